@@ -7,7 +7,8 @@
 #define LEAST 1e-3    /* no meter repeats better */
 #define REPEATS_MIN 5 /* fewer do not tell a scatter */
 #define CHANGED 4.0   /* deviations of time and power together */
-#define FAR 0.03      /* off the free ones by this share: a limit that sets in slowly, step by step */
+#define FAR 0.03 /* slower than at the highest limit by this share: catches a limit that sets in slowly, step by step  \
+                  */
 #define TO_SIGMA 1.4826
 
 static int ascending(const void *a, const void *b) {
@@ -20,7 +21,7 @@ static double median(double *x, size_t n) {
     return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
 }
 
-/* By how many deviations a cell is slower and draws less than another; 0 in what is not known. */
+/* By how many standard deviations a cell is slower and draws less than another. An unknown power counts as 0. */
 static double change(const fl_cap_cell *cell, const fl_cap_cell *than, const fl_cap_scatter *scatter) {
     const double t = fmax(0, log(cell->time_s / than->time_s)) / (M_SQRT2 * scatter->time);
     const double p = fmax(0, log(than->power_w / cell->power_w)) / (M_SQRT2 * scatter->power);
@@ -85,7 +86,7 @@ fl_model_status fl_cap_clock(const double *mhz, const double *power_w, size_t co
 
 #define HALVINGS 60
 
-/* With which the chip at its highest clock draws so much. */
+/* The alpha with which the chip draws `watts` at its highest clock. */
 static double alpha_of(const fl_chip *chip, double beta, double mem_mhz, double watts) {
     const fl_chip_load none = {.tc = 1, .beta = beta}, full = {.tc = 1, .alpha = 1, .beta = beta};
     const double rest = fl_chip_power(chip, &none, chip->sm_ref, mem_mhz, 1);
@@ -99,7 +100,7 @@ fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w,
         return FL_MODEL_INVALID;
     c.stall = c.stall_memory = 1; /* the times do not matter then */
     load.alpha = alpha_of(&c, load.beta, mem_mhz, top_w);
-    if (!(load.alpha > 0)) /* it draws less than its memory's share would */
+    if (!(load.alpha > 0)) /* the program draws less than the mean memory load alone would */
         load.alpha = alpha_of(&c, load.beta = 0, mem_mhz, top_w);
     *mhz = NAN;
     if (!(load.alpha > 0))

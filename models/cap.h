@@ -1,15 +1,17 @@
 /* A board's power limit: whether it binds, and what a program does under it.
  *
- *   under a limit L that binds the board lowers the SM clock to g, where   P(g) = crest L,   and then   T = T(g)
+ *   Under a limit L that binds, the board lowers the SM clock to g, where P(g) = crest L. The time is then T = T(g).
  *
- * P and T are the laws of the program (models/chip.h), g is at most the clock that was asked for, powers in W. The
- * board holds the limit at each instant, programs have phases that need less, so their mean power stays below it: crest
- * is mean power over limit, 0.75 to 0.98 on real programs, nearly the same at all limits of one program. One capped run
- * tells it (a100-pcie-lock-x-cap: 0.967 to 0.976 for one program over limits of 150 to 225 W, 0.985 to 0.996 for
- * another). Phases are not followed: a program that alternates loses a little more time than T(g) says.
+ * P and T are the laws of the program (models/chip.h). g is at most the clock that was asked for. Powers are in W. The
+ * board holds the limit at each instant, but a program has phases that need less power, so its mean power stays below
+ * the limit. The crest is mean power over limit. It is 0.75 to 0.98 on real programs, and nearly the same at all limits
+ * of one program. One capped run measures it (a100-pcie-lock-x-cap: 0.967 to 0.976 for one program over limits of 150
+ * to 225 W, 0.985 to 0.996 for another). The model does not follow phases: a program that alternates between phases
+ * loses a little more time than T(g) says.
  *
- * A limit binds where power or time differ from what they are under a higher one, at the same asked clocks, by more
- * than the readings scatter. A power near its limit is no sign of that: a program may need 0.98 of it. */
+ * A limit binds where power or time differ from their values under a higher limit, at the same requested clocks, by
+ * more than the readings scatter. A power near its limit is no sign that the limit binds: a program may need 0.98 of
+ * the limit without being held back. */
 #ifndef FL_CAP_H
 #define FL_CAP_H
 
@@ -24,13 +26,13 @@
 typedef enum fl_cap_verdict {
     FL_CAP_FREE,  /* does not bind */
     FL_CAP_BINDS, /* the clock was lower than asked for, at least at times */
-    FL_CAP_UNTOLD /* one limit only, and power close to it: the row's time must tell (models/unsound.h) */
+    FL_CAP_UNTOLD /* one limit only, and power close to it: the time must decide (models/unsound.h) */
 } fl_cap_verdict;
 
 /* One workload at one pair of asked clocks under one limit. */
 typedef struct fl_cap_cell {
-    double limit_w, time_s, power_w; /* limit INFINITY: none; power NaN: not known */
-    fl_cap_verdict verdict;          /* an answer */
+    double limit_w, time_s, power_w; /* limit_w: INFINITY = no limit. power_w: NaN = not known */
+    fl_cap_verdict verdict;          /* output */
 } fl_cap_cell;
 
 /* How well readings repeat, as shares (standard deviations). */
@@ -38,26 +40,30 @@ typedef struct fl_cap_scatter {
     double time, power;
 } fl_cap_scatter;
 
-/* Sets the verdicts of the cells of one workload and pair of clocks. They are sorted by limit, the highest first. */
+/* Sets the verdicts of the cells of one workload at one pair of clocks. The cells are sorted by limit, highest first.
+ */
 void fl_cap_test(fl_cap_cell *cell, size_t count, const fl_cap_scatter *scatter);
 
-/* Adds what two neighbouring limits that surely do not bind (power below FL_CAP_CREST_LEAST of both) say of the
- * scatter: ln ratios of time and power. Sorted likewise; time, power: room for count values. How many were added. */
+/* Collects evidence of the scatter: |ln| ratios of time and of power between neighbouring limits that surely do not
+ * bind (power below FL_CAP_CREST_LEAST of both). The cells are sorted by limit, highest first. time and power have room
+ * for count values. Returns the number of values written. */
 size_t fl_cap_repeats(const fl_cap_cell *cell, size_t count, double *time, double *power);
-/* Of these: robust, never below 0.1 %; fewer than 5 of them: FL_ROW_NOISE_TIME and _POWER. They are changed. */
+/* The scatter by these values: a robust estimate, never below 0.1 %. With fewer than 5 values it is FL_ROW_NOISE_TIME
+ * and FL_ROW_NOISE_POWER. The function reorders the arrays. */
 fl_cap_scatter fl_cap_scatter_of(double *time, double *power, size_t count);
 
-/* The clock at which the power is `watts`: by lines through ln P over ln f. mhz ascending, count >= 1. RANGE: watts is
- * below the power at the lowest clock, which *at is then; above that at the highest clock, which is not held down, *at
- * is the highest clock. INVALID: a power or clock that is none. */
+/* The clock at which the power is `watts`, interpolated linearly in ln P over ln f. mhz ascends, count >= 1. RANGE:
+ * watts is below the power at the lowest clock; *at is then the lowest clock. Where watts exceeds the power at the
+ * highest clock, the limit does not hold the clock down: *at is the highest clock, and the status is OK. INVALID: a
+ * power or clock that is not above 0. */
 fl_model_status fl_cap_clock(const double *mhz, const double *power_w, size_t count, double watts, double *at);
 
-/* The clock of a row of which only its limit is known, relative to that of its workload under the highest limit: there
- * it counts as the chip's highest. It is where the chip's power law, without stall terms, has the row's power, for a
- * load of the chip's mean beta and the alpha that meets top_w at the highest clock. What it is for is the time as a
- * function of the power, in which an error of V(f) bends the clock's axis, and the fitted time law with it. RANGE:
- * beyond FL_CAP_LATENT_LOW to FL_CAP_LATENT_HIGH times the highest clock. INVALID: no power law, or a power that is
- * none. */
+/* Estimates the clock of a row of which only the power limit is known. The scale is relative: the workload's clock
+ * under the highest limit counts as the chip's highest clock. The result is the clock at which the chip's power law,
+ * without stall terms, gives the row's power, for a load with the chip's mean beta and the alpha that gives top_w at
+ * the highest clock. The estimate serves to express time as a function of power; an error of V(f) bends this clock
+ * axis, and the fitted time law bends with it. RANGE: the clock lies outside FL_CAP_LATENT_LOW to FL_CAP_LATENT_HIGH
+ * times the highest clock. INVALID: no power law, or a power that is not above 0. */
 fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w, double watts, double *mhz);
 #define FL_CAP_LATENT_LOW 0.1
 #define FL_CAP_LATENT_HIGH 1.2

@@ -1,16 +1,16 @@
-/* What belongs to a chip and is shared by all its workloads: the law that models/fit_chip.h fits to measured settings,
- * and by which models/fit_chip_predict.h tells what a workload does at others.
+/* The constants that belong to a chip and that all its workloads share. models/fit_chip.h fits this law to measured
+ * settings; models/fit_chip_predict.h uses it to predict what a workload does at other settings.
  *
- *   T(f, m) = ((Tc f_ref/f)^p + (Tm h(f, m))^p)^(1/p) + Tl,   h(f, m) = ((m_ref/m)^q + (f_link/f)^(s q))^(1/q) / at ref
- *   P(f, m) = alpha A V^2 f a + beta B (m/m_ref) b + B0(m) + C V + A0 V^2 f
+ *   T(f, m) = ((Tc f_ref/f)^p + (Tm h(f, m))^p)^(1/p) + Tl,   h(f, m) = ((m_ref/m)^q + (f_link/f)^(s q))^(1/q) / at
+ * ref P(f, m) = alpha A V^2 f a + beta B (m/m_ref) b + B0(m) + C V + A0 V^2 f
  *
- * which are models/row.h's laws with two additions. Bytes reach the SMs through caches and a crossbar on the core
- * clock, so below f_link memory-bound kernels slow down too (V100 below 900 MHz, Titan X below 1013 MHz at its top
- * memory clock); f_link = 0 leaves that out. And stalled units toggle less: of the dynamic power a share `stall` stays
- * whatever the kernel does, the rest follows the work done per cycle, a = stall + (1 - stall) (f_ref T_ref)/(f T),
- * likewise b with stall_memory and the memory clock; 1 leaves that out.
+ * These are the laws of models/row.h with two additions. First, bytes reach the SMs through caches and a crossbar that
+ * run on the core clock, so memory-bound kernels slow down too below f_link (V100 below 900 MHz, Titan X below 1013 MHz
+ * at its top memory clock). f_link = 0 leaves this out. Second, stalled units toggle less. A share `stall` of the
+ * dynamic power stays whatever the kernel does; the rest follows the work done per cycle: a = stall + (1 - stall)
+ * (f_ref T_ref)/(f T). b follows likewise from stall_memory and the memory clock. A share of 1 leaves this out.
  *
- * Clocks MHz (f in GHz in the power law), times s, powers W, V relative to its lowest knot. */
+ * Clocks are in MHz (f in GHz in the power law), times in s, powers in W. V is relative to its lowest knot. */
 #ifndef FL_CHIP_H
 #define FL_CHIP_H
 
@@ -18,10 +18,10 @@
 
 #define FL_CHIP_KNOTS 24    /* of V(f) */
 #define FL_CHIP_MEMS 16     /* memory clocks */
-#define FL_CHIP_SHARES 160  /* workloads that make the prior */
-#define FL_CHIP_SETTINGS 64 /* settings at which their residuals are kept */
+#define FL_CHIP_SHARES 160  /* workloads that form the prior */
+#define FL_CHIP_SETTINGS 64 /* settings at which the chip keeps their residuals */
 
-/* Shares of the time in which a part of the chip works, 0..1; the order is that of traces/records.h's fl_counter. */
+/* Shares of the time in which a part of the chip works, 0..1. The order is that of fl_counter in traces/records.h. */
 typedef enum fl_chip_activity {
     FL_CHIP_DRAM,
     FL_CHIP_SM,
@@ -33,17 +33,19 @@ typedef enum fl_chip_activity {
     FL_CHIP_ACTIVITIES
 } fl_chip_activity;
 
-/* One measured setting. Memory clock: some number > 0, the same where it is not known. power_w NaN = not known. */
+/* One measured setting. Where the memory clock is not known, use any one number > 0 for all rows. power_w: NaN = not
+ * known. */
 typedef struct fl_chip_row {
     uint32_t workload; /* 0 .. */
     double sm_mhz, mem_mhz, time_s, power_w;
-    const double *activity; /* FL_CHIP_ACTIVITIES of them, NaN = not known; NULL where none is. Borrowed */
+    const double *activity; /* borrowed: FL_CHIP_ACTIVITIES values, NaN = not known; NULL = none is known */
 } fl_chip_row;
 
-/* Where a setting lies: among the known ones, beyond them, at a memory clock beyond theirs, or anywhere where there is
- * but one. How time goes on beyond the SM clocks is mostly known; what another memory clock does is not told by rows at
- * one. Among: known rows stand on all four sides, with an SM clock as low, as high, and a memory clock as low, as high.
- * Between two rows that differ in both clocks nothing is, since neither clock's part can be told. */
+/* Where a setting lies: among the known settings (INSIDE), beyond them (OUTSIDE), anywhere where only one setting is
+ * known (ALONE), or at a memory clock beyond the known ones (OTHER_MEMORY). How time continues beyond the known SM
+ * clocks is mostly clear; rows at one memory clock say nothing about another. A setting is inside if known rows stand
+ * on all four sides: an SM clock as low and one as high, a memory clock as low and one as high. Nothing is inside
+ * between two rows that differ in both clocks, since no one can tell the two clocks' parts apart. */
 typedef enum fl_chip_place {
     FL_CHIP_INSIDE,
     FL_CHIP_OUTSIDE,
@@ -52,21 +54,21 @@ typedef enum fl_chip_place {
     FL_CHIP_PLACES
 } fl_chip_place;
 
-/* How far measurements lie from the law, as shares: independent scatter, and a smooth part that neighbouring settings
- * share: Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). What a
- * workload's own fit hides of the law's error shows where it was not looked at: a standard deviation that grows with
- * the distance in ln clock from the nearest known setting, by `growth` per unit, each place its own. The whole of a
- * prediction's standard deviation is then multiplied with `wide` (models/fit_chip_bars.h). own: the factors by the
- * chip's own workloads, NaN where it has too few. */
+/* How far measurements lie from the law, as shares: an independent scatter, and a smooth part that neighbouring
+ * settings share, Gaussian with covariance smooth^2 exp(-(d ln f)^2 / 2 length_sm^2 - (d ln m)^2 / 2 length_mem^2). A
+ * workload's own fit absorbs part of the law's error, which then shows at settings that were not measured. The standard
+ * deviation therefore also grows with the distance in ln clock from the nearest known setting, by `growth` per unit,
+ * separately for each place. The total standard deviation of a prediction is then multiplied by `wide`
+ * (models/fit_chip_bars.h). own: the factors that the chip's own workloads suggest, NaN where it has too few. */
 typedef struct fl_chip_error {
     double scatter, smooth, length_sm, length_mem;
     double growth[FL_CHIP_PLACES], wide[FL_CHIP_PLACES], own[FL_CHIP_PLACES];
 } fl_chip_error;
 
-/* A workload as a point of the prior of time: memory's part of core + memory, and the rest's part of all. */
+/* A workload as a point of the prior of time. memory: Tm over Tc + Tm. rest: Tl over the whole time. */
 typedef struct fl_chip_share {
     double memory, rest;
-    double memory_sd, rest_sd; /* what its own settings leave open */
+    double memory_sd, rest_sd; /* uncertainty that its own settings leave */
     double alpha, beta;
     double activity[FL_CHIP_ACTIVITIES]; /* at the reference clocks; NaN = not known */
 } fl_chip_share;
@@ -74,7 +76,7 @@ typedef struct fl_chip_share {
 typedef enum fl_chip_law {
     FL_CHIP_FULL,  /* with link and stall */
     FL_CHIP_PLAIN, /* exactly models/row.h's, as the simulator has it */
-    FL_CHIP_BEST   /* that of the two which predicts workloads left out better */
+    FL_CHIP_BEST   /* whichever of the two better predicts workloads that were left out of the fit */
 } fl_chip_law;
 
 typedef struct fl_chip {
@@ -85,8 +87,8 @@ typedef struct fl_chip {
     fl_chip_share share[FL_CHIP_SHARES];
     uint32_t shares;
     fl_chip_error time_error;
-    /* Measured over law - 1 of those workloads, NaN = not measured: where the law is wrong it is wrong for workloads of
-     * their kind alike. */
+    /* Measured value over law, less 1, of those workloads; NaN = not measured. Where the law is wrong, it is wrong
+     * alike for workloads of the same kind. */
     double setting_sm[FL_CHIP_SETTINGS], setting_mem[FL_CHIP_SETTINGS];
     uint32_t settings;
     double time_off[FL_CHIP_SHARES][FL_CHIP_SETTINGS], power_off[FL_CHIP_SHARES][FL_CHIP_SETTINGS];
@@ -94,8 +96,8 @@ typedef struct fl_chip {
     double knot_mhz[FL_CHIP_KNOTS], volt[FL_CHIP_KNOTS];
     double volt_sd[FL_CHIP_KNOTS]; /* standard deviation, NaN = not known */
     uint32_t knots;
-    /* Some boards hold V higher at higher memory clocks (Titan X: V is flat up to 975 MHz at 3505 MHz, at 810 MHz it
-     * follows f from the start): V(f, m) = max(volt(f), floor(m)). */
+    /* Some boards hold V higher at higher memory clocks: V(f, m) = max(volt(f), floor(m)). On the Titan X, V is flat up
+     * to 975 MHz at a memory clock of 3505 MHz; at 810 MHz it rises with f from the start. */
     double mem_mhz[FL_CHIP_MEMS], b0_w[FL_CHIP_MEMS], volt_floor[FL_CHIP_MEMS];
     uint32_t mems;
     double a_w, a0_w, b_w, c_w;
@@ -103,32 +105,35 @@ typedef struct fl_chip {
     double load_mean[2], load_cov[3]; /* prior of alpha and beta: mean; variances and covariance (aa, ab, bb) */
     fl_chip_error power_error;
     int has_power;
-    /* Mean power over a power limit that binds (models/cap.h), over the workloads measured so; 0 = not known. */
+    /* Mean power over a binding power limit (models/cap.h), averaged over the workloads measured that way; 0 = not
+     * known. */
     double crest, crest_sd;
 
-    /* how well the data tell them: standard deviations, NaN = not known, INFINITY = the data cannot tell */
+    /* how well the data determine these values: standard deviations, NaN = not known, INFINITY = not determined */
     double sharpness_sd, link_sd, b0_sd[FL_CHIP_MEMS], c_sd, a0_sd, stall_sd, stall_memory_sd;
-    /* W per V^2 GHz that even the workload with the least gains at the highest memory clock. A0 lies between 0 and
-     * this: what is common to all workloads cannot be told from an activity that all of them have. NaN = not known. The
-     * plain law's A0 is never above it. */
+    /* W per V^2 GHz that even the workload with the least rise of power gains at the highest memory clock. A0 lies
+     * between 0 and this value: the data cannot separate a power that all workloads share from an activity that all of
+     * them have. NaN = not known. The plain law's A0 is never above it. */
     double slope_w, slope_sd;
-    /* Of all rows that it was fitted to, robust (1.4826 x median). NAN where there are no more rows than numbers to
-     * fit: any law meets them then. */
+    /* Residual of all rows that the law was fitted to, a robust estimate (1.4826 x median). NaN where there are no more
+     * rows than fitted numbers: any law meets the rows then. */
     double time_rms_pct, power_rms_pct;
-    double time_left, power_left; /* rows less numbers fitted: degrees of freedom */
+    double time_left, power_left; /* degrees of freedom: rows less fitted numbers */
     uint32_t workloads;
-    size_t rows, time_outliers, power_outliers; /* outliers: rows off by more than 6 such deviations and 3 % */
-    /* How alike two workloads' activities are: deviations of DRAM's, and of the SMs' and their units'. INFINITY = does
-     * not count. */
+    size_t rows, time_outliers,
+        power_outliers; /* outliers: rows off by more than 6 such deviations and more than 3 % */
+    /* Widths that say how alike two workloads' activities are: the standard deviations for DRAM, and for the SMs and
+     * their units. INFINITY = the activity does not count. */
     double dram_width, unit_width;
-    /* Which law it has, FL_CHIP_FULL or FL_CHIP_PLAIN; errors of both, in percent (geometric means), on workloads left
-     * out of the fit: NaN where nobody asked or the workloads are too few. */
+    /* The law in use, FL_CHIP_FULL or FL_CHIP_PLAIN, and the errors of both, in percent (geometric means), on workloads
+     * left out of the fit. NaN where the caller did not ask for them or the workloads are too few. */
     fl_chip_law law;
     double time_law_pct[2], power_law_pct[2];
 } fl_chip;
 
-double fl_chip_volt(const fl_chip *chip, double sm_mhz, double mem_mhz); /* lines between knots, the ends outside */
-double fl_chip_b0(const fl_chip *chip, double mem_mhz);                  /* likewise */
+double fl_chip_volt(const fl_chip *chip, double sm_mhz,
+                    double mem_mhz);                    /* linear between knots, constant beyond the ends */
+double fl_chip_b0(const fl_chip *chip, double mem_mhz); /* likewise */
 double fl_chip_memory_ratio(const fl_chip *chip, double sm_mhz, double mem_mhz); /* h */
 
 /* The highest clock up to which every V is <= 1 + tolerance; NaN where the first already exceeds it. */
@@ -141,11 +146,11 @@ typedef struct fl_chip_load {
 } fl_chip_load;
 
 double fl_chip_time(const fl_chip *chip, const fl_chip_load *load, double sm_mhz, double mem_mhz);
-/* time_s: at these clocks, as measured or by the law. */
+/* time_s: the time at these clocks, measured or by the law. */
 double fl_chip_power(const fl_chip *chip, const fl_chip_load *load, double sm_mhz, double mem_mhz, double time_s);
 
 typedef struct fl_chip_guess {
-    double time_s, power_w; /* power NaN where the chip has none */
+    double time_s, power_w; /* power_w is NaN where the chip has no power law */
     double time_sd_pct, power_sd_pct;
 } fl_chip_guess;
 

@@ -1,5 +1,5 @@
-/* The covariance of a least-squares solution, where any allocation may fail: gsl_multifit_nlinear_covar looks at none
- * of its own. */
+/* The covariance of a least-squares solution, safe where any allocation may fail: gsl_multifit_nlinear_covar does not
+ * check its own allocations. */
 #ifndef FL_COVARIANCE_H
 #define FL_COVARIANCE_H
 
@@ -7,9 +7,9 @@
 
 #include <gsl/gsl_matrix.h>
 
-/* (J^T J)^-1 of a Jacobian with at least as many rows as columns, by QR with column pivoting; into covariance, columns
- * x columns. Where columns depend on others, their rows and columns of it are 0. FL_MODEL_NO_MEMORY, else FL_MODEL_OK.
- */
+/* Computes (J^T J)^-1 of a Jacobian with at least as many rows as columns, by QR with column pivoting. covariance is
+ * columns x columns. Where columns depend on others, their rows and columns of the result are 0. Returns
+ * FL_MODEL_NO_MEMORY or FL_MODEL_OK. */
 fl_model_status fl_covariance(const gsl_matrix *jacobian, gsl_matrix *covariance);
 
 #endif

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-static double share(double pct) { return pct > 0 ? pct / 100 : 0; } /* NAN: measured */
+static double share(double pct) { return pct > 0 ? pct / 100 : 0; } /* NAN: the value was measured */
 
-/* Of the predicted logarithm of the slowdown. */
+/* Standard deviation of the predicted logarithm of the slowdown. */
 static double spread(const fl_chip_guess *at, const fl_chip_guess *top) {
     return at == top ? 0 : hypot(share(at->time_sd_pct), share(top->time_sd_pct));
 }
@@ -27,7 +27,7 @@ double fl_decide_cost_sd(const fl_chip_guess *at, double delay) {
 
 static double ln_cost(const fl_chip_guess *at, double delay) { return log(at->power_w) + delay * log(at->time_s); }
 
-/* Mean of what is above 0 of a normal. */
+/* E[max(0, X)] of a normal X. */
 static double mean_above(double mean, double sd) {
     if (!(sd > 0))
         return fmax(0, mean);

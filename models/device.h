@@ -1,5 +1,5 @@
-/* What a chip is: everything the simulator may know of one kind of GPU, and of a node of them. Filled from platform
- * files by the program; plain numbers, no text beyond names. */
+/* A device: everything the simulator may know of one kind of GPU, and of a node of them. The program fills it from
+ * platform files. It holds plain numbers, and no text except names. */
 #ifndef FL_DEVICE_H
 #define FL_DEVICE_H
 
@@ -28,22 +28,23 @@ typedef enum fl_host_sensor_id {
 } fl_host_sensor_id;
 
 typedef struct fl_actuator_spec {
-    int64_t call_ns;   /* a set call keeps its caller this long */
+    int64_t call_ns;   /* a call that sets a clock blocks its caller this long */
     int64_t settle_ns; /* from the end of the call until the clock has changed */
-    int64_t read_ns;   /* reading all signals of one GPU keeps the caller this long */
+    int64_t read_ns;   /* reading all signals of one GPU blocks the caller this long */
 } fl_actuator_spec;
 
-/* The controller by which a board holds its power limit: it looks at filtered power each period, takes the clock down
- * while that exceeds the limit, and gives it back once it has fallen below. */
+/* The controller by which a board holds its power limit. Each period it looks at the filtered power. While that exceeds
+ * the limit it lowers the clock; once it has fallen below the release level it raises the clock again. */
 typedef struct fl_wall_spec {
     int64_t period_ns; /* between looks; 0 = the board has no such controller */
     int64_t filter_ns; /* time constant of the first-order filter of power */
-    double down, up;   /* of the clock per look, as shares of the top clock */
-    double release;    /* it gives back once filtered power is below this share of the limit */
-    int ideal;         /* for comparison: at each look, at once the highest clock at which what runs fits the limit */
+    double down, up;   /* change of the clock per look, as shares of the top clock */
+    double release;    /* the clock rises again once filtered power is below this share of the limit */
+    int ideal; /* for comparison: each look sets at once the highest clock at which the running work fits the limit */
 } fl_wall_spec;
 
-/* One RC stage, and what heat does: T goes towards ambient + R P with time constant tau; leakage rises linearly. */
+/* One RC stage and the effects of heat. T moves towards ambient + R P with time constant tau; leakage rises linearly.
+ */
 typedef struct fl_thermal_spec {
     int64_t period_ns; /* between looks; 0 = heat is not described */
     double ambient_c;
@@ -57,21 +58,21 @@ typedef struct fl_device {
     char name[64];
     int32_t *sm_mhz, *mem_mhz; /* ladders, ascending */
     uint32_t sm_count, mem_count;
-    double default_sm_mhz, default_mem_mhz; /* what the driver aims at when nothing is locked */
+    double default_sm_mhz, default_mem_mhz; /* the clocks that the driver aims at when nothing is locked */
 
     /* Power while a kernel runs (power-capping Eq. 2, extended), f in GHz, m and m_ref in MHz:
      *   P = alpha A V^2 f + beta B m/m_ref + B0(m) + C V + A0 V^2 f */
     double a_w;          /* A: W per V^2 GHz, SMs at full load */
     double a0_w;         /* A0: W per V^2 GHz, idle clock tree, while a context is open */
     double b_w;          /* B: W at the default memory clock, memory at full load */
-    double *b0_w;        /* B0(m): W, one per memory clock: what idle memory draws */
+    double *b0_w;        /* B0(m): W, one per memory clock: power of idle memory */
     double c_w;          /* C: W per V, static */
-    double no_context_w; /* the board when no context is open, at its idle clock */
-    int64_t gate_ns;     /* after so long without an op its power is gated: C V and A0 V^2 f are gone; 0 = never */
+    double no_context_w; /* power of the board when no context is open, at its idle clock */
+    int64_t gate_ns;     /* after this long without an op the GPU is power-gated: C V and A0 V^2 f vanish; 0 = never */
     fl_curve *voltage;   /* V(f) against MHz, monotone, with a floor; 1 at the lowest clock unless known */
-    double sharpness;    /* p of kernel time for kernels that do not say */
+    double sharpness;    /* p of kernel time, for kernels that give none */
 
-    double power_min_w, power_max_w, power_default_w; /* settable limits; 0 = not known */
+    double power_min_w, power_max_w, power_default_w; /* limits that may be set; 0 = not known */
     double tdp_w;
     double peak_bytes_per_s; /* at the default memory clock */
     uint32_t sms, cores_per_sm;
@@ -80,53 +81,59 @@ typedef struct fl_device {
     fl_actuator_spec actuator;
     fl_wall_spec wall;
     fl_thermal_spec thermal;
-    /* Kernels that together ask for D > 1 times the bandwidth get 1 / (1 + interference (D - 1)) of it: row conflicts
-     * and cache lines lost to each other. 0 = none. A sweep of kernels run together calibrates it. */
+    /* Kernels that together ask for D > 1 times the bandwidth get 1 / (1 + interference (D - 1)) of it, because of row
+     * conflicts and because they evict each other's cache lines. 0 = no loss. A sweep of kernels run together
+     * calibrates it. */
     double interference;
-    double records_slowdown;    /* kernel records on: kernels take this share of their time longer; 0 = no longer */
-    double dram_share;          /* bytes/s with the memory controller fully active, as a share of peak; 0 = all of it */
-    double v_excess;            /* this unit's V(f) is (1 + v_excess) times the curve: variation between units */
+    double records_slowdown;    /* share by which kernels take longer with kernel records on */
+    double dram_share;          /* bytes/s with the memory controller fully active, as a share of peak; 0 = the peak */
+    double v_excess;            /* this unit's V(f) is (1 + v_excess) times the curve (variation between units) */
     double v_sigma, leak_sigma; /* standard deviations between units, as shares: of V(f), and of C and leakage */
 } fl_device;
 
 /* The host CPU. Its states are the clocks that software may set and, above them, boost clocks that only the hardware
- * enters. Power in state s, V in volts relative to the lowest state, f in GHz:
+ * enters. The power in a state, with V relative to the lowest state and f in GHz, is
+ *
  *   P = static_w V + core_w V^2 f (sum over threads: alpha while computing, wait_alpha while it waits for the GPU)
- * Host time of a trace was recorded at clock ref_mhz; at f it takes (bound ref_mhz / f + 1 - bound) times as long. */
+ *
+ * A trace recorded its host time at clock ref_mhz. At clock f it takes (bound ref_mhz / f + 1 - bound) times as long.
+ */
 typedef struct fl_cpu_spec {
-    int32_t *mhz; /* software's states, ascending; count 0 = the CPU is not modelled */
+    int32_t *mhz; /* states that software may set, ascending; count 0 = the CPU is not modelled */
     double *volt; /* count */
     uint32_t count;
     int32_t *boost_mhz; /* boost states, ascending, all above mhz[count - 1] */
     double *boost_volt;
     uint32_t boost_count;
-    double default_mhz;         /* state that the system asks for when nothing is set */
+    double default_mhz;         /* the state that the system asks for when nothing is set */
     double ref_mhz;             /* clock at which host time counts as recorded; 0 = the highest state */
     double static_w, core_w;    /* of the package, see above */
     double bound;               /* CPU-bound share of host time, 0..1 */
     double alpha, wait_alpha;   /* activity of a thread that computes, and of one that waits */
-    double upc, wait_upc;       /* micro-operations per cycle of either, at ref_mhz */
+    double upc, wait_upc;       /* micro-operations per cycle of a computing and of a waiting thread, at ref_mhz */
     double bytes_per_s;         /* memory traffic of a computing thread at ref_mhz */
-    int sleeps;                 /* a thread that waits sleeps: neither power nor micro-operations */
+    int sleeps;                 /* a waiting thread sleeps: it draws no power and issues no micro-operations */
     int64_t call_ns, settle_ns; /* of setting a state */
-    int64_t period_ns;          /* of the controllers of boost and power limit */
-    int64_t filter_ns;          /* and their filter of power */
+    int64_t period_ns;          /* period of the controllers of boost and power limit */
+    int64_t filter_ns;          /* time constant of their filter of power */
     double power_min_w, power_max_w, power_default_w; /* package limits that software may set; 0 = not known */
 } fl_cpu_spec;
 
 typedef struct fl_host_spec {
     char name[64];
-    double static_w; /* the node without its GPUs and CPU, while the program runs; 0 = not modelled */
-    double comm_w;   /* added while a copy between host and GPU runs */
+    double static_w; /* power of the node without its GPUs and CPU, while the program runs; 0 = not modelled */
+    double comm_w;   /* power added while a copy between host and GPU runs */
     fl_cpu_spec cpu;
     double peak_bytes_per_s;
     uint32_t cores;
     int apu;         /* CPU and GPU share memory bandwidth and budget_w */
-    double budget_w; /* APU: power of CPU and GPU together up to which boost states are entered; 0 = no budget */
-    double bus_min, bus_max; /* APU: bandwidth that traffic reaches, as shares of peak: drawn anew each bus_period_ns */
+    double budget_w; /* APU: the CPU enters boost states while CPU and GPU together draw at most this power; 0 = no
+                        budget */
+    double bus_min, bus_max; /* APU: range of the bandwidth that traffic reaches, as shares of peak; drawn anew each
+                                bus_period_ns */
     int64_t bus_period_ns;
-    double gpu_budget_w;   /* discrete GPUs: a limit for all together, dealt out as power limits; 0 = none */
-    uint32_t launch_queue; /* launches that a stream holds before the host has to wait */
+    double gpu_budget_w;   /* discrete GPUs: one limit for all together, divided into power limits; 0 = none */
+    uint32_t launch_queue; /* launches that a stream queues before the host has to wait */
     fl_sensor_spec sensor[FL_HOST_SENSOR_COUNT];
 } fl_host_spec;
 
@@ -134,12 +141,12 @@ typedef struct fl_node_spec {
     char name[64];
     fl_device *device; /* device_count kinds */
     uint32_t device_count;
-    uint32_t *gpu; /* gpu_count: index of its kind */
+    uint32_t *gpu; /* gpu_count entries: index of each GPU's kind in device */
     uint32_t gpu_count;
     fl_host_spec host;
 } fl_node_spec;
 
-void fl_node_spec_free(fl_node_spec *n); /* takes a zeroed struct; leaves it zeroed */
+void fl_node_spec_free(fl_node_spec *n); /* accepts a zeroed struct; leaves the struct zeroed */
 
 /* Interference in 1/65536, as fl_shares_capacity takes it. */
 uint32_t fl_gpu_interference(const fl_device *dev);

@@ -10,9 +10,9 @@
 
 #define MHZ_PER_GHZ 1000.0
 #define SCAN 400           /* starting values of C tried */
-#define ITERATIONS_MAX 200 /* some ten are needed */
+#define ITERATIONS_MAX 200 /* about ten are needed */
 #define TOLERANCE 1e-12
-#define LEAST_VOLT 0.9 /* of V(fmin): no voltage falls as the clock rises, but readings scatter */
+#define LEAST_VOLT 0.9 /* of V(fmin): voltage does not fall as the clock rises, but readings scatter */
 
 enum { A, B, C, FIRST_V }; /* unknowns: A, B, C, then V at every clock but the lowest */
 
@@ -119,7 +119,8 @@ static fl_model_status solve(benchmarks *b, gsl_vector *x, gsl_multifit_nlinear_
     if (gsl_multifit_nlinear_init(x, &fdf, w) != GSL_SUCCESS)
         return FL_MODEL_NO_FIT;
     const int end = gsl_multifit_nlinear_driver(ITERATIONS_MAX, TOLERANCE, TOLERANCE, 0, NULL, NULL, &why, w);
-    /* No progress: at the bottom, to the last bit; at the very start GSL calls it out of iterations. */
+    /* GSL reports "no progress" at the minimum, to the last bit; at the very start it reports it as out of iterations.
+     */
     if (end != GSL_SUCCESS && end != GSL_ENOPROG && why != GSL_ENOPROG)
         return FL_MODEL_NO_FIT;
     const gsl_vector *at = gsl_multifit_nlinear_position(w);
@@ -171,7 +172,8 @@ static double error_at(const run_point *r, double alpha, double beta) {
 
 static double clamp(double x) { return fmin(fmax(x, 0), 1); }
 
-/* The best point of one border: one of the two is given, the other follows by least squares of relative errors. */
+/* The best point of one border: one of alpha and beta is given, the other follows by least squares of relative errors.
+ */
 static void best_on_border(const run_point r[2], bool alpha_given, double given, double *alpha, double *beta) {
     double up = 0, down = 0;
     for (int i = 0; i < 2; i++) {
@@ -193,7 +195,7 @@ fl_model_status fl_fit_capping_app(const fl_capping_chip *chip, double low_mhz, 
     const run_point r[2] = {
         {chip->a_w * low_mhz / MHZ_PER_GHZ, chip->b_w, chip->c_w, low_w},
         {chip->a_w * high_volt * high_volt * high_mhz / MHZ_PER_GHZ, chip->b_w, chip->c_w * high_volt, high_w}};
-    /* Both have the same B: the difference is alpha's alone. */
+    /* Both have the same B, so the difference comes from alpha alone. */
     double alpha = (r[1].w - r[1].c - (r[0].w - r[0].c)) / (r[1].a - r[0].a);
     double beta = chip->b_w > 0 ? (r[0].w - r[0].c - alpha * r[0].a) / chip->b_w : 0;
     if (!isfinite(alpha) || !isfinite(beta))

@@ -14,7 +14,8 @@ static int by_workload(const void *a, const void *b) {
     return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
 }
 
-/* Workloads of two rows or more, sorted; *spans of them, *kept rows. */
+/* Keeps the workloads of two rows or more, sorted. Sets *spans to their number and *kept to the number of their rows.
+ */
 static void find_spans(fl_chip_row *sorted, size_t count, fl_chip_span *span, size_t *spans, size_t *kept) {
     qsort(sorted, count, sizeof *sorted, by_workload);
     *spans = *kept = 0;

@@ -1,24 +1,24 @@
-/* What a workload's activities say of it. From one clock, time and power alone cannot tell a kernel that computes from
- * one that waits for memory; the share of the time in which DRAM works can. The chip's workloads keep theirs, and a
- * workload with activities is taken to be like those that are as active: a normal density in the space of activities,
- * whose widths fit_chip_activity_width.c finds. */
+/* What a workload's activities say of it. At one clock, time and power alone cannot distinguish a kernel that computes
+ * from one that waits for memory; the share of the time in which DRAM works can. The chip's workloads keep their
+ * activities, and a workload with activities counts as similar to those with similar activities. The likeness is a
+ * normal density in the space of activities, whose widths fit_chip_activity_width.c finds. */
 #include "models/fit_chip_activity.h"
 #include "models/fit_chip_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define UNLIKE 0.02 /* share of workloads that are like others in all but this activity */
-#define STRANGE 0.3 /* as many, like the calibration's on the whole, stand beside those that are as active */
+#define UNLIKE 0.02 /* share of workloads that resemble others in all but this activity */
+#define STRANGE 0.3 /* weight of typical workloads of the calibration, against 1 for those with similar activities */
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
-/* What an activity at a setting is multiplied with to be that at the reference clocks. slower: T there over T at the
- * reference. A workload moves the same bytes and issues the same instructions at any clock; SMs hold warps as long as
- * it runs. */
+/* The factor that turns an activity at a setting into the activity at the reference clocks. slower: T at the setting
+ * over T at the reference. A workload moves the same bytes and issues the same instructions at any clock; SMs hold
+ * warps as long as it runs. */
 static double to_reference(const fl_chip *c, int kind, const fl_chip_row *row, double slower) {
     if (kind == FL_CHIP_DRAM)
         return slower * row->mem_mhz / c->mem_ref;
@@ -48,8 +48,8 @@ fl_model_status fl_chip_fill_activity(const fl_chip_row *row, const fl_chip_span
     return FL_MODEL_OK;
 }
 
-/* Which width an activity has; none where it does not count. How many warps an SM holds says how a kernel was launched,
- * not what it waits for. */
+/* The width of an activity, INFINITY where the activity does not count. Occupancy, the number of warps that an SM
+ * holds, says how a kernel was launched, not what it waits for. */
 static double width_of(const fl_chip *chip, int kind) {
     if (kind == FL_CHIP_OCCUPANCY)
         return INFINITY;
@@ -73,7 +73,7 @@ int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t 
     return telling(chip, known, known_count) != NULL;
 }
 
-/* Density of the row's activities about those of a share at its setting, the highest being 1. *dram: by how much the
+/* Density of the row's activities about those of a share at its setting, with a maximum of 1. *dram: by how much the
  * share's DRAM is more active; 0 where that is not known. */
 static double likeness(const fl_chip *chip, const fl_chip_share *s, const fl_chip_row *row, double *dram) {
     const fl_chip_load load = {(1 - s->rest) * (1 - s->memory), (1 - s->rest) * s->memory, s->rest, 0, 0};

@@ -4,7 +4,7 @@
 
 #include "models/chip.h"
 
-/* Whether activities of the known rows say what the workload is like. */
+/* Whether the activities of the known rows help to tell what the workload is like. */
 int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t known_count);
 
 #endif

@@ -1,12 +1,14 @@
-/* How wide the densities of activities are (fit_chip_activity.c): as those that predict the chip's own workloads best
- * from one setting. */
+/* Finds the widths of the densities of activities (fit_chip_activity.c): those that best predict the chip's own
+ * workloads from one setting. */
 #include "models/fit_chip_parts.h"
 #include "models/fit_chip_predict.h"
 
 #include <stdlib.h>
 
-#define TWIN 0.02     /* the same kernel at another size, say: no witness for how a stranger is predicted */
-#define TESTED_MAX 24 /* workloads: more add time, hardly knowledge */
+/* Workloads closer than this are one kernel at several sizes, for example: they do not show how well a new workload is
+ * predicted. */
+#define TWIN 0.02
+#define TESTED_MAX 24 /* workloads: more add time but little knowledge */
 #define ROWS_MAX 32   /* of one workload */
 #define WORKLOADS_MIN 6
 
@@ -17,7 +19,7 @@ static int is_twin(const fl_chip_share *a, const fl_chip_share *b) {
     return 1;
 }
 
-/* Sum of the errors of time and power of a workload that is known at its highest setting alone, per row. */
+/* Sum of the errors of time and power per row, for a workload that is known only at its highest setting. */
 static fl_model_status error_from_top(const fl_chip *rest, const fl_chip_row *row, size_t count, double *sum) {
     fl_chip_row asked[ROWS_MAX];
     fl_chip_guess guess[ROWS_MAX];
@@ -60,8 +62,8 @@ static fl_model_status cross(const fl_chip_row *row, const fl_chip_span *span, s
     return s;
 }
 
-/* Finds the width that *at points to, of a trial chip: of those from what says least to what says most, the first that
- * no other beats by more than its standard error. */
+/* Finds the width of a trial chip that *at points to. It goes from the least to the most informative width and takes
+ * the first that no other beats by more than its standard error. */
 static fl_model_status find_width(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *trial,
                                   double *at) {
     static const double width[] = {INFINITY, 0.4, 0.2, 0.1, 0.05};
@@ -95,7 +97,7 @@ fl_model_status fl_chip_fit_activity(const fl_chip_row *row, const fl_chip_span 
     chip->dram_width = chip->unit_width = INFINITY;
     if (with < WORKLOADS_MIN)
         return FL_MODEL_OK;
-    fl_chip *trial = malloc(2 * sizeof *trial); /* and room for one without a workload */
+    fl_chip *trial = malloc(2 * sizeof *trial); /* the second is room for the chip without one workload */
     fl_model_status s = trial ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     if (s == FL_MODEL_OK) {
         *trial = *chip;

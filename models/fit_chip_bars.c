@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-/* As `foldline fit bars` printed them under "all", of the sweeps and platforms that tests/accuracy.sh gives it, 10
- * splits with seed 1001: two V100, a GTX 1080 Ti, a GTX Titan X and an A100. */
+/* Printed by `foldline fit bars` under "all", for the sweeps and platforms that tests/accuracy.sh gives it, with 10
+ * splits and seed 1001: two V100, a GTX 1080 Ti, a GTX Titan X and an A100. */
 const fl_chip_bars fl_chip_bars_measured = {{{{1.461, 1.438, 0.911, 7.801},
                                               {1.078, 1.137, 0.919, 3.791},
                                               {0.753, 0.787, 0.458, 0.936},

@@ -1,4 +1,4 @@
-/* The parts of a chip by one law: fit_chip_law.c tries two of them, fit_chip.c takes one. */
+/* Fits the parts of a chip by one law. fit_chip_law.c tries two laws, fit_chip.c takes one. */
 #include "models/fit_chip_parts.h"
 
 #include <math.h>

@@ -1,8 +1,9 @@
 /* How much farther off predictions are than the chip's own scatter says. The numbers that a workload takes from its own
- * rows absorb the slow part of the law's error there, so residuals do not show it; settings that were not looked at do.
- * Each workload is predicted from a few of its settings by a chip that was fitted without it. The errors say first how
- * the doubt grows with the distance from the nearest known setting (maximum likelihood), then by how much the whole of
- * it falls short: the quantile of |error| over what is stated, as in split conformal prediction. */
+ * rows absorb the slow part of the law's error at these rows, so the residuals there do not show it; other settings do.
+ * A chip fitted without a workload therefore predicts that workload from a few of its settings. The errors first tell
+ * how the uncertainty grows with the distance from the nearest known setting (maximum likelihood). They then tell the
+ * factor by which the whole uncertainty is too small: the quantile of |error| over the stated deviation, as in split
+ * conformal prediction. */
 #include "models/fit_chip_bars.h"
 #include "models/fit_chip_parts.h"
 #include "models/fit_chip_predict.h"
@@ -15,20 +16,22 @@
 #define ROWS_MAX 256      /* of one workload */
 #define WANTED 0.95       /* share of the errors within 2 standard deviations */
 #define FACTOR_LEAST 0.25 /* fl_chip_covering */
-#define FREEDOM 4.0       /* of Student's distribution of the errors */
-/* FACTOR_LEAST, GROWTH_SPREAD, the growths of fl_chip_assume_growth and the designs (CROSSED too) are set by hand: no
- * fit makes them, so --without GPU does not leave out what that GPU's data taught whoever set them. */
-#define GROWTH_SPREAD 0.7 /* of ln growth, from chip to chip: a factor of two either way is nothing strange */
+#define FREEDOM 4.0       /* degrees of freedom of Student's distribution of the errors */
+/* FACTOR_LEAST, GROWTH_SPREAD, the growths of fl_chip_assume_growth and the designs (CROSSED too) were set by hand. No
+ * fit produces them, so --without GPU does not remove what the data of that GPU taught the person who set them. */
+#define GROWTH_SPREAD 0.7 /* of ln growth, from chip to chip: a factor of two either way is common */
 #define LEAST 0.002       /* growth: the grid is LEAST FINE^k up to LEAST FINE^STEPS = 3 */
 #define FINE 1.13
 #define STEPS 60
 
 enum { CORNERS, FOUR, INNER, ENDS, TOP, CROSSED, DESIGNS };
 
-typedef struct miss { /* an error, the standard deviation that was stated without any growth, and how far it is off */
+typedef struct miss { /* an error, the standard deviation stated without any growth, and the distance from the nearest
+                         known setting */
     double error, sd, far;
-    double weight; /* one workload's in one design add up to 1: its errors go together */
-    /* Of power: its slope against time, and the deviation of the time there; what they make of it. */
+    double weight; /* the weights of one workload in one design sum to 1, because its errors are correlated */
+    /* For power: its slope against time, the deviation of the time there, and the deviation of power that follows from
+     * both. */
     double slope, time_sd, drift;
 } miss;
 
@@ -41,7 +44,7 @@ typedef misses piles[FL_CHIP_KINDS][FL_CHIP_PLACES];
 
 #define EACH (DESIGNS * ROWS_MAX) /* misses of one workload, of one kind */
 
-/* Which of a workload's rows (sorted by memory, then SM clock) are looked at. */
+/* Which of a workload's rows (sorted by memory clock, then SM clock) count as known. */
 static int is_known(int design, const fl_chip_row *row, size_t count, size_t i) {
     size_t first = i, last = i;
     while (first > 0 && row[first - 1].mem_mhz > row[i].mem_mhz - 0.5)
@@ -60,7 +63,7 @@ static int is_known(int design, const fl_chip_row *row, size_t count, size_t i) 
         return highest && n >= 4 && (at == (n + 1) / 4 || at == (3 * n + 3) / 4);
     case ENDS:
         return highest && end && !lowest;
-    case CROSSED: /* as fit probes finds the best two of a GPU with several memory clocks */
+    case CROSSED: /* the best two that fit probes finds for a GPU with several memory clocks */
         return lowest != highest && n >= 2 && at == (lowest ? (3 * n + 3) / 4 : (n + 1) / 4);
     default:
         return i + 1 == count;
@@ -94,7 +97,7 @@ static void share_weight(misses *m, size_t since) {
         m->list[i].weight = 1 / (double)(m->count - since);
 }
 
-/* rest: without growth and factors. */
+/* rest: the chip without growth and factors. */
 static fl_model_status test_one(const fl_chip *rest, const fl_chip_row *row, size_t count, int design, piles to) {
     fl_chip_row known[ROWS_MAX], asked[ROWS_MAX];
     fl_chip_guess guess[ROWS_MAX];
@@ -131,7 +134,7 @@ static fl_model_status test_one(const fl_chip *rest, const fl_chip_row *row, siz
     return FL_MODEL_OK;
 }
 
-/* All designs. rest: any; its growth and factors are left out. */
+/* Runs all designs. rest: any chip; the function ignores its growth and factors. */
 static fl_model_status test_all(fl_chip *rest, const fl_chip_row *row, size_t count, piles to) {
     fl_chip_row thin[ROWS_MAX];
     const size_t step = (count - 1) / ROWS_MAX + 1;
@@ -157,7 +160,7 @@ static double spread2(const miss *m, double growth) {
     return m->sd * m->sd + growth * growth * m->far * m->far + 1e-12;
 }
 
-/* What the errors in time, as the chip's own workloads have them, make of power. */
+/* The errors of power that follow from the errors in time of the chip's own workloads. */
 static void set_drift(const fl_chip_error *time, fl_chip_place at, misses *power) {
     const double wide = time->own[at] > 0 ? time->own[at] : 1;
     for (size_t i = 0; i < power->count; i++) {
@@ -166,8 +169,8 @@ static void set_drift(const fl_chip_error *time, fl_chip_place at, misses *power
     }
 }
 
-/* The likeliest growth where errors are Student's, as a few wild readings must not set it, and where other chips'
- * growths lie about `usual`. */
+/* The most likely growth. Errors follow Student's distribution, so that a few outliers do not decide, and the growths
+ * of other chips lie about `usual`. */
 static double likeliest_growth(const misses *m, double usual) {
     double best = usual, top = -(double)INFINITY;
     for (int k = 0; k <= STEPS && m->count > 0; k++) {
@@ -237,8 +240,8 @@ static fl_model_status set_error(fl_chip_error *e, misses pile[FL_CHIP_PLACES]) 
     return s;
 }
 
-/* Of each tested workload, what a chip that was not fitted to it misses; but for the widths (dram_width, unit_width),
- * which are those of the fit to all workloads: a fold does not fit its own. */
+/* The errors of each tested workload by a chip that was not fitted to it. Only the widths (dram_width, unit_width) come
+ * from the fit to all workloads: a fold does not fit its own. */
 static fl_model_status miss_folds(const fl_chip_row *row, const fl_chip_span *span, fl_chip_folds *folds,
                                   const fl_chip *chip, piles to) {
     fl_model_status s = fl_chip_folds_fit(row, span, chip->law, folds);
@@ -252,7 +255,7 @@ static fl_model_status miss_folds(const fl_chip_row *row, const fl_chip_span *sp
     return s;
 }
 
-/* The same where the law was not fitted to the workloads, or they are too few to fit it to a part of them. */
+/* The same for a law that was not fitted to the workloads, or for too few workloads to fit it to a part of them. */
 static fl_model_status miss_shares(const fl_chip_row *row, const fl_chip_span *span, size_t spans, const fl_chip *chip,
                                    piles to) {
     const size_t stride = spans / FL_CHIP_SHARES + 1; /* of shares */

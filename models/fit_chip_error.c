@@ -6,14 +6,14 @@
 #include <stdlib.h>
 
 #define LEAST 1e-3     /* scatter: no meter repeats better */
-#define FREE_LEAST 6.0 /* so many degrees of freedom, else the errors are assumed */
-#define ROWS_MAX 40    /* per workload: more are thinned, for the time a Cholesky takes */
+#define FREE_LEAST 6.0 /* fewer degrees of freedom than this: the errors are assumed */
+#define ROWS_MAX 40    /* per workload: more are thinned, because a Cholesky decomposition takes long */
 
 typedef struct sample {
     const fl_chip_row *row;
     const double *r;
     size_t index[ROWS_MAX], count;
-    double grow; /* what makes up for the numbers that were fitted to these rows */
+    double grow; /* correction for the numbers that were fitted to these rows */
 } sample;
 
 /* Log likelihood, with the overall scale profiled out: *scale2 is its best value. */
@@ -27,7 +27,7 @@ static double likelihood(const sample *s, size_t spans, const fl_chip_error *sha
                 a[i * n + j] = fl_chip_covariance(shape, &s[k].row[s[k].index[i]], &s[k].row[s[k].index[j]]);
             a[i * n + i] += shape->scatter * shape->scatter;
             x[i] = s[k].grow *
-                   fmax(-limit, fmin(limit, s[k].r[s[k].index[i]])); /* single wild readings must not set the scale */
+                   fmax(-limit, fmin(limit, s[k].r[s[k].index[i]])); /* single outliers must not set the scale */
         }
         if (!fl_chip_cholesky(a, n))
             return -(double)INFINITY;

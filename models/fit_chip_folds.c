@@ -1,13 +1,13 @@
-/* Chips of which each was fitted without a part of the workloads: what they do there is what a chip does to a workload
- * that it has never seen. Its own residuals, or a prior without one workload, tell less than the truth, since the
- * numbers that all workloads share were fitted to that one too. */
+/* Chips of which each was fitted without a part of the workloads. Their errors on that part show how well a chip
+ * predicts a workload that it has never seen. Residuals, or a prior without one workload, look better than the truth,
+ * since the numbers that all workloads share were fitted to that workload too. */
 #include "models/fit_chip_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Neighbours, which often are one benchmark at several sizes, are left out together; of each such block the first is
- * tested. */
+/* Neighbours are often one benchmark at several sizes, so a fold leaves them out together. The first of each such block
+ * is tested. */
 static size_t block(size_t spans) { return (spans - 1) / FL_CHIP_TESTED + 1; }
 
 fl_model_status fl_chip_folds_make(size_t spans, fl_chip_folds *f) {

@@ -1,15 +1,16 @@
-/* Which of the two laws a chip has. The full one has numbers more, which measurements of few workloads may not pay for:
- * both are fitted to three quarters of the workloads and predict the rest, in turn. Nothing is drawn. */
+/* Chooses between the two laws of a chip. The full law has more numbers to fit, and measurements of few workloads may
+ * not justify them. Both laws are therefore fitted to three quarters of the workloads and predict the rest, each
+ * quarter in turn. Nothing is random. */
 #include "models/fit_chip_parts.h"
 
 #include <math.h>
 
 #define WORKLOADS_MIN 4
-#define FLOOR_PCT 0.1 /* no measurement repeats better: errors below say nothing of the law */
+#define FLOOR_PCT 0.1 /* no measurement repeats better: smaller errors say nothing about the law */
 
-/* Mean ln of the errors, in percent, of each tested workload that the chip was not fitted to; NAN = none. Between the
- * known settings, where the shape of the law decides: far beyond them what is not known of the workload does. The other
- * places count, alike, only where there is nothing between. */
+/* Mean ln of the errors, in percent, of each tested workload that the chip was not fitted to; NAN = none. Settings
+ * between the known ones count, because the shape of the law decides there; far beyond them the unknown parts of the
+ * workload decide. The other places count, all alike, only where no setting lies between. */
 typedef struct errors {
     double time[FL_CHIP_TESTED], power[FL_CHIP_TESTED];
     size_t count;
@@ -52,7 +53,7 @@ static double percent_of(const double *ln, size_t count) {
     return n > 0 ? exp(sum / n) : (double)NAN;
 }
 
-/* The full law nests the plain one, so the plain one is taken only where it is better by more than chance gives: one
+/* The full law contains the plain one, so the plain law is taken only where it is better by more than chance: by one
  * standard error of the differences, workload by workload, of time and power together. */
 static void choose(const errors e[2], size_t count, fl_chip_laws *laws) {
     double sum = 0, squares = 0, n = 0;

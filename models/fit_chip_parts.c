@@ -1,4 +1,4 @@
-/* The law in the form that fitting wants, how far predictions are off, and the small linear algebra for both. */
+/* The law in the form that fitting needs, the deviations of predictions, and the small linear algebra for both. */
 #include "models/fit_chip_parts.h"
 #include "models/time.h"
 
@@ -25,7 +25,8 @@ double fl_chip_covariance(const fl_chip_error *e, const fl_chip_row *a, const fl
 
 double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, fl_chip_place *place) {
     double near = INFINITY, mem_low = INFINITY, mem_high = 0;
-    int side[2][2] = {{0}}; /* whether a known row stands there: SM clock as low, as high; memory clock likewise */
+    int side[2][2] = {
+        {0}}; /* whether known rows stand on the four sides: SM clock as low, as high; memory clock as low, as high */
     for (size_t i = 0; i < count; i++) {
         const fl_chip_row *k = &known[i];
         near = fmin(near, hypot(log(at->sm_mhz / k->sm_mhz), log(at->mem_mhz / k->mem_mhz)));
@@ -73,12 +74,12 @@ void fl_chip_lower_solve(const double *l, size_t n, double *x) {
     }
 }
 
-/* Widths of likeness. Errors moved little on three GPUs with ALIKE halved or doubled, PULL at 0.5 and 2, and ALIKE_LOAD
- * tripled; NEAR was not varied. */
+/* Widths of likeness. On three GPUs the errors changed little with ALIKE halved or doubled, PULL at 0.5 and 2, and
+ * ALIKE_LOAD tripled; NEAR was not varied. */
 #define ALIKE 0.15     /* of memory and rest */
 #define ALIKE_LOAD 0.5 /* of alpha and beta */
 #define NEAR 0.03      /* of ln clock */
-#define PULL 1.0       /* as many workloads without residual stand beside those that are alike */
+#define PULL 1.0       /* weight of imagined workloads without residual, against those that are alike */
 #define PULL_POWER 2.0
 
 void fl_chip_offs_make(const fl_chip *chip, int power, const fl_chip_row *row, size_t rows, double *offs) {
@@ -97,7 +98,7 @@ void fl_chip_offs_make(const fl_chip *chip, int power, const fl_chip_row *row, s
                     sum += kappa[s] * off[s];
                     weight += kappa[s];
                 }
-            /* What made-up workloads are off says nothing of this chip (fit_kin.h). */
+            /* Residuals of made-up workloads say nothing about this chip (fit_kin.h). */
             offs[r * chip->shares + k] = weight > 0.3 && chip->workloads ? sum / weight : (double)NAN;
         }
     }

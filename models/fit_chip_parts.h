@@ -1,4 +1,4 @@
-/* What the files fit_chip_*.c share; nothing for others. */
+/* Shared by the files fit_chip_*.c; private to them. */
 #ifndef FL_FIT_CHIP_PARTS_H
 #define FL_FIT_CHIP_PARTS_H
 
@@ -14,7 +14,7 @@ typedef struct fl_chip_span {
 int fl_chip_row_is_sound(const fl_chip_row *r);
 
 /* ln T at n settings of a workload whose parts at the reference clocks are (1-rest)(1-memory), (1-rest) memory and
- * rest. f_ratio: f_ref/f; h: fl_chip_memory_ratio. */
+ * rest. f_ratio is f_ref/f; h is fl_chip_memory_ratio. */
 void fl_chip_shape(double sharpness, double memory, double rest, const double *f_ratio, const double *h, size_t n,
                    double *ln_time);
 
@@ -25,122 +25,129 @@ static inline double fl_chip_loss(double r, double scale) {
     return 2 * scale * scale * (sqrt(1 + r * r / (scale * scale)) - 1);
 }
 
-/* Finds scatter, smooth part and lengths of residuals r (one per row; NaN = none) by maximum likelihood over a grid.
- * parts: numbers that each workload's fit took from its own rows; residuals are the smaller for them, which is made up
- * for. */
+/* Finds the scatter, the smooth part and the lengths of residuals r (one per row; NaN = none) by maximum likelihood
+ * over a grid. parts: how many numbers each workload's fit took from its own rows. These numbers make the residuals
+ * smaller; the function corrects for that. */
 fl_model_status fl_chip_fit_error(const fl_chip_row *row, const double *r, const fl_chip_span *span, size_t spans,
                                   double parts, fl_chip_error *e);
 
-/* The time part of the chip; its clocks are set. time_ref: per span, s at the reference clocks. */
+/* Fits the time part of the chip, whose clocks are already set. time_ref: per span, the time in s at the reference
+ * clocks. */
 fl_model_status fl_chip_fit_time(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_law law,
                                  fl_chip *chip, double *time_ref);
 fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *span, size_t spans,
                                   const double *time_ref, fl_chip_law law, fl_chip *chip);
 
-/* How far the law is off for a workload like `as` (its memory, rest, alpha, beta), by the chip's other workloads: mean
- * of their residuals, weighted with likeness; towards 0 where none is alike. _make: theirs at the rows' clocks (rows x
- * shares); _at: the mean for each row. */
+/* How far the law is off for a workload like `as` (its memory, rest, alpha, beta), according to the chip's other
+ * workloads: the mean of their residuals, weighted with likeness, and near 0 where no workload is alike. _make computes
+ * their residuals at the rows' clocks (rows x shares); _at computes the mean for each row. */
 void fl_chip_offs_make(const fl_chip *chip, int power, const fl_chip_row *row, size_t rows, double *offs);
 void fl_chip_offs_at(const fl_chip *chip, int power, const double *offs, size_t rows, const fl_chip_share *as,
                      double *off);
 
-/* Where the shares' activities lie at the reference clocks; time_ref: per span, s there. */
+/* Sets the shares' activities at the reference clocks. time_ref: per span, the time in s there. */
 fl_model_status fl_chip_fill_activity(const fl_chip_row *row, const fl_chip_span *span, size_t spans,
                                       const double *time_ref, fl_chip *chip);
-/* dram_width and unit_width, by cross-validation; all that a prediction needs but the errors is set. */
+/* Fits dram_width and unit_width by cross-validation. Everything else that a prediction needs, except the errors, must
+ * be set. */
 fl_model_status fl_chip_fit_activity(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
-/* Multiplies each share's weight with how alike its activities are to those of the known rows, and says by how much its
- * DRAM is more active; 0, and nothing done, where no activity counts. */
+/* Multiplies each share's weight by how alike its activities are to those of the known rows, and stores in dram by how
+ * much the share's DRAM is more active. Returns 0 and changes nothing where no activity counts. */
 int fl_chip_weigh_activity(const fl_chip *chip, const fl_chip_row *known, size_t count, double *weight, double *dram);
 
-/* What the others say of a workload alone: the chip without share k. rest may be chip itself. */
+/* Copies the chip without share k, so that only the other workloads describe workload k. rest may be chip itself. */
 void fl_chip_leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest);
 
-/* chip->slope_w and its deviation; V and its deviation are set. */
+/* Sets chip->slope_w and its deviation; V and its deviation must be set. */
 fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
 
-/* The parts of time and power by the law named, and what the workloads are like; the rest of the chip is not set. */
+/* Fits the parts of time and power by the given law, and the workloads' shares and activities. It does not set the rest
+ * of the chip. */
 fl_model_status fl_chip_fit_laws(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_law law,
                                  fl_chip *chip);
-/* Chips by FULL and PLAIN that were fitted without a quarter of the workloads, each quarter in turn. Nothing is drawn.
- */
+/* Chips by FULL and by PLAIN, fitted without a quarter of the workloads, each quarter in turn. Nothing is random. */
 #define FL_CHIP_FOLDS 4
-#define FL_CHIP_TESTED 24 /* workloads: more add time, hardly knowledge */
+#define FL_CHIP_TESTED 24 /* workloads at most: more add time but little knowledge */
 typedef struct fl_chip_folds {
     size_t spans;
-    fl_chip *chip[2]; /* by law, FL_CHIP_FOLDS each; NULL where there are fewer workloads than folds */
+    fl_chip *chip[2]; /* one array per law, FL_CHIP_FOLDS chips each; NULL where there are fewer workloads than folds */
     int fitted[2];
 } fl_chip_folds;
 fl_model_status fl_chip_folds_make(size_t spans, fl_chip_folds *folds);
 void fl_chip_folds_free(fl_chip_folds *folds);
-/* Those of one law, unless they are there. NO_FIT: one of them cannot be fitted. */
+/* Fits the folds of one law unless they are fitted already. NO_FIT: one of them cannot be fitted. */
 fl_model_status fl_chip_folds_fit(const fl_chip_row *row, const fl_chip_span *span, fl_chip_law law,
                                   fl_chip_folds *folds);
-size_t fl_chip_fold_of(const fl_chip_folds *folds, size_t k); /* the one without workload k */
-int fl_chip_fold_tests(const fl_chip_folds *folds, size_t k); /* whether k is among those that are tested */
+size_t fl_chip_fold_of(const fl_chip_folds *folds, size_t k); /* index of the fold fitted without workload k */
+int fl_chip_fold_tests(const fl_chip_folds *folds, size_t k); /* whether workload k is one of the tested ones */
 
-/* Which law predicts workloads left out better, and the errors of FULL and PLAIN in percent. */
+/* Which law better predicts workloads that were left out, and the errors of FULL and PLAIN in percent. */
 typedef struct fl_chip_laws {
     fl_chip_law law;
     double time_pct[2], power_pct[2];
 } fl_chip_laws;
 fl_model_status fl_chip_choose_law(const fl_chip_row *row, const fl_chip_span *span, fl_chip_folds *folds,
                                    fl_chip_laws *laws);
-/* Adds the mean absolute errors of a workload that the chip was not fitted to, of time (0) and power (1) by place,
- * known in the ways that fl_chip_cross tries; count: how many ways. */
+/* Adds the mean absolute errors of a workload that the chip was not fitted to, of time (0) and power (1), by place. The
+ * function predicts the workload from the same choices of known settings that fl_chip_cross tries; count says how many.
+ */
 fl_model_status fl_chip_add_errors(const fl_chip *chip, const fl_chip_row *row, size_t rows,
                                    double sum[2][FL_CHIP_PLACES], double count[2][FL_CHIP_PLACES]);
 
-/* time_error's and power_error's growth and own factors by cross-validation, assumed where the workloads are too few
- * for that; all else of the chip is set. folds: NULL where the law was not fitted to the rows, so that leaving a
- * workload out of the chip's shares leaves it out of all. */
+/* Sets the growth and own factors of time_error and power_error by cross-validation, or to assumed values where the
+ * workloads are too few. All else of the chip must be set. folds is NULL where the law was not fitted to the rows:
+ * removing a workload from the chip's shares then removes it completely. */
 fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_folds *folds,
                               fl_chip *chip);
-/* Distance in ln clock from the nearest known row; *place: where it lies. */
+/* Distance in ln clock from the nearest known row; *place says where the setting lies. */
 double fl_chip_distance(const fl_chip_row *known, size_t count, const fl_chip_row *at, fl_chip_place *place);
-/* Standard deviation in percent of a prediction whose own variance (of the logarithm) is given. */
+/* Standard deviation in percent of a prediction with the given variance of its logarithm. */
 double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t count, const fl_chip_row *at,
                       double variance);
-/* What a chip that cannot ask its own workloads has. */
+/* Sets the growth that is assumed for a chip that cannot test its own workloads. */
 void fl_chip_assume_growth(fl_chip *chip);
-/* Prior of alpha and beta by the chip's shares: mean; variances and covariance. weight: of each share, NULL = all
- * alike. dram: by how much each one's DRAM is more active than the workload's, NULL = not known; alpha and beta are
- * lines in it. */
+/* Prior of alpha and beta by the chip's shares: mean, variances and covariance. weight: one per share, NULL = all
+ * equal. dram: by how much each share's DRAM is more active than the workload's, NULL = not known; where known, alpha
+ * and beta are linear in it. */
 void fl_chip_load_prior(const fl_chip *chip, const double *weight, const double *dram, double mean[2], double cov[3]);
 
-/* Distinct settings of the rows, thinned evenly where too many; index of a row's, or UINT32_MAX. */
+/* _place_settings stores the distinct settings of the rows in the chip, thinned evenly where there are too many.
+ * _setting_of returns the index of a row's setting, or UINT32_MAX. */
 fl_model_status fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_chip *chip);
 uint32_t fl_chip_setting_of(const fl_chip *chip, const fl_chip_row *row);
 
-/* 1.4826 times the median of |r| in percent: a standard deviation that single wild rows do not move. *beyond: rows
- * farther off than 6 of these and 3 %. */
+/* 1.4826 times the median of |r| in percent: a standard deviation that single outliers do not move. *beyond: how many
+ * rows lie farther off than 6 of these and 3 %. */
 fl_model_status fl_chip_robust_pct(const double *r, size_t count, double *pct, size_t *beyond);
 
-/* The parts of the prediction. ln_time: of known (may be measured), then asked rows. */
+/* The two parts of fl_chip_predict. The first predicts times. */
 fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                      const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                      fl_chip_load *load);
-/* guess holds the times, load the time at the reference clocks as the sum of its parts by the law. slope: of ln power
- * against ln time at each asked row, NULL = not wanted: units that wait draw less, so an error in time is one in power.
- * The deviations of power hold those of time times that. */
+/* Predicts powers. On entry guess holds the times, and load holds the time at the reference clocks as the sum of its
+ * parts by the law. slope: the slope of ln power against ln time at each asked row, NULL = not wanted. Units that wait
+ * draw less power, so an error in time causes one in power. The deviations of power include the deviation of time
+ * multiplied by this slope. */
 fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                       const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                       fl_chip_load *load, double *slope);
-/* fl_chip_predict with the slopes; NaN where there is no power. */
+/* fl_chip_predict with these slopes; they are NaN where the chip has no power law. */
 fl_model_status fl_chip_predict_slopes(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                        const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                        fl_chip_load *load, double *slope);
 
-/* Where the workloads of the calibration stand in the unit square, by their own rows alone: chip->share. */
+/* Sets chip->share: where each workload of the calibration lies in the unit square of memory and rest, by its own rows
+ * alone. */
 fl_model_status fl_chip_fill_prior(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
 
-/* What multiplies A alpha and B beta, and the rest of the power, at one setting. rate: T at the reference over T. */
+/* The factors of A alpha and of B beta, and the remaining power, at one setting. rate: T at the reference over T. */
 void fl_chip_columns(const fl_chip *c, double sm_mhz, double mem_mhz, double rate, double *core, double *memory,
                      double *base);
-/* min |a x + b y - z|, x, y >= 0, from the normal equations. */
+/* Minimises |a x + b y - z| over x, y >= 0, from the normal equations. */
 void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, double *x, double *y);
 
-/* Cholesky in place of a symmetric positive definite n x n matrix (lower triangle, row by row); 0 where it is not. */
+/* In-place Cholesky factor of a symmetric n x n matrix (lower triangle, row by row). Returns 0 where the matrix is not
+ * positive definite. */
 int fl_chip_cholesky(double *a, size_t n);
 void fl_chip_lower_solve(const double *l, size_t n, double *x); /* L x = x */
 

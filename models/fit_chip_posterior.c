@@ -1,6 +1,7 @@
-/* A workload's parts as a distribution over the unit square (memory's part of core + memory, the rest's part of all):
- * weighted with how well they meet its known settings and with what the chip's other workloads are like. Predictions
- * are means over it, by cells that are made finer where the weight is. */
+/* A workload's parts as a posterior distribution over the unit square (memory: memory's part of core + memory; rest:
+ * the rest's part of all). The weight of a point says how well it meets the workload's known settings and how much it
+ * resembles the chip's other workloads. Predictions are means over the square, computed on cells that are finer where
+ * the weight is. */
 #include "models/fit_chip_parts.h"
 
 #include <math.h>
@@ -21,15 +22,15 @@ typedef struct posterior {
     double *lower;            /* Cholesky factor of their covariance */
     double *unit, one;        /* L^-1 1 and its square */
     double *model;
-    const double *likely; /* of each share, how well its power fits; NULL = all alike */
-    const double *offs;   /* of fl_chip_offs_make: known rows, asked ones behind them; NULL = none */
+    const double *likely; /* of each share: how well its power fits; NULL = all equal */
+    const double *offs;   /* from fl_chip_offs_make: the known rows, then the asked rows; NULL = none */
     double *off;          /* room: per row of offs */
 } posterior;
 
-/* How far a workload lies from the nearest of the chip's others: the more there are, the nearer. */
+/* Width of the density about each of the chip's workloads: the more workloads, the narrower. */
 #define NARROW 0.06
-#define NARROW_FEW 0.3 /* over the root of their number */
-#define STRANGE 0.3    /* as many workloads of any kind at all stand beside those of the calibration */
+#define NARROW_FEW 0.3 /* divided by the root of their number */
+#define STRANGE 0.3    /* weight of workloads of any kind, against those of the calibration */
 
 static double prior_density(const posterior *p, double memory, double rest) {
     const fl_chip *chip = p->chip;
@@ -74,11 +75,12 @@ static int heavier(const void *a, const void *b) {
 
 #define KEEP 150 /* cells made finer on each level */
 #define LEVELS 3
-#define DEEP 12 /* ln weight below the heaviest cell beyond which one is left out */
+#define DEEP 12 /* cells whose ln weight lies further than this below the heaviest are left out */
 #define CELLS_MAX (GRID * GRID + (size_t)KEEP * 8 * LEVELS)
 
-/* Cells of the unit square by their posterior weight, finest where that is; how many. list: CELLS_MAX cells. The light
- * ones stay as they are: where little is known they are many and weigh more together than the heaviest. */
+/* Divides the unit square into cells by their posterior weight, finest where the weight is. Returns how many. list:
+ * CELLS_MAX cells. Light cells stay coarse, but they stay: where little is known they are many, and together they weigh
+ * more than the heaviest. */
 static size_t integrate(const posterior *p, cell *list) {
     size_t n = 0;
     for (size_t i = 0; i < GRID * GRID; i++) {
@@ -91,7 +93,7 @@ static size_t integrate(const posterior *p, cell *list) {
         while (n > 1 && !(list[n - 1].log_weight > list[0].log_weight - DEEP))
             n--;
         const size_t kept = n < KEEP ? n : KEEP;
-        for (size_t i = 0; i < kept; i++) { /* nine for one: the middle keeps its place */
+        for (size_t i = 0; i < kept; i++) { /* nine cells replace one: the middle one keeps its place */
             const cell whole = list[i];
             const double third = whole.half * 2 / 3;
             for (int d = 0; d < 9; d++) {
@@ -111,8 +113,8 @@ static size_t integrate(const posterior *p, cell *list) {
 
 #define LIKE_POWER 0.35 /* of ln power */
 
-/* Kernels bound by memory and programs bound by their host look alike in time while the SM clock hardly matters, but
- * not in power. likely: how near each share's power comes to that of the fastest known setting. */
+/* Memory-bound kernels and host-bound programs look alike in time while the SM clock hardly matters, but not in power.
+ * likely: how near each share's power comes to that of the fastest known setting. */
 static void weigh_powers(const fl_chip *chip, const fl_chip_row *known, size_t count, double *likely) {
     const fl_chip_row *fastest = &known[0];
     for (size_t i = 1; i < count; i++)
@@ -135,7 +137,7 @@ static void weigh_powers(const fl_chip *chip, const fl_chip_row *known, size_t c
 /* Room that take_known() needs for n known rows. */
 #define KNOWN_ROOM(n) ((n) * (n) + 5 * (n))
 
-/* Takes the known rows in: the rest of *p but likely, offs and off. room: KNOWN_ROOM, zeroed or not. */
+/* Takes the known rows in: fills *p except likely, offs and off. room: KNOWN_ROOM, zeroed or not. */
 static fl_model_status take_known(posterior *p, double *room) {
     const size_t n = p->n;
     const fl_chip_error *e = &p->chip->time_error;
@@ -199,7 +201,7 @@ static void place_asked(const posterior *p, forecast *to, double *room) {
     }
 }
 
-/* What the asked rows take if the workload is the one of this cell, with the cell's weight. */
+/* The predictions at the asked rows if this cell describes the workload, added with the cell's weight. */
 static void add_cell(const posterior *p, const cell *c, double weight, forecast *to) {
     const size_t n = p->n, m = to->m;
     to->total += weight;

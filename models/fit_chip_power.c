@@ -1,5 +1,6 @@
-/* The power part of a chip. Outside, least squares (GSL, Levenberg-Marquardt) over what all workloads share; inside,
- * the best alpha and beta >= 0 of each workload, which are linear. All errors relative, and robust (pseudo-Huber). */
+/* Fits the power part of a chip. The outer fit is a least squares (GSL, Levenberg-Marquardt) over the numbers that all
+ * workloads share. The inner fit finds the best alpha and beta >= 0 of each workload, which are linear. All errors are
+ * relative and robust (pseudo-Huber). */
 #include "models/fit_chip_parts.h"
 #include "models/covariance.h"
 #include "models/gsl_quiet.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define SCALE 0.01  /* of the robust loss */
-#define WEAK 2e-3   /* pull of the shared numbers towards where they began */
+#define WEAK 2e-3   /* pull of the shared numbers towards their start */
 #define RISE 1e-2   /* pull of V at the top towards 1, see cost_rows */
 #define SMOOTH 4e-3 /* pull of V's slope towards that of its neighbours */
 #define PARAMS_MAX (FL_CHIP_KNOTS + 2 * FL_CHIP_MEMS + 4)
@@ -103,10 +104,10 @@ static int cost_rows(const gsl_vector *x, void *user, gsl_vector *f) {
     size_t at = q->count;
     const fl_chip *c = q->chip;
     const size_t steps = q->volt_given ? 0 : c->knots - 1;
-    for (size_t i = 0; i < q->size; i++) /* steps of V may vanish, so their logarithms are hardly held */
+    for (size_t i = 0; i < q->size; i++) /* steps of V may vanish, so their logarithms are only weakly held */
         gsl_vector_set(f, at++, (i < steps ? 0.02 : 1) * WEAK / SCALE * (gsl_vector_get(x, i) - q->start[i]));
-    /* At one memory clock P = c + s g(f) leaves the offset of g = V^2 f open. Of all V that never fall, the one that
-     * has its floor flat also rises least, so the least rise is asked for where the data do not decide. */
+    /* At one memory clock, P = c + s g(f) leaves the offset of g = V^2 f open. Of all V that never fall, the one whose
+     * floor is flat also rises least. Where the data do not decide, the fit therefore prefers the least rise. */
     gsl_vector_set(f, at++, RISE / SCALE * (c->volt[c->knots - 1] - 1));
     for (uint32_t i = 1; i + 1 < c->knots; i++) {
         const double low = (c->volt[i] - c->volt[i - 1]) / log(c->knot_mhz[i] / c->knot_mhz[i - 1]);
@@ -121,7 +122,7 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Knots at the measured clocks, thinned evenly where they are many; the memory clocks as they are. */
+/* Knots at the measured SM clocks, thinned evenly where there are many; all memory clocks are kept. */
 static fl_model_status place_knots(const fl_chip_row *row, size_t count, fl_chip *c) {
     double *list = malloc((count + 1) * sizeof *list);
     if (!list)
@@ -148,9 +149,9 @@ static fl_model_status place_knots(const fl_chip_row *row, size_t count, fl_chip
     return FL_MODEL_OK;
 }
 
-/* Where the search begins: a third of the lowest power is nobody's, V rises by a third over the range, and what the
- * kernel that draws least gains from memory clock to memory clock is idle memory: where the data leave open how much of
- * B0(m) is every kernel's beta B, that decides. */
+/* The start of the search. A third of the lowest power belongs to no workload, and V rises by a third over the range.
+ * Idle memory accounts for what the kernel with the smallest gain draws more from one memory clock to the next; this
+ * decides where the data leave open how much of B0(m) is every kernel's beta B. */
 static void first_guess(problem *q, double lowest_w) {
     double at[FL_CHIP_MEMS], least = INFINITY;
     size_t k = 0;
@@ -177,7 +178,7 @@ static void first_guess(problem *q, double lowest_w) {
     q->size = k;
 }
 
-/* Standard deviations of the shared numbers from the last Jacobian, turned into those of the chip's. */
+/* Converts the standard deviations of the shared numbers, from the last Jacobian, into those of the chip's numbers. */
 static fl_model_status set_spread(problem *q, const gsl_matrix *jacobian, double sigma) {
     fl_chip *c = q->chip;
     gsl_matrix *covariance = gsl_matrix_alloc(q->size, q->size);
@@ -189,8 +190,8 @@ static fl_model_status set_spread(problem *q, const gsl_matrix *jacobian, double
     for (size_t i = 0; i < q->size; i++)
         sd[i] = sigma * sqrt(fmax(0, gsl_matrix_get(covariance, i, i)));
     size_t k = q->volt_given ? 0 : c->knots - 1;
-    /* V over its value at the lowest SM and the highest memory clock, which is c[0] = 1 or the floor there; V is a sum
-     * of steps, so the covariances matter. */
+    /* V relative to its value at the lowest SM and the highest memory clock, which is c[0] = 1 or the floor there. V is
+     * a sum of steps, so the covariances matter. */
     const double one = fl_chip_volt(c, c->sm_min, c->mem_ref);
     const size_t top_floor = q->size - 1;
     for (uint32_t i = 0; i < c->knots && !q->volt_given; i++) {
@@ -217,7 +218,7 @@ static fl_model_status set_spread(problem *q, const gsl_matrix *jacobian, double
     return FL_MODEL_OK;
 }
 
-/* V = 1 at the lowest SM and the highest memory clock; the powers stay what they are. */
+/* Rescales to V = 1 at the lowest SM and the highest memory clock; the powers do not change. */
 static void scale_volt(problem *q) {
     fl_chip *c = q->chip;
     const double one = fl_chip_volt(c, c->sm_min, c->mem_ref);
@@ -233,9 +234,9 @@ static void scale_volt(problem *q) {
         q->alpha[k] *= one * one;
 }
 
-/* A part of alpha A or beta B that every workload has cannot be told from A0 or B0(m) where nothing stalls; by
- * convention the least alpha and beta are 0, but A0 is no more than the least slope measured: with one V for all memory
- * clocks the plain law may miss it. The powers stay what they are. */
+/* Where nothing stalls, the data cannot separate A0 or B0(m) from a part of alpha A or beta B that every workload has.
+ * By convention the least alpha and the least beta are 0. A0 must not exceed the least measured slope, which the plain
+ * law, with one V for all memory clocks, may miss. The powers do not change. */
 static void share_least(problem *q) {
     fl_chip *c = q->chip;
     double alpha = INFINITY, beta = INFINITY;
@@ -243,9 +244,9 @@ static void share_least(problem *q) {
         alpha = fmin(alpha, q->alpha[k]);
         beta = fmin(beta, q->beta[k]);
     }
-    if (q->spans <= 3) /* the least of so few says nothing of others */
+    if (q->spans <= 3) /* the minimum of so few says nothing about other workloads */
         alpha = beta = 0;
-    if (c->a0_w + alpha > c->slope_w) /* not where that is NaN */
+    if (c->a0_w + alpha > c->slope_w) /* false where that is NaN */
         alpha = fmax(c->slope_w, 0) - c->a0_w;
     for (size_t k = 0; k < q->spans; k++) {
         q->alpha[k] -= alpha;
@@ -256,10 +257,10 @@ static void share_least(problem *q) {
         c->b0_w[i] += beta * c->mem_mhz[i] / c->mem_ref;
 }
 
-/* A and B: what the most active of the workloads draw; alpha and beta are shares of that. */
+/* A and B: the powers of the most active workloads; alpha and beta are shares of them. */
 static void set_loads(problem *q) {
     fl_chip *c = q->chip;
-    double *sorted = q->work; /* room: the caller's */
+    double *sorted = q->work; /* the caller's buffer */
     for (int part = 0; part < 2; part++) {
         const double *of = part ? q->beta : q->alpha;
         memcpy(sorted, of, q->spans * sizeof *sorted);
@@ -324,7 +325,7 @@ fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *sp
         longest = span[k].count > longest ? span[k].count : longest;
     }
     for (size_t i = 0; i < q.count; i++)
-        lowest = fmin(lowest, row[i].power_w); /* fmin passes over NaN */
+        lowest = fmin(lowest, row[i].power_w); /* fmin ignores NaN */
     fl_model_status s = isfinite(lowest) ? place_knots(row, q.count, chip) : FL_MODEL_NO_FIT;
     double *memory = s == FL_MODEL_OK ? calloc(2 * spans + 4 * longest + q.count + 8, sizeof *memory) : NULL;
     if (s == FL_MODEL_OK && !memory)
@@ -338,7 +339,8 @@ fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *sp
         first_guess(&q, lowest);
         s = fit_shared(&q);
         if (s == FL_MODEL_OK && law == FL_CHIP_PLAIN && q.floors) {
-            /* The simulator has one V(f): that at the highest memory clock; the rest is fitted again with it. */
+            /* The simulator has one V(f), that at the highest memory clock; the fit repeats the other numbers with it.
+             */
             scale_volt(&q);
             for (uint32_t i = 0; i < chip->knots; i++)
                 chip->volt[i] = fl_chip_volt(chip, chip->knot_mhz[i], chip->mem_ref);

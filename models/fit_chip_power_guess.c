@@ -1,8 +1,8 @@
-/* A workload's powers at settings that were not measured: its alpha and beta by Bayesian linear regression with the
- * prior that the chip's other workloads give, and what its known errors have in common carried over: their smooth part,
- * and a share of the power that the law says all workloads have. That base, B0 + C V + A0 V^2 f, is told apart from
- * alpha and beta only as far as the chip's workloads differ: two busy ones leave it at three quarters of their power,
- * and a third that draws less than that needs alpha and beta below 0 or a smaller base. */
+/* A workload's powers at settings that were not measured. Bayesian linear regression finds its alpha and beta, with the
+ * prior that the chip's other workloads give. Two common parts of its known errors carry over: their smooth part, and a
+ * share of the power that by the law all workloads have. That base, B0 + C V + A0 V^2 f, is separated from alpha and
+ * beta only as far as the chip's workloads differ. Two busy workloads put it at three quarters of their power, and a
+ * third that draws less than that then needs alpha and beta below 0 or a smaller base. */
 #include "models/fit_chip_parts.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, do
     *y = first ? 0 : only_y;
 }
 
-/* Slope of y over x, both less their means, by sums of w x^2 and w x y. A slope that chance may make is held back. */
+/* Slope of y over x, both less their means, from sums of w x^2 and w x y. A slope that chance may produce is shrunk. */
 static double held_slope(double xx, double xy) { return xy / (xx + 1e-3); }
 
 void fl_chip_load_prior(const fl_chip *c, const double *weight, const double *dram, double mean[2], double cov[3]) {
@@ -64,28 +64,28 @@ void fl_chip_load_prior(const fl_chip *c, const double *weight, const double *dr
     }
     for (int i = 0; i < 2; i++) /* at the workload's own activity */
         mean[i] = fmax(0, mean[i] - slope[i] * at);
-    /* Few workloads say little of others: their covariance is widened, the correlation weakened. */
+    /* Few workloads say little about others: their covariance is widened and the correlation weakened. */
     const double n = c->shares ? 1 / squares : 1, trust = n / (n + 4);
     cov[0] += (1 - trust) * 0.25 + 1e-4;
     cov[1] *= trust;
     cov[2] += (1 - trust) * 0.25 + 1e-4;
 }
 
-/* Of a workload's base, as a share of the chip's. A wide prior costs little, since the known rows decide: of measured
- * chips the errors are nearly the same from 0.05 to 0.15. */
+/* Deviation of a workload's base, as a share of the chip's. A wide prior costs little, since the known rows decide: on
+ * measured chips the errors are nearly the same from 0.05 to 0.15. */
 #define BASE_SD 0.1
-#define LAW_LEAST 0.1 /* of the law's power: no less is predicted, however far outside */
+#define LAW_LEAST 0.1 /* share of the law's power: no prediction is lower, however far outside */
 
-/* Known rows, all as shares of the measured power and made independent (L^-1) by the covariance of their errors. */
+/* The known rows as shares of the measured power, made independent (L^-1) by the covariance of their errors. */
 typedef struct regression {
     const fl_chip *chip;
     const fl_chip_row *row;
     size_t n;
-    double *core, *memory, *base, *left; /* left: what alpha and beta have to explain */
+    double *core, *memory, *base, *left; /* left: the part that alpha and beta have to explain */
     double *lower, *gain;
     double time_ref;
     double mean[2], cov[3];    /* prior of alpha and beta */
-    double aa, ab, bb, az, bz; /* normal equations of alpha and beta, the prior in them */
+    double aa, ab, bb, az, bz; /* normal equations of alpha and beta, including the prior */
 } regression;
 
 static fl_model_status whiten(regression *q) {
@@ -128,7 +128,8 @@ static void add_up(regression *q) {
     }
 }
 
-/* alpha and beta; off: how far the law is off for workloads like it, whitened, taken from the known powers. */
+/* Fits alpha and beta. off: how far the law is off for similar workloads, whitened; it is subtracted from the known
+ * powers. */
 static void take_off(regression *q, const double *off, fl_chip_load *load) {
     for (size_t i = 0; i < q->n; i++) {
         q->left[i] -= off[i];
@@ -140,7 +141,7 @@ static void take_off(regression *q, const double *off, fl_chip_load *load) {
         q->left[i] -= load->alpha * q->core[i] + load->beta * q->memory[i];
 }
 
-/* W per ln time: of the dynamic power, the part that follows the work done per cycle. */
+/* W per ln time: the part of the dynamic power that follows the work done per cycle. */
 static double time_slope(const regression *q, const fl_chip_load *load, const fl_chip_row *asked, double time_s) {
     const fl_chip *c = q->chip;
     double core = 0, memory = 0, core_still = 0, memory_still = 0, base = 0;
@@ -149,7 +150,8 @@ static double time_slope(const regression *q, const fl_chip_load *load, const fl
     return -load->alpha * c->a_w * (core - core_still) - load->beta * c->b_w * (memory - memory_still);
 }
 
-/* base_off: of the workload's base, as a share; off: how far the law is off for workloads like it, at this row. */
+/* base_off: the error of the workload's base, as a share. off: how far the law is off for similar workloads at this
+ * row. */
 static void guess_one(const regression *q, const fl_chip_load *load, double base_off, double off,
                       const fl_chip_row *asked, fl_chip_guess *guess, double *slope) {
     const fl_chip_error *e = &q->chip->power_error;
@@ -161,14 +163,15 @@ static void guess_one(const regression *q, const fl_chip_load *load, double base
     for (size_t i = 0; i < q->n; i++)
         shift += q->gain[i] * q->left[i];
     const double law = base + load->alpha * q->chip->a_w * core + load->beta * q->chip->b_w * memory;
-    /* The base's share may fall below 0 where it is small: alpha and beta were found together with it. */
+    /* The base's share may fall below 0 where it is small, because alpha and beta were found together with it. */
     const double watts = fmax(LAW_LEAST * law, law + base_off * base);
     const double steep = time_slope(q, load, asked, guess->time_s) / watts;
     core *= q->chip->a_w / watts;
     memory *= q->chip->b_w / watts;
     base /= watts;
     double variance = e->scatter * e->scatter + e->smooth * e->smooth + BASE_SD * BASE_SD * base * base;
-    for (size_t i = 0; i < q->n; i++) { /* what alpha and beta leave open counts as far as the known rows do not say */
+    for (size_t i = 0; i < q->n;
+         i++) { /* the uncertainty of alpha and beta counts only as far as the known rows leave it */
         const double gain = q->gain[i] + BASE_SD * BASE_SD * base * q->base[i];
         variance -= gain * gain;
         core -= gain * q->core[i];

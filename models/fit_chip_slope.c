@@ -1,15 +1,15 @@
-/* The idle clock tree, out of sweeps: how much power every workload gains with V^2 f. Kernels never do less work at a
- * higher SM clock, so each one's slope in V^2 f is A0 and whatever its own activity adds: the least slope of all bounds
- * A0 from above, and only a GPU that idles with a context open (models/fit_idle.h) bounds it from below. At one memory
- * clock, so that neither B0(m) nor its voltage enters; at the floor of V, where the chip has one, so that C does not.
- */
+/* The idle clock tree, from sweeps: how much power every workload gains with V^2 f. Kernels never do less work at a
+ * higher SM clock, so each slope in V^2 f is A0 plus what the kernel's own activity adds. The least slope of all
+ * therefore bounds A0 from above; only a GPU that idles with a context open (models/fit_idle.h) bounds it from below.
+ * The slopes are taken at one memory clock, so that neither B0(m) nor its voltage enters, and at the floor of V, where
+ * the chip has one, so that C does not. */
 #include "models/fit_chip_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define POINTS_MIN 4   /* SM clocks of a slope: two for the line, two to tell its scatter */
-#define POINTS_MAX 96  /* more are thinned: all pairs are looked at */
+#define POINTS_MIN 4   /* SM clocks of a slope: two for the line, two to show its scatter */
+#define POINTS_MAX 96  /* more are thinned, since all pairs are compared */
 #define FLAT 1.01      /* V at its floor */
 #define RANGE_MIN 1.15 /* highest over lowest clock */
 #define TO_SIGMA 1.4826
@@ -30,8 +30,7 @@ static double middle(double *x, size_t n) {
     return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
 }
 
-/* Theil-Sen: the median of the slopes of all pairs, which single wild readings do not move. room: n (n - 1) / 2 or n.
- */
+/* Theil-Sen: the median of the slopes of all pairs, which single outliers do not move. room: n (n - 1) / 2 or n. */
 static line fit_line(const double *x, const double *watts, size_t n, double *room) {
     line l = {0};
     size_t pairs = 0;
@@ -56,7 +55,7 @@ static line fit_line(const double *x, const double *watts, size_t n, double *roo
     return l;
 }
 
-/* V^2 f and power of a span's rows at the highest memory clock; how many. */
+/* Collects V^2 f and power of a span's rows at the highest memory clock. Returns how many. */
 static size_t take_points(const fl_chip *c, const fl_chip_row *row, fl_chip_span s, double flat_mhz, double *x,
                           double *watts) {
     const size_t stride = s.count / POINTS_MAX + 1;
@@ -116,7 +115,7 @@ fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *
         const double own = fmax(fmax(common, LEAST), of[k].scatter) * of[k].power / of[k].spread;
         const double volt = isfinite(flat) ? 0 : of[k].slope * 2 * v * ghz * chip->volt_sd[top] / rise;
         const double sd = sqrt(own * own + volt * volt);
-        if (of[k].slope + 2 * sd < least) { /* the one that surely is low, not one that scatter made low */
+        if (of[k].slope + 2 * sd < least) { /* choose a slope that is certainly low, not one that scatter made low */
             least = of[k].slope + 2 * sd;
             chip->slope_w = fmax(0, of[k].slope);
             chip->slope_sd = sd;

@@ -1,5 +1,5 @@
-/* The time part of a chip: sharpness and link by a simplex over their few numbers, each workload's parts by search in
- * the unit square inside (the overall scale is closed). */
+/* Fits the time part of a chip. The outer search is a simplex over sharpness and link. The inner search finds each
+ * workload's parts in the unit square; the overall scale has a closed form. */
 #include "models/fit_chip_parts.h"
 #include "models/gsl_quiet.h"
 
@@ -9,12 +9,12 @@
 #include <string.h>
 
 #define COARSE 12      /* the same where a search follows */
-#define SEARCHED 48    /* workloads in the outer search: more add time, hardly knowledge */
-#define SCALE 0.005    /* of the robust loss: time repeats to about that */
+#define SEARCHED 48    /* workloads in the outer search: more add time but little knowledge */
+#define SCALE 0.005    /* scale of the robust loss: time repeats to about that */
 #define DIM 4          /* ln p, ln f_link, ln s, ln q */
-#define SHARP_MAX 60.0 /* beyond, the norm is the maximum for all that a measurement can tell */
+#define SHARP_MAX 60.0 /* a sharpness beyond this is the maximum, as far as any measurement shows */
 #define SLOPE_MAX 6.0
-#define LINK_GAIN 0.94 /* the link must lower the loss at least to this share of that without it */
+#define LINK_GAIN 0.94 /* the link must lower the loss to this share of the loss without it */
 
 typedef struct settings {
     double *f_ratio, *h, *ln; /* per row; ln: measured ln T */
@@ -36,7 +36,7 @@ typedef struct search {
     size_t stride; /* of the workloads in the outer search */
 } search;
 
-/* Loss of one workload for given shape; the offset that the robust loss likes best, by reweighting. */
+/* Loss of one workload for a given shape. The offset that minimises the robust loss comes from reweighting. */
 static double loss_of(const double *model, const double *ln, size_t n, int rounds, double *offset) {
     double sum = 0, weight = 0, c = 0;
     for (size_t i = 0; i < n; i++)
@@ -58,14 +58,15 @@ static double loss_of(const double *model, const double *ln, size_t n, int round
     return loss;
 }
 
-/* Mild: the parts of nothing are nothing unless the data say so. */
+/* A weak preference for small parts: a workload has no memory part and no rest unless the data show one. */
 static double mild(double memory, double rest) { return 1e-7 * (memory * memory + 4 * rest); }
 
 typedef struct point {
     double memory, rest;
 } point;
 
-/* At the edges of the square, where many kernels stand, and after a step most neighbours were looked at before. */
+/* Whether the search has visited this point. At the edges of the square, where many kernels lie, and after a step, it
+ * has visited most neighbours before. */
 static int is_among(const point *p, size_t count, double memory, double rest) {
     for (size_t i = 0; i < count; i++)
         if (fabs(p[i].memory - memory) < 1e-12 && fabs(p[i].rest - rest) < 1e-12)
@@ -204,7 +205,7 @@ static void set_spread(search *q, gsl_vector *x, double loss) {
     const double step = 0.15, left = (double)q->count - 3 * (double)q->spans - (double)x->size;
     double sd[2] = {NAN, NAN};
     q->chip->time_left = (double)q->count - (double)x->size;
-    for (size_t k = 0; k < q->spans; k++) /* level, memory and rest, of as many as it has rows */
+    for (size_t k = 0; k < q->spans; k++) /* level, memory and rest, limited by the number of the workload's rows */
         q->chip->time_left -= fmin(3, (double)q->span[k].count);
     for (size_t d = 0; d < 2 && d < x->size; d++) {
         const double at = gsl_vector_get(x, d);
@@ -259,7 +260,8 @@ static double fit_outer(search *q, fl_chip_law law) {
             gsl_vector_memcpy(best, x);
         }
     }
-    /* Its three numbers must earn more than chance gives them (Bayesian information criterion, with a margin). */
+    /* The link's three numbers must gain more than chance gives them (Bayesian information criterion, with a margin).
+     */
     const double n = (double)q->count / (double)q->stride, chance = exp(-(3 * log(n) + 10) / n);
     if (q->linked && linked < fmin(LINK_GAIN, chance) * plain) {
         q->stride = 1;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define BUSY_PCT 5.0 /* a monitor's own queries show as a percent or two */
+#define BUSY_PCT 5.0 /* a monitor's own queries show as one or two percent */
 
 static int ascending_point(const void *a, const void *b) {
     const fl_idle_point *x = a, *y = b;
@@ -103,8 +103,8 @@ fl_model_status fl_fit_idle_clock(const fl_idle_point *point, const double *volt
     }
     if (count < IDLE_TERMS)
         return FL_MODEL_NO_FIT;
-    /* The best of the subsets whose solution is nowhere negative is the constrained optimum. Bit 0, the fixed part,
-     * comes first among those that are as good. */
+    /* The best of the subsets whose solution is nowhere negative is the constrained optimum. Among equally good ones
+     * the subset with bit 0, the fixed part, comes first. */
     fl_idle_clock best = {.rms_w = INFINITY};
     for (unsigned set = 1; set < 1u << IDLE_TERMS; set++) {
         double x[IDLE_TERMS];

@@ -28,11 +28,11 @@ static double closed(double r, double k, double p) {
 
 typedef struct problem {
     const fl_kernel_point *point;
-    size_t count, without; /* without: left out; count = none */
+    size_t count, without; /* without: index of the point that is left out; count = none */
     double p;
 } problem;
 
-/* The level that suits a shape best, in relative error, and the error that remains: sum of squares. */
+/* The level that suits a shape best in relative error, and the sum of squares of the remaining error. */
 static double level_of(const problem *q, const fl_kernel_fit *k, double *level) {
     double top = 0, bottom = 0, rest = 0;
     const double ref = q->point[q->count - 1].sm_mhz;
@@ -61,7 +61,8 @@ static double cost(const problem *q, double c, double l, fl_kernel_fit *k) {
     return level_of(q, k, &level);
 }
 
-/* A coarse grid, then ever finer ones around its best point: two bounded unknowns, and no start to get wrong. */
+/* Searches a coarse grid, then ever finer ones around its best point: there are two bounded unknowns, and no start
+ * value can be wrong. */
 static void search(const problem *q, fl_kernel_fit *best) {
     enum { STEPS = 20, ROUNDS = 6 };
     double low[2] = {0, 0}, high[2] = {1, 0.95}, least = HUGE_VAL, at[2] = {0, 0};
@@ -95,7 +96,7 @@ static void fit(const problem *q, fl_kernel_fit *out) {
         first++;
     while (second == q->without)
         second--;
-    /* with the reference left out the two that remain still give c, at the higher of them; the law is the same */
+    /* without the reference the remaining points still give c, at the highest of them; the law is the same */
     const double k = q->point[second].sm_mhz / q->point[first].sm_mhz,
                  c = closed(q->point[first].time / q->point[second].time, k, q->p);
     const double up = q->point[q->count - 1].sm_mhz / q->point[second].sm_mhz, m = memory_of(c, 0, q->p);

@@ -6,25 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The law's own parts, and four that platform files do not tell. */
+/* The law's own parts, and four that platform files do not give. */
 enum { SHARP = FL_KIN_COUNT, LINK, SLOPE, REST, DIMS };
 
 #define KIN_MIN 3
 #define DRAWS 2048
 #define ROUNDS 7
-#define TEMPER 0.4 /* each round counts the likelihood for 1 / 0.4 of what the round before did, the last in full */
+#define TEMPER 0.4 /* a round counts 1 / 0.4 times as much of the likelihood as the one before; the last counts all */
 #define WORKLOADS 64
-#define STEPS 16 /* SM clocks at which it is laid down */
+#define STEPS 16 /* SM clocks at which the curve of V is stored */
 #define LADDERS 4
 #define MEM_LEAST 0.5 /* of the default memory clock: lower ones are for idling */
 
-/* Assumed: sharpness 9, as V100 and PVC prefer, give or take half; a link below 0.6 of the top clock, give or take a
- * quarter, where there is one (V100: 0.59, Titan X: 0.87), which is taken to be so in half of the chips; a tenth of B0,
- * or a third to three times that, does not go with the memory clock (RTX 3080 Ti: a tenth, Titan X: nothing). */
+/* Assumed values. Sharpness is 9, as V100 and PVC prefer, within half either way. Half of the chips have a link; it
+ * lies below 0.6 of the top clock, within a quarter (V100: 0.59, Titan X: 0.87). A tenth of B0, between a third of that
+ * and three times that, does not scale with the memory clock (RTX 3080 Ti: a tenth, Titan X: nothing). */
 static const double other_middle[] = {9, 0.6, 2, 0.1}, other_factor[] = {1.5, 1.25, 1.5, 3};
 #define LINKED 0.5
 
-#define IDLE_SD 0.03 /* of the logarithm: the law, the unit and the log */
+#define IDLE_SD 0.03 /* of the logarithm: covers the errors of the law, the unit and the log */
 #define RUN_TIME_SD 0.03
 #define RUN_POWER_SD 0.05
 
@@ -63,8 +63,8 @@ fl_model_status fl_kin_prior(const fl_kin *kin, size_t count, fl_kin_spread *out
     const double n = (double)count;
     if (count < KIN_MIN)
         return FL_MODEL_NO_FIT;
-    const double wider =
-        gsl_cdf_tdist_Pinv(0.975, n - 1) / gsl_cdf_ugaussian_Pinv(0.975) * sqrt(1 + 1 / n); /* the next one's, of few */
+    /* The deviation of the next chip, from few chips. */
+    const double wider = gsl_cdf_tdist_Pinv(0.975, n - 1) / gsl_cdf_ugaussian_Pinv(0.975) * sqrt(1 + 1 / n);
     for (int i = 0; i < FL_KIN_COUNT; i++) {
         double mean = 0, squares = 0;
         for (size_t k = 0; k < count; k++)
@@ -84,7 +84,7 @@ typedef struct asked {
     const fl_idle_point *idle;
     const fl_chip_row *run;
     size_t idle_count, run_count;
-    double mean[DIMS], sd[DIMS]; /* prior, of the logarithms */
+    double mean[DIMS], sd[DIMS]; /* prior of the logarithms */
     fl_chip *chip;               /* room for one */
     fl_chip_share load[WORKLOADS];
 } asked;
@@ -100,8 +100,8 @@ static void even_point(size_t index, size_t dims, double *x) {
     }
 }
 
-/* Workloads of all kinds, assumed: memory's part anywhere between none and all, the rest's mostly small; alpha between
- * 0.2 and 1; beta goes with memory's part. */
+/* Assumed workloads of all kinds: memory's part anywhere between none and all, the rest's mostly small; alpha between
+ * 0.2 and 1; beta follows memory's part. */
 static void make_workloads(fl_chip_share *load) {
     for (size_t k = 0; k < WORKLOADS; k++) {
         double x[4];
@@ -115,7 +115,7 @@ static void make_workloads(fl_chip_share *load) {
     }
 }
 
-/* The chip of which these are the logarithms. linked: whether it has a link. */
+/* The chip with these logarithms of its parts. linked: whether it has a link. */
 static void set_law(const asked *q, const double *ln, int linked, fl_chip *c) {
     const fl_kin_facts *f = q->facts;
     const double top = f->sm_mhz[f->sm_count - 1], low = f->sm_mhz[0], rise = exp(ln[FL_KIN_RISE]);
@@ -151,7 +151,7 @@ static void load_of(const fl_chip_share *s, fl_chip_load *load) {
 
 static double square(double x) { return x * x; }
 
-/* Log likelihood of the run as one workload; how long it is at all says nothing. */
+/* Log likelihood of the run as one workload; its total length carries no information. */
 static double run_likelihood(const asked *q, const fl_chip_share *share) {
     double off[2] = {0, 0}, squares = 0, power = 0;
     fl_chip_load load;
@@ -174,7 +174,7 @@ static double idle_watts(const fl_chip *c, double sm_mhz) {
     return fl_chip_b0(c, c->mem_ref) + c->c_w * v + c->a0_w * v * v * sm_mhz / 1000;
 }
 
-/* Log likelihood of the idle log and the run: the chip in q->chip. */
+/* Log likelihood of the idle log and the run, given the chip in q->chip. */
 static double likelihood(const asked *q) {
     double sum = 0, top = -(double)INFINITY, each[WORKLOADS], weight = 0;
     for (size_t i = 0; i < q->idle_count; i++)
@@ -188,11 +188,12 @@ static double likelihood(const asked *q) {
     return sum + top + log(weight / WORKLOADS);
 }
 
-/* ---- which chips it may be ---- */
+/* ---- the posterior of the chip ---- */
 
 typedef struct draws {
     double ln[DRAWS][DIMS], weight[DRAWS]; /* weights sum up to 1 */
-    double mean[DIMS], lower[DIMS * DIMS]; /* where they are drawn, then where they lie */
+    double mean[DIMS],
+        lower[DIMS * DIMS]; /* mean and covariance factor from which the chips are drawn, then of the drawn chips */
     int linked[DRAWS];
 } draws;
 
@@ -203,7 +204,8 @@ static double prior_density(const asked *q, const double *ln) {
     return sum;
 }
 
-/* Draws from the normal of mean and lower, and weighs with prior and likelihood over that. */
+/* Draws from the normal distribution of mean and lower, and weighs each draw by prior and likelihood over that density.
+ */
 static void draw_round(const asked *q, size_t round, draws *d) {
     double top = -(double)INFINITY, total = 0;
     for (size_t k = 0; k < DRAWS; k++) {
@@ -229,7 +231,8 @@ static void draw_round(const asked *q, size_t round, draws *d) {
         d->weight[k] /= total;
 }
 
-/* Where the weighed draws lie; a hundredth of the prior's variance is added, so that it cannot collapse. */
+/* Mean and covariance of the weighted draws. A hundredth of the prior's variance is added, so that they cannot
+ * collapse. */
 static void gather(const asked *q, draws *d) {
     double covariance[DIMS * DIMS] = {0};
     memset(d->mean, 0, sizeof d->mean);
@@ -258,7 +261,7 @@ static void draw_chips(const asked *q, draws *d) {
     }
 }
 
-/* ---- the chip that is handed out ---- */
+/* ---- the resulting chip ---- */
 
 static void place_settings(fl_chip *c) {
     c->mem_min = c->mem_ref;
@@ -273,8 +276,8 @@ static void place_settings(fl_chip *c) {
     }
 }
 
-/* How residuals r of all workloads go together, as fl_chip_fit_error finds it; but that one clips wild readings, and
- * here none is wild: their whole mean square counts. */
+/* How the residuals r of all workloads correlate, as fl_chip_fit_error finds it. That function clips outliers, but none
+ * of these is an outlier, so here their whole mean square counts. */
 static fl_model_status spread_error(const fl_chip_row *row, const double *r, const fl_chip_span *span, size_t settings,
                                     fl_chip_error *e) {
     const fl_model_status s = fl_chip_fit_error(row, r, span, WORKLOADS, 0, e);
@@ -285,13 +288,14 @@ static fl_model_status spread_error(const fl_chip_row *row, const double *r, con
     return s;
 }
 
-/* What the law itself is off, as fl_chip_of_device assumes it. */
+/* Adds the error of the law itself, as fl_chip_of_device assumes it. */
 static void add_law_error(fl_chip_error *e, double scatter, double smooth) {
     e->scatter = hypot(e->scatter, scatter);
     e->smooth = hypot(e->smooth, smooth);
 }
 
-/* How far the drawn chips lie from the middle one, and what the deviations then are: what a fit finds in residuals. */
+/* Stores how far the drawn chips lie from the central one, as a fit stores residuals, and the deviations that follow.
+ */
 static fl_model_status keep_spread(const asked *q, const draws *d, fl_chip *c) {
     const size_t settings = c->settings;
     fl_chip_row *row = calloc(WORKLOADS * settings + 1, sizeof *row);
@@ -330,7 +334,7 @@ static fl_model_status keep_spread(const asked *q, const draws *d, fl_chip *c) {
         add_law_error(&c->power_error, 0.01, 0.03);
         fl_chip_load_prior(c, NULL, NULL, c->load_mean, c->load_cov);
         s = fl_chip_cross(row, span, WORKLOADS, NULL,
-                          c); /* how sure predictions may be, of each made-up workload by the rest */
+                          c); /* the uncertainty of predictions: of each made-up workload by the others */
     }
     free(row);
     free(off);
@@ -345,8 +349,8 @@ static double idle_off(const asked *q) {
     return sum;
 }
 
-/* The law in the middle of the draws, as logarithms. The middles of A0, B0 and C, each by itself, need not add up to
- * what the log says, which all draws meet together: they are scaled to it. Whether it has a link. */
+/* The law at the centre of the draws, as logarithms, and whether it has a link. The centres of A0, B0 and C, taken one
+ * by one, need not add up to the idle power of the log, which every draw meets as a sum, so they are scaled to it. */
 static int find_middle(const asked *q, const draws *d, double *middle) {
     double linked = 0;
     memset(middle, 0, DIMS * sizeof *middle);

@@ -25,7 +25,7 @@ static moments moments_of(const double *v, size_t count, size_t stride) {
     for (size_t i = 0; i < count; i++)
         squares += (v[i * stride] - mean) * (v[i * stride] - mean);
     const double deviation = sqrt(squares / (double)count);
-    /* Rounding must not make a constant metric vary. */
+    /* Rounding must not make a constant metric appear to vary. */
     return (moments){mean, deviation > 1e-12 * fabs(mean) ? deviation : 0};
 }
 
@@ -65,7 +65,7 @@ static double predicted_at(const fl_sensitivity_fit *fit, const double *metric) 
     return y;
 }
 
-/* Weights, and the diagonal of the inverse correlation matrix, over the directions that are told apart. */
+/* Weights, and the diagonal of the inverse correlation matrix, over the directions that the data distinguish. */
 static void solve(const problem *q, fl_sensitivity_fit *fit) {
     double smallest = gsl_vector_get(q->s, 0);
     const double largest = smallest;

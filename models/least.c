@@ -41,7 +41,7 @@ fl_model_status fl_least_squares(fl_residuals fill, void *user, double *x, size_
         const int begun = gsl_multifit_nlinear_init(&start.vector, &fdf, w);
         const int end =
             begun ? begun : gsl_multifit_nlinear_driver(ITERATIONS_MAX, TOLERANCE, TOLERANCE, 0, NULL, NULL, &why, w);
-        /* no progress: it stands at the best that finite differences can find */
+        /* no progress: it has reached the best point that finite differences can find */
         if (end && end != GSL_EMAXITER && end != GSL_ENOPROG)
             s = FL_MODEL_INVALID;
         const gsl_vector *at = gsl_multifit_nlinear_position(w);

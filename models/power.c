@@ -19,7 +19,7 @@ static fl_model_status voltage_at(const fl_device *dev, double sm_mhz, double *v
     return s == FL_MODEL_OK && !(*volts > 0) ? FL_MODEL_INVALID : s;
 }
 
-/* B0 is given per memory clock; between two of them a line. */
+/* B0 is given per memory clock, and is linear between two of them. */
 static fl_model_status idle_memory_at(const fl_device *dev, double mem_mhz, double *watts) {
     if (dev->mem_count == 0 || !dev->b0_w || !(mem_mhz > 0))
         return FL_MODEL_INVALID;

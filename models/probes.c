@@ -1,4 +1,4 @@
-/* Candidates by a linear predictor, the best of them by the chip's own. */
+/* A linear predictor proposes candidate sets; the chip's own predictor judges the best of them. */
 #include "models/probes.h"
 #include "models/fit_chip_parts.h"
 #include "models/fit_chip_predict.h"
@@ -8,11 +8,11 @@
 #include <string.h>
 
 #define MEMBERS_MAX (FL_PROBES_KNOWN + 1)
-#define PLACES (FL_CHIP_SETTINGS + MEMBERS_MAX) /* the chip's settings, then those that are known beside them */
+#define PLACES (FL_CHIP_SETTINGS + MEMBERS_MAX) /* the chip's settings, then the known settings beyond them */
 #define SHORTLIST 4                             /* sets that the chip's predictor judges */
 #define TESTED_MAX 12                           /* workloads that it judges by */
 #define SAME 1e-6                               /* MHz, as fl_chip_setting_of */
-#define LEVEL2 100.0                            /* variance of ln time: how long a workload runs is not known before */
+#define LEVEL2 100.0 /* prior variance of ln time: the length of a workload is unknown beforehand */
 
 typedef struct member_set {
     uint32_t at[MEMBERS_MAX]; /* places, in the order in which they were chosen */
@@ -20,8 +20,7 @@ typedef struct member_set {
     double score;
 } member_set;
 
-/* What the chip's workloads do, as the calibration keeps it: ln time (its mean taken off) and ln power at each place.
- */
+/* What the chip's workloads do, as the calibration stores it: ln time (less its mean) and ln power at each place. */
 typedef struct table {
     const fl_chip *chip;
     fl_chip_row place[PLACES];
@@ -38,7 +37,7 @@ static void load_of(const fl_chip_share *s, fl_chip_load *load) {
     *load = (fl_chip_load){(1 - s->rest) * (1 - s->memory), (1 - s->rest) * s->memory, s->rest, s->alpha, s->beta};
 }
 
-/* Time and power of workload k at a place, as the calibration holds them: the law, and how far it was off there. */
+/* Time and power of workload k at a place, as the calibration stores them: the law, corrected by the residual there. */
 static void recall(const table *t, size_t k, size_t place, double *time_s, double *power_w) {
     const fl_chip *chip = t->chip;
     const fl_chip_row *at = &t->place[place];
@@ -113,9 +112,9 @@ static fl_model_status open_table(const fl_chip *chip, const fl_chip_row *known,
     return FL_MODEL_OK;
 }
 
-/* ---- the fast predictor: what the others have in common, linearly ---- */
+/* ---- the fast predictor: what the other workloads have in common, linearly ---- */
 
-/* Covariance of two quantities over the workloads without k, and of the errors. */
+/* Covariance of two quantities over the workloads other than k, plus that of the errors. */
 static double covariance(const table *t, const double *ln, size_t i, size_t j) {
     const size_t w = t->width;
     const double n = (double)t->workloads - 1;
@@ -130,7 +129,7 @@ static int is_member(const member_set *s, uint32_t place) {
     return 0;
 }
 
-/* Errors of workload k where only the members are known: of every quantity. 0 where it cannot be. */
+/* The errors of every quantity of workload k where only the members are known. Returns 0 where that is impossible. */
 static int errors_of(const table *t, const member_set *s, size_t k, double *error) {
     const size_t w = t->width, m = t->places, known = s->count * (w / m);
     const double *ln = t->ln + k * w, n = (double)t->workloads - 1;
@@ -157,7 +156,7 @@ static int errors_of(const table *t, const member_set *s, size_t k, double *erro
     return 1;
 }
 
-/* Puts the set among the best, each once. */
+/* Inserts the set into the list of the best sets, each only once. */
 static void enlist(table *t, const member_set *s) {
     size_t at = t->listed;
     for (size_t i = 0; i < t->listed; i++) {
@@ -194,7 +193,7 @@ static void judge_fast(table *t, member_set *s) {
     enlist(t, s);
 }
 
-/* The best place for the last member; whether the set got better. */
+/* Finds the best place for the last member. Returns whether the set improved. */
 static int improve_last(table *t, member_set *s) {
     const uint32_t before = s->at[s->count - 1];
     member_set best = *s;
@@ -213,8 +212,8 @@ static int improve_last(table *t, member_set *s) {
     return better;
 }
 
-/* Adds one member after another, each where it helps most, then moves one at a time as long as that helps. The first
- * `fixed` stay. */
+/* Adds one member after another, each where it helps most. Then moves one member at a time as long as that helps. The
+ * first `fixed` members stay. */
 static void search(table *t, size_t fixed, size_t count) {
     member_set s = t->list[0];
     t->listed = 0;
@@ -228,7 +227,7 @@ static void search(table *t, size_t fixed, size_t count) {
         judge_fast(t, &s);
         improve_last(t, &s);
         if (s.count < count)
-            t->listed = 0; /* of sets with fewer members */
+            t->listed = 0; /* drops sets with fewer members */
     }
     for (int moved = 1; moved;) {
         moved = 0;
@@ -317,7 +316,7 @@ static fl_model_status judge_set(const table *t, const member_set *s, fl_probes 
     return FL_MODEL_OK;
 }
 
-/* The members that the rows are. */
+/* The set whose members are these rows. */
 static void find_members(const table *t, const fl_chip_row *row, size_t count, member_set *s) {
     *s = (member_set){.score = INFINITY};
     for (size_t i = 0; i < count; i++)
@@ -326,7 +325,7 @@ static void find_members(const table *t, const fl_chip_row *row, size_t count, m
                 s->at[s->count++] = k;
 }
 
-/* The best of the shortlist. which: its members as they were chosen; may be NULL. */
+/* The best set of the shortlist. which: its members in the order of their choice; may be NULL. */
 static fl_model_status judge_list(const table *t, fl_probes *out, member_set *which) {
     fl_model_status status = t->listed ? FL_MODEL_OK : FL_MODEL_NO_FIT;
     for (size_t i = 0; status == FL_MODEL_OK && i < t->listed; i++) {
@@ -353,7 +352,7 @@ fl_model_status fl_probes_choose(const fl_chip *chip, size_t count, fl_probes *o
     search(&t, 0, count);
     s = judge_list(&t, out, NULL);
     fl_probes usual;
-    if (s == FL_MODEL_OK && fl_probes_usual(chip, count, &usual) == FL_MODEL_OK) { /* never worse than that */
+    if (s == FL_MODEL_OK && fl_probes_usual(chip, count, &usual) == FL_MODEL_OK) { /* never worse than the usual set */
         member_set members;
         find_members(&t, usual.at, usual.count, &members);
         s = judge_set(&t, &members, &usual);
@@ -378,7 +377,7 @@ fl_model_status fl_probes_expect(const fl_chip *chip, fl_probes *set) {
     return s;
 }
 
-/* Evenly spaced settings at one memory clock, both ends among them; the top alone where it is one. */
+/* Evenly spaced settings at one memory clock, including both ends; only the top if one is wanted. */
 static int take_even(const fl_chip *chip, double mem_mhz, size_t count, fl_probes *out) {
     uint32_t first = chip->settings, n = 0;
     for (uint32_t i = chip->settings; i-- > 0;)
@@ -386,7 +385,7 @@ static int take_even(const fl_chip *chip, double mem_mhz, size_t count, fl_probe
             first = i;
             n++;
         }
-    if (n < count) /* settings lie sorted by memory, then SM clock */
+    if (n < count) /* settings are sorted by memory clock, then SM clock */
         return 0;
     for (size_t i = 0; i < count; i++) {
         const size_t at = first + (count > 1 ? (i * (n - 1) + (count - 1) / 2) / (count - 1) : n - 1);

@@ -42,7 +42,7 @@ const fl_measured *fl_measured_find(const fl_measured *m, double ref_mem_mhz, do
     return m;
 }
 
-/* A table says nothing of a memory clock that it does not have. */
+/* A table gives nothing for a memory clock that it does not have. */
 static fl_model_status measured_at(const fl_load *l, double sm_mhz, double mem_mhz, double *ratio, double *watts) {
     double here = 0, at_ref = 0;
     const fl_measured *m = fl_measured_find(l->measured, l->ref_mem_mhz, mem_mhz);
@@ -70,7 +70,8 @@ fl_model_status fl_row_make(const fl_device *dev, const fl_load *load, double sm
         return FL_MODEL_INVALID;
 
     const double f_ratio = load->ref_sm_mhz / sm_mhz, m_ratio = load->ref_mem_mhz / mem_mhz;
-    const double whole = fl_time_at(load->tc, load->tm, load->tl, p, 1, 1); /* normalises the terms to one at ref */
+    const double whole =
+        fl_time_at(load->tc, load->tm, load->tl, p, 1, 1); /* normalises the sum of the terms to 1 at the reference */
     const double core = whole > 0 ? load->tc * f_ratio / whole : 0;
     const double memory = whole > 0 ? load->tm * m_ratio / whole : 0;
 

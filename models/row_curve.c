@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEVEL 3.0 /* nothing is known of it */
-#define SLOPE 2.0 /* of ln T and ln P against ln f: a law's lie within -1 and 2 */
+#define LEVEL 3.0 /* nothing is known of the level */
+#define SLOPE 2.0 /* of ln T and ln P against ln f: the slopes of a law lie within -1 and 2 */
 #define AMPLITUDE 0.1
 #define LENGTH 0.3 /* in ln clock: how far a bend of the curve reaches */
 #define ROWS_LEAST 3
@@ -34,7 +34,7 @@ static fl_model_status invert(fl_row_curve *c) {
             const int both = c->used[i] && c->used[j];
             double k = both ? covariance(c->x[i], c->z[i], c->x[j], c->z[j]) : 0;
             if (i == j)
-                k = both ? k + c->noise * c->noise : 1; /* a row that tells nothing stands alone */
+                k = both ? k + c->noise * c->noise : 1; /* a row that is not in use stands alone */
             c->inverse[i * n + j] = k;
         }
     gsl_matrix_view m = gsl_matrix_view_array(c->inverse, n, n);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define NS 1e9
-#define CHANGES_MIN 8 /* fewer say nothing of a period, nor of a line */
+#define CHANGES_MIN 8 /* fewer tell neither a period nor a line */
 #define PAIRS_MIN 8
 #define SCAN_STEPS 200 /* of the range of shifts: 1 ms in +-100 ms */
 #define GRID_SLACK 1e-9
@@ -60,7 +60,7 @@ static fl_model_status integral_make(const fl_sensor_course *course, integral *o
     return FL_MODEL_OK;
 }
 
-/* The sample that holds at t: the last one at or before it. t within the course. */
+/* The sample in force at t: the last one at or before it. t lies within the course. */
 static size_t sample_at(const fl_sensor_course *c, double t) {
     return gsl_interp_bsearch(c->time_s, t, 0, c->count - 1);
 }
@@ -74,7 +74,8 @@ static bool covered(const fl_sensor_course *c, double from, double to) {
     return from >= c->time_s[0] && to <= c->time_s[c->count - 1];
 }
 
-/* Mean over the window that ends at `end`, the value itself for a window of 0; NaN where the course does not cover. */
+/* Mean over the window that ends at `end`; the value itself for a window of 0; NaN where the course does not cover the
+ * window. */
 static double mean_before(const integral *in, double end, double window_s) {
     if (!covered(in->course, end - window_s, end))
         return NAN;
@@ -86,7 +87,7 @@ static double lagged(const fl_sensor_spec *spec, double shown, double input, dou
     return fl_sensor_lag(shown, input, (int64_t)llround(dt_s * NS), spec->lag_ns);
 }
 
-/* From the value shown at refresh `from` to that at refresh `to`, through the refreshes between that nobody read. */
+/* Advances the shown value from refresh `from` to refresh `to`, through the refreshes between them that no one read. */
 static double advance(const fl_sensor_spec *spec, const integral *in, double shown, double from, double to) {
     const double window_s = (double)spec->window_ns / NS, input = mean_before(in, to, window_s);
     if (spec->lag_ns == 0 || isnan(shown) || isnan(input))
@@ -98,8 +99,8 @@ static double advance(const fl_sensor_spec *spec, const integral *in, double sho
     return lagged(spec, shown, input, dt_s);
 }
 
-/* The value of the first refresh that is seen: a lag is followed from eight time constants before it, or from where the
- * course begins. */
+/* The value of the first visible refresh. A lag is followed from eight time constants before it, or from the start of
+ * the course. */
 static double first_value(const fl_sensor_spec *spec, const integral *in, double refresh) {
     const double window_s = (double)spec->window_ns / NS,
                  from = fmax(in->course->time_s[0] + window_s, refresh - 8 * (double)spec->lag_ns / NS);
@@ -114,7 +115,7 @@ static void replay_seen(const fl_sensor_spec *spec, const integral *in, const do
     for (size_t i = 0; i < count; i++) {
         const bool seen = spec->present && isfinite(shown_s[i]);
         const double refresh = shown_s[i] + add;
-        if (seen && !(refresh <= last)) { /* also where there is no last one */
+        if (seen && !(refresh <= last)) { /* also true where there is no last one */
             value = isnan(last) ? first_value(spec, in, refresh) : advance(spec, in, value, last, refresh);
             last = refresh;
         }
@@ -134,7 +135,7 @@ fl_model_status fl_sensor_replay_seen(const fl_sensor_spec *spec, const fl_senso
     return s;
 }
 
-/* The lag of the grid begins at the first refresh whose window the course covers. */
+/* The grid's lag begins at the first refresh whose window the course covers. */
 static double first_complete(const fl_sensor_spec *spec, const fl_sensor_course *course) {
     const double period = (double)spec->period_ns / NS, phase = (double)spec->phase_ns / NS;
     const double earliest = course->time_s[0] + (double)spec->window_ns / NS;
@@ -163,7 +164,7 @@ fl_model_status fl_sensor_replay(const fl_sensor_spec *spec, const fl_sensor_cou
             out_w[i] = NAN;
             continue;
         }
-        if (spec->lag_ns && !(refresh >= last)) { /* the first reading, or one before the last: from the start */
+        if (spec->lag_ns && !(refresh >= last)) { /* the first reading, or one before the last: start again */
             last = start;
             value = mean_before(&in, start, (double)spec->window_ns / NS);
         }
@@ -176,7 +177,7 @@ fl_model_status fl_sensor_replay(const fl_sensor_spec *spec, const fl_sensor_cou
     return FL_MODEL_OK;
 }
 
-/* The changes of the log into at[], room for log->count; their number. */
+/* Writes the changes of the log into at[], which has room for log->count. Returns their number. */
 static size_t changes_of(const fl_sensor_log *log, change *at) {
     size_t count = 0;
     double last = NAN, when = NAN;
@@ -191,7 +192,7 @@ static size_t changes_of(const fl_sensor_log *log, change *at) {
     return count;
 }
 
-/* How well the changes keep a period, by blocks of span_s each with a phase of its own: 1 = exactly. */
+/* How well the changes keep a period, 1 = exactly, over blocks of span_s, each with its own phase. */
 static double concentration(const change *at, size_t count, double period, double span_s) {
     double sum = 0;
     for (size_t i = 0; i < count;) {
@@ -207,8 +208,8 @@ static double concentration(const change *at, size_t count, double period, doubl
     return sum / (double)count;
 }
 
-/* The first guess is good to some 20 %: the lower quartile of the times between changes, which missing changes (they
- * make some times longer) leave alone. Each doubling of the blocks then narrows the search, a peak being about
+/* The first guess is good to some 20 %: the lower quartile of the times between changes. Missing changes, which make
+ * some times longer, do not affect it. Each doubling of the blocks then narrows the search, since a peak is about
  * period^2/span wide. */
 static double period_of(const change *at, size_t count, double *gap) {
     for (size_t i = 1; i < count; i++)
@@ -235,8 +236,8 @@ static double period_of(const change *at, size_t count, double *gap) {
     return 0;
 }
 
-/* One pass of weighted least squares of the middles on whole numbers of periods: an interval's middle is off by its
- * width/sqrt(12). Changes further than `trim` periods beyond their interval are left out. */
+/* One pass of weighted least squares of the middles on whole numbers of periods; the middle of an interval has a
+ * deviation of its width/sqrt(12). Changes further than `trim` periods beyond their interval do not count. */
 static bool refine(const change *at, size_t count, double trim, double *buffer, double *period, double *phase) {
     double *k = buffer, *weight = buffer + count, *middle = buffer + 2 * count;
     size_t n = 0;
@@ -288,7 +289,7 @@ fl_model_status fl_sensor_refreshes(const fl_sensor_log *log, double *period_s, 
     return s;
 }
 
-/* The last point of the grid at or before `until`, as near to the interval as may be. */
+/* The grid point nearest to the interval, preferring the last one at or before `until`, and limited to the interval. */
 static double refresh_in(double after, double until, double period, double phase) {
     const double point = phase + period * floor((until - phase) / period);
     if (point >= after)
@@ -361,8 +362,8 @@ fl_model_status fl_sensor_align(const fl_sensor_spec *spec, const fl_sensor_cour
         }
         fl_sensor_match best = {.rms = INFINITY};
         s = FL_MODEL_NO_FIT;
-        /* Twice: over the whole range, then between the neighbours of the best. The RMS is not smooth in the shift
-         * (readings are many, refreshes few), so no method that wants a slope. */
+        /* Two passes: over the whole range, then between the neighbours of the best shift. The RMS is not smooth in the
+         * shift (there are many readings but few refreshes), so no method that needs a slope would work. */
         double centre = 0, reach = max_shift_s;
         for (int pass = 0; pass < 2; pass++) {
             for (int i = 0; i <= SCAN_STEPS; i++) {

@@ -7,10 +7,10 @@
 
 #define NS 1e9
 #define MS INT64_C(1000000)
-#define REACH_S 0.2         /* around the coarse shift, beside what window and lag hold back */
-#define ALIKE 1.25          /* a fit that is no more than this factor worse is as good */
-#define USED_MAX 20000      /* readings that windows are tried on: the fit is linear in them */
-#define CORRELATED_MAX 2000 /* readings that shifts are tried on */
+#define REACH_S 0.2         /* search range around the coarse shift, in addition to the delay by window and lag */
+#define ALIKE 1.25          /* a fit whose RMS is larger by at most this factor is as good */
+#define USED_MAX 20000      /* readings on which windows are tried: the cost is linear in them */
+#define CORRELATED_MAX 2000 /* readings on which shifts are tried */
 #define SHIFTS_MAX 4000
 
 /* ---- the log alone ---- */
@@ -32,7 +32,7 @@ static double quantum_of(const fl_sensor_log *log) {
     return 0;
 }
 
-/* The longest time from one change to the next: both ends are known to within a reading. */
+/* The longest time from one change to the next; both ends are known to within one reading. */
 static double longest_hold(const fl_sensor_log *log) {
     double last = NAN, since = NAN, longest = 0;
     for (size_t i = 0; i < log->count; i++) {
@@ -78,7 +78,7 @@ static double course_at(const fl_sensor_course *c, double t) {
     return c->watts[low];
 }
 
-/* Pearson's r of every stride-th reading and the course; NAN where they share less than half of the readings. */
+/* Pearson's r of every stride-th reading and the course; NaN where they share less than half of the readings. */
 static double correlation(const fl_sensor_course *c, const fl_sensor_log *log, size_t stride, double shift,
                           size_t need) {
     double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
@@ -136,14 +136,14 @@ typedef struct trial {
 
 typedef struct trials {
     const fl_sensor_course *course;
-    fl_sensor_log log; /* on the meter's clock, but for the rest of the shift */
+    fl_sensor_log log; /* on the meter's clock, except for the remaining shift */
     double *shown_s, shift_s;
     fl_sensor_learnt *out;
     trial tried[96];
     size_t count;
 } trials;
 
-/* worth: by which factor the RMS must fall for this one to be taken. */
+/* worth: the factor by which the RMS must fall before this trial replaces the best. */
 static void try_one(trials *t, int64_t window_ns, int64_t lag_ns, double worth) {
     const fl_sensor_course *c = t->course;
     const fl_sensor_spec spec = {.period_ns = llround(t->out->period_s * NS),
@@ -166,7 +166,7 @@ static void try_one(trials *t, int64_t window_ns, int64_t lag_ns, double worth) 
     t->out->match.shift_s += t->shift_s;
 }
 
-/* Another kind of sensor, or a window or lag outside the range of those that fit as well. */
+/* Whether a trial is another kind of sensor, or has a window or lag outside the range that fits as well. */
 static bool others(const trial *a, const fl_sensor_learnt *o) {
     const int64_t at = o->lag_ns ? a->lag_ns : a->window_ns;
     return (a->lag_ns > 0) != (o->lag_ns > 0) || at < o->low_ns || at > o->high_ns;
@@ -207,7 +207,7 @@ fl_model_status fl_sensor_learn_window(const fl_sensor_course *course, const fl_
                                        fl_sensor_learnt *out) {
     if (!course || !log || !out || !(out->step_w > 0))
         return FL_MODEL_NO_FIT;
-    /* The middle of a long log: its readings, and when each was shown, on the meter's clock. */
+    /* Uses the middle of a long log: its readings, and when each was shown, on the meter's clock. */
     const size_t used = log->count < USED_MAX ? log->count : USED_MAX, first = (log->count - used) / 2;
     double *buffer = malloc((2 * log->count + 1) * sizeof *buffer);
     if (!buffer)

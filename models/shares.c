@@ -1,9 +1,9 @@
 #include "models/shares.h"
 
-/* The water level of max-min fairness: everybody gets min(demand, level). Starting from an even split, each pass hands
- * what the satisfied leave over to the others; the level only rises, and it stops rising when no further demand is met.
- * Only sums and counts enter, so the order of the demands cannot matter. Two or three passes and as many divisions are
- * the rule. */
+/* The water level of max-min fairness: each kernel gets min(demand, level). Starting from an even split, each pass
+ * gives what the satisfied kernels leave to the others. The level only rises, and it stops when no further demand is
+ * met. Only sums and counts enter, so the order of the demands cannot matter. Usually two or three passes, with as many
+ * divisions, suffice. */
 static uint32_t fill_level(const uint32_t *demand, size_t count, uint32_t capacity) {
     uint32_t level = capacity / (uint32_t)count, met = 0;
     for (;;) {
@@ -27,9 +27,9 @@ static uint64_t sum_of(const uint32_t *v, size_t count) {
     return sum;
 }
 
-/* min(65536, floor(65536 part / whole)), 65536 for whole = 0; part, whole <= 65536. Exact in doubles: the quotient is
- * at most 2^32 and, where not whole itself, at least 2^-16 from the next whole number. No branch depends on the
- * demands: at a scarce resource who is met changes from event to event, and mispredictions would cost more than the
+/* min(65536, floor(65536 part / whole)), 65536 for whole = 0; part, whole <= 65536. Doubles make it exact: the quotient
+ * is at most 2^32 and, where it is not a whole number, at least 2^-16 from the next one. No branch depends on the
+ * demands: the set of satisfied kernels changes from event to event, and mispredictions would cost more than the
  * divisions. */
 static uint32_t ratio_of(uint32_t part, uint32_t whole) {
     const int64_t ratio = (int64_t)((double)part * FL_SHARE_ONE / ((double)whole + (whole == 0)));
@@ -61,11 +61,11 @@ static void cut_to_bandwidth(const uint32_t *memory, uint32_t *rate, size_t coun
         sum += left[i];
     }
     if (sum <= capacity)
-        return; /* the SM shares hold it back already */
+        return; /* the SM shares already limit it */
     capacity = fl_shares_capacity(sum, capacity, interference);
     const uint32_t level = fill_level(left, count, capacity);
     for (size_t i = 0; i < count; i++) {
-        /* left > level even after rounding means that this ratio is below the one that the SMs allow. */
+        /* left > level, even after rounding, means that this ratio is below the one that the SMs allow. */
         const uint32_t cut = ratio_of(level, memory[i]);
         const uint32_t less = cut < rate[i] ? cut : rate[i];
         rate[i] = left[i] <= level ? rate[i] : less + (less == 0);

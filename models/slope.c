@@ -32,7 +32,7 @@ fl_model_status fl_slope_choose(const fl_slope_point *point, size_t count, doubl
         return FL_MODEL_INVALID;
     *out = (fl_sweet_spot){.index = count - 1, .alpha = 1};
     for (size_t i = 0; i < count && !out->found; i++)
-        if (point[i].performance >= 1 - delta && point[i].slope <= epsilon) /* never true for a slope of NAN */
+        if (point[i].performance >= 1 - delta && point[i].slope <= epsilon) /* false for a slope of NAN */
             *out = (fl_sweet_spot){.found = true, .index = i, .alpha = point[i].mhz / point[count - 1].mhz};
     return FL_MODEL_OK;
 }

@@ -1,14 +1,14 @@
-/* What a model function may answer. Models are pure functions of numbers: no I/O, no state, no text. */
+/* The results of a model function. Models are pure functions of numbers: no I/O, no state, no text. */
 #ifndef FL_MODEL_STATUS_H
 #define FL_MODEL_STATUS_H
 
 typedef enum fl_model_status {
     FL_MODEL_OK = 0,
-    FL_MODEL_RANGE,    /* outside the calibrated or measured range: never extrapolated unasked */
-    FL_MODEL_INVALID,  /* an argument that no device has: negative, NaN, not monotone */
+    FL_MODEL_RANGE,    /* outside the calibrated or measured range; models extrapolate only on request */
+    FL_MODEL_INVALID,  /* an impossible argument: negative, NaN, not monotone */
     FL_MODEL_OVERFLOW, /* does not fit the engine's integers (a slowdown beyond 65x, a power beyond 2 MW) */
     FL_MODEL_NO_MEMORY,
-    FL_MODEL_NO_FIT /* a fit did not converge, or the data cannot tell */
+    FL_MODEL_NO_FIT /* a fit did not converge, or the data do not determine it */
 } fl_model_status;
 
 /* Static text, for diagnostics. */

@@ -7,7 +7,7 @@ double fl_time_norm(double core, double memory, double p) {
     if (!(small > 0))
         return large;
     /* Scaled by the larger term, so that neither power can overflow and a vanishing term leaves the other unchanged.
-     * With p = INFINITY the root is 1 and the maximum is left. */
+     * With p = INFINITY the root is 1, and the result is the maximum. */
     return large * pow(1 + pow(small / large, p), 1 / p);
 }
 

@@ -1,19 +1,20 @@
-/* Rows of a sweep that did not run at the clock they name: throttled, asked for and not reached, mislabelled. They are
- * found from the sweep itself, by two things that sound rows have and these lack.
+/* Rows of a sweep that did not run at the clock they name: throttled, a clock that was requested but not reached, or
+ * mislabelled. The sweep itself reveals them, by two properties that sound rows have and unsound rows lack.
  *
- * A workload's own curve. ln T and ln P follow the logarithms of the clocks smoothly. Each is a Gaussian process with a
- * free level and slopes, and a smooth part of AMPLITUDE over LENGTH (row_curve.c). What a row is off by, with the row
- * itself left out, is [K^-1 y]_i / [K^-1]_ii with the variance 1 / [K^-1]_ii: of all rows of a workload the one that is
- * wrong stands out most, its neighbours less. The deviations are scaled with what the sweep's own rows show, by setting
- * and by workload, so that a kink that all workloads have, or a workload that repeats badly, is no finding.
+ * First, each workload has a smooth curve. ln T and ln P follow the logarithms of the clocks smoothly: each is a
+ * Gaussian process with a free level and slopes, and a smooth part of AMPLITUDE over LENGTH (row_curve.c). A row's
+ * distance from the curve of the other rows is [K^-1 y]_i / [K^-1]_ii, with the variance 1 / [K^-1]_ii. Of all rows of
+ * a workload the wrong one stands out most, its neighbours less. The deviations are scaled by what the sweep's own rows
+ * show, by setting and by workload, so that a kink that all workloads share, or a workload that repeats badly, does not
+ * count as a finding.
  *
- * The same clock in all workloads. A core-bound workload has T f constant, whatever the chip. Where it is out of line
- * by the same share in all that are core-bound there, the clock ran at another frequency than the file says.
+ * Second, a clock is the same in all workloads. A core-bound workload has a constant T f on every chip. Where all
+ * workloads that are core-bound at a clock are off by the same share, the clock ran at another frequency than the file
+ * says.
  *
- * What cannot be told: a clock that is off in a workload whose time and power hardly know the clock. That does no harm,
- * for the same reason. A row that is off by less than FAR in time and power is taken for sound. Where a time falls
- * faster than the clock rises, the memory changes with the clock (a V100 between 600 and 705 MHz), and no row is
- * judged. */
+ * The method misses a wrong clock in a workload whose time and power hardly depend on the clock; for the same reason
+ * that does no harm. A row that is off by less than FAR in time and power counts as sound. Where a time falls faster
+ * than the clock rises, the memory changes with the clock (a V100 between 600 and 705 MHz), and no row is judged. */
 #ifndef FL_UNSOUND_H
 #define FL_UNSOUND_H
 
@@ -23,30 +24,30 @@
 typedef enum fl_unsound_kind {
     FL_SOUND,
     FL_UNSOUND_SLOWER, /* time and power are those of a lower clock: throttled, or not reached */
-    FL_UNSOUND_FASTER, /* those of a higher one: mislabelled */
-    FL_UNSOUND_STUCK,  /* no faster and no hotter than at the next lower clock: not reached */
-    FL_UNSOUND_LINE,   /* out of line, and no clock explains it */
-    FL_UNSOUND_CLOCK   /* its clock is wrong in the whole sweep, see fl_unsound_clock */
+    FL_UNSOUND_FASTER, /* time and power are those of a higher clock: mislabelled */
+    FL_UNSOUND_STUCK,  /* no faster, and draws no more, than at the next lower clock: not reached */
+    FL_UNSOUND_LINE,   /* off the curve, and no clock explains it */
+    FL_UNSOUND_CLOCK   /* the clock is wrong in the whole sweep, see fl_unsound_clock */
 } fl_unsound_kind;
 
 typedef struct fl_unsound_row {
     fl_unsound_kind kind;
-    double ran_mhz;             /* what its time and power look like; NAN = not told */
-    double time_pct, power_pct; /* off its workload's curve; NAN = not known */
+    double ran_mhz;             /* the clock that its time and power fit; NAN = not determined */
+    double time_pct, power_pct; /* distance from its workload's curve; NAN = not known */
 } fl_unsound_row;
 
 typedef struct fl_unsound_clock {
-    double sm_mhz, ran_mhz; /* what the rows say, and what they ran at */
-    double sd_pct;          /* of ran_mhz */
-    uint32_t workloads;     /* that tell it */
-    int clear;              /* no other clock of the sweep is that one: its rows may be relabelled */
+    double sm_mhz, ran_mhz; /* the clock that the rows name, and the one they ran at */
+    double sd_pct;          /* standard deviation of ran_mhz */
+    uint32_t workloads;     /* number of workloads that show it */
+    int clear;              /* no other clock of the sweep equals ran_mhz, so its rows may be relabelled */
 } fl_unsound_clock;
 
 #define FL_UNSOUND_CLOCKS 32
 
 typedef struct fl_unsound {
-    fl_unsound_row *row; /* one for each row, owned */
-    size_t rows;         /* that are not sound */
+    fl_unsound_row *row; /* one entry per row, owned */
+    size_t rows;         /* number of rows that are not sound */
     fl_unsound_clock clock[FL_UNSOUND_CLOCKS];
     size_t clocks;
 } fl_unsound;

@@ -1,5 +1,5 @@
-/* Clocks that are wrong in all workloads. ln T of a row at a clock that ran at g in place of f is off by s ln(g/f), s
- * the slope of its own curve there; so off / s is the same for all workloads that know the clock. */
+/* Finds clocks that are wrong in all workloads. Where a row ran at g in place of f, its ln T is off by s ln(g/f), with
+ * s the slope of its own curve there. So off / s is the same for all workloads whose time depends on the clock. */
 #include "models/unsound_parts.h"
 
 #include <math.h>
@@ -8,24 +8,26 @@
 
 #define KNOWS_CLOCK (-0.5) /* d ln T / d ln f below this: the clock shows in the time */
 #define CORE_BOUND (-0.8)  /* d ln T / d ln f below this: T f is nearly constant */
-#define HALF 0.5       /* of the shift at least shows in NEARLY_ALL rows that know the clock: a bend that only some */
-#define NEARLY_ALL 0.9 /* workloads have, as where the link slows the memory down, is no wrong clock */
-#define STUCK_MAX 4    /* clocks at the top that may not have been reached */
-#define ROUNDS 8       /* of Newton's method */
-#define FURTHEST 1.5   /* in ln clock */
-#define TELLERS_MIN 3  /* workloads */
-#define ALIKE 3.0      /* what they tell must be so many times its own spread */
-#define SAME (2 * FL_ROW_NOISE_TIME) /* clocks nearer than this are one: no time tells them apart */
-#define RISEN 0.5                    /* of a step of the clock: less has not risen */
+/* At least HALF of the shift must show in NEARLY_ALL rows whose time depends on the clock: a bend that only some
+ * workloads have, for example where the link slows the memory down, is not a wrong clock. */
+#define HALF 0.5
+#define NEARLY_ALL 0.9
+#define STUCK_MAX 4                  /* clocks at the top that may not have been reached */
+#define ROUNDS 8                     /* of Newton's method */
+#define FURTHEST 1.5                 /* in ln clock */
+#define TELLERS_MIN 3                /* workloads */
+#define ALIKE 3.0                    /* the shift must be this many times the spread among the workloads */
+#define SAME (2 * FL_ROW_NOISE_TIME) /* clocks nearer than this count as one: no time distinguishes them */
+#define RISEN 0.5                    /* of a step of the clock: with less, the clock has not risen */
 
 typedef struct verdict {
-    double shift, sd, weight; /* of ln(ran/said); how far beyond its deviations */
+    double shift, sd, weight; /* of ln(ran/said); weight: how far the shift lies beyond its deviations */
     uint32_t tellers;
 } verdict;
 
 static int is_out(const fl_unsound_search *s, size_t row) { return s->found->row[row].kind != FL_SOUND; }
 
-/* ln(ran/said) of a row whose time is that of another clock of its curve. */
+/* ln(ran/said) of a row whose time belongs to another clock of its curve. */
 static double ran_at(const fl_row_curve *c, size_t i, const fl_chip_row *r) {
     double shift = 0;
     for (int k = 0; k < ROUNDS; k++) {
@@ -37,7 +39,7 @@ static double ran_at(const fl_row_curve *c, size_t i, const fl_chip_row *r) {
     return shift;
 }
 
-/* What the workloads say of one clock. shift NAN where too few know it, or they do not agree. */
+/* What the workloads say about one clock. shift is NAN where too few depend on the clock, or where they disagree. */
 static verdict judge(const fl_unsound_search *s, double sm_mhz) {
     verdict v = {.shift = NAN};
     size_t n = 0;
@@ -67,19 +69,18 @@ static verdict judge(const fl_unsound_search *s, double sm_mhz) {
     const double shift = fl_unsound_middle(s->room, n, &spread);
     for (size_t i = 0; i < n; i++)
         alike += s->second[i] / shift > HALF ? 1 : 0;
-    v.sd = 1.2533 * fmax(spread, FL_ROW_NOISE_TIME) / sqrt((double)n); /* of a median */
+    v.sd = 1.2533 * fmax(spread, FL_ROW_NOISE_TIME) / sqrt((double)n); /* standard error of a median */
     v.weight = weight / (double)n;
-    /* Workloads have bends in common, and these are in each row's own deviation only: so the mean row must be far off.
-     */
+    /* Workloads share bends, which appear only in each row's own deviation. The mean row must therefore be far off. */
     if (fabs(shift) > FL_UNSOUND_FAR && fabs(shift) > FL_UNSOUND_SDS * v.sd && fabs(shift) > ALIKE * spread &&
         v.weight > FL_UNSOUND_SDS && alike >= NEARLY_ALL * (double)n)
         v.shift = shift;
     return v;
 }
 
-/* How much of the way from one clock to a higher one showed in the times of the workloads whose slope below the first
- * was beneath `known`: 1 is all, less than 0 is a lower clock. NAN where it is `least` or more, too few tell, or they
- * do not agree. sd: of it. */
+/* The share of the step from one clock to a higher one that showed in the times of the workloads whose slope below the
+ * first clock was less than `known`: 1 is the whole step, below 0 is a lower clock. NAN where the share is `least` or
+ * more, too few workloads show it, or they disagree. sd: its standard deviation. */
 static double risen(const fl_unsound_search *s, double base_mhz, double mhz, double known, double least,
                     uint32_t *tellers, double *sd) {
     size_t n = 0;
@@ -88,7 +89,8 @@ static double risen(const fl_unsound_search *s, double base_mhz, double mhz, dou
         const fl_unsound_load *load = &s->load[k];
         const fl_chip_row *at = &s->row[load->first];
         uint32_t told = 0;
-        for (size_t b = 2; b < load->count; b++) { /* two steps below it, so that one reading weighs less */
+        for (size_t b = 2; b < load->count;
+             b++) { /* the slope over two steps below it, so that one reading weighs less */
             if (fabs(at[b].sm_mhz - base_mhz) > 0.5 || fabs(at[b].mem_mhz - at[b - 2].mem_mhz) > 0.5)
                 continue;
             const double before = log(at[b].time_s / at[b - 2].time_s) / log(at[b].sm_mhz / at[b - 2].sm_mhz);
@@ -114,7 +116,7 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* The sweep's clocks, each once, ascending, of rows that are not out. */
+/* The sweep's distinct clocks, ascending, of the rows that are still in. */
 static size_t list_clocks(const fl_unsound_search *s, double *list) {
     size_t n = 0, kept = 0;
     for (size_t i = 0; i < s->count; i++)
@@ -127,7 +129,7 @@ static size_t list_clocks(const fl_unsound_search *s, double *list) {
     return kept;
 }
 
-/* Takes the clock's rows out, or gives them the clock that they ran at. */
+/* Takes the clock's rows out, or assigns them the clock at which they ran. */
 static fl_model_status settle(fl_unsound_search *s, const fl_unsound_clock *clock) {
     fl_model_status status = FL_MODEL_OK;
     if (s->found->clocks < FL_UNSOUND_CLOCKS)
@@ -142,7 +144,7 @@ static fl_model_status settle(fl_unsound_search *s, const fl_unsound_clock *cloc
     return status;
 }
 
-/* Whether no other clock of the list is the one that was found. */
+/* Whether no other clock of the list equals the one that was found. */
 static int is_alone(const double *list, size_t n, size_t at, double ran_mhz) {
     for (size_t i = 0; i < n; i++)
         if (i != at && fabs(log(list[i] / ran_mhz)) < SAME)
@@ -150,22 +152,22 @@ static int is_alone(const double *list, size_t n, size_t at, double ran_mhz) {
     return 1;
 }
 
-/* What clock `top` of the list says of itself, if it was not reached from clock `base`; 0 where it was. */
+/* Whether clock `top` of the list was not reached from clock `base`. *clock says what it ran at. */
 static int is_stuck(const fl_unsound_search *s, const double *list, size_t n, size_t base, size_t top,
                     fl_unsound_clock *clock) {
     uint32_t tellers = 0;
     double sd = 0;
     const double step = log(list[top] / list[base]);
     double share = risen(s, list[base], list[top], CORE_BOUND, RISEN, &tellers, &sd);
-    if (isnan(share)) /* slower than at a lower clock: no workload is */
+    if (isnan(share)) /* no core-bound workload is left: slower than at a lower clock */
         share = risen(s, list[base], list[top], KNOWS_CLOCK, 0, &tellers, &sd);
     const double ran = list[base] * exp(share * step);
     *clock = (fl_unsound_clock){list[top], ran, 100 * sd * step, tellers, is_alone(list, n, top, ran)};
     return !isnan(share);
 }
 
-/* The clocks at the top that were asked for and not reached. Several in a row hide each other from judge(), so all
- * above one clock are held against that: the lowest above which none rises. */
+/* The clocks at the top that were requested but not reached. Several in a row hide each other from judge(). The
+ * function therefore compares all clocks above one clock with that one, and takes the lowest above which none rises. */
 static fl_model_status find_stuck(fl_unsound_search *s, double *list) {
     const size_t n = list_clocks(s, list);
     fl_unsound_clock clock[STUCK_MAX], found[STUCK_MAX];

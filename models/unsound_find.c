@@ -4,14 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define OUT_MAX 4      /* at most one row in so many is taken out of a workload: else it is no curve */
-#define SCALE_ROWS 5   /* so many rows or workloads, at least, to tell a scale of their own */
-#define GRID 240       /* clocks at which a row that is out of line is looked for */
+#define OUT_MAX 4      /* at most one row in this many is taken out of a workload: with more there is no curve left */
+#define SCALE_ROWS 5   /* rows or workloads, at least, for a scale of their own */
+#define GRID 240       /* clocks tried for a row that is off its curve */
 #define GRID_LOW 0.25  /* of the lowest clock of its workload */
 #define GRID_HIGH 1.25 /* of the highest */
-#define EXPLAINED 3.0  /* deviations: a clock explains a row that is no farther off there */
-#define STEADY 0.5     /* of a step's slope of power, at least, in the step below it */
-#define UNMOVED 2.448  /* deviations of time and power together: 95 % of what repeats is within */
+#define EXPLAINED 3.0  /* deviations: a clock explains a row that lies no farther off there */
+#define STEADY 0.5     /* the step below must have at least this share of a step's slope of power */
+#define UNMOVED 2.448  /* deviations of time and power together: 95 % of repeated readings lie within */
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -20,7 +20,7 @@ static int ascending(const void *a, const void *b) {
 
 /* How far a row is off, in deviations of time and power together. */
 typedef struct distance {
-    double time, power; /* ln; NAN = not told */
+    double time, power; /* ln; NAN = not known */
     double time_sd, power_sd;
     double sds;
 } distance;
@@ -41,12 +41,13 @@ static int is_far(const distance *d) { return fabs(d->time) > FL_UNSOUND_FAR || 
 
 static int is_sound(const fl_unsound_search *s, size_t row) { return s->found->row[row].kind == FL_SOUND; }
 
-/* 1 where the curves' own deviations hold, more where rows lie farther off than they say. */
+/* Scale of the deviations: 1 where the curves' own deviations hold, more where rows lie farther off than they say. */
 static double scale_of(double *sds, size_t n) {
     if (n < SCALE_ROWS)
         return 1;
     qsort(sds, n, sizeof *sds, ascending);
-    return fmax(1, 0.5 * (sds[(n - 1) / 2] + sds[n / 2]) / 1.1774); /* the median of two joint deviates */
+    return fmax(1, 0.5 * (sds[(n - 1) / 2] + sds[n / 2]) /
+                       1.1774); /* 1.1774: the median length of two joint normal deviates */
 }
 
 static int is_steep(const fl_unsound_search *s, const fl_unsound_load *load, size_t i) {
@@ -54,8 +55,8 @@ static int is_steep(const fl_unsound_search *s, const fl_unsound_load *load, siz
     return fl_row_curve_slope(&load->time, i, row->sm_mhz, row->mem_mhz) < FL_UNSOUND_STEEPEST;
 }
 
-/* The worst rows tell no more, one after the other: each pulls at what its neighbours are held against. Most of them
- * are good, and come back. aside: in the order in which they went. */
+/* Takes the worst rows out of the curve one after the other, since each distorts the curve that judges its neighbours.
+ * Most of them are good and come back. aside: in the order of removal. */
 static size_t set_aside(const fl_unsound_search *s, fl_unsound_load *load, size_t *aside) {
     const size_t most = load->count / OUT_MAX;
     size_t out = 0;
@@ -76,9 +77,8 @@ static size_t set_aside(const fl_unsound_search *s, fl_unsound_load *load, size_
     return out;
 }
 
-/* What rows are off by with the worst set aside: sds of each, and scale, the larger of its workload's and its
- * setting's.
- */
+/* How far rows are off with the worst ones set aside: sds of each row, and scale, the larger of its workload's and its
+ * setting's. */
 static void set_scales(const fl_unsound_search *s, double *sds, double *scale) {
     for (size_t k = 0; k < s->loads; k++) {
         const fl_unsound_load *load = &s->load[k];
@@ -102,7 +102,7 @@ static void set_scales(const fl_unsound_search *s, double *sds, double *scale) {
     }
 }
 
-/* Which clock the row looks like by its workload's other rows; NAN where none explains it. */
+/* The clock that the row fits, by the other rows of its workload; NAN where none explains it. */
 static double look_for_clock(const fl_unsound_search *s, const fl_unsound_load *load, size_t i, const distance *d,
                              double scale) {
     const fl_chip_row *row = &s->row[load->first + i];
@@ -130,7 +130,7 @@ static void take_out(fl_unsound_search *s, size_t row, fl_unsound_kind kind, dou
     s->found->rows++;
 }
 
-/* Of the rows that were set aside those come back that are not off, the least first; the others are found. */
+/* Of the rows set aside, those that are not off come back, the least deviant first; the others are findings. */
 static fl_model_status find_rows(fl_unsound_search *s, fl_unsound_load *load, size_t *aside, size_t out,
                                  const double *scale) {
     for (;;) {
@@ -177,9 +177,9 @@ static size_t sound_group(const fl_unsound_search *s, const fl_unsound_load *loa
     return n;
 }
 
-/* Rows at the top that are one row once more, although the steps below say that power must rise: both of the last two,
- * lest a bad row there says it. A time may stop at a knee, so only the power tells. list: the rows of one
- * memory clock. */
+/* Rows at the top that repeat one row, although the steps below say that power must rise. Both of the last two steps
+ * must say so, because one of them may involve a bad row. A time may stop falling at a knee, so only the power decides.
+ * list: the rows of one memory clock. */
 static void find_stuck(fl_unsound_search *s, const size_t *list, size_t n) {
     for (size_t b = 2; b + 1 < n; b++) {
         const fl_chip_row *lowest = &s->row[list[b - 2]], *low = &s->row[list[b - 1]], *base = &s->row[list[b]];

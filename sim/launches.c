@@ -1,13 +1,13 @@
-/* The recurrence of one stream with launches. Of op i, which the thread launches at L and the stream ends at E:
+/* The recurrence of one stream with launches. Op i is launched by the thread at L and ended by the stream at E:
  *
  *     L[i] = max(L[i-1] + host[i], E[i - queue])        the host computes, and waits where the queue is full
  *     L[i] = max(L[i-1] + call[i], E[i - lag]) + host[i] ... where it synchronises in between
- *     E[i] = max(E[i-1], L[i]) + gap[i] + length[i]     the stream goes on once the op is launched
+ *     E[i] = max(E[i-1], L[i]) + gap[i] + length[i]     the stream continues once the op is launched
  *
- * Nothing in it looks ahead, so one pass in the order of the ops gives every instant up to a boundary. There the thread
- * may be far ahead of the stream: what it launches by then, while the stream stands in an op, is a pass over the host
- * alone. Whatever is rare goes through the steps of the way of events, one at a time: what meets a boundary, phases of
- * kernels, several synchronisations in a row, and the ends. */
+ * Nothing in it looks ahead, so one pass in the order of the ops gives every instant up to a boundary. At a boundary
+ * the thread may be far ahead of the stream. What it launches by then, while the stream is inside an op, is a pass over
+ * the host alone. Rare cases go through the steps of the event-by-event way, one at a time: ops that meet a boundary,
+ * phases of kernels, several synchronisations in a row, and the ends. */
 #include "sim/launches.h"
 
 #include "sim/launches_inside.h"
@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-#define RING_MAX 65536u /* ends of ops that a course remembers: half a megabyte */
+#define RING_MAX 65536u /* ends of ops that a course remembers, at most: half a megabyte */
 
 fl_status fl_launches_open(fl_course *c, fl_diag *d) {
     const fl_launch_plan *p = c->is->launches;
@@ -36,7 +36,7 @@ fl_status fl_launches_open(fl_course *c, fl_diag *d) {
 
 /* ---- one step of the stream, or of the host: any op, any item ---- */
 
-/* The stream has something to do before the next launch. */
+/* Whether the stream has something to do before the next launch. */
 static inline bool lane_is_busy(const fl_lane *l) {
     return l->phase == FL_PHASE_GAP || l->phase == FL_PHASE_RUN || l->next < l->launched;
 }
@@ -57,18 +57,19 @@ static bool step_lane(fl_launching *x) {
     return true;
 }
 
-/* When op i of the stream ended, if it has. Where the ring has lost it, it ended before the thread's last item. */
+/* When op i of the stream ended, if it has ended. Where the ring no longer holds it, it ended before the thread's last
+ * item. */
 static inline int64_t ended(const fl_launching *x, uint64_t i) {
     return i < x->l->next && x->l->next - i <= x->c->ends_mask ? x->c->ends_ps[i & x->c->ends_mask] : 0;
 }
 
-/* What the plan says comes before the next launch. */
+/* What the plan says about the time before the next launch. */
 static inline uint32_t next_word(const fl_launching *x) {
     const uint64_t op = x->l->launched;
     return op < x->l->s->count ? x->plan->before[op] : FL_LAUNCH_OTHER;
 }
 
-/* The synchronisation that the plan has before the next launch, where that is still to come; else NULL. */
+/* The synchronisation that the plan has before the next launch, if it is still to come; else NULL. */
 static inline const fl_launch_sync *next_sync(const fl_launching *x, uint32_t word) {
     if (word < FL_LAUNCH_SYNC || word == FL_LAUNCH_OTHER)
         return NULL;
@@ -76,8 +77,9 @@ static inline const fl_launch_sync *next_sync(const fl_launching *x, uint32_t wo
     return s->item == (uint32_t)x->h->next ? s : NULL;
 }
 
-/* Host time begins behind an item that the thread did at `at`. There is another item. That is read only where the plan
- * does not say how long: the items are far from each other, and one at each boundary costs more than all else there. */
+/* Starts the host time after an item that the thread did at `at`; another item must follow. The item is read only where
+ * the plan does not give its length: items are far from each other in memory, and reading one at each boundary would
+ * cost more than everything else there. */
 static void compute(fl_launching *x, int64_t at) {
     fl_host_thread *h = x->h;
     const uint32_t word = next_word(x);
@@ -96,7 +98,7 @@ static void compute(fl_launching *x, int64_t at) {
     start_host(x->c, &h->p, h->load, h->work_ns, at);
 }
 
-/* The item before which the thread stands at t, whatever it is. */
+/* The item before which the thread stands at t, of any kind. */
 static bool step_item(fl_launching *x, int64_t t) {
     fl_host_thread *h = x->h;
     if (h->next < h->t->count) {
@@ -129,7 +131,7 @@ static bool step_host(fl_launching *x) {
     if (word == FL_LAUNCH_OTHER)
         return step_item(x, t);
     const fl_launch_sync *sync = next_sync(x, word);
-    const uint64_t op = l->launched, on = op - (sync ? sync->lag : x->c->queue); /* what has to have ended */
+    const uint64_t op = l->launched, on = op - (sync ? sync->lag : x->c->queue); /* the op that must have ended */
     x->host_ps = t;
     h->waiting = on < op && on >= l->next; /* beyond op: there is no such op */
     if (h->waiting) {
@@ -144,23 +146,21 @@ static bool step_host(fl_launching *x) {
 
 /* ---- the pass ---- */
 
-/* Whether a pass may go on from what the thread computes now: not where it is between a synchronisation and its launch.
- */
+/* Whether a pass may continue from the thread's current host time: not between a synchronisation and its launch. */
 static bool plan_holds(const fl_launching *x) {
     const uint32_t word = next_word(x);
     return x->h->computing && word != FL_LAUNCH_OTHER && (word < FL_LAUNCH_SYNC || next_sync(x, word));
 }
 
-/* All of the host time in progress, of which only its end counts: where it began does not matter, nor at which clock.
- */
+/* Completes the host time in progress. Only its end matters, not where it began or at which clock. */
 static int64_t in_progress_ps(const fl_launching *x) {
     const uint32_t word = next_word(x);
     const fl_launch_sync *sync = next_sync(x, word);
     return scaled_ps(sync ? sync->before_ns : word, fl_host_mul(x));
 }
 
-/* The thread has ended the host time in progress and done `items` items, the last of them at `at`; between them it
- * computed for so long. */
+/* Records that the thread ended the host time in progress and did `items` items, the last of them at `at`, with this
+ * much computing between them. */
 static void host_stands(fl_launching *x, uint64_t launched, size_t items, int64_t at, int64_t computed) {
     if (!items)
         return;
@@ -174,8 +174,8 @@ static void host_stands(fl_launching *x, uint64_t launched, size_t items, int64_
     compute(x, at);
 }
 
-/* An op of the pass that is more than a kernel of a plain record: an escape, a copy, a marker, a phase; or somebody
- * reads more than energy and time. */
+/* Handles an op of the pass that is not simply a kernel of a plain record: an escape, a copy, a marker or a phase, or a
+ * run whose readers need more than energy and time. */
 static void account_other(fl_launching *x, uint32_t class_id, int64_t length, int64_t end) {
     fl_gpu *g = x->g;
     fl_lane *l = x->l;
@@ -199,9 +199,9 @@ static void account_other(fl_launching *x, uint32_t class_id, int64_t length, in
     }
 }
 
-/* Ops i to stop - 1, as far as they end by the boundary and the plan knows their launches; returns the first that was
- * left. `plain`: kernels of plain records, of which nobody reads more than energy and time. Sums live in registers;
- * this loop decides the speed, and the number of its instructions is what limits it. */
+/* Passes ops i to stop - 1, as far as they end by the boundary and the plan knows their launches; returns the first op
+ * that remains. `plain`: kernels of plain records, of which no one reads more than energy and time. Sums live in
+ * registers; the number of instructions in this loop limits the speed. */
 static inline __attribute__((always_inline)) uint64_t sweep(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop,
                                                             const fl_launched how, const bool plain) {
     fl_gpu *g = x->g;
@@ -277,8 +277,8 @@ static inline __attribute__((always_inline)) uint64_t sweep(fl_launching *x, fl_
     return i;
 }
 
-/* The same for kernels of plain records: eight at a time where the processor can; what that leaves is looked at one by
- * one, up to eight of them, and then it is tried again. */
+/* The same for kernels of plain records, eight at a time where the processor can. Up to eight of the remaining ones go
+ * one by one, and then the vector form is tried again. */
 static uint64_t sweep_kernels(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop, fl_launched how) {
     fl_launches_blocks *const blocks = fl_path_may(x->g->path, FL_PATH_VECTOR) ? fl_launches_vector() : NULL;
     for (uint64_t end = i; i == end && i < stop;) {
@@ -291,14 +291,14 @@ static uint64_t sweep_kernels(fl_launching *x, fl_chain *chain, uint64_t i, uint
     return i;
 }
 
-/* Where the op that would fill the queue at the last of n launches has ended by now, all of them find room. */
+/* If the op that would fill the queue at the last of n launches has ended by now, all n find room. */
 static inline bool finds_room(const fl_launching *x, const fl_chain *chain, uint64_t i, uint64_t n) {
     const fl_course *c = x->c;
     return n <= c->ends_queue && c->ends_ps[(i + n - 1 - c->ends_queue) & c->ends_mask] <= chain->at_ps;
 }
 
-/* Whole ops from the next one to `stop` while they end by the boundary: those that have been launched and, where
- * `known`, those that the thread launches on the way. */
+/* Passes whole ops from the next one to `stop` while they end by the boundary: the launched ones and, where `known`,
+ * those that the thread launches on the way. */
 static inline __attribute__((always_inline)) void pass(fl_launching *x, uint64_t stop, const bool known,
                                                        const bool plain) {
     fl_lane *l = x->l;
@@ -328,7 +328,8 @@ static inline __attribute__((always_inline)) void pass(fl_launching *x, uint64_t
         host_stands(x, i, i - launched + chain.syncs, chain.at_ps, chain.at_ps - began - chain.waited_ps - in_progress);
 }
 
-/* Passes ops up to the next mark; the last op, at which the stream ends, is left to a step. False where none moved. */
+/* Passes ops up to the next mark. The last op, at which the stream ends, remains for a single step. False where nothing
+ * moved. */
 static bool pass_ops(fl_launching *x) {
     fl_lane *l = x->l;
     const fl_stream *s = l->s;
@@ -350,8 +351,8 @@ static bool pass_ops(fl_launching *x) {
     return l->next > from;
 }
 
-/* The stream stands in an op until the boundary or beyond, and the host goes on alone: launches that the plan knows, as
- * long as they find room. */
+/* For a stream that is inside an op until the boundary or beyond: the host continues alone, through launches that the
+ * plan knows, as long as the queue has room. */
 static void pass_host(fl_launching *x) {
     const fl_lane *l = x->l;
     const uint32_t *restrict before = x->plan->before;

@@ -13,7 +13,7 @@
 
 _Static_assert((int)BLOCK == (int)FL_LAUNCHES_BLOCK, "one block is one register");
 
-/* In place j the sum of places 0 to j. */
+/* Place j becomes the sum of places 0 to j. */
 INLINE __m512i running_sum(__m512i v) {
     const __m512i zero = _mm512_setzero_si512();
     v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, zero, 7));
@@ -21,7 +21,7 @@ INLINE __m512i running_sum(__m512i v) {
     return _mm512_add_epi64(v, _mm512_alignr_epi64(v, zero, 4));
 }
 
-/* In place j the highest of `least` and places 0 to j. */
+/* Place j becomes the maximum of `least` and places 0 to j. */
 INLINE __m512i running_max(__m512i v, int64_t least) {
     const __m512i first = _mm512_set1_epi64(least);
     v = _mm512_max_epi64(v, first);
@@ -113,7 +113,7 @@ TARGET uint64_t fl_launches_avx512(fl_launching *x, fl_chain *chain, uint64_t i,
         return sweep(x, chain, i, stop, FL_LAUNCHED_BEFORE);
     if (how == FL_LAUNCHED_FREELY)
         return sweep(x, chain, i, stop, FL_LAUNCHED_FREELY);
-    /* where an op has to wait for another of its block, the ring does not know that one's end yet */
+    /* an op that waits for another one of its block needs an end that is not in the ring yet */
     return x->c->ends_queue < BLOCK ? i : sweep(x, chain, i, stop, FL_LAUNCHED_IN_TURN);
 }
 #endif

@@ -1,11 +1,12 @@
-/* Which islands are one stream and the thread that launches into it, and their launches in 4 bytes each. */
+/* Finds the islands that are one stream and the thread that launches into it, and packs their launches into 4 bytes
+ * each. */
 #include "sim/launches_plan.h"
 
 #include <stdlib.h>
 
-#define LAG_MAX 4096u /* longer ones are rare, and would make the ring long */
+#define LAG_MAX 4096u /* longer lags are rare, and would make the ring long */
 
-/* What waits only for ops of its own stream before it never waits. */
+/* An op that waits only for earlier ops of its own stream never waits. */
 static bool waits_for_itself(const fl_stream *s, uint32_t stream) {
     for (uint64_t i = 0; s->wait_first && i < s->count; i++)
         for (uint32_t k = s->wait_first[i]; k < s->wait_first[i + 1]; k++)
@@ -14,7 +15,8 @@ static bool waits_for_itself(const fl_stream *s, uint32_t stream) {
     return true;
 }
 
-/* Every item launches into this stream or waits for what has been launched there, and at the end all has been. */
+/* Whether every item launches into this stream or waits for what has been launched there, and everything has been
+ * launched at the end. */
 static bool launches_all(const fl_workload *w, uint32_t stream, const fl_thread *t) {
     const uint64_t count = w->stream[stream].count;
     uint64_t launched = 0;

@@ -65,7 +65,7 @@ void fl_ledger_classes(const fl_gpu *g, fl_wide *fj, int64_t *ps) {
         }
 }
 
-/* Classes that ran alone drew their power; what shared a GPU was watched as it ran. */
+/* Classes that ran alone drew their own power. Where classes shared a GPU, the power was recorded as they ran. */
 static int64_t busy_peak_mw(const fl_gpu *g) {
     int64_t peak = g->peak_mw;
     for (uint32_t i = 0; !g->peak_mw && i < g->slot_count; i++)

@@ -1,5 +1,5 @@
-/* What a run cost, split. The parts come from residence times the rows' integer parts; their sum equals the running
- * total of the node exactly, or the run is an error. */
+/* The cost of a run, split into parts. Each part is the sum of residence times multiplied by the rows' integer power.
+ * The parts sum exactly to the running total of the node; otherwise the run is an error. */
 #ifndef FL_LEDGER_H
 #define FL_LEDGER_H
 
@@ -23,27 +23,27 @@ extern const char *const fl_part_names[FL_PART_COUNT];
 
 typedef struct fl_ledger {
     fl_wide part_fj[FL_PART_COUNT];
-    fl_wide gpu_fj;  /* sum of the GPUs' parts */
-    fl_wide host_fj; /* sum of the host's: CPU, communication, the rest of the node */
+    fl_wide gpu_fj;  /* sum of the parts of all GPUs */
+    fl_wide host_fj; /* sum of the host's parts: CPU, communication, the rest of the node */
 } fl_ledger;
 
-/* Residence times parts of one GPU, added to *l. FL_MODEL_FAULT where it differs from the GPU's running sum by one fJ.
- */
+/* Adds one GPU's residence times multiplied by its parts to *l. FL_MODEL_FAULT where the result differs from the GPU's
+ * running sum by even one fJ. */
 fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d);
 
 /* The host's parts, likewise. */
 fl_status fl_ledger_add_host(fl_ledger *l, const fl_node *n, const fl_node_spec *spec, fl_diag *d);
 
-/* Energy of the board while each class ran (base included, as if it ran alone) and its time, over all clocks of one
- * GPU: added to fj and ps, class_count each. */
+/* Adds the energy of the board while each class ran (including the base, as if the class ran alone) and its time, over
+ * all clocks of one GPU, to fj and ps, class_count entries each. */
 void fl_ledger_classes(const fl_gpu *g, fl_wide *fj, int64_t *ps);
 
-/* Largest power of a GPU, mW: of the kernels that ran, as they shared it; of the idle board where none did, with a
- * context or without. What heat adds is taken at its most, whenever that was. */
+/* Largest power of a GPU in mW: of the kernels that ran, in the way they shared it; where none ran, of the idle board,
+ * with or without a context. The contribution of heat counts with its maximum, whenever that occurred. */
 int64_t fl_ledger_peak_mw(const fl_gpu *g);
 
-/* The same of the host: CPU, copies, the rest of the node; each at its most, whenever that was. The CPU's is a mean
- * between two instants at which the node stands still. */
+/* The same for the host: CPU, copies, the rest of the node, each at its maximum, whenever that occurred. The CPU's
+ * value is a mean between two instants at which the node stands still. */
 int64_t fl_ledger_host_peak_mw(const fl_node *n, const fl_node_spec *spec);
 
 #endif

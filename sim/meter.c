@@ -13,7 +13,7 @@ static fl_meter_stamp *shown_at(const fl_meter *m, size_t slot) { /* a reading b
     return (void *)(m->shown + slot * m->reading_size);
 }
 
-/* Rings have a power of two places: a mask costs less than a division. */
+/* The size of a ring is a power of two, because a mask costs less than a division. */
 static size_t ring_room(size_t least) {
     size_t room = 2;
     while (room < least)
@@ -61,8 +61,8 @@ bool fl_meter_begins_before(fl_meter *m, int64_t *at_ps, void **point) {
     return true;
 }
 
-/* A reader at read_ps sees the last refresh before it: earlier ones whose window has not begun yet need no boundaries.
- */
+/* A reader at read_ps sees the last refresh before it. Earlier refreshes whose window has not begun yet need no
+ * boundaries. */
 static void skip_ahead(fl_meter *m, int64_t now, int64_t read_ps) {
     if (m->spec->lag_ns || read_ps - m->delay < refresh_at(m, m->refresh + 1))
         return; /* the next one is the one */
@@ -88,8 +88,8 @@ void fl_meter_taken(fl_meter *m, const void *reading) {
     memcpy(shown_at(m, (size_t)m->taken & (m->shown_room - 1)), reading, m->reading_size);
 }
 
-/* The latest reading that is out at t; NULL where none is. Mostly it is the one taken last or, behind a delay, the one
- * whose turn it was. Else refreshes have been skipped, and the ring is searched. */
+/* The latest reading that is visible at t; NULL where none is. Usually it is the reading taken last or, with a delay,
+ * the next one in turn. Otherwise refreshes have been skipped, and the function searches the ring. */
 static const fl_meter_stamp *out_at(const fl_meter *m, int64_t t) {
     const fl_meter_stamp *last = m->taken < 0 ? NULL : shown_at(m, (size_t)m->taken & (m->shown_room - 1));
     if (!last || last->at_ps + m->delay <= t)

@@ -37,7 +37,7 @@ static bool on_every_ladder(const fl_node_spec *spec, double sm_mhz, double mem_
     return true;
 }
 
-/* A measured load is known between its first and last point, at the memory clocks it was measured at. */
+/* A measured load is known between its first and last point, at its measured memory clocks. */
 static bool is_known(const fl_workload *w, double sm_mhz, double mem_mhz) {
     if (sm_mhz < w->sm_min_mhz || sm_mhz > w->sm_max_mhz)
         return false;
@@ -80,7 +80,7 @@ fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_c
 
 /* ---- static clocks ---- */
 
-/* A run without a policy, on devices whose default is the choice: so both clocks hold from time 0. */
+/* A run without a policy, on devices whose default is the choice: both clocks therefore hold from time 0. */
 fl_status fl_static_result(const fl_run_options *run, const fl_choice *at, fl_run_result *r, fl_diag *d) {
     fl_node_spec local = *run->spec;
     local.device = malloc(local.device_count * sizeof *local.device);

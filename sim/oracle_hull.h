@@ -1,4 +1,4 @@
-/* The points of time and energy that some price on time can pick: the lower convex hull. Internal to sim/. */
+/* The points of time and energy that some price on time selects: the lower convex hull. Internal to sim/. */
 #ifndef FL_ORACLE_HULL_H
 #define FL_ORACLE_HULL_H
 
@@ -13,8 +13,8 @@ typedef struct fl_hull_point {
     uint32_t choice;
 } fl_hull_point;
 
-/* Moves the points of the hull to the front, the fastest first, each slower and cheaper than the one before; how many.
- * Of equal points the lowest choice stays. */
+/* Moves the points of the hull to the front, the fastest first, each slower and cheaper than the one before. Returns
+ * how many. Of equal points the lowest choice stays. */
 size_t fl_hull(fl_hull_point *p, size_t count);
 
 #endif

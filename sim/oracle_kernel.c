@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct fl_kinds_at { /* what the kinds take at the choices, and at the default clocks */
+typedef struct fl_kinds_at { /* time and energy of the kinds at the choices, and at the default clocks */
     const fl_clock_rates **at;
     const fl_class_sums *sum; /* `own`, or those of a table */
     fl_class_sums own;
-    size_t standard; /* column of the default clocks: one of the choices, or the one behind them */
+    size_t standard; /* column of the default clocks: one of the choices, or the column after them */
     int64_t closed_mw;
 } fl_kinds_at;
 
@@ -61,7 +61,7 @@ static fl_status open_kinds(const fl_workload *w, fl_rates *rates, const fl_node
         s = fl_rates_at(rates, spec->gpu[gpu], (uint32_t)sm_at, (uint32_t)mem_at, &k->at[c], d);
     }
     k->standard = 0;
-    while (!s && k->at[k->standard] != k->at[t->choices]) /* rates are one for each pair of clocks */
+    while (!s && k->at[k->standard] != k->at[t->choices]) /* there is one set of rates for each pair of clocks */
         k->standard++;
     if (s || (made && made->work && made->choices == t->choices && k->standard < t->choices)) {
         k->sum = s ? &k->own : &made->work->sum;
@@ -72,7 +72,7 @@ static fl_status open_kinds(const fl_workload *w, fl_rates *rates, const fl_node
     return fl_class_sums_make(w, k->at, t->choices + 1, &k->own, d);
 }
 
-/* Where nothing holds the limit, the fastest: the least limit that can be held. */
+/* Where nothing holds the limit, the fastest choice: its time is the smallest limit that can be held. */
 static fl_status solve(const fl_workload *w, const fl_kinds_at *k, const fl_oracle_table *t, fl_objective objective,
                        double bound, fl_oracle_result *r, bool *held, fl_diag *d) {
     fl_wide standard_ps = 0;
@@ -117,7 +117,7 @@ fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_n
     const bool whole = !fl_oracle_inexact(w, rates, spec);
     for (uint32_t i = 0; whole && i < w->stream_count; i++)
         gpu = w->stream[i].count ? w->stream[i].gpu : gpu;
-    k.closed_mw = whole ? fl_closed_mw(spec, gpu) : 0; /* of sums over streams no board is said to stand idle */
+    k.closed_mw = whole ? fl_closed_mw(spec, gpu) : 0; /* sums over streams make no statement about idle boards */
     *total = (fl_kernel_total){0};
     fl_status s = fl_oracle_choices(w, spec, &t.choice, &t.choices, d);
     if (!s)

@@ -1,4 +1,4 @@
-/* The optimum of a small table by labels: per position the schedules so far that no other beats in both time and
+/* The optimum of a small table by labels: for each position, the schedules so far that no other beats in both time and
  * energy. Three bounds prune: the fastest rest must hold the limit, the cheapest rest must beat the incumbent, and so
  * must the rest of least priced cost (weak duality for the rest). */
 #include "sim/oracle_solve.h"
@@ -7,7 +7,7 @@
 
 #define LABELS_MAX (1u << 18) /* kept */
 #define TRIALS_MAX (1u << 20) /* looked at */
-#define CELLS_MAX (1u << 16)  /* beyond, nobody would call the table small */
+#define CELLS_MAX (1u << 16)  /* a larger table is not small */
 #define PARENT_NONE UINT32_MAX
 
 typedef struct fl_label {
@@ -21,7 +21,7 @@ typedef struct fl_search {
     int m;
     int64_t limit_ps;
     fl_price price;
-    fl_wide *rest_cost, *rest_ps, *rest_fj; /* positions + 1 x choices: least of the rest, coming from a choice */
+    fl_wide *rest_cost, *rest_ps, *rest_fj; /* positions + 1 x choices: minimum over the rest, coming from a choice */
     fl_total best;
     long double best_f;
     fl_label *label;
@@ -29,7 +29,7 @@ typedef struct fl_search {
     size_t trials;
 } fl_search;
 
-/* Least cost at a price of positions i.., after position i - 1 at choice c; switches included. */
+/* Least cost at a price of position i and all later ones, after position i - 1 at choice c; switches included. */
 static fl_wide *make_rest(const fl_oracle_table *t, fl_price p) {
     size_t n = t->choices;
     fl_wide *rest = calloc((t->positions + 1) * n, sizeof *rest);
@@ -49,11 +49,12 @@ static fl_wide *make_rest(const fl_oracle_table *t, fl_price p) {
     return rest;
 }
 
-/* E T^m over { E >= cheapest, 2^20 E + n T >= priced, fastest <= T <= limit } is least at a corner, as it is
- * quasi-concave: at the fastest, or where the sloped side meets the flat one or the limit. Rounded down. */
+/* E T^m is quasi-concave, so its minimum over { E >= cheapest, 2^20 E + n T >= priced, fastest <= T <= limit } is at a
+ * corner: at the fastest time, or where the sloped side meets the flat one or the limit. Rounded down. */
 static long double least_product(const fl_search *s, fl_wide fastest, fl_wide cheapest, fl_wide priced) {
     const long double unit = (long double)s->price.energy, n = (long double)s->price.time;
-    const long double error = (long double)priced / unit * 0x1p-60L; /* of what the slope is computed from */
+    const long double error =
+        (long double)priced / unit * 0x1p-60L; /* of the values from which the slope is computed */
     long double t[2] = {(long double)fastest, (long double)fastest}, least = 0;
     if (s->price.time > 0) {
         long double meet = (long double)(priced - cheapest * s->price.energy) / n;
@@ -72,7 +73,7 @@ static long double least_product(const fl_search *s, fl_wide fastest, fl_wide ch
     return least * (1 - 0x1p-58L);
 }
 
-/* Whether a schedule that begins with this label, up to before position i, may still beat the best one known. */
+/* Whether a schedule that begins with this label, up to before position i, may still beat the best known one. */
 static bool is_hopeful(const fl_search *s, const fl_label *l, size_t i) {
     size_t k = i * s->t->choices + l->choice;
     fl_wide fastest = l->time_ps + s->rest_ps[k], cheapest = l->energy_fj + s->rest_fj[k];
@@ -140,7 +141,7 @@ static fl_status keep_unbeaten(fl_search *s, fl_trials *trial, fl_diag *d) {
     return FL_OK;
 }
 
-/* FL_OK with *from == *to == 0 where the labels grew too many. */
+/* FL_OK with *from == *to == 0 where there were too many labels. */
 static fl_status search(fl_search *s, size_t *from, size_t *to, fl_diag *d) {
     fl_trials trial = {0};
     fl_status status = FL_OK;
@@ -177,7 +178,7 @@ static void take_best(fl_search *s, size_t from, size_t to, uint32_t *choice) {
         s->best = (fl_total){.energy_fj = l->energy_fj, .time_ps = l->time_ps};
     }
     if (best == to)
-        return; /* nothing better than the incumbent: it is the optimum */
+        return; /* nothing beats the incumbent, so it is the optimum */
     uint32_t k = (uint32_t)best;
     for (size_t i = s->t->positions; i-- > 0; k = s->label[k].parent)
         choice[i] = s->label[k].choice;

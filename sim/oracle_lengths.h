@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The sum of fl_length_ps over `count` kernels of less than 2^32 ns, in ps. low: the lowest 16 bits of each one's work;
- * work_ns: of all together. At most 2^16 of them: each takes less than 2^48 ps. By the vector form where the processor
- * has it. */
+/* The sum of fl_length_ps over `count` kernels of less than 2^32 ns, in ps. low: the lowest 16 bits of each kernel's
+ * work; work_ns: the work of all together. At most 2^16 kernels, each of less than 2^48 ps. Uses the vector form where
+ * the processor has it. */
 uint64_t fl_lengths_ps(const uint16_t *low, size_t count, uint64_t work_ns, uint32_t mul);
-/* What it means. */
+/* The plain form, which defines the result. */
 uint64_t fl_lengths_plain(const uint16_t *low, size_t count, uint64_t work_ns, uint32_t mul);
 
 #endif

@@ -32,7 +32,7 @@ void fl_op_block_close(fl_op_block *b) {
 }
 
 static void sort_by_class(fl_op_block *b, const fl_stream *s, uint64_t first, size_t count) {
-    size_t *at = b->first + 1; /* of class k: counts, then where its next op goes, then where it ends */
+    size_t *at = b->first + 1; /* of class k: first counts, then the place of its next op, then its end */
     for (size_t k = 0, sum = 0; k < b->class_count; k++) {
         size_t ops = at[k];
         at[k] = sum;

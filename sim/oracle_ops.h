@@ -1,5 +1,5 @@
 /* Ops of a stretch of one stream, sorted by class, so that their lengths at many clocks cost one multiplication each.
- * Internal to sim/. Lengths are rounded op by op, as the engine does it. */
+ * Internal to sim/. Lengths are rounded op by op, as in the engine. */
 #ifndef FL_ORACLE_OPS_H
 #define FL_ORACLE_OPS_H
 
@@ -16,9 +16,9 @@ typedef struct fl_op_block {
     size_t *first;      /* class_count + 1: ops of class_id[k] are low[first[k]] .. low[first[k + 1] - 1] */
     uint16_t *low;      /* the lowest 16 bits of their work, ns */
     uint64_t *work_ns;  /* class_count: of all ops of the class together */
-    uint32_t *place; /* by class of the workload, 1 + its k, 0 where it does not occur */
-    uint32_t *of;    /* class of each op while it is sorted */
-    fl_big *big;     /* ops too long for 32 bits */
+    uint32_t *place;    /* by class of the workload, 1 + its k, 0 where it does not occur */
+    uint32_t *of;       /* class of each op while it is sorted */
+    fl_big *big;        /* ops too long for 32 bits */
     size_t big_count, big_room;
 } fl_op_block;
 

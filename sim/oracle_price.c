@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* By cost; ties to the faster, then to the cheaper: adding the same to both keeps the order, so ties stay optimal too.
- */
+/* Order by cost; of equal costs the faster, then the cheaper first. Adding the same value to both sides keeps the
+ * order, so ties stay optimal too. */
 static bool is_less(const fl_total *a, const fl_total *b) {
     if (a->cost != b->cost)
         return a->cost < b->cost;
@@ -31,7 +31,7 @@ fl_total fl_oracle_total(const fl_oracle_table *t, const uint32_t *choice, uint6
     return sum;
 }
 
-/* Where a switch is free each position stands alone. */
+/* Where a switch is free, each position is independent. */
 static void each_alone(const fl_oracle_table *t, fl_price p, uint32_t *choice, fl_total *total) {
     const fl_total nothing = {0};
     *total = nothing;

@@ -1,11 +1,12 @@
-/* The clairvoyant schedule of a table: of all its work where it has no positions (oracle_work.c), else over these.
+/* The clairvoyant schedule of a table: of all its work where it has no positions (oracle_work.c), else over its
+ * positions.
  *
  * Each price on time gives a schedule (its point of time and energy) and a line below which no schedule lies: weak
- * duality. The lines' upper envelope is convex, and E, E T and E T^2 are quasi-concave, so that their least value over
- * the envelope up to the limit is at a corner: a bound. Prices are added where the lowest corner is (the slope between
- * the points beside it; for energy under a limit this is the bisection on the price), until the best schedule meets the
- * bound or the corner is a true gap, which mixing the two schedules beside it, single changes and labels then close
- * from above. */
+ * duality. The lines' upper envelope is convex, and E, E T and E T^2 are quasi-concave. Their minimum over the envelope
+ * up to the limit is therefore at a corner, and it is a bound. The search adds a price at the lowest corner (the slope
+ * between the points beside it; for energy under a limit this is the bisection on the price). It stops when the best
+ * schedule meets the bound or the corner is a true gap. Mixing the two schedules beside the gap, single changes and
+ * labels then close the gap from above. */
 #include "sim/oracle_solve.h"
 #include "sim/oracle_work.h"
 
@@ -27,7 +28,7 @@ typedef struct fl_hunt {
     int64_t limit_ps, fastest_ps;
     fl_support support[PRICES_MAX]; /* by price ascending: time descends, energy ascends */
     size_t count;
-    uint32_t *choice, *other, *trial; /* positions: the best schedule; scratch */
+    uint32_t *choice, *other, *trial; /* positions entries each: the best schedule, and two buffers */
     fl_total best;
     long double bound_f;
     fl_wide bound_fj;
@@ -35,7 +36,7 @@ typedef struct fl_hunt {
 
 /* ---- bounds ---- */
 
-/* No schedule of this time uses less, by one line. Rounded down to whole fJ. */
+/* By one line, no schedule of this time uses less energy. Rounded down to whole fJ. */
 static fl_wide line_at(const fl_support *s, int64_t time_ps) {
     return (s->at.cost - (fl_wide)s->n * time_ps) >> FL_PRICE_BITS;
 }
@@ -45,8 +46,8 @@ static fl_wide envelope_at(const fl_support *a, const fl_support *b, int64_t tim
     return x > y ? x : y;
 }
 
-/* Least E T^m on the envelope between two neighbouring supports, up to the limit; INFINITY where all is beyond it.
- * Times are whole ps, so a corner is looked at on both sides. Rounded down. */
+/* Minimum of E T^m on the envelope between two neighbouring supports, up to the limit; INFINITY where all of it is
+ * beyond. Times are whole ps, so a corner is examined on both sides. Rounded down. */
 static long double least_between(const fl_hunt *h, const fl_support *a, const fl_support *b) {
     int64_t last = a->at.time_ps < h->limit_ps ? a->at.time_ps : h->limit_ps, first = b->at.time_ps;
     if (first > h->limit_ps)
@@ -76,7 +77,7 @@ static size_t lowest(fl_hunt *h) {
             pick = k;
         }
     }
-    /* faster than the dearest price makes it: dearer still, by the last line */
+    /* faster than the dearest price makes it: a still dearer price, by the last line */
     const fl_support *end = &h->support[h->count - 1];
     if (end->at.time_ps > h->fastest_ps) {
         int64_t t[2] = {h->fastest_ps, end->at.time_ps < h->limit_ps ? end->at.time_ps : h->limit_ps};
@@ -90,7 +91,7 @@ static size_t lowest(fl_hunt *h) {
     return pick;
 }
 
-/* The envelope falls with time, so the limit is where it is lowest; rounded up, as energies are whole fJ. */
+/* The envelope falls with time, so its minimum is at the limit; rounded up, since energies are whole fJ. */
 static fl_wide least_energy(const fl_hunt *h) {
     const fl_wide up = (INT64_C(1) << FL_PRICE_BITS) - 1;
     fl_wide least = 0;
@@ -135,13 +136,13 @@ static fl_status add_price(fl_hunt *h, int64_t n, fl_diag *d) {
     return FL_OK;
 }
 
-/* A price strictly between two, or -1: the slope between their points, now and then the middle of the prices, so that
- * the search cannot crawl. */
+/* A price strictly between two, or -1: the slope between their points, and now and then the middle of the prices, so
+ * that the search cannot crawl. */
 static int64_t price_between(const fl_support *a, const fl_support *b, size_t turn) {
     if (b->n - a->n < 2 || a->at.time_ps <= b->at.time_ps)
         return -1;
     fl_wide slope = ((b->at.energy_fj - a->at.energy_fj) << FL_PRICE_BITS) / ((fl_wide)a->at.time_ps - b->at.time_ps);
-    if (turn % 8 == 7) /* the middle in magnitude: prices span many powers of ten */
+    if (turn % 8 == 7) /* the middle of the magnitudes, because prices span many powers of ten */
         slope = (fl_wide)sqrtl((long double)(a->n + 1) * (long double)b->n);
     if (slope <= a->n)
         return a->n + 1;
@@ -154,7 +155,7 @@ static bool meets_bound(const fl_hunt *h) {
     return value(h, h->best.energy_fj, h->best.time_ps) <= h->bound_f * (1 + 0x1p-56L);
 }
 
-/* Adds prices until the lowest corner can go no higher. */
+/* Adds prices until the lowest corner cannot rise any more. */
 static fl_status raise_bound(fl_hunt *h, fl_diag *d) {
     for (size_t turn = 0;; turn++) {
         size_t k = lowest(h);
@@ -171,13 +172,13 @@ static fl_status raise_bound(fl_hunt *h, fl_diag *d) {
 
 /* ---- closing the gap from above ---- */
 
-/* The first `cut` positions of one schedule, the rest of another: all cuts at the cost of one pass. */
+/* Combines the first `cut` positions of one schedule with the rest of another: all cuts at the cost of one pass. */
 static void mix(fl_hunt *h, const uint32_t *head, const uint32_t *tail) {
     const fl_oracle_table *t = h->t;
     uint64_t switches;
     fl_total sum = fl_oracle_total(t, tail, &switches);
     size_t best_cut = 0;
-    for (size_t i = 0; i < t->positions; i++) { /* position i goes from tail to head */
+    for (size_t i = 0; i < t->positions; i++) { /* position i moves from the tail to the head */
         size_t to = i * t->choices + head[i], from = i * t->choices + tail[i];
         int64_t change = 0;
         if (i)
@@ -216,7 +217,7 @@ static fl_status mix_neighbours(fl_hunt *h, fl_diag *d) {
     return FL_OK;
 }
 
-/* What a change of one position's choice does to time and energy, its switches included. */
+/* The effect of a change of one position's choice on time and energy, including its switches. */
 static void change_of(const fl_hunt *h, size_t i, uint32_t c, int64_t *ps, fl_wide *fj) {
     const fl_oracle_table *t = h->t;
     const uint32_t *now = h->choice;
@@ -230,7 +231,7 @@ static void change_of(const fl_hunt *h, size_t i, uint32_t c, int64_t *ps, fl_wi
     *fj = t->energy_fj[to] - t->energy_fj[from] + (fl_wide)switches * t->switch_fj;
 }
 
-/* Makes the best change of a single position, while one helps. */
+/* Makes the best change of a single position as long as one helps. */
 static void polish(fl_hunt *h) {
     const fl_oracle_table *t = h->t;
     for (int turn = 0; turn < CHANGES_MAX; turn++) {
@@ -247,7 +248,7 @@ static void polish(fl_hunt *h) {
                 if (improves(h, now.energy_fj + fj, now.time_ps + ps)) {
                     found.energy_fj = now.energy_fj + fj;
                     found.time_ps = now.time_ps + ps;
-                    h->best = found; /* the one to beat, until the pass is over */
+                    h->best = found; /* the schedule to beat until the pass is over */
                     at = i;
                     to = c;
                 }
@@ -258,7 +259,7 @@ static void polish(fl_hunt *h) {
     }
 }
 
-/* One choice from beginning to end: no static clock is better than the schedule. */
+/* One choice from beginning to end, so that no static clock is better than the schedule. */
 static void try_columns(fl_hunt *h) {
     const fl_oracle_table *t = h->t;
     for (uint32_t c = 0; c < t->choices; c++) {
@@ -353,7 +354,7 @@ static void report(const fl_hunt *h, fl_objective objective, bool solved, fl_ora
     }
 }
 
-/* Switches between the positions, and within them, are schedules too. */
+/* Schedules with switches between and within the positions count too. */
 static void report_any_switch(const fl_oracle_table *t, int m, int64_t limit_ps, fl_oracle_result *out) {
     fl_wide bound_fj;
     const long double f = fl_oracle_work_bound(t->work, m, limit_ps, &bound_fj);

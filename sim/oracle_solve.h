@@ -1,7 +1,7 @@
-/* What the parts of the clairvoyant schedule share. Internal to sim/.
+/* Shared by the parts of the clairvoyant schedule. Internal to sim/.
  *
- * A price on time is an integer n in fJ/ps (= mW) over 2^20, so that the priced cost 2^20 E + n T of a schedule, and
- * with it every bound, is an exact 128-bit integer. Sizes: E < 2^94 fJ, T < 2^63 ps, n <= 2^60. */
+ * A price on time is an integer n in fJ/ps (= mW) over 2^20. The priced cost 2^20 E + n T of a schedule, and with it
+ * every bound, is therefore an exact 128-bit integer. Sizes: E < 2^94 fJ, T < 2^63 ps, n <= 2^60. */
 #ifndef FL_ORACLE_SOLVE_H
 #define FL_ORACLE_SOLVE_H
 
@@ -42,9 +42,9 @@ fl_status fl_oracle_at_price(const fl_oracle_table *t, fl_price p, uint32_t *cho
 /* Time and energy of a schedule, and its switches. */
 fl_total fl_oracle_total(const fl_oracle_table *t, const uint32_t *choice, uint64_t *switches);
 
-/* Searches for the optimum by labels. incumbent: a schedule (choice, total) that holds the limit; replaced by the
- * optimum. n: the price whose bound prunes best. *solved is false where the labels grew too many; the incumbent is then
- * untouched. */
+/* Searches for the optimum by labels. incumbent: a schedule (choice, total) that holds the limit; the optimum replaces
+ * it. n: the price whose bound prunes best. *solved is false where there were too many labels; the incumbent is then
+ * unchanged. */
 fl_status fl_oracle_labels(const fl_oracle_table *t, int m, int64_t limit_ps, int64_t n, uint32_t *choice,
                            fl_total *total, bool *solved, fl_diag *d);
 

@@ -1,5 +1,6 @@
 /* The best static clock without a run at each pair of clocks. Sums over classes give, at every pair, a lower bound of
- * time and energy that is within a picosecond an op of the truth. Only what may be the best by its bounds is run. */
+ * time and energy that is within one picosecond per op of the truth. The search runs only those pairs that may be the
+ * best by their bounds. */
 #include "sim/oracle.h"
 #include "sim/work.h"
 
@@ -16,10 +17,10 @@ typedef struct search {
     const fl_node_spec *spec;
     stream_sums *sum; /* by stream */
     uint32_t gpu;
-    int64_t closed_mw; /* of the boards without work */
+    int64_t closed_mw; /* power of the boards without work */
 } search;
 
-/* Streams of one GPU that nothing but their own ops, its clocks and what they share can hold up. */
+/* Streams of one GPU that only their own ops, the GPU's clocks and its shared resources can delay. */
 static bool sums_apply(const fl_workload *w, const fl_node_spec *spec) {
     const fl_cpu_spec *cpu = &spec->host.cpu;
     bool apply =
@@ -61,8 +62,8 @@ static fl_status search_open(search *s, const fl_workload *w, const fl_node_spec
     return ok ? FL_OK : fl_no_memory(d, "the oracle");
 }
 
-/* Lower bounds at one pair of clocks. *exact: nothing is ever scarce there and the wall is out of reach, so that they
- * are off by the rounding of ops alone; else the truth is slower, and may draw less. */
+/* Lower bounds at one pair of clocks. *exact: no resource is ever scarce there and the wall is out of reach, so the
+ * bounds differ only by the rounding of ops. Otherwise the true run is slower, and may draw less. */
 static void bound_at(const search *s, const fl_clock_rates *at, fl_static_point *p, bool *exact) {
     const fl_device *dev = &s->spec->device[s->spec->gpu[s->gpu]];
     int64_t sms = 0, memory = 0, mw = at->base.total_mw;
@@ -93,7 +94,8 @@ static void bound_at(const search *s, const fl_clock_rates *at, fl_static_point 
     p->energy_fj = longest * (at->base.total_mw + s->closed_mw) + dyn_fj;
 }
 
-/* Bounds of every choice; what they do not tell is run, where it may hold the limit. */
+/* Computes the bounds of every choice. Where they are not sufficient and the choice may hold the limit, it makes a run.
+ */
 static fl_status bounds(const search *s, fl_rates *rates, const fl_facts *facts, int64_t limit_ps,
                         const fl_choice *choice, size_t count, fl_static_point *point, bool *run, fl_diag *d) {
     const fl_device *dev = &s->spec->device[s->spec->gpu[s->gpu]];
@@ -134,7 +136,7 @@ fl_status fl_static_search(const fl_workload *w, fl_rates *rates, const fl_node_
         status = fl_static_run(w, rates, spec, facts, &choice[i], &point[i], d);
     }
     *found = false;
-    while (!status && !*found) { /* the best by its bounds that was also run is the best */
+    while (!status && !*found) { /* if the choice that is best by its bounds was also run, it is the best */
         const size_t at = fl_static_best(point, count, objective, limit_ps);
         if (at == count)
             break;

@@ -1,4 +1,4 @@
-/* What all ops of each class take together at each of some clocks. Internal to sim/. */
+/* Total time of all ops of each class at each of some clocks. Internal to sim/. */
 #ifndef FL_ORACLE_SUMS_H
 #define FL_ORACLE_SUMS_H
 
@@ -17,7 +17,7 @@ fl_status fl_class_sums_make(const fl_workload *w, const fl_clock_rates *const *
                              fl_diag *d);
 void fl_class_sums_free(fl_class_sums *sum); /* takes a zeroed one */
 
-/* Power of the GPUs that have no work: their boards stand closed from beginning to end. mW. */
+/* Power in mW of the GPUs that have no work: their boards have no context open from beginning to end. */
 int64_t fl_closed_mw(const fl_node_spec *spec, uint32_t busy);
 
 #endif

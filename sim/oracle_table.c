@@ -20,7 +20,7 @@ void fl_oracle_table_free(fl_oracle_table *t) {
     *t = (fl_oracle_table){0};
 }
 
-/* The one stream with work that nothing but its own predecessor holds up, or NULL. */
+/* The one stream with work that only its own predecessor ops delay, or NULL. */
 static const fl_stream *lone_stream(const fl_workload *w) {
     for (uint32_t i = 0; i < w->stream_count; i++) {
         const fl_stream *s = &w->stream[i];
@@ -30,7 +30,7 @@ static const fl_stream *lone_stream(const fl_workload *w) {
     return NULL;
 }
 
-/* Whether a power wall can act: at some clock a kernel draws more than the limit. */
+/* Whether a power wall can act: whether a kernel draws more than the limit at some clock. */
 static bool wall_in_reach(const fl_stream *s, fl_rates *rates, const fl_node_spec *spec) {
     const fl_device *dev = &spec->device[spec->gpu[s->gpu]];
     if (dev->wall.period_ns <= 0 || dev->power_default_w <= 0)
@@ -46,14 +46,14 @@ static bool wall_in_reach(const fl_stream *s, fl_rates *rates, const fl_node_spe
     return false;
 }
 
-/* All GPUs take the same clocks; where they have not the same ones, a policy can go where no choice is. */
+/* All GPUs take the same clocks. Where their ladders differ, a policy can use clocks for which there is no choice. */
 static bool same_ladders(const fl_device *a, const fl_device *b) {
     return a->sm_count == b->sm_count && a->mem_count == b->mem_count &&
            !memcmp(a->sm_mhz, b->sm_mhz, a->sm_count * sizeof *a->sm_mhz) &&
            !memcmp(a->mem_mhz, b->mem_mhz, a->mem_count * sizeof *a->mem_mhz);
 }
 
-/* Host time is as recorded by default, and a policy that sets the CPU can only make it longer. */
+/* By default host time is as recorded, and a policy that sets the CPU can only make it longer. */
 static bool host_may_speed_up(const fl_cpu_spec *cpu) {
     fl_cpu_state top = {0};
     const double standard_mhz = fl_cpu_default_mhz(cpu);

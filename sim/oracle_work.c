@@ -34,7 +34,7 @@ static int64_t idle_mw(const fl_oracle_work *work, size_t c) {
     return (int64_t)work->at[c]->base.total_mw + work->closed_mw;
 }
 
-/* Points behind those of the items before it. */
+/* The points after those of the earlier items. */
 static fl_status add_item(fl_oracle_work *work, const fl_hull_point *cell, fl_hull_point *hull, size_t *room,
                           fl_diag *d) {
     memcpy(hull, cell, work->choices * sizeof *hull);
@@ -109,7 +109,7 @@ static fl_status add_steps(fl_oracle_work *work, fl_diag *d) {
         for (size_t k = work->first[i]; k + 1 < work->first[i + 1]; k++) {
             const fl_hull_point *from = &work->point[k], *to = from + 1;
             const long double saves = (long double)(from->fj - to->fj) / (long double)(to->ps - from->ps);
-            before = saves < before ? saves : before; /* rounding must not put an item's steps out of order */
+            before = saves < before ? saves : before; /* rounding must not reorder an item's steps */
             work->step[work->steps++] = (fl_work_step){i, k, before};
         }
     }
@@ -149,7 +149,7 @@ fl_status fl_oracle_work_make(const fl_workload *w, const fl_stream *s, const fl
 
 /* ---- the schedule ---- */
 
-/* The last vertex within a limit that the first holds. */
+/* The last vertex within a limit that the first vertex holds. */
 static size_t last_within(const fl_oracle_work *work, int64_t limit_ps) {
     size_t low = 0, high = work->steps;
     while (low < high) {
@@ -162,7 +162,7 @@ static size_t last_within(const fl_oracle_work *work, int64_t limit_ps) {
     return low;
 }
 
-/* Makes step k on as much of its kind as the limit leaves room for. */
+/* Applies step k to as much of its kind as the limit allows. */
 static fl_work_plan divide(const fl_oracle_work *work, size_t k, int64_t limit_ps) {
     const fl_hull_point *from = &work->point[work->step[k].point], *to = from + 1;
     fl_work_plan p = {.total = work->vertex[k], .steps = k, .divided = true, .same = work->choices};
@@ -209,7 +209,8 @@ bool fl_oracle_work_plan(const fl_oracle_work *work, int m, int64_t limit_ps, fl
         if (divided.total.ps <= limit_ps && is_better(m, &divided.total, &plan->total))
             *plan = divided;
     }
-    for (size_t c = 0; c < work->choices; c++) /* by some picoseconds of rounding, one clock for all may be better */
+    for (size_t c = 0; c < work->choices;
+         c++) /* within some picoseconds of rounding, one clock for all may be better */
         if (work->all[c].ps <= limit_ps && is_better(m, &work->all[c], &plan->total))
             *plan = (fl_work_plan){.total = work->all[c], .same = c};
     return true;
@@ -217,7 +218,7 @@ bool fl_oracle_work_plan(const fl_oracle_work *work, int m, int64_t limit_ps, fl
 
 /* ---- the bound ---- */
 
-/* Energy of the hull at a time from its first vertex on. */
+/* Energy of the hull at a time that is not before its first vertex. */
 static long double hull_at(const fl_oracle_work *work, int64_t ps) {
     const size_t k = last_within(work, ps);
     const fl_work_vertex *a = &work->vertex[k];
@@ -228,10 +229,10 @@ static long double hull_at(const fl_oracle_work *work, int64_t ps) {
            (long double)(a->fj - b->fj) * ((long double)(ps - a->ps) / (long double)(b->ps - a->ps));
 }
 
-/* A schedule differs from one of real numbers by half a picosecond for each length that was rounded, and so do the sums
- * that the hull is made of. So n lengths, one for each op with work, put every schedule of time T and energy E above
- * the hull's energy at T + n ps, less the energy of n ps at the highest power (the dual: at each price on time, both
- * sides are off by n ps x (power + price)). */
+/* A schedule differs from one of real numbers by half a picosecond for each rounded length, and so do the sums behind
+ * the hull. With n lengths, one for each op with work, every schedule of time T and energy E therefore lies above the
+ * hull's energy at T + n ps, less the energy of n ps at the highest power. (In the dual: at each price on time, both
+ * sides are off by n ps x (power + price).) */
 long double fl_oracle_work_bound(const fl_oracle_work *work, int m, int64_t limit_ps, fl_wide *fj) {
     const int64_t n = work->worked < INT64_MAX / 4 ? (int64_t)work->worked : INT64_MAX / 4;
     const long double off = (long double)n * (long double)work->most_mw;
@@ -247,7 +248,7 @@ long double fl_oracle_work_bound(const fl_oracle_work *work, int m, int64_t limi
         const long double here = fl_product(m, work->vertex[k].fj, work->vertex[k].ps);
         f = here < f ? here : f;
     }
-    /* T^m is off by m n / T at most, E by `off` */
+    /* T^m is off by at most m n / T, E by `off` */
     const long double share = m * (long double)n / fmaxl((long double)work->vertex[0].ps, 1) +
                               off / fmaxl((long double)end->fj, 1) + ROUNDING;
     return share < 1 ? f * (1 - share) : 0;

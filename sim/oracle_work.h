@@ -1,17 +1,18 @@
-/* All work of one stream, kind by kind: the clairvoyant schedule that may change clocks at any instant.
+/* All work of one stream, kind by kind, and the clairvoyant schedule that may change clocks at any instant.
  *
- * Where switches are free, time and energy do not depend on the order of the work, so the schedule is found over items:
- * one for each kind of kernel, and one for the host time. An item's points are the hull of its time and energy over the
- * clocks. A step moves one item to its next cheaper point. All steps by what they save for their time, the best first,
- * walk along the lower hull of everything that can be reached: each vertex is an optimum, and between two of them one
- * kind is divided, kernel by kernel and at last within a kernel. So the schedule is the optimum for E, E T and E T^2
- * under any limit, up to the rounding of picoseconds; and the hull, lowered by that rounding, bounds every schedule.
+ * Where switches are free, time and energy do not depend on the order of the work. The search therefore runs over
+ * items: one for each kind of kernel, and one for the host time. An item's points are the hull of its time and energy
+ * over the clocks. A step moves one item to its next cheaper point. All steps, sorted by what they save per time, the
+ * best first, walk along the lower hull of everything that can be reached. Each vertex is an optimum, and between two
+ * vertices one kind is divided, kernel by kernel and at last within a kernel. The schedule is therefore the optimum for
+ * E, E T and E T^2 under any limit, up to the rounding of picoseconds; and the hull, lowered by that rounding, bounds
+ * every schedule.
  *
- * Cost: a multiplication for each op and choice, once for a table; 16 bytes for each kind and choice, 64 for each step,
- * of which an item has fewer than choices; for a schedule a look at each step, and a pass over the ops where a kind is
- * divided. `foldline oracle` with 81 choices takes 16 ms of the processor for 20,000 kernels of 32 kinds (a run 9 ms),
- * 0.4 s for a million (a run 0.2), 0.7 s for 40,000 kernels of 20,000 kinds, reading and the best clock per kind
- * included. Internal to sim/. */
+ * Cost: a multiplication for each op and choice, once for a table; 16 bytes for each kind and choice, and 64 for each
+ * step, of which an item has fewer than choices. A schedule needs a look at each step, and a pass over the ops where a
+ * kind is divided. `foldline oracle` with 81 choices takes 16 ms of the processor for 20,000 kernels of 32 kinds (a run
+ * 9 ms), 0.4 s for a million (a run 0.2), 0.7 s for 40,000 kernels of 20,000 kinds, including reading and the best
+ * clock per kind. Internal to sim/. */
 #ifndef FL_ORACLE_WORK_H
 #define FL_ORACLE_WORK_H
 
@@ -40,35 +41,36 @@ struct fl_oracle_work {
     size_t *first;        /* items + 1 */
     fl_work_step *step;
     size_t steps;
-    fl_work_vertex *vertex; /* steps + 1: after so many steps; the first is the fastest */
-    fl_work_vertex *all;    /* choices: everything at that choice, a static run */
-    uint64_t worked;        /* ops that have work: as many lengths were rounded */
+    fl_work_vertex *vertex; /* steps + 1 entries: the state after that many steps; the first is the fastest */
+    fl_work_vertex *all;    /* choices entries: everything at that choice, a static run */
+    uint64_t worked;        /* number of ops that have work: this many lengths were rounded */
     int64_t most_mw;        /* the highest power of any op at any choice */
 };
 
 typedef struct fl_work_plan {
     fl_work_vertex total;
-    size_t steps; /* made on all work of their items */
-    bool divided; /* the next step is made on the item's ops before `op`, and on the first slow_ps of that op */
+    size_t steps; /* number of steps applied to all work of their items */
+    bool divided; /* the next step applies to the item's ops before `op`, and to the first slow_ps of that op */
     uint64_t op;  /* of the stream; its count where the last op is reached */
     int64_t slow_ps;
-    size_t same; /* all at this choice; choices = not */
+    size_t same; /* everything runs at this choice; choices = not so */
 } fl_work_plan;
 
-/* at: by choice; *out owns it from now on, also on failure. FL_BAD_INPUT where the work is longer than 53 days. */
+/* at: rates by choice. *out owns it from now on, also after a failure. FL_BAD_INPUT where the work is longer than 53
+ * days. */
 fl_status fl_oracle_work_make(const fl_workload *w, const fl_stream *s, const fl_clock_rates **at, size_t choices,
                               int64_t closed_mw, fl_oracle_work **out, fl_diag *d);
-void fl_oracle_work_free(fl_oracle_work *work); /* takes NULL */
+void fl_oracle_work_free(fl_oracle_work *work); /* accepts NULL */
 
-/* The least E T^m (m = 0, 1, 2) within the limit; false where nothing holds it. One pass over the ops where a kind must
- * be divided. */
+/* The minimum of E T^m (m = 0, 1, 2) within the limit; false where nothing holds it. It needs one pass over the ops
+ * where a kind must be divided. */
 bool fl_oracle_work_plan(const fl_oracle_work *work, int m, int64_t limit_ps, fl_work_plan *plan);
 
-/* No schedule within the limit uses less than *fj, and none has less E T^m than what is returned (fJ ps^m). */
+/* No schedule within the limit uses less energy than *fj, and none has an E T^m below the returned value (fJ ps^m). */
 long double fl_oracle_work_bound(const fl_oracle_work *work, int m, int64_t limit_ps, fl_wide *fj);
 
-/* The changes of clock that carry a plan out, from time 0 on. change: room for as many as there are; NULL: they are
- * only counted. */
+/* The changes of clock that carry out a plan, from time 0 on. Returns their number. change: room for all of them; NULL:
+ * it only counts. */
 fl_status fl_oracle_work_changes(const fl_oracle_work *work, const fl_work_plan *plan, fl_oracle_change *change,
                                  size_t *count, fl_diag *d);
 

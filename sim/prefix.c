@@ -1,4 +1,4 @@
-/* Using the tables of prefix_build.c. */
+/* The use of the tables of prefix_build.c. */
 #include "sim/prefix.h"
 
 #include "sim/lane.h"
@@ -15,8 +15,8 @@ static fl_prefix_place row_before(const fl_prefix *p, uint64_t op) {
     return (fl_prefix_place){p, row * FL_PREFIX_ROW, p->row[row]};
 }
 
-/* The last of `low` .. `high` with t_ps not before it, where `low` is such and `at` a guess; entry i is t[i * stride].
- * From the guess in growing steps, then by halves. */
+/* The last entry of `low` .. `high` with t_ps not before it. Entry `low` satisfies that, and `at` is a guess; entry i
+ * is t[i * stride]. Searches from the guess in growing steps, then by bisection. */
 static inline __attribute__((always_inline)) size_t last_by(const uint64_t *t, const size_t stride, size_t low,
                                                             size_t high, size_t at, uint64_t t_ps) {
     if (t[at * stride] <= t_ps) {
@@ -55,14 +55,14 @@ static size_t guess(size_t low, size_t high, double off) {
     return to < (double)high ? (size_t)to : high;
 }
 
-static void fetch(const fl_prefix *p, size_t row) { /* whoever asks for a row walks on from it */
+static void fetch(const fl_prefix *p, size_t row) { /* a walk over the ops follows every look at a row */
     const fl_rec *rec = &p->s->rec[row * FL_PREFIX_ROW];
     for (int line = 0; line < 4; line++)
         __builtin_prefetch(rec + line * 8);
 }
 
-/* Where t_ps is looked for among the rows `low` .. `high`, of which row `low` begins by it: the table of contents is
- * near, and between two of its instants the row is nearly where kernels of one length would put it. */
+/* Where to look for t_ps among the rows `low` .. `high`, of which row `low` begins by it. The table of contents is in a
+ * near cache, and between two of its instants the row lies approximately where kernels of equal length would put it. */
 typedef struct stretch {
     size_t low, high, at;
 } stretch;
@@ -89,8 +89,8 @@ static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
     return last_by(&p->row->t_ps, sizeof *p->row / sizeof p->row->t_ps, s.low, s.high, s.at, t_ps);
 }
 
-/* Reading far memory is what a step costs. Boundaries come in turns: mostly the stretch behind this one is as long as
- * the one before it. What it will read is asked for while this one is walked. */
+/* The cost of a step is the reading of far memory. Boundaries are regular: usually the stretch after this one is as
+ * long as the one before it. Its memory is therefore prefetched while this one is walked. */
 static void look_ahead(fl_lane *l, const fl_prefix *p, size_t row, uint64_t end_ps, int64_t stretch_ps) {
     const uint64_t t_ps = end_ps + (uint64_t)l->stretch_ps;
     l->stretch_ps = stretch_ps;
@@ -134,7 +134,7 @@ static const fl_prefix *table_of(fl_gpu *g, const fl_stream *s) {
     return atomic_load_explicit(&cell->table, memory_order_acquire);
 }
 
-/* One jump, before op `stop` at most. False where there is nothing to pass, or no memory to note it. */
+/* One jump, to op `stop` at most. False where there is nothing to pass, or no memory to record it. */
 static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t until, uint64_t stop) {
     const size_t low = l->next / FL_PREFIX_ROW, most = stop / FL_PREFIX_ROW, last = most < p->rows ? most : p->rows;
     fl_prefix_place *at = &l->place;
@@ -178,7 +178,7 @@ int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, bool 
     return t;
 }
 
-/* ---- what the residence of a slot does not tell ---- */
+/* ---- the part that the residence of a slot does not contain ---- */
 
 static int64_t highest(const fl_prefix *p, uint64_t from, uint64_t to, int64_t peak) {
     for (uint64_t i = from; i < to; i++) {
@@ -191,7 +191,8 @@ static int64_t highest(const fl_prefix *p, uint64_t from, uint64_t to, int64_t p
     return peak;
 }
 
-/* Whole entries of all jumps first: the ops at their ends have to be looked at only where they could be higher. */
+/* Handles the whole entries of all jumps first. The ops at their ends must be examined only where they could be higher.
+ */
 int64_t fl_prefix_peak_mw(const fl_gpu *g, int64_t peak) {
     for (int ends = 0; ends < 2; ends++)
         for (size_t k = 0; k < g->jump_count; k++) {

@@ -1,4 +1,4 @@
-/* Building a table of prefix sums, and when. */
+/* Builds a table of prefix sums when it becomes due. */
 #include "sim/prefix_build.h"
 
 #include "sim/huge.h"
@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-/* One op into the sums. */
+/* Adds one op to the sums. */
 static void add_op(fl_prefix *p, uint64_t i, fl_prefix_sums *x) {
     int64_t gap_ns, work_ns;
     uint32_t class_id;
@@ -27,7 +27,8 @@ static void add_op(fl_prefix *p, uint64_t i, fl_prefix_sums *x) {
         *peak = k->dyn_mw;
 }
 
-/* Of whole rows; what is behind them is scanned. A run does not come to what would end too late. */
+/* The table consists of whole rows; the ops after them are scanned. A run never reaches an op that would end too late.
+ */
 static void fill(fl_prefix *p, size_t rows) {
     fl_prefix_sums x = {0};
     for (size_t i = 0; i < fl_prefix_peaks(rows); i++)
@@ -51,8 +52,8 @@ static void fill(fl_prefix *p, size_t rows) {
     p->worth_ps = (int64_t)(mean_ps * FL_PREFIX_WORTH / FL_PREFIX_ROW);
 }
 
-/* The thread with which the count crosses the line builds, the others go on scanning. Where there is no room or no
- * memory nobody builds: the scan does without. */
+/* The thread whose count crosses the threshold builds; the others continue to scan. Where there is no room or no memory
+ * no one builds, and scans do without the table. */
 void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
     const fl_clock_rates *rates = g->rates;
     fl_prefix_cell *cell = &rates->prefix[s - g->w->stream];

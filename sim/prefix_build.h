@@ -4,8 +4,8 @@
 
 #include "sim/gpu.h"
 
-/* So many ops of a stream to which fl_prefix_applies were scanned in one stretch at the clocks in force: builds the
- * table where that makes it due. */
+/* Reports that this many ops of a stream to which fl_prefix_applies were scanned in one stretch at the current clocks.
+ * Builds the table where that makes it due. */
 void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tables of prefix sums as memory: who has which, and how much all of them take. */
+/* The memory of the tables of prefix sums: who has which, and how much all of them take. */
 #include "sim/prefix_table.h"
 
 #include "sim/huge.h"

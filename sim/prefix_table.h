@@ -1,5 +1,5 @@
-/* The tables of prefix sums: what is in one, which a pair of clocks has, and how much memory all of them may take. How
- * they are used says prefix.h. Internal to sim/. */
+/* The tables of prefix sums: their contents, the tables of a pair of clocks, and the memory that all of them may take.
+ * prefix.h describes their use. Internal to sim/. */
 #ifndef FL_PREFIX_TABLE_H
 #define FL_PREFIX_TABLE_H
 
@@ -12,12 +12,13 @@
 #define FL_PREFIX_COARSE 64                     /* rows between two instants of the table of contents */
 #define FL_PREFIX_PEAK 1024                     /* ops that share an entry of the highest power */
 #define FL_PREFIX_WORTH 300                     /* ops: shorter stretches are scanned as fast */
-#define FL_PREFIX_MOST_BYTES (INT64_C(1) << 30) /* all tables of the process together take at most so much */
+#define FL_PREFIX_MOST_BYTES (INT64_C(1) << 30) /* limit of all tables of the process together */
 
 struct fl_clock_rates;
 
-typedef struct fl_prefix_sums { /* over the ops before one: a cache line. uint64_t, since only differences count */
-    uint64_t t_ps;              /* when it begins, gaps included, if the stream ran alone from 0 */
+typedef struct fl_prefix_sums { /* sums over the ops before one op, in one cache line; unsigned, since only differences
+                                   matter */
+    uint64_t t_ps;              /* start of the op, including gaps, if the stream ran alone from 0 */
     uint64_t busy_ps, dyn_fj, memory, alu, sms;
     uint64_t sm_fj, memory_fj; /* parts of dyn_fj; the third is what is left of it */
 } fl_prefix_sums;
@@ -35,19 +36,20 @@ typedef struct fl_prefix { /* immutable once visible */
     int64_t worth_ps; /* FL_PREFIX_WORTH ops on average */
 } fl_prefix;
 
-typedef struct fl_prefix_place { /* the sums before an op that need not be a row's */
+typedef struct fl_prefix_place { /* the sums before an op that need not start a row */
     const fl_prefix *table;      /* NULL: none is known */
     uint64_t op;
     fl_prefix_sums sums;
 } fl_prefix_place;
 
-typedef struct fl_prefix_jump { /* ops from .. to - 1, of which the residence of a slot does not tell the classes */
+typedef struct fl_prefix_jump { /* ops from .. to - 1, whose classes the residence of a slot does not contain */
     const fl_prefix *table;
     uint32_t slot;
     uint64_t from, to;
 } fl_prefix_jump;
 
-/* Of each stream at one pair of clocks: its table, NULL until built, and the ops scanned there by all runs. */
+/* Of each stream at one pair of clocks: its table, NULL until built, and the number of ops that all runs scanned there.
+ */
 typedef struct fl_prefix_cell {
     _Atomic(fl_prefix *) table;
     _Atomic uint64_t scanned;
@@ -59,9 +61,9 @@ void fl_prefix_cells_free(fl_prefix_cell *cell, uint32_t stream_count);
 /* An empty table for a stream, its arrays allocated but not filled; NULL where the limit or memory does not allow it.
  */
 fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates);
-size_t fl_prefix_rows(const fl_stream *s); /* that a table of it has; behind the last comes one more entry of `row` */
+size_t fl_prefix_rows(const fl_stream *s); /* rows of a table of this stream; `row` has one more entry after the last */
 size_t fl_prefix_peaks(size_t rows);       /* entries of peak_mw */
-/* Another limit than FL_PREFIX_MOST_BYTES for tables that are built from now on. */
+/* Replaces FL_PREFIX_MOST_BYTES as the limit for tables that are built from now on. */
 void fl_prefix_limit(int64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the two walks behind a row of a table of prefix sums share. Internal to sim/prefix_walk*.c. */
+/* Shared by the two walks over the ops after a row of a table of prefix sums. Internal to sim/prefix_walk*.c. */
 #ifndef FL_PREFIX_WALK_INSIDE_H
 #define FL_PREFIX_WALK_INSIDE_H
 
@@ -16,7 +16,7 @@ static inline int64_t fl_prefix_op(const fl_prefix *p, uint64_t i, int64_t *gap_
     return fl_length_ps(work_ns, p->rates->row[*class_id].mul);
 }
 
-/* The ops up to `op` add up to *sums. */
+/* Records that the ops up to `op` add up to *sums. */
 static inline void fl_prefix_add(fl_prefix_place *at, uint64_t op, const fl_prefix_sums *sums) {
     at->op = op;
     at->sums.t_ps += sums->t_ps;
@@ -29,8 +29,8 @@ static inline void fl_prefix_add(fl_prefix_place *at, uint64_t op, const fl_pref
     at->sums.memory_fj += sums->memory_fj;
 }
 
-/* The two of which it chooses, for its test. The second only where fl_prefix_walks_eight says so; it stops before the
- * last ops that are fewer than eight, and at one that needs more than 32 bits. True: an op did not end by t_ps. */
+/* The two forms, for the test. Use the second only where fl_prefix_walks_eight allows it; it stops before the last ops
+ * that are fewer than eight, and at one that needs more than 32 bits. True: an op did not end by t_ps. */
 void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
 bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
 bool fl_prefix_walks_eight(void);

@@ -1,4 +1,4 @@
-/* A lone stream between two boundaries. Nothing can disturb it there, so it is one pass over the records. */
+/* A lone stream between two boundaries. Nothing can disturb it there, so one pass over the records suffices. */
 #include "sim/scan.h"
 #include "sim/prefix.h"
 #include "sim/scan_inside.h"
@@ -17,8 +17,8 @@ static void finish_op(fl_gpu *g, fl_lane *l, int64_t t) {
         l->mark_ps[l->marks++] = t;
 }
 
-/* One op, or as much of it as fits: the way for ops that meet a boundary, need an escape, are recorded, or may leave
- * the GPU idle until its power is gated. */
+/* One op, or as much of it as fits. This is the way for ops that meet a boundary, need an escape, are recorded, or may
+ * leave the GPU idle until it is power-gated. */
 static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t gap_mul) {
     if (l->phase == FL_PHASE_FRESH) {
         int64_t gap_ns, work_ns;

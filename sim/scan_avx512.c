@@ -16,7 +16,7 @@ INLINE __mmask8 ending_by(__m512i each, int64_t left) {
     return _mm512_cmple_epi64_mask(running(each), _mm512_set1_epi64(left));
 }
 
-/* Without branches: which ops are escapes can hardly be foretold. False where an op needs more than 32 bits. */
+/* It has no branches, because escapes are unpredictable. False where an op needs more than 32 bits. */
 INLINE bool load_escapes(const fl_stream *s, uint64_t i, __m512i rec, __mmask8 escape, block *b) {
     const __m512i lower = _mm512_set1_epi64(UINT32_MAX);
     const void *at[BLOCK];

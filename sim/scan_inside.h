@@ -1,9 +1,9 @@
 /* The insides of a scan: the plain loop over whole ops, and its twins in vector registers. Internal to sim/scan*.c.
  *
- * Each takes the ops from l->next on that end by `until` and come before op `stop`, charges them into the window and
- * the residence of the present clocks, and returns the instant reached. What it takes is whole: an op that goes on
- * beyond `until` is left, and so is one that needs more than 32 bits, where it stops too. The lane is FRESH before and
- * after; nothing is recorded, no mark lies before `stop`, and the GPU is never gated. */
+ * Each takes the ops from l->next on that end by `until` and come before op `stop`. It charges them to the window and
+ * the residence of the present clocks, and returns the instant reached. It takes only whole ops: it leaves an op that
+ * continues beyond `until`, and it stops at one that needs more than 32 bits. The lane is FRESH before and after;
+ * nothing is recorded, no mark lies before `stop`, and the GPU is never power-gated. */
 #ifndef FL_SCAN_INSIDE_H
 #define FL_SCAN_INSIDE_H
 
@@ -17,7 +17,7 @@
 
 typedef int64_t fl_scan_ops(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint64_t stop, uint32_t gap_mul);
 
-fl_scan_ops fl_scan_plain;  /* the meaning of the others */
+fl_scan_ops fl_scan_plain;  /* the plain form, which defines the others */
 fl_scan_ops fl_scan_avx2;   /* where FL_SCAN_X86, on a CPU that has AVX2; */
 fl_scan_ops fl_scan_avx512; /* on one that has AVX-512 F, DQ and VL, BMI2 and POPCNT */
 
@@ -29,7 +29,7 @@ typedef struct fl_scan_sums { /* of a stretch of whole ops */
     uint64_t kernels;
 } fl_scan_sums;
 
-/* The ops from l->next up to `next` have been taken, and this is what they add up to. */
+/* Records that the ops from l->next up to `next` were taken, with these sums. */
 static inline void fl_scan_add(fl_gpu *g, fl_lane *l, uint64_t next, const fl_scan_sums *sum) {
     if (next == l->next)
         return;

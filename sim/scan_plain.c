@@ -1,9 +1,9 @@
-/* Whole ops of a lone stream, one after the other: what the vector loops do too, several ops at a time. */
+/* Whole ops of a lone stream, one after the other; the vector loops do the same with several ops at a time. */
 #include "sim/scan_inside.h"
 
-/* Whole ops while they end by `until`. Sums live in registers.
- * Multiplications cost most: a stream of kernels alone (`other` is false), a host clock that leaves gaps as recorded
- * (`scaled` is false) and a GPU whose profile nobody reads (`deep` is false) save some. */
+/* Takes whole ops while they end by `until`. Sums live in registers. Multiplications cost most. Three cases save some:
+ * a stream of kernels alone (`other` is false), a host clock that leaves gaps as recorded (`scaled` is false), and a
+ * GPU whose profile no one reads (`deep` is false). */
 static inline __attribute__((always_inline)) int64_t sweep(fl_gpu *restrict g, fl_lane *restrict l, int64_t t,
                                                            int64_t until, uint64_t stop, uint32_t gap_mul,
                                                            const bool other, const bool scaled, const bool deep) {

@@ -1,9 +1,10 @@
-/* Several streams of one island between two boundaries. Every kernel is alone-length work done at a rate in 1/65536;
- * work done rounds down and finish times round up. A boundary only reads: `left` and `since` move when a rate or a
- * clock changes, so that where the boundaries lie cannot show in the result. All completions of one instant are applied
- * before the shares are set once: the order of simultaneous events cannot show either.
+/* Several streams of one island between two boundaries. Every kernel is work of a length when alone, done at a rate in
+ * 1/65536; work done rounds down and finish times round up. A boundary only reads: `left` and `since` move when a rate
+ * or a clock changes, so the positions of boundaries cannot affect the result. All completions of one instant are
+ * applied before the shares are set once, so the order of simultaneous events cannot affect it either.
  *
- * This is the general way, and the meaning of the faster ones that take over where they apply (streams_shortcut.c). */
+ * This is the general way. It defines the results of the faster ways that replace it where they apply
+ * (streams_shortcut.c). */
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
 
@@ -14,7 +15,7 @@ static inline void charge(fl_lane *l, int64_t done) {
 
 static inline int64_t dyn_at_rate(const fl_lane *l) { return ((int64_t)l->dyn_mw * l->p.rate) >> 16; }
 
-/* A power counts once time passes at it: an op of no length draws nothing. */
+/* A power counts only once time passes at it: an op of length 0 draws nothing. */
 static inline void note_peaks(fl_course *c) {
     for (uint32_t i = 0; i < c->is->gpu_count; i++) {
         fl_gpu *g = c->gpu[i];
@@ -26,7 +27,7 @@ static inline void note_peaks(fl_course *c) {
 
 /* ---- starting and finishing ---- */
 
-/* spun: it has been on the GPU since began_ps. */
+/* spun: the kernel has been on the GPU since began_ps. */
 static inline void start_kernel(fl_lane *l, int64_t t, bool spun) {
     fl_gpu *g = l->gpu;
     const fl_row *row = &g->rates->row[l->class_id];
@@ -124,7 +125,7 @@ static void end_spin(fl_lane *l, int64_t t) {
 
 /* ---- barriers ---- */
 
-/* Time lost at barriers: what the op needs of its own GPU is there, and it waits for another. */
+/* Time lost at barriers: the op has everything it needs of its own GPU and waits for another. */
 static void stand_at_barrier(const fl_course *c, fl_lane *l, const fl_wait *wait, size_t count, int64_t t) {
     fl_gpu *g = l->gpu;
     for (size_t i = 0; i < count; i++) {
@@ -138,7 +139,7 @@ static void stand_at_barrier(const fl_course *c, fl_lane *l, const fl_wait *wait
     int64_t gap_ns, work_ns;
     uint32_t class_id;
     fl_workload_op(l->s, l->next, &gap_ns, &work_ns, &class_id);
-    if (c->w->class[class_id].spins && !gap_ns) /* with a gap, it is not launched yet */
+    if (c->w->class[class_id].spins && !gap_ns) /* with a gap, the kernel is not launched yet */
         begin_spin(l, class_id, t);
 }
 
@@ -151,7 +152,7 @@ static void leave_barrier(fl_lane *l, int64_t t) {
         g->barrier_ps += t - g->barrier_since_ps;
 }
 
-/* Lets a fresh op begin its gap, or the kernel itself, if all that it waits for has happened. True if it moved. */
+/* Lets a fresh op begin its gap, or the kernel itself, if everything it waits for has happened. True if it moved. */
 static inline bool begin_op(fl_course *c, fl_lane *l, int64_t t) {
     const fl_stream *s = l->s;
     bool spun = false;
@@ -190,14 +191,14 @@ static inline void set_rate(fl_work *p, uint32_t rate, int64_t t) {
     if (t > p->since_ps) {
         int64_t done = fl_work_done(p, t);
         p->left_ps -= done;
-        p->charged_ps -= done; /* below zero: done before since_ps and not charged yet */
+        p->charged_ps -= done; /* below zero: work done before since_ps and not charged yet */
         p->since_ps = t;
     }
     p->rate = rate;
     *p->event_ps = fl_work_ends(t, p->left_ps, rate);
 }
 
-typedef struct fl_sharers { /* what asks for a share of one GPU: lanes first, then host work on an APU's bus */
+typedef struct fl_sharers { /* the users of one GPU's shares: lanes first, then host work on an APU's bus */
     uint32_t sms[FL_SHARES_MAX], memory[FL_SHARES_MAX], rate[FL_SHARES_MAX];
     fl_work *who[FL_SHARES_MAX];
     size_t count; /* at most FL_SHARES_MAX: fl_workload_finish refuses more streams, fl_node_open more threads */
@@ -210,7 +211,7 @@ static inline void add_sharer(fl_sharers *s, fl_work *p, uint32_t sms, uint32_t 
     s->who[s->count++] = p;
 }
 
-/* Host work that moves data through the bus of an APU; returns the sum of what it asks for. */
+/* Host work that moves data through the bus of an APU; returns the sum of its demands. */
 static int64_t add_host_sharers(const fl_course *c, fl_sharers *s) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < c->is->stream_count; i++) {
@@ -231,7 +232,7 @@ static int64_t add_host_sharers(const fl_course *c, fl_sharers *s) {
     return sum;
 }
 
-/* The shares of one GPU on which something is, or was, scarce. */
+/* Sets the shares of one GPU on which a resource is, or was, scarce. */
 static __attribute__((noinline)) void divide(fl_course *c, fl_gpu *g, bool scarce, int64_t t) {
     fl_sharers s;
     s.count = 0;
@@ -258,8 +259,8 @@ static __attribute__((noinline)) void divide(fl_course *c, fl_gpu *g, bool scarc
             g->dyn_now_mw += c->mine[i]->dyn_mw;
 }
 
-/* Sets the shares of one GPU; true where that moved the end of a kernel. Where nothing is scarce it is done at once:
- * that is the rule, and it must cost little. */
+/* Sets the shares of one GPU; true where that moved the end of a kernel. The usual case, where nothing is scarce, must
+ * be cheap, so it is handled at once. */
 static inline bool set_shares(fl_course *c, fl_gpu *g, int64_t t) {
     const bool scarce = g->demand_sms > FL_SHARE_ONE || g->demand_memory > c->capacity, was = g->scarce;
     g->peak_due = true;
@@ -286,7 +287,7 @@ static inline int64_t earliest(const fl_course *c, uint32_t *who) {
     return t;
 }
 
-/* Everything that can begin at t begins, until nothing moves any more. */
+/* Begins everything that can begin at t, until nothing moves any more. */
 static void begin_all(fl_course *c, int64_t t) {
     bool moved = true;
     while (moved) {
@@ -324,7 +325,7 @@ static inline void pass_event(fl_course *c, uint32_t who, int64_t t) {
         begin_all(c, t);
 }
 
-/* Time is about to pass: what runs now gets its shares. True where that moved the end of a kernel. */
+/* Call it before time passes: gives the running ops their shares. True where that moved the end of a kernel. */
 static inline bool share_all(fl_course *c, int64_t t) {
     bool moved = false;
     for (uint32_t i = 0; i < c->is->gpu_count; i++)

@@ -1,4 +1,5 @@
-/* How an island begins, and how it never ends: on a GPU that fell off the bus, or in waits for what cannot come. */
+/* The start of an island, and the cases in which it never ends: a GPU that fell off the bus, or waits for what cannot
+ * come. */
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
 

@@ -1,14 +1,14 @@
-/* Several streams of one GPU while nothing is scarce. Every kernel then runs at its full rate, so that the course of a
- * stream is known ahead without looking at the others: each lane writes its next events down, a batch at a time, and a
- * winner tree merges them. What the GPU draws and what is asked of it are two sums that every event adds to; lanes are
- * charged batch by batch. Nothing here rounds, and the last op of a stream is left to the general way (streams.c),
- * which is the meaning of all this. */
+/* Several streams of one GPU while nothing is scarce. Every kernel then runs at its full rate, so the course of a
+ * stream is known ahead without a look at the others. Each lane writes its next events down, a batch at a time, and a
+ * winner tree merges them. The GPU's power and the total demand are two sums that every event changes; lanes are
+ * charged batch by batch. Nothing here rounds. The last op of a stream is left to the general way (streams.c), which
+ * defines the results. */
 #include "sim/streams_inside.h"
 
 #include <stdlib.h>
 
 enum {
-    OPS = 15, /* ops that a lane knows ahead: refilling is cheap beside them, and eight lanes fit a level-1 cache */
+    OPS = 15, /* ops that a lane knows ahead: refilling is cheap in comparison, and eight lanes fit a level-1 cache */
     PLACE_BITS = 5,
     EVENTS = 1 << PLACE_BITS, /* of a batch: the end of a gap, an end and a start of each op, and what ends the batch */
     LANE_BITS = 8,
@@ -23,24 +23,24 @@ enum {
 _Static_assert(2 * OPS + 2 <= EVENTS && FL_SHARES_MAX <= 1 << LANE_BITS && FL_SHARES_MAX < 1 << COUNT_BITS,
                "lanes and counts fit their bits");
 
-/* Instants are relative to where the run of events began. */
+/* Instants are relative to the start of the run of events. */
 typedef struct event {
-    uint64_t key;               /* its instant, its lane and its place in the batch: the least key is the next event;
-                                   0 behind the last event of a full batch */
-    uint64_t demand, load;      /* what it adds to the sums of the GPU */
-    uint32_t finished, started; /* ops of the batch, once it has passed */
+    uint64_t key; /* the event's instant, lane and place in the batch: the smallest key is the next event; 0 after the
+                     last event of a full batch */
+    uint64_t demand, load;      /* change of the GPU's sums */
+    uint32_t finished, started; /* ops of the batch that have finished and started once the event has passed */
 } event;
 
 typedef struct op {
-    int64_t length, gap, start; /* at these clocks, alone; before it; after that */
+    int64_t length, gap, start; /* length at these clocks, alone; gap before it; start after that gap */
     uint32_t class_id;
 } op;
 
-typedef struct batch { /* of a lane: what it does next */
+typedef struct batch { /* the next events of a lane */
     op op[OPS + 1];    /* op[0] is in progress where it begins */
     uint64_t first;    /* op[0] in its stream */
     int64_t charged;   /* of op[0] */
-    bool untouched;    /* no event has passed: the lane itself says where it stands */
+    bool untouched;    /* no event has passed yet, so the lane itself holds its state */
 } batch;
 
 struct fl_ahead {
@@ -54,12 +54,12 @@ typedef struct run {
     const fl_row *row;
     batch *batch;
     event *event;
-    int64_t base;     /* instant that others are relative to */
+    int64_t base;     /* instant to which others are relative */
     int64_t limit;    /* events up to here may pass */
-    uint32_t gap_mul; /* of every gap, unless `loads`: host time differs by class */
+    uint32_t gap_mul; /* of every gap, unless `loads`: the host time then differs by class */
     bool loads;
     uint32_t size;                    /* leaves of the tree */
-    uint64_t tree[2 * FL_SHARES_MAX]; /* node i has the lesser of 2i and 2i + 1; leaves from `size` on */
+    uint64_t tree[2 * FL_SHARES_MAX]; /* node i holds the smaller of 2i and 2i + 1; leaves start at `size` */
 } run;
 
 fl_ahead *fl_ahead_new(uint32_t lanes) {
@@ -98,14 +98,14 @@ static inline void read_op(const run *r, const fl_stream *s, uint64_t i, int64_t
         fl_workload_op(s, i, &gap_ns, &work_ns, &o->class_id);
         o->gap = fl_length_ps(gap_ns, r->c->host ? r->c->host[host_load(r->c, o->class_id)].mul : FL_MUL_ONE);
         o->length = fl_length_ps(work_ns, r->row[o->class_id].mul);
-    } else { /* as fl_length_ps, in 64 bits */
+    } else { /* as fl_length_ps, but in 64 bits */
         o->gap = (int64_t)(((uint64_t)rec.gap_ns * r->gap_mul + (1u << 15)) >> 16);
         o->length = (int64_t)(((uint64_t)rec.work_ns * r->row[rec.class_id].mul + (1u << 15)) >> 16);
     }
     o->start = t + o->gap;
 }
 
-/* Writes down what follows op[0], which ends at `end`, as events from `place` on. Returns the key of the first. */
+/* Writes down the events after op[0], which ends at `end`, from `place` on. Returns the key of the first. */
 static uint64_t look_ahead(run *r, uint32_t who, uint32_t place, int64_t end) {
     batch *b = &r->batch[who];
     const fl_stream *s = r->c->mine[who]->s;
@@ -138,7 +138,7 @@ static uint64_t look_ahead(run *r, uint32_t who, uint32_t place, int64_t end) {
     return first->key;
 }
 
-/* The first batch of a lane, from where it stands. */
+/* The first batch of a lane, from its present state. */
 static uint64_t open_lane(run *r, uint32_t who) {
     batch *b = &r->batch[who];
     const fl_lane *l = r->c->mine[who];
@@ -217,7 +217,7 @@ static void settle(run *r, fl_lane *l, batch *b, uint32_t finished, uint32_t sta
     b->untouched = false;
 }
 
-/* All events of a batch have passed, up to the start of its last op. Returns the key of the next. */
+/* Call it when all events of a batch have passed, up to the start of its last op. Returns the key of the next event. */
 static __attribute__((noinline)) uint64_t next_batch(run *r, uint32_t who) {
     batch *b = &r->batch[who];
     settle(r, r->c->mine[who], b, OPS, OPS + 1);
@@ -227,7 +227,7 @@ static __attribute__((noinline)) uint64_t next_batch(run *r, uint32_t who) {
     return look_ahead(r, who, 0, b->op[0].start + b->op[0].length);
 }
 
-/* Where a lane stands goes back to where the general way looks for it. `next`: its event that has not passed. */
+/* Writes a lane's state back where the general way expects it. `next`: its first event that has not passed. */
 static void close_lane(run *r, uint32_t who, uint32_t next) {
     batch *b = &r->batch[who];
     fl_lane *l = r->c->mine[who];
@@ -270,7 +270,7 @@ static void plant(run *r, uint32_t lanes) {
         r->tree[i] = r->tree[2 * i] < r->tree[2 * i + 1] ? r->tree[2 * i] : r->tree[2 * i + 1];
 }
 
-/* The leaf of a lane has a new key; returns the least of all. */
+/* The leaf of a lane has a new key; returns the smallest key of all. */
 static inline uint64_t replay(run *r, uint32_t who, uint64_t key) {
     uint32_t i = r->size + who;
     r->tree[i] = key;
@@ -282,8 +282,8 @@ static inline uint64_t replay(run *r, uint32_t who, uint64_t key) {
     return key;
 }
 
-/* Passes events up to the limit, or until something is scarce where time would pass, or an idle GPU may be gated.
- * Returns how many. */
+/* Passes events up to the limit. It stops earlier where something is scarce when time would pass, and where an idle GPU
+ * may be power-gated. Returns how many it passed. */
 static uint64_t merge(run *r, uint64_t *demand_now, uint64_t *load_now, int64_t *t_now) {
     fl_gpu *g = r->g;
     const uint64_t room =

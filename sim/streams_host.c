@@ -1,4 +1,5 @@
-/* Host threads of an island where the node stands still: what they did is charged, and another CPU clock takes over. */
+/* Host threads of an island at an instant at which the node stands still: their activity is charged, and another CPU
+ * clock takes effect. */
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
 

@@ -1,8 +1,7 @@
 /* Several streams of one GPU, scarce or not, with eight lanes to a vector register (AVX-512). Its plain twin, which
- * says what all of this means, is the general way: streams.c, with the shares of models/shares.c. What costs there is
- * that each event changes every rate: here one instruction rescales eight lanes. The divisions are done in doubles,
- * which are exact below 2^36 ps of work (see fl_work_ends); longer ops, and the last op of a stream, are left to the
- * plain twin. */
+ * defines the results, is the general way: streams.c, with the shares of models/shares.c. The cost there is that each
+ * event changes every rate; here one instruction rescales eight lanes. The divisions use doubles, which are exact below
+ * 2^36 ps of work (see fl_work_ends). Longer ops, and the last op of a stream, are left to the plain twin. */
 #include "sim/streams_lanes_cells.h"
 
 #ifdef __x86_64__
@@ -118,7 +117,7 @@ INLINE void set_rates(lanes *a, sums *s, const __m512i *rate, int64_t t, const u
     s->dyn_now = _mm512_reduce_add_epi64(dyn);
 }
 
-/* Time is about to pass: as set_shares of streams.c. False where an op is too long for doubles. */
+/* Call it before time passes: as set_shares of streams.c. False where an op is too long for doubles. */
 INLINE bool set_shares(const fl_course *c, lanes *a, sums *s, int64_t t, const uint32_t vectors) {
     __mmask8 lengthy = 0;
     for (uint32_t v = 0; v < vectors; v++)
@@ -205,7 +204,7 @@ INLINE void start(fl_course *c, fl_place *p, lanes *a, sums *s, uint32_t v, __mm
     fl_lanes_look_ahead(c, row, p, p->next + 1);
 }
 
-/* The next event of a lane, which is due at t. False where it is one for the plain twin: the last op of a stream. */
+/* The next event of a lane, which is due at t. False where it belongs to the plain twin: the last op of a stream. */
 INLINE bool pass_event(fl_course *c, fl_place *p, lanes *a, sums *s, uint32_t who, uint32_t v, int64_t t) {
     const __mmask8 bit = (__mmask8)(1u << who % WIDTH);
     if (p->running) {

@@ -1,4 +1,4 @@
-/* Lanes on their way into vector registers and back: plain C, none of it in the loop. */
+/* Moves lanes into vector registers and back: plain C, outside the loop. */
 #include "sim/streams_lanes_cells.h"
 
 void fl_lanes_read(const fl_course *c, uint32_t i, fl_place *p, fl_cells *x) {

@@ -1,15 +1,15 @@
-/* Lanes on their way into vector registers and back (streams_lanes.c). Internal to sim/. */
+/* Moves lanes into vector registers and back (streams_lanes.c). Internal to sim/. */
 #ifndef FL_STREAMS_LANES_CELLS_H
 #define FL_STREAMS_LANES_CELLS_H
 
 #include "sim/streams_inside.h"
 
-typedef struct fl_place { /* where a lane stands, but for what the vectors hold */
+typedef struct fl_place { /* the state of a lane that the vectors do not hold */
     const fl_stream *s;
-    uint64_t next, stop;          /* ops before `next` have finished; at `stop` something else than an op ends too */
-    int64_t start;                /* of its op in progress, or of the gap before it */
-    int64_t length;               /* of its op in progress, alone at these clocks; of the gap before it */
-    int64_t host_time, host_work; /* of the gap in progress, to be charged */
+    uint64_t next, stop;          /* ops before `next` have finished; at `stop` something besides an op ends too */
+    int64_t start;                /* start of its op in progress, or of the gap before it */
+    int64_t length;               /* length of its op in progress, alone at these clocks, or of the gap before it */
+    int64_t host_time, host_work; /* of the gap in progress, not charged yet */
     int64_t began;
     uint32_t class_id;
     bool in_parts, running, moved; /* moved: an event has passed here */
@@ -32,9 +32,9 @@ static inline void fl_lanes_look_ahead(const fl_course *c, const fl_row *row, fl
     p->then_length = fl_length_ps(work_ns, row[p->then_class].mul);
 }
 
-/* Where lane i of an island of one GPU stands, with the op after the one in progress. */
+/* The state of lane i of an island of one GPU, with the op after the one in progress. */
 void fl_lanes_read(const fl_course *c, uint32_t i, fl_place *p, fl_cells *x);
-/* And back to where the general way looks for it. */
+/* Writes the state back where the general way expects it. */
 void fl_lanes_write(const fl_course *c, uint32_t i, const fl_place *p, const fl_cells *x);
 
 #endif

@@ -1,5 +1,5 @@
-/* Which of the faster ways through several streams applies now. Both give the bits of the general way (streams.c), so
- * that when they take over cannot show. */
+/* Chooses the faster way through several streams that applies now. Both give the bits of the general way (streams.c),
+ * so the moment of the choice cannot affect the result. */
 #include "sim/streams_inside.h"
 
 static bool is_due(fl_shortcut *s) {
@@ -8,8 +8,8 @@ static bool is_due(fl_shortcut *s) {
     return due;
 }
 
-/* To begin a shortcut costs a look at every lane, and an event of the general way costs one too: one that passed only a
- * few events twice in a row sits out. */
+/* Beginning a shortcut costs a look at every lane, and an event of the general way costs one too. A shortcut that
+ * passed only a few events twice in a row pauses. */
 static inline void after_shortcut(fl_shortcut *s, uint64_t passed) {
     enum { FEW = 24, SHORTS_MAX = 6 };
     s->shorts = passed >= FEW ? 0 : s->shorts + (s->shorts < SHORTS_MAX);

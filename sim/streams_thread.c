@@ -1,7 +1,7 @@
-/* Host threads of an island: what they launch, wait for, and sleep through. */
+/* Host threads of an island: their launches, waits and sleep. */
 #include "sim/streams_inside.h"
 
-/* The host time up to the next item; `after_ns`: what the item that was just done still takes. */
+/* Starts the host time up to the next item; `after_ns`: the time that the previous item still takes. */
 static void thread_goes_on(fl_course *c, fl_host_thread *h, int64_t t, int64_t after_ns) {
     const bool more = h->next < h->t->count;
     if (!more && !after_ns) {
@@ -24,7 +24,7 @@ static bool thread_waits(fl_host_thread *h) {
     return moved;
 }
 
-/* Asleep until the request is there, and no longer active then: an idle server draws nothing. */
+/* Sleeps until the request arrives, and is not active until then: an idle server draws no power. */
 static bool thread_sleeps(fl_course *c, fl_host_thread *h, int64_t until, int64_t t) {
     *h->p.event_ps = until;
     h->asleep = true;
@@ -33,20 +33,22 @@ static bool thread_sleeps(fl_course *c, fl_host_thread *h, int64_t until, int64_
     return true;
 }
 
-/* The item whose host time is over. True if anything moved; a full queue or an unfinished wait leaves it waiting. */
+/* Does the item whose host time is over. True if anything moved; a full queue or an unfinished wait leaves it waiting.
+ */
 bool fl_streams_thread(fl_course *c, fl_host_thread *h, int64_t t) {
     if (h->computing) {
         end_host(c, &h->p, h->load, t);
         h->computing = false;
     }
-    if (h->next == h->t->count) { /* out of its last synchronisation */
+    if (h->next == h->t->count) { /* it has left its last synchronisation */
         thread_goes_on(c, h, t, 0);
         return false;
     }
     const fl_item *item = &h->t->item[h->next];
     if (item->type == FL_ITEM_LAUNCH) {
         fl_lane *l = c->lane[item->stream];
-        if (l->launched - l->next >= c->queue) /* full: the host blocks until an op of the stream finishes */
+        if (l->launched - l->next >=
+            c->queue) /* the queue is full: the host blocks until an op of the stream finishes */
             return thread_waits(h);
         if (l->s->served && l->launched == l->next)
             host_begins(c, t);
@@ -67,7 +69,7 @@ bool fl_streams_thread(fl_course *c, fl_host_thread *h, int64_t t) {
         return thread_waits(h);
     }
     if (item->type == FL_ITEM_DONE)
-        c->request_ps[item->request] = t; /* of several threads, the last one's stays */
+        c->request_ps[item->request] = t; /* with several threads, the time of the last one stays */
     h->waiting = false;
     h->next++;
     thread_goes_on(c, h, t, item->after_ns);

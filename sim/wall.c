@@ -32,7 +32,7 @@ void fl_wall_deal(fl_wall *w, int64_t mw) {
     w->limit_mw = w->set_mw < w->dealt_mw ? w->set_mw : w->dealt_mw;
 }
 
-/* An upper bound: every stream of the GPU running the hungriest class at full speed. */
+/* An upper bound: every stream of the GPU runs the class of highest power at full speed. */
 static bool in_reach(const fl_wall *w, const fl_gpu *g) {
     const int64_t most = fl_gpu_base_mw(g) + g->leak_mw + (int64_t)g->rates->max_dyn_mw * g->stream_count;
     return w->acts || most > w->limit_mw || w->filtered_mw > (double)w->limit_mw;
@@ -85,7 +85,7 @@ static void jump_to_fit(fl_wall *w, const fl_gpu *g, fl_wall_predict predict, vo
 void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void *user) {
     if (w->next_ps > t)
         return;
-    if (!g->open) { /* the program has ended, and with it what the wall held down */
+    if (!g->open) { /* the program has ended, and with it the work that the wall held down */
         w->acts = w->over = false;
         w->next_ps = FL_TIME_NEVER;
         g->wall_sm = g->dev->sm_count - 1;

@@ -210,19 +210,19 @@ static void test_refused(void) {
         {"cache",
          "r.csv:7:3: prompt_tokens is 50 with 15 output_tokens: 4 KV blocks of 16 tokens, expected at most the "
          "server's 3",
-         {1, 64, 16, 3, 65, 0, 0}},
+         {1, 64, 16, 3, 65, 0, 0, 0}},
         {"length",
          "r.csv:7:3: prompt_tokens is 50 with 15 output_tokens, 65 in all, expected at most the server's "
          "max_model_len, 64",
-         {1, 64, 16, 4, 64, 0, 0}},
+         {1, 64, 16, 4, 64, 0, 0, 0}},
         {"budget",
          "r.csv:7:3: prompt_tokens is 50 with 15 output_tokens: without chunked prefill they must fit into one step, "
          "expected at most the server's token_budget and one, 64",
-         {1, 63, 16, 4, 65, 0, 0}},
-        {"no sequences", "max_seqs of a server is 0, expected at least 1", {0, 64, 16, 4, 65, 0, 0}},
-        {"no budget", "token_budget of a server is 0, expected at least 1", {1, 0, 16, 4, 65, 0, 0}},
-        {"no block", "block_tokens of a server is 0, expected at least 1", {1, 64, 0, 4, 65, 0, 0}},
-        {"no blocks", "kv_blocks of a server is 0, expected at least 1", {1, 64, 16, 0, 65, 0, 0}},
+         {1, 63, 16, 4, 65, 0, 0, 0}},
+        {"no sequences", "max_seqs of a server is 0, expected at least 1", {0, 64, 16, 4, 65, 0, 0, 0}},
+        {"no budget", "token_budget of a server is 0, expected at least 1", {1, 0, 16, 4, 65, 0, 0, 0}},
+        {"no block", "block_tokens of a server is 0, expected at least 1", {1, 64, 0, 4, 65, 0, 0, 0}},
+        {"no blocks", "kv_blocks of a server is 0, expected at least 1", {1, 64, 16, 0, 65, 0, 0, 0}},
     };
     fl_diag d = {0};
     FL_CHECK(fl_batching_check(&good, &r, &d) == FL_OK, "%s", d.message);

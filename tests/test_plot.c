@@ -54,6 +54,13 @@ static void make_folder(void) {
 #define GANTT                                                                                                          \
     "rank,what,chunk,microbatch,start_s,end_s,sm_mhz,power_w\n0,forward,0,0,0,0.1,1000,200\n"                          \
     "0,wait,,,0.1,0.3,1000,90\n1,wait,,,0,0.1,1410,90\n1,backward,0,0,0.1,0.3,1410,290\n"
+#define SERVERS                                                                                                        \
+    "workload,policy,violated,energy_saving_pct,ttft_p99_s,tbt_p99_s,served_rps,energy_per_token_j,saving_static_"     \
+    "pct\n"                                                                                                            \
+    "a,baseline:default,0,0,1,0.1,2,0.5,-10\na,eco,0,9,1.5,0.12,2,0.4,1\na [v],eco,1,12,30,0.2,3,0.3,n/a\n"            \
+    "mean,eco,1,10,15,0.15,2.5,0.35,1\n"
+#define SERVED                                                                                                         \
+    "request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns\n0,100000000,20000000,90000000,900000000\n1,300000000,,0,300000000\n"
 #define TIMELINE                                                                                                       \
     "# foldline-telemetry 1\nt_ns,device,sm_mhz,mem_mhz,power_w,util_gpu_pct\n0,0,1500,1000,,\n0,1,1500,1000,,\n"      \
     "100000000,0,900,1000,80,99\n100000000,1,1500,1000,120,50\n"
@@ -65,7 +72,9 @@ static void test_every_kind_and_format(void) {
     make_folder();
     const char *compare = strdup(write_file("c.csv", COMPARE)), *timeline = strdup(write_file("t.csv", TIMELINE)),
                *regret = strdup(write_file("c.regret.csv", REGRET)), *trace = strdup(write_file("trace.csv", TRACE)),
-               *gantt = strdup(write_file("gantt.csv", GANTT)), *frontier = strdup(write_file("f.csv", FRONTIER));
+               *gantt = strdup(write_file("gantt.csv", GANTT)), *frontier = strdup(write_file("f.csv", FRONTIER)),
+               *servers = strdup(write_file("servers.csv", SERVERS)),
+               *served = strdup(write_file("served.csv", SERVED));
     for (size_t k = 0; fl_plot_kinds[k]; k++)
         for (size_t f = 0; f < 3; f++) {
             char name[64], head[8] = {0};
@@ -76,6 +85,8 @@ static void test_every_kind_and_format(void) {
                                 : !strcmp(kind, "trace")                                ? trace
                                 : !strcmp(kind, "gantt")                                ? gantt
                                 : !strcmp(kind, "frontier")                             ? frontier
+                                : !strcmp(kind, "latencies")                            ? served
+                                : !strncmp(kind, "serving", 7)                          ? servers
                                 : !strcmp(kind, "regret-curves")                        ? regret
                                                                                         : compare;
             FL_CHECK(fl_plot(fl_plot_kinds[k], input, out, &d) == FL_OK, "%s: %s", name, d.message);
@@ -87,6 +98,8 @@ static void test_every_kind_and_format(void) {
                      head);
         }
     free((char *)(uintptr_t)compare);
+    free((char *)(uintptr_t)servers);
+    free((char *)(uintptr_t)served);
     free((char *)(uintptr_t)timeline);
     free((char *)(uintptr_t)regret);
     free((char *)(uintptr_t)trace);

@@ -1,4 +1,4 @@
-/* When a device had kernels: the union of their spans over all streams, and how much of it lies before a time. */
+/* When a device ran kernels: the union of their spans over all streams, and how much of it lies before a given time. */
 #ifndef FL_ACTIVITY_H
 #define FL_ACTIVITY_H
 
@@ -6,18 +6,20 @@
 #include "traces/records.h"
 
 typedef struct fl_activity {
-    int64_t *start_ns, *end_ns; /* count spans, ascending, apart from one another */
+    int64_t *start_ns, *end_ns; /* count spans, ascending and disjoint */
     int64_t *before_ns;         /* busy time before each span */
     size_t count;
-    int64_t busy_ns; /* of all */
+    int64_t busy_ns; /* busy time of all spans */
 } fl_activity;
 
-/* Of the ops of that type (fl_op_type) on that device. FL_NO_MEMORY; the struct is freed by the caller in any case. */
+/* The activity of the ops of one type (fl_op_type) on one device. FL_NO_MEMORY on failure; the caller frees the struct
+ * in any case. */
 fl_status fl_activity_make(fl_activity *a, const fl_kernel_trace *t, int32_t device, int type);
 
 /* Busy time before t_ns: piecewise linear, 0 before the first span, busy_ns after the last. */
 double fl_activity_until(const fl_activity *a, double t_ns);
-/* Distinct devices of the ops in ascending order, the first `room` that appear; their number. */
+/* Writes the distinct devices of the ops in ascending order. Where there are more than `room`, it keeps the first
+ * `room` that appear. Returns how many it wrote. */
 size_t fl_activity_devices(const fl_kernel_trace *t, int32_t *device, size_t room);
 
 void fl_activity_free(fl_activity *a);

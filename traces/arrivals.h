@@ -1,7 +1,7 @@
-/* Arrival files: when requests reach a server, whether it has time for them or not (an open loop).
+/* Arrival files: the times at which requests reach a server, whether or not the server is free (an open loop).
  *
- * Head "# foldline-arrivals 1"; key source. One column, t_ns: ascending from 0 on, at most 26 days; equal times are
- * requests that arrive together, served in the order of their rows. */
+ * The head is "# foldline-arrivals 1"; its key is source. There is one column, t_ns: ascending from 0, at most 26 days.
+ * Equal times are requests that arrive together; the server takes them in the order of their rows. */
 #ifndef FL_ARRIVALS_H
 #define FL_ARRIVALS_H
 

@@ -1,20 +1,20 @@
-/* The names of new files until they take their place (traces/beside.h), and those that a kill has left behind. */
+/* The temporary names of new files (traces/beside.h), and the removal of files that killed processes left behind. */
 #ifndef FL_BESIDE_STALE_H
 #define FL_BESIDE_STALE_H
 
 #include <stdbool.h>
 
-/* The next name of ours in the folder of path: short, so that any name that fits the folder can be written. malloc'd;
- * NULL when out of memory. */
+/* A new temporary name in the folder of path. It is short, so it fits wherever path's own name fits. malloc'd; NULL
+ * when out of memory. */
 char *fl_beside_name(const char *path);
-/* Bytes of path up to its last slash, and with it; 0: it has none. */
+/* Bytes of path up to and including its last slash; 0: it has none. */
 int fl_beside_folder(const char *path);
 
-/* Says that the open file of such a name is at work. False where another is just removing it: take another name. */
+/* Marks the open temporary file as in use. False where another process is just removing it: take another name then. */
 bool fl_beside_claim(int fd);
-/* Removes from the folder of path those of such a name that nobody is at work on. One that this machine wrote goes at
- * once, as its lock is gone with its writer. Where locks say nothing, from another machine or on a file system that has
- * none, it goes a day after it was last written. What cannot be looked at stays. */
+/* Removes the temporary files in the folder of path that no one uses. A file that this machine wrote goes at once,
+ * because its lock vanished with its writer. Where locks say nothing (another machine, or a file system without locks),
+ * the file goes a day after its last write. A file that cannot be examined stays. */
 void fl_beside_sweep(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
-/* A fast hash of bytes that come in pieces: whether two files are the same, with no protection against one who wants
- * them to seem so. */
+/* A fast hash of bytes that arrive in pieces. It tells whether two files are equal; it gives no protection against
+ * deliberate collisions. */
 #ifndef FL_CACHE_HASH_H
 #define FL_CACHE_HASH_H
 
@@ -16,7 +16,7 @@ void fl_hash_start(fl_hasher *h);
 void fl_hash_add(fl_hasher *h, const void *bytes, size_t size);
 void fl_hash_end(fl_hasher *h, uint64_t hash[2]); /* two independent hashes */
 
-/* All at once. */
+/* Hashes all bytes at once. */
 void fl_cache_hash(const void *bytes, size_t size, uint64_t hash[2]);
 
 #endif

@@ -1,5 +1,6 @@
 /* A thin wrapper over libcsv: rows of fields with the line and column at which each field begins, strict quoting, a
- * bound on the size of a line, numbers checked in full. Streams the file; memory does not grow with it. */
+ * limit on the length of a line, and numbers checked to the last character. It streams the file; memory use does not
+ * grow with the file. */
 #ifndef FL_CSV_H
 #define FL_CSV_H
 
@@ -18,13 +19,13 @@ typedef struct fl_field {
 
 typedef struct fl_csv_row {
     const char *file;
-    int64_t line; /* on which the row begins, from 1 */
+    int64_t line; /* the line on which the row begins, from 1 */
     const fl_field *field;
     size_t count;
-    bool torn; /* the last row of the file, not ended by a newline */
+    bool torn; /* the last row of the file, which no newline ends */
 } fl_csv_row;
 
-/* Called for each row; anything but FL_OK stops the reading and is returned. */
+/* Called for each row. Any result other than FL_OK stops the reading, and the reader returns it. */
 typedef fl_status (*fl_row_function)(void *user, const fl_csv_row *row, fl_diag *d);
 
 typedef struct fl_csv_options {
@@ -35,15 +36,15 @@ typedef struct fl_csv_options {
     int head_lines; /* further plain lines to skip first */
 } fl_csv_options;
 
-/* Reads path row by row. Comment lines (#) after the head are skipped where `format` is given, blank lines everywhere.
- * Refuses NUL bytes, bad quoting, a directory, an empty file (no row at all). head may be NULL; it belongs to the
- * caller also on failure, who frees it with the rest of his struct. A file that cannot be opened is FL_BAD_INPUT, one
- * that cannot be read further FL_IO. */
+/* Reads path row by row. It skips comment lines (#) after the head where `format` is given, and blank lines everywhere.
+ * It refuses NUL bytes, bad quoting, a directory, and an empty file (no row at all). head may be NULL; it belongs to
+ * the caller also on failure, who frees it with the rest of the struct. FL_BAD_INPUT: the file cannot be opened. FL_IO:
+ * the file cannot be read to its end. */
 fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *head, fl_row_function row, void *user,
                       fl_diag *d);
 
-/* Numbers, checked to the last character; the diagnostic names the column. The empty field is an error for the first
- * two and NAN for the third. Reals are finite, in C syntax, without regard to the locale. */
+/* Numbers, checked to the last character; the diagnostic names the column. An empty field is an error for the first two
+ * functions and NAN for the third. Reals are finite, in C syntax, whatever the locale. */
 fl_status fl_field_int(const fl_csv_row *row, size_t index, const char *name, int64_t min, int64_t max, int64_t *value,
                        fl_diag *d);
 fl_status fl_field_real(const fl_csv_row *row, size_t index, const char *name, double min, double max, double *value,

@@ -1,5 +1,6 @@
-/* What readers of other tools' text share: finding the header line below whatever a shell or tool wrote above it,
- * cells that mean "not known", and numbers whose mistakes (decimal commas, thousands separators) are told by name. */
+/* Shared by the readers of other tools' text: they find the header line below the lines that a shell or tool wrote
+ * above it, recognise cells that mean "not known", and name common mistakes in numbers (decimal commas, thousands
+ * separators). */
 #ifndef FL_FOREIGN_H
 #define FL_FOREIGN_H
 
@@ -13,7 +14,7 @@ typedef struct fl_cell { /* not NUL-terminated */
 
 enum { FL_CELLS_MAX = 128 };
 
-typedef struct fl_cells { /* of one line, cut at , ; | and tab, without quotes and blanks around */
+typedef struct fl_cells { /* the cells of one line, cut at , ; | and tab, without quotes and surrounding blanks */
     fl_cell cell[FL_CELLS_MAX];
     size_t count;
 } fl_cells;
@@ -24,38 +25,40 @@ bool fl_cells_have(const fl_cells *c, const char *text);
 
 typedef bool (*fl_header_function)(const fl_cells *line);
 
-/* Lines above the first that is a header, among the first bytes of a file (a byte-order mark is skipped); -1 = none. */
+/* Number of lines above the first header, among the first bytes of a file (a byte-order mark is skipped); -1 = no
+ * header. */
 int fl_header_find(const char *head, size_t size, fl_header_function is);
 
-/* The same for a file. FL_BAD_INPUT where there is no such line among the first 64 KiB ("no header line, expected
- * ..."), and where the file is gzipped or UTF-16. */
+/* The same for a file. FL_BAD_INPUT: the first 64 KiB contain no such line ("no header line, expected ..."), or the
+ * file is gzipped or UTF-16. */
 fl_status fl_header_seek(const char *path, fl_header_function is, const char *expected, int *lines, fl_diag *d);
 
-/* Refuses a header whose fields are cut by something else than the comma. */
+/* Refuses a header whose fields are separated by something other than the comma. */
 fl_status fl_header_commas(const fl_csv_row *header, fl_diag *d);
 
-/* Refuses a row of another width, naming decimal commas where it is wider. */
+/* Refuses a row with another number of fields. Where it has more, the message mentions decimal commas. */
 fl_status fl_foreign_width(const fl_csv_row *row, size_t expected, fl_diag *d);
 
-/* "", N/A, nan, anything in square brackets ([Not Supported]), or dashes. */
+/* True for "", N/A, nan, anything in square brackets ([Not Supported]), and dashes. */
 bool fl_cell_unknown(const char *text);
 
-/* text as a number. The diagnostic names what, and the comma where there is one. */
+/* Parses text as a number. The diagnostic contains `what`, and the comma where there is one. */
 fl_status fl_foreign_real(const fl_csv_row *row, size_t index, const char *text, const char *what, double *value,
                           fl_diag *d);
 fl_status fl_foreign_int(const fl_csv_row *row, size_t index, const char *what, int64_t min, int64_t max,
                          int64_t *value, fl_diag *d);
 
-/* A decimal number of units of 10^power ns (seconds: 9) as whole ns, exactly, the last digit rounded. */
+/* Converts a decimal number of units of 10^power ns (seconds: 9) to whole ns, exactly, with the last digit rounded. */
 fl_status fl_foreign_ns(const fl_csv_row *row, size_t index, const char *what, int power, int64_t *ns, fl_diag *d);
 
-/* Adds key: value to a head, once: of text from a file, with bytes that are not printable as '?'. */
+/* Adds key: value to a head, unless it has the key. The value is text from a file; bytes that are not printable become
+ * '?'. */
 fl_status fl_foreign_head(fl_head *head, const char *key, const char *text, fl_diag *d);
 
-/* ns since 1970 of a civil date and time, taken as UTC. */
+/* ns since 1970 of a civil date and time, read as UTC. */
 int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int second, int64_t ns);
 
-/* How far a reader has come: told through the options now and then. */
+/* Reports through the options, now and then, how much of the file a reader has read. */
 typedef struct fl_progress {
     const fl_import_options *o;
     double size, done;

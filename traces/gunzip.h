@@ -1,9 +1,8 @@
-/* The bytes of a file, of "-" or of a pipe (traces/standard.h), unpacked on the way where it is gzipped: whichever it
- * is shows in its first two bytes. Memory does not grow with the file.
+/* The bytes of a file, of "-" or of a pipe (traces/standard.h). A gzipped source is unpacked on the way; its first two
+ * bytes identify it. Memory use does not grow with the file.
  *
- * Deflate packs a thousand zeros into one byte, so that a small file could fill a disk. The project's own
- * samples pack 11 times at most. Beyond FL_GUNZIP_FREE bytes, one that unpacks to more than FL_GUNZIP_TIMES its size is
- * refused. */
+ * Deflate packs a thousand zeros into one byte, so a small file could fill a disk. The project's own samples pack 11
+ * times at most. Beyond FL_GUNZIP_FREE bytes, a file that unpacks to more than FL_GUNZIP_TIMES its size is refused. */
 #ifndef FL_GUNZIP_H
 #define FL_GUNZIP_H
 
@@ -16,22 +15,24 @@
 
 typedef struct fl_gunzip fl_gunzip;
 
-/* NULL where the file cannot be opened or is a directory (FL_BAD_INPUT), or without memory; says why. */
+/* NULL where the file cannot be opened or is a directory (FL_BAD_INPUT), or where memory runs out; the diagnostic says
+ * which. */
 fl_gunzip *fl_gunzip_open(const char *path, fl_diag *d);
 
-/* Fills up to size bytes; *got < size only at the end. FL_BAD_INPUT: gzip data that is damaged or cut off (also where
- * its checksum tells), or that something else follows; FL_IO: the file cannot be read on. */
+/* Fills up to size bytes; *got < size only at the end. FL_BAD_INPUT: the gzip data is damaged or cut off (its checksum
+ * is verified), or other bytes follow it. FL_IO: reading fails. */
 fl_status fl_gunzip_read(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl_diag *d);
 
-double fl_gunzip_share(const fl_gunzip *g); /* of the file that was read, 0..1; 0 where its size is not known */
+double fl_gunzip_share(const fl_gunzip *g); /* share of the source that was read, 0..1; 0 where its size is not known */
 void fl_gunzip_close(fl_gunzip *g);         /* may be NULL */
 bool fl_gunzip_packed(const fl_gunzip *g);
 
-/* The whole of it in memory: *text with a NUL behind it, freed by the caller. FL_BAD_INPUT beyond `most` bytes. */
+/* Reads the whole source into memory: *text, with a NUL after it; the caller frees it. FL_BAD_INPUT beyond `most`
+ * bytes. */
 fl_status fl_gunzip_text(const char *path, size_t most, char **text, size_t *size, fl_diag *d);
 
-/* For who needs a file: the file itself where it is plain, else a nameless one with what it unpacks to. A descriptor at
- * its first byte, to be closed; -1 on failure. */
+/* For callers that need a file: opens the file itself where it is plain, else a nameless file with the unpacked bytes.
+ * Returns a descriptor at its first byte, which the caller closes; -1 on failure. */
 int fl_gunzip_whole(const char *path, fl_diag *d);
 
 #endif

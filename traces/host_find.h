@@ -1,4 +1,4 @@
-/* Finding what a host log holds of a correlation id, once it is sorted. */
+/* Finds the entries of a correlation id in a host log, once the log is sorted. */
 #ifndef FL_HOST_FIND_H
 #define FL_HOST_FIND_H
 
@@ -7,7 +7,7 @@
 /* Sorts calls and details by correlation id, then time, in place. */
 void fl_host_log_sort(fl_host_log *log);
 
-/* The earliest of that correlation id, or NULL. */
+/* The earliest entry of that correlation id, or NULL. */
 const fl_host_call *fl_host_find_call(const fl_host_log *log, uint32_t correlation);
 const fl_sync_detail *fl_host_find_detail(const fl_host_log *log, uint32_t correlation);
 

@@ -1,20 +1,20 @@
-/* What a profiler recorded on the host beside the ops: launches, recorded events, waits. Joined with the ops by
- * correlation id once all are known. For the readers of profilers' files. */
+/* What a profiler recorded on the host besides the ops: launches, recorded events and waits. A correlation id joins
+ * them with the ops once all are known. For the readers of profilers' files. */
 #ifndef FL_HOST_LOG_H
 #define FL_HOST_LOG_H
 
 #include "traces/import.h"
 
-typedef struct fl_host_call { /* launches ops, or records an event */
+typedef struct fl_host_call { /* a call that launches ops or records an event */
     int64_t ns;
     uint32_t correlation;
     int32_t thread;
 } fl_host_call;
 
 typedef enum fl_wait_kind {
-    FL_WAIT_ALL,  /* for the device or context */
-    FL_WAIT_SOME, /* for a stream or event: fl_sync_detail says which */
-    FL_WAIT_COPY  /* a blocking copy: for the op of its own correlation id */
+    FL_WAIT_ALL,  /* for all work of the device or context */
+    FL_WAIT_SOME, /* for a stream or event; fl_sync_detail says which */
+    FL_WAIT_COPY  /* a blocking copy: waits for the op of its own correlation id */
 } fl_wait_kind;
 
 typedef struct fl_host_wait { /* a call in which a host thread waits */
@@ -25,13 +25,13 @@ typedef struct fl_host_wait { /* a call in which a host thread waits */
 } fl_host_wait;
 
 typedef enum fl_sync_kind {
-    FL_SYNC_CONTEXT,    /* for all that was launched */
-    FL_SYNC_STREAM,     /* for what was launched into `stream` */
-    FL_SYNC_EVENT,      /* for what stream `on` held when call `record` recorded the event */
-    FL_SYNC_STREAM_WAIT /* the same, but it is `stream` that waits, not the host */
+    FL_SYNC_CONTEXT,    /* for everything that was launched */
+    FL_SYNC_STREAM,     /* for everything that was launched into `stream` */
+    FL_SYNC_EVENT,      /* for everything that stream `on` held when call `record` recorded the event */
+    FL_SYNC_STREAM_WAIT /* the same, but `stream` waits, not the host */
 } fl_sync_kind;
 
-typedef struct fl_sync_detail { /* what the synchronisation of a correlation id is about */
+typedef struct fl_sync_detail { /* the object of the synchronisation with a correlation id */
     int64_t ns;
     uint32_t correlation, record;        /* record: 0 where it is not known */
     int32_t device, process, stream, on; /* on: -1 where it is not known */
@@ -49,22 +49,23 @@ fl_status fl_host_log_call(fl_host_log *log, fl_host_call call);
 fl_status fl_host_log_wait(fl_host_log *log, fl_host_wait wait);
 fl_status fl_host_log_detail(fl_host_log *log, fl_sync_detail detail);
 
-/* What a runtime's call is, by its name (CUDA, its driver interface, HIP). */
+/* The kind of a runtime's call, by its name (CUDA, its driver interface, HIP). */
 typedef enum fl_call_kind {
     FL_CALL_OTHER,
-    FL_CALL_LAUNCH,   /* of a kernel, graph, copy or fill */
-    FL_CALL_COPY,     /* a copy in which the host waits */
-    FL_CALL_WAIT_ALL, /* for a device or context */
-    FL_CALL_WAIT,     /* for a stream or event */
-    FL_CALL_RECORD    /* of an event */
+    FL_CALL_LAUNCH,   /* launches a kernel, graph, copy or fill */
+    FL_CALL_COPY,     /* a copy for which the host waits */
+    FL_CALL_WAIT_ALL, /* waits for a device or context */
+    FL_CALL_WAIT,     /* waits for a stream or event */
+    FL_CALL_RECORD    /* records an event */
 } fl_call_kind;
 fl_call_kind fl_call_kind_of(const char *name, size_t size);
 
-/* Joins. The ops of out->kernels stand in order of time and carry their correlation id (0 = none) in waits_first, no
- * waits. Sets launch_ns (never after the start) and host_thread, in all ops of a stream or in none: one without a call
- * of its own is taken as launched with its predecessor, and where most of a stream have none, none has. Where there are
- * launches, [sync] rows are added for waits (after the rows they wait for) and waits_for to the ops behind a stream's
- * wait. What was assumed is noted. log is sorted. */
+/* Joins the log with the ops. On entry the ops of out->kernels are sorted by time, carry their correlation id (0 =
+ * none) in waits_first, and have no waits; log is sorted. The function sets launch_ns (never after the start) and
+ * host_thread, in all ops of a stream or in none. An op without a call of its own counts as launched with its
+ * predecessor; where most ops of a stream have no call, none gets a launch. Where there are launches, the function adds
+ * [sync] rows for the host's waits (after the rows they wait for), and waits_for to the ops after a stream's wait. It
+ * notes every assumption. */
 fl_status fl_host_log_join(fl_host_log *log, fl_imported *out, fl_diag *d);
 
 void fl_host_log_free(fl_host_log *log);

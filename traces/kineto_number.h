@@ -1,4 +1,4 @@
-/* Numbers as JSON writes them. */
+/* Numbers in the syntax of JSON. */
 #ifndef FL_KINETO_NUMBER_H
 #define FL_KINETO_NUMBER_H
 
@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decimal microseconds to whole nanoseconds, rounded to the nearest, exactly whatever their size. False where text is
- * no such number or too large. */
+/* Converts decimal microseconds to whole nanoseconds, rounded to the nearest, exactly at any size. False where text is
+ * not such a number or is too large. */
 bool fl_us_to_ns(const char *text, size_t size, int64_t *ns);
-/* A whole number, also as a writer of floating-point numbers has it ("7.0"). */
+/* Parses a whole number, also in the form that a writer of floating-point numbers gives it ("7.0"). */
 bool fl_json_whole(const char *text, size_t size, int64_t *value);
 
 #endif

@@ -1,4 +1,5 @@
-/* Numbers as text, in C syntax and whatever the locale: read to the last character, written so that they come back. */
+/* Numbers as text, in C syntax whatever the locale: read to the last character, and written so that reading gives the
+ * same number. */
 #ifndef FL_NUMBERS_H
 #define FL_NUMBERS_H
 
@@ -6,11 +7,11 @@
 
 typedef enum fl_number {
     FL_NUMBER_OK,
-    FL_NUMBER_SYNTAX, /* the text is no such number */
-    FL_NUMBER_RANGE   /* it is one, but too large to hold */
+    FL_NUMBER_SYNTAX, /* the text is not a number */
+    FL_NUMBER_RANGE   /* the text is a number that is too large */
 } fl_number;
 
-/* Decimal digits with an optional minus. *value is set on FL_NUMBER_OK only. */
+/* Decimal digits with an optional minus. *value is set only on FL_NUMBER_OK. */
 fl_number fl_int_parse(const char *text, int64_t *value);
 
 /* [-+] digits [. digits] [e [-+] digits], digits on at least one side of the point; no inf, nan, hexadecimal or blanks.

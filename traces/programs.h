@@ -1,13 +1,14 @@
-/* Programs files: workloads as their authors publish them, in kinds of kernels, times and counts, instead of one row
- * for each launch. sim/synth_program.h makes kernel traces of them.
+/* Programs files: workloads in the form in which authors publish them, as kinds of kernels, times and counts, not as
+ * one row for each launch. sim/synth_program.h makes kernel traces from them.
  *
- * Head "# foldline-programs 1"; keys sm_mhz, mem_mhz, cpu_mhz (clocks at which the times hold), kinds (file), source.
- * Columns: program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv; optional: stream,grid_x,block_x,cycles.
+ * The head is "# foldline-programs 1"; its keys are sm_mhz, mem_mhz, cpu_mhz (clocks at which the times hold), kinds
+ * (file), source. Columns: program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv; optional:
+ * stream,grid_x,block_x,cycles.
  *
- * A program's parts run one after the other, each for about part_s seconds; the whole sequence `cycles` times (parts
- * that alternate). The rows of a part are one iteration, in order, repeated until its time is over: `count` launches of
- * a kernel of mean time_us, with host time of mean gap_us before each. Rows of one part on several streams run side by
- * side. */
+ * The parts of a program run one after the other, each for about part_s seconds. The whole sequence runs `cycles` times
+ * (for parts that alternate). The rows of a part are one iteration, in order, which repeats until the part's time is
+ * over. A row is `count` launches of a kernel with mean time_us, and with a mean of gap_us of host time before each.
+ * Rows of one part on several streams run side by side. */
 #ifndef FL_PROGRAMS_H
 #define FL_PROGRAMS_H
 
@@ -36,14 +37,14 @@ typedef struct fl_programs {
     size_t program_count, program_room;
 } fl_programs;
 
-/* Fills *p or leaves it zeroed. Refuses what any canonical file refuses, a program in two places, parts out of order
- * and rows of one part that disagree on part_s or cycles. */
+/* Fills *p or leaves it zeroed. Refuses everything that any canonical file refuses, and also a program in two places,
+ * parts out of order, and rows of one part that disagree on part_s or cycles. */
 fl_status fl_programs_read(const char *path, fl_programs *p, fl_diag *d);
 /* Writes to `path` through a temporary file and a rename; all columns. */
 fl_status fl_programs_write(const char *path, const fl_programs *p, fl_diag *d);
 void fl_programs_free(fl_programs *p);
 
-/* Building one in memory; names are copied. rows[].program and .kernel come from fl_programs_name. */
+/* To build a program in memory; names are copied. fl_programs_name gives the values of rows[].program and .kernel. */
 uint32_t fl_programs_name(fl_programs *p, const char *name); /* UINT32_MAX when out of memory */
 fl_status fl_programs_add(fl_programs *p, const fl_program_row *row, fl_diag *d);
 

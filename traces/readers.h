@@ -1,4 +1,5 @@
-/* The readers, one row each: what it declares here traces/readers.c lists. The first that detects a file reads it. */
+/* The readers, one row each. This table declares them, and traces/readers.c lists them. The first reader that detects a
+ * file reads it. */
 #ifndef FL_READERS_H
 #define FL_READERS_H
 

@@ -1,5 +1,5 @@
-/* What the trace files hold, as plain structs. Readers fill them whole or not at all; each has a _free that takes a
- * zeroed struct too. Strings and arrays belong to the struct that holds them. */
+/* The contents of the trace files as plain structs. Readers fill them completely or not at all; each struct has a _free
+ * function that also accepts a zeroed struct. Strings and arrays belong to the struct that holds them. */
 #ifndef FL_RECORDS_H
 #define FL_RECORDS_H
 
@@ -10,7 +10,7 @@
 /* The commented head of a canonical file: "# foldline-kernels 1", then "# key: value" lines, in order. */
 typedef struct fl_head_entry {
     char *key, *value;
-    int64_t line; /* of the file that it was read from; 0: of none */
+    int64_t line; /* line in the file that it was read from; 0: not from a file */
 } fl_head_entry;
 
 typedef struct fl_head {
@@ -28,7 +28,8 @@ typedef struct fl_trace_kind { /* one per distinct name, grid and block */
 typedef enum fl_op_type {
     FL_OP_KERNEL,
     FL_OP_COPY,     /* name in brackets: [CUDA memcpy HtoD] and so on; uses no SM */
-    FL_OP_SYNC,     /* name [sync]: the host thread waits from start to end; waits_for, or all it launched before */
+    FL_OP_SYNC,     /* name [sync]: the host thread waits from start to end, for waits_for or for everything it launched
+                       before */
     FL_OP_ITERATION /* name [iteration]: the program passed an iteration marker at start */
 } fl_op_type;
 
@@ -41,7 +42,7 @@ typedef struct fl_trace_op {
     int32_t host_thread;  /* -1: not recorded */
     uint32_t waits_first; /* first of waits_count entries in waits; each is an op (row) index lower than its own */
     uint16_t waits_count;
-    uint16_t sm_mhz; /* clock at which it was recorded; 0: that of the head */
+    uint16_t sm_mhz; /* clock at which it was recorded; 0: the head's clock */
     uint8_t type;    /* fl_op_type */
 } fl_trace_op;
 
@@ -58,18 +59,18 @@ typedef struct fl_kernel_trace {
     bool has_launches;
 } fl_kernel_trace;
 
-/* ---- kinds: how a kind of kernel loads a device (a model, fitted or stated) ---- */
+/* ---- kinds: how a kind of kernel loads a device (fitted by a model, or stated) ---- */
 
 typedef struct fl_kind_load {
     char *name;             /* kernel name; "*" = any other kernel */
-    double tc, tm, tl;      /* shares of the recorded time: core-bound, memory-bound, neither */
+    double tc, tm, tl;      /* shares of the recorded time: core-bound, memory-bound, and neither */
     double sharpness;       /* p of the p-norm; INFINITY = max */
     double alpha, beta;     /* share of the board's core and memory power */
-    double sm_demand;       /* share of the SMs that it can use when alone, 0..1; NAN = from grid and SM count */
-    double sm_mhz, mem_mhz; /* clocks at which the shares hold; 0 = those of the trace */
+    double sm_demand;       /* share of the SMs that it can use alone, 0..1; NAN = follows from grid and SM count */
+    double sm_mhz, mem_mhz; /* clocks at which the shares hold; 0 = the trace's clocks */
     double phase;           /* share of the kernel's time that this row describes: 1, or several rows of one name */
-    /* Of the host time before such a kernel; NAN = as the platform says: share that the CPU clock stretches, activity,
-     * micro-operations per cycle, memory traffic in GB/s, all at the CPU clock of the recording. */
+    /* For the host time before such a kernel; NAN = the platform's value. The share that scales with the CPU clock, the
+     * activity, micro-operations per cycle, and memory traffic in GB/s, all at the CPU clock of the recording. */
     double host_bound, host_alpha, host_upc, host_gb_s;
 } fl_kind_load;
 
@@ -97,16 +98,16 @@ typedef struct fl_sweep_row {
     uint32_t workload, kernel;           /* indices into names; kernel may name the empty string */
     double sm_mhz, mem_mhz, power_cap_w; /* NAN = not set or not known */
     double time_s, power_w, energy_j;
-    /* For a distribution replay (sim/draws.h), NAN where not known: coefficient of variation of the energy of one step,
-     * ratio of core to uncore utilisation, and its coefficient of variation. */
+    /* For a distribution replay (sim/draws.h), NAN = not known: the coefficient of variation of the energy of one step,
+     * the ratio of core to uncore utilisation, and the coefficient of variation of that ratio. */
     double energy_cv, ratio, ratio_cv;
-    /* Of a predicted setting, in percent: one standard deviation of time and power; 0 or NAN = measured. */
+    /* For a predicted setting, in percent: one standard deviation of time and power; 0 or NAN = measured. */
     double time_sd_pct, power_sd_pct;
     int64_t line;
 } fl_sweep_row;
 
-/* Shares of the time in which a part of the GPU works, percent, as DCGM names them: what one clock cannot tell from
- * time and power alone. */
+/* Shares of the time in which a part of the GPU works, in percent, named as in DCGM. At a single clock they reveal what
+ * time and power alone cannot. */
 typedef enum fl_counter {
     FL_COUNTER_DRAM,
     FL_COUNTER_SM,
@@ -129,10 +130,11 @@ typedef struct fl_sweep {
 } fl_sweep;
 
 /* ---- decisions: what a policy saw and set ----
- * One row per step for the host (device -1) and one per GPU, the host's first. Columns: step,t_ns,device, then the
- * signals that the policy needs by name (host and GPU names are distinct), fresh (names of fresh signals joined by '+';
- * '*' = every valid one), then one column set_NAME per control (empty = not set; default = handed back), delay_ns (host
- * row; may be empty where the source did not record it).
+ *
+ * One row per step for the host (device -1) and one per GPU, the host's
+ * first. Columns: step,t_ns,device, then the signals that the policy needs by name (host and GPU names are distinct),
+ * fresh (names of fresh signals joined by '+'; '*' = every valid one), then one column set_NAME per control (empty =
+ * not set; default = handed back), and delay_ns (host row; may be empty where the source did not record it).
  *
  * Where the policy takes kernel records, ten more columns follow, all or none:
  * lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns. `lost` stands in the host's row. Between it and the
@@ -148,7 +150,7 @@ typedef struct fl_sweep {
 
 typedef struct fl_logged_kind {
     char *name;
-    uint32_t name_id; /* as the host numbered it: equal for equal names */
+    uint32_t name_id; /* the number that the host gave the name: equal for equal names */
     uint32_t grid[3], block[3];
 } fl_logged_kind;
 
@@ -179,7 +181,7 @@ typedef struct fl_logged_servers { /* what a policy saw of servers; signal NULL 
 typedef struct fl_decisions {
     fl_head
         head; /* keys: platform, policy, seed, set.NAME for each parameter, table.NAME for each table, gpus, source */
-    char **signal; /* columns between device and fresh */
+    char **signal; /* signal columns, between device and fresh */
     size_t signal_count;
     char **control; /* names of the set_ columns, without the prefix */
     size_t control_count;
@@ -187,13 +189,13 @@ typedef struct fl_decisions {
     size_t step_count;
     int64_t *t_ns;     /* step_count */
     int64_t *delay_ns; /* step_count; -1 = not recorded */
-    int64_t *line;     /* step_count: where the step begins in its file */
+    int64_t *line;     /* step_count entries: the line of the file at which the step begins */
     /* step_count x (gpu_count + 1) x columns; entry 0 of each step is the host */
     double *value;     /* x signal_count; NAN = invalid */
     bool *fresh;       /* x signal_count */
     double *set;       /* x control_count; NAN = not set, -1 = default */
-    int64_t torn_line; /* of a torn last row that was skipped, 0 = none */
-    bool has_kernels;  /* the ten columns of kernel records are there; else all below is empty */
+    int64_t torn_line; /* line of a torn last row that was skipped, 0 = none */
+    bool has_kernels;  /* the file has the ten columns of kernel records; without them the members below are empty */
     fl_logged_kind *kind;
     fl_logged_kernel *kernel;
     size_t kind_count, kernel_count;
@@ -211,8 +213,8 @@ void fl_decisions_free(fl_decisions *d);
 
 /* The value of a head key, or NULL. */
 const char *fl_head_get(const fl_head *h, const char *key);
-int64_t fl_head_line(const fl_head *h, const char *key); /* 0: of no file, or there is none */
-/* Adds or replaces; copies both. False when out of memory. */
+int64_t fl_head_line(const fl_head *h, const char *key); /* 0: the head is not from a file, or has no such key */
+/* Adds or replaces an entry; copies both texts. False when out of memory. */
 bool fl_head_set(fl_head *h, const char *key, const char *value);
 
 #endif

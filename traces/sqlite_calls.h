@@ -1,5 +1,5 @@
-/* SQLite's functions that the readers call, from a library that is loaded with the first SQLite file: it would else be
- * a fifth of what starting the program takes, for every command. */
+/* The functions of SQLite that the readers call. The library is loaded with the first SQLite file; loading it at the
+ * start would take a fifth of the start-up time of every command. */
 #ifndef FL_SQLITE_CALLS_H
 #define FL_SQLITE_CALLS_H
 
@@ -20,9 +20,9 @@ typedef struct fl_sqlite_calls {
 #undef MEMBER
 } fl_sqlite_calls;
 
-extern fl_sqlite_calls fl_sql; /* once fl_sqlite_calls_load has said so; never changed after that */
+extern fl_sqlite_calls fl_sql; /* valid after fl_sqlite_calls_load has succeeded; never changed after that */
 
-/* Any number of threads at once. FL_IO, with `path` the file that needs it, where the library is not there. */
+/* Loads the library; thread-safe. FL_IO, with `path` the file that needs it, where the library is not installed. */
 fl_status fl_sqlite_calls_load(const char *path, fl_diag *d);
 
 #endif

@@ -1,5 +1,5 @@
-/* How far a long piece of work is: counters that whoever works writes and a program may show (harness/base/ticker.h).
- * Nothing is shown here, and nothing is counted until a program asks for it. */
+/* The progress of a long piece of work: counters that the worker updates and that a program may show
+ * (harness/base/ticker.h). This module shows nothing, and counts nothing until a program asks for it. */
 #ifndef FL_STAGE_H
 #define FL_STAGE_H
 
@@ -7,25 +7,25 @@
 #include <stdint.h>
 
 typedef enum fl_stage {
-    FL_STAGE_NONE,   /* nobody asks, or another piece is under way: what follows does nothing */
+    FL_STAGE_NONE,   /* no one asks, or another piece is in progress: later calls for this one do nothing */
     FL_STAGE_WHOLE,  /* the piece is the work itself */
-    FL_STAGE_REFINES /* it is a part of work whose size nobody knows */
+    FL_STAGE_REFINES /* the piece is a part of work whose size is unknown */
 } fl_stage;
 
-/* From now on pieces are counted. To be called before any thread starts. */
+/* Starts the counting of pieces. Call it before any thread starts. */
 void fl_stage_watch(void);
 
-/* Begins a piece: what, a text that lives for ever, and its size in any unit, 0 = not known. Any thread; of several
- * pieces at once the first counts. A piece of unknown size is refined by one of known size within it. */
+/* Begins a piece. what: a static text. The size is in any unit, 0 = not known. Any thread may call it; of several
+ * pieces at once the first counts. A piece of known size inside a piece of unknown size refines it. */
 fl_stage fl_stage_begin(const char *what, uint64_t size);
 void fl_stage_at(fl_stage mine, uint64_t done);
 void fl_stage_add(fl_stage mine, uint64_t more);
 void fl_stage_end(fl_stage mine);
 
 typedef struct fl_stage_state {
-    const char *what; /* NULL: nothing is under way */
+    const char *what; /* NULL: nothing is in progress */
     uint64_t done, size;
-    uint64_t begun; /* how many pieces have begun: tells two apart */
+    uint64_t begun; /* how many pieces have begun; distinguishes two pieces */
 } fl_stage_state;
 fl_stage_state fl_stage_look(void);
 

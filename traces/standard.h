@@ -1,7 +1,7 @@
-/* The standard streams where files are named, and what can be read only once: "-" is the standard input, or as a file
- * to write the standard output. Who reads needs to look at the first bytes, to read twice and to hash; so what cannot
- * seek is kept whole in a file without a name, in $TMPDIR or /tmp, and everyone who opens it reads that from its
- * beginning. A kill leaves nothing. */
+/* The standard streams in place of files, and sources that can be read only once. "-" is the standard input, or the
+ * standard output for a file to write. Readers look at the first bytes, read twice and compute hashes. A source that
+ * cannot seek is therefore kept as a whole in a nameless file in $TMPDIR or /tmp, and every open reads that file from
+ * its beginning. A killed process leaves nothing behind. */
 #ifndef FL_STANDARD_H
 #define FL_STANDARD_H
 
@@ -9,21 +9,21 @@
 
 #include <stddef.h>
 
-/* Opens a file, "-" or a pipe for reading, at its first byte, as often as one likes. -1 where that cannot be (or where
- * it is a directory): FL_BAD_INPUT; FL_IO where what comes cannot be read to its end or kept. */
+/* Opens a file, "-" or a pipe for reading at its first byte, any number of times. -1 on failure. FL_BAD_INPUT: it
+ * cannot be opened or is a directory. FL_IO: its contents cannot be read to their end or kept. */
 int fl_open_read(const char *path, fl_diag *d);
 
-/* A new file without a name, to read and write. -1 and FL_IO where there is none to be had. */
+/* Creates a nameless file to read and write. -1 and FL_IO on failure. */
 int fl_open_nameless(fl_diag *d);
 
-/* Writes all. 0, or an errno value. */
+/* Writes all bytes. Returns 0 or an errno value. */
 int fl_write_whole(int fd, const void *bytes, size_t size);
-/* The bytes of `from`, which can seek, from the first on. 0, or an errno value. */
+/* Copies all bytes of `from`, which must be able to seek. Returns 0 or an errno value. */
 int fl_copy_whole(int from, int to);
 
-/* Keeps the standard output for one file: from here on, what is printed goes to the standard error. */
+/* Reserves the standard output for one file: from then on, printed text goes to the standard error. */
 fl_status fl_stdout_claim(fl_diag *d);
-/* A new descriptor of the standard output, as it was before it was claimed. -1 and errno on failure. */
+/* A new descriptor of the original standard output, as it was before it was reserved. -1 and errno on failure. */
 int fl_stdout_open(void);
 
 #endif

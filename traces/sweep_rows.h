@@ -1,4 +1,4 @@
-/* Rows of a sweep, taken one by one with all checks, wherever they come from: a sweep's own file, or somebody's table
+/* The rows of a sweep, added one by one with all checks, from any source: a sweep's own file, or a table of any origin
  * (sweep_map.h). */
 #ifndef FL_SWEEP_ROWS_H
 #define FL_SWEEP_ROWS_H
@@ -7,12 +7,12 @@
 
 typedef struct fl_sweep_rows fl_sweep_rows;
 
-/* times: power and energy need not be known. NULL without memory. */
+/* times: power and energy may be unknown. NULL when out of memory. */
 fl_sweep_rows *fl_sweep_rows_open(bool times, fl_diag *d);
-/* The header first, then each row. */
+/* Takes the header first, then each row. */
 fl_status fl_sweep_rows_take(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d);
-/* Frees l. Where status is FL_OK and there was a row, *s is the sweep (its head is left as it is); else *s is zeroed,
- * and status, or that there was none, comes back. */
+/* Frees l. Where status is FL_OK and there was a row, *s becomes the sweep (its head stays unchanged). Otherwise *s is
+ * zeroed, and the function returns status, or the error that there was no row. */
 fl_status fl_sweep_rows_close(fl_sweep_rows *l, const char *path, fl_status status, fl_sweep *s, fl_diag *d);
 
 #endif

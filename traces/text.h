@@ -6,14 +6,14 @@
 
 typedef struct fl_text {
     FILE *file;
-    char *text; /* of the stream; use what fl_text_close returns */
+    char *text; /* text of the stream; use the result of fl_text_close instead */
     size_t size;
 } fl_text;
 
 /* The stream to write to; NULL when out of memory. */
 FILE *fl_text_open(fl_text *t);
-/* Ends it, also where it was never opened. The whole text, which the caller frees; NULL where any of it found no
- * memory, which the stream itself need not have told: *size is then as it was. size may be NULL. */
+/* Ends the text, also where it was never opened. Returns the whole text, which the caller frees. NULL where memory ran
+ * out at any time, which the stream itself may not have reported; *size is then unchanged. size may be NULL. */
 char *fl_text_close(fl_text *t, size_t *size);
 
 #endif

@@ -1,24 +1,25 @@
-/* Any trace file by its path: the format found or given, big kernel traces from their cache where it holds. */
+/* Opens any trace file by its path: its format is detected or given, and a large kernel trace comes from its cache
+ * where that holds. */
 #ifndef FL_TRACE_OPEN_H
 #define FL_TRACE_OPEN_H
 
 #include "traces/cache.h"
 
-#define FL_CACHE_FROM (INT64_C(4) << 20) /* bytes; smaller files are read as fast as a cache is opened */
+#define FL_CACHE_FROM (INT64_C(4) << 20) /* bytes; reading a smaller file is as fast as opening a cache */
 
-/* Reads path with the reader named by format (NULL: the one that detects it). *o may be NULL: all devices, no interval.
- * Fills *out or leaves it zeroed. Where a regular file of FL_CACHE_FROM bytes or more holds kernels and no telemetry, a
- * cache beside it (traces/cache.h) is used if it is of the very bytes, reader and options, and else written; a cache
- * that cannot be written is no failure. */
+/* Reads path with the reader that format names (NULL: the one that detects it). *o may be NULL: all devices, no
+ * interval. Fills *out or leaves it zeroed. Where a regular file of FL_CACHE_FROM bytes or more holds kernels and no
+ * telemetry, the function uses a cache beside it (traces/cache.h) if that was made from exactly these bytes, reader and
+ * options; otherwise it writes one. A cache that cannot be written is not a failure. */
 fl_status fl_trace_open(const char *path, const char *format, const fl_import_options *o, fl_imported *out, fl_diag *d);
-/* The same, and what else may be kept beside the file needs: true in *known where *key is that of the very bytes that
- * were read. */
+/* The same, for callers that keep other files beside the trace: *known is true where *key belongs to exactly the bytes
+ * that were read. */
 fl_status fl_trace_open_key(const char *path, const char *format, const fl_import_options *o, fl_imported *out,
                             fl_cache_key *key, bool *known, fl_diag *d);
-/* Whether files are kept beside traces, and used where there are any: yes, until somebody says otherwise. For the whole
- * process, and before it has other threads that read. */
+/* Whether the process keeps and uses files beside traces. The default is yes. The setting holds for the whole process;
+ * set it before other threads read. */
 void fl_trace_keep(bool keep);
-/* True where a file is large enough, and of a kind, that something may be kept beside it, and nobody said otherwise. */
+/* True where a file is large enough, and of a kind, for a file beside it, and the setting allows it. */
 bool fl_trace_may_keep(const char *path);
 
 #endif

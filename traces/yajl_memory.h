@@ -1,4 +1,4 @@
-/* Memory for YAJL, which looks at no allocation of its own: the first that fails leaves the parser by a jump. */
+/* Memory for YAJL, which checks no allocation of its own: the first that fails leaves the parser by a longjmp. */
 #ifndef FL_YAJL_MEMORY_H
 #define FL_YAJL_MEMORY_H
 
@@ -6,13 +6,13 @@
 #include <yajl/yajl_common.h>
 
 typedef struct fl_yajl_memory {
-    jmp_buf out; /* set before anything of YAJL is called; reached with 1 when out of memory */
+    jmp_buf out; /* set it before any call of YAJL; a longjmp with 1 arrives here when memory runs out */
     struct fl_yajl_block *first;
 } fl_yajl_memory;
 
-/* What yajl_alloc takes; m has to stay where it is until fl_yajl_memory_free. */
+/* The allocator for yajl_alloc; m must stay at its address until fl_yajl_memory_free. */
 yajl_alloc_funcs fl_yajl_functions(fl_yajl_memory *m);
-/* Frees all that YAJL has, its handle too. */
+/* Frees everything that YAJL allocated, including its handle. */
 void fl_yajl_memory_free(fl_yajl_memory *m);
 
 #endif

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#define SDS 2 /* of the intervals, as everywhere where deviations are stated */
+#define SDS 2 /* deviations of the intervals, as everywhere where the program states deviations */
 
-/* A setting in every case; false where one does not know it. */
+/* The setting in every case; false where one case does not know it. */
 static bool find_all(const fl_advise_case *c, size_t cases, fl_setting_clocks at, fl_chip_guess *g) {
     for (size_t k = 0; k < cases; k++)
         if (!fl_stated_at(&c[k].stated, at.sm_mhz, at.mem_mhz, &g[k]))
@@ -34,7 +34,7 @@ static bool allowed(const fl_chip_guess *g, const fl_chip_guess *top, size_t cas
     return any ? n > 0 : n == cases;
 }
 
-/* What is not known of a setting's energy: the deviations that are stated, and how far the cases lie apart. */
+/* The uncertainty of a setting's energy: the stated deviations, and the distance between the cases. */
 static double doubt(const fl_chip_guess *g, const fl_chip_guess *top, size_t cases) {
     double mean = 0, square = 0, stated = 0;
     for (size_t k = 0; k < cases; k++) {
@@ -58,7 +58,7 @@ static void describe(const fl_chip_guess *g, const fl_chip_guess *top, size_t ca
         const fl_chip_guess *t = is_top ? &g[k] : &top[k];
         const double energy = ln_energy(&g[k]) - ln_energy(t), time = log(g[k].time_s / t->time_s);
         const double energy_sd = is_top ? 0 : hypot(fl_decide_cost_sd(&g[k], 1), fl_decide_cost_sd(t, 1));
-        /* the time's part alone: power x time^0 less the power's */
+        /* the deviation of time alone, without that of power */
         const fl_chip_guess a = {1, 1, g[k].time_sd_pct, 0}, b = {1, 1, t->time_sd_pct, 0};
         const double time_sd = is_top ? 0 : hypot(fl_decide_cost_sd(&a, 1), fl_decide_cost_sd(&b, 1));
         widen(&out->saving, 100 * (1 - exp(energy)), 100 * (1 - exp(energy + SDS * energy_sd)),
@@ -78,7 +78,7 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
         return fl_refuse(d, "nothing is known of the reference, %g MHz (memory %g MHz)", ref.sm_mhz, ref.mem_mhz);
     for (size_t k = 0; k < cases; k++)
         best[k] = top[k];
-    bool assumed = false; /* the times of a case are no prediction: no chance follows */
+    bool assumed = false; /* the times of a case are not predictions, so no chance follows */
     for (size_t k = 0; k < cases; k++) {
         a.stated |= states(&c[k].stated);
         assumed |= c[k].assume != NULL;

@@ -29,7 +29,8 @@ static void sum_up(const fl_comparison *c, const char *policy, double *room, fl_
     out->chance = broken / (double)n;
 }
 
-/* NAME:parameter=value,... of which fl_spec_open makes the same, wherever the experiment has a label of its own. */
+/* The policy as NAME:parameter=value,..., from which fl_spec_open makes the same policy, even where the experiment
+ * gives it a label. */
 static char *command_text(const fl_spec *s) {
     fl_text t;
     FILE *f = fl_text_open(&t);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct source { /* what the files hold, all together */
+typedef struct source { /* the contents of all files together */
     const fl_texts *files;
     const fl_advise_options *o;
     fl_imported kernels; /* one recording */
@@ -23,7 +23,7 @@ typedef struct source { /* what the files hold, all together */
     fl_log_run *run; /* run_count, one for each log */
     const char *run_path;
     size_t run_count;
-    bool amd; /* a tool of AMD's wrote one */
+    bool amd; /* a tool of AMD wrote one of the files */
 } source;
 
 static const char *base_name(const char *path) {
@@ -59,7 +59,7 @@ void fl_advise_close(fl_advise_subjects *s) {
 
 static int ascending(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
 
-/* The clocks that somebody measured, where no platform says which there are. */
+/* The clocks that were measured, where no platform lists the clocks. */
 static fl_status ladder_of(const fl_sweep_chip *c, fl_device *dev, fl_diag *d) {
     dev->sm_mhz = calloc(c->rows.count + 1, sizeof *dev->sm_mhz);
     dev->mem_mhz = calloc(c->rows.count + 1, sizeof *dev->mem_mhz);
@@ -69,7 +69,7 @@ static fl_status ladder_of(const fl_sweep_chip *c, fl_device *dev, fl_diag *d) {
     uint32_t *const count[] = {&dev->sm_count, &dev->mem_count};
     for (size_t k = 0; k < 2; k++) {
         size_t rows = 0;
-        for (size_t i = 0; i < c->rows.count; i++) /* nobody can ask for a clock that another name gave */
+        for (size_t i = 0; i < c->rows.count; i++) /* leave out a clock that a user reaches only under another name */
             if (k || fl_fit_asked_mhz(&c->rows, c->rows.row[i].sm_mhz) == c->rows.row[i].sm_mhz)
                 list[k][rows++] = (int32_t)lround(k ? c->rows.row[i].mem_mhz : c->rows.row[i].sm_mhz);
         qsort(list[k], rows, sizeof **list, ascending);
@@ -82,7 +82,7 @@ static fl_status ladder_of(const fl_sweep_chip *c, fl_device *dev, fl_diag *d) {
     return FL_OK;
 }
 
-/* Savings are against the driver's default, or, where that is not known, the highest clocks that are. */
+/* Savings are relative to the driver's default or, where that is not known, to the highest known clocks. */
 static fl_setting_clocks reference_of(const fl_stated *s, const fl_device *dev) {
     fl_chip_guess g;
     const fl_setting_clocks last = {s->at[s->count - 1].sm_mhz, s->at[s->count - 1].mem_mhz};
@@ -115,7 +115,7 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     return status;
 }
 
-/* What to measure next of each workload. */
+/* The next measurement of each workload. */
 static fl_status find_next(const fl_sweep_chip *c, fl_advise_subjects *s, fl_diag *d) {
     fl_status status = FL_OK;
     for (size_t i = 0; !status && i < s->count; i++) {
@@ -198,7 +198,7 @@ static size_t count_predicted(const fl_sweep *s) {
     return n;
 }
 
-/* One workload of a file that a fit wrote, as it states it. */
+/* One workload of a file that a fit wrote, as the file states it. */
 static fl_status one_stated(const char *path, const fl_sweep *sweep, uint32_t name, const fl_device *dev,
                             fl_advise_subjects *s, fl_diag *d) {
     fl_advise_subject *to = NULL;
@@ -214,8 +214,8 @@ static fl_status one_stated(const char *path, const fl_sweep *sweep, uint32_t na
     return status;
 }
 
-/* Predictions that somebody wrote, and no calibration that could make them again: what the file states of its rows.
- * Those that were measured are as sure as measurements repeat. */
+/* Predictions in a file, without a calibration that could make them again: the function uses the deviations that the
+ * file states for its rows. Measured rows are as sure as measurements repeat. */
 static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platform *platform, fl_advise_subjects *s,
                              fl_diag *d) {
     static const fl_device none = {.name = ""};
@@ -226,7 +226,7 @@ static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platfor
     double mem = NAN;
     for (size_t i = 0; i < sweep->row_count; i++) {
         fl_sweep_row *r = &sweep->rows[i];
-        s->several_memories |= fabs(r->mem_mhz - mem) >= 0.5; /* not where one is NAN */
+        s->several_memories |= fabs(r->mem_mhz - mem) >= 0.5; /* false where one is NAN */
         mem = isnan(mem) ? r->mem_mhz : mem;
         if (!is_predicted(r)) {
             const fl_chip_guess g = fl_chip_repeats(r->time_s, r->power_w);
@@ -244,7 +244,7 @@ static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platfor
     return status;
 }
 
-/* One setting of each workload, on a platform without a calibration: what a log of one run tells. */
+/* One setting of each workload, on a platform without a calibration: the same as a log of one run. */
 static fl_status from_single_rows(const source *f, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
     fl_status status = REST(s, d,
                             "%s: one measured setting of each workload, whose power tells what idles and what works; "
@@ -308,7 +308,7 @@ static bool several_clocks(const source *f) {
     return false;
 }
 
-/* The runs as rows of one program: of a sweep, and of a fit. */
+/* The runs as rows of one program: of a sweep, and for a fit. */
 static fl_status rows_of(const fl_log_run *run, size_t count, fl_sweep *sweep, fl_fit_rows *rows, fl_diag *d) {
     rows->row = calloc(count, sizeof *rows->row);
     rows->entity = calloc(1, sizeof *rows->entity);
@@ -339,7 +339,7 @@ static fl_status rows_of(const fl_log_run *run, size_t count, fl_sweep *sweep, f
     return FL_OK;
 }
 
-/* The runs are one program's. */
+/* Whether the runs belong to one program. */
 static fl_status from_runs(const source *f, const fl_log_run *run, const fl_platform *p, fl_sweep_chip *c,
                            fl_advise_subjects *s, fl_diag *d) {
     char program[] = "program", none[] = "";
@@ -411,14 +411,14 @@ static fl_status add_file(source *f, const char *path, fl_diag *d) {
     return s;
 }
 
-/* Kernels ran at the clock that the log shows. */
+/* The kernels ran at the clock that the log shows. */
 static void set_clock(fl_kernel_trace *t, double sm_mhz) {
     for (size_t i = 0; i < t->op_count; i++)
         if (!t->ops[i].sm_mhz)
             t->ops[i].sm_mhz = (uint16_t)lround(sm_mhz);
 }
 
-/* Where nothing but the platform's constants says what clocks do. */
+/* For a platform whose constants alone say how times and powers depend on the clocks. */
 static fl_status note_platform(fl_advise_subjects *s, const fl_platform *p, fl_diag *d) {
     s->several_memories = p && p->node.device[p->node.gpu[0]].mem_count > 1;
     return p ? REST(s, d, "platform %s: its laws of time and power as they are", p->name) : FL_OK;
@@ -441,13 +441,13 @@ static fl_status from_kernels(source *f, const fl_platform *p, fl_advise_subject
     return status ? status : note_platform(s, p, d);
 }
 
-/* A log's power at one clock, and what that is taken for. */
+/* A note on a log's power at one clock, and on what it is assumed to be. */
 #define ONE_RUN                                                                                                        \
     "%s: %.4g W at %g MHz, busy for %.0f %% of the time: one measured setting, whose power tells what idles and what " \
     "works"
 
-/* A run at one clock on a platform that was calibrated: one setting, as of a sweep. *done false: it says nothing of
- * this run, and *s is as it was. */
+/* A run at one clock on a calibrated platform counts as one setting of a sweep. *done is false where the calibration
+ * cannot describe this run; *s is then unchanged. */
 static fl_status from_calibration(const source *f, const fl_platform *p, fl_advise_subjects *s, bool *done,
                                   fl_diag *d) {
     fl_sweep_chip c = {0};

@@ -1,4 +1,4 @@
-/* What advice can be given on: workloads out of any files that the program reads, as settings that a model knows. */
+/* The subjects of advice: workloads from any files that the program reads, as settings that a model knows. */
 #ifndef FL_ADVISE_FILES_H
 #define FL_ADVISE_FILES_H
 
@@ -8,14 +8,14 @@
 typedef struct fl_advise_subjects {
     fl_advise_subject *item;
     size_t count, room;
-    char *device; /* name of the GPU, "" where no file says; it tells the vendor */
-    char **rests; /* rest_count: what the advice rests on */
+    char *device; /* name of the GPU, "" where no file gives it; it reveals the vendor */
+    char **rests; /* rest_count notes on the basis of the advice */
     size_t rest_count;
     bool several_memories; /* memory clocks may be set too */
 } fl_advise_subjects;
 
-/* A sweep; or logs of a program's runs, each at fixed clocks; or a recording of kernels, with a log of that run or
- * without. FL_BAD_INPUT names what is missing. */
+/* Reads a sweep; or logs of a program's runs, each at fixed clocks; or a recording of kernels, with or without a log of
+ * the same run. FL_BAD_INPUT names what is missing. */
 fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d);
 void fl_advise_close(fl_advise_subjects *s);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct node { /* one way of assuming, simulated */
+typedef struct node { /* one assumption, simulated */
     fl_platform p;
     fl_workload *w;
     fl_rates *rates;
@@ -70,7 +70,7 @@ static int by_clocks(const void *a, const void *b) {
     return (x->at.sm_mhz > y->at.sm_mhz) - (x->at.sm_mhz < y->at.sm_mhz);
 }
 
-/* A normal deviate's mean absolute value is sqrt(2/pi) of its deviation. */
+/* The mean absolute value of a normal deviate is sqrt(2/pi) of its deviation. */
 static double sd_of(double mape_pct) { return isnan(mape_pct) ? 0 : mape_pct / sqrt(M_2_PI); }
 
 static fl_status state(node *n, fl_stated *out, fl_diag *d) {
@@ -91,7 +91,7 @@ static fl_status state(node *n, fl_stated *out, fl_diag *d) {
     return FL_OK;
 }
 
-/* The powers times what makes the one at the log's clock the log's. */
+/* Scales the powers so that the one at the log's clock equals the log's. */
 static void anchor(fl_stated *s, const fl_log_run *run, double mem_mhz) {
     fl_chip_guess g;
     if (!fl_stated_at(s, run->sm_mhz, isnan(run->mem_mhz) ? mem_mhz : run->mem_mhz, &g))
@@ -114,7 +114,7 @@ static fl_status one_case(const char *path, const fl_kernel_trace *t, const fl_k
         to->cases++;
         s = state(&n, &c->stated, d);
     }
-    for (size_t i = 0; !s && i < c->stated.count; i++) /* errors are of what changes from there */
+    for (size_t i = 0; !s && i < c->stated.count; i++) /* the errors concern the change from that clock */
         if (fabs(c->stated.at[i].sm_mhz - to->ref.sm_mhz) < 0.5 &&
             fabs(c->stated.at[i].mem_mhz - to->ref.mem_mhz) < 0.5)
             c->stated.guess[i].time_sd_pct = c->stated.guess[i].power_sd_pct = 0;

@@ -5,13 +5,13 @@
 
 #include <stdlib.h>
 
-/* One program that keeps the GPU busy for as long as the run does. anchor: whether the run's power scales the law's. */
+/* One program that keeps the GPU busy during the whole run. anchor: whether the run's power scales the law's. */
 static fl_status busy_run(const char *path, const fl_log_run *run, bool anchor, const fl_advise_options *o,
                           fl_advise_subject *to, fl_diag *d) {
     enum { OPS = 100 };
     char name[] = "program";
     char *names[] = {name};
-    fl_trace_kind kind = {0}; /* no grid: it fills the device */
+    fl_trace_kind kind = {0}; /* no grid: the kernel fills the device */
     fl_trace_op op[OPS];
     const int64_t length = (int64_t)(run->time_s * 1e9 / OPS);
     bool assumed;

@@ -1,12 +1,12 @@
-/* What a log of one run at one clock says of others, on a platform of which only constants are known. */
+/* A log of one run at one clock, extended to other clocks on a platform of which only constants are known. */
 #ifndef FL_ADVISE_LOG_H
 #define FL_ADVISE_LOG_H
 
 #include "harness/advise/advise_subject.h"
 #include "harness/chip/one_probe.h"
 
-/* Fills to->of and to->ref: times by the three ways of assuming how kernels depend on clocks, powers by the run's own
- * where it tells any (p->tells), else by the platform's laws, scaled to meet it. */
+/* Fills to->of and to->ref. Times follow from three assumptions about how kernels depend on clocks. Powers follow from
+ * the run's own power where that tells any (p->tells), else from the platform's laws, scaled to meet it. */
 fl_status fl_advise_log(const char *path, const fl_log_run *run, const fl_advise_options *o, fl_advise_subject *to,
                         fl_one_probe *p, fl_diag *d);
 

@@ -8,7 +8,8 @@
 
 typedef enum board { LOCKS, APPLICATION, NEITHER, NOT_KNOWN, AMD, INTEL } board;
 
-#define GEFORCE_VOLTA 1600 /* no GeForce is a Volta: GTX 16xx and later are Turing, below are Pascal and older */
+/* No GeForce is a Volta: GTX 16xx and later are Turing, lower numbers are Pascal and older. */
+#define GEFORCE_VOLTA 1600
 
 /* A chip's letter and its number: K20Xm, M60, P100, GP100, P6000. */
 static bool is_old_chip(const char *word) {
@@ -17,7 +18,7 @@ static bool is_old_chip(const char *word) {
     return (letter == 'K' || letter == 'M' || letter == 'P') && isdigit((unsigned char)word[1]);
 }
 
-/* "GTX 1080 Ti", "GTX1080", "GeForce 940M": the number behind the words. */
+/* "GTX 1080 Ti", "GTX1080", "GeForce 940M": the number after the words. */
 static bool is_old_geforce(const char *word, const char *before) {
     static const char *const series[] = {"GTX", "GTS", "GT", "GeForce"};
     for (size_t i = 0; i < sizeof series / sizeof *series; i++) {

@@ -1,4 +1,4 @@
-/* A workload that advice is given on, and how it was asked for. */
+/* A workload that advice concerns, and how the user asked for it. */
 #ifndef FL_ADVISE_SUBJECT_H
 #define FL_ADVISE_SUBJECT_H
 
@@ -9,14 +9,14 @@ typedef struct fl_advise_subject {
     char *name;
     fl_advise_case of[FL_ADVISE_CASES];
     size_t cases;
-    fl_setting_clocks ref; /* what savings are against: the driver's default, else the highest clocks measured */
-    fl_chip_next next;     /* known false: fl_advice.measure says what to measure */
+    fl_setting_clocks ref; /* the reference for savings: the driver's default, else the highest clocks measured */
+    fl_chip_next next;     /* known false: fl_advice.measure says what to measure instead */
 } fl_advise_subject;
 
 typedef struct fl_advise_options {
     const char *platform, *kinds; /* NULL = none */
-    double interval_s;            /* of logs without time stamps; 0 = not given */
-    int64_t device;               /* of logs; -1 = the only one */
+    double interval_s;            /* interval of logs without time stamps; 0 = not given */
+    int64_t device;               /* device of the logs; -1 = the only one */
 } fl_advise_options;
 
 #endif

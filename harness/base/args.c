@@ -45,7 +45,7 @@ static fl_status unknown(const char *argument, size_t size, const fl_option *opt
     return fl_refuse(d, "unknown option '--%s', see --help", name);
 }
 
-/* 0.05 or 5%; above 1 only in percent. */
+/* 0.05 or 5%; above 1 only as a percentage. */
 static fl_status share(const fl_option *o, const char *text, double *value, fl_diag *d) {
     char what[80];
     bool percent = false;
@@ -105,7 +105,7 @@ bool fl_same_file(const char *a, const char *b) {
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* An argument that is a file, or gives one: NAME:table=FILE. */
+/* An argument that is a file, or names one: NAME:table=FILE. */
 static bool names_file(const char *argument, const char *file) {
     if (fl_same_file(argument, file))
         return true;
@@ -138,7 +138,7 @@ static fl_status check_outputs(const fl_option *option, size_t count, const fl_t
                                    ? *(const char *const *)option[k].into
                                    : NULL;
             if (option[k].type == FL_OPTION_OUTPUT && text && !strcmp(text, file))
-                twice = text; /* there or not */
+                twice = text; /* even if the file does not exist */
             else if (option[k].type == FL_OPTION_LIST)
                 twice = in_texts(option[k].into, file);
             else if (text && names_file(text, file))
@@ -153,12 +153,12 @@ static fl_status check_outputs(const fl_option *option, size_t count, const fl_t
 
 /* ---- "-" ---- */
 
-/* A file to write; regress has its -o as a text, for it may be the baseline that it reads. */
+/* An output file. regress declares its -o as a text, because it may be the baseline that regress also reads. */
 static bool is_written(const fl_option *o) {
     return o->type == FL_OPTION_OUTPUT || (o->type == FL_OPTION_TEXT && !strcmp(o->name, "o"));
 }
 
-/* As in_texts: the argument itself, or a file that it gives. */
+/* Like in_texts: the argument itself, or the file that it names. */
 static size_t standard_in(const char *argument) {
     const size_t n = strlen(argument);
     size_t times = fl_is_standard(argument) || (n > 1 && !strcmp(argument + n - 2, "=-"));
@@ -174,7 +174,7 @@ static size_t standard_in_all(const fl_texts *t) {
     return times;
 }
 
-/* The standard input can be read by one, the standard output hold one file and nothing else. */
+/* Only one argument may read the standard input. The standard output holds one file and nothing else. */
 static fl_status check_standard(const fl_option *option, size_t count, const fl_texts *rest, fl_diag *d) {
     const fl_option *out = NULL, *json = NULL;
     size_t in = standard_in_all(rest);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* The single value of a row, at *single; or how many there are. */
+/* Returns how many values a row has; *single is the value where there is only one. */
 static size_t count_row(const double *row, size_t seeds, double *single) {
     size_t n = 0;
     for (size_t k = 0; k < seeds; k++)
@@ -59,7 +59,7 @@ fl_status fl_bootstrap_paired(const double *a, const double *b, size_t workloads
 
 /* ---- ranks ---- */
 
-static bool goes_before(const fl_ranked *a, const fl_ranked *b) { /* equal ones as they come; no number last */
+static bool goes_before(const fl_ranked *a, const fl_ranked *b) { /* equal values keep their order; NAN comes last */
     return a->value > b->value || (isnan(b->value) && !isnan(a->value));
 }
 
@@ -97,14 +97,14 @@ const fl_ranked *fl_ranks(const double *value, size_t count, fl_ranked *room, do
     return r;
 }
 
-/* Values of policies x workloads; the runs that there are lie packed: those of policy p under workload w from
- * run[first[p * workloads + w]] on. */
+/* Values of policies x workloads. Only existing runs are stored, packed: those of policy p under workload w start at
+ * run[first[p * workloads + w]]. */
 typedef struct ranking {
     double *run;
     size_t *first;
     size_t policies, workloads, *list, listed; /* list: workloads where every policy has a value */
-    bool several;                              /* some policy has several runs of one of them */
-    double *mean, *rank;                       /* policies */
+    bool several;                              /* some policy has several runs of one of these workloads */
+    double *mean, *rank;                       /* one per policy */
     fl_ranked *room;
 } ranking;
 
@@ -149,7 +149,7 @@ static void ranking_close(ranking *g) {
     free(g->room);
 }
 
-/* Ranks in one workload, of the means over all seeds or over seeds drawn anew. r NULL: all. */
+/* Ranks in one workload, by the means over all seeds (r NULL) or over newly drawn seeds. */
 static void rank_workload(ranking *g, size_t w, fl_random *r) {
     for (size_t p = 0; p < g->policies; p++) {
         const size_t *first = &g->first[p * g->workloads + w], n = first[1] - first[0];
@@ -183,7 +183,7 @@ static fl_status draw_shares(const ranking *g, const double *share, const fl_boo
     fl_means m = {.b = *b, .stream = 1, .sums = true};
     fl_status s = FL_OK;
     for (size_t p = 0; !s && p < g->policies; p++) {
-        const fl_interval known = out[p].rank; /* but for its ends */
+        const fl_interval known = out[p].rank; /* all but the ends of the interval */
         s = fl_means_add(&m, share + p * g->listed, g->listed, 1, &out[p].rank, d);
         out[p].rank = known;
     }
@@ -193,7 +193,7 @@ static fl_status draw_shares(const ranking *g, const double *share, const fl_boo
     return s;
 }
 
-/* All policies are redrawn and ranked together. */
+/* Draws the same runs of all policies and ranks them together. */
 static fl_status draw_ranks(ranking *g, const fl_bootstrap *b, fl_rank_result *out, fl_diag *d) {
     const size_t draws = b->draws, n = g->listed;
     double *means = calloc(g->policies * draws + 1, sizeof *means);

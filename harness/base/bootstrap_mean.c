@@ -10,8 +10,8 @@
 #define LANES ((size_t)8) /* means that are added up side by side */
 
 enum {
-    PICKS_MOST = 1 << 18,   /* drawn runs that are kept at a time: they stay in the cache of a core */
-    DRAWN_MOST = 1 << 21,   /* drawn means that are kept at a time */
+    PICKS_MOST = 1 << 18,   /* drawn runs stored at a time: they fit the cache of a core */
+    DRAWN_MOST = 1 << 21,   /* drawn means stored at a time */
     WAITING_MOST = 4 << 20, /* values that wait for their draws */
 };
 
@@ -34,7 +34,8 @@ double fl_quantile(const double *sorted, size_t count, double q) {
     return below + 1 >= count ? sorted[count - 1] : quantile_between(at, sorted[below], sorted[below + 1]);
 }
 
-/* Puts what would be v[k] in order there, what is less before it and what is more behind it (Hoare's selection). */
+/* Puts the element that belongs at v[k] in sorted order there, smaller ones before it and larger ones after it (Hoare's
+ * selection). */
 static void place(double *v, size_t from, size_t to, size_t k) {
     ptrdiff_t low = (ptrdiff_t)from, high = (ptrdiff_t)to - 1;
     while (low < high) {
@@ -60,7 +61,7 @@ static void place(double *v, size_t from, size_t to, size_t k) {
     }
 }
 
-/* fl_quantile of values in no order, of which those before `from` are in their place. */
+/* fl_quantile of unsorted values, of which those before `from` are already in their place. */
 static double select_quantile(double *v, size_t from, size_t count, double q) {
     const double at = q * (double)(count - 1);
     const size_t below = (size_t)at;
@@ -75,7 +76,7 @@ static double select_quantile(double *v, size_t from, size_t count, double q) {
 
 void fl_bootstrap_ends(double *mean, size_t draws, fl_interval *out) {
     const double tail = (1 - 0.95) / 2;
-    bool ordered = true; /* one of infinite values may be no number */
+    bool ordered = true; /* interpolation between infinite values may give NaN */
     for (size_t i = 0; i < draws; i++)
         ordered &= !isnan(mean[i]);
     if (!ordered)
@@ -104,7 +105,7 @@ static bool same_runs(const void *owner, uint32_t index, const void *key) {
     return a->workloads == b->workloads && !memcmp(a->first, b->first, (a->workloads + 1) * sizeof *a->first);
 }
 
-/* The pattern equal to *key, which is taken. NULL: out of memory. */
+/* The pattern equal to *key; the function takes over *key. NULL: out of memory. */
 static fl_means_pattern *find_pattern(fl_means *m, fl_means_pattern *key) {
     fl_intern_slot *slot =
         fl_intern_find(&m->by_runs, fl_hash(key->first, (key->workloads + 1) * sizeof *key->first), same_runs, m, key);
@@ -122,7 +123,7 @@ static fl_means_pattern *find_pattern(fl_means *m, fl_means_pattern *key) {
     return &m->pattern[slot->index];
 }
 
-/* The runs that there are. */
+/* Copies the runs that exist. */
 static fl_status pattern_of(const double *value, size_t workloads, size_t seeds, fl_means_pattern *p, fl_diag *d) {
     *p = (fl_means_pattern){.first = calloc(workloads + 1, sizeof *p->first)};
     if (!p->first)
@@ -191,13 +192,13 @@ fl_status fl_means_add(fl_means *m, const double *value, size_t workloads, size_
 typedef struct drawing {
     const fl_means_pattern *p;
     fl_random r;
-    uint32_t *pick; /* the runs of `block` draws, one draw after the other; where seeds differ, a workload's number of
-                     * runs stands before them */
+    uint32_t *pick; /* the runs of `block` draws, one draw after the other; where seeds differ, each workload's number
+                       of runs precedes them */
     size_t block;
     double *drawn; /* LANES x draws of each group of a chunk */
 } drawing;
 
-/* fl_random_below, where n stays the same. */
+/* fl_random_below for a constant n. */
 static uint64_t below(fl_random *r, uint64_t n, uint64_t limit) {
     uint64_t x;
     do
@@ -206,7 +207,7 @@ static uint64_t below(fl_random *r, uint64_t n, uint64_t limit) {
     return x % n;
 }
 
-static size_t longest(const fl_means_pattern *p) { /* pick: of a draw */
+static size_t longest(const fl_means_pattern *p) { /* length of a draw's picks, at most */
     size_t most = 0;
     for (size_t w = 0; p->seeds && w < p->workloads; w++)
         most = p->first[w + 1] - p->first[w] > most ? p->first[w + 1] - p->first[w] : most;
@@ -275,7 +276,8 @@ static void draw_group(const fl_means *m, const drawing *g, size_t group, size_t
     }
 }
 
-/* Groups `from` to `to`. Draws in blocks; where all are one block, its picks serve the next groups too. */
+/* Handles groups `from` to `to`. It draws in blocks; where one block holds all draws, the next groups reuse its picks.
+ */
 static void draw_chunk(const fl_means *m, drawing *g, size_t from, size_t to) {
     const size_t draws = m->b.draws, whole = LANES * draws;
     if (g->block < draws)

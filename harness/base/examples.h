@@ -1,11 +1,13 @@
-/* The examples of every command, in one table: the help, the manual pages and the test that runs them read it. */
+/* The examples of every command in one table. The help, the manual pages and the test that runs the examples read it.
+ */
 #ifndef FL_EXAMPLES_H
 #define FL_EXAMPLES_H
 
 enum { FL_EXAMPLES_EACH = 2 };
 
-/* The examples of a command as its help calls it ("compare", "fit device"; "" = of the program as a whole): whole lines
- * for a shell, in a folder that has the shipped files below traces/ and harness/. NULL where the table has none. */
+/* The examples of a command under its name in the help ("compare", "fit device"; "" = the program as a whole). They are
+ * whole lines for a shell, run in a folder that has the shipped files below traces/ and harness/. NULL where the table
+ * has none. */
 const char *const *fl_examples_of(const char *command);
 
 #endif

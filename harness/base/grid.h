@@ -1,4 +1,4 @@
-/* A table on a terminal: cells are text, columns as wide as needed, numbers right-aligned. */
+/* A table on a terminal: cells are text, each column is as wide as it needs to be, numbers are right-aligned. */
 #ifndef FL_GRID_H
 #define FL_GRID_H
 
@@ -11,12 +11,12 @@ typedef struct fl_grid {
     size_t columns, count, room;
 } fl_grid;
 
-/* A table that begins with a row of heads, which are copied. */
+/* Starts a table with a row of heads. The function copies them. */
 fl_grid fl_grid_headed(const char *const *head, size_t columns);
 #define FL_GRID_HEADED(head) fl_grid_headed(head, sizeof(head) / sizeof *(head))
-/* Adds one cell, row by row; a failure of memory shows as a missing table, never as a wrong one. */
+/* Adds one cell, row by row. Where memory runs out, the table is missing as a whole, never incomplete. */
 void fl_grid_add(fl_grid *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints and frees it. The first `left` columns are left-aligned. */
+/* Prints the table and frees it. The first `left` columns are left-aligned. */
 void fl_grid_print(fl_grid *g, size_t left, FILE *out);
 void fl_grid_free(fl_grid *g);
 

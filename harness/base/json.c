@@ -27,7 +27,7 @@ static fl_status fail_at_offset(const char *path, const char *text, size_t offse
     return fl_fail(d, FL_BAD_INPUT, path, line, column, "%s", reason);
 }
 
-/* ---- where a value stands: cJSON keeps no places, so the text of the refused file is walked once more ---- */
+/* ---- the place of a value: cJSON stores no positions, so the text of the refused file is scanned once more ---- */
 
 typedef struct search {
     const char *text, *wanted; /* path of the value, as child_of spells it */
@@ -36,15 +36,15 @@ typedef struct search {
 
 static void skip_blank(search *s) { s->at += strspn(s->text + s->at, " \t\r\n"); }
 
-/* Over a JSON string, from its quote to behind the closing one. */
+/* Skips a JSON string, from its quote to after the closing one. */
 static void skip_text(search *s) {
     for (s->at++; s->text[s->at] && s->text[s->at] != '"'; s->at++)
         s->at += s->text[s->at] == '\\' && s->text[s->at + 1];
     s->at += s->text[s->at] == '"';
 }
 
-/* The deepest value whose path begins the wanted one; of equals the last, since of two equal keys the second is at
- * fault. `start`: of the key where there is one. */
+/* Finds the deepest value whose path is a prefix of the wanted one. Of equal paths the last counts, since the second of
+ * two equal keys is the mistake. `start`: the position of the key, where there is one. */
 static void walk(search *s, const char *path, size_t start, int depth) {
     const size_t n = strlen(path);
     const char after = s->wanted[n];
@@ -88,7 +88,7 @@ static void walk(search *s, const char *path, size_t start, int depth) {
     s->at += s->text[s->at] == '}' || s->text[s->at] == ']';
 }
 
-/* 0, 0 where the file cannot be read again. */
+/* *line and *column are 0 where the file cannot be read again. */
 static void find_place(const fl_json *at, int64_t *line, int64_t *column) {
     fl_diag ignored = {0};
     char *text = NULL;
@@ -103,7 +103,7 @@ static void find_place(const fl_json *at, int64_t *line, int64_t *column) {
     free(text);
 }
 
-/* cJSON keeps the first of two equal keys for a lookup and says nothing; which one the user meant cannot be known. */
+/* cJSON silently uses the first of two equal keys. No one can know which one the user meant. */
 static fl_status refuse_twins(const fl_json *at, fl_diag *d) {
     for (fl_json e = fl_json_first(at); e.node; e = fl_json_next(at, &e)) {
         if (cJSON_IsObject(at->node) && cJSON_GetObjectItemCaseSensitive(at->node, e.node->string) != e.node)
@@ -176,7 +176,7 @@ fl_status fl_json_fail(const fl_json *at, fl_diag *d, const char *format, ...) {
 
 static fl_json child_of(const fl_json *parent, const cJSON *node, const char *key, size_t index) {
     fl_json c = {.node = node, .file = parent->file};
-    /* A path beyond the room is cut short; it only serves diagnostics. */
+    /* A path that is too long is truncated; it only serves diagnostics. */
     if (key)
         (void)snprintf(c.path, sizeof c.path, "%.*s%s%s", (int)(sizeof c.path - 64), parent->path,
                        *parent->path ? "." : "", key);
@@ -309,7 +309,7 @@ fl_json fl_json_first(const fl_json *parent) { return entry_of(parent, parent->n
 
 fl_json fl_json_next(const fl_json *parent, const fl_json *entry) {
     size_t index = 0;
-    if (cJSON_IsArray(parent->node)) { /* the index is only kept in the path */
+    if (cJSON_IsArray(parent->node)) { /* only the path contains the index */
         const char *bracket = strrchr(entry->path, '[');
         index = bracket ? strtoul(bracket + 1, NULL, 10) + 1 : 0;
     }

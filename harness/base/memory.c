@@ -20,7 +20,7 @@ PAIR(char *, strdup, const char *)
 PAIR(char *, strndup, const char *, size_t)
 PAIR(int, vasprintf, char **, const char *, va_list)
 PAIR(FILE *, open_memstream, char **, size_t *)
-/* GSL's, where a part of one may be missing inside; handles are only passed on. */
+/* GSL's allocations, where a part inside an object may be missing; the handles are only passed on. */
 PAIR(void *, gsl_vector_alloc, size_t)
 PAIR(void *, gsl_matrix_alloc, size_t, size_t)
 PAIR(void *, gsl_permutation_alloc, size_t)
@@ -28,7 +28,7 @@ PAIR(void *, gsl_interp_alloc, const void *, size_t)
 PAIR(void *, gsl_multimin_fminimizer_alloc, const void *, size_t)
 PAIR(void *, gsl_multifit_nlinear_alloc, const void *, const void *, size_t, size_t)
 PAIR(FILE *, fopen, const char *, const char *)
-PAIR(ssize_t, __getdelim, char **, size_t *, int, FILE *) /* what getline is where it is inlined */
+PAIR(ssize_t, __getdelim, char **, size_t *, int, FILE *) /* getline calls this where it is inlined */
 int __wrap_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void *noted(void *bytes) {
@@ -68,7 +68,7 @@ FILE *__wrap_fopen(const char *path, const char *mode) {
     return file;
 }
 
-/* Neither the end nor an error of the file: there was no room for the line. */
+/* A failure that is neither the end nor an error of the file: there was no room for the line. */
 ssize_t __wrap___getdelim(char **line, size_t *room, int end, FILE *file) {
     const ssize_t size = __real___getdelim(line, room, end, file);
     if (size < 0 && !feof(file) && !ferror(file))
@@ -91,14 +91,16 @@ int __wrap_asprintf(char **text, const char *format, ...) {
     return size;
 }
 
-/* Arrays of kernels, of 1 MiB and more, come from the system and go back to it. Left alone, glibc takes ever larger
- * ones out of its heaps once one was freed, up to 32 MiB; the small parts of results, which stay, then pin what was
- * around them: a comparison of many workloads held three times what it used. */
+/* Arrays of kernels, of 1 MiB and more, come directly from the system and return to it. Without this, glibc raises its
+ * threshold up to 32 MiB once a large array was freed, and takes ever larger arrays from its heaps. The small parts of
+ * results, which stay, then pin the memory around them: a comparison of many workloads held three times the memory it
+ * used. */
 static void part_big_from_small(void) {
 #ifdef __GLIBC__
     enum { BIG = 1 << 20 };
     mallopt(M_MMAP_THRESHOLD, BIG);
-    mallopt(M_TRIM_THRESHOLD, 16 * BIG); /* given back below that, the top of a heap would come and go all the time */
+    mallopt(M_TRIM_THRESHOLD,
+            16 * BIG); /* with a lower threshold the top of a heap would be returned and requested all the time */
 #endif
 }
 

@@ -1,12 +1,12 @@
-/* The program's allocations: each that fails is noted (traces/memory.h). The linker leads those of our own code here
- * (--wrap, CMakeLists.txt), in the program alone; cJSON, which goes on without the key that found no memory, is told to
- * come here. */
+/* The program's allocations: it notes each that fails (traces/memory.h). The linker redirects the allocations of our
+ * own code here (--wrap, CMakeLists.txt), in the program alone. cJSON, which silently drops a key for which it finds no
+ * memory, is told to allocate here too. */
 #ifndef FL_BASE_MEMORY_H
 #define FL_BASE_MEMORY_H
 
 #include "traces/memory.h"
 
-/* Once, before there is a second thread or anything of cJSON's. */
+/* Call it once, before a second thread starts or cJSON allocates. */
 void fl_memory_watch(void);
 
 #endif

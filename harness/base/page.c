@@ -4,14 +4,14 @@
 
 enum {
     ROOM = 4096,    /* bytes of a line of a text, or of a term */
-    NARROW = 24,    /* columns that the right side of a row needs, at least */
-    BELOW = 6,      /* where it stands when it has not got them */
-    ROFF_WIDTH = 72 /* of a command in a manual page: man(1) breaks no line of those */
+    NARROW = 24,    /* columns that the meaning of a row needs, at least */
+    BELOW = 6,      /* its column when it stands below the term */
+    ROFF_WIDTH = 72 /* columns of a command in a manual page: man(1) does not break these lines */
 };
 
 /* ---- characters ---- */
 
-/* roff reads some characters as commands, and others as typographic marks. */
+/* Escapes the characters that roff reads as commands or as typographic marks. */
 static void put_escaped(const fl_page *p, const char *text, size_t size) {
     for (size_t i = 0; i < size; i++) {
         const char c = text[i];
@@ -30,9 +30,9 @@ static void put_escaped(const fl_page *p, const char *text, size_t size) {
         else if (c == '`')
             fputs("\\(ga", p->out);
         else if (c == '.' && !i)
-            fputs("\\&.", p->out); /* a word may begin a line, where a dot begins a request */
+            fputs("\\&.", p->out); /* a word may begin a line, where a dot would begin a request */
         else if (c == ',' && i + 1 < size)
-            fputs(",\\:", p->out); /* a long list may be broken there */
+            fputs(",\\:", p->out); /* roff may break a long list here */
         else
             putc(c, p->out);
     }
@@ -50,7 +50,8 @@ static size_t next_word(const char **at) {
     return strcspn(*at, " \n");
 }
 
-/* How much of a word that fits no line goes into one: up to the last mark after which lists and paths may be broken. */
+/* How much of a word that is longer than a line goes into one: up to the last mark after which lists and paths may be
+ * broken. */
 static size_t part_that_fits(const char *word, size_t room) {
     for (size_t n = room; n > room / 2; n--)
         if (strchr(",/|:;=", word[n - 1]))
@@ -58,12 +59,12 @@ static size_t part_that_fits(const char *word, size_t room) {
     return room;
 }
 
-/* From the column at which the line stands. */
+/* Fills lines, starting in the given column of the current line. */
 static void fill_from(const fl_page *p, int column, int rest, const char *text) {
     const int width = p->roff ? ROFF_WIDTH : p->width;
     bool begun = false;
     for (size_t size; (size = next_word(&text)); text += size) {
-        const bool inside = begun && text[-1] != ' ' && text[-1] != '\n'; /* of a word that was broken */
+        const bool inside = begun && text[-1] != ' ' && text[-1] != '\n'; /* inside a word that was broken */
         if (begun && (inside || column + 1 + (int)size > width)) {
             putc('\n', p->out);
             column = p->indent + rest;
@@ -87,7 +88,7 @@ void fl_page_fill(const fl_page *p, int first, int rest, const char *text) {
     fill_from(p, p->indent + first, rest, text);
 }
 
-/* The size of what a break may not divide: a word, with the quotes in it. */
+/* The length of an unbreakable unit: a word, including quoted parts in it. */
 static size_t argument(const char *at) {
     char quote = '\0';
     size_t n = 0;
@@ -98,7 +99,7 @@ static size_t argument(const char *at) {
     return n;
 }
 
-/* An option and its value stay in one line. */
+/* An option and its value stay on one line. */
 static size_t arguments(const char *at) {
     const size_t n = argument(at);
     if (at[0] != '-' || memchr(at, '=', n) || !at[n] || strchr("-|&>", at[n + 1]) || n == 2)
@@ -145,7 +146,7 @@ void fl_page_heading(const fl_page *p, const char *name) {
         fprintf(p->out, "\n%s\n", name);
 }
 
-/* Where the right side of a row stands. */
+/* The column of the meaning of a row. */
 static int right_of(const fl_page *p, int column) { return p->width - p->indent - column < NARROW ? BELOW : column; }
 
 void fl_page_row(const fl_page *p, int column, const char *term, const char *text) {
@@ -177,7 +178,7 @@ void fl_page_below(const fl_page *p, int column, const char *text) {
 
 /* ---- texts ---- */
 
-/* The column of what a row says, 0 where the line is none; *term and *size: its term. */
+/* The column in which a row's meaning starts, 0 where the line is not a row; *term and *size: its term. */
 static int row_of(const char *line, const char **term, size_t *size) {
     if (strncmp(line, "  ", 2) || line[2] == ' ' || line[2] == '\n' || !line[2])
         return 0;
@@ -189,7 +190,7 @@ static int row_of(const char *line, const char **term, size_t *size) {
     return (int)(gap - line) + (int)strspn(gap, " ");
 }
 
-/* The column that fits all rows which follow each other, so that they stand in line. */
+/* The column that fits all consecutive rows, so that their meanings are aligned. */
 static int column_of_rows(const char *text) {
     const char *term;
     size_t size;
@@ -222,7 +223,7 @@ static void copy(char room[ROOM], const char *from, size_t size) {
 
 void fl_page_text(const fl_page *p, const char *text) {
     char what[ROOM], left[ROOM];
-    int right = 0; /* where rows say what they mean; 0: none stands above */
+    int right = 0; /* column of the meanings of rows; 0: no row stands above */
     while (*text) {
         const char *term = NULL;
         size_t size = 0, line = strcspn(text, "\n");

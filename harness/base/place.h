@@ -1,5 +1,6 @@
-/* Where the files that come with foldline lie: the folder that the environment names; else beside the program, as
- * installed (PREFIX/bin/foldline) or as built, so that either may be moved; else where it was built. */
+/* The folders of the files that ship with foldline. The folder that the environment names comes first; then one
+ * relative to the program, as installed (PREFIX/bin/foldline) or as built, so that either tree may be moved; then the
+ * folder of the build. */
 #ifndef FL_PLACE_H
 #define FL_PLACE_H
 
@@ -9,10 +10,10 @@ typedef enum fl_place_id {
     FL_PLACE_PLATFORMS, /* $FOLDLINE_SHARE/platforms */
     FL_PLACE_BOARDS,    /* $FOLDLINE_SHARE/boards */
     FL_PLACE_PLOTS,     /* $FOLDLINE_PLOTS */
-    FL_PLACE_CLIENTS    /* $FOLDLINE_CLIENT_DIR: libraries for emulated and recorded programs */
+    FL_PLACE_CLIENTS    /* $FOLDLINE_CLIENT_DIR: libraries that emulated and recorded programs load */
 } fl_place_id;
 
-/* Into buf, which it returns; the last of them where none is there. */
+/* Writes the path into buf and returns buf. Where no candidate exists, the path is the last candidate. */
 const char *fl_place(fl_place_id id, char *buf, size_t size);
 
 #endif

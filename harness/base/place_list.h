@@ -1,11 +1,12 @@
-/* Names of the files that come with foldline. */
+/* Names of the files that ship with foldline. */
 #ifndef FL_PLACE_LIST_H
 #define FL_PLACE_LIST_H
 
 #include "harness/base/place.h"
 #include "traces/diag.h"
 
-/* The NAMEs of all NAME.json of a place, sorted; free each and the array. FL_IO where the folder cannot be read. */
+/* The NAMEs of all NAME.json of a place, sorted. The caller frees each name and the array. FL_IO where the folder
+ * cannot be read. */
 fl_status fl_place_list(fl_place_id id, char ***names, size_t *count, fl_diag *d);
 void fl_place_list_free(char **names, size_t count);
 

@@ -59,7 +59,7 @@ fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, co
     threads = fl_threads(threads);
     if (threads > count)
         threads = count ? (unsigned)count : 1;
-    if (progress && count > 1) /* a single job tells of its own parts */
+    if (progress && count > 1) /* a single job reports its own parts */
         p.stage = fl_stage_begin(progress, count);
     fl_threads_run(threads, work, &p);
     fl_stage_end(p.stage);

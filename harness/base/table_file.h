@@ -1,4 +1,5 @@
-/* A table parameter from a CSV file whose header names the columns that the policy's row declares, in any order. */
+/* A policy's table parameter from a CSV file. The file's header names the columns that the policy's row declares, in
+ * any order. */
 #ifndef FL_TABLE_FILE_H
 #define FL_TABLE_FILE_H
 
@@ -6,6 +7,6 @@
 #include "traces/diag.h"
 
 fl_status fl_table_file_read(const char *path, const fl_param *row, fl_table *t, fl_diag *d);
-void fl_table_file_free(fl_table *t); /* takes a zeroed struct */
+void fl_table_file_free(fl_table *t); /* accepts a zeroed struct */
 
 #endif

@@ -21,8 +21,8 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool running, stop;
-    double from, part_from; /* monotonic, s: of the command, and of the piece that is shown */
-    double quiet;           /* nothing is shown before it */
+    double from, part_from; /* monotonic time in s: start of the command, and of the piece that is shown */
+    double quiet;           /* nothing is shown before this time */
     uint64_t begun;
 } shown = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -43,7 +43,7 @@ static const char *duration(double s, char *buf, size_t size) {
     return buf;
 }
 
-/* One line, whatever the width of the terminal: a longer one would wrap and could not be taken away. */
+/* Limits the line to the width of the terminal: a longer one would wrap and could not be removed. */
 static void show(void) {
     char line[256], past[32], left[32];
     struct winsize w;
@@ -86,14 +86,14 @@ static void *run(void *ignored) {
     return NULL;
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static void take_away(void) {
     if (fl_ticker_shown)
         fputs(FL_TICKER_AWAY, stderr);
     fl_ticker_shown = 0;
 }
 
-/* Who is interrupted leaves no line behind, and ends of the signal as before: SA_RESETHAND. */
+/* An interrupted program leaves no line behind, and the signal still ends it: SA_RESETHAND restores the default. */
 static void on_end(int number) {
     if (fl_ticker_shown) {
         const ssize_t ignored = write(STDERR_FILENO, FL_TICKER_AWAY, sizeof FL_TICKER_AWAY - 1);
@@ -102,7 +102,8 @@ static void on_end(int number) {
     raise(number);
 }
 
-/* Where the signal would end us; a command that listens to it itself does so later, in place of this. */
+/* Listens only where the signal would end the program; a command with its own handler installs that later, in place of
+ * this. */
 static void listen_for_end(void) {
     static const int END[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction now, a = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
@@ -148,6 +149,6 @@ void fl_ticker_clear(void) {
         return;
     pthread_mutex_lock(&shown.lock);
     take_away();
-    shown.quiet = now() + 0.5; /* time to write a line */
+    shown.quiet = now() + 0.5; /* time to write a line before the next one shows */
     pthread_mutex_unlock(&shown.lock);
 }

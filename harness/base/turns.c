@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-typedef struct turn { /* an item under way */
+typedef struct turn { /* an item in progress */
     size_t item, stage, jobs, next, done;
 } turn;
 
@@ -15,7 +15,7 @@ typedef struct table {
     turn *open; /* open_count, ascending by item */
     size_t open_count, begun;
     bool failed;
-    turn at; /* which failed: item, stage and (next) job */
+    turn at; /* the job that failed: item, stage and (next) job */
     fl_diag diag;
 } table;
 
@@ -25,7 +25,7 @@ static bool before(const turn *a, const turn *b) {
     return a->stage != b->stage ? a->stage < b->stage : a->next < b->next;
 }
 
-/* On to the next stage that has jobs; false where there is none. */
+/* Advances to the next stage that has jobs; false where there is none. */
 static bool move_on(const table *x, turn *t) {
     while (t->next == t->jobs && t->done == t->jobs) {
         const size_t jobs = x->t->jobs(x->t->user, t->item, ++t->stage);
@@ -69,7 +69,7 @@ static void finish_job(table *x, const turn *mine, fl_status s, const fl_diag *d
         x->at = *mine;
         x->diag = *d;
     }
-    const bool stuck = x->failed && x->at.item == mine->item; /* its further stages would stand on what failed */
+    const bool stuck = x->failed && x->at.item == mine->item; /* its further stages would build on the failed one */
     if (!stuck && !move_on(x, &x->open[i])) {
         x->open_count--;
         for (; i < x->open_count; i++)

@@ -9,7 +9,7 @@
 #define VERSION 1
 #define SHARE 6 /* numbers of a share */
 
-/* The scalars, written and read by the same rows. */
+/* The scalars; the same rows write and read them. */
 typedef struct field {
     const char *key;
     double *value;
@@ -60,7 +60,8 @@ static void add_offs(cJSON *to, const char *key, const double off[][FL_CHIP_SETT
     }
 }
 
-/* One list per workload, one share per activity; null = not known. Widths that are left out do not count. */
+/* One list per workload, one share per activity; null = not known. Absent widths mean that the activity does not count.
+ */
 static void add_activity(cJSON *to, const fl_chip *c) {
     cJSON *at = isfinite(c->dram_width) || isfinite(c->unit_width) ? cJSON_AddObjectToObject(to, "activity") : NULL;
     if (!at)
@@ -80,7 +81,7 @@ static void add_activity(cJSON *to, const fl_chip *c) {
     }
 }
 
-/* The law, and why it was taken. */
+/* The law, and the reason for its choice. */
 static void add_law(cJSON *to, const fl_chip *c) {
     cJSON *at = cJSON_AddObjectToObject(to, "law");
     cJSON_AddStringToObject(at, "taken", c->law == FL_CHIP_PLAIN ? "plain" : "full");
@@ -161,7 +162,8 @@ static fl_status get_error(const fl_json *at, const char *key, fl_chip_error *e,
         s = fl_json_get_real(&o, "length_sm", 1e-3, 100, &e->length_sm, d);
     if (!s)
         s = fl_json_get_real(&o, "length_mem", 1e-3, 100, &e->length_mem, d);
-    static const double growth[FL_CHIP_PLACES] = {0.03, 0.1}; /* assumed where a file does not say; else as outside */
+    static const double growth[FL_CHIP_PLACES] = {
+        0.03, 0.1}; /* assumed where a file gives none; all other places as outside */
     for (int p = 0; !s && p < FL_CHIP_PLACES; p++) {
         e->growth[p] = p <= FL_CHIP_OUTSIDE ? growth[p] : e->growth[FL_CHIP_OUTSIDE];
         e->wide[p] = p <= FL_CHIP_OUTSIDE ? 1 : e->wide[FL_CHIP_OUTSIDE];
@@ -209,7 +211,8 @@ static fl_status get_share_lists(const fl_json *at, const char *key, const fl_ch
     return s;
 }
 
-/* One of these: `count` numbers within [low, high]; null is NAN. what: of which there is one each. */
+/* One of these lists: `count` numbers within [low, high]; null is NAN. what: the kind of item that has one entry each.
+ */
 static fl_status get_share_list(const fl_json *list, uint32_t count, const char *what, double low, double high,
                                 double *to, fl_diag *d) {
     fl_status s = FL_OK;
@@ -238,7 +241,7 @@ static fl_status get_activity(const fl_json *at, fl_chip *c, fl_diag *d) {
         s = fl_json_get_real(&own, "unit_width", 1e-3, 1e3, &c->unit_width, d);
     if (!s)
         s = get_share_lists(&own, "shares", c, &list, d);
-    fl_chip_share *share = c->share; /* clocks that differ from those asked for push a share of the time above 1 */
+    fl_chip_share *share = c->share; /* clocks that differ from the requested ones push a share of the time above 1 */
     for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e))
         s = get_share_list(&e, FL_CHIP_ACTIVITIES, "activities", 0, 10, (share++)->activity, d);
     return s;

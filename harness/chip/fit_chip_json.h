@@ -1,4 +1,4 @@
-/* A fitted chip in a platform file: under "calibration", beside the values that the simulator reads. */
+/* A fitted chip in a platform file: it stands under "calibration", beside the values that the simulator reads. */
 #ifndef FL_FIT_CHIP_JSON_H
 #define FL_FIT_CHIP_JSON_H
 

@@ -5,7 +5,7 @@
 
 #define SAME_MHZ 0.5
 
-/* The clock of the rows that is nearest. */
+/* The clock of the rows nearest to a given one. */
 static double nearest(const fl_fit_rows *r, double sm_mhz) {
     double best = sm_mhz, least = INFINITY;
     for (size_t i = 0; i < r->count; i++) {

@@ -20,7 +20,7 @@ static int by_setting(const void *a, const void *b) {
     const int order = setting(x, y);
     if (order)
         return order;
-    const double p = limit_of(x), q = limit_of(y); /* the highest first, as fl_cap_test has them */
+    const double p = limit_of(x), q = limit_of(y); /* highest first, as fl_cap_test requires */
     return p < q ? 1 : p > q ? -1 : (x > y) - (x < y);
 }
 

@@ -1,4 +1,4 @@
-/* What the power limits of a sweep did to its rows, by models/cap.h. */
+/* How the power limits of a sweep affected its rows, by models/cap.h. */
 #ifndef FL_FIT_LIMITS_H
 #define FL_FIT_LIMITS_H
 
@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-/* One verdict per row of the sweep, among the rows of the same workload, kernel and clocks (a clock that is not known
- * is one too). *repeats: whether the row has a setting once more under a lower limit that does not bind. The caller
- * frees both. */
+/* One verdict per row of the sweep, among the rows of the same workload, kernel and clocks (an unknown clock counts as
+ * one clock). *repeats: whether the row's setting also exists under a lower limit that does not bind. The caller frees
+ * both. */
 fl_status fl_fit_judge_limits(const fl_sweep *s, fl_cap_verdict **verdict, bool **repeats, fl_diag *d);
 
 #endif

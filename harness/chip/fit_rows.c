@@ -13,7 +13,7 @@
 _Static_assert((int)FL_CHIP_ACTIVITIES == (int)FL_COUNTERS && (int)FL_CHIP_FP64 == (int)FL_COUNTER_FP64,
                "activities of a fit and of a sweep in one order");
 
-#define UNKNOWN 1    /* MHz, memory: not known */
+#define UNKNOWN 1 /* MHz, memory: not known */
 
 static bool wanted(const char *name, const fl_texts *only) {
     for (size_t i = 0; i < only->count; i++)
@@ -24,7 +24,7 @@ static bool wanted(const char *name, const fl_texts *only) {
 
 static double limit_of(const fl_sweep_row *r) { return isnan(r->power_cap_w) ? (double)INFINITY : r->power_cap_w; }
 
-/* The sweep's activities become the rows', as shares: they point into them. *own: NULL where it has none. */
+/* Copies the sweep's activities as shares, and points the rows to the copy *own; NULL where the sweep has none. */
 static fl_status take_activity(fl_sweep *s, fl_fit_rows *r, double **own, fl_diag *d) {
     if (!s->activity)
         return FL_OK;
@@ -37,7 +37,8 @@ static fl_status take_activity(fl_sweep *s, fl_fit_rows *r, double **own, fl_dia
     return FL_OK;
 }
 
-/* A prediction states its deviations, and is as good as what it was made from: it teaches nothing. */
+/* A predicted row states its deviations. It is only as good as the rows it was made from, so a fit learns nothing from
+ * it. */
 static void drop_predicted(fl_sweep *s, const fl_texts *only, fl_fit_rows *r) {
     size_t kept = 0;
     for (size_t i = 0; i < s->row_count; i++) {
@@ -52,7 +53,7 @@ static void drop_predicted(fl_sweep *s, const fl_texts *only, fl_fit_rows *r) {
     s->row_count = kept;
 }
 
-/* Index of the row's entity, made where new. SIZE_MAX: out of memory. */
+/* Index of the row's entity, which is added if it is new. SIZE_MAX: out of memory. */
 static size_t entity_of(fl_fit_rows *r, const fl_sweep *s, const fl_sweep_row *row, size_t file, size_t since) {
     const char *workload = s->names[row->workload], *kernel = s->names[row->kernel];
     for (size_t i = r->entities; i-- > since;)
@@ -66,7 +67,7 @@ static size_t entity_of(fl_fit_rows *r, const fl_sweep *s, const fl_sweep_row *r
     return e->workload && e->kernel ? r->entities - 1 : SIZE_MAX;
 }
 
-/* Keeps a row's limit, and where the row stands. */
+/* Stores a row's limit and its origin. */
 static fl_status add_line(fl_fit_rows *r, size_t entity, const fl_sweep_row *row, fl_diag *d) {
     if (fl_grow(&r->line, &r->line_room, r->lines + 1, sizeof *r->line))
         return fl_no_memory(d, "the sweep");
@@ -75,7 +76,7 @@ static fl_status add_line(fl_fit_rows *r, size_t entity, const fl_sweep_row *row
     return FL_OK;
 }
 
-/* The rows that a limit held down, of workloads that have others too. */
+/* Keeps the rows that a limit held down, for workloads that have other rows too. */
 static fl_status add_capped(const fl_sweep *s, const fl_cap_verdict *verdict, const fl_texts *only, size_t since,
                             fl_fit_rows *r, fl_diag *d) {
     for (size_t i = 0; i < s->row_count; i++) {
@@ -98,7 +99,7 @@ static fl_status add_capped(const fl_sweep *s, const fl_cap_verdict *verdict, co
     return FL_OK;
 }
 
-/* A sweep of limits alone: its rows, and their workloads. */
+/* Stores the rows and workloads of a sweep that has only limits. */
 static fl_status add_latent(const fl_sweep *s, size_t file, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
     const size_t since = r->entities;
     for (size_t i = 0; i < s->row_count; i++) {
@@ -162,7 +163,7 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, b
                                            row->time_s, row->power_w, own ? own + i * FL_COUNTERS : NULL};
         status = add_line(r, e, row, d);
     }
-    bool clocks = r->count > 0; /* known, here or in a file before */
+    bool clocks = r->count > 0; /* a row of this or an earlier file has a clock */
     for (size_t i = 0; i < s.row_count; i++)
         clocks |= !isnan(s.rows[i].sm_mhz);
     if (!status && !clocks)
@@ -184,7 +185,7 @@ static int by_entity(const void *a, const void *b) {
     return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
 }
 
-/* Where no memory clock was set a GPU under load runs at its highest. */
+/* Where no memory clock was set, a GPU under load runs at its highest. */
 static void fill_memory(fl_fit_rows *r) {
     double highest = 0;
     for (size_t i = 0; i < r->count; i++)
@@ -272,7 +273,7 @@ void fl_fit_rows_notes(const fl_fit_rows *r) {
 }
 
 double fl_fit_asked_mhz(const fl_fit_rows *r, double sm_mhz) {
-    for (size_t i = r->clocks; i-- > 0;) /* the last first: a sweep may correct what its device said */
+    for (size_t i = r->clocks; i-- > 0;) /* the last entry first: a sweep may correct what its device said */
         if (r->clock[i].clear && fabs(r->clock[i].ran_mhz - sm_mhz) < 1e-6)
             sm_mhz = r->clock[i].sm_mhz;
     return sm_mhz;
@@ -339,7 +340,7 @@ static bool listed(const double *list, size_t count, double x) {
     return false;
 }
 
-/* Whether the row is the entity's nearest measured one to a chosen setting; of two as near, the first. */
+/* Whether the row is the entity's measured row nearest to a chosen setting; of two equally near rows, the first. */
 static bool is_nearest(const fl_probes *chosen, const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_row *row) {
     for (size_t k = 0; k < chosen->count; k++) {
         const fl_chip_row *nearest = NULL;

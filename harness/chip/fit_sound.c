@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define JUDGED_MIN 5     /* rows of a workload: fewer are not looked at (models/unsound.h) */
-#define JUDGED_MOST 4096 /* each is held against all others of its workload */
-#define SHOWN 12         /* rows told one by one */
+#define JUDGED_MIN 5     /* rows of a workload: fewer are not judged (models/unsound.h) */
+#define JUDGED_MOST 4096 /* rows of a workload at most: each is compared with all others */
+#define SHOWN 12         /* rows that are reported one by one */
 
-/* Where a row is from; NULL where nobody measured it. */
+/* The origin of a row; NULL where no one measured it. */
 static const fl_fit_line *line_of(const fl_fit_rows *r, const fl_chip_row *row) {
     const double asked = fl_fit_asked_mhz(r, row->sm_mhz);
     for (size_t i = 0; i < r->lines; i++) {
@@ -48,7 +48,7 @@ static const fl_unsound_clock *clock_of(const fl_fit_rows *r, double sm_mhz) {
     return NULL;
 }
 
-/* Whether the row stays; its clock may change. */
+/* Sets whether the row stays; its clock may change. */
 static fl_status settle(fl_fit_rows *r, fl_chip_row *row, const fl_unsound_row *found, bool *stays, fl_diag *d) {
     const fl_fit_line *line = line_of(r, row);
     const double limit = line ? line->limit_w : (double)INFINITY;
@@ -62,8 +62,8 @@ static fl_status settle(fl_fit_rows *r, fl_chip_row *row, const fl_unsound_row *
             row->sm_mhz = clock->ran_mhz;
         return FL_OK;
     }
-    /* One limit alone: it held the row down where its power is close to it and its time is out of line, or where its
-     * power is at it and nothing tells of the time. */
+    /* A single limit held the row down where its power is close to the limit and its time is off the curve, or where
+     * its power is at the limit and its time was not judged. */
     if (line && ((slower && row->power_w >= FL_CAP_CREST_LEAST * limit) ||
                  (!judged && row->power_w >= FL_CAP_CREST_MOST * limit))) {
         *stays = false;
@@ -123,7 +123,7 @@ fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_
     return s ? s : fl_fit_drop_unsound(r, d);
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
 static void print_clock(const fl_unsound_clock *c) {
     if (c->workloads)

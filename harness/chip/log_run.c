@@ -29,7 +29,7 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* When the run was: its rows stay. FL_BAD_INPUT where the GPU was never busy. */
+/* Finds the time span of the run and keeps its rows. FL_BAD_INPUT where the GPU was never busy. */
 static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
     const char *program = fl_head_get(&r->t->head, "program");
     long long from = 0, to = 0;
@@ -61,7 +61,7 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
                   : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%zu readings during the run, expected three or more", n);
 }
 
-/* Median of a clock; *steady: whether it held. NAN where the log does not know it. */
+/* Median of a clock; *steady: whether the clock stayed there. NAN where the log does not contain the clock. */
 static double clock_of(const run_seen *r, const char *signal, double *room, bool *steady) {
     size_t n = 0, same = 0;
     for (size_t i = 0; i < r->count; i++) {
@@ -80,7 +80,7 @@ static double clock_of(const run_seen *r, const char *signal, double *room, bool
 }
 
 /* Mean power by the energy counter, between the first and the last reading that shows a new value; NAN where there is
- * none or it went back. */
+ * no counter or it went backwards. */
 static double counter_power(const run_seen *r) {
     double first_j = NAN, first_s = 0, last_j = NAN, last_s = 0, before = NAN;
     for (size_t i = 0; i < r->count; i++) {

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define BUSY_LEAST 0.5 /* share of the run */
-#define IDLE_LEAST 0.8 /* of the law's idle power: the fit itself takes that for known to a tenth */
+#define BUSY_LEAST 0.5 /* of the run, at least */
+#define IDLE_LEAST 0.8 /* of the law's idle power, at least: the fit itself takes that power to be known to a tenth */
 #define CORNERS 4
 
 static double idle_w(const fl_chip *chip, double sm_mhz, double mem_mhz) {
@@ -19,7 +19,7 @@ static double idle_w(const fl_chip *chip, double sm_mhz, double mem_mhz) {
 fl_one_probe fl_one_probe_make(const fl_chip *chip, const fl_log_run *run) {
     fl_one_probe p = {.busy = *run};
     const double share = run->busy > 0 && run->busy < 1 ? run->busy : 1;
-    if (isnan(run->mem_mhz) || !(chip->mem_min < chip->mem_ref)) /* the one that it knows */
+    if (isnan(run->mem_mhz) || !(chip->mem_min < chip->mem_ref)) /* the only memory clock that the chip knows */
         p.busy.mem_mhz = chip->mem_ref;
     const fl_chip_row at = {.sm_mhz = run->sm_mhz, .mem_mhz = p.busy.mem_mhz};
     if (!chip->has_power || fl_fit_is_beyond(chip, &at) || share < BUSY_LEAST)
@@ -46,7 +46,7 @@ fl_status fl_one_probe_of_device(const fl_device *dev, const fl_log_run *run, fl
     return FL_OK;
 }
 
-/* The assumed time at a clock: between the nearest settings of its memory clock by a line; NAN outside them. */
+/* The assumed time at a clock: linear between the nearest settings of its memory clock; NAN outside them. */
 static double time_at(const fl_chip_row *at, const fl_chip_guess *guess, size_t count, double sm_mhz, double mem_mhz) {
     const fl_chip_guess *below = NULL, *above = NULL;
     double low = 0, high = INFINITY;
@@ -67,8 +67,8 @@ static double time_at(const fl_chip_row *at, const fl_chip_guess *guess, size_t 
     return high > low ? below->time_s + (sm_mhz - low) / (high - low) * (above->time_s - below->time_s) : below->time_s;
 }
 
-/* The lowest and the highest SM clock at the lowest and the highest memory clock: their times hold the assumed way
- * fast. How many. */
+/* The lowest and the highest SM clock at the lowest and the highest memory clock: their times fix the assumed time law.
+ * Returns how many there are. */
 static size_t find_corners(const fl_chip *chip, const fl_chip_row *at, const fl_chip_guess *guess, size_t count,
                            fl_chip_row *corner) {
     const fl_chip_row *of[CORNERS] = {NULL};
@@ -92,7 +92,7 @@ static size_t find_corners(const fl_chip *chip, const fl_chip_row *at, const fl_
     return n;
 }
 
-/* What is known of the run, and (extra) of one setting more. */
+/* The known setting of the run and, with extra, one more setting. */
 typedef struct knowledge {
     fl_chip_row row[CORNERS + 2];
     size_t count;
@@ -103,9 +103,9 @@ static fl_model_status predict(const fl_chip *chip, const knowledge *k, const fl
     return fl_chip_predict(chip, k->row, k->count, at, count, guess, NULL);
 }
 
-/* Deviations of ln P - ln P(ref), from three predictions: of what is known, of that and P(ref) as predicted, and of
- * that and a P(ref) one deviation above. The first two have no deviation of P(ref) then; the third says how much of
- * that goes with it. */
+/* Deviations of ln P - ln P(ref), from three predictions: from the known settings; from those and P(ref) at its
+ * predicted value; and from those and P(ref) one deviation higher. The first two do not contain the deviation of
+ * P(ref); the third says how much of that deviation each P shares. */
 static void relative(fl_chip_guess *guess, const fl_chip_guess *known, const fl_chip_guess *higher, size_t count,
                      double ref_sd) {
     for (size_t i = 0; i < count; i++)

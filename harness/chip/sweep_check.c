@@ -13,9 +13,9 @@
 #define CLOCK_LEAST 30 /* MHz, of a file's highest: GPUs idle at 135 and more; in GHz the fastest have 3.5 */
 #define WATTS_LEAST 1  /* W, of a file's highest: the smallest boards draw some; in kW eight boards have 9.6 */
 
-typedef struct cell { /* where a value stands */
+typedef struct cell { /* the place of a value */
     const char *name;
-    int64_t line, column; /* column 0: there is none, or it is empty there */
+    int64_t line, column; /* column 0: the value has no column, or its cell is empty */
     size_t index;
     bool headed;
 } cell;
@@ -32,7 +32,7 @@ static fl_status find_column(void *user, const fl_csv_row *row, fl_diag *d) {
     return FL_OK;
 }
 
-/* Which factor the value is too high by: the least power of a thousand that brings it below the most. */
+/* The factor by which the value is too high: the least power of a thousand that brings it below the maximum. */
 static double factor_of(double value, double most) {
     double factor = 1;
     while (value / factor > most)
@@ -58,7 +58,7 @@ static fl_status refuse(const char *path, const fl_sweep_row *r, const char *nam
                    value, what, most, unit, factor > 1000 ? small[1] : small[0], factor, value / factor, unit);
 }
 
-/* The row in which a value is highest, and whether even that is below what any GPU has. *at NULL: no row has one. */
+/* The row with the highest value, and whether even that is below the value of any GPU. *at NULL: no row has a value. */
 static bool is_low(const fl_sweep *s, size_t offset, double least, const fl_sweep_row **at, double *highest) {
     *at = NULL;
     for (size_t i = 0; i < s->row_count; i++) {
@@ -72,7 +72,7 @@ static bool is_low(const fl_sweep *s, size_t offset, double least, const fl_swee
     return *at && *highest > 0 && *highest < least;
 }
 
-/* Numbers in a unit that is too large: one row may have a low one, not all. */
+/* Checks for a unit that is too large. A single row may have a low number, but not all rows. */
 static fl_status check_low(const char *path, const fl_sweep *s, fl_diag *d) {
     static const struct {
         const char *name;
@@ -89,7 +89,7 @@ static fl_status check_low(const char *path, const fl_sweep *s, fl_diag *d) {
         if (!is_low(s, value[i].offset, value[i].least, &r, &x))
             continue;
         int64_t column = column_of(path, r->line, value[i].name);
-        const bool energy = !column && i == 3; /* the power is what energy and time make */
+        const bool energy = !column && i == 3; /* the power follows from energy and time */
         if (energy)
             column = column_of(path, r->line, "energy_j");
         return fl_fail(d, FL_BAD_INPUT, path, r->line, column,

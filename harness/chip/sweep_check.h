@@ -1,18 +1,18 @@
-/* What a sweep must not hold that is to be fitted or advised on. A reader takes any number, since it must give back
- * what was written; a fit would take kilohertz for a GPU of its own, and the mean of two workloads for one. */
+/* Checks that a sweep must pass before a fit or advice uses it. A reader accepts any number, since it must give back
+ * what was written. A fit would take kilohertz for a GPU of its own, and the mean of two workloads for one. */
 #ifndef FL_SWEEP_CHECK_H
 #define FL_SWEEP_CHECK_H
 
 #include "traces/diag.h"
 #include "traces/records.h"
 
-/* FL_BAD_INPUT, with line and column, where a row has an SM clock, a memory clock or a power above what any GPU or node
- * of them has, and where the highest of a file is below what any has: the factor to the unit that it looks like is
- * named. path: of the file that *s is read from; it is read again for the column. */
+/* FL_BAD_INPUT, with line and column, where a row has an SM clock, a memory clock or a power above that of any GPU or
+ * node, or where the highest value of a file is below that of any. The message names the factor to the likely unit.
+ * path: the file that *s was read from; the function reads it again to find the column. */
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d);
 
-/* FL_BAD_INPUT, with its line, where a setting is there twice and one of the times is more than a tenth above the
- * other: repeated runs scatter less, so that it is not one workload's. */
+/* FL_BAD_INPUT, with its line, where a setting occurs twice and one time is more than a tenth above the other. Repeated
+ * runs scatter less, so such rows are not from one workload. */
 fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);
 
 #endif

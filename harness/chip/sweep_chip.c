@@ -38,7 +38,7 @@ fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d)
     return s;
 }
 
-/* Sweeps without memory clocks run at the chip's own, and the other way round. */
+/* Sweeps without memory clocks run at the chip's own; likewise a chip without memory clocks accepts any. */
 static void match_memory(fl_sweep_chip *c) {
     for (size_t i = 0; i < c->rows.count && c->rows.mem_known != c->mem_known; i++)
         c->rows.row[i].mem_mhz = c->chip->mem_ref;
@@ -138,7 +138,7 @@ static void prediction_free(prediction *p) {
     free(p->guess);
 }
 
-/* The rows of a kernel that may teach: within the calibration. */
+/* The rows of a kernel that may be used: those within the calibration. */
 static fl_status find_known(prediction *p, size_t *unused, fl_diag *d) {
     p->known = calloc(p->e->count + 1, sizeof *p->known);
     if (!p->known)
@@ -152,7 +152,8 @@ static fl_status find_known(prediction *p, size_t *unused, fl_diag *d) {
     return FL_OK;
 }
 
-/* Index of the entity's kernel among the names of the sweep; UINT32_MAX where it is not of this workload. */
+/* Index of the entity's kernel among the names of the sweep; UINT32_MAX where the entity belongs to another workload.
+ */
 static uint32_t kernel_of(const fl_sweep *s, uint32_t name, const fl_fit_entity *e) {
     for (size_t i = 0; !strcmp(e->workload, s->names[name]) && i < s->row_count; i++)
         if (s->rows[i].workload == name && !strcmp(s->names[s->rows[i].kernel], e->kernel))
@@ -185,8 +186,8 @@ static fl_status predict(prediction *p, fl_chip_load *parts, fl_diag *d) {
     return FL_OK;
 }
 
-/* The memory clocks of the ladder that the chip knows: all that lie within its calibration, or, where it does not tell
- * them apart, the default. Into mem; how many. */
+/* The memory clocks of the ladder that the chip knows: all within its calibration or, where it does not distinguish
+ * them, the default. Writes them into mem and returns how many. */
 static uint32_t memories(const fl_sweep_chip *c, const fl_device *dev, double *mem) {
     uint32_t n = 0;
     if (!c->mem_known) {
@@ -215,7 +216,7 @@ static fl_status ask_ladder(prediction *p, const fl_device *dev, const double *m
     return FL_OK;
 }
 
-/* Sums of the stated deviations over settings within the calibration that nobody measured. */
+/* Sums the stated deviations over settings within the calibration that were not measured. */
 typedef struct expected {
     double time, power, n;
 } expected;
@@ -305,7 +306,7 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
         status = fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s: no setting that a fit may learn from", s->names[name]);
     for (uint32_t i = 0; i < dev->sm_count; i++)
         p.beyond += dev->sm_mhz[i] < p.law.sm_min_mhz || dev->sm_mhz[i] > p.law.sm_max_mhz;
-    /* a normal deviate's mean absolute value is sqrt(2/pi) of its deviation */
+    /* the mean absolute value of a normal deviate is sqrt(2/pi) of its deviation */
     p.law.time_pct = sum.n > 0 ? sqrt(M_2_PI) * sum.time / sum.n : (double)NAN;
     p.law.power_pct = sum.n > 0 ? sqrt(M_2_PI) * sum.power / sum.n : (double)NAN;
     free(mem);
@@ -315,7 +316,8 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
     return status;
 }
 
-/* At one memory clock nothing tells the memory's part from the rest: what no clock changes is memory time first. */
+/* At one memory clock the data cannot separate the memory's part from the rest: the time that no clock changes counts
+ * as memory time first. */
 static fl_load shares_of(const fl_chip *chip, const fl_chip_load *parts) {
     const bool told = chip->mem_min < chip->mem_ref;
     return (fl_load){.tc = parts->tc,
@@ -339,12 +341,12 @@ fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32
         if (p.kernel == UINT32_MAX)
             continue;
         status = find_known(&p, &unused, d);
-        if (!status && p.known_count > 1) { /* of one setting alone nothing can be told */
+        if (!status && p.known_count > 1) { /* a single setting predicts nothing */
             status = predict(&p, &parts, d);
             if (!status)
                 law->load[p.kernel] = shares_of(c->chip, &parts);
             else if (status == FL_BAD_INPUT)
-                status = FL_OK; /* not known either */
+                status = FL_OK; /* not known in this case either */
         }
         prediction_free(&p);
     }

@@ -1,4 +1,4 @@
-/* The measurement that is worth most, of a workload of a sweep. */
+/* Finds the most useful next measurement of a workload of a sweep. */
 #include "harness/chip/fit_clocks.h"
 #include "harness/chip/sweep_chip.h"
 
@@ -30,7 +30,8 @@ bool fl_sweep_chip_alike(const fl_sweep_chip *c, const char *one, const char *ot
 }
 
 fl_status fl_sweep_chip_next(const fl_sweep_chip *c, const char *workload, fl_chip_next *out, fl_diag *d) {
-    const fl_fit_entity *e = entity_of(c, workload); /* its kernels have the same settings: the first tells */
+    const fl_fit_entity *e =
+        entity_of(c, workload); /* its kernels have the same settings, so the first represents all */
     fl_chip_row known[FL_PROBES_KNOWN];
     size_t count = 0, left = 0;
     *out = (fl_chip_next){.sm_mhz = NAN, .mem_mhz = NAN};

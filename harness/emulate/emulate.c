@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the machine's time, for what the command leaves behind, a guardian for one. */
+/* Real time granted to processes that the command leaves behind, for example a guardian. */
 #define GRACE_NS INT64_C(5000000000)
-#define END_NS INT64_C(10000000000) /* from TERM to the end of a command that does not hear it */
+#define END_NS INT64_C(10000000000) /* from TERM to the end of a command that ignores it */
 
 typedef struct fl_emulator {
     const fl_emulate_options *o;
@@ -35,11 +35,11 @@ typedef struct fl_emulator {
     fl_token *token; /* NULL: wall time */
     fl_watch watch;
     char dir[64];
-    fl_covers covers; /* none: nothing of a real driver is here, or nothing of it can be covered */
+    fl_covers covers; /* empty: no part of a real driver is here, or none of it can be covered */
     int listener;
     int64_t started_ns; /* of the machine's clock */
     fl_emulated_command command;
-    bool adopts; /* what the command leaves behind is waited for */
+    bool adopts; /* the session waits for processes that the command leaves behind */
     int command_fd;
     bool command_ended;
 } fl_emulator;
@@ -67,7 +67,7 @@ static void on_hung_up(void *user, const fl_conn *c) {
 
 static void on_died(void *user, const fl_peer *p) {
     fl_emulator *e = user;
-    fl_conns_drop(&e->conns, p); /* what it still had queued goes unread */
+    fl_conns_drop(&e->conns, p); /* the requests that it had queued are not read */
     if (e->token)
         fl_turns_died(e->token, p->pid, p->parent);
 }
@@ -138,7 +138,7 @@ static int wait_ms(const fl_emulator *e) {
     if (next_ns == INT64_MAX)
         return 200;
     const double ms = (double)(next_ns - time_now(e)) / e->o->scale * 1e-6;
-    return ms <= 0 ? 0 : ms > 200 ? 200 : (int)ms; /* the last part of a millisecond is spent looking */
+    return ms <= 0 ? 0 : ms > 200 ? 200 : (int)ms; /* the last part of a millisecond is spent polling */
 }
 
 static bool anybody(const fl_emulator *e) {
@@ -148,7 +148,8 @@ static bool anybody(const fl_emulator *e) {
     return e->token && fl_token_threads(e->token);
 }
 
-/* The command's end; and of what is watched, the ends of those whose parents have gone. True while there is one. */
+/* Handles the command's end and, for watched processes, the ends of those whose parents have ended. True while one of
+ * them lives. */
 static bool hear_of_ends(fl_emulator *e) {
     bool ended = false;
     int status = 0;
@@ -227,7 +228,7 @@ static fl_status open_session(fl_emulator *e, fl_diag *d) {
     return FL_OK;
 }
 
-/* Where a driver's version is asked for, its own library lies in the session's folder. */
+/* Where the user asks for a driver version, its own library lies in the session's folder. */
 static fl_status make_library(const fl_emulator *e, fl_diag *d) {
     char from[4200], to[128], plain[128];
     if (!e->o->driver.given)
@@ -241,7 +242,7 @@ static fl_status make_library(const fl_emulator *e, fl_diag *d) {
     return s;
 }
 
-/* Covers what of a real driver is here, or says that it cannot before anything starts. */
+/* Covers the parts of a real driver on this machine, or reports before anything starts that it cannot. */
 static fl_status confine(fl_emulator *e, fl_diag *d) {
     char why[256], text[512];
     if (e->o->confine == FL_CONFINE_OFF)
@@ -274,9 +275,11 @@ static void remove_state(const fl_emulator *e) {
 
 static void close_session(fl_emulator *e) {
     char path[128];
-    if (e->outcome.status && e->command.pid > 0) /* what cannot be emulated is ended, and all that it began */
+    if (e->outcome.status &&
+        e->command.pid > 0) /* a command that cannot be emulated is ended, with everything that it started */
         for (const fl_peer *p = e->peers.first; p; p = p->next)
-            syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0); /* its number may be another's by now */
+            syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL,
+                    0); /* through the pidfd, because the number may belong to another process by now */
     if (e->command.pid > 0 && !e->command_ended) {
         kill(e->command.pid, SIGKILL);
         waitpid(e->command.pid, &e->outcome.r->command_status, 0);
@@ -289,7 +292,7 @@ static void close_session(fl_emulator *e) {
     for (size_t i = 0; i < sizeof fd / sizeof *fd; i++)
         if (fd[i] >= 0)
             close(fd[i]);
-    if (!e->dir[0]) /* no session was opened: nothing lies in it */
+    if (!e->dir[0]) /* no session was opened, so the folder does not exist */
         return;
     static const char *const file[] = {FL_EMULATE_SOCKET, FL_EMULATE_CLOCK, FL_EMULATE_LIBRARY, "libnvidia-ml.so"};
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
@@ -348,7 +351,7 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     struct sigaction old[HEARD];
     for (size_t i = 0; i < HEARD; i++)
         sigaction(heard[i], NULL, &old[i]);
-    fl_stop_listen(); /* the command gets them too, and ends the session by ending */
+    fl_stop_listen(); /* the command gets the signals too, and its end ends the session */
     signal(SIGQUIT, SIG_IGN);
     if (!s)
         s = confine(&e, d);

@@ -57,13 +57,13 @@ void fl_boards_go(fl_boards *all, int64_t now_ns) {
     const fl_status s = fl_node_advance(all->node, all->now_ns * FL_PS_PER_NS, all->outcome->d);
     if (!s && all->rings)
         fl_rings_push(all->rings, all->outcome->d);
-    if (s == FL_HARDWARE) /* its work can never end; whoever asks for the lost GPU is told so */
+    if (s == FL_HARDWARE) /* its work can never end; calls that ask for the lost GPU report that */
         all->halted = true;
     else
         all->outcome->status = s;
 }
 
-/* After the end of the work: boards without a context. */
+/* After the end of the work the boards have no context. */
 static void idle_sample(const fl_boards *all, const fl_gpu *g, fl_gpu_sample *out) {
     const double s = (double)(all->now_ns * FL_PS_PER_NS - fl_node_now(all->node)) * 1e-12;
     const double w = (double)g->closed_mw * 1e-3;
@@ -124,7 +124,7 @@ int64_t fl_boards_memory_mw(fl_boards *all, uint32_t gpu) {
     return b->memory_mw;
 }
 
-/* The clock of the ladder nearest to what was asked for; a tie goes down. */
+/* The clock of the ladder nearest to the requested one; a tie goes down. */
 static double nearest(const int32_t *mhz, uint32_t count, double want) {
     uint32_t best = 0;
     for (uint32_t i = 1; i < count; i++)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Domains are written with four digits or with eight. */
+/* Bus addresses are written with four or with eight digits of the domain. */
 static const char *short_pci(const char *id) { return strlen(id) > 12 && id[8] == ':' ? id + 4 : id; }
 
 static int32_t find_by_text(const fl_boards *all, const fl_ask *q, uint32_t *index) {
@@ -27,7 +27,7 @@ static int32_t find_by_text(const fl_boards *all, const fl_ask *q, uint32_t *ind
     return NVML_NOT_FOUND;
 }
 
-/* Is it what was asked to go wrong? */
+/* Whether the user asked for this call to fail. */
 static bool is_about(const fl_refusal *r, int64_t now_ns, const fl_ask *q, bool about_gpu) {
     const bool there = r->gpu < 0 || (about_gpu && (uint32_t)r->gpu == q->gpu);
     const bool then = now_ns >= r->from_ns && now_ns < r->until_ns;
@@ -48,7 +48,7 @@ static bool is_deprecated(const fl_boards *all, const fl_ask *q) {
     return (set || read) && all->o->driver.branch >= FL_DRIVER_NO_APPLICATION_CLOCKS;
 }
 
-/* Is a device asked, not the system or a set of events? */
+/* Whether the request is about a device, not about the system or a set of events. */
 static bool is_of_gpu(const fl_ask *q) {
     switch ((fl_ask_op)q->op) {
     case FL_ASK_TEXT:
@@ -131,7 +131,7 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
         *inits = q->a ? 1 : *inits + 1;
         break;
     case FL_ASK_SHUTDOWN:
-        *inits -= *inits > 0; /* one too many is no error */
+        *inits -= *inits > 0; /* one shutdown too many is not an error */
         break;
     case FL_ASK_COUNT:
         fl_list_put(out, &all->gpu_count, sizeof all->gpu_count);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One line of the program headers at a time: notes say which tool made it. */
+/* Reads the program headers one line at a time; notes name the tool that made the program. */
 static const char *unfit_elf(int fd, const Elf64_Ehdr *eh) {
     bool interpreter = false;
     for (int i = 0; i < eh->e_phnum && i < 64; i++) {
@@ -47,7 +47,7 @@ const char *fl_command_unfit(const char *path) {
     return why;
 }
 
-/* What execvp would take. */
+/* The file that execvp would run. */
 static bool find_program(const char *name, char *path, size_t size) {
     const char *at = getenv("PATH");
     if (strchr(name, '/') || !at)
@@ -82,10 +82,10 @@ static bool set_environment(const fl_emulate_options *o, const char *session) {
     const char *dir = o->client_dir, *library = o->driver.given ? session : dir;
     char text[4200];
     bool ok = !setenv(FL_EMULATE_VARIABLE, session, 1);
-    /* A controller of simulated GPUs leaves nothing among the records of this machine's. */
+    /* A controller of simulated GPUs must leave nothing among this machine's records. */
     snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, session);
     ok &= !setenv("FOLDLINE_STATE", text, 0);
-    ok &= !setenv("FOLDLINE_RUN", text, 1); /* nor locks among theirs; other sessions have GPUs of the same names */
+    ok &= !setenv("FOLDLINE_RUN", text, 1); /* nor among its locks; other sessions have GPUs of the same names */
     snprintf(text, sizeof text, "%s/" FL_EMULATE_LIBRARY, library);
     ok &= !setenv("FOLDLINE_EMULATE_LIBRARY", text, 1);
     ok &= prepend("LD_LIBRARY_PATH", library, ':');
@@ -98,13 +98,14 @@ static bool set_environment(const fl_emulate_options *o, const char *session) {
         ok &= !setenv(FL_EMULATE_SCALE, text, 1);
     }
     snprintf(text, sizeof text, "%s/libfoldline-%s.so", dir, o->time == FL_TIME_VIRTUAL ? "time" : "scale");
-    /* A program built with the address sanitizer refuses to run behind another library unless it is told not to. */
+    /* A program built with the address sanitizer refuses to run behind another library unless this option allows it. */
     return ok && prepend("LD_PRELOAD", text, ':') && prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 }
 
 static _Noreturn void become(const fl_emulate_options *o, const char *session, const fl_covers *covers,
                              const char *path, const int wire[2]) {
-    const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
+    const int ours[] = {SIGINT, SIGTERM, SIGHUP,
+                        SIGCHLD}; /* the command ignores the signals that we were started to ignore */
     sigset_t none;
     char go, why[256];
     if (covers->count && !fl_confine_enter(covers, why, sizeof why)) {
@@ -121,17 +122,16 @@ static _Noreturn void become(const fl_emulate_options *o, const char *session, c
     const int nowhere = o->mute ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
     if (nowhere >= 0 && (dup2(nowhere, 1) < 0 || dup2(nowhere, 2) < 0))
         _exit(3);
-    if (o->kill.watched && !o->mute) /* standard output is the table's */
+    if (o->kill.watched && !o->mute) /* standard output belongs to the table */
         (void)dup2(2, 1);
-    if (o->kill.signal) /* a crash on purpose leaves no core */
+    if (o->kill.signal) /* an intentional crash leaves no core file */
         (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     close(wire[1]);
     if (read(wire[0], &go, 1) == 1 && set_environment(o, session))
         execvp(path, o->command);
     const int error = errno;
     fprintf(stderr, "foldline emulate: cannot start %s: %s\n", o->command[0], fl_reason(error));
-    _exit(error == ENOMEM ? 3
-                          : 127); /* 3: the system's fault, as of every command; 127 as a shell's: no such program */
+    _exit(error == ENOMEM ? 3 : 127); /* 3: a system error, as for every command; 127 as a shell's: no such program */
 }
 
 fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session,

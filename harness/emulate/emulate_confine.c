@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- what is there ---- */
+/* ---- the parts of a driver on this machine ---- */
 
-/* Device nodes, and what stands for them. */
+/* Device nodes, and the files that replace them. */
 static const char *const places[] = {
     "/dev/nvidia*", "/dev/nvhost*", "/dev/nvgpu*",         "/dev/dri",
     "/dev/dxg",     "/dev/kfd",     "/proc/driver/nvidia", "/run/nvidia*",
@@ -27,7 +27,7 @@ static const char *const places[] = {
 
 static const char *const libraries[] = {"libnvidia-ml.so*", "libcuda.so*", "libcudadebugger.so*"};
 
-/* Folders in which libraries lie without standing in the linker's cache. */
+/* Folders that contain libraries without an entry in the linker's cache. */
 static const char *const folders[] = {
     "/lib",
     "/lib64",
@@ -56,7 +56,7 @@ static bool is_library(const char *path) {
     return false;
 }
 
-/* By its real path, each once: behind a link lies what it leads to. What is not there needs no cover. */
+/* Adds a file by its real path, once: behind a link lies its target. A file that does not exist needs no cover. */
 static fl_status add(fl_covers *c, const char *path, const char *spare, fl_diag *d) {
     char *real = realpath(path, NULL);
     if (!real)
@@ -92,7 +92,7 @@ static fl_status add_libraries(fl_covers *c, const char *folder, const char *spa
     return s;
 }
 
-/* Wherever the linker would look: its cache holds paths as texts, one after the other. */
+/* Adds the files wherever the linker would look: its cache holds paths as texts, one after the other. */
 static fl_status add_cached(fl_covers *c, const char *spare, fl_diag *d) {
     char path[PATH_MAX];
     size_t n = 0;
@@ -171,7 +171,8 @@ static bool write_text(const char *path, const char *text) {
     return done;
 }
 
-/* Each id is itself: who may give all of them away does, so that su and setpriv go on working; else one's own alone. */
+/* Each id maps to itself. A process that may map all ids does so, so that su and setpriv keep working; any other maps
+ * its own id only. */
 static bool write_map(pid_t pid, const char *kind, unsigned own) {
     char path[64], text[4096] = "";
     unsigned long inside, outside, count;
@@ -189,7 +190,7 @@ static bool write_map(pid_t pid, const char *kind, unsigned own) {
     return write_text(path, text);
 }
 
-/* The maps of a new user namespace are written from outside, by a child that stays there. */
+/* A child that stays outside writes the maps of a new user namespace. */
 static bool map_ids(pid_t pid, unsigned uid, unsigned gid) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/setgroups", (int)pid);
@@ -198,7 +199,8 @@ static bool map_ids(pid_t pid, unsigned uid, unsigned gid) {
     return write_map(pid, "gid", gid) || (write_text(path, "deny") && write_map(pid, "gid", gid));
 }
 
-/* True: in namespaces of its own, with its ids mapped. False and errno 0: apart, but nobody there. */
+/* True: the process has namespaces of its own, with its ids mapped. False and errno 0: it is separated, but its ids are
+ * not mapped. */
 static bool unshare_mapped(void) {
     int wire[2], status = 0;
     char go;
@@ -222,7 +224,8 @@ static bool unshare_mapped(void) {
     return told && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-/* Who may, as root of a container may, has mounts of its own without being a user of its own. */
+/* A process with the right (root of a container, for example) gets its own mounts without a user namespace of its own.
+ */
 static bool stand_apart(char *why, size_t size) {
     if (unshare_mapped())
         return true;
@@ -243,7 +246,7 @@ bool fl_confine_enter(const fl_covers *c, char *why, size_t size) {
     for (size_t i = 0; i < c->count; i++) {
         struct stat st;
         if (stat(c->path[i], &st))
-            continue; /* gone since */
+            continue; /* it has disappeared since */
         if (mount(S_ISDIR(st.st_mode) ? c->folder : c->file, c->path[i], NULL, MS_BIND, NULL)) {
             snprintf(why, size, "cannot cover %.100s: %s", c->path[i], fl_reason(errno));
             return false;

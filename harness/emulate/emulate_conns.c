@@ -11,13 +11,13 @@ void fl_conns_accept(fl_conns *all, fl_peers *peers, int listener) {
     socklen_t size = sizeof who;
     const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0) {
-        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) /* it would be asked for again, for ever */
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) /* any other error would repeat for ever */
             fl_outcome_fail(all->outcome, "cannot take another client: %s", fl_reason(errno));
         return;
     }
     fl_conn *c = calloc(1, sizeof *c);
     fl_peer *p = c && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) ? fl_peer_of(peers, who.pid) : NULL;
-    if (!p) { /* gone already, and reaped */
+    if (!p) { /* it has already ended, and was reaped */
         free(c);
         close(fd);
         return;

@@ -1,4 +1,4 @@
-/* The connections of a session's clients: one per thread that asks. */
+/* The connections of a session's clients: one per thread that sends requests. */
 #ifndef FL_EMULATE_CONNS_H
 #define FL_EMULATE_CONNS_H
 
@@ -15,17 +15,17 @@ typedef struct fl_conns {
     fl_outcome *outcome;
     int events; /* an epoll; a connection's data is its fl_conn */
     fl_conn *first;
-    void (*hung_up)(void *user, const fl_conn *c); /* gone by then, and not yet freed */
+    void (*hung_up)(void *user, const fl_conn *c); /* called when a connection has closed, before it is freed */
     void *user;
 } fl_conns;
 
-/* Takes in who waits at the listener. */
+/* Accepts the clients that wait at the listener. */
 void fl_conns_accept(fl_conns *all, fl_peers *peers, int listener);
 /* now_ns: of the session. */
 void fl_conn_answer(fl_conns *all, fl_conn *c, int64_t now_ns, const fl_ask *q, const fl_answer *a);
-/* Ends it; what it still had queued goes unread. */
+/* Closes it; requests that it had queued are not read. */
 void fl_conn_drop(fl_conns *all, fl_conn *c);
-/* All of a process, or of everybody: peer NULL. */
+/* All connections of a process, or of every process: peer NULL. */
 void fl_conns_drop(fl_conns *all, const fl_peer *peer);
 void fl_conns_free_gone(fl_conns *all);
 

@@ -12,7 +12,7 @@
 #define STANDARD "550.54.15"
 enum { BRANCH_MIN = 450, BRANCH_MAX = 999 };
 
-/* The CUDA that each branch came with. */
+/* The CUDA version that each branch came with. */
 static const struct {
     uint32_t branch, cuda;
 } cudas[] = {{450, 11000}, {455, 11010}, {460, 11020}, {465, 11030}, {470, 11040}, {495, 11050}, {510, 11060},
@@ -66,7 +66,7 @@ bool fl_driver_has(const fl_driver *v, const char *name) {
     return true;
 }
 
-/* A symbol without a name is found by nobody: the search for it ends at the comparison with its name. */
+/* No one finds a symbol without a name: the search for it ends at the comparison with its name. */
 static bool hide(const fl_driver *v, unsigned char *image, size_t size) {
     Elf64_Ehdr eh;
     if (size < sizeof eh)

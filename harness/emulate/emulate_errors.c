@@ -11,7 +11,7 @@
 typedef struct fl_error_name {
     const char *name;
     int32_t result;
-    const char *call; /* what it is about where nothing is said */
+    const char *call; /* the calls it concerns where the user names none */
 } fl_error_name;
 
 static const fl_error_name names[] = {

@@ -1,18 +1,18 @@
-/* Errors on request: which calls are answered with an error, of which GPU, and when. */
+/* Errors on request: which calls fail, on which GPU, and when. */
 #ifndef FL_EMULATE_ERRORS_H
 #define FL_EMULATE_ERRORS_H
 
 #include "traces/diag.h"
 
 typedef struct fl_refusal {
-    int32_t result; /* of nvmlReturn_t; NVML_SUCCESS: a set is taken, and changes nothing */
+    int32_t result; /* an nvmlReturn_t; NVML_SUCCESS: a set is accepted, and changes nothing */
     int32_t gpu;    /* -1 = every */
     char call[64];  /* pattern of function names; empty = all of one GPU */
     int64_t from_ns, until_ns;
 } fl_refusal;
 
-/* "no-permission", "lost:gpu=1,from_s=5", "not-supported:call=nvmlDeviceGetPowerUsage", ... FL_BAD_INPUT with what was
- * expected. */
+/* Parses "no-permission", "lost:gpu=1,from_s=5", "not-supported:call=nvmlDeviceGetPowerUsage", ... FL_BAD_INPUT says
+ * what was expected. */
 fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d);
 #define FL_REFUSAL_HELP                                                                                                \
     "answers with no-permission, not-supported, lost, timeout, driver-gone, in-use or unknown, or takes sets "         \

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define KINDS ((uint64_t)(NVML_EVENT_PSTATE | NVML_EVENT_XID | NVML_EVENT_CLOCK))
-#define PENDING_MAX 1024 /* of a set that nobody asks: later ones are dropped */
+#define PENDING_MAX 1024 /* pending events of a set that no one reads: later ones are dropped */
 #define XID_FELL_OFF 79  /* "GPU has fallen off the bus" */
 
 typedef struct fl_heard { /* of one GPU */

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMORY_TOTAL (UINT64_C(16) << 30) /* where no board says */
+#define MEMORY_TOTAL (UINT64_C(16) << 30) /* where no board gives it */
 #define FIRST_BUS 0x10u
 #define PCI_DEVICE 0x20b010deu
 #define PCI_SUBSYSTEM 0x145f10deu
 
-/* What nvidia-smi said of it; NULL where nobody asked, or beyond the GPUs that it told of. */
+/* The facts that nvidia-smi reported; NULL where the user gave none, or beyond the GPUs that it lists. */
 static const fl_smi_gpu *told(const fl_emulate_options *o, uint32_t gpu) {
     return o->smi && gpu < o->smi->count ? &o->smi->gpu[gpu] : NULL;
 }

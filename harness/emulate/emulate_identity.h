@@ -1,5 +1,5 @@
-/* Who a simulated GPU says it is: names, numbers, its place on the bus. Of a board that nvidia-smi told of (--board)
- * what that one said. */
+/* The identity of a simulated GPU: names, numbers, its place on the bus. For a board that nvidia-smi described
+ * (--board) they are the described ones. */
 #ifndef FL_EMULATE_IDENTITY_H
 #define FL_EMULATE_IDENTITY_H
 

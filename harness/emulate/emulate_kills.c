@@ -53,7 +53,7 @@ char *fl_kill_left(const fl_kill_row *row, char *buf, size_t size) {
                 g->target_mem);
         if (g->limit_mw != g->default_limit_mw)
             add(buf, size, &used, "%s power limit %g W", used > head ? "," : "", g->limit_mw * 1e-3);
-        if (used >= size && from) /* it does not fit: the GPUs before it are told */
+        if (used >= size && from) /* it does not fit: only the GPUs before it are listed */
             (void)snprintf(buf + from, size - from, "; ...");
     }
     if (!used)
@@ -61,12 +61,12 @@ char *fl_kill_left(const fl_kill_row *row, char *buf, size_t size) {
     return buf;
 }
 
-/* One run; what the boards were left with moves into the row. */
+/* Makes one run and stores the final state of the boards in the row. */
 static fl_status run(const fl_emulate_options *o, fl_kill_row *row, fl_emulate_result *r, fl_diag *d) {
     const fl_status s = fl_emulate(o, r, d);
     if (s)
         return s;
-    if (fl_stop_asked()) /* the command got the signal too: what it left says nothing of the pattern */
+    if (fl_stop_asked()) /* the command got the signal too, so its result says nothing about the pattern */
         return fl_error(d, FL_IO, "stopped by a signal before the last pattern");
     row->command_status = r->command_status;
     row->reached = r->killed;
@@ -78,7 +78,7 @@ static fl_status run(const fl_emulate_options *o, fl_kill_row *row, fl_emulate_r
     return FL_OK;
 }
 
-/* The process that made the first set that was made: its place among the processes. */
+/* The process that made the first accepted set: its index among the processes. */
 static size_t find_setter(const fl_emulate_result *r) {
     for (size_t i = 0; i < r->set_count; i++)
         for (size_t k = 0; !r->set[i].result && k < r->process_count; k++)
@@ -114,10 +114,10 @@ fl_status fl_kills_run(const fl_emulate_options *o, fl_kills *k, fl_diag *d) {
                      {"set", k->sets, k->sets},
                      {"call", (k->calls + 1) / 2, k->calls}};
     one.mute = true;
-    one.note = NULL; /* it was said once */
+    one.note = NULL; /* the first run printed the note */
     for (size_t p = 0; p < PATTERNS; p++)
         for (size_t m = 0; !s && m < MOMENTS; m++) {
-            if (m && m < 3 && at[m].number == at[m - 1].number) /* of few sets, two moments are one */
+            if (m && m < 3 && at[m].number == at[m - 1].number) /* with few sets, two moments coincide */
                 continue;
             const bool call = m == 3;
             one.kill = (fl_kill){.watched = true,

@@ -3,7 +3,7 @@
 #include "harness/emulate/client/abi.h"
 #include "harness/emulate/emulate_numbers.h"
 
-/* Boards since Hopper show their memory's power apart. */
+/* Boards since Hopper report the memory's power separately. */
 static int32_t memory_power(fl_boards *all, uint32_t gpu, uint64_t *out) {
     const uint32_t architecture = fl_number_architecture(fl_boards_device(all, gpu));
     const int64_t mw = architecture >= 9 && architecture != UINT32_MAX ? fl_boards_memory_mw(all, gpu) : -1;
@@ -95,7 +95,7 @@ int32_t fl_list_samples(fl_boards *all, const fl_ask *q, fl_answer *out) {
     uint64_t v;
     const int32_t r = fl_number_signal(all, q->gpu, id, &v);
     const nvmlSample_t s = {fl_boards_us(all, fl_boards_refreshed(all, q->gpu, sensor)), {.number = (unsigned int)v}};
-    if (!r && s.timeStamp > q->wide) /* the newest alone: the boards keep no history */
+    if (!r && s.timeStamp > q->wide) /* only the newest, since the boards keep no history */
         fl_list_put(out, &s, sizeof s);
     return r;
 }

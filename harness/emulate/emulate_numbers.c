@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct fl_family { /* what a program may ask of a chip that the models have no use for */
+typedef struct fl_family { /* facts of a chip that a program may query and that the models do not use */
     const char *word;
     uint32_t architecture, capability;
 } fl_family;
@@ -87,7 +87,7 @@ static int32_t temperature(fl_boards *all, uint32_t gpu, uint64_t *out) {
     return NVML_SUCCESS;
 }
 
-/* What sensors show. */
+/* Numbers from sensors. */
 static int32_t read_sensor(fl_boards *all, const fl_ask *q, uint64_t *out) {
     uint64_t memory = 0;
     int32_t r;
@@ -117,7 +117,7 @@ static int32_t read_sensor(fl_boards *all, const fl_ask *q, uint64_t *out) {
     }
 }
 
-/* What is true of the chip whatever happens to it. */
+/* Constants of the chip. */
 static int32_t chip_number(const fl_device *dev, const fl_ask *q, uint64_t *out) {
     const fl_family *f = family_of(dev);
     switch ((fl_ask_number)q->a) {

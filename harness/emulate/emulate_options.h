@@ -1,4 +1,4 @@
-/* What a session is asked for. */
+/* The options of a session. */
 #ifndef FL_EMULATE_OPTIONS_H
 #define FL_EMULATE_OPTIONS_H
 
@@ -15,21 +15,23 @@ typedef enum fl_emulate_time { FL_TIME_WALL, FL_TIME_VIRTUAL } fl_emulate_time;
 typedef struct fl_emulate_options {
     const fl_scene *scene;
     fl_emulate_time time;
-    double scale;          /* WALL: simulated seconds per second */
-    double set_ms[2];      /* a set takes between these, drawn with the seed; below 0 = as the platform says */
-    const fl_fault *fault; /* fault_count: into sensors and sets, as in fl_run */
+    double scale;     /* WALL: simulated seconds per second */
+    double set_ms[2]; /* a set blocks its caller for a time between these, drawn with the seed; below 0 = the platform's
+                         time */
+    const fl_fault *fault; /* fault_count faults of sensors and sets, as in fl_run */
     size_t fault_count;
     const fl_refusal *refusal;
     size_t refusal_count;
     fl_driver driver;
-    const fl_smi *smi;    /* what its GPUs say they are; NULL = what the platform says */
-    bool anyone;          /* sets are anyone's; else those of root, as with the driver */
+    const fl_smi *smi;    /* identities of its GPUs; NULL = the platform's */
+    bool anyone;          /* any user may set; else only root, as with the driver */
     const char *rings;    /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
     char *const *command; /* NULL-terminated */
     fl_confine confine;
-    void (*note)(const char *text); /* hears what the user should know before the command starts; NULL = nobody */
+    void (*note)(
+        const char *text); /* receives messages that the user should see before the command starts; NULL = no one */
     fl_kill kill;
-    bool mute;              /* what the command prints goes nowhere */
+    bool mute;              /* discards the command's output */
     const char *client_dir; /* where the client's libraries lie */
 } fl_emulate_options;
 

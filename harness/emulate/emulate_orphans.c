@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* How many children there are that can be sent this signal; 0 asks alone. */
+/* The number of children to which this signal can be sent; 0 only checks. */
 static int send_to_children(int signal) {
     int pid, count = 0;
     FILE *f = fopen("/proc/thread-self/children", "re");
@@ -19,7 +19,7 @@ static int send_to_children(int signal) {
 
 bool fl_orphans_adopt(void) { return !send_to_children(0) && !prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
 
-/* The children of one that ends come to us only then: it is looked for them after each end. */
+/* The children of a process become ours only after its end, so the search repeats after each end. */
 void fl_orphans_end(void) {
     while (send_to_children(SIGKILL))
         if (waitpid(-1, NULL, 0) < 0 && errno != EINTR)

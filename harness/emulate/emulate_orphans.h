@@ -1,14 +1,14 @@
-/* Processes that a command leaves behind. Of a command that is killed on purpose they must have ended before the next
- * run, so they become children of this process when their parents go. */
+/* Processes that a command leaves behind. After a command is killed on purpose, they must all have ended before the
+ * next run. They therefore become children of this process when their parents end. */
 #ifndef FL_EMULATE_ORPHANS_H
 #define FL_EMULATE_ORPHANS_H
 
 #include <stdbool.h>
 
-/* From here on orphans come to this process. False, and nothing is changed, where it has children already: they are
- * somebody else's, left by the program that this one took the place of, and could not be told apart. */
+/* From now on orphans become children of this process. False, without any change, where this process already has
+ * children: these belong to the program that it replaced by exec, and could not be told apart. */
 bool fl_orphans_adopt(void);
-/* Kills whoever has not ended by now, with what comes to us while it does, and ends the adoption. */
+/* Kills every child that has not ended yet, including those that arrive meanwhile, and ends the adoption. */
 void fl_orphans_end(void);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETS_MAX 1000000 /* in the audit; beyond it only counted */
+#define SETS_MAX 1000000 /* sets stored in the audit; further ones are only counted */
 
 void fl_emulate_result_free(fl_emulate_result *r) {
     free(r->process);

@@ -28,7 +28,7 @@ fl_peer *fl_peer_of(fl_peers *all, pid_t pid) {
     if (p)
         return p;
     const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0 && errno != ESRCH) /* there, and its end could not be seen */
+    if (fd < 0 && errno != ESRCH) /* it exists, but its end could not be observed */
         fl_outcome_fail(all->outcome, "cannot watch process %d: %s", (int)pid, fl_reason(errno));
     p = fd >= 0 ? calloc(1, sizeof *p) : NULL;
     const size_t account = p ? fl_outcome_process(all->outcome, pid) : FL_NOBODY;

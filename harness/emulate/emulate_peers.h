@@ -1,4 +1,4 @@
-/* The processes of a session, each noted when first heard of, and their deaths. */
+/* The processes of a session, each registered at its first request, and their deaths. */
 #ifndef FL_EMULATE_PEERS_H
 #define FL_EMULATE_PEERS_H
 
@@ -10,23 +10,24 @@ typedef struct fl_peer { /* one process */
     uint32_t uses; /* connections */
     uint32_t inits;
     pid_t parent;
-    bool root;      /* so far as its last connection said */
-    size_t account; /* its place in the report */
+    bool root;      /* as its last connection said */
+    size_t account; /* index in the report */
     struct fl_peer *next;
 } fl_peer;
 
 typedef struct fl_peers {
     fl_outcome *outcome;
-    int deaths; /* an epoll of its own for pidfds, looked at before every request */
+    int deaths; /* an epoll for the pidfds, checked before every request */
     fl_peer *first;
-    void (*died)(void *user, const fl_peer *p); /* it is out of the list by then */
+    void (*died)(void *user, const fl_peer *p); /* called when the process has been removed from the list */
     void *user;
 } fl_peers;
 
-/* NULL where it is gone. */
+/* NULL where the process has already ended. */
 fl_peer *fl_peer_of(fl_peers *all, pid_t pid);
 void fl_peer_bury(fl_peers *all, fl_peer *p);
-/* Dead clients first: a set that a killed client had queued must not be made after what others do about its death. */
+/* Handles dead clients first: a set that a killed client had queued must not be made after other processes have reacted
+ * to its death. */
 void fl_peers_bury(fl_peers *all);
 
 #endif

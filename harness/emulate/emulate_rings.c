@@ -19,7 +19,7 @@ struct fl_emulated_rings {
     fl_node *node;
     int64_t origin_ns;
     fl_ring ring;
-    uint32_t *name; /* of each class, where it stands in the ring */
+    uint32_t *name; /* offset in the ring of the name of each class */
 };
 
 fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_workload *w, fl_node *node,
@@ -51,7 +51,7 @@ fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_wo
         uint8_t uuid[FL_RING_UUID];
         fl_identity_uuid(o, i, uuid);
         fl_ring_tell_device(&r->ring, i, uuid);
-        fl_node_records_free(node, i, true); /* the policy's host says when they cost time */
+        fl_node_records_free(node, i, true); /* the policy's host charges the cost of records */
     }
     *out = r;
     return FL_OK;
@@ -78,7 +78,7 @@ void fl_rings_push(fl_emulated_rings *r, fl_diag *d) {
                               .name = r->name[record[i].kind]};
         memcpy(out.grid, kind->grid, sizeof out.grid);
         memcpy(out.block, kind->block, sizeof out.block);
-        (void)fl_ring_put(&r->ring, &out); /* a full ring counts what it drops */
+        (void)fl_ring_put(&r->ring, &out); /* where the ring is full it counts the dropped record */
     }
 }
 
@@ -89,7 +89,7 @@ void fl_rings_close(fl_emulated_rings *r) {
     fl_ring_end(&r->ring);
     snprintf(path, sizeof path, "%s/%s", r->folder, r->ring.file);
     fl_ring_close(&r->ring);
-    unlink(path);     /* all that could read it has ended */
+    unlink(path);     /* every possible reader has ended */
     rmdir(r->folder); /* where nothing else is in it */
     free(r->name);
     free(r);

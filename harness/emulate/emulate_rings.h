@@ -1,4 +1,4 @@
-/* Kernel records, as the collector in a program would hand them out. */
+/* Kernel records, delivered in the way of the collector in a program. */
 #ifndef FL_EMULATE_RINGS_H
 #define FL_EMULATE_RINGS_H
 
@@ -7,14 +7,14 @@
 
 typedef struct fl_emulated_rings fl_emulated_rings;
 
-/* A ring in the folder, which is made where it is missing; from here on the node records its kernels. o: who
- * the GPUs say they are. */
+/* Creates a ring in the folder, and the folder where it is missing. From then on the node records its kernels. o: the
+ * identities of the GPUs. */
 fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_workload *w, fl_node *node,
                         uint32_t gpu_count, const fl_emulate_options *o, fl_diag *d);
-/* origin_ns: of the clients' CLOCK_MONOTONIC, where the node's time began; it runs as fast as the session's. */
+/* origin_ns: the clients' CLOCK_MONOTONIC at the node's time 0; both clocks run at the same speed. */
 void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns);
-/* What ended since the last time. */
+/* Delivers the kernels that ended since the last call. */
 void fl_rings_push(fl_emulated_rings *r, fl_diag *d);
-void fl_rings_close(fl_emulated_rings *r); /* NULL is allowed */
+void fl_rings_close(fl_emulated_rings *r); /* accepts NULL */
 
 #endif

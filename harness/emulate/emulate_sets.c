@@ -54,7 +54,7 @@ void fl_sets_end(fl_sets *s, fl_peers *peers, int64_t now_ns) {
     while (s->delayed && s->delayed->due_ns <= now_ns) {
         struct fl_delayed *x = s->delayed;
         fl_peers_bury(peers);
-        if (x != s->delayed) /* its caller has died: it was never made */
+        if (x != s->delayed) /* its caller has died, so the set is not made */
             continue;
         s->delayed = x->next;
         fl_boards_go(s->boards, x->due_ns);

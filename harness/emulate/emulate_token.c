@@ -29,7 +29,7 @@ static fl_clock_page *make_page(const char *path) {
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Only one thread runs anyway, and handing over is several times faster on one CPU. */
+/* Only one thread runs at a time anyway, and the hand-over is several times faster on one CPU. */
 static void stay_on_one_cpu(void) {
     cpu_set_t one;
     const int cpu = sched_getcpu();
@@ -114,7 +114,7 @@ void fl_token_answer(fl_token *token, fl_turn *t, int32_t result, uint64_t value
         fl_conn_answer(token->sets->conns, t->conn, fl_token_now(token), &q, &a);
 }
 
-/* How far the holder may move the clock by itself. */
+/* How far the holder may advance the clock by itself. */
 static int64_t horizon(const fl_token *token) {
     int64_t h = FL_VIRTUAL_FOREVER;
     for (const fl_turn *t = token->turn; t; t = t->next) {
@@ -148,7 +148,7 @@ void fl_token_give(fl_token *token, fl_turn *t, int32_t woken) {
             fl_sets_make(token->sets, t->set_conn, &t->set);
     } else if (t->must_answer) {
         fl_token_answer(token, t, woken, (uint64_t)fl_token_now(token));
-    } /* else it has yet to come, and will find that it may run */
+    } /* else it is not here yet; when it arrives it will find that it may run */
 }
 
 static bool before(const fl_turn *a, const fl_turn *b, bool by_time) {

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* By its connection; or, where the program had closed that, by the thread it is. */
+/* The thread of a connection or, where the program has closed that, of its thread id. */
 static fl_turn *turn_of(const fl_token *token, fl_conn *c, int32_t tid) {
     fl_turn *t = token->turn;
     while (t && t->conn != c)
@@ -24,7 +24,7 @@ void fl_turns_command(fl_token *token, pid_t command) {
         return;
     t->state = FL_TURN_RUNS;
     token->holder = t;
-    (void)fl_peer_of(token->peers, command); /* so that its end is known of, whatever it does */
+    (void)fl_peer_of(token->peers, command); /* registers it, so that its end is noticed whatever it does */
 }
 
 /* ---- the driver's calls ---- */
@@ -39,7 +39,7 @@ void fl_turns_read(fl_token *token, uint32_t gpu) {
         h->read_at_ns = now;
     }
     const uint64_t bit = UINT64_C(1) << (gpu % 64);
-    if (!(h->read_gpus[gpu / 64] & bit)) /* all signals of one GPU at one instant are one reading */
+    if (!(h->read_gpus[gpu / 64] & bit)) /* reading all signals of one GPU at one instant counts as one reading */
         h->debt_ns += fl_boards_device(token->sets->boards, gpu)->actuator.read_ns;
     h->read_gpus[gpu / 64] |= bit;
     fl_token_owe(token);
@@ -47,7 +47,7 @@ void fl_turns_read(fl_token *token, uint32_t gpu) {
 
 void fl_turns_set(fl_token *token, fl_conn *c, const fl_ask *q) {
     fl_turn *h = token->holder;
-    if (!h || !c->peer || h->pid != c->peer->pid) { /* of a thread that is about to end: it has no turn any more */
+    if (!h || !c->peer || h->pid != c->peer->pid) { /* a thread that is about to end, and has no turn any more */
         fl_sets_make(token->sets, c, q);
         return;
     }
@@ -60,7 +60,7 @@ void fl_turns_set(fl_token *token, fl_conn *c, const fl_ask *q) {
     fl_token_pass(token);
 }
 
-/* ---- what threads say ---- */
+/* ---- requests of threads ---- */
 
 /* A new program image. After an exec its other threads have ended with the old one. */
 static void hello(fl_token *token, fl_conn *c, const fl_ask *q) {
@@ -117,7 +117,7 @@ static void forget_missed(fl_token *token, uint64_t number) {
         fl_token_remove(token, t);
 }
 
-/* The child may have said hello before its parent names it: the two are one. */
+/* The child may have sent its hello before its parent announces it: both are the same thread. */
 static void name_child(fl_token *token, uint64_t number, pid_t pid) {
     fl_turn *child = fl_token_find(token, number);
     if (child && child->pid < 0)
@@ -137,7 +137,7 @@ static void wait_for_others(fl_token *token, fl_turn *t, const fl_ask *q) {
     const bool again = q->a;
     if (!again)
         t->order = ++token->orders;
-    if (t->debt_ns > 0) { /* first the time of its readings passes, then it looks again */
+    if (t->debt_ns > 0) { /* the time of its readings passes first, then it looks again */
         fl_token_sleep(token, t, 0);
         t->woken = FL_WOKEN_LOOK;
         fl_token_stir(token, t);
@@ -153,7 +153,8 @@ static void wait_for_others(fl_token *token, fl_turn *t, const fl_ask *q) {
         fl_token_stir(token, t);
 }
 
-/* pid 0: nobody knows to whom it went. A kill is waited for, so that what follows does not depend on how fast it is. */
+/* pid 0: the receiver is not known. The session waits for a kill to take effect, so that the result does not depend on
+ * its speed. */
 void fl_turns_signalled(fl_token *token, pid_t pid, int number) {
     for (fl_peer *p = token->peers->first; p; p = p->next) {
         if (pid > 0 && p->pid != pid)
@@ -166,7 +167,7 @@ void fl_turns_signalled(fl_token *token, pid_t pid, int number) {
     fl_token_hold_clock(token);
 }
 
-/* The thread that speaks. One that began unseen takes its turn from here on. */
+/* The thread that sent the request. A thread that began unnoticed takes its turn from here on. */
 static fl_turn *speaker(fl_token *token, fl_conn *c, int32_t tid) {
     fl_turn *t = turn_of(token, c, tid);
     if (!t && (t = fl_token_add(token, c->peer->pid, false))) {
@@ -237,7 +238,7 @@ void fl_turns_hung_up(fl_token *token, const fl_conn *c) {
     for (fl_turn *t = token->turn; t; t = t->next) {
         if (t->set_conn == c)
             t->set_conn = NULL;
-        if (t->conn == c) { /* an exec, or an end of which the process's end will tell */
+        if (t->conn == c) { /* an exec, or an end that the end of the process will report */
             t->conn = NULL;
             t->must_answer = false;
         }

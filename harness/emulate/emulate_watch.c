@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #define WATCH_SAMPLES 3
-#define STUCK_LOOKS 20   /* rounds of 50 ms for what comes from outside, before a session where all wait is given up */
-#define ARRIVAL_LOOKS 30 /* rounds until a new program must have said a word, but for those in which it got no CPU */
-#define ARRIVAL_CPU_S 1  /* that it takes at most until then */
-#define SPIN_LOOKS 100   /* rounds of one thread running while others want to */
+/* Rounds of 50 ms that wait for an outside event, before a session in which all threads wait is given up. */
+#define STUCK_LOOKS 20
+/* Rounds until a new program must have sent a request, not counting those in which it got no CPU. */
+#define ARRIVAL_LOOKS 30
+#define ARRIVAL_CPU_S 1 /* CPU time that it may take until then */
+#define SPIN_LOOKS 100  /* rounds in which one thread runs while others want to */
 
 static bool read_state(const fl_turn *t, char *state, unsigned long long *switches) {
     char path[64], line[256];
@@ -28,7 +30,7 @@ static bool read_state(const fl_turn *t, char *state, unsigned long long *switch
     return f != NULL;
 }
 
-/* It wants to run, and has hardly been let: on a machine that is busy with other things it has yet to come. */
+/* It is ready but was hardly scheduled: on a busy machine it has not arrived yet. */
 static bool starved(const fl_turn *t) {
     char path[64], line[512], state = '?';
     unsigned long long user = 0, system = 0;
@@ -88,7 +90,7 @@ static const char *call_name(long number, char *buf, size_t size) {
     return buf;
 }
 
-/* Nobody runs, and no deadline will come. What they wait for may come from outside; for a while it is looked for. */
+/* No thread runs, and there is no deadline. They may wait for an outside event, so the watchdog waits for a while. */
 static void watch_waiting(fl_watch *w) {
     fl_token *token = w->token;
     const fl_turn *first = token->turn;
@@ -118,7 +120,7 @@ static void watch_waiting(fl_watch *w) {
     fl_token_pass(token);
 }
 
-/* A program image that has not said a word, or whose connection went away without the process. */
+/* A program image that has not sent a request, or whose connection closed while the process lives. */
 static void watch_arrival(fl_token *token, const fl_turn *t) {
     char path[64], exe[256] = "";
     if (t->pid <= 0)
@@ -126,7 +128,7 @@ static void watch_arrival(fl_token *token, const fl_turn *t) {
     snprintf(path, sizeof path, "/proc/%d/exe", (int)t->pid);
     const char *why = fl_command_unfit(path);
     const ssize_t n = readlink(path, exe, sizeof exe - 1);
-    if (n < 0) /* it is about to end, which its pidfd will tell */
+    if (n < 0) /* it is about to end, which its pidfd will report */
         return;
     if (why)
         fl_outcome_fail(token->outcome, "%s (process %d) %s: its time cannot be virtual", exe, (int)t->pid, why);
@@ -156,7 +158,7 @@ void fl_watch_look(fl_watch *w) {
     token->quiet = same && state == 'R' ? token->quiet + 1 : 0;
     if (token->still >= WATCH_SAMPLES) {
         const long number = system_call(h);
-        if (number == SYS_write || number == SYS_writev) { /* whoever reads its output is slow */
+        if (number == SYS_write || number == SYS_writev) { /* the reader of its output is slow */
             token->still = 0;
             return;
         }

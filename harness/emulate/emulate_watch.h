@@ -1,17 +1,17 @@
-/* The watchdog of virtual time: looks from outside, takes nothing, and moves no clock. */
+/* The watchdog of virtual time. It only observes: it takes no token and moves no clock. */
 #ifndef FL_EMULATE_WATCH_H
 #define FL_EMULATE_WATCH_H
 
 #include "harness/emulate/emulate_token.h"
 
-typedef struct fl_watch { /* its last look; zeroed before the first */
+typedef struct fl_watch { /* state of its last look; zeroed before the first */
     fl_token *token;
     uint64_t heard;
     unsigned long long switches;
     bool told_spin, told_wait;
 } fl_watch;
 
-/* Called when nothing has been heard for a while. */
+/* Called when no request has come for a while. */
 void fl_watch_look(fl_watch *w);
 
 #endif

@@ -1,4 +1,5 @@
-/* How wide error bars must be: measured on several GPUs, each on workloads that its device was not fitted to. */
+/* Finds how wide error bars must be: measures it on several GPUs, each on workloads that its device was not fitted to.
+ */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/chip/fit_sound.h"
@@ -29,7 +30,7 @@ static const fl_command_help help = {
     "what the others say."};
 
 enum { GPUS = 32 };
-#define TRUST 0.5         /* the slope where the GPUs do not tell */
+#define TRUST 0.5         /* the slope where the GPUs do not determine it */
 #define TRUST_WEIGHT 0.05 /* as a variance of ln own */
 
 typedef struct factors { /* logarithms, summed over sweeps */
@@ -73,7 +74,7 @@ static fl_model_status strain_half(const fl_chip *chip, const fl_fit_rows *r, co
     return f;
 }
 
-/* The times first: what they really miss is what the errors in power that come of it are measured by. */
+/* The times come first: the errors in power that follow from errors in time are measured by the real errors in time. */
 static fl_status strain_others(fl_chip *chip, const fl_fit_rows *r, const bool *half, strains to, fl_diag *d) {
     strains times = {{{0}}};
     double own[FL_CHIP_PLACES];
@@ -88,7 +89,7 @@ static fl_status strain_others(fl_chip *chip, const fl_fit_rows *r, const bool *
     return of_model(f, NULL, d);
 }
 
-/* What devices from halves of the sweep say of themselves, and how they do on the other halves. */
+/* Devices fitted to halves of the sweep: the factors they find for themselves, and their errors on the other halves. */
 static fl_status measure(const bars_options *o, const char *path, const fl_fit_rows *r, factors *to, fl_diag *d) {
     strains all = {{{0}}};
     double own[FL_CHIP_KINDS][FL_CHIP_PLACES] = {{0}}, n[FL_CHIP_KINDS][FL_CHIP_PLACES] = {{0}};
@@ -158,7 +159,7 @@ static fl_status measure_spec(const char *platform, const fl_fit_rows *r, factor
     return s;
 }
 
-/* "GPU=REST"; *rest points behind the sign. The GPU is made where it is new. */
+/* Splits "GPU=REST"; *rest points after the sign. Adds the GPU if it is new. */
 static fl_status find_gpu(const char *text, gpu *list, size_t *count, size_t *at, const char **rest, fl_diag *d) {
     const char *sign = strchr(text, '=');
     if (!sign || sign == text || !sign[1] || (size_t)(sign - text) >= sizeof list->name)
@@ -178,7 +179,7 @@ static fl_status find_gpu(const char *text, gpu *list, size_t *count, size_t *at
 
 static double mean_of(double sum, double n) { return n > 0 ? sum / n : (double)NAN; }
 
-/* The constants by all GPUs but one (NULL: by all). */
+/* The constants from all GPUs but one (NULL: from all). */
 static fl_chip_bar pool(const gpu *list, size_t count, const char *without, int k, int p) {
     double x = 0, y = 0, n = 0, xx = 0, xy = 0, spec = 0, spec2 = 0, specs = 0;
     for (int pass = 0; pass < 2; pass++)
@@ -204,10 +205,11 @@ static fl_chip_bar pool(const gpu *list, size_t count, const char *without, int 
                 xy += (own - x / n) * (real - y / n);
             }
         }
-    /* Nothing tells a good spec from a bad one, so one that is worse than most must be covered too. */
+    /* Nothing distinguishes a good data sheet from a bad one, so the factor must also cover one that is worse than
+     * most. */
     const double mean = mean_of(spec, specs), spread = specs > 1 ? (spec2 - specs * mean * mean) / (specs - 1) : 0;
     double wide = specs > 0 ? exp(mean + sqrt(fmax(0, spread))) : n > 0 ? exp(y / n) : 1;
-    if (p == FL_CHIP_OTHER_MEMORY && !(specs > 0)) /* no better there than beyond the SM clocks */
+    if (p == FL_CHIP_OTHER_MEMORY && !(specs > 0)) /* no better than beyond the SM clocks */
         wide = pool(list, count, without, k, FL_CHIP_OUTSIDE).spec;
     if (!(n > 0))
         return (fl_chip_bar){1, 1, TRUST, wide};
@@ -217,7 +219,7 @@ static fl_chip_bar pool(const gpu *list, size_t count, const char *without, int 
 
 enum { BAR_VALUES = 8 };
 
-/* One kind of error at one place, of GPU i, or of all where i is count. */
+/* One kind of error at one place, for GPU i, or for all where i is count. */
 static void values_of(const gpu *list, size_t count, size_t i, int k, int p, double value[BAR_VALUES]) {
     const factors *f = i < count ? &list[i].f : NULL;
     const fl_chip_bar b = pool(list, count, f ? list[i].name : NULL, k, p);

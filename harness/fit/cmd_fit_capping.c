@@ -1,4 +1,4 @@
-/* The tables of hybrid power capping's static method, of measured sweeps or of sweeps taken here. */
+/* The tables of hybrid power capping's static method, from measured sweeps or from sweeps simulated here. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"

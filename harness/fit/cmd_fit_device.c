@@ -1,4 +1,4 @@
-/* What belongs to a chip, from measured sweeps of several workloads, as a device file. */
+/* `foldline fit device`: the constants of a chip, from measured sweeps of several workloads, as a device file. */
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
@@ -63,9 +63,9 @@ typedef struct device_options {
 typedef struct maker {
     const device_options *o;
     const fl_fit_rows *rows;
-    double lowest;          /* clock of the ladder */
+    double lowest;          /* lowest clock of the ladder */
     double off_mhz;         /* a measured clock that the board's ladder does not have; 0 = none */
-    const fl_device *board; /* of the platform that was named as the GPU's; NULL = none was */
+    const fl_device *board; /* device of the platform that was named as the GPU's; NULL = none was */
     fl_chip full, plain;
     fl_idle_log idle; /* clocks 0 = none was given */
     fl_fit_advice advice;
@@ -90,7 +90,7 @@ static void set_item(cJSON *object, const char *key, cJSON *value) {
         cJSON_AddItemToObject(object, key, value);
 }
 
-/* "fitted from v100.csv: 20.1 +- 0.3", or that the data cannot tell. why: what hides the value. */
+/* "fitted from v100.csv: 20.1 +- 0.3", or that the data do not determine the value. why: what hides it. */
 static void note_value(maker *m, const char *key, double value, double sd, const char *unit, const char *why) {
     if (isfinite(sd) && sd <= FL_FIT_UNKNOWN * value)
         note(m, key, "fitted from %s: %.4g +- %.2g %s", m->files, value, sd, unit);
@@ -109,7 +109,7 @@ static void describe_files(maker *m) {
     }
 }
 
-/* The base's notes, now marked as what they are here. */
+/* The base's notes, each now marked as coming from the base. */
 static void assume_notes(maker *m, const char *base) {
     cJSON *fresh = cJSON_CreateObject(), *e = NULL;
     cJSON_ArrayForEach(e, m->notes) {
@@ -125,12 +125,12 @@ static void assume_notes(maker *m, const char *base) {
 
 static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* Measured clocks in whole MHz, each once. */
+/* Measured clocks in whole MHz, without repeats. */
 static cJSON *ladder(const fl_fit_rows *r, bool memory) {
     int *list = malloc((r->count + 1) * sizeof *list);
     cJSON *out = cJSON_CreateArray();
     size_t count = 0;
-    for (size_t i = 0; list && i < r->count; i++) /* nobody can ask for a clock that another name gave */
+    for (size_t i = 0; list && i < r->count; i++) /* leave out a clock that a user reaches only under another name */
         if (memory || fl_fit_asked_mhz(r, r->row[i].sm_mhz) == r->row[i].sm_mhz)
             list[count++] = (int)lround(memory ? r->row[i].mem_mhz : r->row[i].sm_mhz);
     if (list)
@@ -142,12 +142,12 @@ static cJSON *ladder(const fl_fit_rows *r, bool memory) {
     return out;
 }
 
-#define BELOW_LEAST 0.5 /* of the lowest measured clock: laws go astray further down */
+#define BELOW_LEAST 0.5 /* of the lowest measured clock: the laws become wrong further down */
 
-#define SAME_CLOCK 1.0 /* MHz: tools cut steps of 7.5 to whole ones */
+#define SAME_CLOCK 1.0 /* MHz: tools round steps of 7.5 to whole ones */
 
-/* The first clock that is no step of the platform's ladder: the sweep is of another GPU, or of one that is set in other
- * steps. 0: all are. */
+/* The first clock that is not a step of the platform's ladder: the sweep is then of another GPU, or of one with other
+ * steps. 0: all clocks are steps. */
 static double clock_off(const fl_device *board, const cJSON *measured) {
     const cJSON *e = NULL;
     cJSON_ArrayForEach(e, measured) {
@@ -160,9 +160,9 @@ static double clock_off(const fl_device *board, const cJSON *measured) {
     return 0;
 }
 
-/* The ladder. A power limit may take the board to clocks that nobody measured: those of its platform below the measured
- * ones go before them, *below how many, if it is the platform of that GPU. Where clocks did not run as asked for, those
- * below are no better known. */
+/* The ladder. A power limit may take the board to clocks that were not measured. If the platform is that of the GPU,
+ * its clocks below the measured ones therefore come first, *below of them. If clocks did not run as requested, the
+ * clocks below are just as uncertain. */
 static cJSON *whole_ladder(maker *m, double *first, int *below) {
     cJSON *measured = ladder(m->rows, false), *all = cJSON_CreateArray(), *e = NULL;
     *below = 0;
@@ -269,7 +269,7 @@ static void make_b0(maker *m) {
             m->files, text, c->b0_sd[0]);
 }
 
-/* Sweeps hold it from above only: a share of activity that no workload is without looks the same. */
+/* Sweeps bound it from above only: an activity that every workload has looks the same. */
 static void note_a0(maker *m) {
     const fl_chip *c = &m->plain;
     const fl_idle_log *i = &m->idle;
@@ -319,7 +319,7 @@ static void make_power(maker *m) {
         set_item(m->power, "b0_w", cJSON_CreateNumber(20));
         return;
     }
-    /* What is not the tree's is the kernels': the most active draw what they drew. */
+    /* The power that is not the clock tree's is the kernels': the most active ones keep their power. */
     const double a0 = m->idle.clocks ? m->idle.idle.a0_w : c->a0_w;
     set_item(m->power, "a_w", cJSON_CreateNumber(fmax(1e-3, c->a_w + c->a0_w - a0)));
     set_item(m->power, "a0_w", cJSON_CreateNumber(a0));
@@ -336,7 +336,7 @@ static void make_power(maker *m) {
     note(m, "gpu.power.no_context_w", "assumed: B0 at the lowest memory clock and C at the lowest voltage");
 }
 
-/* The sweep's own power limits; where it names none, the base's, raised where the sweep drew more. */
+/* The sweep's own power limits. Where it names none, the base's, raised where the sweep drew more. */
 static void make_limits(maker *m) {
     const fl_fit_rows *r = m->rows;
     double highest = 0;
@@ -345,7 +345,7 @@ static void make_limits(maker *m) {
     cJSON *limits = cJSON_GetObjectItemCaseSensitive(m->gpu, "limits");
     if (!limits && r->limit_high_w > 0)
         limits = cJSON_AddObjectToObject(m->gpu, "limits");
-    const cJSON *now = cJSON_GetObjectItemCaseSensitive(limits, "default_w"); /* NULL of NULL */
+    const cJSON *now = cJSON_GetObjectItemCaseSensitive(limits, "default_w"); /* NULL where limits is NULL */
     if (r->limit_high_w > 0) {
         const cJSON *least = cJSON_GetObjectItemCaseSensitive(limits, "min_w");
         set_item(limits, "min_w",
@@ -392,7 +392,7 @@ static fl_status make(maker *m, fl_diag *d) {
         (void)snprintf(title, sizeof title, "%s, fitted from %s", m->o->name, m->files);
         set_item(m->root, "title", cJSON_CreateString(title));
         set_item(m->gpu, "name", cJSON_CreateString(m->o->name));
-        cJSON_DeleteItemFromObjectCaseSensitive(m->root, "policies"); /* their clocks are another chip's */
+        cJSON_DeleteItemFromObjectCaseSensitive(m->root, "policies"); /* their clocks belong to another chip */
         cJSON_DeleteItemFromObjectCaseSensitive(m->root, "calibration");
         assume_notes(m, base.name);
         m->board = m->o->base_given ? &base.node.device[0] : NULL;
@@ -425,7 +425,8 @@ static fl_status make(maker *m, fl_diag *d) {
     return s;
 }
 
-/* A sweep of power limits alone: the clocks under them are latent, and only a law of the chip's power tells them. */
+/* A sweep that has only power limits: the clocks under them are latent, and only a law of the chip's power gives them.
+ */
 static fl_status find_latent(const device_options *o, fl_fit_rows *rows, fl_diag *d) {
     fl_platform base = {0};
     fl_chip law;
@@ -456,7 +457,7 @@ static fl_status fit_both(maker *m, fl_diag *d) {
     return FL_OK;
 }
 
-/* A GPU that nobody has measured. */
+/* Describes a GPU that no one has measured. */
 static fl_status run_facts(const device_options *o, fl_diag *d) {
     fl_fit_facts facts = {0};
     const fl_fit_rows none = {0};
@@ -487,7 +488,7 @@ static fl_status run_facts(const device_options *o, fl_diag *d) {
     return s;
 }
 
-/* A GPU of which workloads were measured. */
+/* Describes a GPU on which workloads were measured. */
 static fl_status run_sweeps(const device_options *o, fl_diag *d) {
     fl_fit_rows rows = {0};
     maker m = {.o = o, .rows = &rows};

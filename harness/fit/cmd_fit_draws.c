@@ -1,4 +1,4 @@
-/* Run times, core/uncore ratio and deviation of a distribution replay, from what was published of other policies. */
+/* Run times, core/uncore ratio and deviation of a distribution replay, from published energies of other policies. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json.h"
@@ -22,7 +22,7 @@ static const fl_command_help help = {
     "--out writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like\n"
     "traces/samples/energyucb-published.json. Grids and seeds are fixed, so the same file gives the same result."};
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
 static fl_status write_sweep(const fl_draws_fit *f, const char *from, const char *path, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);
@@ -48,7 +48,7 @@ static fl_status write_sweep(const fl_draws_fit *f, const char *from, const char
     return fl_output_commit(o, d);
 }
 
-static double digits(double x, int n) { /* n significant ones */
+static double digits(double x, int n) { /* rounds to n significant digits */
     char text[40];
     snprintf(text, sizeof text, "%.*g", n, x);
     return strtod(text, NULL);

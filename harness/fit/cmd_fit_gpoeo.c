@@ -39,8 +39,8 @@ enum { HELD_OUT = 5 };
 static const double lowest_mhz = 450, top_mhz = 1995;
 
 typedef struct program {
-    double feature[FL_GPOEO_FEATURES]; /* but the clock */
-    double *energy, *time;             /* clock_count, over those at the default clocks */
+    double feature[FL_GPOEO_FEATURES]; /* all features but the clock */
+    double *energy, *time;             /* clock_count entries, relative to those at the default clocks */
 } program;
 
 typedef struct fit {
@@ -134,7 +134,7 @@ static fl_status make_room(void *user, size_t count, fl_diag *d) {
 /* ---- training -----------------------------------------------------------------------------------------------------
  */
 
-/* Rows of one band, and their targets; returns how many. */
+/* Collects the rows of one band and their targets; returns how many. */
 static size_t rows_of(const fit *f, uint32_t model, bool tests, double *x, double *y) {
     size_t n = 0;
     for (size_t k = 0; k < f->count; k++) {
@@ -186,7 +186,7 @@ static fl_status train(fit *f, bool json, fl_diag *d) {
     for (uint32_t m = 0; !s && m < FL_GPOEO_MODELS; m++) {
         const char *quantity = m % 2 == FL_GPOEO_ENERGY ? "energy" : "time";
         cJSON *row = cJSON_CreateObject();
-        double value[4]; /* spread and rms, of those trained on and of those held out */
+        double value[4]; /* spread and rms, of the training rows and of the held-out rows */
         value[1] = rms_of(f, m, false, x, y, &value[0]);
         value[3] = rms_of(f, m, true, x, y, &value[2]);
         fl_grid_add(&g, "%s", band[m / 2]);

@@ -1,4 +1,4 @@
-/* Logs of runs at fixed clocks as a sweep, which the other fits read. */
+/* Turns logs of runs at fixed clocks into a sweep, which the other fits read. */
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/base/terminal.h"
@@ -70,7 +70,7 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
     const fl_import_options how = {.interval_s = o->interval_s, .device = (int32_t)o->device};
     if (fl_grow(&s->names, &s->name_room, 1, sizeof *s->names) || !(s->names[0] = strdup("")))
         return fl_no_memory(d, "the logs");
-    s->name_count = 1; /* the kernel of every row */
+    s->name_count = 1; /* name 0 is the kernel of every row */
     for (size_t i = 0; i < logs->count; i++) {
         fl_imported in = {0};
         fl_status status = fl_trace_open(logs->item[i], o->format, &how, &in, d);

@@ -1,5 +1,5 @@
-/* The two networks of ODPP, trained on what the policy itself would measure on simulated programs. Measured sweeps do
- * not train them: they have one mean time and power for a kernel and clock, and no readings over time, from which the
+/* Trains the two networks of ODPP on what the policy itself would measure on simulated programs. Measured sweeps cannot
+ * train them: they have one mean time and power for a kernel and clock, but no readings over time, from which the
  * policy takes the period, its energy and its utilisation. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
@@ -34,7 +34,7 @@ static const double probe_mhz[PROBES] = {450, 945, 1425, 1920};
 static const double start_s = 16;
 static const int64_t sample_ns = 100000000;
 
-typedef struct program { /* all that is measured of one */
+typedef struct program { /* all measurements of one program */
     fl_odpp_run *run;    /* clock_count */
 } program;
 
@@ -67,7 +67,7 @@ static void end_trace(watcher *w, bool last) {
         w->run = fl_odpp_measure(&w->trace, w->mhz, period, FL_ODPP_IDLE_W);
 }
 
-/* Ends the run, by an error that nobody sees, once all is measured. */
+/* Ends the run once everything is measured, by an error that the caller does not report. */
 static fl_status on_watch(void *user, const fl_gpu_sample *gpu, uint32_t count, int64_t t_ps, fl_diag *d) {
     watcher *w = user;
     const double since_s = (double)t_ps * 1e-12 - start_s - FL_ODPP_SETTLE_S;
@@ -83,7 +83,7 @@ static fl_status on_watch(void *user, const fl_gpu_sample *gpu, uint32_t count, 
 
 static double clock_of(const fit *f, uint32_t i) { return fmin(probe_mhz[0] + i * f->step_mhz, probe_mhz[PROBES - 1]); }
 
-/* The runs at all clocks, the four of the lines behind them. */
+/* The runs at all clocks, followed by the four runs for the lines. */
 static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
     fit *f = user;
     program *p = &f->program[index];
@@ -186,10 +186,10 @@ static fl_status train(void *user, size_t quantity, fl_diag *d) {
     return FL_OK;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------------------
+/* ---- reports ------------------------------------------------------------------------------------------------------
  */
 
-/* Over the samples that are trained on, or held out: their mean, and the root mean squares of lines and network. */
+/* Over the training samples, or over the held-out ones: their mean, and the root mean squares of lines and network. */
 typedef struct score {
     double n, mean, lines, network;
 } score;

@@ -1,4 +1,4 @@
-/* Which clocks to measure: of a GPU that was calibrated, or of one that nobody has measured. */
+/* `foldline fit probes`: which clocks to measure, on a GPU that was calibrated or on one that no one has measured. */
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
@@ -46,7 +46,7 @@ static fl_status chip_of_sweep(const probes_options *o, fl_fit_rows *rows, fl_ch
     return s;
 }
 
-/* The calibration of a device file; *found: it has one. rows: what it calls its clocks. */
+/* Reads the calibration of a device file; *found: it has one. rows: receives its names for clocks. */
 static fl_status chip_of_file(const char *path, fl_fit_rows *rows, fl_chip *chip, bool *found, fl_diag *d) {
     cJSON *tree = NULL;
     bool mem_known = true;

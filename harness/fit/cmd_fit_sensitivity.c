@@ -29,12 +29,12 @@ static const fl_command_help help = {
     "stand in the table with the reason why they cannot be had.\n"
     "--table writes the pair of least energy x delay^2 of each kernel, for the policy ideal-static."};
 
-/* The paper's correlation of each metric alone with sensitivity, and that of all together. */
+/* The paper's correlation of each metric alone with sensitivity, and of all metrics together. */
 static const double published[2][FL_METRICS_ALL] = {{0.85, -0.63, -0.83, 0.76, 0.06},
                                                     {-0.62, -0.56, 0.70, -0.54, -0.13}};
 #define PUBLISHED_MULTIPLE 0.97
 
-/* The nine metrics of Table 2 that no signal here shows. */
+/* The nine metrics of Table 2 that no signal here provides. */
 #define NO_INSTRUCTIONS "kernels have times and shares, no instructions"
 #define NO_UNITS "memory is one share of time, without units for reads and writes"
 static const struct {
@@ -63,8 +63,8 @@ typedef struct observations {
 static double own_mhz(const fl_state_run *r, int side) { return side == GPU ? r->sm_mhz : r->cpu_mhz; }
 static double other_mhz(const fl_state_run *r, int side) { return side == GPU ? r->cpu_mhz : r->sm_mhz; }
 
-/* For the run at the highest clock of its side: that at the lowest, all else equal. NULL where it is not the highest,
- * or alone. */
+/* For a run at the highest clock of its side: the run at the lowest, all else equal. NULL where the run is not at the
+ * highest clock, or is the only one. */
 static const fl_state_run *lowest_of(const fl_state_runs *r, const fl_state_run *high, int side) {
     const fl_state_run *low = high;
     for (size_t i = 0; i < r->count; i++) {
@@ -115,7 +115,7 @@ static fl_status fit_side(const fl_state_runs *r, int side, fl_sensitivity_fit *
     return s;
 }
 
-/* Correlation of one metric alone with sensitivity, over the runs that know it; NAN where it says nothing. */
+/* Correlation of one metric alone with sensitivity, over the runs that have it; NAN where it is undefined. */
 static double alone(const fl_state_runs *r, int side, int metric) {
     double *x = malloc((r->count + 1) * sizeof *x), *y = malloc((r->count + 1) * sizeof *y);
     size_t n = 0;
@@ -131,7 +131,7 @@ static double alone(const fl_state_runs *r, int side, int metric) {
     return told ? fit.correlation[0] : (double)NAN;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------------------
+/* ---- reports ------------------------------------------------------------------------------------------------------
  */
 
 static void print_fit(const fl_state_runs *r, const fl_sensitivity_fit *f, int side) {
@@ -172,7 +172,7 @@ static void print_fit(const fl_state_runs *r, const fl_sensitivity_fit *f, int s
            f->intercept, f->multiple, PUBLISHED_MULTIPLE, f->rms, f->condition, f->rank, FL_METRICS);
 }
 
-/* 4.1: "note the improvement in correlation between line 3 and line 1 in Table 2", of ALUBusy by the weighting. */
+/* 4.1: "note the improvement in correlation between line 3 and line 1 in Table 2": the effect of weighting ALUBusy. */
 static void print_order(const fl_state_runs *r, const fl_sensitivity_fit *gpu) {
     const double weighted = gpu->correlation[FL_METRIC_ALU], plain = alone(r, GPU, FL_METRIC_ALU_BUSY);
     if (!isnan(plain))

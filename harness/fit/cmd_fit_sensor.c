@@ -1,4 +1,4 @@
-/* A board's power sensor, from its log and what an external meter saw meanwhile. */
+/* Learns a board's power sensor from its log and from the recording of an external meter. */
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/fit/fit.h"
@@ -40,8 +40,8 @@ typedef struct readings { /* one signal of one GPU */
 
 typedef struct learnt {
     fl_sensor_learnt s;
-    bool metered, found; /* found: the meter told the window */
-    double r;            /* of the shift */
+    bool metered, found; /* found: the meter revealed the window */
+    double r;            /* correlation at the shift */
 } learnt;
 
 /* ---- reading ---- */
@@ -125,7 +125,7 @@ static fl_status learn(const options *o, const readings *r, const char *path, le
     return o->meter ? beside_meter(o->meter, &log, l, d) : FL_OK;
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
 static cJSON *rows_of(const learnt *l, const char *signal) {
     cJSON *root = cJSON_CreateObject(), *gpu = cJSON_AddObjectToObject(root, "gpu"),

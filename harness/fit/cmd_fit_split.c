@@ -1,5 +1,5 @@
-/* How good `fit device` and `fit workload` are: the device from a seeded half of the workloads, the errors on the other
- * half, mean of several splits. */
+/* Measures how good `fit device` and `fit workload` are. A device is fitted to a seeded half of the workloads; the
+ * result is its errors on the other half, as the mean over several splits. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
@@ -54,25 +54,25 @@ typedef struct totals {
     double sum[CLASSES][PARTS], count[CLASSES];
 } totals;
 
-typedef struct asked { /* one question: which settings may be looked at */
+typedef struct asked { /* one question: the settings that a prediction may use */
     fl_fit_at at;
     struct {
         char text[160];
         size_t splits;
-    } chosen[SETS]; /* settings, and in how many splits; of more sets the first so many are told */
+    } chosen[SETS]; /* settings, and in how many splits they were chosen; the report shows at most SETS sets */
     size_t sets;
     totals sum, blind;              /* blind: the same without activities */
-    fl_fit_decisions decided, rash; /* rash: without the risk */
-    size_t predicted, active;       /* workloads; of these placed by their activities */
+    fl_fit_decisions decided, rash; /* rash: the decisions without the risk */
+    size_t predicted, active;       /* number of workloads, and of those placed by their activities */
 } asked;
 
 typedef struct splitter {
     const split_options *o;
-    fl_fit_rows rows, device, beside, unlit; /* unlit: rows without their activities */
+    fl_fit_rows rows, device, beside, unlit; /* unlit: the rows without their activities */
     fl_chip_bars bars;
     bool *half; /* per entity of rows: whether the device is fitted to it */
     asked *asked;
-    size_t plain, splits; /* splits in which the device has the plain law; all */
+    size_t plain, splits; /* splits in which the device has the plain law, and all splits */
     double law_time[2], law_power[2];
     fl_fit_crest crest;
     fl_chip chip;
@@ -106,7 +106,7 @@ static void count_chosen(const splitter *q, const fl_probes *p, asked *t) {
     t->sets += i == t->sets;
 }
 
-/* The device of this split: from its own sweep, or from the half, and the sweep beside it. */
+/* The device of this split: from its own sweep, or from the half and the additional sweep. */
 static fl_status fit_device(splitter *q, fl_diag *d) {
     const fl_fit_rows *r = &q->rows;
     fl_chip_row *row = malloc((r->count + q->device.count + q->beside.count + 1) * sizeof *row);
@@ -151,7 +151,7 @@ static void add_means(const fl_fit_score *all, totals *t) {
     }
 }
 
-/* The constants of a platform as they are. Sweeps without memory clocks run at its own. */
+/* The unchanged constants of a platform. Sweeps without memory clocks run at its own. */
 static fl_status take_spec(splitter *q, fl_diag *d) {
     fl_platform p = {0};
     fl_status s = fl_platform_open(q->o->spec, 1, &p, d);
@@ -168,7 +168,7 @@ static fl_status take_spec(splitter *q, fl_diag *d) {
     return s;
 }
 
-/* One workload of a question. at: its settings, those that were to be chosen among them. */
+/* One workload of a question. at: its settings, including those that had to be chosen. */
 static fl_status ask_one(splitter *q, const fl_fit_rows *r, size_t i, const fl_fit_at *at, asked *t, fl_fit_score *all,
                          fl_diag *d) {
     const bool blind = r != &q->rows;
@@ -194,7 +194,7 @@ static fl_status ask_one(splitter *q, const fl_fit_rows *r, size_t i, const fl_f
     return s;
 }
 
-/* One question to this split's device. r: the rows, or the unlit ones. */
+/* One question to this split's device. r: the rows, or the rows without activities. */
 static fl_status ask(splitter *q, const fl_fit_rows *r, asked *t, fl_diag *d) {
     const bool blind = r != &q->rows;
     fl_fit_score all = {0};
@@ -227,7 +227,7 @@ static const char *const part_name[PARTS] = {"time_mape_pct",       "time_p95_pc
                                              "power_p95_pct",       "energy_mape_pct",     "energy_p95_pct",
                                              "time_within_2sd_pct", "power_within_2sd_pct"};
 
-/* Energy that caution loses, in points: of the regrets with and without the risk. */
+/* The cost of caution, in points of energy: the difference of the regrets with and without the risk. */
 static double caution_cost(const asked *t) {
     return t->decided.count > 0 ? 100 * (t->decided.regret / t->decided.count - t->rash.regret / t->rash.count)
                                 : (double)NAN;
@@ -371,7 +371,7 @@ static fl_status read_all(splitter *q, fl_diag *d) {
     if (s)
         return s;
     q->half = calloc(q->rows.entities + 1, sizeof *q->half);
-    q->unlit = q->rows; /* borrows all but the rows themselves */
+    q->unlit = q->rows; /* borrows everything except the rows themselves */
     q->unlit.row = malloc((q->rows.count + 1) * sizeof *q->unlit.row);
     if (!q->half || !q->unlit.row)
         return fl_no_memory(d, NULL);
@@ -414,7 +414,7 @@ static fl_status run_all(split_options *o, fl_diag *d) {
     return s;
 }
 
-/* --law; "best" where it is not given. */
+/* --law; "best" where the option is absent. */
 static fl_status read_law(const char *text, fl_chip_law *law, fl_diag *d) {
     static const char *const name[] = {"full", "plain", "best"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)

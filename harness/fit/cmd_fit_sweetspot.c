@@ -1,4 +1,4 @@
-/* SweetSpot's frequency sensitivity and its choice of alpha, of measured sweeps or of sweeps simulated here. */
+/* SweetSpot's frequency sensitivity and its choice of alpha, from measured sweeps or from sweeps simulated here. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
@@ -67,7 +67,7 @@ static double median_alpha(const fl_spots *all) {
     return median;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------------------
+/* ---- reports ------------------------------------------------------------------------------------------------------
  */
 
 static void add_point_cells(fl_grid *g, const fl_slope_point *p) {

@@ -87,8 +87,8 @@ static fl_status write_kinds(const job *j, const char *path, fl_diag *d) {
               fl_head_set(&k.head, "power",
                           j->power.recordings ? "two scales fitted to the recordings' mean power"
                                               : "assumed: core and memory activity scaled by 1");
-    /* The error that results carry is that on what was left out. Where nothing could be, none is stated: a law with as
-     * many terms as points meets them all, and says nothing of how wrong it is. */
+    /* The error that results carry is the error on points that were left out. Where no point could be left out, none is
+     * stated: a law with as many terms as points fits them all exactly, and that says nothing about its error. */
     ok = ok && (isnan(s->unseen_pct) || set_number(&k.head, "model_time_mape_pct", s->unseen_pct));
     ok = ok && (isnan(j->power.unseen_pct) || set_number(&k.head, "model_power_mape_pct", j->power.unseen_pct));
     fl_status status = ok ? FL_OK : fl_no_memory(d, "the fit");
@@ -184,7 +184,7 @@ static fl_status open_files(job *j, const fl_texts *paths, const char *format, c
     return s;
 }
 
-/* What reading a recording left open, and that a log among kernels says nothing here. */
+/* Notes what the reading of a recording left open, and that a log among kernels has no effect here. */
 static void tell_notes(const char *path, const fl_imported *f, bool kernels, FILE *out) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < f->note_count; i++)

@@ -1,4 +1,5 @@
-/* A workload's other settings from a few measured ones, on a device that `fit device` described. */
+/* `foldline fit workload`: predicts a workload's other settings from a few measured ones, on a device that `fit device`
+ * described. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
@@ -60,7 +61,7 @@ typedef struct workload_options {
     bool json, extrapolate;
 } workload_options;
 
-/* The calibration of a device file; where there is none, its constants. rows: their clocks are put right. */
+/* Reads the calibration of a device file or, where it has none, its constants. Corrects the clocks of rows. */
 static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_fit_marks *marks, fl_fit_rows *rows,
                            fl_diag *d) {
     cJSON *tree = NULL;
@@ -95,7 +96,7 @@ static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_
     return s;
 }
 
-/* Sweeps without memory clocks run at the chip's own, and the other way round. */
+/* Sweeps without memory clocks run at the chip's own; likewise a chip without memory clocks accepts any. */
 static void match_memory(fl_fit_rows *r, const fl_chip *chip, bool chip_knows) {
     for (size_t i = 0; i < r->count && r->mem_known != chip_knows; i++)
         r->row[i].mem_mhz = chip->mem_ref;
@@ -103,7 +104,7 @@ static void match_memory(fl_fit_rows *r, const fl_chip *chip, bool chip_knows) {
         r->capped[i].mem_mhz = chip->mem_ref;
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
 static void add_pct(fl_grid *g, double x) {
     if (isnan(x))
@@ -166,7 +167,7 @@ static size_t count_seen(const fl_fit_rows *r, const fl_fit_result_of *result) {
     return seen;
 }
 
-/* The clocks at which a workload's rows under limits were predicted to run, and which of them gave the crest. */
+/* The clocks at which a workload's rows under limits were predicted to run, and the rows that gave the crest. */
 static void add_capped(fl_grid *g, const fl_fit_rows *r, const fl_fit_capped_result *c) {
     double low = INFINITY, high = 0;
     size_t looked = c->count;
@@ -191,7 +192,7 @@ static void add_capped(fl_grid *g, const fl_fit_rows *r, const fl_fit_capped_res
     fl_grid_add(g, "%s", isnan(c->crest) ? "all: no crest is known" : c->refused ? "some: below the calibration" : "");
 }
 
-/* Whose rows under limits were predicted, by which crest. */
+/* The workloads whose rows under limits were predicted, and with which crest. */
 static void print_capped(const fl_fit_rows *r, const fl_fit_capped_result *capped) {
     static const char *const head[] = {"under limits", "rows", "crest", "from a run at", "ran at MHz", "not predicted"};
     char name[128];
@@ -315,7 +316,7 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
     return root;
 }
 
-/* Every row may be looked at, so none is left to predict. */
+/* The prediction may use every row, so none is left to predict. */
 static bool all_named(const fl_fit_at *at, const fl_fit_rows *r) {
     for (size_t i = 0; i < r->entities; i++)
         for (size_t k = 0; k < r->entity[i].count; k++)
@@ -324,7 +325,7 @@ static bool all_named(const fl_fit_at *at, const fl_fit_rows *r) {
     return true;
 }
 
-/* What was predicted that nobody measured: there are no errors, only what the fit expects of itself. */
+/* Predicted settings without measurements: there are no errors, only the deviations that the fit expects. */
 static void print_asked(const fl_fit_rows *r, const fl_fit_result_of *result) {
     static const char *const head[] = {"workload", "SM MHz",  "mem MHz", "time s",
                                        "+- %",     "power W", "+- %",    "energy J"};
@@ -352,7 +353,7 @@ static void print_asked(const fl_fit_rows *r, const fl_fit_result_of *result) {
     fl_grid_print(&g, 1, stdout);
 }
 
-/* One workload, from the rows that may be looked at; a result without guesses where it has none of them. */
+/* One workload, from the rows that the prediction may use. Where it has none of them, the result has no guesses. */
 static fl_status predict_one(const workload_options *o, const fl_chip *chip, const fl_fit_rows *rows, size_t i,
                              const fl_fit_at *at, const fl_fit_crest *crest, fl_fit_result_of *result,
                              fl_fit_capped_result *capped, fl_diag *d) {

@@ -43,7 +43,7 @@ static double round_robin_j(const fl_draws_fit *f, const fl_draws_row *w) {
     return over / under;
 }
 
-/* The share on a grid of a thousandth whose round robin is nearest; of equals the smaller. */
+/* The share, on a grid of a thousandth, whose round robin is nearest; of equally near ones the smaller. */
 static void find_share(const fl_draws_fit *f, fl_draws_row *w) {
     double best = INFINITY, share = w->core_share;
     for (int i = 0; isnan(w->core_share) && i <= 1000; i++) {
@@ -85,7 +85,7 @@ static const fl_policy *policy(const char *name) {
     return NULL;
 }
 
-/* Energy of each run, and the regret after the steps at which it was published (NAN where a run was over). */
+/* Energy of each run, and the regret after the number of steps of its publication (NAN where a run ended earlier). */
 static fl_status runs(const fl_draws_fit *f, const fl_draws *draws, const char *name, size_t count, double *energy_j,
                       double *regret, fl_diag *d) {
     const size_t mark = (size_t)f->regret_steps / FL_DRAWS_MARK - 1;
@@ -106,8 +106,7 @@ static fl_status runs(const fl_draws_fit *f, const fl_draws *draws, const char *
 }
 
 /* How well ten runs agree with a row that is the mean of ten others: the logarithm of the normal density of their
- * difference, whose deviation is that of the runs times sqrt(2/10), and no less than what a table of four digits shows.
- */
+ * difference. Its deviation is that of the runs times sqrt(2/10), but at least what a table of four digits can show. */
 static double log_likelihood(const double *energy_j, double published_j, double *mean) {
     double sq = 0;
     *mean = 0;
@@ -145,7 +144,7 @@ static fl_status find_exponent(const fl_draws_fit *f, const fl_draws_row *w, dou
 
 /* ---- 3: the scale ---- */
 
-/* Of a round robin after n steps, with a ratio of 1 at the top clock. */
+/* Regret of a round robin after n steps, with a ratio of 1 at the top clock. */
 static double round_robin_regret(const fl_draws *draws, uint64_t n) {
     double best = -INFINITY, sum = 0;
     for (size_t i = 0; i < draws->clock_count; i++)

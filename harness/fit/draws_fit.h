@@ -1,14 +1,15 @@
-/* What a distribution replay (sim/draws.h) needs and a table of published energies does not say: run times, the
- * core/uncore ratio, how both vary. All of it follows from rows of the policies that EnergyUCB is held against, and
- * from the two regrets that its paper prints; EnergyUCB's own row of energies is not looked at.
+/* What a distribution replay (sim/draws.h) needs and a table of published energies does not contain: run times, the
+ * core/uncore ratio, and the variation of both. They follow from the rows of the policies with which EnergyUCB is
+ * compared, and from the two regrets that its paper prints. EnergyUCB's own row of energies is not used.
  *
- * 1. Run times are T(f) = T(top) ((c top/f)^p + 1 - c^p)^(1/p). A round robin that takes each clock for one step uses
- *    sum(E/T) / sum(1/T), whatever it sees: the share c of each workload is the one that gives its published row.
- * 2. The ratio is r (T(f)/T(top))^g. Epsilon-greedy's choices hang on g and not on r: the exponent g of a workload is
- *    the smallest, on a grid, with which its published row is likely, to one standard deviation of the likeliest.
- * 3. The regret of a round robin is r times a number: it gives r, one for all workloads.
- * 4. What is left is the deviation of energy and ratio, one for all: the one, on a grid, with which EnergyUCB's mean
- *    regret over forty runs is nearest to the published one. Steps 2 and 3 are done anew for each. */
+ *   1. Run times are T(f) = T(top) ((c top/f)^p + 1 - c^p)^(1/p). A round robin that takes each clock for one step uses
+ *      sum(E/T) / sum(1/T), whatever it observes. The share c of each workload is the one that gives its published row.
+ *   2. The ratio is r (T(f)/T(top))^g. Epsilon-greedy's choices depend on g and not on r. The exponent g of a workload
+ *      is the smallest, on a grid, whose likelihood of the published row is within one standard deviation of the
+ * largest.
+ *   3. The regret of a round robin is r times a known number. This gives r, one for all workloads.
+ *   4. One deviation of energy and ratio remains, the same for all workloads. It is the one, on a grid, with which
+ *      EnergyUCB's mean regret over forty runs is nearest to the published one. Steps 2 and 3 are repeated for each. */
 #ifndef FL_DRAWS_FIT_H
 #define FL_DRAWS_FIT_H
 
@@ -24,7 +25,7 @@ typedef struct fl_draws_row { /* one workload */
     double top_time_s;
     double round_robin_j, epsilon_greedy_j; /* published */
     double core_share;                      /* c; NAN: to be found */
-    /* found */
+    /* outputs */
     double time_s[FL_DRAWS_CLOCKS_MAX]; /* in steps of 10 ms, as a sweep gives them */
     double round_robin_fit_j, epsilon_greedy_fit_j, exponent;
 } fl_draws_row;
@@ -34,14 +35,14 @@ typedef struct fl_draws_fit {
     uint32_t clock_count, row_count;
     fl_draws_row row[FL_DRAWS_WORKLOADS_MAX];
     double step_ms, sharpness; /* p */
-    uint32_t regret_row;       /* whose regrets are known, after so many steps, a multiple of FL_DRAWS_MARK */
+    uint32_t regret_row; /* the row whose regrets are published, after this many steps, a multiple of FL_DRAWS_MARK */
     uint64_t regret_steps;
     double round_robin_regret, energyucb_regret; /* published */
-    /* found */
+    /* outputs */
     double ratio, cv, energyucb_regret_fit;
 } fl_draws_fit;
 
-/* Fills what is to be found. FL_BAD_INPUT where a workload ends before the steps of the regret. */
+/* Fills the outputs. FL_BAD_INPUT where a workload ends before the steps of the published regret. */
 fl_status fl_draws_fit_run(fl_draws_fit *f, unsigned threads, fl_diag *d);
 
 #endif

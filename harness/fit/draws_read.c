@@ -21,7 +21,7 @@ static fl_status read_clocks(const fl_json *root, fl_draws_fit *f, fl_diag *d) {
     }
     if (!s && f->clock_count < 2)
         return fl_json_fail(&list, d, "expected two clocks or more");
-    for (uint32_t i = 0; !s && i < f->clock_count / 2; i++) { /* the struct's are ascending */
+    for (uint32_t i = 0; !s && i < f->clock_count / 2; i++) { /* the clocks of the struct ascend */
         const int32_t swap = f->mhz[i];
         f->mhz[i] = f->mhz[f->clock_count - 1 - i];
         f->mhz[f->clock_count - 1 - i] = swap;

@@ -1,4 +1,4 @@
-/* A published table of energies, from which `fit draws` finds what a distribution replay needs. */
+/* Reads a published table of energies, from which `fit draws` finds what a distribution replay needs. */
 #ifndef FL_DRAWS_READ_H
 #define FL_DRAWS_READ_H
 
@@ -6,8 +6,9 @@
 
 #include <cjson/cJSON.h>
 
-/* Fills what is published of *f, which is zeroed, from a file like traces/samples/energyucb-published.json. Names of
- * workloads are those of *tree, which the caller deletes, also on failure. FL_BAD_INPUT with file and key. */
+/* Fills the published values of *f, which is zeroed, from a file like traces/samples/energyucb-published.json. The
+ * names of workloads are borrowed from *tree, which the caller deletes, also on failure. FL_BAD_INPUT with file and
+ * key. */
 fl_status fl_draws_read(const char *path, cJSON **tree, fl_draws_fit *f, fl_diag *d);
 
 #endif

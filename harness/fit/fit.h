@@ -1,4 +1,4 @@
-/* The table of what `foldline fit` fits. To add one, write its file and add its row: X(NAME, SUMMARY) declares
+/* The table of the fits of `foldline fit`. To add one, write its file and add its row: X(NAME, SUMMARY) declares
  * fl_cmd_fit_NAME, which gets the arguments after NAME and returns the exit status (harness/base/command.h). */
 #ifndef FL_FIT_H
 #define FL_FIT_H

@@ -1,5 +1,5 @@
-/* Which clocks to measure of a workload that has not been seen: one, two, three or four, with the errors to expect,
- * beside what is usual. */
+/* Which one, two, three or four clocks to measure for a new workload, with the expected errors, compared with the usual
+ * choice. */
 #ifndef FL_FIT_ADVICE_H
 #define FL_FIT_ADVICE_H
 
@@ -9,18 +9,19 @@
 #include "traces/diag.h"
 
 typedef struct fl_fit_advice {
-    fl_probes chosen[FL_PROBES_MAX], usual[FL_PROBES_MAX]; /* of one setting, of two and so on; usual: count 0 = none */
-    size_t first, end;                                     /* their numbers less 1; alike: the chip cannot say */
-    bool memory;                                           /* settings differ in their memory clock */
-    bool made_up;                                          /* the workloads: none was measured on that chip */
+    fl_probes chosen[FL_PROBES_MAX],
+        usual[FL_PROBES_MAX]; /* of one setting, of two and so on; usual: count 0 = no usual choice */
+    size_t first, end;        /* range of set sizes, less 1; equal: the chip cannot choose */
+    bool memory;              /* the settings differ in their memory clock */
+    bool made_up;             /* the workloads are made up: none was measured on that chip */
 } fl_fit_advice;
 
-/* Of sets of `least` to `most` settings, with their clocks as one sets them: rows know their names (fit_clocks.h). What
- * the chip cannot say is left out: that is no error. */
+/* Chooses sets of `least` to `most` settings, with their clocks as a user sets them: rows knows their names
+ * (fit_clocks.h). Sizes that the chip cannot choose are left out; that is not an error. */
 fl_status fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a,
                         fl_diag *d);
 void fl_fit_advice_print(const fl_fit_advice *a);
-/* A list, one object for each number of settings. NULL when out of memory; the caller owns it. */
+/* A list with one object for each set size. NULL when out of memory; the caller owns it. */
 cJSON *fl_fit_advice_json(const fl_fit_advice *a);
 
 #endif

@@ -9,7 +9,7 @@ static bool is_at(const fl_chip_row *row, double sm_mhz, double mem_mhz) {
     return fabs(row->sm_mhz - sm_mhz) < 0.5 && fabs(row->mem_mhz - mem_mhz) < 0.5;
 }
 
-/* since: where rows that were asked for begin. */
+/* since: index of the first row that was requested. */
 static bool has(const fl_fit_rows *r, size_t entity, size_t since, double sm_mhz, double mem_mhz) {
     const fl_fit_entity *e = &r->entity[entity];
     for (size_t i = e->first; i < e->first + e->count; i++)
@@ -30,7 +30,7 @@ static fl_status ask(fl_fit_rows *r, size_t entity, size_t since, double sm_mhz,
     return FL_OK;
 }
 
-/* A clock is asked for by the name under which it is set; the row is at the one that it runs at. */
+/* A user requests a clock by the name under which it is set; the row stands at the clock at which it runs. */
 static fl_status ask_list(const fl_fit_at *at, fl_fit_rows *r, size_t entity, fl_diag *d) {
     const fl_fit_entity *e = &r->entity[entity];
     const size_t since = r->count;

@@ -1,4 +1,4 @@
-/* How wide error bars must be, as a file: what `fit bars` writes and `fit split --bars` reads. */
+/* How wide error bars must be, as a file: `fit bars` writes it and `fit split --bars` reads it. */
 #ifndef FL_FIT_BARS_H
 #define FL_FIT_BARS_H
 
@@ -9,9 +9,10 @@
 
 extern const char *const fl_fit_bars_kind[FL_CHIP_KINDS], *const fl_fit_bars_place[FL_CHIP_PLACES];
 
-/* The file holds the constants by all GPUs under "all", and under "without" those by all GPUs but one, by its name. */
+/* The file holds the constants from all GPUs under "all". Under "without" it holds, by the GPU's name, those from all
+ * GPUs but one. */
 cJSON *fl_fit_bars_to_json(const fl_chip_bars *bars);
-/* without: the GPU that must not speak for itself; NULL = by all. */
+/* without: the GPU whose own data must not count; NULL = use all GPUs. */
 fl_status fl_fit_bars_read(const char *path, const char *without, fl_chip_bars *bars, fl_diag *d);
 
 #endif

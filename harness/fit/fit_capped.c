@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS 48  /* clocks at which power is predicted, below the one asked for */
-#define DEEP 0.25 /* of the lowest calibrated clock: how far below it a board may be predicted to go */
+#define STEPS 48  /* clocks at which power is predicted, below the requested one */
+#define DEEP 0.25 /* of the lowest calibrated clock: the deepest clock to which a prediction may take a board */
 
 fl_status fl_fit_crest_parse(const char *text, fl_fit_crest *crest, fl_diag *d) {
     char *end = NULL;
@@ -32,7 +32,8 @@ static int ascending(const void *a, const void *b) {
 
 static double share_of(const fl_fit_capped *c) { return c->power_w / c->limit_w; }
 
-/* The run that may be looked at: of those that asked for the highest clock, the one in the middle of their limits. */
+/* The run that the prediction may use: of the runs that requested the highest clock, the one in the middle of their
+ * limits. */
 static size_t pick_run(const fl_fit_capped *row, size_t count) {
     double highest = 0;
     size_t among = 0;
@@ -40,7 +41,7 @@ static size_t pick_run(const fl_fit_capped *row, size_t count) {
         highest = fmax(highest, row[i].sm_mhz);
     for (size_t i = 0; i < count; i++)
         among += row[i].sm_mhz >= highest - 0.5 ? 1 : 0;
-    for (size_t i = 0, k = 0; i < count; i++) /* they are sorted by limit */
+    for (size_t i = 0, k = 0; i < count; i++) /* the rows are sorted by limit */
         if (row[i].sm_mhz >= highest - 0.5 && k++ == among / 2)
             return i;
     return count;
@@ -59,13 +60,13 @@ size_t fl_fit_crest_of_rows(const fl_fit_rows *r, double *share, double *sd) {
     if (loads) {
         qsort(all, loads, sizeof *all, ascending);
         *share = fmin(1, 0.5 * (all[(loads - 1) / 2] + all[loads / 2]));
-        *sd = (all[loads - 1] - all[0]) / 2; /* half their range: they are few */
+        *sd = (all[loads - 1] - all[0]) / 2; /* half their range, because they are few */
     }
     free(own);
     return loads;
 }
 
-typedef struct under { /* what a workload does up to one asked clock */
+typedef struct under { /* the predictions for a workload up to one requested clock */
     double mhz[STEPS + 1], power[STEPS + 1];
     fl_chip_guess guess[STEPS + 1];
 } under;
@@ -87,7 +88,7 @@ static fl_status predict_up_to(const fl_chip *chip, const fl_chip_row *known, si
                : fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s", fl_model_text(f));
 }
 
-/* ln T at a clock, by lines through the predicted ones. */
+/* ln T at a clock, linear between the predicted ones. */
 static double ln_time_at(const under *u, double mhz, double *sd_pct) {
     int i = 1;
     while (i < STEPS && u->mhz[i] < mhz)
@@ -105,7 +106,7 @@ static void predict_row(const fl_chip *chip, const under *u, const fl_fit_capped
     fl_model_status s = fl_cap_clock(u->mhz, u->power, STEPS + 1, watts, &mhz);
     const double lowest_sd = hypot(u->guess[0].power_sd_pct / 100, crest_sd / crest);
     if (s == FL_MODEL_RANGE &&
-        u->power[0] < watts * exp(lowest_sd)) /* the lowest clock does it, for all that is known */
+        u->power[0] < watts * exp(lowest_sd)) /* the lowest clock meets the limit, within the uncertainty */
         s = FL_MODEL_OK;
     out->ran_mhz = mhz;
     out->beyond = s == FL_MODEL_RANGE || mhz < chip->sm_min - 0.5;
@@ -114,11 +115,11 @@ static void predict_row(const fl_chip *chip, const under *u, const fl_fit_capped
     const double ln_time = ln_time_at(u, mhz, &sd);
     const fl_chip_guess *top = &u->guess[STEPS];
     out->guess = (fl_chip_guess){exp(ln_time), fmin(watts, top->power_w), sd, 100 * crest_sd / crest};
-    if (top->power_w <= watts) { /* it is not expected to bind */
+    if (top->power_w <= watts) { /* the limit is not expected to bind */
         out->guess = *top;
         return;
     }
-    /* What is not known of the power moves the clock, and with it the time. */
+    /* The uncertainty of the power moves the clock, and with it the time. */
     const double doubt = hypot(top->power_sd_pct / 100, crest_sd / crest);
     if (fl_cap_clock(u->mhz, u->power, STEPS + 1, watts * exp(-doubt), &lower) == FL_MODEL_OK)
         out->guess.time_sd_pct = hypot(sd, 100 * (ln_time_at(u, lower, &ignored) - ln_time));
@@ -130,7 +131,7 @@ static fl_status predict_all(const fl_chip *chip, const fl_fit_rows *r, const fl
     bool *done = calloc(o->count + 1, sizeof *done);
     if (!done)
         return fl_no_memory(d, "the capped rows");
-    for (size_t i = 0; !s && i < o->count; i++) { /* one prediction for all limits of an asked clock */
+    for (size_t i = 0; !s && i < o->count; i++) { /* one prediction for all limits of a requested clock */
         const fl_fit_capped *row = &r->capped[o->first + i];
         under u;
         if (done[i])

@@ -86,7 +86,7 @@ static fl_status fit_chip(fl_capping *c, int k, fl_diag *d) {
     for (size_t i = 0; same && i < n; i++)
         same = p[0].mhz[i] == p[1].mhz[i];
     if (!s && k && !n && !p[1].count) {
-        /* nobody measured the CPU: its clock is then left alone */
+        /* the CPU was not measured, so its clock is left alone */
     } else if (!s && (!same || n < 2)) {
         s = fl_fail(d, FL_BAD_INPUT, c->path, 0, 0, "%zu clocks of %s and %zu of %s, expected the same, two or more", n,
                     benchmark[k][0], p[1].count, benchmark[k][1]);
@@ -184,7 +184,7 @@ fl_status fl_capping_fit(fl_capping *c, fl_diag *d) {
     return s ? s : fit_apps(c, d);
 }
 
-/* ---- what comes out -----------------------------------------------------------------------------------------------
+/* ---- results ------------------------------------------------------------------------------------------------------
  */
 
 static void write_quantity(FILE *f, const char *quantity, double mhz, double value, const char *from) {

@@ -1,4 +1,4 @@
-/* What foldline fit capping makes of a sweep (see harness/fit/fit_capping_sweep.h): the model of power-capping 3.2. */
+/* The model of power-capping 3.2 that foldline fit capping makes of a sweep (see harness/fit/fit_capping_sweep.h). */
 #ifndef FL_FIT_CAPPING_MODEL_H
 #define FL_FIT_CAPPING_MODEL_H
 
@@ -36,12 +36,12 @@ typedef struct fl_capping {
 
 extern const char *const fl_capping_part[2]; /* names of the processors' rows */
 
-/* Fits c->sweep, which the caller has filled; path names it in messages. Leaves *c to be freed also on failure. */
+/* Fits c->sweep, which the caller has filled; messages name path. The caller frees *c, also after a failure. */
 fl_status fl_capping_fit(fl_capping *c, fl_diag *d);
-void fl_capping_free(fl_capping *c); /* with its sweep */
+void fl_capping_free(fl_capping *c); /* frees the sweep too */
 
-/* The largest errors of an application at the clocks between the two that gave its parameters: W of node power and
- * percent of time, with sign; NAN where there are none. */
+/* The largest errors of an application at the clocks between the two that gave its parameters, with sign: W of node
+ * power, and percent of time. NAN where there are no such clocks. */
 void fl_capping_errors(const fl_capping *c, const fl_capping_application *a, int processor, double *power_w,
                        double *time_pct);
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define PIECE_NS 1000000
-#define PURE 0.99    /* a piece belongs to a part that fills this much of it */
-#define LEAST_S 1e-3 /* parts shorter than this in the whole run are none */
+#define PURE 0.99    /* a piece belongs to a part that fills at least this share of it */
+#define LEAST_S 1e-3 /* parts shorter than this in the whole run are ignored */
 
 enum { GPU, CPU, COMM, PARTS };
 
@@ -137,7 +137,7 @@ static fl_status measure_scene(fl_scene *s, double static_w, fl_sweep *out, fl_d
             status = add_row(out, name, FL_CAPPING_GPU, dev->sm_mhz[i], dev->default_mem_mhz, p.time_s[GPU],
                              p.node_w[GPU] - static_w, d);
     }
-    if (!status) /* copies: at the highest SM clock, which came last */
+    if (!status) /* for copies: the run at the highest SM clock, which was the last */
         status =
             add_row(out, name, FL_CAPPING_COMM, (double)NAN, (double)NAN, p.time_s[COMM], p.node_w[COMM] - static_w, d);
     for (uint32_t i = 0; !status && i < cpu->count; i++) {
@@ -149,7 +149,7 @@ static fl_status measure_scene(fl_scene *s, double static_w, fl_sweep *out, fl_d
     return status;
 }
 
-/* The node at rest, less its idle board: what is left belongs to no part. */
+/* The node at rest, less its idle board: the remaining power belongs to no part. */
 static fl_status measure_static(const fl_scenes *scenes, double *static_w, fl_sweep *out, fl_diag *d) {
     parts p;
     for (size_t i = 0; i < scenes->count; i++) {

@@ -1,20 +1,20 @@
-/* The measurements that foldline fit capping needs, taken on the simulated node as power-capping 3.2.2 takes them on a
- * real one. */
+/* The measurements that foldline fit capping needs, taken on the simulated node in the same way as power-capping 3.2.2
+ * takes them on a real one. */
 #ifndef FL_FIT_CAPPING_SWEEP_H
 #define FL_FIT_CAPPING_SWEEP_H
 
 #include "harness/input/scene.h"
 #include "traces/records.h"
 
-/* The parts of a run that Eq. 1 tells apart: in a sweep the column kernel says which one a row is about. power_w is by
- * how much node power exceeds P_static during it, time_s how long it lasts in the whole run. sm_mhz is the clock of the
- * processor at work: the GPU's in rows "gpu", the CPU's in rows "cpu". The row "static" holds P_static: the node at
+/* The parts of a run that Eq. 1 distinguishes; in a sweep the column kernel names the part of a row. power_w is the
+ * node power above P_static during the part, time_s the part's length in the whole run. sm_mhz is the clock of the
+ * active processor: the GPU's in rows "gpu", the CPU's in rows "cpu". The row "static" holds P_static: the node at
  * rest, less its idle board. */
 #define FL_CAPPING_GPU "gpu"
 #define FL_CAPPING_CPU "cpu"
 #define FL_CAPPING_COMM "comm"
 #define FL_CAPPING_STATIC "static"
-/* Workloads that are no applications: the benchmarks of step one and those of the "preliminary power measurement". */
+/* Workloads that are not applications: the benchmarks of step one and those of the "preliminary power measurement". */
 #define FL_CAPPING_MEMORY "memory-bound"
 #define FL_CAPPING_COMPUTE "compute-bound"
 #define FL_CAPPING_CPU_MEMORY "cpu-memory-bound"
@@ -22,9 +22,9 @@
 #define FL_CAPPING_REST "rest"
 #define FL_CAPPING_COPIES "copies"
 
-/* Runs every scene at each SM clock (the CPU's left to the system) and at each CPU clock (the GPU at its highest), with
- * power as a meter without error would show it: the simulated truth, in pieces of 1 ms that belong to one part alone.
- * One of the scenes must be the workload rest. Fills *out or leaves it zeroed. */
+/* Runs every scene at each SM clock (the system chooses the CPU clock) and at each CPU clock (the GPU at its highest).
+ * Power is that of a meter without error: the simulated truth, in pieces of 1 ms that belong to one part alone. One of
+ * the scenes must be the workload rest. Fills *out or leaves it zeroed. */
 fl_status fl_capping_measure(const fl_scenes *scenes, fl_sweep *out, fl_diag *d);
 
 #endif

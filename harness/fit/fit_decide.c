@@ -8,7 +8,8 @@
 
 static bool is_measured(const fl_chip_row *row) { return !isnan(row->time_s) && !isnan(row->power_w); }
 
-/* Spearman's: Pearson's of the ranks, equal values sharing theirs. Rank by counting: settings are few. */
+/* Spearman's correlation: Pearson's correlation of the ranks, where equal values share theirs. Ranks come from
+ * counting, since settings are few. */
 static double rank_among(const double *x, size_t n, size_t stride, size_t i) {
     double below = 0, same = 0;
     for (size_t k = 0; k < n; k++) {
@@ -49,7 +50,7 @@ bool fl_fit_decide(const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_g
             least_real = real;
             c.best = i;
         }
-        if (isnan(predicted)) /* refused: it may be the best, but cannot be chosen */
+        if (isnan(predicted)) /* refused: it may be the best, but the fit cannot choose it */
             continue;
         if (n < SETTINGS_MAX) {
             pair[2 * n] = predicted;
@@ -89,7 +90,7 @@ double fl_fit_decisions_p(const fl_fit_decisions *t, double risk) {
     double below = 0;
     if (!(risk > 0) || !(risk < 1))
         return NAN;
-    for (double k = 0; k < t->broken; k++) /* fewer than that many */
+    for (double k = 0; k < t->broken; k++) /* the probability of fewer than that many */
         below += exp(lgamma(t->count + 1) - lgamma(k + 1) - lgamma(t->count - k + 1) + k * log(risk) +
                      (t->count - k) * log1p(-risk));
     return fmax(0, 1 - below);

@@ -56,7 +56,7 @@ static void add_row(fl_grid *g, const char *name, double value, double sd, doubl
     fl_grid_add(g, "%s", !isnan(sd) && !(sd <= FL_FIT_UNKNOWN * value) ? "not identifiable" : "");
 }
 
-/* A share between 0 and 1, of which 0 may well be the value. */
+/* A share between 0 and 1, for which 0 is a plausible value. */
 static void add_share(fl_grid *g, const char *name, double value, double sd) {
     fl_grid_add(g, "%s", name);
     fl_grid_add(g, "%.2f", value);
@@ -83,7 +83,7 @@ static void add_a0(fl_grid *g, const fl_chip *c, const fl_chip *p) {
         fl_grid_add(g, "not identifiable");
 }
 
-/* Which law the calibration has, and why; whether activities count. */
+/* The calibration's law and the reason for it; whether activities count. */
 static void print_law(const fl_chip *c) {
     printf("\nlaw of the calibration: %s", c->law == FL_CHIP_PLAIN ? "plain" : "full");
     if (isnan(c->time_law_pct[0]))

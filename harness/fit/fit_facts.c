@@ -54,7 +54,7 @@ static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
 
 /* ---- a bundled board ---- */
 
-#define STEP_MHZ 15 /* of NVIDIA's ladders, where no data sheet says: A10G, T4, RTX 3090, H100 NVL, A100 */
+#define STEP_MHZ 15 /* of NVIDIA's ladders, where no data sheet gives it: A10G, T4, RTX 3090, H100 NVL, A100 */
 
 static fl_status copy_ladder(const int32_t *mhz, uint32_t count, int32_t **to, uint32_t *to_count, fl_diag *d) {
     if (!(*to = calloc(count, sizeof **to)))
@@ -64,7 +64,8 @@ static fl_status copy_ladder(const int32_t *mhz, uint32_t count, int32_t **to, u
     return FL_OK;
 }
 
-/* A whole number of steps must lead from the lowest to the highest clock. Half a MHz: 7 and 8 in turn. */
+/* A whole number of steps must lead from the lowest to the highest clock, to within half a MHz: steps may alternate
+ * between 7 and 8. */
 static fl_status step_ladder(const fl_board *b, double low, double step, fl_fit_facts *f, fl_diag *d) {
     const double top = b->fact[FL_BOARD_sm_max_mhz], steps = (top - low) / step;
     if (!(steps >= 1) || steps > 10000 || fabs(steps - round(steps)) > 1e-9)
@@ -149,8 +150,8 @@ fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d
     return s;
 }
 
-/* What the bundled chips are, and how much they differ: *kin is how many (generic is none). FL_NO_MEMORY, or why a
- * platform cannot be opened. */
+/* The constants of the bundled chips and their spread; *kin is their number (generic does not count). FL_NO_MEMORY, or
+ * the error of a platform that cannot be opened. */
 static fl_status kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {
     char **names = NULL;
     fl_kin list[KIN_MAX];
@@ -158,7 +159,7 @@ static fl_status kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {
     fl_status s = fl_platform_list(&names, &count, d);
     for (size_t i = 0; i < count; i++) {
         fl_platform p = {0};
-        if (!s && n < KIN_MAX && strcmp(names[i], "generic") != 0) { /* which is no chip */
+        if (!s && n < KIN_MAX && strcmp(names[i], "generic") != 0) { /* generic is not a real chip */
             s = fl_platform_open(names[i], 1, &p, d);
             n += !s && fl_kin_of_device(&p.node.device[0], &list[n]) == FL_MODEL_OK;
         }
@@ -172,7 +173,7 @@ static fl_status kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {
     return s;
 }
 
-/* Rows of one workload, at the GPU's own memory clock where they name none. */
+/* Rows of one workload, at the GPU's default memory clock where they name none. */
 static fl_status read_run(fl_fit_facts *f, const char *path, fl_fit_rows *rows, fl_diag *d) {
     const char *item = path;
     const fl_texts files = {.item = &item, .count = 1}, all = {0};

@@ -1,5 +1,5 @@
-/* A GPU of which only facts are known: its ladders and its TDP; the rest from the bundled chips, an idle log and a run.
- */
+/* A GPU of which only facts are known, namely its ladders and its TDP. Everything else comes from the bundled chips, an
+ * idle log and a run. */
 #ifndef FL_FIT_FACTS_H
 #define FL_FIT_FACTS_H
 
@@ -10,33 +10,32 @@
 
 /* A file of facts: {"name": "...", "sm_mhz": ladder, "mem_mhz": ladder, "default_mem_mhz": MHz, "tdp_w": W,
  * "peak_gb_s": GB/s}, ladders as in a platform file. The name, the default memory clock (the highest) and the bandwidth
- * may be missing. */
+ * are optional. */
 typedef struct fl_fit_facts {
     char name[64];
     int32_t *sm, *mem;
     fl_kin_facts known; /* borrows sm and mem */
     double peak_gb_s;   /* NAN = not known */
     size_t kin;         /* bundled chips behind the prior */
-    size_t idle_clocks; /* of the idle log; 0 = none */
-    size_t run_rows;    /* of the run */
+    size_t idle_clocks; /* clocks in the idle log; 0 = none */
+    size_t run_rows;    /* rows of the run */
     fl_kin_spread prior, after;
-    fl_board board;    /* where the facts are a bundled board's; zeroed elsewhere */
-    bool step_assumed; /* of the board only the ends of the ladder are known */
-    bool low_assumed;  /* and of these the lowest only as the clock while idle */
-    bool mem_known; /* the run and the facts both know memory clocks */
+    fl_board board;    /* the board whose facts these are, where it is a bundled one; else zeroed */
+    bool step_assumed; /* only the ends of the board's ladder are known */
+    bool low_assumed;  /* and the lowest of these is known only as the clock of the idle board */
+    bool mem_known;    /* the run and the facts both have memory clocks */
 } fl_fit_facts;
 
-/* Of a file, or of a bundled board by its name; of a platform, by name. FL_BAD_INPUT where a board lacks what is
- * needed.
- */
+/* Reads the facts of a file, or of a bundled board by its name; the other function, of a platform by its name.
+ * FL_BAD_INPUT where a board lacks a required fact. */
 fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d);
 fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d);
 void fl_fit_facts_free(fl_fit_facts *f);
 
-/* The chip. idle: a log, NULL = none; run: a sweep of one workload, NULL = none. */
+/* Makes the chip. idle: a log, NULL = none. run: a sweep of one workload, NULL = none. */
 fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, fl_chip *chip, fl_diag *d);
 
-/* Each part of the law: its middle, two deviations to either side, and the same of the prior. */
+/* Prints each part of the law: its centre, two deviations to either side, and the same for the prior. */
 void fl_fit_facts_print(const fl_fit_facts *f);
 
 #endif

@@ -21,7 +21,7 @@ __attribute__((format(printf, 3, 4))) static void note(cJSON *notes, const char 
     set_item(notes, key, cJSON_CreateString(text));
 }
 
-/* The base's notes as what they are here; those about its policies go with them. */
+/* The base's notes, marked as coming from the base; notes on its policies go with the policies. */
 static cJSON *assumed_notes(const cJSON *notes, const char *base) {
     cJSON *fresh = cJSON_CreateObject();
     const cJSON *e = NULL;
@@ -30,7 +30,7 @@ static cJSON *assumed_notes(const cJSON *notes, const char *base) {
     return fresh;
 }
 
-/* Sets a fact that the board knows, with the board's own source; false where it does not. */
+/* Sets a fact that the board's file gives, with the board's own source; false where it does not give it. */
 static bool of_board(const fl_fit_facts *f, fl_board_fact id, cJSON *object, const char *key, cJSON *notes,
                      const char *path) {
     const fl_board *b = &f->board;
@@ -41,7 +41,7 @@ static bool of_board(const fl_fit_facts *f, fl_board_fact id, cJSON *object, con
     return true;
 }
 
-/* What a board says beyond its ladders and limit. */
+/* Facts of a board besides its ladders and limit. */
 static void write_board(const fl_fit_facts *f, cJSON *gpu, cJSON *notes) {
     const fl_board *b = &f->board;
     const double *fact = b->fact;
@@ -105,7 +105,7 @@ static void write_facts(const fl_fit_facts *f, cJSON *gpu, cJSON *notes) {
         write_board(f, gpu, notes);
 }
 
-/* One constant and the interval that its part of the law has. scale: the constant where the part is 1. */
+/* One constant and the interval of its part of the law. scale: the constant where the part is 1. */
 static void write_part(const fl_fit_facts *f, cJSON *power, cJSON *notes, const char *key, double value, int part) {
     char path[64];
     const double two = f->after.factor[part] * f->after.factor[part];
@@ -162,7 +162,7 @@ fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const 
         cJSON *notes = assumed_notes(cJSON_GetObjectItemCaseSensitive(*root, "notes"), p.name);
         snprintf(title, sizeof title, "%s, never measured: from its facts and %zu known chips", f->name, f->kin);
         set_item(*root, "title", cJSON_CreateString(title));
-        cJSON_DeleteItemFromObjectCaseSensitive(*root, "policies"); /* their clocks are another chip's */
+        cJSON_DeleteItemFromObjectCaseSensitive(*root, "policies"); /* their clocks belong to another chip */
         write_facts(f, gpu, notes);
         write_power(f, chip, power, notes);
         set_item(gpu, "sharpness", cJSON_CreateNumber(chip->sharpness));

@@ -4,7 +4,7 @@
 
 #include "harness/chip/fit_rows.h"
 
-/* half[i]: whether the device is fitted to entity i. Each half is as likely. */
+/* half[i]: whether the device is fitted to entity i. All halves are equally likely. */
 void fl_fit_draw_half(const fl_fit_rows *r, uint64_t seed, uint64_t split, bool *half);
 
 #endif

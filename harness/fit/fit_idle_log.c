@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOCKS_MIN 4 /* three terms, and one to tell their error */
+#define CLOCKS_MIN 4 /* three terms, and one to show their error */
 
 static double value_at(const fl_telemetry *t, size_t row, const char *signal) {
     for (size_t k = 0; k < t->signal_count; k++)
@@ -26,7 +26,7 @@ static double spread_of(const fl_idle_point *point, const double *volt, size_t n
     return sqrt(squares);
 }
 
-/* How many clocks that GPU idles at. reading, point: room for every row. */
+/* The number of clocks at which that GPU idles. reading, point: room for every row. */
 static size_t points_of(const fl_telemetry *t, int device, fl_idle_reading *reading, fl_idle_point *point) {
     size_t n = 0, points = 0;
     for (size_t i = 0; i < t->row_count; i++)

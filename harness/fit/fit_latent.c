@@ -64,7 +64,7 @@ static bool is_named(const fl_fit_at *at, const fl_fit_rows *r, size_t first, si
     return false;
 }
 
-/* Mean power under a limit: its share by lines through the known limits, the ends' outside. */
+/* Mean power under a limit. Its share of the limit is linear between the known limits, and constant beyond them. */
 static double power_under(const fl_fit_rows *r, const fl_fit_capped_result *o, double limit) {
     const fl_fit_capped *below = NULL, *above = NULL;
     for (size_t i = 0; i < o->count; i++) {
@@ -76,7 +76,7 @@ static double power_under(const fl_fit_rows *r, const fl_fit_capped_result *o, d
         if (row->limit_w >= limit && (!above || row->limit_w < above->limit_w))
             above = row;
     }
-    if (!below || !above) { /* beyond the known ones; above them a limit that did not bind still does not */
+    if (!below || !above) { /* beyond the known limits; above a limit that did not bind, none binds */
         const fl_fit_capped *end = below ? below : above;
         const double watts = limit * end->power_w / end->limit_w;
         return below && end->power_w < FL_CAP_CREST_LEAST * end->limit_w ? end->power_w : watts;
@@ -85,7 +85,8 @@ static double power_under(const fl_fit_rows *r, const fl_fit_capped_result *o, d
     const double share = (1 - w) * below->power_w / below->limit_w + w * above->power_w / above->limit_w;
     if (above->power_w >= FL_CAP_CREST_LEAST * above->limit_w)
         return share * limit;
-    return fmin(limit * below->power_w / below->limit_w, above->power_w); /* it binds up to some limit between */
+    return fmin(limit * below->power_w / below->limit_w,
+                above->power_w); /* some limit between the two is the highest that binds */
 }
 
 static fl_status predict(const fl_chip *chip, const fl_fit_rows *r, fl_fit_capped_result *o, double top_w,

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Clock, time and power as a file may write them; not the memory clock, which some files leave out. */
+/* Clock, time and power in the precision of files; not the memory clock, which some files leave out. */
 static uint32_t mark_of(const fl_chip_row *row) {
     char text[96];
     const int size =
         snprintf(text, sizeof text, "%.6g,%.6g,%.6g", row->sm_mhz, row->time_s, isnan(row->power_w) ? 0 : row->power_w);
-    return fl_hash(text, (size_t)size) & INT32_MAX; /* a whole number of JSON */
+    return fl_hash(text, (size_t)size) & INT32_MAX; /* JSON holds it as a whole number */
 }
 
 static int ascending(const void *a, const void *b) {
@@ -67,7 +67,7 @@ void fl_fit_marks_free(fl_fit_marks *m) {
 bool fl_fit_marks_have(const fl_fit_marks *m, const fl_fit_rows *r, const fl_fit_entity *e) {
     size_t have = 0, measured = 0;
     for (size_t i = e->first; m->count && i < e->first + e->count; i++) {
-        if (isnan(r->row[i].time_s)) /* asked for only */
+        if (isnan(r->row[i].time_s)) /* a requested setting without measurement */
             continue;
         measured++;
         const uint32_t mark = mark_of(&r->row[i]);

@@ -31,7 +31,7 @@ static const char *const COLUMN[COLUMNS] = {"t_s", "t_ms", "t_us", "t_ns", "powe
 
 typedef struct loader {
     fl_meter *m;
-    size_t where[COLUMNS], width, time; /* time: which of the first four */
+    size_t where[COLUMNS], width, time; /* time: which of the first four it is */
     double first;
 } loader;
 

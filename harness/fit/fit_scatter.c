@@ -3,9 +3,9 @@
 #include <math.h>
 
 #define NEIGHBOURS 6 /* three on each side */
-#define LEAST 4      /* a quadratic and one to spare */
+#define LEAST 4      /* a quadratic needs three; one to spare */
 
-/* Weights with which the quadratic through n points gives its value at x = 0; false where they lie too close. */
+/* Weights with which the quadratic through n points gives its value at x = 0; false where the points lie too close. */
 static bool curve_weights(const double *x, size_t n, double *weight) {
     double far = 0, s[5] = {0}, w[NEIGHBOURS];
     for (size_t i = 0; i < n; i++)
@@ -32,7 +32,8 @@ static bool curve_weights(const double *x, size_t n, double *weight) {
 static void add_row(const fl_chip_row *row, size_t count, size_t at, fl_fit_scatter *sum, double *powered) {
     double x[NEIGHBOURS], weight[NEIGHBOURS], time = 0, power = 0, squares = 1;
     size_t low = at, high = at, n = 0, of[NEIGHBOURS];
-    while (n < NEIGHBOURS && (low > 0 || high + 1 < count)) { /* as many on either side as there are */
+    while (n < NEIGHBOURS &&
+           (low > 0 || high + 1 < count)) { /* alternates between the sides as long as both have rows */
         if (low > 0 && (at - low <= high - at || high + 1 == count))
             of[n] = --low;
         else

@@ -1,4 +1,4 @@
-/* How far measurements scatter by themselves: no law can predict them better. */
+/* How far measurements scatter by themselves: no law can predict them better than that. */
 #ifndef FL_FIT_SCATTER_H
 #define FL_FIT_SCATTER_H
 
@@ -9,9 +9,9 @@ typedef struct fl_fit_scatter {
     size_t rows;
 } fl_fit_scatter;
 
-/* About a smooth curve of each workload and memory clock: each row between others is held against a quadratic in ln f
- * through its nearest neighbours, itself left out. Such a difference also holds the neighbours' scatter, by as much as
- * they weigh in the curve, and is taken back by that (Cleveland's local regression). */
+/* Scatter about a smooth curve of each workload and memory clock. Each inner row is compared with a quadratic in ln f
+ * through its nearest neighbours, without the row itself. The difference also contains the neighbours' scatter, by
+ * their weights in the curve; the function corrects for that (Cleveland's local regression). */
 fl_fit_scatter fl_fit_scatter_of(const fl_fit_rows *r);
 
 #endif

@@ -7,7 +7,7 @@
 
 typedef struct job {
     fl_scenes scenes;
-    size_t first, *taken; /* taken: of the scenes */
+    size_t first, *taken; /* taken: the chosen scenes */
     const char *match;
     fl_fit_scene each;
     void *user;

@@ -142,7 +142,7 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
             continue;
         }
         const fl_chip_guess g = o.guess[i] = guess[j++];
-        if (isnan(row->time_s)) { /* nobody measured it: there is nothing to score */
+        if (isnan(row->time_s)) { /* not measured, so there is nothing to score */
             o.asked++;
             continue;
         }
@@ -191,7 +191,7 @@ static void summarise(const double *a, size_t na, const double *b, size_t nb, do
     *p95 = room[low] + (low + 1 < n ? (at - (double)low) * (room[low + 1] - room[low]) : 0);
 }
 
-/* Share of x that is at most 2, in percent; NaN counts as not known. */
+/* Share of x that is at most 2, in percent; NaN counts as unknown. */
 static double within(const double *a, size_t na, const double *b, size_t nb) {
     double in = 0, n = 0;
     for (size_t i = 0; i < na + nb; i++) {

@@ -40,9 +40,11 @@ static int by_clock(const void *a, const void *b) {
 /* ---- measured -----------------------------------------------------------------------------------------------------
  */
 
-static double or_infinite(double x) { return isnan(x) ? (double)INFINITY : x; } /* a limit not set is none */
+static double or_infinite(double x) {
+    return isnan(x) ? (double)INFINITY : x;
+} /* a limit that is not set does not limit */
 
-/* What is left of a workload's rows: those of one memory clock at the highest power limit there. */
+/* The rows of a workload that remain: those of one memory clock, at the highest power limit there. */
 typedef struct setting {
     double mem_mhz, cap_w;
 } setting;
@@ -65,8 +67,8 @@ static setting choose_setting(const fl_sweep *s, uint32_t name, double mem_mhz) 
     return at;
 }
 
-/* Time and energy of the whole workload at one clock: its kernels one after the other, each the mean of its repeated
- * rows. False where a kernel was not measured there. */
+/* Time and energy of the whole workload at one clock: its kernels one after the other, each with the mean of its
+ * repeated rows. False where a kernel was not measured at that clock. */
 static bool whole(const fl_sweep *s, uint32_t name, const setting *at, double mhz, double *time_s, double *energy_j) {
     *time_s = *energy_j = 0;
     for (size_t i = 0; i < s->row_count; i++) {

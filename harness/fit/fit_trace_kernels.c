@@ -16,7 +16,7 @@ static bool same(const void *owner, uint32_t index, const void *wanted) {
     return !memcmp((const key *)(const void *)(s->kernel + s->kernel_room) + index, wanted, sizeof(key));
 }
 
-/* The keys stand behind the kinds in one allocation, so that both grow together. */
+/* The keys follow the kinds in one allocation, so that both grow together. */
 static fl_status grow(fl_seen *s, fl_diag *d) {
     if (s->kernel_count < s->kernel_room)
         return FL_OK;
@@ -93,7 +93,7 @@ fl_status fl_seen_add(fl_seen *s, const char *path, const fl_kernel_trace *t, do
     return status;
 }
 
-/* Shares at the highest clock of the kind, moved to the common reference. */
+/* Shares at the highest clock of the kind, converted to the common reference. */
 static void at_reference(fl_kernel_fit *k, double from_mhz, double ref_mhz, double p) {
     const double whole = fl_kernel_time(k, p, from_mhz / ref_mhz);
     k->c *= from_mhz / ref_mhz / whole;

@@ -15,7 +15,7 @@ enum { UTIL, MEM, POWER, CLOCK, SIGNALS };
 static const char *const names[SIGNALS] = {"util_gpu_pct", "util_mem_pct", "power_w", "sm_mhz"};
 static const double step_of[SIGNALS] = {25, 15, 0.15,
                                         0.05}; /* a change of phase: points of utilisation, shares of the rest */
-#define PHASE_MIN_S 2.0                        /* shorter stretches belong to their neighbour */
+#define PHASE_MIN_S 2.0                        /* shorter stretches join their neighbour */
 
 typedef struct phase {
     double seconds, mean[SIGNALS], weight[SIGNALS];
@@ -28,7 +28,7 @@ typedef struct phases {
 
 static void add_reading(phase *p, const double *value, double seconds) {
     p->seconds += seconds;
-    seconds = fmax(seconds, 1e-9); /* the first reading of a log stands for no time, but is one */
+    seconds = fmax(seconds, 1e-9); /* the first reading of a log covers no time, but it counts as a reading */
     for (int i = 0; i < SIGNALS; i++)
         if (!isnan(value[i])) {
             p->weight[i] += seconds;
@@ -52,7 +52,7 @@ static void merge(phase *into, const phase *from) {
     add_reading(into, value, from->seconds);
 }
 
-/* A phase ends where two readings in a row are off it: one alone is noise. */
+/* A phase ends where two consecutive readings differ from it; a single one is noise. */
 static fl_status cut(const fl_telemetry *t, const size_t *column, int32_t device, phases *out, fl_diag *d) {
     size_t before = SIZE_MAX, off = 0;
     for (size_t i = 0; i < t->row_count; i++) {
@@ -83,8 +83,8 @@ static fl_status cut(const fl_telemetry *t, const size_t *column, int32_t device
     return FL_OK;
 }
 
-/* Busy for util_gpu of the time in kernels of 10 ms; the share of memory is taken from its utilisation, the rest is
- * called core; alpha from the power that is left above the platform's base. */
+/* The phase as kernels of 10 ms, busy for util_gpu of the time. The memory share follows from the memory utilisation,
+ * and the rest counts as core; alpha follows from the power above the platform's base. */
 static fl_status describe(const phase *p, const fl_device *dev, size_t index, fl_programs *programs, fl_kinds *kinds,
                           fl_diag *d) {
     char name[32];
@@ -160,7 +160,7 @@ static void print_json(const phases *all, const char *out) {
     cJSON_Delete(root);
 }
 
-/* PHASES.programs.csv -> PHASES.kinds.csv, and its name alone. */
+/* PHASES.programs.csv becomes PHASES.kinds.csv, and its name without folders. */
 static char *kinds_path(const char *out, const char **name) {
     char *path = NULL;
     const char *dot = strstr(out, ".programs.csv"), *slash;
@@ -201,9 +201,9 @@ static fl_status write_files(fl_programs *p, fl_kinds *k, const fl_device *dev, 
     return s;
 }
 
-typedef struct gpus { /* of a log */
+typedef struct gpus { /* the GPUs of a log */
     int32_t lowest, highest;
-    bool has; /* the one asked for */
+    bool has; /* whether the requested one is among them */
 } gpus;
 
 static gpus find_gpus(const fl_telemetry *t, int32_t wanted) {

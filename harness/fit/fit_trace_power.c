@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct power_row { /* of one recording: mean power = base + alpha x core + beta x memory */
+typedef struct power_row { /* one recording: mean power = base + alpha x core + beta x memory */
     double base_w, core_w, memory_w, seen_w;
 } power_row;
 
@@ -47,9 +47,9 @@ static void shares_of(const fl_seen *s, const char *text, double p, double *c, d
     *m = fl_fit_trace_memory(*c, *l, p);
 }
 
-/* What the platform's law says of one recording for alpha = beta = 1, and what its telemetry shows. A kernel's activity
- * is that at the reference clock, as the kinds file will state it: the simulator's alpha and beta do not change with
- * the clock (models/row.h). */
+/* The power of one recording by the platform's law for alpha = beta = 1, and by its telemetry. A kernel's activity is
+ * its activity at the reference clock, as the kinds file will state it: the simulator's alpha and beta do not change
+ * with the clock (models/row.h). */
 static bool power_of(const fl_device *dev, const fl_seen *seen, double p, const fl_imported *f, double sm_mhz,
                      power_row *row) {
     const fl_kernel_trace *t = &f->kernels;
@@ -87,7 +87,7 @@ static bool power_of(const fl_device *dev, const fl_seen *seen, double p, const 
     return true;
 }
 
-/* Two unknowns >= 0 by least squares; where the recordings cannot tell them apart both get the same. */
+/* Two unknowns >= 0 by least squares. Where the recordings cannot separate them, both get the same value. */
 static scales solve(const power_row *row, size_t count, size_t without) {
     double cc = 0, cm = 0, mm = 0, cy = 0, my = 0;
     size_t used = 0;

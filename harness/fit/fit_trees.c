@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const double rate = 0.3, lambda = 1;
-#define NOWHERE (-1e30) /* a threshold that nothing is below */
+#define NOWHERE (-1e30) /* a threshold that no value is below */
 
 typedef struct ranked {
     double x;
@@ -16,7 +16,7 @@ typedef struct ranked {
 typedef struct boost {
     const double *x;
     uint32_t features;
-    double *slope; /* of the squared error by the prediction, one for each row: prediction less target */
+    double *slope; /* derivative of the squared error by the prediction, one for each row: prediction less target */
     ranked *order; /* room for all rows */
     size_t *row;   /* all rows; each node owns a range */
     double *tree;  /* FL_TREE_NODES x 2 */
@@ -29,7 +29,7 @@ static int by_value(const void *a, const void *b) {
 
 static double part_gain(double slope, double count) { return slope * slope / (count + lambda); }
 
-/* The split of rows [first, first + count) that takes most off the error; false where none takes anything. */
+/* The split of rows [first, first + count) that reduces the error most; false where no split reduces it. */
 static bool best_split(boost *b, size_t first, size_t count, double *feature, double *threshold) {
     double all = 0, most = 1e-12;
     bool found = false;
@@ -93,7 +93,7 @@ fl_status fl_fit_trees(const double *x, const double *y, size_t count, uint32_t 
                .row = malloc(count * sizeof *b.row)};
     const bool room = b.slope && b.order && b.row;
     for (size_t i = 0; room && i < count; i++) {
-        b.slope[i] = 1 - y[i]; /* models predict 1 and more */
+        b.slope[i] = 1 - y[i]; /* the models predict values of 1 and more */
         b.row[i] = i;
     }
     for (uint32_t k = 0; room && k < trees; k++) {

@@ -19,12 +19,12 @@ const char *fl_fit_range_text(const fl_chip *chip, const fl_fit_rows *r, char *b
 
 typedef struct written { /* one row of the file */
     const fl_fit_entity *e;
-    double sm_mhz, mem_mhz, limit_w, time_s, power_w; /* limit NAN: none binds */
+    double sm_mhz, mem_mhz, limit_w, time_s, power_w; /* limit_w: NAN = no limit binds */
     fl_chip_guess guess;
     bool fitted, beyond;
 } written;
 
-/* limits: whether the file has them. */
+/* limits: whether the file has a column for them. */
 static void write_row(FILE *f, bool mem_known, bool limits, const written *w) {
     const double value[] = {w->time_s,  w->guess.time_s,  w->guess.time_sd_pct,
                             w->power_w, w->guess.power_w, w->guess.power_sd_pct};
@@ -74,7 +74,7 @@ fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_
     return fl_output_commit(out, d);
 }
 
-/* How far off the predicted rows are on average, as they are stated: what compare --model-error moves them by. */
+/* The mean error of the predicted rows, from their stated deviations: compare --model-error shifts them by it. */
 static void write_head(FILE *f, const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                        size_t extrapolated) {
     char range[128];
@@ -89,7 +89,7 @@ static void write_head(FILE *f, const fl_chip *chip, const fl_fit_rows *r, const
             n++;
         }
     fputs("# foldline-sweep 1\n", f);
-    if (n > 0) /* a normal deviate's mean absolute value is sqrt(2/pi) of its deviation */
+    if (n > 0) /* the mean absolute value of a normal deviate is sqrt(2/pi) of its deviation */
         fprintf(f, "# model_time_mape_pct: %.3g\n# model_power_mape_pct: %.3g\n", sqrt(M_2_PI) * time_sd / n,
                 sqrt(M_2_PI) * power_sd / n);
     if (extrapolated)
@@ -107,7 +107,7 @@ static size_t setting_end(const fl_fit_rows *r, const fl_fit_entity *e, size_t k
     return end;
 }
 
-/* What is known of a setting: the mean of its rows that were looked at, else what was predicted of it. */
+/* The estimate for a setting: the mean of its rows that the prediction used, else its prediction. */
 static fl_chip_guess known_of(const fl_chip_guess *guess, size_t count) {
     fl_chip_guess sum = {0, 0, NAN, NAN};
     double n = 0;
@@ -133,7 +133,8 @@ static fl_status check_twice(const fl_fit_rows *r, const fl_fit_result_of *resul
     return FL_OK;
 }
 
-/* The sweep as it is known now: measured where it was looked at, predicted elsewhere, with the standard deviations. */
+/* The completed sweep: measured values where the prediction used them, predictions with their standard deviations
+ * elsewhere. */
 fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                              size_t extrapolated, const char *path, fl_diag *d) {
     fl_output *out = check_twice(r, result, d) ? NULL : fl_output_open(path, d);

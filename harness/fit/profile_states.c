@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* ---- one run at one pair of states --------------------------------------------------------------------------------
- * A policy that sets the pair once and asks for DynaCo's counters; what they show is gathered at its steps. */
+ * A policy sets the pair once and asks for DynaCo's counters. Its steps gather their values. */
 
 typedef struct pair_params {
     double cpu_mhz, sm_mhz;
@@ -61,7 +61,7 @@ static const fl_policy pair_policy = {
     .init = pair_init,
     .step = pair_step};
 
-typedef struct reading { /* counters, and when they were read */
+typedef struct reading { /* counters, and the time of their reading */
     double uops, cycles, bytes;
     int64_t at_ns;
 } reading;
@@ -84,7 +84,7 @@ static fl_status gather(void *user, const fl_sample *s, const fl_decision *decis
                          .cycles = s->host.value[FL_HOST_CPU_CYCLES],
                          .bytes = s->host.value[FL_HOST_CPU_MEM_BYTES] + gpu->value[FL_GPU_DRAM_BYTES],
                          .at_ns = s->time_ns};
-    if (g->any) { /* the first may hold time at other states */
+    if (g->any) { /* the first interval may include time at other states */
         g->alu += gpu->value[FL_GPU_ALU_BUSY_PCT];
         g->busy += gpu->value[FL_GPU_GPU_CLOCK_BUSY_PCT];
         g->count++;
@@ -96,7 +96,7 @@ static fl_status gather(void *user, const fl_sample *s, const fl_decision *decis
     return FL_OK;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------
+/* ---- all runs -----------------------------------------------------------------------------------------------------
  */
 
 typedef struct stage { /* one kernel */
@@ -116,7 +116,7 @@ typedef struct profile {
     fl_state_run *run; /* stages x cpus x sms */
 } profile;
 
-/* From high to low; the first is boost where the platform has it. */
+/* From high to low; the first is boost where the platform has a boost state. */
 static double cpu_mhz(const profile *p, size_t i) {
     const fl_cpu_spec *c = &p->platform.node.host.cpu;
     const size_t from_bottom = p->cpus - 1 - i;
@@ -169,7 +169,7 @@ static fl_status run_pair(void *user, size_t index, fl_diag *d) {
     return FL_OK;
 }
 
-/* A program of one kernel: its rows in its first program as one part. */
+/* A program of one kernel: the rows that the kernel has in its first program, as one part. */
 static fl_status single(const fl_programs *all, uint32_t kernel, double seconds, fl_programs *one, fl_diag *d) {
     const uint32_t name = fl_programs_name(one, all->names[kernel]);
     fl_status s = name == UINT32_MAX ? fl_no_memory(d, "the profile") : FL_OK;

@@ -43,7 +43,7 @@ static void add_argument(arguments *a, const char *format, ...) {
 
 static bool keep_open(int fd) { return fcntl(fd, F_SETFD, 0) == 0; }
 
-/* Between fork and exec: system calls only. */
+/* Runs between fork and exec, so it makes system calls only. */
 static void become(char *const *argv, const int *keep, size_t count) {
     const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ};
     sigset_t none;
@@ -68,7 +68,7 @@ static bool open_shared(fl_guardian *g) {
     return g->beat != NULL;
 }
 
-/* True once it has said that it is ready, or has read the records; false where it ended or took too long. */
+/* True once the guardian has said that it is ready, or has read the records; false where it ended or took too long. */
 static bool wait_ready(int wire) {
     struct pollfd p = {.fd = wire, .events = POLLIN};
     char byte;
@@ -156,7 +156,7 @@ bool fl_guardian_alive(fl_guardian *g) {
     return g->pid != 0;
 }
 
-/* Only time in which we were awake ourselves counts: after a freeze of the machine both of us are late. */
+/* Only time in which this process itself was awake counts: after a freeze of the machine both processes are late. */
 bool fl_guardian_answers(fl_guardian *g) {
     const int64_t looked = g->beat ? atomic_load_explicit(&g->beat->looked_ns, memory_order_acquire) : 0,
                   now = now_ns(), step = now - g->asked_ns, most = FAR_CHECKS * g->check_ns,
@@ -173,7 +173,7 @@ static bool wait_end(fl_guardian *g, int ms) {
     return !fl_guardian_alive(g);
 }
 
-/* One that has gone is replaced, and its successor reads them as it starts. */
+/* A guardian that has ended is replaced; its successor reads the records as it starts. */
 fl_status fl_guardian_recorded(fl_guardian *g, fl_diag *d) {
     const bool read = g->pid && send(g->wire, "r", 1, MSG_NOSIGNAL) == 1 && wait_ready(g->wire);
     if (read || wait_end(g, 1000))
@@ -183,7 +183,7 @@ fl_status fl_guardian_recorded(fl_guardian *g, fl_diag *d) {
 
 bool fl_guardian_end(fl_guardian *g) {
     if (fl_guardian_alive(g))
-        kill(g->pid, SIGKILL); /* our child, and not yet waited for: the number is its own */
+        kill(g->pid, SIGKILL); /* it is our child, and not yet waited for, so the number still means it */
     return wait_end(g, END_MS);
 }
 
@@ -198,7 +198,7 @@ void fl_guardian_drop(fl_guardian *g) {
 }
 
 void fl_guardian_dismiss(fl_guardian *g) {
-    /* A second is plenty. One that is stopped would hold the locks for ever, and has nothing left to do. */
+    /* A second is plenty. A stopped guardian would hold the locks for ever, and it has nothing left to do. */
     const bool told = g->pid && send(g->wire, "d", 1, MSG_NOSIGNAL) == 1;
     if (!(told && wait_end(g, 1000)) && !fl_mutated("stopped-guardian-kept"))
         fl_guardian_end(g);

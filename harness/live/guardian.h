@@ -1,13 +1,14 @@
-/* A process that outlives the controller and puts everything back. It runs in a session of its own, with its own handle
+/* A process that outlives the controller and restores everything. It runs in a session of its own, with its own handle
  * of the library, and shares the controller's locks.
  *
- * The controller publishes the time by which it will next report. When it ends, in whatever way, the guardian restores
- * from the records, which it has read: their files may be lost meanwhile. When it misses its time, the guardian first
- * kills it through its pidfd and waits for its end, and only then restores: a controller that comes back to life must
- * not set anything afterwards. Missed beats are counted by the guardian's own wake-ups, and it gives no verdict when it
- * overslept itself, so that a frozen machine kills nobody. The user learns of a kill where the controller would have
- * said it (its standard error), and from guardian.log in the state folder. The guardian in turn publishes when it
- * looked: one that somebody stopped is replaced. */
+ * The controller publishes the time by which it will next report. When the controller ends, in whatever way, the
+ * guardian restores from the records, which it read earlier because their files may be lost meanwhile. When the
+ * controller misses its time, the guardian first kills it through its pidfd and waits for its end. Only then does it
+ * restore, because a controller that wakes up again must not set anything afterwards. The guardian counts missed
+ * reports by its own wake-ups and gives no verdict when it overslept itself, so that a frozen machine kills no one. The
+ * user learns of a kill where the controller would have reported it (its standard error), and from guardian.log in the
+ * state folder. The guardian in turn publishes when it last looked; the controller replaces a guardian that was
+ * stopped. */
 #ifndef FL_LIVE_GUARDIAN_H
 #define FL_LIVE_GUARDIAN_H
 
@@ -15,15 +16,15 @@
 
 typedef struct fl_guardian {
     pid_t pid; /* 0 = none */
-    int wire;  /* to the guardian: it says that it is ready, we say that all is done */
+    int wire;  /* socket to the guardian: it reports that it is ready, we report that all is done */
     int beat_fd;
     struct fl_beat *beat;
     int64_t check_ns;
     int64_t looked_ns, asked_ns, silent_ns; /* of fl_guardian_answers */
 } fl_guardian;
 
-/* Starts it (this program once more, as `live --guardian`) and waits until it is ready. check_ns: how far apart it
- * looks once a time was missed (three looks make a verdict). FL_HARDWARE where it does not get ready. */
+/* Starts the guardian (this program again, as `live --guardian`) and waits until it is ready. check_ns: the interval of
+ * its looks once a time was missed (three looks make a verdict). FL_HARDWARE where it does not become ready. */
 fl_status fl_guardian_start(fl_guardian *g, const fl_lock *lock, size_t lock_count, int64_t check_ns, fl_diag *d);
 /* The records of prior values are on disk: waits until it has read them. FL_HARDWARE where it lives and does not. */
 fl_status fl_guardian_recorded(fl_guardian *g, fl_diag *d);

@@ -18,21 +18,21 @@
 #include <unistd.h>
 
 enum { LOOKS = 3, TRIES = 40 };
-enum { LOG_MAX = 1 << 18 }; /* bytes of guardian.log, some thousand lines: then it begins anew */
+enum { LOG_MAX = 1 << 18 }; /* bytes of guardian.log, some thousand lines; then it starts again */
 
 typedef struct watch {
     int controller, wire, said; /* said: the controller's standard error */
     struct fl_beat *beat;
-    int64_t check_ns, late_ns; /* late_ns: of a miss, how late its report was */
+    int64_t check_ns, late_ns; /* late_ns: how late the missed report was */
     fl_lock unit[UNITS_MAX];
-    fl_record prior[UNITS_MAX]; /* of the units, as soon as there are records: the files may be lost */
+    fl_record prior[UNITS_MAX]; /* the units' records, read as soon as they exist, because the files may be lost */
     size_t unit_count;
     fl_gpus gpus;
 } watch;
 
 typedef enum verdict { DISMISSED, ENDED, MISSED } verdict;
 
-/* What cannot be read now is looked for when it is needed. */
+/* Records that cannot be read now are read when they are needed. */
 static void keep_records(watch *w) {
     bool found;
     for (size_t i = 0; i < w->unit_count && !fl_mutated("records-on-disk-alone"); i++) {
@@ -58,7 +58,8 @@ static int wait_until(watch *w, int64_t until_ns) {
             if (told)
                 keep_records(w);
             if (!told || send(w->wire, "r", 1, MSG_NOSIGNAL) != 1)
-                w->wire = -1; /* hung up: its end will tell; a negative descriptor is passed over */
+                w->wire =
+                    -1; /* the other side closed it, and its end will be seen; poll ignores a negative descriptor */
         }
         if (n > 0 && p[0].revents)
             return ENDED;
@@ -67,14 +68,14 @@ static int wait_until(watch *w, int64_t until_ns) {
     }
 }
 
-/* Looks at the controller until there is something to do. Three looks in a row past its time are a miss; a look that
- * came late itself, because this process or the machine was held up, says nothing and starts the count anew. */
+/* Watches the controller until there is something to do. Three consecutive looks past its time are a miss. A look that
+ * itself came late, because this process or the machine was held up, proves nothing and restarts the count. */
 static verdict look_on(watch *w) {
     int missed = 0;
     for (;;) {
         int64_t until = atomic_load_explicit(&w->beat->until_ns, memory_order_acquire), now = now_ns();
         atomic_store_explicit(&w->beat->looked_ns, now, memory_order_release);
-        const int64_t far = now + FAR_CHECKS * w->check_ns; /* the time may be brought forward meanwhile */
+        const int64_t far = now + FAR_CHECKS * w->check_ns; /* the controller may bring its time forward meanwhile */
         const int64_t wake = until > far ? far : until >= now ? until + 1 : now + w->check_ns;
         int what = wait_until(w, wake);
         if (what >= 0)
@@ -106,7 +107,7 @@ static void put_verdict(FILE *f, const watch *w, verdict v, const fl_diag *d) {
     fprintf(f, "; %s%s\n", d->status ? "not restored: " : "restored", d->status ? d->message : "");
 }
 
-/* For whoever wants to know later. */
+/* For later readers. */
 static void log_verdict(const char *state, const watch *w, verdict v, const fl_diag *d) {
     struct timespec t;
     struct stat now;
@@ -115,7 +116,7 @@ static void log_verdict(const char *state, const watch *w, verdict v, const fl_d
     fl_state_file(state, "guardian", ".log", O_WRONLY | O_APPEND | O_CREAT, &fd, NULL);
     const bool fits = fd >= 0 && !fstat(fd, &now) && (now.st_size <= LOG_MAX || !ftruncate(fd, 0));
     FILE *f = fits ? fdopen(fd, "a") : NULL;
-    if (!f) { /* it may be no file of ours: then there is no log, and the GPUs are restored all the same */
+    if (!f) { /* it may not be a file of ours: there is then no log, and the GPUs are restored all the same */
         if (fd >= 0)
             close(fd);
         return;
@@ -125,7 +126,8 @@ static void log_verdict(const char *state, const watch *w, verdict v, const fl_d
     fclose(f);
 }
 
-/* Where the controller would have said it. The last that this process does: whoever reads there may take their time. */
+/* Writes where the controller would have reported. This is the last thing that the process does, because the reader
+ * there may be slow. */
 static void tell_kill(const char *state, const watch *w, const fl_diag *d) {
     FILE *f = w->said >= 0 ? fdopen(w->said, "w") : NULL;
     if (!f)
@@ -137,7 +139,7 @@ static void tell_kill(const char *state, const watch *w, const fl_diag *d) {
     fclose(f);
 }
 
-/* Whatever else this process was given, pipes of a pipeline for one: somebody may wait for their end. */
+/* Closes every other inherited descriptor, for example pipes of a pipeline: someone may wait for their end. */
 static void close_others(const int *keep, size_t count) {
     for (int fd = 3; fd < 4096; fd++) {
         bool kept = false;
@@ -169,7 +171,7 @@ static fl_status open_gpus(watch *w, fl_diag *d) {
     return s;
 }
 
-/* From what it keeps, else from the record. */
+/* Restores from the kept record, else from the file. */
 static fl_status restore_unit(watch *w, const char *state, size_t i, fl_diag *d) {
     const char *unit = w->unit[i].unit;
     if (!w->prior[i].count)
@@ -178,12 +180,12 @@ static fl_status restore_unit(watch *w, const char *state, size_t i, fl_diag *d)
     return s ? s : fl_record_remove(state, unit, d);
 }
 
-/* One attempt at all units. *again: another may do better, which it cannot where a record is not to be understood. */
+/* One attempt at all units. *again: a further attempt may succeed; it cannot where a record is unreadable. */
 static fl_status restore_once(watch *w, const char *state, bool *again, fl_diag *d) {
     fl_status s = w->gpus.self ? FL_OK : open_gpus(w, d);
     *again = s != FL_OK;
     for (size_t i = 0; i < w->unit_count; i++) {
-        if (fl_lock_superseded(state, &w->unit[i])) /* given back in order by a controller that had given us up */
+        if (fl_lock_superseded(state, &w->unit[i])) /* a controller that had given us up has restored it regularly */
             continue;
         fl_status one = restore_unit(w, state, i, s ? NULL : d);
         *again = *again || (one && one != FL_BAD_INPUT);
@@ -192,8 +194,8 @@ static fl_status restore_once(watch *w, const char *state, bool *again, fl_diag 
     return s;
 }
 
-/* Again and again where it fails: a driver that is busy now may answer soon, and a GPU that is lost may come back,
- * which only a library that is opened anew sees. The record stays if it never does. */
+/* Repeats the attempt while it fails: a driver that is busy now may answer soon, and a lost GPU may come back, which
+ * only a newly opened library sees. If the attempt never succeeds, the record stays. */
 static fl_status restore_all(watch *w, const char *state, fl_diag *d) {
     fl_status s = FL_OK;
     bool again = true;
@@ -208,8 +210,8 @@ static fl_status restore_all(watch *w, const char *state, fl_diag *d) {
     return s;
 }
 
-/* After `live --guardian`: descriptors of the controller, wire, beat and standard error, the check, the units. False
- * where they are not what fl_guardian_start gives. */
+/* Parses the arguments after `live --guardian`: the descriptors of the controller, wire, beat and standard error, the
+ * check interval, and the units. False where they are not those of fl_guardian_start. */
 static bool take_arguments(watch *w, int argc, char **argv, int *keep, size_t *kept) {
     if (argc < ARGUMENTS || argc - ARGUMENTS > UNITS_MAX)
         return false;
@@ -232,7 +234,8 @@ static bool take_arguments(watch *w, int argc, char **argv, int *keep, size_t *k
     return w->beat != NULL;
 }
 
-/* Without its locks it would restore under the hands of a successor: one that did not get them is no guardian. */
+/* Without its locks it would restore while a successor sets: a process that did not get them must not act as guardian.
+ */
 static bool has_locks(const watch *w) {
     for (size_t i = 0; i < w->unit_count; i++) {
         if (!fl_lock_is(w->unit[i].fd) || !fl_lock_is(w->unit[i].held))
@@ -249,7 +252,7 @@ static fl_status put_back(watch *w, verdict v) {
     log_verdict(state, w, v, &d);
     for (size_t i = 0; !s && i < w->unit_count; i++)
         fl_lock_unlink(state, &w->unit[i]);
-    for (size_t i = 0; i < w->unit_count; i++) /* who waits for one of them finds all as they stay */
+    for (size_t i = 0; i < w->unit_count; i++) /* anyone who waits for one of them must find all in their final state */
         fl_lock_close(&w->unit[i]);
     if (v == MISSED && !fl_mutated("kill-untold"))
         tell_kill(state, w, &d);
@@ -268,15 +271,17 @@ int fl_guardian_main(int argc, char **argv) {
         fcntl(keep[i], F_SETFD, FD_CLOEXEC);
     if (!has_locks(&w))
         return 3;
-    keep_records(&w);        /* of a controller whose guardian was lost */
-    if (open_gpus(&w, &d)) { /* not ready, it learns at once; what it has set until now is ours all the same */
+    keep_records(&w);        /* from a controller whose guardian was lost */
+    if (open_gpus(&w, &d)) { /* the controller learns at once that we are not ready; what it has set until now is still
+                                ours to restore */
         close(w.wire);
         w.wire = -1;
-    } else if (send(w.wire, "r", 1, MSG_NOSIGNAL) != 1) { /* it is gone, or has given us up: its end will tell */
+    } else if (send(w.wire, "r", 1, MSG_NOSIGNAL) !=
+               1) { /* the controller is gone, or has given us up: its end will be seen */
         w.wire = -1;
     }
     const verdict v = look_on(&w);
-    if (v != MISSED) { /* somebody may wait for the end of what the controller wrote */
+    if (v != MISSED) { /* someone may wait for the end of the controller's output */
         close(w.said);
         w.said = -1;
     } else {

@@ -25,7 +25,7 @@ static bool set_pair(fl_head *h, const char *before, const char *name, const cha
 
 /* malloc'd; NULL when out of memory. */
 static char *table_text(const fl_table *t) {
-    char number[FL_REAL_TEXT]; /* the shortest that reads back as the same double; cJSON's own may not */
+    char number[FL_REAL_TEXT]; /* the shortest text that reads back as the same double; cJSON's own may not */
     cJSON *all = cJSON_CreateArray();
     bool ok = all != NULL;
     for (uint32_t r = 0; ok && r < t->row_count; r++) {

@@ -1,6 +1,7 @@
-/* What a decisions file says of the policy that decided, so that it replays from that file alone: keys policy, seed and
- * gpus, set.NAME for each parameter as resolved, and table.NAME for each table, whole, as JSON: a list of rows, each a
- * list of its text key (where the table has one) and its numbers. Beside them what was stated (facts_head.h). */
+/* The policy of a decisions file, described completely in its head, so that a replay needs that file alone. The keys
+ * are policy, seed and gpus, set.NAME for each parameter as resolved, and table.NAME for each table. A table is stored
+ * whole as JSON: a list of rows, each a list of its text key (where the table has one) and its numbers. The stated
+ * facts stand beside them (facts_head.h). */
 #ifndef FL_POLICY_HEAD_H
 #define FL_POLICY_HEAD_H
 
@@ -11,15 +12,15 @@ fl_status fl_policy_head_put(fl_head *h, const fl_policy *policy, const fl_facts
                              size_t layer_count, fl_diag *d);
 
 typedef struct fl_policy_head { /* the parameters of a head */
-    fl_layer layer;             /* texts are borrowed from the head */
+    fl_layer layer;             /* its texts are borrowed from the head */
     fl_setting *setting;
-    fl_table *table; /* of each setting; cell NULL where it is none */
+    fl_table *table; /* one entry per setting; cell NULL where the setting is not a table */
 } fl_policy_head;
 
-/* FL_BAD_INPUT where a table is not the policy's. path: of the file, for diagnostics; borrowed, as the layer's origin.
- * To be freed either way. */
+/* FL_BAD_INPUT where a table does not belong to the policy. path: the file's name for diagnostics; borrowed, and also
+ * the layer's origin. Free *p in either case. */
 fl_status fl_policy_head_get(fl_policy_head *p, const fl_head *h, const char *path, const fl_policy *policy,
                              fl_diag *d);
-void fl_policy_head_free(fl_policy_head *p); /* takes a zeroed struct */
+void fl_policy_head_free(fl_policy_head *p); /* accepts a zeroed struct */
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct fl_columns { /* of the log, matched with the tables; -1 = not of this kind of row */
+typedef struct fl_columns { /* columns of the log, matched with the tables; -1 = does not exist for this kind of row */
     int *gpu_signal, *host_signal, *gpu_control, *host_control;
     size_t woken, wake; /* see FL_LOGGED_WOKEN; SIZE_MAX: the log has none */
 } fl_columns;
@@ -71,7 +71,8 @@ static void fill(const fl_decisions *log, size_t step, size_t row, const int *id
     }
 }
 
-typedef struct shown { /* kernel records as a policy sees them: all kinds, and room for the records of a step */
+typedef struct shown { /* kernel records in the form that a policy sees: all kinds, and room for the records of a step
+                        */
     fl_kernel_kind *kind;
     fl_kernel_record *record;
 } shown;
@@ -119,7 +120,7 @@ static fl_status show_kernels(const fl_decisions *log, const char *path, size_t 
     return FL_OK;
 }
 
-/* What the host's row of a step says of the whole step. */
+/* The values in the host's row that concern the whole step. */
 static const double *host_set(const fl_decisions *log, size_t step, size_t column) {
     return &log->set[step * (log->gpu_count + 1) * log->control_count + column];
 }

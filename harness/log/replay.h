@@ -1,4 +1,4 @@
-/* A recorded policy's readings fed to the policy here: does it decide the same? */
+/* Feeds the recorded readings of a policy to the same policy here and checks that it decides the same. */
 #ifndef FL_REPLAY_H
 #define FL_REPLAY_H
 
@@ -6,7 +6,7 @@
 #include "traces/records.h"
 
 typedef struct fl_replay_result {
-    uint64_t steps, decisions, differ; /* decisions: one per step and GPU, and per step that sets a host control */
+    uint64_t steps, decisions, differ; /* decisions: one per step and GPU, and one per step that sets a host control */
     /* the first difference */
     uint64_t step;
     int64_t line, t_ns;
@@ -15,7 +15,7 @@ typedef struct fl_replay_result {
     double recorded, decided; /* NAN = not set, FL_DEFAULT = handed back */
 } fl_replay_result;
 
-/* Signals and controls are matched by name; a column that no table knows is refused. */
+/* Signals and controls are matched by name. A column that no table contains is refused. */
 fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, fl_replay_result *r, fl_diag *d);
 
 #endif

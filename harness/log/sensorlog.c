@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What NVML gives for the asking: no profiling counters, whose collection would change the run. */
+/* The signals that NVML always has: no profiling counters, because their collection would change the run. */
 static const int column[] = {FL_GPU_POWER_W, FL_GPU_ENERGY_J, FL_GPU_UTIL_GPU_PCT, FL_GPU_UTIL_MEM_PCT,
                              FL_GPU_SM_MHZ,  FL_GPU_MEM_MHZ,  FL_GPU_TEMP_C,       FL_GPU_THROTTLE};
 enum { COLUMNS = sizeof column / sizeof *column };

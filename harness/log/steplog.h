@@ -1,4 +1,4 @@
-/* What a policy saw and set, step by step, collected during a run into a decisions trace. */
+/* Collects during a run, step by step, what a policy saw and set, as a decisions trace. */
 #ifndef FL_STEPLOG_H
 #define FL_STEPLOG_H
 
@@ -14,9 +14,9 @@ typedef struct fl_steplog {
     fl_servers_room servers_room;
 } fl_steplog;
 
-/* Kernel records are part of what it is shown. */
+/* Whether the policy receives kernel records. */
 bool fl_takes_kernels(const fl_policy *policy);
-/* As decisions files hold them; the name is borrowed. */
+/* A kernel's kind and record in the form of decisions files; the name is borrowed. */
 fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind);
 fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record);
 fl_logged_batch fl_logged_batch_of(const fl_batch_record *record);

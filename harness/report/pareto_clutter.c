@@ -58,7 +58,7 @@ double fl_clutter_cost(const fl_clutter *c, const fl_box *box, size_t owner, dou
                     continue;
                 const size_t left = cell_of(o->box.x1, c->columns), top = cell_of(o->box.y1, c->rows);
                 if (x != (left > in.x1 ? left : in.x1) || y != (top > in.y1 ? top : in.y1))
-                    continue; /* counted in the first cell that both lie in */
+                    continue; /* already counted in the first cell that both lie in */
                 cost += o->owner == owner ? o->own : o->cost;
                 if (cost > most)
                     return cost;

@@ -1,5 +1,5 @@
-/* What a name on a picture would cover: boxes, each with what it costs to cover it. They lie in a grid of pixels, so
- * that only those near the name are looked at. */
+/* What a name on a picture would cover: boxes, each with the cost of covering it. A grid of pixels holds them, so that
+ * a search looks only at those near the name. */
 #ifndef FL_PARETO_CLUTTER_H
 #define FL_PARETO_CLUTTER_H
 
@@ -17,8 +17,8 @@ static inline bool fl_boxes_meet(const fl_box *a, const fl_box *b) {
 
 typedef struct fl_obstacle {
     fl_box box;
-    double cost, own; /* own: instead, for a name of its owner */
-    size_t owner;     /* SIZE_MAX: nobody */
+    double cost, own; /* own: the cost for a name of the same owner */
+    size_t owner;     /* SIZE_MAX: no owner */
 } fl_obstacle;
 
 typedef struct fl_clutter_entry {
@@ -28,19 +28,19 @@ typedef struct fl_clutter_entry {
 typedef struct fl_clutter {
     fl_obstacle *item;
     size_t count, room;
-    fl_clutter_entry *entry; /* entry 0 is nobody's */
+    fl_clutter_entry *entry; /* entry 0 is unused */
     size_t entries, entry_room;
     uint32_t *head; /* first entry of each of columns x rows cells */
     size_t columns, rows;
 } fl_clutter;
 
-/* width, height: of the picture; what lies outside is found all the same. */
+/* width, height: of the picture; boxes outside are found too. */
 fl_status fl_clutter_open(fl_clutter *c, double width, double height, fl_diag *d);
-void fl_clutter_close(fl_clutter *c); /* takes a zeroed struct */
+void fl_clutter_close(fl_clutter *c); /* accepts a zeroed struct */
 fl_status fl_clutter_add(fl_clutter *c, const fl_obstacle *o, fl_diag *d);
 
-/* What a box of `owner` covers, in cost; no more is counted once that is above `most`. Costs are whole numbers, so that
- * their order does not matter. */
+/* The cost of what a box of `owner` covers; the sum stops once it exceeds `most`. Costs are whole numbers, so their
+ * order does not matter. */
 double fl_clutter_cost(const fl_clutter *c, const fl_box *box, size_t owner, double most);
 
 #endif

@@ -42,7 +42,7 @@ fl_status fl_plane_front(fl_plane *m, size_t named, fl_diag *d) {
         if (!m->s->item[m->spot[i].item].baseline)
             at[n++] = (point){wx * m->spot[i].x.mean, wy * m->spot[i].y.mean, i};
     qsort(at, n, sizeof *at, best_first);
-    double highest = -HUGE_VAL; /* of those that are better in x */
+    double highest = -HUGE_VAL; /* of the spots that are better in x */
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && at[end].x == at[i].x; end++)
             if (at[end].y == at[i].y && at[i].y > highest) {
@@ -60,10 +60,11 @@ fl_status fl_plane_front(fl_plane *m, size_t named, fl_diag *d) {
 
 /* ---- places ---- */
 
-/* Spots that have no place yet, in cells as wide as marks that would hide each other: lists from `head` on by `next`.
- */
+/* Spots that have no place yet, in cells as wide as two marks that would hide each other: lists from `head` on through
+ * `next`. */
 typedef struct cells {
-    double near, width;                 /* of a cell: a little wider, so that rounding puts none two cells away */
+    double near,
+        width; /* width of a cell: a little larger than near, so that rounding never separates two marks by two cells */
     size_t columns, rows, *head, *next; /* SIZE_MAX: end */
 } cells;
 
@@ -99,7 +100,7 @@ static fl_status open_cells(const fl_plane *m, double near, cells *c, fl_diag *d
     return FL_OK;
 }
 
-/* Takes those of one cell that stand where spot i does out of it. */
+/* Takes the spots of one cell that stand at the place of spot i out of the cell. */
 static void claim(fl_plane *m, const cells *c, size_t *link, size_t i) {
     const fl_spot *at = &m->spot[i];
     while (*link != SIZE_MAX) {
@@ -125,7 +126,7 @@ static void place_all(fl_plane *m, const cells *c) {
 }
 
 static void gather_members(fl_plane *m) {
-    size_t *next = m->first + 1; /* counts, then where a place's next member goes: ends as first[place + 1] */
+    size_t *next = m->first + 1; /* first counts, then where a place's next member goes; at the end first[place + 1] */
     memset(m->first, 0, (m->count + 2) * sizeof *m->first);
     for (size_t i = 0; i < m->count; i++)
         next[m->spot[i].place + 1]++;
@@ -154,7 +155,7 @@ static void ring_place(fl_plane *m, size_t place) {
 }
 
 fl_status fl_plane_places(fl_plane *m, fl_diag *d) {
-    const double near = m->count > FL_BARS_MAX ? 1.5 : 5; /* as their marks are */
+    const double near = m->count > FL_BARS_MAX ? 1.5 : 5; /* about the size of their marks */
     cells c = {0};
     for (size_t i = 0; i < m->count; i++) {
         m->spot[i].px = fl_picture_px(m->p, m->spot[i].x.mean);

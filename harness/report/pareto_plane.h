@@ -1,4 +1,4 @@
-/* Marks on the plane of two quantities: who is on the front, and who stands at the same place. */
+/* Marks on the plane of two quantities: which spots are on the front, and which stand at the same place. */
 #ifndef FL_PARETO_PLANE_H
 #define FL_PARETO_PLANE_H
 
@@ -8,12 +8,12 @@
 typedef struct fl_spot {
     size_t item;
     fl_interval x, y;
-    double px, py; /* of the mark */
-    size_t place;  /* the first spot of those that stand where this one does */
+    double px, py; /* pixels of the mark */
+    size_t place;  /* the first of the spots that stand at the same place */
     double size;   /* 1, or larger for a ring around others */
-    double thick;  /* of the ring, in the same unit; 0: it keeps its shape */
+    double thick;  /* thickness of the ring, in the same unit; 0: the mark keeps its shape */
     bool front, hollow;
-    size_t number; /* of the front, from the left, where it is too long to be named */
+    size_t number; /* its number on the front, from the left, where the front is too long for names */
 } fl_spot;
 
 typedef struct fl_plane {
@@ -31,10 +31,11 @@ typedef struct fl_plane {
     bool ringed;        /* there are rings */
 } fl_plane;
 
-/* Finds the front: no other policy is better in one and no worse in the other. Numbers it where it is longer than
- * `named`. Once. */
+/* Finds the front: the spots for which no other policy is better in one quantity and no worse in the other. Numbers it
+ * where it is longer than `named`. Call it once. */
 fl_status fl_plane_front(fl_plane *m, size_t named, fl_diag *d);
-/* Where the marks stand, and rings around those that would be hidden; again after each change of the picture's size. */
+/* Computes where the marks stand, and the rings around marks that would be hidden; call it again after each change of
+ * the picture's size. */
 fl_status fl_plane_places(fl_plane *m, fl_diag *d);
 void fl_plane_close(fl_plane *m);
 

@@ -24,7 +24,7 @@ enum {
 
 /* ---- texts ---- */
 
-/* Widths of DejaVu Sans, in parts of its size; what is not told is as wide as most. */
+/* Widths of DejaVu Sans, in parts of its size; a character without an entry counts as wide as most. */
 static double em(char c) {
     return strchr("iljI|.,:;'! ", c)  ? 0.33
            : strchr("ftr()[]-/", c)   ? 0.40
@@ -44,7 +44,7 @@ double fl_text_width(const char *text) {
 char *fl_text_fit(const char *text, double width, char buf[256]) {
     size_t length = strlen(text), head = length < 120 ? length : 120;
     snprintf(buf, 256, "%.*s", (int)(length < 255 ? length : 255), text);
-    while (fl_text_width(buf) > width && head > 3) { /* what differs mostly stands at the end */
+    while (fl_text_width(buf) > width && head > 3) { /* differences between labels usually stand at the end */
         head--;
         while (head > 1 && ((unsigned char)text[head / 3] & 0xc0) == 0x80)
             head--;
@@ -56,7 +56,7 @@ char *fl_text_fit(const char *text, double width, char buf[256]) {
     return buf;
 }
 
-/* A text of gnuplot: nothing but the quote itself is special within single quotes; doubled it stands for itself, but
+/* Writes a text for gnuplot. Within single quotes only the quote itself is special. Doubled it stands for itself, but
  * not as the first character. */
 static void put_text(FILE *f, const char *text, size_t size) {
     fputc('\'', f);
@@ -84,7 +84,7 @@ void fl_picture_field(fl_picture *p, const char *text) {
             fputc(FL_PICTURE_COMMA, p->table);
         else if (*text == '"')
             fputc('\'', p->table);
-        else if (*text == '\\') /* would begin a line break or the like; this one only looks so */
+        else if (*text == '\\') /* it would begin a line break or the like; this character only looks the same */
             fputs("\xe2\x88\x96", p->table);
         else
             fputc((unsigned char)*text < 32 || *text == 127 ? ' ' : *text, p->table);
@@ -147,7 +147,7 @@ double fl_picture_ticks(fl_picture *p, double y0, double y1) {
         widest = fmax(widest, fl_text_width(text));
     }
     fl_picture_number(p, "y_step", step);
-    return fmax(60, widest + 42); /* the label stands upright: its height, and room on both its sides */
+    return fmax(60, widest + 42); /* the label stands upright: this is its height, and room on both sides */
 }
 
 void fl_picture_close(fl_picture *p) {
@@ -162,8 +162,8 @@ void fl_picture_close(fl_picture *p) {
     *p = (fl_picture){0};
 }
 
-/* NAME='line one'."\n".'line two': broken at blanks where the width ends, and within a word that is wider. Returns the
- * number of lines. */
+/* Writes NAME='line one'."\n".'line two', broken at blanks where the width ends, and within a word that is wider.
+ * Returns the number of lines. */
 static int put_lines(fl_picture *p, const char *name, const char *text, double width) {
     int lines = 0;
     fprintf(p->facts, "%s=", name);
@@ -207,7 +207,7 @@ void fl_picture_legend(fl_picture *p, size_t count, double longest) {
     const double column = longest + MARK + GAP;
     const int fit = (int)((p->width - 30) / column), columns = fit < 1 ? 1 : (size_t)fit > count ? (int)count : fit;
     const int rows = columns ? ((int)count + columns - 1) / columns : 0;
-    p->legend_columns = rows ? ((int)count + rows - 1) / rows : 1; /* rows of about the same length */
+    p->legend_columns = rows ? ((int)count + rows - 1) / rows : 1; /* rows of about equal length */
     p->legend_width = column;
     p->legend_y = p->bottom + 66;
     p->height = p->legend_y + rows * LINE;
@@ -231,7 +231,7 @@ void fl_picture_entry(fl_picture *p, const char *text, fl_look look, int point) 
 
 /* ---- gnuplot ---- */
 
-/* The first line that gnuplot complained with, without the caret lines that point into the script. */
+/* The first line of gnuplot's complaint, without the caret lines that point into the script. */
 static void complaint(int fd, char *text, size_t size) {
     char all[4096];
     size_t n = 0;
@@ -249,7 +249,7 @@ static void complaint(int fd, char *text, size_t size) {
     }
 }
 
-/* Both scripts, one after the other; the picture goes to fd `to`. */
+/* Runs both scripts, one after the other; the picture goes to descriptor `to`. */
 static fl_status run_gnuplot(const char *facts, const char *script, int to, const char *input, fl_diag *d) {
     int out[2];
     if (pipe2(out, O_CLOEXEC))

@@ -1,4 +1,4 @@
-/* Regret over steps. Policies that keep one clock are one band: what is to be seen is who leaves it. */
+/* Regret over steps. Policies that keep one clock form one band, so that the policies that leave it stand out. */
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
 
@@ -27,7 +27,7 @@ static size_t end_of(const fl_curves *c, size_t i) {
 
 static const char *name_of(const fl_curves *c, size_t i) { return c->policy->item[c->mark[i].policy]; }
 
-/* A panel's axes: both logarithmic where the policies end far apart, else both linear from 0. */
+/* A panel's axes: both logarithmic where the final values differ widely, else both linear from 0. */
 static bool panel_of(const fl_curves *c, size_t group, fl_panel *panel) {
     double first = HUGE_VAL, last = 0, least = HUGE_VAL, most = 0, low = HUGE_VAL;
     for (size_t i = 0, end; i < c->count; i = end) {
@@ -63,7 +63,7 @@ static bool panel_of(const fl_curves *c, size_t group, fl_panel *panel) {
 
 static double y_scale_of(const fl_lines *l) { return l->panel.y_label[sizeof "cumulative regret" - 1] ? 1e-3 : 1; }
 
-/* The band of the fixed policies: least and most of them at each step, as long as all run. */
+/* The band of the fixed policies: their minimum and maximum at each step, as long as all of them run. */
 static size_t put_band(fl_lines *l, const fl_curves *c, size_t group) {
     const double scale = l->panel.log_x ? 1 : 1e-3, y_scale = y_scale_of(l);
     size_t leader = SIZE_MAX, count = 0;
@@ -76,7 +76,7 @@ static size_t put_band(fl_lines *l, const fl_curves *c, size_t group) {
     if (count < 2)
         return 0;
     const size_t n = end_of(c, leader) - leader, every = n / POINTS_MAX + 1;
-    fl_lines_point(l, "band", 0, 0, 0, 0, 0); /* nothing is lost before the first step */
+    fl_lines_point(l, "band", 0, 0, 0, 0, 0); /* the regret is zero before the first step */
     for (size_t k = 0; k < n; k = k + 1 == n ? n : k + every < n ? k + every : n - 1) {
         double low = HUGE_VAL, high = -HUGE_VAL;
         const double step = c->mark[leader + k].step;
@@ -108,9 +108,11 @@ static void put_curve(fl_lines *l, const fl_curves *c, size_t from, size_t to, i
     const size_t every = (to - from) / POINTS_MAX + 1;
     const fl_curve_mark *last = &c->mark[to - 1];
     char tip[512];
-    const char *what = colour % 2 ? "line" : "dashed"; /* of two that agree both are seen */
+    const char *what = colour % 2 ? "line" : "dashed"; /* both of two equal curves stay visible */
     fl_lines_point(l, what, 0, 0, NAN, NAN, colour);
-    for (size_t i = from; i < to; i = i + 1 == to ? to : i + every < to ? i + every : to - 1) /* the last always */
+    for (size_t i = from; i < to; i = i + 1 == to      ? to
+                                      : i + every < to ? i + every
+                                                       : to - 1) /* always include the last point */
         fl_lines_point(l, what, c->mark[i].step * scale, c->mark[i].mean * y_scale, NAN, NAN, colour);
     fl_lines_lift(l);
     if (last->low < last->high) {
@@ -124,7 +126,7 @@ static void put_curve(fl_lines *l, const fl_curves *c, size_t from, size_t to, i
     fl_lines_name(l, last->mean * y_scale, colour, name_of(c, from));
 }
 
-/* What a steady loss looks like on two logarithmic axes. */
+/* The slope of a constant loss per step on two logarithmic axes. */
 static void put_slope(fl_lines *l) {
     const fl_panel *a = &l->panel;
     const double rise = a->x1 / a->x0, middle = sqrt(a->y0 * a->y1);

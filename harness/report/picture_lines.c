@@ -54,7 +54,7 @@ static int by_y(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* Names push each other apart, and none leaves the plot. */
+/* Moves names apart without any leaving the plot. */
 static void put_names(fl_lines *l) {
     const fl_picture *p = l->p;
     qsort(l->end, l->ends, sizeof *l->end, by_y);
@@ -86,7 +86,7 @@ static void indexed_text(fl_lines *l, const char *name, const char *value) {
     fl_picture_text(l->p, text, value);
 }
 
-/* The values tried, from the left, as many as do not touch; the ends always. */
+/* The tested values as ticks, from the left, as many as do not touch; always both ends. */
 static void put_ticks(fl_lines *l) {
     char list[2048] = "", one[64];
     double until = -HUGE_VAL;
@@ -147,7 +147,7 @@ void fl_lines_end(fl_lines *l) {
 void fl_lines_point(fl_lines *l, const char *what, double x, double y, double low, double high, int colour) {
     if (!isfinite(x) || (l->panel.log_x && x <= 0) || (isfinite(y) && l->panel.log_y && y <= 0))
         return;
-    if (!isfinite(y)) { /* the line breaks */
+    if (!isfinite(y)) { /* the line is interrupted */
         fl_lines_lift(l);
         return;
     }

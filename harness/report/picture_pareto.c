@@ -1,6 +1,6 @@
-/* Two quantities of every policy against each other. Every mark stands at its values: of those that would hide each
- * other one keeps its shape and the others are rings around it, and one list names them from the inside out. Names are
- * placed here, for gnuplot knows nothing of what they would cover. */
+/* Two quantities of every policy against each other. Every mark stands at its values. Of marks that would hide each
+ * other, one keeps its shape and the others become rings around it, and one list names them from the inside out. This
+ * file places the names, because gnuplot does not know what they would cover. */
 #include "harness/report/pareto_plane.h"
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
@@ -20,7 +20,7 @@ static void hold_all(const fl_plane *m, bool y, double *low, double *high) {
         fl_hold(low, high, v->mean);
     }
     fl_hold(low, high, y ? m->lead.y.bound : m->lead.x.bound);
-    const double from = *low, to = *high, most = 0.2 * (to - from); /* long intervals end at the edge */
+    const double from = *low, to = *high, most = 0.2 * (to - from); /* long intervals are clipped at the edge */
     for (size_t i = 0; i < m->count; i++) {
         const fl_interval *v = y ? &m->spot[i].y : &m->spot[i].x;
         fl_hold(low, high, isfinite(v->low) ? fmax(v->low, from - most) : v->mean);
@@ -33,7 +33,7 @@ static void hold_all(const fl_plane *m, bool y, double *low, double *high) {
 
 /* ---- names ---- */
 
-/* Lines through a name: intervals, which are drawn of a few policies only. */
+/* Lines that pass through a name: intervals, which are drawn only for a few policies. */
 static double cost_of_bars(const fl_plane *m, const fl_box *b) {
     double cost = 0;
     for (size_t i = 0; m->p->bars && i < m->count; i++) {
@@ -61,7 +61,7 @@ static fl_status add_obstacles(fl_plane *m, fl_diag *d) {
     return st;
 }
 
-/* What a mark is called beside it: the front's number where names are too many; "*" where runs are missing. */
+/* The text beside a mark: the front's number where there are too many names; "*" where runs are missing. */
 static char *name_of(const fl_plane *m, const fl_spot *o, char name[256]) {
     const fl_policy_summary *p = &m->s->item[o->item];
     const char *whole = fl_summary_name(m->s, o->item);
@@ -75,7 +75,7 @@ static char *name_of(const fl_plane *m, const fl_spot *o, char name[256]) {
     return name;
 }
 
-/* Another mark is nearer to the name than its own. */
+/* Whether another mark is nearer to the name than its own. */
 static bool mistaken(const fl_plane *m, const fl_spot *o, const fl_box *b, double own) {
     for (size_t i = 0; i < m->count; i++) {
         const fl_spot *other = &m->spot[i];
@@ -88,8 +88,8 @@ static bool mistaken(const fl_plane *m, const fl_spot *o, const fl_box *b, doubl
     return false;
 }
 
-/* Where `lines` names as wide as `width` cover least, the nearest such place. Returns its cost; above `most` it may be
- * any other. */
+/* Finds the nearest place where `lines` names of width `width` cover least. Returns its cost; where that exceeds
+ * `most`, the place is arbitrary. */
 static double seek(const fl_plane *m, size_t i, double width, size_t lines, double reach, double most, fl_box *best) {
     const fl_spot *o = &m->spot[i];
     const fl_picture *p = m->p;
@@ -120,7 +120,7 @@ static double seek(const fl_plane *m, size_t i, double width, size_t lines, doub
     return least;
 }
 
-/* Names beside their mark, one below the other, with a line to it where that is far or could be another's. */
+/* Draws names beside their mark, one below the other, with a line to the mark where it is far or could be mistaken. */
 static fl_status put_list(fl_plane *m, const size_t *of, size_t lines, bool must, fl_diag *d) {
     const size_t place = m->spot[of[0]].place;
     const fl_spot *o = &m->spot[place];
@@ -170,7 +170,7 @@ static fl_status put_place(fl_plane *m, size_t place, bool must, fl_diag *d) {
     return lines && !st ? put_list(m, of, lines, must, d) : st;
 }
 
-/* Every policy of the front and who stands with it; of the other places those that find room. */
+/* Names every policy of the front and those at the same place; of the other places those that find room. */
 static fl_status put_names(fl_plane *m, fl_diag *d) {
     fl_status st = add_obstacles(m, d);
     for (int front = 1; !st && front >= 0; front--)
@@ -196,7 +196,7 @@ static void put_ranges(const fl_plane *m, const fl_spot *o) {
         fprintf(m->p->table, "range,%.17g,%.17g,0,%.17g,0,%d,,0\n", o->x.mean, low, high - low, colour);
 }
 
-/* A ring is a disc with paper on it; a thin one breaks the bound, as a hollow mark does. A cross has no hollow form: a
+/* A ring is a disc covered by paper; a thin one breaks the bound, like a hollow mark. A cross has no hollow form, so a
  * box marks it. */
 static void put_mark(const fl_plane *m, const fl_spot *o) {
     enum { BOX = 4, CIRCLE = 6, DISC = 7, PAPER = -2 };
@@ -232,7 +232,8 @@ static int by_depth(const void *a, const void *b) {
     return x->baseline != y->baseline ? y->baseline - x->baseline : (x->spot < y->spot) - (x->spot > y->spot);
 }
 
-/* What matters last, so that it lies above: the larger marks, the baselines, the worse, the better. */
+/* The most important last, so that it lies on top: first larger marks, then baselines, worse policies, and better ones.
+ */
 static void put_marks(fl_plane *m) {
     layer *l = calloc(m->count + 1, sizeof *l);
     for (size_t i = 0; l && i < m->count; i++)
@@ -286,7 +287,7 @@ static void put_numbers(fl_plane *m, size_t numbers, double most) {
     }
 }
 
-/* More families than looks: none can be told by its mark, and the numbers say whom they belong to. */
+/* There are more families than looks, so the marks cannot identify them, and the numbers do. */
 static bool told(const fl_plane *m, size_t i, size_t numbers) {
     return !numbers || m->looks->legend.count <= FL_PICTURE_LOOKS || fl_report_is_baseline(m->looks->legend.item[i]);
 }

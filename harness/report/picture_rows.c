@@ -12,7 +12,7 @@ typedef struct lane {
     fl_interval x;
 } lane;
 
-/* Room for the names at the left: as long as they are, up to 45 % of the width. */
+/* Room for the names at the left: their length, up to 45 % of the width. */
 static double names_of(const fl_picture *p, const fl_summary *s, const lane *row, size_t count) {
     double longest = 60;
     for (size_t i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* What the policies of one family save, and cost, over one of their parameters: two panels for each. */
+/* Savings and cost of the policies of one family over one of their parameters: two panels for each. */
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
 
@@ -11,7 +11,7 @@ enum { LINES_MAX = 8, NAMES_MOST = 150 };
 typedef struct drawing {
     const fl_summary *s;
     fl_lines lines;
-    size_t first, count, at; /* studies to draw; the one in work */
+    size_t first, count, at; /* the studies to draw, and the current one */
     double names;            /* pixels of the longest line name */
     bool bars;               /* some panel has intervals */
 } drawing;
@@ -46,7 +46,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The distinct values that were tried, ascending. */
+/* The distinct tested values, ascending. */
 static size_t tried(const fl_study *t, double *x) {
     size_t n = 0;
     for (size_t i = 0; i < t->count; i++)
@@ -58,7 +58,7 @@ static size_t tried(const fl_study *t, double *x) {
     return n;
 }
 
-/* Over all other settings: one point for each value. */
+/* The mean over all other settings: one point for each value. */
 static void put_mean(drawing *w, const fl_study *t, const double *x, size_t n, bool slowdown) {
     for (size_t k = 0; k < n; k++) {
         double sum = 0;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES_MAX = 16, POINTS_MAX = 1200, RED = -1 /* as bounds are drawn */ };
+enum { DEVICES_MAX = 16, POINTS_MAX = 1200, RED = -1 /* the colour of bounds */ };
 
-/* One device's signal in at most POINTS_MAX points, as if it were drawn in full: a clock by where it changes or, where
- * that is too much, by the least and most of equal numbers of rows; power by their mean. */
+/* One device's signal in at most POINTS_MAX points that look like the full drawing. A clock is reduced to its changes
+ * or, where these are too many, to the minimum and maximum of equal numbers of rows; power is reduced to their mean. */
 static size_t series(const fl_telemetry *t, int32_t device, size_t signal, bool clock, double *x, double *y) {
     size_t rows = 0, changes = 0, n = 0, in = 0;
     double last = NAN;
@@ -60,7 +60,7 @@ static size_t series(const fl_telemetry *t, int32_t device, size_t signal, bool 
     return n;
 }
 
-/* "pot3d on generic, policy assure", as far as the head knows; else the file. */
+/* "pot3d on generic, policy assure", as far as the head contains it; else the file's name. */
 static void about_of(const fl_telemetry *t, const char *path, char *text, size_t size) {
     const char *workload = fl_head_get(&t->head, "workload"), *platform = fl_head_get(&t->head, "platform"),
                *policy = fl_head_get(&t->head, "policy");
@@ -111,7 +111,7 @@ static void put_devices(fl_lines *l, const fl_telemetry *t, size_t signal, bool 
     }
 }
 
-/* The limit in force, once where all GPUs have the same all the time, else in the colour of each. */
+/* The limit in force: one line where all GPUs always have the same limit, else one in the colour of each. */
 static void put_wall(fl_lines *l, const fl_telemetry *t, size_t limit, int devices, double low, double high) {
     const bool one = low == high;
     double x[POINTS_MAX + 2], y[POINTS_MAX + 2];
@@ -222,7 +222,7 @@ fl_status fl_picture_residency(fl_picture *p, const fl_telemetry *t, const char 
     fl_picture_plot(p, 110, 56, 22 * (double)*drawn + 6);
     fl_picture_title(p, "Where the time went", about);
     fputs("clock,share\n", p->table);
-    for (size_t i = *drawn; i--;) { /* the highest clock above */
+    for (size_t i = *drawn; i--;) { /* the highest clock on top */
         most = fmax(most, share[i].share);
         if (share[i].low == share[i].high)
             fprintf(p->table, "%g MHz,%.9g\n", share[i].low, 100 * share[i].share);

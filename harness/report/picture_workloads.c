@@ -1,12 +1,12 @@
-/* Every run of every policy as a mark: what it saves against what it takes longer, workload by workload, where the
- * means of `pareto` would hide who breaks the bound on which. plots/pareto.gp draws it. */
+/* Every run of every policy as a mark, its saving against its slowdown, workload by workload. The means of `pareto`
+ * would hide which policy breaks the bound on which workload. plots/pareto.gp draws it. */
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MANY = 60 }; /* marks above which they are drawn small */
+enum { MANY = 60 }; /* number of marks above which they are small */
 
 static bool shown(const fl_report_row *r) {
     return isfinite(r->value[FL_REPORT_SLOWDOWN]) && isfinite(r->value[FL_REPORT_SAVING_PCT]);
@@ -76,7 +76,7 @@ fl_status fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_look
     fl_picture_text(p, "bound_text", text);
     fl_picture_number(p, "many", *drawn > MANY);
     fputs("what,x,y,dx,dy,point,colour,text,size\n", p->table);
-    for (size_t k = scope->policy_count; k-- > 0;) /* the first lie above: baselines, then as they were given */
+    for (size_t k = scope->policy_count; k-- > 0;) /* the first lie on top: baselines, then in the given order */
         for (size_t i = scope->first[k]; i < scope->first[k + 1]; i++)
             if (shown(&data->row[scope->row[i]]))
                 put_mark(p, data, &data->row[scope->row[i]], looks->of[scope->policy[k]]);

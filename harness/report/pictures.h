@@ -1,5 +1,5 @@
-/* What each picture is made of: tables and facts for the scripts in plots/. Each fills an open picture, which
- * fl_picture_draw then draws with the script that is named here. *drawn: marks, rows or panels; 0 = nothing to draw. */
+/* The contents of each picture: tables and facts for the scripts in plots/. Each function fills an open picture, which
+ * fl_picture_draw then draws with the script named here. *drawn: marks, rows or panels; 0 = nothing to draw. */
 #ifndef FL_PICTURES_H
 #define FL_PICTURES_H
 
@@ -9,14 +9,14 @@
 #include "harness/report/report_sensitivity.h"
 #include "harness/report/report_timeline.h"
 
-/* pareto: every policy and baseline; bound, front, violators; intervals of up to FL_BARS_MAX. */
+/* pareto: every policy and baseline, with bound, front and violators; intervals of up to FL_BARS_MAX. */
 enum { FL_BARS_MAX = 60 };
 fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
 
 /* pareto too: every run of every policy, workload by workload. */
 fl_status fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
 
-/* rows: the best FL_ROWS_MAX with their intervals, by what they are ranked by or by their mean rank. */
+/* rows: the best FL_ROWS_MAX with their intervals, by the ranking quantity or by their mean rank. */
 enum { FL_ROWS_MAX = 40 };
 fl_status fl_picture_rows(fl_picture *p, const fl_summary *s, const fl_looks *looks, bool ranks, size_t *drawn,
                           fl_diag *d);
@@ -26,7 +26,7 @@ fl_status fl_picture_regret(fl_picture *p, const fl_summary *s, size_t *drawn, f
 /* sensitivity: saving and slowdown over a parameter, beside each other, for studies first to first + count - 1. */
 fl_status fl_picture_studies(fl_picture *p, const fl_summary *s, size_t first, size_t count, size_t *drawn, fl_diag *d);
 
-/* regret-curves: groups first to first + count - 1, a panel each. */
+/* regret-curves: groups first to first + count - 1, one panel each. */
 fl_status fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, size_t count, size_t *drawn, fl_diag *d);
 
 /* serving, serving-load: of the CSV of a comparison of servers; latencies: of the requests that a run served. */

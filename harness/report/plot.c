@@ -36,7 +36,7 @@ static fl_status sensitivity(fl_picture *p, const fl_summary *s, const fl_looks 
 typedef fl_status (*of_file)(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 typedef fl_status (*of_telemetry)(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
 
-/* What each kind is drawn from and by; the script is plots/SCRIPT.gp. */
+/* The source and the script of each kind; the script is plots/SCRIPT.gp. */
 static const struct kind {
     const char *name, *script;
     of_summary result;
@@ -182,7 +182,7 @@ static fl_status write_whole(const char *output, const char *bytes, size_t size,
     fl_output *o = fl_output_open(output, d);
     if (!o)
         return d->status;
-    fwrite(bytes, 1, size, fl_output_file(o)); /* the commit looks whether it went well */
+    fwrite(bytes, 1, size, fl_output_file(o)); /* the commit checks whether the write succeeded */
     return fl_output_commit(o, d);
 }
 

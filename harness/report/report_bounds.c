@@ -49,7 +49,7 @@ static void header(judge *j, const fl_csv_row *row) {
     j->headed = true;
 }
 
-/* Those that the CSV has no column for were judged when it was made. */
+/* Bounds without a column in the CSV were judged when the result was made. */
 static bool was_broken(const judge *j, const fl_csv_row *row, size_t i) {
     char text[FL_PROMISE_TEXT];
     return j->breaks < row->count && strstr(row->field[j->breaks].text, fl_promise_text(&j->r->promises.item[i], text));

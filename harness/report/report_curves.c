@@ -42,8 +42,8 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (c->r && m.policy == SIZE_MAX)
         return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "policy '%s' is not in the result beside it",
                        row->field[c->at[1]].text);
-    const bool on = c->r ? c->r->platform.count > 1 : *platform != 0; /* beside a result the page says it */
-    const bool tagged = strchr(workload, '[') != NULL;                /* the name may tell the variant already */
+    const bool on = c->r ? c->r->platform.count > 1 : *platform != 0; /* beside a result the page gives it */
+    const bool tagged = strchr(workload, '[') != NULL;                /* the name may contain the variant already */
     snprintf(group, sizeof group, "%s%s%s%s%s%s", workload, *variant && !tagged ? " [" : "", tagged ? "" : variant,
              *variant && !tagged ? "]" : "", on ? " on " : "", on ? platform : "");
     fl_status s = c->r ? FL_OK : fl_names_index(&c->to->own, row->field[c->at[1]].text, &m.policy, d);

@@ -10,14 +10,14 @@ typedef struct fl_curve_mark {
 } fl_curve_mark;
 
 typedef struct fl_curves {
-    fl_names group, own; /* own: policies, where there is no result beside it */
+    fl_names group, own; /* own: the policies, where there is no result beside the file */
     const fl_names *policy;
-    fl_curve_mark *mark; /* those of a curve follow each other */
+    fl_curve_mark *mark; /* the marks of a curve are consecutive */
     size_t count, room;
 } fl_curves;
 
-/* r: the result that it stands beside, whose policies it must name; NULL = it stands alone. FL_BAD_INPUT with line.
- * Freed with fl_curves_free, on failure too. */
+/* r: the result beside the file, which must contain its policies; NULL = none. FL_BAD_INPUT with line. Free with
+ * fl_curves_free, also after a failure. */
 fl_status fl_curves_read(const char *path, const fl_report_data *r, fl_curves *c, fl_diag *d);
 void fl_curves_free(fl_curves *c);
 

@@ -89,7 +89,8 @@ static fl_status add_seed(fl_report_data *r, uint64_t seed, size_t *index, fl_di
     return FL_OK;
 }
 
-/* A variant's workload is "name [variant]": the name alone, for the variant stands in a column of its own. */
+/* The workload of a variant is "name [variant]"; this is the name alone, because the variant has a column of its own.
+ */
 static void plain_name(const char *workload, const char *variant, char *text, size_t size) {
     const size_t all = strlen(workload), end = *variant ? strlen(variant) + 3 : 0;
     const bool tagged = end && all > end && !strncmp(workload + all - end, " [", 2) && workload[all - 1] == ']' &&
@@ -166,8 +167,8 @@ static fl_status read_beside(const char *csv, const char *ending, cJSON **tree, 
     return s;
 }
 
-/* Results are copied and renamed; what lies beside one then may be another's. A record that names no result (of a
- * shard) tells nothing. */
+/* Results are copied and renamed, so a file beside one may belong to another. A record that names no result (of a
+ * shard) proves nothing. */
 static fl_status check_record(const fl_report_data *r, fl_diag *d) {
     const char *of = fl_report_text(r, "result_sha256");
     char *path = of && strcmp(of, r->sha256) ? fl_provenance_path(r->path) : NULL;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Colours of plots/style.gp and how report.css names them. */
+/* Colours of plots/style.gp and their names in report.css. */
 static const struct {
     int rgb;
     const char *name;
@@ -14,7 +14,7 @@ static const struct {
               {0x1b1f24, "--c7"},   {0x7d6c00, "--c8"},    {0x5b6570, "--quiet"}, {0xe3e7eb, "--grid"},
               {0xd7dce1, "--band"}, {0xc3c9cf, "--faint"}, {0xa8330a, "--bad"},   {0xffffff, "--paper"}};
 
-/* What else goes or changes. */
+/* Other parts that are removed or changed. */
 static const struct {
     const char *from, *to;
 } word[] = {{" color=\"black\"", ""},
@@ -39,7 +39,7 @@ static const char *put_colour(FILE *f, const char *at) {
     return NULL;
 }
 
-/* gnuplot's way to say a mark's text, which it writes as it is. */
+/* gnuplot's form of a mark's text, which it writes unchanged. */
 static const char *put_tip(FILE *f, const char *at) {
     static const char begin[] = " onmousemove=\"gnuplot_svg.showHypertext(evt,'",
                       end[] = "')\" onmouseout=\"gnuplot_svg.hideHypertext()\"><title> </title>";
@@ -96,7 +96,7 @@ void fl_embed(FILE *page, const char *svg, const char *class_name, bool marks) {
             in_marks = false;
         if (skip)
             continue;
-        if (begins(at, "<g fill=\"none\"") && begins(next, "</g>")) { /* nothing in it */
+        if (begins(at, "<g fill=\"none\"") && begins(next, "</g>")) { /* an empty group */
             next += strcspn(next, "\n");
             next += *next == '\n';
             continue;

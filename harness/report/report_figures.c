@@ -32,7 +32,7 @@ static void caption(fl_figures *g, const char *format, ...) {
     free(text);
 }
 
-/* Draws a picture that is made, and puts it into the page. */
+/* Draws a finished picture and embeds it in the page. */
 static fl_status put(fl_figures *g, fl_picture *p, const char *script, const char *class_name, fl_diag *d) {
     char *svg = NULL;
     size_t size;

@@ -1,6 +1,6 @@
-/* The figures of a report, each a <figure> with a caption and a text for those who do not see it. They are the pictures
- * of `foldline plot`, drawn by the same scripts at the page's sizes (harness/report/pictures.h). A figure without data
- * is left out. */
+/* The figures of a report, each a <figure> with a caption and a text for readers who cannot see it. They are the
+ * pictures of `foldline plot`, drawn by the same scripts at the page's sizes (harness/report/pictures.h). A figure
+ * without data is left out. */
 #ifndef FL_REPORT_FIGURES_H
 #define FL_REPORT_FIGURES_H
 
@@ -8,16 +8,16 @@
 
 typedef struct fl_figures {
     FILE *f;           /* the page */
-    const char *input; /* the result, for what goes wrong */
+    const char *input; /* the result, for diagnostics */
     bool off;          /* no figure at all */
-    size_t drawn;      /* so far */
+    size_t drawn;      /* figures drawn so far */
 } fl_figures;
 
-/* Below: FL_OK, or why a picture cannot be drawn (fl_picture_draw). */
+/* The functions below return FL_OK, or the reason why a picture cannot be drawn (fl_picture_draw). */
 
-/* The first figure of a scope, as wide as the page; on a phone another drawing of it takes its place. */
+/* The first figure of a scope, as wide as the page; a phone shows another drawing of it. */
 fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *looks, fl_diag *d);
-/* What the policies are ranked by, and their mean ranks, as rows. */
+/* The ranking quantity of the policies, and their mean ranks, as rows. */
 fl_status fl_figure_merit(fl_figures *g, const fl_summary *s, const fl_looks *looks, fl_diag *d);
 fl_status fl_figure_ranks(fl_figures *g, const fl_summary *s, const fl_looks *looks, fl_diag *d);
 fl_status fl_figure_regret(fl_figures *g, const fl_summary *s, fl_diag *d);

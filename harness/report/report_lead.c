@@ -9,7 +9,7 @@ const char *fl_merit_name(const fl_report_data *r) {
     return !strcmp(o, "edp") ? "EDP saved" : !strcmp(o, "ed2p") ? "ED2P saved" : "energy saved";
 }
 
-/* The tightest upper limit that was promised of a column; NAN: none. */
+/* The tightest upper limit that was requested for a column; NAN: none. */
 static double promised(const fl_report_data *r, const char *column) {
     double limit = NAN;
     for (size_t i = 0; i < r->promises.count; i++)
@@ -74,7 +74,7 @@ char *fl_lead_short(const char *workload, char buf[256]) {
     return buf;
 }
 
-/* Names that stand once, else how many. */
+/* The names that occur once, else their number. */
 static int put_names(char *text, size_t size, const fl_names *n, const char *many) {
     char name[256];
     return n->count == 1 ? snprintf(text, size, "%s", **n->item ? fl_lead_short(n->item[0], name) : "not recorded")

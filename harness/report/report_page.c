@@ -20,7 +20,7 @@ typedef struct page {
     size_t scope_count;
     fl_looks looks;
     fl_figures *figures;
-    fl_summary first; /* of the first scope, which the page begins with */
+    fl_summary first; /* the summary of the first scope, with which the page begins */
 } page;
 
 /* ---- head ---- */
@@ -80,7 +80,7 @@ static bool comparable(const fl_summary *s, size_t i) {
     return i != s->reference && !s->item[i].baseline && isfinite(s->item[i].merit.mean);
 }
 
-/* The next best policy that the reference is held against: one that holds the bound too. */
+/* The next best policy to compare with the reference: one that also holds the bound. */
 static size_t next_best(const fl_summary *s) {
     for (size_t k = 0; k < s->count; k++)
         if (comparable(s, s->order[k]) && !(s->item[s->order[k]].violations > 0))
@@ -88,7 +88,7 @@ static size_t next_best(const fl_summary *s) {
     return SIZE_MAX;
 }
 
-/* Those that come out better but pass the bound. */
+/* The policies that come out better but break the bound. */
 static void put_beyond(FILE *f, const fl_summary *s) {
     size_t beyond = 0;
     for (size_t i = 0; i < s->count; i++)
@@ -126,7 +126,7 @@ static void put_short(const page *p) {
     if (s->reference < s->count) {
         const fl_policy_summary *best = &s->item[s->reference];
         const bool over = best->violations > 0;
-        if (over && !p->o->reference) /* nobody comes first who breaks a bound */
+        if (over && !p->o->reference) /* a policy that breaks a bound never comes first */
             fputs("No policy holds the bounds in every run, so none comes first. ", f);
         name(f, fl_summary_name(s, s->reference));
         fprintf(f, " %s: ", p->o->reference ? "is the reference" : over ? "saves most of them" : "comes first");

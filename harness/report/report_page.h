@@ -1,4 +1,4 @@
-/* A result as one page that needs nothing else: figures inline, style and script within. */
+/* A result as one page that needs no other file: figures inline, style and script within. */
 #ifndef FL_REPORT_PAGE_H
 #define FL_REPORT_PAGE_H
 
@@ -6,11 +6,11 @@
 #include "harness/report/report_data.h"
 
 typedef struct fl_report_options {
-    const char *about;     /* the question; NULL = as the record beside the result says */
-    const char *reference; /* policy that the others are held against; NULL = the best */
+    const char *about;     /* the question; NULL = from the record beside the result */
+    const char *reference; /* policy with which the others are compared; NULL = the best */
     const fl_texts *timelines;
-    bool no_figures;        /* tables alone: needs no gnuplot */
-    fl_bootstrap bootstrap; /* draws 0 = as many as fit the size of each table */
+    bool no_figures;        /* only tables: needs no gnuplot */
+    fl_bootstrap bootstrap; /* draws 0 = a number that suits the size of each table */
 } fl_report_options;
 
 /* Writes the page to path through a temporary file. */

@@ -18,7 +18,7 @@ bool fl_partial_rows(const fl_summary *s, const fl_policy_summary *p) {
 static const fl_report_column regret[] = {FL_REPORT_REGRET_STATIC_PCT, FL_REPORT_REGRET_CLAIRVOYANT_PCT};
 enum { REGRETS = sizeof regret / sizeof *regret, TOLD_MAX = 20 };
 
-/* The fewest runs that one of its means of regret is over; 0: none leaves any out. */
+/* The smallest number of runs behind one of its means of regret; 0: none leaves any run out. */
 static size_t fewest(const fl_policy_summary *p) {
     size_t runs = 0;
     for (size_t k = 0; k < REGRETS; k++)
@@ -91,7 +91,7 @@ static bool same_choice(const void *owner, uint32_t index, const void *key) {
     return a->workload == b->workload && a->platform == b->platform && a->clock == b->clock;
 }
 
-/* Each workload with its clock, once. */
+/* Each workload with its clock, without repeats. */
 static fl_status put_each(FILE *f, const fl_summary *s, size_t i, fl_diag *d) {
     const fl_scope *sc = s->scope;
     fl_intern seen = {0};

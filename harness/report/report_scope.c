@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows of each variant, one variant after the other: those of v are row[first[v]] on. */
+/* The rows of each variant, one variant after the other: those of v start at row[first[v]]. */
 typedef struct sorted {
     size_t *row, *first, *runs; /* runs: of each policy, all 0 between two scopes */
 } sorted;
@@ -23,7 +23,7 @@ static fl_status sort(const fl_report_data *r, sorted *x, fl_diag *d) {
         unsort(x);
         return fl_no_memory(d, "the report");
     }
-    size_t *next = x->first + 1; /* counts, then where the next row goes: ends as first[v + 1] */
+    size_t *next = x->first + 1; /* first counts, then where the next row goes; at the end first[v + 1] */
     for (size_t i = 0; i < r->row_count; i++)
         if (r->row[i].variant + 1 < r->variant.count)
             next[r->row[i].variant + 1]++;
@@ -128,7 +128,7 @@ double *fl_scope_panel(const fl_scope *s, fl_report_column column) {
     return panel;
 }
 
-/* Percent of the driver's default, workload by workload, for what has no column of its own. */
+/* Percent of the driver's default, workload by workload, for a quantity without a column of its own. */
 static double *against_default(const fl_scope *s, fl_report_column column) {
     double *panel = fl_scope_panel(s, column);
     size_t standard = 0;
@@ -136,7 +136,7 @@ static double *against_default(const fl_scope *s, fl_report_column column) {
         standard++;
     double *of = malloc((s->seeds + 1) * sizeof *of);
     for (size_t w = 0; panel && of && w < s->workloads; w++) {
-        double any = NAN; /* where arrivals are drawn, each seed has a default of its own */
+        double any = NAN; /* where arrivals are random, each seed has a default of its own */
         for (size_t k = 0; k < s->seeds; k++) {
             of[k] = standard < s->policy_count ? panel[(standard * s->workloads + w) * s->seeds + k] : (double)NAN;
             any = isnan(any) ? of[k] : any;

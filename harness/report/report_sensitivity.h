@@ -1,4 +1,4 @@
-/* How results hang on a parameter: policies of one family whose labels differ in a number. */
+/* The effect of a parameter on results: policies of one family whose labels differ in a number. */
 #ifndef FL_REPORT_SENSITIVITY_H
 #define FL_REPORT_SENSITIVITY_H
 
@@ -17,7 +17,7 @@ typedef struct fl_study {
     fl_names rest; /* the other settings of the labels, as text */
 } fl_study;
 
-/* Calls `each` for every family and parameter that takes several values where all else is equal. */
+/* Calls `each` for every family and parameter that takes several values while all else is equal. */
 void fl_studies(const fl_summary *s, void (*each)(void *user, const fl_study *t), void *user);
 
 #endif

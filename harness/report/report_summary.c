@@ -81,7 +81,7 @@ static fl_status pairs(fl_summary *s, fl_diag *d) {
     fl_means m = {.b = s->bootstrap};
     fl_status st = FL_OK;
     for (size_t p = 0; !st && p < s->count; p++) {
-        /* a tie is what no figure of the page would show: a hundredth of a percent point */
+        /* a tie is a difference that no figure of the page would show: a hundredth of a percent point */
         st = fl_means_add_paired(&m, s->merit + p * each, s->merit + s->reference * each, sc->workloads, sc->seeds,
                                  0.01, &s->item[p].merit_pair, d);
         if (!st)
@@ -120,7 +120,7 @@ static fl_status ranks(fl_summary *s, fl_diag *d) {
 fl_status fl_summary_make(const fl_scope *sc, const fl_bootstrap *b, const char *reference, fl_summary *out,
                           fl_diag *d) {
     *out = (fl_summary){.scope = sc, .bootstrap = *b, .count = sc->policy_count};
-    if (!b->draws) /* of a grid: seconds, not minutes */
+    if (!b->draws) /* for a grid: seconds, not minutes */
         out->bootstrap.draws = sc->policy_count > FL_GRID_POLICIES ? FL_DRAWS_GRID : FL_DRAWS_STANDARD;
     out->item = calloc(out->count + 1, sizeof *out->item);
     out->order = calloc(out->count + 1, sizeof *out->order);

@@ -29,7 +29,7 @@ void fl_cell_text_put(FILE *f, const char *text) {
     fputs("</td>", f);
 }
 
-static void number(FILE *f, double value, int digits) { /* digits < 0: significant ones */
+static void number(FILE *f, double value, int digits) { /* digits < 0: significant digits */
     if (digits < 0) {
         const int whole = value != 0 ? (int)floor(log10(fabs(value))) + 1 : 1;
         if (whole < -3 || whole > 9)
@@ -50,7 +50,7 @@ void fl_cell_number(FILE *f, double value, int digits) {
     fputs("</td>", f);
 }
 
-/* mark: behind the mean, "" for none */
+/* mark: after the mean, "" for none */
 static void cell_marked(FILE *f, const fl_interval *x, double scale, int digits, const char *mark) {
     if (!isfinite(x->mean)) {
         fl_cell_number(f, x->mean * scale, digits);
@@ -59,7 +59,7 @@ static void cell_marked(FILE *f, const fl_interval *x, double scale, int digits,
     fprintf(f, "<td data-v=\"%.9g\">", x->mean * scale);
     number(f, x->mean * scale, digits);
     fputs(mark, f);
-    if (!isfinite(x->low) || x->low == x->high) { /* no width, nothing to tell */
+    if (!isfinite(x->low) || x->low == x->high) { /* no width, so nothing to show */
         fputs("</td>", f);
         return;
     }
@@ -117,7 +117,7 @@ static const shown policy_column[] = {
     {FL_REPORT_REQUEST_J, "J per request", 1, -4},
 };
 
-/* A column in which nobody has a number is left out. */
+/* A column without any number is left out. */
 static bool anywhere(const fl_summary *s, fl_report_column column) {
     for (size_t i = 0; i < s->count; i++)
         if (isfinite(s->item[i].value[column].mean))
@@ -148,11 +148,11 @@ static const shown *shown_of(fl_report_column column) {
     return &policy_column[k];
 }
 
-/* What the first table shows beside the policy, at most four columns: the two of the lead; who is over the bound, or,
- * where there is none, saving or time; what was left on the table against the best schedule that is known. */
+/* The columns of the first table beside the policy, at most four: the two of the lead; which bounds are broken or,
+ * where there is no bound, saving or time; and the regret against the best known schedule. */
 typedef struct choice {
     fl_lead lead;
-    bool bounded, merit; /* merit: the third of them is what the policies are ranked by */
+    bool bounded, merit; /* merit: the third column is the ranking quantity */
     const shown *third, *fourth;
 } choice;
 
@@ -216,7 +216,7 @@ static void table_first(FILE *f, const fl_summary *s, const choice *c, const fl_
     end(f);
 }
 
-/* All that the first table does not have. */
+/* The columns that the first table lacks. */
 static void table_more(FILE *f, const fl_summary *s, const choice *c, const char *id) {
     enum { COLUMNS = sizeof policy_column / sizeof *policy_column };
     const bool merit = !c->merit && c->lead.y.column >= 0 && c->lead.x.column >= 0;
@@ -353,7 +353,7 @@ static int by_cell(const void *a, const void *b) {
     return 0;
 }
 
-/* A row of the table: the runs of one cell, and what the columns say of them. */
+/* A row of the table: the runs of one cell, and their column values. */
 typedef struct cell {
     const fl_report_row *row;
     size_t count;
@@ -383,7 +383,7 @@ static void put_cell(FILE *f, const fl_report_data *r, const cell *c, const bool
     fputs("</tr>\n", f);
 }
 
-/* Means of the first `listed` cells; their draws are made together. value: room for the runs of a cell. */
+/* Means of the first `listed` cells, with common draws. value: room for the runs of a cell. */
 static fl_status fill_cells(cell *c, size_t listed, const bool *there, double *value, const fl_bootstrap *b,
                             fl_diag *d) {
     fl_means m = {.b = *b};

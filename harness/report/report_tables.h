@@ -1,5 +1,5 @@
-/* The tables of a report. Cells carry the number they are sorted by; tables of class "sortable" are made so by the
- * page's script, and read well without it. */
+/* The tables of a report. Cells carry the number by which they sort. The page's script makes tables of class "sortable"
+ * sortable; they read well without it. */
 #ifndef FL_REPORT_TABLES_H
 #define FL_REPORT_TABLES_H
 
@@ -11,7 +11,7 @@ void fl_table_pairs(FILE *f, const fl_summary *s, const char *id);
 /* Every workload under every policy, intervals over the seeds; b->draws 0 = 1000. */
 fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b, fl_diag *d);
 
-/* From the records beside the result; nothing where they are not there. */
+/* Tables from the records beside the result; nothing where these do not exist. */
 void fl_table_published(FILE *f, const fl_report_data *r);
 void fl_table_models(FILE *f, const fl_report_data *r);
 void fl_list_provenance(FILE *f, const fl_report_data *r, const fl_bootstrap *b);

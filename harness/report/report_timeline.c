@@ -18,7 +18,7 @@ static int by_clock(const void *a, const void *b) {
     return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Equal clocks together; into classes of equal width where there are many. */
+/* Groups equal clocks, and uses classes of equal width where there are many. */
 static size_t gather(fl_share *x, size_t n) {
     qsort(x, n, sizeof *x, by_clock);
     size_t distinct = 0;

@@ -1,4 +1,4 @@
-/* Which rows of a table, in which order, and which columns. */
+/* Selects the rows of a table, their order, and the columns. */
 #include "harness/report/show.h"
 
 #include "traces/numbers.h"
@@ -14,7 +14,7 @@ static fl_status find_column(const fl_show_table *t, const char *name, size_t *c
     return fl_fail_unknown(d, t->path, "column", name, (const char *const *)t->name, t->columns);
 }
 
-/* NAN: empty, or no number. */
+/* NAN: the cell is empty or not a number. */
 static double number_of(const char *text) {
     double v;
     return fl_real_parse(text, &v) == FL_NUMBER_OK ? v : NAN;
@@ -49,7 +49,7 @@ fl_status fl_show_where(fl_show_table *t, const char *condition, fl_diag *d) {
     const size_t size = strcspn(condition, "<>=!");
     char name[256];
     int op = -1;
-    for (int i = 0; i < OPERATORS; i++) { /* the longest that fits */
+    for (int i = 0; i < OPERATORS; i++) { /* the longest operator that matches */
         const size_t n = strlen(operator[i]);
         if (!strncmp(condition + size, operator[i], n) && (op < 0 || n > strlen(operator[op])))
             op = i;
@@ -57,7 +57,7 @@ fl_status fl_show_where(fl_show_table *t, const char *condition, fl_diag *d) {
     if (op < 0 || !size || size >= sizeof name)
         return fl_refuse(d, "--where '%s', expected COLUMN and one of < <= > >= = != and a value", condition);
     const char *text = condition + size + strlen(operator[op]);
-    text += text[0] == '=' && op == EQUAL; /* as programmers write it */
+    text += text[0] == '=' && op == EQUAL; /* accepts ==, as programmers write it */
     snprintf(name, sizeof name, "%.*s", (int)size, condition);
     for (size_t n = size; n && name[n - 1] == ' '; n--)
         name[n - 1] = 0;

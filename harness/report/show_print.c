@@ -1,4 +1,4 @@
-/* A table as wide as a terminal. */
+/* Prints a table in the width of the terminal. */
 #include "harness/report/show.h"
 
 #include "traces/numbers.h"
@@ -24,7 +24,7 @@ typedef struct page {
     size_t left;
 } page;
 
-/* Bytes of the character at text; of what cannot be printed, one. */
+/* Bytes of the character at text; one for a byte that cannot be printed. */
 static size_t bytes_of(const char *text) {
     const size_t n = fl_utf8(text, strnlen(text, 4));
     return n ? n : 1;
@@ -48,7 +48,7 @@ static void put_most(const char *text, size_t most, FILE *out) {
 
 void fl_show_text(const char *text, FILE *out) { put_most(text, SIZE_MAX, out); }
 
-/* Whole numbers stay what they are, and all do where every digit is asked for. */
+/* Whole numbers print unchanged, and so do all numbers where every digit is requested. */
 static const char *cell_text(const page *p, size_t row, size_t c, char buf[64]) {
     const char *text = p->t->cell[p->t->order[row] * p->t->columns + c];
     double v;
@@ -85,8 +85,8 @@ static void leave_out(page *p, size_t i) {
     memmove(p->column + i, p->column + i + 1, (--p->columns - i) * sizeof *p->column);
 }
 
-/* Empty columns tell nothing, and one that is alike everywhere is told in a line: these go first where there is no
- * room, then the last. The first stays. */
+/* Empty columns carry no information, and a column with one value everywhere takes one line. Where there is no room
+ * these are dropped first, then the last ones. The first column stays. */
 static void fit(page *p) {
     const size_t width = (size_t)p->look->width;
     for (size_t i = p->columns; i-- > 1 && total(p->column, p->columns) > width;)
@@ -101,7 +101,7 @@ static void fit(page *p) {
 
 static void put(const char *text, size_t width, bool right, bool last, FILE *out) {
     const size_t n = width_of(text);
-    if (n > width) { /* cut, and seen to be */
+    if (n > width) { /* truncated, with a visible mark */
         put_most(text, width - 1, out);
         fputs("\xe2\x80\xa6", out);
         return;
@@ -112,11 +112,11 @@ static void put(const char *text, size_t width, bool right, bool last, FILE *out
     fprintf(out, "%*s", right || last ? 0 : space, "");
 }
 
-enum { EMPTY, ALIKE, WIDE }; /* why a column is left out */
+enum { EMPTY, ALIKE, WIDE }; /* the reason for leaving a column out */
 
 static int why(const page *p, const column *c) { return c->empty ? EMPTY : c->alike && p->rows > 1 ? ALIKE : WIDE; }
 
-/* "COLUMN, COLUMN" in lines of the width; those that are alike with their value. */
+/* "COLUMN, COLUMN" in lines of the width; columns with one value show it. */
 static size_t put_left_out(const page *p, int reason, const char *lead, FILE *out) {
     size_t at = 0, told = 0;
     for (size_t i = 0; i < p->t->columns; i++) /* in the file's order */

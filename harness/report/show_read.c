@@ -23,7 +23,8 @@ static fl_status add_column(fl_show_table *t, const char *name, fl_diag *d) {
     return FL_OK;
 }
 
-/* text: malloc'd, or NULL where there was no memory. Taken. The cells of a row come one after the other. */
+/* text: malloc'd, or NULL where memory ran out; the function takes it over. The cells of a row come one after the
+ * other. */
 static fl_status add_cell(fl_show_table *t, size_t index, char *text, fl_diag *d) {
     if (!text || fl_grow(&t->cell, &t->cell_room, index + 1, sizeof *t->cell)) {
         free(text);
@@ -42,7 +43,7 @@ static size_t column_of(const fl_show_table *t, const char *name) {
 
 /* ---- CSV ---- */
 
-/* Rows in JSON are by name, and so is what a user asks for: no two columns have the same. */
+/* Rows in JSON have named values, and a user names columns too, so no two columns may have the same name. */
 static fl_status add_named(fl_show_table *t, const char *name, fl_diag *d) {
     char *other = NULL;
     const char *free_one = name;
@@ -81,7 +82,7 @@ static fl_status read_row(void *user, const fl_csv_row *r, fl_diag *d) {
     return s;
 }
 
-/* Of "# foldline-telemetry 1": what the file says that it is. */
+/* The format in "# foldline-telemetry 1", as the file states it. */
 static char *format_of(const char *head, size_t size) {
     size_t at = 2, end;
     if (size < 3 || head[0] != '#' || head[1] != ' ')
@@ -98,14 +99,14 @@ static fl_status read_csv(fl_show_table *t, const char *head, size_t size, fl_di
     t->format = format_of(head, size);
     const fl_csv_options o = {.trim = true, .format = t->format ? t->format : "csv", .head_optional = !t->format};
     fl_status s = fl_csv_read(t->path, &o, &t->head, read_row, &l, d);
-    while (s && l.cells > t->rows * t->columns) /* of a row that was not whole */
+    while (s && l.cells > t->rows * t->columns) /* the cells of an incomplete row */
         free(t->cell[--l.cells]);
     return s;
 }
 
 /* ---- JSON ---- */
 
-/* A value as a cell: what is in it as one line where it holds others. malloc'd, NULL without memory. */
+/* A value as a cell; a value that contains others becomes one line. malloc'd, NULL when out of memory. */
 static char *cell_of(const cJSON *value) {
     char number[FL_REAL_TEXT];
     if (!value || cJSON_IsNull(value))
@@ -117,14 +118,15 @@ static char *cell_of(const cJSON *value) {
     return fl_json_text(value, false);
 }
 
-/* A list that holds nothing but objects. */
+/* Whether the value is a list of objects only. */
 static bool is_table(const cJSON *value) {
     const cJSON *at;
     cJSON_ArrayForEach(at, value) if (!cJSON_IsObject(at)) return false;
     return cJSON_IsArray(value) && value->child;
 }
 
-/* "rows", or the longest list of objects, where it is what the object is about: longer than what stands beside it. */
+/* "rows", or the longest list of objects if it is the main part of the object: longer than the other values beside it.
+ */
 static const cJSON *find_table(const cJSON *root) {
     const cJSON *found = cJSON_GetObjectItemCaseSensitive(root, "rows"), *at;
     int most = 0;
@@ -142,13 +144,13 @@ static const cJSON *find_table(const cJSON *root) {
     return found;
 }
 
-/* Columns are the keys of all rows, in the order in which they first come. */
+/* The columns are the keys of all rows, in the order of their first appearance. */
 static fl_status read_rows(fl_show_table *t, const cJSON *list, fl_diag *d) {
     const cJSON *row, *at;
     fl_status s = FL_OK;
     size_t cells = 0;
     cJSON_ArrayForEach(row, list) {
-        size_t next = 0; /* rows are nearly always alike: the key is where it was in the last one */
+        size_t next = 0; /* rows are nearly always alike, so the search starts at the key's place in the last row */
         cJSON_ArrayForEach(at, row) {
             if (next >= t->columns || strcmp(t->name[next], at->string) != 0)
                 next = column_of(t, at->string);
@@ -191,7 +193,7 @@ static fl_status put_row(fl_show_table *t, const char *key, const cJSON *value, 
     return s;
 }
 
-/* Every value that holds no object, by its dotted key. */
+/* Every value that contains no object, by its dotted key. */
 static fl_status put_all(fl_show_table *t, const cJSON *object, const char *above, const cJSON *but, put_value put,
                          int depth, fl_diag *d) {
     const cJSON *at;
@@ -233,7 +235,7 @@ static void tell_numbers(fl_show_table *t) {
         if (*t->cell[i] && strcmp(t->cell[i], "n/a") != 0 && fl_real_parse(t->cell[i], &v) != FL_NUMBER_OK)
             t->number[i % t->columns] = false;
     }
-    for (size_t c = 0; c < t->columns; c++) { /* nothing at all is no number */
+    for (size_t c = 0; c < t->columns; c++) { /* an empty column is not numeric */
         size_t i = 0;
         while (i < t->rows && !*t->cell[i * t->columns + c])
             i++;

@@ -149,12 +149,11 @@ seed plot-frontier frontier.csv
 foldline run --pipeline "$pipeline" --platform a100-pcie --policy fixed:sm_mhz=1200 --instructions gantt.csv
 { head -n 40 gantt.csv; } >gantt-short.csv
 seed plot-gantt gantt-short.csv
-awk '/^#/ || n++ < 20' "$samples/azure/conversation.requests.csv" >few.requests.csv
-servers=(--serving "$samples/serving/rtx4090-llama3.1-8b.serving.csv" --requests few.requests.csv)
-foldline run "${servers[@]}" --platform generic --policy maxfreq --served served.csv
-seed plot-latencies served.csv
-foldline compare "${servers[@]}" --platform generic --policy maxfreq --csv servers.csv
+printf '%s\n' workload,policy,violated,ttft_p99_s,tbt_p99_s,energy_per_token_j a,baseline:default,0,1,0.1,0.5 a,eco,0,1.5,0.12,0.4 \
+  'a [v],eco,1,30,n/a,0.3' mean,eco,1,15,0.15,0.35 >servers.csv
 seed plot-serving servers.csv
+printf '%s\n' request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns 0,100000000,20000000,90000000,900000000 1,300000000,,0,300000000 >requests-served.csv
+seed plot-latencies requests-served.csv
 printf 't_s,power_w\n0,50\n1,60.5\n2,55\n' >m.csv
 seed meter m.csv
 foldline fit bars --sweep one=chip.csv --sweep two=chip.csv --splits 1 --out bars.json

@@ -60,6 +60,8 @@ check "two servers wait less" less "$(ttft --scale 3 --servers 2)" "$(ttft --sca
 check "two routes differ" [ "$(ttft --scale 3 --servers 2)" != "$(ttft --scale 3 --servers 2 --route least-loaded)" ]
 check "a server for each GPU" grep -q '"gpus_each":[[:space:]]*1' "$dir/run.json"
 check "fewer KV blocks, more waiting" less "$(ttft --scale 3)" "$(ttft --scale 3 --kv-blocks 70)"
+tbt() { "$f" run "${serve[@]}" --policy nvboost --json "$@" | sed -n '/"tbt":/,/}/s/^.*"max_s":[[:space:]]*\([^,]*\).*/\1/p'; }
+check "a smaller token budget, shorter steps" less "$(tbt --token-budget 64)" "$(tbt)"
 sets="fixed:sm_mhz=600"
 check "a clock that takes effect late is late" less "$(POLICY=$sets ttft --actuator 60s)" "$(POLICY=$sets ttft --actuator 0)"
 

@@ -6,7 +6,7 @@
 enum { KEPT = 64 };
 
 static _Alignas(8) uint8_t kept[KEPT][FL_BUFFER_BYTES];
-static _Atomic uint64_t taken; /* a bit for each */
+static _Atomic uint64_t taken; /* one bit per buffer */
 
 uint8_t *fl_buffer_take(void) {
     uint64_t now = atomic_load_explicit(&taken, memory_order_relaxed);

@@ -1,7 +1,7 @@
-/* Buffers for CUPTI, kept and handed out again. Nothing here waits: it runs in the program's launches.
+/* A pool of buffers for CUPTI. Nothing here waits, because it runs inside the program's launches.
  *
- * They are small: one is given back when all kernels in it have ended, so its size is how many later kernels a kernel
- * may have to wait for. */
+ * The buffers are small. CUPTI returns a buffer when all kernels in it have ended, so the size limits how many later
+ * kernels a kernel may have to wait for. */
 #ifndef FL_LIVE_BUFFERS_H
 #define FL_LIVE_BUFFERS_H
 

@@ -1,11 +1,11 @@
-/* The library that a CUDA program loads to tell of its kernels: CUDA_INJECTION64_PATH=/full/path/of/this.so, and
- * FOLDLINE_RINGS=folder. CUDA then calls InitializeInjection. Without CUPTI (cupti.h), without a folder or where
- * another profiler holds it, this does nothing and the program runs on.
+/* The library that a CUDA program loads to report its kernels: CUDA_INJECTION64_PATH=/full/path/of/this.so, and
+ * FOLDLINE_RINGS=folder. CUDA then calls InitializeInjection. Without CUPTI (cupti.h), without a folder, or where
+ * another profiler holds CUPTI, the library does nothing and the program runs on.
  *
- * A program that ends without an exit (a signal, _exit) loses what the last FLUSH_MS held, and the kernels under way.
- * The layout of a kernel record up to `name` is the same in all versions. Times are CLOCK_MONOTONIC: CUPTI is given
- * that clock where it takes one. Else they are ns of its own, turned by the difference, which is seen anew with every
- * buffer: CUPTI's is the wall clock, which is slewed and set. */
+ * A program that ends without an exit (a signal, _exit) loses the records of the last FLUSH_MS and the running kernels.
+ * The layout of a kernel record up to `name` is the same in all versions. Times are CLOCK_MONOTONIC: the library gives
+ * CUPTI that clock where CUPTI accepts one. Otherwise CUPTI counts ns of its own clock, the wall clock, which may be
+ * slewed and set; the library corrects them by the difference of the clocks, measured again with every buffer. */
 #include "harness/live/collector/buffers.h"
 #include "harness/live/collector/cuda.h"
 #include "harness/live/collector/cupti.h"
@@ -28,12 +28,12 @@ typedef struct name_entry {
     uint32_t at;
 } name_entry;
 
-static struct { /* CUPTI's callbacks take no pointer of ours */
+static struct { /* global, because CUPTI's callbacks take no user pointer */
     fl_cupti api;
     bool started;
-    _Atomic bool open; /* the ring is */
-    /* Of the threads that CUPTI's records come on, among each other: the program's never take it, and no function of
-     * CUPTI is called under it. It guards what follows. */
+    _Atomic bool open; /* the ring is open */
+    /* Serialises the threads that deliver CUPTI's records. The program's threads never take it, and no function of
+     * CUPTI is called while it is held. It guards the members below. */
     pthread_mutex_t lock;
     fl_ring ring;
     bool devices_told;
@@ -49,7 +49,7 @@ static int64_t monotonic(void) {
 
 static uint64_t our_clock(void) { return (uint64_t)monotonic(); }
 
-/* By the quickest of a few readings; kept where what those leave open explains the change. */
+/* Takes the quickest of a few readings. Keeps the old difference where their uncertainty explains the change. */
 static void see_clock(void) {
     int64_t best = INT64_MAX, offset = 0;
     for (int i = 0; !own.api.on_our_clock && own.api.timestamp && i < 3; i++) {
@@ -68,7 +68,8 @@ static void see_clock(void) {
     pthread_mutex_unlock(&own.lock);
 }
 
-/* The program's GPUs into the ring, as soon as the driver has started: it has not yet when it calls us. */
+/* Writes the program's GPUs into the ring as soon as the driver has started; it has not yet started when it calls us.
+ */
 static void tell_devices(void) {
     uint8_t uuid[FL_RING_DEVICES][FL_RING_UUID];
     uint32_t count = 0;
@@ -84,7 +85,7 @@ static void tell_devices(void) {
     pthread_mutex_unlock(&own.lock);
 }
 
-/* The flusher's: mostly it has told the GPUs before the first record comes. */
+/* Called by the flusher, which usually reports the GPUs before the first record comes. */
 static int flush_steadily(uint32_t flag) {
     tell_devices();
     return own.api.flush(flag);
@@ -161,7 +162,7 @@ static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t
     fl_buffer_give(buffer);
 }
 
-/* Before the driver's own end: CUDA calls us first, so its handlers were there before this one. */
+/* Runs before the driver's own exit handlers: CUDA called us first, so its handlers were registered before this one. */
 static void at_end(void) {
     if (!atomic_load(&own.open) || !fl_flusher_stop())
         return;
@@ -169,7 +170,8 @@ static void at_end(void) {
     fl_ring_end(&own.ring);
 }
 
-/* A child shares the ring: it must not write into its parent's. Its own kernels, after an exec, go into its own. */
+/* A forked child shares the ring and must not write into its parent's. After an exec its own kernels go into its own
+ * ring. */
 static void in_child(void) {
     atomic_store(&own.open, false);
     fl_ring_close(&own.ring);
@@ -189,7 +191,8 @@ __attribute__((visibility("default"))) int InitializeInjection(void) {
     if (own.started || !folder || !*folder || access(folder, W_OK))
         return 1;
     own.started = true;
-    /* The ring comes last: where nothing can be collected none is left behind. No kernel runs before we return. */
+    /* The ring comes last, so that none is left behind where nothing can be collected. No kernel runs before we return.
+     */
     if (!fl_cupti_start(&own.api, on_requested, on_completed, our_clock))
         return 1;
     if (!open_ring(folder)) {

@@ -1,4 +1,4 @@
-/* Which GPUs the program's driver gives it. Own declarations (CUDA 11.4 and later). */
+/* The GPUs that the program's driver gives it. Own declarations (CUDA 11.4 and later). */
 #ifndef FL_LIVE_CUDA_H
 #define FL_LIVE_CUDA_H
 
@@ -7,9 +7,9 @@
 
 enum { FL_CUDA_UUID = 16 };
 
-/* UUID of the GPU that the program has as this number, or of the MIG instance that stands for it (its own, not its
- * GPU's). False: no such GPU, or the driver has not started, or is too old to tell. Never loads a driver: the program
- * did. */
+/* UUID of the GPU that has this number in the program, or of the MIG instance with this number (the instance's own, not
+ * its GPU's). False: there is no such GPU, the driver has not started, or it is too old to have the call. Never loads a
+ * driver: the program has done that. */
 bool fl_cuda_uuid(uint32_t number, uint8_t uuid[FL_CUDA_UUID]);
 
 #endif

@@ -36,8 +36,8 @@ static bool look_up(fl_cupti *c, void *library) {
            find_symbol(library, "cuptiActivityFlushAll", &c->flush);
 }
 
-/* The clock must be said before a kind is enabled: then all times are of it, those that the GPU took included (CUPTI
- * interpolates between the two). */
+/* The clock must be set before a kind is enabled. All times are then on that clock, including those that the GPU took
+ * (CUPTI interpolates between the two). */
 static void enable(search *s) {
     fl_cupti *c = s->c;
     if (c->callbacks(s->requested, s->completed))
@@ -53,12 +53,12 @@ static bool over(const search *s) { return s->found || s->held; }
 static void try_library(search *s, const char *path, int flags) {
     void *library = over(s) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
     if (library && look_up(s->c, library))
-        enable(s); /* stays loaded, come what may: it may have threads now */
+        enable(s); /* it stays loaded in any case, since it may have threads now */
     else if (library)
         dlclose(library);
 }
 
-/* folder NULL: as the loader finds them. */
+/* folder NULL: search as the loader does. */
 static void try_names(search *s, const char *folder, const char *below, int flags) {
     static const char *const NAMES[] = {"libcupti.so",      "libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8",
                                         "libcupti.so.11.7", "libcupti.so.11.6", "libcupti.so.11.5", "libcupti.so.11.4",
@@ -88,7 +88,7 @@ static int is_cudart(struct dl_phdr_info *object, size_t size, void *folder) {
     return 1;
 }
 
-/* A toolkit has it in the same folder or in one beside; Python's packages have one folder for each library. */
+/* A toolkit has it in the same folder or in a sibling; Python's packages have one folder for each library. */
 static void try_beside_cudart(search *s) {
     char folder[PATH];
     if (!dl_iterate_phdr(is_cudart, folder))

@@ -45,7 +45,7 @@ static void place(fl_ring *r, uint32_t capacity, uint32_t names_size) {
     r->names = (char *)(r->record + capacity);
 }
 
-/* No reader sees a half-made one, and none that is not read yet is replaced. */
+/* No reader sees an incomplete file, and no file that is still unread is replaced. */
 static int put_in_place(fl_ring *r, const char *folder, const char *from) {
     char to[PATH_MAX];
     snprintf(r->file, sizeof r->file, "%d-%llu.ring", (int)getpid(), (unsigned long long)r->head->stamp);
@@ -53,7 +53,7 @@ static int put_in_place(fl_ring *r, const char *folder, const char *from) {
         return ENAMETOOLONG;
     if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
         return 0;
-    const bool unknown = errno == EINVAL || errno == ENOSYS; /* to this file system */
+    const bool unknown = errno == EINVAL || errno == ENOSYS; /* the file system does not know the call */
     return unknown && !rename(from, to) ? 0 : errno;
 }
 
@@ -69,16 +69,18 @@ int fl_ring_create(fl_ring *r, const char *folder, uint32_t capacity, uint32_t n
     *r = (fl_ring){.fd = -1};
     if (!sound(capacity, names_size))
         return EINVAL;
-    /* A file that is there already is somebody else's, who may have left it for us to write into. */
+    /* An existing file belongs to another writer, or someone may have put it there for us to write into. */
     if ((size_t)snprintf(path, sizeof path, "%s/.%d-%llu.new", folder, (int)getpid(), (unsigned long long)stamp) >=
         sizeof path)
         return ENAMETOOLONG;
     int fd = r->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno;
-    fcntl(fd, F_SETLK, &(struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET}); /* where there are none: by its pid */
+    fcntl(fd, F_SETLK,
+          &(struct flock){.l_type = F_WRLCK,
+                          .l_whence = SEEK_SET}); /* where open file locks do not exist: the lock of the process */
     const size_t size = size_of(capacity, names_size);
-    /* Room is taken now: a write to a full file system would end the program by a signal. */
+    /* Reserves the space now: a write to a full file system would end the program by a signal. */
     int error = posix_fallocate(fd, 0, (off_t)size);
     if (!error)
         error = map(r, fd, size);
@@ -90,7 +92,7 @@ int fl_ring_create(fl_ring *r, const char *folder, uint32_t capacity, uint32_t n
         r->head->names_used = 1; /* 0 is the empty name */
         r->head->magic = FL_RING_MAGIC;
         r->head->stamp = stamp;
-        while ((error = put_in_place(r, folder, path)) == EEXIST) /* time need not have passed since an exec */
+        while ((error = put_in_place(r, folder, path)) == EEXIST) /* the clock may not have advanced since an exec */
             r->head->stamp++;
     }
     if (error) {
@@ -144,12 +146,12 @@ void fl_ring_end(fl_ring *r) { atomic_store_explicit(&r->head->ended, 1, memory_
 
 static bool owner_fits(const struct stat *ring, const struct stat *folder) {
     const bool shared = folder->st_mode & (S_IWGRP | S_IWOTH), sticky = folder->st_mode & S_ISVTX;
-    if (ring->st_mode & (S_IWGRP | S_IWOTH)) /* anybody's */
+    if (ring->st_mode & (S_IWGRP | S_IWOTH)) /* anyone may write to it */
         return false;
     return ring->st_uid == geteuid() || ring->st_uid == 0 || ring->st_uid == folder->st_uid || (shared && sticky);
 }
 
-/* Of the open file itself: its name may mean another by now. */
+/* Checks the open file itself: its name may mean another file by now. */
 static fl_ring_refusal check_file(int fd, int folder, size_t *size, int *error) {
     struct stat st, at;
     if (fstat(fd, &st) || fstat(folder, &at)) {
@@ -165,7 +167,7 @@ static fl_ring_refusal check_file(int fd, int folder, size_t *size, int *error) 
 }
 
 static fl_ring_refusal check_head(fl_ring *r) {
-    const uint64_t magic = r->head->magic; /* each is read once: the other side may change it at any time */
+    const uint64_t magic = r->head->magic; /* each value is read once, since the writer may change it at any time */
     const uint32_t capacity = *(volatile uint32_t *)&r->head->capacity,
                    names = *(volatile uint32_t *)&r->head->names_size;
     if (magic != FL_RING_MAGIC)
@@ -173,7 +175,7 @@ static fl_ring_refusal check_head(fl_ring *r) {
     if (!sound(capacity, names) || size_of(capacity, names) != r->size)
         return FL_RING_NO_RING;
     place(r, capacity, names);
-    r->read = atomic_load_explicit(&r->head->read, memory_order_relaxed); /* of a reader before this one */
+    r->read = atomic_load_explicit(&r->head->read, memory_order_relaxed); /* left by an earlier reader */
     return FL_RING_OPEN;
 }
 
@@ -260,7 +262,7 @@ void fl_ring_close(fl_ring *r) {
     if (r->head) {
         munmap(r->head, r->size);
         close(r->fd);
-    } else if (r->fd > 0) { /* not of one that was only zeroed */
+    } else if (r->fd > 0) { /* false for a ring that was only zeroed */
         close(r->fd);
     }
     *r = (fl_ring){.fd = -1};

@@ -50,8 +50,8 @@ bool fl_gpus_listed(const char *list, uint32_t index, const char *unit) {
     return false;
 }
 
-/* The first name of the list that is no GPU's. One that does not answer tells its number only: where there is one, a
- * UUID may be its. */
+/* The first name of the list that matches no GPU. A GPU that does not answer reveals only its number, so where there is
+ * one, a UUID may be its. */
 static void check_names(const fl_gpus *g, const char *list, uint32_t all, const fl_diag *silent, fl_diag *missing) {
     for (const char *at = all_listed(list) ? "" : list; *at && !missing->status;) {
         const size_t size = strcspn(at, ",");

@@ -1,6 +1,6 @@
-/* What a simulated NVML library offers beside the vendor's calls: the switch of the collector in its simulated
- * programs, which on hardware they carry themselves. It says no signal: what a host sees, it reads by NVML's calls. A
- * real library has no such symbol. Returns FL_NVML_OK or a code of NVML. */
+/* An extra symbol of the simulated NVML library: the switch of the collector in its simulated programs; on hardware the
+ * programs carry the collector themselves. It delivers no signal: the host reads all signals by NVML's calls. A real
+ * library has no such symbol. Returns FL_NVML_OK or a code of NVML. */
 #ifndef FL_LIVE_EXTENSION_H
 #define FL_LIVE_EXTENSION_H
 

@@ -16,14 +16,14 @@ void *fl_library_open(const char *variable, const char *const *names, const char
         snprintf(path, size, "%s", *at);
         if (library)
             return library;
-        snprintf(why, sizeof why, "%s", error ? error : *at); /* the last name is the plainest */
+        snprintf(why, sizeof why, "%s", error ? error : *at); /* the last name is the most general one */
     }
     *path = '\0';
     fl_error(d, FL_HARDWARE, "no %s: %s", what, why);
     return NULL;
 }
 
-/* Through a void *, as POSIX lets dlsym give it. */
+/* Copied through a void *, since POSIX allows that for dlsym. */
 int fl_library_find(void *library, const char *newest, const char *older, void *into) {
     void *symbol = dlsym(library, newest);
     if (!symbol && older)

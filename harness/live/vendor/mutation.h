@@ -1,5 +1,5 @@
-/* Safety rules broken on purpose, to see that the trials notice. Compiled in for tests only (FL_LIVE_MUTATIONS); in the
- * program every one of them is false at compile time. */
+/* Safety rules that tests break on purpose to check that the trials notice. Only tests compile them in
+ * (FL_LIVE_MUTATIONS); in the program every one is false at compile time. */
 #ifndef FL_LIVE_VENDOR_MUTATION_H
 #define FL_LIVE_VENDOR_MUTATION_H
 

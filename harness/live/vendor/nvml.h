@@ -1,8 +1,9 @@
-/* The vendor's management library, opened at run time: own declarations of the calls that Foldline makes, no SDK.
+/* The vendor's management library, opened at run time, with own declarations of the calls that Foldline makes and
+ * without an SDK.
  *
  * Names of symbols, codes, layouts and units are those of the public interface (NVML 11.3 to 13.3). Of a call that
- * exists in several versions the newest is taken; a call that is optional and not there is NULL. Clocks in MHz, power
- * in mW, energy in mJ. Every call returns an fl_nvml_code. */
+ * exists in several versions the newest is used; an optional call that is absent is NULL. Clocks are in MHz, power in
+ * mW, energy in mJ. Every call returns an fl_nvml_code. */
 #ifndef FL_NVML_H
 #define FL_NVML_H
 
@@ -11,7 +12,7 @@
 typedef struct fl_nvml_device_ *fl_nvml_device; /* the library's handle of a GPU */
 typedef struct fl_nvml_sample_ *fl_nvml_sample; /* its buffer of profiling counters */
 
-enum { /* what calls return */
+enum { /* results of calls */
        FL_NVML_OK = 0,
        FL_NVML_UNINITIALIZED = 1,
        FL_NVML_INVALID_ARGUMENT = 2,
@@ -79,9 +80,9 @@ typedef struct fl_nvml_metric {
     const char *text[3];
 } fl_nvml_metric;
 
-enum { FL_NVML_METRICS_MAX = 333 }; /* 98, 210 or 333 by the header's age: a library may write back that many */
+enum { FL_NVML_METRICS_MAX = 333 }; /* 98, 210 or 333 by the header's age: a library may write that many */
 
-typedef struct fl_nvml_metrics { /* metric[0..count) is asked for */
+typedef struct fl_nvml_metrics { /* the caller requests metric[0..count) */
     unsigned version, count;
     fl_nvml_sample first, second;
     fl_nvml_metric metric[FL_NVML_METRICS_MAX];
@@ -95,7 +96,7 @@ _Static_assert(sizeof(fl_nvml_field) == 40 && sizeof(fl_nvml_metric) == 40 && si
                    sizeof(fl_nvml_temperature) == 12,
                "layouts are those of the interface");
 
-/* X(member, must it be there, parameters, newest symbol, older symbol or NULL) */
+/* X(member, required, parameters, newest symbol, older symbol or NULL) */
 #define FL_NVML_CALLS(X)                                                                                               \
     X(init, 1, (void), "nvmlInit_v2", "nvmlInit")                                                                      \
     X(shutdown, 1, (void), "nvmlShutdown", NULL)                                                                       \
@@ -137,20 +138,20 @@ _Static_assert(sizeof(fl_nvml_field) == 40 && sizeof(fl_nvml_metric) == 40 && si
 #define FL_ROW_NVML_MEMBER(member, must, parameters, newest, older) int(*member) parameters;
 typedef struct fl_nvml {
     void *library;
-    char path[256];           /* as it was asked for */
+    char path[256];           /* the name under which it was requested */
     const char *(*text)(int); /* nvmlErrorString; may be NULL */
     FL_NVML_CALLS(FL_ROW_NVML_MEMBER)
 } fl_nvml;
 
-/* Opens $FOLDLINE_NVML where set, else libnvidia-ml.so.1, and initialises it. FL_HARDWARE with one line that says what
- * is missing: the library, a call, the driver. Takes a zeroed struct; leaves it zeroed on failure. */
+/* Opens $FOLDLINE_NVML where set, else libnvidia-ml.so.1, and initialises it. FL_HARDWARE, with one line that names
+ * what is missing: the library, a call, or the driver. Accepts a zeroed struct; leaves it zeroed on failure. */
 fl_status fl_nvml_open(fl_nvml *n, fl_diag *d);
 void fl_nvml_close(fl_nvml *n);
 
-/* What a code means, in the library's words where it has some. */
+/* The meaning of a code, in the library's words where it has some. */
 const char *fl_nvml_reason(const fl_nvml *n, int code);
 
-/* The GPU or its driver is gone: nothing that is asked of it later will work. */
+/* The GPU or its driver is gone: no later call will succeed. */
 int fl_nvml_gone(int code);
 
 #endif

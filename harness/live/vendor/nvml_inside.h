@@ -1,5 +1,5 @@
-/* What the parts of the NVML back end share. nvml_host.c opens it and joins them: nvml_lists.c asks for the clocks,
- * nvml_read.c reads, nvml_set.c sets and restores, nvml_tell.c says what doctor wants to know. */
+/* Shared by the parts of the NVML back end. nvml_host.c opens it and joins them: nvml_lists.c queries the clocks,
+ * nvml_read.c reads, nvml_set.c sets and restores, nvml_tell.c answers doctor. */
 #ifndef FL_LIVE_NVML_INSIDE_H
 #define FL_LIVE_NVML_INSIDE_H
 
@@ -17,7 +17,7 @@ typedef struct fl_nvml_gpu {
     int32_t *sm, *mem; /* ladders, ascending */
     uint32_t sm_count, mem_count;
     fl_seen last[FL_GPU_SIGNAL_COUNT];
-    fl_nvml_sample gpm[FL_NVML_GPM_KEPT]; /* the last ones, in turn */
+    fl_nvml_sample gpm[FL_NVML_GPM_KEPT]; /* the last ones, in rotation */
     int64_t gpm_ns[FL_NVML_GPM_KEPT];
     uint64_t gpm_taken;
     bool gpm_known, gpm_off;
@@ -34,10 +34,10 @@ typedef struct fl_nvml_host {
 /* FL_NVML_FUNCTION_NOT_FOUND where the library has no such call. */
 #define FL_NVML_CALL(h, member, ...) ((h)->nvml.member ? (h)->nvml.member(__VA_ARGS__) : FL_NVML_FUNCTION_NOT_FOUND)
 
-/* FL_IO where it was refused and nothing changed (no permission, not supported), else FL_HARDWARE. */
+/* FL_IO where the driver refused and nothing changed (no permission, not supported), else FL_HARDWARE. */
 fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what, int code, fl_diag *d);
 
-/* The clocks that a GPU lists, as ladders (nvml_lists.c). FL_NO_MEMORY, else FL_OK: it may list none. */
+/* The clocks that a GPU lists, as ladders (nvml_lists.c). FL_NO_MEMORY, else FL_OK, even where it lists none. */
 fl_status fl_nvml_ladders(fl_nvml_host *h, fl_nvml_gpu *g, fl_diag *d);
 
 /* As in fl_backend. */

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-/* A list can grow between the call that counts it and the one that fetches it: there is room to spare, what comes back
- * is not believed beyond it, and where it was too small it is fetched again, a few times. */
+/* A list can grow between the call that counts it and the call that fetches it. The code therefore reserves spare room,
+ * believes nothing beyond that room, and fetches a few more times where the room was too small. */
 enum { LIST_MAX = 100000, SPARE = 16, TRIES = 8 };
 
 static int list_clocks(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned mem_mhz, unsigned *count, unsigned *clocks) {
@@ -11,8 +11,8 @@ static int list_clocks(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned mem_mh
               : FL_NVML_CALL(h, mem_clocks, g->handle, count, clocks);
 }
 
-/* *count clocks in *clocks, which the caller frees; none where the library lists none. A library that answers the call
- * for the count with success has none. */
+/* Stores *count clocks in *clocks, which the caller frees; none where the library lists none. A library that answers
+ * the counting call with success has none. */
 static fl_status fetch(fl_nvml_host *h, fl_nvml_gpu *g, bool sm, unsigned mem_mhz, unsigned **clocks, unsigned *count,
                        fl_diag *d) {
     unsigned there = 0;

@@ -1,6 +1,6 @@
 #include "harness/live/vendor/nvml_inside.h"
 
-#define GPM_WINDOW_NS INT64_C(100000000) /* profiling samples must be further apart than that (NVML) */
+#define GPM_WINDOW_NS INT64_C(100000000) /* profiling samples must be further apart than this (NVML) */
 
 typedef struct reading {
     fl_nvml_host *h;
@@ -8,7 +8,7 @@ typedef struct reading {
     uint64_t needs;
     int64_t t_ns;
     fl_gpu_sample *out;
-    int gone; /* code, where the GPU is */
+    int gone; /* the code of the failure, where the GPU is gone */
 } reading;
 
 static bool wants(const reading *r, int id) { return !r->gone && r->needs >> id & 1; }
@@ -19,7 +19,7 @@ static bool fine(reading *r, int code) {
     return code == FL_NVML_OK;
 }
 
-/* A number as the library counts it. */
+/* Reads a number in the library's own width. */
 static bool put_signal(reading *r, int id, double raw) {
     const fl_readout_rule *rule = &fl_readout_nvml.rule[id];
     return fl_seen_put(&r->g->last[id], r->out, id, raw / rule->per_unit, r->t_ns, rule->refresh_ns);
@@ -62,8 +62,7 @@ static int celsius(fl_nvml_host *h, fl_nvml_gpu *g, double *value) {
     return code;
 }
 
-/* By its field, as of drivers 550 and later; the call of its own, which is about to go, where the field is not there.
- */
+/* Reads the field that drivers 550 and later have, else the older call, which is deprecated. */
 static void read_violation(reading *r, int id, unsigned field, int policy) {
     fl_nvml_field f = {.id = field};
     fl_nvml_violation v = {0};
@@ -121,9 +120,9 @@ static void compare_samples(reading *r, fl_nvml_sample first, fl_nvml_sample sec
     put_signal(r, FL_GPU_DRAM_ACTIVE_PCT, m.metric[1].value);
 }
 
-/* Profiling counters (Hopper and later): two samples over 100 ms apart make one value, shown until the next. Samples
- * are taken over half of that apart: then one of the two before the last is far enough back, however unevenly the
- * readings come, and each reading of a loop of 100 ms has a value of its own. */
+/* Profiling counters (Hopper and later): two samples more than 100 ms apart make one value, which is shown until the
+ * next. Samples are taken more than half of that apart. One of the two before the last is then old enough, however
+ * irregular the readings are, and each reading of a loop of 100 ms has a value of its own. */
 static void read_profile(reading *r) {
     fl_nvml_gpu *g = r->g;
     if (!(wants(r, FL_GPU_SM_ACTIVE_PCT) || wants(r, FL_GPU_DRAM_ACTIVE_PCT)) || !open_profile(r))
@@ -138,7 +137,7 @@ static void read_profile(reading *r) {
     }
     if (!fine(r, FL_NVML_CALL(r->h, gpm_get, g->handle, g->gpm[at]))) {
         g->gpm_known = false;
-        g->gpm_taken = 0; /* what came before the gap is no window of the next */
+        g->gpm_taken = 0; /* samples before the gap make no window with the next */
         return;
     }
     g->gpm_ns[at] = r->t_ns;

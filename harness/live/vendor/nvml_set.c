@@ -11,7 +11,7 @@ static int64_t prior_limit(const fl_record *prior) {
     return -1;
 }
 
-/* off_w: so far off it may read back. */
+/* off_w: tolerance of the value read back. */
 static fl_status set_limit(fl_nvml_host *h, fl_nvml_gpu *g, unsigned mw, double off_w, fl_diag *d) {
     unsigned now = 0;
     int code = FL_NVML_CALL(h, set_limit, g->handle, mw);
@@ -19,7 +19,7 @@ static fl_status set_limit(fl_nvml_host *h, fl_nvml_gpu *g, unsigned mw, double 
         return fl_nvml_failed(h, g, "setting the power limit", code, d);
     if ((code = FL_NVML_CALL(h, limit, g->handle, &now))) {
         fl_nvml_failed(h, g, "reading the power limit back", code, d);
-        if (d) /* never "nothing changed": it was set */
+        if (d) /* never report "nothing changed": the value was set */
             d->status = FL_HARDWARE;
         return FL_HARDWARE;
     }
@@ -77,7 +77,7 @@ fl_status fl_nvml_prior(void *self, uint32_t i, uint64_t drives, fl_record *r, f
     return s;
 }
 
-/* What cannot be supported cannot have been set either. */
+/* A control that the board does not support cannot have been set either. */
 static fl_status unlock(fl_nvml_host *h, fl_nvml_gpu *g, const char *what, int code, fl_diag *d) {
     bool fine = !code || code == FL_NVML_NOT_SUPPORTED || code == FL_NVML_FUNCTION_NOT_FOUND;
     return fine ? FL_OK : fl_nvml_failed(h, g, what, code, d);

@@ -49,7 +49,7 @@ static void put_record(FILE *f, const fl_record *r, const char *boot) {
     fputs("end\n", f);
 }
 
-/* Under its final name, in one step; the entry in the folder must be on disk too, or a crash could take it back. */
+/* Renames to the final name in one step. The directory entry must be on disk too, or a crash could undo it. */
 static bool put_in_place(const char *state, const char *temporary, const char *path) {
     int at;
     if (fl_folder_open(state, &at, NULL) || at < 0)
@@ -65,7 +65,8 @@ fl_status fl_record_write(const char *state, const fl_record *r, fl_diag *d) {
     char path[512], temporary[512], boot[64];
     int fd = -1;
     fl_status s = boot_id(boot, sizeof boot, d);
-    if (!s) /* one that a killed controller left; the unit is locked, so it is nobody's. A link goes, not its target */
+    if (!s) /* left by a killed controller; the unit is locked, so no one uses it. Of a link only the link goes, not its
+               target */
         s = fl_state_remove(state, r->unit, NEW, d);
     const int fresh = fl_mutated("links-followed") ? 0 : O_EXCL;
     if (!s)
@@ -91,9 +92,8 @@ fl_status fl_record_write(const char *state, const fl_record *r, fl_diag *d) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* What the back ends write (nvml_set.c, ze_set.c, rsmi_set.c) about units of that prefix: each key, and what its
- * control can hold. A key that ends with a colon has the number of a clock domain behind it. Level Zero's -1: no limit.
- */
+/* The keys that the back ends write (nvml_set.c, ze_set.c, rsmi_set.c) for units of that prefix, and the range of each
+ * control. A key that ends with a colon is followed by the number of a clock domain. Level Zero's -1: no limit. */
 static const struct {
     const char *prefix, *key;
     int64_t low, high;
@@ -113,7 +113,7 @@ static const struct {
             {FL_RSMI_PREFIX, "mem_allowed", -1, -1},
             {FL_RSMI_PREFIX, "power_cap_uw", 0, INT64_C(1000000000000)}};
 
-/* Files of the CPU (harness/live/cpu_host.c), below the root of its tree. '#' stands for a number. */
+/* Files of the CPU (harness/live/cpu_host.c), relative to the root of its tree. '#' stands for a number. */
 static const struct {
     const char *path;
     int64_t low, high;
@@ -151,7 +151,7 @@ static const char *prefix_of(const char *unit) {
                                                                     : "";
 }
 
-/* False where the program writes no such file of the CPU's settings. */
+/* False where the program does not write such a file of the CPU's settings. */
 static bool range_of_file(const char *path, int64_t *low, int64_t *high) {
     const char *root = getenv("FOLDLINE_ROOT");
     const size_t skip = root ? strlen(root) : 0;
@@ -164,7 +164,7 @@ static bool range_of_file(const char *path, int64_t *low, int64_t *high) {
     return fl_mutated("paths-unchecked");
 }
 
-/* False where the program writes no such key for that unit; else its range. */
+/* False where the program does not write such a key for that unit; else the key's range. */
 static bool range_of(const char *unit, const char *key, int64_t *low, int64_t *high) {
     *low = INT64_MIN;
     *high = INT64_MAX;
@@ -186,9 +186,8 @@ typedef struct reading {
     fl_diag *d;
 } reading;
 
-static const char WAY_OUT[] =
-    "Nothing of this file is used: put the unit back with its vendor's tool (HOWTO.md), then "
-    "remove the file";
+static const char WAY_OUT[] = "Nothing of this file is used: put the unit back with its vendor's tool (HOWTO.md), then "
+                              "remove the file";
 
 static fl_status not_ours(const reading *in, const char *what, const char *text) {
     return fl_fail(in->d, FL_BAD_INPUT, in->path, in->line, 0, "%s%s%.80s%s. %s", what, *text ? " '" : "", text,
@@ -217,7 +216,7 @@ static fl_status take_prior(const reading *in, const char *text) {
     return fl_record_add(in->r, key, value, in->d);
 }
 
-/* One line. *ended at the last one. */
+/* Reads one line. *ended: it was the last one. */
 static fl_status take_line(const reading *in, const char *text, bool *ended) {
     if (in->line == 1)
         return strcmp(text, "foldline-record 1") ? not_ours(in, "no record of this version of foldline", "") : FL_OK;
@@ -233,7 +232,7 @@ static fl_status take_line(const reading *in, const char *text, bool *ended) {
     return *ended || fl_mutated("unknown-keys-taken") ? FL_OK : not_ours(in, "expected prior or end, not", text);
 }
 
-/* One of an earlier boot is void, whatever follows: *old. */
+/* A record of an earlier boot is void, whatever follows: *old. */
 static fl_status parse(FILE *f, const char *path, fl_record *r, const char *now, bool *old, fl_diag *d) {
     char line[512];
     bool ended = false;
@@ -242,7 +241,7 @@ static fl_status parse(FILE *f, const char *path, fl_record *r, const char *now,
     while (!s && !ended && !*old && fgets(line, sizeof line, f)) {
         char *end = strchr(line, '\n');
         in.line++;
-        if (!end && !fl_mutated("torn-taken")) /* cut off within a line, or longer than any of ours */
+        if (!end && !fl_mutated("torn-taken")) /* truncated within a line, or longer than any line of ours */
             break;
         line[strcspn(line, "\n")] = '\0';
         s = take_line(&in, line, &ended);

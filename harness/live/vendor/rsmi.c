@@ -37,9 +37,10 @@ static bool plausible(uint32_t count, uint32_t current, uint32_t most) {
     return count >= 1 && count <= most && (current < count || current == UINT32_MAX);
 }
 
-/* Never both: where the new one was filled, its first word is 0 or 1, so that read as old there is no clock, or one and
- * a current index beyond it (its count). Where the old one was filled, its first word is its count: 2 and more is no
- * bool, and with 1 the current index 0 stands where the new one has a count. */
+/* Exactly one layout fits. If the library filled the new layout, its first word is 0 or 1. Read as the old layout, that
+ * means no clocks, or one clock and a current index beyond it (namely its count). If it filled the old layout, its
+ * first word is its count: 2 and more is not a bool, and with 1 the current index 0 stands where the new layout has a
+ * count. */
 bool fl_rsmi_clocks_of(const fl_rsmi_clocks *c, uint32_t *count, uint32_t *current, const uint64_t **hz) {
     if (plausible(c->word[0], c->word[1], 32)) {
         *count = c->old.count;
@@ -56,7 +57,7 @@ bool fl_rsmi_clocks_of(const fl_rsmi_clocks *c, uint32_t *count, uint32_t *curre
     return true;
 }
 
-/* The library itself writes to both streams where there is no driver; what there is to say is said by us. */
+/* The library itself writes to both streams where there is no driver; this program reports that itself. */
 static fl_rsmi_code init_quietly(const fl_rsmi *r) {
     int kept[2], null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     fflush(stdout);

@@ -1,8 +1,9 @@
-/* AMD's ROCm SMI library, opened at run time: own declarations of the calls that Foldline makes, no SDK.
+/* AMD's ROCm SMI library, opened at run time, with own declarations of the calls that Foldline makes and without an
+ * SDK.
  *
- * Names of symbols, codes, layouts and units are those of rocm_smi.h of ROCm 5.2 (Debian's librocm-smi-dev 5.2.3 holds
- * the same: tests/test_vendor_headers.c compares them where it is installed), and of ROCm 6 where that differs. Listed
- * clocks in Hz, set ranges in MHz, power in uW, temperatures in thousandths of a degree Celsius. */
+ * Names of symbols, codes, layouts and units are those of rocm_smi.h of ROCm 5.2, and of ROCm 6 where that differs.
+ * (Debian's librocm-smi-dev 5.2.3 has the same; tests/test_vendor_headers.c compares them where it is installed.)
+ * Listed clocks are in Hz, set ranges in MHz, power in uW, temperatures in thousandths of a degree Celsius. */
 #ifndef FL_RSMI_H
 #define FL_RSMI_H
 
@@ -30,8 +31,8 @@ enum { FL_RSMI_HEAT_EDGE = 0, FL_RSMI_HEAT_JUNCTION = 1, FL_RSMI_HEAT_NOW = 0 };
 enum { FL_RSMI_COMPONENT_DRIVER = 0 };                                           /* rsmi_sw_component_t */
 enum { FL_RSMI_CLOCKS_MAX = 33 };
 
-/* rsmi_frequencies_t grew a first member and an entry with ROCm 6. The call is given room for either, zeroed; which one
- * the library filled can be told from what it wrote (fl_rsmi_clocks_of). */
+/* rsmi_frequencies_t got a first member and an entry with ROCm 6. The call receives zeroed room for either layout; the
+ * contents reveal which one the library filled (fl_rsmi_clocks_of). */
 typedef struct fl_rsmi_clocks_5 {
     uint32_t count, current;
     uint64_t hz[32];
@@ -53,7 +54,7 @@ typedef struct fl_rsmi_range { /* rsmi_range_t, Hz */
     uint64_t low, high;
 } fl_rsmi_range;
 
-typedef struct fl_rsmi_overdrive { /* rsmi_od_volt_freq_data_t, and room for what later ones may add */
+typedef struct fl_rsmi_overdrive { /* rsmi_od_volt_freq_data_t, and room for later additions */
     fl_rsmi_range sm, mem, sm_limits, mem_limits;
     uint64_t curve[6];
     uint32_t regions;
@@ -90,22 +91,23 @@ typedef struct fl_rsmi_overdrive { /* rsmi_od_volt_freq_data_t, and room for wha
 #define FL_ROW_RSMI_MEMBER(member, must, parameters, newest, older) fl_rsmi_code(*member) parameters;
 typedef struct fl_rsmi {
     void *library;
-    char path[256]; /* as it was asked for */
+    char path[256]; /* the name under which it was requested */
     FL_RSMI_CALLS(FL_ROW_RSMI_MEMBER)
 } fl_rsmi;
 
 /* FL_RSMI_NOT_SUPPORTED where the library has no such call. */
 #define FL_RSMI_CALL(r, member, ...) ((r)->member ? (r)->member(__VA_ARGS__) : FL_RSMI_NOT_SUPPORTED)
 
-/* Opens $FOLDLINE_RSMI where set, else librocm_smi64, and initialises it. FL_HARDWARE with one line that says what is
- * missing: the library, a call, the driver. Takes a zeroed struct; leaves it zeroed on failure. */
+/* Opens $FOLDLINE_RSMI where set, else librocm_smi64, and initialises it. FL_HARDWARE, with one line that names what is
+ * missing: the library, a call, or the driver. Accepts a zeroed struct; leaves it zeroed on failure. */
 fl_status fl_rsmi_open(fl_rsmi *r, fl_diag *d);
 void fl_rsmi_close(fl_rsmi *r);
 
 const char *fl_rsmi_reason(fl_rsmi_code code);
-int fl_rsmi_refused(fl_rsmi_code code); /* and nothing has changed */
+int fl_rsmi_refused(fl_rsmi_code code); /* the call was refused and nothing has changed */
 
-/* Whichever layout the library filled. False where neither makes sense. current is count where none is marked. */
+/* Reads whichever layout the library filled. False where neither makes sense. current is count where no clock is
+ * marked. */
 bool fl_rsmi_clocks_of(const fl_rsmi_clocks *c, uint32_t *count, uint32_t *current, const uint64_t **hz);
 
 /* Signals that ROCm SMI has calls for. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the library takes any whole MHz of a range, a ladder of every one would keep policies that try rung by rung
- * busy for ever (assumed). */
+/* Where the library accepts any whole MHz of a range, a ladder of all of them would keep policies busy that try rung by
+ * rung, so the ladder is coarser (the step is assumed). */
 enum { RANGE_STEP_MHZ = 25 };
 
 /* ---- ladders ---- */
@@ -30,7 +30,7 @@ static fl_status read_ladder(fl_rsmi_host *h, fl_rsmi_gpu *g, int clock, int32_t
     return FL_OK;
 }
 
-/* A GPU that shows a range of its SM clock can be held to any clock in it. */
+/* A GPU that reports a range of its SM clock can be held at any clock in it. */
 static fl_status read_range(fl_rsmi_host *h, fl_rsmi_gpu *g, fl_diag *d) {
     fl_rsmi_overdrive o = {0};
     if (!h->rsmi.set_range || FL_RSMI_CALL(&h->rsmi, overdrive, g->index, &o) || !o.sm.high)

@@ -1,5 +1,5 @@
-/* What the parts of the ROCm SMI back end share. rsmi_host.c opens it and joins them: rsmi_read.c reads, rsmi_set.c
- * sets and restores. */
+/* Shared by the parts of the ROCm SMI back end. rsmi_host.c opens it and joins them: rsmi_read.c reads, rsmi_set.c sets
+ * and restores. */
 #ifndef FL_LIVE_RSMI_INSIDE_H
 #define FL_LIVE_RSMI_INSIDE_H
 
@@ -8,13 +8,13 @@
 #include "sim/seen.h"
 
 typedef struct fl_rsmi_gpu {
-    uint32_t index; /* the library's own */
+    uint32_t index; /* the library's own number */
     char unit[FL_UNIT_MAX], name[128];
     int32_t *sm, *mem; /* ladders, ascending */
     uint32_t sm_count, mem_count;
-    bool ranged;   /* the SM clock is held by a range; else by the set of allowed clocks */
+    bool ranged;   /* a range holds the SM clock; else the set of allowed clocks */
     bool held[2];  /* this process has limited the set of SM, memory clocks */
-    bool answered; /* something could be read before */
+    bool answered; /* some reading succeeded before */
     fl_seen last[FL_GPU_SIGNAL_COUNT];
     uint64_t energy_ns; /* the counter's own time at the first reading */
     int64_t energy_origin_ns;

@@ -1,8 +1,8 @@
 #include "harness/live/vendor/rsmi.h"
 #include "harness/live/vendor/rsmi_inside.h"
 
-#define POWER_REFRESH_NS INT64_C(1000000)  /* of the firmware's own average (assumed) */
-#define BUSY_REFRESH_NS INT64_C(100000000) /* of its activity monitor (assumed) */
+#define POWER_REFRESH_NS INT64_C(1000000)  /* refresh of the firmware's own average (assumed) */
+#define BUSY_REFRESH_NS INT64_C(100000000) /* refresh of its activity monitor (assumed) */
 
 typedef struct reading {
     fl_rsmi_host *h;
@@ -11,7 +11,7 @@ typedef struct reading {
     int64_t t_ns;
     fl_gpu_sample *out;
     uint32_t asked, answered;
-    fl_rsmi_code last; /* that failed */
+    fl_rsmi_code last; /* the last failure */
 } reading;
 
 static bool wants(const reading *r, int id) { return r->needs >> id & 1; }
@@ -71,7 +71,7 @@ static void read_state(reading *r) {
         put_signal(r, FL_GPU_TEMP_C, (double)millidegrees / 1e3, 0);
 }
 
-/* The library has no code for a lost GPU: its files are gone, or cannot be read, one and all. */
+/* The library has no code for a lost GPU: all of its files are gone or unreadable. */
 fl_status fl_rsmi_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d) {
     fl_rsmi_host *h = self;
     reading r = {.h = h, .g = &h->gpu[i], .needs = needs & FL_RSMI_READS, .t_ns = t_ns, .out = sample};

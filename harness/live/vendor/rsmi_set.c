@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Keys of the record. What was allowed before under a manual level cannot be read (-1): restoring allows all clocks. */
+/* Keys of the record. The clocks that were allowed before under a manual level cannot be read (-1): restoring allows
+ * all clocks. */
 static const char LEVEL[] = "perf_level", SM_LOW[] = "sm_min_mhz", SM_HIGH[] = "sm_max_mhz", CAP[] = "power_cap_uw",
                   SM_SET[] = "sm_allowed", MEM_SET[] = "mem_allowed";
 
@@ -17,7 +18,7 @@ static const fl_prior *find_prior(const fl_record *r, const char *key) {
 
 static const char *clock_name(int clock) { return clock == FL_RSMI_CLOCK_SM ? "SM" : "memory"; }
 
-/* A call after the first of several may find that something has changed already. */
+/* A call after the first of several may find that something has already changed. */
 static fl_status later(fl_status s) { return s == FL_IO ? FL_HARDWARE : s; }
 
 static fl_status mismatch(const fl_rsmi_gpu *g, const char *what, double now, double set, fl_diag *d) {
@@ -37,7 +38,7 @@ static fl_status set_level(const fl_rsmi_host *h, const fl_rsmi_gpu *g, int leve
     return now == level ? FL_OK : mismatch(g, "performance level", now, level, d);
 }
 
-/* mhz FL_DEFAULT: all of them. The library goes to the manual level by itself. */
+/* mhz FL_DEFAULT: all of them. The library switches to the manual level by itself. */
 static fl_status allow_clocks(const fl_rsmi_host *h, const fl_rsmi_gpu *g, int clock, double mhz, fl_diag *d) {
     fl_rsmi_clocks c = {0};
     uint32_t count, current;
@@ -51,7 +52,7 @@ static fl_status allow_clocks(const fl_rsmi_host *h, const fl_rsmi_gpu *g, int c
     for (uint32_t i = 0; !code && i < count; i++)
         if (mhz == FL_DEFAULT || lrint(fl_rsmi_mhz(hz[i])) == lrint(mhz))
             mask |= UINT64_C(1) << i;
-    if (!code && !mask) /* the one that runs may show what it really has: the ladder was read before */
+    if (!code && !mask) /* the running clock may show its real value, while the ladder was read earlier */
         return fl_error(d, FL_HARDWARE, "GPU %u: %s: %g MHz is no longer listed", g->index, what, mhz);
     if (!code)
         code = FL_RSMI_CALL(&h->rsmi, set_clocks, g->index, clock, mask);
@@ -75,7 +76,7 @@ static fl_status set_range(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t
 
 /* ---- the power cap ---- */
 
-/* off_w: so far off it may read back. */
+/* off_w: tolerance of the value read back. */
 static fl_status set_cap(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t uw, double off_w, fl_diag *d) {
     uint64_t now = 0;
     fl_rsmi_code code = FL_RSMI_CALL(&h->rsmi, set_cap, g->index, 0, uw);
@@ -83,7 +84,7 @@ static fl_status set_cap(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t u
         return fl_rsmi_failed(g, "setting the power limit", code, d);
     if ((code = FL_RSMI_CALL(&h->rsmi, cap, g->index, 0, &now)))
         return later(fl_rsmi_failed(g, "reading the power limit back", code, d));
-    const bool same = now / 1000000 == uw / 1000000 || /* the driver keeps whole watts */
+    const bool same = now / 1000000 == uw / 1000000 || /* the driver stores whole watts */
                       fabs((double)now - (double)uw) <= off_w * 1e6;
     return same ? FL_OK : mismatch(g, "power limit in uW", (double)now, (double)uw, d);
 }
@@ -126,7 +127,7 @@ fl_status fl_rsmi_set(void *self, uint32_t i, int control, double value, const f
         }
         return set_cap(h, g, uw, value == FL_DEFAULT ? 0 : FL_LIMIT_OFF_W, d);
     default:
-        return FL_OK; /* kernel records: the collector's */
+        return FL_OK; /* the collector handles kernel records */
     }
 }
 
@@ -164,8 +165,8 @@ fl_status fl_rsmi_prior(void *self, uint32_t i, uint64_t drives, fl_record *r, f
     return s;
 }
 
-/* The level last: a range or a set puts it to manual. Sets are opened whatever it was before: a level other than manual
- * may only cover them up. */
+/* The level comes last, because a range or a set switches it to manual. Sets are opened whatever the level was: a level
+ * other than manual may only hide them. */
 fl_status fl_rsmi_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d) {
     const fl_rsmi_host *h = self;
     const fl_rsmi_gpu *g = &h->gpu[i];

@@ -92,7 +92,7 @@ fl_status fl_state_open(const char **state, fl_diag *d) {
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* What speaks against a file; NULL = nothing. */
+/* The reason not to trust a file; NULL = none. */
 static const char *distrust(const struct stat *f) {
     if (!S_ISREG(f->st_mode))
         return fl_mutated("not-regular-taken") ? NULL : "it is no regular file";
@@ -149,7 +149,7 @@ fl_status fl_state_remove(const char *folder, const char *unit, const char *endi
     if (s || at < 0)
         return s;
     if (!unlinkat(at, path + strlen(folder) + 1, 0))
-        fsync(at); /* the entry must be gone on disk too, or a crash could bring it back */
+        fsync(at); /* the removal must be on disk too, or a crash could bring the entry back */
     else if (errno != ENOENT)
         s = fl_fail(d, FL_IO, path, 0, 0, "cannot remove: %s", fl_reason(errno));
     close(at);

@@ -13,10 +13,10 @@
 
 typedef struct vendor {
     const char *name;
-    const char *prefix; /* of its units; the first row is that of all the others */
+    const char *prefix; /* prefix of its units; the first row is for all units without a prefix */
     fl_status (*open)(fl_gpus *g, const char *list, fl_diag *missing, fl_diag *d);
     const fl_readout *reader;
-    uint64_t reads; /* where it has no reader */
+    uint64_t reads; /* the signals of a vendor without a reader */
 } vendor;
 
 static const vendor VENDORS[] = {
@@ -52,7 +52,7 @@ const char *fl_vendor_of(const char *unit) {
     return VENDORS[0].name;
 }
 
-/* Every GPU must answer: one that does not is the caller's to leave out. */
+/* Every GPU must answer; the caller has to leave out one that does not. */
 static fl_status refuse_missing(fl_gpus *g, const fl_diag *silent, fl_diag *d) {
     fl_gpus_close(g);
     if (silent->status == FL_BAD_INPUT) {
@@ -66,7 +66,7 @@ static fl_status refuse_missing(fl_gpus *g, const fl_diag *silent, fl_diag *d) {
 static fl_status open_vendor(const vendor *v, fl_gpus *g, const char *list, fl_diag *missing, bool *any, fl_diag *d) {
     fl_diag silent = {0};
     fl_status s = v->open(g, list, &silent, d);
-    *any = !s || silent.status; /* there is a GPU of this vendor, whether or not it answers */
+    *any = !s || silent.status; /* the vendor has a GPU here, whether or not it answers */
     if (missing)
         *missing = silent;
     return s || missing || !silent.status ? s : refuse_missing(g, &silent, d);
@@ -86,7 +86,7 @@ static fl_status open_named(fl_gpus *g, const char *name, const char *list, fl_d
                      near ? "'?" : "");
 }
 
-/* A list that begins with a unit, not an index, says whose. */
+/* A list that begins with a unit, not an index, reveals the vendor. */
 static const char *of_list(const char *list) {
     const bool unit = list && *list && strcmp(list, "all") != 0 && (*list < '0' || *list > '9');
     return unit ? fl_vendor_of(list) : NULL;

@@ -1,4 +1,4 @@
-/* Whose GPUs does this machine have? Every vendor's back end behind one door. */
+/* The vendor of this machine's GPUs: every vendor's back end behind one function. */
 #ifndef FL_LIVE_VENDORS_H
 #define FL_LIVE_VENDORS_H
 
@@ -10,19 +10,19 @@
 size_t fl_vendor_count(void);
 const char *fl_vendor_name(size_t i); /* in the order in which auto tries them */
 
-/* name: of a vendor; NULL or "auto" = that of the units in the list, else the first that has a GPU. list: indices or
+/* name: a vendor; NULL or "auto" = the vendor of the units in the list, else the first that has a GPU. list: indices or
  * units joined by commas, NULL or "all" = every GPU of that vendor. FL_HARDWARE where there is none, with what each
- * vendor's library said in one line; FL_BAD_INPUT where the name is none (with the nearest), or a name of the list is
- * no GPU's. missing: NULL = every GPU of the list must answer; else those that do are opened, and it says what was left
- * out. */
+ * vendor's library said in one line. FL_BAD_INPUT where the name is unknown (with the nearest one), or a name of the
+ * list matches no GPU. missing: NULL = every GPU of the list must answer; else those that do are opened, and *missing
+ * says which were left out. */
 fl_status fl_vendor_open(fl_gpus *g, const char *name, const char *list, fl_diag *missing, fl_diag *d);
 
-/* FL_BIT(FL_GPU_...) and FL_BIT(FL_SET_...): signals and controls that its library has calls for. A board may lack some
- * of them. NULL = no vendor: none. */
+/* FL_BIT(FL_GPU_...) and FL_BIT(FL_SET_...): signals and controls for which its library has calls. A board may lack
+ * some of them. NULL = no vendor: none. */
 uint64_t fl_vendor_reads(const char *name);
 uint64_t fl_vendor_drives(const char *name);
 
-/* Whose unit that is, by the name that its back end gave it. */
+/* The vendor of a unit, by the name that its back end gave it. */
 const char *fl_vendor_of(const char *unit);
 
 #endif

@@ -40,10 +40,10 @@ static fl_ze_code start_loader(fl_ze *z) {
     const bool asked = getenv("ZES_ENABLE_SYSMAN") != NULL;
     z->zes_drivers = z->ze_drivers;
     z->zes_devices = z->ze_devices;
-    setenv("ZES_ENABLE_SYSMAN", "1", 1); /* without it there is no Sysman behind zeInit's handles */
+    setenv("ZES_ENABLE_SYSMAN", "1", 1); /* without it, zeInit's handles do not support Sysman */
     const fl_ze_code code = z->ze_init(FL_ZE_GPU_ONLY);
     if (!asked)
-        unsetenv("ZES_ENABLE_SYSMAN"); /* a program that is recorded gets the environment as it was */
+        unsetenv("ZES_ENABLE_SYSMAN"); /* a recorded program gets the original environment */
     return code;
 }
 

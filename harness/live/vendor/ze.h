@@ -1,9 +1,9 @@
-/* Intel's Level Zero, System Resource Management (Sysman), opened at run time: own declarations of the calls that
- * Foldline makes, no SDK.
+/* Intel's Level Zero, System Resource Management (Sysman), opened at run time, with own declarations of the calls that
+ * Foldline makes and without an SDK.
  *
- * Names of symbols, codes, layouts and units are those of the oneAPI Level Zero specification 1.8 (zes_api.h and
- * ze_api.h of Debian's libze-dev 1.8.12 hold the same: tests/test_vendor_headers.c compares them where they are
- * installed). Clocks in MHz, power in mW, energy in uJ, times in us, temperatures in degrees Celsius. */
+ * Names of symbols, codes, layouts and units are those of the oneAPI Level Zero specification 1.8. (zes_api.h and
+ * ze_api.h of Debian's libze-dev 1.8.12 have the same; tests/test_vendor_headers.c compares them where they are
+ * installed.) Clocks are in MHz, power in mW, energy in uJ, times in us, temperatures in degrees Celsius. */
 #ifndef FL_ZE_H
 #define FL_ZE_H
 
@@ -56,7 +56,7 @@ enum {                                                            /* zes_freq_th
        FL_ZE_HELD_CURRENT = 4,
        FL_ZE_HELD_HEAT = 8,
        FL_ZE_HELD_SUPPLY = 16,
-       FL_ZE_HELD_SOFTWARE = 32, /* by the range that was set: no throttling */
+       FL_ZE_HELD_SOFTWARE = 32, /* held by the range that was set: not throttling */
        FL_ZE_HELD_HARDWARE = 64
 };
 
@@ -156,8 +156,9 @@ typedef struct fl_ze_bandwidth { /* zes_mem_bandwidth_t */
     uint64_t read, write, max_per_s, us;
 } fl_ze_bandwidth;
 
-/* X(member, required, parameters, symbol). zesInit and its kin (specification 1.5) do without ZES_ENABLE_SYSMAN and the
- * core driver; a loader that lacks them starts through zeInit, whose device handles Sysman takes too. */
+/* X(member, required, parameters, symbol). zesInit and its related calls (specification 1.5) need neither
+ * ZES_ENABLE_SYSMAN nor the core driver. A loader that lacks them starts through zeInit, whose device handles Sysman
+ * accepts too. */
 #define FL_ZE_CALLS(X)                                                                                                 \
     X(zes_init, 0, (uint32_t flags), "zesInit")                                                                        \
     X(zes_drivers, 0, (uint32_t *, fl_ze_driver *), "zesDriverGet")                                                    \
@@ -191,21 +192,21 @@ typedef struct fl_ze_bandwidth { /* zes_mem_bandwidth_t */
 #define FL_ROW_ZE_MEMBER(member, must, parameters, symbol) fl_ze_code(*member) parameters;
 typedef struct fl_ze {
     void *library;
-    char path[256]; /* as it was asked for */
+    char path[256]; /* the name under which it was requested */
     FL_ZE_CALLS(FL_ROW_ZE_MEMBER)
 } fl_ze;
 
 /* FL_ZE_UNSUPPORTED where the library has no such call. */
 #define FL_ZE_CALL(z, member, ...) ((z)->member ? (z)->member(__VA_ARGS__) : FL_ZE_UNSUPPORTED)
 
-/* Opens $FOLDLINE_ZE where set, else libze_loader.so.1, and initialises it. FL_HARDWARE with one line that says what is
- * missing: the library, a call, the driver. Takes a zeroed struct; leaves it zeroed on failure. The library is not
- * closed again on success: it has no call for it, and its threads outlive a dlclose. */
+/* Opens $FOLDLINE_ZE where set, else libze_loader.so.1, and initialises it. FL_HARDWARE, with one line that names what
+ * is missing: the library, a call, or the driver. Accepts a zeroed struct; leaves it zeroed on failure. After success
+ * the library is never closed: it has no call for that, and its threads outlive a dlclose. */
 fl_status fl_ze_open(fl_ze *z, fl_diag *d);
 
 const char *fl_ze_reason(fl_ze_code code);
-int fl_ze_gone(fl_ze_code code);    /* the GPU or its driver: nothing that is asked of it later will work */
-int fl_ze_refused(fl_ze_code code); /* and nothing has changed */
+int fl_ze_gone(fl_ze_code code);    /* the GPU or its driver is gone: no later call will succeed */
+int fl_ze_refused(fl_ze_code code); /* the call was refused and nothing has changed */
 
 /* Signals that Sysman has calls for. */
 #define FL_ZE_READS                                                                                                    \

@@ -15,7 +15,7 @@ static fl_ze_parts list_parts(lister *list, fl_ze_device device) {
     fl_ze_parts p = {.count = FL_ZE_PARTS_MAX};
     if (!list || list(device, &p.count, p.part))
         p.count = 0;
-    if (p.count > FL_ZE_PARTS_MAX) /* all that there are, not those that were given */
+    if (p.count > FL_ZE_PARTS_MAX) /* the number that exists, not the number that was returned */
         p.count = FL_ZE_PARTS_MAX;
     return p;
 }
@@ -37,7 +37,7 @@ static void find_clocks(fl_ze_host *h, fl_ze_gpu *g) {
     }
 }
 
-/* The whole card's domain where there is one: limits and energy of a tile are not the board's. */
+/* The domain of the whole card where there is one, since limits and energy of a tile are not the board's. */
 static void find_power(fl_ze_host *h, fl_ze_gpu *g) {
     const fl_ze_parts all = list_parts(h->ze.powers, g->handle);
     g->limits = (fl_ze_power){.standard_mw = -1, .min_mw = -1, .max_mw = -1};
@@ -53,7 +53,7 @@ static void find_power(fl_ze_host *h, fl_ze_gpu *g) {
     }
 }
 
-/* The first group of these types that there is. */
+/* The first existing group of these types. */
 static void find_engines(fl_ze_host *h, fl_ze_gpu *g, const int32_t *types, size_t count, fl_ze_parts *to) {
     const fl_ze_parts all = list_parts(h->ze.engines, g->handle);
     for (size_t t = 0; t < count && !to->count; t++)
@@ -75,14 +75,14 @@ static void find_heat(fl_ze_host *h, fl_ze_gpu *g) {
     }
 }
 
-/* Clocks between whole MHz (every 16.67) are rounded: the driver rounds what is set to its own steps. */
+/* Clocks that are not whole MHz (steps of 16.67) are rounded: the driver rounds a set clock to its own steps. */
 static fl_status read_ladder(fl_ze_host *h, const fl_ze_parts *parts, int32_t **out, uint32_t *out_count, double *step,
                              fl_diag *d) {
     uint32_t count = 0;
     *step = 1;
     if (!parts->count || FL_ZE_CALL(&h->ze, clock_list, parts->part[0], &count, NULL) || !count || count > 100000)
         return FL_OK;
-    const uint32_t room = count; /* the list may have grown when it is fetched, and the count with it */
+    const uint32_t room = count; /* the list, and with it the count, may have grown before it is fetched */
     double *mhz = calloc(room, sizeof *mhz);
     int32_t *rungs = calloc(room, sizeof *rungs);
     if (!mhz || !rungs) {
@@ -118,7 +118,7 @@ static void name_gpu(fl_ze_host *h, fl_ze_gpu *g, const fl_ze_properties *p) {
     g->cores_per_slice = p->core.eus_per_subslice * p->core.simd_width;
 }
 
-/* The handles found stand in h->gpu at their numbers; those taken in move to its beginning. */
+/* On entry the handles stand in h->gpu at their numbers; the accepted ones move to the front. */
 static fl_status add_gpu(void *self, uint32_t index, const char *list, fl_diag *d) {
     fl_ze_host *h = self;
     static const int32_t COMPUTE[] = {FL_ZE_ENGINE_COMPUTE, FL_ZE_ENGINE_RENDER_COMPUTE, FL_ZE_ENGINE_ALL},
@@ -231,7 +231,8 @@ enum { DRIVERS_MAX = 8, DEVICES_MAX = 64 };
 
 static bool is_gpu(const fl_ze_host *h, fl_ze_device device) {
     fl_ze_properties p = {.stype = FL_ZE_S_DEVICE, .core = {.stype = FL_ZE_S_CORE}};
-    return h->ze.properties(device, &p) || p.core.type == FL_ZE_TYPE_GPU; /* what does not answer may be one */
+    return h->ze.properties(device, &p) ||
+           p.core.type == FL_ZE_TYPE_GPU; /* a device that does not answer may be a GPU */
 }
 
 static fl_status find_gpus(const fl_gpus *opened, const char *list, fl_diag *missing, fl_diag *d) {

@@ -1,5 +1,5 @@
-/* What the parts of the Level Zero back end share. ze_host.c opens it and joins them: ze_read.c reads, ze_set.c sets
- * and restores. */
+/* Shared by the parts of the Level Zero back end. ze_host.c opens it and joins them: ze_read.c reads, ze_set.c sets and
+ * restores. */
 #ifndef FL_LIVE_ZE_INSIDE_H
 #define FL_LIVE_ZE_INSIDE_H
 
@@ -7,7 +7,7 @@
 #include "sim/seen.h"
 #include "harness/live/vendor/ze.h"
 
-enum { FL_ZE_PARTS_MAX = 16 }; /* more of one kind are passed over */
+enum { FL_ZE_PARTS_MAX = 16 }; /* more of one kind are ignored */
 
 typedef struct fl_ze_parts {
     fl_ze_part part[FL_ZE_PARTS_MAX];
@@ -18,12 +18,12 @@ typedef struct fl_ze_gpu {
     fl_ze_device handle;
     unsigned index;
     char unit[FL_UNIT_MAX], name[256];
-    /* A GPU of several tiles has a domain on each; the clock that is shown is their mean, a lock goes to all. */
+    /* A GPU of several tiles has a domain on each. The reported clock is their mean, and a lock goes to all. */
     fl_ze_parts sm, mem, compute, copy, memory;
     fl_ze_part power, heat;    /* NULL = none */
     int32_t *sm_mhz, *mem_mhz; /* ladders, ascending, whole MHz */
     uint32_t sm_count, mem_count;
-    double sm_step, mem_step; /* widest gap between rungs: so far off a clock may read back */
+    double sm_step, mem_step; /* widest gap between rungs: a clock may read back this far off */
     bool sm_control, mem_control, power_control;
     fl_ze_power limits;
     uint32_t slices, cores_per_slice;

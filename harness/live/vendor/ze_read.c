@@ -1,7 +1,7 @@
 #include "harness/live/vendor/ze.h"
 #include "harness/live/vendor/ze_inside.h"
 
-/* Energy is read as often as the host asks; where the counter did not move, its last power still holds. */
+/* Energy is read whenever the host asks. Where the counter did not move, the last power remains valid. */
 #define REFRESH_NS INT64_C(100000000)
 
 typedef struct reading {
@@ -25,7 +25,8 @@ static void put_signal(reading *r, int id, double value, int64_t refresh_ns) {
     fl_seen_put(&r->g->last[id], r->out, id, value, r->t_ns, refresh_ns);
 }
 
-/* Sysman has no power reading: power is the energy counter's difference over its own times, uJ / us = W. */
+/* Sysman has no power reading: power is the difference of the energy counter over the counter's own times, uJ / us = W.
+ */
 static void read_power(reading *r) {
     fl_ze_gpu *g = r->g;
     fl_ze_energy now, last = g->energy;

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Keys of the record: a range can be read, so what was there before comes back exactly. kHz; -1 = no limit was in
- * effect. */
+/* Keys of the record: a range can be read, so the earlier one is restored exactly. kHz; -1 = no limit was in effect. */
 static const char KEY_MIN[] = "%s_min_khz:%u", KEY_MAX[] = "%s_max_khz:%u", KEY_ON[] = "sustained_enabled";
 
 enum { LIMITS_MAX = 16 };
@@ -13,7 +12,7 @@ enum { LIMITS_MAX = 16 };
 /* ---- clock ranges ---- */
 
 static fl_status range_off(const fl_ze_gpu *g, const char *name, double set, double now, double step, fl_diag *d) {
-    if (set < 0 || fabs(set - now) <= step) /* -1 reads back as whatever the factory has */
+    if (set < 0 || fabs(set - now) <= step) /* after -1 the factory's value reads back */
         return FL_OK;
     return fl_error(d, FL_HARDWARE, "GPU %u: %s clock reads back as %g MHz after %g MHz was set", g->index, name, now,
                     set);
@@ -54,7 +53,7 @@ static void keys_of(const char *name, uint32_t i, char *low, char *high, size_t 
 #pragma GCC diagnostic pop
 }
 
-/* What was there before, -1 for a domain that is not in the record. */
+/* The earlier range, -1 for a domain that is not in the record. */
 static fl_ze_range prior_range(const fl_record *r, const char *name, uint32_t i) {
     char low[32], high[32];
     keys_of(name, i, low, high, sizeof low);
@@ -84,13 +83,13 @@ typedef struct limit {
     bool enabled;
 } limit;
 
-/* With all descriptors, where the loader has them: set takes what get gave. *at: the sustained one. */
+/* Uses all descriptors, where the loader has them: set takes what get returned. *at: the sustained one. */
 static fl_ze_code get_all(const fl_ze_host *h, const fl_ze_gpu *g, fl_ze_limit *all, uint32_t *count, uint32_t *at) {
     *count = LIMITS_MAX;
     for (uint32_t i = 0; i < LIMITS_MAX; i++)
         all[i] = (fl_ze_limit){.stype = FL_ZE_S_LIMIT};
     fl_ze_code code = h->ze.set_limits_ext ? FL_ZE_CALL(&h->ze, limits_ext, g->power, count, all) : FL_ZE_UNSUPPORTED;
-    if (*count > LIMITS_MAX) /* all that there are, not those that were given */
+    if (*count > LIMITS_MAX) /* the number that exists, not the number that was returned */
         *count = LIMITS_MAX;
     for (*at = 0; !code && *at < *count; (*at)++)
         if (all[*at].level == FL_ZE_SUSTAINED && all[*at].unit == FL_ZE_UNIT_POWER && !all[*at].limit_locked)
@@ -220,7 +219,7 @@ static bool recorded(const fl_record *r, const char *name) {
     return prior_of(r, low) != INT64_MIN;
 }
 
-/* What is not supported cannot have been set either. */
+/* A control that the board does not support cannot have been set either. */
 fl_status fl_ze_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d) {
     const fl_ze_host *h = self;
     const fl_ze_gpu *g = &h->gpu[i];
