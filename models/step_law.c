@@ -107,7 +107,8 @@ uint32_t fl_step_tiles(uint32_t tokens) {
 uint32_t fl_step_padded(uint32_t tokens, uint32_t most) {
     if (tokens > most || tokens <= 2)
         return tokens;
-    return tokens <= 4 ? 4 : tokens <= 256 ? (tokens + 7) / 8 * 8 : (tokens + 15) / 16 * 16;
+    const uint32_t size = tokens <= 4 ? 4 : tokens <= 256 ? (tokens + 7) / 8 * 8 : (tokens + 15) / 16 * 16;
+    return size <= most ? size : tokens; /* no graph of that size was captured: such a step runs without one */
 }
 
 static double table_at(const fl_step_table *t, double x) {

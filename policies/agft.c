@@ -66,8 +66,9 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
         if (wanted > FL_LINUCB_ARMS)
             return "clocks_mhz must hold 32 clocks at most";
         for (uint32_t k = 0; k < wanted; k++) {
-            o->mhz[k] = listed ? p->clocks_mhz.cell[k]
-                               : ladder.mhz[wanted > 1 ? (uint64_t)k * (ladder.count - 1) / (wanted - 1) : 0];
+            o->mhz[k] =
+                listed ? p->clocks_mhz.cell[k]
+                       : ladder.mhz[wanted > 1 ? (uint64_t)k * (ladder.count - 1) / (wanted - 1) : ladder.count - 1];
             if (k && !(o->mhz[k] > o->mhz[k - 1]))
                 return "clocks_mhz must be ascending";
         }

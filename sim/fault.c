@@ -2,8 +2,7 @@
 
 #include <stdlib.h>
 
-/* A signal of either table has its bit and its cell. */
-#define ROWS_MAX ((int)FL_GPU_SIGNAL_COUNT > (int)FL_HOST_SIGNAL_COUNT ? FL_GPU_SIGNAL_COUNT : FL_HOST_SIGNAL_COUNT)
+enum { ROWS_MAX = 64 }; /* a signal of any table has its bit and its cell */
 
 typedef struct frozen { /* what one source showed when one freeze began */
     bool taken;
@@ -14,26 +13,44 @@ typedef struct frozen { /* what one source showed when one freeze began */
 struct fl_faults {
     const fl_fault *list;
     size_t count;
-    uint32_t gpu_count;
-    frozen *held;     /* of the freezes in order: one for a source, gpu_count for every GPU */
-    uint64_t *hidden; /* per GPU, then the host: refreshes not told yet */
+    uint32_t gpu_count, server_count;
+    frozen *held; /* of the freezes in order: one for a source, gpu_count for every GPU, likewise for every server */
+    uint64_t *hidden; /* per GPU, then the host, then per server: refreshes not told yet */
 };
 
-static size_t sources(const fl_fault *fault, uint32_t gpu_count) {
-    return fault->gpu == FL_FAULT_EVERY_GPU ? gpu_count : 1;
+static bool of_server(int32_t gpu) { return gpu <= FL_FAULT_EVERY_SERVER; }
+
+static size_t sources(const fl_fault *fault, uint32_t gpu_count, uint32_t server_count) {
+    return fault->gpu == FL_FAULT_EVERY_GPU ? gpu_count : fault->gpu == FL_FAULT_EVERY_SERVER ? server_count : 1;
 }
 
 static int rows(const fl_fault *fault) {
     if (fault->type == FL_FAULT_REFUSE)
         return fault->gpu == FL_FAULT_HOST ? (int)FL_HOST_CONTROL_COUNT : (int)FL_GPU_CONTROL_COUNT;
+    if (of_server(fault->gpu))
+        return FL_SERVER_SIGNAL_COUNT;
     return fault->gpu == FL_FAULT_HOST ? (int)FL_HOST_SIGNAL_COUNT : (int)FL_GPU_SIGNAL_COUNT;
 }
 
-static fl_status check(const fl_fault *fault, size_t place, uint32_t gpu_count, fl_diag *d) {
+static fl_status check_server(const fl_fault *fault, size_t place, uint32_t server_count, fl_diag *d) {
+    if (!server_count)
+        return fl_refuse(d, "fault %zu: of a server, and the node has none", place);
+    if (fault->gpu <= FL_FAULT_SERVER && (uint32_t)(FL_FAULT_SERVER - fault->gpu) >= server_count)
+        return fl_refuse(d, "fault %zu: server %d, but the node has %u, counted from 0", place,
+                         (int)(FL_FAULT_SERVER - fault->gpu), (unsigned)server_count);
+    if (fault->type == FL_FAULT_REFUSE || fault->type == FL_FAULT_LOST)
+        return fl_refuse(d, "fault %zu: of a server only signals fail, expected drop or freeze", place);
+    return FL_OK;
+}
+
+static fl_status check(const fl_fault *fault, size_t place, uint32_t gpu_count, uint32_t server_count, fl_diag *d) {
     if ((unsigned)fault->type >= FL_FAULT_TYPE_COUNT)
         return fl_refuse(d, "fault %zu: type %d, expected 0 to %d", place, (int)fault->type,
                          (int)FL_FAULT_TYPE_COUNT - 1);
-    if (fault->gpu < FL_FAULT_EVERY_GPU || (fault->gpu >= 0 && (uint32_t)fault->gpu >= gpu_count))
+    const fl_status s = of_server(fault->gpu) ? check_server(fault, place, server_count, d) : FL_OK;
+    if (s)
+        return s;
+    if (fault->gpu >= 0 && (uint32_t)fault->gpu >= gpu_count)
         return fl_refuse(d, "fault %zu: GPU %d, but the node has %u, counted from 0", place, (int)fault->gpu,
                          (unsigned)gpu_count);
     if (fault->from_ns < 0)
@@ -49,20 +66,21 @@ static fl_status check(const fl_fault *fault, size_t place, uint32_t gpu_count, 
     return FL_OK;
 }
 
-fl_status fl_faults_open(fl_faults **out, const fl_fault *list, size_t count, uint32_t gpu_count, fl_diag *d) {
+fl_status fl_faults_open(fl_faults **out, const fl_fault *list, size_t count, uint32_t gpu_count, uint32_t server_count,
+                         fl_diag *d) {
     *out = NULL;
     size_t held = 0;
     for (size_t i = 0; i < count; i++) {
-        fl_status s = check(&list[i], i + 1, gpu_count, d);
+        fl_status s = check(&list[i], i + 1, gpu_count, server_count, d);
         if (s)
             return s;
-        held += list[i].type == FL_FAULT_FREEZE ? sources(&list[i], gpu_count) : 0;
+        held += list[i].type == FL_FAULT_FREEZE ? sources(&list[i], gpu_count, server_count) : 0;
     }
     fl_faults *f = calloc(1, sizeof *f);
     if (f) {
-        *f = (fl_faults){.list = list, .count = count, .gpu_count = gpu_count};
+        *f = (fl_faults){.list = list, .count = count, .gpu_count = gpu_count, .server_count = server_count};
         f->held = calloc(held + 1, sizeof *f->held);
-        f->hidden = calloc((size_t)gpu_count + 1, sizeof *f->hidden);
+        f->hidden = calloc((size_t)gpu_count + 1 + server_count, sizeof *f->hidden);
     }
     if (!f || !f->held || !f->hidden) {
         fl_faults_close(f);
@@ -81,14 +99,15 @@ void fl_faults_close(fl_faults *f) {
 }
 
 static bool hits(const fl_fault *fault, int32_t gpu) {
-    return fault->gpu == gpu || (fault->gpu == FL_FAULT_EVERY_GPU && gpu >= 0);
+    return fault->gpu == gpu || (fault->gpu == FL_FAULT_EVERY_GPU && gpu >= 0) ||
+           (fault->gpu == FL_FAULT_EVERY_SERVER && gpu <= FL_FAULT_SERVER);
 }
 
 static bool acts(const fl_fault *fault, int64_t t_ns) {
     return t_ns >= fault->from_ns && (t_ns < fault->until_ns || fault->type == FL_FAULT_LOST);
 }
 
-typedef struct reading { /* of a GPU or the host */
+typedef struct reading { /* of a GPU, the host or a server */
     int32_t gpu;
     uint64_t touchable; /* bits of its table, without the host's own stopwatch */
     uint64_t *valid, *fresh;
@@ -118,7 +137,10 @@ static uint64_t freeze(const fl_fault *fault, frozen *h, int64_t t_ns, const rea
 }
 
 static void inject(fl_faults *f, int64_t t_ns, const reading *r) {
-    uint64_t *hidden = &f->hidden[r->gpu == FL_FAULT_HOST ? f->gpu_count : (uint32_t)r->gpu];
+    const uint32_t server = (uint32_t)(FL_FAULT_SERVER - r->gpu), among = of_server(r->gpu) ? server : (uint32_t)r->gpu;
+    uint64_t *hidden = &f->hidden[of_server(r->gpu)         ? f->gpu_count + 1 + server
+                                  : r->gpu == FL_FAULT_HOST ? f->gpu_count
+                                                            : (uint32_t)r->gpu];
     *hidden |= *r->fresh & *r->valid;
     uint64_t still = 0, missing = 0;
     frozen *h = f->held;
@@ -126,8 +148,8 @@ static void inject(fl_faults *f, int64_t t_ns, const reading *r) {
         const fl_fault *fault = &f->list[i];
         if (fault->type == FL_FAULT_FREEZE) {
             if (hits(fault, r->gpu))
-                still |= freeze(fault, h + (fault->gpu == FL_FAULT_EVERY_GPU ? r->gpu : 0), t_ns, r);
-            h += sources(fault, f->gpu_count);
+                still |= freeze(fault, h + (fault->gpu == r->gpu ? 0 : among), t_ns, r);
+            h += sources(fault, f->gpu_count, f->server_count);
         } else if (fault->type != FL_FAULT_REFUSE && hits(fault, r->gpu) && acts(fault, t_ns)) {
             missing |= touches(fault, r);
         }
@@ -149,6 +171,13 @@ void fl_faults_host(fl_faults *f, int64_t t_ns, fl_host_sample *s) {
         inject(f, t_ns,
                &(reading){FL_FAULT_HOST, (FL_BIT(FL_HOST_SIGNAL_COUNT) - 1) & ~FL_BIT(FL_HOST_LOOP_NS), &s->valid,
                           &s->fresh, s->value});
+}
+
+void fl_faults_server(fl_faults *f, uint32_t server, int64_t t_ns, fl_server_sample *s) {
+    if (f && server < f->server_count)
+        inject(f, t_ns,
+               &(reading){FL_FAULT_SERVER - (int32_t)server, FL_BIT(FL_SERVER_SIGNAL_COUNT) - 1, &s->valid, &s->fresh,
+                          s->value});
 }
 
 bool fl_faults_refuses(const fl_faults *f, int32_t gpu, int control, int64_t t_ns) {

@@ -20,12 +20,17 @@ struct fl_guard {
     uint64_t *gpu_seen; /* per GPU: signals read at least once */
     watch (*gpu)[FL_GPU_SIGNAL_COUNT];
     watch host[FL_HOST_SIGNAL_COUNT];
+    uint32_t server_count;
+    uint64_t *server_seen; /* per server, likewise */
+    watch (*server)[FL_SERVER_SIGNAL_COUNT];
 };
 
 #define COUNTER_BIT_GPU(id, name, unit, kind, meaning) | (FL_##kind == FL_COUNTER ? FL_BIT(FL_GPU_##id) : 0)
 #define COUNTER_BIT_HOST(id, name, unit, kind, meaning) | (FL_##kind == FL_COUNTER ? FL_BIT(FL_HOST_##id) : 0)
+#define COUNTER_BIT_SERVER(id, name, unit, kind, meaning) | (FL_##kind == FL_COUNTER ? FL_BIT(FL_SERVER_##id) : 0)
 static const uint64_t gpu_counters = 0 FL_GPU_SIGNALS(COUNTER_BIT_GPU);
 static const uint64_t host_counters = 0 FL_HOST_SIGNALS(COUNTER_BIT_HOST);
+static const uint64_t server_counters = 0 FL_SERVER_SIGNALS(COUNTER_BIT_SERVER);
 
 fl_status fl_guard_open(fl_guard **out, uint32_t gpu_count, fl_diag *d) {
     fl_guard *g = calloc(1, sizeof *g);
@@ -43,9 +48,20 @@ fl_status fl_guard_open(fl_guard **out, uint32_t gpu_count, fl_diag *d) {
     return FL_OK;
 }
 
+fl_status fl_guard_servers(fl_guard *g, uint32_t count, fl_diag *d) {
+    g->server = calloc((size_t)count + 1, sizeof *g->server);
+    g->server_seen = calloc((size_t)count + 1, sizeof *g->server_seen);
+    if (!g->server || !g->server_seen)
+        return fl_no_memory(d, "the readings of the servers");
+    g->server_count = count;
+    return FL_OK;
+}
+
 void fl_guard_close(fl_guard *g) {
     if (!g)
         return;
+    free(g->server);
+    free(g->server_seen);
     free(g->gpu);
     free(g->gpu_seen);
     free(g);
@@ -57,6 +73,11 @@ static watch *gpu_watch(fl_guard *g, uint32_t gpu, int signal) {
 
 static watch *host_watch(fl_guard *g, int signal) {
     return signal >= 0 && signal < FL_HOST_SIGNAL_COUNT ? &g->host[signal] : NULL;
+}
+
+static watch *server_watch(fl_guard *g, uint32_t server, int signal) {
+    const bool known = server < g->server_count && signal >= 0 && signal < FL_SERVER_SIGNAL_COUNT;
+    return known ? &g->server[server][signal] : NULL;
 }
 
 static void set_wrap(watch *w, double wrap) {
@@ -88,6 +109,9 @@ void fl_guard_gpu_stale(fl_guard *g, uint32_t gpu, int signal, int64_t limit_ns)
     set_limit(gpu_watch(g, gpu, signal), limit_ns);
 }
 void fl_guard_host_stale(fl_guard *g, int signal, int64_t limit_ns) { set_limit(host_watch(g, signal), limit_ns); }
+void fl_guard_server_stale(fl_guard *g, uint32_t server, int signal, int64_t limit_ns) {
+    set_limit(server_watch(g, server, signal), limit_ns);
+}
 
 /* Takes a counter's raw value; false where it was reset. */
 static bool count(watch *w, double raw, bool first) {
@@ -139,4 +163,10 @@ void fl_guard_gpu(fl_guard *g, uint32_t gpu, int64_t t_ns, fl_gpu_sample *s) {
 
 void fl_guard_host(fl_guard *g, int64_t t_ns, fl_host_sample *s) {
     look(g->host, FL_BIT(FL_HOST_SIGNAL_COUNT) - 1, host_counters, &g->host_seen, t_ns, &s->valid, &s->fresh, s->value);
+}
+
+void fl_guard_server(fl_guard *g, uint32_t server, int64_t t_ns, fl_server_sample *s) {
+    if (server < g->server_count)
+        look(g->server[server], FL_BIT(FL_SERVER_SIGNAL_COUNT) - 1, server_counters, &g->server_seen[server], t_ns,
+             &s->valid, &s->fresh, s->value);
 }

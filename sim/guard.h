@@ -24,6 +24,8 @@ typedef struct fl_guard fl_guard; /* state of one node's signals over one run */
 
 /* At first no wrap is known and nothing goes stale. */
 fl_status fl_guard_open(fl_guard **out, uint32_t gpu_count, fl_diag *d);
+/* Once, after fl_guard_open: the signals of so many servers are guarded too. Until then there is no server. */
+fl_status fl_guard_servers(fl_guard *g, uint32_t count, fl_diag *d);
 void fl_guard_close(fl_guard *g); /* NULL is allowed */
 
 /* The value at which a counter starts again at 0, in its unit; 0 = none known. Read for COUNTER signals only. A GPU or
@@ -38,10 +40,12 @@ uint64_t fl_guard_gpu_absurd(const fl_guard *g, uint32_t gpu, int signal);
 /* How long a signal may go without being fresh; 0 = for ever. */
 void fl_guard_gpu_stale(fl_guard *g, uint32_t gpu, int signal, int64_t limit_ns);
 void fl_guard_host_stale(fl_guard *g, int signal, int64_t limit_ns);
+void fl_guard_server_stale(fl_guard *g, uint32_t server, int signal, int64_t limit_ns);
 
 /* One reading, in place, at t_ns, which never falls. Signals that are not valid are left alone; nothing is fresh that
  * is not valid. No allocation. */
 void fl_guard_gpu(fl_guard *g, uint32_t gpu, int64_t t_ns, fl_gpu_sample *sample);
 void fl_guard_host(fl_guard *g, int64_t t_ns, fl_host_sample *sample);
+void fl_guard_server(fl_guard *g, uint32_t server, int64_t t_ns, fl_server_sample *sample);
 
 #endif

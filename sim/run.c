@@ -97,6 +97,10 @@ static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
     fl_status servers = fl_run_servers_read(&h->servers, h->node, h->began_ps, sample, d);
     if (servers)
         return servers;
+    for (uint32_t i = 0; i < h->servers.count; i++) {
+        fl_faults_server(h->faults, i, sample->time_ns, &h->servers.sample[i]);
+        fl_guard_server(h->guard, i, sample->time_ns, &h->servers.sample[i]);
+    }
     if (h->gpu_records || h->recorded) {
         fl_status s = take_records(h, sample, d);
         if (s)
@@ -361,14 +365,24 @@ static void set_guard(fl_guard *guard, const fl_node_spec *spec) {
             }
 }
 
+/* Servers tell their signals every signals_ns: unknown after a second without any, or after five such times. */
+static void set_server_guard(fl_guard *guard, const fl_serving_setup *u) {
+    const int64_t limit_ns = 5 * u->signals_ns > INT64_C(1000000000) ? 5 * u->signals_ns : INT64_C(1000000000);
+    for (uint32_t i = 0; i < u->server_count; i++)
+        for (int signal = 0; signal < FL_SERVER_SIGNAL_COUNT; signal++)
+            fl_guard_server_stale(guard, i, signal, limit_ns);
+}
+
 static fl_status open_faults(fl_host *h, fl_diag *d) {
     const fl_run_options *o = h->o;
-    const uint32_t gpus = o->spec->gpu_count;
+    const uint32_t gpus = o->spec->gpu_count, servers = o->w->serving ? o->w->serving->server_count : 0;
     fl_status s = fl_guard_open(&h->guard, gpus, d);
     if (!s)
         set_guard(h->guard, o->spec);
+    if (!s && servers && !(s = fl_guard_servers(h->guard, servers, d)))
+        set_server_guard(h->guard, o->w->serving);
     if (!s && o->fault_count)
-        s = fl_faults_open(&h->faults, o->fault, o->fault_count, gpus, d);
+        s = fl_faults_open(&h->faults, o->fault, o->fault_count, gpus, servers, d);
     if (!s && !(h->lost_ns = calloc(gpus, sizeof *h->lost_ns)))
         s = fl_no_memory(d, "the run");
     for (uint32_t i = 0; !s && i < gpus; i++)

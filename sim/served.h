@@ -30,7 +30,8 @@ typedef struct fl_served_summary {
     fl_times ttft, tbt, tpot, e2e;  /* to first token; between tokens of a request; mean of the latter, by request; from
                                        arrival to the last token */
     double ttft_missed, tbt_missed; /* shares of first tokens, and of later ones, over the targets; 0 without targets */
-    bool met;                       /* both are at most 1 - target_share */
+    bool targets;                   /* one was stated at all */
+    bool met;                       /* both shares are at most 1 - target_share */
     double requests_per_s, tokens_per_s; /* over the makespan */
     double goodput;              /* requests/s whose TTFT, and whose mean time between tokens (TPOT), met the targets */
     fl_wide serving_fj, idle_fj; /* of the steps, and the rest: together the node's energy */

@@ -120,7 +120,8 @@ static void add_counts(fl_engines *v, fl_served_summary *sum) {
     sum->requests = v->u->requests->count;
     sum->ttft_missed = share_of(ttft_missed, sum->requests);
     sum->tbt_missed = share_of(tbt_missed, sum->output_tokens - sum->requests);
-    const double most = 1 - v->u->target_share;
+    const double most = 1 - v->u->target_share + 1e-12; /* 1 - 0.9 is a little less than a tenth */
+    sum->targets = v->u->ttft_target_ns || v->u->tbt_target_ns;
     sum->met = sum->ttft_missed <= most && sum->tbt_missed <= most;
 }
 

@@ -91,4 +91,27 @@ static void test_idle(void) {
     rig_close(&r);
 }
 
-FL_SUITE("agft", {"LinUCB", test_linucb}, {"course", test_course}, {"without tokens", test_idle})
+/* The top clock is always among arms that nobody lists: the baseline is measured there. */
+static void test_arms(void) {
+    static const struct {
+        const char *arms;
+        double lowest;
+    } cases[] = {{"1", RIG_TOP}, {"2", 500}, {"16", 500}};
+    for (size_t i = 0; i < FL_COUNT(cases); i++) {
+        const fl_setting arms = {"arms", cases[i].arms, NULL};
+        double lowest = INFINITY;
+        rig_begin(&r, 1);
+        rig_open(&r, "agft", &arms, 1);
+        window(true);
+        FL_CHECK(r.mhz == RIG_TOP, "%s arms: the first window is at %g MHz", cases[i].arms, r.mhz);
+        for (int k = 0; k < 40; k++) {
+            window(true);
+            lowest = fmin(lowest, r.mhz);
+        }
+        FL_CHECK(lowest == cases[i].lowest, "%s arms: the lowest clock tried is %g MHz, expected %g", cases[i].arms,
+                 lowest, cases[i].lowest);
+        rig_close(&r);
+    }
+}
+
+FL_SUITE("agft", {"LinUCB", test_linucb}, {"course", test_course}, {"without tokens", test_idle}, {"arms", test_arms})

@@ -19,7 +19,7 @@ static fl_gpu_sample gpu_reading(int step, uint64_t valid, uint64_t fresh) {
 static fl_faults *opened(const fl_fault *list, size_t count, uint32_t gpus) {
     fl_faults *f = NULL;
     fl_diag d = {0};
-    fl_status s = fl_faults_open(&f, list, count, gpus, &d);
+    fl_status s = fl_faults_open(&f, list, count, gpus, 2, &d);
     FL_CHECK(s == FL_OK, "%s", d.message);
     CU_ASSERT_FATAL(s == FL_OK);
     return f;
@@ -265,7 +265,8 @@ static void test_refused_lists(void) {
     } rows[] = {
         {{(fl_fault_type)9, 0, 0, 0, 1}, "type 9"},
         {{FL_FAULT_DROP, 2, 0, 0, 1}, "GPU 2, but the node has 2"},
-        {{FL_FAULT_DROP, -3, 0, 0, 1}, "GPU -3"},
+        {{FL_FAULT_DROP, FL_FAULT_EVERY_SERVER, 0, 0, 1}, "of a server, and the node has none"},
+        {{FL_FAULT_FREEZE, FL_FAULT_SERVER - 7, 0, 0, 1}, "of a server, and the node has none"},
         {{FL_FAULT_DROP, 0, FL_GPU_SIGNAL_COUNT, 0, 1}, "row 21, expected -1 to 20"},
         {{FL_FAULT_FREEZE, FL_FAULT_HOST, FL_HOST_SIGNAL_COUNT, 0, 1}, "row 9"},
         {{FL_FAULT_REFUSE, 0, FL_GPU_CONTROL_COUNT, 0, 1}, "row 4"},
@@ -280,10 +281,49 @@ static void test_refused_lists(void) {
         const fl_fault list[] = {{FL_FAULT_DROP, 0, 0, 0, 1}, rows[i].fault};
         fl_faults *f = NULL;
         fl_diag d = {0};
-        fl_status s = fl_faults_open(&f, list, 2, 2, &d);
+        fl_status s = fl_faults_open(&f, list, 2, 2, 0, &d);
         FL_CHECK(s == FL_BAD_INPUT && !f && strstr(d.message, rows[i].says) && strstr(d.message, "fault 2:"),
                  "row %zu: %d '%s'", i, s, d.message);
         fl_faults_close(f);
+    }
+}
+
+/* What servers tell fails server by server, and nothing of the GPUs or the host with it. */
+static void test_servers(void) {
+    const fl_fault list[] = {{FL_FAULT_DROP, FL_FAULT_SERVER - 1, FL_SERVER_WAITING, 10, 20},
+                             {FL_FAULT_FREEZE, FL_FAULT_EVERY_SERVER, FL_SERVER_RUNNING, 30, 40},
+                             {FL_FAULT_FREEZE, FL_FAULT_EVERY_GPU, FL_FAULT_EVERY_ROW, 30, 40}};
+    const uint64_t both = FL_BIT(FL_SERVER_WAITING) | FL_BIT(FL_SERVER_RUNNING);
+    fl_faults *f = opened(list, 3, 2);
+    for (int t = 0; t < 60; t += 5)
+        for (int i = 0; i < 2; i++) {
+            const bool dropped = i == 1 && t >= 10 && t < 20, frozen = t >= 30 && t < 40;
+            fl_server_sample s = {.valid = both, .fresh = both};
+            s.value[FL_SERVER_WAITING] = 100 * i + t;
+            s.value[FL_SERVER_RUNNING] = 1000 + 100 * i + t;
+            fl_faults_server(f, (uint32_t)i, t, &s);
+            FL_CHECK(fl_server_known(&s, FL_SERVER_WAITING) == !dropped, "server %d at %d: waiting", i, t);
+            FL_CHECK(s.value[FL_SERVER_RUNNING] == 1000 + 100 * i + (frozen ? 30 : t), "server %d at %d: %g run", i, t,
+                     s.value[FL_SERVER_RUNNING]);
+            FL_CHECK(!fl_server_fresh(&s, FL_SERVER_RUNNING) == frozen, "server %d at %d: fresh", i, t);
+            fl_gpu_sample g = gpu_reading(t, gpu_all, gpu_all);
+            fl_faults_gpu(f, (uint32_t)i, t, &g);
+            FL_CHECK(g.value[1] == 100 + (frozen ? 30 : t), "GPU %d at %d: %g", i, t, g.value[1]);
+        }
+    FL_CHECK(!fl_faults_refuses(f, 0, FL_SET_SM_MHZ, 30) && fl_faults_lost_at(f, 0) == INT64_MAX, "a GPU fails too");
+    fl_faults_close(f);
+    static const struct {
+        fl_fault fault;
+        const char *says;
+    } rows[] = {{{FL_FAULT_DROP, FL_FAULT_SERVER - 2, 0, 0, 1}, "server 2, but the node has 2"},
+                {{FL_FAULT_DROP, FL_FAULT_SERVER, FL_SERVER_SIGNAL_COUNT, 0, 1}, "row 24, expected -1 to 23"},
+                {{FL_FAULT_DROP, INT32_MIN, 0, 0, 1}, "server 2147483644, but the node has 2"},
+                {{FL_FAULT_REFUSE, FL_FAULT_SERVER, 0, 0, 1}, "only signals fail"},
+                {{FL_FAULT_LOST, FL_FAULT_EVERY_SERVER, 0, 0, 1}, "only signals fail"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_diag d = {0};
+        FL_CHECK(fl_faults_open(&f, &rows[i].fault, 1, 2, 2, &d) == FL_BAD_INPUT && strstr(d.message, rows[i].says),
+                 "row %zu: '%s'", i, d.message);
     }
 }
 
@@ -311,6 +351,10 @@ static void test_spec(void) {
         {"drop:gpu=host,signal=cpu_uops", {FL_FAULT_DROP, HOST, FL_HOST_CPU_UOPS, 0, EVER}},
         {"drop:signal=cpu_uops", {FL_FAULT_DROP, HOST, FL_HOST_CPU_UOPS, 0, EVER}},
         {"drop:gpu=host,signal=all", {FL_FAULT_DROP, HOST, ANY, 0, EVER}},
+        {"drop:signal=waiting", {FL_FAULT_DROP, FL_FAULT_EVERY_SERVER, FL_SERVER_WAITING, 0, EVER}},
+        {"freeze:server=all", {FL_FAULT_FREEZE, FL_FAULT_EVERY_SERVER, ANY, 0, EVER}},
+        {"freeze:server=3,signal=running,from_s=1",
+         {FL_FAULT_FREEZE, FL_FAULT_SERVER - 3, FL_SERVER_RUNNING, 1 * S, EVER}},
         {"drop:gpu=0,for_s=1e-9", {FL_FAULT_DROP, 0, ANY, 0, 1}},
         {"drop:gpu=0,from_s=0.00013", {FL_FAULT_DROP, 0, ANY, 130000, EVER}}, /* 129999.99... as a product */
     };
@@ -340,8 +384,8 @@ static void test_spec_refusals(void) {
         {"drop:host", "'host', expected key=value"},
         {"drop:=3", "'=3', expected key=value"},
         {"drop:singal=power_w", "no 'singal', did you mean 'signal'?"},
-        {"drop:colour=red", "drop takes no 'colour', expected gpu, signal, from_s, for_s or until_s"},
-        {"drop:control=sm_mhz", "drop takes no 'control', expected gpu, signal"},
+        {"drop:colour=red", "drop takes no 'colour', expected gpu or server, signal, from_s, for_s or until_s"},
+        {"drop:control=sm_mhz", "drop takes no 'control', expected gpu or server, signal"},
         {"refuse:signal=sm_mhz", "refuse takes no 'signal', expected gpu, control"},
         {"refuse:singal=sm_mhz", "refuse takes no 'singal', expected gpu, control"},
         {"lost:gpu=0,for_s=3", "lost takes no 'for_s', expected gpu or from_s"},
@@ -366,6 +410,15 @@ static void test_spec_refusals(void) {
         {"drop:gpu=host,signal=power_w", "power_w is a signal of a GPU, expected gpu=an index or all"},
         {"refuse:gpu=host,control=sm_mhz", "sm_mhz is a control of a GPU"},
         {"drop:signal=loop_ns", "stopwatch"},
+        {"drop:server=-1", "server '-1', expected an index from 0 or all"},
+        {"drop:server=host", "server 'host', expected an index from 0 or all"},
+        {"drop:server=0,gpu=0", "gpu and server, expected one of them"},
+        {"drop:server=0,signal=power_w", "power_w is no signal of a server, expected gpu= in place of server="},
+        {"drop:gpu=0,signal=waiting", "waiting is a signal of a server, expected server= in place of gpu="},
+        {"drop:server=0,signal=wating", "no signal 'wating', did you mean 'waiting'?"},
+        {"drop:signal=kv_usd_pct", "no signal 'kv_usd_pct', did you mean 'kv_used_pct'?"},
+        {"lost:server=0", "lost takes no 'server', expected gpu or from_s"},
+        {"refuse:server=0", "refuse takes no 'server', expected gpu, control"},
         {"drop:from_s=soon", "from_s 'soon', expected seconds from 0 to 1e+09"},
         {"drop:from_s=", "from_s ''"},
         {"drop:from_s=1s", "from_s '1s'"},
@@ -402,5 +455,5 @@ static void test_spec_list(void) {
 
 FL_SUITE("fault", {"none", test_none}, {"drop", test_drop}, {"freeze", test_freeze},
          {"freeze unseen", test_freeze_unseen}, {"freeze host", test_freeze_host}, {"refuse", test_refuse},
-         {"refused lists", test_refused_lists}, {"spec", test_spec}, {"spec refusals", test_spec_refusals},
-         {"spec list", test_spec_list})
+         {"refused lists", test_refused_lists}, {"servers", test_servers}, {"spec", test_spec},
+         {"spec refusals", test_spec_refusals}, {"spec list", test_spec_list})

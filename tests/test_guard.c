@@ -345,7 +345,7 @@ static void test_frozen(void) {
     const fl_fault fault = {FL_FAULT_FREEZE, 0, FL_GPU_ENERGY_J, 30 * MS, 90 * MS};
     fl_faults *f = NULL;
     fl_guard *g = opened(1);
-    CU_ASSERT_FATAL(fl_faults_open(&f, &fault, 1, 1, NULL) == FL_OK);
+    CU_ASSERT_FATAL(fl_faults_open(&f, &fault, 1, 1, 0, NULL) == FL_OK);
     fl_guard_gpu_stale(g, 0, FL_GPU_ENERGY_J, 20 * MS);
     static const double shown[12] = {0, 10, 20, 30, 30, -1, -1, -1, -1, 90, 100, 110}; /* -1: unknown */
     for (int k = 0; k < 12; k++) {
@@ -362,5 +362,40 @@ static void test_frozen(void) {
     fl_guard_close(g);
 }
 
+/* What servers tell: a gauge goes stale, a counter never falls, nonsense is unknown; each server by itself. */
+static void test_servers(void) {
+    enum { G = FL_SERVER_RUNNING, C = FL_SERVER_OUTPUT_TOKENS };
+    fl_guard *g = opened(1);
+    fl_server_sample s = {.valid = FL_BIT(G), .value = {0}};
+    s.value[G] = -1;
+    fl_guard_server(g, 0, 0, &s);
+    FL_CHECK(s.valid == FL_BIT(G), "a server that nobody guards was changed");
+    CU_ASSERT_FATAL(fl_guard_servers(g, 2, NULL) == FL_OK);
+    fl_guard_server_stale(g, 1, G, 20 * MS);
+    fl_guard_server_stale(g, 2, G, 1);
+    fl_guard_server_stale(g, 1, FL_SERVER_SIGNAL_COUNT, 1);
+    static const struct {
+        double gauge, counter;
+        bool fresh, gauge_known, counter_known;
+        double shown;
+    } row[] = {{3, 10, true, true, true, 10},   {3, 20, false, true, true, 20}, {3, 30, false, true, true, 30},
+               {3, 30, false, false, true, 30}, {4, 5, true, true, false, 0},   {-1, 8, true, false, true, 33},
+               {5, NAN, true, true, false, 0},  {5, 9, true, true, true, 34}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        fl_server_sample other = {.valid = FL_BIT(G)};
+        s = (fl_server_sample){.valid = FL_BIT(G) | FL_BIT(C), .fresh = FL_BIT(C) | (row[k].fresh ? FL_BIT(G) : 0)};
+        s.value[G] = row[k].gauge;
+        s.value[C] = row[k].counter;
+        fl_guard_server(g, 0, (int64_t)k * 10 * MS, &other);
+        fl_guard_server(g, 1, (int64_t)k * 10 * MS, &s);
+        FL_CHECK(fl_server_known(&s, G) == row[k].gauge_known && fl_server_known(&s, C) == row[k].counter_known,
+                 "row %zu: valid %llx", k, (unsigned long long)s.valid);
+        FL_CHECK(!row[k].counter_known || s.value[C] == row[k].shown, "row %zu: %g, expected %g", k, s.value[C],
+                 row[k].shown);
+        FL_CHECK(other.valid == FL_BIT(G), "row %zu: the other server changed", k);
+    }
+    fl_guard_close(g);
+}
+
 FL_SUITE("guard", {"scripts", test_scripts}, {"never falls", test_never_falls}, {"host", test_host},
-         {"edges", test_edges}, {"bounds", test_bounds}, {"frozen", test_frozen})
+         {"edges", test_edges}, {"bounds", test_bounds}, {"frozen", test_frozen}, {"servers", test_servers})

@@ -185,6 +185,21 @@ static void test_view(void) {
              shown(9 * second, FL_SERVER_OUTPUT_TOKENS));
 }
 
+/* A target between two bounds: the late tokens are a share of a bucket. While tokens come in time, their number stays:
+ * the difference of all tokens and those in time would fall by its rounding, as if the engine had begun anew. */
+static void test_late_between_bounds(void) {
+    view = (fl_server_view){.tbt_target_ns = 210000000};
+    for (int i = 0; i < 2000; i++) {
+        const double tokens = 10 + i;
+        fl_metrics m =
+            page(tokens, 7); /* seven of 0.1 to 0.5 s, of which a straight line has 5.075 later than 0.21 s */
+        fl_server_view_take(&view, &m, i * INT64_C(1000000));
+        const double late = shown(i * INT64_C(1000000), FL_SERVER_TBT_MISSED);
+        FL_CHECK(same(late, 5.075), "%g tokens: %.17g are late, expected 5.075", tokens, late);
+    }
+    FL_CHECK(!view.restarts, "the engine counted on, and %llu restarts are told", (unsigned long long)view.restarts);
+}
+
 /* ---- the texts around a page ---- */
 
 static void test_urls(void) {
@@ -247,4 +262,5 @@ static void test_answers(void) {
 }
 
 FL_SUITE("metrics_page", {"numbers", test_numbers}, {"lies", test_lies}, {"quantiles", test_quantiles},
-         {"pages one after the other", test_view}, {"URLs", test_urls}, {"answers", test_answers})
+         {"pages one after the other", test_view}, {"late tokens between two bounds", test_late_between_bounds},
+         {"URLs", test_urls}, {"answers", test_answers})

@@ -217,6 +217,29 @@ static void test_targets(void) {
     sx_close(&x);
 }
 
+/* One first token of ten is late: exactly what a share of 0.9 allows, though 1 - 0.9 is a little less than 0.1. */
+static void test_exact_share(void) {
+    for (int stated = 0; stated < 2; stated++) {
+        sx_rig x;
+        sx_open(&x, 1, 1);
+        x.server[0].rules.max_seqs = 1;
+        x.setup.ttft_target_ns = stated ? 6200000 : 0;
+        x.setup.tbt_target_ns = 0;
+        x.setup.target_share = 0.9;
+        for (int i = 0; i < 10; i++) /* the second comes with the first and waits for it */
+            sx_request(&x, i > 1 ? i * INT64_C(1000000000) : 0, 16, 2);
+        sx_finish(&x);
+        fl_run_result run;
+        fx_run(&x.r, &(fx_how){.mode = -1}, &run);
+        const fl_served_summary *s = &run.served.sum;
+        CU_ASSERT(s->targets == (stated == 1));
+        CU_ASSERT_DOUBLE_EQUAL(s->ttft_missed, stated ? 0.1 : 0, 1e-12);
+        CU_ASSERT(s->met);
+        fl_run_result_free(&run);
+        sx_close(&x);
+    }
+}
+
 /* ---- what goes wrong ---- */
 
 /* Server 1 loses its GPU at 0.3 s: the other one goes on to its end, and the run says what happened. */
@@ -303,5 +326,5 @@ static void test_no_servers(void) {
 }
 
 FL_SUITE("serving_run", {"signals and records", test_signals}, {"windows", test_windows}, {"routes", test_routes},
-         {"facts", test_facts}, {"targets", test_targets}, {"a lost GPU", test_lost_gpu}, {"refusals", test_refusals},
-         {"no servers", test_no_servers})
+         {"facts", test_facts}, {"targets", test_targets}, {"a share met exactly", test_exact_share},
+         {"a lost GPU", test_lost_gpu}, {"refusals", test_refusals}, {"no servers", test_no_servers})

@@ -34,9 +34,9 @@ static fl_step_law law_of_hand(void) {
 static void test_rounding(void) {
     static const uint32_t tiles[][2] = {{0, 0},    {1, 1},     {3, 4},     {64, 64},
                                         {65, 128}, {128, 128}, {129, 256}, {257, 384}};
-    static const uint32_t padded[][3] = {{1, 512, 1},     {3, 512, 4},     {5, 512, 8},
-                                         {250, 512, 256}, {257, 512, 272}, {512, 512, 512},
-                                         {513, 512, 513}, {129, 128, 129}, {100, 0, 100}};
+    static const uint32_t padded[][3] = {{1, 512, 1},     {3, 512, 4},     {5, 512, 8},     {250, 512, 256},
+                                         {257, 512, 272}, {512, 512, 512}, {513, 512, 513}, {129, 128, 129},
+                                         {100, 0, 100},   {258, 260, 258}, {123, 123, 123}, {120, 123, 120}};
     for (size_t i = 0; i < COUNT(tiles); i++)
         FL_CHECK(fl_step_tiles(tiles[i][0]) == tiles[i][1], "%u tokens: %u", tiles[i][0], fl_step_tiles(tiles[i][0]));
     for (size_t i = 0; i < COUNT(padded); i++)

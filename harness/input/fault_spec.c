@@ -7,18 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum key { KEY_GPU, KEY_SIGNAL, KEY_CONTROL, KEY_FROM, KEY_FOR, KEY_UNTIL, KEY_COUNT } key;
-static const char *const key_name[KEY_COUNT] = {"gpu", "signal", "control", "from_s", "for_s", "until_s"};
+typedef enum key { KEY_GPU, KEY_SERVER, KEY_SIGNAL, KEY_CONTROL, KEY_FROM, KEY_FOR, KEY_UNTIL, KEY_COUNT } key;
+static const char *const key_name[KEY_COUNT] = {"gpu", "server", "signal", "control", "from_s", "for_s", "until_s"};
 
-#define SIGNAL_KEYS (1u << KEY_GPU | 1u << KEY_SIGNAL | 1u << KEY_FROM | 1u << KEY_FOR | 1u << KEY_UNTIL)
+#define SIGNAL_KEYS                                                                                                    \
+    (1u << KEY_GPU | 1u << KEY_SERVER | 1u << KEY_SIGNAL | 1u << KEY_FROM | 1u << KEY_FOR | 1u << KEY_UNTIL)
 #define CONTROL_KEYS (1u << KEY_GPU | 1u << KEY_CONTROL | 1u << KEY_FROM | 1u << KEY_FOR | 1u << KEY_UNTIL)
 static const struct {
     const char *name;
     unsigned keys;
     const char *expected;
 } types[FL_FAULT_TYPE_COUNT] = {
-    [FL_FAULT_DROP] = {"drop", SIGNAL_KEYS, "gpu, signal, from_s, for_s or until_s"},
-    [FL_FAULT_FREEZE] = {"freeze", SIGNAL_KEYS, "gpu, signal, from_s, for_s or until_s"},
+    [FL_FAULT_DROP] = {"drop", SIGNAL_KEYS, "gpu or server, signal, from_s, for_s or until_s"},
+    [FL_FAULT_FREEZE] = {"freeze", SIGNAL_KEYS, "gpu or server, signal, from_s, for_s or until_s"},
     [FL_FAULT_REFUSE] = {"refuse", CONTROL_KEYS, "gpu, control, from_s, for_s or until_s"},
     [FL_FAULT_LOST] = {"lost", 1u << KEY_GPU | 1u << KEY_FROM, "gpu or from_s"},
 };
@@ -103,6 +104,20 @@ static fl_status read_gpu(const request *r, int32_t *gpu, fl_diag *d) {
     return FL_OK;
 }
 
+static fl_status read_server(const request *r, int32_t *gpu, fl_diag *d) {
+    const char *text = r->value[KEY_SERVER];
+    int64_t n = 0;
+    if (r->value[KEY_GPU])
+        return fl_refuse(d, "fault '%s': gpu and server, expected one of them", r->text);
+    if (!strcmp(text, "all"))
+        *gpu = FL_FAULT_EVERY_SERVER;
+    else if (fl_int_parse(text, &n) == FL_NUMBER_OK && n >= 0 && n <= UINT16_MAX)
+        *gpu = FL_FAULT_SERVER - (int32_t)n;
+    else
+        return fl_refuse(d, "fault '%s': server '%s', expected an index from 0 or all", r->text, text);
+    return FL_OK;
+}
+
 static const char *nearest_row(const char *name, const fl_row_set *set, size_t sets) {
     const char *names[64];
     size_t count = 0;
@@ -112,12 +127,26 @@ static const char *nearest_row(const char *name, const fl_row_set *set, size_t s
     return fl_nearest(name, names, count);
 }
 
+/* The signal of a server. */
+static fl_status read_server_row(const request *r, fl_fault *out, fl_diag *d) {
+    const fl_row_set set = FL_ROWS_SERVER_SIGNAL;
+    const char *name = r->value[KEY_SIGNAL], *near;
+    if (!name || !strcmp(name, "all") || (out->row = fl_rows_find(set, name)) >= 0)
+        return FL_OK;
+    if (fl_rows_find(FL_ROWS_GPU_SIGNAL, name) >= 0 || fl_rows_find(FL_ROWS_HOST_SIGNAL, name) >= 0)
+        return fl_refuse(d, "fault '%s': %s is no signal of a server, expected gpu= in place of server=", r->text,
+                         name);
+    if ((near = nearest_row(name, &set, 1)))
+        return fl_refuse(d, "fault '%s': no signal '%s', did you mean '%s'?", r->text, name, near);
+    return fl_refuse(d, "fault '%s': no signal '%s', expected one of a server or all", r->text, name);
+}
+
 /* The signal or control; where no gpu is given, whose it is says whether the host is meant. */
 static fl_status read_row(const request *r, fl_fault *out, fl_diag *d) {
     const bool controls = r->type == FL_FAULT_REFUSE, given = r->value[KEY_GPU];
     const char *what = controls ? "control" : "signal", *name = r->value[controls ? KEY_CONTROL : KEY_SIGNAL];
-    const fl_row_set set[2] = {controls ? FL_ROWS_GPU_CONTROL : FL_ROWS_GPU_SIGNAL,
-                               controls ? FL_ROWS_HOST_CONTROL : FL_ROWS_HOST_SIGNAL};
+    const fl_row_set set[3] = {controls ? FL_ROWS_GPU_CONTROL : FL_ROWS_GPU_SIGNAL,
+                               controls ? FL_ROWS_HOST_CONTROL : FL_ROWS_HOST_SIGNAL, FL_ROWS_SERVER_SIGNAL};
     if (!name || !strcmp(name, "all"))
         return FL_OK;
     const int on_gpu = fl_rows_find(set[0], name), on_host = fl_rows_find(set[1], name);
@@ -130,10 +159,17 @@ static fl_status read_row(const request *r, fl_fault *out, fl_diag *d) {
         out->row = host ? on_host : on_gpu;
         return FL_OK;
     }
+    if (!controls && on_gpu < 0 && on_host < 0 && fl_rows_find(FL_ROWS_SERVER_SIGNAL, name) >= 0) {
+        if (given)
+            return fl_refuse(d, "fault '%s': %s is a signal of a server, expected server= in place of gpu=", r->text,
+                             name);
+        out->gpu = FL_FAULT_EVERY_SERVER;
+        return read_server_row(r, out, d);
+    }
     if (on_gpu >= 0 || on_host >= 0)
         return fl_refuse(d, "fault '%s': %s is a %s of %s, expected gpu=%s", r->text, name, what,
                          host ? "a GPU" : "the host", host ? "an index or all" : "host");
-    const char *near = nearest_row(name, &set[host], given ? 1 : 2);
+    const char *near = nearest_row(name, &set[host], given ? 1 : controls ? 2 : 3);
     if (near)
         return fl_refuse(d, "fault '%s': no %s '%s', did you mean '%s'?", r->text, what, name, near);
     return fl_refuse(d, "fault '%s': no %s '%s', expected one of the contract or all", r->text, what, name);
@@ -178,8 +214,10 @@ fl_status fl_fault_spec_parse(const char *text, fl_fault *out, fl_diag *d) {
         s = fl_refuse(d, "fault '%s': which GPU is lost? Expected gpu=an index or all", text);
     if (!s && r.value[KEY_GPU])
         s = read_gpu(&r, &out->gpu, d);
+    if (!s && r.value[KEY_SERVER])
+        s = read_server(&r, &out->gpu, d);
     if (!s)
-        s = read_row(&r, out, d);
+        s = r.value[KEY_SERVER] ? read_server_row(&r, out, d) : read_row(&r, out, d);
     if (!s)
         s = read_times(&r, out, d);
     free(copy);

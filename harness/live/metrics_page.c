@@ -249,6 +249,19 @@ double fl_metrics_upto(const fl_metrics_histogram *h, double value) {
     return before;
 }
 
+double fl_metrics_beyond(const fl_metrics_histogram *h, double value) {
+    double low = 0, before = 0;
+    for (uint32_t i = 0; i < h->buckets && isfinite(h->bound[i]); i++) {
+        if (value < h->bound[i]) {
+            const double share = value > low ? (h->bound[i] - value) / (h->bound[i] - low) : 1;
+            return (h->count - h->upto[i]) + (h->upto[i] - before) * share;
+        }
+        low = h->bound[i];
+        before = h->upto[i];
+    }
+    return h->count - before;
+}
+
 double fl_metrics_quantile(const fl_metrics_histogram *now, const fl_metrics_histogram *before, double share) {
     if (isnan(now->count) || (before && (before->buckets != now->buckets || isnan(before->count))))
         return NAN;

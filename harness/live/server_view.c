@@ -40,7 +40,7 @@ static void percentiles(fl_server_view *v, const fl_metrics_histogram *now, cons
 }
 
 static double late(const fl_metrics_histogram *h, int64_t target_ns) {
-    return target_ns > 0 ? h->count - fl_metrics_upto(h, (double)target_ns * 1e-9) : (double)NAN;
+    return target_ns > 0 && !isnan(h->count) ? fl_metrics_beyond(h, (double)target_ns * 1e-9) : (double)NAN;
 }
 
 static void count(fl_server_view *v, int id, double raw) {

@@ -19,22 +19,32 @@ static void print_latency(const char *what, const fl_times *t, FILE *out) {
 /* A server of a language model. Its energy is what its steps drew; the rest is drawn whether it serves or not. */
 static void print_batched(const fl_served_result *r, FILE *out) {
     const fl_served_summary *s = &r->sum;
-    fprintf(out, "requests    %zu, %" PRIu64 " prompt tokens (%" PRIu64 " from the prefix cache), %" PRIu64
+    fprintf(out,
+            "requests    %zu, %" PRIu64 " prompt tokens (%" PRIu64 " from the prefix cache), %" PRIu64
             " tokens put out\n",
             r->request_count, s->prompt_tokens, s->cached_tokens, s->output_tokens);
     fprintf(out, "steps       %" PRIu64 ", %.4g tokens each, %" PRIu64 " preemptions\n", s->steps,
             s->steps ? (double)s->computed_tokens / (double)s->steps : 0, s->preemptions);
-    fprintf(out, "rate        %.4g requests/s, %.4g tokens/s; %.4g requests/s met both targets (goodput)\n",
-            s->requests_per_s, s->tokens_per_s, s->goodput);
+    fprintf(out, "rate        %.4g requests/s, %.4g tokens/s", s->requests_per_s, s->tokens_per_s);
+    if (s->targets)
+        fprintf(out, "; %.4g requests/s met both targets (goodput)", s->goodput);
+    fputc('\n', out);
     print_latency("TTFT", &s->ttft, out);
     print_latency("TBT", &s->tbt, out);
     print_latency("TPOT", &s->tpot, out);
     print_latency("end to end", &s->e2e, out);
-    fprintf(out, "missed      %.3g %% of first tokens, %.3g %% of later ones: the targets were %s\n",
-            100 * s->ttft_missed, 100 * s->tbt_missed, s->met ? "met" : "not met");
-    fprintf(out, "worst       minute from %.4g s on: %.3g %% of its requests missed a target, mean TTFT %.4g s\n",
-            s->worst_minute_s, 100 * s->worst_minute_missed, s->worst_minute_ttft_s);
-    fprintf(out, "energy each %.4g J per token put out, %.4g J per request; %.6g J in steps, %.6g J between them\n",
+    if (s->targets)
+        fprintf(out, "missed      %.3g %% of first tokens, %.3g %% of later ones: the targets were %s\n",
+                100 * s->ttft_missed, 100 * s->tbt_missed, s->met ? "met" : "not met");
+    else
+        fputs("missed      nothing, as no latency was asked for (--ttft, --tbt)\n", out);
+    fprintf(out, "worst       minute from %.4g s on: ", s->worst_minute_s);
+    if (s->targets)
+        fprintf(out, "%.3g %% of its requests missed a target, ", 100 * s->worst_minute_missed);
+    fprintf(out, "mean TTFT %.4g s\n", s->worst_minute_ttft_s);
+    fprintf(out,
+            "energy each %.4g J per token put out, %.4g J per request; GPUs drew %.6g J in steps, all else of the node "
+            "is %.6g J\n",
             s->j_per_token, s->j_per_request, fl_joules(s->serving_fj), fl_joules(s->idle_fj));
 }
 
@@ -98,7 +108,10 @@ static void add_batched(cJSON *o, const fl_served_result *r) {
     add_times(cJSON_AddObjectToObject(o, "end_to_end"), &s->e2e);
     fl_json_add_real(o, "ttft_missed_pct", 100 * s->ttft_missed);
     fl_json_add_real(o, "tbt_missed_pct", 100 * s->tbt_missed);
-    cJSON_AddBoolToObject(o, "targets_met", s->met);
+    if (s->targets)
+        cJSON_AddBoolToObject(o, "targets_met", s->met);
+    else
+        cJSON_AddNullToObject(o, "targets_met");
     fl_json_add_real(o, "worst_minute_at_s", s->worst_minute_s);
     fl_json_add_real(o, "worst_minute_missed_pct", 100 * s->worst_minute_missed);
     fl_json_add_real(o, "worst_minute_ttft_s", s->worst_minute_ttft_s);
@@ -157,7 +170,8 @@ fl_status fl_served_write_batched(const char *path, const fl_served_result *r, c
     for (size_t i = 0; i < r->request_count; i++) {
         const fl_served *x = &r->request[i];
         const fl_request_row *asked = &requests->row[i];
-        fprintf(f, "%zu,%" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%" PRIu32 ",%" PRId64 ",",
+        fprintf(f,
+                "%zu,%" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%" PRIu32 ",%" PRId64 ",",
                 i, x->server, x->arrival_ps / FL_PS_PER_NS, x->taken_ps / FL_PS_PER_NS, x->first_ps / FL_PS_PER_NS,
                 x->done_ps / FL_PS_PER_NS, asked->prompt_tokens, asked->output_tokens,
                 (x->first_ps - x->arrival_ps) / FL_PS_PER_NS);
