@@ -54,6 +54,7 @@ void fl_planner_free(fl_planner *pl) {
     fl_plan_round_free(&pl->round);
     free(pl->line);
     free(pl->same);
+    fl_plan_point_free(&pl->least);
     free(pl->trial);
     *pl = (fl_planner){0};
 }
@@ -120,13 +121,26 @@ static void begin_with_same(fl_planner *pl, fl_plan_point *p) {
     }
 }
 
+/* More time than the plan of least energy takes would cost more. */
+static bool take_least(search *s, size_t i) {
+    const fl_plan_point *least = &s->pl->least;
+    fl_plan_point *p = &s->point[i];
+    if (s->limit_s[i] < s->pl->least_s)
+        return false;
+    p->limit_s = s->pl->least_s;
+    p->time_s = least->time_s;
+    p->energy_j = least->energy_j;
+    memcpy(p->at, least->at, s->pl->g->part_count * sizeof *p->at);
+    return true;
+}
+
 static fl_status take(search *s, size_t i, const double *mean_s) {
     fl_planner *pl = s->pl;
     fl_plan_point *p = &s->point[i];
     const fl_status status = room_for(pl, p, s->d);
-    if (status)
+    if (status || take_least(s, i))
         return status;
-    p->limit_s = fmin(s->limit_s[i], pl->least_s); /* more time would cost more */
+    p->limit_s = s->limit_s[i];
     p->time_s = fl_plan_round_off(&pl->round, mean_s, p->limit_s, p->at);
     p->energy_j = fl_plan_energy(pl->g, p->at, p->time_s);
     begin_with_same(pl, p);
@@ -157,23 +171,23 @@ static void find_cheapest(fl_planner *pl, const double *mean_s, double mixture_s
     begin_with_same(pl, p);
 }
 
-/* Fills pl->least_s. */
+/* The plan of least energy of all, once for a planner. */
 static fl_status find_least(fl_planner *pl, const double *mean_s, double mixture_s, fl_diag *d) {
-    fl_plan_point p = {0};
-    const fl_status s = room_for(pl, &p, d);
+    if (pl->least.at)
+        return FL_OK;
+    const fl_status s = room_for(pl, &pl->least, d);
     if (!s) {
-        find_cheapest(pl, mean_s, mixture_s, INFINITY, &p);
-        pl->least_s = fmax(p.time_s, pl->fastest_s);
+        find_cheapest(pl, mean_s, mixture_s, INFINITY, &pl->least);
+        pl->least_s = fmax(pl->least.time_s, pl->fastest_s);
     }
-    fl_plan_point_free(&p);
     return s;
 }
 
 /* A plan that may take longer than the cheapest mixture does. */
 static fl_status take_slow(search *s, size_t i, const spot *slow) {
     const fl_status status = room_for(s->pl, &s->point[i], s->d);
-    if (!status)
-        find_cheapest(s->pl, slow->mean, slow->line.time_s, fmin(s->limit_s[i], s->pl->least_s), &s->point[i]);
+    if (!status && !take_least(s, i))
+        find_cheapest(s->pl, slow->mean, slow->line.time_s, s->limit_s[i], &s->point[i]);
     return status;
 }
 
