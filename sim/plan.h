@@ -29,9 +29,10 @@ typedef struct fl_planner {
     size_t line_count, line_room;
     fl_plan_same *same; /* same_count: plans of one clock, from which a plan may begin, too */
     size_t same_count;
-    uint32_t *trial;  /* by part */
-    double fastest_s; /* no plan takes less */
-    double least_s;   /* what the plan of least energy takes; 0 before the first plan is asked for */
+    uint32_t *trial;     /* by part */
+    fl_plan_point least; /* the plan of least energy of all; without places before the first plan is asked for */
+    double fastest_s;    /* no plan takes less */
+    double least_s;      /* what the plan of least energy takes; 0 before the first plan is asked for */
 } fl_planner;
 
 fl_status fl_planner_new(fl_planner *pl, const fl_plan_program *g, fl_diag *d);
