@@ -1,5 +1,6 @@
-#include "harness/input/executed_inside.h"
+#include "harness/input/executed.h"
 
+#include "harness/input/executed_runs.h"
 #include "sim/pipeline.h"
 #include "traces/gzip.h"
 #include "traces/numbers.h"

@@ -1,5 +1,4 @@
-/* Time and energy of the iterations of an executed plan. */
-#include "harness/input/executed_inside.h"
+#include "harness/input/executed_runs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* What the files that read executed plans share. Internal to harness/input/executed*.c. */
-#ifndef FL_EXECUTED_INSIDE_H
-#define FL_EXECUTED_INSIDE_H
+/* Time and energy of the iterations of an executed plan. For harness/input/executed.c. */
+#ifndef FL_EXECUTED_RUNS_H
+#define FL_EXECUTED_RUNS_H
 
 #include "harness/base/json.h"
-#include "harness/input/executed.h"
+#include "harness/input/executed_tables.h"
 
 /* How many of the first iterations are on boards that are still cold. Less than iterations, which are 2 at least. */
 size_t fl_executed_left_out(size_t iterations);
