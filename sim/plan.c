@@ -11,6 +11,8 @@ enum { DEEPEST = 10 };
 enum { DEARER = 4, DEAREST = 6 };
 #define FAST 1e-5
 #define TINY 1e-12 /* of a time */
+/* Times that are tried beyond that of the cheapest mixture: a plan of few clocks may need more to be the cheapest. */
+enum { LATER = 32 };
 #define BEGIN 1e-4 /* of the shortest time: the frontier begins so much later, for the last of it may cost percents */
 
 typedef struct spot { /* a line, and the mean lengths that belong to it */
@@ -32,6 +34,11 @@ fl_status fl_planner_new(fl_planner *pl, const fl_plan_program *g, fl_diag *d) {
     fl_status s = fl_plan_dual_new(&pl->dual, g, d);
     if (!s)
         s = fl_plan_round_new(&pl->round, g, d);
+    if (!s)
+        s = fl_plan_all_same(g, &pl->same, &pl->same_count, d);
+    pl->trial = calloc(g->part_count + 1, sizeof *pl->trial);
+    if (!s && !pl->trial)
+        s = fl_no_memory(d, "the planner");
     if (s) {
         fl_planner_free(pl);
         return s;
@@ -46,6 +53,9 @@ void fl_planner_free(fl_planner *pl) {
     fl_plan_dual_free(&pl->dual);
     fl_plan_round_free(&pl->round);
     free(pl->line);
+    free(pl->same);
+    fl_plan_point_free(&pl->least);
+    free(pl->trial);
     *pl = (fl_planner){0};
 }
 
@@ -80,17 +90,105 @@ double fl_plan_product_bound(const fl_planner *pl, int power) {
 
 /* ---- one plan ---- */
 
+static fl_status room_for(fl_planner *pl, fl_plan_point *p, fl_diag *d) {
+    if (!p->at)
+        p->at = calloc(pl->g->part_count + 1, sizeof *p->at);
+    return p->at ? FL_OK : fl_no_memory(d, "the plan");
+}
+
+static void keep_trial(fl_planner *pl, fl_plan_point *p, double time_s) {
+    const double joules = fl_plan_energy(pl->g, pl->trial, time_s);
+    if (joules >= p->energy_j)
+        return;
+    p->time_s = time_s;
+    p->energy_j = joules;
+    memcpy(p->at, pl->trial, pl->g->part_count * sizeof *p->at);
+}
+
+/* On a ladder of few clocks what was rounded may lie above one clock for all. */
+static void begin_with_same(fl_planner *pl, fl_plan_point *p) {
+    const fl_plan_same *best = NULL;
+    if (p->energy_j - fl_plan_bound(pl, p->time_s) < NEAR * p->energy_j)
+        return;
+    for (size_t i = 0; i < pl->same_count; i++)
+        if (pl->same[i].time_s <= p->limit_s * (1 + TINY) && (!best || pl->same[i].energy_j < best->energy_j))
+            best = &pl->same[i];
+    if (!best)
+        return;
+    for (int k = 0; k < 2; k++) { /* in its own time, and in all that there is */
+        fl_plan_at_clock(pl->g, best->mhz, pl->trial);
+        keep_trial(pl, p, fl_plan_round_fill(&pl->round, k ? p->limit_s : best->time_s, pl->trial));
+    }
+}
+
+/* More time than the plan of least energy takes would cost more. */
+static bool take_least(search *s, size_t i) {
+    const fl_plan_point *least = &s->pl->least;
+    fl_plan_point *p = &s->point[i];
+    if (s->limit_s[i] < s->pl->least_s)
+        return false;
+    p->limit_s = s->pl->least_s;
+    p->time_s = least->time_s;
+    p->energy_j = least->energy_j;
+    memcpy(p->at, least->at, s->pl->g->part_count * sizeof *p->at);
+    return true;
+}
+
 static fl_status take(search *s, size_t i, const double *mean_s) {
     fl_planner *pl = s->pl;
     fl_plan_point *p = &s->point[i];
-    if (!p->at)
-        p->at = calloc(pl->g->part_count + 1, sizeof *p->at);
-    if (!p->at)
-        return fl_no_memory(s->d, "the plan");
-    p->limit_s = fmin(s->limit_s[i], pl->least_s); /* more time would cost more */
+    const fl_status status = room_for(pl, p, s->d);
+    if (status || take_least(s, i))
+        return status;
+    p->limit_s = s->limit_s[i];
     p->time_s = fl_plan_round_off(&pl->round, mean_s, p->limit_s, p->at);
     p->energy_j = fl_plan_energy(pl->g, p->at, p->time_s);
+    begin_with_same(pl, p);
     return FL_OK;
+}
+
+/* What the plan takes whose every part is at its cheapest: no use is made of more time. */
+static double slowest_s(fl_planner *pl) {
+    const fl_plan_program *g = pl->g;
+    for (size_t i = 0; i < g->part_count; i++) {
+        const fl_convex *h = &g->table[g->part[i].table].hull;
+        pl->dual.length_s[g->part[i].op] = h->x[h->count - 1];
+    }
+    return fl_critical_ends(&g->path, pl->dual.length_s, pl->dual.end_s, NULL);
+}
+
+/* The plan of least energy that takes at most limit_s, which is not less than what the cheapest mixture of clocks
+ * takes. The mixture is between two clocks of the ladder at many parts; a plan has to take one of them, and with the
+ * slower one of all it may take longer but less energy. mean_s: lengths of the mixture. p->at: filled. */
+static void find_cheapest(fl_planner *pl, const double *mean_s, double mixture_s, double limit_s, fl_plan_point *p) {
+    const double last_s = fmax(mixture_s, fmin(limit_s, slowest_s(pl)));
+    p->limit_s = limit_s;
+    p->energy_j = INFINITY;
+    for (int k = 0; k <= LATER; k++) {
+        const double may_s = k < LATER ? mixture_s + (last_s - mixture_s) * k / LATER : last_s;
+        keep_trial(pl, p, fl_plan_round_off(&pl->round, mean_s, may_s, pl->trial));
+    }
+    begin_with_same(pl, p);
+}
+
+/* The plan of least energy of all, once for a planner. */
+static fl_status find_least(fl_planner *pl, const double *mean_s, double mixture_s, fl_diag *d) {
+    if (pl->least.at)
+        return FL_OK;
+    const fl_status s = room_for(pl, &pl->least, d);
+    if (!s) {
+        find_cheapest(pl, mean_s, mixture_s, INFINITY, &pl->least);
+        pl->least_s = fmax(pl->least.time_s, pl->fastest_s);
+    }
+    return s;
+}
+
+/* A plan that may take longer than the cheapest mixture does. */
+static fl_status take_slow(search *s, size_t i, const spot *slow) {
+    const fl_status status = room_for(s->pl, &s->point[i], s->d);
+    if (!status && !take_least(s, i))
+        find_cheapest(s->pl, slow->mean, slow->line.time_s, s->limit_s[i], &s->point[i]);
+    return status;
 }
 
 /* The plans whose limits lie between two spots: slower than b, no slower than a. */
@@ -170,10 +268,11 @@ static fl_status walk(search *s) {
     fl_planner *pl = s->pl;
     spot slow = {0}, fast = {0}, end = {0};
     fl_status status = ask(s, 0, &slow);
-    pl->least_s = fmax(slow.line.time_s, pl->fastest_s);
+    if (!status)
+        status = find_least(pl, slow.mean, slow.line.time_s, s->d);
     for (size_t i = 0; !status && i < s->count; i++)
         if (s->limit_s[i] > slow.line.time_s)
-            status = take(s, i, slow.mean);
+            status = take_slow(s, i, &slow);
     double price = pl->g->blocked_w > 0 ? pl->g->blocked_w : 1;
     for (int k = 0; !status && k < DEAREST && slow.line.time_s > pl->fastest_s * (1 + FAST); k++, price *= DEARER) {
         fast = (spot){0};
@@ -246,9 +345,16 @@ fl_status fl_plan_frontier(fl_planner *pl, size_t count, fl_plan_point **point, 
     fl_status s = limit && all ? FL_OK : fl_no_memory(d, "the frontier");
     *point = NULL;
     *found = 0;
+    double *mean = calloc(pl->g->part_count + 1, sizeof *mean);
+    if (!mean && !s)
+        s = fl_no_memory(d, "the frontier");
     if (!s) {
         fl_plan_dual_solve(&pl->dual, 0, &line);
-        const double slow = fmax(line.time_s, pl->fastest_s), fast = fmin(pl->fastest_s * (1 + BEGIN), slow);
+        memcpy(mean, pl->dual.mean, pl->g->part_count * sizeof *mean);
+        s = find_least(pl, mean, line.time_s, d);
+    }
+    if (!s) {
+        const double slow = pl->least_s, fast = fmin(pl->fastest_s * (1 + BEGIN), slow);
         for (size_t i = 0; i < count; i++)
             limit[i] = slow - (slow - fast) * (double)i / (double)(count > 1 ? count - 1 : 1);
         s = fl_plan_within(pl, limit, count, all, d);
@@ -262,5 +368,6 @@ fl_status fl_plan_frontier(fl_planner *pl, size_t count, fl_plan_point **point, 
     if (s)
         free(all);
     free(limit);
+    free(mean);
     return s;
 }

@@ -5,12 +5,14 @@
  * asked next is the slope between two points that are known (Eisner and Severance, "Mathematical techniques for
  * efficient record segmentation in large shared databases", 1976), until the line between them is near enough to the
  * bound. A time between two is met by mixing their lengths, and lengths become clocks of the ladder by
- * sim/plan_round.h. The same pipeline gives the same plans, bit by bit. */
+ * sim/plan_round.h; where the plan is not near its bound, the best plan of one clock is filled up to the time, too, and
+ * the better one of both is taken. The same pipeline gives the same plans, bit by bit. */
 #ifndef FL_SIM_PLAN_H
 #define FL_SIM_PLAN_H
 
 #include "sim/plan_dual.h"
 #include "sim/plan_round.h"
+#include "sim/plan_static.h"
 
 typedef struct fl_plan_point {
     double limit_s; /* what was asked for, but no more than the plan of least energy takes */
@@ -25,8 +27,12 @@ typedef struct fl_planner {
     fl_plan_round round;
     fl_plan_line *line; /* one for each price that was asked for */
     size_t line_count, line_room;
-    double fastest_s; /* no plan takes less */
-    double least_s;   /* what the plan of least energy takes, once fl_planner_begin has been called */
+    fl_plan_same *same; /* same_count: plans of one clock, from which a plan may begin, too */
+    size_t same_count;
+    uint32_t *trial;     /* by part */
+    fl_plan_point least; /* the plan of least energy of all; without places before the first plan is asked for */
+    double fastest_s;    /* no plan takes less */
+    double least_s;      /* what the plan of least energy takes; 0 before the first plan is asked for */
 } fl_planner;
 
 fl_status fl_planner_new(fl_planner *pl, const fl_plan_program *g, fl_diag *d);

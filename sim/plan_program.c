@@ -174,6 +174,26 @@ double fl_plan_energy(const fl_plan_program *g, const uint32_t *at, double time_
     return joules;
 }
 
+/* Where the clocks have the part's. */
+static double *clock_of(const fl_plan_program *g, const fl_pipeline_clocks *c, const fl_plan_part *part) {
+    const fl_pipeline_op *op = &g->op[part->op];
+    return fl_pipeline_clock(c, part->table / (2 * g->p->chunks), op->part == FL_PART_OF_BACKWARD, (uint32_t)op->chunk,
+                             (uint32_t)op->microbatch);
+}
+
+bool fl_plan_allows(const fl_plan_program *g, const fl_pipeline_clocks *c) {
+    for (size_t i = 0; i < g->part_count; i++) {
+        const fl_plan_table *t = &g->table[g->part[i].table];
+        const double mhz = *clock_of(g, c, &g->part[i]);
+        size_t k = 0;
+        while (k < t->count && t->mhz[k] != mhz)
+            k++;
+        if (k == t->count)
+            return false;
+    }
+    return true;
+}
+
 fl_status fl_plan_clocks(const fl_plan_program *g, const uint32_t *at, fl_pipeline_clocks *c, fl_diag *d) {
     const fl_pipeline *p = g->p;
     if (fl_pipeline_clocks_new(p, c, d))
@@ -181,12 +201,7 @@ fl_status fl_plan_clocks(const fl_plan_program *g, const uint32_t *at, fl_pipeli
     const size_t each = (size_t)2 * p->chunks * p->microbatches; /* a list may leave some out: they get the default */
     for (size_t i = 0; i < p->ranks * each; i++)
         c->mhz[i] = g->node->device[g->node->gpu[i / each]].default_sm_mhz;
-    for (size_t i = 0; i < g->part_count; i++) {
-        const fl_plan_table *t = &g->table[g->part[i].table];
-        const fl_pipeline_op *op = &g->op[g->part[i].op];
-        const uint32_t rank = g->part[i].table / (2 * p->chunks);
-        *fl_pipeline_clock(c, rank, op->part == FL_PART_OF_BACKWARD, (uint32_t)op->chunk, (uint32_t)op->microbatch) =
-            t->mhz[at[i]];
-    }
+    for (size_t i = 0; i < g->part_count; i++)
+        *clock_of(g, c, &g->part[i]) = g->table[g->part[i].table].mhz[at[i]];
     return FL_OK;
 }

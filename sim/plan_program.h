@@ -55,6 +55,9 @@ void fl_plan_program_free(fl_plan_program *g);
 double fl_plan_time(const fl_plan_program *g, const uint32_t *at, double *length_s, double *end_s);
 double fl_plan_energy(const fl_plan_program *g, const uint32_t *at, double time_s);
 
+/* Whether each part may have the clock that *c, of the same pipeline, states for it: whether a bound holds for *c. */
+bool fl_plan_allows(const fl_plan_program *g, const fl_pipeline_clocks *c);
+
 /* The same as clocks for the engine; the caller frees *c. */
 fl_status fl_plan_clocks(const fl_plan_program *g, const uint32_t *at, fl_pipeline_clocks *c, fl_diag *d);
 

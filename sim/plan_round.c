@@ -100,6 +100,31 @@ static void give(fl_plan_round *r, double price, double limit_s, uint32_t *at) {
     }
 }
 
+/* Step 2 at all prices. `at` holds places of the fronts before and places in the tables afterwards. */
+static void give_all(fl_plan_round *r, double limit_s, uint32_t *at) {
+    const fl_plan_program *g = r->g;
+    double price = r->steepest;
+    for (int k = 0; k < PRICES; k++, price = k + 1 < PRICES ? price / 2 : 0)
+        give(r, price, limit_s, at);
+    for (size_t i = 0; i < g->part_count; i++)
+        at[i] = g->table[g->part[i].table].front[at[i]];
+}
+
+double fl_plan_round_fill(fl_plan_round *r, double limit_s, uint32_t *at) {
+    const fl_plan_program *g = r->g;
+    for (size_t i = 0; i < g->part_count; i++) {
+        const fl_plan_table *t = &g->table[g->part[i].table];
+        at[i] = (uint32_t)slowest_within(t, t->time_s[at[i]]);
+        r->length_s[g->part[i].op] = t->time_s[t->front[at[i]]];
+    }
+    for (size_t i = 0; i < g->path.count; i++)
+        if (g->part_of[i] == FL_NONE)
+            r->length_s[i] = g->fixed_s[i];
+    const double most_s = fmax(limit_s, fl_critical_ends(&g->path, r->length_s, r->end_s, NULL));
+    give_all(r, most_s, at);
+    return fl_plan_time(g, at, r->length_s, r->end_s);
+}
+
 double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s, uint32_t *at) {
     const fl_plan_program *g = r->g;
     memcpy(r->length_s, g->fixed_s, g->path.count * sizeof *r->length_s);
@@ -107,10 +132,6 @@ double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s,
         r->length_s[g->part[i].op] = mean_s[i];
     const double most_s = fmax(limit_s, fl_critical_ends(&g->path, r->length_s, r->latest_s, NULL));
     within_ends(r, at);
-    double price = r->steepest;
-    for (int k = 0; k < PRICES; k++, price = k + 1 < PRICES ? price / 2 : 0)
-        give(r, price, most_s, at);
-    for (size_t i = 0; i < g->part_count; i++)
-        at[i] = g->table[g->part[i].table].front[at[i]];
+    give_all(r, most_s, at);
     return fl_plan_time(g, at, r->length_s, r->end_s);
 }

@@ -24,4 +24,8 @@ void fl_plan_round_free(fl_plan_round *r);
  * lengths take. at: places in the tables, filled. Returns the seconds that the plan takes. */
 double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s, uint32_t *at);
 
+/* Step 2 alone, from a plan that is there: `at`, places in the tables, becomes a plan that takes at most limit_s, or
+ * what the plan took, whichever is more, and whose parts cost no more each. Returns the seconds that it takes. */
+double fl_plan_round_fill(fl_plan_round *r, double limit_s, uint32_t *at);
+
 #endif

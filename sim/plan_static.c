@@ -5,15 +5,39 @@
 
 enum { TURNS = 40 }; /* of all ranks at most */
 
+static uint32_t place_in(const fl_plan_table *t, int32_t mhz) {
+    uint32_t k = 0;
+    while (k + 1 < t->count && t->mhz[k + 1] <= mhz)
+        k++;
+    return k;
+}
+
 void fl_plan_at_clocks(const fl_plan_program *g, const int32_t *mhz, uint32_t *at) {
-    for (size_t i = 0; i < g->part_count; i++) {
-        const fl_plan_table *t = &g->table[g->part[i].table];
-        const int32_t asked = mhz[g->part[i].table / (2 * g->p->chunks)];
-        uint32_t k = 0;
-        while (k + 1 < t->count && t->mhz[k + 1] <= asked)
-            k++;
-        at[i] = k;
+    for (size_t i = 0; i < g->part_count; i++)
+        at[i] = place_in(&g->table[g->part[i].table], mhz[g->part[i].table / (2 * g->p->chunks)]);
+}
+
+void fl_plan_at_clock(const fl_plan_program *g, int32_t mhz, uint32_t *at) {
+    for (size_t i = 0; i < g->part_count; i++)
+        at[i] = place_in(&g->table[g->part[i].table], mhz);
+}
+
+fl_status fl_plan_all_same(const fl_plan_program *g, fl_plan_same **same, size_t *count, fl_diag *d) {
+    const fl_device *dev = &g->node->device[g->node->gpu[0]];
+    uint32_t *at = calloc(g->part_count + 1, sizeof *at);
+    double *length_s = calloc(g->path.count + 1, sizeof *length_s), *end_s = calloc(g->path.count + 1, sizeof *end_s);
+    *same = calloc((size_t)dev->sm_count + 1, sizeof **same);
+    const fl_status s = at && length_s && end_s && *same ? FL_OK : fl_no_memory(d, "the planner");
+    *count = s ? 0 : dev->sm_count;
+    for (size_t k = 0; k < *count; k++) {
+        fl_plan_at_clock(g, dev->sm_mhz[k], at);
+        const double time_s = fl_plan_time(g, at, length_s, end_s);
+        (*same)[k] = (fl_plan_same){dev->sm_mhz[k], time_s, fl_plan_energy(g, at, time_s)};
     }
+    free(at);
+    free(length_s);
+    free(end_s);
+    return s;
 }
 
 typedef struct descent {

@@ -326,6 +326,38 @@ static void test_few_clocks(void) {
     end(&r);
 }
 
+/* On a ladder of few clocks, too, a plan takes no more than one clock for all that is as fast does, nor the plan of
+ * least energy more than any; and whether a plan may have its clocks is known. */
+static void test_one_clock(void) {
+    fl_random g = fl_random_seed(SEED, 7);
+    for (int n = 0; n < 40; n++) {
+        const shape s = {n % 2 ? FL_PIPELINE_1F1B : FL_PIPELINE_GPIPE, 1 + (uint32_t)fl_random_below(&g, 4),
+                         1 + (uint32_t)fl_random_below(&g, 12), 1, 2 + (uint32_t)fl_random_below(&g, 3)};
+        rig r;
+        make(&r, &g, &s);
+        begin(&r, s.clocks, NULL);
+        for (size_t k = 0; k <= r.pl.same_count; k++) {
+            const double limit = k < r.pl.same_count ? r.pl.same[k].time_s : (double)INFINITY;
+            fl_plan_point p;
+            FX_MUST(fl_plan_within(&r.pl, &limit, 1, &p, d));
+            for (size_t i = 0; i < r.pl.same_count; i++)
+                FL_CHECK(r.pl.same[i].time_s > limit || p.energy_j <= r.pl.same[i].energy_j * (1 + 1e-12),
+                         "seed %d, case %d: %.9g J within %.9g s, %d MHz for all %.9g J", SEED, n, p.energy_j, limit,
+                         r.pl.same[i].mhz, r.pl.same[i].energy_j);
+            FL_CHECK(p.energy_j >= p.bound_j * (1 - 1e-12) && p.time_s <= limit * (1 + 1e-12), "%.9g J in %.9g s",
+                     p.energy_j, p.time_s);
+            fl_pipeline_clocks c;
+            FX_MUST(fl_plan_clocks(&r.g, p.at, &c, d));
+            FL_CHECK(fl_plan_allows(&r.g, &c), "its own clocks");
+            *fl_pipeline_clock(&c, r.p.ranks - 1, true, 0, 0) += 1;
+            FL_CHECK(!fl_plan_allows(&r.g, &c), "a clock off the ladder");
+            fl_pipeline_clocks_free(&c);
+            fl_plan_point_free(&p);
+        }
+        end(&r);
+    }
+}
+
 FL_SUITE("planner", {"every plan of tiny pipelines", test_brute_force}, {"the engine", test_engine},
          {"the bound", test_bound}, {"the same again", test_again}, {"stragglers and limits", test_straggler_and_limit},
-         {"few clocks", test_few_clocks})
+         {"one clock for all", test_one_clock}, {"few clocks", test_few_clocks})

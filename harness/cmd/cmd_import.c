@@ -2,6 +2,7 @@
 #include "harness/base/command.h"
 #include "harness/base/json_out.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/import_executed.h"
 #include "harness/input/sweep_map_spec.h"
 #include "traces/gzip.h"
 #include "traces/import.h"
@@ -25,7 +26,9 @@ static const fl_command_help help = {
     "of a sweep (workload, sm_mhz, mem_mhz, power_cap_w, time_s, power_w, energy_j, ...), right of it the table's\n"
     "column, if need be times or by a number; names joined by '+' make one workload. Of a table with a column per "
     "clock\n"
-    "header is the clock above a column, cells what stands below it (1/cells: a speed). Formats are detected:\n"};
+    "header is the clock above a column, cells what stands below it (1/cells: a speed). Executed plans of clocks\n"
+    "(Perseus: N.sched.json with N.prof.json, any number of pairs) become -o BASE: BASE.plans.csv, .measured.csv and\n"
+    ".instructions.csv, for fit pipeline. Formats are detected:\n"};
 
 typedef struct ask {
     fl_texts files, formats;
@@ -393,17 +396,19 @@ int fl_cmd_import(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     done all = {0};
-    fl_status s =
-        a.files.count ? read_all(&a, &all, &d) : fl_refuse(&d, "no file given, expected one or more, see --help");
-    if (!s)
+    const bool executed = fl_import_is_executed(&a.files);
+    fl_status s = executed        ? fl_import_executed(&a.files, a.output, a.json, &d)
+                  : a.files.count ? read_all(&a, &all, &d)
+                                  : fl_refuse(&d, "no file given, expected one or more, see --help");
+    if (!s && !executed)
         s = join(&a, &all, &d);
-    if (!s)
+    if (!s && !executed)
         s = write_all(&a, &all, &d);
     if (s)
         status = fl_command_fail("import", &d);
-    else if (a.json)
+    else if (!executed && a.json)
         print_json(&all);
-    else
+    else if (!executed)
         print_text(&all);
     fl_imported_free(&all.run);
     free(all.written[0]);

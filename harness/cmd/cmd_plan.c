@@ -68,6 +68,8 @@ static fl_status check(const options *o, fl_diag *d) {
         return fl_refuse(d, "--time and --slowdown both bound the time, expected one of them");
     if (o->frontier && (!isnan(o->time_s) || !isnan(o->slowdown)))
         return fl_refuse(d, "--frontier is of all times, expected it without --time and --slowdown");
+    if (o->measured && !o->frontier)
+        return fl_refuse(d, "--measured plans stand beside a frontier, expected --frontier, too");
     return FL_OK;
 }
 

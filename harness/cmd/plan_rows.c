@@ -33,6 +33,7 @@ static fl_status add_clocks(maker *m, fl_planned_kind kind, int64_t number, cons
     *row = (fl_planned_row){
         .kind = kind, .number = number, .judge_s = NAN, .judge_j = NAN, .measured_s = NAN, .measured_j = NAN};
     fl_status s = fl_pipeline_run(&t->p, &t->order, t->node, c, &row->time_s, &row->energy_j, m->d);
+    row->bound_j = fl_plan_allows(&r->g, c) ? 0 : (double)NAN;
     if (!s && judge)
         s = fl_pipeline_run(&judge->p, &judge->order, judge->node, c, &row->judge_s, &row->judge_j, m->d);
     if (!s)
@@ -67,17 +68,20 @@ size_t fl_planned_best(const fl_planned *r, fl_planned_kind kind, fl_objective o
 
 /* ---- the plans ---- */
 
-/* One plan of least energy within the time, or a frontier. */
+/* The plan of least energy within the time; a frontier, too, where another objective is asked for; or that alone. */
 static fl_status find_points(const maker *m, fl_plan_point **point, size_t *found) {
     const fl_plan_ask *ask = m->ask;
     fl_planned *r = m->r;
+    fl_status s = FL_OK;
     if (ask->frontier || ask->objective != FL_MIN_ENERGY)
-        return fl_plan_frontier(&r->pl, ask->points, point, found, m->d);
-    *point = calloc(1, sizeof **point);
-    if (!*point)
+        s = fl_plan_frontier(&r->pl, ask->points, point, found, m->d);
+    if (s || ask->frontier)
+        return s;
+    fl_plan_point *all = realloc(*point, (*found + 1) * sizeof *all);
+    if (!all)
         return fl_no_memory(m->d, "the plan");
-    *found = 1;
-    return fl_plan_within(&r->pl, &r->limit_s, 1, *point, m->d);
+    *point = all;
+    return fl_plan_within(&r->pl, &r->limit_s, 1, &all[(*found)++], m->d);
 }
 
 static fl_status no_plan(const maker *m) {
@@ -264,7 +268,8 @@ fl_status fl_planned_make(const fl_plan_ask *ask, fl_planned *r, fl_diag *d) {
     if (!s)
         s = add_measured(&m);
     for (size_t i = 0; !s && i < r->count; i++)
-        r->row[i].bound_j = fl_plan_bound(&r->pl, r->row[i].time_s);
+        if (!isnan(r->row[i].bound_j))
+            r->row[i].bound_j = fl_plan_bound(&r->pl, r->row[i].time_s);
     free(m.at);
     free(m.mhz);
     if (s)

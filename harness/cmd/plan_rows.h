@@ -21,7 +21,8 @@ typedef struct fl_planned_row {
     fl_planned_kind kind;
     int64_t number; /* of a plan in the file that is written, or in the one measured; MHz of a static clock; else -1 */
     double time_s, energy_j;
-    double bound_j;                /* no plan as fast takes less */
+    double bound_j;                /* no plan as fast takes less; NAN of a measured one that asks for a clock that
+                                      plans may not: off the ladder, or beyond a power limit */
     double judge_s, judge_j;       /* as the other pipeline says; NAN where there is none */
     double measured_s, measured_j; /* NAN where it was not measured */
     bool warm_up;                  /* measured, all at the top clock, first of all: on boards that are still cold */

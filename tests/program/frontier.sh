@@ -9,6 +9,11 @@ succeed "beside it the default" '^default ' "$f" plan "$sample" --platform a100-
 succeed "within a slowdown" '^plan 0 +6\.[0-9]+ +4\.9[0-9] ' "$f" plan "$sample" --slowdown 5%
 succeed "within a time" '^plan 0 +6\.(4[0-9]+|5000) ' "$f" plan "$sample" --time 6.5
 succeed "another objective has its bound" 'least EDP: plan 0, .* no plan has less than' "$f" plan "$sample" --objective edp
+# The sample states three clocks: one of them for all must not beat the plan of least energy (1 J below it once).
+"$f" plan "$sample" --csv "$dir/least.csv" >/dev/null
+check "one clock for all does not beat it" awk -F, '$1 == "plan" { p = $4 } $1 == "static" && (s == "" || $4 < s) { s = $4 } END { exit !(p > 0 && p <= s) }' "$dir/least.csv"
+# The frontier begins a ten-thousandth above the shortest time; another objective has a plan before that, too.
+succeed "another objective, hardly any time" '^least EDP: plan 0, ' "$f" plan "$sample" --objective edp --time 6.3803
 succeed "a straggler" 'all at their fastest take (7|8)\.' "$f" plan "$sample" --slow rank=0:1.2
 succeed "a power limit" '^plan 0 ' "$f" plan "$sample" --power-limit rank=3:240 --power-limit rank=1:220 --time 7.5
 
@@ -52,6 +57,10 @@ check "the bound is near at each point" python3 -c "
 import csv
 gaps = [float(r['gap_pct']) for r in csv.DictReader(open('$dir/judged.csv')) if r['kind'] == 'plan']
 assert len(gaps) > 8 and max(gaps) < 0.5, gaps"
+# Executed plans that a limit forbids may well be below what the plans within it can reach: no bound is told of them.
+"$f" plan "$sample" --frontier --points 4 --measured $base --power-limit rank=0:220 --csv "$dir/limit.csv" >/dev/null
+check "no bound for what may not be planned" awk -F, '$1 == "measured" { n++; bad += $5 != "n/a" || $6 != "n/a" } $1 != "measured" && NR > 1 { bad += !($6 >= 0) } END { exit !(n == 15 && !bad) }' "$dir/limit.csv"
+check "a bound for what may" awk -F, '$1 == "measured" { n++; bad += !($6 >= 0) } END { exit !(n == 15 && !bad) }' "$dir/judged.csv"
 check "drawn with both" "$f" plot frontier "$dir/judged.csv" -o "$dir/judged.svg"
 check "executed plans are in it" grep -q 'executed plans, measured' "$dir/judged.svg"
 
@@ -63,13 +72,14 @@ refuse "another objective" 2 "edq" "$f" plan "$sample" --objective edq
 refuse "sooner than can be" 2 'no plan takes 1 s or less, expected at least 6\.38 s' "$f" plan "$sample" --time 1
 refuse "two times" 2 'expected one of them' "$f" plan "$sample" --time 7 --slowdown 5%
 refuse "a time for a frontier" 2 'frontier is of all times' "$f" plan "$sample" --frontier --time 7
+refuse "executed plans beside one" 2 'stand beside a frontier, expected --frontier' "$f" plan "$sample" --measured $base
 refuse "a rank that there is not" 2 'no rank 4, expected 0 to 3' "$f" plan "$sample" --slow rank=4:1.2
 refuse "a limit of a rank that there is not" 2 'no such rank, expected 0 to 3' "$f" plan "$sample" --power-limit rank=9:200
 refuse "a factor that is none" 2 "expected rank=R:X, such as rank=3:1.2" "$f" plan "$sample" --slow 3:1.2
 refuse "a limit below all clocks" 2 'rank 1: its forward draws more than the limit of 50 W at every clock' "$f" plan "$sample" --power-limit rank=1:50
 refuse "a judge of another pipeline" 2 '4 ranks, 1 chunks and 8 microbatches, expected 4, 1 and 32' "$f" plan "$sample" \
   --judge <(sed 's/microbatches: 32/microbatches: 8/' "$sample")
-refuse "plans of another pipeline" 2 'microbatch' "$f" plan <(sed 's/microbatches: 32/microbatches: 8/' "$sample") --measured $base
+refuse "plans of another pipeline" 2 'microbatch' "$f" plan <(sed 's/microbatches: 32/microbatches: 8/' "$sample") --frontier --measured $base
 sed 's/^\*,forward,1200.*/*,forward,1200,x,240/' "$sample" >"$dir/broken.csv"
 refuse "a broken file, nothing written" 2 'broken\.csv:[0-9]+:[0-9]+: time_s' "$f" plan "$dir/broken.csv" -o "$dir/none.plan.csv" --csv "$dir/none.csv"
 refuse "a folder that there is not" 3 'nowhere' "$f" plan "$sample" -o "$dir/nowhere/none.plan.csv"
