@@ -1,5 +1,5 @@
-/* Which kernel records a live policy sees when it turns them on and off, by hand: those of kernels that ended while they
- * were on, however late the collector hands them over. */
+/* Which kernel records a live policy sees when it turns them on and off, by hand: those of kernels that ended while
+ * they were on, however late the collector hands them over. */
 #include "harness/live/record_switch.h"
 #include "tests/support/suite.h"
 
@@ -8,7 +8,8 @@ enum { ENDS_MAX = 4 };
 typedef struct row { /* what is done before a sample, and what the sample shows */
     int set;         /* of GPU 0: 1 on, 0 off, -1 nothing */
     int64_t at_ns;
-    int64_t end_ns[ENDS_MAX]; /* of GPU 0's records in the sample, 0 ends them; GPU 1 has the same, and never a switch */
+    int64_t
+        end_ns[ENDS_MAX]; /* of GPU 0's records in the sample, 0 ends them; GPU 1 has the same, and never a switch */
     int64_t seen_ns[ENDS_MAX];
     uint64_t lost, told; /* in the sample, and shown */
     bool null;
@@ -43,7 +44,8 @@ static void play(const row *rows, size_t count, bool on) {
         FL_CHECK(sample.record_count == seen + other, "row %zu: %llu records, expected %zu", i,
                  (unsigned long long)sample.record_count, seen + other);
         for (size_t k = 0; k < seen && k < sample.record_count; k++)
-            FL_CHECK(sample.record[k].gpu == 0 && sample.record[k].end_ns == r->seen_ns[k], "row %zu: record %zu", i, k);
+            FL_CHECK(sample.record[k].gpu == 0 && sample.record[k].end_ns == r->seen_ns[k], "row %zu: record %zu", i,
+                     k);
         FL_CHECK((sample.record == NULL) == r->null, "row %zu: records are %s", i, sample.record ? "on" : "off");
         FL_CHECK(sample.record_lost == r->told, "row %zu: %llu lost", i, (unsigned long long)sample.record_lost);
     }
