@@ -201,7 +201,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
 }
 
 static const fl_param param_rows[] = {
-    FL_PARAM(params, bound, REAL(0.001, 1), "", "0.05", "slowdown allowed over the whole run"),
+    FL_PARAM(params, bound, REAL(0.001, 1), "", "0.05", "slowdown allowed over the whole run; what --bound states is not read"),
     FL_PARAM(params, objective, CHOICE("energy|edp|ed2p"), "", "energy", "what to save"),
     FL_PARAM(params, signal, CHOICE("auto|records|iterations|kernels|bytes|util|none"), "", "auto",
              "what tells how much work is done"),

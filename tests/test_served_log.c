@@ -1,9 +1,11 @@
 /* Decisions of a policy for servers, logged, written, read and replayed: the same decisions, and the same bytes again.
  */
+#include "harness/live/live_log.h"
 #include "harness/log/replay.h"
 #include "harness/log/server_head.h"
 #include "harness/log/steplog.h"
 #include "policies/registry.h"
+#include "sim/readout.h"
 #include "tests/support/server_feed.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
@@ -16,6 +18,36 @@ static const fl_gpu_facts gpus[] = {{.name = "one", .sm = {sm, 7}, .default_sm_m
 static fl_facts facts;
 static fl_feed_servers servers;
 
+/* Reads and asks for all that a log may hold, and decides by it: by whether anybody tells of an engine's steps, too. */
+static const char *every_init(void *state, const void *params, const fl_facts *f) {
+    (void)state, (void)params, (void)f;
+    return NULL;
+}
+
+static void every_step(void *state, const void *params, const fl_facts *f, const fl_sample *s, fl_command *c) {
+    double sum = s->woken + (s->batch ? 3 : 0) + (double)s->batch_count + (double)s->record_count;
+    (void)state, (void)params;
+    for (uint32_t i = 0; i < s->server_count; i++)
+        sum += fl_server_known(&s->server[i], FL_SERVER_RUNNING) ? s->server[i].value[FL_SERVER_RUNNING] : 5;
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        sum += fl_gpu_known(&s->gpu[i], FL_GPU_ITERATIONS) ? s->gpu[i].value[FL_GPU_ITERATIONS] : 7;
+        fl_set_gpu(c, i, FL_SET_SM_MHZ, f->gpu[i].sm.mhz[(uint64_t)sum % f->gpu[i].sm.count]);
+    }
+    c->wake = (uint64_t)sum % 2 ? FL_BIT(FL_WAKE_MARKER) : 0;
+    c->delay_ns = 1000000 * (1 + (int64_t)sum % 9 + (int64_t)s->record_lost);
+}
+
+static const fl_policy every = {FL_POLICY_ABI,
+                                .name = "every",
+                                .gpu_needs = FL_BIT(FL_GPU_POWER_W),
+                                .gpu_uses = FL_BIT(FL_GPU_ITERATIONS),
+                                .server_uses = FL_BIT(FL_SERVER_RUNNING),
+                                .wakes = FL_BIT(FL_WAKE_MARKER),
+                                .uses_batches = 1,
+                                .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_RECORDS),
+                                .init = every_init,
+                                .step = every_step};
+
 static fl_instance *open_policy(const fl_policy *p, const fl_facts *f) {
     const fl_instance_options o = {.policy = p, .facts = f};
     fl_instance *in = NULL;
@@ -24,7 +56,32 @@ static fl_instance *open_policy(const fl_policy *p, const fl_facts *f) {
     return in;
 }
 
-static void play(const fl_policy *p, fl_steplog *log) {
+/* Kernel records of a step, for policies that take them: a kind more every tenth step, up to three. */
+static void feed_kernels(const fl_policy *p, int step, fl_sample *to) {
+    static const fl_kernel_kind kinds[3] = {
+        {.name = "a", .grid = {1, 1, 1}, .block = {32, 1, 1}},
+        {.name = "b,\"", .name_id = 1, .grid = {2, 1, 1}, .block = {32, 1, 1}},
+        {.name = "c", .name_id = 2, .grid = {3, 1, 1}, .block = {32, 1, 1}},
+    };
+    static fl_kernel_record record[2];
+    to->record = NULL;
+    to->record_count = 0;
+    if (!fl_takes_kernels(p))
+        return;
+    to->kind = kinds;
+    to->kind_count = 1 + (uint32_t)(step / 10 > 2 ? 2 : step / 10);
+    for (uint32_t i = 0; i < 2; i++)
+        record[i] = (fl_kernel_record){.start_ns = to->time_ns + i,
+                                       .end_ns = step % 7 ? to->time_ns + 5 + i : -1,
+                                       .kind = i % to->kind_count,
+                                       .stream = i,
+                                       .gpu = i};
+    to->record = record;
+    to->record_count = (uint64_t)step % 3;
+    to->record_lost = (uint64_t)step % 5;
+}
+
+static void play(const fl_policy *p, fl_steplog *log, fl_live_log *live) {
     fl_server_feed feed = {.random = fl_random_seed(3, 0)};
     fl_random random = fl_random_seed(4, 0);
     fl_gpu_sample gpu[3] = {0};
@@ -35,16 +92,21 @@ static void play(const fl_policy *p, fl_steplog *log) {
     for (int i = 0; in && i < 200; i++) {
         const int64_t before = sample.time_ns;
         sample.step = (uint64_t)i;
+        sample.woken = p->wakes && i % 3 == 1 ? FL_BIT(FL_WAKE_MARKER) : 0;
         for (int g = 0; g < 3; g++)
             for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++) {
                 gpu[g].value[id] += floor(100 * fl_random_unit(&random));
-                gpu[g].valid = gpu[g].fresh = p->gpu_needs; /* as hosts do: what it does not read is not shown */
+                gpu[g].valid = gpu[g].fresh = fl_policy_reads(p); /* as hosts do: what it does not read is not shown */
             }
         fl_server_feed_next(&feed, 2, i < 150 ? 1 : 0.6, 1, before, &sample);
+        if (!sample.batch && i >= 100) /* told, but none ended; before that nobody tells */
+            sample.batch = feed.batch;
+        feed_kernels(p, i, &sample);
         for (int k = 0; k < 2; k++)
             feed.sample[k].valid &= p->server_needs | p->server_uses;
         CU_ASSERT_FATAL(fl_instance_step(in, &sample, &decision, &d) == FL_OK);
         FL_CHECK(fl_steplog_add(log, &sample, decision, &d) == FL_OK, "%s", d.message);
+        FL_CHECK(live && fl_live_log_add(live, &sample, decision, &d) == FL_OK, "%s", d.message);
         sample.time_ns += decision->delay_ns;
     }
     fl_instance_close(in);
@@ -65,21 +127,34 @@ static void replay(const fl_policy *p, const char *path, fl_decisions *log) {
     fl_server_head_free(&told);
 }
 
+static void same_bytes(const fl_policy *p, const char *one, const char *other, const char *what) {
+    size_t a, b;
+    char *was = fl_temp_slurp(one, &a), *is = fl_temp_slurp(other, &b);
+    FL_CHECK(was && is && a == b && !memcmp(was, is, a), "%s: %s", p->name, what);
+    free(was);
+    free(is);
+}
+
+/* Every policy that looks at servers, and one that reads, uses and asks for all that a log may hold at once: its log
+ * replays, and is the same in memory, in a file, and as a live host writes it step by step. */
 static void test_replay(void) {
     facts = (fl_facts){.seed = 5, .gpu_count = 3, .gpu = gpus, .host = {.name = "host"}};
     fl_feed_servers_open(&servers, &facts);
-    for (size_t i = 0; i < fl_policies_count; i++) {
-        const fl_policy *p = fl_policies[i];
-        char first[512], again[512];
+    for (size_t i = 0; i <= fl_policies_count; i++) {
+        const fl_policy *p = i < fl_policies_count ? fl_policies[i] : &every;
+        char first[512], again[512], live[512];
         fl_steplog log;
         fl_decisions read = {0};
         fl_diag d = {0};
-        size_t a, b;
         if (!p->server_needs && !p->server_uses && strcmp(p->name, "polca") != 0)
             continue;
         CU_ASSERT_FATAL(fl_steplog_open(&log, p, 3, &d) == FL_OK);
-        play(p, &log);
         FL_CHECK(fl_server_head_put(&facts, &log.log.head, &d) == FL_OK, "%s", d.message);
+        snprintf(live, sizeof live, "%s", fl_temp_path("live.csv"));
+        fl_live_log *written = NULL;
+        FL_CHECK(fl_live_log_open(&written, live, &log.log.head, p, &d) == FL_OK, "%s", d.message);
+        play(p, &log, written);
+        FL_CHECK(fl_live_log_close(written, &d) == FL_OK, "%s", d.message);
         snprintf(first, sizeof first, "%s", fl_temp_path("first.csv"));
         snprintf(again, sizeof again, "%s", fl_temp_path("again.csv"));
         FL_CHECK(fl_decisions_write(first, &log.log, &d) == FL_OK, "%s: %s", p->name, d.message);
@@ -89,10 +164,12 @@ static void test_replay(void) {
                  "%s: %u servers, %zu steps", p->name, read.servers.count, read.servers.batch_count);
         replay(p, first, &read);
         FL_CHECK(fl_decisions_write(again, &read, &d) == FL_OK, "%s", d.message);
-        char *was = fl_temp_slurp(first, &a), *is = fl_temp_slurp(again, &b);
-        FL_CHECK(was && is && a == b && !memcmp(was, is, a), "%s: read and written, the file is another", p->name);
-        free(was);
-        free(is);
+        same_bytes(p, first, again, "read and written, the file is another");
+        fl_decisions_free(&read);
+        FL_CHECK(fl_decisions_read(live, &read, &d) == FL_OK, "%s: %s:%lld: %s", p->name, d.file, (long long)d.line,
+                 d.message);
+        FL_CHECK(fl_decisions_write(again, &read, &d) == FL_OK, "%s", d.message);
+        same_bytes(p, first, again, "the log of a live host says something else");
         fl_decisions_free(&read);
         fl_steplog_free(&log);
     }

@@ -105,7 +105,7 @@ static fl_status mark_fresh(const fl_csv_row *row, size_t column, const fl_logge
 
 static fl_status read_server(const fl_csv_row *row, size_t at, fl_logged_servers *s, fl_servers_room *room,
                              fl_diag *d) {
-    int64_t server = 0, lost = 0;
+    int64_t server = 0, lost = -1;
     const size_t here = s->rows - s->steps * s->count;
     double *value = calloc(s->signal_count + 1, sizeof *value);
     bool *fresh = calloc(s->signal_count + 1, sizeof *fresh);
@@ -122,7 +122,7 @@ static fl_status read_server(const fl_csv_row *row, size_t at, fl_logged_servers
         status = mark_fresh(row, at + FRESH, s, value, fresh, d);
     if (!status)
         status = expect_empty(row, at + SIGNALS + s->signal_count, row->count, d);
-    if (!status && fl_servers_add(s, room, value, fresh, (uint64_t)lost))
+    if (!status && fl_servers_add(s, room, value, fresh, lost < 0 ? FL_STEPS_UNTOLD : (uint64_t)lost))
         status = fl_no_memory(d, row->file);
     free(value);
     free(fresh);
@@ -217,7 +217,7 @@ static void put_fresh(FILE *file, const char *const *signal, const double *value
 void fl_put_server_row(FILE *file, const fl_server_place *at, size_t server, uint64_t lost, const double *value,
                        const bool *fresh) {
     begin_row(file, at, "server", server);
-    if (lost)
+    if (lost != FL_STEPS_UNTOLD)
         fl_put_int(file, (int64_t)lost);
     fputc(',', file);
     put_fresh(file, at->signal, value, fresh, at->signals);

@@ -15,8 +15,7 @@ typedef struct fl_servers_room { /* items that each array of fl_logged_servers h
 
 /* ---- adding: a server's row of the present step, the servers in order; then the steps of engines that it saw ---- */
 
-/* value, fresh: signal_count of them. `lost` counts in the row of server 0 alone. FL_NO_MEMORY where there is no room.
- */
+/* value, fresh: signal_count of them. lost: as in fl_logged_servers. FL_NO_MEMORY where there is no room. */
 fl_status fl_servers_add(fl_logged_servers *s, fl_servers_room *room, const double *value, const bool *fresh,
                          uint64_t lost);
 fl_status fl_servers_add_batch(fl_logged_servers *s, fl_servers_room *room, const fl_logged_batch *batch);

@@ -146,7 +146,8 @@ typedef struct fl_sweep {
  * Where the node has servers, further columns follow, all or none: server,batches_lost,server_fresh, the server
  * signals that the policy reads by name, batch_start_ns,batch_end_ns,batch_prompt_tokens,batch_prompts,batch_sequences,batch_kv_tokens. A row
  * of device "server" for each of them (0, 1, ...; in every step the same number) and then one of device "batch" for each
- * step of an engine that the policy saw stand where those of kernels do, before the rows of the GPUs. */
+ * step of an engine that the policy saw stand where those of kernels do, before the rows of the GPUs. batches_lost stands
+ * in the row of server 0; it is empty where nobody tells of steps, which is not the same as that none ended. */
 
 typedef struct fl_logged_kind {
     char *name;
@@ -165,6 +166,8 @@ typedef struct fl_logged_batch {
     uint64_t kv_tokens;
 } fl_logged_batch;
 
+#define FL_STEPS_UNTOLD UINT64_MAX
+
 typedef struct fl_logged_servers { /* what a policy saw of servers; signal NULL = the columns are not there */
     char **signal;
     size_t signal_count;
@@ -172,7 +175,8 @@ typedef struct fl_logged_servers { /* what a policy saw of servers; signal NULL 
     size_t rows, steps;   /* so far; rows of whole steps: steps x count */
     double *value;        /* rows x signal_count; NAN = invalid */
     bool *fresh;          /* rows x signal_count */
-    uint64_t *lost;       /* rows: steps of engines that the policy missed; in the row of server 0 */
+    uint64_t *lost;       /* rows: steps of engines that the policy missed, in the row of server 0; FL_STEPS_UNTOLD in
+                             the other rows, and where nobody tells of such steps */
     fl_logged_batch *batch;
     size_t batch_count;
     size_t *batches_until; /* steps: how many were seen up to this one */

@@ -254,6 +254,28 @@ static void tell_guardian(const teller *t) {
         close(fd);
 }
 
+static void tell_server_rows(const teller *t, cJSON *policy, const char *key, const char *verb, uint64_t mask) {
+    cJSON *list = cJSON_AddArrayToObject(policy, key);
+    const char *comma = "";
+    for (size_t i = 0; i < fl_rows_count(FL_ROWS_SERVER_SIGNAL); i++)
+        if (mask >> i & 1) {
+            const char *name = fl_rows_at(FL_ROWS_SERVER_SIGNAL, i)->name;
+            say(t, "%s%s", *comma ? comma : verb, name);
+            comma = ", ";
+            cJSON_AddItemToArray(list, cJSON_CreateString(name));
+        }
+}
+
+/* No server is looked for here: only `live --server URL` says which one there is. */
+static void tell_server(const teller *t, cJSON *policy, const fl_policy *p) {
+    const bool any = p->server_needs || p->server_uses;
+    say(t, "%s", any ? "  server      " : "");
+    tell_server_rows(t, policy, "server_needs", "needs ", p->server_needs);
+    tell_server_rows(t, policy, "server_uses", p->server_needs ? "; uses " : "uses, where there is one, ",
+                     p->server_uses);
+    say(t, "%s", any ? " (from the page that live --server URL reads; not looked for here)\n" : "");
+}
+
 /* What a policy would miss here. */
 static fl_status tell_policy(const teller *t, const fl_policy *p, const fl_gpus *g, fl_diag *d) {
     fl_cpu_host *cpu = NULL;
@@ -279,6 +301,7 @@ static fl_status tell_policy(const teller *t, const fl_policy *p, const fl_gpus 
     cJSON_AddStringToObject(policy, "signals_missing", r.signals);
     cJSON_AddStringToObject(policy, "controls_missing", r.controls);
     cJSON_AddBoolToObject(policy, "blind", r.blind);
+    tell_server(t, policy, p);
     say(t, "  controls    %s%s\n", *r.controls ? "cannot be set here: " : "all there", r.controls);
     return FL_OK;
 }

@@ -92,8 +92,11 @@ static void print_table(void) {
         n = print_names(FL_ROWS_SERVER_SIGNAL, p->server_needs, n);
         if (p->needs_records)
             printf("%skernel records", n++ ? ", " : "");
-        printf("%s%s", n ? "" : "-", p->gpu_uses ? "; where there is any: " : "");
-        print_names(FL_ROWS_GPU_SIGNAL, p->gpu_uses, 0);
+        const bool server = p->server_uses || p->uses_batches;
+        printf("%s%s", n ? "" : "-", p->gpu_uses || server ? "; where there is any: " : "");
+        n = print_names(FL_ROWS_GPU_SIGNAL, p->gpu_uses, 0);
+        if (server)
+            printf("%ssignals of a server", n ? ", " : "");
         printf(" | ");
         n = print_names(FL_ROWS_GPU_CONTROL, p->gpu_drives, 0);
         printf("%s |\n", print_names(FL_ROWS_HOST_CONTROL, p->host_drives, n) ? "" : "-");
@@ -121,11 +124,35 @@ static void print_vendors(void) {
     }
 }
 
+static void put_rows(cJSON *into, const char *key, fl_row_set set, uint64_t mask) {
+    cJSON *list = cJSON_AddArrayToObject(into, key);
+    for (size_t i = 0; i < fl_rows_count(set); i++)
+        if (mask >> i & 1)
+            cJSON_AddItemToArray(list, cJSON_CreateString(fl_rows_at(set, i)->name));
+}
+
+static void put_signals(cJSON *o, const fl_policy *p) {
+    cJSON *needs = cJSON_AddObjectToObject(o, "needs"), *uses = cJSON_AddObjectToObject(o, "uses"),
+          *sets = cJSON_AddObjectToObject(o, "sets");
+    put_rows(needs, "gpu", FL_ROWS_GPU_SIGNAL, p->gpu_needs);
+    put_rows(needs, "host", FL_ROWS_HOST_SIGNAL, p->host_needs);
+    put_rows(needs, "server", FL_ROWS_SERVER_SIGNAL, p->server_needs);
+    cJSON_AddBoolToObject(needs, "kernel_records", p->needs_records != 0);
+    put_rows(uses, "gpu", FL_ROWS_GPU_SIGNAL, p->gpu_uses);
+    put_rows(uses, "server", FL_ROWS_SERVER_SIGNAL, p->server_uses);
+    cJSON_AddBoolToObject(uses, "engine_steps", p->uses_batches != 0);
+    put_rows(o, "instead", FL_ROWS_GPU_SIGNAL, p->gpu_instead);
+    put_rows(o, "woken_by", FL_ROWS_WAKE, p->wakes);
+    put_rows(sets, "gpu", FL_ROWS_GPU_CONTROL, p->gpu_drives);
+    put_rows(sets, "host", FL_ROWS_HOST_CONTROL, p->host_drives);
+}
+
 static cJSON *json_one(const fl_policy *p) {
     cJSON *o = cJSON_CreateObject(), *params = NULL;
     cJSON_AddStringToObject(o, "name", p->name);
     cJSON_AddStringToObject(o, "summary", p->summary);
     cJSON_AddStringToObject(o, "source", p->source);
+    put_signals(o, p);
     params = cJSON_AddArrayToObject(o, "parameters");
     for (uint32_t i = 0; i < p->param_count; i++) {
         const fl_param *r = &p->param[i];

@@ -117,6 +117,10 @@ static fl_status get_platform(fl_experiment *e, const fl_json *root, const char 
 }
 
 /* Ranges are those of the rows (experiment_keys.c), against which the file was held. */
+static fl_status get_seconds(const fl_json *root, const char *key, double *into, fl_diag *d) {
+    return *into > 0 || !fl_json_has(root, key) ? FL_OK : fl_json_get_real(root, key, 1e-3, 1e9, into, d);
+}
+
 static fl_status get_int(const fl_json *root, const char *key, int64_t *into, fl_diag *d) {
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_int(root, key, 1, WHOLE_MAX, into, d);
 }
@@ -235,7 +239,9 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     if (s || (s = get_platform(e, &root, &so->platform, d)) || (s = get_text(&root, "assume", &so->assume, d)) ||
         (s = get_path(e, &root, "kinds", &so->kinds, d)) || (s = get_int(&root, "gpus", &so->gpus, d)) ||
         (s = get_int(&root, "seed", &so->seed, d)) || (s = get_int(&root, "seeds", seeds, d)) ||
-        (s = get_text(&root, "objective", objective, d)) || (s = fl_node_choice_read(&root, &so->node, d)))
+        (s = get_text(&root, "objective", objective, d)) || (s = fl_node_choice_read(&root, &so->node, d)) ||
+        (s = get_seconds(&root, "deadline", &so->stated.deadline_s, d)) ||
+        (s = get_seconds(&root, "expected", &so->stated.expected_s, d)))
         return s;
     if (!own_input &&
         ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||

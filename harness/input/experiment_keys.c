@@ -204,6 +204,8 @@ static const fl_key experiment_key[] = {
         .of = &policy),
     ROW("bound", TEXT | REAL, "", "none", "largest slowdown, 0.05 or \"5%\"; or a limit on a column", SHARE),
     ROW("bounds", TEXT | REAL, "", "none", "several of them, as --bound takes them", LIST, SHARE),
+    ROW("deadline", REAL, "s", "none", "tells the policies by when each program is to end", BETWEEN(1e-3, 1e9)),
+    ROW("expected", REAL, "s", "none", "tells them how long it takes at the default clocks", BETWEEN(1e-3, 1e9)),
     ROW("objective", TEXT, "", "energy", "what the references make least", .words = "energy|edp|ed2p"),
     ROW("oracles", BOOL | TEXT, "", "true", "false leaves the references out; static: all but the best static clock",
         .words = "static"),

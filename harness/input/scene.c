@@ -252,7 +252,11 @@ static fl_status complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
         return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s: measured from %g to %g MHz, and %s has no clock there",
                        s->w->name, s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
     fl_status status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
-    return status ? status : fl_facts_make(&s->platform.node, (uint64_t)o->seed + s->draw, &s->facts, d);
+    if (!status)
+        status = fl_facts_make(&s->platform.node, (uint64_t)o->seed + s->draw, &s->facts, d);
+    if (!status)
+        fl_facts_state(&o->stated, &s->facts);
+    return status;
 }
 
 static fl_status add_scene(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {

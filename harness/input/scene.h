@@ -5,6 +5,7 @@
 #include "harness/base/args.h"
 #include "harness/input/arrivals_spec.h"
 #include "harness/input/cache_option.h"
+#include "harness/input/facts.h"
 #include "harness/input/node_choice.h"
 #include "harness/input/platform.h"
 #include "harness/input/rank_option.h"
@@ -41,6 +42,7 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     bool no_cache;        /* nothing is kept beside traces, and what is there is not used (traces/trace_open.h) */
     const char *variant;  /* added to the names of the workloads; NULL = nothing */
     fl_node_choice node;  /* which parts of the node are simulated, and how */
+    fl_stated_facts stated; /* what policies are told of each program; a comparison tells its bound itself */
     enum {
         FL_SCENES_AT_ONCE, /* built when opened, and held */
         FL_SCENES_COUNTED, /* built when opened; big ones are given back, and fl_scene_build builds each in its turn */

@@ -103,6 +103,11 @@ static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision 
     fl_put_device(f, (int32_t)row - 1);
     put_values(f, FL_ROWS_HOST_SIGNAL, p->host_needs, s->host.valid, row ? NULL : s->host.value);
     put_values(f, FL_ROWS_GPU_SIGNAL, fl_policy_reads(p), g ? g->valid : 0, g ? g->value : NULL);
+    if (p->wakes) {
+        fputc(',', f);
+        if (!row)
+            fl_put_int(f, s->woken);
+    }
     fputc(',', f);
     if (g)
         put_fresh(f, "", FL_ROWS_GPU_SIGNAL, g->fresh & g->valid & fl_policy_reads(p));
@@ -110,6 +115,11 @@ static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision 
         put_fresh(f, "", FL_ROWS_HOST_SIGNAL, s->host.fresh & s->host.valid & p->host_needs);
     put_sets(f, FL_ROWS_GPU_CONTROL, p->gpu_drives, row ? dec->gpu[row - 1] : NULL);
     put_sets(f, FL_ROWS_HOST_CONTROL, p->host_drives, row ? NULL : dec->host);
+    if (p->wakes) {
+        fputc(',', f);
+        if (!row)
+            fl_put_int(f, (int64_t)dec->wake);
+    }
     fputc(',', f);
     if (!row)
         fl_put_int(f, dec->delay_ns);
@@ -123,7 +133,7 @@ static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision 
 /* From after `device` to `delay_ns`. */
 static size_t columns(const fl_policy *p) {
     return (size_t)__builtin_popcountll(p->host_needs) + (size_t)__builtin_popcountll(fl_policy_reads(p)) +
-           (size_t)__builtin_popcountll(p->gpu_drives) + (size_t)__builtin_popcountll(p->host_drives) + 2;
+           (size_t)__builtin_popcountll(p->gpu_drives) + (size_t)__builtin_popcountll(p->host_drives) + (p->wakes ? 4 : 2);
 }
 
 static void put_servers(const fl_live_log *l, const fl_sample *s) {
@@ -140,7 +150,7 @@ static void put_servers(const fl_live_log *l, const fl_sample *s) {
             value[c] = fl_server_known(&s->server[k], id) ? s->server[k].value[id] : (double)NAN;
             fresh[c] = fl_server_fresh(&s->server[k], id);
         }
-        fl_put_server_row(l->row, &at, k, k ? 0 : s->batch_lost, value, fresh);
+        fl_put_server_row(l->row, &at, k, k ? FL_STEPS_UNTOLD : fl_steps_lost(s), value, fresh);
     }
     for (uint64_t i = 0; s->batch && i < s->batch_count; i++) {
         const fl_logged_batch batch = fl_logged_batch_of(&s->batch[i]);
@@ -303,9 +313,13 @@ fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *h
     fputs("step,t_ns,device", l->file);
     put_names(l->file, "", FL_ROWS_HOST_SIGNAL, policy->host_needs);
     put_names(l->file, "", FL_ROWS_GPU_SIGNAL, fl_policy_reads(policy));
+    if (policy->wakes)
+        fputs("," FL_LOGGED_WOKEN, l->file);
     fputs(",fresh", l->file);
     put_names(l->file, "set_", FL_ROWS_GPU_CONTROL, policy->gpu_drives);
     put_names(l->file, "set_", FL_ROWS_HOST_CONTROL, policy->host_drives);
+    if (policy->wakes)
+        fputs(",set_" FL_LOGGED_WAKE, l->file);
     fputs(",delay_ns", l->file);
     if (l->kernels)
         fl_put_kernel_names(l->file);

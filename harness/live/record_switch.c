@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 typedef struct fl_record_state { /* of one GPU */
-    bool on, was;                /* now, and up to at_ns */
+    bool on, was;                /* from at_ns on, and up to it */
+    bool shown;                  /* a sample was shown since */
     int64_t at_ns;
 } fl_record_state;
 
@@ -14,7 +15,7 @@ fl_status fl_record_switch_open(fl_record_switch *s, uint32_t gpus, bool on, fl_
     if (!s->gpu)
         return fl_no_memory(d, "the kernel records");
     for (uint32_t i = 0; i < gpus; i++)
-        s->gpu[i] = (fl_record_state){on, on, INT64_MIN};
+        s->gpu[i] = (fl_record_state){on, on, true, INT64_MIN};
     return FL_OK;
 }
 
@@ -26,31 +27,35 @@ void fl_record_switch_close(fl_record_switch *s) {
 
 void fl_record_switch_set(fl_record_switch *s, uint32_t gpu, bool on, int64_t t_ns) {
     fl_record_state *g = &s->gpu[gpu];
-    *g = (fl_record_state){on, g->on, t_ns};
+    if (on != g->on) /* else it is no switch */
+        *g = (fl_record_state){on, g->on, false, t_ns};
+}
+
+/* Records come late, by as long as the collector keeps them: each is judged by when its kernel ended, however many
+ * samples were shown since the switch. */
+static bool seen(const fl_record_switch *s, const fl_kernel_record *r) {
+    const fl_record_state *g = r->gpu < s->count ? &s->gpu[r->gpu] : NULL;
+    return g && (r->end_ns <= g->at_ns ? g->was : g->on);
 }
 
 fl_status fl_record_switch_show(fl_record_switch *s, fl_sample *sample, fl_diag *d) {
     bool all = true, any = false;
     for (uint32_t i = 0; i < s->count; i++) {
-        const fl_record_state *g = &s->gpu[i];
+        fl_record_state *g = &s->gpu[i];
         all = all && g->on && g->was;
-        any = any || g->on || g->was;
+        any = any || g->on || (g->was && !g->shown);
+        g->shown = true;
     }
-    if (any && !all && fl_grow(&s->kept, &s->room, sample->record_count + 1, sizeof *s->kept))
+    if (all)
+        return FL_OK;
+    if (fl_grow(&s->kept, &s->room, sample->record_count + 1, sizeof *s->kept))
         return fl_no_memory(d, "the kernel records");
     size_t kept = 0;
-    for (uint64_t k = 0; any && !all && k < sample->record_count; k++) {
-        const fl_kernel_record *r = &sample->record[k];
-        const fl_record_state *g = r->gpu < s->count ? &s->gpu[r->gpu] : NULL;
-        if (g && (r->end_ns <= g->at_ns ? g->was : g->on))
-            s->kept[kept++] = *r;
-    }
-    if (!all) {
-        sample->record = any ? s->kept : NULL;
-        sample->record_count = kept;
-        sample->record_lost = any ? sample->record_lost : 0;
-    }
-    for (uint32_t i = 0; i < s->count; i++)
-        s->gpu[i].was = s->gpu[i].on;
+    for (uint64_t k = 0; k < sample->record_count; k++)
+        if (seen(s, &sample->record[k]))
+            s->kept[kept++] = sample->record[k];
+    sample->record = any || kept ? s->kept : NULL;
+    sample->record_count = kept;
+    sample->record_lost = any ? sample->record_lost : 0;
     return FL_OK;
 }

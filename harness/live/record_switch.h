@@ -22,8 +22,9 @@ void fl_record_switch_close(fl_record_switch *s);
 /* On or off from t_ns on, in the time of the records: a kernel that ends then or before belongs to what was. */
 void fl_record_switch_set(fl_record_switch *s, uint32_t gpu, bool on, int64_t t_ns);
 
-/* Leaves in the sample what is to be seen of its records, which are all since the last call. They live until the next
- * one. Where records are off everywhere there are none, and none was lost. */
+/* Leaves in the sample what is to be seen of its records, which are all that came since the last call, some of kernels
+ * that ended long before. They live until the next one. Where records are off everywhere none is lost, and there are
+ * only those that come late. */
 fl_status fl_record_switch_show(fl_record_switch *s, fl_sample *sample, fl_diag *d);
 
 #endif

@@ -197,9 +197,11 @@ static void show_servers(const fl_decisions *log, size_t step, const served *v, 
     }
     sample->server = v->sample;
     sample->server_count = s->count;
-    sample->batch = count ? v->batch : NULL;
+    const uint64_t lost = s->count ? s->lost[step * s->count] : FL_STEPS_UNTOLD;
+    const bool told = count || lost != FL_STEPS_UNTOLD;
+    sample->batch = told ? v->batch : NULL;
     sample->batch_count = count;
-    sample->batch_lost = s->count ? s->lost[step * s->count] : 0;
+    sample->batch_lost = lost == FL_STEPS_UNTOLD ? 0 : lost;
 }
 
 fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, fl_replay_result *r, fl_diag *d) {

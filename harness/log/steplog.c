@@ -83,6 +83,8 @@ fl_logged_batch fl_logged_batch_of(const fl_batch_record *b) {
                              .kv_tokens = b->kv_tokens};
 }
 
+uint64_t fl_steps_lost(const fl_sample *sample) { return sample->batch ? sample->batch_lost : FL_STEPS_UNTOLD; }
+
 static fl_status add_servers(fl_steplog *l, const fl_sample *sample, fl_diag *d) {
     fl_logged_servers *s = &l->log.servers;
     const uint64_t reads = l->policy->server_needs | l->policy->server_uses;
@@ -98,7 +100,7 @@ static fl_status add_servers(fl_steplog *l, const fl_sample *sample, fl_diag *d)
             value[c] = fl_server_known(u, id) ? u->value[id] : (double)NAN;
             fresh[c] = fl_server_fresh(u, id);
         }
-        status = fl_servers_add(s, &l->servers_room, value, fresh, k ? 0 : sample->batch_lost);
+        status = fl_servers_add(s, &l->servers_room, value, fresh, k ? FL_STEPS_UNTOLD : fl_steps_lost(sample));
     }
     for (uint64_t i = 0; !status && sample->batch && i < sample->batch_count; i++) {
         const fl_logged_batch batch = fl_logged_batch_of(&sample->batch[i]);

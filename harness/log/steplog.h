@@ -20,6 +20,8 @@ bool fl_takes_kernels(const fl_policy *policy);
 fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind);
 fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record);
 fl_logged_batch fl_logged_batch_of(const fl_batch_record *record);
+/* What a log says of the steps of engines that the policy missed, in the row of server 0. */
+uint64_t fl_steps_lost(const fl_sample *sample);
 
 /* Of a policy that may be woken, the host's rows have two columns more: among the signals why the step came early (bits
  * FL_WAKE_...; 0: it did not), among the controls what it asks to be woken by next. */

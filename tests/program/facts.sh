@@ -40,6 +40,22 @@ refuse "a deadline that cannot be" 2 'head: stated\.deadline_ns is missing or wr
 energy() { awk -F, '/facts/ { gsub(/"[^"]*"/, "policy"); print $5, $6, $7; exit }' "$1"; }
 check "the bound of a comparison reaches it" [ "$(energy "$dir/bound.with.csv")" != "$(energy "$dir/bound.without.csv")" ]
 
+
+# ---- what an experiment states ----
+experiment() { # FACT, then keys
+  printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["t.csv"], "oracles": false, "policies": ["%s:fact=%s"]%s}\n' \
+    "$dir/facts.so" "$1" "$2" >"$dir/e.json"
+}
+for fact in deadline expected; do
+  experiment $fact ''
+  "$f" compare "$dir/e.json" --csv "$dir/without.csv" >/dev/null
+  experiment $fact ", \"$fact\": 12.34567"
+  "$f" compare "$dir/e.json" --csv "$dir/with.csv" >/dev/null
+  check "the $fact of an experiment reaches it" [ "$(energy "$dir/with.csv")" != "$(energy "$dir/without.csv")" ]
+  experiment $fact ", \"$fact\": 0"
+  refuse "a $fact of 0" 2 "$fact" "$f" compare "$dir/e.json"
+done
+
 # ---- what a platform says ----
 for fact in lag settle volt a a0 b b0 c; do
   run $fact
