@@ -5,6 +5,7 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
+#include "harness/cmd/advise_serving.h"
 #include "harness/cmd/commands.h"
 #include "harness/input/experiment.h"
 #include "traces/import.h"
@@ -31,13 +32,17 @@ static const fl_command_help help = {
     "clock\n"
     "and undo it. \"measure next\" is the setting that would narrow it most: as fit probes finds it, where the "
     "workloads\n"
-    "of the calibration or of the sweep tell, else the one that is known worst."};
+    "of the calibration or of the sweep tell, else the one that is known worst.\n\n"
+    "With --serving FILE is a request trace: of every number of servers up to --servers, and every clock, the choice "
+    "of\n"
+    "least energy that meets --ttft and --tbt. --bound and --risk do nothing there."};
 
 #define BOUND_STANDARD 0.05
 #define RISK_STANDARD 0.05
 
 typedef struct advise_options {
     fl_advise_options files;
+    fl_serving_choice serving;
     double bound, risk;
     bool json;
 } advise_options;
@@ -303,6 +308,7 @@ int fl_cmd_advise(int argc, char **argv) {
         {"device", "N", FL_OPTION_INT, &o.files.device, 0, 65535, "the GPU, where a log has several"},
         {"interval", "S", FL_OPTION_REAL, &o.files.interval_s, 1e-6, 1e6,
          "of rows without time stamps (dcgmi dmon -d)"},
+        FL_SERVING_OPTIONS(o.serving),
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -310,7 +316,12 @@ int fl_cmd_advise(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_status s = FL_OK;
-    if (is_experiment(&files)) {
+    if (fl_serving_choice_any(&o.serving)) {
+        if (isfinite(o.bound) || o.risk != RISK_STANDARD)
+            s = fl_refuse(&d, "--bound and --risk do nothing with --serving, expected --ttft or --tbt");
+        if (!s)
+            s = fl_advise_serving(&o.serving, &files, o.files.platform, o.json, &d);
+    } else if (is_experiment(&files)) {
         fl_advise_policy p;
         s = fl_advise_experiment(files.item[0], o.files.platform, o.bound, o.risk, &p, &d);
         if (!s)

@@ -137,6 +137,21 @@ wrong "a target that is no time" 's/"1s"/"soon"/' "ttft: ttft 'soon', expected a
 wrong "an actuator that is no time" 's/"100ms"/"late"/' "actuator 'late', expected a time"
 wrong "servers in a variant of what serves nothing" '/"serving"\|"requests"\|"ttft"\|"tbt"\|target_share/d' 'expected|nothing to replay'
 
+# ---- advice: what the oracle found, as a command ----
+asked=("$dir/r.csv" --serving "$dir/s.csv" --platform a100 "${targets[@]}" --servers 2)
+succeed "advice" '^  set +nvidia-smi -lgc ' "$f" advise "${asked[@]}"
+check "it is the oracle's choice" grep -qE ": 1 server at $(value "$dir/o.json" best_sm_mhz) MHz instead of 2 at 1410\$" "$dir/out"
+check "it says what clocks rest on" grep -q 'clocks were not measured' "$dir/out"
+"$f" advise "${asked[@]}" --json >"$dir/a.json"
+check "valid JSON of the advice" python3 -m json.tool "$dir/a.json" /dev/null
+check "the same clock" test "$(value "$dir/a.json" best_sm_mhz)" = "$(value "$dir/o.json" best_sm_mhz)"
+succeed "advice where nothing meets the targets" 'no clock meets the targets, with up to 1 server$' "$f" advise "$dir/r.csv" \
+  --serving "$dir/s.csv" --platform a100 --ttft 1ms
+refuse "advice without a target" 2 'expected --ttft TIME' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --platform a100
+refuse "advice for two request traces" 2 'expected one' "$f" advise "$dir/r.csv" --requests "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
+refuse "advice without a platform" 2 'expected --platform' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
+refuse "a slowdown beside targets" 2 '--bound and --risk do nothing' "$f" advise "${asked[@]}" --bound 5%
+
 # ---- refused ----
 run=("$f" run --platform a100 --policy nvboost)
 refuse "requests without a server" 2 'expected --serving FILE with it .*--served' "${run[@]}" --requests "$dir/r.csv"
