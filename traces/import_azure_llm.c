@@ -39,9 +39,11 @@ static bool parse_time(const char *text, int64_t *ns) {
     }
     if (!strcmp(t, "+00:00") || !strcmp(t, "Z"))
         t = "";
+    if (*t || year < 1970 || year >= 2200 || month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 || hour > 23 ||
+        minute < 0 || minute > 59 || second < 0 || second > 60)
+        return false;
     *ns = fl_civil_ns(year, month, day, hour, minute, second, fraction);
-    return !*t && year >= 1970 && year < 2200 && month >= 1 && month <= 12 && day >= 1 && day <= 31 && hour >= 0 &&
-           hour < 24 && minute >= 0 && minute < 60 && second >= 0 && second <= 60;
+    return true;
 }
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {

@@ -79,8 +79,10 @@ static bool split(const char *at, const char *end, line *l) {
 /* The label's value into text; false where it is not there or too long. Values with quotes in them are no numbers. */
 static bool label(const line *l, const char *name, char *text, size_t room) {
     const size_t size = strlen(name);
+    if (!l->labels)
+        return false;
     const char *end = l->labels + l->labels_size;
-    for (const char *at = l->labels; at && at + size + 2 <= end; at++) {
+    for (const char *at = l->labels; (size_t)(end - at) >= size + 2; at++) {
         if ((at != l->labels && at[-1] != ',' && at[-1] != ' ') || memcmp(at, name, size) != 0 || at[size] != '=' ||
             at[size + 1] != '"')
             continue;
