@@ -68,7 +68,7 @@ done
 cp "$dir/pareto1.svg" "$dir/readme-pareto.svg"
 for picture in readme-pareto readme-wall; do
   if [ "$(grep -m1 -o 'GNUPLOT.*' plots/$picture.svg)" = "$(grep -m1 -o 'GNUPLOT.*' "$dir/$picture.svg")" ]; then
-    check "plots/$picture.svg is what its command draws" cmp plots/$picture.svg "$dir/$picture.svg"
+    check "plots/$picture.svg is what its command draws" cmp <(drawn plots/$picture.svg) <(drawn "$dir/$picture.svg")
   else # another gnuplot draws the same with other bytes
     echo "skipped - plots/$picture.svg was drawn by another gnuplot"
   fi

@@ -50,6 +50,9 @@ check() { # NAME, then a command that must be true
   shift
   if "$@" >"$dir/check" 2>&1; then ok "$name"; else bad "$name" "$(head -c 400 "$dir/check")"; fi
 }
+# drawn PICTURE.svg: what it draws. gnuplot 5.4 begins lines of "lc rgb variable" with a colour that it has not set, in
+# which nothing is drawn; what that colour is depends on the environment.
+drawn() { sed -E 's/(color="#FFFFFF" stroke=)"rgb\([0-9, ]*\)"/\1unset/' "$1"; }
 finish() {
   echo "$passed passed, $failed failed"
   [ $failed = 0 ]
