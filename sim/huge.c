@@ -9,27 +9,29 @@
 #define MADV_COLLAPSE 25 /* since Linux 6.1; older headers do not name it */
 #endif
 
-void fl_huge_ask(void *at, size_t bytes) {
-#ifdef MADV_HUGEPAGE
+#if defined MADV_HUGEPAGE || defined MADV_COLLAPSE
+/* A hint about the whole large pages of a range: without it nothing but speed is lost. */
+static void hint(const void *at, size_t bytes, int advice) {
     const uintptr_t from = ((uintptr_t)at + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1),
                     to = ((uintptr_t)at + bytes) & ~(HUGE_PAGE - 1);
     if (at && from < to)
-        (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* a hint: without it nothing but speed is lost */
+        (void)madvise((void *)from, to - from, advice);
+}
+#endif
+
+void fl_huge_ask(void *at, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    hint(at, bytes, MADV_HUGEPAGE);
 #else
-    (void)at;
-    (void)bytes;
+    (void)at, (void)bytes;
 #endif
 }
 
 void fl_huge_gather(const void *at, size_t bytes) {
 #ifdef MADV_COLLAPSE
-    const uintptr_t from = ((uintptr_t)at + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1),
-                    to = ((uintptr_t)at + bytes) & ~(HUGE_PAGE - 1);
-    if (at && from < to)
-        (void)madvise((void *)from, to - from, MADV_COLLAPSE); /* a hint, too; older systems do not know it */
+    hint(at, bytes, MADV_COLLAPSE);
 #else
-    (void)at;
-    (void)bytes;
+    (void)at, (void)bytes;
 #endif
 }
 

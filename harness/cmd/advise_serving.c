@@ -17,9 +17,15 @@ static const fl_serving_point *at_default(const fl_serving_oracle *o) {
 
 static double percent_below(double of, double than) { return 100 * (1 - of / than); }
 
+static bool stays(const fl_serving_point *p, const fl_serving_point *standard) {
+    return p->at.sm_mhz == standard->at.sm_mhz && p->at.mem_mhz == standard->at.mem_mhz;
+}
+
+/* The memory clock is set only where another one is better. */
 static fl_advise_commands commands_of(const fl_serving_oracle *o, const fl_serving_point *p) {
     const fl_device *dev = &o->scenes.item[0]->platform.node.device[0];
-    return fl_advise_commands_of(dev->name, (fl_setting_clocks){p->at.sm_mhz, p->at.mem_mhz}, dev->mem_count > 1);
+    return fl_advise_commands_of(dev->name, (fl_setting_clocks){p->at.sm_mhz, p->at.mem_mhz},
+                                 p->at.mem_mhz != at_default(o)->at.mem_mhz);
 }
 
 static void print_point(const char *what, const fl_serving_point *p) {
@@ -38,7 +44,7 @@ static void print_text(const fl_serving_oracle *o) {
     } else {
         const fl_serving_point *best = &o->point[o->best];
         const fl_advise_commands c = commands_of(o, best);
-        const bool stay = best->at.sm_mhz == all->at.sm_mhz && best->at.mem_mhz == all->at.mem_mhz;
+        const bool stay = stays(best, all);
         printf("%s: %u server%s at %g MHz instead of %u at %g\n", name, best->servers, best->servers == 1 ? "" : "s",
                best->at.sm_mhz, all->servers, all->at.sm_mhz);
         printf("  energy saved         %.1f %%; %.4g J per token instead of %.4g\n",
@@ -67,8 +73,9 @@ static void print_json(const fl_serving_oracle *o, const fl_serving_oracle_optio
         const fl_advise_commands c = commands_of(o, best);
         fl_json_add_real(root, "saving_pct",
                          percent_below(best->row.score.energy_j, at_default(o)->row.score.energy_j));
-        cJSON_AddStringToObject(root, "set", c.set);
-        cJSON_AddStringToObject(root, "undo", c.undo);
+        const bool none = !*c.set || stays(best, at_default(o)); /* null: nothing is to be set, or nothing can */
+        cJSON_AddItemToObject(root, "set", none ? cJSON_CreateNull() : cJSON_CreateString(c.set));
+        cJSON_AddItemToObject(root, "undo", none ? cJSON_CreateNull() : cJSON_CreateString(c.undo));
         cJSON *row = cJSON_AddObjectToObject(root, "best");
         fl_row_json(row, &best->row);
     }
