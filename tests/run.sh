@@ -2,7 +2,9 @@
 # Installs what is missing, builds with sanitizers and warnings as errors, runs every test. Ends with ctest's summary.
 #   tests/run.sh            all tests
 #   tests/run.sh --loaded   the same on one core, beside two busy loops: what depends on time shows here
-#   tests/run.sh --nightly  the same, then what takes long: more trials, the long experiments with their gates, the fuzzers
+#   tests/run.sh --nightly  the same, then what takes long: more trials, the long experiments with their gates, the fuzzers.
+#                           Each part runs whatever became of the others, and a line says how it went; FL_PARTS='a|b': these
+#                           alone, of tests, quickstart, the experiments by name, mutants, memory, scaling, fuzz
 #   tests/run.sh --fuzz     the fuzzers alone: each with as many inputs as tests/fuzz/fuzzers.txt says (or for FL_FUZZ_SECONDS
 #                           seconds each), as many at once as there are processors; needs clang. What breaks one is left in
 #                           build-fuzz/found. FL_FUZZ_ONLY='a|b': these alone
@@ -66,19 +68,43 @@ cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFL_SANITIZE=ON -DFL_WERROR=O
   { cat "$build.log"; exit 1; }
 cmake --build "$build" -j "$(nproc)" >>"$build.log" 2>&1 || { tail -n 60 "$build.log"; exit 1; }
 mv "$build.log" "$build/build.log"
-[ "${1-}" != --nightly ] || export FL_TRIALS=1000 FL_GATE_RUNS=100 FL_DAEMON_LOGS=120 FL_ALLOCATIONS=2000 FL_WORKLOADS=2000 FL_PATHS=300 FL_EXAMPLES=all FL_RUNS=100 FL_LOAD=2
-ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
-
-if [ "${1-}" = --nightly ]; then
-  harness/quickstart.sh >/dev/null
-  for e in harness/experiments/*.json; do
-    # an experiment that needs measurements from elsewhere says so, and is not run here
-    [ "$e" = harness/experiments/power-wall.json ] || build/foldline compare "$e" --csv "$build/nightly.csv" >"$build/nightly.log" ||
-      { cat "$build/nightly.log"; echo "a gate of $e did not hold"; exit 1; }
-  done
-  # every one of the 34,000 mutants takes hours; of 600 of a room the share killed is known within 1.5 points
-  tests/mutate.sh --build "$build/mutate" --sample 600 --seed nightly
-  tests/memory.sh build/foldline
-  tests/scaling.sh build/foldline
-  fuzz_all
+if [ "${1-}" != --nightly ]; then
+  ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
+  exit
 fi
+
+# Of the nightly parts each runs, whatever became of the others: a night that ends at its first red line tells too little.
+night=$build/nightly
+mkdir -p "$night"
+red=
+part() { # NAME COMMAND...: runs it, its output in $night/NAME.log; a line that says how it went, and the end of the log if badly
+  local name=$1 start=$SECONDS
+  shift
+  grep -qxE "${FL_PARTS:-.*}" <<<"$name" || return 0
+  if "$@" >"$night/$name.log" 2>&1; then
+    printf 'nightly: %-28s passed in %5d s\n' "$name" $((SECONDS - start))
+  else
+    red+=" $name"
+    printf 'nightly: %-28s FAILED after %5d s\n' "$name" $((SECONDS - start))
+    tail -n 40 "$night/$name.log"
+  fi
+}
+
+long_tests() {
+  FL_TRIALS=1000 FL_GATE_RUNS=100 FL_DAEMON_LOGS=120 FL_ALLOCATIONS=2000 FL_WORKLOADS=2000 FL_PATHS=300 FL_EXAMPLES=all FL_RUNS=100 \
+    FL_LOAD=2 ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
+}
+
+part tests long_tests
+part quickstart harness/quickstart.sh
+for e in harness/experiments/*.json; do
+  # an experiment that needs measurements from elsewhere says so, and is not run here
+  [ "$e" = harness/experiments/power-wall.json ] || part "$(basename "$e" .json)" build/foldline compare "$e" --csv "$night/rows.csv"
+done
+# every one of the 34,000 mutants takes hours; of 600 of a room the share killed is known within 1.5 points
+part mutants tests/mutate.sh --build "$build/mutate" --sample 600 --seed nightly
+part memory tests/memory.sh build/foldline
+part scaling tests/scaling.sh build/foldline
+part fuzz "$0" --fuzz
+[ -z "$red" ] || { echo "nightly: these failed:$red"; exit 1; }
+echo "nightly: every part that was asked for passed"
