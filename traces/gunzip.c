@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +22,7 @@ struct fl_gunzip {
     size_t begin, end; /* of what chunk holds */
     uint64_t unpacked; /* bytes so far */
     z_stream z;
-    unsigned char chunk[CHUNK];
+    unsigned char chunk[CHUNK]; /* last, as fl_gunzip_open clears all but this */
 };
 
 /* Adds to *have what one read gives. */
@@ -50,7 +51,9 @@ static bool is_gzip(const fl_gunzip *g) {
 }
 
 fl_gunzip *fl_gunzip_open(const char *path, fl_diag *d) {
-    fl_gunzip *g = calloc(1, sizeof *g);
+    fl_gunzip *g = malloc(sizeof *g);
+    if (g)
+        memset(g, 0, offsetof(fl_gunzip, chunk)); /* the chunk is 16 pages, of which a short file needs one */
     if (!g || !(g->path = strdup(path))) {
         free(g);
         fl_no_memory(d, path);

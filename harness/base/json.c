@@ -174,14 +174,28 @@ fl_status fl_json_fail(const fl_json *at, fl_diag *d, const char *format, ...) {
     return fl_fail(d, FL_BAD_INPUT, at->file, line, column, "%s%s%s", at->path, *at->path ? ": " : "", reason);
 }
 
+/* Adds `text` to a path of `used` bytes and returns how long the path is then. */
+static size_t add_text(char *path, size_t used, size_t most, const char *text) {
+    const size_t size = strnlen(text, most - used);
+    memcpy(path + used, text, size);
+    return used + size;
+}
+
+/* Copies by hand: it runs for every value of every file, and printf would take most of the time of reading them. */
 static fl_json child_of(const fl_json *parent, const cJSON *node, const char *key, size_t index) {
-    fl_json c = {.node = node, .file = parent->file};
+    fl_json c;
+    enum { MOST = sizeof c.path - 1, MOST_OF_PARENT = sizeof c.path - 64 };
+    c.node = node;
+    c.file = parent->file;
     /* A path that is too long is truncated; it only serves diagnostics. */
-    if (key)
-        (void)snprintf(c.path, sizeof c.path, "%.*s%s%s", (int)(sizeof c.path - 64), parent->path,
-                       *parent->path ? "." : "", key);
-    else
-        (void)snprintf(c.path, sizeof c.path, "%.*s[%zu]", (int)(sizeof c.path - 64), parent->path, index);
+    size_t used = add_text(c.path, 0, MOST_OF_PARENT, parent->path);
+    if (key) {
+        used = add_text(c.path, used, MOST, used ? "." : "");
+        used = add_text(c.path, used, MOST, key);
+    } else {
+        used += (size_t)snprintf(c.path + used, sizeof c.path - used, "[%zu]", index);
+    }
+    c.path[used] = '\0';
     return c;
 }
 
@@ -302,6 +316,8 @@ fl_status fl_json_get_text(const fl_json *object, const char *key, const char **
 }
 
 static fl_json entry_of(const fl_json *parent, const cJSON *node, size_t index) {
+    if (!node) /* the end: no one asks for its path */
+        return (fl_json){.file = parent->file};
     return child_of(parent, node, node && cJSON_IsObject(parent->node) ? node->string : NULL, index);
 }
 
