@@ -130,7 +130,7 @@ static const fl_prefix *table_of(fl_gpu *g, const fl_stream *s) {
     const fl_prefix *p = atomic_load_explicit(&cell->table, memory_order_acquire);
     if (p || g->path != FL_PATH_PREFIX)
         return p;
-    fl_prefix_scanned(g, s, s->count); /* forced: at once */
+    fl_prefix_scanned(g, s, FL_PREFIX_SCANS * s->count + 1); /* forced: at once */
     return atomic_load_explicit(&cell->table, memory_order_acquire);
 }
 

@@ -3,8 +3,9 @@
  * order, so the bits equal those of the scan. Internal to sim/.
  *
  * A table belongs to one stream at one pair of clocks, and all runs share it. The run with which the number of ops
- * scanned there reaches the length of the stream builds it. It is used where a stretch spans more than FL_PREFIX_WORTH
- * ops. */
+ * scanned there exceeds FL_PREFIX_SCANS times the length of the stream builds it. That many scans cost as much as a
+ * table. A single run, with the one at default clocks beside it, builds none. A table is used where a stretch spans
+ * more than FL_PREFIX_WORTH ops. */
 #ifndef FL_PREFIX_H
 #define FL_PREFIX_H
 

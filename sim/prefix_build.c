@@ -57,10 +57,11 @@ static void fill(fl_prefix *p, size_t rows) {
 void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
     const fl_clock_rates *rates = g->rates;
     fl_prefix_cell *cell = &rates->prefix[s - g->w->stream];
-    if (atomic_load_explicit(&cell->scanned, memory_order_relaxed) >= s->count)
+    const uint64_t enough = FL_PREFIX_SCANS * s->count;
+    if (atomic_load_explicit(&cell->scanned, memory_order_relaxed) > enough)
         return;
     const uint64_t before = atomic_fetch_add_explicit(&cell->scanned, ops, memory_order_relaxed);
-    if (before >= s->count || before + ops < s->count)
+    if (before > enough || before + ops <= enough)
         return;
     fl_prefix *p = fl_prefix_new(s, rates);
     if (p) {

@@ -12,6 +12,7 @@
 #define FL_PREFIX_COARSE 64                     /* rows between two instants of the table of contents */
 #define FL_PREFIX_PEAK 1024                     /* ops that share an entry of the highest power */
 #define FL_PREFIX_WORTH 300                     /* ops: shorter stretches are scanned as fast */
+#define FL_PREFIX_SCANS 2ULL                    /* of the whole stream at a clock, before its table is built */
 #define FL_PREFIX_MOST_BYTES (INT64_C(1) << 30) /* limit of all tables of the process together */
 
 struct fl_clock_rates;

@@ -23,8 +23,8 @@ static fl_status on_trace(fl_bench *b, const fl_synth_options *o, fl_bench_case 
     return s;
 }
 
-/* A prefix table comes once a clock has been scanned as often as the stream is long: these runs pay for that before the
- * rounds, as the first runs of a grid do. Runs then follow each other as in a grid, too: one alone behind the bare loop
+/* A prefix table comes once the stream has been scanned twice at a clock: these runs pay for that before the rounds, as
+ * the first runs of a grid do. Runs then follow each other as in a grid, too: one alone behind the bare loop
  * finds no table in the caches, and most of its time is memory's. */
 static fl_status steps(fl_bench *b, fl_bench_scene *scene, fl_bench_case *c, size_t count, fl_diag *d) {
     fl_status s = FL_OK;
@@ -32,7 +32,7 @@ static fl_status steps(fl_bench *b, fl_bench_scene *scene, fl_bench_case *c, siz
         return s;
     for (size_t i = 0; !s && i < count; i++)
         for (uint32_t k = 0; !s && c[i].path != FL_PATH_PLAIN && fl_bench_wants(b, c[i].step_key) &&
-                             k < (c[i].parameter ? b->platform.node.device[0].sm_count + 2 : 3);
+                             k < (c[i].parameter ? 2 * b->platform.node.device[0].sm_count + 3 : 4);
              k++)
             s = fl_bench_pass(b, scene,
                               &(fl_bench_case){.node = c[i].node,

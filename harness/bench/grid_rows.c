@@ -29,7 +29,7 @@ static fl_status raw(fl_bench *b, fl_diag *d) {
     fl_bench_features_off(b, &node, &dev);
     fl_bench_case c = {.node = &node, .policy_name = "utilizscale", .period_ms = "1000"};
     fl_status s = fl_bench_scene_open(&scene, b, &o, d);
-    for (int k = 0; !s && k < 3; k++) /* tables of sums are there after the first runs of a grid */
+    for (int k = 0; !s && k < 4; k++) /* tables of sums are there after the first runs of a grid */
         s = fl_bench_pass(b, &scene, &c, d);
     for (int64_t r = 0; !s && r < b->repeat; r++) {
         const double start = fl_bench_cpu_seconds();
