@@ -10,6 +10,7 @@
 
 #if FL_SCAN_X86
 #include "sim/avx512.h"
+#include "sim/scan_inside.h"
 
 _Static_assert((int)BLOCK == (int)FL_LAUNCHES_BLOCK, "one block is one register");
 
@@ -51,6 +52,7 @@ INLINE uint64_t sweep(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t sto
     int64_t t = chain->free_ps, at = chain->at_ps, waited = 0;
     __m512i dyn = zero, memory = zero, busy = zero;
     for (; i + BLOCK <= stop; i += BLOCK) {
+        fl_scan_ahead(rec, i);
         const void *of[BLOCK];
 #pragma GCC unroll 8
         for (int j = 0; j < BLOCK; j++)

@@ -108,6 +108,7 @@ INLINE int64_t blocks(fl_gpu *restrict g, fl_lane *restrict l, int64_t t, int64_
     sums x = {zero, zero, zero, zero, zero, zero, zero};
     uint64_t i = l->next;
     for (; i + BLOCK <= stop; i += BLOCK) {
+        fl_scan_ahead(l->s->rec, i);
         quartet q[2];
         __m256i mul_dyn[2], rest[2], length[2], each = zero;
         if (!load(l->s, i, escapes, &q[0]) || !load(l->s, i + QUARTET, escapes, &q[1]))

@@ -63,6 +63,7 @@ INLINE int64_t sweep(fl_gpu *restrict g, fl_lane *restrict l, int64_t t, int64_t
     bool met = false;
     while (i + BLOCK <= stop && !met) {
         block b;
+        fl_scan_ahead(l->s->rec, i);
         if (!load(l->s, i, escapes, &b))
             break;
         const void *at[BLOCK];

@@ -24,6 +24,13 @@ fl_scan_ops fl_scan_avx512; /* on one that has AVX-512 F, DQ and VL, BMI2 and PO
 /* The fastest vector loop of this CPU; NULL where it has none. */
 fl_scan_ops *fl_scan_vector(void);
 
+/* Asks for a record some 0.3 us before a loop over several ops reads it. The processor reads ahead by itself, but stops
+ * where a page ends; a page holds no more than 512 records. */
+static inline void fl_scan_ahead(const fl_rec *rec, uint64_t i) {
+    enum { AHEAD = 256 };
+    __builtin_prefetch(rec + i + AHEAD);
+}
+
 typedef struct fl_scan_sums { /* of a stretch of whole ops */
     int64_t dyn_fj, memory, worked, busy, alu, sms;
     uint64_t kernels;
