@@ -330,8 +330,5 @@ int fl_cmd_advise(int argc, char **argv) {
     } else {
         s = advise(&files, &o, &d);
     }
-    if (s)
-        status = fl_command_fail("advise", &d);
-    fl_command_end(option, sizeof option / sizeof *option, &files);
-    return status;
+    return fl_command_close("advise", s, &d, option, sizeof option / sizeof *option, &files);
 }

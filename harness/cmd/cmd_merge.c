@@ -77,12 +77,9 @@ int fl_cmd_merge(int argc, char **argv) {
         s = merge(&shards, out, &jobs, &d);
     if (!s)
         s = copy_provenance(&shards, out, &d);
-    if (s)
-        status = fl_command_fail("merge", &d);
-    else if (json)
+    if (!s && json)
         print_json(shards.count, jobs, out);
-    else
+    else if (!s)
         printf("written: %s\n", out);
-    fl_texts_free(&shards);
-    return status;
+    return fl_command_close("merge", s, &d, option, FL_COUNT(option), &shards);
 }

@@ -68,8 +68,8 @@ static fl_status count_switches(fl_oracle_job *j, const fl_oracle_jobs *w, fl_di
 /* Every static clock, where the table does not tell it, or not all that was promised of it. */
 static fl_status run_static(const fl_oracle_jobs *w, fl_oracle_job *j, bool exact, fl_diag *d) {
     fl_scene *s = j->scene;
-    const fl_promised_under under = {&w->promises, w->bound,
-                                     fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0, w->objective};
+    const fl_promised_under under = {&w->promises, w->bound, fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0,
+                                     w->objective};
     fl_status status = FL_OK;
     j->choice_count = j->choices;
     for (size_t k = 0; !status && k < j->choices; k++)
@@ -432,11 +432,9 @@ int fl_cmd_oracle(int argc, char **argv) {
         w.job[i].scene = scenes.item[i];
     if (!s)
         s = fl_pool_run(solve, &w, scenes.count, (unsigned)threads, "oracles", &d);
-    if (s) {
-        status = fl_command_fail("oracle", &d);
-    } else if (json) {
+    if (!s && json) {
         print_json(&w, scenes.count, kernels);
-    } else {
+    } else if (!s) {
         fl_grid g = {.columns = w.objective == FL_MIN_ENERGY ? 7 : 9};
         add_heads(&g, w.objective);
         for (size_t i = 0; i < scenes.count; i++)
@@ -459,6 +457,5 @@ int fl_cmd_oracle(int argc, char **argv) {
     fl_scenes_free(&scenes);
     if (!s)
         fl_path_option_tell(path);
-    fl_command_end(option, sizeof option / sizeof *option, &traces);
-    return status;
+    return fl_command_close("oracle", s, &d, option, sizeof option / sizeof *option, &traces);
 }

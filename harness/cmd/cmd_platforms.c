@@ -321,8 +321,5 @@ int fl_cmd_platforms(int argc, char **argv) {
     fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one platform at most")
                   : rest.count   ? print_named(rest.item[0], json, &d)
                                  : list(json, &d);
-    if (s)
-        status = fl_command_fail("platforms", &d);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("platforms", s, &d, option, FL_COUNT(option), &rest);
 }

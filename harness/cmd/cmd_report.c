@@ -54,11 +54,8 @@ int fl_cmd_report(int argc, char **argv) {
         s = fl_report_judge(&data, &bounds, &d);
     if (!s)
         s = fl_report_write(&data, &o, output, &d);
-    if (s)
-        status = fl_command_fail("report", &d);
-    else
+    if (!s)
         printf("written: %s\n", output);
     fl_report_free(&data);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close("report", s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -42,8 +42,5 @@ int fl_cmd_restore(int argc, char **argv) {
         printf("%zu record%s, %zu restored\n", r.records, r.records == 1 ? "" : "s", r.restored);
     if (r.failed > 1 && !json)
         printf("%zu not restored; here is why of the first, foldline doctor says it of each\n", r.failed);
-    if (s)
-        status = fl_command_fail("restore", &d);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("restore", s, &d, option, FL_COUNT(option), &rest);
 }

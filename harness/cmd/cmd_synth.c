@@ -152,8 +152,5 @@ int fl_cmd_synth(int argc, char **argv) {
                   : apps >= 0           ? write_apps(output, (uint32_t)apps, (uint64_t)seed, platform, &d)
                   : mix ? write_mix(output, &(fl_mix){mix, (uint64_t)seed, seconds, o.mean_us}, platform, &d)
                         : write_both(output, &o, platform, &d);
-    if (s)
-        status = fl_command_fail("synth", &d);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("synth", s, &d, option, sizeof option / sizeof *option, &rest);
 }

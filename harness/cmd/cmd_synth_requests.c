@@ -74,8 +74,5 @@ int fl_cmd_synth_requests(int argc, char **argv) {
     fl_diag d = {0};
     const fl_status s =
         !output || rest.count ? fl_refuse(&d, "expected -o REQUESTS.csv and nothing else") : write(output, &o, &d);
-    if (s)
-        status = fl_command_fail("synth requests", &d);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("synth requests", s, &d, option, sizeof option / sizeof *option, &rest);
 }

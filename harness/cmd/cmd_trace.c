@@ -252,17 +252,14 @@ int fl_cmd_trace(int argc, char **argv) {
         s = fl_stats_make(&stats, &run, &d);
     if (!s && plot)
         s = draw_plot(plot, &run, &csv, &d);
-    if (s)
-        status = fl_command_fail("trace", &d);
-    else if (json)
+    if (!s && json)
         print_json(&stats, &run);
-    else
+    else if (!s)
         print_text(&stats, &run);
     if (!s && plot && !json)
         printf("written: %s, %s\n", plot, csv);
     free(csv);
     fl_stats_free(&stats);
     fl_imported_free(&run);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("trace", s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -561,8 +561,5 @@ int fl_cmd_fit_device(int argc, char **argv) {
         o.name = "Fitted GPU";
     if (!s)
         s = o.facts ? run_facts(&o, &d) : run_sweeps(&o, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

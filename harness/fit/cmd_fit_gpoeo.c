@@ -248,14 +248,11 @@ int fl_cmd_fit_gpoeo(int argc, char **argv) {
         s = train(&f, json, &d);
     if (!s && out)
         s = write_trees(&f, out, &d);
-    if (s)
-        status = fl_command_fail("fit gpoeo", &d);
     for (size_t i = 0; i < f.count; i++) {
         free(f.program[i].energy);
         free(f.program[i].time);
     }
     free(f.program);
     free(f.cell);
-    fl_command_end(option, sizeof option / sizeof *option, &files);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &files);
 }

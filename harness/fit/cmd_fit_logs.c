@@ -136,13 +136,10 @@ int fl_cmd_fit_logs(int argc, char **argv) {
         s = read_all(&sweep, &o, &logs, &d);
     if (!s)
         s = fl_sweep_write(o.out, &sweep, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    else if (o.json)
+    if (!s && o.json)
         print_json(&sweep, logs.count, o.out);
-    else
+    else if (!s)
         printf("%zu of %zu runs; written: %s\n", sweep.row_count, logs.count, o.out);
     fl_sweep_free(&sweep);
-    fl_texts_free(&logs);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &logs);
 }

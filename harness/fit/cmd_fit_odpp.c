@@ -288,15 +288,12 @@ int fl_cmd_fit_odpp(int argc, char **argv) {
         s = fl_pool_run(train, &f, FL_ODPP_QUANTITIES, (unsigned)threads, "networks", &d);
     if (!s && out)
         s = write_weights(&f, out, &d);
-    if (s)
-        status = fl_command_fail("fit odpp", &d);
-    else if (json)
+    if (!s && json)
         print_json(&f);
-    else
+    else if (!s)
         print_errors(&f);
     for (size_t i = 0; i < f.count; i++)
         free(f.program[i].run);
     free(f.program);
-    fl_command_end(option, sizeof option / sizeof *option, &files);
-    return status;
+    return fl_command_close("fit odpp", s, &d, option, sizeof option / sizeof *option, &files);
 }

@@ -143,8 +143,5 @@ int fl_cmd_fit_probes(int argc, char **argv) {
         s = fl_refuse(&d, "expected a platform or device, --sweep FILE, or --facts FILE, and one of these alone");
     if (!s)
         s = run_all(&o, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -305,9 +305,6 @@ int fl_cmd_fit_sensitivity(int argc, char **argv) {
         print_order(&runs, &fit[GPU]);
         s = print_kernels(&runs, &d);
     }
-    if (s)
-        status = fl_command_fail("fit sensitivity", &d);
     fl_state_runs_free(&runs);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("fit sensitivity", s, &d, option, sizeof option / sizeof *option, &rest);
 }

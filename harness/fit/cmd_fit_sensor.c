@@ -227,14 +227,11 @@ int fl_cmd_fit_sensor(int argc, char **argv) {
         s = learn(&o, &r, o.log.item[0], &l, &d);
     if (!s && o.out)
         s = write_rows(&o, &l, &r, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    else if (o.json)
+    if (!s && o.json)
         print_json(&l, &r);
-    else
+    else if (!s)
         print_text(&l, &r, &o);
     free(r.time_s);
     free(r.watts);
-    fl_texts_free(&o.log);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &o.log);
 }

@@ -470,8 +470,5 @@ int fl_cmd_fit_split(int argc, char **argv) {
         s = fl_texts_add(&o.ats, "ends", &d);
     if (!s)
         s = run_all(&o, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -248,14 +248,11 @@ int fl_cmd_fit_trace(int argc, char **argv) {
         else if (!s)
             print(&j, out);
     }
-    if (s)
-        status = fl_command_fail("fit trace", &d);
     for (size_t i = 0; i < j.count; i++)
         fl_imported_free(&j.file[i]);
     free(j.file);
     free(j.sm_mhz);
     fl_seen_free(&j.seen);
     fl_platform_free(&j.platform);
-    fl_command_end(option, sizeof option / sizeof *option, &paths);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &paths);
 }
