@@ -2,6 +2,7 @@
 
 #include "harness/base/pool.h"
 #include "harness/input/scene.h"
+#include "harness/input/scene_kernels.h"
 #include "sim/oracle.h"
 #include "traces/kernels.h"
 

@@ -5,6 +5,7 @@
 #include "harness/cmd/commands.h"
 #include "harness/input/path_option.h"
 #include "harness/input/scene_text.h"
+#include "harness/input/scenes_open.h"
 #include "harness/study/objective.h"
 #include "harness/study/risk.h"
 #include "harness/study/serving_oracle.h"

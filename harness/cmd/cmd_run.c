@@ -7,6 +7,7 @@
 #include "harness/input/plan_layout.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/scene_text.h"
+#include "harness/input/scenes_open.h"
 #include "harness/log/policy_head.h"
 #include "harness/log/probelog.h"
 #include "harness/log/sensorlog.h"

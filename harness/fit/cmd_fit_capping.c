@@ -6,6 +6,7 @@
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_capping_model.h"
 #include "harness/fit/fit_capping_sweep.h"
+#include "harness/input/scenes_open.h"
 #include "traces/tables.h"
 
 #include <math.h>

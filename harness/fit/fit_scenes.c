@@ -1,6 +1,7 @@
 #include "harness/fit/fit_scenes.h"
 
 #include "harness/base/pool.h"
+#include "harness/input/scenes_open.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
