@@ -13,8 +13,8 @@
 
 static const fl_command_help help = {
     "merge", "SHARD ... -o RESULTS.csv",
-    "Makes one result of the shards of a grid: the bytes that one run would have written.",
-    "Shards of other inputs, options or versions, jobs that are missing and jobs that are there twice are refused."};
+    "Joins the shards of a grid into one result, byte for byte what a single run would have written.",
+    "The command refuses shards whose inputs, options or versions differ, missing jobs, and jobs that occur twice."};
 
 static fl_status merge(const fl_texts *shards, const char *out, size_t *jobs, fl_diag *d) {
     fl_journal *j;

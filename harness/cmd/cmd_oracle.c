@@ -19,20 +19,20 @@
 
 static const fl_command_help help = {
     "oracle", "[TRACE.csv ...] [--sweep FILE] --platform NAME [--bound X]",
-    "What could have been reached: the best static clock under the bound, the best clock per kind of kernel, and the\n"
+    "Shows what was possible: the best static clock under the bound, the best clock per kind of kernel, and the\n"
     "clairvoyant schedule with its certified bound.",
-    "The clairvoyant schedule sets any clock at any instant, and knows the future. Nothing that holds --bound, no "
-    "policy and no\n"
-    "schedule, has less of the objective than the 'bound' shown; 'gap' is how far the schedule found is above it at "
-    "most. With\n"
-    "several streams it is a reference, no bound. --positions makes it coarser, and the gap tells what that costs.\n\n"
-    "The best clock per kernel gives one clock to each kind of kernel and the host time before it, for the objective "
-    "of the\n"
-    "whole. --kernels lists these: each kind beside the same kind at the default clocks, and the host time.\n\n"
-    "With --serving: the best static clock of each number of servers from 1 to --servers, of those choices that meet "
-    "--ttft and\n"
-    "--tbt. Servers that are left out draw nothing. No schedule over time is known to be the best there, and none is "
-    "told."};
+    "The clairvoyant schedule knows the future and may set any clock at any instant. No policy and no schedule that "
+    "holds --bound reaches a lower objective than the 'bound' shown; the schedule found is above it by at most "
+    "'gap'. With several streams the schedule is a reference and no bound is certified. --positions makes it "
+    "coarser, and the gap shows the cost.\n"
+    "\n"
+    "The best clock per kernel gives one clock to each kind of kernel, together with the host time before it, so "
+    "that the objective of the whole run is least. --kernels lists each kind at its clock and at the default clocks, "
+    "and the host time.\n"
+    "\n"
+    "With --serving, the command lists, for each number of servers from 1 to --servers, the best static clock that "
+    "meets --ttft and --tbt. Servers that are switched off draw no power. The command gives no schedule over time, "
+    "since none is known to be the best."};
 
 typedef struct fl_oracle_job {
     fl_scene *scene;
@@ -411,7 +411,8 @@ int fl_cmd_oracle(int argc, char **argv) {
     if (!s && so.serving.server) {
         const fl_serving_oracle_options serving = {&so, &w.promises, w.bound, w.objective, (unsigned)threads};
         if (kernels || risk > 0)
-            s = fl_refuse(&d, "%s does nothing with --serving, expected it without", kernels ? "--kernels" : "--risk");
+            s = fl_refuse(&d, "%s has no effect with --serving, expected --serving without it",
+                          kernels ? "--kernels" : "--risk");
         if (s || (s = tell_serving(&serving, json, &d)))
             status = fl_command_fail("oracle", &d);
         else

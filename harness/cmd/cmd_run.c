@@ -20,7 +20,7 @@
 
 static const fl_command_help help = {
     "run", "TRACE.csv | --sweep FILE --workload NAME --platform NAME --policy NAME [--set P=V ...]",
-    "Runs one policy over one workload and says what it cost.",
+    "Runs one policy over one workload and prints its cost in energy and time.",
     "--log writes every step, what the policy saw and set; foldline replay reproduces it.\n"
     "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it.\n"
     "--instructions writes what each rank of a pipeline did; foldline plot gantt draws it.\n"

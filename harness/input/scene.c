@@ -151,34 +151,34 @@ fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_d
     if (served)
         return served;
     if (o->serving.server && other)
-        return fl_refuse(d, "--serving and another workload, expected one of them: their targets and results differ");
+        return fl_refuse(d, "--serving and another workload have different targets and results, expected only one of "
+                            "them");
     if (o->serving.server && (o->gpus || o->arrivals || o->kinds || o->assume))
-        return fl_refuse(d, "%s does nothing with --serving, expected it without",
+        return fl_refuse(d, "%s has no effect with --serving, expected --serving without it",
                          o->gpus       ? "--gpus (a server states its GPUs)"
                          : o->arrivals ? "--arrivals (requests have their times)"
                          : o->kinds    ? "--kinds"
                                        : "--assume");
     if (any && !o->sweep && o->model)
-        return fl_refuse(d,
-                         "--model is of the workloads of a sweep and does nothing here, expected --sweep FILE with it");
+        return fl_refuse(d, "--model has no effect without a sweep, expected --sweep FILE as well");
     if (any && !o->sweep && !o->pipeline && o->repeat)
-        return fl_refuse(d, "--repeat is of the workloads of a sweep or of a pipeline and does nothing here, expected "
-                            "--sweep FILE or --pipeline FILE with it");
+        return fl_refuse(d, "--repeat has no effect without a sweep or a pipeline, expected --sweep FILE or "
+                            "--pipeline FILE as well");
     if (any && !o->sweep && (o->replay.jitter || o->replay.iteration_s > 0))
-        return fl_refuse(d, "%s is of the workloads of a sweep and does nothing here, expected --sweep FILE with it",
+        return fl_refuse(d, "%s has no effect without a sweep, expected --sweep FILE as well",
                          o->replay.jitter ? "--jitter" : "--iteration");
     if (any && !o->pipeline && o->slow.count)
-        return fl_refuse(
-            d, "--slow is of the ranks of a pipeline and does nothing here, expected --pipeline FILE with it");
+        return fl_refuse(d, "--slow has no effect without a pipeline, expected --pipeline FILE as well");
     if (o->pipeline && o->gpus)
-        return fl_refuse(d, "--gpus does nothing with a pipeline, which has a GPU for each rank; expected it without");
+        return fl_refuse(d, "--gpus has no effect with a pipeline, which has one GPU per rank, expected --pipeline "
+                            "without it");
     if (o->pipeline && o->arrivals)
-        return fl_refuse(d, "--arrivals does nothing with a pipeline, expected a workload that serves requests");
+        return fl_refuse(d, "--arrivals has no effect with a pipeline, expected a workload that serves requests");
     if (any && !programs && o->seconds > 0)
-        return fl_refuse(d, "--seconds is of programs and does nothing here, expected --programs FILE with it");
+        return fl_refuse(d, "--seconds has no effect without programs, expected --programs FILE as well");
     if (any && !programs && !o->sweep && o->only.count)
-        return fl_refuse(d, "--workload chooses among those of a sweep or of programs and does nothing here, expected "
-                            "--sweep FILE or --programs FILE with it");
+        return fl_refuse(d, "--workload has no effect without a sweep or programs, expected --sweep FILE or "
+                            "--programs FILE as well");
     return FL_OK;
 }
 
@@ -217,7 +217,9 @@ fl_status fl_scene_complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) 
     if (!(s->asked = strdup(o->platform)))
         return fl_no_memory(d, NULL);
     if (!s->platform.node.device[s->platform.node.gpu[0]].sm_count)
-        return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s: measured from %g to %g MHz, and %s has no clock there",
+        return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0,
+                       "%s was measured from %g to %g MHz, but %s has no clock in "
+                       "that range",
                        s->w->name, s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
     fl_status status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
     if (!status)

@@ -156,18 +156,18 @@ void fl_program_set_leave(fl_program_set *set);
      "platform, or a path to its file (see foldline platforms)"},                                                      \
     {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024, "number of GPUs, instead of the platform's own"},                 \
     {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                      \
-    {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},            \
+    {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "bottleneck of unknown kinds: compute, memory or balanced"},  \
     {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},       \
     {"programs", "FILE", FL_OPTION_TEXT, &(o).programs, 0, 0, "programs made of kinds of kernels; each is replayed"},  \
     {"pipeline", "FILE", FL_OPTION_TEXT, &(o).pipeline, 0, 0,                                                          \
-     "a pipeline of training: each rank is a GPU, and waits at its power"},                                            \
+     "pipeline-parallel training: each rank is a GPU, which draws power while it waits"},                              \
     {"slow", "rank=R:X", FL_OPTION_LIST, &(o).slow, 0, 0, FL_SLOW_HELP},                                               \
     {"seconds", "S", FL_OPTION_REAL, &(o).seconds, 1e-3, 1e7,                                                          \
-     "about how long each program lasts (as its file says)"},                                                          \
+     "approximate length of each program (as its file says)"},                                                         \
     {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0,                                                              \
      "only this workload of the sweep or programs (may be repeated)"},                                                 \
     {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0,                                                                \
-     "of a sweep: table (interpolated) or fitted laws (" FL_MODEL_STANDARD ")"},                                       \
+     "model of a sweep: table (interpolated) or fitted (" FL_MODEL_STANDARD ")"},                                      \
     {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6,                                                                \
      "runs of each workload of the sweep, or iterations of the pipeline (" FL_AS_TEXT(FL_REPEAT_STANDARD) ")"},        \
     FL_REPLAY_OPTIONS((o).replay),                                                                                     \

@@ -46,7 +46,7 @@ if command -v man >/dev/null; then
 fi
 check "the same bytes again" bash -c "'$f' help --write '$dir/again' && diff -r '$pages' '$dir/again'"
 refuse "a folder that cannot be made" 3 'nothing/there' "$f" help --write "$dir/nothing/there"
-refuse "--write beside a topic" 2 '^foldline help: --write: everything is written' "$f" help traces --write "$dir/x"
+refuse "--write beside a topic" 2 '^foldline help: --write DIR writes all pages' "$f" help traces --write "$dir/x"
 
 # ---- completion of bash, as bash runs it ----
 completed() { # the words of a command line, the last to be completed

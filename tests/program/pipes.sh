@@ -62,7 +62,7 @@ wait $! 2>/dev/null
 exec 9>&-
 check "a kill leaves nothing there" [ -z "$(ls -A tmp)" ]
 TMPDIR=$dir/none "$f" run - --kinds t.kinds.csv "${how[@]}" >out 2>err < <(cat t.csv)
-check "a TMPDIR that is not there is told" grep -q 'none: cannot keep a file there' err
+check "a TMPDIR that is not there is told" grep -q 'none: cannot keep a temporary file there' err
 unset TMPDIR
 
 # --- the standard output
