@@ -407,15 +407,12 @@ int fl_cmd_import(int argc, char **argv) {
         s = join(&a, &all, &d);
     if (!s && !executed)
         s = write_all(&a, &all, &d);
-    if (s)
-        status = fl_command_fail("import", &d);
-    else if (!executed && a.json)
+    if (!s && !executed && a.json)
         print_json(&all);
-    else if (!executed)
+    else if (!s && !executed)
         print_text(&all);
     fl_imported_free(&all.run);
     free(all.written[0]);
     free(all.written[1]);
-    fl_command_end(option, sizeof option / sizeof *option, &a.files);
-    return status;
+    return fl_command_close("import", s, &d, option, sizeof option / sizeof *option, &a.files);
 }

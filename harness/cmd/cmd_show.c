@@ -198,11 +198,8 @@ int fl_cmd_show(int argc, char **argv) {
             putchar('\n');
         s = show(o.rest.item[i], &o, all, &d);
     }
-    if (s)
-        status = fl_command_fail("show", &d);
-    else if (o.json)
+    if (!s && o.json)
         print_json(root);
     cJSON_Delete(root);
-    fl_command_end(option, FL_COUNT(option), &o.rest);
-    return status;
+    return fl_command_close("show", s, &d, option, FL_COUNT(option), &o.rest);
 }

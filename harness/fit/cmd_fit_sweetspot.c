@@ -214,11 +214,9 @@ int fl_cmd_fit_sweetspot(int argc, char **argv) {
         s = choose(&all, &o, &d);
     if (!s && csv)
         s = write_csv(&all, csv, &d);
-    if (s) {
-        status = fl_command_fail(help.name, &d);
-    } else if (json) {
+    if (!s && json) {
         print_json(&all, &o);
-    } else {
+    } else if (!s) {
         print_text(&all, &o, each);
         if (scenes.count)
             fl_scene_notes(&scenes, stdout);
@@ -228,7 +226,6 @@ int fl_cmd_fit_sweetspot(int argc, char **argv) {
     fl_spots_free(&all);
     fl_scenes_free(&scenes);
     fl_experiment_free(&ex);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
     fl_texts_free(&traces);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }
