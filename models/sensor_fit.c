@@ -331,16 +331,6 @@ static fl_model_status match(const double *replayed, const double *logged, size_
     return FL_MODEL_OK;
 }
 
-fl_model_status fl_sensor_match_of(const double *replayed, const double *logged, size_t count, fl_sensor_match *out) {
-    if (!replayed || !logged || !out)
-        return FL_MODEL_INVALID;
-    fl_gsl_quiet();
-    double *buffer = malloc((2 * count + 1) * sizeof *buffer);
-    const fl_model_status s = buffer ? match(replayed, logged, count, buffer, buffer + count, out) : FL_MODEL_NO_MEMORY;
-    free(buffer);
-    return s;
-}
-
 fl_model_status fl_sensor_align(const fl_sensor_spec *spec, const fl_sensor_course *course, const fl_sensor_log *log,
                                 const double *shown_s, double max_shift_s, fl_sensor_match *out) {
     if (!spec_valid(spec) || !course_valid(course) || !log_valid(log) || !shown_s || !out || !(max_shift_s >= 0) ||

@@ -63,14 +63,11 @@ fl_model_status fl_sensor_replay(const fl_sensor_spec *spec, const fl_sensor_cou
 fl_model_status fl_sensor_replay_seen(const fl_sensor_spec *spec, const fl_sensor_course *course, const double *shown_s,
                                       size_t count, double shift_s, double *out_w);
 
-/* Least squares of logged on replayed values over the pairs without NaN. NO_FIT: fewer than 8 pairs, or constant
- * replayed values. */
-fl_model_status fl_sensor_match_of(const double *replayed, const double *logged, size_t count, fl_sensor_match *out);
-
-/* Replays at shown_s and matches, at the shift between log and meter within +-max_shift_s that leaves the least RMS.
- * The shift covers everything that is constant in time and that a log cannot separate: the offset of the two clocks,
- * the transport delay, and the moment at which the reader took its time stamp. Every shift compares the same readings:
- * those whose window the course covers at both ends of the range. */
+/* Replays at shown_s and fits the logged values to the replayed ones by least squares, at the shift between log and
+ * meter within +-max_shift_s that leaves the least RMS. The shift covers everything that is constant in time and that a
+ * log cannot separate: the offset of the two clocks, the transport delay, and the moment at which the reader took its
+ * time stamp. Every shift compares the same readings: those whose window the course covers at both ends of the range.
+ */
 fl_model_status fl_sensor_align(const fl_sensor_spec *spec, const fl_sensor_course *course, const fl_sensor_log *log,
                                 const double *shown_s, double max_shift_s, fl_sensor_match *out);
 

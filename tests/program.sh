@@ -60,16 +60,16 @@ check "and says how many pass it" grep -q ' 3 that save more pass the bound' "$d
 printf 'workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\na,,1500,,,10,300,4000\na,,1500,,,12,300,3600\na,,900,,,16,150,2400\n' >"$dir/odd.csv"
 succeed "a sweep that contradicts itself runs" 'nvboost' "$f" compare --sweep "$dir/odd.csv" --platform generic --policy nvboost
 check "and says that energy is not power x time" grep -q '1 settings whose energy_j is not power_w x time_s, by up to +33 % (line 2)' "$dir/err"
-check "and that a setting is there twice" grep -q '1 rows repeat a setting' "$dir/err"
+check "and that a setting is there twice" grep -q '1 rows left out, since they repeat a setting' "$dir/err"
 
 # ---- options that would do nothing ----
 for o in "--repeat 3" "--model fitted" "--seconds 3" "--workload a"; do
   for c in "run --policy nvboost" "compare --policy nvboost" "oracle"; do
     # shellcheck disable=SC2086
-    refuse "$o beside a trace, $c" 2 "${o%% *}.* does nothing here" "$f" $c "$trace" --platform generic $o
+    refuse "$o beside a trace, $c" 2 "${o%% *} has no effect without" "$f" $c "$trace" --platform generic $o
   done
 done
-refuse "--seconds beside a sweep" 2 'seconds.*does nothing here' "$f" compare --sweep "$dir/odd.csv" --platform generic --policy nvboost --seconds 3
+refuse "--seconds beside a sweep" 2 'seconds has no effect without programs' "$f" compare --sweep "$dir/odd.csv" --platform generic --policy nvboost --seconds 3
 succeed "what an experiment says of its own workloads is not about a trace" 'nvboost' "$f" compare harness/experiments/mf-gpoeo-short.json "$trace" --policy nvboost --no-oracle
 refuse "fixed without a clock" 2 'nothing to set, expected a clock' "$f" run "$trace" --platform generic --policy fixed
 refuse "fixed without a clock, compared" 2 'nothing to set' "$f" compare "$trace" --platform generic --policy fixed
@@ -241,7 +241,7 @@ printf 'frequency(MHz),900,1000\nfft,0.9,1.0\n' >"$dir/gpu_performance.csv"
 printf 'frequency(MHz),900,1000\nfft,90,100\n' >"$dir/gpu_power.csv"
 succeed "import of a public wide table" 'power is from .*gpu_power.csv' "$f" import "$dir/gpu_performance.csv" -o "$dir/gpu.sweep.csv"
 check "both of its files" grep -q '^fft,,1000,,,1,100,100$' "$dir/gpu.sweep.csv"
-refuse "its power alone" 2 "expected its table of times" "$f" import "$dir/gpu_power.csv"
+refuse "its power alone" 2 "without its table of times" "$f" import "$dir/gpu_power.csv"
 refuse "two tables" 2 "expected one file" "$f" import "$dir/table.csv" "$dir/table.csv" --map "$map"
 
 # ---- a device from sweeps: activity, law, and how wide its error bars are ----
@@ -252,7 +252,7 @@ succeed "fit split, several questions" 'of 14 workloads are placed by their acti
 check "the scatter of the data" grep -q 'scatter of the data about smooth curves: time' "$dir/out"
 check "the law and why" grep -q 'law: .* errors on workloads left out, full and plain: time' "$dir/out"
 succeed "fit device says which law" 'law of the calibration: .* left out' "$f" fit device --sweep "$dir/active.csv" --out "$dir/active.json"
-succeed "fit workload by activity" 'activities of the known settings say what 14 of 14' "$f" fit workload --device "$dir/active.json" --sweep "$dir/active.csv" --at sm=1500
+succeed "fit workload by activity" 'uses the measured activities of 14 of 14' "$f" fit workload --device "$dir/active.json" --sweep "$dir/active.csv" --at sm=1500
 succeed "fit bars" 'time, alone' "$f" fit bars --sweep "one=$dir/active.csv" --sweep "two=$dir/active.csv" --spec one=generic --splits 1 --out "$dir/bars.json"
 succeed "bars by another GPU" 'fitted at ends' "$f" fit split --sweep "$dir/active.csv" --splits 1 --bars "$dir/bars.json" --without one
 succeed "a platform's constants as they are" 'device as platform generic has it' "$f" fit split --sweep "$dir/active.csv" --spec generic
@@ -268,7 +268,7 @@ refuse "an activity above 100 %" 2 "active2.csv:2:.*dram_active_pct" "$f" fit sp
 "$f" run "$dir/steps.csv" --platform generic --policy maxfreq --telemetry "$dir/steps.log" --timeline "$dir/steps.meter.csv" --every-ms 2 >/dev/null
 succeed "fit sensor" 'the mean of 100 ms' "$f" fit sensor "$dir/steps.log" --meter "$dir/steps.meter.csv" -o "$dir/steps.json"
 check "its rows" test "$(tr -d ' \t\n' <"$dir/steps.json")" = '{"gpu":{"sensors":{"power":{"refresh_ms":100,"window_ms":100,"quantum":0.001}}}}'
-succeed "fit sensor without a meter" 'a log alone cannot tell' "$f" fit sensor "$dir/steps.log"
+succeed "fit sensor without a meter" 'a log alone does not determine' "$f" fit sensor "$dir/steps.log"
 printf 't_ms,power_w\n0,1\n0,2\n' >"$dir/meter.csv"
 refuse "a meter whose time stands still" 2 "meter.csv:3:1: the time does not rise" "$f" fit sensor "$dir/steps.log" --meter "$dir/meter.csv"
 printf 't_ms,power_w\n0,1\n1,2\n' >"$dir/meter.csv"
@@ -318,10 +318,10 @@ check "of the best static clock alone" awk -F, '
   $1 != "mean" { stated = $c["bound_break_chance"] != "n/a" && $c["bound_break_chance"] <= 0.05
     if (stated != ($2 == "baseline:static")) exit 1; n += stated } END { exit n != 3 }' "$dir/sure.csv"
 succeed "oracle by fitted laws" 'breaks the bound with a chance of' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --bound 0.1 --risk 0.05
-refuse "a risk beside a table" 2 'sweep.csv: a: --risk, but the error of its model is not known' "$f" compare --sweep "$dir/sweep.csv" \
+refuse "a risk beside a table" 2 'sweep.csv: a: --risk needs the error of the model, which is unknown' "$f" compare --sweep "$dir/sweep.csv" \
   --platform v100-300w --bound 0.1 --risk 0.05 --policy assure
-refuse "a risk beside a trace" 2 'the error of its model is not known' "$f" oracle "$trace" --platform generic --bound 0.05 --risk 0.05
-refuse "a risk without a bound" 2 'expected that too' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --risk 0.05
+refuse "a risk beside a trace" 2 'needs the error of the model, which is unknown' "$f" oracle "$trace" --platform generic --bound 0.05 --risk 0.05
+refuse "a risk without a bound" 2 'expected --bound as well' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --risk 0.05
 refuse "one setting and no calibration" 2 'one.csv: no workload has two settings' "$f" compare --sweep "$dir/one.csv" --platform v100-300w \
   --model fitted --policy assure
 
@@ -330,7 +330,7 @@ succeed "advise on a sweep" 'breaks the bound %' "$f" advise "$dir/sweep.csv" --
 succeed "advise on several workloads undoes too" '^  undo +nvidia-smi -rgc' "$f" advise "$dir/sweep.csv" --bound 10%
 succeed "with a platform" 'at 757 to 1530 MHz' "$f" advise "$dir/sweep.csv" --platform v100-300w --bound 0.10
 check "5% is 0.05" cmp -s <("$f" advise "$dir/sweep.csv" --bound 5% --json) <("$f" advise "$dir/sweep.csv" --bound 0.05 --json)
-succeed "on one setting" 'assumed to be bound by compute' "$f" advise "$dir/one.csv" --platform v100-300w
+succeed "on one setting" 'all kernels bound by compute' "$f" advise "$dir/one.csv" --platform v100-300w
 refuse "on one setting alone" 2 'one.csv: no workload has two settings' "$f" advise "$dir/one.csv"
 "$f" run "$trace" --platform generic --policy fixed:sm_mhz=1500 --telemetry "$dir/w@1500.log" >/dev/null
 "$f" run "$trace" --platform generic --policy fixed:sm_mhz=1000 --telemetry "$dir/w@1000.log" >/dev/null
@@ -370,11 +370,11 @@ awk 'BEGIN { print "workload,sm_mhz,power_cap_w,time_s,power_w"
     p = 40 + 0.00008 * f * f; g = f
     if (p > 0.96 * l) { p = 0.96 * l; g = sqrt((p - 40) / 0.00008) }
     printf "w%d,%d,%d,%.6g,%.6g\n", k, f, l, k * (15000 / g + 2), p } }' >"$dir/limits.csv"
-succeed "fit device over limits" 'rows at a power limit that binds' "$f" fit device --sweep "$dir/limits.csv" --out "$dir/limits.json"
+succeed "fit device over limits" 'rows left out, since a power limit binds' "$f" fit device --sweep "$dir/limits.csv" --out "$dir/limits.json"
 check "its limits are the sweep's" grep -q '"max_w":[[:space:]]*180' "$dir/limits.json"
 succeed "fit workload under limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --at ends --csv "$dir/limits.out.csv"
 check "each with its limit" grep -q '^w1,,100,1500,' "$dir/limits.out.csv"
-refuse "a crest that is none" 2 'expected run, device, or mean power over limit' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --crest 2
+refuse "a crest that is none" 2 'expected run, device, or the mean power divided by the limit' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --crest 2
 sed 's/^\(w2\),1000,180,[^,]*,/\1,1000,180,48,/' "$dir/limits.csv" >"$dir/lies.csv"
 succeed "a row that is out of line" 'lies.csv:[0-9]*: w2 at 1000 MHz: out of line' "$f" fit device --sweep "$dir/lies.csv" --out "$dir/lies.json"
 { echo "workload,power_cap_w,time_s,power_w"; awk -F, '$2 == 1500 { print $1 "," $3 "," $4 "," $5 }' "$dir/limits.csv"; } >"$dir/only.csv"
@@ -447,7 +447,7 @@ for e in harness/experiments/*.json; do # kernel records cost time: what needs t
   ! grep -q '"\(mf-gpoeo[a-z-]*\|ideal-static\)"' "$e" || check "$e: records both ways" grep -q '"records": "\(both\|free\)"' "$e"
 done
 refuse "records neither free nor at cost" 2 'expected cost, free or both' "$f" run "$trace" --platform generic --policy nvboost --records some
-refuse "an experiment without its input" 2 'nothing to replay' "$f" compare harness/experiments/power-wall.json
+refuse "an experiment without its input" 2 'the experiment names no workload' "$f" compare harness/experiments/power-wall.json
 for e in harness/experiments/*.json; do
   case $e in
   */power-wall.json) input=(--sweep "$dir/a100.csv") ;;

@@ -1,5 +1,6 @@
 /* From files to workloads: what was recorded comes out again at the clocks of the recording. */
 #include "harness/input/scene.h"
+#include "harness/input/scenes_open.h"
 #include "sim/node.h"
 #include "sim/run.h"
 #include "sim/synth.h"

@@ -3,6 +3,7 @@
  * right. It says that a change of behaviour is seen, and of whose: bless it (FL_BLESS=1) after you know why it moved.
  */
 #include "harness/input/experiment.h"
+#include "harness/input/scenes_open.h"
 #include "harness/input/spec.h"
 #include "policies/registry.h"
 #include "sim/run.h"

@@ -230,7 +230,7 @@ static void test_sets_without_effect(void) {
         int status;
     } row[] = {
         {"gpu=0", "fixed:sm_mhz=600", "GPU 0: SM clock: 600 MHz was set", "GPU 1: SM clock", 0},
-        {"gpu=0", "fixed:sm_mhz=600", "1 clock locks never showed", "somebody else", 0},
+        {"gpu=0", "fixed:sm_mhz=600", "1 clock locks had no visible effect", "changed by another program", 0},
         {"call=nvmlDeviceSetMem*", "fixed:sm_mhz=600", "2 sets made", "was set", 0},
         {"from_s=2", "fixed:sm_mhz=600", "2 sets made", "was set", 0},
         {"gpu=0", "fixed:power_limit_w=200", "power limit reads back as", "2 sets made", 3},
@@ -354,8 +354,8 @@ static void test_unfit(void) {
     }
 }
 
-/* PCP's agent, where it is installed: every metric is read. One is an error, as with the driver's library: the agent calls
- * nvmlDeviceGetFanSpeed_v2 with the arguments of the first. Wall time and virtual. */
+/* PCP's agent, where it is installed: every metric is read. One is an error, as with the driver's library: the agent
+ * calls nvmlDeviceGetFanSpeed_v2 with the arguments of the first. Wall time and virtual. */
 static void test_pcp(void) {
     static const char agent[] = "/var/lib/pcp/pmdas/nvidia/pmda_nvidia.so", names[] = "/var/lib/pcp/pmdas/nvidia/pmns";
     make_workloads();

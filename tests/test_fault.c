@@ -390,7 +390,7 @@ static void test_spec_refusals(void) {
         {"refuse:singal=sm_mhz", "refuse takes no 'singal', expected gpu, control"},
         {"lost:gpu=0,for_s=3", "lost takes no 'for_s', expected gpu or from_s"},
         {"lost:gpu=0,signal=power_w", "lost takes no 'signal'"},
-        {"lost:from_s=3", "which GPU is lost?"},
+        {"lost:from_s=3", "does not say which GPU is lost"},
         {"lost:gpu=host", "gpu 'host', expected an index from 0 or all"},
         {"drop:gpu=0,gpu=1", "'gpu' is given twice"},
         {"drop:gpu=-1", "gpu '-1', expected an index from 0, all or host"},

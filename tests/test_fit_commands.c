@@ -142,8 +142,7 @@ static void test_seen(void) {
              "copy");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[128];
-        snprintf(text, sizeof text, "%d of %d workloads are among those that the device was fitted to", rows[i].seen,
-                 rows[i].of);
+        snprintf(text, sizeof text, "the device was fitted to %d of these %d workloads", rows[i].seen, rows[i].of);
         FL_CHECK(shell("'%s' fit workload --device half.json --sweep %s --at ends >out", FL_PROGRAM, rows[i].sweep) ==
                          0 &&
                      (rows[i].seen ? says("out", text) : !says("out", "was fitted to")),
@@ -165,7 +164,8 @@ static void test_asked(void) {
                    FL_PROGRAM) == 0,
              "fit device");
     FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --out full.csv >out", FL_PROGRAM) == 0 &&
-                 says("out", "predicted where nobody measured") && shell("test $(grep -c '^w5,' full.csv) = 10") == 0,
+                 says("out", "predictions for settings without a measurement") &&
+                 shell("test $(grep -c '^w5,' full.csv) = 10") == 0,
              "two rows become ten");
     /* Within 1 %: the made-up truth has a wave of 0.2 % upon its law, and the ends are two points of it. */
     FL_CHECK(shell("grep '^w5,' full.csv | sort -t, -k3n >a; grep '^w5,' truth.csv | sort -t, -k3n >b; "
@@ -180,7 +180,7 @@ static void test_asked(void) {
              "only those asked for");
     FL_CHECK(shell("'%s' fit workload --device asked.json --sweep all.csv --clocks sm=1550 --extrapolate >out",
                    FL_PROGRAM) == 0 &&
-                 says("out", "7 of 8 workloads are among those that the device was fitted to"),
+                 says("out", "the device was fitted to 7 of these 8 workloads"),
              "rows that were asked for are none that the device has seen");
     FL_CHECK(shell("'%s' compare --sweep full.csv --platform ./asked.json --policy maxfreq >out", FL_PROGRAM) == 0 &&
                  says("out", "maxfreq"),

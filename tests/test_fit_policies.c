@@ -78,7 +78,7 @@ static void test_refusals(void) {
                  "%s: too few", fit);
     }
     FL_CHECK(shell("'%s' fit odpp p.programs.csv --platform rtx3080ti " FIVE " --seconds 10 2>err", FL_PROGRAM) == 2 &&
-                 says("err", "ends before it is measured"),
+                 says("err", "ends before the measurement does"),
              "too short to be measured");
 }
 

@@ -106,7 +106,7 @@ static void test_advice(void) {
     const bool none[WORKLOADS] = {false};
     write_sweep("clean.csv", none);
     FL_CHECK(shell("'%s' fit device --sweep clean.csv --out dev.json >dev.out", FL_PROGRAM) == 0 &&
-                 says("dev.out", "clocks that tell most about a new workload.*each of 10 workloads") &&
+                 says("dev.out", "best clocks to measure of a new workload.*each of 10 workloads") &&
                  says("dev.out", "^[0-9]+ \\+ [0-9]+ MHz +[0-9.]+ +[0-9.]+ +[0-9.]+ +600 \\+ 1500 MHz +[0-9.]+"),
              "on the terminal");
     size_t size = 0;
@@ -127,7 +127,7 @@ static void test_advice(void) {
     cJSON_Delete(root);
     free(json);
     FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[12]' --out two.json >dev.out", FL_PROGRAM) == 0 &&
-                 says("dev.out", "note: which clocks tell most about a new workload is not known"),
+                 says("dev.out", "note: there is no advice on which clocks to measure of a new workload"),
              "two workloads cannot tell");
 }
 
@@ -167,7 +167,7 @@ static void test_facts(void) {
     FL_CHECK(shell("grep -E '^workload|^w3,(600|1500),' clean.csv >two.csv && "
                    "'%s' fit workload --device facts-dev.json --sweep two.csv --at all --out blind.csv >out",
                    FL_PROGRAM) == 0 &&
-                 says("out", "no sweep of the device was ever measured") &&
+                 says("out", "no sweep of this device was measured") &&
                  shell("'%s' fit workload --device idle-dev.json --sweep two.csv --at all --out idle.csv >out",
                        FL_PROGRAM) == 0,
              "fit workload");
@@ -244,10 +244,10 @@ static void test_bad_facts(void) {
         {"probes --facts facts.json --run fast.csv", "a run at 1600 MHz"},
         {"probes --facts facts.json --count 5", "4"},
         {"probes --facts facts.json --idle facts.json", "facts.json"},
-        {"probes --sweep two.csv", "1 workloads at 2 settings cannot tell"},
+        {"probes --sweep two.csv", "1 workloads at 2 settings are too few"},
         {"device --facts facts.json --sweep clean.csv --out x.json", "a sweep and facts"},
-        {"device --sweep clean.csv --run clean.csv --out x.json", "expected it with these"},
-        {"device --facts facts.json --only w1 --out x.json", "--only is for sweeps"},
+        {"device --sweep clean.csv --run clean.csv --out x.json", "--run belongs to --facts"},
+        {"device --facts facts.json --only w1 --out x.json", "--only chooses among the workloads of sweeps"},
         {"device --facts facts.json", "expected --out"},
     };
     const bool none[WORKLOADS] = {false};

@@ -51,7 +51,8 @@ static fl_gate_record record(fl_gate_row *row, size_t rows, int64_t seed) {
 }
 
 static fl_gate_row row_of(const char *policy, double *value, size_t seeds) {
-    return (fl_gate_row){(char *)(uintptr_t)policy, (char *)(uintptr_t) "w", (char *)(uintptr_t) "p", value, seeds, NULL};
+    return (fl_gate_row){
+        (char *)(uintptr_t)policy, (char *)(uintptr_t) "w", (char *)(uintptr_t) "p", value, seeds, NULL};
 }
 
 static size_t failures(const char *rule, double *a, size_t n, double *b, size_t m, bool paired, fl_gate_finding *f) {
@@ -235,12 +236,12 @@ static void test_origin(void) {
          "\"../y/a.csv\", \"sha256\": \"cc\"}]}",
          "not the file"},
         {"{\"foldline\": \"1\", \"inputs\": [{\"file\": \"a.csv\", \"sha256\": \"aa\"}]}",
-         "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"b.csv\", \"sha256\": \"aa\"}]}", "does not use now"},
+         "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"b.csv\", \"sha256\": \"aa\"}]}", "no longer uses"},
         {"{\"foldline\": \"1\", \"inputs\": [{\"file\": \"p.so\", \"sha256\": \"aa\", \"plug_in\": true}]}",
          "{\"foldline\": \"1\", \"inputs\": [{\"file\": \"p.so\", \"sha256\": \"bb\", \"plug_in\": true}]}", NULL},
         {"{\"foldline\": \"1\", \"policy_archive_sha256\": \"aa\"}",
          "{\"foldline\": \"1\", \"policy_archive_sha256\": \"bb\"}", NULL},
-        {"{\"foldline\": \"9.9.9\"}", "{\"foldline\": \"1\"}", "recorded by foldline 9.9.9, and this is 1"},
+        {"{\"foldline\": \"9.9.9\"}", "{\"foldline\": \"1\"}", "recorded by foldline 9.9.9, but this is foldline 1"},
         {"{}", "{\"foldline\": \"1\"}", "recorded from"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

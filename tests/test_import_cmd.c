@@ -130,14 +130,14 @@ static void test_refused(void) {
         {"import k.csv --format nsys-cvs", "did you mean 'nsys-csv'"},
         {"import k.csv r.csv --format nsys-csv --format dcgmi --format geopm", "3 formats for 2 files"},
         {"import k.csv --format dcgmi", "no header line, expected '#Entity'"},
-        {"import k.csv --offset 3", "--offset is for kernels and telemetry together"},
+        {"import k.csv --offset 3", "--offset joins kernels and telemetry"},
         {"import r.csv r.csv", "a second file of telemetry"},
         {"import k.csv r.csv -o x.telemetry.csv", "names the telemetry"},
         {"import bad.csv -o x.csv", "bad.csv:3:5: Duration is"},
         {"import k.csv flat.csv -o x.csv", "--offset S"},
         {"trace", "expected stats FILE"},
         {"trace stat k.csv", "expected stats FILE"},
-        {"trace stats k.csv k.csv", "a second file of the same"},
+        {"trace stats k.csv k.csv", "two files of the same kind"},
         {"trace stats k.csv -o k.jpg", "unknown picture format"},
     };
     fl_temp_text("bad.csv", KERNEL_HEAD "1,2,1,1,1,1,1,1,X (0),1,7,f\n100,x,1,1,1,1,1,1,X (0),1,7,f\n");

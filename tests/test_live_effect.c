@@ -267,7 +267,7 @@ static void test_program(void) {
     const unsigned then = stub->reads;
     UNTIL(stub->reads > then + 20);
     kill(pid, SIGTERM);
-    CU_ASSERT(exit_of(pid) == 0 && said("out.txt", "1 changes by somebody else"));
+    CU_ASSERT(exit_of(pid) == 0 && said("out.txt", "1 settings were changed by another program"));
     CU_ASSERT(stub->gpu[0].limit_mw == 123000); /* it is theirs */
 }
 
@@ -296,7 +296,7 @@ static void test_absurd_readings(void) {
     fl_gpus_close(&g);
     stub->gpu[0].absurd = 1;
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--observe"), ARG("--for"), ARG("300ms")) == 0 &&
-              said("out.txt", "readings that cannot be were left out: "));
+              said("out.txt", "impossible readings were left out: "));
 }
 
 static const fl_case CASES[] = {{"lists that grow", test_lists_that_grow},

@@ -111,13 +111,9 @@ static void test_quantiles(void) {
     static const struct {
         double share, value;
     } cases[] = {{0.125, 0.05}, {0.25, 0.1}, {0.5, 0.3}, {0.75, 0.5}, {0.99, 0.5}};
-    static const struct { double value, upto; } counts[] = {{0, 0}, {0.05, 1}, {0.1, 2}, {0.3, 4}, {0.5, 6}, {7, 6}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         FL_CHECK(same(fl_metrics_quantile(&m.ttft, NULL, cases[i].share), cases[i].value), "%g of all: %g, expected %g",
                  cases[i].share, fl_metrics_quantile(&m.ttft, NULL, cases[i].share), cases[i].value);
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        FL_CHECK(same(fl_metrics_upto(&m.ttft, counts[i].value), counts[i].upto), "up to %g: %g, expected %g",
-                 counts[i].value, fl_metrics_upto(&m.ttft, counts[i].value), counts[i].upto);
     FL_CHECK(isnan(fl_metrics_quantile(&m.ttft, &m.ttft, 0.5)), "nothing came between a page and itself");
 }
 

@@ -1,6 +1,7 @@
 /* Measured and published behaviour of nodes under a power wall, against the platforms as they are bundled. The measured
  * part needs a folder of recordings: FOLDLINE_DATA. */
 #include "harness/input/experiment.h"
+#include "harness/input/scenes_open.h"
 #include "harness/input/spec.h"
 #include "sim/run.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,7 @@
 /* Scenes that are built in turn: what is built again is what was built first, or the change of its trace is told. */
 #include "harness/input/scene.h"
+#include "harness/input/scene_kernels.h"
+#include "harness/input/scenes_open.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 #include "traces/trace_open.h"

@@ -316,8 +316,6 @@ static void test_refusals(void) {
         {fl_sensor_refreshes(&same, &a, &b), FL_MODEL_NO_FIT, "nothing changes"},
         {fl_sensor_refreshes(&empty, &a, &b), FL_MODEL_NO_FIT, "empty log"},
         {fl_sensor_seen(&log, 0, 0, out), FL_MODEL_INVALID, "no period"},
-        {fl_sensor_match_of(flat, w, 10, &m), FL_MODEL_NO_FIT, "a flat course has no gain"},
-        {fl_sensor_match_of(w, w, 4, &m), FL_MODEL_NO_FIT, "too few"},
         {fl_sensor_align(&spec, &good, &log, t, -1, &m), FL_MODEL_INVALID, "negative range"},
         {fl_sensor_align(&spec, &good, &log, t, 100, &m), FL_MODEL_NO_FIT, "range beyond the course"},
         {fl_sensor_step(&empty, &a), FL_MODEL_NO_FIT, "no step"},

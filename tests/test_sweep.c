@@ -187,7 +187,7 @@ static void test_threads_and_shards(void) {
     FL_CHECK(RUN("merge", path[3], path[1], path[5], path[2], "-o", in_folder("four.csv")) == 2 && says("missing"),
              "a shard is missing");
     FL_CHECK(access(in_folder("four.csv"), F_OK) != 0, "half a result was written");
-    FL_CHECK(RUN("merge", path[1], path[1], "-o", in_folder("four.csv")) == 2 && says("there already"), "one twice");
+    FL_CHECK(RUN("merge", path[1], path[1], "-o", in_folder("four.csv")) == 2 && says("occurs twice"), "one twice");
     FL_CHECK(RUN("sweep", e, "-o", in_folder("x.csv"), "--shard", "6/5") == 2 && says("expected I/N"), "shard 6/5");
     FL_CHECK(RUN("sweep", e) == 2 && says("-o FILE"), "no output");
 }
@@ -199,7 +199,7 @@ static void test_full_disk(void) {
     snprintf(whole, sizeof whole, "%s", in_folder("room.csv"));
     FL_CHECK(RUN("sweep", e, "-o", whole) == 0, "with room");
     FL_CHECK(run((const char *const[]){"sweep", e, "-o", out, NULL}, NULL, 40000) == 3 && says("cannot write") &&
-                 says("run again to go on"),
+                 says("run the command again to continue"),
              "a full disk");
     FL_CHECK(access(out, F_OK) != 0, "half a result was written");
     size_t size;
@@ -235,7 +235,7 @@ static void test_other_options(void) {
         const char *name, *value;
     } row[] = {{"platform", "v100-300w"}, {"gpus", "2"},          {"kinds", "k2.csv"},   {"assume", "memory"},
                {"sweep", NULL},           {"programs", "p2.csv"}, {"seconds", "0.2"},    {"workload", "a"},
-               {"model", NULL},           {"repeat", NULL},        {"wall", "off"},       {"heat", NULL},
+               {"model", NULL},           {"repeat", NULL},       {"wall", "off"},       {"heat", NULL},
                {"no-interference", ""},   {"no-cpu", ""},         {"units", "3"},        {"cpu-power-scale", "3"},
                {"gpu-budget", NULL},      {"seed", "2"},          {"policy", "nvboost"}, {"bound", "0.2"},
                {"objective", "edp"},      {"seeds", "2"},         {"positions", "64"},   {"windows", "5"},
@@ -515,5 +515,5 @@ FL_SUITE("sweep", {"journal cut at every byte", test_cut}, {"journal damaged", t
          {"jobs that a shard states", test_stated_jobs}, {"10,000 runs and 20 kills", test_killed},
          {"threads and shards", test_threads_and_shards}, {"full disk", test_full_disk},
          {"other inputs", test_other_inputs}, {"other options", test_other_options},
-         {"options of measured sweeps", test_measured_options},
-         {"other plug-in", test_other_plugin}, {"clean up", test_clean_up})
+         {"options of measured sweeps", test_measured_options}, {"other plug-in", test_other_plugin},
+         {"clean up", test_clean_up})

@@ -4,6 +4,7 @@
 #include "harness/chip/fit_chip_json.h"
 #include "harness/chip/sweep_chip.h"
 #include "harness/input/scene.h"
+#include "harness/input/scenes_open.h"
 #include "sim/oracle.h"
 #include "sim/run.h"
 #include "tests/support/suite.h"

@@ -15,5 +15,5 @@ fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d) {
             *ns = (int64_t)(value * UNITS[i].ns);
             return FL_OK;
         }
-    return fl_refuse(d, "'%.40s' is no time, expected 60s, 5m, 1h or 500ms", text);
+    return fl_refuse(d, "'%.40s' is not a time, expected one such as 60s, 5m, 1h or 500ms", text);
 }

@@ -63,7 +63,7 @@ int fl_header_find(const char *head, size_t size, fl_header_function is) {
 
 static fl_status check_bytes(const char *path, const char *head, size_t size, fl_diag *d) {
     if (size >= 2 && !memcmp(head, "\x1f\x8b", 2))
-        return fl_fail(d, FL_BAD_INPUT, path, 1, 1, "the file is compressed twice, expected once (gunzip it)");
+        return fl_fail(d, FL_BAD_INPUT, path, 1, 1, "the file is compressed twice, expected once (run gunzip on it)");
     if (size >= 2 && (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))
         return fl_fail(d, FL_BAD_INPUT, path, 1, 1,
                        "the text is UTF-16, expected UTF-8 (PowerShell's '>' writes UTF-16: iconv -f UTF-16 -t UTF-8)");
@@ -94,7 +94,7 @@ fl_status fl_header_commas(const fl_csv_row *header, fl_diag *d) {
     if (header->count > 1 || !other)
         return FL_OK;
     return fl_fail(d, FL_BAD_INPUT, header->file, header->line, header->field[0].column + (other - text),
-                   "fields are separated by %s, expected commas (a spreadsheet's locale?)",
+                   "fields are separated by %s, expected commas (a spreadsheet may use the separator of its locale)",
                    *other == ';' ? "semicolons" : "tabs");
 }
 

@@ -168,7 +168,10 @@ static fl_status place_op(untangling *u, fl_trace_op *op, fl_diag *d) {
         k++;
     if (k == u->count) {
         if (u->next_stream > INT32_MAX)
-            return fl_refuse(d, "stream numbers reach %d, expected room for those of ops that overlap", INT32_MAX);
+            return fl_refuse(d,
+                             "stream numbers already reach %d, expected smaller numbers, so that overlapping ops "
+                             "can have streams of their own",
+                             INT32_MAX);
         if (fl_grow(&u->sides, &u->room, u->count + 1, sizeof *u->sides))
             return fl_no_memory(d, NULL);
         u->sides[u->count++] = (side){(int32_t)u->next_stream++, NULL};

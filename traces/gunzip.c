@@ -143,7 +143,7 @@ static fl_status unpack(fl_gunzip *g, void *bytes, size_t size, size_t *got, fl_
         if (g->unpacked > FL_GUNZIP_FREE && g->unpacked / FL_GUNZIP_TIMES > (uint64_t)g->taken)
             return fl_fail(d, FL_BAD_INPUT, g->path, 0, 0,
                            "the gzip data unpacks to more than %d times its size, and to more than %d MiB, expected "
-                           "measurements (gunzip it first where that is what it is)",
+                           "measurements (if it holds measurements, unpack it with gunzip first)",
                            FL_GUNZIP_TIMES, FL_GUNZIP_FREE >> 20);
         if (result == Z_STREAM_END)
             g->between = true;
@@ -218,7 +218,7 @@ static int unpack_whole(fl_gunzip *g, fl_diag *d) {
     for (size_t got = PIECE; !s && got == PIECE;) {
         s = fl_gunzip_read(g, piece, PIECE, &got, d);
         if (!s && (error = fl_write_whole(fd, piece, got)))
-            s = fl_fail(d, FL_IO, g->path, 0, 0, "cannot be unpacked for a while: %s", fl_reason(error));
+            s = fl_fail(d, FL_IO, g->path, 0, 0, "cannot be unpacked to a temporary file: %s", fl_reason(error));
     }
     free(piece);
     if (s && fd >= 0)

@@ -69,7 +69,7 @@ static fl_status wide_read(const char *path, const fl_import_options *o, fl_impo
     char *power_path = companion(path, PERFORMANCE, POWER), *table = companion(path, POWER, PERFORMANCE);
     if (!power_path && table) {
         const fl_status wrong =
-            fl_fail(d, FL_BAD_INPUT, path, 0, 0, "power alone, expected its table of times: %s", table);
+            fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a table of power without its table of times, expected %s", table);
         free(table);
         return wrong;
     }

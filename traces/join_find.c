@@ -321,7 +321,7 @@ fl_status fl_join_find(const fl_kernel_trace *k, const fl_telemetry *t, fl_clock
         }
     if (found->r > 0)
         return FL_OK;
-    return fl_refuse(d, "%s, expected --offset S (telemetry time less kernel time)",
+    return fl_refuse(d, "%s, expected --offset S (telemetry time minus kernel time)",
                      any ? "the clock offset cannot be found: power and utilisation do not vary with the kernels"
                          : "the clock offset cannot be found without readings of power or utilisation");
 }

@@ -62,7 +62,8 @@ static fl_status check_phases(const loader *l, const char *file, int64_t line, b
         sum += l->k.kind[i].phase;
     }
     if (name && (sum > 1 + PHASE_SLACK || (ends && sum < 1 - PHASE_SLACK)))
-        return fl_fail(d, FL_BAD_INPUT, file, line, 0, "phases of '%.200s' add up to %g, expected 1", name, sum);
+        return fl_fail(d, FL_BAD_INPUT, file, line, 0, "the shares of the phases of '%.200s' add up to %g, expected 1",
+                       name, sum);
     return FL_OK;
 }
 

@@ -166,7 +166,7 @@ fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d) {
     if (!status)
         status = drop_unknown(r, d);
     if (!status && t->signal_count == 0)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no signal is known in any row, expected at least one number");
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no row holds a value of any signal, expected at least one number");
     for (size_t n = 0; !status && n < t->row_count; n++)
         if (t->t_ns[n] < 0)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a row has the time %lld ns, expected none before 0",

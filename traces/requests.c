@@ -6,7 +6,7 @@
 
 fl_status fl_requests_add(fl_requests *r, const fl_request_row *row, fl_diag *d) {
     if (r->count >= FL_REQUESTS_MOST)
-        return fl_fail(d, FL_BAD_INPUT, r->file, row->line, 0, "more than %u requests, expected at most so many",
+        return fl_fail(d, FL_BAD_INPUT, r->file, row->line, 0, "more than %u requests, expected at most that number",
                        (unsigned)FL_REQUESTS_MOST);
     if (fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row))
         return fl_no_memory(d, r->file);

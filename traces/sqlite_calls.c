@@ -33,5 +33,6 @@ fl_status fl_sqlite_calls_load(const char *path, fl_diag *d) {
     if (loaded)
         return FL_OK;
     return fl_fail(d, FL_IO, path, 0, 0,
-                   "is a SQLite file, and libsqlite3.so.0 is not there to read it (Debian, Ubuntu: libsqlite3-0)");
+                   "is an SQLite file, but libsqlite3.so.0 is not installed to read it (Debian, Ubuntu: package "
+                   "libsqlite3-0)");
 }

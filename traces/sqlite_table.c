@@ -17,7 +17,7 @@ static fl_status no_memory(fl_sqlite *q) {
     if (enough)
         return fl_fail(
             q->d, FL_BAD_INPUT, q->path, 0, 0,
-            "the file is damaged, SQLite cannot hold what it says; expected the SQLite export of a profiler");
+            "the file is damaged: SQLite runs out of memory on it; expected the SQLite export of a profiler");
     return fl_no_memory(q->d, q->path);
 }
 

@@ -51,7 +51,7 @@ int fl_open_nameless(fl_diag *d) {
     if (fd < 0 && size > 0 && size < (int)sizeof name && (fd = mkostemp(name, O_CLOEXEC)) >= 0)
         unlink(name);
     if (fd < 0)
-        fl_fail(d, FL_IO, folder, 0, 0, "cannot keep a file there for a while: %s", fl_reason(errno));
+        fl_fail(d, FL_IO, folder, 0, 0, "cannot keep a temporary file there: %s", fl_reason(errno));
     return fd;
 }
 

@@ -37,7 +37,7 @@ static fl_status add(fl_sweep_map *m, const char *target, size_t target_size, co
     if (!t->target || !t->source)
         return fl_no_memory(d, NULL);
     if (!*t->target || !*t->source)
-        return fl_refuse(d, "'%.*s=%.*s' in the map, expected such as sm_mhz=COLUMN", (int)target_size, target,
+        return fl_refuse(d, "'%.*s=%.*s' in the map, expected a term such as sm_mhz=COLUMN", (int)target_size, target,
                          (int)source_size, source);
     for (size_t i = 0; i + 1 < m->count; i++)
         if (!strcmp(m->term[i].target, t->target))
@@ -64,7 +64,7 @@ fl_status fl_sweep_map_parse(const char *text, fl_sweep_map *m, fl_diag *d) {
         end = term_end(at);
         const char *equals = memchr(at, '=', (size_t)(end - at));
         s = equals ? add(m, at, (size_t)(equals - at), equals + 1, (size_t)(end - equals - 1), d)
-                   : fl_refuse(d, "'%.*s' in the map, expected such as sm_mhz=COLUMN", (int)(end - at), at);
+                   : fl_refuse(d, "'%.*s' in the map, expected a term such as sm_mhz=COLUMN", (int)(end - at), at);
         if (!*end)
             break;
     }
@@ -140,7 +140,7 @@ static fl_status find_joined(const fl_csv_row *header, const fl_map_term *t, pla
         if (column == SIZE_MAX)
             return unknown_column(header, t, at, size, d);
         if (p->parts == FL_MAP_PARTS)
-            return fl_refuse(d, "%s is joined of more than %d columns", t->target, FL_MAP_PARTS);
+            return fl_refuse(d, "%s joins more than %d columns", t->target, FL_MAP_PARTS);
         p->part[p->parts++] = column;
         at += size + (at[size] == '+');
     }

@@ -75,7 +75,7 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
     fl_advice a = {.at = ref, .measure = {NAN, NAN}};
     double least = INFINITY, most = 0;
     if (!find_all(c, cases, ref, top))
-        return fl_refuse(d, "nothing is known of the reference, %g MHz (memory %g MHz)", ref.sm_mhz, ref.mem_mhz);
+        return fl_refuse(d, "no data for the reference clock, %g MHz (memory %g MHz)", ref.sm_mhz, ref.mem_mhz);
     for (size_t k = 0; k < cases; k++)
         best[k] = top[k];
     bool assumed = false; /* the times of a case are not predictions, so no chance follows */

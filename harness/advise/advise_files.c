@@ -106,7 +106,7 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     }
     if (!status && !to->of[0].stated.count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                         "%s: no clock of the ladder lies within what was measured, %s to %s MHz", sweep->names[name],
+                         "%s: no clock of the ladder lies within the measured range, %s to %s MHz", sweep->names[name],
                          fl_fit_clock_text(&c->rows, c->chip->sm_min, low, sizeof low),
                          fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high));
     if (!status)
@@ -158,7 +158,7 @@ static fl_status from_rows(const fl_sweep_chip *c, const char *path, const fl_sw
                      : REST(s, d, "%s is left out: all its rows are %sat a power limit, or not at the clock they name",
                             sweep->names[names[i]], c->rows.predicted ? "predicted, " : "");
     if (!status && !s->count)
-        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit may learn from");
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit can use");
     if (!status)
         status = REST(s, d, "%s: %zu measured setting%s of %zu workload%s at %s%s%s MHz; %s", base_name(path),
                       c->rows.count, c->rows.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
@@ -395,9 +395,9 @@ static fl_status add_file(source *f, const char *path, fl_diag *d) {
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a second sweep, expected one");
     if (!s && in.has_kernels && f->kernels_path)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                    "a second recording of kernels, expected one; foldline fit trace makes kinds of several");
+                    "a second recording of kernels, expected one; foldline fit trace combines several");
     if (!s && !in.has_sweep && !in.has_kernels && !in.has_telemetry)
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither kernels nor readings nor settings");
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither kernels nor readings nor settings, expected one of these");
     if (!s && in.has_telemetry)
         s = add_log(f, path, &in.telemetry, d);
     if (!s && in.has_sweep)
@@ -518,10 +518,11 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
         status = add_file(&f, files->item[i], d);
     const fl_platform *platform = o->platform ? &p : NULL;
     if (!status && f.sweep_path && (f.kernels_path || f.run_count))
-        status = fl_fail(d, FL_BAD_INPUT, f.sweep_path, 0, 0, "a sweep among other files, expected it by itself");
+        status = fl_fail(d, FL_BAD_INPUT, f.sweep_path, 0, 0, "a sweep and other files, expected the sweep alone");
     else if (!status && f.kernels_path && f.run_count > 1)
-        status =
-            fl_fail(d, FL_BAD_INPUT, f.run_path, 0, 0, "a second log beside a recording, expected one, of that run");
+        status = fl_fail(d, FL_BAD_INPUT, f.run_path, 0, 0,
+                         "two logs with a recording of kernels, expected the log of "
+                         "that run only");
     else if (!status)
         status = f.sweep_path         ? from_sweep(&f, platform, s, d)
                  : f.kernels_path     ? from_kernels(&f, platform, s, d)

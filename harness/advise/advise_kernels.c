@@ -2,6 +2,7 @@
 
 #include "harness/base/pool.h"
 #include "harness/input/scene.h"
+#include "harness/input/scene_kernels.h"
 #include "sim/oracle.h"
 #include "traces/kernels.h"
 
@@ -129,7 +130,7 @@ fl_status fl_advise_kernels(const char *path, const fl_kernel_trace *t, const fl
     static const char *const assume[FL_ADVISE_CASES] = {"compute", "balanced", "memory"};
     if (!o->platform)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                       "times and powers at one clock say nothing of others, expected --platform NAME (foldline "
+                       "measurements at one clock do not determine other clocks, expected --platform NAME (foldline "
                        "platforms lists them), or runs at a second clock");
     char *beside = fl_scene_kinds_path(o->kinds, path, &t->head);
     fl_kinds kinds = {0};

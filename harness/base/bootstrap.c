@@ -47,16 +47,6 @@ fl_status fl_means_add_paired(fl_means *m, const double *a, const double *b, siz
     return s;
 }
 
-fl_status fl_bootstrap_paired(const double *a, const double *b, size_t workloads, size_t seeds, double tie,
-                              const fl_bootstrap *o, fl_paired *out, fl_diag *d) {
-    fl_means m = {.b = *o};
-    fl_status s = fl_means_add_paired(&m, a, b, workloads, seeds, tie, out, d);
-    if (!s)
-        s = fl_means_draw(&m, d);
-    fl_means_free(&m);
-    return s;
-}
-
 /* ---- ranks ---- */
 
 static bool goes_before(const fl_ranked *a, const fl_ranked *b) { /* equal values keep their order; NAN comes last */

@@ -11,10 +11,7 @@ typedef struct fl_paired {
 } fl_paired;
 
 /* a and b: workloads x seeds. A run that only one of them has does not count. Where one of them has a single run of a
- * workload, all runs of the other are compared with it. */
-fl_status fl_bootstrap_paired(const double *a, const double *b, size_t workloads, size_t seeds, double tie,
-                              const fl_bootstrap *o, fl_paired *out, fl_diag *d);
-/* The same as one of many means: fl_means_draw later sets the interval's ends. */
+ * workload, all runs of the other are compared with it. fl_means_draw later sets the interval's ends. */
 fl_status fl_means_add_paired(fl_means *m, const double *a, const double *b, size_t workloads, size_t seeds, double tie,
                               fl_paired *out, fl_diag *d);
 

@@ -21,6 +21,13 @@ void fl_command_end(const fl_option *option, size_t count, fl_texts *rest) {
             fl_texts_free(option[i].into);
 }
 
+int fl_command_close(const char *command, fl_status s, const fl_diag *d, const fl_option *option, size_t count,
+                     fl_texts *rest) {
+    const int status = s ? fl_command_fail(command, d) : FL_EXIT_OK;
+    fl_command_end(option, count, rest);
+    return status;
+}
+
 bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const fl_option *option, size_t count,
                       fl_texts *rest, int *status) {
     fl_diag d = {0};

@@ -27,5 +27,9 @@ bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const 
                       fl_texts *rest, int *status);
 /* Frees the parsed arguments: the rest, and the lists among the options. */
 void fl_command_end(const fl_option *option, size_t count, fl_texts *rest);
+/* The end of a command without an exit status of its own: says why it failed, if it did, and frees the parsed
+ * arguments. Returns the exit status. */
+int fl_command_close(const char *command, fl_status s, const fl_diag *d, const fl_option *option, size_t count,
+                     fl_texts *rest);
 
 #endif

@@ -261,15 +261,17 @@ void fl_fit_rows_free(fl_fit_rows *r) {
 
 void fl_fit_rows_notes(const fl_fit_rows *r) {
     if (r->predicted)
-        printf("note: %zu predicted rows teach nothing: left out\n", r->predicted);
+        printf("note: %zu rows left out, since they are predictions\n", r->predicted);
     if (r->limited)
-        printf("note: %zu rows at a power limit that binds left out\n", r->limited);
+        printf("note: %zu rows left out, since a power limit binds there\n", r->limited);
     if (r->repeated)
-        printf("note: %zu rows repeat a setting under a lower limit that does not bind: left out\n", r->repeated);
+        printf("note: %zu rows left out, since they repeat a setting under a lower limit that does not bind\n",
+               r->repeated);
     if (r->clockless && !r->latent)
-        printf("note: %zu rows without an SM clock left out\n", r->clockless);
+        printf("note: %zu rows left out, since they have no SM clock\n", r->clockless);
     if (r->memless)
-        printf("note: %zu rows without a memory clock taken to be at the highest of the others\n", r->memless);
+        printf("note: %zu rows without a memory clock count as measured at the highest memory clock of the others\n",
+               r->memless);
 }
 
 double fl_fit_asked_mhz(const fl_fit_rows *r, double sm_mhz) {

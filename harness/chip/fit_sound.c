@@ -112,7 +112,7 @@ fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d) {
     fl_fit_rows_sort(r);
     if (!s && r->count == 0)
         s = fl_fail(d, FL_BAD_INPUT, r->file ? r->file[0] : NULL, 0, 0,
-                    "no settings to fit: all rows are at a power limit, expected rows below it too");
+                    "no settings to fit: all rows are at a power limit, expected rows below the limit as well");
     if (r->cappeds)
         qsort(r->capped, r->cappeds, sizeof *r->capped, by_entity);
     return s;
@@ -127,12 +127,12 @@ fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_
 
 static void print_clock(const fl_unsound_clock *c) {
     if (c->workloads)
-        printf("note: rows at %g MHz ran at about %.0f MHz (+- %.1g %%, by the times of %u workloads): %s\n", c->sm_mhz,
-               c->ran_mhz, c->sd_pct, c->workloads,
-               c->clear ? "taken as such" : "left out, since another clock of the sweep is that one");
+        printf("note: rows at %g MHz in fact ran at about %.0f MHz (+- %.1g %%, from the times of %u workloads): %s\n",
+               c->sm_mhz, c->ran_mhz, c->sd_pct, c->workloads,
+               c->clear ? "used at that clock" : "left out, since another clock of the sweep is that one");
     else
-        printf("note: rows at %g MHz taken at %.0f MHz, at which the device's own sweep ran there\n", c->sm_mhz,
-               c->ran_mhz);
+        printf("note: rows at %g MHz count as %.0f MHz, the clock at which the device's own sweep ran there\n",
+               c->sm_mhz, c->ran_mhz);
 }
 
 void fl_fit_sound_notes(const fl_fit_rows *r) {
@@ -141,7 +141,7 @@ void fl_fit_sound_notes(const fl_fit_rows *r) {
         if (fl_fit_clock_shows(r, i))
             print_clock(&r->clock[i]);
     if (r->unsounds)
-        printf("note: %zu rows left out that did not run at the clock they name:\n", r->unsounds);
+        printf("note: %zu rows left out, since they did not run at the clock they name:\n", r->unsounds);
     for (size_t i = 0; i < r->unsounds && i < SHOWN; i++) {
         const fl_fit_unsound *u = &r->unsound[i];
         const fl_fit_entity *e = &r->entity[u->at.entity];

@@ -46,9 +46,8 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
             last = i;
         }
         if (first == SIZE_MAX || last == first)
-            return fl_fail(
-                d, FL_BAD_INPUT, path, 0, 0,
-                "no reading with a busy GPU, expected util_gpu_pct or a head that says when the program ran");
+            return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                           "no reading of a busy GPU, expected util_gpu_pct, or a head that says when the program ran");
         r->from_s = first ? 0.5 * (seconds(r, first - 1) + seconds(r, first)) : seconds(r, first);
         r->to_s = last + 1 < r->count ? 0.5 * (seconds(r, last) + seconds(r, last + 1)) : seconds(r, last);
     }

@@ -156,7 +156,7 @@ fl_status fl_one_probe_powers(const fl_chip *chip, const fl_one_probe *p, const 
     free(room);
     return m == FL_MODEL_OK          ? FL_OK
            : m == FL_MODEL_NO_MEMORY ? fl_no_memory(d, "the powers")
-                                     : fl_refuse(d, "no power law fits the run: %s", fl_model_text(m));
+                                     : fl_refuse(d, "no power model fits the run: %s", fl_model_text(m));
 }
 
 void fl_one_probe_add_idle(const fl_chip *chip, const fl_one_probe *p, const fl_chip_row *at, fl_chip_guess *guess,

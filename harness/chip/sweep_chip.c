@@ -259,7 +259,8 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
     fl_status s = find_known(&p, &out->unused, d);
     if (!s && !e->count)
         s = fl_refuse(d,
-                      "%s: no row that a fit may learn from: all are at a power limit, or not at the clock they name",
+                      "%s: a fit can use none of its rows: all are at a power limit, or did not run at the clock "
+                      "they name",
                       e->workload);
     if (!s && !p.known_count)
         s = fl_refuse(d,
@@ -288,7 +289,7 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
     fl_status status = mem ? FL_OK : fl_no_memory(d, "the settings");
     const uint32_t mems = status ? 0 : memories(c, dev, mem);
     if (!status && !c->chip->has_power)
-        status = fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s: no law of power fits the sweep", s->names[name]);
+        status = fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s: no power model fits the sweep", s->names[name]);
     if (!status && !mems)
         status = fl_fail(d, FL_BAD_INPUT, file, 0, 0,
                          "%s was measured at memory clocks of %g to %g MHz, expected some of %s's: %d to %d MHz",
@@ -303,7 +304,7 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
         status = predict_kernel(c, &c->rows.entity[i], kernel, name, dev, mem, mems, &p, &sum, d);
     }
     if (!status && !any)
-        status = fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s: no setting that a fit may learn from", s->names[name]);
+        status = fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s: a fit can use none of its settings", s->names[name]);
     for (uint32_t i = 0; i < dev->sm_count; i++)
         p.beyond += dev->sm_mhz[i] < p.law.sm_min_mhz || dev->sm_mhz[i] > p.law.sm_max_mhz;
     /* the mean absolute value of a normal deviate is sqrt(2/pi) of its deviation */

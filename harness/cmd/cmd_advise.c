@@ -16,26 +16,25 @@
 
 static const fl_command_help help = {
     "advise", "FILE... [--platform NAME] [--bound 5%]",
-    "One clock for what was measured: of least energy, within a bound on the slowdown, and how sure that is.",
-    "FILE: a sweep; logs of one program (nvidia-smi, dcgmi, foldline record), each of a run at one clock; a recording "
-    "of\n"
-    "its kernels (Nsight Systems, rocprofv3, Kineto), with a log of that run or without; or an experiment, out of "
-    "which\n"
-    "the policy that saves most is named. Kernels, and logs at one clock alone, need --platform: it says what other\n"
-    "clocks do. Where no file says how kernels depend on clocks, all three ways of assuming it (compute, balanced,\n"
-    "memory) are gone through: the clock holds the bound in each, and the intervals span them.\n\n"
-    "Savings are against the driver's default clock, or, where no platform says which that is, the highest one "
-    "measured.\n"
-    "Intervals: two deviations to either side, as the fit states its own. A clock is taken only where the chance to "
-    "break\n"
-    "the bound is at most --risk, or where nobody states a chance. The last lines have the commands that set the "
-    "clock\n"
-    "and undo it. \"measure next\" is the setting that would narrow it most: as fit probes finds it, where the "
-    "workloads\n"
-    "of the calibration or of the sweep tell, else the one that is known worst.\n\n"
-    "With --serving FILE is a request trace: of every number of servers up to --servers, and every clock, the choice "
-    "of\n"
-    "least energy that meets --ttft and --tbt. --bound and --risk do nothing there."};
+    "Names the clock with the least energy within a bound on the slowdown, from measurements, and says how sure it "
+    "is.",
+    "FILE is one of these: a sweep; logs of one program (nvidia-smi, dcgmi, foldline record), each of a run at one "
+    "clock; a recording of its kernels (Nsight Systems, rocprofv3, Kineto), with or without a log of that run; or an "
+    "experiment, for which the command names the policy that saves most. Kernels, and logs at a single clock, need "
+    "--platform, which says what other clocks do. Where no file says how kernels depend on clocks, the command makes "
+    "all three assumptions in turn (compute, balanced, memory): the clock holds the bound under each, and the "
+    "intervals span them.\n"
+    "\n"
+    "Savings are relative to the driver's default clock or, where no platform states that clock, to the highest "
+    "clock measured. An interval reaches two standard deviations to either side; the fit states its own deviation. A "
+    "clock is chosen only if the chance that it breaks the bound is at most --risk, or if that chance is unknown. "
+    "The last lines are the commands that set the clock and undo it. \"measure next\" is the setting whose "
+    "measurement would narrow the interval most. foldline fit probes finds it where the workloads of the calibration "
+    "or of the sweep suffice; elsewhere it is the least known setting.\n"
+    "\n"
+    "With --serving, FILE is a request trace. The command tries every number of servers up to --servers and every "
+    "clock, and names the choice with the least energy that meets --ttft and --tbt. --bound and --risk have no "
+    "effect there."};
 
 #define BOUND_STANDARD 0.05
 #define RISK_STANDARD 0.05
@@ -77,10 +76,8 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
     const bool stay = stays(of, a);
     printf("%s: %s", of->name, clocks_text(s, a->at, at, sizeof at));
     if (stay) {
-        printf(
-            ", as it is: no other clock saves energy within %g %% of the time, with a chance of at most %g %% to break "
-            "that\n",
-            100 * o->bound, 100 * o->risk);
+        printf(", the clock as it is: no other clock saves energy and holds the bound of %g %% at a risk of %g %%\n",
+               100 * o->bound, 100 * o->risk);
     } else {
         printf(" instead of %g\n", of->ref.sm_mhz);
         printf("  energy saved         %.1f %%, between %.1f and %.1f\n", a->saving.value, a->saving.low,
@@ -90,21 +87,22 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
         if (!isnan(a->chance))
             printf("the bound of %g %% breaks with a chance of %.1f %%\n", 100 * o->bound, 100 * a->chance);
         else
-            printf("the bound of %g %% holds%s, the chance of that is not known\n", 100 * o->bound,
-                   of->cases > 1 ? " whatever is assumed" : " by the model");
+            printf("the bound of %g %% holds%s; how likely that is is unknown\n", 100 * o->bound,
+                   of->cases > 1 ? " under every assumption" : " by the model");
     }
     if (of->cases > 1)
-        printf("  range                over kernels assumed to be bound by compute, by memory, or by both alike%s\n",
-               a->stated ? "" : "; the error of the platform's laws is not known");
+        printf("  range                over three assumptions: all kernels bound by compute, by memory, or by "
+               "both%s\n",
+               a->stated ? "" : "; the error of the platform's models is unknown");
     else if (!stay && !(a->saving.high > a->saving.low))
         printf("  range                none: %s\n",
-               a->stated ? "both clocks were measured" : "the model's error is not known");
+               a->stated ? "both clocks were measured" : "the model's error is unknown");
     if (!isnan(a->measure.sm_mhz) && of->next.known)
-        printf("  measure next         a run at %s: that would narrow it most (error of energy to expect: %.2f %% now, "
-               "%.2f then)\n",
+        printf("  measure next         a run at %s: it would narrow the range most (expected error of the energy: "
+               "%.2f %% now, %.2f %% then)\n",
                clocks_text(s, a->measure, at, sizeof at), of->next.now_pct, of->next.then_pct);
     else if (!isnan(a->measure.sm_mhz))
-        printf("  measure next         a run at %s%s: that would narrow it most\n",
+        printf("  measure next         a run at %s%s: it would narrow the range most\n",
                clocks_text(s, a->measure, at, sizeof at), of->cases > 1 ? ", and one at the highest clock" : "");
     if (stay)
         return;
@@ -242,9 +240,8 @@ static void print_policy(const fl_advise_policy *p, bool json) {
         return;
     }
     if (!p->policy) {
-        printf("none of the %zu policies holds the bound of %g %%: the one that breaks it least does in %.0f %% of its "
-               "%zu "
-               "runs; leave the driver's default\n",
+        printf("none of the %zu policies holds the bound of %g %%: even the best one breaks it in %.0f %% of its %zu "
+               "runs; keep the driver's default\n",
                p->policies, 100 * p->bound, 100 * p->chance, p->runs);
         return;
     }
@@ -307,7 +304,7 @@ int fl_cmd_advise(int argc, char **argv) {
         {"kinds", "FILE", FL_OPTION_TEXT, &o.files.kinds, 0, 0, "how kinds of kernels depend on clocks"},
         {"device", "N", FL_OPTION_INT, &o.files.device, 0, 65535, "the GPU, where a log has several"},
         {"interval", "S", FL_OPTION_REAL, &o.files.interval_s, 1e-6, 1e6,
-         "of rows without time stamps (dcgmi dmon -d)"},
+         "time between rows that have no time stamps (dcgmi dmon -d)"},
         FL_SERVING_OPTIONS(o.serving),
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
@@ -318,7 +315,7 @@ int fl_cmd_advise(int argc, char **argv) {
     fl_status s = FL_OK;
     if (fl_serving_choice_any(&o.serving)) {
         if (isfinite(o.bound) || o.risk != RISK_STANDARD)
-            s = fl_refuse(&d, "--bound and --risk do nothing with --serving, expected --ttft or --tbt");
+            s = fl_refuse(&d, "--bound and --risk have no effect with --serving, expected --ttft or --tbt");
         if (!s)
             s = fl_advise_serving(&o.serving, &files, o.files.platform, o.json, &d);
     } else if (is_experiment(&files)) {
@@ -330,8 +327,5 @@ int fl_cmd_advise(int argc, char **argv) {
     } else {
         s = advise(&files, &o, &d);
     }
-    if (s)
-        status = fl_command_fail("advise", &d);
-    fl_command_end(option, sizeof option / sizeof *option, &files);
-    return status;
+    return fl_command_close("advise", s, &d, option, sizeof option / sizeof *option, &files);
 }

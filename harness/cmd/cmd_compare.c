@@ -25,27 +25,23 @@ static const fl_command_help help = {
     "per kind of kernel and the clairvoyant schedule. Workloads are kernel traces, programs made of kinds, or the "
     "rows of a measured sweep.",
     "SPEC is a policy name or a path to a .so, with parameters after a colon: "
-    "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n\n"
+    "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n"
+    "\n"
     "The CSV holds a row per workload and policy (and seed), then rows whose workload is 'mean'. slowdown is a "
-    "fraction of the\n"
-    "default's makespan; regrets are in joules (or J s, J s^2) and percent against the best that holds --bound; n/a "
-    "where a row\n"
-    "violates the bound; regret_at_own_slowdown_j is defined for every row. In a mean, violated counts, of so many "
-    "rows,\n"
-    "and n/a cells are left out: the text marks such a mean with *, and regret_static_rows and "
-    "regret_clairvoyant_rows count\n"
-    "what is in it. objective_unit is the unit of regrets and of oracle_objective; clock is that of baseline:static.\n"
-    "Beside FILE.csv, FILE.provenance.json says what the result stands on; FILE.published.json and "
-    "FILE.regret.csv\n"
-    "are for foldline report. energy_j and both powers are the GPUs', on an APU the node's; peak_power_w adds the "
-    "peaks of their\n"
-    "parts, so that of several it is at most so much.\n\n"
-    "An experiment that names no workload, such as harness/experiments/power-wall.json, needs --sweep FILE, --programs "
-    "FILE\n"
-    "or a trace beside it; its \"about\" begins with which.\n\n"
-    "An experiment that replays a paper ends in a table of published and simulated results; exit status 1 where one "
-    "of its\n"
-    "gates does not hold. With policies or workloads of your own it is left out."};
+    "fraction of the default's makespan. Regrets are in joules (or J s, J s^2) and in percent of the best choice "
+    "that holds --bound; a row that violates the bound has n/a there, but every row has regret_at_own_slowdown_j. In "
+    "a mean row, violated counts rows, and n/a cells are left out: the text marks such a mean with *, and "
+    "regret_static_rows and regret_clairvoyant_rows count the rows in it. objective_unit is the unit of regrets and "
+    "of oracle_objective. clock is the clock of baseline:static. FILE.provenance.json, beside FILE.csv, records the "
+    "inputs and parameters of the result; FILE.published.json and FILE.regret.csv serve foldline report. energy_j "
+    "and both powers are those of the GPUs, on an APU those of the node. peak_power_w adds the peaks of several "
+    "parts, so it is an upper limit.\n"
+    "\n"
+    "An experiment that names no workload, such as harness/experiments/power-wall.json, needs --sweep FILE, "
+    "--programs FILE or a trace as well; its \"about\" says which at its beginning.\n"
+    "\n"
+    "An experiment that replays a paper ends with a table of published and simulated results. The exit status is 1 "
+    "if one of its gates does not hold. The table is left out if you give policies or workloads of your own."};
 
 typedef struct compare_options {
     fl_setup_options setup;
@@ -80,7 +76,7 @@ static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out
     fl_best_known_print(c->row, c->mean_first, out);
     fl_scene_notes(scenes, out);
     if (c->ignored_sets)
-        fprintf(out, "note: %llu sets of controls that this simulated node does not have were left without effect\n",
+        fprintf(out, "note: %llu commands set a control that this simulated node does not have; they had no effect\n",
                 (unsigned long long)c->ignored_sets);
     if (c->unstepped) {
         fprintf(out,
@@ -92,7 +88,8 @@ static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out
     }
     if (c->faults)
         fprintf(out,
-                "note: %llu faulty commands (0, NaN, infinity, a control not declared) were counted and left out\n",
+                "note: %llu commands were faulty (0, NaN, infinity, a control that the policy does not declare) and "
+                "had no effect\n",
                 (unsigned long long)c->faults);
 }
 
@@ -156,9 +153,9 @@ static void print_text(const compared *r, const compare_options *o) {
 
 static fl_status rank(compared *r, const fl_model_error_options *error, fl_diag *d) {
     if (r->u.promises.count)
-        return fl_refuse(d, "--model-error knows a bound on the slowdown alone, expected no other");
+        return fl_refuse(d, "--model-error supports only a bound on the slowdown, expected no other bound");
     if (r->draws)
-        return fl_refuse(d, "--model-error: a distribution replay has no model to move");
+        return fl_refuse(d, "--model-error: a distribution replay has no model to vary");
     if (r->u.draw_count > 1)
         return fl_refuse(d, "--model-error: the applications are drawn more than once, expected one seed");
     r->ranking = calloc(r->u.o.spec_count, sizeof *r->ranking);
@@ -198,7 +195,7 @@ static fl_status compare(compared *r, compare_options *o, const fl_option *optio
         s = fl_experiment_window(&u->experiment, &u->o.watch_ns, d);
     r->draws = fl_experiment_draws(&u->experiment);
     if (!s && r->draws && u->o.objective != FL_MIN_ENERGY)
-        s = fl_refuse(d, "--objective %s does nothing in a distribution replay, which is judged by its energy",
+        s = fl_refuse(d, "--objective %s has no effect in a distribution replay, which minimises energy",
                       fl_objective_names[u->o.objective]);
     if (!s)
         s = r->draws ? fl_draws_compare(&u->experiment, &u->o, &r->c, d) : run_draws(r, &o->setup, d);
@@ -261,7 +258,7 @@ int fl_cmd_compare(int argc, char **argv) {
     if (failed) {
         fl_ticker_clear();
         fl_terminal_say(stderr, "foldline compare: %zu gate%s of the experiment did not hold", failed,
-                failed == 1 ? "" : "s");
+                        failed == 1 ? "" : "s");
         status = FL_EXIT_GATE;
     }
     fl_published_free(r.published);

@@ -22,7 +22,7 @@
 
 static const fl_command_help help = {
     "doctor", "[--vendor NAME] [--gpus LIST] [--policy NAME]",
-    "Says what this user may read and set on each GPU, why not, and what would change that.",
+    "Says what this user may read and set on each GPU, and, where something is refused, why and how to change that.",
     "Reads only. NVML cannot read a clock lock that somebody else set, ROCm SMI no set of allowed clocks: restoring "
     "after\ncontrol takes them off. Intel's and AMD's GPUs: unproven on hardware."};
 

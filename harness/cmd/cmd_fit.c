@@ -6,9 +6,8 @@
 
 #define LINE(name, summary) "  " #name "  " summary "\n"
 
-static const fl_command_help help = {
-    "fit", "WHAT ...", "Fits models and parameters of policies to measurements.",
-    "WHAT is one of these; foldline fit WHAT --help says more.\n\n" FL_FITS(LINE)};
+static const fl_command_help help = {"fit", "WHAT ...", "Fits models and parameters of policies to measurements.",
+                                     "WHAT is one of these; foldline fit WHAT --help says more.\n\n" FL_FITS(LINE)};
 
 #define ROW(name, summary) {#name, summary, fl_cmd_fit_##name},
 
@@ -35,9 +34,10 @@ int fl_cmd_fit(int argc, char **argv) {
     }
     const char *near = name ? fl_nearest(name, names, COUNT) : NULL;
     if (near)
-        fl_refuse(&d, "'%s' is not something that can be fitted, did you mean '%s'?", name, near);
+        fl_refuse(&d, "foldline fit has no '%s', did you mean '%s'?", name, near);
+    else if (name)
+        fl_refuse(&d, "foldline fit has no '%s', see foldline fit --help", name);
     else
-        fl_refuse(&d, "%s%s%s, see foldline fit --help", name ? "'" : "nothing given", name ? name : "",
-                  name ? "' is not something that can be fitted" : " to fit");
+        fl_refuse(&d, "nothing to fit, see foldline fit --help");
     return fl_command_fail("fit", &d);
 }

@@ -11,7 +11,7 @@
 
 static const fl_command_help help = {
     "help", "[COMMAND | experiments | traces | platforms | policies]",
-    "Says everything about a command, about the keys of an experiment, or about a topic.",
+    "Shows the full help of a command, the keys of an experiment, or a topic.",
     "  foldline help                      the commands\n"
     "  foldline help compare              as foldline compare --help\n"
     "  foldline help traces               what they are, and the formats that are read\n"
@@ -99,9 +99,9 @@ int fl_cmd_help(int argc, char **argv) {
     const char *name = topic.count ? topic.item[0] : "";
     const bool experiment = !strncmp(name, "experiment", 10) && (!name[10] || !strcmp(name + 10, "s"));
     if (folder && (topic.count || schema))
-        (void)fl_refuse(&d, "--write: everything is written, expected nothing beside it");
+        (void)fl_refuse(&d, "--write DIR writes all pages, expected no topic and no --schema");
     else if (schema && !experiment)
-        (void)fl_refuse(&d, "--schema: only an experiment has one");
+        (void)fl_refuse(&d, "--schema exists only for experiments, expected foldline help experiments --schema");
     else if (experiment && topic.count > 1)
         (void)fl_refuse(&d, "'%s' after %s, expected nothing", topic.item[1], name);
     else if (folder)

@@ -19,16 +19,19 @@
 
 static const fl_command_help help = {
     "import", "FILE... [-o OUT.csv] [--format NAME] [--interval S] [--offset S]",
-    "Reads what profilers, sensor tools and servers wrote, says what it cannot carry, and writes canonical files.",
-    "Kernels go to OUT.csv, telemetry to OUT.telemetry.csv; without -o nothing is written. Kernels and telemetry of\n"
-    "one run are put on one clock: the kernels'. The offset between their clocks is found by correlating power or\n"
-    "utilisation with the kernels, or given. --map makes a sweep of anybody's table: left of each '=' stands a column\n"
-    "of a sweep (workload, sm_mhz, mem_mhz, power_cap_w, time_s, power_w, energy_j, ...), right of it the table's\n"
-    "column, if need be times or by a number; names joined by '+' make one workload. Of a table with a column per "
-    "clock\n"
-    "header is the clock above a column, cells what stands below it (1/cells: a speed). Executed plans of clocks\n"
-    "(Perseus: N.sched.json with N.prof.json, any number of pairs) become -o BASE: BASE.plans.csv, .measured.csv and\n"
-    ".instructions.csv, for fit pipeline. Formats are detected:\n"};
+    "Reads the files of profilers, sensor tools and servers, says what they lack, and writes canonical files.",
+    "Kernels go to OUT.csv, telemetry to OUT.telemetry.csv; without -o the command writes nothing. It puts the "
+    "kernels and the telemetry of one run on the clock of the kernels. It finds the offset between the two clocks by "
+    "correlating power or utilisation with the kernels, unless --offset states it.\n"
+    "\n"
+    "--map turns any table into a sweep. Left of each '=' stands a column of a sweep (workload, sm_mhz, mem_mhz, "
+    "power_cap_w, time_s, power_w, energy_j, ...); right of it stands a column of the table, multiplied or divided "
+    "by a number if you need it. Names joined by '+' form one workload name. In a table with one column per clock, "
+    "'header' means the clock at the head of a column and 'cells' the values below it (1/cells: a speed).\n"
+    "\n"
+    "Executed plans of clocks (Perseus: N.sched.json with N.prof.json, any number of pairs) become BASE.plans.csv, "
+    "BASE.measured.csv and BASE.instructions.csv with -o BASE; foldline fit pipeline reads them. The command detects "
+    "these formats:\n"};
 
 typedef struct ask {
     fl_texts files, formats;
@@ -86,7 +89,7 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
         all->run.has_kernels = true;
     }
     if (!s && one->has_telemetry && all->run.has_telemetry)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a second file of telemetry, expected one for a run");
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a second file of telemetry, expected one per run");
     if (!s && one->has_telemetry && !(s = source_of(&one->telemetry.head, path, reader, d))) {
         all->format[1] = reader->name;
         all->run.telemetry = one->telemetry;
@@ -94,9 +97,9 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
         all->run.has_telemetry = true;
     }
     if (!s && (one->has_sweep || all->run.has_sweep) && several)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a sweep among other files, expected it by itself");
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a sweep and other files, expected the sweep alone");
     if (!s && (one->has_requests || all->run.has_requests) && several)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "requests among other files, expected them by themselves");
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "requests and other files, expected the requests alone");
     if (!s && one->has_requests && !(s = source_of(&one->requests.head, path, reader, d))) {
         all->format[0] = reader->name;
         all->run.requests = one->requests;
@@ -163,9 +166,8 @@ static fl_status read_all(const ask *a, done *all, fl_diag *d) {
 static fl_status join(const ask *a, done *all, fl_diag *d) {
     fl_imported *run = &all->run;
     if (!run->has_kernels || !run->has_telemetry)
-        return isnan(a->offset_s)
-                   ? FL_OK
-                   : fl_refuse(d, "--offset is for kernels and telemetry together, expected files of both");
+        return isnan(a->offset_s) ? FL_OK
+                                  : fl_refuse(d, "--offset joins kernels and telemetry, expected files of both");
     fl_status s = fl_join_devices(run, d);
     if (s)
         return s;
@@ -176,8 +178,8 @@ static fl_status join(const ask *a, done *all, fl_diag *d) {
         if (!s && !all->offset.sure)
             s = fl_refuse(
                 d,
-                "the clock offset is not sure: %.6f s with correlation %.2f, the next best has %.2f; expected "
-                "--offset S (telemetry time less kernel time)",
+                "the clock offset is uncertain: %.6f s has a correlation of %.2f, the second best has %.2f; expected "
+                "--offset S (telemetry time minus kernel time)",
                 (double)all->offset.offset_ns * 1e-9, all->offset.r, all->offset.next_r);
         all->found = !s;
     } else {
@@ -362,7 +364,7 @@ static void print_text(const done *all) {
         if (all->written[i])
             printf("written: %s\n", all->written[i]);
     if (!all->written[0] && !all->written[1])
-        printf("nothing was written (-o OUT.csv writes)\n");
+        printf("nothing was written, since there is no -o OUT.csv\n");
 }
 
 /* The details of --help, and a row for each reader. */
@@ -383,7 +385,8 @@ int fl_cmd_import(int argc, char **argv) {
          "what to write; telemetry goes to FILE's name with .telemetry.csv"},
         {"format", "NAME", FL_OPTION_LIST, &a.formats, 0, 0,
          "format, where it is not to be detected (or one per file)"},
-        {"interval", "S", FL_OPTION_REAL, &a.interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
+        {"interval", "S", FL_OPTION_REAL, &a.interval_s, 1e-6, 1e6,
+         "time between rows that have no time stamps (dcgmi dmon -d)"},
         {"offset", "S", FL_OPTION_REAL, &a.offset_s, -4e9, 4e9,
          "telemetry time less kernel time, instead of finding it"},
         {"map", "MAP|FILE.json", FL_OPTION_TEXT, &a.map, 0, 0,
@@ -404,15 +407,12 @@ int fl_cmd_import(int argc, char **argv) {
         s = join(&a, &all, &d);
     if (!s && !executed)
         s = write_all(&a, &all, &d);
-    if (s)
-        status = fl_command_fail("import", &d);
-    else if (!executed && a.json)
+    if (!s && !executed && a.json)
         print_json(&all);
-    else if (!executed)
+    else if (!s && !executed)
         print_text(&all);
     fl_imported_free(&all.run);
     free(all.written[0]);
     free(all.written[1]);
-    fl_command_end(option, sizeof option / sizeof *option, &a.files);
-    return status;
+    return fl_command_close("import", s, &d, option, sizeof option / sizeof *option, &a.files);
 }

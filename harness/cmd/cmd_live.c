@@ -26,15 +26,15 @@
 
 static const fl_command_help help = {
     "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST] [--server URL]",
-    "Runs a policy on this machine's GPUs. It only decides and tells (shadow) unless --control is given.",
-    "What it touches: with --control the clock locks, power limits or CPU settings that the policy drives (foldline "
-    "policies\nNAME), $FOLDLINE_STATE or /var/lib/foldline (records), $FOLDLINE_RUN or /run/foldline (locks); "
-    "otherwise "
-    "nothing. TERM,\nINT and HUP end it in order; a guardian puts everything back if it dies in any other way, and "
-    "`foldline restore` does if\nboth do. Setting needs root.\nKernel records: start a program with FOLDLINE_RINGS=DIR "
-    "CUDA_INJECTION64_PATH=.../libfoldline-collector.so.\n"
-    "The library is that of the vendor (libnvidia-ml.so.1, libze_loader.so.1, librocm_smi64.so) or $FOLDLINE_NVML,\n"
-    "$FOLDLINE_ZE, $FOLDLINE_RSMI. foldline replay FILE reproduces the log."};
+    "Runs a policy on this machine's GPUs. Without --control it only logs what the policy decides (shadow mode).",
+    "Only --control changes anything, and it needs root: it sets the clocks, power limits or CPU settings that the "
+    "policy drives (foldline policies NAME), and writes to $FOLDLINE_STATE or /var/lib/foldline (records) and to "
+    "$FOLDLINE_RUN or /run/foldline (locks). TERM, INT and HUP end the command in order. If it dies in any other "
+    "way, a guardian process restores every setting; if both die, foldline restore does.\n"
+    "\n"
+    "For kernel records, start a program with FOLDLINE_RINGS=DIR CUDA_INJECTION64_PATH=.../libfoldline-collector.so. "
+    "foldline loads the vendor's library (libnvidia-ml.so.1, libze_loader.so.1, librocm_smi64.so), or the one that "
+    "$FOLDLINE_NVML, $FOLDLINE_ZE or $FOLDLINE_RSMI names. foldline replay FILE reproduces the decisions of a log."};
 
 typedef struct choice { /* as the command line has it */
     const char *policy, *log, *vendor, *gpus, *platform, *lasts, *rings;
@@ -149,7 +149,8 @@ static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
     if (s)
         return s;
     if (*reach.controls)
-        fl_terminal_say(stderr, "foldline live: cannot be set here: %s; control ends where %s sets it", reach.controls, name);
+        fl_terminal_say(stderr, "foldline live: these cannot be set here: %s; control ends if %s sets one of them",
+                        reach.controls, name);
     if (reach.blind && c->control && !c->blind)
         return fl_error(
             d, FL_HARDWARE,
@@ -157,8 +158,8 @@ static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
             "starts it all the same",
             name, reach.signals);
     if (*reach.signals)
-        fl_terminal_say(stderr, "foldline live: %s needs signals that cannot be read here: %s; it %s", name, reach.signals,
-                reach.blind ? "has nothing to decide on" : "may never decide");
+        fl_terminal_say(stderr, "foldline live: %s needs signals that cannot be read here: %s; it %s", name,
+                        reach.signals, reach.blind ? "has nothing to decide on" : "may never decide");
     return FL_OK;
 }
 
@@ -245,7 +246,7 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
            (unsigned long long)x->late, x->steps ? (double)x->sum_ns * 1e-6 / (double)x->steps : 0,
            (double)x->longest_ns * 1e-6);
     if (x->absurd)
-        printf("%llu readings that cannot be were left out: %s\n", (unsigned long long)x->absurd, x->absurd_names);
+        printf("%llu impossible readings were left out: %s\n", (unsigned long long)x->absurd, x->absurd_names);
     if (!r->spec.policy)
         return;
     printf("%llu set%s %s, %llu held back by the rate limit, %llu faults\n",
@@ -254,28 +255,30 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
            (unsigned long long)x->counts.faults);
     if (r->kernels) {
         const fl_kernels_counts k = fl_kernels_count(r->kernels);
-        printf("%llu kernels of %llu programs, %llu lost, %llu programs with their end missing\n",
+        printf("%llu kernels of %llu programs, %llu lost, %llu programs that ended without closing their records\n",
                (unsigned long long)k.consumed, (unsigned long long)k.programs, (unsigned long long)k.lost,
                (unsigned long long)k.ends_missing);
         if (k.elsewhere)
-            printf("%llu of the kernels ran on no GPU that is watched (others, MIG instances, without a UUID)\n",
+            printf("%llu of the kernels ran on GPUs that this command does not watch (other GPUs, MIG instances, "
+                   "GPUs without a UUID)\n",
                    (unsigned long long)k.elsewhere);
         if (k.set_aside)
             printf("%llu rings of kernel records were set aside\n", (unsigned long long)k.set_aside);
         if (k.unkept_kinds)
-            printf("%llu kernels were of more kinds than are kept\n", (unsigned long long)k.unkept_kinds);
+            printf("%llu kernels had kinds beyond the number that is kept\n", (unsigned long long)k.unkept_kinds);
     }
     fl_live_server_tell(&r->server, stdout);
     if (x->effect.without)
-        printf("%llu clock locks never showed\n", (unsigned long long)x->effect.without);
+        printf("%llu clock locks had no visible effect\n", (unsigned long long)x->effect.without);
     if (x->effect.foreign)
-        printf("%llu changes by somebody else were seen\n", (unsigned long long)x->effect.foreign);
+        printf("%llu settings were changed by another program\n", (unsigned long long)x->effect.foreign);
     if (x->effect.rounded)
         printf("%llu power limits were rounded by the board\n", (unsigned long long)x->effect.rounded);
     if (x->guardians_lost)
         printf("%llu guardians were lost and replaced\n", (unsigned long long)x->guardians_lost);
     if (r->unsaid)
-        printf("%llu notices were not written: nobody read the standard error\n", (unsigned long long)r->unsaid);
+        printf("%llu notices were not written, since nothing reads the standard error\n",
+               (unsigned long long)r->unsaid);
 }
 
 static void put_count(cJSON *at, const char *key, uint64_t count) { cJSON_AddNumberToObject(at, key, (double)count); }
@@ -369,7 +372,7 @@ int fl_cmd_live(int argc, char **argv) {
         {"set", "P=V", FL_OPTION_LIST, &c.set, 0, 0, "parameter of the policy (may be repeated)"},
         {"control", NULL, FL_OPTION_FLAG, &c.control, 0, 0, "sets what the policy decides (needs root)"},
         {"blind", NULL, FL_OPTION_FLAG, &c.blind, 0, 0,
-         "with --control: also where none of the policy's signals can be read (a cap that is set once)"},
+         "with --control: also if no signal of the policy can be read (for a cap that is set once)"},
         {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy"},
         {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)"},
         {"log", "FILE", FL_OPTION_OUTPUT, &c.log, 0, 0, "writes every step: what was seen and decided"},
@@ -381,11 +384,12 @@ int fl_cmd_live(int argc, char **argv) {
         {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)"},
         FL_STATED_FACTS_OPTIONS(c.stated),
         {"seed", "N", FL_OPTION_INT, &c.seed, 1, 9e15, "seed of the policy (1)"},
-        {"min-set-ms", "X", FL_OPTION_REAL, &c.min_set_ms, 0, 1e6, "a control is set at most this often (100)"},
+        {"min-set-ms", "X", FL_OPTION_REAL, &c.min_set_ms, 0, 1e6,
+         "shortest time between two sets of one control (100)"},
         {"grace-ms", "X", FL_OPTION_REAL, &c.grace_ms, 20, 1e6,
-         "so late a step may be before the guardian acts (2000)"},
+         "how late a step may be before the guardian acts (2000)"},
         {"frozen-s", "X", FL_OPTION_REAL, &c.frozen_s, 0, 1e6,
-         "an energy counter may stand still so long; 0 = ever (10)"},
+         "how long an energy counter may stand still before it counts as failed; 0 = forever (10)"},
         {"json", NULL, FL_OPTION_FLAG, &c.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;

@@ -13,8 +13,8 @@
 
 static const fl_command_help help = {
     "merge", "SHARD ... -o RESULTS.csv",
-    "Makes one result of the shards of a grid: the bytes that one run would have written.",
-    "Shards of other inputs, options or versions, jobs that are missing and jobs that are there twice are refused."};
+    "Joins the shards of a grid into one result, byte for byte what a single run would have written.",
+    "The command refuses shards whose inputs, options or versions differ, missing jobs, and jobs that occur twice."};
 
 static fl_status merge(const fl_texts *shards, const char *out, size_t *jobs, fl_diag *d) {
     fl_journal *j;
@@ -77,12 +77,9 @@ int fl_cmd_merge(int argc, char **argv) {
         s = merge(&shards, out, &jobs, &d);
     if (!s)
         s = copy_provenance(&shards, out, &d);
-    if (s)
-        status = fl_command_fail("merge", &d);
-    else if (json)
+    if (!s && json)
         print_json(shards.count, jobs, out);
-    else
+    else if (!s)
         printf("written: %s\n", out);
-    fl_texts_free(&shards);
-    return status;
+    return fl_command_close("merge", s, &d, option, FL_COUNT(option), &shards);
 }

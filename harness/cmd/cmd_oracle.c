@@ -5,6 +5,7 @@
 #include "harness/cmd/commands.h"
 #include "harness/input/path_option.h"
 #include "harness/input/scene_text.h"
+#include "harness/input/scenes_open.h"
 #include "harness/study/objective.h"
 #include "harness/study/risk.h"
 #include "harness/study/serving_oracle.h"
@@ -18,20 +19,20 @@
 
 static const fl_command_help help = {
     "oracle", "[TRACE.csv ...] [--sweep FILE] --platform NAME [--bound X]",
-    "What could have been reached: the best static clock under the bound, the best clock per kind of kernel, and the\n"
+    "Shows what was possible: the best static clock under the bound, the best clock per kind of kernel, and the\n"
     "clairvoyant schedule with its certified bound.",
-    "The clairvoyant schedule sets any clock at any instant, and knows the future. Nothing that holds --bound, no "
-    "policy and no\n"
-    "schedule, has less of the objective than the 'bound' shown; 'gap' is how far the schedule found is above it at "
-    "most. With\n"
-    "several streams it is a reference, no bound. --positions makes it coarser, and the gap tells what that costs.\n\n"
-    "The best clock per kernel gives one clock to each kind of kernel and the host time before it, for the objective "
-    "of the\n"
-    "whole. --kernels lists these: each kind beside the same kind at the default clocks, and the host time.\n\n"
-    "With --serving: the best static clock of each number of servers from 1 to --servers, of those choices that meet "
-    "--ttft and\n"
-    "--tbt. Servers that are left out draw nothing. No schedule over time is known to be the best there, and none is "
-    "told."};
+    "The clairvoyant schedule knows the future and may set any clock at any instant. No policy and no schedule that "
+    "holds --bound reaches a lower objective than the 'bound' shown; the schedule found is above it by at most "
+    "'gap'. With several streams the schedule is a reference and no bound is certified. --positions makes it "
+    "coarser, and the gap shows the cost.\n"
+    "\n"
+    "The best clock per kernel gives one clock to each kind of kernel, together with the host time before it, so "
+    "that the objective of the whole run is least. --kernels lists each kind at its clock and at the default clocks, "
+    "and the host time.\n"
+    "\n"
+    "With --serving, the command lists, for each number of servers from 1 to --servers, the best static clock that "
+    "meets --ttft and --tbt. Servers that are switched off draw no power. The command gives no schedule over time, "
+    "since none is known to be the best."};
 
 typedef struct fl_oracle_job {
     fl_scene *scene;
@@ -68,8 +69,8 @@ static fl_status count_switches(fl_oracle_job *j, const fl_oracle_jobs *w, fl_di
 /* Every static clock, where the table does not tell it, or not all that was promised of it. */
 static fl_status run_static(const fl_oracle_jobs *w, fl_oracle_job *j, bool exact, fl_diag *d) {
     fl_scene *s = j->scene;
-    const fl_promised_under under = {&w->promises, w->bound,
-                                     fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0, w->objective};
+    const fl_promised_under under = {&w->promises, w->bound, fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0,
+                                     w->objective};
     fl_status status = FL_OK;
     j->choice_count = j->choices;
     for (size_t k = 0; !status && k < j->choices; k++)
@@ -410,7 +411,8 @@ int fl_cmd_oracle(int argc, char **argv) {
     if (!s && so.serving.server) {
         const fl_serving_oracle_options serving = {&so, &w.promises, w.bound, w.objective, (unsigned)threads};
         if (kernels || risk > 0)
-            s = fl_refuse(&d, "%s does nothing with --serving, expected it without", kernels ? "--kernels" : "--risk");
+            s = fl_refuse(&d, "%s has no effect with --serving, expected --serving without it",
+                          kernels ? "--kernels" : "--risk");
         if (s || (s = tell_serving(&serving, json, &d)))
             status = fl_command_fail("oracle", &d);
         else
@@ -432,11 +434,9 @@ int fl_cmd_oracle(int argc, char **argv) {
         w.job[i].scene = scenes.item[i];
     if (!s)
         s = fl_pool_run(solve, &w, scenes.count, (unsigned)threads, "oracles", &d);
-    if (s) {
-        status = fl_command_fail("oracle", &d);
-    } else if (json) {
+    if (!s && json) {
         print_json(&w, scenes.count, kernels);
-    } else {
+    } else if (!s) {
         fl_grid g = {.columns = w.objective == FL_MIN_ENERGY ? 7 : 9};
         add_heads(&g, w.objective);
         for (size_t i = 0; i < scenes.count; i++)
@@ -459,6 +459,5 @@ int fl_cmd_oracle(int argc, char **argv) {
     fl_scenes_free(&scenes);
     if (!s)
         fl_path_option_tell(path);
-    fl_command_end(option, sizeof option / sizeof *option, &traces);
-    return status;
+    return fl_command_close("oracle", s, &d, option, sizeof option / sizeof *option, &traces);
 }

@@ -156,8 +156,5 @@ int fl_cmd_plan(int argc, char **argv) {
         s = fl_objective_parse(o.objective, &ask.objective, &d);
     if (!s)
         s = work(&o, &ask, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    fl_command_end(option, sizeof option / sizeof *option, &o.pipeline);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &o.pipeline);
 }

@@ -18,12 +18,11 @@
 static const fl_command_help help = {
     "platforms", "[NAME | FILE.json]",
     "Lists the platforms, or says everything about one: its values, each with its source.",
-    "A platform file of your own is given by its path wherever a platform is asked for.\n\n"
-    "Behind the platforms stand boards, of which facts are known (clocks, limits, bandwidth) but no law of power. They "
-    "are\n"
-    "shown with what is unknown. foldline fit device --facts NAME --out NAME.json makes a platform of one: what is "
-    "missing is\n"
-    "assumed from chips alike, and each result on it says so."};
+    "Wherever a command takes a platform, you may give the path of a platform file of your own.\n"
+    "\n"
+    "The list ends with boards: their clocks, limits and bandwidth are known, but not their power model. foldline "
+    "platforms BOARD also shows what is unknown. foldline fit device --facts BOARD --out BOARD.json makes a platform "
+    "from a board: it assumes what is missing from similar chips, and every result on that platform says so."};
 
 static double ms(int64_t ns) { return (double)ns * 1e-6; }
 
@@ -98,7 +97,7 @@ static void print_device(const fl_device *dev) {
     printf("  power: A %g, A0 %g, B %g, B0 %g, C %g W; no context %g W; sharpness %g\n", dev->a_w, dev->a0_w, dev->b_w,
            dev->b0_w[dev->mem_count - 1], dev->c_w, dev->no_context_w, dev->sharpness);
     if (dev->gate_ns > 0)
-        printf("  an idle GPU's power is gated after %g ms: A0 and C are gone\n", ms(dev->gate_ns));
+        printf("  an idle GPU's power is gated after %g ms: it then draws neither A0 nor C\n", ms(dev->gate_ns));
     print_voltage(dev);
     const fl_wall_spec *w = &dev->wall;
     if (w->period_ns > 0)
@@ -235,9 +234,13 @@ static void print_board(const fl_board *b) {
     char text[128];
     const char *lacks = fl_board_lacks(b, text, sizeof text);
     if (lacks)
-        printf("\nto simulate it takes besides: %s; in a file of facts for foldline fit device --facts FILE\n", lacks);
+        printf("\n"
+               "to simulate this board, add %s to a file of facts, and give it to foldline fit device --facts FILE\n",
+               lacks);
     else
-        printf("\nto simulate it: foldline fit device --facts %s --out %s.json, which assumes them from chips alike\n",
+        printf("\n"
+               "to simulate this board, run foldline fit device --facts %s --out %s.json, which assumes them from "
+               "similar chips\n",
                b->name, b->name);
 }
 
@@ -249,7 +252,7 @@ static fl_status print_named(const char *name, bool json, fl_diag *d) {
     const bool smi = fl_is_smi(name), board = smi || fl_board_exists(name);
     fl_status s = board ? fl_board_open(name, &b, d) : fl_platform_open(name, 0, &p, d);
     if (!s && json && smi)
-        s = fl_refuse(d, "%s is no JSON, expected none of --json", name);
+        s = fl_refuse(d, "%s is not JSON, expected it without --json", name);
     if (!s && json && !(s = fl_json_read(board ? b.path : p.path, &tree, d)))
         fl_json_print(tree, stdout);
     else if (!s && board)
@@ -321,8 +324,5 @@ int fl_cmd_platforms(int argc, char **argv) {
     fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one platform at most")
                   : rest.count   ? print_named(rest.item[0], json, &d)
                                  : list(json, &d);
-    if (s)
-        status = fl_command_fail("platforms", &d);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("platforms", s, &d, option, FL_COUNT(option), &rest);
 }

@@ -33,8 +33,5 @@ int fl_cmd_plot(int argc, char **argv) {
     fl_diag d = {0};
     fl_status s = rest.count == 2 && output ? fl_plot(rest.item[0], rest.item[1], output, &d)
                                             : fl_refuse(&d, "expected KIND INPUT.csv -o OUTPUT, see --help");
-    if (s)
-        status = fl_command_fail("plot", &d);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("plot", s, &d, option, 1, &rest);
 }

@@ -23,14 +23,12 @@
 
 static const fl_command_help help = {
     "record", "--out FILE [--every-ms 100] [--for 60s] [--gpus LIST] [--kernels FILE] [-- COMMAND ...]",
-    "Records what the GPUs and the CPU show to a telemetry file. Sets nothing.",
-    "With COMMAND, runs it and records exactly its life: the first reading before it starts, the last after it ended; "
-    "its\nexit status becomes that of foldline. TERM, INT and HUP go to it; --for ends it by TERM, by KILL if it goes "
-    "on.\n"
-    "Where a reading fails its end is waited for. Without it, until --for or a signal. The file is written at the "
-    "end.\n"
-    "--kernels writes its kernels too: the collector ($FOLDLINE_COLLECTOR, else the one of this build) goes into the "
-    "program\nthrough CUDA_INJECTION64_PATH."};
+    "Records the readings of the GPUs and the CPU in a telemetry file. It changes no setting.",
+    "With COMMAND, foldline runs it and records from just before its start until just after its end; foldline then "
+    "ends with its exit status. foldline passes TERM, INT and HUP on to it. --for ends it by TERM, and by KILL if it "
+    "continues. If a reading fails, foldline waits for the command's end. Without COMMAND, foldline records until "
+    "--for or a signal ends it. It writes the file at the end. --kernels also writes the command's kernels: the "
+    "command loads the collector ($FOLDLINE_COLLECTOR, else the one of this build) through CUDA_INJECTION64_PATH."};
 
 typedef struct recorder {
     fl_telemetry t;
@@ -360,11 +358,11 @@ static fl_status record(recorder *r, const char *out, const char *vendor, const 
         s = write_kernels(r, d);
     if (!s)
         fl_terminal_say(stderr, "foldline record: %lld readings in %.3f s, %llu late, %.3g ms each", (long long)*steps,
-                (double)x.lasted_ns * 1e-9, (unsigned long long)x.late,
-                x.steps ? (double)x.sum_ns * 1e-6 / (double)x.steps : 0);
+                        (double)x.lasted_ns * 1e-9, (unsigned long long)x.late,
+                        x.steps ? (double)x.sum_ns * 1e-6 / (double)x.steps : 0);
     if (x.absurd)
-        fl_terminal_say(stderr, "foldline record: %llu readings that cannot be were left out: %s",
-                (unsigned long long)x.absurd, x.absurd_names);
+        fl_terminal_say(stderr, "foldline record: %llu impossible readings were left out: %s",
+                        (unsigned long long)x.absurd, x.absurd_names);
     fl_cpu_host_close(cpu);
     fl_gpus_close(&gpus);
     return s;

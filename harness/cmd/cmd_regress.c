@@ -14,18 +14,15 @@
 
 static const fl_command_help help = {
     "regress", "BASELINE.json [--fail-if RULE ...] | EXPERIMENT.json --bless -o BASELINE.json",
-    "Runs the experiment of a recorded baseline again and compares. Exit status 1 names what a gate did not let pass.",
-    "RULE: 'energy_j>+1%', 'makespan_s>+0.5%', 'energy_saving_pct<-0.2', 'energy_j!1%' (either way). A rule fails "
-    "where "
-    "the\n"
-    "whole interval of the change lies beyond it: paired over seeds, 95 % over all rows and rules together. Standard:\n"
-    "energy_j>+1%, makespan_s>+1%, violated>+0. What breaks a --bound that it held fails violated>+0, which names the "
-    "bound;\n"
-    "a baseline keeps those that it was recorded under. --bless records the present values, with the rules, and shows "
-    "what "
-    "changed.\n"
-    "A baseline of another version, or of traces, platforms or tables that have changed under their names, is refused "
-    "(2)."};
+    "Runs the experiment of a recorded baseline again and compares the results. If a gate fails, the command names "
+    "it and ends with exit status 1.",
+    "RULE: 'energy_j>+1%', 'makespan_s>+0.5%', 'energy_saving_pct<-0.2', 'energy_j!1%' (either way). A rule fails if "
+    "the whole confidence interval of the change lies beyond it; the interval is paired over seeds and covers 95 % "
+    "over all rows and rules together. The default rules are energy_j>+1%, makespan_s>+1% and violated>+0. A run "
+    "that breaks a --bound which it held before fails violated>+0, and the message names the bound. A baseline keeps "
+    "the bounds that it was recorded under. --bless records the present values and the rules, and shows what "
+    "changed. The command refuses, with exit status 2, a baseline of another version, or one whose traces, platforms "
+    "or tables have changed since."};
 
 typedef struct regress {
     fl_gate_record old, now;

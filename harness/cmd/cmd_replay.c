@@ -19,7 +19,8 @@
 
 static const fl_command_help help = {
     "replay", "LOG [--format canonical|geepafs] [--platform NAME] [--policy NAME] [--set P=V ...]",
-    "Feeds what a recorded policy saw to the policy here and compares every decision. Exit status 1 where one differs.",
+    "Feeds the recorded signals to the same policy again and compares every decision. The exit status is 1 if one "
+    "differs.",
     "LOG is a decisions file (of foldline run --log), whose head already names platform, policy and parameters, or the "
     "log of\n"
     "the GEEPAFS daemon, for which --format geepafs, --platform and --policy are needed. A row torn off at the end is\n"
@@ -147,8 +148,7 @@ static fl_status run_replay(replay *r, const replay_options *o, fl_diag *d) {
     const int64_t from = o->seed ? o->seed : seed ? strtoll(seed, NULL, 10) : FL_SEED_STANDARD;
     if ((s = open_facts(r, platform, (uint64_t)from, fl_head_get(head, "clocks"), d)) ||
         (canonical && (s = fl_stated_from_head(head, r->path, &r->facts, d))) ||
-        (s = fl_server_head_get(head, r->path, &r->facts, d)) ||
-        (s = fl_spec_open_set(policy, &o->set, &r->spec, d)) ||
+        (s = fl_server_head_get(head, r->path, &r->facts, d)) || (s = fl_spec_open_set(policy, &o->set, &r->spec, d)) ||
         (canonical && (s = fl_policy_head_get(&r->before, head, r->path, r->spec.policy, d))))
         return s;
     const fl_layer layer[] = {r->told ? (fl_layer){0} : fl_platform_layer(&r->platform, r->spec.policy->name),
@@ -197,7 +197,8 @@ int fl_cmd_replay(int argc, char **argv) {
     } else {
         fl_ticker_clear();
         if (r.log.torn_line)
-            fl_terminal_say(stderr, "foldline replay: %s:%lld: torn last row, left out", r.path, (long long)r.log.torn_line);
+            fl_terminal_say(stderr, "foldline replay: %s:%lld: the last row is incomplete and was left out", r.path,
+                            (long long)r.log.torn_line);
         if (o.json)
             print_json(&r.log, &r.result);
         else

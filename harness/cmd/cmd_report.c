@@ -6,19 +6,18 @@
 
 static const fl_command_help help = {
     "report", "RESULTS.csv -o report.html [--timeline FILE ...]",
-    "Makes one page of a result: policies with 95 % intervals, pairs, ranks, figures, where it comes from.",
-    "RESULTS.csv is what compare, sweep or merge wrote. What lies beside it is used: RESULTS.provenance.json,\n"
-    "RESULTS.published.json (published beside simulated) and RESULTS.regret.csv (curves of a distribution replay). "
-    "The page needs\n"
-    "no network: figures, style and script are within it. gnuplot draws the figures, as it does those of foldline "
-    "plot.\n\n"
-    "Intervals: two-level bootstrap over workloads and seeds. Policies are ranked by what the experiment minimises. "
-    "The others\n"
-    "are held against --reference, or against the best policy that holds all bounds: those that the result was made "
-    "under, or of\n"
-    "--bound. Where requests arrive the page leads with their latency. ?sort=TABLE,COLUMN and "
-    "?theme=dark behind\n"
-    "the page's address open it so."};
+    "Makes one page from a result: policies with 95 % intervals, comparisons in pairs, ranks, figures, and the "
+    "origin of the data.",
+    "RESULTS.csv is a file that compare, sweep or merge wrote. The command also uses the files beside it: "
+    "RESULTS.provenance.json, RESULTS.published.json (published and simulated results) and RESULTS.regret.csv "
+    "(curves of a distribution replay). The page contains its figures, style and script, so it needs no network. "
+    "gnuplot draws the figures, as it does for foldline plot.\n"
+    "\n"
+    "The intervals are a two-level bootstrap over workloads and seeds. The page ranks policies by the objective of "
+    "the experiment, and compares them with --reference or else with the best policy that holds all bounds. The "
+    "bounds are those of --bound, or else those that the result was made under. Where requests arrive, the page "
+    "begins with their latency. Add ?sort=TABLE,COLUMN or ?theme=dark to the page's address to open it sorted or "
+    "dark."};
 
 int fl_cmd_report(int argc, char **argv) {
     fl_texts rest = {0}, timelines = {0}, bounds = {0};
@@ -29,7 +28,8 @@ int fl_cmd_report(int argc, char **argv) {
         {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the page to write"},
         {"timeline", "FILE", FL_OPTION_LIST, &timelines, 0, 0,
          "of run --timeline: clock, power, residency (may be repeated)"},
-        {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0, "whom the others are held against (the best)"},
+        {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0,
+         "policy that the others are compared with (the best)"},
         FL_BOUND_OPTION(&bounds),
         {"about", "TEXT", FL_OPTION_TEXT, &about, 0, 0, "the question, as the page's title (that of the experiment)"},
         {"no-figures", NULL, FL_OPTION_FLAG, &no_figures, 0, 0, "tables alone: faster, and without gnuplot"},
@@ -54,11 +54,8 @@ int fl_cmd_report(int argc, char **argv) {
         s = fl_report_judge(&data, &bounds, &d);
     if (!s)
         s = fl_report_write(&data, &o, output, &d);
-    if (s)
-        status = fl_command_fail("report", &d);
-    else
+    if (!s)
         printf("written: %s\n", output);
     fl_report_free(&data);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close("report", s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -6,13 +6,12 @@
 #include <stdio.h>
 
 static const fl_command_help help = {
-    "restore", "", "Puts clocks and limits back as they were before a controller that ended without doing so.",
-    "Reads the records of prior values in $FOLDLINE_STATE or /var/lib/foldline; does nothing where there is none, so "
-    "it "
-    "may\nrun at any time and as often as one likes. A GPU that a live controller holds is refused: stop that "
-    "first.\nA "
-    "record is used only if this user alone may have written it (folder and file of this user, no link) and every line "
-    "is\none that foldline writes; else it is told, and the others are restored."};
+    "restore", "", "Restores the clocks and limits after a controller that ended without restoring them.",
+    "The command reads the records of prior values in $FOLDLINE_STATE or /var/lib/foldline. Without a record it does "
+    "nothing, so you may run it at any time and as often as you like. It refuses a GPU that a live controller holds: "
+    "stop that controller first. It uses a record only if no other user can have written it (this user owns folder "
+    "and file, and neither is a link) and if foldline can have written every line. It reports any other record and "
+    "restores the rest."};
 
 static void print_json(const fl_restore_result *r) {
     cJSON *root = cJSON_CreateObject();
@@ -41,9 +40,6 @@ int fl_cmd_restore(int argc, char **argv) {
     else if (!s || r.restored || r.failed > 1)
         printf("%zu record%s, %zu restored\n", r.records, r.records == 1 ? "" : "s", r.restored);
     if (r.failed > 1 && !json)
-        printf("%zu not restored; here is why of the first, foldline doctor says it of each\n", r.failed);
-    if (s)
-        status = fl_command_fail("restore", &d);
-    fl_texts_free(&rest);
-    return status;
+        printf("%zu not restored; the message below explains the first, foldline doctor explains each\n", r.failed);
+    return fl_command_close("restore", s, &d, option, FL_COUNT(option), &rest);
 }

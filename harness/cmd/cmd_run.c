@@ -7,6 +7,7 @@
 #include "harness/input/plan_layout.h"
 #include "harness/input/plugin_watch.h"
 #include "harness/input/scene_text.h"
+#include "harness/input/scenes_open.h"
 #include "harness/log/policy_head.h"
 #include "harness/log/probelog.h"
 #include "harness/log/sensorlog.h"
@@ -19,7 +20,7 @@
 
 static const fl_command_help help = {
     "run", "TRACE.csv | --sweep FILE --workload NAME --platform NAME --policy NAME [--set P=V ...]",
-    "Runs one policy over one workload and says what it cost.",
+    "Runs one policy over one workload and prints its cost in energy and time.",
     "--log writes every step, what the policy saw and set; foldline replay reproduces it.\n"
     "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it.\n"
     "--instructions writes what each rank of a pipeline did; foldline plot gantt draws it.\n"

@@ -15,20 +15,15 @@ static const fl_command_help help = {
     "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
     "workloads that it\n"
     "was not tuned on.",
-    "Every candidate is tried on few workloads and seeds, the better part on more. Judged by the objective over the "
-    "default's;\n"
-    "one that breaks a --bound is never ahead of one that holds all, and the winner holds them on all that it was "
-    "tuned "
-    "on, unless\n"
-    "no candidate does. --tune and --score take shell patterns of workloads; --hold-out leaves out each workload (or "
-    "platform) in\n"
-    "turn, tunes on the rest and scores on it. Slowdown and violations are of what is scored. What it saves against "
-    "the "
-    "whole grid\n"
-    "is printed. The winner is checked: all candidates run on " FL_AS_TEXT(
-        FL_SEARCH_CHECK_PAIRS) " pairs of workload "
-                               "and seed of those tuned on, drawn with\n"
-                               "seed " FL_AS_TEXT(FL_SEARCH_CHECK_SEED) "."};
+    "The search runs every candidate on a few workloads and seeds, and the better ones on more. It judges a "
+    "candidate by its objective divided by the default's. A candidate that breaks a --bound never ranks above one "
+    "that holds all bounds; the winner holds them on everything it was tuned on, unless no candidate does. --tune "
+    "and --score take shell patterns of workload names. --hold-out leaves out each workload (or platform) in turn, "
+    "tunes on the rest and scores on the one left out. Slowdown and violations are those of the scored workloads. "
+    "The output says how many trials the search saved over the whole grid. The winner is checked: all candidates run "
+    "on " FL_AS_TEXT(FL_SEARCH_CHECK_PAIRS) " pairs of workload "
+                                            "and seed of those tuned on, drawn with\n"
+                                            "seed " FL_AS_TEXT(FL_SEARCH_CHECK_SEED) "."};
 
 typedef struct fold { /* what is tuned on, and scored on */
     const char *name;
@@ -86,7 +81,7 @@ static fl_status make_folds(const fl_scenes *scenes, const char *tune, const cha
 static fl_status check_options(const fl_setup_options *so, const char *tune, const char *score, const char *hold_out,
                                fl_diag *d) {
     if (so->positions || so->no_oracle)
-        return fl_refuse(d, "%s does nothing in a search, which asks no oracle",
+        return fl_refuse(d, "%s has no effect in a search, which uses no oracle",
                          so->positions ? "--positions" : "--no-oracle");
     if (hold_out && (tune || score))
         return fl_refuse(d, "--hold-out beside --%s, expected either", tune ? "tune" : "score");

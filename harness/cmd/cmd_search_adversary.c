@@ -130,14 +130,14 @@ static void print_json(const adversary_options *o, const fl_adversary_result *r,
 
 static fl_status check(const adversary_options *o, const fl_texts *rest, fl_diag *d) {
     if (rest->count)
-        return fl_refuse(d, "'%s': --adversary draws its workloads, expected options alone", rest->item[0]);
+        return fl_refuse(d, "'%s': --adversary draws its own workloads, expected options only", rest->item[0]);
     if (!o->platform || !o->policy || !o->output)
         return fl_refuse(d, "no %s, expected --platform NAME --policy SPEC -o WORST.programs.csv",
                          !o->platform ? "platform"
                          : !o->policy ? "policy"
                                       : "file to write");
     if (o->node.records && !strcmp(o->node.records, FL_RECORDS_BOTH))
-        return fl_refuse(d, "--records both, expected cost or free: one policy is searched against");
+        return fl_refuse(d, "--records both compares two runs, expected cost or free");
     return FL_OK;
 }
 
@@ -176,7 +176,8 @@ static fl_status hunt_and_tell(adversary_options *o, bool *broken, fl_diag *d) {
     if (!s)
         s = fl_adversary_run(&how, &r, d);
     if (!s && !r.worst.number)
-        s = fl_refuse(d, "all %lld trials are outside the assumptions, expected some within", (long long)o->trials);
+        s = fl_refuse(d, "all %lld trials break the policy's assumptions, expected some that keep them",
+                      (long long)o->trials);
     if (!s && (!(command = replay(o, &r.worst, o->policy)) || !(top = replay(o, &r.worst, "maxfreq"))))
         s = fl_no_memory(d, "the result");
     if (!s)

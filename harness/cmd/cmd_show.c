@@ -15,13 +15,13 @@ static const fl_command_help help = {
     "show", "RESULT ...",
     "Prints a result as a table that fits the terminal: the CSV of compare, sweep or merge, decisions, timelines,\n"
     "telemetry, probes, requests, and what a command printed with --json.",
-    "RESULT may be gzipped, and - is the standard input. Columns that do not fit are named below the table; what is "
-    "alike in all\n"
-    "rows goes first. The width is the terminal's, else $COLUMNS, else " FL_AS_TEXT(
-        FL_TERMINAL_STANDARD) ", at least " FL_AS_TEXT(FL_TERMINAL_LEAST) ". Whole numbers are printed as they are.\n"
-                                                               "--where takes < <= > >= = and !=, each condition in "
-                                                               "quotes: --where 'slowdown<0.05' --where "
-                                                               "'policy!=assure'."};
+    "RESULT may be gzipped, and - is the standard input. The lines below the table name the columns that do not fit; "
+    "columns with the same value in all rows are dropped first. The width is the terminal's, else $COLUMNS, "
+    "else " FL_AS_TEXT(FL_TERMINAL_STANDARD) ", at least " FL_AS_TEXT(
+        FL_TERMINAL_LEAST) ". Whole numbers are printed as they are.\n"
+                           "--where takes < <= > >= = and !=, each condition in "
+                           "quotes: --where 'slowdown<0.05' --where "
+                           "'policy!=assure'."};
 
 typedef struct show_options {
     fl_texts rest, where;
@@ -198,11 +198,8 @@ int fl_cmd_show(int argc, char **argv) {
             putchar('\n');
         s = show(o.rest.item[i], &o, all, &d);
     }
-    if (s)
-        status = fl_command_fail("show", &d);
-    else if (o.json)
+    if (!s && o.json)
         print_json(root);
     cJSON_Delete(root);
-    fl_command_end(option, FL_COUNT(option), &o.rest);
-    return status;
+    return fl_command_close("show", s, &d, option, FL_COUNT(option), &o.rest);
 }

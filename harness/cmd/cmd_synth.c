@@ -148,12 +148,9 @@ int fl_cmd_synth(int argc, char **argv) {
     fl_diag d = {0};
     if (!platform)
         platform = apps >= 0 ? "rtx3080ti" : "generic";
-    fl_status s = !output || rest.count ? fl_refuse(&d, "expected -o TRACE.csv and nothing else")
+    fl_status s = !output || rest.count ? fl_refuse(&d, "expected options and -o TRACE.csv only")
                   : apps >= 0           ? write_apps(output, (uint32_t)apps, (uint64_t)seed, platform, &d)
                   : mix ? write_mix(output, &(fl_mix){mix, (uint64_t)seed, seconds, o.mean_us}, platform, &d)
                         : write_both(output, &o, platform, &d);
-    if (s)
-        status = fl_command_fail("synth", &d);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("synth", s, &d, option, sizeof option / sizeof *option, &rest);
 }

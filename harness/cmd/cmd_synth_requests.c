@@ -73,9 +73,6 @@ int fl_cmd_synth_requests(int argc, char **argv) {
     o.shared = (uint32_t)shared;
     fl_diag d = {0};
     const fl_status s =
-        !output || rest.count ? fl_refuse(&d, "expected -o REQUESTS.csv and nothing else") : write(output, &o, &d);
-    if (s)
-        status = fl_command_fail("synth requests", &d);
-    fl_texts_free(&rest);
-    return status;
+        !output || rest.count ? fl_refuse(&d, "expected options and -o REQUESTS.csv only") : write(output, &o, &d);
+    return fl_command_close("synth requests", s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -16,10 +16,9 @@
 static const fl_command_help help = {
     "trace", "stats FILE [TELEMETRY] [--json] [-o PLOT.svg|png|pdf]",
     "Summarises a trace: duration, kernels, streams, gaps, utilisation, power and energy.",
-    "FILE may be of any format that foldline import takes. Telemetry on the same clock may be given as a second file;\n"
-    "of X.csv, X.telemetry.csv is taken where it is there. -o draws activity, power and clock over time; what it "
-    "draws\n"
-    "stands in PLOT.csv."};
+    "FILE may have any format that foldline import reads. A second file may hold telemetry on the same clock; for "
+    "X.csv the command takes X.telemetry.csv if it exists. -o draws activity, power and clock over time, and writes "
+    "the numbers drawn to PLOT.csv."};
 
 enum { BINS = 500, FIRST_NAMES = 10 };
 
@@ -34,7 +33,7 @@ static fl_status read_one(const char *path, const char *format, double interval_
     fl_status s = fl_trace_open(path, format, &o, &one, d);
     if (!s && ((one.has_kernels && run->has_kernels) || (one.has_telemetry && run->has_telemetry)))
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                    "a second file of the same, expected one of kernels and one of telemetry");
+                    "two files of the same kind, expected one of kernels and one of telemetry");
     if (!s && !one.has_kernels && !one.has_telemetry)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected kernels or telemetry",
                     one.has_requests ? "has requests" : "is a sweep");
@@ -252,17 +251,14 @@ int fl_cmd_trace(int argc, char **argv) {
         s = fl_stats_make(&stats, &run, &d);
     if (!s && plot)
         s = draw_plot(plot, &run, &csv, &d);
-    if (s)
-        status = fl_command_fail("trace", &d);
-    else if (json)
+    if (!s && json)
         print_json(&stats, &run);
-    else
+    else if (!s)
         print_text(&stats, &run);
     if (!s && plot && !json)
         printf("written: %s, %s\n", plot, csv);
     free(csv);
     fl_stats_free(&stats);
     fl_imported_free(&run);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("trace", s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -41,7 +41,7 @@ fl_status fl_import_executed(const fl_texts *files, const char *base, bool json,
         if (base)
             printf("written: %s.plans.csv, .measured.csv and .instructions.csv, for fit pipeline %s\n", base, base);
         else
-            printf("nothing was written (-o BASE writes BASE.plans.csv, .measured.csv and .instructions.csv)\n");
+            printf("nothing was written; -o BASE writes BASE.plans.csv, BASE.measured.csv and BASE.instructions.csv\n");
     }
     fl_executed_free(&e);
     return s;

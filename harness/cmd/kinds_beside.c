@@ -14,7 +14,7 @@ fl_status fl_kinds_beside(const char *path, fl_head *head, char **kinds, fl_diag
     size_t stem = fl_stem_length(path, programs);
     *kinds = NULL;
     if (fl_is_standard(path))
-        return fl_refuse(d, "-o '-' is one file, and its kinds are another, expected a name");
+        return fl_refuse(d, "-o '-' holds one file, but the kinds need another, expected a file name");
     if (!fl_name_ends(path, programs)) {
         const char *dot = memrchr(base, '.', stem - (size_t)(base - path));
         stem = dot ? (size_t)(dot - path) : stem;

@@ -16,7 +16,7 @@ fl_status fl_live_server_check(const fl_live_server *s, const fl_policy *policy,
     int64_t ns;
     fl_page_url url;
     if (!s->url && (s->ttft || s->tbt))
-        return fl_refuse(d, "--ttft and --tbt are targets of a server, expected --server URL with them");
+        return fl_refuse(d, "--ttft and --tbt are targets of a server, expected --server URL as well");
     if (!s->url && policy && policy->server_needs)
         return fl_refuse(d, "policy %s reads the signals of a server that batches requests, expected --server URL",
                          policy->name);

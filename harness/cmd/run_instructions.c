@@ -18,7 +18,7 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t_ps, fl_diag
     truth *t = user;
     size_t room = t->room;
     if (t->points == GRID_MAX)
-        return fl_refuse(d, "the run is longer than a chart of its instructions may be, expected fewer iterations");
+        return fl_refuse(d, "the run is too long for a chart of its instructions, expected fewer iterations");
     if (fl_grow(&t->joules, &room, (t->points + 1) * t->gpus, sizeof *t->joules) ||
         fl_grow(&t->mhz_s, &t->room, (t->points + 1) * t->gpus, sizeof *t->mhz_s))
         return fl_no_memory(d, "the instructions");
@@ -94,7 +94,7 @@ fl_status fl_run_instructions(const fl_scene *scene, const fl_run_options *run, 
     truth t = {.gpus = scene->facts.gpu_count};
     fl_output *o = NULL;
     if (!scene->op)
-        return fl_refuse(d, "--instructions is of a pipeline, expected --pipeline FILE with it");
+        return fl_refuse(d, "--instructions needs a pipeline, expected --pipeline FILE as well");
     again.on_step = NULL;
     again.on_watch = NULL;
     again.on_truth = on_truth;

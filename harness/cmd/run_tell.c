@@ -28,12 +28,12 @@ static void put_notes(const fl_run_told *t, FILE *out) {
     fl_scene_notes(t->scenes, out);
     fl_served_note(r, out);
     if (r->ignored_sets)
-        fprintf(out, "note: %llu sets of controls that this simulated node does not have\n",
+        fprintf(out, "note: %llu commands set a control that this simulated node does not have; they had no effect\n",
                 (unsigned long long)r->ignored_sets);
     if (r->refused_sets)
-        fprintf(out, "note: %llu sets were refused, as asked\n", (unsigned long long)r->refused_sets);
+        fprintf(out, "note: %llu sets were refused by an injected fault\n", (unsigned long long)r->refused_sets);
     if (r->counts.faults)
-        fprintf(out, "note: %llu faulty commands were counted and left out\n", (unsigned long long)r->counts.faults);
+        fprintf(out, "note: %llu commands were faulty and had no effect\n", (unsigned long long)r->counts.faults);
     if (fl_spec_unstepped(t->spec, r->counts.steps))
         fprintf(out, "note: the run ended before %s looked a second time: its period is longer than all of it\n",
                 t->spec->label);
@@ -258,21 +258,21 @@ static void put_clocks(fl_run_result *r) {
     for (size_t i = 1; i < clocks; i++)
         memories |= r->residence[i].mem_mhz != r->residence[0].mem_mhz;
     for (size_t i = 0; i < clocks && i < 8; i++)
-        print_clock(&r->residence[i], memories, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0,
-                    i == 0);
+        print_clock(&r->residence[i], memories, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0, i == 0);
     printf("%s\n", clocks > 8 ? " ..." : "");
 }
 
 static void put_limits(const fl_run_result *r) {
     if (r->wall_held_ps || r->heat_held_ps)
-        printf("held        %.4g s below what was asked by the power wall, %.4g s by heat\n",
+        printf("held        the power wall held the clock below the request for %.4g s, heat for %.4g s\n",
                fl_seconds(r->wall_held_ps), fl_seconds(r->heat_held_ps));
     if (!isnan(r->hottest_c))
         printf("heat        %.4g C at the most, %.4g C at the end\n", r->hottest_c, r->end_c);
     if (r->cpu_count) {
         printf("CPU        ");
         for (size_t i = 0; i < r->cpu_count; i++)
-            printf("%s %u MHz %.1f %%", i ? "," : "", r->cpu[i].mhz, 100.0 * (double)r->cpu[i].ps / (double)r->makespan_ps);
+            printf("%s %u MHz %.1f %%", i ? "," : "", r->cpu[i].mhz,
+                   100.0 * (double)r->cpu[i].ps / (double)r->makespan_ps);
         fputc('\n', stdout);
     }
     putchar('\n');

@@ -354,8 +354,5 @@ int fl_cmd_fit_bars(int argc, char **argv) {
         s = fl_refuse(&d, "no sweep, expected --sweep GPU=FILE");
     if (!s)
         s = run_all(&o, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

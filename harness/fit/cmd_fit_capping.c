@@ -6,6 +6,7 @@
 #include "harness/fit/fit.h"
 #include "harness/fit/fit_capping_model.h"
 #include "harness/fit/fit_capping_sweep.h"
+#include "harness/input/scenes_open.h"
 #include "traces/tables.h"
 
 #include <math.h>
@@ -171,15 +172,12 @@ int fl_cmd_fit_capping(int argc, char **argv) {
         s = fl_capping_fit(&c, &d);
     for (size_t i = 0; !s && out && i < c.app_count; i++)
         s = fl_capping_write(&c, &c.app[i], out, &d);
-    if (s) {
-        status = fl_command_fail("fit capping", &d);
-    } else if (json) {
+    if (!s && json) {
         print_json(&c);
-    } else {
+    } else if (!s) {
         print_chips(&c);
         print_apps(&c);
     }
     fl_capping_free(&c);
-    fl_command_end(option, sizeof option / sizeof *option, &files);
-    return status;
+    return fl_command_close("fit capping", s, &d, option, sizeof option / sizeof *option, &files);
 }

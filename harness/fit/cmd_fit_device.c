@@ -24,35 +24,39 @@ static const fl_command_help help = {
     "fit device", "--sweep FILE... | --facts FILE --out DEV.json [--idle LOG] [--base PLATFORM]",
     "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C,\n"
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
-    "Two laws are fitted. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds that\n"
-    "memory-bound kernels slow down below some SM clock, since their bytes come over a link on that clock, and that\n"
-    "stalled units draw less, unless the simulator's own predicts workloads left out better by more than chance "
-    "gives.\n"
-    "Both ignore single bad readings. What a sweep cannot tell (ladders beyond the measured\n"
-    "clocks, sensors, actuators, limits) is taken from --base and marked as assumed. Each value carries a note: "
-    "where\n"
-    "it is from and how well it is known, or why it is not identifiable.\n\n"
-    "Sweeps bound the idle clock tree A0 from above only. --idle LOG, a log in which the GPU idles at several SM "
-    "clocks with\n"
-    "a context open, tells it: what idle power gains with V^2 f. What kernels draw stays as it was.\n\n"
-    "A power limit binds where a lower one changes power or time; rows under one that does are left out of the laws,\n"
+    "The command fits two models. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, "
+    "adds two effects: memory-bound kernels slow down below some SM clock, since their bytes cross a link on that "
+    "clock, and stalled units draw less. It leaves both out if the simulator's own model predicts held-out workloads "
+    "significantly better. Both models ignore single bad readings. What a sweep does not show (ladders beyond the "
+    "measured clocks, sensors, actuators, limits) comes from --base and is marked as assumed. Each value carries a "
+    "note: where it comes from and how well it is known, or why it is not identifiable.\n"
+    "\n"
+    "Sweeps only limit the power A0 of the idle clock tree from above. --idle LOG determines it from a log in which "
+    "the GPU idles at several SM clocks with a context open: A0 is how much the idle power rises with V^2 f. The "
+    "power of kernels stays the same.\n"
+    "\n"
+    "A power limit binds where a lower one changes power or time; rows under one that does are left out of the "
+    "laws,\n"
     "and tell the crest: mean power over a limit that binds. The sweep's limits become the device's. Where --base is "
     "the\n"
-    "platform of the GPU, its clocks below the measured ones, down to half of the lowest, are kept, so that the device "
-    "can\n"
-    "hold lower limits, as its board can: results say for how long they went there.\n\n"
+    "platform of the GPU, its clocks below the measured ones, down to half of the lowest, are kept, so that the "
+    "device can\n"
+    "hold lower limits, as its board can: results say for how long they went there.\n"
+    "\n"
     "A sweep of power limits alone (no SM clocks) needs --base with the platform of the GPU: a row's clock is where "
     "that\n"
-    "power law has its power, relative to the highest limit, which counts as the highest clock.\n\n"
+    "power law has its power, relative to the highest limit, which counts as the highest clock.\n"
+    "\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself,\n"
-    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n\n"
-    "At the end it says which one, two, three or four clocks tell most about a workload that is yet to be measured.\n\n"
+    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n"
+    "\n"
+    "At the end the command names the one, two, three or four best clocks to measure of a new workload.\n"
+    "\n"
     "--facts FILE describes a GPU that nobody has measured: from its ladders and TDP (fit probes --help shows such a "
     "file),\n"
-    "from what the bundled chips are like, an idle log and --run, a sweep of one workload. How much chips differ is "
-    "how\n"
-    "little is known: the notes say it of each value, and predictions have it in their deviations."};
+    "from what the bundled chips are like, an idle log and --run, a sweep of one workload. The spread among known "
+    "chips is the uncertainty: the notes state it for each value, and predictions include it in their deviations."};
 
 typedef struct device_options {
     const char *out, *base, *name, *idle, *facts, *run;
@@ -434,11 +438,11 @@ static fl_status find_latent(const device_options *o, fl_fit_rows *rows, fl_diag
         return FL_OK;
     if (!o->base_given)
         return fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
-                       "power limits but no SM clocks: only a power law tells the clock under a limit, expected --base "
-                       "with the platform of this GPU");
+                       "power limits but no SM clocks: the clock under a limit follows only from a power model, "
+                       "expected --base with the platform of this GPU");
     fl_status s = fl_platform_open(o->base, 1, &base, d);
     if (!s && fl_chip_of_device(&base.node.device[0], &law) != FL_MODEL_OK)
-        s = fl_fail(d, FL_BAD_INPUT, o->base, 0, 0, "the platform has no power law, expected one with V(f)");
+        s = fl_fail(d, FL_BAD_INPUT, o->base, 0, 0, "the platform has no power model, expected one with V(f)");
     if (!s)
         s = fl_fit_latent_fill(rows, &law, d);
     fl_platform_free(&base);
@@ -451,7 +455,7 @@ static fl_status fit_both(maker *m, fl_diag *d) {
         const fl_model_status f = fl_chip_fit(m->rows->row, m->rows->count, law[i], i ? &m->plain : &m->full);
         if (f != FL_MODEL_OK)
             return fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, m->o->sweeps.item[0], 0, 0,
-                           "cannot be fitted: %s; expected at least one workload at two settings", fl_model_text(f));
+                           "no model fits: %s; expected at least one workload at two settings", fl_model_text(f));
     }
     (void)fl_fit_crest_of_rows(m->rows, &m->full.crest, &m->full.crest_sd);
     return FL_OK;
@@ -499,7 +503,8 @@ static fl_status run_sweeps(const device_options *o, fl_diag *d) {
         s = fit_both(&m, d);
     if (!s && o->idle && !m.plain.has_power)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
-                    "the sweeps tell no power law, so --idle has no V to go by");
+                    "the sweeps determine no power model, so there is no voltage to fit --idle to, expected sweeps "
+                    "with power");
     if (!s && o->idle)
         s = fl_idle_log_fit(o->idle, &m.plain, &m.idle, d);
     if (!s)
@@ -550,19 +555,16 @@ int fl_cmd_fit_device(int argc, char **argv) {
     if (!s && (o.sweeps.count > 0) == (o.facts != NULL))
         s = fl_refuse(&d, "%s, expected --sweep FILE or --facts FILE", o.facts ? "a sweep and facts" : "no sweep");
     if (!s && o.facts && o.only.count)
-        s = fl_refuse(&d, "--only is for sweeps, expected none with --facts");
+        s = fl_refuse(&d, "--only chooses among the workloads of sweeps, expected it without --facts");
     if (!s && o.run && !o.facts)
-        s = fl_refuse(&d, "--run is for --facts, expected it with these");
+        s = fl_refuse(&d, "--run belongs to --facts, expected both");
     if (!s && !o.out)
-        s = fl_refuse(&d, "nowhere to write, expected --out FILE");
+        s = fl_refuse(&d, "no file to write, expected --out FILE");
     if (!s && o.name && strlen(o.name) > 63)
         s = fl_refuse(&d, "--name of %zu characters, expected at most 63", strlen(o.name));
     if (!o.name && !o.facts)
         o.name = "Fitted GPU";
     if (!s)
         s = o.facts ? run_facts(&o, &d) : run_sweeps(&o, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

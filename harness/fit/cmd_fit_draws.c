@@ -121,17 +121,14 @@ int fl_cmd_fit_draws(int argc, char **argv) {
         s = write_sweep(f, rest.item[0], out, &d);
     if (!s && draws)
         s = write_draws(f, draws, &d);
-    if (s) {
-        status = fl_command_fail(help.name, &d);
-    } else if (json) {
+    if (!s && json) {
         cJSON *root = draws_json(f);
         fl_json_print(root, stdout);
         cJSON_Delete(root);
-    } else {
+    } else if (!s) {
         print_text(f);
     }
     cJSON_Delete(tree);
     free(f);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

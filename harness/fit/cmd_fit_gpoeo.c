@@ -16,19 +16,18 @@
 
 static const fl_command_help help = {
     "fit gpoeo", "PROGRAMS.csv ... --platform NAME -o TREES.csv",
-    "The six models of the policy gpoeo: energy and time over those at the default clocks, in three bands of SM "
+    "Trains the six models of the policy gpoeo: energy and time relative to the default clocks, in three bands of SM "
     "clocks.",
-    "The authors never published models or data. Here every program runs at the default clocks, and at 450 to 1995 "
-    "MHz,\n"
-    "--step apart, at the default memory clock; the trees learn energy and time over those at the default clocks.\n"
-    "They are gradient-boosted, three splits deep, with a rate of 0.3 and lambda 1; every fifth program only tests.\n"
+    "The authors published neither models nor data. foldline runs every program at the default clocks, and at 450 to "
+    "1995 MHz in steps of --step at the default memory clock. The trees learn energy and time relative to the "
+    "default clocks. They are gradient-boosted, three splits deep, with a rate of 0.3 and lambda 1. Every fifth "
+    "program serves only as a test.\n"
     "\n"
-    "Inputs: the clock over 1800 MHz, and what stands for two of the released program's fifteen counters, read at\n"
-    "1800 MHz and 9251 MHz of memory: the sum of kernel times over the time (at most 1, for how busy the SMs are), "
-    "and\n"
-    "the shares of kernel time of kernels called after tensor (gemm, conv, attention, mma) and FP64 work (dgemm, "
-    "double,\n"
-    "fp64, f64). IPC, L1 and L2 misses and the other pipes are in no kernel record, and are left out.\n"
+    "The inputs are the clock divided by 1800 MHz and substitutes for some of the released program's fifteen "
+    "counters, read at 1800 MHz with the memory at 9251 MHz: the sum of all kernel times divided by the run time (at "
+    "most 1, for how busy the SMs are), and the shares of kernel time in kernels whose names suggest tensor work "
+    "(gemm, conv, attention, mma) or FP64 work (dgemm, double, fp64, f64). Kernel records hold no IPC, no L1 and L2 "
+    "misses and no other pipes, so the models do without them.\n"
     "\n"
     "harness/experiments/gpoeo.trees.csv is made by\n"
     "  for n in 1001 1002 1003; do foldline synth --apps 57 --seed $n -o $n.programs.csv; done\n"
@@ -98,7 +97,8 @@ static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
         return fl_no_memory(d, "the runs");
     for (uint32_t i = 0; i < f->clocks; i++)
         if (fl_ladder_index(dev->sm_mhz, dev->sm_count, clock_of(f, i)) < 0)
-            return fl_refuse(d, "%s has no %g MHz, expected the clocks of an RTX 3080 Ti", dev->name, clock_of(f, i));
+            return fl_refuse(d, "%s has no SM clock of %g MHz, expected the clocks of an RTX 3080 Ti", dev->name,
+                             clock_of(f, i));
     if (fl_ladder_index(dev->mem_mhz, dev->mem_count, FL_GPOEO_COUNTERS_MEM_MHZ) < 0)
         return fl_refuse(d, "%s has no memory clock of %g MHz, expected those of an RTX 3080 Ti", dev->name,
                          FL_GPOEO_COUNTERS_MEM_MHZ);
@@ -243,19 +243,16 @@ int fl_cmd_fit_gpoeo(int argc, char **argv) {
     f.clocks = (uint32_t)ceil((top_mhz - lowest_mhz) / f.step_mhz - 1e-9) + 1;
     fl_status s = fl_fit_scenes(&so, match, &files, (unsigned)threads, make_room, measure, &f, &d);
     if (!s && f.count < HELD_OUT)
-        s = fl_refuse(&d, "%zu programs, expected at least %d: every fifth only tests", f.count, HELD_OUT);
+        s = fl_refuse(&d, "%zu programs, expected at least %d: every fifth serves only as a test", f.count, HELD_OUT);
     if (!s)
         s = train(&f, json, &d);
     if (!s && out)
         s = write_trees(&f, out, &d);
-    if (s)
-        status = fl_command_fail("fit gpoeo", &d);
     for (size_t i = 0; i < f.count; i++) {
         free(f.program[i].energy);
         free(f.program[i].time);
     }
     free(f.program);
     free(f.cell);
-    fl_command_end(option, sizeof option / sizeof *option, &files);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &files);
 }

@@ -15,14 +15,12 @@
 static const fl_command_help help = {
     "fit logs", "LOG... -o SWEEP.csv [--workload NAME]",
     "Makes a sweep of telemetry logs, each of one run of a program at one pair of clocks.",
-    "Any log that foldline import reads will do (nvidia-smi, dcgmi, foldline record, foldline run --telemetry). How "
-    "long\n"
-    "the run took: as the log's head says (program: A to B ns), else from the first to the last reading with a busy "
-    "GPU,\n"
-    "to half a reading's spacing at either end. Energy: by the board's counter where it has one, else the mean of its\n"
-    "power readings without the first two seconds (a fifth of a short run), which a sensor may still average with what "
-    "was\n"
-    "before. A run whose clocks changed is left out, and said to be.\n"
+    "LOG may be any log that foldline import reads (nvidia-smi, dcgmi, foldline record, foldline run --telemetry). "
+    "The head of the log states how long the run took (program: A to B ns); without it, the run lasts from the first "
+    "to the last reading with a busy GPU, exact to half a reading's spacing at either end. The energy comes from the "
+    "board's counter. Without a counter it comes from the mean power, less the first two seconds (or a fifth of a "
+    "short run), in which a sensor may still average in what came before. The command reports and leaves out a run "
+    "whose clocks changed.\n"
     "\n"
     "The workload's name: --workload, else the log's head, else the file's name up to the first '.' or '@'."};
 
@@ -136,13 +134,10 @@ int fl_cmd_fit_logs(int argc, char **argv) {
         s = read_all(&sweep, &o, &logs, &d);
     if (!s)
         s = fl_sweep_write(o.out, &sweep, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    else if (o.json)
+    if (!s && o.json)
         print_json(&sweep, logs.count, o.out);
-    else
+    else if (!s)
         printf("%zu of %zu runs; written: %s\n", sweep.row_count, logs.count, o.out);
     fl_sweep_free(&sweep);
-    fl_texts_free(&logs);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &logs);
 }

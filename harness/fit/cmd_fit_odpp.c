@@ -17,12 +17,13 @@
 
 static const fl_command_help help = {
     "fit odpp", "PROGRAMS.csv ... --platform NAME -o WEIGHTS.csv",
-    "The two networks of the policy odpp: energy and time of a period at a clock, from the straight lines and NVML.",
-    "The authors never published weights, or what they trained them with. Here every program runs at 450 to 1920 MHz,\n"
-    "--step apart, and is measured as the policy does it: a trace of the simulated sensors, its period, the last\n"
-    "period's power and utilisation. Inputs are the value of the straight lines through 450, 945, 1425 and 1920 MHz,\n"
-    "the clock over 1920, and power, U and V at 1920; the target is what was measured. Training is that of the\n"
-    "retraining within the policy: Adam, mean squared error, batches of 256. Every fifth program only tests.\n"
+    "Trains the two networks of the policy odpp, which predict the energy and time of a period at a clock.",
+    "The authors published neither weights nor training data. foldline runs every program at 450 to 1920 MHz, in "
+    "steps of --step, and measures it as the policy does: a trace of the simulated sensors, its period, and power "
+    "and utilisation in the last period. The inputs are the value of the straight lines through 450, 945, 1425 and "
+    "1920 MHz, the clock divided by 1920 MHz, and power, U and V at 1920 MHz; the targets are the measured values. "
+    "The training is the same as the retraining within the policy: Adam, mean squared error, batches of 256. Every "
+    "fifth program serves only as a test.\n"
     "\n"
     "harness/experiments/odpp.weights.csv is made by\n"
     "  for n in 1001 1002 1003; do foldline synth --apps 57 --seed $n -o $n.programs.csv; done\n"
@@ -94,7 +95,8 @@ static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
     for (uint32_t i = 0; !status && i < f->clocks + PROBES; i++) {
         const double mhz = i < f->clocks ? clock_of(f, i) : probe_mhz[i - f->clocks];
         if (fl_ladder_index(dev->sm_mhz, dev->sm_count, mhz) < 0) {
-            status = fl_refuse(d, "%s has no %g MHz, expected the clocks of an RTX 3080 Ti", dev->name, mhz);
+            status =
+                fl_refuse(d, "%s has no SM clock of %g MHz, expected the clocks of an RTX 3080 Ti", dev->name, mhz);
             break;
         }
         fl_run_result result = {0};
@@ -117,7 +119,8 @@ static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
         if (w->done)
             status = FL_OK;
         else if (!status && w->trace.count < 2)
-            status = fl_refuse(d, "%s ends before it is measured, expected more than %g s", s->w->name, start_s + 1);
+            status = fl_refuse(d, "%s ends before the measurement does, expected a run of more than %g s", s->w->name,
+                               start_s + 1);
         else if (!status)
             end_trace(w, true);
         p->run[i] = w->run;
@@ -283,20 +286,17 @@ int fl_cmd_fit_odpp(int argc, char **argv) {
     f.clocks = (uint32_t)ceil((probe_mhz[PROBES - 1] - probe_mhz[0]) / f.step_mhz - 1e-9) + 1;
     fl_status s = fl_fit_scenes(&so, match, &files, (unsigned)threads, make_room, measure, &f, &d);
     if (!s && f.count < HELD_OUT)
-        s = fl_refuse(&d, "%zu programs, expected at least %d: every fifth only tests", f.count, HELD_OUT);
+        s = fl_refuse(&d, "%zu programs, expected at least %d: every fifth serves only as a test", f.count, HELD_OUT);
     if (!s)
         s = fl_pool_run(train, &f, FL_ODPP_QUANTITIES, (unsigned)threads, "networks", &d);
     if (!s && out)
         s = write_weights(&f, out, &d);
-    if (s)
-        status = fl_command_fail("fit odpp", &d);
-    else if (json)
+    if (!s && json)
         print_json(&f);
-    else
+    else if (!s)
         print_errors(&f);
     for (size_t i = 0; i < f.count; i++)
         free(f.program[i].run);
     free(f.program);
-    fl_command_end(option, sizeof option / sizeof *option, &files);
-    return status;
+    return fl_command_close("fit odpp", s, &d, option, sizeof option / sizeof *option, &files);
 }

@@ -16,7 +16,8 @@
 
 static const fl_command_help help = {
     "fit probes", "PLATFORM | DEV.json | --sweep FILE... | --facts FILE.json [--idle LOG] [--run FILE]",
-    "Says at which one, two, three or four clocks to measure a workload, so that the others can be told from them.",
+    "Says at which one, two, three or four clocks to measure a workload, so that the others can be predicted from "
+    "them.",
     "Each workload that is known is predicted from the candidates by what the rest are like; the clocks with the "
     "least\n"
     "errors are named, with these errors, beside the usual ones (the top, the ends, the corners).\n\n"
@@ -41,7 +42,7 @@ static fl_status chip_of_sweep(const probes_options *o, fl_fit_rows *rows, fl_ch
         const fl_model_status m = fl_chip_fit(rows->row, rows->count, FL_CHIP_BEST, chip);
         if (m != FL_MODEL_OK)
             s = fl_fail(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
-                        "cannot be fitted: %s; expected workloads at two settings or more", fl_model_text(m));
+                        "no model fits: %s; expected workloads at two settings or more", fl_model_text(m));
     }
     return s;
 }
@@ -93,8 +94,8 @@ static fl_status run_all(const probes_options *o, fl_diag *d) {
         s = fl_fit_advise(chip, &rows, least, most, &advice, d);
     if (!s && advice.end == advice.first)
         s = fl_refuse(d,
-                      "%u workloads at %u settings cannot tell, expected %d workloads and more settings than are to be "
-                      "measured",
+                      "%u workloads at %u settings are too few, expected %d workloads and more settings than you "
+                      "want to measure",
                       chip->shares, chip->settings, FL_PROBES_WORKLOADS);
     if (!s && o->json) {
         cJSON *root = cJSON_CreateObject();
@@ -108,7 +109,7 @@ static fl_status run_all(const probes_options *o, fl_diag *d) {
         fl_fit_advice_print(&advice);
         for (size_t i = 0; i < rows.clocks; i++)
             if (rows.clock[i].clear)
-                printf("note: %g MHz is what to ask for, it ran at about %.0f MHz\n", rows.clock[i].sm_mhz,
+                printf("note: ask for %g MHz; the GPU then ran at about %.0f MHz\n", rows.clock[i].sm_mhz,
                        rows.clock[i].ran_mhz);
     }
     fl_fit_facts_free(&facts);
@@ -128,7 +129,7 @@ int fl_cmd_fit_probes(int argc, char **argv) {
          "facts of a GPU that nobody has measured, or a bundled board's name"},
         {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0, "log of that GPU idling at several clocks"},
         {"run", "FILE", FL_OPTION_TEXT, &o.run, 0, 0, "a sweep of one workload on that GPU, one setting or more"},
-        {"count", "N", FL_OPTION_INT, &o.count, 1, FL_PROBES_MAX, "only of so many clocks (one to four)"},
+        {"count", "N", FL_OPTION_INT, &o.count, 1, FL_PROBES_MAX, "number of clocks to name (all from one to four)"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -143,8 +144,5 @@ int fl_cmd_fit_probes(int argc, char **argv) {
         s = fl_refuse(&d, "expected a platform or device, --sweep FILE, or --facts FILE, and one of these alone");
     if (!s)
         s = run_all(&o, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -13,9 +13,9 @@
 
 static const fl_command_help help = {
     "fit sensitivity", "[RUNS.csv] [--programs FILE --platform NAME]",
-    "How far CPU and GPU frequency sensitivity of kernels follow from WeightedALUBusy, Global_MemUtil and\n"
-    "ClockWeightedUPC (DynaCo, SC '13, section 4.1 and Table 2), by linear regression over runs at all pairs of "
-    "states.",
+    "Shows how well WeightedALUBusy, Global_MemUtil and ClockWeightedUPC predict the CPU and GPU frequency "
+    "sensitivity of kernels (DynaCo, SC '13, section 4.1 and Table 2), by linear regression over runs at all pairs "
+    "of states.",
     "RUNS.csv: kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,clock_weighted_upc, and where\n"
     "known alu_busy,gpu_clock_busy; head '# foldline-state-runs 1'. With --programs the runs are simulated here, each "
     "kernel alone; -o keeps them.\n"
@@ -108,7 +108,7 @@ static fl_status fit_side(const fl_state_runs *r, int side, fl_sensitivity_fit *
     if (!s && m != FL_MODEL_OK)
         s = fl_refuse(d, "%s sensitivity, %zu observations: %s", sides[side], o.count,
                       m == FL_MODEL_NO_FIT
-                          ? "too few, or all alike; expected kernels that differ, at two states or more"
+                          ? "too few, or all the same; expected kernels that differ, at two states or more"
                           : fl_model_text(m));
     free(o.metric);
     free(o.sensitivity);
@@ -176,10 +176,9 @@ static void print_fit(const fl_state_runs *r, const fl_sensitivity_fit *f, int s
 static void print_order(const fl_state_runs *r, const fl_sensitivity_fit *gpu) {
     const double weighted = gpu->correlation[FL_METRIC_ALU], plain = alone(r, GPU, FL_METRIC_ALU_BUSY);
     if (!isnan(plain))
-        printf(
-            "order of Table 2: weighted_alu_busy tells the GPU's sensitivity better than alu_busy, published 0.85 to "
-            "0.76; here %.2f to %.2f: %s\n",
-            weighted, plain, weighted > plain ? "holds" : "FAILED, the order is reversed");
+        printf("order of Table 2: weighted_alu_busy correlates better with the GPU's sensitivity than alu_busy, "
+               "published 0.85 against 0.76; here %.2f against %.2f: %s\n",
+               weighted, plain, weighted > plain ? "holds" : "FAILED, the order is reversed");
     for (size_t m = 0; m < MISSING; m++)
         printf("n/a: %s: %s\n", missing[m].name, missing[m].why);
     putchar('\n');
@@ -305,9 +304,6 @@ int fl_cmd_fit_sensitivity(int argc, char **argv) {
         print_order(&runs, &fit[GPU]);
         s = print_kernels(&runs, &d);
     }
-    if (s)
-        status = fl_command_fail("fit sensitivity", &d);
     fl_state_runs_free(&runs);
-    fl_texts_free(&rest);
-    return status;
+    return fl_command_close("fit sensitivity", s, &d, option, sizeof option / sizeof *option, &rest);
 }

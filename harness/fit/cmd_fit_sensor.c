@@ -12,16 +12,15 @@
 
 static const fl_command_help help = {
     "fit sensor", "LOG [--meter METER] [-o SENSORS.json]",
-    "Says what a power sensor is: how often it refreshes, in which steps, over which window it averages.",
-    "LOG: readings of the board (nvidia-smi at the shortest interval it takes, foldline record), with the power going\n"
-    "up and down some ten times. Refresh, steps and how long a value may stand come from it alone. The window over "
-    "which\n"
-    "the sensor averages, its lag and its gain need a METER over the same time: a CSV with t_s, t_ms, t_us or t_ns "
-    "and\n"
-    "power_w, or any telemetry that import reads. Their clocks need not agree: the shift is found by correlation.\n"
+    "Identifies a power sensor: how often it refreshes, its resolution, and the window over which it averages.",
+    "LOG holds readings of the board (nvidia-smi at its shortest interval, foldline record) while the power goes up "
+    "and down some ten times. The log alone tells the refresh period, the resolution and how long a value may stand "
+    "still. Averaging window, lag and gain also need a METER over the same time: a CSV with t_s, t_ms, t_us or t_ns "
+    "and power_w, or any telemetry that foldline import reads. The two clocks need not agree: the command finds the "
+    "shift by correlation.\n"
     "\n"
-    "-o writes rows for a platform file, under gpu.sensors. A gain and an offset are told only: sensors of a platform\n"
-    "have none."};
+    "-o writes rows for a platform file, under gpu.sensors. The command only prints gain and offset: a platform's "
+    "sensors have neither."};
 
 typedef struct options {
     fl_texts log;
@@ -119,8 +118,8 @@ static fl_status learn(const options *o, const readings *r, const char *path, le
     if (m != FL_MODEL_OK)
         return fl_fail(
             d, FL_BAD_INPUT, path, 0, 0,
-            "%s keeps no refresh period, expected readings more often than the sensor refreshes and at least "
-            "8 changes",
+            "%s shows no regular refresh period, expected readings more frequent than the sensor's refreshes and at "
+            "least 8 changes",
             r->name);
     return o->meter ? beside_meter(o->meter, &log, l, d) : FL_OK;
 }
@@ -168,7 +167,7 @@ static void print_text(const learnt *l, const readings *r, const options *o) {
         printf("gain      %.4f of the meter's watts and %+.2f W; the meter's clock is %+.4f s from the log's\n",
                s->match.gain, s->match.offset, s->match.shift_s);
     } else {
-        printf("note: window, lag and gain are not known: a log alone cannot tell them (--meter)\n");
+        printf("note: window, lag and gain are unknown: a log alone does not determine them (--meter does)\n");
     }
     if (o->out)
         printf("written: %s\n", o->out);
@@ -212,7 +211,8 @@ int fl_cmd_fit_sensor(int argc, char **argv) {
         {"signal", "NAME", FL_OPTION_TEXT, &o.signal, 0, 0, "which readings (power_w; power_instant_w)"},
         {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where the log has several (the first)"},
         {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format of the log, where it is not to be detected"},
-        {"interval", "S", FL_OPTION_REAL, &o.interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
+        {"interval", "S", FL_OPTION_REAL, &o.interval_s, 1e-6, 1e6,
+         "time between rows that have no time stamps (dcgmi dmon -d)"},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "rows for a platform file"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
@@ -227,14 +227,11 @@ int fl_cmd_fit_sensor(int argc, char **argv) {
         s = learn(&o, &r, o.log.item[0], &l, &d);
     if (!s && o.out)
         s = write_rows(&o, &l, &r, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    else if (o.json)
+    if (!s && o.json)
         print_json(&l, &r);
-    else
+    else if (!s)
         print_text(&l, &r, &o);
     free(r.time_s);
     free(r.watts);
-    fl_texts_free(&o.log);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &o.log);
 }

@@ -126,7 +126,7 @@ static fl_status fit_device(splitter *q, fl_diag *d) {
     free(row);
     if (f != FL_MODEL_OK)
         return f == FL_MODEL_NO_MEMORY ? fl_no_memory(d, NULL)
-                                       : fl_refuse(d, "no device can be fitted: %s", fl_model_text(f));
+                                       : fl_refuse(d, "no device model fits: %s", fl_model_text(f));
     fl_chip_widen(&q->chip, &q->bars);
     q->plain += q->chip.law == FL_CHIP_PLAIN;
     q->splits++;
@@ -158,7 +158,7 @@ static fl_status take_spec(splitter *q, fl_diag *d) {
     if (!s) {
         const fl_model_status f = fl_chip_of_device(&p.node.device[0], &q->chip);
         if (f != FL_MODEL_OK)
-            s = fl_fail(d, FL_BAD_INPUT, q->o->spec, 0, 0, "the device cannot be fitted to: %s", fl_model_text(f));
+            s = fl_fail(d, FL_BAD_INPUT, q->o->spec, 0, 0, "no device model fits this sweep: %s", fl_model_text(f));
     }
     for (size_t i = 0; !s && i < q->rows.count && !q->rows.mem_known; i++)
         q->rows.row[i].mem_mhz = q->unlit.row[i].mem_mhz = q->chip.mem_ref;
@@ -260,15 +260,16 @@ static void print_question(const splitter *q, const char *at, const asked *t) {
         printf("%s %s in %zu of %lld splits\n", i ? "       " : "chosen:", t->chosen[i].text, t->chosen[i].splits,
                (long long)o->splits);
     if (t->active) {
-        printf("%zu of %zu workloads are placed by their activities; without:\n", t->active, t->predicted);
+        printf("%zu of %zu workloads are placed by their activities; errors without the activities:\n", t->active,
+               t->predicted);
         print_totals(&t->blind);
     }
     if (!o->decide)
         return;
     fl_fit_decisions_print(&t->decided, &o->question);
     if (o->question.risk < 1 && t->rash.count > 0)
-        printf("without --risk: the real bound breaks at %.1f %%, energy %+.2f %%; so caution costs %.2f points of "
-               "energy\n",
+        printf("without --risk: %.1f %% of the choices break the bound, energy %+.2f %%; so caution costs %.2f "
+               "points of energy\n",
                100 * t->rash.broken / t->rash.count, 100 * t->rash.regret / t->rash.count, caution_cost(t));
 }
 
@@ -364,8 +365,8 @@ static fl_status read_all(splitter *q, fl_diag *d) {
                                         : &o->sweeps)
                         ->item[0],
                     0, 0,
-                    "power limits but no SM clocks: a power law must tell the clock under a limit, expected "
-                    "--device-sweep with clocks, or fit device --base and fit workload");
+                    "power limits but no SM clocks: the clock under a limit follows only from a power model, "
+                    "expected --device-sweep with clocks, or fit device --base and then fit workload");
     if (!s && q->rows.entities < 2 && !o->device.count && !o->spec)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "one workload, expected two or more to split");
     if (s)
@@ -433,22 +434,24 @@ int fl_cmd_fit_split(int argc, char **argv) {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"at", "LIST", FL_OPTION_LIST, &o.ats, 0, 0,
          "settings that may be looked at, as for fit workload (ends); may be given several times"},
-        {"crest", "LIST", FL_OPTION_TEXT, &o.crest, 0, 0, "of capped rows, as for fit workload (run)"},
+        {"crest", "LIST", FL_OPTION_TEXT, &o.crest, 0, 0,
+         "mean power over a power limit that binds, as for fit "
+         "workload (run)"},
         {"splits", "N", FL_OPTION_INT, &o.splits, 1, 100000, "splits (20)"},
         {"seed", "N", FL_OPTION_INT, &o.seed, 0, 1e15, "seed of the splits (1)"},
         {"device-sweep", "FILE", FL_OPTION_LIST, &o.device, 0, 0, "fits the device to this sweep"},
         {"beside", "FILE", FL_OPTION_LIST, &o.beside, 0, 0, "fits the device to the half and to all of this sweep"},
         {"spec", "PLATFORM", FL_OPTION_TEXT, &o.spec, 0, 0,
          "takes the device's constants from a platform, as they are"},
-        {"decide", NULL, FL_OPTION_FLAG, &o.decide, 0, 0, "scores the clocks that one would choose"},
-        {"bound", "SHARE", FL_OPTION_SHARE, &o.question.bound, 0, 10, "on the slowdown, for --decide (0.05)"},
+        {"decide", NULL, FL_OPTION_FLAG, &o.decide, 0, 0, "scores the clocks that the predictions would choose"},
+        {"bound", "SHARE", FL_OPTION_SHARE, &o.question.bound, 0, 10, "largest slowdown allowed, for --decide (0.05)"},
         {"risk", "SHARE", FL_OPTION_SHARE, &o.question.risk, 0, 1,
          "highest chance that the real time breaks the bound, for --decide (1: the prediction decides)"},
         {"law", "NAME", FL_OPTION_TEXT, &law, 0, 0,
          "full; plain, the simulator's own, without link and stall; best, which predicts workloads left out better "
          "(best)"},
-        {"bars", "FILE", FL_OPTION_TEXT, &o.bars, 0, 0, "how wide error bars must be, as fit bars wrote it"},
-        {"without", "GPU", FL_OPTION_TEXT, &o.without, 0, 0, "of --bars, those by all GPUs but this one"},
+        {"bars", "FILE", FL_OPTION_TEXT, &o.bars, 0, 0, "widths of error bars, a file that fit bars wrote"},
+        {"without", "GPU", FL_OPTION_TEXT, &o.without, 0, 0, "takes from --bars the constants fitted without this GPU"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -470,8 +473,5 @@ int fl_cmd_fit_split(int argc, char **argv) {
         s = fl_texts_add(&o.ats, "ends", &d);
     if (!s)
         s = run_all(&o, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

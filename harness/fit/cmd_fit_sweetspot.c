@@ -15,8 +15,8 @@
 
 static const fl_command_help help = {
     "fit sweetspot", "[TRACE.csv ...] [EXPERIMENT.json] [--sweep FILE] [--platform NAME]",
-    "How much performance each SM clock still brings, and the clock beyond which it hardly does: alpha of the policy\n"
-    "sweetspot, per workload and as their median.",
+    "Shows how much performance each step of the SM clock adds, and finds the clock above which it adds little: "
+    "alpha of the policy sweetspot, per workload and as the median.",
     "--sweep alone takes the rows as they were measured: at one memory clock, the highest power limit. With "
     "--platform\n"
     "every workload is run here at every SM clock that the platform has and the workload is known at.\n\n"
@@ -121,7 +121,7 @@ static void print_text(const fl_spots *all, const spot_options *o, bool each) {
     printf("\nmedian of alpha over %zu workload%s: %.3f (performance at least %g, slope at most %g)\n", all->count,
            all->count == 1 ? "" : "s", median_alpha(all), 1 - o->delta, o->epsilon);
     if (none)
-        printf("note: at %zu of %zu workloads no clock qualifies, alpha is 1 there\n", none, all->count);
+        printf("note: for %zu of %zu workloads no clock qualifies, so their alpha is 1\n", none, all->count);
 }
 
 static void print_json(const fl_spots *all, const spot_options *o) {
@@ -214,11 +214,9 @@ int fl_cmd_fit_sweetspot(int argc, char **argv) {
         s = choose(&all, &o, &d);
     if (!s && csv)
         s = write_csv(&all, csv, &d);
-    if (s) {
-        status = fl_command_fail(help.name, &d);
-    } else if (json) {
+    if (!s && json) {
         print_json(&all, &o);
-    } else {
+    } else if (!s) {
         print_text(&all, &o, each);
         if (scenes.count)
             fl_scene_notes(&scenes, stdout);
@@ -228,7 +226,6 @@ int fl_cmd_fit_sweetspot(int argc, char **argv) {
     fl_spots_free(&all);
     fl_scenes_free(&scenes);
     fl_experiment_free(&ex);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
     fl_texts_free(&traces);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

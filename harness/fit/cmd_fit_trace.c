@@ -114,22 +114,22 @@ static void print(const job *j, const char *path) {
            100 * (s->total_ns - s->own_ns - s->named_ns) / s->total_ns);
     printf("mean error in time: %.2f %% on the clocks fitted", s->mape_pct);
     if (isnan(s->unseen_pct))
-        printf("; two clocks cannot show it on others\n");
+        printf("; with two clocks, no clock is left to test on\n");
     else
         printf(", %.2f %% on a clock left out\n", s->unseen_pct);
     const fl_trace_power *w = &j->power;
     if (!w->recordings) {
-        printf("power: no telemetry with the kernels, assumed\n");
+        printf("power: assumed, since no telemetry comes with the kernels\n");
     } else {
         printf("power: core x %.3g, memory x %.3g, mean error %.2f %% on %zu recordings", w->alpha, w->beta,
                w->mape_pct, w->recordings);
         if (isnan(w->unseen_pct))
-            printf("; one cannot show it on others\n");
+            printf("; with one recording, none is left to test on\n");
         else
             printf(", %.2f %% on one left out\n", w->unseen_pct);
     }
     if (isnan(s->unseen_pct) || isnan(w->unseen_pct))
-        printf("note: how wrong the %s may be is not known and not stated: compare --model-error takes %s\n",
+        printf("note: the error of the %s is unknown, so the file does not state it: give compare --model-error %s\n",
                !isnan(w->unseen_pct)   ? "times"
                : !isnan(s->unseen_pct) ? "powers"
                                        : "times and powers",
@@ -190,7 +190,7 @@ static void tell_notes(const char *path, const fl_imported *f, bool kernels, FIL
     for (size_t i = 0; i < f->note_count; i++)
         fprintf(out, "note: %s: %s\n", name, f->note[i]);
     if (kernels && !f->has_kernels)
-        fprintf(out, "note: %s: has no kernels and no kernels of its name beside it: left out\n", name);
+        fprintf(out, "note: %s: left out, since it has no kernels and no file of kernels belongs to it\n", name);
 }
 
 int fl_cmd_fit_trace(int argc, char **argv) {
@@ -203,8 +203,9 @@ int fl_cmd_fit_trace(int argc, char **argv) {
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the kinds file (or programs file of phases) to write"},
         {"sm-mhz", "F", FL_OPTION_LIST, &clocks, 0, 0,
          "SM clock of a recording that does not say, once per file in order"},
-        {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "of the recordings (found)"},
-        {"device", "N", FL_OPTION_INT, &device, 0, 100000, "GPU of a log that becomes phases (its lowest)"},
+        {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "format of the recordings (detected)"},
+        {"device", "N", FL_OPTION_INT, &device, 0, 100000,
+         "GPU whose log becomes phases (the one with the lowest index)"},
         FL_CACHE_OPTION(&no_cache),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
@@ -230,9 +231,9 @@ int fl_cmd_fit_trace(int argc, char **argv) {
         tell_notes(paths.item[i], &j.file[i], kernels > 0, json ? stderr : stdout);
     if (!s && !kernels) {
         s = paths.count == 1 ? fl_fit_phases(&j.file[0].telemetry, (int32_t)device, j.dev, paths.item[0], out, json, &d)
-                             : fl_refuse(&d, "no kernels in any, expected one log to find phases in");
+                             : fl_refuse(&d, "several logs without kernels, expected one log to find phases in");
     } else if (!s && device >= 0) {
-        s = fl_refuse(&d, "--device picks a GPU of a log, and these are kernels");
+        s = fl_refuse(&d, "--device chooses a GPU of a log and has no effect on kernels, expected it without");
     } else if (!s) {
         for (size_t i = 0; !s && i < j.count; i++)
             if (j.file[i].has_kernels)
@@ -248,14 +249,11 @@ int fl_cmd_fit_trace(int argc, char **argv) {
         else if (!s)
             print(&j, out);
     }
-    if (s)
-        status = fl_command_fail("fit trace", &d);
     for (size_t i = 0; i < j.count; i++)
         fl_imported_free(&j.file[i]);
     free(j.file);
     free(j.sm_mhz);
     fl_seen_free(&j.seen);
     fl_platform_free(&j.platform);
-    fl_command_end(option, sizeof option / sizeof *option, &paths);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &paths);
 }

@@ -23,36 +23,42 @@
 
 static const fl_command_help help = {
     "fit workload", "--device DEV.json --sweep FILE [--at LIST] [--clocks LIST]",
-    "Finds a workload's terms from the named settings only, predicts every other row of the sweep and compares.",
-    "LIST names the settings that may be looked at: ends (lowest and highest SM clock at the highest memory clock),\n"
+    "Fits a workload to the named settings only, predicts every other row of the sweep and compares.",
+    "LIST names the settings that the fit may use: ends (lowest and highest SM clock at the highest memory clock),\n"
     "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, all, or\n"
-    "chosen:2 (the two settings, or 1 to 4, that tell most by the device's calibration, or the nearest to them).\n\n"
+    "chosen:2 (the two settings, or 1 to 4, that tell most by the device's calibration, or the nearest to them).\n"
+    "\n"
     "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share:\n"
     "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads\n"
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
     "Where sweep and device have columns of activity (dram_active_pct and the like), they say what a workload is "
     "like:\n"
     "one clock with them tells more than time and power alone.\n"
-    "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n\n"
-    "--clocks names settings that nobody measured: they are predicted too, and stand in --csv and --out with the "
-    "others;\n"
-    "calibrated means all at which the device was. Where the sweep holds nothing but what was looked at, that is the\n"
-    "default.\n\n"
-    "Rows outside the clocks that the device was calibrated at are not predicted, and teach nothing; with\n"
-    "--extrapolate they are and do, and are marked: in --csv by beyond_calibration, in --out by a line of its head,\n"
-    "which results that stand on it repeat.\n\n"
+    "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n"
+    "\n"
+    "--clocks names settings that were not measured. The command predicts them too and writes them to --csv and "
+    "--out with the others; calibrated means all settings of the device's calibration. That is the default if the "
+    "sweep holds no setting beyond those of --at.\n"
+    "\n"
+    "By default the command neither predicts nor uses rows outside the clocks of the device's calibration. With "
+    "--extrapolate it does both and marks them: by beyond_calibration in --csv, and by a line in the head of --out, "
+    "which every result based on that file repeats.\n"
+    "\n"
     "A power limit binds where a lower one changes power or time. Rows under one that does are no rows of their "
     "clock:\n"
     "they are predicted as the board does it, with the clock lowered until the mean power is crest times the limit.\n"
     "--crest run: from one capped run of the workload, the one in the middle of the limits at its highest clock; "
     "device:\n"
-    "the device's own; or a number. They stand in --csv, with their limit, and are scored apart.\n\n"
+    "the device's own; or a number. They stand in --csv, with their limit, and are scored apart.\n"
+    "\n"
     "A sweep of power limits alone (no SM clocks) is predicted along its limits: --at ends, all, or caps=150,250. A "
     "row's\n"
-    "clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
+    "clock is where the device's power law has its power, relative to the highest limit that was looked at.\n"
+    "\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself,\n"
-    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was, and told by the\n"
+    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was, and told by "
+    "the\n"
     "name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for."};
 
 typedef struct workload_options {
@@ -90,7 +96,7 @@ static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_
     if (!s) {
         const fl_model_status m = fl_chip_of_device(&p.node.device[0], chip);
         if (m != FL_MODEL_OK)
-            s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the device cannot be fitted to: %s", fl_model_text(m));
+            s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no device model fits this sweep: %s", fl_model_text(m));
     }
     fl_platform_free(&p);
     return s;
@@ -222,25 +228,24 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
                         bool extrapolate, const fl_chip *chip) {
     char range[128];
     if (r->latent)
-        printf("note: the sweep has power limits and no SM clocks: these are latent, by the device's power law\n");
+        printf("note: the sweep has power limits and no SM clocks: the clocks are inferred from the device's power "
+               "model\n");
     if (!r->mem_known)
-        printf("note: the sweep names no memory clocks, one for all is assumed\n");
+        printf("note: the sweep names no memory clocks, so one memory clock is assumed for all rows\n");
     size_t untaught = 0;
     fl_fit_rows_notes(r);
     fl_fit_sound_notes(r);
     for (size_t i = 0; i < r->entities; i++)
         untaught += result[i].untaught;
     if (untaught)
-        printf(
-            "note: %zu of the rows that might be looked at lie outside the clocks that the device was calibrated at: "
-            "they teach nothing\n",
-            untaught);
+        printf("note: the fit leaves out %zu of its rows, which lie outside the clocks of the device's calibration\n",
+               untaught);
     if (count_active(r, result))
-        printf("note: activities of the known settings say what %zu of %zu workloads are like\n",
-               count_active(r, result), r->entities);
+        printf("note: the fit uses the measured activities of %zu of %zu workloads\n", count_active(r, result),
+               r->entities);
     if (seen)
-        printf("note: %zu of %zu workloads are among those that the device was fitted to: errors on these flatter, fit "
-               "split tells honest ones\n",
+        printf("note: the device was fitted to %zu of these %zu workloads, so their errors look too small; fit split "
+               "gives unbiased errors\n",
                seen, r->entities);
     if (left)
         printf("note: %zu workloads have none of the named settings and are left out\n", left);
@@ -249,10 +254,11 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
                fl_fit_range_text(chip, r, range, sizeof range),
                extrapolate ? "" : ": not predicted, --extrapolate does");
     if (!chip->workloads)
-        printf("note: %s\n", chip->settings ? "no sweep of the device was ever measured: it is known from chips like it"
-                                            : "the device has no calibration: its constants are taken as they are");
+        printf("note: %s\n", chip->settings ? "no sweep of this device was measured: its model comes from similar "
+                                              "chips"
+                                            : "the device has no calibration: the fit takes its constants as they are");
     if (!chip->has_power)
-        printf("note: the device knows no power law, so no power is predicted\n");
+        printf("note: the device has no power model, so no power is predicted\n");
 }
 
 static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, const fl_fit_score *all, const char *at,
@@ -349,7 +355,9 @@ static void print_asked(const fl_fit_rows *r, const fl_fit_result_of *result) {
             fl_grid_add(&g, "%.1f", 2 * p->power_sd_pct);
             fl_grid_add(&g, "%.5g", p->time_s * p->power_w);
         }
-    printf("\npredicted where nobody measured, with two standard deviations\n\n");
+    printf("\n"
+           "predictions for settings without a measurement, +- two standard deviations\n"
+           "\n");
     fl_grid_print(&g, 1, stdout);
 }
 
@@ -407,7 +415,8 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     size_t left = 0, beyond = 0, asked = 0, unmeasured = 0;
     const bool unasked = !s && !o->clocks && chip.settings && !rows.latent && all_named(&at, &rows);
     if (!s && rows.latent && o->clocks)
-        s = fl_refuse(d, "--clocks, but the sweep has power limits and no SM clocks: no clock can be asked for");
+        s = fl_refuse(d, "--clocks has no effect, since the sweep has power limits and no SM clocks, expected it "
+                         "without");
     if (!s && (o->clocks || unasked))
         s = fl_fit_ask(unasked ? "calibrated" : o->clocks, &chip, &rows, &asked, d);
     for (size_t i = 0; !s && i < rows.entities; i++)
@@ -466,7 +475,7 @@ int fl_cmd_fit_workload(int argc, char **argv) {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
         {"at", "LIST", FL_OPTION_TEXT, &o.at, 0, 0, "settings to fit (ends)"},
         {"clocks", "LIST", FL_OPTION_TEXT, &o.clocks, 0, 0,
-         "settings that nobody measured, to predict: calibrated, or clocks as in --at"},
+         "settings to predict that were not measured: calibrated, or clocks as in --at"},
         {"crest", "LIST", FL_OPTION_TEXT, &o.crest, 0, 0,
          "mean power over a power limit that binds: run, device, or a number (run)"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
@@ -474,7 +483,7 @@ int fl_cmd_fit_workload(int argc, char **argv) {
          "predicts rows outside the clocks that the device was calibrated at, too"},
         {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes every row, measured and predicted"},
         {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0,
-         "writes a sweep: measured where it was looked at, else predicted"},
+         "writes a sweep: measured values at the settings of --at, else predictions"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -490,8 +499,5 @@ int fl_cmd_fit_workload(int argc, char **argv) {
         s = fl_refuse(&d, "no sweep, expected --sweep FILE");
     if (!s)
         s = run_all(&o, &d);
-    if (s)
-        status = fl_command_fail(help.name, &d);
-    fl_command_end(option, sizeof option / sizeof *option, &rest);
-    return status;
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -39,8 +39,8 @@ void fl_fit_advice_print(const fl_fit_advice *a) {
                                        "usual",   "time %", "power %", "energy %"};
     char text[160];
     if (a->end == a->first) {
-        printf("note: which clocks tell most about a new workload is not known: that takes %d workloads at more "
-               "settings than are to be measured\n",
+        printf("note: there is no advice on which clocks to measure of a new workload: it takes %d workloads at more "
+               "settings than you want to measure\n",
                FL_PROBES_WORKLOADS);
         return;
     }
@@ -51,8 +51,10 @@ void fl_fit_advice_print(const fl_fit_advice *a) {
         fl_grid_add(&g, "%s", fl_fit_probes_text(&a->usual[i], a->memory, text, sizeof text));
         add_errors(&g, &a->usual[i]);
     }
-    printf("\nclocks that tell most about a new workload, and the mean errors to expect at the others: each of %zu "
-           "%sworkloads\npredicted by the rest\n\n",
+    printf("\n"
+           "best clocks to measure of a new workload, and the mean errors to expect at the other clocks (each of %zu "
+           "%sworkloads predicted from the rest)\n"
+           "\n",
            a->chosen[a->first].tested, a->made_up ? "made-up " : "");
     fl_grid_print(&g, 1, stdout);
 }

@@ -21,7 +21,10 @@ fl_status fl_fit_crest_parse(const char *text, fl_fit_crest *crest, fl_diag *d) 
         return FL_OK;
     crest->share = strtod(text, &end);
     if (end == text || *end || !(crest->share > 0.1 && crest->share <= 1))
-        return fl_refuse(d, "--crest %s, expected run, device, or mean power over limit, as 0.95 (0.1 to 1)", text);
+        return fl_refuse(d,
+                         "--crest %s, expected run, device, or the mean power divided by the limit, such as 0.95 "
+                         "(0.1 to 1)",
+                         text);
     return FL_OK;
 }
 

@@ -120,7 +120,9 @@ static fl_status fit_node(fl_capping *c, fl_diag *d) {
     }
     c->comm_w = comm_s > 0 ? comm_j / comm_s : 0;
     if (isnan(c->static_w))
-        return fl_fail(d, FL_BAD_INPUT, c->path, 0, 0, "no row whose kernel is static, expected one: P_static");
+        return fl_fail(d, FL_BAD_INPUT, c->path, 0, 0,
+                       "no row whose kernel is static, expected one: it states "
+                       "P_static");
     fl_status s = fit_chip(c, 0, d);
     return s ? s : fit_chip(c, 1, d);
 }

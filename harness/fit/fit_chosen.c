@@ -9,7 +9,7 @@ fl_status fl_fit_choose(const fl_chip *chip, fl_fit_at *at, fl_diag *d) {
     return s == FL_MODEL_OK ? FL_OK
                             : fl_refuse(d,
                                         "--at chosen:%zu of a device calibrated with %u workloads at %u settings, "
-                                        "expected %d workloads and more settings than are to be chosen",
+                                        "expected %d workloads and more settings than it has to choose",
                                         at->choose, chip->shares, chip->settings, FL_PROBES_WORKLOADS);
 }
 

@@ -120,17 +120,18 @@ void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q)
         printf(": none, no workload has a measured top and power\n");
         return;
     }
-    printf("\n%g choices: %.1f %% are the best ones; the real bound breaks at %.1f %% (by more than half a point: "
-           "%.1f %%; at worst by %.2f points; the fit expects %.1f %%)\n",
+    printf("\n"
+           "%g choices: %.1f %% are the best ones; %.1f %% break the bound (%.1f %% by more than half a point; the "
+           "worst by %.2f points; the fit expects %.1f %%)\n",
            t->count, 100 * t->exact / t->count, 100 * t->broken / t->count, 100 * t->broken_half / t->count,
            100 * t->worst, 100 * t->chance / t->count);
     if (q->risk < 1)
-        printf("a risk of %g %% is %s: so many or more would break it with a chance of %.2g (binomial)\n",
+        printf("a risk of %g %% is %s: at that risk, so many or more would break the bound with a chance of %.2g "
+               "(binomial)\n",
                100 * q->risk, fl_fit_decisions_p(t, q->risk) < 0.05 ? "refuted" : "not refuted",
                fl_fit_decisions_p(t, q->risk));
-    printf(
-        "energy at the choices %+.2f %% from that at the best (the fit expects %+.2f or more); rank correlation of the "
-        "static clocks' energies %.3f\n",
-        100 * t->regret / t->count, 100 * t->expected_regret / t->count,
-        t->ranks > 0 ? t->rank / t->ranks : (double)NAN);
+    printf("energy of the choices %+.2f %% from the best choices (the fit expects %+.2f or more); rank correlation of "
+           "the static clocks' energies %.3f\n",
+           100 * t->regret / t->count, 100 * t->expected_regret / t->count,
+           t->ranks > 0 ? t->rank / t->ranks : (double)NAN);
 }

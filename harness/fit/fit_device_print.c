@@ -94,9 +94,11 @@ static void print_law(const fl_chip *c) {
             c->time_law_pct[FL_CHIP_FULL], c->time_law_pct[FL_CHIP_PLAIN], c->power_law_pct[FL_CHIP_FULL],
             c->power_law_pct[FL_CHIP_PLAIN]);
     if (isfinite(c->dram_width))
-        printf("activity: workloads are alike where DRAM is as active, within %g points\n", 100 * c->dram_width);
+        printf("activity: workloads count as similar if their DRAM activities differ by at most %g points\n",
+               100 * c->dram_width);
     if (isfinite(c->unit_width))
-        printf("activity: workloads are alike where SMs and their units are as active, within %g points\n",
+        printf("activity: workloads count as similar if the activities of their SMs and units differ by at most %g "
+               "points\n",
                100 * c->unit_width);
 }
 
@@ -140,12 +142,13 @@ void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit
         add_error(&g, "error of power, %", c->power_rms_pct, p->power_rms_pct);
     fl_grid_print(&g, 1, stdout);
     print_law(c);
-    printf("\n%s: %u workloads, %zu rows; %zu times and %zu powers lie far off and hardly count\n", files, c->workloads,
-           c->rows, c->time_outliers, c->power_outliers);
+    printf("\n"
+           "%s: %u workloads, %zu rows; %zu times and %zu powers are outliers and hardly count\n",
+           files, c->workloads, c->rows, c->time_outliers, c->power_outliers);
     fl_fit_rows_notes(rows);
     fl_fit_sound_notes(rows);
     if (c->has_power && fl_voltage_floor_mhz(p->knot_mhz, p->volt, p->knots, 0.02) < p->knot_mhz[p->knots > 1])
-        printf("note: no floor of V shows in these clocks, so V and A are not identifiable apart\n");
+        printf("note: V has no floor within these clocks, so V and A cannot be identified separately\n");
     if (idle->clocks)
         printf(
             "A0 in the device file: %.4g +- %.2g W per V^2 GHz, from GPU %d idling at %zu clocks, %g to %g MHz, within "

@@ -210,8 +210,9 @@ fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, 
         const fl_model_status m =
             fl_kin_chip(&f->known, &f->prior, point, f->idle_clocks, rows.row, rows.count, chip, &f->after);
         if (m != FL_MODEL_OK)
-            s = m == FL_MODEL_NO_MEMORY ? fl_no_memory(d, NULL)
-                                        : fl_refuse(d, "no chip can be made of these facts: %s", fl_model_text(m));
+            s = m == FL_MODEL_NO_MEMORY
+                    ? fl_no_memory(d, NULL)
+                    : fl_refuse(d, "these facts do not suffice to describe a chip: %s", fl_model_text(m));
     }
     free(point);
     fl_fit_rows_free(&rows);

@@ -57,7 +57,9 @@ fl_status fl_idle_log_points(const char *path, fl_idle_point **point, size_t *co
     }
     if (!s && *count < CLOCKS_MIN)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                    "no GPU that idles at %d SM clocks or more (utilisation 0, the clock settled)", CLOCKS_MIN);
+                    "no GPU idles at %d SM clocks or more in the log, expected readings with utilisation 0 and a "
+                    "settled clock",
+                    CLOCKS_MIN);
     free(reading);
     if (s) {
         free(list);
@@ -81,7 +83,8 @@ fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *ou
         o.readings += point[i].readings;
     }
     if (!s && fl_fit_idle_clock(point, volt, o.clocks, &o.idle, NULL) != FL_MODEL_OK)
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the idle power of GPU %d follows no law of V and clock", o.device);
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no model of voltage and clock fits the idle power of GPU %d",
+                    o.device);
     if (!s) {
         o.low_mhz = point[0].sm_mhz;
         o.high_mhz = point[o.clocks - 1].sm_mhz;

@@ -46,8 +46,8 @@ fl_status fl_fit_latent_fill(fl_fit_rows *r, const fl_chip *law, fl_diag *d) {
     fl_fit_rows_sort(r);
     return r->count ? FL_OK
                     : fl_fail(d, FL_BAD_INPUT, r->file[0], 0, 0,
-                              "no row's power is one that the platform's power law has at any clock, expected the "
-                              "platform of the GPU that was measured");
+                              "the platform's power model reaches no row's power at any clock, expected the platform "
+                              "of the GPU that was measured");
 }
 
 static bool is_named(const fl_fit_at *at, const fl_fit_rows *r, size_t first, size_t count, double limit) {
@@ -153,7 +153,7 @@ fl_status fl_fit_latent_run(const fl_chip *chip, const fl_fit_rows *r, size_t e,
     }
     if (!s && !(highest > lowest))
         s = fl_fail(d, FL_BAD_INPUT, r->file[r->entity[e].file], 0, 0,
-                    "%s: fewer than two of its power limits may be looked at, expected two or more",
+                    "%s: the fit may use fewer than two of its power limits, expected two or more",
                     fl_fit_entity_name(&r->entity[e], name, sizeof name));
     if (!s)
         s = predict(chip, r, &o, top_w, known, score, load, d);

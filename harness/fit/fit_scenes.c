@@ -1,6 +1,7 @@
 #include "harness/fit/fit_scenes.h"
 
 #include "harness/base/pool.h"
+#include "harness/input/scenes_open.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ fl_status fl_fit_scenes(const fl_scene_options *o, const char *match, const fl_t
                         fl_fit_room room, fl_fit_scene each, void *user, fl_diag *d) {
     job j = {.match = match, .each = each, .user = user};
     if (!programs->count && !o->sweep)
-        return fl_refuse(d, "nothing to learn from, expected programs files or --sweep");
+        return fl_refuse(d, "no programs to train on, expected programs files or --sweep");
     fl_status s = o->sweep ? do_file(o, threads, room, &j, d) : FL_OK;
     for (size_t i = 0; !s && i < programs->count; i++) {
         fl_scene_options of_file = *o;

@@ -118,7 +118,7 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
     if (!s && n == 0)
         s = fl_refuse(
             d, "%s: none of its settings is among those to fit%s", fl_fit_entity_name(e, name, sizeof name),
-            r->unsounds ? " (rows that did not run at the clock they name were left out; fit device tells them)" : "");
+            r->unsounds ? " (rows that did not run at the clock they name were left out; fit device lists them)" : "");
     if (!s) {
         const fl_model_status f = fl_chip_predict(chip, known, n, asked, m, guess, &o.load);
         if (f != FL_MODEL_OK)

@@ -110,7 +110,10 @@ static fl_status measured_one(const fl_sweep *s, const char *path, uint32_t name
             status = add_point(into, r->sm_mhz, time_s, energy_j, d);
     }
     if (!status && !into->count)
-        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s: no clock at which all of it was measured", s->names[name]);
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                         "%s: no clock has measurements of all its kernels, expected at "
+                         "least one",
+                         s->names[name]);
     if (!status)
         qsort(into->point, into->count, sizeof *into->point, by_clock);
     return status;
@@ -191,8 +194,8 @@ static fl_status plan(simulation *m, size_t scene, double mem_mhz, fl_diag *d) {
     }
     free(choice);
     if (!status && !m->all->item[scene].count)
-        status = fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s is not known at memory clock %g MHz of %s", s->w->name,
-                         mem, s->platform.name);
+        status = fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%s has no data at the memory clock of %g MHz of %s",
+                         s->w->name, mem, s->platform.name);
     return status;
 }
 

@@ -77,7 +77,8 @@ fl_status fl_seen_add(fl_seen *s, const char *path, const fl_kernel_trace *t, do
             continue;
         if (!(mhz > 0))
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                           "the clock of its kernels is not recorded, expected --sm-mhz, or telemetry joined to it");
+                           "the recording does not state the clock of its kernels, expected --sm-mhz, or telemetry "
+                           "joined to it");
         const fl_trace_kind *kind = &t->kinds[op->kind];
         const char *name = t->names[kind->name];
         key k = {.name = fl_intern_text(&s->texts, &s->names, &s->name_count, &s->name_room, name, strlen(name))};
@@ -146,7 +147,8 @@ fl_status fl_seen_fit(fl_seen *s, double sharpness, fl_diag *d) {
         }
     }
     if (!(s->own_ns > 0))
-        return fl_refuse(d, "no kernel was seen at two clocks, expected recordings of one program at several");
+        return fl_refuse(d, "no kernel was recorded at two clocks, expected recordings of one program at several "
+                            "clocks");
     s->any_c /= s->own_ns;
     s->any_l /= s->own_ns;
     s->mape_pct /= s->own_ns;

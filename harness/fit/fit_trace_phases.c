@@ -177,7 +177,7 @@ static fl_status write_files(fl_programs *p, fl_kinds *k, const fl_device *dev, 
                              bool json, fl_diag *d) {
     const char *name;
     if (fl_is_standard(out))
-        return fl_refuse(d, "-o '-' is one file, and the kinds of the phases are another, expected a name");
+        return fl_refuse(d, "-o '-' holds one file, but the kinds of the phases need another, expected a file name");
     char *path = kinds_path(out, &name), mhz[32], mem[32];
     snprintf(mhz, sizeof mhz, "%g", k->kind[0].sm_mhz);
     snprintf(mem, sizeof mem, "%g", dev->default_mem_mhz);
@@ -195,7 +195,8 @@ static fl_status write_files(fl_programs *p, fl_kinds *k, const fl_device *dev, 
         s = fl_programs_write(out, p, d);
     if (!s)
         fprintf(json ? stderr : stdout,
-                "note: how a phase depends on the clocks is assumed, from its memory utilisation\nwritten: %s and %s\n",
+                "note: how a phase depends on the clocks is an assumption based on its memory utilisation\n"
+                "written: %s and %s\n",
                 out, path);
     free(path);
     return s;
@@ -253,7 +254,7 @@ fl_status fl_fit_phases(const fl_telemetry *t, int32_t device, const fl_device *
         s = write_files(&programs, &kinds, dev, source, out, json, d);
     if (!s && others)
         fprintf(json ? stderr : stdout,
-                "note: the log has GPUs %d to %d: these are the phases of GPU %d alone, --device takes another\n",
+                "note: the log has GPUs %d to %d: these are the phases of GPU %d only; --device chooses another\n",
                 g.lowest, g.highest, device);
     if (!s && json)
         print_json(&all, out);

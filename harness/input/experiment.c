@@ -1,5 +1,6 @@
 #include "harness/input/experiment.h"
 #include "harness/input/experiment_keys.h"
+#include "harness/input/scenes_open.h"
 #include "traces/gunzip.h"
 #include "traces/gzip.h"
 #include "traces/numbers.h"

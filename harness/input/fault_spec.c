@@ -211,7 +211,7 @@ fl_status fl_fault_spec_parse(const char *text, fl_fault *out, fl_diag *d) {
     fl_status s = split(&r, copy, d);
     out->type = r.type;
     if (!s && r.type == FL_FAULT_LOST && !r.value[KEY_GPU])
-        s = fl_refuse(d, "fault '%s': which GPU is lost? Expected gpu=an index or all", text);
+        s = fl_refuse(d, "fault '%s': it does not say which GPU is lost, expected gpu=an index or gpu=all", text);
     if (!s && r.value[KEY_GPU])
         s = read_gpu(&r, &out->gpu, d);
     if (!s && r.value[KEY_SERVER])

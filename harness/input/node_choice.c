@@ -19,7 +19,8 @@ static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
     for (uint32_t i = 0; i < node->device_count; i++) {
         fl_wall_spec *w = &node->device[i].wall;
         if (ideal && w->period_ns <= 0)
-            return fl_refuse(d, "an ideal wall: platform %s describes no wall of %s", node->name, node->device[i].name);
+            return fl_refuse(d, "an ideal wall: platform %s describes no power wall for %s", node->name,
+                             node->device[i].name);
         w->ideal = ideal;
         w->period_ns = ideal ? w->period_ns : 0;
     }
@@ -43,7 +44,7 @@ static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
     for (uint32_t i = 0; i < node->device_count; i++) {
         fl_thermal_spec *t = &node->device[i].thermal;
         if (heat && t->period_ns <= 0)
-            return fl_refuse(d, "heat: platform %s describes none of %s", node->name, node->device[i].name);
+            return fl_refuse(d, "heat: platform %s has no thermal model of %s", node->name, node->device[i].name);
         if (!heat)
             t->period_ns = 0;
     }
@@ -53,7 +54,7 @@ static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
 static fl_status choose_bus(fl_node_spec *node, double share, double spread, fl_diag *d) {
     fl_host_spec *host = &node->host;
     if (!host->apu)
-        return fl_refuse(d, "reach of a bus: only an APU has one that CPU and GPU share");
+        return fl_refuse(d, "--bus-share and --bus-spread: only on an APU do CPU and GPU share a bus");
     if (share > 0)
         host->bus_min = host->bus_max = share;
     host->bus_min = fmax(host->bus_min - spread, 0.01);
@@ -101,7 +102,7 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
     for (uint32_t i = 0; !s && c->no_gating && i < node->device_count; i++)
         node->device[i].gate_ns = 0;
     if (!s && c->no_cpu && node->host.apu)
-        s = fl_refuse(d, "%s is an APU, its CPU cannot be left out", node->name);
+        s = fl_refuse(d, "%s is an APU, so its CPU cannot be left out", node->name);
     if (!s && c->no_cpu)
         node->host.cpu.count = 0;
     if (!s && c->cpu_power > 0) { /* how much of a gain hangs on the CPU's share of the power */

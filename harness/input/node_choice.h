@@ -7,18 +7,18 @@
 #include "models/device.h"
 
 typedef struct fl_node_choice {
-    const char *wall;    /* "real", "ideal" or "off"; NULL = real */
-    bool heat;           /* heat is off unless asked for: it makes time matter */
-    bool no_contention;  /* no interference between kernels that share the bandwidth */
-    bool no_cpu;         /* host time as recorded, no CPU power */
-    bool no_gating;      /* an idle GPU keeps its power */
-    int64_t units;       /* seed of the variation between units; 0 = all alike */
-    const char *records; /* "cost", "free" or "both"; NULL = cost */
+    const char *wall;     /* "real", "ideal" or "off"; NULL = real */
+    bool heat;            /* heat is off unless asked for: it makes time matter */
+    bool no_contention;   /* no interference between kernels that share the bandwidth */
+    bool no_cpu;          /* host time as recorded, no CPU power */
+    bool no_gating;       /* an idle GPU keeps its power */
+    int64_t units;        /* seed of the variation between units; 0 = all alike */
+    const char *records;  /* "cost", "free" or "both"; NULL = cost */
     const char *actuator; /* from a call that sets a clock until it is in force, "20ms" or "0"; NULL = the platform's */
-    double gpu_budget_w; /* of all GPUs together; 0 = the platform's */
-    double cpu_power;    /* CPU power by this factor; 0 = 1 */
-    double bus_share;    /* an APU's bus reaches this share of its peak; 0 = as the platform says */
-    double bus_spread;   /* and this share of the peak less or more, anew each period; 0 = no wider */
+    double gpu_budget_w;  /* of all GPUs together; 0 = the platform's */
+    double cpu_power;     /* CPU power by this factor; 0 = 1 */
+    double bus_share;     /* an APU's bus reaches this share of its peak; 0 = as the platform says */
+    double bus_spread;    /* and this share of the peak less or more, anew each period; 0 = no wider */
 } fl_node_choice;
 
 #define FL_RECORDS_BOTH "both"
@@ -37,18 +37,18 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
     {"wall", "HOW", FL_OPTION_TEXT, &(c).wall, 0, 0, "power wall: real, ideal or off (real)"},                         \
     {"heat", NULL, FL_OPTION_FLAG, &(c).heat, 0, 0, "simulates heat: temperature, leakage, thermal limit"},            \
     {"no-interference", NULL, FL_OPTION_FLAG, &(c).no_contention, 0, 0,                                                \
-     "kernels that share the bandwidth share it without loss"},                                                        \
+     "kernels that share the bandwidth lose nothing by it"},                                                           \
     {"no-cpu", NULL, FL_OPTION_FLAG, &(c).no_cpu, 0, 0, "leaves the host CPU out"},                                    \
-    {"no-gating", NULL, FL_OPTION_FLAG, &(c).no_gating, 0, 0, "an idle GPU keeps its power"},                          \
-    {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15, "lets the GPUs differ as units of one kind do"},             \
+    {"no-gating", NULL, FL_OPTION_FLAG, &(c).no_gating, 0, 0, "an idle GPU is never power-gated"},                     \
+    {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15, "makes the GPUs differ, as units of one model do"},          \
     {"records", "HOW", FL_OPTION_TEXT, &(c).records, 0, 0,                                                             \
-     "kernel records: cost (time, as the platform says), free, or both (comparisons) (cost)"},                         \
-    {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100, "CPU power by this factor"},                   \
-    {"bus-share", "X", FL_OPTION_REAL, &(c).bus_share, 0.01, 1, "an APU's bus reaches X of its peak"},                 \
-    {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "and X of the peak less or more"},                    \
+     "kernel records: cost (they take time, as the platform states), free, or both (to compare) (cost)"},              \
+    {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100, "multiplies the CPU's power"},                 \
+    {"bus-share", "X", FL_OPTION_REAL, &(c).bus_share, 0.01, 1, "share of its peak that an APU's bus reaches"},        \
+    {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "by how much of the peak that share varies"},         \
     {"actuator", "TIME", FL_OPTION_TEXT, &(c).actuator, 0, 0,                                                          \
-     "from a call that sets a GPU's clock until it is in force, such as 20ms, or 0"},                                  \
-    {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power of all GPUs together, dealt out as limits"}
+     "time from setting a GPU's clock until it takes effect, such as 20ms, or 0"},                                     \
+    {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power budget of all GPUs, divided into limits"}
 /* clang-format on */
 
 #endif

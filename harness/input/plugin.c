@@ -19,13 +19,14 @@ static fl_status check_rows(const char *path, const fl_policy *p, fl_diag *d) {
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the policy has no name, expected .name in its descriptor");
     if (strlen(p->name) > NAME_SIZE || strcspn(p->name, " :,\t\r\n\"") != strlen(p->name))
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                       "the policy's name is no name, expected up to %d characters, no blank, comma, colon or quote",
+                       "the policy's name is invalid, expected up to %d characters without blank, comma, colon or "
+                       "quote",
                        NAME_SIZE);
     if (!p->init || !p->step)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "policy %s has no %s, expected a function in its descriptor",
                        p->name, p->init ? "step" : "init");
     if ((p->param_count && !p->param) || (p->probe_count && !p->probe))
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "policy %s counts %s and has no rows of them", p->name,
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "policy %s counts %s but has no rows for them", p->name,
                        p->param_count && !p->param ? "parameters" : "probes");
     for (uint32_t i = 0; i < p->param_count; i++)
         if (!p->param[i].name || !p->param[i].unit || !p->param[i].help)

@@ -20,9 +20,9 @@ void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest);
 /* clang-format off */
 #define FL_REPLAY_OPTIONS(c)                                                                                           \
     {"jitter", "SHARE", FL_OPTION_TEXT, &(c).jitter, 0, 0,                                                             \
-     "of a sweep: its ops vary by so much, 0.05 or 5%, drawn by the seed (0)"},                                        \
+     "of a sweep: how much its ops vary, 0.05 or 5%, drawn from the seed (0)"},                                        \
     {"iteration", "S", FL_OPTION_REAL, &(c).iteration_s, 1e-3, 1e6,                                                    \
-     "of a sweep: an iteration marker after about S seconds of work at the highest clock (none)"}
+     "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)"}
 /* clang-format on */
 
 #endif

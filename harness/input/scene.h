@@ -16,6 +16,8 @@
 #include "sim/pipeline.h"
 #include "sim/rates.h"
 #include "traces/pipeline_order.h"
+#include "traces/programs.h"
+#include "traces/cache_key.h"
 
 typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did */
     const char *platform;
@@ -36,12 +38,12 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     fl_replay_choice replay; /* of a sweep's workloads */
     int64_t windows;         /* of work */
     int64_t seed;
-    const char *arrivals; /* of requests (harness/input/arrivals_spec.h); NULL: each workload is one pass */
-    int64_t draws;        /* each scene under so many seeds of sensors, policies and arrivals */
-    int64_t draw;         /* which of them; set by fl_scenes_open */
-    bool no_cache;        /* nothing is kept beside traces, and what is there is not used (traces/trace_open.h) */
-    const char *variant;  /* added to the names of the workloads; NULL = nothing */
-    fl_node_choice node;  /* which parts of the node are simulated, and how */
+    const char *arrivals;   /* of requests (harness/input/arrivals_spec.h); NULL: each workload is one pass */
+    int64_t draws;          /* each scene under so many seeds of sensors, policies and arrivals */
+    int64_t draw;           /* which of them; set by fl_scenes_open */
+    bool no_cache;          /* nothing is kept beside traces, and what is there is not used (traces/trace_open.h) */
+    const char *variant;    /* added to the names of the workloads; NULL = nothing */
+    fl_node_choice node;    /* which parts of the node are simulated, and how */
     fl_stated_facts stated; /* what policies are told of each program; a comparison tells its bound itself */
     enum {
         FL_SCENES_AT_ONCE, /* built when opened, and held */
@@ -62,6 +64,24 @@ void fl_scene_resolve(fl_scene_options *o);
 /* FL_BAD_INPUT where an option is given of what no scene of these would be made of: it would do nothing. Before
  * fl_scene_resolve. */
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d);
+
+/* The programs of a file, or those that were drawn: shared by their scenes, freed with the last. */
+typedef struct fl_program_set {
+    fl_programs p;
+    fl_kinds kinds;
+    char *kinds_path; /* of the file that the kinds were read from; NULL: they were drawn, or there are none */
+    bool has_kinds;
+    size_t users;
+} fl_program_set;
+
+struct fl_scene_again {
+    fl_scene_options o;
+    fl_program_set *set; /* NULL: a trace */
+    size_t index;        /* of the program */
+    fl_kinds kinds;      /* of a trace: read once, for the file may change, or be a pipe */
+    bool has_kinds;
+    fl_cache_key key; /* of a trace: of the bytes that were read */
+};
 
 typedef struct fl_scene {
     char *source;              /* path of the trace, programs, sweep, pipeline or requests */
@@ -98,16 +118,9 @@ typedef struct fl_scenes {
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;
 
-/* One scene per kernel trace, one per program, one per workload of the sweep, one of the pipeline and one of the
- * requests; all of them again for each draw.
- * Resolves a copy of *o first. */
-fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 void fl_scenes_free(fl_scenes *s);
 /* Gives back what only runs need of the scenes from `first` on; what they are stays. */
 void fl_scenes_forget(fl_scenes *s, size_t first);
-/* Builds a scene that was given back, as it was; nothing where it is built. Any number of scenes at once. FL_BAD_INPUT
- * where its trace is no longer the one that was read first: what was said of it would be said of another. */
-fl_status fl_scene_build(fl_scene *s, fl_diag *d);
 /* Gives back what only runs need of a scene that can be built anew; leaves others alone. */
 void fl_scene_give_back(fl_scene *s);
 /* FL_BAD_INPUT where an output among the options is a file that a scene was read from: trace, kinds, platform. */
@@ -115,13 +128,26 @@ fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t co
 /* Moves the scenes of `more` behind those of `all`. */
 fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
 
-/* The kinds file of a trace: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside
- * TRACE.csv. The caller frees it. NULL: there is none. */
-char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head);
-
 /* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut.
  */
 bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz);
+
+/* ---- for what makes scenes ---- */
+
+/* Adds an empty scene. fl_scenes_free frees it, also where a later step fails. */
+fl_status fl_scene_add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d);
+/* The steps that all scenes share, once the workload and the platform are there: requests, names, ladders, rates and
+ * facts. */
+fl_status fl_scene_complete(fl_scene *s, const fl_scene_options *o, fl_diag *d);
+/* Gives the workload the requests that --arrivals asks for. */
+fl_status fl_scene_serve(fl_scene *s, const fl_scene_options *o, fl_diag *d);
+/* True where `only` lists the name, or lists nothing. */
+bool fl_scene_wanted(const fl_texts *only, const char *name);
+/* FL_BAD_INPUT where `only` lists a name that is none of names[index[0..count)]. */
+fl_status fl_scene_check_wanted(const fl_texts *only, const char *path, char *const *names, const uint32_t *index,
+                                size_t count, fl_diag *d);
+/* One user less; the last one frees the set. NULL: nothing to do. */
+void fl_program_set_leave(fl_program_set *set);
 
 /* The options that all commands with a scene share, for their tables of options. */
 /* clang-format off */
@@ -130,18 +156,18 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
      "platform, or a path to its file (see foldline platforms)"},                                                      \
     {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024, "number of GPUs, instead of the platform's own"},                 \
     {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                      \
-    {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "for unknown kinds: compute, memory or balanced"},            \
+    {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "bottleneck of unknown kinds: compute, memory or balanced"},  \
     {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},       \
     {"programs", "FILE", FL_OPTION_TEXT, &(o).programs, 0, 0, "programs made of kinds of kernels; each is replayed"},  \
     {"pipeline", "FILE", FL_OPTION_TEXT, &(o).pipeline, 0, 0,                                                          \
-     "a pipeline of training: each rank is a GPU, and waits at its power"},                                            \
+     "pipeline-parallel training: each rank is a GPU, which draws power while it waits"},                              \
     {"slow", "rank=R:X", FL_OPTION_LIST, &(o).slow, 0, 0, FL_SLOW_HELP},                                               \
     {"seconds", "S", FL_OPTION_REAL, &(o).seconds, 1e-3, 1e7,                                                          \
-     "about how long each program lasts (as its file says)"},                                                          \
+     "approximate length of each program (as its file says)"},                                                         \
     {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0,                                                              \
      "only this workload of the sweep or programs (may be repeated)"},                                                 \
     {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0,                                                                \
-     "of a sweep: table (interpolated) or fitted laws (" FL_MODEL_STANDARD ")"},                                       \
+     "model of a sweep: table (interpolated) or fitted (" FL_MODEL_STANDARD ")"},                                      \
     {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6,                                                                \
      "runs of each workload of the sweep, or iterations of the pipeline (" FL_AS_TEXT(FL_REPEAT_STANDARD) ")"},        \
     FL_REPLAY_OPTIONS((o).replay),                                                                                     \

@@ -92,26 +92,24 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
             snprintf(time, sizeof time, "%.2f %%", time_pct / (double)fitted);
         if (powers)
             snprintf(power, sizeof power, "%.2f %%", power_pct / (double)powers);
-        fprintf(
-            out,
-            "note: laws fitted to the rows of %zu workloads; mean error to expect where nobody measured: %s in time, "
-            "%s in power\n",
-            fitted > powers ? fitted : powers, time, power);
+        fprintf(out,
+                "note: models fitted to the rows of %zu workloads; expected mean error at settings without a "
+                "measurement: %s in time, %s in power\n",
+                fitted > powers ? fitted : powers, time, power);
     }
     for (size_t i = 0; i < scenes->count; i++)
         if (fl_scene_power_assumed(scenes->item[i]) && !told_before(scenes, i))
-            fprintf(out,
-                    "note: the law of power of %s is assumed, not measured: foldline platforms %s says from what\n",
+            fprintf(out, "note: the power model of %s is assumed, not measured: foldline platforms %s says from what\n",
                     scenes->item[i]->platform.name, scenes->item[i]->asked);
     if (assumed)
-        fprintf(out, "note: how kernels depend on clocks was assumed, not known, for %zu of %zu workloads\n", assumed,
-                scenes->count);
+        fprintf(out, "note: for %zu of %zu workloads, how kernels depend on clocks is unknown and was assumed\n",
+                assumed, scenes->count);
     if (host)
         fprintf(out, "note: no launches recorded in %zu of %zu workloads: gaps before kernels count as host time\n",
                 host, scenes->count);
     if (untangled)
-        fprintf(
-            out,
-            "note: kernels overlapped in %zu of %zu recordings: their work was freed of the sharing they had then\n",
-            untangled, scenes->count);
+        fprintf(out,
+                "note: kernels overlapped in %zu of %zu recordings: the slowdown from sharing the GPU was taken out of "
+                "their work\n",
+                untangled, scenes->count);
 }

@@ -75,19 +75,6 @@ fl_status fl_serving_file_rules(const fl_serving *s, uint64_t kv_blocks, fl_batc
     return FL_OK;
 }
 
-fl_status fl_serving_file_read(const char *path, uint64_t kv_blocks, fl_step_law *law, fl_batching_rules *rules,
-                               fl_diag *d) {
-    fl_serving s;
-    *law = (fl_step_law){0};
-    fl_status status = fl_serving_read(path, &s, d);
-    if (!status)
-        status = fl_serving_file_rules(&s, kv_blocks, rules, d);
-    if (!status)
-        status = fl_serving_file_law(&s, law, d);
-    fl_serving_free(&s);
-    return status;
-}
-
 /* kv: NULL of a table. */
 static fl_status take_points(fl_serving_points *to, const double *at, const double *kv, const double *time_s,
                              size_t count, fl_diag *d) {

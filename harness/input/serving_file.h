@@ -12,9 +12,6 @@ enum { FL_SERVING_CLOCKS_TEXT = 1024 };
 fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d);
 /* The limits of its scheduler. kv_blocks: in place of the file's where not 0; where both are 0, FL_BAD_INPUT. */
 fl_status fl_serving_file_rules(const fl_serving *s, uint64_t kv_blocks, fl_batching_rules *rules, fl_diag *d);
-/* Reads both at once. */
-fl_status fl_serving_file_read(const char *path, uint64_t kv_blocks, fl_step_law *law, fl_batching_rules *rules,
-                               fl_diag *d);
 /* Puts a law into *s, in place of what it holds of one. FL_NO_MEMORY: *s is still to be freed. */
 fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d);
 

@@ -50,8 +50,8 @@ static fl_status own_boards(fl_training *t, range r, fl_diag *d) {
             mhz[kept++] = mhz[i];
     fl_status s = !mhz    ? fl_no_memory(d, "the clocks")
                   : !kept ? fl_fail(d, FL_BAD_INPUT, t->p.file, 0, 0,
-                                    "no whole clock from %g to %g MHz, where the times of every rank are known, "
-                                    "expected one",
+                                    "no whole number of MHz from %g to %g MHz, where the times of all ranks are "
+                                    "known, expected one",
                                     r.low, r.high)
                           : fl_pipeline_node(&t->own, t->p.ranks, mhz, kept, d);
     free(mhz);
@@ -73,8 +73,8 @@ static fl_status boards_of(fl_training *t, const char *platform, range r, fl_dia
     for (uint32_t rank = 0; rank < t->p.ranks; rank++)
         if (!node->device[node->gpu[rank]].sm_count)
             return fl_fail(d, FL_BAD_INPUT, t->p.file, 0, 0,
-                           "the times of every rank are known from %g to %g MHz, and %s has no clock there", r.low,
-                           r.high, t->platform.name);
+                           "the times of all ranks are known from %g to %g MHz, but %s has no clock in that range",
+                           r.low, r.high, t->platform.name);
     return FL_OK;
 }
 

@@ -284,7 +284,7 @@ static const char *boost_file(const fl_cpu_host *c, char *buf, size_t size, bool
 static fl_status add_file(fl_record *r, const char *path, fl_diag *d) {
     int64_t value;
     if (!get_number(path, &value))
-        return fl_fail(d, FL_IO, path, 0, 0, "cannot read what stands in it: %s", fl_reason(errno));
+        return fl_fail(d, FL_IO, path, 0, 0, "cannot read its value: %s", fl_reason(errno));
     return fl_record_add(r, path, value, d);
 }
 

@@ -240,17 +240,6 @@ void fl_metrics_read(const char *text, size_t size, fl_metrics *m) {
     }
 }
 
-double fl_metrics_upto(const fl_metrics_histogram *h, double value) {
-    double low = 0, before = 0;
-    for (uint32_t i = 0; i < h->buckets && isfinite(h->bound[i]); i++) {
-        if (value < h->bound[i])
-            return before + (h->upto[i] - before) * (value > low ? (value - low) / (h->bound[i] - low) : 0);
-        low = h->bound[i];
-        before = h->upto[i];
-    }
-    return before;
-}
-
 double fl_metrics_beyond(const fl_metrics_histogram *h, double value) {
     double low = 0, before = 0;
     for (uint32_t i = 0; i < h->buckets && isfinite(h->bound[i]); i++) {

@@ -33,8 +33,6 @@ typedef struct fl_metrics {
 /* text need not end in NUL. Lines of other metrics are passed over. */
 void fl_metrics_read(const char *text, size_t size, fl_metrics *m);
 
-/* Values up to `value`, by a straight line within its bucket; beyond the last finite bound those up to it. */
-double fl_metrics_upto(const fl_metrics_histogram *h, double value);
 /* Values above `value`: the rest of them. It is a sum of counts and of a share of one count, not a difference, so that
  * it never falls, not even by rounding, from one page to the next while the engine counts on. */
 double fl_metrics_beyond(const fl_metrics_histogram *h, double value);

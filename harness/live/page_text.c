@@ -35,7 +35,7 @@ fl_status fl_page_url_parse(const char *text, fl_page_url *u, fl_diag *d) {
         return fl_refuse(d, "'%.100s': expected a path after the host", text);
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c <= ' ' || *c == 0x7f)
-            return fl_refuse(d, "'%.100s': a blank or a control character in it", text);
+            return fl_refuse(d, "'%.100s': it contains a blank or a control character, expected a path without", text);
     if (strlen(at) >= sizeof u->path)
         return fl_refuse(d, "'%.100s': longer than 1000 characters", text);
     if (at[0] && at[1])

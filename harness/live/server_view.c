@@ -101,7 +101,3 @@ void fl_server_view_show(fl_server_view *v, uint64_t needs, int64_t t_ns, fl_ser
     }
     v->shown = v->pages;
 }
-
-uint64_t fl_server_view_reads(void) {
-    return (FL_BIT(FL_SERVER_SIGNAL_COUNT) - 1) & ~(FL_BIT(FL_SERVER_OLDEST_WAIT_NS) | FL_BIT(FL_SERVER_ARRIVED));
-}

@@ -36,7 +36,4 @@ void fl_server_view_show(fl_server_view *v, uint64_t needs, int64_t t_ns, fl_ser
 /* The last page is too old, or there is none. */
 bool fl_server_view_stale(const fl_server_view *v, int64_t t_ns);
 
-/* FL_BIT(FL_SERVER_...) of what a page can tell. */
-uint64_t fl_server_view_reads(void);
-
 #endif

@@ -76,8 +76,8 @@ void fl_served_note(const fl_run_result *r, FILE *out) {
     const fl_service *s = &r->service;
     if (fl_service_overloaded(s->request_count, s->load))
         fprintf(out,
-                "note: overloaded: requests arrive faster than they are served (offered load %.3g); latencies grow "
-                "through the run and tell its length\n",
+                "note: overloaded: requests arrive faster than they are served (offered load %.3g), so latencies "
+                "grow with the length of the run\n",
                 s->load);
 }
 

@@ -100,7 +100,7 @@ fl_status fl_report_judge(fl_report_data *r, const fl_texts *asked, fl_diag *d) 
     for (size_t i = 0; !s && i < given; i++) {
         char text[FL_PROMISE_TEXT];
         if (!j.known[i])
-            s = fl_fail(d, FL_BAD_INPUT, r->path, 0, 0, "no row has %s, so nothing says whether '%s' holds",
+            s = fl_fail(d, FL_BAD_INPUT, r->path, 0, 0, "no row has %s, so '%s' cannot be judged",
                         r->promises.item[i].column, fl_promise_text(&r->promises.item[i], text));
     }
     return s;

@@ -40,8 +40,8 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
         if (!strcmp(c->r->policy.item[p], row->field[c->at[1]].text))
             m.policy = p;
     if (c->r && m.policy == SIZE_MAX)
-        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "policy '%s' is not in the result beside it",
-                       row->field[c->at[1]].text);
+        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
+                       "policy '%s' is not in the result that this file belongs to", row->field[c->at[1]].text);
     const bool on = c->r ? c->r->platform.count > 1 : *platform != 0; /* beside a result the page gives it */
     const bool tagged = strchr(workload, '[') != NULL;                /* the name may contain the variant already */
     snprintf(group, sizeof group, "%s%s%s%s%s%s", workload, *variant && !tagged ? " [" : "", tagged ? "" : variant,
@@ -68,7 +68,7 @@ fl_status fl_curves_read(const char *path, const fl_report_data *r, fl_curves *c
     *c = (fl_curves){.policy = r ? &r->policy : &c->own};
     fl_status s = fl_csv_read(path, &options, NULL, read_row, &in, d);
     if (!s && !r && !c->count)
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no row below its head, nothing to draw");
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no row below the header, expected at least one to draw");
     if (s)
         fl_curves_free(c);
     return s;

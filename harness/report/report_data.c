@@ -175,8 +175,8 @@ static fl_status check_record(const fl_report_data *r, fl_diag *d) {
     if (!path)
         return FL_OK;
     fl_status s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                          "of another result (SHA-256 %.12s..., of %s %.12s...), expected the record that was written "
-                          "with it; without one the page says so",
+                          "the record of another result (SHA-256 %.12s..., but %s has %.12s...), expected the record "
+                          "that was written with it, or none",
                           of, r->path, r->sha256);
     free(path);
     return s;

@@ -111,7 +111,7 @@ static void put_next(FILE *f, const fl_summary *s) {
     else if (isfinite(x->low))
         fprintf(f, " <span class=\"ci\">[%.2f, %.2f]</span>: %s", x->low, x->high,
                 x->low > 0 || x->high < 0 ? "a difference that the interval supports."
-                                          : "the interval holds zero, so neither is shown to be better.");
+                                          : "the interval contains zero, so neither is shown to be better.");
     else
         fputs("; one run each, so no interval.", f);
 }

@@ -57,7 +57,7 @@ static fl_status choose(fl_summary *s, const char *reference, fl_diag *d) {
         if (reference && !strcmp(fl_summary_name(s, i), reference))
             s->reference = i;
     if (reference && s->reference == SIZE_MAX)
-        return fl_refuse(d, "no policy '%s' in the result, expected one of its labels", reference);
+        return fl_refuse(d, "no policy '%s' in the result, expected one of its policies", reference);
     for (int violating = 0; violating < 2; violating++)
         for (size_t k = 0; k < s->count && s->reference == SIZE_MAX; k++) {
             const fl_policy_summary *p = &s->item[s->order[k]];

@@ -59,8 +59,7 @@ void fl_best_known_print(const fl_row_result *row, size_t count, FILE *out) {
         if (row[i].oracle_gap_pct > widest)
             widest = row[i].oracle_gap_pct;
     if (widest >= 0)
-        fprintf(out, "clairvoyant: no schedule is better by more than %.2g %% (certified), at the clocks it may use\n",
-                widest);
+        fprintf(out, "clairvoyant: certified; at the same clocks no schedule is better by more than %.2g %%\n", widest);
     for (size_t i = 0; i < count; i++)
         if (strstr(row[i].note, "best known"))
             fprintf(out, "note: %s, %s: %s\n", row[i].workload, row[i].policy, row[i].note);

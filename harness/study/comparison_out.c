@@ -63,8 +63,10 @@ static void note_overload(const fl_comparison *c, FILE *out) {
     }
     if (over)
         fprintf(out,
-                "\nnote: %zu of %zu rows are overloaded (offered_load of 1 or more): requests arrive faster than "
-                "they are served,\nlatencies grow through the run and tell its length\n",
+                "\n"
+                "note: %zu of %zu rows are overloaded (offered_load of 1 or more): requests arrive faster than they "
+                "are served, so\n"
+                "latencies grow with the length of the run\n",
                 over, all);
 }
 
@@ -75,8 +77,9 @@ static void note_risk(const fl_comparison *c, const fl_comparison_options *o, FI
     const size_t without = fl_scenes_without_static(c, &all, &first);
     if (o->oracles && o->risk > 0 && without && !(o->promises && o->promises->count)) /* else broken_out.h tells */
         fprintf(out,
-                "\nnote: no static clock has a chance of at most %g %% to break the bound in %zu of %zu workloads, "
-                "which have no baseline:static\n",
+                "\n"
+                "note: no static clock keeps the chance of breaking the bound at %g %% or less in %zu of %zu "
+                "workloads, so these have no baseline:static\n",
                 100 * o->risk, without, all);
 }
 
@@ -95,7 +98,7 @@ static void note_partial(const fl_comparison *c, FILE *out) {
         const fl_row_result *r = &c->row[i];
         if (r->rows < most[is_baseline(r)])
             fprintf(out, "%s%s %llu of %llu",
-                    told++ ? ", " : "\nnote: means over fewer rows than the others: ", r->policy,
+                    told++ ? ", " : "\nnote: these means cover fewer rows than the others: ", r->policy,
                     (unsigned long long)r->rows, (unsigned long long)most[is_baseline(r)]);
     }
     if (told)

@@ -134,10 +134,11 @@ fl_status fl_gate_same_origin(const fl_gate_record *old, const char *path, const
     const cJSON *inputs = cJSON_GetObjectItem(provenance, "inputs"), *in;
     if (!*then)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                       "does not say what it was recorded from, expected a baseline as --bless writes it");
+                       "does not name the experiment it was recorded from, expected a baseline that --bless wrote");
     if (strcmp(then, now) != 0)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                       "recorded by foldline %s, and this is %s, expected the same version; --bless records it anew",
+                       "recorded by foldline %s, but this is foldline %s, expected the same version; --bless records "
+                       "a new baseline",
                        then, now);
     const cJSON *recorded = cJSON_GetObjectItem(old->provenance, "inputs");
     cJSON_ArrayForEach(in, recorded) {
@@ -148,7 +149,8 @@ fl_status fl_gate_same_origin(const fl_gate_record *old, const char *path, const
             continue;
         if (!other)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                           "recorded from %s too, which the experiment does not use now; --bless records it anew",
+                           "recorded from %s as well, which the experiment no longer uses; --bless records a new "
+                           "baseline",
                            name);
         return fl_fail(d, FL_BAD_INPUT, text_of(other, "file"), 0, 0,
                        "not the file that %s was recorded from (SHA-256 %.12s..., then %.12s...), expected the same; "

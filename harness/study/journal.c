@@ -32,8 +32,10 @@ struct fl_journal {
 };
 
 static fl_status io(const fl_journal *j, const char *what, fl_diag *d) {
-    return fl_fail(d, FL_IO, j->path, 0, 0, "cannot %s: %s; what was written so far is kept, run again to go on", what,
-                   fl_reason(errno));
+    return fl_fail(d, FL_IO, j->path, 0, 0,
+                   "cannot %s: %s; the rows written so far are kept, run the command again "
+                   "to continue",
+                   what, fl_reason(errno));
 }
 
 /* CRC-32 (IEEE 802.3), bit by bit: rows are short beside what made them. */
@@ -105,7 +107,7 @@ static fl_status take_lines(fl_journal *j, const char *path, char *text, size_t 
             break;
         if (fresh && row <= 1 && j->job[job].text) {
             s = fl_fail(d, FL_BAD_INPUT, path, (int64_t)number, 0,
-                        "job %zu is there already, expected each job in one shard", job);
+                        "job %zu occurs twice, expected each job in one shard only", job);
             break;
         }
         if (row <= 1) {
@@ -135,7 +137,7 @@ static fl_status read_all(const char *path, char **text, fl_diag *d) {
     if (!s && memchr(*text, 0, size)) {
         free(*text);
         *text = NULL;
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "not a journal, expected text that can be read whole");
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "not a journal, expected a complete text file");
     }
     return s;
 }
@@ -162,8 +164,8 @@ static fl_status check_head(const fl_journal *j, const char *path, const char *t
         return no_journal(path, d);
     if (strcmp(key, j->key) != 0 || jobs != j->jobs)
         return fl_fail(d, FL_BAD_INPUT, path, 1, 0,
-                       "begun with other inputs, options or another version of foldline, expected the same; remove it "
-                       "to start over");
+                       "begun with other inputs, other options or another version of foldline, expected the same; "
+                       "remove the file to start over");
     return FL_OK;
 }
 
@@ -223,7 +225,7 @@ fl_status fl_journal_open(fl_journal **out, const char *path, const char *key, s
         if (j->fd < 0)
             s = fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(errno));
         else if (flock(j->fd, LOCK_EX | LOCK_NB))
-            s = fl_fail(d, FL_IO, path, 0, 0, "another foldline is at work on it");
+            s = fl_fail(d, FL_IO, path, 0, 0, "another foldline process is writing this file");
         else
             s = load(j, d);
     }
@@ -330,8 +332,7 @@ static fl_status take_shard(fl_journal *j, const char *path, char *text, fl_diag
     if (!s)
         s = take_lines(j, path, text, &good, &last, true, d);
     if (!s && good != size)
-        s = fl_fail(d, FL_BAD_INPUT, path, (int64_t)last, 0,
-                    "no row of a job that is whole, expected a finished shard");
+        s = fl_fail(d, FL_BAD_INPUT, path, (int64_t)last, 0, "no complete job in the file, expected a finished shard");
     return s;
 }
 

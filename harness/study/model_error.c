@@ -27,7 +27,7 @@ static fl_status error_of(const work *w, const fl_scene *s, size_t draw, fl_mode
     e->seed = w->e->seed * UINT64_C(0x9e3779b97f4a7c15) + draw;
     if (isnan(e->time_pct) || isnan(e->power_pct))
         return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0,
-                       "%s: the error of its model is not known, expected --time-error and --power-error", s->w->name);
+                       "%s: the error of its model is unknown, expected --time-error and --power-error", s->w->name);
     return FL_OK;
 }
 
@@ -198,7 +198,7 @@ void fl_model_error_print(const fl_comparison_options *o, const fl_model_error_o
     else
         fprintf(out, "%g %% in time, %g %% in power on average\n", e->time_pct, e->power_pct);
     if (workloads < o->scenes->count)
-        fprintf(out, "ranked on the %zu of %zu workloads that all policies are for\n", workloads, o->scenes->count);
+        fprintf(out, "ranked on the %zu of %zu workloads that all policies support\n", workloads, o->scenes->count);
     fputc('\n', out);
     fl_grid_print(&g, 1, out);
 }

@@ -71,8 +71,7 @@ static fl_status parse_column(const char *text, size_t size, fl_promise *p, fl_d
     p->column[size] = 0;
     fl_status s = fl_row_value(&none, p->column, &ignored, d);
     if (!s && about_itself(p->column))
-        s = fl_refuse(d, "--bound '%s': %s is itself told under the bounds, expected a column of the run", text,
-                      p->column);
+        s = fl_refuse(d, "--bound '%s': %s depends on the bounds, expected a column that does not", text, p->column);
     p->watched = !s && !fl_row_is_column(p->column);
     return s;
 }
@@ -176,13 +175,12 @@ fl_status fl_promises_check(const fl_promises *p, const fl_scenes *scenes, fl_di
         served |= scenes->item[i]->w->request_count > 0, batched |= scenes->item[i]->serving != NULL;
     for (size_t i = 0; !batched && i < p->count; i++)
         if (fl_row_is_served(p->item[i].column))
-            return fl_refuse(d, "a bound on %s, but nothing answers requests in batches, expected --serving",
-                             p->item[i].column);
+            return fl_refuse(d, "a bound on %s, but no server answers requests, expected --serving", p->item[i].column);
     for (size_t i = 0; !served && !batched && i < p->count; i++) {
         const char *column = p->item[i].column;
         if (!strncmp(column, "latency_", 8) || !strcmp(column, "energy_per_request_j") ||
             !strcmp(column, "offered_load"))
-            return fl_refuse(d, "a bound on %s, but nothing arrives anywhere, expected requests: --arrivals", column);
+            return fl_refuse(d, "a bound on %s, but no requests arrive, expected --arrivals", column);
     }
     return FL_OK;
 }

@@ -6,12 +6,12 @@ fl_status fl_risk_check(const fl_scenes *scenes, double bound, double risk, fl_d
     if (!(risk > 0))
         return FL_OK;
     if (isinf(bound))
-        return fl_refuse(d, "--risk is the chance to break --bound, expected that too");
+        return fl_refuse(d, "--risk is the chance to break --bound, expected --bound as well");
     for (size_t i = 0; i < scenes->count; i++)
         if (!scenes->item[i]->stated.count)
             return fl_fail(
                 d, FL_BAD_INPUT, scenes->item[i]->source, 0, 0,
-                "%s: --risk, but the error of its model is not known, expected --model fitted, or a sweep that "
+                "%s: --risk needs the error of the model, which is unknown, expected --model fitted, or a sweep that "
                 "foldline fit workload predicted",
                 scenes->item[i]->w->name);
     return FL_OK;

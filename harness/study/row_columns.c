@@ -44,7 +44,9 @@ static const fl_column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 _Static_assert(COLUMNS <= 128, "fl_row_result.partial has a bit for each");
 
-static bool is_partial(const fl_row_result *mean, size_t column) { return mean->partial[column / 64] >> column % 64 & 1; }
+static bool is_partial(const fl_row_result *mean, size_t column) {
+    return mean->partial[column / 64] >> column % 64 & 1;
+}
 
 bool fl_row_any_partial(const fl_row_result *mean) { return (mean->partial[0] | mean->partial[1]) != 0; }
 
@@ -89,7 +91,7 @@ fl_status fl_row_value(const fl_row_result *row, const char *name, double *value
         if (strcmp(name, columns[k].name) != 0)
             continue;
         if (is_text(&columns[k]))
-            return fl_refuse(d, "column '%s' holds texts, expected one of numbers", name);
+            return fl_refuse(d, "column '%s' holds text, expected a column of numbers", name);
         if (columns[k].cell == REAL)
             memcpy(value, at, sizeof *value);
         else

@@ -130,7 +130,7 @@ fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_s
     if (!s)
         s = halve(&w, how->keep, out, d);
     if (!s && !w.c[0].sum.runs)
-        s = fl_refuse(d, "no policy is for any of the workloads tuned on");
+        s = fl_refuse(d, "no policy supports any of the workloads to tune on, expected one that does");
     if (!s) {
         out->winner = w.c[0].spec;
         out->sum = fl_pair_sum_mean(&w.c[0].sum);

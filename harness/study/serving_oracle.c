@@ -4,6 +4,7 @@
 #include "harness/base/json_out.h"
 #include "harness/base/pool.h"
 #include "harness/input/scene_text.h"
+#include "harness/input/scenes_open.h"
 #include "harness/study/objective.h"
 
 #include <math.h>

@@ -21,7 +21,7 @@ static fl_status check_name(const fl_setup *u, size_t i, const fl_texts *texts, 
         if (!strcmp(spec[k].label, spec[i].label) && !(spec[k].only.count && spec[i].only.count) &&
             !(texts && !strcmp(texts->item[k], texts->item[i])))
             return fl_fail(d, FL_BAD_INPUT, texts ? NULL : u->experiment.path, 0, 0,
-                           "two policies are called '%.60s', expected a name of its own for each", spec[i].label);
+                           "two policies have the name '%.60s', expected a different name for each", spec[i].label);
     return FL_OK;
 }
 
@@ -102,8 +102,8 @@ static fl_status check_workloads(const fl_setup *u, const fl_setup_options *o, f
         o->scene.serving.server || o->scene.applications)
         return FL_OK;
     return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
-                   "nothing to replay: the experiment names no workload, expected --sweep FILE, --programs FILE, --serving "
-                   "FILE or a kernel trace beside it%s%.80s",
+                   "the experiment names no workload, expected --sweep FILE, --programs FILE, --serving FILE or a "
+                   "kernel trace as well%s%.80s",
                    cJSON_IsString(about) ? ". It says: " : "", cJSON_IsString(about) ? about->valuestring : "");
 }
 
@@ -136,12 +136,12 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         goto out;
     if (o->scene.arrivals && fl_experiment_draws(e)) {
         s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
-                    "arrivals over a distribution replay, expected an experiment with kernels");
+                    "arrivals have no effect in a distribution replay, expected an experiment with kernels");
         goto out;
     }
     if ((o->scene.replay.jitter || o->scene.replay.iteration_s > 0) && fl_experiment_draws(e)) {
         s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
-                    "jitter or iterations over a distribution replay, which has no ops, expected none of them");
+                    "jitter and iterations have no effect in a distribution replay, expected it without them");
         goto out;
     }
     if (o->seeds > 1 && fl_experiment_redraws(e, &o->scene)) {

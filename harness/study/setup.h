@@ -56,7 +56,7 @@ size_t fl_setup_seeds(const fl_setup *u);
     FL_SCENE_OPTIONS((s).scene),                                                                                       \
     FL_SERVING_OPTIONS((s).scene.serving),                                                                             \
     {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0,                                                            \
-     "policy with parameters, CALLED=SPEC names its rows (may be repeated)"},                                          \
+     "policy with parameters; NAME=SPEC gives its rows a name (may be repeated)"},                                     \
     FL_STEP_LIMIT_OPTION,                                                                                              \
     FL_BOUND_OPTION(&(s).bounds),                                                                                      \
     FL_RISK_OPTION(&(s).risk),                                                                                         \

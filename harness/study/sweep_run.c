@@ -232,7 +232,7 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
         return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
                        "a distribution replay, expected an experiment with kernels; foldline compare runs it whole");
     if (fl_promises_watched(&u->promises))
-        return fl_refuse(d, "a bound on what the rows of a sweep do not have, expected a column of its CSV");
+        return fl_refuse(d, "a bound on a quantity that the rows of a sweep lack, expected a column of its CSV");
     fl_status s = parse_shard(o->shard, &shard, &shards, d);
     if (s || (s = fl_report_record(u, &record, d)) || (s = make_key(&w, record, key, d)))
         goto out;

@@ -2,6 +2,7 @@
 
 #include "harness/base/turns.h"
 #include "harness/input/plan_layout.h"
+#include "harness/input/scene_kernels.h"
 #include "harness/input/scene_text.h"
 #include "harness/study/objective.h"
 #include "harness/study/static_promise.h"

@@ -24,7 +24,7 @@ make_log 1402 150 20 >"$dir/idles.csv"
 succeed "advise on a log that draws much" '260 W at 1402 MHz, busy for 100 % of the time: one measured setting' "$f" advise "$dir/hot.csv" --platform v100-300w --bound 10%
 hot=$(saved 1)
 check "assumes how the program depends on clocks" grep -q 'assumed, three ways: no calibration tells it' "$dir/out"
-check "and states no chance" grep -q 'the chance of that is not known' "$dir/out"
+check "and states no chance" grep -q 'how likely that is is unknown' "$dir/out"
 check "but an interval" less "$(saved 2)" "$(saved 3)"
 succeed "on one that draws little" '100 W at 1402 MHz' "$f" advise "$dir/cool.csv" --platform v100-300w --bound 10%
 check "saves less" less "$(saved 1)" "$hot"
@@ -64,7 +64,7 @@ done
 check "some clock is to be set" grep -q '^  set ' "$dir/out"
 check "and how to undo them, once" test "$(grep -c '^  undo  *nvidia-smi -rgc$' "$dir/out")" = 1
 awk -F, 'NR == 1 || $1 == "w7"' "$dir/few.csv" >"$dir/alone.csv"
-succeed "one of them alone" "measure next +a run at $told MHz: that would narrow it most .error of energy to expect: [0-9.]+ % now, [0-9.]+ then" \
+succeed "one of them alone" "measure next +a run at $told MHz: it would narrow the range most .expected error of the energy: [0-9.]+ % now, [0-9.]+ % then" \
   "$f" advise "$dir/alone.csv" --platform "$dir/known.json" --bound 15%
 succeed "where all clocks were measured" '^w7 .* -$' "$f" advise "$dir/known.csv" --bound 15%
 check "no board is named, so both ways are" grep -qE '^  note .*before, nvidia-smi -ac MEM,SM, undone by nvidia-smi -rac, but GeForce boards of that time have neither' "$dir/out"

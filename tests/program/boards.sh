@@ -13,14 +13,14 @@ check "not what is known" test "$(grep -c 'default power limit' "$dir/out")" = 1
 refuse "no board and no platform" 2 "unknown platform 'l40z'" "$f" platforms l40z
 for command in "run --policy nvboost" "compare --policy nvboost" oracle; do
   # shellcheck disable=SC2086
-  refuse "$command: no law of power" 2 "no law of power .*fit device --facts l40s --out l40s.json" "$f" ${command%% *} $trace --platform l40s \
+  refuse "$command: no law of power" 2 "power model is unknown .*fit device --facts l40s --out l40s.json" "$f" ${command%% *} $trace --platform l40s \
     $([ "$command" = "${command#* }" ] || echo "${command#* }")
 done
 
 made=0
 for b in models/boards/*.json; do
   name=$(basename "$b" .json)
-  if grep -q 'to simulate it takes' <("$f" platforms "$name"); then
+  if grep -q 'to simulate this board, add' <("$f" platforms "$name"); then
     refuse "fit device: $name lacks what no other chip tells" 2 "board $name: unknown: " "$f" fit device --facts "$name" --out "$dir/no.json"
     continue
   fi
@@ -41,7 +41,7 @@ refuse "no such board" 2 "cannot open" "$f" fit device --facts nosuch --out "$di
 
 # ---- what is assumed is said in every result ----
 own=(--platform "$dir/l40s.json")
-note='law of power of l40s is assumed, not measured'
+note='power model of l40s is assumed, not measured'
 succeed "run" "^note: the $note" "$f" run $trace "${own[@]}" --policy nvboost
 succeed "run, JSON" "$note" "$f" run $trace "${own[@]}" --policy nvboost --json
 succeed "compare" "^note: the $note" "$f" compare $trace "${own[@]}" --policy nvboost --no-oracle --csv "$dir/c.csv"
@@ -52,6 +52,6 @@ succeed "oracle, JSON" '"assumed_power":.*true' "$f" oracle traces/samples/sweet
 "$f" report "$dir/c.csv" -o "$dir/c.html" >/dev/null
 check "report" grep -q "law of power assumed" "$dir/c.html"
 succeed "a measured table has no law" 'policy' "$f" compare --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --policy nvboost
-check "and no such note" awk '/law of power/ { exit 1 }' "$dir/out"
+check "and no such note" awk '/power model/ { exit 1 }' "$dir/out"
 
 finish

@@ -29,7 +29,7 @@ can_be_set() {
   ! grep -v '^note:\|^V at' "$dir/out" | grep -qF "$ran"
 }
 
-succeed "a clock that ran at another" 'rows at 405 MHz ran at about 20[0-9] MHz .*taken as such' "$f" fit device --sweep "$dir/asked.csv" --out "$dir/asked.json"
+succeed "a clock that ran at another" 'rows at 405 MHz in fact ran at about 20[0-9] MHz .*used at that clock' "$f" fit device --sweep "$dir/asked.csv" --out "$dir/asked.json"
 check "is told by its name in the probes" grep -q '405 + ' "$dir/out"
 check "and written so" python3 -c '
 import json, sys
@@ -37,7 +37,7 @@ told = [at[0] for one in json.load(open(sys.argv[1]))["calibration"]["probes"] f
 sys.exit(not (405 in told and min(told) == 405))' "$dir/asked.json"
 succeed "fit probes of the sweep" '405 [+] ' "$f" fit probes --sweep "$dir/asked.csv"
 check "names no clock that nobody can set" can_be_set
-succeed "fit probes of the device" '405 MHz is what to ask for, it ran at about 20[0-9] MHz' "$f" fit probes "$dir/asked.json"
+succeed "fit probes of the device" 'ask for 405 MHz; the GPU then ran at about 20[0-9] MHz' "$f" fit probes "$dir/asked.json"
 check "names none either" can_be_set
 succeed "fit split" 'chosen: ' "$f" fit split --sweep "$dir/asked.csv" --at chosen:3 --splits 2
 check "names none" can_be_set
@@ -120,7 +120,7 @@ sys.exit(not (g["gpu"]["sm_mhz"] == [802, 945, 1087, 1102, 1237, 1380] and "no c
 check "those of its own are" python3 -c 'import json, sys; sys.exit(not min(json.load(open(sys.argv[1]))["gpu"]["sm_mhz"]) < 802)' "$dir/high.json"
 
 # ---- a best static clock that is not there is told ----
-succeed "no static clock under the risk" 'note: no static clock has a chance of at most 5 % to break the bound in 1 of 1 workloads, which have no baseline:static' \
+succeed "no static clock under the risk" 'note: no static clock keeps the chance of breaking the bound at 5 % or less in 1 of 1 workloads, so these have no baseline:static' \
   "$f" compare --sweep "$dir/w1.csv" --platform v100-300w --model fitted --policy nvboost --bound 10% --risk 5%
 check "has no row" test "$(grep -c '^.*baseline:static *[0-9]' "$dir/out")" = 0
 

@@ -20,6 +20,6 @@ refuse "an unknown topic" 2 "^foldline help: unknown topic 'experimnt', did you 
 refuse "a misspelt command" 2 "^foldline help: unknown topic 'comparr', did you mean 'compare'\?$" "$f" help comparr
 refuse "a topic like none" 2 "^foldline help: unknown topic 'qqqqqqq', see foldline --help$" "$f" help qqqqqqq
 refuse "a misspelt command, run" 2 "^foldline: unknown command 'comparr', did you mean 'compare'\?$" "$f" comparr
-refuse "a schema of a command" 2 'only an experiment has one' "$f" help compare --schema
+refuse "a schema of a command" 2 'exists only for experiments' "$f" help compare --schema
 refuse "two topics" 2 "'compare' after experiment" "$f" help experiment compare
 finish

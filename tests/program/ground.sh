@@ -52,12 +52,12 @@ succeed "a row is called as asked for" '^tight ' "$f" compare --sweep "$dir/s.cs
 refuse "jitter of more than all" 2 "jitter '1.5', expected how much" run --policy nvboost --jitter 1.5
 refuse "negative jitter" 2 "jitter '-0.1'" run --policy nvboost --jitter=-0.1
 refuse "no number" 2 "jitter 'nan'" run --policy nvboost --jitter nan
-refuse "jitter of a trace" 2 'jitter is of the workloads of a sweep' "$f" run traces/samples/mix8.csv --platform generic --policy nvboost --jitter 5%
-refuse "markers of a trace" 2 'iteration is of the workloads of a sweep' "$f" run traces/samples/mix8.csv --platform generic --policy nvboost --iteration 1
+refuse "jitter of a trace" 2 'jitter has no effect without a sweep' "$f" run traces/samples/mix8.csv --platform generic --policy nvboost --jitter 5%
+refuse "markers of a trace" 2 'iteration has no effect without a sweep' "$f" run traces/samples/mix8.csv --platform generic --policy nvboost --iteration 1
 two() { "$f" compare --sweep "$dir/s.csv" --platform generic --policy x=nvboost --policy x=utilizscale; }
-refuse "two rows of one name" 2 "two policies are called 'x'" two
+refuse "two rows of one name" 2 "two policies have the name 'x'" two
 over() { "$f" compare --sweep "$dir/s.csv" --platform generic --policy nvboost=fixed:sm_mhz=900 --policy nvboost; }
-refuse "a row called as another policy is" 2 "two policies are called 'nvboost'" over
+refuse "a row called as another policy is" 2 "two policies have the name 'nvboost'" over
 odd() { "$f" compare --sweep "$dir/s.csv" --platform generic --policy "$1"; }
 refuse "a name that breaks a table" 2 'expected a name of letters' odd 'a,b=nvboost'
 refuse "an empty name" 2 'expected a name of letters' odd '=nvboost'
@@ -69,7 +69,7 @@ cat >"$dir/e.json" <<'END'
 END
 succeed "in an experiment" 'slow' "$f" compare "$dir/e.json"
 sed 's/"policies": \[/&"slow=fixed:sm_mhz=1200", /' "$dir/e.json" >"$dir/twice.json"
-refuse "two rows of one name there" 2 "twice.json: two policies are called 'slow'" "$f" compare "$dir/twice.json"
+refuse "two rows of one name there" 2 "twice.json: two policies have the name 'slow'" "$f" compare "$dir/twice.json"
 cp traces/samples/mix8.csv traces/samples/mix8.kinds.csv "$dir"
 sed 's/"sweep": "s.csv"/"traces": ["mix8.csv"]/; s/"jitter": "5%",//' "$dir/e.json" >"$dir/bad.json"
 refuse "a variant's jitter of a trace" 2 'bad.json:2:.*jitter is of the workloads of a sweep' "$f" compare "$dir/bad.json"

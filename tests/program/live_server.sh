@@ -18,7 +18,7 @@ trap 'kill $page 2>/dev/null; rm -rf "$dir"' EXIT
 # ---- what needs no page ----
 refuse "a policy for servers wants one" 2 "policy ecofreq reads the signals of a server .*--server URL" \
   "$f" live --policy ecofreq
-refuse "targets want a server" 2 "expected --server URL with them" "$f" live --policy tightrope --ttft 1s
+refuse "targets want a server" 2 "expected --server URL as well" "$f" live --policy tightrope --ttft 1s
 refuse "only http" 2 "expected http://HOST:PORT/PATH" "$f" live --policy ecofreq --server https://x/metrics
 refuse "a port" 2 "a port from 1 to 65535" "$f" live --policy ecofreq --server http://127.0.0.1:99999/
 refuse "a time" 2 "'soon'" "$f" live --policy ecofreq --server http://127.0.0.1:1/ --tbt soon

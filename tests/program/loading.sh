@@ -34,7 +34,7 @@ for t in t l; do
   check "$t: nothing is written through it" [ ! -e "$dir/nowhere" ]
 done
 
-refuse "an experiment that needs a sweep says so" 2 'power-wall.json: nothing to replay.*--sweep FILE.*Needs --sweep FILE' \
+refuse "an experiment that needs a sweep says so" 2 'power-wall.json: the experiment names no workload.*--sweep FILE.*Needs --sweep FILE' \
   "$f" compare harness/experiments/power-wall.json
 check "and in its first line" grep -q '^  "about": "Needs --sweep FILE' harness/experiments/power-wall.json
 succeed "compare --help says so" 'names no workload.*needs --sweep FILE' env COLUMNS=300 "$f" compare --help

@@ -46,7 +46,7 @@ if command -v man >/dev/null; then
 fi
 check "the same bytes again" bash -c "'$f' help --write '$dir/again' && diff -r '$pages' '$dir/again'"
 refuse "a folder that cannot be made" 3 'nothing/there' "$f" help --write "$dir/nothing/there"
-refuse "--write beside a topic" 2 '^foldline help: --write: everything is written' "$f" help traces --write "$dir/x"
+refuse "--write beside a topic" 2 '^foldline help: --write DIR writes all pages' "$f" help traces --write "$dir/x"
 
 # ---- completion of bash, as bash runs it ----
 completed() { # the words of a command line, the last to be completed
@@ -95,7 +95,7 @@ if command -v zsh >/dev/null; then check "zsh reads its own" zsh -n "$pages/zsh/
 # ---- topics ----
 succeed "help traces lists the formats" '^  nsys-sqlite +Nsight' "$f" help traces
 check "as import does" cmp <(COLUMNS=200 "$f" help traces | sed -n 's/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p') \
-  <(COLUMNS=200 "$f" import --help | sed -n '/Formats are/,$s/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p')
+  <(COLUMNS=200 "$f" import --help | sed -n '/these formats/,$s/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p')
 check "help platforms lists them" cmp <("$f" help platforms | sed -n 's/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p') "$dir/platforms"
 check "help policies lists them" cmp <("$f" help policies | sed -n 's/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p') "$dir/policies"
 check "help experiments is help experiment" cmp <("$f" help experiments) <("$f" help experiment)

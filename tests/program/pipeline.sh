@@ -27,10 +27,10 @@ refused "a schedule nobody knows" 's/1f1b/1f2b/' "bad.csv:2: schedule is '1f2b',
 refused "a part nobody knows" 's/^\*,load/*,laod/' "bad.csv:19:3: no what 'laod', did you mean 'load'"
 refused "a rank too many" 's/^0,forward,1050/4,forward,1050/' "bad.csv:13:1: rank is '4', expected 0 to 3"
 refused "no power while blocked" '/blocked/d' "rank 0 has no 'blocked'"
-refused "clocks that the platform lacks" 's/,1050,/,2000,/;s/,1200,/,2100,/;s/,1410,/,2200,/' 'has no clock there'
+refused "clocks that the platform lacks" 's/,1050,/,2000,/;s/,1200,/,2100,/;s/,1410,/,2200,/' 'has no clock in that range'
 refuse "more ranks than GPUs can be" 2 'ranks' "$f" run --pipeline <(sed 's/stages: 4/stages: 1024/;5i # data_parallel: 2' "$sample") --platform a100-pcie --policy nvboost
-refuse "GPUs beside a pipeline" 2 'has a GPU for each rank' "$f" run --pipeline "$sample" --platform a100-pcie --policy nvboost --gpus 2
-refuse "requests beside a pipeline" 2 'arrivals does nothing' "$f" run --pipeline "$sample" --platform a100-pcie --policy nvboost --arrivals poisson:rate=1,count=2
+refuse "GPUs beside a pipeline" 2 'has one GPU per rank' "$f" run --pipeline "$sample" --platform a100-pcie --policy nvboost --gpus 2
+refuse "requests beside a pipeline" 2 'arrivals has no effect' "$f" run --pipeline "$sample" --platform a100-pcie --policy nvboost --arrivals poisson:rate=1,count=2
 # A few lines may state more than any memory holds.
 printf '%s\n' stage,index,instruction,microbatch,microbatch2 {0..1023},0,forward,0,-1 >"$dir/wide.csv"
 sed 's/1f1b/list/;5i # order: wide.csv' "$sample" | sed 's/stages: 4/stages: 1024/;s/microbatches: 32/microbatches: 1000000/' >"$dir/wide.pipeline.csv"

@@ -62,7 +62,7 @@ wait $! 2>/dev/null
 exec 9>&-
 check "a kill leaves nothing there" [ -z "$(ls -A tmp)" ]
 TMPDIR=$dir/none "$f" run - --kinds t.kinds.csv "${how[@]}" >out 2>err < <(cat t.csv)
-check "a TMPDIR that is not there is told" grep -q 'none: cannot keep a file there' err
+check "a TMPDIR that is not there is told" grep -q 'none: cannot keep a temporary file there' err
 unset TMPDIR
 
 # --- the standard output
@@ -94,7 +94,7 @@ to i.csv "$f" import t.csv -o -
 same "import -o -" i.csv t.csv
 refuse "two outputs on '-'" 2 "are both '-'" "$f" run t.csv "${how[@]}" --log - --timeline -
 refuse "--json beside one" 2 "'-' and --json" "$f" run t.csv "${how[@]}" --log - --json
-refuse "a trace whose kinds lie beside it" 2 "kinds are another" "$f" synth -o - --kernels 10
+refuse "a trace whose kinds lie beside it" 2 "kinds need another" "$f" synth -o - --kernels 10
 "$f" run t.csv "${how[@]}" --log - >/dev/full 2>err
 check "a full standard output is told" [ $? = 3 ]
 check "by its name" grep -q '^foldline run: <stdout>: cannot write' err
@@ -128,7 +128,7 @@ check "one that was packed later has the same record" "$f" report r2.csv.gz -o r
 zcat z.csv.gz >z.csv
 check "and one that was unpacked" "$f" report z.csv -o z.html
 sed '2s/[0-9]/7/2' z.csv | gzip >z.csv.gz
-refuse "another's record is refused, packed or not" 2 'z.provenance.json: of another result' "$f" report z.csv.gz -o no.html
+refuse "another's record is refused, packed or not" 2 'z.provenance.json: the record of another result' "$f" report z.csv.gz -o no.html
 gzip -c r2.csv | "$f" report - -o r3.html >/dev/null
 check "a report of the standard input" grep -q '</html>' r3.html
 gzip -c bl.json >bl.json.gz

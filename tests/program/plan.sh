@@ -35,7 +35,7 @@ plain=$(number run --policy nvboost) slow=$(number run --policy nvboost --slow r
 if awk -v a="$plain" -v b="$slow" 'BEGIN { most = 0.2 * 32 * 0.174; exit !(b - a > 0.8 * most && b - a < most + 1e-9) }'; then ok "a straggler"; else bad "a straggler" "$plain and $slow s"; fi
 if awk -v a="$plain" -v b="$capped" 'BEGIN { exit !(b > a) }'; then ok "a limit on one board"; else bad "a limit on one board" "$plain and $capped s"; fi
 refuse "a straggler that there is not" 2 'no rank 4, expected 0 to 3' run --policy nvboost --slow rank=4:1.2
-refuse "a straggler of no pipeline" 2 '--slow is of the ranks of a pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy nvboost --slow rank=0:1.2
+refuse "a straggler of no pipeline" 2 '--slow has no effect without a pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy nvboost --slow rank=0:1.2
 refuse "a limit for three of four" 2 'one limit for each GPU' run --policy fixed:power_limits_w=300/150/300
 
 # What each rank did: bars that follow each other and hold the energy of the run.
@@ -46,5 +46,5 @@ if awk -F, -v all="$joules" 'NR > 1 { e += ($6 - $5) * $8; if ($1 == rank && ($5
 then ok "they follow each other and hold its energy"; else bad "they follow each other and hold its energy" "$joules J"; fi
 check "128 forwards and as many backwards" test "$(grep -c ',forward,' "$dir/i.csv") $(grep -c ',backward,' "$dir/i.csv")" = "128 128"
 if command -v gnuplot >/dev/null; then check "their picture" "$f" plot gantt "$dir/i.csv" -o "$dir/g.svg"; fi
-refuse "instructions of no pipeline" 2 '--instructions is of a pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy nvboost --instructions "$dir/n.csv"
+refuse "instructions of no pipeline" 2 '--instructions needs a pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy nvboost --instructions "$dir/n.csv"
 finish

@@ -84,8 +84,8 @@ check "a fault of a live policy" grep -q "^foldline live: policy './mine.so' (mi
 check "it ends the controller, not with an exit of ours" test $status -ne 0 -a $status -ne 3
 
 # ---- what is no policy ----
-for row in "BAD_NAME|has no name" "BAD_NAME_EMPTY|has no name" "BAD_NAME_COMMA|name is no name" "BAD_STEP|mine has no step" \
-  "BAD_ROWS|counts parameters and has no rows"; do
+for row in "BAD_NAME|has no name" "BAD_NAME_EMPTY|has no name" "BAD_NAME_COMMA|name is invalid" "BAD_STEP|mine has no step" \
+  "BAD_ROWS|counts parameters but has no rows"; do
   build mine.so "${row%%|*}"
   refuse "a descriptor with ${row%%|*}" 2 "^foldline run: ./mine.so: .*${row#*|}" "${run[@]}"
   refuse "the same, looked at" 2 "^foldline policies: ./mine.so: .*${row#*|}" "$f" policies ./mine.so

@@ -159,12 +159,12 @@ refuse "a server without requests" 2 'expected --requests FILE' "${run[@]}" --se
 refuse "a target without a server" 2 '--ttft is of a server' "${run[@]}" traces/samples/inference.csv --ttft 2s
 refuse "a share without a target" 2 'expected --ttft TIME or --tbt TIME' "${run[@]}" "${serve[@]}" --target-share 0.9
 refuse "a trace beside a server" 2 'expected one of them' "${run[@]}" "${serve[@]}" traces/samples/inference.csv
-refuse "GPUs beside a server" 2 '--gpus .* does nothing' "${run[@]}" "${serve[@]}" --gpus 2
-refuse "arrivals beside requests" 2 '--arrivals .* does nothing' "${run[@]}" "${serve[@]}" --arrivals poisson:rate=1,count=3
+refuse "GPUs beside a server" 2 '--gpus .* has no effect' "${run[@]}" "${serve[@]}" --gpus 2
+refuse "arrivals beside requests" 2 '--arrivals .* has no effect' "${run[@]}" "${serve[@]}" --arrivals poisson:rate=1,count=3
 refuse "a name typed wrong" 2 "did you mean|--serving" "${run[@]}" --servng "$dir/s.csv"
 refuse "a route typed wrong" 2 "did you mean 'round-robin'" "${run[@]}" "${serve[@]}" --route round-robbin
 refuse "a target typed wrong" 2 "ttft '2 sheep', expected a time" "${run[@]}" "${serve[@]}" --ttft '2 sheep'
-refuse "a bound on what is not served" 2 'nothing answers requests in batches' "$f" compare traces/samples/inference.csv --platform a100 \
+refuse "a bound on what is not served" 2 'no server answers requests' "$f" compare traces/samples/inference.csv --platform a100 \
   --policy nvboost --bound 'ttft_p99_s<1'
 refuse "no such file" 2 'nowhere.csv' "${run[@]}" --serving nowhere.csv --requests "$dir/r.csv"
 broken() { # NAME FILE SED MESSAGE

@@ -9,7 +9,7 @@ refuse "with the library the file itself is looked at" 2 't[.]sqlite: .*expected
   "$f" trace stats "$dir/t.sqlite"
 export LD_LIBRARY_PATH=$dir/without
 for c in "trace stats" "run --platform generic --policy maxfreq" "import -o $dir/o.csv"; do
-  refuse "$c without the library" 3 't[.]sqlite: is a SQLite file, and libsqlite3[.]so[.]0 is not there' "$f" $c "$dir/t.sqlite"
+  refuse "$c without the library" 3 't[.]sqlite: is an SQLite file, but libsqlite3[.]so[.]0 is not installed' "$f" $c "$dir/t.sqlite"
 done
 check "nothing is written" [ ! -e "$dir/o.csv" ]
 succeed "other formats need none" utilizscale "$f" run traces/samples/mix8.csv --platform generic --policy utilizscale

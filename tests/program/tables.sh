@@ -45,7 +45,7 @@ done
 "${study[@]}" >"$dir/plain"
 check "compare: energy has one column of saving" test "$(head -n 3 "$dir/plain" | grep -o 'saving' | wc -l)" = 1
 
-refuse "a distribution replay is judged by its energy" 2 '\-\-objective edp does nothing in a distribution replay' \
+refuse "a distribution replay is judged by its energy" 2 '\-\-objective edp has no effect in a distribution replay' \
   "$f" compare harness/experiments/energyucb.json --policy energyucb --seeds 1 --objective edp
 
 # ---- a mean says of how many rows it is ----

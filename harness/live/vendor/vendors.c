@@ -41,10 +41,6 @@ uint64_t fl_vendor_reads(const char *name) {
     return !v ? 0 : v->reader ? fl_readout_offers(v->reader) : v->reads;
 }
 
-uint64_t fl_vendor_drives(const char *name) {
-    return named(name) ? FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W) : 0;
-}
-
 const char *fl_vendor_of(const char *unit) {
     for (size_t i = COUNT; i-- > 1;)
         if (!strncmp(unit, VENDORS[i].prefix, strlen(VENDORS[i].prefix)))

@@ -17,10 +17,9 @@ const char *fl_vendor_name(size_t i); /* in the order in which auto tries them *
  * says which were left out. */
 fl_status fl_vendor_open(fl_gpus *g, const char *name, const char *list, fl_diag *missing, fl_diag *d);
 
-/* FL_BIT(FL_GPU_...) and FL_BIT(FL_SET_...): signals and controls for which its library has calls. A board may lack
- * some of them. NULL = no vendor: none. */
+/* FL_BIT(FL_GPU_...): signals for which its library has calls. A board may lack some of them. NULL = no vendor: none.
+ */
 uint64_t fl_vendor_reads(const char *name);
-uint64_t fl_vendor_drives(const char *name);
 
 /* The vendor of a unit, by the name that its back end gave it. */
 const char *fl_vendor_of(const char *unit);
