@@ -133,6 +133,7 @@ typedef struct fl_host_spec {
                                 bus_period_ns */
     int64_t bus_period_ns;
     double gpu_budget_w;   /* discrete GPUs: one limit for all together, divided into power limits; 0 = none */
+    int hosts_per_gpu;     /* each GPU has a process of its own that reads and sets it; 0: one has all in turn */
     uint32_t launch_queue; /* launches that a stream queues before the host has to wait */
     fl_sensor_spec sensor[FL_HOST_SENSOR_COUNT];
 } fl_host_spec;

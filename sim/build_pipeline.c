@@ -172,6 +172,8 @@ static void close_builder(fl_pipe_builder *b) {
         free(b->class[r].forward);
         free(b->class[r].backward);
     }
+    for (int what = 0; what < FL_PIPELINE_WHATS; what++)
+        free(b->flat_s[what]);
     free(b->item);
     free(b->ops);
     free(b->class);
@@ -213,6 +215,8 @@ fl_status fl_build_pipeline(fl_workload **out, const char *name, const fl_pipeli
         return s;
     b.w->measured = true;
     s = make_room(&b);
+    if (!s)
+        s = fl_pipe_find_flat(&b);
     if (!s)
         s = fl_pipe_find_places(&b);
     if (!s)

@@ -89,30 +89,42 @@ fl_status fl_pipe_add_rank_classes(fl_pipe_builder *b, uint32_t rank) {
     return s;
 }
 
+/* A part at the clock that the plan asks for: a class of its own, which other microbatches at that clock share. */
+static fl_status find_fixed(fl_pipe_builder *b, uint32_t rank, fl_pipe_fixed f, uint32_t like, uint32_t *id) {
+    for (uint32_t c = b->class[rank].first_fixed; c < b->w->class_count; c++)
+        if (b->fixed[c].what == f.what && b->fixed[c].chunk == f.chunk && b->fixed[c].mhz == f.mhz)
+            return *id = c, FL_OK;
+    size_t count;
+    const fl_pipeline_row *row = fl_pipeline_rows(b->p, rank, (uint32_t)f.chunk, f.what, &count);
+    const fl_measured *m = &b->w->class[like].measured;
+    double ratio, watts;
+    if (fl_curve_at(m->time_ratio, f.mhz, 0, &ratio) || fl_curve_at(m->power_w, f.mhz, 0, &watts))
+        return fl_fail(b->d, FL_BAD_INPUT, b->p->file, 0, 0,
+                       "the plan asks %g MHz of rank %u, expected %g to %g, where its %s is known", f.mhz, rank,
+                       row[0].sm_mhz, row[count - 1].sm_mhz, fl_pipeline_what_name[f.what]);
+    f.seconds = row[count - 1].time_s * ratio;
+    return add_fixed(b, rank, f, watts, id);
+}
+
 /* The class of a forward or backward, and its length at the class's reference: that of the clock in force, or of the
  * clock that is asked for. */
 fl_status fl_pipe_find_class(fl_pipe_builder *b, uint32_t rank, const fl_instruction *i, uint32_t *id,
                              double *seconds) {
     const bool backward = i->type == FL_DO_BACKWARD;
     const fl_pipeline_what what = backward ? FL_PIPELINE_BACKWARD : FL_PIPELINE_FORWARD;
-    size_t count;
-    const fl_pipeline_row *row = fl_pipeline_rows(b->p, rank, (uint32_t)i->chunk, what, &count);
+    *id = (backward ? b->class[rank].backward : b->class[rank].forward)[i->chunk];
     if (!b->clocks) {
-        *id = (backward ? b->class[rank].backward : b->class[rank].forward)[i->chunk];
+        size_t count;
+        const fl_pipeline_row *row = fl_pipeline_rows(b->p, rank, (uint32_t)i->chunk, what, &count);
         *seconds = row[count - 1].time_s;
         return FL_OK;
     }
-    const double mhz = *fl_pipeline_clock(b->clocks, rank, backward, (uint32_t)i->chunk, (uint32_t)i->microbatch);
-    const fl_measured *m =
-        &b->w->class[(backward ? b->class[rank].backward : b->class[rank].forward)[i->chunk]].measured;
-    double ratio, watts;
-    if (fl_curve_at(m->time_ratio, mhz, 0, &ratio) || fl_curve_at(m->power_w, mhz, 0, &watts))
-        return fl_fail(b->d, FL_BAD_INPUT, b->p->file, 0, 0,
-                       "the plan asks %g MHz of rank %u, expected %g to %g, where its %s is known", mhz, rank,
-                       row[0].sm_mhz, row[count - 1].sm_mhz, fl_pipeline_what_name[what]);
-    *seconds = row[count - 1].time_s * ratio;
-    for (uint32_t c = b->class[rank].first_fixed; c < b->w->class_count; c++)
-        if (b->fixed[c].what == what && b->fixed[c].chunk == i->chunk && b->fixed[c].mhz == mhz)
-            return *id = c, FL_OK;
-    return add_fixed(b, rank, (fl_pipe_fixed){what, i->chunk, mhz}, watts, id);
+    const fl_pipe_fixed wanted = {
+        .what = what,
+        .chunk = i->chunk,
+        .mhz = *fl_pipeline_clock(b->clocks, rank, backward, (uint32_t)i->chunk, (uint32_t)i->microbatch)};
+    const fl_status s = find_fixed(b, rank, wanted, *id, id);
+    if (!s)
+        *seconds = b->fixed[*id].seconds;
+    return s;
 }

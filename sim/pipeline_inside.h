@@ -22,7 +22,7 @@ typedef struct fl_pipe_classes {
 typedef struct fl_pipe_fixed { /* of a plan: a part at its clock */
     fl_pipeline_what what;
     int32_t chunk;
-    double mhz;
+    double mhz, seconds;
 } fl_pipe_fixed;
 
 typedef struct fl_pipe_builder {
@@ -33,6 +33,7 @@ typedef struct fl_pipe_builder {
     fl_pipe_place *sender[FL_PIPE_DIRECTIONS], *receiver[FL_PIPE_DIRECTIONS]; /* by place_of */
     fl_pipe_place **item;   /* by stage, then instruction: where its first op stands */
     int64_t *ops;           /* by stage: in one iteration */
+    double *flat_s[FL_PIPELINE_WHATS]; /* by rank and chunk: what fl_pipe_seconds_of says; NULL where nothing is stated */
     fl_pipe_classes *class; /* by rank */
     bool eager;             /* sends do not block */
     const fl_pipeline_clocks *clocks;
@@ -48,6 +49,8 @@ typedef struct fl_pipe_builder {
 bool fl_pipe_sends(fl_instruction_type t, int direction);
 bool fl_pipe_receives(fl_instruction_type t, int direction);
 bool fl_pipe_is_pair(fl_instruction_type t);
+/* Looks up the times that do not follow the clock once, for every instruction asks for one. */
+fl_status fl_pipe_find_flat(fl_pipe_builder *b);
 /* Seconds that a rank's row states of something that does not follow the clock; 0 where there is none. */
 double fl_pipe_seconds_of(const fl_pipe_builder *b, uint32_t rank, int32_t chunk, fl_pipeline_what what);
 /* Some rank of the stage fetches its input while it receives. */

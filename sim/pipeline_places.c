@@ -2,6 +2,7 @@
 #include "sim/pipeline_inside.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- what an instruction does ---- */
 
@@ -43,10 +44,32 @@ static size_t place_of(const fl_pipe_builder *b, uint32_t stage, int32_t chunk, 
     return ((size_t)stage * b->p->chunks + (size_t)chunk) * b->p->microbatches + (size_t)microbatch;
 }
 
+static bool stated(const fl_pipeline *p, fl_pipeline_what what) {
+    for (size_t i = 0; i < p->row_count; i++)
+        if (p->row[i].what == what)
+            return true;
+    return false;
+}
+
+fl_status fl_pipe_find_flat(fl_pipe_builder *b) {
+    for (fl_pipeline_what what = FL_PIPELINE_LOAD; what <= FL_PIPELINE_STEP; what++) {
+        if (!stated(b->p, what))
+            continue;
+        double *s = b->flat_s[what] = calloc((size_t)b->p->ranks * b->p->chunks, sizeof *s);
+        if (!s)
+            return fl_no_memory(b->d, "the pipeline");
+        for (uint32_t rank = 0; rank < b->p->ranks; rank++)
+            for (uint32_t chunk = 0; chunk < b->p->chunks; chunk++) {
+                size_t count;
+                const fl_pipeline_row *row = fl_pipeline_rows(b->p, rank, chunk, what, &count);
+                s[rank * b->p->chunks + chunk] = row ? row->time_s : 0;
+            }
+    }
+    return FL_OK;
+}
+
 double fl_pipe_seconds_of(const fl_pipe_builder *b, uint32_t rank, int32_t chunk, fl_pipeline_what what) {
-    size_t count;
-    const fl_pipeline_row *row = fl_pipeline_rows(b->p, rank, (uint32_t)chunk, what, &count);
-    return row ? row->time_s : 0;
+    return b->flat_s[what] ? b->flat_s[what][rank * b->p->chunks + (uint32_t)chunk] : 0;
 }
 
 /* Some rank of the stage fetches its input while it receives. */

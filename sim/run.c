@@ -27,6 +27,9 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     fl_faults *faults;
     fl_guard *guard;
     int64_t *lost_ns;   /* per GPU */
+    int64_t *free_ps;   /* per GPU, of hosts for each: when its calls have ended; NULL of one host for all */
+    int64_t *cost_ps;   /* per GPU: how long its calls took */
+    uint64_t *looked;   /* per GPU: markers that its host has come for */
     bool *recording;    /* per GPU: kernel records are on */
     int64_t *switch_ps; /* per GPU: when its calls have ended, and its records are switched; FL_TIME_NEVER: not */
     bool *switch_on;    /* to what */
@@ -175,8 +178,35 @@ static int64_t set_host(fl_host *h, const fl_decided *set, int64_t t) {
     return t;
 }
 
+static bool sets_any(const fl_decided *set) {
+    bool any = false;
+    for (int i = 0; i < FL_GPU_CONTROL_COUNT; i++)
+        any |= set[i].set;
+    return any;
+}
+
+/* Each GPU's own host, beside the others: one that is woken, or has something to set, once its calls before have ended.
+ * Returns when those of this step have. */
+static int64_t carry_out_each(fl_host *h, const fl_decision *dec, int64_t t) {
+    int64_t last = t;
+    for (uint32_t i = 0; i < dec->gpu_count; i++) {
+        const fl_gpu *g = fl_node_gpu(h->node, i);
+        const bool passed = g->sums.iterations != h->looked[i];
+        h->looked[i] = g->sums.iterations;
+        if (h->woken && !passed && !sets_any(dec->gpu[i]))
+            continue;
+        const int64_t from = t > h->free_ps[i] ? t : h->free_ps[i];
+        h->free_ps[i] = set_gpu(h, i, dec->gpu[i], from + g->dev->actuator.read_ns * FL_PS_PER_NS);
+        h->cost_ps[i] += h->free_ps[i] - from;
+        last = h->free_ps[i] > last ? h->free_ps[i] : last;
+    }
+    return last;
+}
+
 /* Carries a decision out, one call after the other; returns when the last call ends. */
 static int64_t carry_out(fl_host *h, const fl_decision *dec, int64_t t) {
+    if (h->free_ps)
+        return set_host(h, dec->host, carry_out_each(h, dec, t));
     for (uint32_t i = 0; i < dec->gpu_count; i++)
         t += fl_node_gpu(h->node, i)->dev->actuator.read_ns * FL_PS_PER_NS;
     for (uint32_t i = 0; i < dec->gpu_count; i++)
@@ -287,6 +317,13 @@ static void note_stage(const fl_host *h) {
     fl_stage_at(h->stage, h->o->w->serving ? fl_node_served(h->node) : done);
 }
 
+static int64_t busiest(const fl_host *h) {
+    int64_t most = 0;
+    for (uint32_t i = 0; i < fl_node_gpu_count(h->node); i++)
+        most = h->cost_ps[i] > most ? h->cost_ps[i] : most;
+    return most;
+}
+
 static fl_status drive(fl_host *h, fl_diag *d) {
     int64_t truth_at = (h->o->on_truth || h->o->on_watch) && h->o->truth_ns > 0 ? 0 : FL_TIME_NEVER;
     fl_status first = h->instance ? look_first(h, &truth_at, d) : FL_OK;
@@ -322,7 +359,7 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         if (h->o->on_step && (s = h->o->on_step(h->o->user, &sample, decision, d)))
             return s;
         h->loop_ps = carry_out(h, decision, next) - next;
-        h->r->policy_cost_ps += h->loop_ps;
+        h->r->policy_cost_ps = h->free_ps ? busiest(h) : h->r->policy_cost_ps + h->loop_ps;
         h->woken = false;
         const uint64_t passed = decision->wake ? markers_passed(h) : 0;
         if ((s = switch_records(h, &truth_at, d)))
@@ -330,7 +367,7 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         h->steps++;
         int64_t delay =
             decision->delay_ns > INT64_MAX / 2 / FL_PS_PER_NS ? INT64_MAX / 2 : decision->delay_ns * FL_PS_PER_NS;
-        const int64_t ready = next + h->loop_ps;
+        const int64_t ready = h->free_ps ? next : next + h->loop_ps; /* another rank's host is ready at once */
         next += delay > h->loop_ps ? delay : h->loop_ps;
         if (next > FL_TIME_END)
             next = FL_TIME_END;
@@ -427,11 +464,17 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
         h.watched = calloc(fl_node_gpu_count(h.node), sizeof *h.watched);
         h.kind = calloc(o->w->class_count + 1, sizeof *h.kind);
         h.recording = calloc(fl_node_gpu_count(h.node), sizeof *h.recording);
+        if (o->spec->host.hosts_per_gpu) {
+            h.free_ps = calloc(fl_node_gpu_count(h.node), sizeof *h.free_ps);
+            h.cost_ps = calloc(fl_node_gpu_count(h.node), sizeof *h.cost_ps);
+            h.looked = calloc(fl_node_gpu_count(h.node), sizeof *h.looked);
+            s = h.free_ps && h.cost_ps && h.looked ? FL_OK : fl_no_memory(d, "the run");
+        }
         h.switch_on = calloc(fl_node_gpu_count(h.node), sizeof *h.switch_on);
         h.switch_ps = calloc(fl_node_gpu_count(h.node), sizeof *h.switch_ps);
         for (uint32_t i = 0; h.switch_ps && i < fl_node_gpu_count(h.node); i++)
             h.switch_ps[i] = FL_TIME_NEVER;
-        if (o->reader && o->policy) {
+        if (!s && o->reader && o->policy) {
             h.view = calloc(fl_node_gpu_count(h.node), sizeof *h.view);
             h.before = calloc(fl_node_gpu_count(h.node), sizeof *h.before);
             s = h.view && h.before ? FL_OK : fl_no_memory(d, "the run");
@@ -462,6 +505,9 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     free(h.watched);
     free(h.kind);
     free(h.recording);
+    free(h.free_ps);
+    free(h.cost_ps);
+    free(h.looked);
     free(h.switch_on);
     free(h.switch_ps);
     free(h.view);

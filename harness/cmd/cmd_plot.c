@@ -3,7 +3,7 @@
 #include "harness/report/plot.h"
 
 static const fl_command_help help = {
-    "plot", "KIND INPUT.csv -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
+    "plot", "KIND INPUT.csv... -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
     "KIND, from the CSV of compare, sweep or merge: pareto (energy against slowdown, or against latency where "
     "requests\n"
     "arrive: bound, Pareto front, hollow who breaks the bound), workloads (energy against slowdown of every run), "
@@ -15,7 +15,7 @@ static const fl_command_help help = {
     "under its\n"
     "limit), residency (time at each clock). From trace stats -o:\n"
     "trace (activity, power and clock). From plan --csv: frontier (planned clocks, their bound, executed plans). "
-    "From run\n--instructions: gantt (what each rank did, by clock, and its power).\n"
+    "From run\n--instructions: gantt (what each rank did, by clock, waiting, and power; two plans stand above each other).\n"
     "Of servers, from the CSV of compare: serving (J per token against the 99th percentiles of TTFT and TBT),\n"
     "serving-load (saving against requests per second, against both baselines); from the --served of run: latencies "
     "(their\n"
@@ -31,7 +31,8 @@ int fl_cmd_plot(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, 1, &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = rest.count == 2 && output ? fl_plot(rest.item[0], rest.item[1], output, &d)
+    const char *const *const inputs = (const char *const *)rest.item + 1;
+    fl_status s = rest.count >= 2 && output ? fl_plot_all(rest.item[0], inputs, rest.count - 1, output, &d)
                                             : fl_refuse(&d, "expected KIND INPUT.csv -o OUTPUT, see --help");
     return fl_command_close("plot", s, &d, option, 1, &rest);
 }

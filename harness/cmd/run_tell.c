@@ -129,6 +129,8 @@ void fl_run_tell_json(const fl_run_told *t) {
     cJSON_AddNumberToObject(root, "faults", (double)r->counts.faults);
     cJSON_AddNumberToObject(root, "ignored_sets", (double)r->ignored_sets);
     fl_json_add_real(root, "policy_cost_s", fl_seconds(r->policy_cost_ps));
+    cJSON_AddStringToObject(root, "setting_hosts",
+                            scene->platform.node.host.hosts_per_gpu ? FL_HOSTS_PER_GPU : FL_HOSTS_ONE);
     add_node(root, r);
     fl_served_json(root, r);
     add_split(root, r);
@@ -301,9 +303,10 @@ static void put_time(const fl_run_told *t) {
 static void put_policy(const fl_run_told *t) {
     const fl_run_result *r = t->result;
     size_t read = 0;
-    printf("policy      %llu steps, %llu sets, %llu changes of a clock, %.3g s of the host's time\nsensors    ",
+    const bool each = t->scenes->item[0]->platform.node.host.hosts_per_gpu;
+    printf("policy      %llu steps, %llu sets, %llu changes of a clock, %.3g s of %s\nsensors    ",
            (unsigned long long)r->counts.steps, (unsigned long long)r->counts.sets, (unsigned long long)r->switches,
-           fl_seconds(r->policy_cost_ps));
+           fl_seconds(r->policy_cost_ps), each ? "the busiest host's time, one for each GPU" : "the host's time");
     for (int i = 0; i < FL_SENSOR_COUNT; i++) {
         const fl_sensor_spec *s = &t->scenes->item[0]->platform.node.device[0].sensor[i];
         if (!is_read(t, i))

@@ -74,19 +74,33 @@ fl_status fl_pipeline_fit_predict(const fl_pipeline_fit *f, size_t plan, double 
 
 /* ---- power limits ---- */
 
-/* The clock at which a part draws `ratio` times what it draws at `clock`: the law rises, so it is found by halving. */
-static double clock_at(const fl_stage_power *law, double clock, double ratio) {
-    const double wanted = ratio * fl_stage_power_at(law, clock);
+/* The clock at which a rank draws so many watts while it computes: the law rises, so it is found by halving. */
+static double clock_at(const fl_pipeline_fit *f, uint32_t rank, double watts) {
     double low = 0.1, high = 1.5;
     for (int i = 0; i < 60; i++) {
         const double middle = (low + high) / 2;
-        *(fl_stage_power_at(law, middle) < wanted ? &low : &high) = middle;
+        *(f->power_w[rank] * fl_stage_power_at(&f->law, middle) < watts ? &low : &high) = middle;
     }
     return low;
 }
 
-/* A lower limit holds the clock where the power is lower by as much. The clocks are left to the boards, which ask for
- * the top. */
+static double microbatch_s(const fl_pipeline_fit *f, uint32_t rank) {
+    return fl_stage_time_at(&f->time[rank][0], 1) + fl_stage_time_at(&f->time[rank][1], 1);
+}
+
+/* What a rank may draw while it computes under a power limit. The regulator averages over the microbatch, waiting for
+ * the slowest rank included, so that a burst passes the limit (most_w, at the limit of the plans), and the mean of
+ * burst and waiting follows the limit. */
+static double allowed_w(const fl_pipeline_fit *f, uint32_t rank, double limit_w) {
+    double slowest_s = 0;
+    for (uint32_t r = 0; r < f->p.ranks; r++)
+        slowest_s = fmax(slowest_s, microbatch_s(f, r));
+    const double busy = microbatch_s(f, rank) / slowest_s, waits_w = (1 - busy) * f->blocked_w;
+    return fmax(((busy * f->most_w[rank] + waits_w) * limit_w / f->limit_w - waits_w) / busy, f->blocked_w);
+}
+
+/* A rank under a limit goes as fast as at the clock at which it would draw what it may: a plan that asks for that clock
+ * takes as long at as many watts. The clocks are left to the boards, which ask for the top. */
 fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *limit_w, double *seconds, double *joules,
                                  fl_diag *d) {
     fl_pipeline p = {0}, one = {0};
@@ -97,11 +111,10 @@ fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *limit_w
     for (size_t i = 0; !s && i < p.row_count; i++) {
         fl_pipeline_row row = p.row[i];
         if (row.what == FL_PIPELINE_FORWARD || row.what == FL_PIPELINE_BACKWARD) {
-            const double ratio = limit_w[row.rank] / f->limit_w;
-            fl_stage_time t = f->time[row.rank][row.what == FL_PIPELINE_BACKWARD];
-            t.wall = fmin(t.wall, clock_at(&f->law, t.wall, ratio));
-            row.time_s = fl_stage_law_at(&t, 1);
-            row.power_w = fmin(f->power_w[row.rank] * fl_stage_power_at(&f->law, 1), f->most_w[row.rank] * ratio);
+            const uint32_t rank = (uint32_t)row.rank;
+            const double watts = allowed_w(f, rank, limit_w[rank]), clock = fmin(clock_at(f, rank, watts), 1);
+            row.time_s = fl_stage_time_at(&f->time[rank][row.what == FL_PIPELINE_BACKWARD], clock);
+            row.power_w = fmin(f->power_w[rank] * fl_stage_power_at(&f->law, 1), watts);
         }
         s = fl_pipeline_add(&one, &row, d);
     }

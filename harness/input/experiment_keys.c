@@ -67,6 +67,8 @@ const fl_keys fl_draws_keys = {
     ROW("bus_share", REAL, "", "the platform's", "an APU's bus reaches this share of its peak", BETWEEN(0.01, 1)),     \
     ROW("bus_spread", REAL, "", "0", "and this share of the peak less or more", BETWEEN(0, 0.5)),                      \
     ROW("actuator", TEXT, "", "the platform's", "from a call that sets a clock until it is in force, such as \"20ms\""), \
+    ROW("setting_hosts", TEXT, "", "one, of a pipeline per-gpu", "one process for all GPUs in turn, or one each",      \
+        .words = FL_HOSTS_ONE "|" FL_HOSTS_PER_GPU),                                                                   \
     ROW("records", TEXT, "", "cost", "what kernel records take: time as the platform says, none, or a row for each",   \
         .words = "cost|free|" FL_RECORDS_BOTH)
 #define REPLAY_ROWS                                                                                                    \

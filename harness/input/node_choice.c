@@ -77,6 +77,15 @@ static fl_status choose_actuator(fl_node_spec *node, const char *text, fl_diag *
     return FL_OK;
 }
 
+/* A program of one process reads and sets all GPUs in turn; training has a process for each. */
+static fl_status choose_hosts(fl_node_spec *node, const char *how, fl_diag *d) {
+    const bool each = !strcmp(how, FL_HOSTS_PER_GPU);
+    if (!each && strcmp(how, FL_HOSTS_ONE) != 0)
+        return fl_refuse(d, "unknown setting-hosts '%s', expected " FL_HOSTS_ONE " or " FL_HOSTS_PER_GPU, how);
+    node->host.hosts_per_gpu = each;
+    return FL_OK;
+}
+
 /* Limits share it out, and no limit goes below the least that its GPU takes. */
 static fl_status check_budget(const fl_node_spec *node, fl_diag *d) {
     double least = 0;
@@ -97,6 +106,8 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
         s = choose_records(node, c->records, d);
     if (!s && c->actuator)
         s = choose_actuator(node, c->actuator, d);
+    if (!s && c->hosts)
+        s = choose_hosts(node, c->hosts, d);
     for (uint32_t i = 0; !s && c->no_contention && i < node->device_count; i++)
         node->device[i].interference = 0;
     for (uint32_t i = 0; !s && c->no_gating && i < node->device_count; i++)
@@ -135,6 +146,8 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
     fl_status s = c->wall || !fl_json_has(root, "wall") ? FL_OK : fl_json_get_text(root, "wall", &c->wall, d);
     if (!s && !c->actuator && fl_json_has(root, "actuator"))
         s = fl_json_get_text(root, "actuator", &c->actuator, d);
+    if (!s && !c->hosts && fl_json_has(root, "setting_hosts"))
+        s = fl_json_get_text(root, "setting_hosts", &c->hosts, d);
     if (!s && !c->records && fl_json_has(root, "records"))
         s = fl_json_get_text(root, "records", &c->records, d);
     if (s || (s = get_flag(root, "heat", &c->heat, d)) ||
@@ -154,6 +167,7 @@ void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
     c->wall = c->wall ? c->wall : rest->wall;
     c->records = c->records ? c->records : rest->records;
     c->actuator = c->actuator ? c->actuator : rest->actuator;
+    c->hosts = c->hosts ? c->hosts : rest->hosts;
     c->heat |= rest->heat;
     c->no_contention |= rest->no_contention;
     c->no_cpu |= rest->no_cpu;

@@ -13,6 +13,7 @@ typedef struct fl_node_choice {
     bool no_cpu;          /* host time as recorded, no CPU power */
     bool no_gating;       /* an idle GPU keeps its power */
     int64_t units;        /* seed of the variation between units; 0 = all alike */
+    const char *hosts;    /* FL_HOSTS_ONE or FL_HOSTS_PER_GPU; NULL = one */
     const char *records;  /* "cost", "free" or "both"; NULL = cost */
     const char *actuator; /* from a call that sets a clock until it is in force, "20ms" or "0"; NULL = the platform's */
     double gpu_budget_w;  /* of all GPUs together; 0 = the platform's */
@@ -22,6 +23,8 @@ typedef struct fl_node_choice {
 } fl_node_choice;
 
 #define FL_RECORDS_BOTH "both"
+#define FL_HOSTS_ONE "one"
+#define FL_HOSTS_PER_GPU "per-gpu"
 
 /* Applies it to a platform's node. The devices of a varied node are its GPUs' own. FL_BAD_INPUT for an unknown word, or
  * a part that the platform does not describe. */
@@ -48,6 +51,8 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
     {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "by how much of the peak that share varies"},         \
     {"actuator", "TIME", FL_OPTION_TEXT, &(c).actuator, 0, 0,                                                          \
      "time from setting a GPU's clock until it takes effect, such as 20ms, or 0"},                                     \
+    {"setting-hosts", "HOW", FL_OPTION_TEXT, &(c).hosts, 0, 0,                                                         \
+     "who reads and sets the GPUs: one process, all in turn, or per-gpu (one; of a pipeline per-gpu)"},                \
     {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power budget of all GPUs, divided into limits"}
 /* clang-format on */
 

@@ -75,8 +75,10 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
         status = fl_no_memory(d, NULL);
     if (!status)
         status = fl_platform_open(o->platform, p.ranks, &s->platform, d);
+    fl_node_choice node = o->node; /* training has a process for each of its GPUs */
+    node.hosts = node.hosts ? node.hosts : FL_HOSTS_PER_GPU;
     if (!status)
-        status = fl_node_choose(&s->platform.node, &o->node, d);
+        status = fl_node_choose(&s->platform.node, &node, d);
     if (!status)
         status = fl_build_pipeline(&s->w, fl_input_name(o->pipeline), &p, &order, &s->platform.node,
                                    (uint32_t)o->repeat, NULL, &s->op, d);

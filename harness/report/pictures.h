@@ -41,7 +41,8 @@ fl_status fl_picture_residency(fl_picture *p, const fl_telemetry *t, const char 
 /* frontier: of the file of foldline plan --csv. */
 fl_status fl_picture_frontier(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 
-/* gantt: what `foldline run --instructions` wrote. */
-fl_status fl_picture_gantt(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
+/* gantt: what `foldline run --instructions` wrote, of each of several plans a chart above the next. */
+enum { FL_GANTT_PLANS_MAX = 2 };
+fl_status fl_picture_gantt(fl_picture *p, const char *const *input, size_t plans, size_t *drawn, fl_diag *d);
 
 #endif

@@ -56,7 +56,7 @@ static const struct kind {
     {"residency", "residency", NULL, fl_picture_residency, NULL, "no clock over any time"},
     {"trace", "trace", NULL, NULL, NULL, "no row below it"},
     {"frontier", "frontier", NULL, NULL, fl_picture_frontier, "no row below it"},
-    {"gantt", "gantt", NULL, NULL, fl_picture_gantt, "no row below it"},
+    {"gantt", "gantt", NULL, NULL, NULL, "no row below it"},
     {"serving", "lines", NULL, NULL, fl_picture_serving,
      "no run of a server, expected the file of foldline compare --serving"},
     {"serving-load", "lines", NULL, NULL, fl_picture_load,
@@ -187,12 +187,20 @@ static fl_status write_whole(const char *output, const char *bytes, size_t size,
 }
 
 fl_status fl_plot(const char *name, const char *input, const char *output, fl_diag *d) {
+    return fl_plot_all(name, &input, 1, output, d);
+}
+
+fl_status fl_plot_all(const char *name, const char *const *inputs, size_t count, const char *output, fl_diag *d) {
+    const char *input = inputs[0];
+    const bool gantt = !strcmp(name, "gantt");
     const struct kind *k = NULL;
     const char *format = NULL;
     fl_picture p = {0};
     char *bytes = NULL;
     size_t drawn = 0, size = 0;
     fl_status s = check(name, output, &k, &format, d);
+    if (!s && count > (gantt ? FL_GANTT_PLANS_MAX : 1))
+        s = fl_refuse(d, "plot %s: %zu inputs, expected %s", name, count, gantt ? "one or two" : "one");
     if (!s)
         s = fl_picture_open(&p, FL_PICTURE_PRINT, d);
     if (!s)
@@ -200,8 +208,7 @@ fl_status fl_plot(const char *name, const char *input, const char *output, fl_di
             : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
             : k->file                        ? k->file(&p, input, &drawn, d)
             : !strcmp(name, "regret-curves") ? from_curves(input, &p, &drawn, d)
-            : !strcmp(name, "frontier")      ? fl_picture_frontier(&p, input, &drawn, d)
-            : !strcmp(name, "gantt")         ? fl_picture_gantt(&p, input, &drawn, d)
+            : gantt                          ? fl_picture_gantt(&p, inputs, count, &drawn, d)
                                              : from_trace(input, &p, &drawn, d);
     if (!s && !drawn)
         s = fl_fail(d, FL_BAD_INPUT, input, 0, 0, "%s, nothing to draw", k->nothing);

@@ -11,5 +11,7 @@ extern const char *const fl_plot_kinds[]; /* ends with NULL */
  * file appears completely or not at all. FL_BAD_INPUT: unknown kind (with the nearest one), unknown ending, missing
  * input. FL_IO: gnuplot is missing or refuses, with its first line. */
 fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d);
+/* The same on several inputs, which only gantt takes, up to FL_GANTT_PLANS_MAX: refused elsewhere. count is not 0. */
+fl_status fl_plot_all(const char *kind, const char *const *inputs, size_t count, const char *output, fl_diag *d);
 
 #endif

@@ -5,6 +5,7 @@
 base=traces/samples/perseus/A100-bert
 succeed "half of the plans tell the others" 'learned from 8 plans, 7 left out' "$f" fit pipeline $base --learn half
 succeed "and runs under power limits" 'power limits of 225 W and more, 8 runs' "$f" fit pipeline $base
+check "which a rank meets as a plan of as many watts does" awk '/^limits/ { n++; bad = !($3 < 3 && $13 < 3) } END { exit bad || !n }' "$dir/out"
 succeed "as JSON" '"left_out":[[:space:]]*7' "$f" fit pipeline $base --learn half --json
 error() { "$f" fit pipeline $base --learn half --json | python3 -c "import json, sys; print(json.load(sys.stdin)['$1']['mean_pct'] < $2)"; }
 check "time within 0.3 %" test "$(error time 0.3)" = True

@@ -45,6 +45,25 @@ joules=$(number run --policy plan --set plan="$dir/a.plan.csv")
 if awk -F, -v all="$joules" 'NR > 1 { e += ($6 - $5) * $8; if ($1 == rank && ($5 - end) ^ 2 > 1e-16) exit bad = 1; rank = $1; end = $6 } END { exit bad || !(all > 0 && (e / all - 1) ^ 2 < 1e-6) }' "$dir/i.csv"
 then ok "they follow each other and hold its energy"; else bad "they follow each other and hold its energy" "$joules J"; fi
 check "128 forwards and as many backwards" test "$(grep -c ',forward,' "$dir/i.csv") $(grep -c ',backward,' "$dir/i.csv")" = "128 128"
-if command -v gnuplot >/dev/null; then check "their picture" "$f" plot gantt "$dir/i.csv" -o "$dir/g.svg"; fi
+if command -v gnuplot >/dev/null; then
+  check "their picture" "$f" plot gantt "$dir/i.csv" -o "$dir/g.svg"
+  check "of two plans" "$f" plot gantt "$dir/i.csv" "$dir/i.csv" -o "$dir/two.svg"
+  check "each with its ranks" test "$(grep -c 'rank 3' "$dir/g.svg") $(grep -c 'rank 3' "$dir/two.svg")" = "1 2"
+  check "waiting is a band of its own colour" grep -qiE 'ece2c6|236, *226, *198' "$dir/g.svg"
+  awk -F, -v OFS=, 'NR == 1 { print; next } { for (k = 0; k < 96; k += 4) { r = $0; sub(/^[0-9]*/, $1 + k, r); print r } }' "$dir/i.csv" >"$dir/many.csv"
+  check "96 ranks" "$f" plot gantt "$dir/many.csv" -o "$dir/many.svg"
+  check "their labels keep apart" test "$(grep -c 'rank [0-9]' "$dir/many.svg")" = 48
+fi
+refuse "three plans in a picture" 2 '3 inputs, expected one or two' "$f" plot gantt "$dir/i.csv" "$dir/i.csv" "$dir/i.csv" -o "$dir/three.svg"
+refuse "two results in one" 2 '2 inputs, expected one$' "$f" plot pareto "$dir/i.csv" "$dir/i.csv" -o "$dir/three.svg"
+
+# Training has a process for each GPU: what one sets keeps none of the others waiting.
+key=policy_cost_s
+one=$(number run --policy plan --set plan="$measured#28" --setting-hosts one) each=$(number run --policy plan --set plan="$measured#28")
+if awk -v a="$one" -v b="$each" 'BEGIN { exit !(b > 0 && b < a / 3) }'; then ok "a host for each rank"; else bad "a host for each rank" "$one and $each s"; fi
+succeed "it is told" 'busiest host.s time, one for each GPU' run --policy plan --set plan="$measured#28"
+succeed "so is one host" 's of the host.s time' run --policy plan --set plan="$measured#28" --setting-hosts one
+check "and recorded" grep -q '"setting_hosts":[[:space:]]*"per-gpu"' "$dir/c.provenance.json"
+refuse "hosts that nobody knows" 2 "unknown setting-hosts 'two', expected one or per-gpu" run --policy plan --set plan="$measured#28" --setting-hosts two
 refuse "instructions of no pipeline" 2 '--instructions needs a pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy nvboost --instructions "$dir/n.csv"
 finish
