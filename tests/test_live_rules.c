@@ -777,6 +777,8 @@ static void listen_and_hear(void) {
     sigset_t all, mask;
     sigfillset(&all);
     signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_DFL); /* ignored where this suite runs in the background */
+    signal(SIGTERM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
     MUST(fl_stop_ignored(SIGHUP) && !fl_stop_ignored(SIGTERM));
