@@ -150,6 +150,8 @@ class Build:
                 os.symlink(os.path.join(ROOT, name), os.path.join(here, name))
 
         def limits():
+            for number in (signal.SIGINT, signal.SIGQUIT):  # a job in the background ignores them; suites send them
+                signal.signal(number, signal.SIG_DFL)
             resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
