@@ -40,6 +40,14 @@ static void clean(const char *path) {
     CU_ASSERT(!system(command));
 }
 
+/* After the last case, where CUnit takes no assertion. */
+static void clean_up(void) {
+    char command[300];
+    snprintf(command, sizeof command, "rm -rf '%s'", fl_temp_folder);
+    if (system(command))
+        perror(fl_temp_folder);
+}
+
 static bool there(const char *path) { return !access(path, F_OK); }
 
 static char *text_of(const char *path) {
@@ -637,6 +645,6 @@ int main(int argc, char **argv) {
     setenv("FOLDLINE_RUN", run, 1);
     setenv("FOLDLINE_NVML", FL_STUB_NVML, 1);
     const int failed = fl_suite_run("live_session", CASES, sizeof CASES / sizeof *CASES);
-    clean(fl_temp_folder);
+    clean_up();
     return failed;
 }
