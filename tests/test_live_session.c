@@ -424,6 +424,14 @@ static fl_session *opened(uint64_t drives) {
 
 static pid_t guardian(unsigned at) { return stub->init_pid[at]; }
 
+/* Until all its threads have ended: before that its parent is not told. */
+static void lose(pid_t pid) {
+    siginfo_t info;
+    CU_ASSERT_FATAL(pid > 0 && !kill(pid, SIGKILL));
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) && errno == EINTR) {
+    }
+}
+
 /* Every set that the driver was asked for, "GPU:control=value". */
 static const char *audit(void) {
     static char text[400];
@@ -529,16 +537,13 @@ static void test_session_replaces(void) {
     fresh();
     fl_session *s = opened(DRIVES);
     CU_ASSERT(!fl_session_beat(s, now_ns() + 60 * SECOND, &d));
-    kill(guardian(1), SIGKILL);
-    UNTIL(gone(guardian(1)));
+    lose(guardian(1));
     CU_ASSERT(!fl_session_set(s, 0, FL_SET_SM_MHZ, 1200, &d) && fl_session_replaced(s) == 1);
     CU_ASSERT(guardian(2) && guardian(2) != guardian(1) && !gone(guardian(2)));
-    kill(guardian(2), SIGKILL);
-    UNTIL(gone(guardian(2)));
+    lose(guardian(2));
     CU_ASSERT(!fl_session_beat(s, now_ns() + 60 * SECOND, &d) && fl_session_replaced(s) == 2 && !gone(guardian(3)));
     stub->init_code = 9; /* none can follow: nothing is set */
-    kill(guardian(3), SIGKILL);
-    UNTIL(gone(guardian(3)));
+    lose(guardian(3));
     const unsigned sets = stub->sets;
     CU_ASSERT(fl_session_set(s, 0, FL_SET_SM_MHZ, 900, &d) == FL_HARDWARE && stub->sets == sets);
     stub->init_code = 0;
@@ -558,8 +563,7 @@ static void test_replaced_knows_the_time(void) {
         dup2(open(said_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 2);
         fl_session_beat(s, now_ns() + 2 * SECOND, NULL);
         fl_session_set(s, 0, FL_SET_POWER_LIMIT_W, 180, NULL);
-        kill(guardian(1), SIGKILL);
-        UNTIL(gone(guardian(1)));
+        lose(guardian(1));
         fl_session_set(s, 0, FL_SET_POWER_LIMIT_W, 190, NULL);
         for (;;)
             pause();
