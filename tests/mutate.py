@@ -11,6 +11,7 @@ import concurrent.futures
 import fcntl
 import glob
 import json
+import math
 import os
 import re
 import resource
@@ -70,8 +71,9 @@ class Tree:
             elif what == "guard":
                 for file in glob.glob(name, root_dir=ROOT) or fail("%s: no file matches %s" % (GUARDS, name)):
                     self.further.setdefault(file, []).extend(values.split())
-            elif what != "slow":
-                fail("%s: expected room, guard or slow, not %s" % (GUARDS, what))
+            elif what not in ("slow", "share"):
+                fail("%s: expected room, share, guard or slow, not %s" % (GUARDS, what))
+        self.expected = {name: float(percent) for what, name, percent in rows_of(GUARDS, 3) if what == "share"}
         self.slow = {name for what, name, _ in rows_of(GUARDS, 3) if what == "slow"}
         self.suites = {os.path.basename(p)[:-2] for p in glob.glob("tests/test_*.c", root_dir=ROOT)}
         for name in {s for further in self.further.values() for s in further} | self.slow:
@@ -150,6 +152,8 @@ class Build:
                 os.symlink(os.path.join(ROOT, name), os.path.join(here, name))
 
         def limits():
+            for number in (signal.SIGINT, signal.SIGQUIT):  # a job in the background ignores them; suites send them
+                signal.signal(number, signal.SIG_DFL)
             resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
@@ -319,6 +323,15 @@ def share(results):
     return len(counted), killed, 100.0 * killed / len(counted) if counted else 100.0
 
 
+def least(count, percent):
+    """So many of `count` mutants are killed at least, but in one sample of a hundred, where `percent` of all are."""
+    p, below, k = percent / 100, 0.0, -1
+    while below < 0.01:
+        k += 1
+        below += math.comb(count, k) * p**k * (1 - p) ** (count - k)
+    return k
+
+
 def report(tree, chosen, results, left, args):
     """Prints the shares and what lives; returns what is wrong."""
     wrong = []
@@ -336,10 +349,12 @@ def report(tree, chosen, results, left, args):
         count, killed, percent = share(results[m] for m in ms)
         other = sum(results[m] == "does not compile" for m in ms)
         print("room %-39s %5d of %5d killed  %5.1f %%  (%d more do not compile)" % (room, killed, count, percent, other))
-        if args.least and count < ENOUGH_OF_ROOM:
+        expected = tree.expected.get(room)
+        if args.judge and expected and count < ENOUGH_OF_ROOM:
             print("mutate: room %s: %d mutants tried, too few to judge it" % (room, count))
-        elif args.least and percent < args.least:
-            wrong.append("room %s: %.1f %% killed, expected at least %.0f %%" % (room, percent, args.least))
+        elif args.judge and expected and killed < least(count, expected):
+            wrong.append("room %s: %d of %d killed, expected at least %d, as %s: %g %%"
+                         % (room, killed, count, least(count, expected), GUARDS, expected))
         lives = [m for m in ms if results[m] == "lives"]
         fresh = [m for m in lives if not left.of(m)]
         if args.fresh is not None and len(fresh) > max(2, args.fresh * count / 100):
@@ -363,7 +378,9 @@ def main():
     parser.add_argument("--match", metavar="REGEX", help="only mutants whose file, function, kind or tokens match")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time (default: all processors)")
     parser.add_argument("--seconds", type=float, help="begin no mutant after so many seconds of trying")
-    parser.add_argument("--least", type=float, metavar="PCT", help="fail where less than PCT %% of a room is killed")
+    parser.add_argument("--judge", action="store_true",
+                        help="fail where fewer of a room are killed than its share in " + GUARDS + " allows in a hundredth"
+                             " of samples")
     parser.add_argument("--fresh", type=float, metavar="PCT",
                         help="fail where more than PCT %% of a room (and more than 2) live that " + LEFT + " does not name")
     parser.add_argument("--build", default="build-mutate", metavar="DIR", help="where to build (default: build-mutate)")

@@ -19,7 +19,11 @@ static const fl_prior *find_prior(const fl_record *r, const char *key) {
 static const char *clock_name(int clock) { return clock == FL_RSMI_CLOCK_SM ? "SM" : "memory"; }
 
 /* A call after the first of several may find that something has already changed. */
-static fl_status later(fl_status s) { return s == FL_IO ? FL_HARDWARE : s; }
+static fl_status later(fl_status s, fl_diag *d) {
+    if (s == FL_IO && d)
+        d->status = FL_HARDWARE;
+    return s == FL_IO ? FL_HARDWARE : s;
+}
 
 static fl_status mismatch(const fl_rsmi_gpu *g, const char *what, double now, double set, fl_diag *d) {
     return fl_error(d, FL_HARDWARE, "GPU %u: %s reads back as %.10g after %.10g was set", g->index, what, now, set);
@@ -34,7 +38,7 @@ static fl_status set_level(const fl_rsmi_host *h, const fl_rsmi_gpu *g, int leve
         return fl_rsmi_failed(g, "setting the performance level", code, d);
     code = FL_RSMI_CALL(&h->rsmi, level, g->index, &now);
     if (code)
-        return later(fl_rsmi_failed(g, "reading the performance level back", code, d));
+        return later(fl_rsmi_failed(g, "reading the performance level back", code, d), d);
     return now == level ? FL_OK : mismatch(g, "performance level", now, level, d);
 }
 
@@ -67,7 +71,7 @@ static fl_status set_range(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t
     if (code)
         return fl_rsmi_failed(g, low == high ? "locking the SM clock" : "unlocking the SM clock", code, d);
     if ((code = FL_RSMI_CALL(&h->rsmi, overdrive, g->index, &now)))
-        return later(fl_rsmi_failed(g, "reading the SM clock's range back", code, d));
+        return later(fl_rsmi_failed(g, "reading the SM clock's range back", code, d), d);
     const double at[2] = {fl_rsmi_mhz(now.sm.low), fl_rsmi_mhz(now.sm.high)};
     if (fabs(at[0] - (double)low) > 1)
         return mismatch(g, "lowest SM clock", at[0], (double)low, d);
@@ -83,7 +87,7 @@ static fl_status set_cap(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t u
     if (code)
         return fl_rsmi_failed(g, "setting the power limit", code, d);
     if ((code = FL_RSMI_CALL(&h->rsmi, cap, g->index, 0, &now)))
-        return later(fl_rsmi_failed(g, "reading the power limit back", code, d));
+        return later(fl_rsmi_failed(g, "reading the power limit back", code, d), d);
     const bool same = now / 1000000 == uw / 1000000 || /* the driver stores whole watts */
                       fabs((double)now - (double)uw) <= off_w * 1e6;
     return same ? FL_OK : mismatch(g, "power limit in uW", (double)now, (double)uw, d);
@@ -105,7 +109,7 @@ static fl_status set_clock(fl_rsmi_host *h, fl_rsmi_gpu *g, bool sm, double mhz,
         return s;
     g->held[!sm] = !back;
     if (back && level && !g->held[sm]) /* nothing is held any more */
-        return later(set_level(h, g, (int)level->value, d));
+        return later(set_level(h, g, (int)level->value, d), d);
     return FL_OK;
 }
 

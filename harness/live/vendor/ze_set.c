@@ -27,7 +27,10 @@ static fl_status set_range(const fl_ze_host *h, const fl_ze_gpu *g, fl_ze_part p
     snprintf(what, sizeof what, "%s the %s clock", range.max < 0 ? "unlocking" : "locking", name);
     if (code) {
         fl_status s = fl_ze_failed(g, what, code, d);
-        return s == FL_IO && !first ? FL_HARDWARE : s;
+        const bool changed = s == FL_IO && !first;
+        if (changed && d)
+            d->status = FL_HARDWARE;
+        return changed ? FL_HARDWARE : s;
     }
     if ((code = FL_ZE_CALL(&h->ze, clock_range, part, &now)))
         return fl_error(d, FL_HARDWARE, "GPU %u: reading the %s clock's range back: %s", g->index, name,
