@@ -79,6 +79,7 @@ static void hello(fl_token *token, fl_conn *c, const fl_ask *q) {
     }
     if (!mine && !(mine = fl_token_add(token, pid, true)))
         return;
+    fl_timers_drop(&token->timers, pid, true);
     mine->conn = c;
     mine->tid = q->thread;
     mine->must_answer = true;
@@ -167,6 +168,31 @@ void fl_turns_signalled(fl_token *token, pid_t pid, int number) {
     fl_token_hold_clock(token);
 }
 
+/* ---- timers ---- */
+
+static void ask_timer(fl_token *token, fl_turn *t, const fl_ask *q) {
+    const int64_t now = fl_token_now(token);
+    fl_timer_state was = {.next_ns = FL_VIRTUAL_FOREVER}, want;
+    if (q->op == FL_TIME_TIMER) {
+        fl_token_answer(token, t, 0, fl_timers_add(&token->timers, token->peers, t->pid, q));
+        return;
+    }
+    fl_timer *timer = fl_timers_find(&token->timers, t->pid, q->a, q->b);
+    if (timer)
+        was = fl_timer_now(timer, now);
+    if (timer && q->op == FL_TIME_TIMER_SET) {
+        memcpy(&want, q->text, sizeof want);
+        want.next_ns = (int64_t)q->wide;
+        timer->order = ++token->orders;
+        fl_timer_set(timer, &want);
+        fl_token_fire(token);
+        fl_token_hold_clock(token);
+    }
+    if (timer && q->op == FL_TIME_TIMER_END)
+        fl_timers_remove(&token->timers, timer);
+    fl_token_tell(token, t, timer ? 0 : -1, &was, sizeof was);
+}
+
 /* The thread that sent the request. A thread that began unnoticed takes its turn from here on. */
 static fl_turn *speaker(fl_token *token, fl_conn *c, int32_t tid) {
     fl_turn *t = turn_of(token, c, tid);
@@ -210,6 +236,12 @@ void fl_turns_ask(fl_token *token, fl_conn *c, const fl_ask *q) {
         fl_turns_signalled(token, (pid_t)q->a, (int)q->b);
         fl_token_answer(token, t, 0, 0);
         return;
+    case FL_TIME_TIMER:
+    case FL_TIME_TIMER_SET:
+    case FL_TIME_TIMER_GET:
+    case FL_TIME_TIMER_END:
+        ask_timer(token, t, q);
+        return;
     case FL_TIME_FAIL:
         fl_outcome_fail(token->outcome, "%s (process %d, thread %d): %s cannot run in virtual time",
                         fl_outcome_name(token->outcome, t->pid), (int)t->pid, (int)t->tid, q->text);
@@ -251,6 +283,7 @@ void fl_turns_died(fl_token *token, pid_t pid, pid_t parent) {
         if (t->pid == pid)
             fl_token_remove(token, t);
     }
+    fl_timers_drop(&token->timers, pid, false);
     fl_token_wake(token, parent); /* SIGCHLD */
     fl_token_stir(token, NULL);
     fl_token_pass(token);

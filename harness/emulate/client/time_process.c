@@ -231,7 +231,7 @@ FL_SHOWN int sigsuspend(const sigset_t *mask) {
         return REAL(sigsuspend)(mask);
     sigpending(&pending);
     for (int i = 1; i < NSIG; i++)
-        if (sigismember(&pending, i) == 1 && sigismember(mask, i) == 0)
+        if (sigismember(&pending, i) == 1 && sigismember(mask, i) == 0 && fl_link_hears(i))
             return REAL(sigsuspend)(mask); /* returns at once */
     pthread_sigmask(SIG_SETMASK, mask, &before);
     errno = fl_time_wait(look_never, NULL, FL_VIRTUAL_FOREVER, true);
