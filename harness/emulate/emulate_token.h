@@ -44,6 +44,7 @@ typedef struct fl_token {
     fl_outcome *outcome;
     bool command_ended; /* the remaining processes must not sleep for ever */
     bool held_back;     /* one of them sleeps for so long that time is held back */
+    bool dooms;         /* a process group is about to be killed */
     bool over;          /* nothing else will come: the session ends */
     fl_clock_page *page;
     fl_timers timers;

@@ -1,8 +1,10 @@
 #include "harness/emulate/emulate_turns.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The thread of a connection or, where the program has closed that, of its thread id. */
 static fl_turn *turn_of(const fl_token *token, fl_conn *c, int32_t tid) {
@@ -154,15 +156,66 @@ static void wait_for_others(fl_token *token, fl_turn *t, const fl_ask *q) {
         fl_token_stir(token, t);
 }
 
+/* Whether a process that was killed has ended; the command's own end interrupts a wait (SIGCHLD). */
+static bool wait_for_end(const fl_peer *p) {
+    struct pollfd end = {.fd = p->pidfd, .events = POLLIN};
+    int n;
+    while ((n = poll(&end, 1, 1000)) < 0 && errno == EINTR) {
+    }
+    return n == 1;
+}
+
+static void remove_turns(fl_token *token, pid_t pid) {
+    for (fl_turn *t = token->turn, *next; t; t = next) {
+        next = t->next;
+        if (t->pid == pid)
+            fl_token_remove(token, t);
+    }
+    fl_timers_drop(&token->timers, pid, false);
+}
+
+/* Of a group that is killed, each process ends when the machine has time for it, the killer perhaps first: none of them
+ * may have a turn in between. */
+static void doom(fl_token *token, pid_t group) {
+    token->dooms = true;
+    for (fl_peer *p = token->peers->first; p; p = p->next)
+        p->doomed = getpgid(p->pid) == group;
+}
+
+static void end_doomed(fl_token *token) {
+    token->dooms = false;
+    for (fl_peer *p = token->peers->first; p; p = p->next) {
+        if (p->doomed && wait_for_end(p)) {
+            remove_turns(token, p->pid);
+            fl_token_wake(token, p->parent);
+        }
+        p->doomed = false;
+    }
+}
+
+static void ask_signal(fl_token *token, fl_turn *t, const fl_ask *q) {
+    if (q->wide) {
+        doom(token, (pid_t)q->c);
+    } else if (q->b) {
+        if (token->dooms)
+            end_doomed(token);
+        fl_turns_signalled(token, (pid_t)q->a, (int)q->b);
+    } else { /* it could not be sent */
+        for (fl_peer *p = token->peers->first; p; p = p->next)
+            p->doomed = false;
+        token->dooms = false;
+    }
+    fl_token_answer(token, t, 0, 0);
+}
+
 /* pid 0: the receiver is not known. The session waits for a kill to take effect, so that the result does not depend on
  * its speed. */
 void fl_turns_signalled(fl_token *token, pid_t pid, int number) {
     for (fl_peer *p = token->peers->first; p; p = p->next) {
         if (pid > 0 && p->pid != pid)
             continue;
-        struct pollfd end = {.fd = p->pidfd, .events = POLLIN};
         if (number == SIGKILL && pid > 0)
-            (void)poll(&end, 1, 1000);
+            (void)wait_for_end(p);
         fl_token_wake(token, p->pid);
     }
     fl_token_hold_clock(token);
@@ -233,8 +286,7 @@ void fl_turns_ask(fl_token *token, fl_conn *c, const fl_ask *q) {
         fl_token_answer(token, t, 0, 0);
         return;
     case FL_TIME_SIGNAL:
-        fl_turns_signalled(token, (pid_t)q->a, (int)q->b);
-        fl_token_answer(token, t, 0, 0);
+        ask_signal(token, t, q);
         return;
     case FL_TIME_TIMER:
     case FL_TIME_TIMER_SET:
@@ -278,12 +330,9 @@ void fl_turns_hung_up(fl_token *token, const fl_conn *c) {
 }
 
 void fl_turns_died(fl_token *token, pid_t pid, pid_t parent) {
-    for (fl_turn *t = token->turn, *next; t; t = next) {
-        next = t->next;
-        if (t->pid == pid)
-            fl_token_remove(token, t);
-    }
-    fl_timers_drop(&token->timers, pid, false);
+    if (token->dooms)
+        end_doomed(token);
+    remove_turns(token, pid);
     fl_token_wake(token, parent); /* SIGCHLD */
     fl_token_stir(token, NULL);
     fl_token_pass(token);

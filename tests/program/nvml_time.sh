@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Virtual time of what is not one C program: pipes between programs of the shell, popen, Python's processes, input from
-# /dev/null; each run the same. FL_RUNS: so many of each (3; nightly 100). FL_LOAD: so many busy loops beside them.
+# Virtual time of what is not one C program: threads, pipes between programs of the shell, popen, Python's processes, input
+# from /dev/null, timers and what they end; each run the same. FL_RUNS: so many of each (3; nightly 100). FL_LOAD: so many busy loops beside them.
 . "$(dirname "$0")/shell.sh"
 
 clients=$(dirname "$f")/clients runs=${FL_RUNS:-3}
@@ -31,6 +31,12 @@ same() {
 }
 
 probe=$clients/probe
+same "five threads" '^[0-9a-f]{16} [0-9]+$' "$clients/threads"
+"$f" synth -o "$dir/v100.csv" --platform v100-300w --kernels 6000 --mean-us 3000 --seed 3 >/dev/null
+on_generic=("${virtual[@]}")
+virtual=("$f" emulate "$dir/v100.csv" --platform v100-300w --quiet --privileged --time virtual)
+same "a daemon's log" '^2024-1-1 0:0:39, ' "$clients/daemon" v100 0.9 200
+virtual=("${on_generic[@]}")
 same "a pipe into sed" '^GPU 0 power 0 [1-9][0-9]+ ' sh -c "$probe sleep 1 show | sed s/gpu/GPU/"
 same "three programs in a row" '^0$' sh -c "$probe sleep 1 show sleep 1 show | sort | cut -d ' ' -f 2 | uniq"
 same "more than a pipe holds" '^100000$' sh -c 'seq 1 100000 | sort -n | tail -n 1'

@@ -46,7 +46,8 @@ typedef enum fl_ask_op {
     FL_TIME_WAIT,        /* for what others do, until wide; a: 1 = looked again in vain; b: 1 = on a descriptor */
     FL_TIME_LEAVE,       /* of a thread; not answered */
     FL_TIME_FAIL,        /* text: the call that cannot be virtual */
-    FL_TIME_SIGNAL,      /* signal b goes to process a */
+    FL_TIME_SIGNAL,      /* signal b went to process a, 0 = not known to which, or went nowhere where b is 0; wide: 1 = it
+                            is about to go to process group c */
     FL_TIME_TIMER,       /* a new timer; a: fl_timer_kind, b: its signal, 0 = none, c: the thread that gets it, 0 = any;
                             wide: what comes with it; of a descriptor b: its clock, wide: its id, spare: itself + 1
                             -> uint64 its number, 0 where memory ran out */
