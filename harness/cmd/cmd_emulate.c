@@ -10,6 +10,7 @@
 #include "harness/input/fault_spec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -210,6 +211,19 @@ static void close_session(session *s) {
     free(s->refusal);
 }
 
+/* Before the command runs, so that an hour of it is not lost to a folder that is not there. */
+static fl_status check_report(const char *path, fl_diag *d) {
+    char folder[4096] = ".";
+    if (!path || !strcmp(path, "-") || !access(path, W_OK))
+        return FL_OK;
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return errno == ENOENT && !access(folder, W_OK | X_OK)
+               ? FL_OK
+               : fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(errno));
+}
+
 /* One session; *status: the command's. */
 static fl_status run_once(const asked *a, const session *s, int *status, fl_diag *d) {
     fl_emulate_result r = {0};
@@ -277,7 +291,7 @@ int fl_cmd_emulate(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_status e = split + 1 < argc ? prepare(&a, &s, &d) : fl_refuse(&d, "no command given, expected -- COMMAND ...");
-    if (!e) {
+    if (!e && !(e = check_report(a.report, &d))) {
         s.o.command = argv + split + 1;
         e = a.kills ? run_kills(&a, &s, &status, &d) : run_once(&a, &s, &status, &d);
     }
