@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -214,6 +215,9 @@ static void close_session(session *s) {
 /* Before the command runs, so that an hour of it is not lost to a folder that is not there. */
 static fl_status check_report(const char *path, fl_diag *d) {
     char folder[4096] = ".";
+    struct stat st;
+    if (path && !stat(path, &st) && S_ISDIR(st.st_mode))
+        return fl_fail(d, FL_IO, path, 0, 0, "is a directory, expected a file to write");
     if (!path || !strcmp(path, "-") || !access(path, W_OK))
         return FL_OK;
     const char *slash = strrchr(path, '/');

@@ -78,13 +78,23 @@ fi
 # ---- timers ----
 same "timers of every kind" '^ended by 14 at 40$' "$clients/timers"
 cp "$dir/out" "$dir/virtual"
-succeed "the same on this machine" '^ended by 14 at 40$' "$f" emulate "$dir/w.csv" --platform generic --quiet -- "$clients/timers"
-check "line by line" test -z "$(diff <(grep ' at ' "$dir/virtual") <(grep ' at ' "$dir/out"))"
+# On this machine each comes as it does there, and not before its time; a busy machine may be late, and is asked again.
+as_here() {
+  local i
+  for ((i = 0; i < 5; i++)); do
+    "$f" emulate "$dir/w.csv" --platform generic --quiet -- "$clients/timers" >"$dir/wall" 2>"$dir/err"
+    paste -d '|' <(sed -n 's/ at / | /p' "$dir/virtual") <(sed -n 's/ at / | /p' "$dir/wall") |
+      awk -F '[ ]*[|][ ]*' '$1 != $3 || $4 < $2 || $4 > $2 + 5 { print; bad = 1 } END { exit bad || NR < 20 }' && return
+  done
+  return 1
+}
+check "the same on this machine" as_here
 # ends STATUS SECONDS COMMAND...: it ends so, after so long.
 ends() {
   local status=$1 s=$2
   shift 2
   same "status $status after $s s: $*" "^status $status at $s s$" bash -c 'SECONDS=0; "$@"; echo "status $? at $SECONDS s"' . "$@"
+  check "and nothing lasts longer" grep -qE "\"time_s\":[[:space:]]*$s(\.0[0-9]*)?,$" "$dir/out"
 }
 ends 124 60 timeout 60 "$probe" probe 100 1
 ends 0 10 timeout 60 sleep 10
