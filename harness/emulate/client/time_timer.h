@@ -1,3 +1,4 @@
+/* What all kinds of timers share: what a program asks for, and how the server is told. */
 #ifndef FL_TIME_TIMER_H
 #define FL_TIME_TIMER_H
 
