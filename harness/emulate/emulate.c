@@ -119,14 +119,16 @@ static void hear(fl_emulator *e, fl_conn *c) {
     fl_peers_bury(&e->peers);
     if (c->gone)
         return;
-    const ssize_t n = recv(c->fd, &q, sizeof q, MSG_DONTWAIT);
+    const ssize_t n = fl_conn_hear(c, &q);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    q.call[sizeof q.call - 1] = q.text[sizeof q.text - 1] = 0;
+    const int with = n > 0 ? q.spare - 1 : -1;
     if (n == (ssize_t)sizeof q && q.image == FL_EMULATE_VERSION)
         serve(e, c, &q);
     else
         fl_conn_drop(&e->conns, c);
+    if (with >= 0) /* who keeps it has a copy */
+        close(with);
 }
 
 /* ---- the session ---- */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,13 +49,18 @@ const char *fl_command_unfit(const char *path) {
 }
 
 /* The file that execvp would run. */
+static bool is_program(const char *path) {
+    struct stat st;
+    return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
 static bool find_program(const char *name, char *path, size_t size) {
     const char *at = getenv("PATH");
     if (strchr(name, '/') || !at)
-        return snprintf(path, size, "%s", name) < (int)size && !access(path, X_OK);
+        return snprintf(path, size, "%s", name) < (int)size && is_program(path);
     while (*at) {
         const size_t n = strcspn(at, ":");
-        if (n && snprintf(path, size, "%.*s/%s", (int)n, at, name) < (int)size && !access(path, X_OK))
+        if (n && snprintf(path, size, "%.*s/%s", (int)n, at, name) < (int)size && is_program(path))
             return true;
         at += n + (at[n] == ':');
     }
@@ -140,7 +146,9 @@ fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, 
     int wire[2];
     const char *name = o->command[0];
     if (!find_program(name, path, sizeof path))
-        return fl_refuse(d, "'%s': no such program", name);
+        return fl_refuse(d, strchr(name, '/') && !access(name, F_OK) ? "'%s' is not an executable file"
+                                                                     : "'%s': no such program",
+                         name);
     const char *why = o->time == FL_TIME_VIRTUAL ? fl_command_unfit(path) : NULL;
     if (why)
         return fl_error(d, FL_HARDWARE, "%s %s: its time cannot be virtual", name, why);

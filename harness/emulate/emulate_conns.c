@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,6 +30,25 @@ void fl_conns_accept(fl_conns *all, fl_peers *peers, int listener) {
     all->first = c;
     struct epoll_event ev = {.events = EPOLLIN, .data.ptr = c};
     epoll_ctl(all->events, EPOLL_CTL_ADD, fd, &ev);
+}
+
+ssize_t fl_conn_hear(const fl_conn *c, fl_ask *q) {
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } rights;
+    struct iovec all = {.iov_base = q, .iov_len = sizeof *q};
+    struct msghdr m = {.msg_iov = &all, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = sizeof rights};
+    int with = -1;
+    const ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0)
+        return n;
+    const struct cmsghdr *head = CMSG_FIRSTHDR(&m);
+    if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS)
+        memcpy(&with, CMSG_DATA(head), sizeof with);
+    q->spare = with + 1;
+    q->call[sizeof q->call - 1] = q->text[sizeof q->text - 1] = 0;
+    return n;
 }
 
 void fl_conn_answer(fl_conns *all, fl_conn *c, int64_t now_ns, const fl_ask *q, const fl_answer *a) {

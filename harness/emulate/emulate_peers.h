@@ -10,6 +10,7 @@ typedef struct fl_peer { /* one process */
     uint32_t uses; /* connections */
     uint32_t inits;
     pid_t parent;
+    bool doomed;    /* its process group is about to be killed */
     bool root;      /* as its last connection said */
     size_t account; /* index in the report */
     struct fl_peer *next;

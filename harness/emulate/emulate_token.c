@@ -63,6 +63,7 @@ void fl_token_close(fl_token *token) {
         token->turn = t->next;
         free(t);
     }
+    fl_timers_close(&token->timers);
     munmap(token->page, 4096);
 }
 
@@ -106,9 +107,13 @@ void fl_token_remove(fl_token *token, fl_turn *t) {
 }
 
 void fl_token_answer(fl_token *token, fl_turn *t, int32_t result, uint64_t value) {
+    fl_token_tell(token, t, result, &value, sizeof value);
+}
+
+void fl_token_tell(fl_token *token, fl_turn *t, int32_t result, const void *bytes, size_t size) {
     const fl_ask q = {.op = FL_TIME_HELLO};
-    fl_answer a = {.result = result, .size = sizeof value};
-    memcpy(a.bytes, &value, sizeof value);
+    fl_answer a = {.result = result, .size = (uint32_t)size};
+    memcpy(a.bytes, bytes, size);
     t->must_answer = false;
     if (t->conn)
         fl_conn_answer(token->sets->conns, t->conn, fl_token_now(token), &q, &a);
@@ -116,7 +121,8 @@ void fl_token_answer(fl_token *token, fl_turn *t, int32_t result, uint64_t value
 
 /* How far the holder may advance the clock by itself. */
 static int64_t horizon(const fl_token *token) {
-    int64_t h = FL_VIRTUAL_FOREVER;
+    const fl_timer *timer = fl_timers_first(&token->timers);
+    int64_t h = timer ? timer->state.next_ns : FL_VIRTUAL_FOREVER;
     for (const fl_turn *t = token->turn; t; t = t->next) {
         if (t->state == FL_TURN_READY || t->state == FL_TURN_WAITS)
             return 0;
@@ -157,29 +163,78 @@ static bool before(const fl_turn *a, const fl_turn *b, bool by_time) {
     return a->order < b->order;
 }
 
-void fl_token_pass(fl_token *token) {
-    fl_turn *ready = NULL, *look = NULL, *next = NULL;
-    if (token->holder || token->outcome->status)
+/* A timer that nobody in the session can hear of any more is no reason for time to go on. */
+static void fire(fl_token *token, fl_timer *timer) {
+    const fl_turn *t = token->turn;
+    while (t && t->pid != timer->pid)
+        t = t->next;
+    if (!t && timer->kind != FL_TIMER_DESCRIPTOR) {
+        timer->state.next_ns = FL_VIRTUAL_FOREVER;
         return;
-    token->held_back = false;
+    }
+    fl_timer_fire(timer, fl_token_now(token));
+    if (timer->kind == FL_TIMER_DESCRIPTOR)
+        fl_token_stir(token, NULL);
+    else
+        fl_token_wake(token, timer->pid);
+}
+
+void fl_token_fire(fl_token *token) {
+    fl_timer *timer;
+    while (token->turn && (timer = fl_timers_first(&token->timers)) && timer->state.next_ns <= fl_token_now(token))
+        fire(token, timer);
+}
+
+/* The next deadline: 0 where there is none, or where time is held back. */
+static int64_t until_next(fl_token *token, fl_turn **next) {
+    const fl_timer *timer = token->turn ? fl_timers_first(&token->timers) : NULL;
+    *next = NULL;
+    for (fl_turn *t = token->turn; t; t = t->next)
+        if ((t->state == FL_TURN_SLEEPS || t->state == FL_TURN_WAITS) && t->until_ns < FL_VIRTUAL_FOREVER &&
+            (!*next || before(t, *next, true)))
+            *next = t;
+    if (!*next && !timer)
+        return 0;
+    int64_t t_ns = *next ? (*next)->until_ns : FL_VIRTUAL_FOREVER;
+    if (timer && (timer->state.next_ns < t_ns || (timer->state.next_ns == t_ns && timer->order < (*next)->order))) {
+        t_ns = timer->state.next_ns;
+        *next = NULL;
+    }
+    token->held_back = token->command_ended && t_ns - fl_token_now(token) > GRACE_NS;
+    return token->held_back ? 0 : t_ns;
+}
+
+static fl_turn *first_ready(const fl_token *token) {
+    fl_turn *ready = NULL, *look = NULL;
     for (fl_turn *t = token->turn; t; t = t->next) {
         if (t->state == FL_TURN_READY && (!ready || before(t, ready, false)))
             ready = t;
         if (t->state == FL_TURN_WAITS && t->look && (!look || before(t, look, false)))
             look = t;
-        if ((t->state == FL_TURN_SLEEPS || t->state == FL_TURN_WAITS) && t->until_ns < FL_VIRTUAL_FOREVER &&
-            (!next || before(t, next, true)))
-            next = t;
     }
-    if (ready) {
-        fl_token_give(token, ready, ready->woken);
-    } else if (look) {
-        fl_token_give(token, look, FL_WOKEN_LOOK);
-    } else if (next && token->command_ended && next->until_ns - fl_token_now(token) > GRACE_NS) {
-        token->held_back = true;
-    } else if (next) {
-        set_now(token, next->until_ns);
-        fl_token_give(token, next, next->state == FL_TURN_SLEEPS ? next->woken : FL_WOKEN_TIME);
+    return ready ? ready : look;
+}
+
+void fl_token_pass(fl_token *token) {
+    if (token->holder || token->outcome->status)
+        return;
+    token->held_back = false;
+    for (;;) {
+        fl_turn *next;
+        fl_token_fire(token);
+        fl_turn *t = first_ready(token);
+        if (t) {
+            fl_token_give(token, t, t->state == FL_TURN_READY ? t->woken : FL_WOKEN_LOOK);
+            return;
+        }
+        const int64_t t_ns = until_next(token, &next);
+        if (!t_ns)
+            return;
+        set_now(token, t_ns);
+        if (next) {
+            fl_token_give(token, next, next->state == FL_TURN_SLEEPS ? next->woken : FL_WOKEN_TIME);
+            return;
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 #define FL_EMULATE_TOKEN_H
 
 #include "harness/emulate/emulate_sets.h"
+#include "harness/emulate/emulate_timers.h"
 
 typedef enum fl_turn_state {
     FL_TURN_READY,
@@ -43,8 +44,10 @@ typedef struct fl_token {
     fl_outcome *outcome;
     bool command_ended; /* the remaining processes must not sleep for ever */
     bool held_back;     /* one of them sleeps for so long that time is held back */
+    bool dooms;         /* a process group is about to be killed */
     bool over;          /* nothing else will come: the session ends */
     fl_clock_page *page;
+    fl_timers timers;
     fl_turn *turn, *holder;
     uint64_t numbers, orders, heard; /* given out so far; requests */
     unsigned quiet, still, stuck;    /* the watchdog's looks (emulate_watch.c) since the last event of each kind */
@@ -62,11 +65,12 @@ fl_turn *fl_token_add(fl_token *token, pid_t pid, bool process);
 fl_turn *fl_token_find(const fl_token *token, uint64_t number);
 void fl_token_remove(fl_token *token, fl_turn *t);
 
-/* Answers the thread's last request. */
+/* Answers the thread's last request: with a number, or with size bytes. */
 void fl_token_answer(fl_token *token, fl_turn *t, int32_t result, uint64_t value);
+void fl_token_tell(fl_token *token, fl_turn *t, int32_t result, const void *bytes, size_t size);
 /* Lets it run from now on; woken: FL_WOKEN_... */
 void fl_token_give(fl_token *token, fl_turn *t, int32_t woken);
-/* Where the token is free, selects the thread that runs next. */
+/* Where the token is free, selects the thread that runs next; timers whose time has come fire before. */
 void fl_token_pass(fl_token *token);
 /* The thread sleeps until t_ns, and in any case for the time of its readings. */
 void fl_token_sleep(fl_token *token, fl_turn *t, int64_t t_ns);
@@ -74,6 +78,8 @@ void fl_token_sleep(fl_token *token, fl_turn *t, int64_t t_ns);
 void fl_token_stir(fl_token *token, const fl_turn *by);
 /* A signal: every thread of the process that sleeps or waits is ready. */
 void fl_token_wake(fl_token *token, pid_t pid);
+/* Fires the timers whose time has come. */
+void fl_token_fire(fl_token *token);
 /* Stops the holder from advancing the clock by itself. */
 void fl_token_hold_clock(fl_token *token);
 /* Whether the holder owes time for readings that its next look at the clock must show. */

@@ -1,8 +1,10 @@
 #include "harness/emulate/emulate_turns.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The thread of a connection or, where the program has closed that, of its thread id. */
 static fl_turn *turn_of(const fl_token *token, fl_conn *c, int32_t tid) {
@@ -79,6 +81,7 @@ static void hello(fl_token *token, fl_conn *c, const fl_ask *q) {
     }
     if (!mine && !(mine = fl_token_add(token, pid, true)))
         return;
+    fl_timers_drop(&token->timers, pid, true);
     mine->conn = c;
     mine->tid = q->thread;
     mine->must_answer = true;
@@ -153,18 +156,94 @@ static void wait_for_others(fl_token *token, fl_turn *t, const fl_ask *q) {
         fl_token_stir(token, t);
 }
 
+/* Whether a process that was killed has ended; the command's own end interrupts a wait (SIGCHLD). */
+static bool wait_for_end(const fl_peer *p) {
+    struct pollfd end = {.fd = p->pidfd, .events = POLLIN};
+    int n;
+    while ((n = poll(&end, 1, 1000)) < 0 && errno == EINTR) {
+    }
+    return n == 1;
+}
+
+static void remove_turns(fl_token *token, pid_t pid) {
+    for (fl_turn *t = token->turn, *next; t; t = next) {
+        next = t->next;
+        if (t->pid == pid)
+            fl_token_remove(token, t);
+    }
+    fl_timers_drop(&token->timers, pid, false);
+}
+
+/* Of a group that is killed, each process ends when the machine has time for it, the killer perhaps first: none of them
+ * may have a turn in between. */
+static void doom(fl_token *token, pid_t group) {
+    token->dooms = true;
+    for (fl_peer *p = token->peers->first; p; p = p->next)
+        p->doomed = getpgid(p->pid) == group;
+}
+
+static void end_doomed(fl_token *token) {
+    token->dooms = false;
+    for (fl_peer *p = token->peers->first; p; p = p->next) {
+        if (p->doomed && wait_for_end(p)) {
+            remove_turns(token, p->pid);
+            fl_token_wake(token, p->parent);
+        }
+        p->doomed = false;
+    }
+}
+
+static void ask_signal(fl_token *token, fl_turn *t, const fl_ask *q) {
+    if (q->wide) {
+        doom(token, (pid_t)q->c);
+    } else if (q->b) {
+        if (token->dooms)
+            end_doomed(token);
+        fl_turns_signalled(token, (pid_t)q->a, (int)q->b);
+    } else { /* it could not be sent */
+        for (fl_peer *p = token->peers->first; p; p = p->next)
+            p->doomed = false;
+        token->dooms = false;
+    }
+    fl_token_answer(token, t, 0, 0);
+}
+
 /* pid 0: the receiver is not known. The session waits for a kill to take effect, so that the result does not depend on
  * its speed. */
 void fl_turns_signalled(fl_token *token, pid_t pid, int number) {
     for (fl_peer *p = token->peers->first; p; p = p->next) {
         if (pid > 0 && p->pid != pid)
             continue;
-        struct pollfd end = {.fd = p->pidfd, .events = POLLIN};
         if (number == SIGKILL && pid > 0)
-            (void)poll(&end, 1, 1000);
+            (void)wait_for_end(p);
         fl_token_wake(token, p->pid);
     }
     fl_token_hold_clock(token);
+}
+
+/* ---- timers ---- */
+
+static void ask_timer(fl_token *token, fl_turn *t, const fl_ask *q) {
+    const int64_t now = fl_token_now(token);
+    fl_timer_state was = {.next_ns = FL_VIRTUAL_FOREVER}, want;
+    if (q->op == FL_TIME_TIMER) {
+        fl_token_answer(token, t, 0, fl_timers_add(&token->timers, token->peers, t->pid, q));
+        return;
+    }
+    fl_timer *timer = fl_timers_find(&token->timers, t->pid, q->a, q->b);
+    if (timer)
+        was = fl_timer_now(timer, now);
+    if (timer && q->op == FL_TIME_TIMER_SET) {
+        memcpy(&want, q->text, sizeof want);
+        want.next_ns = (int64_t)q->wide;
+        timer->order = ++token->orders;
+        fl_timer_set(timer, &want);
+        fl_token_fire(token);
+        fl_token_hold_clock(token);
+    }
+    if (timer && q->op == FL_TIME_TIMER_END)
+        fl_timers_remove(&token->timers, timer);
+    fl_token_tell(token, t, timer ? 0 : -1, &was, sizeof was);
 }
 
 /* The thread that sent the request. A thread that began unnoticed takes its turn from here on. */
@@ -207,8 +286,13 @@ void fl_turns_ask(fl_token *token, fl_conn *c, const fl_ask *q) {
         fl_token_answer(token, t, 0, 0);
         return;
     case FL_TIME_SIGNAL:
-        fl_turns_signalled(token, (pid_t)q->a, (int)q->b);
-        fl_token_answer(token, t, 0, 0);
+        ask_signal(token, t, q);
+        return;
+    case FL_TIME_TIMER:
+    case FL_TIME_TIMER_SET:
+    case FL_TIME_TIMER_GET:
+    case FL_TIME_TIMER_END:
+        ask_timer(token, t, q);
         return;
     case FL_TIME_FAIL:
         fl_outcome_fail(token->outcome, "%s (process %d, thread %d): %s cannot run in virtual time",
@@ -246,11 +330,9 @@ void fl_turns_hung_up(fl_token *token, const fl_conn *c) {
 }
 
 void fl_turns_died(fl_token *token, pid_t pid, pid_t parent) {
-    for (fl_turn *t = token->turn, *next; t; t = next) {
-        next = t->next;
-        if (t->pid == pid)
-            fl_token_remove(token, t);
-    }
+    if (token->dooms)
+        end_doomed(token);
+    remove_turns(token, pid);
     fl_token_wake(token, parent); /* SIGCHLD */
     fl_token_stir(token, NULL);
     fl_token_pass(token);

@@ -18,7 +18,7 @@
 typedef struct fl_system {
     int (*socket)(int, int, int);
     int (*connect)(int, const struct sockaddr *, socklen_t);
-    ssize_t (*send)(int, const void *, size_t, int);
+    ssize_t (*send)(int, const struct msghdr *, int);
     ssize_t (*recv)(int, void *, size_t, int);
     int (*close)(int);
     int (*mask)(int, const sigset_t *, sigset_t *);
@@ -51,7 +51,7 @@ static void find_system(void) {
     void *h = c ? c : RTLD_NEXT;
     *(void **)&own.socket = dlsym(h, "socket");
     *(void **)&own.connect = dlsym(h, "connect");
-    *(void **)&own.send = dlsym(h, "send");
+    *(void **)&own.send = dlsym(h, "sendmsg");
     *(void **)&own.recv = dlsym(h, "recv");
     *(void **)&own.close = dlsym(h, "close");
     *(void **)&own.mask = dlsym(h, "pthread_sigmask");
@@ -95,37 +95,59 @@ static int connected(void) {
     return fd;
 }
 
+/* The descriptor that goes with it, if any, is received as a new one. */
+static ssize_t send_packet(int fd, fl_ask *ask) {
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } rights = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    struct iovec all = {.iov_base = ask, .iov_len = sizeof *ask};
+    struct msghdr m = {.msg_iov = &all, .msg_iovlen = 1};
+    const int with = ask->spare - 1;
+    if (with >= 0) {
+        memcpy(CMSG_DATA(&rights.head), &with, sizeof with);
+        m.msg_control = &rights;
+        m.msg_controllen = sizeof rights;
+    }
+    ssize_t n;
+    while ((n = own.send(fd, &m, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
+    }
+    return n;
+}
+
 static int say(fl_ask *ask) {
     pthread_once(&once, find_system);
     ask->thread = (int32_t)gettid();
     ask->image = FL_EMULATE_VERSION;
     const int fd = connected();
-    ssize_t n = -1;
-    if (fd >= 0)
-        while ((n = own.send(fd, ask, sizeof *ask, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
-        }
-    return n == (ssize_t)sizeof *ask ? fd : -1;
+    return fd >= 0 && send_packet(fd, ask) == (ssize_t)sizeof *ask ? fd : -1;
 }
 
 static _Thread_local int signalled __attribute__((tls_model("initial-exec")));
 
 int fl_link_signalled(void) { return signalled; }
 
-/* Whether one of the pending signals has a handler, or ends the process, once the mask is as it was. */
+int fl_link_hears(int number) {
+    struct sigaction a;
+    const int quiet = number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
+    pthread_once(&once, find_system);
+    return !own.action(number, NULL, &a) && a.sa_handler != SIG_IGN && !(a.sa_handler == SIG_DFL && quiet);
+}
+
+/* Whether one of the pending signals is heard, once the mask is as it was. */
 static int deliverable(const sigset_t *mask) {
     sigset_t pending;
     if (sigpending(&pending))
         return 0;
-    for (int i = 1; i < NSIG; i++) {
-        struct sigaction a;
-        if (sigismember(&pending, i) != 1 || sigismember(mask, i) == 1 || own.action(i, NULL, &a))
-            continue;
-        const int quiet = i == SIGCHLD || i == SIGCONT || i == SIGURG || i == SIGWINCH;
-        if (a.sa_handler != SIG_IGN && !(a.sa_handler == SIG_DFL && quiet))
+    for (int i = 1; i < NSIG; i++)
+        if (sigismember(&pending, i) == 1 && sigismember(mask, i) != 1 && fl_link_hears(i))
             return 1;
-    }
     return 0;
 }
+
+static void (*done)(void);
+
+void fl_link_when_answered(void (*f)(void)) { done = f; }
 
 int fl_link_tell(fl_ask *ask) { return say(ask) < 0 ? -1 : 0; }
 
@@ -143,9 +165,13 @@ int fl_link_ask(fl_ask *ask, fl_answer *answer) {
         own.close(fd);
         link_.fd = 0;
     }
-    if (ask->op > FL_TIME_HELLO && n >= (ssize_t)FL_ANSWER_HEAD && answer->result == FL_WOKEN_SIGNAL)
-        signalled = deliverable(&before);
+    const int woken = ask->op > FL_TIME_HELLO && n >= (ssize_t)FL_ANSWER_HEAD && answer->result == FL_WOKEN_SIGNAL,
+              heard = woken && deliverable(&before);
+    if (done)
+        done();
     errno = saved;
-    own.mask(SIG_SETMASK, &before, NULL);
+    own.mask(SIG_SETMASK, &before, NULL); /* handlers run, which may ask and wait themselves */
+    if (woken)
+        signalled = heard;
     return n < (ssize_t)FL_ANSWER_HEAD ? -1 : 0;
 }

@@ -27,10 +27,11 @@ static _Noreturn void gone(void) {
     _exit(3);
 }
 
-static int ask(fl_ask *q, fl_answer *a) {
+static void leave_core(void) { self.in_core = false; }
+
+int fl_time_ask(fl_ask *q, fl_answer *a) {
     self.in_core = true;
     const int r = fl_link_ask(q, a);
-    self.in_core = false;
     if (r)
         gone();
     return a->result;
@@ -44,7 +45,7 @@ uint64_t fl_time_say(fl_ask_op op, uint32_t a, uint32_t b) {
     q.op = op;
     q.a = a;
     q.b = b;
-    (void)ask(&q, &answer);
+    (void)fl_time_ask(&q, &answer);
     if (answer.size == sizeof value)
         memcpy(&value, answer.bytes, sizeof value);
     return value;
@@ -70,6 +71,7 @@ static void attach(void) {
         return;
     page = at;
     self.begun = true;
+    fl_link_when_answered(leave_core);
     (void)fl_time_say(FL_TIME_HELLO, 0, 0);
     fl_raw_catch(refuse);
 }
@@ -110,7 +112,7 @@ _Noreturn void fl_time_fail(const char *call) {
     q.op = FL_TIME_FAIL;
     strncpy(q.text, call, sizeof q.text - 1);
     fl_answer a;
-    (void)ask(&q, &a); /* the server ends the session */
+    (void)fl_time_ask(&q, &a); /* the server ends the session */
     _exit(3);
 }
 
@@ -122,7 +124,7 @@ static int sleep_for(int64_t t) {
     memset(&q, 0, sizeof q);
     q.op = FL_TIME_SLEEP;
     q.wide = (uint64_t)t;
-    return ask(&q, &a);
+    return fl_time_ask(&q, &a);
 }
 
 static bool alone(int64_t t) {
@@ -175,7 +177,7 @@ static int wait_for(fl_time_look *look, void *of, int64_t until, bool interrupte
         q.a = again;
         q.b = io;
         q.wide = (uint64_t)until;
-        const int woken = ask(&q, &a);
+        const int woken = fl_time_ask(&q, &a);
         if (woken == FL_WOKEN_TIME)
             return look(of) ? 0 : ETIMEDOUT;
         if (woken == FL_WOKEN_SIGNAL && fl_link_signalled() && interrupted)

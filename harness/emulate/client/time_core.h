@@ -29,6 +29,8 @@ int fl_time_wait_io(fl_time_look *look, void *of, int64_t until);
 bool fl_time_is_output(uint64_t dev, uint64_t ino);
 
 _Noreturn void fl_time_fail(const char *call);
+/* One request; the answer's result. */
+int fl_time_ask(fl_ask *q, fl_answer *a);
 /* One request; the answer's number. */
 uint64_t fl_time_say(fl_ask_op op, uint32_t a, uint32_t b);
 /* In a new thread or a forked child: waits for its first turn. */

@@ -156,11 +156,14 @@ FL_SHOWN int epoll_pwait2(int fd, struct epoll_event *event, int n, const struct
 
 /* ---- reading and writing ---- */
 
+/* eventfd, timerfd, signalfd: files of no type. */
+static bool is_anonymous(const struct stat *st) { return !(st->st_mode & S_IFMT); }
+
 /* 0 once the descriptor would not keep a caller waiting, or is of a kind that does not; -1 with errno. */
 static int ready(int fd, short events, int flags) {
     struct stat st;
     if (!fl_time_on() || flags & MSG_DONTWAIT || fstat(fd, &st) ||
-        !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode)) ||
+        !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode) || is_anonymous(&st)) ||
         (REAL(fcntl)(fd, F_GETFL) & O_NONBLOCK))
         return 0;
     if (events == POLLOUT && fl_time_is_output(st.st_dev, st.st_ino)) /* nobody in the session could make room */

@@ -142,6 +142,17 @@ FL_SHOWN int waitid(idtype_t type, id_t id, siginfo_t *info, int options) {
 
 /* ---- signals: whoever sleeps or waits where one goes looks at once ---- */
 
+static void say_signal(pid_t pid, int number, pid_t group) {
+    fl_ask q;
+    fl_answer a;
+    memset(&q, 0, sizeof q);
+    q.op = FL_TIME_SIGNAL;
+    q.a = (uint32_t)pid;
+    q.b = (uint32_t)number;
+    q.c = (uint32_t)group;
+    q.wide = group > 0;
+    (void)fl_time_ask(&q, &a);
+}
 static int sent(int result, pid_t pid, int number) {
     const int saved = errno;
     if (!result && number && fl_time_on() && pid != getpid())
@@ -149,8 +160,23 @@ static int sent(int result, pid_t pid, int number) {
     errno = saved;
     return result;
 }
-FL_SHOWN int kill(pid_t pid, int number) { return sent(REAL(kill)(pid, number), pid, number); }
-FL_SHOWN int killpg(pid_t group, int number) { return sent(REAL(killpg)(group, number), 0, number); }
+/* Whoever kills a group ends before it could say so where it is in it itself. */
+FL_SHOWN int kill(pid_t pid, int number) {
+    const bool dooms = number == SIGKILL && pid <= 0 && pid != -1 && fl_time_on();
+    if (dooms)
+        say_signal(0, number, pid ? -pid : getpgrp());
+    const int r = REAL(kill)(pid, number), saved = errno;
+    if (r && dooms)
+        say_signal(0, 0, 0);
+    errno = saved;
+    return sent(r, pid, number);
+}
+FL_SHOWN int killpg(pid_t group, int number) {
+    if (group >= 0)
+        return kill(-group, number);
+    errno = EINVAL;
+    return -1;
+}
 FL_SHOWN int sigqueue(pid_t pid, int number, const union sigval value) {
     return sent(REAL(sigqueue)(pid, number, value), pid, number);
 }
@@ -231,7 +257,7 @@ FL_SHOWN int sigsuspend(const sigset_t *mask) {
         return REAL(sigsuspend)(mask);
     sigpending(&pending);
     for (int i = 1; i < NSIG; i++)
-        if (sigismember(&pending, i) == 1 && sigismember(mask, i) == 0)
+        if (sigismember(&pending, i) == 1 && sigismember(mask, i) == 0 && fl_link_hears(i))
             return REAL(sigsuspend)(mask); /* returns at once */
     pthread_sigmask(SIG_SETMASK, mask, &before);
     errno = fl_time_wait(look_never, NULL, FL_VIRTUAL_FOREVER, true);

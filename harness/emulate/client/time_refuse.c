@@ -11,34 +11,8 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
-FL_SHOWN unsigned int alarm(unsigned int s) {
-    if (fl_time_on() && s)
-        fl_time_fail("alarm");
-    return REAL(alarm)(s);
-}
-FL_SHOWN useconds_t ualarm(useconds_t us, useconds_t interval) {
-    if (fl_time_on() && us)
-        fl_time_fail("ualarm");
-    return REAL(ualarm)(us, interval);
-}
-FL_SHOWN int setitimer(__itimer_which_t which, const struct itimerval *restrict value, struct itimerval *restrict old) {
-    if (fl_time_on() && value && (value->it_value.tv_sec || value->it_value.tv_usec))
-        fl_time_fail("setitimer");
-    return REAL(setitimer)(which, value, old);
-}
-FL_SHOWN int timer_create(clockid_t clock, struct sigevent *restrict e, timer_t *restrict id) {
-    if (fl_time_on())
-        fl_time_fail("timer_create");
-    return REAL(timer_create)(clock, e, id);
-}
-FL_SHOWN int timerfd_create(int clock, int flags) {
-    if (fl_time_on())
-        fl_time_fail("timerfd_create");
-    return REAL(timerfd_create)(clock, flags);
-}
 FL_SHOWN int daemon(int nochdir, int noclose) {
     if (fl_time_on())
         fl_time_fail("daemon");

@@ -12,15 +12,26 @@ typedef struct fl_thread_record {
     void *(*start)(void *);
     void *argument;
     uint64_t number;
-    bool done, known;
+    bool done, detached;
     struct fl_thread_record *next;
 } fl_thread_record;
 
 static fl_thread_record *records;
 
+static void forget(fl_thread_record *r) {
+    for (fl_thread_record **at = &records; *at; at = &(*at)->next)
+        if (*at == r) {
+            *at = r->next;
+            free(r);
+            return;
+        }
+}
+
 static void finish(void *of) {
     fl_thread_record *r = of;
     r->done = true;
+    if (r->detached)
+        forget(r);
     fl_time_end();
 }
 
@@ -42,6 +53,10 @@ FL_SHOWN int pthread_create(pthread_t *restrict id, const pthread_attr_t *restri
     if (!r)
         return EAGAIN;
     *r = (fl_thread_record){.start = start, .argument = argument, .number = fl_time_say(FL_TIME_BEAR, 0, 0)};
+    int state = PTHREAD_CREATE_JOINABLE;
+    if (a)
+        (void)pthread_attr_getdetachstate(a, &state);
+    r->detached = state == PTHREAD_CREATE_DETACHED;
     const int e = REAL(pthread_create)(id, a, run, r);
     if (e) {
         (void)fl_time_say(FL_TIME_MISSED, (uint32_t)r->number, 0);
@@ -49,7 +64,7 @@ FL_SHOWN int pthread_create(pthread_t *restrict id, const pthread_attr_t *restri
         return e;
     }
     r->id = *id;
-    r->next = records; /* until joined; of a detached thread, for good */
+    r->next = records; /* until joined; of a detached thread, until its end */
     records = r;
     return 0;
 }
@@ -71,15 +86,20 @@ static int join(pthread_t id, void **result, int64_t until) {
     if (late)
         return late;
     const int e = REAL(pthread_join)(id, result); /* it has handed over, and is about to end */
-    for (fl_thread_record **at = &records; !e && *at; at = &(*at)->next)
-        if (*at == r) {
-            *at = r->next;
-            free(r);
-            break;
-        }
+    if (!e)
+        forget(r);
     return e;
 }
 
+FL_SHOWN int pthread_detach(pthread_t id) {
+    fl_thread_record *r = fl_time_on() ? record_of(id) : NULL;
+    const int e = REAL(pthread_detach)(id);
+    if (r && !e)
+        r->detached = true;
+    if (r && !e && r->done)
+        forget(r);
+    return e;
+}
 FL_SHOWN int pthread_join(pthread_t id, void **result) {
     return fl_time_on() ? join(id, result, FL_VIRTUAL_FOREVER) : REAL(pthread_join)(id, result);
 }
