@@ -76,7 +76,7 @@ static int64_t safe_signal(const node *n) {
  * counter that nobody has read yet may still come. Who asks for the count has it by records where nothing counts. */
 static int64_t first_signal(const node *n, const fl_gpu_sample *u) {
     const int64_t asked = n->p->signal, best = best_signal(u);
-    if (asked == FL_TIGHTROPE_AUTO && n->p->trust == FL_TIGHTROPE_TRUST_RECORDS)
+    if (fl_tightrope_strict(n->p))
         return safe_signal(n);
     if (asked == FL_TIGHTROPE_KERNELS && !fl_gpu_known(u, FL_GPU_KERNELS))
         return FL_TIGHTROPE_ENDS;
@@ -134,7 +134,7 @@ static void turn_to(node *n, uint32_t i, int64_t signal) {
 static int other_signal(node *n, uint32_t i) {
     gpu_state *g = &n->gpu[i];
     fl_tightrope_work *w = &g->work;
-    if (n->p->signal == FL_TIGHTROPE_AUTO && n->p->trust == FL_TIGHTROPE_TRUST_RECORDS) {
+    if (fl_tightrope_strict(n->p)) {
         if (!no_records_at_all(n, g))
             return 0;
         fl_set_gpu(n->c, i, FL_SET_RECORDS, 0);

@@ -15,6 +15,11 @@ typedef struct fl_tightrope_params {
 /* What signal=auto may credit work by: what holds in every phase, or counters too. */
 enum { FL_TIGHTROPE_TRUST_RECORDS, FL_TIGHTROPE_TRUST_COUNTERS };
 
+/* 1: nothing may count that a phase can change unseen. */
+static inline int fl_tightrope_strict(const fl_tightrope_params *p) {
+    return p->signal == FL_TIGHTROPE_AUTO && p->trust == FL_TIGHTROPE_TRUST_RECORDS;
+}
+
 /* Of the bound, kept back beside the reference's error: what a run's last window, which ends where the program does,
  * may lose to the arrival of its clock. */
 #define FL_TIGHTROPE_MARGIN 0.0005

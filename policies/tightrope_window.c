@@ -142,7 +142,7 @@ static void learn(node *n, fl_tightrope_seen_window *m, const fl_tightrope_membe
  * ran at the top clock so far. Of several GPUs records give no more than a count of kernels does, but more than bytes.
  */
 static int records_pay(const node *n) {
-    if (n->p->signal != FL_TIGHTROPE_AUTO || n->p->trust == FL_TIGHTROPE_TRUST_RECORDS || n->state->references != 1 ||
+    if (n->p->signal != FL_TIGHTROPE_AUTO || fl_tightrope_strict(n->p) || n->state->references != 1 ||
         (n->count == 1 && !(n->p->records_cost > 0)))
         return 0;
     for (uint32_t i = 0; i < n->count; i++) {
@@ -224,7 +224,7 @@ void fl_tightrope_end_window(node *n) {
         fl_tightrope_to_reference(n);
         return;
     }
-    if (n->p->signal == FL_TIGHTROPE_AUTO && n->state->decisions >= DEAR_AFTER && n->gpu->dear)
+    if (fl_tightrope_strict(n->p) && n->state->decisions >= DEAR_AFTER && n->gpu->dear)
         stop_records(n);
     else
         decide(n);
