@@ -33,7 +33,8 @@ static const fl_probe probe_rows[PROBES] = {
     [PROBE_REFERENCES] = {"references", "", "times that the reference was learned", 1},
 };
 
-#define REFERENCE_S 0.15 /* least time at the top clock to learn a reference */
+#define HELD_NS 1000000000 /* between steps where nothing is left to decide */
+#define REFERENCE_S 0.15   /* least time at the top clock to learn a reference */
 
 static const char *init(void *state, const void *params_, const fl_facts *facts) {
     gpu_state *gpu = fl_gpu_states(state, sizeof(fl_tightrope_state));
@@ -61,12 +62,22 @@ static int64_t best_signal(const fl_gpu_sample *u) {
     return FL_TIGHTROPE_NONE;
 }
 
+/* No counter that is read at one clock tells a phase that this clock slows from one that it does not: both may do the
+ * same work in a second there. Records name the kernels, and each kind is held against itself at the top clock. Where
+ * they would cost half of the bound, and of several GPUs, which may wait for each other unseen, only what is certain
+ * counts. */
+static int64_t safe_signal(const node *n) {
+    return n->count > 1 || n->p->bound < 2 * n->p->records_cost ? FL_TIGHTROPE_NONE : FL_TIGHTROPE_RECORDS;
+}
+
 /* Markers, a count of kernels and bytes cost nothing, and are enough where their units are alike. Records tell a
  * kernel's length, but not whether the time to the next was spent in waiting for another GPU: of several GPUs they
  * count only as ends, and where there is a counter they are not worth their cost, unless its error holds back more. A
  * counter that nobody has read yet may still come. Who asks for the count has it by records where nothing counts. */
 static int64_t first_signal(const node *n, const fl_gpu_sample *u) {
     const int64_t asked = n->p->signal, best = best_signal(u);
+    if (fl_tightrope_strict(n->p))
+        return safe_signal(n);
     if (asked == FL_TIGHTROPE_KERNELS && !fl_gpu_known(u, FL_GPU_KERNELS))
         return FL_TIGHTROPE_ENDS;
     if (asked == FL_TIGHTROPE_AUTO && (n->count > 1 || n->p->records_cost > 0))
@@ -102,10 +113,34 @@ static int no_records(const fl_tightrope_work *w) {
                : w->signal == FL_TIGHTROPE_RECORDS && !(w->rate_s + w->known_s + w->unknown_s > 0);
 }
 
+/* No record came for so long though something ran, so none will: nothing tells the work. A host that loads its data may
+ * let the GPU wait. */
+static int no_records_at_all(const node *n, const gpu_state *g) {
+    const double busy = fl_tightrope_busy(g);
+    return g->work.signal == FL_TIGHTROPE_RECORDS && no_records(&g->work) &&
+           (double)(n->now - g->signal_ns) * 1e-9 > FL_TIGHTROPE_REFERENCE_MAX_S && !(busy < FL_TIGHTROPE_IDLE);
+}
+
+/* All ran at the top clock so far. */
+static void turn_to(node *n, uint32_t i, int64_t signal) {
+    fl_tightrope_work *w = &n->gpu[i].work;
+    n->gpu[i].signal_ns = n->now;
+    fl_tightrope_work_begin(w, signal, w->begin_ns, n->p->tolerance, n->p->sigmas, n->p->records_cost);
+    w->last_ns = n->now;
+    fl_tightrope_window(w, w->begin_ns, 1, 0);
+}
+
 /* The next best signal, where the counter is not there after all, or no record came. */
 static int other_signal(node *n, uint32_t i) {
     gpu_state *g = &n->gpu[i];
     fl_tightrope_work *w = &g->work;
+    if (fl_tightrope_strict(n->p)) {
+        if (!no_records_at_all(n, g))
+            return 0;
+        fl_set_gpu(n->c, i, FL_SET_RECORDS, 0);
+        turn_to(n, i, FL_TIGHTROPE_NONE);
+        return 1;
+    }
     const int64_t best = best_signal(&n->sample->gpu[i]);
     const int no_counter = w->signal == FL_TIGHTROPE_BYTES && best != FL_TIGHTROPE_BYTES;
     if (n->p->signal != FL_TIGHTROPE_AUTO || (double)(n->now - g->signal_ns) * 1e-9 <= REFERENCE_S ||
@@ -115,10 +150,7 @@ static int other_signal(node *n, uint32_t i) {
     const int64_t signal = !records ? best : n->count > 1 ? FL_TIGHTROPE_ENDS : FL_TIGHTROPE_RECORDS;
     if (records || !no_counter)
         fl_set_gpu(n->c, i, FL_SET_RECORDS, records);
-    g->signal_ns = n->now;
-    fl_tightrope_work_begin(w, signal, w->begin_ns, n->p->tolerance, n->p->sigmas, n->p->records_cost);
-    w->last_ns = n->now;
-    fl_tightrope_window(w, w->begin_ns, 1, 0);
+    turn_to(n, i, signal);
     return 1;
 }
 
@@ -174,6 +206,12 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     int learning = 0, over = 1, other = 0;
     if (!n.state->started)
         start(&n);
+    if (n.state->held) {
+        for (uint32_t i = 0; i < n.count; i++)
+            show(&n, i);
+        c->delay_ns = HELD_NS;
+        return;
+    }
     arrive(&n);
     for (uint32_t i = 0; i < n.count; i++) {
         fl_tightrope_take(&n.gpu[i], sample, i);
@@ -201,12 +239,16 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
 }
 
 static const fl_param param_rows[] = {
-    FL_PARAM(params, bound, REAL(0.001, 1), "", "0.05", "slowdown allowed over the whole run; what --bound states is not read"),
+    FL_PARAM(params, bound, REAL(0.001, 1), "", "0.05",
+             "slowdown allowed over the whole run; what --bound states is not read"),
     FL_PARAM(params, objective, CHOICE("energy|edp|ed2p"), "", "energy", "what to save"),
     FL_PARAM(params, signal, CHOICE("auto|records|iterations|kernels|bytes|util|none"), "", "auto",
              "what tells how much work is done"),
     FL_PARAM(params, alike, CHOICE("all|counters|none"), "", "counters",
              "whose units are alike in all phases: all; iterations, kernels and bytes; or nobody's"),
+    FL_PARAM(
+        params, trust, CHOICE("records|counters"), "", "records",
+        "what signal=auto may count by: records; or markers, kernels and bytes first, where their units are alike"),
     FL_PARAM(params, tolerance, REAL(0, 1), "", "0.03", "by how much a slowdown may pass top / f"),
     FL_PARAM(params, sigmas, REAL(0, 10), "", "4.5", "of the reference's error held back"),
     FL_PARAM(params, records_cost, REAL(0, 1), "", "0.02", "by how much kernel records stretch kernels; 0: free"),

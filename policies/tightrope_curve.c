@@ -249,6 +249,18 @@ static uint32_t best_alone(const double *s, const double *e, uint32_t first, uin
     return best;
 }
 
+/* Energy at the clocks that the bound allows by the second fact alone: between two of them by turns. */
+static double certain_energy(const fl_tightrope_chip *c, const double *e, uint32_t first, double bound) {
+    const double allowed = (1 + bound) / (1 + c->tolerance);
+    double above = 1, energy = e[c->count - 1];
+    for (uint32_t k = c->count - 1; k-- > first && above < allowed;) {
+        const double next = fmin(allowed, ratio(c, k)), share = (next - above) / (ratio(c, k) - above);
+        energy += (e[k] - energy) * share;
+        above = next;
+    }
+    return fmin(e[c->count - 1], energy);
+}
+
 fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tightrope_seen *seen,
                                         const fl_tightrope_wish *w) {
     const uint32_t top = c->count - 1, first = lowest(c, seen, w->bound);
@@ -271,7 +283,7 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
             least = value, best = i;
     }
     const uint32_t fast = w->steady ? best_alone(s, e, first, c->count, w) : h.at[best];
-    fl_tightrope_choice choice = {.clock = fast, .energy = e[fast]};
+    fl_tightrope_choice choice = {.clock = fast, .energy = e[fast], .certain = certain_energy(c, e, first, w->bound)};
     double trade = 0; /* energy given for a unit of slowdown */
     if (!w->steady && best + 1 < h.count && s[h.at[best + 1]] > w->allowed && w->allowed >= s[fast]) {
         const uint32_t slow = h.at[best + 1];

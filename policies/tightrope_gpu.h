@@ -9,8 +9,16 @@
 
 typedef struct fl_tightrope_params {
     double bound, tolerance, sigmas, records_cost, poll_ms, lag_ms;
-    int64_t signal, objective, alike;
+    int64_t signal, objective, alike, trust;
 } fl_tightrope_params;
+
+/* What signal=auto may credit work by: what holds in every phase, or counters too. */
+enum { FL_TIGHTROPE_TRUST_RECORDS, FL_TIGHTROPE_TRUST_COUNTERS };
+
+/* 1: nothing may count that a phase can change unseen. */
+static inline int fl_tightrope_strict(const fl_tightrope_params *p) {
+    return p->signal == FL_TIGHTROPE_AUTO && p->trust == FL_TIGHTROPE_TRUST_RECORDS;
+}
 
 /* Of the bound, kept back beside the reference's error: what a run's last window, which ends where the program does,
  * may lose to the arrival of its clock. */
@@ -37,6 +45,7 @@ typedef struct fl_tightrope_gpu {
     double react_s;  /* the longest so far */
     double slack_s, allowed, energy, slowdown;
     double error;     /* of the reference, relative */
+    int64_t dear;     /* records cost more than what they allow saves */
     int64_t top_pays; /* a better reference is worth a window at the top clock */
     fl_tightrope_wander time_wander, power_wander;
     fl_tightrope_lag lag;

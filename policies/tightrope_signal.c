@@ -56,7 +56,7 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
             if (!rest)
                 k->count++, k->sum_s += d, k->square_s += d * d, k->now++, k->now_s += d;
         } else {
-            k->done++, k->done_s += d, k->floor_s += d * w->share;
+            k->done++, k->done_s += d, k->floor_s += fl_tightrope_certain_between(&w->sure, r->start_ns, r->end_ns);
             w->busy_s += d;
         }
         if (!settled)
@@ -170,6 +170,10 @@ static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now
 
 void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu, int64_t power_ns) {
     const int64_t now = s->time_ns;
+    if (w->at_top && w->settled_ns > w->window_ns) { /* the top clock was on its way until then */
+        fl_tightrope_certain_cut(&w->sure, w->window_ns);
+        fl_tightrope_certain_from(&w->sure, w->settled_ns, 1);
+    }
     if (w->signal == FL_TIGHTROPE_RECORDS)
         read_records(w, s, gpu);
     else if (w->signal == FL_TIGHTROPE_ENDS)

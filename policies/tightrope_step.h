@@ -10,6 +10,7 @@
 
 typedef struct fl_tightrope_state { /* of the node, from step to step */
     int64_t started, odd, references, decisions, alarm;
+    int64_t held;           /* at the top clock for the rest of the run: no other is safe */
     double window_s;        /* planned length */
     int64_t safe_ns;        /* until then the slack cannot run out, whatever the program does */
     double apart, compared; /* see is_apart (tightrope_window.c) */

@@ -9,7 +9,8 @@
 typedef fl_tightrope_gpu gpu_state;
 typedef fl_tightrope_step node;
 
-#define LOOK_EVERY 3 /* decisions from one look at a clock that was not tried to the next */
+#define DEAR_AFTER 24 /* decisions, with a look each third time: by then the curves are known */
+#define LOOK_EVERY 3  /* decisions from one look at a clock that was not tried to the next */
 
 /* Of rate and power at one clock: a change that means another phase. Sensors and windows of one phase stay within it.
  */
@@ -141,7 +142,8 @@ static void learn(node *n, fl_tightrope_seen_window *m, const fl_tightrope_membe
  * ran at the top clock so far. Of several GPUs records give no more than a count of kernels does, but more than bytes.
  */
 static int records_pay(const node *n) {
-    if (n->p->signal != FL_TIGHTROPE_AUTO || n->state->references != 1 || (n->count == 1 && !(n->p->records_cost > 0)))
+    if (n->p->signal != FL_TIGHTROPE_AUTO || fl_tightrope_strict(n->p) || n->state->references != 1 ||
+        (n->count == 1 && !(n->p->records_cost > 0)))
         return 0;
     for (uint32_t i = 0; i < n->count; i++) {
         const fl_tightrope_work *w = &n->gpu[i].work;
@@ -156,6 +158,20 @@ static int records_pay(const node *n) {
 }
 
 int fl_tightrope_shares(const node *n) { return n->count == 1 && fl_tightrope_overlap(&n->gpu->work); }
+
+/* Without records only what is certain counts from now on. */
+static void stop_records(node *n) {
+    fl_set_gpu(n->c, 0, FL_SET_RECORDS, 0);
+    fl_tightrope_to_certain(&n->gpu->work);
+    fl_tightrope_to_reference(n);
+}
+
+/* Kernels of several streams meet others at each clock, and which ones decides what they take: the second fact may hold
+ * at every clock and not where clocks change. Nothing that is read bounds that, so the top clock stays. */
+static void hold(node *n) {
+    stop_records(n);
+    n->state->held = 1;
+}
 
 void fl_tightrope_end_window(node *n) {
     if (records_pay(n)) {
@@ -192,9 +208,7 @@ void fl_tightrope_end_window(node *n) {
         return;
     }
     if (n->count == 1 && fl_tightrope_crowded(&n->gpu->work)) {
-        fl_set_gpu(n->c, 0, FL_SET_RECORDS, 0);
-        fl_tightrope_to_certain(&n->gpu->work);
-        fl_tightrope_to_reference(n);
+        hold(n);
         return;
     }
     compare(n, member);
@@ -210,5 +224,8 @@ void fl_tightrope_end_window(node *n) {
         fl_tightrope_to_reference(n);
         return;
     }
-    decide(n);
+    if (fl_tightrope_strict(n->p) && n->state->decisions >= DEAR_AFTER && n->gpu->dear)
+        stop_records(n);
+    else
+        decide(n);
 }

@@ -32,11 +32,13 @@ void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int
             fl_tightrope_rate_keep(&w->rate);
         fl_tightrope_rate_stretch(&w->rate);
     }
-    w->share = changed ? fmin(w->at_top ? 1 : w->clock, clock) : clock;
+    const double before = now_ns < w->settled_ns ? w->share : w->at_top ? 1 : w->clock; /* or not there yet */
+    w->share = changed ? fmin(before, clock) : clock;
     w->window_ns = now_ns;
     w->settled_ns = now_ns;
     w->clock = clock;
     w->at_top = clock >= 1;
+    fl_tightrope_certain_from(&w->sure, now_ns, w->at_top && !changed ? 1 : w->share * (1 - w->tolerance));
     w->doubted = 0;
     w->units = w->total;
     w->known_s = w->ref_s = w->unknown_s = 0;
@@ -153,7 +155,7 @@ static double records_credit(fl_tightrope_work *w) {
         const fl_tightrope_kind *k = &w->kind[i];
         if (!(k->done > 0))
             continue;
-        const double certain = k->floor_s * (1 - w->tolerance);
+        const double certain = k->floor_s;
         if (k->count < 3) {
             low += certain;
             continue;
@@ -175,8 +177,8 @@ static double records_credit(fl_tightrope_work *w) {
     const double open_s = fmax(0, fmin(elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
     const double idle_s = fmax(0, elapsed_s - all_s - open_s);
     w->busy_share = elapsed_s > idle_s ? 1 - idle_s / elapsed_s : 1;
-    const double kernels_s =
-        (w->top_busy_s + low - w->error_s - w->overlap_s) / over + open_s * w->share * (1 - w->tolerance);
+    const double kernels_s = (w->top_busy_s + low - w->error_s - w->overlap_s) / over +
+                             fl_tightrope_certain_between(&w->sure, w->last_ns - (int64_t)(open_s * 1e9), w->last_ns);
     return w->before_s + kernels_s / (1 + w->cost) + idle_s;
 }
 
@@ -191,7 +193,7 @@ double fl_tightrope_credit(fl_tightrope_work *w) {
     const double work = units * w->unit_s;
     const double least =
         fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top && !w->doubted, units, fmax(0, w->top_s - w->base_s));
-    const double open_s = (double)(w->last_ns - w->moved_ns) * 1e-9 * w->share * (1 - w->tolerance);
+    const double open_s = fl_tightrope_certain_between(&w->sure, w->moved_ns, w->last_ns);
     const double credit = fmin(w->elapsed_s, w->base_s + (least + open_s) / cost) - w->taken_back_s;
     return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;
 }

@@ -8,6 +8,7 @@
 #define FL_TIGHTROPE_WORK_H
 
 #include "policies/policy.h"
+#include "policies/tightrope_certain.h"
 #include "policies/tightrope_rate.h"
 
 enum {
@@ -28,7 +29,7 @@ enum { FL_TIGHTROPE_KINDS = 512 };
 typedef struct fl_tightrope_kind {        /* of kernel */
     double count, sum_s, square_s;        /* that ran at the top clock: number, durations, their squares */
     double done, done_s;                  /* at any other clock: number, durations */
-    double floor_s;                       /* sum of duration x f / top there: certain */
+    double floor_s;                       /* what is certain of these */
     double now, now_s;                    /* of the window at the top clock: number, durations */
     double visits, mean_s, mean_square_s; /* windows at the top clock, their means, the squares of these */
 } fl_tightrope_kind;
@@ -49,6 +50,7 @@ typedef struct fl_tightrope_work {
     double rate_s;               /* time at the top clock that the reference stands on */
     double base_s, taken_back_s; /* credit before the origin; credit that was doubted */
 
+    fl_tightrope_certain sure;
     double top_s, floor_s, elapsed_s; /* settled at the top clock; certain of the rest; all */
 
     /* the window */

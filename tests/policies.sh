@@ -146,9 +146,9 @@ jitters=$("$program" compare --help | grep -e '--jitter SHARE')
 echo "seed of the halves: $(tables seed)"
 case $form in
 --tiny) bounds='0.05' base=10 lengths='' signals='records kernels util' late='late-0.5' seeds=2 ;;
---short) bounds='0.05 0.1' base=100 lengths='10 30' signals='records kernels bytes util' late='late-0.2 late-0.5 late-1' seeds=1 ;;
+--short) bounds='0.05 0.1' base=100 lengths='10 30' signals='auto records kernels bytes util' late='late-0.2 late-0.5 late-1' seeds=1 ;;
 --all)
-    bounds='0.02 0.05 0.1' base=100 lengths='10 30 300 1500' signals='auto records kernels bytes util'
+    bounds='0.02 0.05 0.1' base=100 lengths='10 30 300 1500' signals='auto auto,trust=counters records kernels bytes util'
     late='ideal late-0.2 late-0.5 late-1' seeds=5
     ;;
 esac

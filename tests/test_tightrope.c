@@ -27,9 +27,14 @@ static void test_bound_holds_at_every_instant(void) {
         w.length_s = 5 + 55 * fl_random_unit(&random);
         w.records = seed % 4 < 2;
         w.counter = seed % 7 != 0;
+        world by_default = w;
+        w.trust = "counters";
         world_play(&w);
+        world_play(&by_default);
         FL_CHECK(w.worst <= w.bound, "seed %llu: elapsed time passed the work by %.6f after %g s, bound %g",
                  (unsigned long long)seed, w.worst, w.worst_at_s, w.bound);
+        FL_CHECK(by_default.worst <= w.bound, "seed %llu: by default %.6f after %g s, bound %g",
+                 (unsigned long long)seed, by_default.worst, by_default.worst_at_s, w.bound);
         if (w.jitter == 0 && w.lag_s == 0 && (w.records || w.counter))
             regret += w.energy_j / world_static_j(&w) - 1, number++;
     }
@@ -63,6 +68,7 @@ static void test_phase_turns(void) {
             w.turn_s = 1.5 + 4 * fl_random_unit(&random);
             w.turned_unit_s = rows[i].turned_unit_s;
             w.records = rows[i].records, w.counter = rows[i].counter, w.util = rows[i].util;
+            w.trust = w.counter ? "counters" : NULL;
             world_play(&w);
             FL_CHECK(w.worst <= w.bound,
                      "%s, seed %llu: elapsed time passed the work by %.6f after %g s, turned at %g s", rows[i].what,
@@ -72,6 +78,76 @@ static void test_phase_turns(void) {
                      (unsigned long long)seed, w.energy_j / top_j);
         }
     }
+}
+
+/* Shorter units, slowed by the clock: the counter runs on as before, and only kernel records tell. By default that
+ * holds; who trusts counters is told that it may not. */
+static void test_phase_that_no_counter_tells(void) {
+    int broken = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        fl_random random = fl_random_seed(seed, 23);
+        world w = {.seed = seed, .bound = 0.05, .arrival_s = 0.02, .unit_s = 0.011, .length_s = 20};
+        world_law(&w, 0.0005, 8, 60, 190);
+        w.turn_s = 6 + 6 * fl_random_unit(&random);
+        w.turned_unit_s = 0.011 * (0.38 + 0.03 * (double)seed); /* at one of the clocks the pace is as before */
+        w.records = w.counter = true;
+        world trusting = w;
+        trusting.trust = "counters";
+        world_play(&w);
+        world_play(&trusting);
+        broken += trusting.worst > w.bound;
+        FL_CHECK(w.worst <= w.bound, "seed %llu: elapsed time passed the work by %.6f after %g s",
+                 (unsigned long long)seed, w.worst, w.worst_at_s);
+        FL_CHECK(w.energy_j < 0.99 * w.length_s * w.power_w[WORLD_CLOCKS - 1], "seed %llu: nothing is saved",
+                 (unsigned long long)seed);
+    }
+    FL_CHECK(broken > 0, "a counter alone held the bound in all worlds");
+}
+
+/* Spans of 1 s at the worths 1, 0.5, 0.25; then so many that the first are forgotten but for the least. */
+static void test_what_is_certain(void) {
+    const int64_t s = INT64_C(1000000000);
+    fl_tightrope_certain c = {0};
+    fl_tightrope_certain_from(&c, 0, 1);
+    fl_tightrope_certain_from(&c, s, 0.5);
+    fl_tightrope_certain_from(&c, 2 * s, 0.25);
+    CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_certain_between(&c, s / 2, 3 * s), 0.5 + 0.5 + 0.25, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_certain_between(&c, 0, s), 1, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_certain_between(&c, 5 * s / 2, 2 * s), 0, 1e-12);
+    fl_tightrope_certain_cut(&c, s); /* what began at 2 s was never so */
+    CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_certain_between(&c, 0, 3 * s), 2, 1e-12);
+    fl_tightrope_certain_from(&c, s, 0.75); /* nor was what began at 1 s */
+    CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_certain_between(&c, 0, 2 * s), 1.75, 1e-12);
+    for (int i = 2; i < 2 * FL_TIGHTROPE_SPANS; i++)
+        fl_tightrope_certain_from(&c, i * s, i == 9 ? 0.1 : 1);
+    CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_certain_between(&c, 0, 20 * s), 2, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(fl_tightrope_certain_between(&c, 60 * s, 64 * s), 4, 1e-12);
+}
+
+/* A kernel of 3 s: one at half the clock, one at three quarters, one at the top. Whatever it is, that is 2.25 s of work
+ * at most, of which the tolerance may be less; and while nothing ends as much is certain of it. */
+static void test_kernel_over_windows(void) {
+    fl_tightrope_work *w = calloc(1, sizeof *w);
+    const int64_t s = INT64_C(1000000000);
+    fl_gpu_sample gpu = {0};
+    CU_ASSERT_FATAL(w != NULL);
+    fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, 0, 0, 3, 0);
+    fl_tightrope_window(w, 0, 1, 0);
+    static const double clock[] = {0.5, 0.75, 1};
+    for (int i = 0; i < 3; i++) {
+        fl_tightrope_window(w, i * s, clock[i], 1);
+        w->settled_ns = i * s + s / 10; /* until then the clock before it may have been there */
+        fl_tightrope_read(w, &(fl_sample){.time_ns = (i + 1) * s, .gpu_count = 1, .gpu = &gpu}, 0, INT64_MAX);
+        fl_tightrope_close(w, (i + 1) * s, 0);
+    }
+    const double certain = 0.5 + 0.5 + 0.1 * 0.75 + 0.9; /* a rising clock counts from the next window on */
+    FL_CHECK(fabs(fl_tightrope_credit(w) - certain) < 1e-9, "still running: %.9f s", fl_tightrope_credit(w));
+    const fl_kernel_record r = {.start_ns = 0, .end_ns = 3 * s};
+    fl_tightrope_window(w, 3 * s, 1, 0);
+    fl_tightrope_read(w, &(fl_sample){.time_ns = 3 * s, .gpu_count = 1, .gpu = &gpu, .record = &r, .record_count = 1},
+                      0, INT64_MAX);
+    FL_CHECK(fabs(fl_tightrope_credit(w) - certain) < 1e-9, "ended: %.9f s", fl_tightrope_credit(w));
+    free(w);
 }
 
 /* A clock is affordable where its window leaves what the way back costs at worst; both sides by hand. */
@@ -98,7 +174,7 @@ static double part(fl_random *random, double least, double most) {
  * were fixed before any result was seen. */
 static pair_world pair_draw(uint64_t seed, bool meet, double jitter) {
     fl_random random = fl_random_seed(seed, 21);
-    pair_world w = {.seed = seed, .bound = 0.05, .meet = meet, .idle_w = 60, .jitter = jitter};
+    pair_world w = {.seed = seed, .bound = 0.05, .meet = meet, .idle_w = 60, .jitter = jitter, .trust = "counters"};
     const double slower = part(&random, 1, 1.5), mean_s = part(&random, 0.0005, 0.01);
     w.kernels = 1 + (int)(fl_random_unit(&random) * PAIR_KERNELS);
     w.length_s = part(&random, 20, 100);
@@ -436,6 +512,9 @@ FL_SUITE("tightrope", {"the bound holds at every instant, and savings come near"
          {"the bound holds at every barrier of two GPUs", test_bound_holds_at_every_barrier},
          {"a GPU that waits goes slower for free", test_slack_of_the_node},
          {"work that turns to another kind in the midst of a window", test_phase_turns},
+         {"a phase that no counter tells", test_phase_that_no_counter_tells},
+         {"what is certain of a time", test_what_is_certain},
+         {"a kernel that runs over several windows", test_kernel_over_windows},
          {"what nobody sees is paid for", test_what_nobody_sees},
          {"without a signal only what is safe by itself", test_without_a_signal},
          {"the lower hull of energy over slowdown", test_hull}, {"the lag of a power sensor", test_lag},

@@ -35,7 +35,7 @@ typedef struct adversary_options {
     fl_node_choice node;
     double bound, seconds;
     int64_t trials, seed, streams, threads;
-    bool adversary, unsteady, json;
+    bool adversary, unsteady, alike, json;
 } adversary_options;
 
 /* The command that replays a trial under a policy. */
@@ -54,9 +54,9 @@ static bool put_head(const adversary_options *o, const fl_adversary_trial *t, co
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)t->c.seed);
     snprintf(bound, sizeof bound, "%g", o->bound);
     snprintf(slowdown, sizeof slowdown, "%.9f", t->slowdown);
-    snprintf(found, sizeof found, "trial %zu of --trials %lld --seed %lld --seconds %g --streams %lld%s", t->number,
+    snprintf(found, sizeof found, "trial %zu of --trials %lld --seed %lld --seconds %g --streams %lld%s%s", t->number,
              (long long)o->trials, (long long)o->seed, o->seconds, (long long)o->streams,
-             o->unsteady ? " --unsteady" : "");
+             o->unsteady ? " --unsteady" : "", o->alike ? " --alike" : "");
     return fl_head_set(h, "found", found) && fl_head_set(h, "platform", o->platform) &&
            fl_head_set(h, "policy", o->policy) && fl_head_set(h, "seed", seed) && fl_head_set(h, "bound", bound) &&
            fl_head_set(h, "slowdown", slowdown) && fl_head_set(h, "replay", command);
@@ -138,6 +138,11 @@ static fl_status check(const adversary_options *o, const fl_texts *rest, fl_diag
                                       : "file to write");
     if (o->node.records && !strcmp(o->node.records, FL_RECORDS_BOTH))
         return fl_refuse(d, "--records both compares two runs, expected cost or free");
+    if (o->alike && o->unsteady)
+        return fl_refuse(d, "--alike and --unsteady, expected one of them");
+    if (o->alike && o->streams > 1)
+        return fl_refuse(d, "--alike with --streams %lld, expected 1: kernels beside each other take other times",
+                         (long long)o->streams);
     return FL_OK;
 }
 
@@ -169,7 +174,7 @@ static fl_status hunt_and_tell(adversary_options *o, bool *broken, fl_diag *d) {
     const fl_adversary_options how = {.platform = &platform,
                                       .spec = &spec,
                                       .bound = o->bound,
-                                      .range = {o->seconds, (uint32_t)o->streams, o->unsteady},
+                                      .range = {o->seconds, (uint32_t)o->streams, o->unsteady, o->alike},
                                       .seed = (uint64_t)o->seed,
                                       .trials = (size_t)o->trials,
                                       .threads = (unsigned)o->threads};
@@ -203,8 +208,7 @@ bool fl_search_is_adversary(int argc, char **argv) {
 }
 
 int fl_cmd_search_adversary(int argc, char **argv) {
-    adversary_options o = {
-        .bound = NAN, .seconds = SECONDS_STANDARD, .trials = TRIALS_STANDARD, .seed = 1, .streams = STREAMS_STANDARD};
+    adversary_options o = {.bound = NAN, .seconds = SECONDS_STANDARD, .trials = TRIALS_STANDARD, .seed = 1};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"adversary", NULL, FL_OPTION_FLAG, &o.adversary, 0, 0, "this search"},
@@ -221,6 +225,8 @@ int fl_cmd_search_adversary(int argc, char **argv) {
          "most streams of a workload (" FL_AS_TEXT(STREAMS_STANDARD) ")"},
         {"unsteady", NULL, FL_OPTION_FLAG, &o.unsteady, 0, 0,
          "a kind of kernel may take other times in another part, which no reading can tell from its clock"},
+        {"alike", NULL, FL_OPTION_FLAG, &o.alike, 0, 0,
+         "kernels, bytes and markers are worth the same in all parts, as a counter needs; one stream"},
         {"records", "HOW", FL_OPTION_TEXT, &o.node.records, 0, 0,
          "kernel records: cost (time, as the platform says) or free (cost)"},
         {"seed", "N", FL_OPTION_INT, &o.seed, 1, 9e15, "of the search (1)"},
@@ -231,6 +237,8 @@ int fl_cmd_search_adversary(int argc, char **argv) {
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
+    if (!o.streams)
+        o.streams = o.alike ? 1 : STREAMS_STANDARD;
     fl_diag d = {0};
     bool broken = false;
     if (check(&o, &rest, &d) || hunt_and_tell(&o, &broken, &d))

@@ -93,6 +93,31 @@ static void last(fl_adversary_case *c, double seconds) {
         c->part[i].seconds = rounded(fmax(PART_MIN_S, c->part[i].seconds * seconds / (sum * c->cycles)));
 }
 
+/* As the first row, kind and part have it. Bytes follow the share of the time in which memory works. */
+static void make_alike(fl_adversary_case *c) {
+    const fl_adversary_row *like = &c->part[0].row[0];
+    const fl_adversary_kind *first = &c->kind[0];
+    const double memory = rounded(first->tm / (fmax(first->tc, first->tm) + first->tl));
+    for (uint32_t i = 0; i < FL_ADVERSARY_KINDS; i++) {
+        fl_adversary_kind *k = &c->kind[i];
+        k->tm = memory;
+        k->tl = rounded(1 - fmax(k->tc, k->tm));
+        k->copy = false;
+    }
+    for (uint32_t i = 0; i < FL_ADVERSARY_PARTS; i++) {
+        fl_adversary_part *p = &c->part[i];
+        p->marked = true;
+        p->rows = c->part[0].rows;
+        for (uint32_t n = 0; n < FL_ADVERSARY_ROWS; n++) {
+            const uint32_t kind = p->row[n].kind, count = c->part[0].row[n].count;
+            p->row[n] = *like;
+            p->row[n].kind = kind;
+            p->row[n].count = count;
+            p->row[n].stream = 0;
+        }
+    }
+}
+
 static uint64_t draw_seed(fl_random *r) { return 1 + fl_random_below(r, 1000000); }
 
 fl_adversary_case fl_adversary_draw(fl_random *r, const fl_adversary_range *range) {
@@ -105,6 +130,8 @@ fl_adversary_case fl_adversary_draw(fl_random *r, const fl_adversary_range *rang
         c.kind[i] = draw_kind(r);
     for (uint32_t i = 0; i < FL_ADVERSARY_PARTS; i++)
         c.part[i] = draw_part(r, c.kinds, range);
+    if (range->alike)
+        make_alike(&c);
     last(&c, log_between(r, fmin(SECONDS_MIN, range->seconds), range->seconds));
     return c;
 }
@@ -204,6 +231,8 @@ fl_adversary_case fl_adversary_change(const fl_adversary_case *from, fl_random *
         default:
             c.seed = draw_seed(r);
         }
+    if (range->alike)
+        make_alike(&c);
     last(&c, clamp(length, fmin(SECONDS_MIN, range->seconds), range->seconds));
     return c;
 }

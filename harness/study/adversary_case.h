@@ -40,6 +40,10 @@ typedef struct fl_adversary_range { /* what may be drawn */
     /* One kind of kernel (name and grid) may take one time in one part and another in the next. A kind that is bound by
      * memory and then, half as long, by the core takes the same at half the clock: no reading tells the two apart. */
     bool unsteady;
+    /* What a counter needs to tell the work: all kernels take the same, move the same bytes per second and come in
+     * iterations of as many, each begun by a marker, on one stream. They differ in what a clock does to them and in
+     * power. */
+    bool alike;
 } fl_adversary_range;
 
 /* A new one, which lasts 1 s or more (or `seconds`, where that is less). */

@@ -39,6 +39,15 @@ check "the file replays as the trial" [ "$(slowdown "$worst" '')" = "$(head_of s
 check "the command in its head is the replay" [ "$(eval "$f $(head_of replay "$worst" | cut -d' ' -f2-) --json" |
   sed -n 's/^\t"makespan_s":[[:space:]]*\([^,]*\).*/\1/p')" = "$(makespan "$worst" fixed:sm_mhz=1200 '')" ]
 
+# ---- alike: kernels of all parts take the same and come in iterations of as many, on one stream ----
+"$f" search --adversary --platform generic -o "$worst" --seconds 4 --alike --policy fixed:sm_mhz=1200 --bound 10% --trials 96 >"$dir/alike"
+rows() { grep '^worst,' "$worst" | grep -v '\[iteration\]' | cut -d, -f"$1" | sort -u | wc -l; }
+check "one time, one spread, one gap, one stream" [ "$(rows 6-10)" = 1 ]
+check "as many kernels in each part" [ "$(awk -F, '/^worst,/ && $4 != "[iteration]" { n[$2] += $5 } END { for (p in n) print n[p] }' "$worst" | sort -u | wc -l)" = 1 ]
+check "a marker in each" [ "$(grep -c '\[iteration\]' "$worst")" = "$(grep '^worst,' "$worst" | cut -d, -f2 | sort -u | wc -l)" ]
+check "bytes of each kind" [ "$(awk -F, '/^k/ { c = $2 > $3 ? $2 : $3; printf "%.3f\n", $3 / (c + $4) }' "${worst%.programs.csv}.kinds.csv" | sort -u | wc -l)" = 1 ]
+check "which its head says" grep -q '^# found: .* --alike$' "$worst"
+
 # ---- nothing is beyond ----
 succeed "the top clock loses nothing" 'largest slowdown   0\.0000 %' "$f" "${hunt[@]}" --policy maxfreq --bound 1% --trials 64
 check "which is told" grep -q 'beyond the bound   -1.0000 points in the worst case; 0 of 64 trials' "$dir/out"
@@ -58,6 +67,8 @@ refuse "a workload" 2 'draws its workloads' "$f" "${hunt[@]}" --policy maxfreq -
 refuse "records both" 2 'expected cost or free' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --records both
 refuse "records sometimes" 2 "records 'sometimes', expected" "$f" "${hunt[@]}" --policy maxfreq --bound 5% --records sometimes
 refuse "no trials" 2 'trials' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --trials 0
+refuse "alike and unsteady" 2 'expected one of them' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --alike --unsteady
+refuse "alike on streams" 2 'expected 1: kernels beside' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --alike --streams 2
 refuse "a parameter that is none" 2 'bund' "$f" "${hunt[@]}" --policy tightrope:bund=0.05
 refuse "the standard output" 2 'kinds are another' "$f" search --adversary --platform generic --policy maxfreq --bound 5% -o -
 refuse "an option of the other search" 2 "unknown option '--hold-out'" "$f" "${hunt[@]}" --policy maxfreq --bound 5% --hold-out workload
@@ -79,8 +90,14 @@ for case in tests/adversary/*.programs.csv; do
   fi
 done
 check "there are such cases" [ "$(ls tests/adversary/*.programs.csv | wc -l)" -ge 20 ]
+for streams in 1 2; do
+  succeed "by default tightrope holds its bound, $streams stream(s)" '0 of 192 trials' "$f" search --adversary --platform generic \
+    --policy tightrope:bound=0.05 --streams $streams --trials 192 --seed 2 -o "$dir/new.programs.csv"
+done
 if [ -n "${FL_TRIALS-}" ]; then # nightly, and by hand: new ones are searched
   for signal in auto records iterations kernels bytes util none; do
+    succeed "$signal holds its bound within its assumptions" " 0 of $((FL_TRIALS / 14 + 1)) trials" "$f" search --adversary --alike \
+      --platform generic --policy "tightrope:bound=0.05,signal=$signal" --trials $((FL_TRIALS / 14 + 1)) -o "$dir/new.programs.csv"
     for streams in 1 2; do
       "$f" search --adversary --platform generic --policy "tightrope:bound=0.05,signal=$signal" --streams $streams --trials $((FL_TRIALS / 14 + 1)) \
         -o "$dir/new.programs.csv" >"$dir/out" 2>&1

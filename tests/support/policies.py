@@ -202,7 +202,9 @@ class Gates:
 
 
 def signal_of(r):
-    return r["policy"].partition("signal=")[2].partition(",")[0] or "auto" if r["policy"].startswith("tightrope") else None
+    if not r["policy"].startswith("tightrope"):
+        return None
+    return "counters" if "trust=counters" in r["policy"] else r["policy"].partition("signal=")[2].partition(",")[0] or "auto"
 
 
 def gates(path):
@@ -233,7 +235,7 @@ def gates(path):
                   if r["policy"].startswith("assure") and r["half"] == "score" and r["bound"] == bound and
                   r["seconds"] == 100 and r["sensor"] == "platform" and r["jitter"] == 0}
         g.saving(f"utilisation only, bound {100 * bound:g} %: saving above Assure's where it holds the bound", both, assure)
-    for signal in ("records", "kernels", "bytes", "util", "auto"):
+    for signal in ("records", "kernels", "bytes", "util", "auto", "counters"):
         for records in ("cost", "free"):
             those = [r for r in ours if signal_of(r) == signal and r["records"] == records]
             if those:
@@ -309,7 +311,7 @@ def experiment(ladder, sweep, platform, bound):
             float(r["bound"]) == float(bound)]
     names = list(dict.fromkeys(r["workload"] for r in read_sweep(sweep)))
     tuned = split(rows[0]["sweep"], names, SEED)
-    policies = [{"policy": "tightrope", "set": {"bound": float(bound)}}]
+    policies = [{"policy": "tightrope", "set": {"bound": float(bound), **more}} for more in ({}, {"trust": "counters"})]
     policies += [{"policy": "tightrope", "set": {"bound": float(bound), "signal": s}} for s in ("records", "kernels", "bytes", "util")]
     policies += [{"policy": "tightrope", "set": {"bound": float(bound), "signal": s, "records_cost": 0}}
                  for s in ("records", "kernels")]

@@ -13,6 +13,7 @@ typedef struct pair_world {
     int kernels;                      /* of an iteration, of each GPU */
     double idle_w, jitter, length_s, bound;
     bool meet;
+    const char *trust; /* the parameter; NULL: as it is by default */
     uint64_t seed;
     /* what came out */
     double elapsed_s, work_s, energy_j, worst;
@@ -99,8 +100,9 @@ static inline void pair_sense(const pair_world *w, pair_gpu *g, int64_t now, int
 static inline void pair_play(pair_world *w) {
     char bound[32];
     snprintf(bound, sizeof bound, "%.17g", w->bound);
-    fl_setting setting = {.name = "bound", .text = bound};
-    fl_layer layer = {.origin = "test", .setting = &setting, .count = 1};
+    fl_setting setting[] = {{.name = "bound", .text = bound},
+                            {.name = "trust", .text = w->trust ? w->trust : "records"}};
+    fl_layer layer = {.origin = "test", .setting = setting, .count = FL_COUNT(setting)};
     const fl_gpu_facts one = {.name = "gpu", .sm = {world_ladder, WORLD_CLOCKS}};
     const fl_gpu_facts gpu[PAIR] = {one, one};
     fl_facts facts = {.gpu_count = PAIR, .gpu = gpu, .host = {.name = "host"}};

@@ -20,6 +20,7 @@ typedef struct world {
     double bound;
     double turn_s, turned_unit_s; /* > 0: after so much work the kernels are others, slowed by all of top / f */
     bool records, counter, util;
+    const char *trust; /* the parameter; NULL: as it is by default */
     uint64_t seed;
     /* what came out */
     double elapsed_s, work_s, energy_j;
@@ -88,8 +89,9 @@ static inline void world_advance(world *w, world_run *r, int64_t until) {
 static inline void world_play(world *w) {
     char bound[32];
     snprintf(bound, sizeof bound, "%.17g", w->bound);
-    fl_setting setting = {.name = "bound", .text = bound};
-    fl_layer layer = {.origin = "test", .setting = &setting, .count = 1};
+    fl_setting setting[] = {{.name = "bound", .text = bound},
+                            {.name = "trust", .text = w->trust ? w->trust : "records"}};
+    fl_layer layer = {.origin = "test", .setting = setting, .count = FL_COUNT(setting)};
     fl_gpu_facts gpu = {.name = "gpu", .sm = {world_ladder, WORLD_CLOCKS}};
     fl_facts facts = {.gpu_count = 1, .gpu = &gpu, .host = {.name = "host"}};
     fl_instance_options o = {.policy = &fl_policy_tightrope, .facts = &facts, .layer = &layer, .layer_count = 1};
