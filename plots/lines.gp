@@ -28,6 +28,7 @@ do for [i = 1:panels] {
          input using (is("range") ? column("x") : NaN):"y":(rgb(column("colour"))) with lines lw 1 lc rgb variable, \
          input using (is("wall") ? column("x") : NaN):"y":(rgb(column("colour"))) with lines lc rgb variable lw 1.4 dt (8,4), \
          input using (is("ring") ? column("x") : NaN):"y":(rgb(column("colour"))) with points pt 6 ps 0.8 lw 1.4 lc rgb variable, \
+         input using (is("cross") ? column("x") : NaN):"y":(rgb(column("colour"))) with points pt 2 ps 1.3 lw 1.6 lc rgb variable, \
          input using (is("point") ? column("x") : NaN):"y":(rgb(column("colour"))) with points pt 7 ps 0.7 lc rgb variable, \
          input using (is("name") ? column("x") : NaN):"y":(written("text")):(rgb(column("colour"))) with labels left offset 0.8,0 textcolor rgb variable, \
          for [k = 1:page] input using (is("tip") ? column("x") : NaN):"y":(written("tip")) with labels hypertext point pt 7 ps 1.2 lc rgb "#ff000000"

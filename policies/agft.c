@@ -238,13 +238,4 @@ FL_POLICY(agft) = {FL_POLICY_ABI,
                                   FL_BIT(FL_SERVER_KV_USED_PCT) | FL_BIT(FL_SERVER_PROMPT_TOKENS) |
                                   FL_BIT(FL_SERVER_CACHED_TOKENS) | FL_BIT(FL_SERVER_OUTPUT_TOKENS) |
                                   FL_BIT(FL_SERVER_BATCHES) | FL_BIT(FL_SERVER_BATCH_TOKENS),
-                   .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
-                   .param = param_rows,
-                   .param_count = FL_COUNT(param_rows),
-                   .probe = probe_rows,
-                   .probe_count = PROBES,
-                   .param_size = sizeof(params),
-                   .state_size = 0,
-                   .gpu_size = sizeof(one),
-                   .init = init,
-                   .step = step};
+                   FL_DRIVE_POLICY(one)};

@@ -22,6 +22,14 @@ const char *fl_drive_check(const fl_facts *facts) {
     return NULL;
 }
 
+const char *fl_drive_check_targets(const fl_facts *facts) {
+    const char *why = fl_drive_check(facts);
+    for (uint32_t i = 0; !why && i < facts->server_count; i++)
+        if (!(facts->server[i].ttft_target_ns > 0) || !(facts->server[i].tbt_target_ns > 0))
+            why = "needs a TTFT and a TBT target of every server";
+    return why;
+}
+
 void fl_drive_begin(fl_drive *s, const fl_facts *facts, uint32_t server, const fl_table *listed, uint32_t standard,
                     double lowest) {
     const fl_ladder ladder = facts->gpu[facts->server[server].gpu[0]].sm;

@@ -30,6 +30,9 @@ typedef struct fl_drive {
 /* NULL, or why this node's servers cannot be driven: none, no GPU, a GPU in two servers, no SM ladder. */
 const char *fl_drive_check(const fl_facts *facts);
 
+/* The same, and that each server states both targets. */
+const char *fl_drive_check_targets(const fl_facts *facts);
+
 /* Begins one. clocks: those listed, or where none are `standard` of them, spread from `lowest` (a share of the top
  * clock) to the top; each is a clock of the ladder of the server's first GPU, and the top is always among them. */
 void fl_drive_begin(fl_drive *s, const fl_facts *facts, uint32_t server, const fl_table *listed, uint32_t standard,
@@ -53,6 +56,25 @@ void fl_drive_clock(const fl_facts *facts, uint32_t server, double mhz, fl_comma
 
 /* The value where it is known, finite and not negative; else NAN. */
 double fl_drive_value(const fl_server_sample *s, int id);
+
+/* Rows of the parameters that policies have that learn the times of steps; the struct is `params`. */
+#define FL_DRIVE_ROW_CLOCKS                                                                                            \
+    FL_PARAM(params, clocks_mhz, LIST(1, 100000), "MHz", "",                                                           \
+             "clocks to choose from, 15 at most; none: six from half of the top to the top (assumed). The top is "     \
+             "always one")
+#define FL_DRIVE_ROW_MARGIN FL_PARAM(params, margin, REAL(-0.9, 10), "", "0", "margin on the targets (assumed)")
+#define FL_DRIVE_ROWS_LEARN                                                                                            \
+    FL_PARAM(params, settle_ms, REAL(0, 60000), "ms", "100",                                                           \
+             "longest wait for the achieved clock to show the one set (assumed)"),                                     \
+        FL_PARAM(params, tolerance, REAL(0, 1), "", "0.03",                                                            \
+                 "by how much a step at a clock not seen yet may pass top / f (assumed)")
+
+/* Members of a descriptor that all policies for servers have alike: they drive clocks, and keep a state for each GPU.
+ * Their file has params, param_rows, probe_rows, PROBES, init and step. */
+#define FL_DRIVE_POLICY(state)                                                                                         \
+    .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .param = param_rows, .param_count = FL_COUNT(param_rows),                     \
+    .probe = probe_rows, .probe_count = PROBES, .param_size = sizeof(params), .state_size = 0,                         \
+    .gpu_size = sizeof(state), .init = init, .step = step
 
 static inline uint32_t fl_drive_top(const fl_drive *s) { return s->times.clocks - 1; }
 

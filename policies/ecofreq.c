@@ -37,12 +37,9 @@ static fl_drive *drives(void *state) { return fl_gpu_states(state, 0); }
 
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     const params *p = param_bytes;
-    const char *why = fl_drive_check(facts);
+    const char *why = fl_drive_check_targets(facts);
     for (uint32_t i = 0; !why && i < facts->server_count; i++) {
-        const fl_server_facts *f = &facts->server[i];
-        if (!(f->ttft_target_ns > 0) || !(f->tbt_target_ns > 0))
-            return "needs a TTFT and a TBT target of every server";
-        fl_drive_begin(&drives(state)[f->gpu[0]], facts, i, &p->clocks_mhz, 6, 0.5);
+        fl_drive_begin(&drives(state)[facts->server[i].gpu[0]], facts, i, &p->clocks_mhz, 6, 0.5);
     }
     return why;
 }
@@ -94,17 +91,11 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
 }
 
 static const fl_param param_rows[] = {
-    FL_PARAM(
-        params, clocks_mhz, LIST(1, 100000), "MHz", "",
-        "clocks to choose from, 15 at most; none: six from half of the top to the top (assumed). The top is always "
-        "one"),
+    FL_DRIVE_ROW_CLOCKS,
     FL_PARAM(params, interval_ms, REAL(0.1, 60000), "ms", "20",
              "time between decisions (assumed: published is a step)"),
-    FL_PARAM(params, margin, REAL(-0.9, 10), "", "0", "margin on the targets (assumed)"),
-    FL_PARAM(params, settle_ms, REAL(0, 60000), "ms", "100",
-             "longest wait for the achieved clock to show the one set (assumed)"),
-    FL_PARAM(params, tolerance, REAL(0, 1), "", "0.03",
-             "by how much a step at a clock not seen yet may pass top / f (assumed)"),
+    FL_DRIVE_ROW_MARGIN,
+    FL_DRIVE_ROWS_LEARN,
 };
 
 FL_POLICY(ecofreq) = {FL_POLICY_ABI,
@@ -117,13 +108,4 @@ FL_POLICY(ecofreq) = {FL_POLICY_ABI,
                                      FL_BIT(FL_SERVER_PROMPT_TOKENS) | FL_BIT(FL_SERVER_BATCHES) |
                                      FL_BIT(FL_SERVER_TBT_SUM_NS) | FL_BIT(FL_SERVER_TBT_COUNT),
                       .uses_batches = 1,
-                      .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
-                      .param = param_rows,
-                      .param_count = FL_COUNT(param_rows),
-                      .probe = probe_rows,
-                      .probe_count = PROBES,
-                      .param_size = sizeof(params),
-                      .state_size = 0,
-                      .gpu_size = sizeof(fl_drive),
-                      .init = init,
-                      .step = step};
+                      FL_DRIVE_POLICY(fl_drive)};

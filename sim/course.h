@@ -29,7 +29,8 @@ typedef struct fl_shortcut { /* a faster way through several streams, with the b
     uint64_t sit_out; /* events to go another way before the next try */
 } fl_shortcut;
 
-typedef struct fl_course { /* an island in execution */
+typedef struct fl_course {          /* an island in execution */
+    const struct fl_source *source; /* how its work goes on (source.h) */
     const fl_island *is;
     const fl_workload *w;
     fl_lane **lane; /* by stream index of the workload; only those of the island are used */
@@ -56,7 +57,7 @@ typedef struct fl_course { /* an island in execution */
     bool marked;                    /* as it did when it advanced last */
     bool by_events;                 /* it has stopped so: launches.c no longer knows when its last ops ended */
     fl_ahead *ahead;                /* NULL unless free.may */
-    struct fl_engines *serving;     /* the island serves requests: it has no lanes; else NULL */
+    struct fl_engines *serving;     /* of the source that serves requests (node_serving.c): there are no lanes */
     fl_shortcut free, lanes;
 } fl_course;
 

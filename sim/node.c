@@ -1,234 +1,12 @@
-#include "sim/launches.h"
 #include "sim/node.h"
 #include "sim/node_inside.h"
-#include "sim/prefix_build.h"
 #include "sim/prefix.h"
-#include "sim/scan.h"
-#include "sim/serving_steps.h"
+#include "sim/source.h"
 #include "sim/streams.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* When heat is looked at next. On an APU the CPU heats the same die: a look waits until what that drew is known, and
- * the node stands still for it (fl_node_host_next). */
-static int64_t heat_next(const fl_node *n, uint32_t gpu, int64_t now) {
-    const int64_t t = fl_heat_next(&n->heat[gpu]);
-    return fl_node_one_die(n) && (now < t || n->cpu.now_ps < t) ? FL_TIME_NEVER : t;
-}
-
-/* The earliest instant at which something must be done to a GPU of the island; until at most. Sensors are read at
- * read_ps and not before. */
-static int64_t next_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t until, int64_t read_ps) {
-    int64_t t = earlier(until, now + FL_BOUNDARY_MAX_PS);
-    for (uint32_t i = 0; i < is->gpu_count; i++) {
-        const uint32_t g = is->gpu[i];
-        t = earlier(t, fl_actuator_next(&n->actuator[g]));
-        t = earlier(t, n->limit[g].at_ps);
-        t = earlier(t, fl_wall_next(&n->wall[g]));
-        t = earlier(t, heat_next(n, g, now));
-        t = earlier(t, fl_sense_next(n->sense[g], now, n->stops ? now : read_ps));
-        if (!n->gpu[g].lost)
-            t = earlier(t, n->lost_ps[g]);
-    }
-    return t < now ? now : t;
-}
-
-typedef struct fl_standing { /* one GPU at a boundary, for fl_wall_predict */
-    fl_node *n;
-    fl_course *c; /* NULL: nothing can run there */
-    fl_gpu *g;
-    bool lone;
-    fl_diag *d;
-    fl_status status;
-} fl_standing;
-
-static int64_t predict_mw(void *user, uint32_t sm) {
-    fl_standing *at = user;
-    const fl_clock_rates *rates = NULL;
-    int64_t mw = 0;
-    bool any = false;
-    if (!at->c || at->status)
-        return -1;
-    at->status = fl_rates_at(at->n->rates, at->g->device, sm, at->g->mem, &rates, at->d);
-    if (at->status)
-        return -1;
-    if (at->c->serving) {
-        mw = fl_engines_predict_mw(at->c->serving, at->g, sm, rates);
-        any = mw >= 0;
-    }
-    for (uint32_t i = 0; i < at->c->is->stream_count; i++) {
-        const fl_lane *l = at->c->mine[i];
-        if ((l->phase != FL_PHASE_RUN && !l->spinning) || l->gpu != at->g)
-            continue;
-        any = true;
-        const int64_t dyn = rates->row[l->class_id].dyn_mw;
-        mw += at->lone || l->spinning ? dyn : dyn * l->p.rate >> 16;
-    }
-    return any ? mw + rates->base.total_mw + at->g->leak_mw : -1;
-}
-
-static void lose_gpu(fl_node *n, fl_course *c, bool lone, uint32_t index) {
-    fl_gpu *g = &n->gpu[index];
-    g->lost = true;
-    g->open = false;
-    g->leak_mw = 0;
-    if (c && c->serving)
-        fl_engines_lose(c->serving, g);
-    else if (c && !lone)
-        fl_streams_lose(c, g);
-    g->dyn_now_mw = 0;
-}
-
-/* Other rates are in force on a GPU since t: what runs there goes on at them. */
-static void rescale(fl_course *c, bool lone, fl_gpu *g, const fl_clock_rates *before, int64_t t) {
-    if (lone)
-        fl_scan_rescale(g, c->mine[0], before);
-    else if (c && c->serving)
-        fl_engines_rescale(c->serving, g, t);
-    else if (c && !g->lost)
-        fl_streams_rescale(c, g, before, t);
-}
-
-/* What happens to one GPU at a boundary, completions past: settled clocks and limits, wall, heat, sensors. */
-static fl_status at_boundary(fl_node *n, fl_course *c, bool lone, uint32_t index, int64_t t, fl_diag *d) {
-    fl_gpu *g = &n->gpu[index];
-    fl_gpu_charge_to(g, t);
-    if (!g->lost && n->lost_ps[index] <= t)
-        lose_gpu(n, c, lone, index);
-    uint32_t mem = g->mem;
-    bool woken = false;
-    n->switches += fl_actuator_take(&n->actuator[index], t, &g->lock_sm, &mem);
-    if (n->limit[index].at_ps <= t) {
-        fl_wall_limit(&n->wall[index], n->limit[index].watts);
-        n->limit[index].at_ps = FL_TIME_NEVER;
-        woken = true;
-    }
-    fl_standing at = {.n = n, .c = c, .g = g, .lone = lone, .d = d};
-    fl_wall_at(&n->wall[index], g, t, predict_mw, &at);
-    if (at.status)
-        return at.status;
-    if (heat_next(n, index, t) <= t) {
-        fl_heat_at(&n->heat[index], g, fl_node_one_die(n) ? n->cpu.sums.cpu_fj : 0, t);
-        woken = true;
-    }
-    const uint32_t sm = fl_gpu_allowed_sm(g);
-    if (sm != g->sm || mem != g->mem) {
-        const fl_clock_rates *before = g->rates;
-        fl_status s = fl_gpu_clock(g, sm, mem, d);
-        if (s)
-            return s;
-        rescale(c, lone, g, before, t);
-        woken = true;
-    }
-    if (woken)
-        fl_wall_wake(&n->wall[index], g, t);
-    if (lone) {
-        const fl_lane *l = c->mine[0];
-        g->dyn_now_mw = l->phase == FL_PHASE_RUN && !g->lost ? g->rates->row[l->class_id].dyn_mw : 0;
-    }
-    fl_sense_at(n->sense[index], g, t);
-    return g->records.failed ? fl_no_memory(d, "the node") : FL_OK;
-}
-
-/* A stretch of a lone stream. */
-static int64_t advance_lone(fl_gpu *g, fl_lane *l, int64_t target, uint32_t gap_mul) {
-    const uint64_t from = l->next;
-    const int64_t t = fl_scan_advance(g, l, target, gap_mul);
-    if (l->next - from > FL_PREFIX_WORTH && fl_prefix_applies(g, l, gap_mul))
-        fl_prefix_scanned(g, l->s, l->next - from);
-    return t;
-}
-
-static bool any_lost(const fl_node *n, const fl_island *is) {
-    bool lost = false;
-    for (uint32_t i = 0; i < is->gpu_count; i++)
-        lost |= n->gpu[is->gpu[i]].lost;
-    return lost;
-}
-
-/* A GPU on which nothing moves: idles to `until`, its sensors and actuators going on. Where it stands there already,
- * what is due at that instant still happens. */
-static fl_status idle_to(fl_node *n, uint32_t index, int64_t until, int64_t read_ps, fl_diag *d) {
-    fl_gpu *g = &n->gpu[index];
-    fl_island alone = {.gpu = &index, .gpu_count = 1};
-    do {
-        fl_status s = at_boundary(n, NULL, false, index, next_boundary(n, &alone, g->now_ps, until, read_ps), d);
-        if (s)
-            return s;
-    } while (g->now_ps < until);
-    return FL_OK;
-}
-
-static void end_island(fl_node *n, uint32_t k, int64_t t) {
-    const fl_island *is = &n->w->island[k];
-    for (uint32_t i = 0; i < is->gpu_count; i++)
-        fl_gpu_charge_to(&n->gpu[is->gpu[i]], t);
-    for (uint32_t i = 0; i < is->gpu_count; i++) { /* the program has ended there: no context, the idle clock */
-        n->gpu[is->gpu[i]].open = false;
-        n->gpu[is->gpu[i]].dyn_now_mw = 0;
-    }
-    n->finished[k] = true;
-    n->ended[k] = t;
-}
-
-/* A stretch of an island; *done: it has no work left. */
-static int64_t advance_course(fl_node *n, uint32_t k, int64_t target, bool *done) {
-    const fl_island *is = &n->w->island[k];
-    fl_course *c = &n->course[k];
-    fl_gpu *first = c->gpu[0];
-    if (c->serving) {
-        const int64_t t = fl_engines_advance(c->serving, first->now_ps, target);
-        *done = fl_engines_done(c->serving);
-        return t;
-    }
-    const bool lone = fl_node_is_lone(n, k);
-    const uint32_t gap_mul = c->host ? c->host[0].mul : FL_MUL_ONE;
-    const fl_path path = lone ? FL_PATH_PLAIN : fl_node_launches(n, k) ? FL_PATH_LAUNCHES : FL_PATH_EVENTS;
-    const int64_t t = path == FL_PATH_PLAIN      ? advance_lone(first, c->mine[0], target, gap_mul)
-                      : path == FL_PATH_LAUNCHES ? fl_launches_advance(c, target)
-                                                 : fl_streams_advance(c, target);
-    first->taken[path]++;
-    *done = lone ? c->mine[0]->phase == FL_PHASE_DONE : c->done == is->stream_count + is->thread_count;
-    return t;
-}
-
-static bool stuck(const fl_course *c, char *why, size_t size) {
-    return c->serving ? fl_engines_stuck(c->serving) : fl_streams_stuck(c, why, size) != NULL;
-}
-
-static fl_status advance_island(fl_node *n, uint32_t k, int64_t until, int64_t read_ps, fl_diag *d) {
-    const fl_island *is = &n->w->island[k];
-    fl_course *c = &n->course[k];
-    bool lone = fl_node_is_lone(n, k);
-    fl_gpu *first = &n->gpu[is->gpu[0]];
-    /* Of several streams those that a loss keeps waiting may spin: what spins draws power as long as it waits. */
-    while (!n->finished[k] && (!n->stalled[k] || !lone)) {
-        int64_t target = next_boundary(n, is, first->now_ps, until, read_ps);
-        bool done;
-        const int64_t t = advance_course(n, k, target, &done);
-        if (c->serving && c->serving->status)
-            return fl_engines_refused(c->serving, n->w->name, d);
-        if (done) { /* it stands at the instant of its last completion until the node's own end is known */
-            end_island(n, k, t);
-            return FL_OK;
-        }
-        for (uint32_t i = 0; i < is->gpu_count; i++) {
-            fl_status s = at_boundary(n, c, lone, is->gpu[i], t, d);
-            if (s)
-                return s;
-        }
-        char why[128];
-        if (any_lost(n, is) && (lone || stuck(c, why, sizeof why)))
-            n->stalled[k] = true;
-        else if (!lone && target == until && until == read_ps && !c->serving && stuck(c, why, sizeof why))
-            return fl_refuse(d, "%s: %s", n->w->name, why);
-        if (t >= until || c->marked)
-            return FL_OK;
-    }
-    return n->stalled[k] && first->now_ps <= until ? idle_to(n, is->gpu[0], until, read_ps, d) : FL_OK;
-}
 
 /* ---- markers ---- */
 
@@ -239,7 +17,7 @@ static bool may_pass_marker(const fl_node *n, uint32_t k) {
 /* Nothing happens on the island before this instant, seen from where it stands. */
 static int64_t quiet_until(fl_node *n, uint32_t k, int64_t until, int64_t read_ps) {
     const fl_island *is = &n->w->island[k];
-    return earlier(fl_streams_next(&n->course[k]), next_boundary(n, is, n->gpu[is->gpu[0]].now_ps, until, read_ps));
+    return earlier(fl_streams_next(&n->course[k]), fl_node_boundary(n, is, n->gpu[is->gpu[0]].now_ps, until, read_ps));
 }
 
 /* One island alone may go as far as it gets. Several go on together from one instant at which something happens to the
@@ -250,7 +28,7 @@ static fl_status advance_to_marker(fl_node *n, int64_t *until, int64_t read_ps, 
         if (may_pass_marker(n, k))
             islands++, one = k;
     if (islands == 1) {
-        fl_status s = advance_island(n, one, *until, read_ps, d);
+        fl_status s = fl_node_advance_island(n, one, *until, read_ps, d);
         n->woken = n->course[one].marked;
         if (n->woken)
             *until = n->finished[one] ? n->ended[one] : n->course[one].gpu[0]->now_ps;
@@ -262,7 +40,7 @@ static fl_status advance_to_marker(fl_node *n, int64_t *until, int64_t read_ps, 
         for (uint32_t k = 0; k < n->w->island_count; k++) {
             if (!may_pass_marker(n, k))
                 continue;
-            fl_status s = advance_island(n, k, step, read_ps, d);
+            fl_status s = fl_node_advance_island(n, k, step, read_ps, d);
             if (s)
                 return s;
             n->woken |= n->course[k].marked;
@@ -305,7 +83,7 @@ static fl_status advance_all(fl_node *n, int64_t until, int64_t read_ps, fl_diag
     bool all = true;
     int64_t last = n->now;
     for (uint32_t k = 0; k < n->w->island_count; k++) {
-        fl_status s = advance_island(n, k, until, read_ps, d);
+        fl_status s = fl_node_advance_island(n, k, until, read_ps, d);
         if (s)
             return s;
         all &= n->finished[k];
@@ -315,7 +93,7 @@ static fl_status advance_all(fl_node *n, int64_t until, int64_t read_ps, fl_diag
     int64_t t = all ? last : until;
     for (uint32_t i = 0; i < n->gpu_count; i++) {
         const bool runs = n->gpu[i].open || n->gpu[i].now_ps == t; /* it stands at t already */
-        fl_status s = runs && n->gpu[i].open ? FL_OK : idle_to(n, i, t, read_ps, d);
+        fl_status s = runs && n->gpu[i].open ? FL_OK : fl_node_idle_to(n, i, t, read_ps, d);
         if (s)
             return s;
     }
@@ -418,7 +196,7 @@ void fl_node_records(fl_node *n, uint32_t gpu, bool on) {
     g->records.failed |= fl_gpu_clock(g, g->sm, g->mem, NULL) != FL_OK;
     for (uint32_t k = 0; g->rates != before && k < n->w->island_count; k++)
         if (holds(&n->w->island[k], gpu) && !n->finished[k] && !n->stalled[k])
-            rescale(&n->course[k], fl_node_is_lone(n, k), g, before, n->now);
+            n->course[k].source->rescale(&n->course[k], g, before, n->now);
 }
 
 static int by_end(const void *a, const void *b) {
@@ -481,5 +259,7 @@ uint64_t fl_node_hash(const fl_node *n) {
     }
     for (uint32_t i = 0; i < n->w->stream_count; i++)
         h = (h ^ n->lane[i].next) * UINT64_C(0x100000001b3);
-    return n->serving ? fl_engines_hash(n->serving, h) : h;
+    for (uint32_t k = 0; k < n->w->island_count; k++)
+        h = n->course[k].source->hash ? n->course[k].source->hash(&n->course[k], h) : h;
+    return h;
 }

@@ -7,9 +7,6 @@
 #include "sim/node_host.h"
 #include "sim/serving.h"
 
-#define FL_BOUNDARY_MAX_PS                                                                                             \
-    FL_PS_PER_S /* so that the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c) */
-
 typedef struct fl_node_options {
     const fl_workload *w;
     fl_rates *rates;

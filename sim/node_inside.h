@@ -1,4 +1,5 @@
-/* The insides of a node, shared by node.c (its GPUs), node_host.c (what all of them share) and node_open.c. */
+/* The insides of a node, shared by node.c (all of it), node_island.c (what runs on its GPUs), node_host.c (what all of
+ * them share), node_open.c and node_serving.c. */
 #ifndef FL_NODE_INSIDE_H
 #define FL_NODE_INSIDE_H
 
@@ -62,18 +63,25 @@ static inline bool fl_node_is_lone(const fl_node *n, uint32_t island) {
     return n->w->island[island].lone && n->path != FL_PATH_EVENTS && !n->course[island].shared_bus;
 }
 
-/* One stream and the thread that launches into it, as far as they get. */
-static inline bool fl_node_launches(const fl_node *n, uint32_t island) {
-    const fl_course *c = &n->course[island];
-    return c->ends_ps && !c->by_events && fl_path_may(n->path, FL_PATH_LAUNCHES) && !c->gpu[0]->lost;
-}
-
 /* The CPU's power warms the die that the GPU is on. */
 static inline bool fl_node_one_die(const fl_node *n) { return n->hosted && n->spec->host.apu; }
 
 /* The servers of a workload that serves; does nothing for another. The courses are open. */
-struct fl_engines_needs;
-fl_status fl_node_engines_open(fl_node *n, const struct fl_engines_needs *needs, fl_diag *d);
+struct fl_node_options;
+fl_status fl_node_engines_open(fl_node *n, const struct fl_node_options *o, fl_diag *d);
+
+/* ---- node_island.c ---- */
+
+/* The earliest instant at which something must be done to a GPU of the island; until at most. Sensors are read at
+ * read_ps and not before. */
+int64_t fl_node_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t until, int64_t read_ps);
+/* An island to `until`, or to its end; where it stops at markers, to the next of them. */
+fl_status fl_node_advance_island(fl_node *n, uint32_t k, int64_t until, int64_t read_ps, fl_diag *d);
+/* A GPU on which nothing moves: idles to `until`, its sensors and actuators going on. Where it stands there already,
+ * what is due at that instant still happens. */
+fl_status fl_node_idle_to(fl_node *n, uint32_t gpu, int64_t until, int64_t read_ps, fl_diag *d);
+
+/* ---- node_host.c ---- */
 
 /* needs: FL_BIT(FL_HOST_...) of the signals that somebody reads. The GPUs are open. */
 fl_status fl_node_host_open(fl_node *n, uint64_t needs, fl_diag *d);

@@ -2,7 +2,7 @@
 #include "sim/launches.h"
 #include "sim/node.h"
 #include "sim/node_inside.h"
-#include "sim/serving_steps.h"
+#include "sim/source.h"
 #include "sim/streams.h"
 #include "sim/streams_inside.h"
 
@@ -44,6 +44,7 @@ static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     if (n->hosted)
         c->host = fl_cpu_rows(&n->cpu);
     c->shared_bus = n->hosted && n->spec->host.apu;
+    c->source = fl_node_is_lone(n, k) ? &fl_source_lone : &fl_source_streams;
     if (c->shared_bus && is->stream_count + is->thread_count > FL_SHARES_MAX)
         return fl_refuse(d, "%s: more than %d streams and host threads on one APU", n->w->name, FL_SHARES_MAX);
     const bool shortcuts = c->simple && is->gpu_count == 1 && !c->shared_bus;
@@ -166,9 +167,8 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     }
     for (uint32_t k = 0; !s && k < w->island_count; k++)
         s = open_course(n, k, d);
-    const fl_engines_needs serving = {.signals = o->server_needs, .batches = o->batches};
     if (!s)
-        s = fl_node_engines_open(n, &serving, d);
+        s = fl_node_engines_open(n, o, d);
     if (s) {
         fl_node_close(n);
         return s;
@@ -201,7 +201,8 @@ void fl_node_close(fl_node *n) {
         free(n->course[k].ahead);
         free(n->course[k].sums.time_ps);
         free(n->course[k].sums.work_ps);
-        fl_engines_close(n->course[k].serving);
+        if (n->course[k].source && n->course[k].source->close)
+            n->course[k].source->close(&n->course[k]);
     }
     fl_node_host_close(n);
     free(n->gpu);

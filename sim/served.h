@@ -33,6 +33,7 @@ typedef struct fl_served_summary {
     bool targets;                   /* one was stated at all */
     bool met;                       /* both shares are at most 1 - target_share */
     double requests_per_s, tokens_per_s; /* over the makespan */
+    double offered_per_s;        /* requests that arrive, from the first to the last of them; NAN: all at once */
     double goodput;              /* requests/s whose TTFT, and whose mean time between tokens (TPOT), met the targets */
     fl_wide serving_fj, idle_fj; /* of the steps, and the rest: together the node's energy */
     double j_per_request, j_per_token; /* of what scores use (fl_run_result.energy_j), per request and output token */

@@ -148,6 +148,8 @@ fl_status fl_served_collect(fl_engines *v, int64_t makespan_ps, fl_wide node_fj,
     find_worst_minute(v, sum);
     const double makespan_s = fl_seconds(makespan_ps);
     sum->idle_fj = node_fj - sum->serving_fj;
+    const int64_t arriving_ps = v->served[sum->requests - 1].arrival_ps - v->served[0].arrival_ps;
+    sum->offered_per_s = arriving_ps > 0 ? (double)(sum->requests - 1) / fl_seconds(arriving_ps) : (double)NAN;
     sum->requests_per_s = (double)sum->requests / makespan_s;
     sum->tokens_per_s = (double)sum->output_tokens / makespan_s;
     sum->goodput = (double)requests_that_met(v) / makespan_s;

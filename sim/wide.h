@@ -10,6 +10,8 @@ __extension__ typedef unsigned __int128 fl_uwide;
 #define FL_PS_PER_NS INT64_C(1000)
 #define FL_PS_PER_S INT64_C(1000000000000)
 #define FL_TIME_NEVER INT64_MAX
+/* Longest stretch between two boundaries: the femtojoules of a lone stream fit 64 bits up to 9 kW (see rates.c). */
+#define FL_BOUNDARY_MAX_PS FL_PS_PER_S
 #define FL_TIME_END (INT64_MAX / 4) /* 26 days: longer runs are refused */
 
 /* A wide integer as a double, rounded as C does; without a call of the compiler's library where 64 bits hold it. */

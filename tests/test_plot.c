@@ -56,9 +56,9 @@ static void make_folder(void) {
     "0,wait,,,0.1,0.3,1000,90\n1,wait,,,0,0.1,1410,90\n1,backward,0,0,0.1,0.3,1410,290\n"
 #define SERVERS                                                                                                        \
     "workload,policy,violated,energy_saving_pct,ttft_p99_s,tbt_p99_s,served_rps,energy_per_token_j,saving_static_"     \
-    "pct\n"                                                                                                            \
-    "a,baseline:default,0,0,1,0.1,2,0.5,-10\na,eco,0,9,1.5,0.12,2,0.4,1\na [v],eco,1,12,30,0.2,3,0.3,n/a\n"            \
-    "mean,eco,1,10,15,0.15,2.5,0.35,1\n"
+    "pct,offered_rps\n"                                                                                                \
+    "a,baseline:default,0,0,1,0.1,2,0.5,-10,2.01\na,eco,0,9,1.5,0.12,2,0.4,1,2.01\n"                                   \
+    "a [v],eco,1,12,30,0.2,3,0.3,5,4\nmean,eco,1,10,15,0.15,2.5,0.35,1,3\n"
 #define SERVED                                                                                                         \
     "request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns\n0,100000000,20000000,90000000,900000000\n1,300000000,,0,300000000\n"
 #define TIMELINE                                                                                                       \
@@ -147,6 +147,36 @@ static void test_lines(void) {
         FL_CHECK(first >= row[i].least && second >= row[i].least, "%s: %d and %d pieces, expected %d", row[i].kind,
                  first, second, row[i].least);
     }
+}
+
+static int times_in(const char *file, const char *word) {
+    FILE *f = fopen(file, "r");
+    char *text = calloc(1, 1 << 20);
+    CU_ASSERT_FATAL(f && text && fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+    int count = 0;
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        count++;
+    free(text);
+    return count;
+}
+
+/* A server's policies stand at the load that was asked for; one that serves less of it is crossed out, in both panels.
+ */
+static void test_overloaded(void) {
+    static const char head[] = "policy,violated,energy_saving_pct,saving_static_pct,offered_rps,served_rps\n";
+    char table[512];
+    int crosses[2];
+    make_folder();
+    for (int k = 0; k < 2; k++) {
+        fl_diag d = {0};
+        snprintf(table, sizeof table, "%sbaseline:default,0,0,-5,4,3.9\none,0,5,1,4,3.9\ntwo,1,9,4,4,%s\n", head,
+                 k ? "3" : "3.81");
+        const char *in = write_file("load.csv", table), *out = in_folder("load.svg");
+        FL_CHECK(fl_plot("serving-load", in, out, &d) == FL_OK, "%s", d.message);
+        crosses[k] = times_in(out, "<use xlink:href='#gpPt1'");
+    }
+    FL_CHECK(crosses[0] == 0 && crosses[1] == 2, "%d and %d crosses", crosses[0], crosses[1]);
 }
 
 /* Where the texts of a picture stand: from the top, those of `name`, in this order and each once. */
@@ -277,6 +307,7 @@ static void test_away(void) {
     FL_CHECK(*folder && system(line) == 0 && access(folder, F_OK), "%s is left", folder);
 }
 
-FL_SUITE("plot", {"lines", test_lines}, {"every kind in every format", test_every_kind_and_format},
-         {"names and rows", test_tables}, {"per cent signs", test_percent},
-         {"refusals leave nothing behind", test_refusals}, {"nothing left", test_away})
+FL_SUITE("plot", {"lines", test_lines}, {"overloaded servers", test_overloaded},
+         {"every kind in every format", test_every_kind_and_format}, {"names and rows", test_tables},
+         {"per cent signs", test_percent}, {"refusals leave nothing behind", test_refusals},
+         {"nothing left", test_away})

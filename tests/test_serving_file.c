@@ -139,7 +139,7 @@ static void test_tables_refused(void) {
     static const struct {
         const char *text, *part;
     } layers[] = {{"layer,tokens\na,1\n", "time_us"},
-                  {"layer,tokens,time_us\na,1,2\na,1,3\n", "two rows of a at 1 tokens"},
+                  {"layer,tokens,time_us\na,1,2\na,1,3\n", "a second row of a at 1 tokens, the first is in line 2"},
                   {"layer,tokens,time_us\na,0,2\n", "tokens"},
                   {"layer,tokens,time_us\na,1,0\n", "time_us"},
                   {"layer,tokens,time_us\n,1,2\n", "without a name"},

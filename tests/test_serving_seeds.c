@@ -1,5 +1,6 @@
 /* Servers on a simulated node, seeded: where it is cut cannot show, and what must be conserved whatever happens. */
 #include "policies/registry.h"
+#include "sim/serving_bound.h"
 #include "tests/support/serving_fixture.h"
 
 #include <inttypes.h>
@@ -124,6 +125,18 @@ static fl_status watch_blocks(void *user, const fl_node *n, int64_t t_ps, fl_dia
     return FL_OK;
 }
 
+/* No run costs less than the bound says, takes fewer steps, or computes fewer tokens. */
+static void check_bound(const sx_rig *x, const fl_run_result *run, uint64_t seed) {
+    const fl_served_summary *sum = &run->served.sum;
+    fl_serving_bound least;
+    FX_MUST(fl_serving_bound_of(x->r.w, x->r.rates, &x->r.spec, &least, d));
+    FL_CHECK(least.steps_j > 0 && least.floor_j >= 0 && run->gpu_energy_j >= least.energy_j,
+             "seed %" PRIu64 ": %.17g J, bound %.17g + %.17g J", seed, run->gpu_energy_j, least.floor_j, least.steps_j);
+    FL_CHECK((double)sum->steps >= least.steps && (double)sum->computed_tokens >= least.tokens,
+             "seed %" PRIu64 ": %" PRIu64 " steps, %" PRIu64 " tokens, bound %.17g, %.17g", seed, sum->steps,
+             sum->computed_tokens, least.steps, least.tokens);
+}
+
 /* False where the policy of this seed refuses the node. */
 static bool conserve(uint64_t seed) {
     sx_rig x;
@@ -188,6 +201,7 @@ static bool conserve(uint64_t seed) {
     FL_CHECK(given == sum->serving_fj && given + sum->idle_fj == run.energy_fj && sum->idle_fj >= 0,
              "seed %" PRIu64 ": %.17g + %.17g J of %.17g", seed, fl_joules(given), fl_joules(sum->idle_fj),
              fl_joules(run.energy_fj));
+    check_bound(&x, &run, seed);
     FL_CHECK(run.makespan_ps >= run.served.request[x.requests.count - 1].first_ps, "seed %" PRIu64, seed);
     fl_run_result_free(&run);
     sx_close(&x);
@@ -203,4 +217,63 @@ static void test_conservation(void) {
         done += conserve(seed);
 }
 
-FL_SUITE("serving_seeds", {"cut anywhere", test_cuts}, {"conservation", test_conservation})
+/* ---- what it costs at least ---- */
+
+/* At every static clock of every seed; the others are held against it above. */
+static void test_bound_static(void) {
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        sx_rig x;
+        fl_random g = fl_random_seed(seed, 6);
+        random_rig(&x, &g);
+        fl_serving_bound least;
+        FX_MUST(fl_serving_bound_of(x.r.w, x.r.rates, &x.r.spec, &least, d));
+        for (uint32_t k = 0; k < x.r.spec.device->sm_count; k++) {
+            fl_run_result run;
+            const fl_run_options o = {.w = x.r.w,
+                                      .rates = x.r.rates,
+                                      .spec = &x.r.spec,
+                                      .facts = &x.r.facts,
+                                      .first_sm_mhz = x.r.spec.device->sm_mhz[k]};
+            FX_MUST(fl_run(&o, &run, d));
+            FL_CHECK(run.gpu_energy_j >= least.energy_j, "seed %" PRIu64 ", %d MHz: %.17g J, bound %.17g J", seed,
+                     x.r.spec.device->sm_mhz[k], run.gpu_energy_j, least.energy_j);
+            fl_run_result_free(&run);
+        }
+        sx_close(&x);
+    }
+}
+
+/* One request of P + 1 tokens without a memory to read: the law of the fixture costs sm_mw and memory_mw at their least
+ * for a second of the reference clock, and nothing else is to be done. */
+static void test_bound_by_hand(void) {
+    sx_rig x;
+    sx_open(&x, 1, 1);
+    x.server[0].rules.token_budget = 64;
+    x.server[0].rules.max_seqs = 2;
+    sx_request(&x, 0, 128, 1);
+    sx_request(&x, 2000000000, 64, 3);
+    sx_finish(&x);
+    fl_serving_bound least;
+    FX_MUST(fl_serving_bound_of(x.r.w, x.r.rates, &x.r.spec, &least, d));
+    /* 128 + 64 prompt tokens and 2 later ones in steps of 64 at most, of which there are at least 194 / 64. */
+    FL_CHECK(least.tokens == 194 && least.parts == 4 && least.steps == 194.0 / 64, "%g tokens, %g parts, %g steps",
+             least.tokens, least.parts, least.steps);
+    double sm_w = INFINITY, memory_w = INFINITY, base_w = INFINITY;
+    const fl_device *dev = x.r.spec.device;
+    for (uint32_t i = 0; i < dev->sm_count * dev->mem_count; i++) {
+        const fl_clock_rates *at;
+        const uint32_t sm = i % dev->sm_count, mem = i / dev->sm_count;
+        FX_MUST(fl_rates_at(x.r.rates, 0, sm, mem, &at, d));
+        sm_w = fmin(sm_w, at->parts[0].sm_mw * 1000.0 / dev->sm_mhz[sm] * 1e-3);
+        memory_w = fmin(memory_w, at->parts[0].memory_mw * 800.0 / dev->mem_mhz[mem] * 1e-3);
+        base_w = fmin(base_w, (at->base.total_mw - 1) * 1e-3);
+    }
+    /* 4 ms of memory a step and 0.01 ms of SMs a tile: full steps are the cheapest. */
+    const double steps_j = 194.0 / 64 * (4e-3 * memory_w + 64e-5 * sm_w);
+    FL_CHECK(fx_near(least.steps_j, steps_j, 1e-8) && fx_near(least.floor_j, 2 * base_w, 1e-8),
+             "%.12g and %.12g J, by hand %.12g and %.12g J", least.steps_j, least.floor_j, steps_j, 2 * base_w);
+    sx_close(&x);
+}
+
+FL_SUITE("serving_seeds", {"cut anywhere", test_cuts}, {"conservation", test_conservation},
+         {"no static clock is below the bound", test_bound_static}, {"the bound by hand", test_bound_by_hand})

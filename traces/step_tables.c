@@ -69,7 +69,7 @@ enum { LAYERS_MOST = 256 }; /* names are looked for one after another */
 
 static fl_status take_layer(loader *load, const fl_csv_row *row, fl_diag *d) {
     fl_layers *l = load->into;
-    fl_layer_row r = {0};
+    fl_layer_row r = {.line = row->line};
     const fl_field *name = &row->field[load->where[0]];
     if (!name->size)
         return FL_FIELD_FAIL(d, row, load->where[0], "a layer without a name, expected one");
@@ -92,8 +92,12 @@ static int by_layer(const void *a, const void *b) {
     const fl_layer_row *x = a, *y = b;
     if (x->layer != y->layer)
         return x->layer < y->layer ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
 }
+
+static bool same_point(const fl_layer_row *a, const fl_layer_row *b) { return a->layer == b->layer && a->at == b->at; }
 
 fl_status fl_layers_read(const char *path, const char *by, fl_layers *out, fl_diag *d) {
     const char *const column[] = {"layer", by, "time_us"};
@@ -103,9 +107,10 @@ fl_status fl_layers_read(const char *path, const char *by, fl_layers *out, fl_di
     if (!s)
         qsort(l.row, l.count, sizeof *l.row, by_layer);
     for (size_t i = 1; !s && i < l.count; i++)
-        if (!by_layer(&l.row[i - 1], &l.row[i]))
-            s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "two rows of %s at %g %s, expected one", l.names[l.row[i].layer],
-                        l.row[i].at, by);
+        if (same_point(&l.row[i - 1], &l.row[i]))
+            s = fl_fail(d, FL_BAD_INPUT, path, l.row[i].line, 1,
+                        "a second row of %s at %g %s, the first is in line %lld, expected one", l.names[l.row[i].layer],
+                        l.row[i].at, by, (long long)l.row[i - 1].line);
     if (s)
         fl_layers_free(&l);
     *out = l;

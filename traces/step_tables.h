@@ -21,6 +21,7 @@ typedef struct fl_layer_row {
     uint32_t layer; /* index into names */
     double at;      /* tokens or sequences */
     double time_s;
+    int64_t line; /* of the file */
 } fl_layer_row;
 
 typedef struct fl_layers { /* rows of a layer stand together, ascending in `at` */

@@ -73,6 +73,9 @@ char *fl_serving_scene_clocks(const fl_serving_scene *s, char *buf, size_t size)
     if (fitted && used < size)
         used += (size_t)snprintf(buf + used, size - used, ", law from %.160s", fitted);
     if (used < size && s->law.time_error >= 0)
-        snprintf(buf + used, size - used, ", mean error in time %.2g %%", 100 * s->law.time_error);
+        used += (size_t)snprintf(buf + used, size - used, ", mean error in time %.2g %% on %s that the fit did not see",
+                                 100 * s->law.time_error, s->law.sm_count > 1 ? "clocks" : "batches");
+    if (used < size && s->law.power_error >= 0)
+        snprintf(buf + used, size - used, ", in power %.2g %%", 100 * s->law.power_error);
     return buf;
 }

@@ -22,8 +22,8 @@ enum { PAGE_MAX = 4 << 20, READ = 64 << 10 };
 
 struct fl_page_reader {
     fl_page_url url;
-    struct sockaddr_storage address;
-    socklen_t address_size;
+    struct addrinfo *address;        /* all that the host name has, in the order in which they are to be tried */
+    const struct addrinfo *answered; /* that which took a call last; NULL: none yet */
     int64_t period_ns;
     int stop; /* becomes readable when the thread is to end */
     char *bytes;
@@ -60,10 +60,10 @@ static bool failed(char *why, const char *what, int error) {
     return false;
 }
 
-static bool connect_to(const fl_page_reader *r, int fd, int64_t until_ns, char *why) {
+static bool connect_to(const fl_page_reader *r, const struct addrinfo *to, int fd, int64_t until_ns, char *why) {
     int error = 0;
     socklen_t size = sizeof error;
-    if (!connect(fd, (const struct sockaddr *)&r->address, r->address_size))
+    if (!connect(fd, to->ai_addr, to->ai_addrlen))
         return true;
     if (errno != EINPROGRESS)
         return failed(why, "it cannot be reached", errno);
@@ -72,6 +72,36 @@ static bool connect_to(const fl_page_reader *r, int fd, int64_t until_ns, char *
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) || error)
         return failed(why, "it cannot be reached", error);
     return true;
+}
+
+/* A socket that is connected to one address; -1: why not. */
+static int call(const fl_page_reader *r, const struct addrinfo *to, int64_t until_ns, char *why) {
+    const int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        failed(why, "no socket", errno);
+    else if (connect_to(r, to, fd, until_ns, why))
+        return fd;
+    else
+        close(fd);
+    return -1;
+}
+
+/* The address that took a call last, then each of the others, until one takes it. Each may take an equal part of the
+ * time that is left, so that one that is silent leaves some for the next. */
+static int call_any(fl_page_reader *r, int64_t until_ns, char *why) {
+    const struct addrinfo *last = r->answered;
+    int left = 0, fd = -1;
+    for (const struct addrinfo *a = r->address; a; a = a->ai_next)
+        left++;
+    for (const struct addrinfo *a = last ? last : r->address, *next; a && fd < 0; a = next, left--) {
+        const int64_t now = now_ns();
+        fd = call(r, a, now + (until_ns - now) / left, why);
+        r->answered = fd < 0 ? r->answered : a;
+        next = a == last ? r->address : a->ai_next;
+        if (next == last && last)
+            next = last->ai_next;
+    }
+    return fd;
 }
 
 static bool ask(const fl_page_reader *r, int fd, int64_t until_ns, char *why) {
@@ -139,10 +169,10 @@ static bool answer(fl_page_reader *r, int fd, int64_t until_ns, fl_metrics *m, c
 
 static bool exchange(fl_page_reader *r, fl_metrics *m, char *why) {
     const int64_t until_ns = now_ns() + EXCHANGE_NS;
-    const int fd = socket(r->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd = call_any(r, until_ns, why);
     if (fd < 0)
-        return failed(why, "no socket", errno);
-    const bool ok = connect_to(r, fd, until_ns, why) && ask(r, fd, until_ns, why) && answer(r, fd, until_ns, m, why);
+        return false;
+    const bool ok = ask(r, fd, until_ns, why) && answer(r, fd, until_ns, m, why);
     close(fd);
     return ok;
 }
@@ -171,14 +201,10 @@ static void *loop(void *user) {
 }
 
 static fl_status look_up(fl_page_reader *r, fl_diag *d) {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    const int error = getaddrinfo(r->url.host, r->url.port, &hints, &found);
-    if (error || !found)
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    const int error = getaddrinfo(r->url.host, r->url.port, &hints, &r->address);
+    if (error || !r->address)
         return fl_error(d, FL_HARDWARE, "server %s: its address is not known: %s", r->url.host, gai_strerror(error));
-    memcpy(&r->address, found->ai_addr, found->ai_addrlen);
-    r->address_size = found->ai_addrlen;
-    freeaddrinfo(found);
     return FL_OK;
 }
 
@@ -257,6 +283,8 @@ void fl_page_reader_close(fl_page_reader *r) {
     if (r->stop >= 0)
         close(r->stop);
     pthread_mutex_destroy(&r->lock);
+    if (r->address)
+        freeaddrinfo(r->address);
     free(r->bytes);
     free(r);
 }

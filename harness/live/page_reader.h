@@ -1,6 +1,7 @@
 /* Reads an engine's page of metrics again and again on a thread of its own, over plain HTTP, so that a page that is
  * late, hangs or is gone never holds up a step of control. Every wait ends: an exchange may take two seconds in all and
- * bring four MiB; a name is looked up once, before anything is controlled. */
+ * bring four MiB; a name is looked up once, before anything is controlled. Where it has several addresses, as of IPv6
+ * and of IPv4, an exchange tries one after the other within its two seconds. */
 #ifndef FL_LIVE_PAGE_READER_H
 #define FL_LIVE_PAGE_READER_H
 

@@ -187,6 +187,9 @@ static int by_load(const void *a, const void *b) {
     return (x->value[0] > y->value[0]) - (x->value[0] < y->value[0]);
 }
 
+/* It serves less than what arrives, by more than the time that the last requests take explains. */
+static bool overloaded(const number_row *r) { return r->value[3] < 0.95 * r->value[0]; }
+
 /* Runs at nearly one rate differ in something else: the line goes through their mean. */
 static void put_savings(fl_lines *l, const numbers *n, size_t y) {
     for (size_t i = 0, end; i < n->count; i = end) {
@@ -210,23 +213,27 @@ static void put_savings(fl_lines *l, const numbers *n, size_t y) {
         fl_lines_lift(l);
         fl_lines_name(l, last, colour, n->policy.item[policy]);
     }
-    for (size_t i = 0; i < n->count; i++) /* every run */
-        fl_lines_point(l, n->row[i].violated ? "ring" : "point", n->row[i].value[0], n->row[i].value[y], NAN, NAN,
-                       colour_of(n, n->row[i].policy));
+    for (size_t i = 0; i < n->count; i++) { /* every run */
+        const number_row *r = &n->row[i];
+        const int colour = colour_of(n, r->policy);
+        fl_lines_point(l, r->violated ? "ring" : "point", r->value[0], r->value[y], NAN, NAN, colour);
+        if (overloaded(r))
+            fl_lines_point(l, "cross", r->value[0], r->value[y], NAN, NAN, colour);
+    }
     fl_lines_lift(l);
 }
 
 fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_diag *d) {
-    static const char *const column[] = {"served_rps", "energy_saving_pct", "saving_static_pct"};
+    static const char *const column[] = {"offered_rps", "energy_saving_pct", "saving_static_pct", "served_rps"};
     static const char *const title[] = {"against the driver's default",
                                         "against the best static clock that meets the targets"};
     numbers n;
     fl_lines l;
-    fl_status s = read_numbers(input, column, 3, true, &n, d);
+    fl_status s = read_numbers(input, column, 4, true, &n, d);
     *drawn = s ? 0 : n.count;
     if (*drawn) {
         double low, high, low2, high2;
-        fl_panel panel = {.x_label = "requests per second", .y_label = "energy saved, %"};
+        fl_panel panel = {.x_label = "requests per second that arrive", .y_label = "energy saved, %"};
         qsort(n.row, n.count, sizeof *n.row, by_load);
         extent(&n, 0, &panel.x0, &panel.x1);
         panel.x0 = 0;
@@ -236,9 +243,11 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
         panel.y0 = fmin(low, low2); /* one scale: they are to be held against each other */
         panel.y1 = fmax(high, high2);
         fl_loosen(&panel.y0, &panel.y1);
-        fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width), false,
-                       "What a policy saves, against the load",
-                       "lines are means of runs at one load; hollow ones break a bound");
+        fl_lines_begin(
+            &l, p, 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width), false,
+            "What a policy saves, against the load",
+            "lines are means of runs at one load; hollow ones break a bound; crossed ones serve less than 95 % of "
+            "what arrives");
         for (size_t k = 0; k < 2; k++) {
             panel.title = title[k];
             fl_lines_panel(&l, &panel);

@@ -30,6 +30,7 @@ static bool about_itself(const char *column) {
                                        "regret_at_own_slowdown_j",
                                        "rows",
                                        "saving_static_pct",
+                                       "saving_most_pct",
                                        "regret_static_rows",
                                        "regret_clairvoyant_rows"};
     for (size_t i = 0; i < FL_COUNT(none); i++)

@@ -59,6 +59,7 @@ void fl_row_fill_served(fl_row_result *row, const fl_run_result *run) {
     row->tpot = any ? s->tpot : none;
     row->ttft_missed_pct = any ? 100 * s->ttft_missed : (double)NAN;
     row->tbt_missed_pct = any ? 100 * s->tbt_missed : (double)NAN;
+    row->offered_rps = any ? s->offered_per_s : (double)NAN;
     row->served_rps = any ? s->requests_per_s : (double)NAN;
     row->goodput_rps = any ? s->goodput : (double)NAN;
     row->energy_per_token_j = any ? s->j_per_token : (double)NAN;
@@ -79,6 +80,7 @@ void fl_row_take_served(fl_row_result *row, const fl_row_result *from) {
     row->latency = from->latency;
     row->ttft_missed_pct = from->ttft_missed_pct;
     row->tbt_missed_pct = from->tbt_missed_pct;
+    row->offered_rps = from->offered_rps;
     row->served_rps = from->served_rps;
     row->goodput_rps = from->goodput_rps;
     row->energy_per_token_j = from->energy_per_token_j;
@@ -104,7 +106,7 @@ void fl_row_fill(fl_row_result *row, const fl_scene *s, const fl_run_result *run
     row->violated = row->score.violated;
     fl_row_fill_latency(row, run->service.latency, run->service.load);
     fl_row_fill_served(row, run);
-    row->saving_static_pct = NAN;
+    row->saving_static_pct = row->saving_most_pct = NAN;
     row->sets = (double)run->counts.sets;
 }
 

@@ -31,13 +31,15 @@ typedef struct fl_row_result { /* one line of a result */
     double energy_per_request_j, offered_load; /* load: time of service x rate of arrival; at 1 it is overloaded */
     bool overloaded;
     /* Of a server of a language model, NAN elsewhere. Of its requests `latency` tells the whole time. */
-    fl_times ttft, tbt, tpot; /* to first token; between tokens; mean of the latter, by request */
+    fl_times ttft, tbt, tpot;               /* to first token; between tokens; mean of the latter, by request */
     double ttft_missed_pct, tbt_missed_pct; /* tokens over the targets, of all first and of all later ones */
-    double served_rps, goodput_rps;         /* requests per second; those that met both */
+    double offered_rps;                     /* requests per second that arrive */
+    double served_rps, goodput_rps;         /* requests per second that are done; those that met both */
     double energy_per_token_j;              /* per token put out */
     double preemptions;
     double worst_minute_missed_pct, worst_minute_ttft_s, worst_minute_at_s; /* requests that arrived within a minute */
     double saving_static_pct; /* energy against the best static clock that holds all bounds, whatever the row holds */
+    double saving_most_pct;   /* no clocks save more against the default: by oracle_bound_j (sim/serving_bound.h) */
     double sets;              /* of controls, by the policy */
     /* Of a static clock that a fitted model chose, shares: that the real bound breaks there, and the regret to expect.
      * NAN elsewhere. */

@@ -39,7 +39,8 @@ static const fl_column columns[] = {
     {TIMES(tbt, p95_s), REAL}, {TIMES(tbt, p99_s), REAL}, {TIMES(tpot, p50_s), REAL}, {TIMES(tpot, p95_s), REAL},
     {TIMES(tpot, p99_s), REAL}, {ROW(ttft_missed_pct), REAL}, {ROW(tbt_missed_pct), REAL}, {ROW(served_rps), REAL}, {ROW(goodput_rps), REAL},
     {ROW(energy_per_token_j), REAL}, {ROW(preemptions), REAL}, {ROW(worst_minute_missed_pct), REAL},
-    {ROW(worst_minute_ttft_s), REAL}, {ROW(worst_minute_at_s), REAL}, {ROW(saving_static_pct), REAL}, {ROW(sets), REAL}};
+    {ROW(worst_minute_ttft_s), REAL}, {ROW(worst_minute_at_s), REAL}, {ROW(saving_static_pct), REAL}, {ROW(sets), REAL},
+    {ROW(offered_rps), REAL}, {ROW(saving_most_pct), REAL}};
 /* clang-format on */
 enum { COLUMNS = sizeof columns / sizeof *columns };
 _Static_assert(COLUMNS <= 128, "fl_row_result.partial has a bit for each");
@@ -51,7 +52,7 @@ static bool is_partial(const fl_row_result *mean, size_t column) {
 bool fl_row_any_partial(const fl_row_result *mean) { return (mean->partial[0] | mean->partial[1]) != 0; }
 
 bool fl_row_is_served(const char *name) {
-    static const char *const begins[] = {"ttft_", "tbt_", "tpot_", "served_", "goodput_", "worst_minute_"};
+    static const char *const begins[] = {"ttft_", "tbt_", "tpot_", "offered_rps", "served_", "goodput_", "worst_minute_"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (!strncmp(name, begins[i], strlen(begins[i])))
             return true;

@@ -13,6 +13,7 @@ typedef struct column {
 
 static const column columns[] = {{"saving %", "energy_saving_pct", 2, true},
                                  {"vs static %", "saving_static_pct", 2, true},
+                                 {"at most %", "saving_most_pct", 1, true},
                                  {"J/token", "energy_per_token_j", 4, false},
                                  {"J/request", "energy_per_request_j", 4, false},
                                  {"TTFT p50 s", "ttft_p50_s", 3, false},
@@ -69,6 +70,8 @@ void fl_serving_table_note(const fl_comparison *c, const fl_comparison_options *
     fputs("\nsaving % is against the driver's default clock, which is the top clock unless the platform says "
           "otherwise;\n",
           out);
+    if (o->oracles)
+        fputs("at most %: no clocks save more, whatever the latency: a lower bound on what these requests cost\n", out);
     if (!o->oracles)
         fputs("vs static % has no value, for no references were asked for\n", out);
     else if (o->promises && o->promises->count)
