@@ -61,6 +61,7 @@ void fl_token_close(fl_token *token) {
     while (token->turn) {
         fl_turn *t = token->turn;
         token->turn = t->next;
+        free(t->held);
         free(t);
     }
     munmap(token->page, 4096);
@@ -100,6 +101,7 @@ void fl_token_remove(fl_token *token, fl_turn *t) {
     for (fl_turn **at = &token->turn; *at; at = &(*at)->next)
         if (*at == t) {
             *at = t->next;
+            free(t->held);
             free(t);
             break;
         }

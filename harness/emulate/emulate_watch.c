@@ -145,7 +145,7 @@ void fl_watch_look(fl_watch *w) {
         watch_waiting(w);
         return;
     }
-    if (!h->conn || !h->tid) {
+    if ((!h->conn && !h->held) || !h->tid) {
         watch_arrival(token, h);
         return;
     }

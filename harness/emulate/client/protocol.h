@@ -47,6 +47,7 @@ typedef enum fl_ask_op {
     FL_TIME_LEAVE,       /* of a thread; not answered */
     FL_TIME_FAIL,        /* text: the call that cannot be virtual */
     FL_TIME_SIGNAL,      /* signal b goes to process a */
+    FL_TIME_HOLD,        /* descriptor a tells of the system calls of the program that this process becomes */
 } fl_ask_op;
 
 typedef enum fl_ask_text { /* texts of a device or of the system, and what a device can be found by */
