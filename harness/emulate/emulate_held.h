@@ -14,7 +14,8 @@ typedef struct fl_held_call { /* of one thread */
     bool gave_way;
     int64_t until_ns;
     uint64_t line; /* place in the line for a futex; 0 = in none */
-    unsigned looks;
+    unsigned looks;    /* at the clock, while the session's time stood still */
+    int64_t looked_ns; /* that time */
     bool kills; /* its last call sent a signal */
     pid_t killed;
     int signal;

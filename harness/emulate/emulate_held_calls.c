@@ -68,7 +68,12 @@ static bool pays(fl_token *token, fl_turn *t) {
 /* A call that programs spin on: after many without a sleep, each takes a little time. */
 static bool gives_way(fl_token *token, fl_turn *t) {
     fl_held_call *h = t->held;
-    if (h->gave_way || ++h->looks <= LOOKS_FREE)
+    if (h->gave_way || fl_token_now(token) != h->looked_ns) {
+        h->looks = h->gave_way ? h->looks : 0;
+        h->looked_ns = fl_token_now(token);
+        return false;
+    }
+    if (++h->looks <= LOOKS_FREE)
         return false;
     h->gave_way = true;
     fl_token_sleep(token, t, fl_token_now(token) + LOOK_NS);

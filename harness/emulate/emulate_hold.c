@@ -2,6 +2,7 @@
 
 #include "harness/emulate/client/filter.h"
 #include "harness/emulate/client/image.h"
+#include "harness/emulate/emulate_go.h"
 #include "harness/emulate/emulate_held_calls.h"
 #include "harness/emulate/emulate_remote.h"
 
@@ -110,7 +111,10 @@ static void look_at(fl_hold *hold, fl_hold_image *i) {
     char exe[64];
     snprintf(exe, sizeof exe, "/proc/%d/exe", (int)i->pid);
     i->known = true;
-    i->hooked = fl_image_of(exe) == FL_IMAGE_HOOKED;
+    const fl_image_kind kind = fl_image_of(exe);
+    i->hooked = kind == FL_IMAGE_HOOKED;
+    if (kind == FL_IMAGE_GO)
+        fl_go_settle(i->pid);
     if (!i->hooked && !fl_remote_clocks(i->pid))
         fl_outcome_fail(hold->token->outcome, "%s (process %d): its clock cannot be replaced: %s",
                         fl_outcome_name(hold->token->outcome, i->pid), (int)i->pid, fl_reason(errno));
