@@ -344,7 +344,7 @@ static void test_unfit(void) {
         {CLIENT "unfit raw", "nanosleep"},          {CLIENT "unfit alarm", "alarm"},
         {CLIENT "unfit timerfd", "timerfd_create"}, {CLIENT "unfit timer", "timer_create"},
         {CLIENT "unfit deadlock", "wait for ever"}, {CLIENT "unfit rawclock", "clock_gettime"},
-        {CLIENT "unfit_static raw", "statically"},  {"sh -c '" CLIENT "unfit_static raw; echo after'", "statically"},
+        {CLIENT "unfit_static timer", "timer_create"}, {"sh -c '" CLIENT "unfit_static alarm; echo after'", "alarm"},
     };
     make_workloads();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

@@ -112,6 +112,9 @@ static void look_at(fl_hold *hold, fl_hold_image *i) {
     snprintf(exe, sizeof exe, "/proc/%d/exe", (int)i->pid);
     i->known = true;
     const fl_image_kind kind = fl_image_of(exe);
+    const fl_peer *p = fl_peer_of(hold->token->peers, i->pid);
+    if (p)
+        fl_outcome_rename(hold->token->outcome, p->account);
     i->hooked = kind == FL_IMAGE_HOOKED;
     if (kind == FL_IMAGE_GO)
         fl_go_settle(i->pid);
@@ -135,6 +138,15 @@ static void let_go(fl_hold *hold, const fl_hold_image *i, pid_t tid) {
         }
 }
 
+/* It starts a program: its thread is one that will be heard of here, so that the watchdog waits for it. */
+static void expect(const fl_token *token, pid_t pid) {
+    fl_turn *t = token->turn;
+    while (t && t->pid != pid)
+        t = t->next;
+    if (t && !t->held)
+        t->held = calloc(1, sizeof *t->held);
+}
+
 static void take(fl_hold *hold, int listener, const struct seccomp_notif *n) {
     const pid_t tid = (pid_t)n->pid, pid = fl_remote_process(tid);
     const bool execs = n->data.nr == SYS_execve || n->data.nr == SYS_execveat;
@@ -148,6 +160,8 @@ static void take(fl_hold *hold, int listener, const struct seccomp_notif *n) {
     if (i->hooked) {
         if (fresh)
             let_go(hold, i, tid);
+        if (execs)
+            expect(hold->token, pid);
         fl_held_let(listener, n->id);
         return;
     }
