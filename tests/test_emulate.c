@@ -341,10 +341,13 @@ static void test_unfit(void) {
     static const struct {
         const char *command, *expect;
     } row[] = {
-        {CLIENT "unfit raw", "nanosleep"},          {CLIENT "unfit itimer", "setitimer of the processor's time"},
-        {CLIENT "unfit deadlock", "wait for ever"}, {CLIENT "unfit timer", "timer_create of the processor's time"},
+        {CLIENT "unfit raw", "nanosleep"},
+        {CLIENT "unfit itimer", "setitimer of the processor's time"},
+        {CLIENT "unfit deadlock", "wait for ever"},
+        {CLIENT "unfit timer", "timer_create of the processor's time"},
         {CLIENT "unfit rawclock", "clock_gettime"},
-        {CLIENT "unfit_static raw", "statically"},  {"sh -c '" CLIENT "unfit_static raw; echo after'", "statically"},
+        {CLIENT "unfit_static timer", "timer_create"},
+        {"sh -c '" CLIENT "unfit_static itimer; echo after'", "setitimer"},
     };
     make_workloads();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

@@ -176,9 +176,9 @@ fl_status fl_json_fail(const fl_json *at, fl_diag *d, const char *format, ...) {
 
 /* Adds `text` to a path of `used` bytes and returns how long the path is then. */
 static size_t add_text(char *path, size_t used, size_t most, const char *text) {
-    const size_t size = strnlen(text, most - used);
-    memcpy(path + used, text, size);
-    return used + size;
+    while (used < most && *text)
+        path[used++] = *text++;
+    return used;
 }
 
 /* Copies by hand: it runs for every value of every file, and printf would take most of the time of reading them. */

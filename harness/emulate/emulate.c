@@ -2,6 +2,7 @@
 
 #include "harness/emulate/emulate_calls.h"
 #include "harness/emulate/emulate_command.h"
+#include "harness/emulate/emulate_hold.h"
 #include "harness/emulate/emulate_orphans.h"
 #include "harness/emulate/emulate_turns.h"
 #include "harness/emulate/emulate_watch.h"
@@ -33,6 +34,7 @@ typedef struct fl_emulator {
     fl_conns conns;
     fl_sets sets;
     fl_token *token; /* NULL: wall time */
+    fl_hold hold;
     fl_watch watch;
     char dir[64];
     fl_covers covers; /* empty: no part of a real driver is here, or none of it can be covered */
@@ -68,6 +70,7 @@ static void on_hung_up(void *user, const fl_conn *c) {
 static void on_died(void *user, const fl_peer *p) {
     fl_emulator *e = user;
     fl_conns_drop(&e->conns, p); /* the requests that it had queued are not read */
+    fl_hold_died(&e->hold, p->pid);
     if (e->token)
         fl_turns_died(e->token, p->pid, p->parent);
 }
@@ -81,6 +84,22 @@ static void on_kill(void *user, pid_t pid, int signal) {
 
 /* ---- requests ---- */
 
+static bool hear_of(const fl_emulator *e, int fd, void *what) {
+    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
+    return !epoll_ctl(e->conns.events, EPOLL_CTL_ADD, fd, &ev);
+}
+
+/* From here on the kernel tells of the calls of the program that this process becomes. */
+static bool hold_calls(fl_emulator *e, pid_t pid, int fd) {
+    const bool first = e->hold.events < 0;
+    return fl_hold_listen(&e->hold, pid, fd) && (!first || hear_of(e, e->hold.events, &e->hold));
+}
+
+static void ask_hold(fl_emulator *e, fl_conn *c, const fl_ask *q) {
+    const fl_answer a = {.result = e->token && c->peer && hold_calls(e, c->peer->pid, (int)q->a) ? 0 : -1};
+    fl_conn_answer(&e->conns, c, time_now(e), q, &a);
+}
+
 static void ask_set(fl_emulator *e, fl_conn *c, const fl_ask *q) {
     if (!fl_sets_allowed(&e->sets, c, q))
         return;
@@ -93,6 +112,10 @@ static void ask_set(fl_emulator *e, fl_conn *c, const fl_ask *q) {
 static void serve(fl_emulator *e, fl_conn *c, const fl_ask *q) {
     fl_answer a;
     bool reading = false;
+    if (q->op == FL_TIME_HOLD) {
+        ask_hold(e, c, q);
+        return;
+    }
     if (q->op >= FL_TIME_HELLO) {
         if (e->token)
             fl_turns_ask(e->token, c, q);
@@ -192,9 +215,13 @@ static void run_session(fl_emulator *e) {
                 fl_conns_accept(&e->conns, &e->peers, e->listener);
             else if (ev[i].data.ptr == &e->peers)
                 fl_peers_bury(&e->peers);
+            else if (ev[i].data.ptr == &e->hold)
+                fl_hold_hear(&e->hold);
             else if (ev[i].data.ptr != &e->command_fd)
                 hear(e, ev[i].data.ptr);
         }
+        if (e->token)
+            fl_hold_go(&e->hold);
         fl_conns_free_gone(&e->conns);
         if (!n && e->token)
             fl_watch_look(&e->watch);
@@ -207,11 +234,6 @@ static void run_session(fl_emulator *e) {
             break;
     }
     fl_boards_go(&e->boards, time_now(e));
-}
-
-static bool hear_of(const fl_emulator *e, int fd, void *what) {
-    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = what};
-    return !epoll_ctl(e->conns.events, EPOLL_CTL_ADD, fd, &ev);
 }
 
 static fl_status open_session(fl_emulator *e, fl_diag *d) {
@@ -313,8 +335,11 @@ static fl_status serve_command(fl_emulator *e, fl_diag *d) {
         return s;
     if (e->token)
         fl_turns_command(e->token, e->command.pid);
-    if ((s = fl_command_go(&e->command, e->o, d)))
+    int calls;
+    if ((s = fl_command_go(&e->command, e->o, &calls, d)))
         return s;
+    if (calls >= 0 && !hold_calls(e, e->command.pid, calls))
+        return fl_error(d, FL_IO, "cannot hear of the system calls of %s: %s", e->o->command[0], fl_reason(errno));
     e->started_ns = clock_ns(CLOCK_MONOTONIC);
     if (!e->token)
         e->boards.realtime_ns = clock_ns(CLOCK_REALTIME);
@@ -338,7 +363,8 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     e.peers = (fl_peers){.outcome = &e.outcome, .deaths = -1, .died = on_died, .user = &e};
     e.conns = (fl_conns){.outcome = &e.outcome, .events = -1, .hung_up = on_hung_up, .user = &e};
     e.sets = (fl_sets){.boards = &e.boards, .conns = &e.conns};
-    e.watch.token = &token;
+    e.watch.token = e.hold.token = &token;
+    e.hold.events = -1;
     e.outcome.user = &e;
     e.adopts = o->kill.watched && fl_orphans_adopt();
     fl_status s = fl_boards_open(&e.boards, d);
@@ -365,6 +391,7 @@ fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag 
     if (e.boards.node)
         fl_boards_report(&e.boards);
     close_session(&e);
+    fl_hold_close(&e.hold);
     if (e.token)
         fl_token_close(e.token);
     fl_rings_close(e.boards.rings);

@@ -1,10 +1,11 @@
 #include "harness/emulate/emulate_command.h"
 
+#include "harness/emulate/client/filter.h"
+#include "harness/emulate/client/image.h"
 #include "harness/emulate/client/protocol.h"
 
 #include "harness/live/stop.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,40 +13,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-/* Reads the program headers one line at a time; notes name the tool that made the program. */
-static const char *unfit_elf(int fd, const Elf64_Ehdr *eh) {
-    bool interpreter = false;
-    for (int i = 0; i < eh->e_phnum && i < 64; i++) {
-        Elf64_Phdr ph;
-        unsigned char note[4096];
-        if (pread(fd, &ph, sizeof ph, (off_t)(eh->e_phoff + (size_t)i * sizeof ph)) != (ssize_t)sizeof ph)
-            break;
-        interpreter |= ph.p_type == PT_INTERP;
-        if (ph.p_type != PT_NOTE)
-            continue;
-        const size_t want = ph.p_filesz < sizeof note ? ph.p_filesz : sizeof note;
-        const ssize_t n = pread(fd, note, want, (off_t)ph.p_offset);
-        for (ssize_t at = 0; at + 16 <= n; at += 4)
-            if (!memcmp(note + at, "Go\0\0", 4))
-                return "is a Go program, which asks the kernel for time by itself";
-    }
-    return interpreter ? NULL : "is linked statically";
-}
-
 const char *fl_command_unfit(const char *path) {
-    const char *why = NULL;
-    Elf64_Ehdr eh;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    if (read(fd, &eh, sizeof eh) == (ssize_t)sizeof eh && !memcmp(eh.e_ident, ELFMAG, SELFMAG))
-        why = eh.e_ident[EI_CLASS] == ELFCLASS64 ? unfit_elf(fd, &eh) : "is not a 64-bit program";
-    close(fd);
-    return why;
+    switch (fl_image_of(path)) {
+    case FL_IMAGE_GO:
+        return "is a Go program, which asks the kernel for time by itself";
+    case FL_IMAGE_STATIC:
+        return "is linked statically";
+    case FL_IMAGE_NARROW:
+        return "is not a 64-bit program";
+    case FL_IMAGE_HOOKED:
+        break;
+    }
+    return NULL;
 }
 
 /* The file that execvp would run. */
@@ -108,8 +92,17 @@ static bool set_environment(const fl_emulate_options *o, const char *session) {
     return ok && prepend("LD_PRELOAD", text, ':') && prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 }
 
+/* A program without our hooks: the server must hear of its calls from the kernel. Tells it where, or why not. */
+static void hold_calls(int wire) {
+    int fd = fl_filter_install();
+    if (fd < 0)
+        fd = -errno;
+    if (send(wire, &fd, sizeof fd, MSG_NOSIGNAL) != sizeof fd || fd < 0)
+        _exit(3);
+}
+
 static _Noreturn void become(const fl_emulate_options *o, const char *session, const fl_covers *covers,
-                             const char *path, const int wire[2]) {
+                             const char *path, bool held, const int wire[2]) {
     const int ours[] = {SIGINT, SIGTERM, SIGHUP,
                         SIGCHLD}; /* the command ignores the signals that we were started to ignore */
     sigset_t none;
@@ -133,8 +126,11 @@ static _Noreturn void become(const fl_emulate_options *o, const char *session, c
     if (o->kill.signal) /* an intentional crash leaves no core file */
         (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     close(wire[1]);
-    if (read(wire[0], &go, 1) == 1 && set_environment(o, session))
+    if (read(wire[0], &go, 1) == 1 && set_environment(o, session)) {
+        if (held)
+            hold_calls(wire[0]);
         execvp(path, o->command);
+    }
     const int error = errno;
     fprintf(stderr, "foldline emulate: cannot start %s: %s\n", o->command[0], fl_reason(error));
     _exit(error == ENOMEM ? 3 : 127); /* 3: a system error, as for every command; 127 as a shell's: no such program */
@@ -142,21 +138,22 @@ static _Noreturn void become(const fl_emulate_options *o, const char *session, c
 
 fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session,
                            const fl_covers *covers, fl_diag *d) {
-    char path[4096];
+    char *path = c->path;
     int wire[2];
     const char *name = o->command[0];
-    if (!find_program(name, path, sizeof path))
+    if (!find_program(name, path, sizeof c->path))
         return fl_refuse(d, strchr(name, '/') && !access(name, F_OK) ? "'%s' is not an executable file"
                                                                      : "'%s': no such program",
                          name);
-    const char *why = o->time == FL_TIME_VIRTUAL ? fl_command_unfit(path) : NULL;
-    if (why)
-        return fl_error(d, FL_HARDWARE, "%s %s: its time cannot be virtual", name, why);
-    if (pipe2(wire, O_CLOEXEC))
-        return fl_error(d, FL_IO, "pipe: %s", fl_reason(errno));
+    const fl_image_kind kind = o->time == FL_TIME_VIRTUAL ? fl_image_of(path) : FL_IMAGE_HOOKED;
+    if (kind == FL_IMAGE_NARROW)
+        return fl_error(d, FL_HARDWARE, "%s %s: its time cannot be virtual", name, fl_command_unfit(path));
+    c->held = kind != FL_IMAGE_HOOKED;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wire))
+        return fl_error(d, FL_IO, "socketpair: %s", fl_reason(errno));
     c->pid = fork();
     if (!c->pid)
-        become(o, session, covers, path, wire);
+        become(o, session, covers, path, c->held, wire);
     close(wire[0]);
     c->wire = wire[1];
     if (c->pid > 0)
@@ -165,8 +162,16 @@ fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, 
     return fl_error(d, FL_IO, "fork: %s", fl_reason(errno));
 }
 
-fl_status fl_command_go(const fl_emulated_command *c, const fl_emulate_options *o, fl_diag *d) {
-    const bool sent = write(c->wire, "", 1) == 1;
+fl_status fl_command_go(const fl_emulated_command *c, const fl_emulate_options *o, int *calls, fl_diag *d) {
+    bool sent = send(c->wire, "", 1, MSG_NOSIGNAL) == 1;
+    *calls = -1;
+    if (sent && c->held)
+        sent = recv(c->wire, calls, sizeof *calls, 0) == sizeof *calls;
     close(c->wire);
+    if (sent && c->held && *calls < 0)
+        return fl_error(d, FL_HARDWARE,
+                        "%s %s, and the kernel does not hold its system calls (seccomp, Linux 5.19 and later): %s: its "
+                        "time cannot be virtual",
+                        o->command[0], fl_command_unfit(c->path), fl_reason(-*calls));
     return sent ? FL_OK : fl_error(d, FL_IO, "cannot start %s", o->command[0]);
 }

@@ -61,6 +61,7 @@ void fl_token_close(fl_token *token) {
     while (token->turn) {
         fl_turn *t = token->turn;
         token->turn = t->next;
+        free(t->held);
         free(t);
     }
     fl_timers_close(&token->timers);
@@ -101,6 +102,7 @@ void fl_token_remove(fl_token *token, fl_turn *t) {
     for (fl_turn **at = &token->turn; *at; at = &(*at)->next)
         if (*at == t) {
             *at = t->next;
+            free(t->held);
             free(t);
             break;
         }

@@ -15,6 +15,7 @@ typedef enum fl_turn_state {
     FL_TURN_RUNS,
     FL_TURN_SLEEPS,
     FL_TURN_WAITS,
+    FL_TURN_LENT, /* its memory is lent to a child that has not started its program (vfork) */
 } fl_turn_state;
 
 typedef struct fl_turn { /* one thread */
@@ -22,6 +23,7 @@ typedef struct fl_turn { /* one thread */
     pid_t pid;
     int32_t tid; /* 0 until its first request */
     fl_conn *conn;
+    struct fl_held_call *held; /* of a program without our hooks (emulate_held_calls.h) */
     fl_turn_state state;
     bool must_answer; /* it waits for the answer to its last request */
     bool process;     /* it is a new process with a program image of its own */

@@ -127,8 +127,10 @@ static void name_child(fl_token *token, uint64_t number, pid_t pid) {
         child->pid = pid;
     (void)fl_peer_of(token->peers, pid);
     for (fl_turn *twin = token->turn; twin && child; twin = twin->next)
-        if (twin != child && twin->pid == child->pid && twin->process && twin->conn) {
+        if (twin != child && twin->pid == child->pid && twin->process && (twin->conn || twin->held)) {
             child->conn = twin->conn;
+            child->held = twin->held;
+            twin->held = NULL;
             child->tid = twin->tid;
             child->must_answer = twin->must_answer;
             fl_token_remove(token, twin);
@@ -136,8 +138,7 @@ static void name_child(fl_token *token, uint64_t number, pid_t pid) {
         }
 }
 
-static void wait_for_others(fl_token *token, fl_turn *t, const fl_ask *q) {
-    const bool again = q->a;
+void fl_turns_wait(fl_token *token, fl_turn *t, int64_t until_ns, bool again, bool outside) {
     if (!again)
         t->order = ++token->orders;
     if (t->debt_ns > 0) { /* the time of its readings passes first, then it looks again */
@@ -146,8 +147,8 @@ static void wait_for_others(fl_token *token, fl_turn *t, const fl_ask *q) {
         fl_token_stir(token, t);
         return;
     }
-    t->until_ns = (int64_t)q->wide;
-    t->outside = q->b != 0;
+    t->until_ns = until_ns;
+    t->outside = outside;
     t->state = FL_TURN_WAITS;
     t->look = false;
     if (token->holder == t)
@@ -303,7 +304,7 @@ void fl_turns_ask(fl_token *token, fl_conn *c, const fl_ask *q) {
         fl_token_stir(token, t);
         break;
     case FL_TIME_WAIT:
-        wait_for_others(token, t, q);
+        fl_turns_wait(token, t, (int64_t)q->wide, q->a != 0, q->b != 0);
         break;
     case FL_TIME_LEAVE:
         fl_token_remove(token, t);

@@ -12,6 +12,8 @@ void fl_turns_ask(fl_token *token, fl_conn *c, const fl_ask *q);
  */
 void fl_turns_set(fl_token *token, fl_conn *c, const fl_ask *q);
 void fl_turns_read(fl_token *token, uint32_t gpu);
+/* The thread waits for an action of others, until a time. again: it has looked in vain; outside: for a descriptor. */
+void fl_turns_wait(fl_token *token, fl_turn *t, int64_t until_ns, bool again, bool outside);
 void fl_turns_hung_up(fl_token *token, const fl_conn *c);
 /* A signal was sent to a process: the result must not depend on its speed. */
 void fl_turns_signalled(fl_token *token, pid_t pid, int number);

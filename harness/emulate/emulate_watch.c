@@ -47,7 +47,7 @@ static bool starved(const fl_turn *t) {
 static long system_call(const fl_turn *t) {
     char path[64];
     long number = -1;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)t->pid, (int)t->tid);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)t->pid, (int)(t->tid ? t->tid : t->pid));
     FILE *f = fopen(path, "re");
     if (f && fscanf(f, "%ld", &number) != 1)
         number = -1;
@@ -145,7 +145,7 @@ void fl_watch_look(fl_watch *w) {
         watch_waiting(w);
         return;
     }
-    if (!h->conn || !h->tid) {
+    if (!h->held && (!h->conn || !h->tid)) {
         watch_arrival(token, h);
         return;
     }

@@ -35,7 +35,7 @@ if command -v go >/dev/null && [ "$(go env CGO_ENABLED)" = 1 ]; then
   export GOCACHE=$dir/gocache GOPATH=$dir/gopath GO111MODULE=off GOFLAGS=
   job go build
   job go test
-  check "its time cannot be virtual" bash -c "foldline emulate w.csv --platform generic --time virtual -- ./cap-go 2>&1 | grep -q 'is a Go program'"
+  check "half a minute passed here too" awk -F'[:,]' '/"time_s"/ { exit !($2 >= 30 && $2 < 31) }' go.json
 else
   echo "skipped: go is not here (package golang-go), so the Go job is not run"
 fi

@@ -55,6 +55,7 @@ typedef enum fl_ask_op {
                             text: fl_timer_state, of which the interval counts -> fl_timer_state as it was */
     FL_TIME_TIMER_GET,   /* a, b as before -> fl_timer_state */
     FL_TIME_TIMER_END,   /* likewise */
+    FL_TIME_HOLD,        /* descriptor a tells of the system calls of the program that this process becomes */
 } fl_ask_op;
 
 typedef enum fl_timer_kind { /* whose end ends it, and how it is named */

@@ -1,5 +1,6 @@
 #include "harness/emulate/client/time_core.h"
 
+#include "harness/emulate/client/image.h"
 #include "harness/emulate/client/time_raw.h"
 
 #include <errno.h>
@@ -56,11 +57,14 @@ static void refuse(const char *call) {
         fl_time_fail(call);
 }
 
+/* A Go program makes system calls past the C library: the server hears of all its calls from the kernel instead. */
+static bool is_go(void) { return fl_image_of("/proc/self/exe") == FL_IMAGE_GO; }
+
 static void attach(void) {
     char path[128];
     const char *folder = getenv(FL_EMULATE_VARIABLE);
     tried = true;
-    if (!folder || snprintf(path, sizeof path, "%s/" FL_EMULATE_CLOCK, folder) >= (int)sizeof path)
+    if (!folder || is_go() || snprintf(path, sizeof path, "%s/" FL_EMULATE_CLOCK, folder) >= (int)sizeof path)
         return;
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)

@@ -1,0 +1,13 @@
+/* Held calls that begin or end threads and programs. */
+#ifndef FL_EMULATE_HELD_BIRTHS_H
+#define FL_EMULATE_HELD_BIRTHS_H
+
+#include "harness/emulate/emulate_held.h"
+
+void fl_held_bear(fl_token *token, fl_turn *t);
+/* It has its own memory from here on, or has ended: who lent it is ready. */
+void fl_held_give_back(fl_token *token, fl_turn *t);
+/* The end of a thread that is not its process's. */
+void fl_held_end(fl_token *token, fl_turn *t);
+
+#endif

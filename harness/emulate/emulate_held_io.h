@@ -1,0 +1,15 @@
+/* Held calls that wait for descriptors: whether they would block is asked of copies of the descriptors. */
+#ifndef FL_EMULATE_HELD_IO_H
+#define FL_EMULATE_HELD_IO_H
+
+#include "harness/emulate/emulate_held.h"
+
+/* When a call of the kind of poll, select or epoll_wait is late: 0 or the error. none: it does not wait. */
+int fl_held_io_until(const fl_turn *t, int64_t now_ns, int64_t *until_ns, bool *none);
+/* Whether the call is over: answered, or gone on in the kernel, where it does not block. */
+bool fl_held_io_look(fl_token *token, fl_turn *t);
+/* It is late: nothing was ready. */
+void fl_held_io_late(const fl_turn *t);
+bool fl_held_io_readable(fl_token *token, const fl_turn *t, int fd);
+
+#endif

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Programs that make system calls past the C library, in virtual time: a static one, and two of Go where go is here. An
+# hour each; each run the same. FL_RUNS: so many of each (3; nightly 100). FL_LOAD: so many busy loops beside them.
+. "$(dirname "$0")/shell.sh"
+
+clients=$(dirname "$f")/clients runs=${FL_RUNS:-3}
+"$f" synth -o "$dir/w.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null || exit 1
+virtual=("$f" emulate "$dir/w.csv" --platform generic --quiet --privileged --time virtual)
+loops=()
+for ((i = 0; i < ${FL_LOAD:-0}; i++)); do
+  (while :; do :; done) &
+  loops+=($!)
+done
+trap 'kill "${loops[@]}" 2>/dev/null; rm -rf "$dir"' EXIT
+
+# same NAME PATTERN COMMAND...: succeeds, its output matches, and each run has the same output and hash
+same() {
+  local name=$1 pattern=$2 i
+  shift 2
+  for ((i = 0; i < runs; i++)); do
+    timeout 300 "${virtual[@]}" --report "$dir/report.json" -- "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    echo "status $?" >>"$dir/out"
+    grep -E '"(session_hash|time_s)"' "$dir/report.json" >>"$dir/out"
+    [ $i = 0 ] && cp "$dir/out" "$dir/first"
+    if ! grep -qE -- "$pattern" "$dir/out" || ! grep -qx 'status 0' "$dir/out" || ! cmp -s "$dir/first" "$dir/out"; then
+      bad "$name, run $i" "$(head -c 800 "$dir/out")" "$(head -c 400 "$dir/err")"
+      return
+    fi
+  done
+  ok "$name, $runs runs"
+}
+
+same "a static program" '^end at 3608\.500, 1704070808$' "$clients/alone_static"
+check "its threads" grep -qx 'worker 3 at 1.500' "$dir/out"
+check "a wait that is late" grep -qx 'late 1 at 6.500' "$dir/out"
+check "its child and a pipe" grep -qx 'polls 0 1, child 7 at 8.500' "$dir/out"
+same "one that a shell starts, beside others" '^3$' sh -c "$clients/alone_static | grep -c '^worker 3 at 0'; sleep 1; echo 3"
+same "a system call by number" '^went through' "$clients/unfit_static" raw
+refuse "a static program with a timer" 3 'unfit_static \(process [0-9]+, thread [0-9]+\): timerfd_create cannot run in virtual time' \
+  "${virtual[@]}" -- "$clients/unfit_static" timerfd
+
+# ---- Go ----
+if command -v go >/dev/null; then
+  export GOCACHE=$dir/gocache GOPATH=$dir/gopath GO111MODULE=off GOFLAGS=
+  source=$root/tests/support/clients
+  check "a Go program builds" env CGO_ENABLED=0 go build -o "$dir/pure" "$source/pure.go"
+  same "a Go program of an hour" '^end 1h0m0s$' "$dir/pure"
+  check "its child's lines" grep -qx 'line 3 20m4s' "$dir/out"
+  same "one that a shell starts" '^line 3 20m4s$' sh -c "$dir/pure | cat"
+  refuse "a Go program with a timer" 3 'pure \(process [0-9]+, thread [0-9]+\): timerfd_create cannot run in virtual time' \
+    "${virtual[@]}" -- "$dir/pure" timer
+  if [ "$(go env CGO_ENABLED)" = 1 ]; then
+    check "one with cgo builds" go build -o "$dir/hour" "$source/hour.go"
+    same "a Go program that reads and sets a GPU for an hour" '^end 3600\.[0-9]+ s 2024-01-01T01:00:00Z$' "$dir/hour"
+    check "its child" grep -qE '^child "1704067204\\n" 4\.9[0-9]* s$' "$dir/out"
+    check "its socket" grep -qE '^socket hello 5\.2[0-9]* s$' "$dir/out"
+    check "its signal" grep -qx 'signal user defined signal 1' "$dir/out"
+  else
+    echo "skipped: go builds nothing with C here, so no Go program calls NVML"
+  fi
+else
+  echo "skipped: go is not here (package golang-go), so no Go program is run"
+fi
+finish
