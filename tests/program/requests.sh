@@ -33,7 +33,7 @@ check "another for another seed" test "$(cmp -s "$dir/a.csv" "$dir/b.csv"; echo 
 succeed "drawn ones are requests like others" 'shared with earlier ones' "$f" import "$dir/a.csv"
 "$f" synth requests -o "$dir/c.csv" --requests 50 >/dev/null
 check "so many" test "$(grep -vc '^[#t]' "$dir/c.csv")" = 50
-refuse "nothing to write" 2 'expected -o REQUESTS.csv' "$f" synth requests --rate 2
+refuse "nothing to write" 2 'expected options and -o REQUESTS.csv only' "$f" synth requests --rate 2
 refuse "a rate of none" 2 'rate' "$f" synth requests -o "$dir/d.csv" --rate 0
 refuse "nobody comes" 2 'no request arrives within 0.001 s' "$f" synth requests -o "$dir/d.csv" --seconds 0.001
 check "nothing is written then" test ! -e "$dir/d.csv"

@@ -150,7 +150,7 @@ succeed "advice where nothing meets the targets" 'no clock meets the targets, wi
 refuse "advice without a target" 2 'expected --ttft TIME' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --platform a100
 refuse "advice for two request traces" 2 'expected one' "$f" advise "$dir/r.csv" --requests "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
 refuse "advice without a platform" 2 'expected --platform' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
-refuse "a slowdown beside targets" 2 '--bound and --risk do nothing' "$f" advise "${asked[@]}" --bound 5%
+refuse "a slowdown beside targets" 2 '--bound and --risk have no effect' "$f" advise "${asked[@]}" --bound 5%
 
 # ---- refused ----
 run=("$f" run --platform a100 --policy nvboost)
@@ -158,7 +158,7 @@ refuse "requests without a server" 2 'expected --serving FILE with it .*--served
 refuse "a server without requests" 2 'expected --requests FILE' "${run[@]}" --serving "$dir/s.csv"
 refuse "a target without a server" 2 '--ttft is of a server' "${run[@]}" traces/samples/inference.csv --ttft 2s
 refuse "a share without a target" 2 'expected --ttft TIME or --tbt TIME' "${run[@]}" "${serve[@]}" --target-share 0.9
-refuse "a trace beside a server" 2 'expected one of them' "${run[@]}" "${serve[@]}" traces/samples/inference.csv
+refuse "a trace beside a server" 2 'expected only one of them' "${run[@]}" "${serve[@]}" traces/samples/inference.csv
 refuse "GPUs beside a server" 2 '--gpus .* has no effect' "${run[@]}" "${serve[@]}" --gpus 2
 refuse "arrivals beside requests" 2 '--arrivals .* has no effect' "${run[@]}" "${serve[@]}" --arrivals poisson:rate=1,count=3
 refuse "a name typed wrong" 2 "did you mean|--serving" "${run[@]}" --servng "$dir/s.csv"
