@@ -99,7 +99,7 @@ static void lay_out(copying *c, const char *const *input, size_t plans) {
     fl_picture_range(p, 0, c->end_s, 0, 1);
     fprintf(p->facts, "plans=%zu\narray chart_top[%zu]\narray chart_name[%zu]\n", plans, plans, plans);
     for (size_t i = 0; i < plans; i++) {
-        char variable[32], text[256];
+        char variable[40], text[256];
         snprintf(variable, sizeof variable, "chart_top[%zu]", i + 1);
         fl_picture_number(p, variable, p->top + name + (double)i * (name + chart + GAP_PX));
         snprintf(variable, sizeof variable, "chart_name[%zu]", i + 1);
