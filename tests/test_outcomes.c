@@ -2,6 +2,7 @@
  * Nothing here says that a number is right. It says that a change is seen, and of what: bless it (FL_BLESS=1) after you
  * know why it moved. Nine digits, so that the last bits of a library's exp do not count. */
 #include "harness/input/experiment.h"
+#include "harness/input/scenes_open.h"
 #include "harness/input/spec.h"
 #include "policies/registry.h"
 #include "sim/oracle.h"
