@@ -60,7 +60,7 @@ check "and says how many pass it" grep -q ' 3 that save more pass the bound' "$d
 printf 'workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\na,,1500,,,10,300,4000\na,,1500,,,12,300,3600\na,,900,,,16,150,2400\n' >"$dir/odd.csv"
 succeed "a sweep that contradicts itself runs" 'nvboost' "$f" compare --sweep "$dir/odd.csv" --platform generic --policy nvboost
 check "and says that energy is not power x time" grep -q '1 settings whose energy_j is not power_w x time_s, by up to +33 % (line 2)' "$dir/err"
-check "and that a setting is there twice" grep -q '1 rows left out, since they repeat a setting' "$dir/err"
+check "and that a setting is there twice" grep -q '1 rows repeat a setting: each setting is the mean of its rows' "$dir/err"
 
 # ---- options that would do nothing ----
 for o in "--repeat 3" "--model fitted" "--seconds 3" "--workload a"; do
@@ -204,7 +204,7 @@ check "another parameter differs, exit 1" test $? = 1
 check "and says where first" grep -q "first at .*log.csv:[0-9]" "$dir/out"
 head -c -7 "$dir/log.csv" >"$dir/torn-log.csv"
 "$f" replay "$dir/torn-log.csv" >"$dir/out" 2>"$dir/err"
-check "a torn log replays, its end reported" grep -q 'torn-log.csv:[0-9]*: torn' "$dir/err"
+check "a torn log replays, its end reported" grep -q 'torn-log.csv:[0-9]*: the last row is incomplete and was left out' "$dir/err"
 
 # A log as the GEEPAFS daemon writes it, two idle GPUs: up and down the probe clocks, then the efficient clock: idle GPUs show no memory use and their cap lies below it.
 {
@@ -391,7 +391,7 @@ succeed "a budget of several GPUs" 'makespan' "$f" run "$trace" --platform gener
 succeed "a fault that a run survives" 'sets were refused' "$f" run "$trace" --platform generic --policy maxfreq --fault refuse:gpu=all,control=sm_mhz
 refuse "a wall of no kind" 2 "wall 'idael', expected real, ideal or off; did you mean 'ideal'" "$f" run "$trace" --platform generic --policy maxfreq --wall idael
 refuse "a budget without walls" 2 'no wall that could hold its share' "$f" run "$trace" --platform generic --policy maxfreq --gpu-budget 250 --wall off
-refuse "an APU without its CPU" 2 'is an APU, its CPU cannot be left out' "$f" run "$trace" --platform apu-a10-5800k --policy maxfreq --no-cpu
+refuse "an APU without its CPU" 2 'is an APU, so its CPU cannot be left out' "$f" run "$trace" --platform apu-a10-5800k --policy maxfreq --no-cpu
 refuse "a fault of no kind" 2 "did you mean 'freeze'" "$f" run "$trace" --platform generic --policy maxfreq --fault freze:gpu=0
 refuse "a fault of a GPU that is not there" 2 'GPU 7' "$f" run "$trace" --platform generic --policy maxfreq --fault lost:gpu=7,from_s=1
 refuse "a lost GPU" 3 'GPU 0 fell off the bus' "$f" run "$trace" --platform generic --policy maxfreq --fault lost:gpu=0,from_s=0

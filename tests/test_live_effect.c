@@ -252,7 +252,7 @@ static void test_program(void) {
     stub->gpu[0].deaf = stub->gpu[0].quiet = 1;
     FL_CHECK(control("fixed", "sm_mhz=810", "5s") == 0, "a set without effect ends nothing");
     CU_ASSERT(said("err.txt", "foldline live: GPU 0: SM clock: 810 MHz was set") &&
-              said("out.txt", "1 clock locks never"));
+              said("out.txt", "1 clock locks had no visible effect"));
     fresh(1);
     stub->gpu[0].step_mw = 1000;
     FL_CHECK(control("fixed", "power_limit_w=187.3", "300ms") == 0, "nor does a rounded one");

@@ -277,7 +277,7 @@ static void test_refusals(void) {
                {"ranks", plain, "x.svg", "no two policies ran the same workloads", FL_BAD_INPUT},
                {"residency", good, "x.svg", "foldline-telemetry", FL_BAD_INPUT},
                {"regret-curves", good, "x.svg", "no column 'platform'", FL_BAD_INPUT},
-               {"regret-curves", words, "x.svg", "expected at least one to draw", FL_BAD_INPUT},
+               {"regret-curves", words, "x.svg", "no step with a regret, nothing to draw", FL_BAD_INPUT},
                {"timeline", good, "x.svg", "foldline-telemetry", FL_BAD_INPUT},
                {"timeline", bare, "x.svg", "no readings", FL_BAD_INPUT},
                {"trace", good, "x.svg", "no column 't_s'", FL_BAD_INPUT},

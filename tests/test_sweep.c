@@ -264,7 +264,7 @@ static void test_other_options(void) {
         snprintf(path, sizeof path, "%s", file ? in_folder(row[i].value) : row[i].value);
         const char *value = *path ? path : NULL;
         FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2", option, value) == 0, "%s", option);
-        FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 2 && says("other inputs, options"),
+        FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 2 && says("other inputs, other options"),
                  "merged with %s %s", option, value ? value : "");
         /* what a kill before the first row leaves: the head alone */
         size_t size;
@@ -276,7 +276,7 @@ static void test_other_options(void) {
             fclose(f);
         free(text);
         FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2", option, value) == 2 &&
-                     says("other inputs, options"),
+                     says("other inputs, other options"),
                  "went on with %s %s", option, value ? value : "");
         remove(journal);
     }
@@ -333,10 +333,10 @@ static void test_measured_options(void) {
     FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2") == 0, "the second shard");
     FL_CHECK(RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 0, "the same options go together");
     FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2", "--model", "fitted") == 0 &&
-                 RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 2 && says("other inputs, options"),
+                 RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 2 && says("other inputs, other options"),
              "--model");
     FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2", "--repeat", "2") == 0 &&
-                 RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 2 && says("other inputs, options"),
+                 RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 2 && says("other inputs, other options"),
              "--repeat");
 }
 
