@@ -63,14 +63,14 @@ refuse "no platform" 2 'no platform, expected' "$f" search --adversary --policy 
 refuse "no file" 2 'no file to write, expected' "$f" search --adversary --policy maxfreq --bound 5% --platform generic
 refuse "no bound" 2 "maxfreq has no parameter 'bound', expected --bound X" "$f" "${hunt[@]}" --policy maxfreq
 refuse "a bound of 5" 2 'expected a share' "$f" "${hunt[@]}" --policy maxfreq --bound 5
-refuse "a workload" 2 'draws its workloads' "$f" "${hunt[@]}" --policy maxfreq --bound 5% traces/samples/mix8.csv
+refuse "a workload" 2 'draws its own workloads' "$f" "${hunt[@]}" --policy maxfreq --bound 5% traces/samples/mix8.csv
 refuse "records both" 2 'expected cost or free' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --records both
 refuse "records sometimes" 2 "records 'sometimes', expected" "$f" "${hunt[@]}" --policy maxfreq --bound 5% --records sometimes
 refuse "no trials" 2 'trials' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --trials 0
 refuse "alike and unsteady" 2 'expected one of them' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --alike --unsteady
 refuse "alike on streams" 2 'expected 1: kernels beside' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --alike --streams 2
 refuse "a parameter that is none" 2 'bund' "$f" "${hunt[@]}" --policy tightrope:bund=0.05
-refuse "the standard output" 2 'kinds are another' "$f" search --adversary --platform generic --policy maxfreq --bound 5% -o -
+refuse "the standard output" 2 'the kinds need another' "$f" search --adversary --platform generic --policy maxfreq --bound 5% -o -
 refuse "an option of the other search" 2 "unknown option '--hold-out'" "$f" "${hunt[@]}" --policy maxfreq --bound 5% --hold-out workload
 refuse "a platform that is none" 2 'generik' "$f" search --adversary --platform generik --policy maxfreq --bound 5% -o "$worst"
 check "nothing is left of what was refused" [ ! -e "$dir/-" ]
