@@ -28,19 +28,27 @@ static void shows(fl_tightrope_work *w, int64_t then) {
 
 #define RECORD_S 1e-6 /* a record's end is known to that */
 
+/* It ran already as the ledger began: it tells no whole length, and only what is certain of its rest counts. */
+static void read_rest(fl_tightrope_work *w, int64_t end_ns) {
+    const double certain = fl_tightrope_certain_between(&w->sure, w->begin_ns, end_ns);
+    w->top_busy_s += certain;
+    w->busy_s += (double)(end_ns - w->begin_ns) * 1e-9 - certain;
+}
+
 /* Kernels that run beside others take the longer for it, here and at the top clock: their lengths tell nothing that is
  * certain. So they count nothing, and what ran beside them is taken back. */
 static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
     for (uint64_t i = 0; i < s->record_count; i++) {
         const fl_kernel_record *r = &s->record[i];
-        if (r->gpu != gpu || r->end_ns < r->start_ns)
+        if (r->gpu != gpu || r->end_ns < r->start_ns || r->end_ns <= w->begin_ns)
             continue;
         /* The last place is for all kinds that have none of their own: they are unlike, so no mean of theirs counts. */
         const int rest = r->kind >= FL_TIGHTROPE_KINDS - 1;
         fl_tightrope_kind *k = &w->kind[rest ? FL_TIGHTROPE_KINDS - 1 : r->kind];
-        const double d = (double)(r->end_ns - r->start_ns) * 1e-9;
-        const int settled = r->start_ns >= w->settled_ns;
-        const double beside_s = (double)(w->last_end_ns - r->start_ns) * 1e-9;
+        const int64_t start_ns = r->start_ns > w->begin_ns ? r->start_ns : w->begin_ns;
+        const double d = (double)(r->end_ns - start_ns) * 1e-9;
+        const int settled = start_ns >= w->settled_ns;
+        const double beside_s = (double)(w->last_end_ns - start_ns) * 1e-9;
         if (w->alike != FL_TIGHTROPE_ALIKE_ALL && beside_s > RECORD_S) {
             w->overlap_s += beside_s;
             w->busy_s += fmax(0, d - beside_s);
@@ -51,12 +59,16 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
         if (r->end_ns > w->last_end_ns)
             w->last_end_ns = r->end_ns;
         shows(w, r->end_ns);
+        if (start_ns > r->start_ns) {
+            read_rest(w, r->end_ns);
+            continue;
+        }
         if (settled && w->at_top) {
             w->top_busy_s += d;
             if (!rest)
                 k->count++, k->sum_s += d, k->square_s += d * d, k->now++, k->now_s += d;
         } else {
-            k->done++, k->done_s += d, k->floor_s += fl_tightrope_certain_between(&w->sure, r->start_ns, r->end_ns);
+            k->done++, k->done_s += d, k->floor_s += fl_tightrope_certain_between(&w->sure, start_ns, r->end_ns);
             w->busy_s += d;
         }
         if (!settled)

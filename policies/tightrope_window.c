@@ -167,10 +167,11 @@ static void stop_records(node *n) {
 }
 
 /* Kernels of several streams meet others at each clock, and which ones decides what they take: the second fact may hold
- * at every clock and not where clocks change. Nothing that is read bounds that, so the top clock stays. */
-static void hold(node *n) {
+ * at every clock and not where clocks change. Nothing that is read bounds that, so the top clock stays, but for who
+ * trusts more than what is certain. */
+static void stop_overlapping(node *n) {
     stop_records(n);
-    n->state->held = 1;
+    n->state->held = n->p->trust == FL_TIGHTROPE_TRUST_RECORDS;
 }
 
 void fl_tightrope_end_window(node *n) {
@@ -208,7 +209,7 @@ void fl_tightrope_end_window(node *n) {
         return;
     }
     if (n->count == 1 && fl_tightrope_crowded(&n->gpu->work)) {
-        hold(n);
+        stop_overlapping(n);
         return;
     }
     compare(n, member);

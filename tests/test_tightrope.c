@@ -150,6 +150,31 @@ static void test_kernel_over_windows(void) {
     free(w);
 }
 
+/* Records are turned on after 1 s, in the midst of a kernel, of which half a second is left: it ran beside nothing, and
+ * of its rest counts what is certain. One that ended before counts nothing, and one beside the rest ran beside it. */
+static void test_kernel_as_records_begin(void) {
+    fl_tightrope_work *w = calloc(1, sizeof *w);
+    const int64_t s = INT64_C(1000000000);
+    fl_gpu_sample gpu = {0};
+    CU_ASSERT_FATAL(w != NULL);
+    w->tolerance = 0, w->sigmas = 3;
+    fl_tightrope_to_records(w, FL_TIGHTROPE_RECORDS, s);
+    w->alike = FL_TIGHTROPE_ALIKE_COUNTERS;
+    fl_tightrope_window(w, s, 1, 0);
+    fl_kernel_record r[] = {{.start_ns = 0, .end_ns = s / 2}, {.start_ns = s / 2, .end_ns = 3 * s / 2}};
+    fl_sample sample = {.time_ns = 3 * s / 2, .gpu_count = 1, .gpu = &gpu, .record = r, .record_count = FL_COUNT(r)};
+    fl_tightrope_read(w, &sample, 0, INT64_MAX);
+    CU_ASSERT(!fl_tightrope_crowded(w));
+    FL_CHECK(fabs(fl_tightrope_credit_now(w) - 1.5) < 1e-9, "the rest of a kernel: %.9f s", fl_tightrope_credit_now(w));
+    FL_CHECK(w->kind[0].count == 0 && w->kind[0].done == 0, "a rest was taken for a whole kernel");
+    r[0] = (fl_kernel_record){.start_ns = 9 * s / 10, .end_ns = 2 * s};
+    sample.time_ns = 2 * s, sample.record_count = 1;
+    fl_tightrope_read(w, &sample, 0, INT64_MAX);
+    CU_ASSERT(fl_tightrope_crowded(w));
+    FL_CHECK(fabs(w->overlap_s - 0.5) < 1e-9, "beside each other for 0.5 s: %.9f s", w->overlap_s);
+    free(w);
+}
+
 /* A clock is affordable where its window leaves what the way back costs at worst; both sides by hand. */
 static void test_what_nobody_sees(void) {
     fl_tightrope_wish w = {.slack_s = 0.05, .bound = 0.05, .blind_s = 0.1};
@@ -515,6 +540,7 @@ FL_SUITE("tightrope", {"the bound holds at every instant, and savings come near"
          {"a phase that no counter tells", test_phase_that_no_counter_tells},
          {"what is certain of a time", test_what_is_certain},
          {"a kernel that runs over several windows", test_kernel_over_windows},
+         {"a kernel that ran already as records were turned on", test_kernel_as_records_begin},
          {"what nobody sees is paid for", test_what_nobody_sees},
          {"without a signal only what is safe by itself", test_without_a_signal},
          {"the lower hull of energy over slowdown", test_hull}, {"the lag of a power sensor", test_lag},

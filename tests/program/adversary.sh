@@ -70,7 +70,7 @@ refuse "no trials" 2 'trials' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --tr
 refuse "alike and unsteady" 2 'expected one of them' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --alike --unsteady
 refuse "alike on streams" 2 'expected 1: kernels beside' "$f" "${hunt[@]}" --policy maxfreq --bound 5% --alike --streams 2
 refuse "a parameter that is none" 2 'bund' "$f" "${hunt[@]}" --policy tightrope:bund=0.05
-refuse "the standard output" 2 'kinds need another' "$f" search --adversary --platform generic --policy maxfreq --bound 5% -o -
+refuse "the standard output" 2 'the kinds need another' "$f" search --adversary --platform generic --policy maxfreq --bound 5% -o -
 refuse "an option of the other search" 2 "unknown option '--hold-out'" "$f" "${hunt[@]}" --policy maxfreq --bound 5% --hold-out workload
 refuse "a platform that is none" 2 'generik' "$f" search --adversary --platform generik --policy maxfreq --bound 5% -o "$worst"
 check "nothing is left of what was refused" [ ! -e "$dir/-" ]
