@@ -82,6 +82,34 @@ static void on_kill(void *user, pid_t pid, int signal) {
         fl_turns_signalled(e->token, pid, signal);
 }
 
+/* ---- files ---- */
+
+static void remove_state(const fl_emulator *e) {
+    char path[sizeof e->dir + sizeof FL_EMULATE_STATE];
+    snprintf(path, sizeof path, "%s/" FL_EMULATE_STATE, e->dir);
+    DIR *folder = opendir(path);
+    for (struct dirent *f; folder && (f = readdir(folder));)
+        unlinkat(dirfd(folder), f->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(path);
+}
+
+static void remove_files(void *user) {
+    fl_emulator *e = user;
+    char path[128];
+    if (!e->dir[0]) /* no session was opened, so the folder does not exist */
+        return;
+    static const char *const file[] = {FL_EMULATE_SOCKET, FL_EMULATE_CLOCK, FL_EMULATE_LIBRARY, "libnvidia-ml.so"};
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        snprintf(path, sizeof path, "%s/%s", e->dir, file[i]);
+        unlink(path);
+    }
+    remove_state(e);
+    fl_covers_close(&e->covers);
+    rmdir(e->dir);
+}
+
 /* ---- requests ---- */
 
 static bool hear_of(const fl_emulator *e, int fd, void *what) {
@@ -92,6 +120,8 @@ static bool hear_of(const fl_emulator *e, int fd, void *what) {
 /* From here on the kernel tells of the calls of the program that this process becomes. */
 static bool hold_calls(fl_emulator *e, pid_t pid, int fd) {
     const bool first = e->hold.events < 0;
+    if (first && !fl_heir_open(&e->hold.heir, remove_files, e))
+        return false;
     return fl_hold_listen(&e->hold, pid, fd) && (!first || hear_of(e, e->hold.events, &e->hold));
 }
 
@@ -145,7 +175,7 @@ static void hear(fl_emulator *e, fl_conn *c) {
     const ssize_t n = fl_conn_hear(c, &q);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    const int with = n > 0 ? q.spare - 1 : -1;
+    const int with = n >= 0 ? q.spare - 1 : -1;
     if (n == (ssize_t)sizeof q && q.image == FL_EMULATE_VERSION)
         serve(e, c, &q);
     else
@@ -286,24 +316,12 @@ static fl_status confine(fl_emulator *e, fl_diag *d) {
     return FL_OK;
 }
 
-static void remove_state(const fl_emulator *e) {
-    char path[sizeof e->dir + sizeof FL_EMULATE_STATE];
-    snprintf(path, sizeof path, "%s/" FL_EMULATE_STATE, e->dir);
-    DIR *folder = opendir(path);
-    for (struct dirent *f; folder && (f = readdir(folder));)
-        unlinkat(dirfd(folder), f->d_name, 0);
-    if (folder)
-        closedir(folder);
-    rmdir(path);
-}
-
 static void close_session(fl_emulator *e) {
-    char path[128];
     if (e->outcome.status &&
         e->command.pid > 0) /* a command that cannot be emulated is ended, with everything that it started */
         for (const fl_peer *p = e->peers.first; p; p = p->next)
-            syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL,
-                    0); /* through the pidfd, because the number may belong to another process by now */
+            fl_peer_kill(&e->peers, p->pid);
+    fl_hold_end(&e->hold);
     if (e->command.pid > 0 && !e->command_ended) {
         kill(e->command.pid, SIGKILL);
         waitpid(e->command.pid, &e->outcome.r->command_status, 0);
@@ -316,16 +334,7 @@ static void close_session(fl_emulator *e) {
     for (size_t i = 0; i < sizeof fd / sizeof *fd; i++)
         if (fd[i] >= 0)
             close(fd[i]);
-    if (!e->dir[0]) /* no session was opened, so the folder does not exist */
-        return;
-    static const char *const file[] = {FL_EMULATE_SOCKET, FL_EMULATE_CLOCK, FL_EMULATE_LIBRARY, "libnvidia-ml.so"};
-    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
-        snprintf(path, sizeof path, "%s/%s", e->dir, file[i]);
-        unlink(path);
-    }
-    remove_state(e);
-    fl_covers_close(&e->covers);
-    rmdir(e->dir);
+    remove_files(e);
 }
 
 /* Starts the command and serves it to its end. */

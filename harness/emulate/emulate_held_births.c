@@ -12,6 +12,7 @@
 
 #define GONE_US 20 /* between looks at whether a thread has ended */
 #define GONE_LOOKS 100000
+#define NEWBORNS_MAX 1024
 
 void fl_held_bear(fl_token *token, fl_turn *t) {
     fl_held_call *h = t->held;
@@ -35,6 +36,33 @@ void fl_held_bear(fl_token *token, fl_turn *t) {
     }
     fl_held_go_on(t);
     fl_token_pass(token);
+}
+
+static bool has_turn(const fl_token *token, pid_t pid, pid_t tid) {
+    const fl_turn *t = token->turn;
+    while (t && (t->pid != pid || (tid && t->tid != tid)))
+        t = t->next;
+    return t;
+}
+
+/* Whether a thread or child of this process exists that has not been heard of. */
+static bool comes(const fl_token *token, pid_t pid, bool process) {
+    pid_t all[NEWBORNS_MAX];
+    const int n = process ? fl_remote_children(pid, all, NEWBORNS_MAX) : fl_remote_threads(pid, all, NEWBORNS_MAX);
+    for (int i = 0; i < n; i++)
+        if (!has_turn(token, process ? all[i] : pid, process ? 0 : all[i]) &&
+            fl_remote_lives(process ? all[i] : pid, all[i]))
+            return true;
+    return n < 0 || n == NEWBORNS_MAX;
+}
+
+void fl_held_missed(fl_token *token, fl_turn *t) {
+    fl_turn *child = t->held->birth ? fl_token_find(token, t->held->birth) : NULL;
+    if (!child || comes(token, t->pid, child->process))
+        return;
+    t->held->birth = 0;
+    fl_held_give_back(token, child);
+    fl_token_remove(token, child);
 }
 
 /* It has its own memory from here on, or has ended: who lent it is ready. */

@@ -26,9 +26,16 @@ typedef bool fl_held_look(fl_token *token, fl_turn *t);
 
 static void wait_call(fl_token *token, fl_turn *t, fl_held_look *look, int64_t late, int64_t interrupted) {
     fl_held_call *h = t->held;
+    uint64_t mask = 0;
     if (look(token, t))
         return;
+    if (fl_held_io_masked(t, &mask) && fl_remote_signalled(t->pid, t->tid, true, mask)) {
+        fl_held_io_left(t, fl_token_now(token));
+        fl_held_go_on(t); /* the kernel exchanges the mask, and finds the signal */
+        return;
+    }
     if (h->blocked && t->woken == FL_WOKEN_TIME) {
+        fl_held_io_left(t, fl_token_now(token));
         fl_held_io_late(t);
         fl_held_answer(t, late);
         return;
@@ -105,6 +112,10 @@ static void futex_call(fl_token *token, fl_turn *t) {
 static void descriptors_call(fl_token *token, fl_turn *t) {
     fl_held_call *h = t->held;
     bool none = false;
+    if (fl_held_io_many(t)) {
+        fail(token, t, "a wait for more than 1024 descriptors");
+        return;
+    }
     if (!h->blocked) {
         if (fl_held_pays(token, t))
             return;

@@ -43,13 +43,13 @@ bool fl_held_io_readable(fl_token *token, const fl_turn *t, int fd) { return rea
 
 /* ---- poll, select, epoll ---- */
 
-static int64_t after(int64_t now_ns, int64_t ns) { return ns >= FL_VIRTUAL_FOREVER - now_ns ? FL_VIRTUAL_FOREVER : now_ns + ns; }
+static bool by_select(const fl_held_call *h) { return h->number == SYS_select || h->number == SYS_pselect6; }
+static bool by_poll(const fl_held_call *h) { return h->number == SYS_poll || h->number == SYS_ppoll; }
 
 int fl_held_io_until(const fl_turn *t, int64_t now_ns, int64_t *until_ns, bool *none) {
     const fl_held_call *h = t->held;
-    const bool by_select = h->number == SYS_select || h->number == SYS_pselect6;
     const bool by_ms = h->number == SYS_poll || h->number == SYS_epoll_wait || h->number == SYS_epoll_pwait;
-    const uint64_t at = h->number == SYS_ppoll || h->number == SYS_poll ? h->a[2] : by_select ? h->a[4] : h->a[3];
+    const uint64_t at = h->number == SYS_ppoll || h->number == SYS_poll ? h->a[2] : by_select(h) ? h->a[4] : h->a[3];
     struct timespec s = {0, 0};
     *until_ns = FL_VIRTUAL_FOREVER;
     if (by_ms && (int32_t)at < 0)
@@ -68,15 +68,40 @@ int fl_held_io_until(const fl_turn *t, int64_t now_ns, int64_t *until_ns, bool *
         return -EINVAL;
     *none = !s.tv_sec && !s.tv_nsec;
     if (s.tv_sec < FL_VIRTUAL_FOREVER / S_NS / 2)
-        *until_ns = after(now_ns, s.tv_sec * S_NS + s.tv_nsec);
+        *until_ns = fl_virtual_after(now_ns, s.tv_sec * S_NS + s.tv_nsec);
     return 0;
+}
+
+bool fl_held_io_many(const fl_turn *t) {
+    const fl_held_call *h = t->held;
+    return (by_poll(h) && (uint32_t)h->a[1] > FDS_MAX) || (by_select(h) && (int32_t)h->a[0] > FD_SETSIZE);
+}
+
+/* The kernel writes what is left of the time where it was asked for; the C library hides that of all but select. */
+void fl_held_io_left(const fl_turn *t, int64_t now_ns) {
+    const fl_held_call *h = t->held;
+    const uint64_t at = by_select(h) ? h->a[4] : h->number == SYS_ppoll ? h->a[2] : 0;
+    const int64_t left = h->until_ns > now_ns ? h->until_ns - now_ns : 0;
+    const struct timespec s = {left / S_NS, left % S_NS / (h->number == SYS_select ? 1000 : 1)}; /* or a timeval */
+    if (at && h->until_ns < FL_VIRTUAL_FOREVER)
+        (void)fl_remote_write(t->pid, at, &s, sizeof s);
+}
+
+bool fl_held_io_masked(const fl_turn *t, uint64_t *mask) {
+    const fl_held_call *h = t->held;
+    uint64_t at = h->number == SYS_ppoll ? h->a[3] : 0;
+    if (h->number == SYS_epoll_pwait || h->number == SYS_epoll_pwait2)
+        at = h->a[4];
+    if (h->number == SYS_pselect6 && h->a[5] && !fl_remote_read(t->pid, h->a[5], &at, sizeof at)) /* and its size */
+        at = 0;
+    return at && fl_remote_read(t->pid, at, mask, sizeof *mask);
 }
 
 static bool look_poll(fl_token *token, fl_turn *t) {
     const fl_held_call *h = t->held;
     struct pollfd p[FDS_MAX];
-    const size_t n = h->a[1];
-    if (n > FDS_MAX || !fl_remote_read(t->pid, h->a[0], p, n * sizeof *p))
+    const size_t n = (uint32_t)h->a[1];
+    if (!n || !fl_remote_read(t->pid, h->a[0], p, n * sizeof *p))
         return n > 0;
     for (size_t i = 0; i < n; i++)
         if (p[i].fd >= 0 && ready_of(token, t, p[i].fd, p[i].events))
@@ -87,11 +112,13 @@ static bool look_poll(fl_token *token, fl_turn *t) {
 static bool look_select(fl_token *token, fl_turn *t) {
     const fl_held_call *h = t->held;
     const int n = (int)h->a[0];
+    if (n < 0)
+        return true; /* the kernel says why not */
     for (int set = 0; set < 3; set++) {
         fd_set want;
         static const short events[] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
         FD_ZERO(&want);
-        if (n <= 0 || n > FD_SETSIZE || !h->a[1 + set])
+        if (!n || !h->a[1 + set])
             continue;
         if (!fl_remote_read(t->pid, h->a[1 + set], &want, ((size_t)n + 63) / 64 * 8))
             return true;
@@ -120,13 +147,13 @@ static bool look_epoll(fl_token *token, fl_turn *t) {
 void fl_held_io_late(const fl_turn *t) {
     const fl_held_call *h = t->held;
     static const unsigned char zero[FD_SETSIZE / 8];
-    const size_t n = h->a[0];
-    if (h->number == SYS_select || h->number == SYS_pselect6)
+    const size_t n = (uint32_t)h->a[0];
+    if (by_select(h))
         for (int set = 1; set <= 3; set++)
-            if (h->a[set] && n <= FD_SETSIZE)
+            if (h->a[set])
                 (void)fl_remote_write(t->pid, h->a[set], zero, (n + 63) / 64 * 8);
-    if (h->number == SYS_poll || h->number == SYS_ppoll)
-        for (size_t i = 0; i < h->a[1]; i++)
+    if (by_poll(h))
+        for (size_t i = 0; i < (uint32_t)h->a[1]; i++)
             (void)fl_remote_write(t->pid, h->a[0] + i * sizeof(struct pollfd) + offsetof(struct pollfd, revents), zero,
                                   sizeof(short));
 }
@@ -166,7 +193,7 @@ static bool look_transfer(const fl_token *token, fl_turn *t, int fd) {
     struct stat st;
     struct pollfd p = {.fd = fd, .events = writes ? POLLOUT : POLLIN};
     ssize_t part = 0;
-    if (!fstat(fd, &st) && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode)) &&
+    if (!fstat(fd, &st) && (!(st.st_mode & S_IFMT) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode)) &&
         !(fcntl(fd, F_GETFL) & O_NONBLOCK) && !(flags & MSG_DONTWAIT) && !(writes && is_output(token, &st)) &&
         !(S_ISSOCK(st.st_mode) && is_own_link(fd))) {
         if (poll(&p, 1, 0) <= 0)
@@ -206,8 +233,10 @@ bool fl_held_io_look(fl_token *token, fl_turn *t) {
         return over;
     }
     }
-    if (ready)
+    if (ready) {
+        fl_held_io_left(t, fl_token_now(token));
         fl_held_go_on(t);
+    }
     return ready;
 }
 

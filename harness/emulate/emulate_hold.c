@@ -3,6 +3,7 @@
 #include "harness/emulate/client/filter.h"
 #include "harness/emulate/client/image.h"
 #include "harness/emulate/emulate_go.h"
+#include "harness/emulate/emulate_held_births.h"
 #include "harness/emulate/emulate_held_calls.h"
 #include "harness/emulate/emulate_remote.h"
 
@@ -21,6 +22,22 @@ typedef struct fl_hold_image { /* the program of a process that has the filter *
     struct fl_hold_image *next;
 } fl_hold_image;
 
+typedef struct fl_hold_listener { /* the kernel's end of one filter */
+    int fd;
+    struct fl_hold_listener *next;
+} fl_hold_listener;
+
+static void unlisten(fl_hold *hold, int fd) {
+    for (fl_hold_listener **at = &hold->listeners; *at; at = &(*at)->next)
+        if ((*at)->fd == fd) {
+            fl_hold_listener *l = *at;
+            *at = l->next;
+            close(l->fd);
+            free(l);
+            return;
+        }
+}
+
 #ifdef __x86_64__
 
 bool fl_hold_listen(fl_hold *hold, pid_t pid, int fd) {
@@ -28,8 +45,15 @@ bool fl_hold_listen(fl_hold *hold, pid_t pid, int fd) {
     struct epoll_event ev = {.events = EPOLLIN};
     if (hold->events < 0)
         hold->events = epoll_create1(EPOLL_CLOEXEC);
-    ev.data.fd = p && hold->events >= 0 ? fl_remote_fd(p->pidfd, fd) : -1;
-    return ev.data.fd >= 0 && !epoll_ctl(hold->events, EPOLL_CTL_ADD, ev.data.fd, &ev);
+    fl_hold_listener *l = calloc(1, sizeof *l);
+    ev.data.fd = p && l && hold->events >= 0 ? fl_remote_fd(p->pidfd, fd) : -1;
+    if (ev.data.fd < 0) {
+        free(l);
+        return false;
+    }
+    *l = (fl_hold_listener){ev.data.fd, hold->listeners};
+    hold->listeners = l;
+    return !epoll_ctl(hold->events, EPOLL_CTL_ADD, ev.data.fd, &ev);
 }
 
 /* ---- whose call it is ---- */
@@ -116,6 +140,7 @@ static void look_at(fl_hold *hold, fl_hold_image *i) {
     if (p)
         fl_outcome_rename(hold->token->outcome, p->account);
     i->hooked = kind == FL_IMAGE_HOOKED;
+    fl_heir_tell(&hold->heir, i->pid, !i->hooked);
     if (kind == FL_IMAGE_GO)
         fl_go_settle(i->pid);
     if (!i->hooked && !fl_remote_clocks(i->pid))
@@ -154,8 +179,11 @@ static void take(fl_hold *hold, int listener, const struct seccomp_notif *n) {
     if (!i)
         return; /* it is about to end */
     const bool fresh = !i->known;
-    if (fresh)
+    if (fresh) {
         look_at(hold, i);
+        if (!i->hooked)
+            fl_timers_drop(&hold->token->timers, pid, true);
+    }
     i->known = !execs;
     if (i->hooked) {
         if (fresh)
@@ -178,6 +206,8 @@ static void take(fl_hold *hold, int listener, const struct seccomp_notif *n) {
     h->here = true;
     t->conn = NULL;
     t->must_answer = false;
+    if (h->birth)
+        fl_held_missed(hold->token, t);
     hold->token->heard++;
     if (!hold->token->holder)
         fl_token_pass(hold->token);
@@ -193,7 +223,7 @@ void fl_hold_hear(fl_hold *hold) {
             take(hold, ev[i].data.fd, &call);
         } else if (ev[i].events & EPOLLHUP) { /* all who had the filter have ended */
             epoll_ctl(hold->events, EPOLL_CTL_DEL, ev[i].data.fd, NULL);
-            close(ev[i].data.fd);
+            unlisten(hold, ev[i].data.fd);
         }
     }
 }
@@ -220,17 +250,27 @@ void fl_hold_hear(fl_hold *hold) { (void)hold; }
 void fl_hold_go(fl_hold *hold) { (void)hold; }
 #endif
 
+void fl_hold_end(fl_hold *hold) {
+    for (const fl_hold_image *i = hold->first; i; i = i->next)
+        if (!i->hooked)
+            fl_peer_kill(hold->token->peers, i->pid);
+}
+
 void fl_hold_died(fl_hold *hold, pid_t pid) {
     for (fl_hold_image **at = &hold->first; *at; at = &(*at)->next)
         if ((*at)->pid == pid) {
             fl_hold_image *i = *at;
             *at = i->next;
+            fl_heir_tell(&hold->heir, pid, false);
             free(i);
             return;
         }
 }
 
 void fl_hold_close(fl_hold *hold) {
+    fl_heir_close(&hold->heir);
+    while (hold->listeners)
+        unlisten(hold, hold->listeners->fd);
     while (hold->first)
         fl_hold_died(hold, hold->first->pid);
     if (hold->events >= 0)

@@ -3,12 +3,15 @@
 #ifndef FL_EMULATE_HOLD_H
 #define FL_EMULATE_HOLD_H
 
+#include "harness/emulate/emulate_heir.h"
 #include "harness/emulate/emulate_held.h"
 
 typedef struct fl_hold {
     fl_token *token;
     int events; /* an epoll of the kernel's ends; -1 = none yet */
+    struct fl_hold_listener *listeners;
     struct fl_hold_image *first;
+    fl_heir heir;
 } fl_hold;
 
 /* From now on hears of calls at this descriptor of the process; takes a copy of it. False with errno. */
@@ -17,6 +20,8 @@ bool fl_hold_listen(fl_hold *hold, pid_t pid, int fd);
 void fl_hold_hear(fl_hold *hold);
 /* Answers the thread that has the token, and whoever gets it then. */
 void fl_hold_go(fl_hold *hold);
+/* Ends the programs whose calls are held: without the server none of their calls would succeed. */
+void fl_hold_end(fl_hold *hold);
 void fl_hold_died(fl_hold *hold, pid_t pid);
 void fl_hold_close(fl_hold *hold);
 

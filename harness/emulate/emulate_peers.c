@@ -1,6 +1,7 @@
 #include "harness/emulate/emulate_peers.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,12 @@ fl_peer *fl_peer_of(fl_peers *all, pid_t pid) {
     struct epoll_event ev = {.events = EPOLLIN, .data.ptr = p};
     epoll_ctl(all->deaths, EPOLL_CTL_ADD, fd, &ev);
     return p;
+}
+
+void fl_peer_kill(const fl_peers *all, pid_t pid) {
+    for (const fl_peer *p = all->first; p; p = p->next)
+        if (p->pid == pid)
+            (void)syscall(SYS_pidfd_send_signal, p->pidfd, SIGKILL, NULL, 0);
 }
 
 void fl_peer_bury(fl_peers *all, fl_peer *p) {

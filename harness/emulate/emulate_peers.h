@@ -26,6 +26,8 @@ typedef struct fl_peers {
 
 /* NULL where the process has already ended. */
 fl_peer *fl_peer_of(fl_peers *all, pid_t pid);
+/* Through its pidfd, because the number may belong to another process by now. */
+void fl_peer_kill(const fl_peers *all, pid_t pid);
 void fl_peer_bury(fl_peers *all, fl_peer *p);
 /* Handles dead clients first: a set that a killed client had queued must not be made after other processes have reacted
  * to its death. */

@@ -83,6 +83,37 @@ pid_t fl_remote_parent(pid_t pid) {
     return read_process(pid, &s) ? s.parent : 0;
 }
 
+int fl_remote_threads(pid_t pid, pid_t *all, int most) {
+    char path[64];
+    int n = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && n < most && (e = readdir(dir));)
+        if ((all[n] = atoi(e->d_name)) > 0)
+            n++;
+    if (dir)
+        closedir(dir);
+    return dir ? n : -1;
+}
+
+int fl_remote_children(pid_t pid, pid_t *all, int most) {
+    char path[64];
+    pid_t thread[1024];
+    const int threads = fl_remote_threads(pid, thread, sizeof thread / sizeof *thread);
+    int n = threads > 0 ? 0 : -1;
+    for (int i = 0; i < threads && n >= 0; i++) {
+        snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)thread[i]);
+        FILE *f = fopen(path, "re");
+        while (f && n < most && fscanf(f, "%d", &all[n]) == 1)
+            n++;
+        if (!f && fl_remote_lives(pid, thread[i]))
+            n = -1;
+        if (f)
+            fclose(f);
+    }
+    return n;
+}
+
 bool fl_remote_lives(pid_t pid, pid_t thread) {
     fl_remote_state s;
     return read_thread(pid, thread, &s) && s.state != 'Z' && s.state != 'X';

@@ -20,6 +20,9 @@ int fl_remote_fd(int pidfd, int fd);
 /* The process of a thread; 0 where it has ended. */
 pid_t fl_remote_process(pid_t thread);
 pid_t fl_remote_parent(pid_t pid);
+/* Its threads and its children, up to `most`: how many, -1 where that cannot be seen. */
+int fl_remote_threads(pid_t pid, pid_t *all, int most);
+int fl_remote_children(pid_t pid, pid_t *all, int most);
 /* Whether the thread still runs code. */
 bool fl_remote_lives(pid_t pid, pid_t thread);
 /* Whether a signal waits for the thread that would interrupt a call. mask: instead of its own, where `masked`. */

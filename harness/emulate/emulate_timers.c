@@ -137,8 +137,9 @@ static uint64_t pass(fl_timer *t, int64_t now_ns) {
     if (s->next_ns > now_ns)
         return 0;
     if (s->interval_ns > 0) {
+        const int64_t late_ns = (now_ns - s->next_ns) % s->interval_ns;
         times += (uint64_t)((now_ns - s->next_ns) / s->interval_ns);
-        s->next_ns += (int64_t)times * s->interval_ns;
+        s->next_ns = fl_virtual_after(now_ns, s->interval_ns - late_ns);
     } else {
         s->next_ns = FL_VIRTUAL_FOREVER;
     }
@@ -198,8 +199,9 @@ static void send_signal(fl_timer *t, uint64_t times) {
 
 void fl_timer_fire(fl_timer *t, int64_t now_ns) {
     const uint64_t times = pass(t, now_ns);
-    if (t->fd >= 0) /* where its counter is full, it stays full */
+    struct pollfd room = {.fd = t->fd, .events = POLLOUT};
+    if (t->fd >= 0 && poll(&room, 1, 0) == 1) /* a counter that its program made full stays full: to write would wait */
         (void)!write(t->fd, &times, sizeof times);
-    else if (t->signal)
+    else if (t->fd < 0 && t->signal)
         send_signal(t, times);
 }

@@ -120,11 +120,19 @@ static void watch_waiting(fl_watch *w) {
     fl_token_pass(token);
 }
 
+/* A process was announced, and its parent was killed before it began: nobody else would end the wait for it. */
+static void watch_birth(fl_token *token) {
+    if (++token->quiet > ARRIVAL_LOOKS)
+        fl_outcome_fail(token->outcome, "a process or thread that was announced has not begun");
+}
+
 /* A program image that has not sent a request, or whose connection closed while the process lives. */
 static void watch_arrival(fl_token *token, const fl_turn *t) {
     char path[64], exe[256] = "";
-    if (t->pid <= 0)
+    if (t->pid <= 0) {
+        watch_birth(token);
         return;
+    }
     snprintf(path, sizeof path, "/proc/%d/exe", (int)t->pid);
     const char *why = fl_command_unfit(path);
     const ssize_t n = readlink(path, exe, sizeof exe - 1);
@@ -149,8 +157,10 @@ void fl_watch_look(fl_watch *w) {
         watch_arrival(token, h);
         return;
     }
-    if (!read_state(h, &state, &switches))
+    if (!read_state(h, &state, &switches)) {
+        watch_birth(token);
         return;
+    }
     const bool same = token->heard == w->heard && switches == w->switches;
     w->heard = token->heard;
     w->switches = switches;

@@ -11,7 +11,7 @@ succeed "shown like a board" '^  SM clocks +210, 510, 810, 1110, 1410, 1710 MHz 
 check "those of its highest memory clock" grep -qE '^  memory clocks +405, 6251 MHz ' "$dir/out"
 check "its limits" test "$(grep -cE '^  (lowest|default|highest) power limit +(100|300|320) W ' "$dir/out")" = 3
 check "what it does not say is unknown" grep -qx '  memory bandwidth' "$dir/out"
-refuse "a JSON of it there is not" 2 "is no JSON" "$f" platforms $xml --json
+refuse "a JSON of it there is not" 2 "is not JSON" "$f" platforms $xml --json
 succeed "a platform of it" '^written' "$f" fit device --facts $xml --out "$dir/b.json"
 succeed "with its limit" 'power limit: 300 W' "$f" platforms "$dir/b.json"
 

@@ -36,8 +36,21 @@ check "a wait that is late" grep -qx 'late 1 at 6.500' "$dir/out"
 check "its child and a pipe" grep -qx 'polls 0 1, child 7 at 8.500' "$dir/out"
 same "one that a shell starts, beside others" '^3$' sh -c "$clients/alone_static | grep -c '^worker 3 at 0'; sleep 1; echo 3"
 same "a system call by number" '^went through' "$clients/unfit_static" raw
-refuse "a static program with a timer" 3 'unfit_static \(process [0-9]+, thread [0-9]+\): timerfd_create cannot run in virtual time' \
-  "${virtual[@]}" -- "$clients/unfit_static" timerfd
+refuse "a static program with a timer" 3 'alone_static \(process [0-9]+, thread [0-9]+\): timerfd_create cannot run in virtual time' \
+  "${virtual[@]}" -- "$clients/alone_static" timerfd
+
+# An emulator that is killed leaves neither the program, whose calls the kernel fails from then on, nor a folder.
+"${virtual[@]}" -- env TMPDIR="$dir" "$clients/alone_static" forever >"$dir/out" 2>&1 </dev/null &
+emulator=$!
+held_child() { child=$(cat "/proc/$emulator/task/$emulator/children" 2>/dev/null); child=${child%% *}; }
+for ((i = 0; i < 100; i++)); do held_child; [ "$(readlink "/proc/$child/exe")" = "$(readlink -f "$clients/alone_static")" ] && break; sleep 0.1; done
+folder=$(tr '\0' '\n' <"/proc/$child/environ" | sed -n 's/^FOLDLINE_EMULATE=//p')
+check "a held session has a folder" test -d "$folder"
+kill -9 "$emulator"
+wait "$emulator" 2>/dev/null
+for ((i = 0; i < 50; i++)); do [ ! -e "/proc/$child" ] && [ ! -e "$folder" ] && break; sleep 0.1; done
+check "a killed emulator leaves no program" test ! -e "/proc/$child"
+check "and no folder" test ! -e "$folder"
 
 # ---- Go ----
 if command -v go >/dev/null; then

@@ -71,6 +71,14 @@ END
   same "Python's multiprocessing" '^pool \[1, 2\]$' "$python" "$dir/mp.py"
   check "in order of time" grep -qx '\[1, 2, 3\]' "$dir/out"
   check "its popen" grep -qx 'input True out' "$dir/out"
+  cat >"$dir/wake.py" <<'END'
+import signal, threading, time
+began, main = time.monotonic(), threading.get_ident()
+signal.signal(signal.SIGUSR1, lambda *_: print("heard at", round(time.monotonic() - began, 1)))
+threading.Timer(2, lambda: signal.pthread_kill(main, signal.SIGUSR1)).start()
+time.sleep(10)
+END
+  same "a thread's signal interrupts a sleep" '^heard at 2\.0$' "$python" "$dir/wake.py"
 else
   echo "skipped: python3 is not here, so multiprocessing is not run"
 fi

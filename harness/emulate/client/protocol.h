@@ -176,4 +176,8 @@ typedef struct fl_clock_page {
 #define FL_VIRTUAL_MONOTONIC_NS INT64_C(1000000000000)
 #define FL_VIRTUAL_FOREVER INT64_MAX
 
+static inline int64_t fl_virtual_after(int64_t now_ns, int64_t ns) {
+    return ns >= FL_VIRTUAL_FOREVER - now_ns ? FL_VIRTUAL_FOREVER : now_ns + ns;
+}
+
 #endif

@@ -234,7 +234,7 @@ int64_t fl_time_of(clockid_t clock, const struct timespec *t) {
 int64_t fl_time_after(const struct timespec *t) {
     const int64_t ns = t ? ns_of(t) : FL_VIRTUAL_FOREVER;
     const int64_t now = fl_time_now(true);
-    return ns >= FL_VIRTUAL_FOREVER - now ? FL_VIRTUAL_FOREVER : now + ns;
+    return fl_virtual_after(now, ns);
 }
 
 /* ---- lines ---- */

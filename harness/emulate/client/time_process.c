@@ -199,7 +199,7 @@ FL_SHOWN int pidfd_send_signal(int fd, int number, siginfo_t *info, unsigned int
 FL_SHOWN int pthread_kill(pthread_t id, int number) {
     const int e = REAL(pthread_kill)(id, number);
     if (!e && number && fl_time_on())
-        (void)fl_time_say(FL_TIME_SIGNAL, (uint32_t)getpid(), 0);
+        (void)fl_time_say(FL_TIME_SIGNAL, (uint32_t)getpid(), (uint32_t)number);
     return e;
 }
 

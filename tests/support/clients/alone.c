@@ -41,6 +41,9 @@ int main(int argc, char **argv) {
     struct timeval day;
     if (argc > 1 && !strcmp(argv[1], "alarm"))
         alarm(1);
+    else if (argc > 1 && !strcmp(argv[1], "forever"))
+        for (;;)
+            usleep(1000);
     else if (argc > 1)
         (void)timerfd_create(CLOCK_MONOTONIC, 0);
     for (int i = 0; i < 3; i++)
