@@ -688,7 +688,7 @@ static void test_bus_spread(void) {
              "gated after %lld ns", (long long)p.node.device[0].gate_ns);
     fl_platform_free(&p);
     FL_CHECK(fl_platform_open("generic", 0, &p, &d) == FL_OK && fl_node_choose(&p.node, &wider, &d) == FL_BAD_INPUT &&
-                 strstr(d.message, "only an APU"),
+                 strstr(d.message, "only on an APU"),
              "%s", d.message);
     fl_platform_free(&p);
 }

@@ -174,7 +174,7 @@ static void test_refusals(void) {
             FL_PROGRAM) == 0,
         "a copy with its record: %s", said);
     FL_CHECK(run("sed '$d' r.csv >swapped.csv; '%s' report swapped.csv -o x.html 2>&1", FL_PROGRAM) == 2 &&
-                 strstr(said, "swapped.provenance.json: of another result"),
+                 strstr(said, "swapped.provenance.json: the record of another result"),
              "another result: %s", said);
     FL_CHECK(run("'%s' compare '%s/traces/samples/mix8.csv' --kinds '%s/traces/samples/mix8.kinds.csv' --platform "
                  "v100-300w --policy nvboost "

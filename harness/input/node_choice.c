@@ -54,7 +54,7 @@ static fl_status choose_heat(fl_node_spec *node, bool heat, fl_diag *d) {
 static fl_status choose_bus(fl_node_spec *node, double share, double spread, fl_diag *d) {
     fl_host_spec *host = &node->host;
     if (!host->apu)
-        return fl_refuse(d, "--bus-share and --bus-spread: only on an APU do CPU and GPU share a bus");
+        return fl_refuse(d, "--bus-share and --bus-spread: CPU and GPU share a bus only on an APU");
     if (share > 0)
         host->bus_min = host->bus_max = share;
     host->bus_min = fmax(host->bus_min - spread, 0.01);
