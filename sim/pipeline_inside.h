@@ -31,11 +31,12 @@ typedef struct fl_pipe_builder {
     const fl_node_spec *node;
     fl_workload *w;
     fl_pipe_place *sender[FL_PIPE_DIRECTIONS], *receiver[FL_PIPE_DIRECTIONS]; /* by place_of */
-    fl_pipe_place **item;   /* by stage, then instruction: where its first op stands */
-    int64_t *ops;           /* by stage: in one iteration */
-    double *flat_s[FL_PIPELINE_WHATS]; /* by rank and chunk: what fl_pipe_seconds_of says; NULL where nothing is stated */
-    fl_pipe_classes *class; /* by rank */
-    bool eager;             /* sends do not block */
+    fl_pipe_place **item; /* by stage, then instruction: where its first op stands */
+    int64_t *ops;         /* by stage: in one iteration */
+    double
+        *flat_s[FL_PIPELINE_WHATS]; /* by rank and chunk: what fl_pipe_seconds_of says; NULL where nothing is stated */
+    fl_pipe_classes *class;         /* by rank */
+    bool eager;                     /* sends do not block */
     const fl_pipeline_clocks *clocks;
     fl_pipe_fixed *fixed; /* by class; those of a rank follow its others */
     size_t fixed_room;

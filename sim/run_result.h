@@ -47,8 +47,8 @@ typedef struct fl_run_result {
     size_t cpu_count;
     double last_sm_mhz, last_mem_mhz, last_cpu_mhz; /* at the end: locks of GPU 0 (the driver's default where none), and
                                                        the CPU's clock; NAN where the CPU is not modelled */
-    int64_t policy_cost_ps;                         /* time the host, or the busiest of several, spent reading and setting */
-    int64_t *mark_ps;                               /* all streams' marks, one after the other */
+    int64_t policy_cost_ps; /* time the host, or the busiest of several, spent reading and setting */
+    int64_t *mark_ps;       /* all streams' marks, one after the other */
     size_t mark_count;
     fl_residence *residence;
     size_t residence_count;

@@ -14,9 +14,9 @@ typedef struct fl_run_switch { /* of the kernel records of one GPU */
 } fl_run_switch;
 
 typedef struct fl_run_own { /* the host of one GPU, where each has its own */
-    int64_t free_ps; /* when its calls have ended */
-    int64_t cost_ps; /* how long they took, so far */
-    uint64_t looked; /* markers that it has come for */
+    int64_t free_ps;        /* when its calls have ended */
+    int64_t cost_ps;        /* how long they took, so far */
+    uint64_t looked;        /* markers that it has come for */
 } fl_run_own;
 
 typedef struct fl_run_sets {

@@ -75,7 +75,8 @@ static void test_printed(void) {
         row[1].oracle_gap_pct = bounded ? 0.25 : NAN;
         fl_best_known_print(row, 2, f);
         fclose(f);
-        FL_CHECK(!!strstr(text, "certified; at the same clocks no schedule is better by more than 0.25 %") == bounded, "%s", text);
+        FL_CHECK(!!strstr(text, "certified; at the same clocks no schedule is better by more than 0.25 %") == bounded,
+                 "%s", text);
     }
 }
 

@@ -439,8 +439,7 @@ static void test_end(void) {
 FL_SUITE("emulate", {"closed loop", test_closed_loop}, {"experiment file", test_experiment},
          {"processes", test_processes}, {"errors", test_errors}, {"paths", test_paths},
          {"dead clients first", test_dead_first}, {"one hash", test_repeats}, {"an hour", test_hour},
-         {"what cannot be virtual", test_unfit}, {"signals", test_signals},
-         {"many GPUs", test_many_gpus}, {"errors end control", test_live_errors},
-         {"sets without effect", test_sets_without_effect}, {"root alone sets", test_root_alone},
-         {"few descriptors", test_descriptors}, {"a long path", test_long_path},
+         {"what cannot be virtual", test_unfit}, {"signals", test_signals}, {"many GPUs", test_many_gpus},
+         {"errors end control", test_live_errors}, {"sets without effect", test_sets_without_effect},
+         {"root alone sets", test_root_alone}, {"few descriptors", test_descriptors}, {"a long path", test_long_path},
          {"a state folder of its own", test_state_folder}, {"end", test_end})

@@ -191,8 +191,8 @@ static void test_edges(void) {
             run_by(&r, how, FL_PATH_PLAIN, &plain);
             run_by(&r, how, FL_PATH_PREFIX, &sums);
             must_equal("edges", (uint64_t)count, &plain, &sums);
-            FL_CHECK(count % 2 || !sums.jumps == (count < FL_PREFIX_ROW || ms == 1), "%d ops, each %lld ms: %llu jumps", count,
-                     (long long)ms, (unsigned long long)sums.jumps);
+            FL_CHECK(count % 2 || !sums.jumps == (count < FL_PREFIX_ROW || ms == 1), "%d ops, each %lld ms: %llu jumps",
+                     count, (long long)ms, (unsigned long long)sums.jumps);
             free_outcome(&plain);
             free_outcome(&sums);
         }

@@ -1,5 +1,5 @@
-/* A pipeline of 8 stages and 256 microbatches, 8,272 instructions, 40 clocks: its iterations on the engine, and planning
- * its clocks. */
+/* A pipeline of 8 stages and 256 microbatches, 8,272 instructions, 40 clocks: its iterations on the engine, and
+ * planning its clocks. */
 #include "harness/base/pool.h"
 #include "harness/bench/bench.h"
 #include "sim/pipeline_run.h"

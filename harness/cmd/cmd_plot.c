@@ -15,9 +15,11 @@ static const fl_command_help help = {
     "under its\n"
     "limit), residency (time at each clock). From trace stats -o:\n"
     "trace (activity, power and clock). From plan --csv: frontier (planned clocks, their bound, executed plans). "
-    "From run\n--instructions: gantt (what each rank did, by clock, waiting, and power; two plans stand above each other).\n"
+    "From run\n--instructions: gantt (what each rank did, by clock, waiting, and power; two plans stand above each "
+    "other).\n"
     "Of servers, from the CSV of compare: serving (J per token against the 99th percentiles of TTFT and TBT),\n"
-    "serving-load (saving against requests per second that arrive, against both baselines); from the --served of run: latencies "
+    "serving-load (saving against requests per second that arrive, against both baselines); from the --served of run: "
+    "latencies "
     "(their\n"
     "distributions). A timeline of servers shows their queues too. Platform and bound come from the record beside the "
     "result."};

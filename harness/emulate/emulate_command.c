@@ -142,9 +142,9 @@ fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, 
     int wire[2];
     const char *name = o->command[0];
     if (!find_program(name, path, sizeof c->path))
-        return fl_refuse(d, strchr(name, '/') && !access(name, F_OK) ? "'%s' is not an executable file"
-                                                                     : "'%s': no such program",
-                         name);
+        return fl_refuse(
+            d, strchr(name, '/') && !access(name, F_OK) ? "'%s' is not an executable file" : "'%s': no such program",
+            name);
     const fl_image_kind kind = o->time == FL_TIME_VIRTUAL ? fl_image_of(path) : FL_IMAGE_HOOKED;
     if (kind == FL_IMAGE_NARROW)
         return fl_error(d, FL_HARDWARE, "%s %s: its time cannot be virtual", name, fl_command_unfit(path));

@@ -38,7 +38,9 @@ ssize_t fl_conn_hear(const fl_conn *c, fl_ask *q) {
         char bytes[CMSG_SPACE(sizeof(int))];
     } rights;
     struct iovec all = {.iov_base = q, .iov_len = sizeof *q};
-    struct msghdr m = {.msg_iov = &all, .msg_iovlen = 1, .msg_control = &rights,
+    struct msghdr m = {.msg_iov = &all,
+                       .msg_iovlen = 1,
+                       .msg_control = &rights,
                        .msg_controllen = CMSG_LEN(sizeof(int))}; /* without the padding, which holds a second one */
     int with = -1;
     const ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);

@@ -21,7 +21,8 @@ typedef struct fl_conns {
 
 /* Accepts the clients that wait at the listener. */
 void fl_conns_accept(fl_conns *all, fl_peers *peers, int listener);
-/* The next request: recv()'s result. Of the descriptor that came with it, q->spare holds the number here + 1; 0: none. */
+/* The next request: recv()'s result. Of the descriptor that came with it, q->spare holds the number here + 1; 0: none.
+ */
 ssize_t fl_conn_hear(const fl_conn *c, fl_ask *q);
 /* now_ns: of the session. */
 void fl_conn_answer(fl_conns *all, fl_conn *c, int64_t now_ns, const fl_ask *q, const fl_answer *a);

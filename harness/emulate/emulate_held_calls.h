@@ -1,5 +1,5 @@
-/* What becomes of a held system call in virtual time. The thread has the token. The call is answered here, or goes on in
- * the kernel, or blocks. */
+/* What becomes of a held system call in virtual time. The thread has the token. The call is answered here, or goes on
+ * in the kernel, or blocks. */
 #ifndef FL_EMULATE_HELD_CALLS_H
 #define FL_EMULATE_HELD_CALLS_H
 

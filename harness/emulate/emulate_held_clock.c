@@ -111,8 +111,8 @@ void fl_held_sleep(fl_token *token, fl_turn *t) {
     if (!h->blocked) {
         if (fl_held_pays(token, t))
             return;
-        const int e =
-            fl_held_read_until(token, t, plain ? h->a[0] : h->a[2], absolute, plain ? CLOCK_MONOTONIC : h->a[0], &h->until_ns);
+        const int e = fl_held_read_until(token, t, plain ? h->a[0] : h->a[2], absolute,
+                                         plain ? CLOCK_MONOTONIC : h->a[0], &h->until_ns);
         if (e || !(plain ? h->a[0] : h->a[2])) {
             fl_held_answer(t, e ? e : -EFAULT);
             return;

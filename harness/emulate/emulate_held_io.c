@@ -193,7 +193,8 @@ static bool look_transfer(const fl_token *token, fl_turn *t, int fd) {
     struct stat st;
     struct pollfd p = {.fd = fd, .events = writes ? POLLOUT : POLLIN};
     ssize_t part = 0;
-    if (!fstat(fd, &st) && (!(st.st_mode & S_IFMT) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode)) &&
+    if (!fstat(fd, &st) &&
+        (!(st.st_mode & S_IFMT) || S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISCHR(st.st_mode)) &&
         !(fcntl(fd, F_GETFL) & O_NONBLOCK) && !(flags & MSG_DONTWAIT) && !(writes && is_output(token, &st)) &&
         !(S_ISSOCK(st.st_mode) && is_own_link(fd))) {
         if (poll(&p, 1, 0) <= 0)

@@ -193,8 +193,8 @@ static void send_signal(fl_timer *t, uint64_t times) {
     info.si_overrun = (int)(times - 1);
     memcpy(&info.si_value, &t->value, sizeof info.si_value);
     t->state.missed = times - 1;
-    (void)syscall(t->tid ? SYS_rt_tgsigqueueinfo : SYS_rt_sigqueueinfo, (long)t->pid, (long)(t->tid ? t->tid : t->signal),
-                  t->tid ? (long)t->signal : (long)&info, (long)&info);
+    (void)syscall(t->tid ? SYS_rt_tgsigqueueinfo : SYS_rt_sigqueueinfo, (long)t->pid,
+                  (long)(t->tid ? t->tid : t->signal), t->tid ? (long)t->signal : (long)&info, (long)&info);
 }
 
 void fl_timer_fire(fl_timer *t, int64_t now_ns) {

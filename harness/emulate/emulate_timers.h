@@ -12,7 +12,7 @@ typedef struct fl_timer {
     uint64_t order;  /* of two that fire at one instant, the lower is first */
     pid_t pid;       /* whose timer it is */
     int32_t tid;     /* who gets its signal; 0: any thread */
-    int signal;     /* 0: nobody hears of it */
+    int signal;      /* 0: nobody hears of it */
     uint64_t value;
     int fd; /* -1: none */
     fl_timer_state state;

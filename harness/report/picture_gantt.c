@@ -91,10 +91,11 @@ static void lay_out(copying *c, const char *const *input, size_t plans) {
     const double chart = fmin(RANK_PX * c->ranks, CHART_PX), name = plans > 1 ? NAME_PX : 0;
     fl_picture_plot(p, 76, 96, (double)plans * (name + chart + GAP_PX) + POWER_PX);
     char about[512];
-    snprintf(about, sizeof about,
-             "%.200s%sTall bars: backward, lower ones: forward, in the colour of their clock; grey: transfers and loads; "
-             "sand: waiting",
-             plans > 1 ? "" : name_of(input[0]), plans > 1 ? "" : ". ");
+    snprintf(
+        about, sizeof about,
+        "%.200s%sTall bars: backward, lower ones: forward, in the colour of their clock; grey: transfers and loads; "
+        "sand: waiting",
+        plans > 1 ? "" : name_of(input[0]), plans > 1 ? "" : ". ");
     fl_picture_title(p, "Instructions over time", about);
     fl_picture_range(p, 0, c->end_s, 0, 1);
     fprintf(p->facts, "plans=%zu\narray chart_top[%zu]\narray chart_name[%zu]\n", plans, plans, plans);

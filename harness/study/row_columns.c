@@ -52,7 +52,8 @@ static bool is_partial(const fl_row_result *mean, size_t column) {
 bool fl_row_any_partial(const fl_row_result *mean) { return (mean->partial[0] | mean->partial[1]) != 0; }
 
 bool fl_row_is_served(const char *name) {
-    static const char *const begins[] = {"ttft_", "tbt_", "tpot_", "offered_rps", "served_", "goodput_", "worst_minute_"};
+    static const char *const begins[] = {"ttft_",   "tbt_",     "tpot_",        "offered_rps",
+                                         "served_", "goodput_", "worst_minute_"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (!strncmp(name, begins[i], strlen(begins[i])))
             return true;

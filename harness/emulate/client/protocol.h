@@ -46,19 +46,19 @@ typedef enum fl_ask_op {
     FL_TIME_WAIT,        /* for what others do, until wide; a: 1 = looked again in vain; b: 1 = on a descriptor */
     FL_TIME_LEAVE,       /* of a thread; not answered */
     FL_TIME_FAIL,        /* text: the call that cannot be virtual */
-    FL_TIME_SIGNAL,      /* signal b went to process a, 0 = not known to which, or went nowhere where b is 0; wide: 1 = it
-                            is about to go to process group c */
-    FL_TIME_TIMER,       /* a new timer; a: fl_timer_kind, b: its signal, 0 = none, c: the thread that gets it, 0 = any;
-                            wide: what comes with it; of a descriptor b: its clock, wide: its id, spare: itself + 1
-                            -> uint64 its number, 0 where memory ran out */
-    FL_TIME_TIMER_SET,   /* a: kind, b: number, of a descriptor its id; wide: when it fires, FOREVER = never;
-                            text: fl_timer_state, of which the interval counts -> fl_timer_state as it was */
-    FL_TIME_TIMER_GET,   /* a, b as before -> fl_timer_state */
-    FL_TIME_TIMER_END,   /* likewise */
-    FL_TIME_HOLD,        /* descriptor a tells of the system calls of the program that this process becomes */
+    FL_TIME_SIGNAL,    /* signal b went to process a, 0 = not known to which, or went nowhere where b is 0; wide: 1 = it
+                          is about to go to process group c */
+    FL_TIME_TIMER,     /* a new timer; a: fl_timer_kind, b: its signal, 0 = none, c: the thread that gets it, 0 = any;
+                          wide: what comes with it; of a descriptor b: its clock, wide: its id, spare: itself + 1
+                          -> uint64 its number, 0 where memory ran out */
+    FL_TIME_TIMER_SET, /* a: kind, b: number, of a descriptor its id; wide: when it fires, FOREVER = never;
+                          text: fl_timer_state, of which the interval counts -> fl_timer_state as it was */
+    FL_TIME_TIMER_GET, /* a, b as before -> fl_timer_state */
+    FL_TIME_TIMER_END, /* likewise */
+    FL_TIME_HOLD,      /* descriptor a tells of the system calls of the program that this process becomes */
 } fl_ask_op;
 
-typedef enum fl_timer_kind { /* whose end ends it, and how it is named */
+typedef enum fl_timer_kind {                      /* whose end ends it, and how it is named */
                              FL_TIMER_ALARM,      /* one a process, which keeps it over an exec (setitimer) */
                              FL_TIMER_OF_PROGRAM, /* by its number, until an exec (timer_create) */
                              FL_TIMER_DESCRIPTOR, /* by the id of an eventfd, which all who have it share (timerfd) */

@@ -68,13 +68,13 @@ FL_SHOWN unsigned int alarm(unsigned int s) {
 }
 
 FL_SHOWN useconds_t ualarm(useconds_t us, useconds_t interval) {
-    const struct itimerval value = {.it_value = {us / S_US, us % S_US}, .it_interval = {interval / S_US, interval % S_US}};
+    const struct itimerval value = {.it_value = {us / S_US, us % S_US},
+                                    .it_interval = {interval / S_US, interval % S_US}};
     struct itimerval old;
     if (!fl_time_on())
         return REAL(ualarm)(us, interval);
-    return setitimer(ITIMER_REAL, &value, &old)
-               ? (useconds_t)-1
-               : (useconds_t)(old.it_value.tv_sec * S_US + old.it_value.tv_usec);
+    return setitimer(ITIMER_REAL, &value, &old) ? (useconds_t)-1
+                                                : (useconds_t)(old.it_value.tv_sec * S_US + old.it_value.tv_usec);
 }
 
 /* ---- as many as a program makes: timer_create ---- */

@@ -15,7 +15,8 @@
 static int connect_server(void) {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     const char *folder = getenv(FL_EMULATE_VARIABLE);
-    if (!folder || snprintf(to.sun_path, sizeof to.sun_path, "%s/" FL_EMULATE_SOCKET, folder) >= (int)sizeof to.sun_path)
+    if (!folder ||
+        snprintf(to.sun_path, sizeof to.sun_path, "%s/" FL_EMULATE_SOCKET, folder) >= (int)sizeof to.sun_path)
         return -1;
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof to)) {

@@ -49,7 +49,8 @@ static void *wait_for_instants(void *of) {
         n->changed = false;
         if (!fl_time_wait(look_changed, n, n->state.next_ns, false))
             continue;
-        n->state.next_ns = n->state.interval_ns ? fl_virtual_after(n->state.next_ns, n->state.interval_ns) : FL_VIRTUAL_FOREVER;
+        n->state.next_ns =
+            n->state.interval_ns ? fl_virtual_after(n->state.next_ns, n->state.interval_ns) : FL_VIRTUAL_FOREVER;
         start_call(n);
     }
     free(n);

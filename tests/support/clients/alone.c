@@ -1,5 +1,5 @@
-/* A program that is linked statically, for virtual time: threads, a condition, a child, a pipe, an hour of sleep. With an
- * argument: a call that cannot be virtual. */
+/* A program that is linked statically, for virtual time: threads, a condition, a child, a pipe, an hour of sleep. With
+ * an argument: a call that cannot be virtual. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* Timers of every kind, as a program uses them: prints what came and when, in tenths of a second since its start. On the
- * machine, in wall time and in virtual time the lines are the same. */
+/* Timers of every kind, as a program uses them: prints what came and when, in tenths of a second since its start. On
+ * the machine, in wall time and in virtual time the lines are the same. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
