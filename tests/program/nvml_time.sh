@@ -2,33 +2,7 @@
 # Virtual time of what is not one C program: threads, pipes between programs of the shell, popen, Python's processes, input
 # from /dev/null, timers and what they end; each run the same. FL_RUNS: so many of each (3; nightly 100). FL_LOAD: so many busy loops beside them.
 . "$(dirname "$0")/shell.sh"
-
-clients=$(dirname "$f")/clients runs=${FL_RUNS:-3}
-"$f" synth -o "$dir/w.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null || exit 1
-virtual=("$f" emulate "$dir/w.csv" --platform generic --quiet --privileged --time virtual)
-loops=()
-for ((i = 0; i < ${FL_LOAD:-0}; i++)); do
-  (while :; do :; done) &
-  loops+=($!)
-done
-trap 'kill "${loops[@]}" 2>/dev/null; rm -rf "$dir"' EXIT
-
-# same NAME PATTERN COMMAND...: succeeds, its output matches, and each run has the same output and hash
-same() {
-  local name=$1 pattern=$2 i
-  shift 2
-  for ((i = 0; i < runs; i++)); do
-    timeout 60 "${virtual[@]}" --report "$dir/report.json" -- "$@" >"$dir/out" 2>"$dir/err" </dev/null
-    echo "status $?" >>"$dir/out"
-    grep -E '"(session_hash|time_s)"' "$dir/report.json" >>"$dir/out"
-    [ $i = 0 ] && cp "$dir/out" "$dir/first"
-    if ! grep -qE -- "$pattern" "$dir/out" || ! grep -qx 'status 0' "$dir/out" || ! cmp -s "$dir/first" "$dir/out"; then
-      bad "$name, run $i" "$(head -c 600 "$dir/out")" "$(head -c 400 "$dir/err")"
-      return
-    fi
-  done
-  ok "$name, $runs runs"
-}
+. "$(dirname "$0")/../support/virtual_runs.sh"
 
 probe=$clients/probe
 same "five threads" '^[0-9a-f]{16} [0-9]+$' "$clients/threads"
