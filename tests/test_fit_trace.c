@@ -206,7 +206,7 @@ static void test_power(void) {
     FL_CHECK(shell(FIT "r700.csv r1500.csv >'%s' 2>&1", folder, FL_PROGRAM, kinds, out) == 0, "two");
     time = said(kinds, "# model_time_mape_pct: ");
     power = said(kinds, "# model_power_mape_pct: ");
-    FL_CHECK(isnan(time) && power > 0.01 && shell("grep -q 'takes --time-error' '%s'", out) == 0,
+    FL_CHECK(isnan(time) && power > 0.01 && shell("grep -q 'give compare --model-error --time-error' '%s'", out) == 0,
              "two: %g %% and %g %%", time, power);
     FL_CHECK(shell("'%s' compare '%s/r1500.csv' --kinds '%s' --platform generic --policy assure --model-error 5 >'%s' "
                    "2>&1",
@@ -224,7 +224,7 @@ static void test_power(void) {
     FL_CHECK(isnan(said(kinds, "# model_power_mape_pct: ")), "one recording cannot show its error");
     FL_CHECK(shell("cd '%s' && sed -i '/clock_offset/d' r700.csv r1500.csv", folder) == 0, "sed");
     FL_CHECK(shell(FIT "r700.csv r1500.csv >'%s' 2>&1", folder, FL_PROGRAM, kinds, out) == 0 &&
-                 shell("test $(grep -c 'on one clock: left out' '%s') = 2 && grep -q 'no telemetry with' '%s'", out,
+                 shell("test $(grep -c 'on one clock: left out' '%s') = 2 && grep -q 'no telemetry comes with' '%s'", out,
                        out) == 0,
              "no clock that both are on");
     fl_platform_free(&generic);
@@ -301,8 +301,8 @@ static void test_devices(void) {
         const char *option;
         int status, phases;
         const char *says;
-    } rows[] = {{"", 0, 1, "GPUs 3 to 5: these are the phases of GPU 3 alone"},
-                {"--device 5", 0, 2, "the phases of GPU 5 alone"},
+    } rows[] = {{"", 0, 1, "GPUs 3 to 5: these are the phases of GPU 3 only"},
+                {"--device 5", 0, 2, "the phases of GPU 5 only"},
                 {"--device 2", 2, 0, "no GPU 2 in the log, expected one from 3 to 5"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         unlink(phases);
