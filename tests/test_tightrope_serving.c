@@ -125,7 +125,7 @@ static void test_no_records(void) {
 
 /* A server that states no targets leaves the slowdown as the bound. */
 static void test_no_targets(void) {
-    rig_begin(&r, 2);
+    rig_begin(&r, 1);
     r.server.tbt_target_ns = 0;
     rig_open(&r, "tightrope", NULL, 0);
     rig_step(&r);
