@@ -188,15 +188,19 @@ static void count_records(fl_gpu *g, bool on) {
 void fl_node_records_free(fl_node *n, uint32_t gpu, bool on) { count_records(&n->gpu[gpu], on); }
 
 /* Every GPU stands at n->now here, charged up to it. */
-void fl_node_records(fl_node *n, uint32_t gpu, bool on) {
+void fl_node_records_slow(fl_node *n, uint32_t gpu, bool slow) {
     fl_gpu *g = &n->gpu[gpu];
     const fl_clock_rates *before = g->rates;
-    count_records(g, on);
-    g->records.slow = on;
+    g->records.slow = slow;
     g->records.failed |= fl_gpu_clock(g, g->sm, g->mem, NULL) != FL_OK;
     for (uint32_t k = 0; g->rates != before && k < n->w->island_count; k++)
         if (holds(&n->w->island[k], gpu) && !n->finished[k] && !n->stalled[k])
             n->course[k].source->rescale(&n->course[k], g, before, n->now);
+}
+
+void fl_node_records(fl_node *n, uint32_t gpu, bool on) {
+    count_records(&n->gpu[gpu], on);
+    fl_node_records_slow(n, gpu, on);
 }
 
 static int by_end(const void *a, const void *b) {

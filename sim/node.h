@@ -50,6 +50,8 @@ bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, do
 void fl_node_records(fl_node *n, uint32_t gpu, bool on);
 /* The same at no cost: somebody watches from outside, or is to see what a policy does without its cost. */
 void fl_node_records_free(fl_node *n, uint32_t gpu, bool on);
+/* Their cost alone: a collector records all along, and a policy's host charges for the records that it shows. */
+void fl_node_records_slow(fl_node *n, uint32_t gpu, bool slow);
 
 /* Kernels finished on all GPUs since the last call, by end; valid until the next advance. */
 fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size_t *count, fl_diag *d);

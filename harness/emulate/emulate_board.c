@@ -251,7 +251,7 @@ int32_t fl_boards_set(fl_boards *all, const fl_ask *q) {
         b->restricted[q->b] = q->c != 0;
         return NVML_SUCCESS;
     case FL_SETS_RECORDS:
-        fl_node_records(all->node, q->gpu, q->b != 0);
+        fl_node_records_slow(all->node, q->gpu, q->b != 0); /* the rings record all along, as a collector does */
         return NVML_SUCCESS;
     }
     const bool target = q->a == FL_SETS_TARGET || q->a == FL_SETS_TARGET_DEFAULT;
