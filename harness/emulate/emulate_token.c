@@ -187,7 +187,9 @@ void fl_token_fire(fl_token *token) {
         fire(token, timer);
 }
 
-/* The next deadline: 0 where there is none, or where time is held back. */
+#define NO_DEADLINE (-1) /* 0 is an instant: the first */
+
+/* The next deadline, or NO_DEADLINE where there is none or time is held back. */
 static int64_t until_next(fl_token *token, fl_turn **next) {
     const fl_timer *timer = token->turn ? fl_timers_first(&token->timers) : NULL;
     *next = NULL;
@@ -196,14 +198,14 @@ static int64_t until_next(fl_token *token, fl_turn **next) {
             (!*next || before(t, *next, true)))
             *next = t;
     if (!*next && !timer)
-        return 0;
+        return NO_DEADLINE;
     int64_t t_ns = *next ? (*next)->until_ns : FL_VIRTUAL_FOREVER;
     if (timer && (timer->state.next_ns < t_ns || (timer->state.next_ns == t_ns && timer->order < (*next)->order))) {
         t_ns = timer->state.next_ns;
         *next = NULL;
     }
     token->held_back = token->command_ended && t_ns - fl_token_now(token) > GRACE_NS;
-    return token->held_back ? 0 : t_ns;
+    return token->held_back ? NO_DEADLINE : t_ns;
 }
 
 static fl_turn *first_ready(const fl_token *token) {
@@ -230,7 +232,7 @@ void fl_token_pass(fl_token *token) {
             return;
         }
         const int64_t t_ns = until_next(token, &next);
-        if (!t_ns)
+        if (t_ns == NO_DEADLINE)
             return;
         set_now(token, t_ns);
         if (next) {
