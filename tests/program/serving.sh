@@ -56,6 +56,9 @@ printf '# foldline-requests 1\nt_ns,prompt_tokens,output_tokens\n0,100,1\n' >"$d
 succeed "a request of one token has no time between tokens" '^TBT +none' "$f" run --serving "$dir/s.csv" --requests "$dir/one.csv" --platform a100 --policy nvboost
 check "and no number that is none" bash -c "! grep -q nan '$dir/out'"
 check "one request" grep -q ', 1 request, ' "$dir/out"
+"$f" run --serving "$dir/s.csv" --requests "$dir/one.csv" --platform a100 --policy nvboost --served "$dir/served1.csv" >/dev/null
+check "a picture of one latency" "$f" plot latencies "$dir/served1.csv" -o "$dir/l1.svg"
+check "whose axis has numbers, though it holds no power of ten" [ "$(grep -cE '>0\.0[0-9]+<' "$dir/l1.svg")" -ge 1 ]
 
 # ---- load, servers, actuator ----
 ttft() { "$f" run "${serve[@]}" --policy "${POLICY:-nvboost}" --json "$@" | sed -n '/"ttft":/,/}/s/^.*"mean_s":[[:space:]]*\([^,]*\).*/\1/p'; }
