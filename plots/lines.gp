@@ -2,6 +2,10 @@
 # Input: a point per row; an empty row lifts the pen.
 load plots . "/style.gp"
 is(what) = strcol("what") eq what && column("panel") == i
+# Of itself a logarithmic axis has numbers at powers of ten alone: one that holds fewer than two of them would have none
+# to be read by.
+narrow(from, to) = floor(log10(to)) - ceil(log10(from)) < 1
+steps(from, to) = to / from < 3 ? "1 1.2 1.5 2 2.5 3 4 5 6 7 8 9" : to / from < 10 ? "1 2 3 5 7" : "1 2 5"
 set multiplot
 do for [i = 1:panels] {
     set lmargin at screen across(panel_left[i])
@@ -16,9 +20,15 @@ do for [i = 1:panels] {
     set xlabel panel_xlabel[i]
     set ylabel panel_ylabel[i]
     set format y (panel_logy[i] && panel_y1[i] > 1e4 ? "%.0s%c" : "%g")
-    set format x (panel_quiet[i] ? "" : panel_logx[i] ? "%.0s%c" : "%g")
+    set format x (panel_quiet[i] ? "" : panel_logx[i] && panel_x0[i] >= 1 ? "%.0s%c" : "%g")
     if (panel_logy[i]) { set ytics 10 } else { set ytics autofreq }
     if (strlen(panel_ticks[i])) { eval "set xtics (" . panel_ticks[i] . ")" } else { set xtics autofreq }
+    if (panel_logx[i] && !strlen(panel_ticks[i]) && narrow(panel_x0[i], panel_x1[i])) {
+        set xtics ()
+        do for [k = floor(log10(panel_x0[i])):floor(log10(panel_x1[i]))] {
+            do for [m in steps(panel_x0[i], panel_x1[i])] { set xtics add (m * 10.0**k) }
+        }
+    }
     plot input using (is("band") ? column("x") : NaN):"low":"high" with filledcurves fc rgb "#d7dce1" fs solid noborder, \
          input using (is("slope") ? column("x") : NaN):"y" with lines lc rgb "#6b747d" lw 1.2 dt (2,3), \
          input using (is("faint") ? column("x") : NaN):"y" with lines lc rgb "#c3c9cf" lw 0.8, \

@@ -80,20 +80,20 @@ fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_c
 
 /* ---- static clocks ---- */
 
-/* A run without a policy, on devices whose default is the choice: both clocks therefore hold from time 0. */
+/* A run without a policy, on devices whose default SM clock is the choice: it therefore holds from time 0. The memory
+ * clock holds without that, and the default stays what it is: loads may be stated relative to it. */
 fl_status fl_static_result(const fl_run_options *run, const fl_choice *at, fl_run_result *r, fl_diag *d) {
     fl_node_spec local = *run->spec;
     local.device = malloc(local.device_count * sizeof *local.device);
     if (!local.device)
         return fl_no_memory(d, "the oracle");
     memcpy(local.device, run->spec->device, local.device_count * sizeof *local.device);
-    for (uint32_t i = 0; i < local.device_count; i++) {
+    for (uint32_t i = 0; i < local.device_count; i++)
         local.device[i].default_sm_mhz = at->sm_mhz;
-        local.device[i].default_mem_mhz = at->mem_mhz;
-    }
     fl_run_options o = *run;
     o.spec = &local;
     o.first_sm_mhz = at->sm_mhz;
+    o.first_mem_mhz = at->mem_mhz;
     fl_status s = fl_run(&o, r, d);
     free(local.device);
     return s;

@@ -54,7 +54,7 @@ check "which stays" cmp -s "$in" "$dir/kept.csv"
 "$f" compare harness/experiments/first-light.json --no-oracle --csv "$dir/light.csv" >"$dir/out"
 succeed "a report" "written" "$f" report "$dir/light.csv" -o "$dir/light.html"
 check "names the best under the bound" grep -q '<strong>fixed:sm_mhz=1300</strong> comes first' "$dir/light.html"
-check "and says how many pass it" grep -q ' 3 that save more pass the bound' "$dir/light.html"
+check "and says how many break it" grep -q ' 3 that save more break a bound' "$dir/light.html"
 
 # ---- sweeps that contradict themselves ----
 printf 'workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\na,,1500,,,10,300,4000\na,,1500,,,12,300,3600\na,,900,,,16,150,2400\n' >"$dir/odd.csv"

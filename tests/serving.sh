@@ -45,13 +45,17 @@ def settings(path):
             table[cell[0]] = cell[1]
     number = lambda key, otherwise: (re.match(r"\d+", table.get(key, "")) or [otherwise])[0]
     layers = next((v for k, v in table.items() if k.startswith("layers")), "")
-    blocks = number("KV blocks", "")
+    block = number("KV block size (tokens)", "16")
+    tokens = number("KV tokens", "")
+    blocks = number("KV blocks", str(int(tokens) // int(block)) if tokens else "")
+    off = lambda key: table.get(key, "on").split()[:1] in (["off"], ["no"])
+    switch = {"asynchronous scheduling": "--no-async", "prefix caching": "--no-prefix-cache", "chunked prefill": "--no-chunked-prefill"}
     return [
         "--layers", re.match(r"\d+", layers)[0], "--sm-mhz", SM_MHZ, "--max-seqs", number("max_num_seqs", "256"),
         "--token-budget", number("token budget (max_num_batched_tokens)", "2048"),
-        "--tensor-parallel", number("tensor parallel", "1"),
+        "--tensor-parallel", number("tensor parallel", "1"), "--block-tokens", block,
         "--kv-blocks", str(int(blocks) - 1) if blocks else NEVER_SHORT,  # vLLM keeps one for itself
-    ] + ([] if table.get("asynchronous scheduling", "on").split()[0] != "off" else ["--no-async"])
+    ] + [option for key, option in switch.items() if off(key)]
 
 
 def request_file(run):

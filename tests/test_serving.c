@@ -1,4 +1,5 @@
 /* Servers on a simulated node: by hand, and through changes of the clock. */
+#include "sim/oracle.h"
 #include "sim/work.h"
 #include "tests/support/serving_fixture.h"
 
@@ -228,7 +229,26 @@ static void test_model_error(void) {
     CU_ASSERT(fj[0][0] != fj[1][0] && fj[0][1] != fj[1][1]);
 }
 
+/* A static memory clock stretches steps whose law does not say at which memory clock it was measured: that is the
+ * board's default, also where a run holds another clock from its beginning. By hand as above: 9.0001 ms and more. */
+static void test_static_memory_clock(void) {
+    sx_rig x;
+    sx_open(&x, 1, 1);
+    x.law.ref_mem_mhz = 0;
+    sx_request(&x, 0, 100, 1);
+    sx_finish(&x);
+    const fl_choice at[] = {{.sm_mhz = 1000, .mem_mhz = 800}, {.sm_mhz = 1000, .mem_mhz = 400}};
+    const int64_t expected[] = {6295050000, 6295050000 + 4010000000};
+    for (size_t i = 0; i < 2; i++) {
+        fl_static_point point;
+        FX_MUST(fl_static_run(x.r.w, x.r.rates, &x.r.spec, &x.r.facts, &at[i], &point, d));
+        FL_CHECK(point.makespan_ps == expected[i], "at %g MHz of memory %" PRId64 " ps", at[i].mem_mhz,
+                 point.makespan_ps);
+    }
+    sx_close(&x);
+}
+
 FL_SUITE("serving", {"one request at a time", test_one_at_a_time}, {"a step shared", test_shared_step},
          {"composed ahead", test_async}, {"a clock changes in a step", test_change_in_a_step},
-         {"records take time", test_records_take_time}, {"the slowest rank", test_slowest_rank},
-         {"the wall", test_wall}, {"a wrong model", test_model_error})
+         {"a static memory clock", test_static_memory_clock}, {"records take time", test_records_take_time},
+         {"the slowest rank", test_slowest_rank}, {"the wall", test_wall}, {"a wrong model", test_model_error})

@@ -45,8 +45,10 @@ static void print_text(const fl_serving_oracle *o) {
         const fl_serving_point *best = &o->point[o->best];
         const fl_advise_commands c = commands_of(o, best);
         const bool stay = stays(best, all);
-        printf("%s: %u server%s at %g MHz instead of %u at %g\n", name, best->servers, best->servers == 1 ? "" : "s",
-               best->at.sm_mhz, all->servers, all->at.sm_mhz);
+        char from[64], to[64];
+        printf("%s: %u server%s at %s instead of %u at %s\n", name, best->servers, best->servers == 1 ? "" : "s",
+               fl_serving_oracle_clocks(o, best, to, sizeof to), all->servers,
+               fl_serving_oracle_clocks(o, all, from, sizeof from));
         printf("  energy saved         %.1f %%; %.4g J per token instead of %.4g\n",
                percent_below(best->row.score.energy_j, all->row.score.energy_j), best->row.energy_per_token_j,
                all->row.energy_per_token_j);

@@ -173,7 +173,7 @@ static void put_asked(const fl_run_told *t) {
     printf("%s under %s on %s\n\n", s->w->name, t->spec->label, s->platform.name);
     printf("asked       %u GPU%s, ", gpus, gpus == 1 ? "" : "s");
     if (s->serving)
-        printf("%zu requests", s->serving->requests.count);
+        printf("%zu request%s", s->serving->requests.count, s->serving->requests.count == 1 ? "" : "s");
     else
         printf("%zu kernels", s->w->op_count);
     printf(", seed %llu, wall %s", (unsigned long long)s->facts.seed, c->wall ? c->wall : "real");

@@ -226,8 +226,8 @@ static void print_comparison(const char *what, const comparison *c) {
     print_latency("end to end p99", c->simulated.e2e_p99, c->measured.e2e_p99);
 }
 
-static void print_law(const fl_step_law *l) {
-    char clocks[FL_SERVING_CLOCKS_TEXT];
+static void print_law(const fl_step_law *l, uint32_t token_budget) {
+    char clocks[FL_SERVING_CLOCKS_TEXT], beyond[FL_SERVING_CLOCKS_TEXT];
     printf("%s\n", fl_serving_clocks_text(l, clocks, sizeof clocks));
     if (l->by_tokens.count)
         printf("tokens: %zu measured points from %.3f ms at %g to %.3f ms at %g, sharpness %.2f\n", l->by_tokens.count,
@@ -238,6 +238,8 @@ static void print_law(const fl_step_law *l) {
                "weights, sharpness %.2f\n",
                1e3 * l->host_s, 1e3 * l->host_sequence_s, 1e3 * l->token, 1e3 * l->sequence, 1e3 * l->weights_s,
                1e3 * l->weights_clock, l->sharpness);
+    if (*fl_serving_beyond_text(l, token_budget, beyond, sizeof beyond))
+        printf("%s\n", beyond);
     printf("attention: %.3g ps GHz/f per query and key; %.3g ns + %.3g ns GHz/f per token of KV, %.3g ns beside a "
            "prompt chunk\n",
            1e12 * l->pair, 1e9 * l->kv_s, 1e9 * l->kv_clock, 1e9 * l->kv_beside_s);
@@ -247,7 +249,7 @@ static void print_law(const fl_step_law *l) {
 }
 
 static void print_text(const options *o, const result *r) {
-    print_law(&r->law);
+    print_law(&r->law, r->file.token_budget);
     if (r->left_out.count)
         print_spread("decode batches left out: time", &r->layers_spread);
     if (o->steps)

@@ -115,3 +115,14 @@ char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size) {
         snprintf(buf + n, size - (size_t)n, " MHz");
     return buf;
 }
+
+char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char *buf, size_t size) {
+    const fl_step_table *t = &law->by_tokens;
+    *buf = '\0';
+    if (t->count && t->at[t->count - 1] < token_budget)
+        snprintf(buf, size,
+                 "steps of more than %g tokens were not measured, and the budget allows %u: their time is taken "
+                 "proportional to the tokens",
+                 t->at[t->count - 1], token_budget);
+    return buf;
+}

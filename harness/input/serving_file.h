@@ -18,5 +18,8 @@ fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d
 /* What every result has to say: "clocks were measured on: 900, 1500 and 2100 MHz", or that they were not, and what is
  * assumed then. Writes into buf and returns it. */
 char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size);
+/* "steps of more than N tokens were not measured: ..." where steps within the budget lie beyond the law's table; else
+ * "". Returns buf. */
+char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char *buf, size_t size);
 
 #endif

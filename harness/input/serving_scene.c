@@ -76,6 +76,9 @@ char *fl_serving_scene_clocks(const fl_serving_scene *s, char *buf, size_t size)
         used += (size_t)snprintf(buf + used, size - used, ", mean error in time %.2g %% on %s that the fit did not see",
                                  100 * s->law.time_error, s->law.sm_count > 1 ? "clocks" : "batches");
     if (used < size && s->law.power_error >= 0)
-        snprintf(buf + used, size - used, ", in power %.2g %%", 100 * s->law.power_error);
+        used += (size_t)snprintf(buf + used, size - used, ", in power %.2g %%", 100 * s->law.power_error);
+    char beyond[256];
+    if (used < size && *fl_serving_beyond_text(&s->law, s->setup.server[0].rules.token_budget, beyond, sizeof beyond))
+        snprintf(buf + used, size - used, "; %s", beyond);
     return buf;
 }

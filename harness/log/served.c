@@ -12,6 +12,10 @@ static void print_times(const char *what, const fl_times *t, FILE *out) {
 }
 
 static void print_latency(const char *what, const fl_times *t, FILE *out) {
+    if (!t->count) {
+        fprintf(out, "%-11s none: no request puts out a second token\n", what);
+        return;
+    }
     fprintf(out, "%-11s %.4g s p50, %.4g s p95, %.4g s p99, %.4g s mean, %.4g s longest\n", what, t->p50_s, t->p95_s,
             t->p99_s, t->mean_s, t->max_s);
 }

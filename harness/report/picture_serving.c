@@ -277,6 +277,8 @@ static void put_share(fl_lines *l, const numbers *n, size_t k, int colour, const
             room[count++] = n->row[i].value[k] * 1e-9;
     qsort(room, count, sizeof *room, by_value);
     const size_t every = count / CURVE_POINTS + 1;
+    if (count)
+        fl_lines_step(l, "line", room[0], 0, colour);
     for (size_t i = 0; i < count; i = i + 1 == count ? count : i + every < count ? i + every : count - 1)
         fl_lines_step(l, "line", room[i], 100.0 * (double)(i + 1) / (double)count, colour);
     fl_lines_lift(l);
@@ -284,10 +286,19 @@ static void put_share(fl_lines *l, const numbers *n, size_t k, int colour, const
         fl_lines_name(l, colour == 1 ? 100 : 90, colour, name);
 }
 
-static void span(const numbers *n, size_t k, fl_panel *panel) {
-    for (size_t i = 0; i < n->count; i++)
+/* From the least to the largest of two columns, and a little to either side, so that equal times too make an axis. */
+static void span(const numbers *n, size_t k, size_t also, fl_panel *panel) {
+    panel->x0 = HUGE_VAL;
+    panel->x1 = -HUGE_VAL;
+    for (size_t i = 0; i < n->count; i++) {
         if (n->row[i].value[k] > 0)
             fl_hold(&panel->x0, &panel->x1, n->row[i].value[k] * 1e-9);
+        if (n->row[i].value[also] > 0)
+            fl_hold(&panel->x0, &panel->x1, n->row[i].value[also] * 1e-9);
+    }
+    const bool any = panel->x0 <= panel->x1; /* single tokens alone have no time between them */
+    panel->x0 = any ? panel->x0 / 1.3 : 1e-3;
+    panel->x1 = any ? panel->x1 * 1.3 : 1;
 }
 
 fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, fl_diag *d) {
@@ -300,29 +311,16 @@ fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, 
         s = fl_no_memory(d, "the picture");
     *drawn = s ? 0 : n.count;
     if (*drawn) {
-        fl_panel panel = {.title = "of a request",
-                          .x_label = "seconds",
-                          .y_label = "share of requests, %",
-                          .y1 = 100,
-                          .log_x = true,
-                          .x0 = HUGE_VAL,
-                          .x1 = -HUGE_VAL};
+        fl_panel panel = {
+            .title = "of a request", .x_label = "seconds", .y_label = "share of requests, %", .y1 = 100, .log_x = true};
         fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fl_text_width("longest (TBT) "), false,
                        "How long requests took", "the share of requests whose time is at most so long");
-        span(&n, 0, &panel);
-        span(&n, 3, &panel);
+        span(&n, 0, 3, &panel);
         fl_lines_panel(&l, &panel);
         put_share(&l, &n, 0, 1, "to first token", room);
         put_share(&l, &n, 3, 2, "end to end", room);
         panel.title = "between its tokens";
-        panel.x0 = HUGE_VAL;
-        panel.x1 = -HUGE_VAL;
-        span(&n, 1, &panel);
-        span(&n, 2, &panel);
-        if (!(panel.x0 < panel.x1)) { /* single tokens alone */
-            panel.x0 = 1e-3;
-            panel.x1 = 1;
-        }
+        span(&n, 1, 2, &panel);
         fl_lines_panel(&l, &panel);
         put_share(&l, &n, 1, 1, "mean (TPOT)", room);
         put_share(&l, &n, 2, 2, "longest (TBT)", room);

@@ -147,14 +147,17 @@ static void add_number(fl_grid *g, double value, int digits) {
         fl_grid_add(g, "n/a");
 }
 
+char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_point *p, char *buf, size_t size) {
+    const fl_node_spec *node = &o->scenes.item[p->servers - 1]->platform.node;
+    return fl_clocks_text(&node->device[node->gpu[0]], p->at.sm_mhz, p->at.mem_mhz, buf, size);
+}
+
 static void add_point(fl_grid *g, const fl_serving_oracle *o, const fl_serving_point *p, double against_j) {
     const fl_row_result *r = &p->row;
-    const fl_scene *s = o->scenes.item[p->servers - 1];
     char clock[64] = "default";
     fl_grid_add(g, "%u", p->servers);
     if (!p->standard)
-        fl_clocks_text(&s->platform.node.device[s->platform.node.gpu[0]], p->at.sm_mhz, p->at.mem_mhz, clock,
-                       sizeof clock);
+        fl_serving_oracle_clocks(o, p, clock, sizeof clock);
     fl_grid_add(g, "%s", clock);
     fl_grid_add(g, "%.6g", r->score.energy_j);
     fl_grid_add(g, "%.2f", 100 * (1 - r->score.energy_j / against_j));
@@ -172,6 +175,7 @@ void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle
                                        "J/token",      "TTFT p99 s", "TBT p99 s", "TTFT missed %",
                                        "TBT missed %", "goodput/s",  "held"};
     fl_grid g = FL_GRID_HEADED(head);
+    char clock[64];
     /* All savings are against as many servers as were asked for, at the driver's default. */
     double against_j = NAN;
     for (size_t i = 0; i < o->count; i++)
@@ -189,9 +193,10 @@ void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle
         fprintf(out, "\nno static clock holds all bounds, with up to %zu server%s\n\n", o->scenes.count,
                 o->scenes.count == 1 ? "" : "s");
     else
-        fprintf(out, "\nbest: %u server%s at %g MHz (%zu of %zu choices hold the bounds)\n\n",
-                o->point[o->best].servers, o->point[o->best].servers == 1 ? "" : "s", o->point[o->best].at.sm_mhz,
-                o->held, o->count - o->scenes.count);
+        fprintf(out, "\nbest: %u server%s at %s (%zu of %zu choices hold the bounds)\n\n", o->point[o->best].servers,
+                o->point[o->best].servers == 1 ? "" : "s",
+                fl_serving_oracle_clocks(o, &o->point[o->best], clock, sizeof clock), o->held,
+                o->count - o->scenes.count);
 }
 
 cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked) {

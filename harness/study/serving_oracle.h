@@ -33,6 +33,8 @@ typedef struct fl_serving_oracle_options { /* borrowed */
 fl_status fl_serving_oracle_run(const fl_serving_oracle_options *o, fl_serving_oracle *out, fl_diag *d);
 void fl_serving_oracle_free(fl_serving_oracle *o);
 
+/* The clocks of a point, as people read them: the memory clock too where the board has several. Returns buf. */
+char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_point *p, char *buf, size_t size);
 /* For people: a line for each number of servers and its best clock, and what holds of all. */
 void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, FILE *out);
 /* For machines: every point. */

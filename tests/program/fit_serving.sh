@@ -17,6 +17,15 @@ refuse "nothing to fit to" 2 'expected one of: layer tables' "$f" fit serving
 refuse "two at once" 2 'expected one of: layer tables' layers --serving $base.serving.csv
 grep -v '^down_proj' $base.dense.csv >"$dir/dense.csv"
 refuse "a layer is missing" 2 "no layer 'down_proj'" layers --layers 32 --sm-mhz 2520 --dense "$dir/dense.csv"
+awk -F, 'NR == 1 || $2 <= 64' $base.dense.csv >"$dir/short.csv"
+beyond='steps of more than 64 tokens were not measured, and the budget allows 2048'
+succeed "a table that ends below the budget" "$beyond" layers --layers 32 --sm-mhz 2520 --kv-blocks 2587 --dense "$dir/short.csv" -o "$dir/short.serving.csv"
+printf '# foldline-requests 1\nt_ns,prompt_tokens,output_tokens\n0,100,2\n' >"$dir/few.csv"
+succeed "every result says so" "^note: short.serving.csv: .*$beyond" "$f" run --serving "$dir/short.serving.csv" --requests "$dir/few.csv" \
+  --platform a100 --policy nvboost
+succeed "not where no step is so long" '^TTFT' "$f" run --serving "$dir/short.serving.csv" --requests "$dir/few.csv" --platform a100 \
+  --policy nvboost --token-budget 64
+check "it is silent then" bash -c "! grep -q 'were not measured, and the budget' '$dir/out'"
 sed 's/time_us/time_ms/' $base.attention.csv >"$dir/attention.csv"
 refuse "a column is missing" 2 "attention\.csv:1:[0-9]+: .*'?time_ms'?" layers --layers 32 --sm-mhz 2520 --attention "$dir/attention.csv"
 sed '5s/,[^,]*$/,soon/' $base.attention.csv >"$dir/attention.csv"

@@ -52,6 +52,14 @@ check "requests and the rest are the node's energy" awk -v a="$(value "$dir/run.
 check "the requests' energies are the steps'" awk -F, -v all="$(value "$dir/run.json" serving_j)" 'NR > 1 { sum += $16 + $17 }
   END { exit !((sum / all - 1) ^ 2 < 1e-12) }' "$dir/served.csv"
 
+printf '# foldline-requests 1\nt_ns,prompt_tokens,output_tokens\n0,100,1\n' >"$dir/one.csv"
+succeed "a request of one token has no time between tokens" '^TBT +none' "$f" run --serving "$dir/s.csv" --requests "$dir/one.csv" --platform a100 --policy nvboost
+check "and no number that is none" bash -c "! grep -q nan '$dir/out'"
+check "one request" grep -q ', 1 request, ' "$dir/out"
+"$f" run --serving "$dir/s.csv" --requests "$dir/one.csv" --platform a100 --policy nvboost --served "$dir/served1.csv" >/dev/null
+check "a picture of one latency" "$f" plot latencies "$dir/served1.csv" -o "$dir/l1.svg"
+check "whose axis has numbers, though it holds no power of ten" [ "$(grep -cE '>0\.0[0-9]+<' "$dir/l1.svg")" -ge 1 ]
+
 # ---- load, servers, actuator ----
 ttft() { "$f" run "${serve[@]}" --policy "${POLICY:-nvboost}" --json "$@" | sed -n '/"ttft":/,/}/s/^.*"mean_s":[[:space:]]*\([^,]*\).*/\1/p'; }
 less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && a < b) }'; }
@@ -105,6 +113,9 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i ~ /^(energy_j|energy_saving_
 if [ "${FL_BLESS:-}" = 1 ]; then cp "$made" "$golden"; fi
 check "the small case gives what it gave (FL_BLESS=1 writes it anew)" diff "$golden" "$made"
 
+succeed "a report" written "$f" report "$dir/t1.csv" --no-figures -o "$dir/r.html"
+check "sets who comes first beside the best static clock" grep -qE 'comes first: .* The best static clock saves (more: )?[0-9.]+ %\.' "$dir/r.html"
+
 # ---- the oracle: clocks and servers ----
 succeed "the best static clock of each number of servers" '^best: 1 server at [0-9]+ MHz' "$f" oracle "${serve[@]}" "${targets[@]}" --servers 2
 check "two of each" [ "$(grep -cE '^[12] +(default|[0-9]+ MHz)' "$dir/out")" = 4 ]
@@ -140,13 +151,17 @@ wrong "servers in a variant of what serves nothing" '/"serving"\|"requests"\|"tt
 # ---- advice: what the oracle found, as a command ----
 asked=("$dir/r.csv" --serving "$dir/s.csv" --platform a100 "${targets[@]}" --servers 2)
 succeed "advice" '^  set +nvidia-smi -lgc ' "$f" advise "${asked[@]}"
-check "it is the oracle's choice" grep -qE ": 1 server at $(value "$dir/o.json" best_sm_mhz) MHz instead of 2 at 1410\$" "$dir/out"
+check "it is the oracle's choice" grep -qE ": 1 server at $(value "$dir/o.json" best_sm_mhz) MHz instead of 2 at 1410 MHz\$" "$dir/out"
 check "it says what clocks rest on" grep -q 'clocks were not measured' "$dir/out"
 "$f" advise "${asked[@]}" --json >"$dir/a.json"
 check "valid JSON of the advice" python3 -m json.tool "$dir/a.json" /dev/null
 check "the same clock" test "$(value "$dir/a.json" best_sm_mhz)" = "$(value "$dir/o.json" best_sm_mhz)"
 succeed "advice where nothing meets the targets" 'no clock meets the targets, with up to 1 server$' "$f" advise "$dir/r.csv" \
   --serving "$dir/s.csv" --platform a100 --ttft 1ms
+two='[0-9]+ MHz, memory (500|1000) MHz'
+succeed "advice on a board with two memory clocks names both" ": 1 server at $two instead of 1 at 1500 MHz, memory 1000 MHz\$" "$f" advise "$dir/r.csv" \
+  --serving "$dir/s.csv" --platform generic "${targets[@]}"
+succeed "so does the oracle" "^best: 1 server at $two \\(" "$f" oracle "${serve[@]/a100/generic}" "${targets[@]}"
 refuse "advice without a target" 2 'expected --ttft TIME' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --platform a100
 refuse "advice for two request traces" 2 'expected one' "$f" advise "$dir/r.csv" --requests "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
 refuse "advice without a platform" 2 'expected --platform' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
