@@ -280,9 +280,9 @@ static inline __attribute__((always_inline)) uint64_t sweep(fl_launching *x, fl_
 /* The same for kernels of plain records, eight at a time where the processor can. Up to eight of the remaining ones go
  * one by one, and then the vector form is tried again. */
 static uint64_t sweep_kernels(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop, fl_launched how) {
-    fl_launches_blocks *const blocks = fl_path_may(x->g->path, FL_PATH_VECTOR) ? fl_launches_vector() : NULL;
+    const fl_launches_loops *const blocks = fl_launches_vector(x);
     for (uint64_t end = i; i == end && i < stop;) {
-        i = blocks ? blocks(x, chain, i, stop, how) : i;
+        i = blocks ? blocks->ops(x, chain, i, stop, how) : i;
         end = blocks && stop - i > FL_LAUNCHES_BLOCK ? i + FL_LAUNCHES_BLOCK : stop;
         i = how == FL_LAUNCHED_BEFORE   ? sweep(x, chain, i, end, FL_LAUNCHED_BEFORE, true)
             : how == FL_LAUNCHED_FREELY ? sweep(x, chain, i, end, FL_LAUNCHED_FREELY, true)
@@ -362,16 +362,19 @@ static void pass_host(fl_launching *x) {
     if (from >= full || !plan_holds(x) || before[from] >= FL_LAUNCH_SYNC)
         return;
     const uint32_t mul = fl_host_mul(x);
-    int64_t computed = -in_progress_ps(x), at = *x->h->p.event_ps + computed;
-    uint64_t i = from;
+    const int64_t in_progress = in_progress_ps(x), began = *x->h->p.event_ps - in_progress;
+    const fl_launches_loops *const blocks = fl_launches_vector(x);
+    fl_chain chain = {.at_ps = began};
+    uint64_t i = blocks ? blocks->host(x, &chain, from, full) : from;
+    int64_t at = chain.at_ps, waited = chain.waited_ps;
     for (; i < full && before[i] < FL_LAUNCH_SYNC; i++) {
-        const int64_t worked = scaled_ps(before[i], mul);
-        if (at + worked > x->until)
+        const int64_t called = at + scaled_ps(before[i], mul);
+        if (called > x->until)
             break;
-        at = later(at + worked, ends[(i - queue) & mask]);
-        computed += worked;
+        at = later(called, ends[(i - queue) & mask]);
+        waited += at - called;
     }
-    host_stands(x, i, i - from, at, computed);
+    host_stands(x, i, i - from, at, at - began - waited - in_progress);
 }
 
 int64_t fl_launches_advance(fl_course *c, int64_t until) {

@@ -14,14 +14,6 @@
 
 _Static_assert((int)BLOCK == (int)FL_LAUNCHES_BLOCK, "one block is one register");
 
-/* Place j becomes the sum of places 0 to j. */
-INLINE __m512i running_sum(__m512i v) {
-    const __m512i zero = _mm512_setzero_si512();
-    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, zero, 7));
-    v = _mm512_add_epi64(v, _mm512_alignr_epi64(v, zero, 6));
-    return _mm512_add_epi64(v, _mm512_alignr_epi64(v, zero, 4));
-}
-
 /* Place j becomes the maximum of `least` and places 0 to j. */
 INLINE __m512i running_max(__m512i v, int64_t least) {
     const __m512i first = _mm512_set1_epi64(least);
@@ -38,6 +30,11 @@ INLINE int64_t last_of(__m512i v) {
 INLINE __m512i places(uint64_t from, uint64_t mask) {
     const __m512i each = _mm512_add_epi64(_mm512_set1_epi64((int64_t)from), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
     return _mm512_and_si512(each, _mm512_set1_epi64((int64_t)mask));
+}
+
+INLINE __m512i ring(const int64_t *ends, uint64_t from, uint64_t mask) {
+    return (from & mask) + BLOCK <= mask + 1 ? _mm512_loadu_si512(&ends[from & mask])
+                                             : _mm512_i64gather_epi64(places(from, mask), (const void *)ends, 8);
 }
 
 INLINE uint64_t sweep(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop, const fl_launched how) {
@@ -63,19 +60,17 @@ INLINE uint64_t sweep(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t sto
         const __m512i length = scaled(r, mul_dyn);
         const __m512i gap = _mm512_and_si512(_mm512_srli_epi64(r, 32), _mm512_set1_epi64(UINT16_MAX));
         const __m512i each = _mm512_add_epi64(length, _mm512_mul_epu32(gap, _mm512_set1_epi64(FL_PS_PER_NS)));
-        const __m512i sum = running_sum(each);
+        const __m512i sum = running(each);
         __m512i end = _mm512_add_epi64(sum, _mm512_set1_epi64(t));
         int64_t next_at = at, computed = 0;
         if (how != FL_LAUNCHED_BEFORE) {
             const __m256i word = _mm256_loadu_si256((const void *)&before[i]);
             if (__builtin_expect(_mm256_movepi32_mask(word) != 0, 0))
                 break; /* FL_LAUNCH_SYNC or FL_LAUNCH_OTHER */
-            const __m512i host = running_sum(scaled(_mm512_cvtepu32_epi64(word), host_mul));
+            const __m512i host = running(scaled(_mm512_cvtepu32_epi64(word), host_mul));
             __m512i launch = _mm512_add_epi64(host, _mm512_set1_epi64(at));
-            if (how == FL_LAUNCHED_IN_TURN) {
-                const __m512i room = _mm512_i64gather_epi64(places(i - queue, mask), (const void *)ends, 8);
-                launch = _mm512_add_epi64(host, running_max(_mm512_sub_epi64(room, host), at));
-            }
+            if (how == FL_LAUNCHED_IN_TURN)
+                launch = _mm512_add_epi64(host, running_max(_mm512_sub_epi64(ring(ends, i - queue, mask), host), at));
             const __m512i earlier = _mm512_sub_epi64(sum, each);
             end = _mm512_add_epi64(sum, running_max(_mm512_sub_epi64(launch, earlier), t));
             next_at = last_of(launch);
@@ -110,7 +105,7 @@ INLINE uint64_t sweep(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t sto
     return i;
 }
 
-TARGET uint64_t fl_launches_avx512(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop, fl_launched how) {
+TARGET static uint64_t ops(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop, fl_launched how) {
     if (how == FL_LAUNCHED_BEFORE)
         return sweep(x, chain, i, stop, FL_LAUNCHED_BEFORE);
     if (how == FL_LAUNCHED_FREELY)
@@ -118,4 +113,32 @@ TARGET uint64_t fl_launches_avx512(fl_launching *x, fl_chain *chain, uint64_t i,
     /* an op that waits for another one of its block needs an end that is not in the ring yet */
     return x->c->ends_queue < BLOCK ? i : sweep(x, chain, i, stop, FL_LAUNCHED_IN_TURN);
 }
+
+/* Only the last launch of a block matters to the next one. So all but one addition and one maximum of a block can be
+ * done before the block before it is. */
+TARGET static uint64_t host(const fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop) {
+    const uint32_t *restrict before = x->plan->before;
+    const int64_t *restrict ends = x->c->ends_ps;
+    const uint64_t mask = x->c->ends_mask, queue = x->c->ends_queue;
+    const __m512i mul = _mm512_set1_epi64(fl_host_mul(x));
+    int64_t at = chain->at_ps, waited = 0;
+    for (; i + BLOCK <= stop; i += BLOCK) {
+        const __m256i word = _mm256_loadu_si256((const void *)&before[i]);
+        if (_mm256_movepi32_mask(word))
+            break; /* FL_LAUNCH_SYNC or FL_LAUNCH_OTHER */
+        const __m512i worked = running(scaled(_mm512_cvtepu32_epi64(word), mul));
+        const int64_t all = last_of(worked);
+        const int64_t last =
+            all + later(at, _mm512_reduce_max_epi64(_mm512_sub_epi64(ring(ends, i - queue, mask), worked)));
+        if (last > x->until)
+            break;
+        waited += last - at - all;
+        at = last;
+    }
+    chain->at_ps = at;
+    chain->waited_ps += waited;
+    return i;
+}
+
+const fl_launches_loops fl_launches_avx512 = {ops, host};
 #endif

@@ -40,19 +40,25 @@ typedef enum fl_launched {
 
 enum { FL_LAUNCHES_BLOCK = 8 };
 
-/* Takes eight kernels at a time from op i on. All eight must be kernels of plain records that end by the boundary and
- * come before op `stop`, with host time of known length and nothing else before them. It charges what it takes and
- * stores their ends in the ring, exactly as the plain loop does; returns the first op that remains. */
-typedef uint64_t fl_launches_blocks(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop, fl_launched how);
+/* The loops over eight at a time. Each charges or counts what it takes exactly as the plain loop does, and returns the
+ * first op that remains. Both need host time of known length and nothing else before all eight. */
+typedef struct fl_launches_loops {
+    /* Kernels from op i on, stored in the ring: of plain records, ending by the boundary, before op `stop`. */
+    uint64_t (*ops)(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop, fl_launched how);
+    /* Launches from op i on by the thread alone, all of them by the boundary. */
+    uint64_t (*host)(const fl_launching *x, fl_chain *chain, uint64_t i, uint64_t stop);
+} fl_launches_loops;
 
-fl_launches_blocks fl_launches_avx512; /* where FL_SCAN_X86, on a CPU that has AVX-512 F, DQ and VL */
+extern const fl_launches_loops fl_launches_avx512; /* where FL_SCAN_X86, on a CPU that has AVX-512 F, DQ and VL */
 
-/* The form for this CPU; NULL where it has none. */
-static inline fl_launches_blocks *fl_launches_vector(void) {
+/* Those for this CPU; NULL where it has none, or where the path excludes them. */
+static inline const fl_launches_loops *fl_launches_vector(const fl_launching *x) {
 #if FL_SCAN_X86
-    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return fl_launches_avx512;
+    if (fl_path_may(x->g->path, FL_PATH_VECTOR) && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return &fl_launches_avx512;
 #endif
+    (void)x;
     return NULL;
 }
 
