@@ -11,6 +11,7 @@ check "no command" test "$("$f" >/dev/null 2>&1; echo $?)" = 2
 check "the service's policy exists" "$f" policies "$(sed -n 's/^Environment=POLICY=//p' harness/live/foldline.service)"
 refuse "unknown command" 2 "did you mean 'compare'" "$f" comapre
 refuse "unknown option" 2 "did you mean '--platform'" "$f" run --platfrom generic
+refuse "a letter is told as it was typed" 2 "unknown option .-o., see --help" "$f" record -o x.csv
 refuse "option without value" 2 "nothing follows" "$f" run --platform
 refuse "number out of range" 2 "--bound 'x'" "$f" compare --bound x
 

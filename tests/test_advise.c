@@ -96,15 +96,45 @@ static void test_boards(void) {
     };
     const fl_setting_clocks clocks = {900, 2600};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const fl_advise_commands c = fl_advise_commands_of(table[i].device, clocks, false);
+        const fl_advise_commands c = fl_advise_commands_of(table[i].device, -1, clocks, false);
         FL_CHECK(!strcmp(c.set, table[i].set) && !strcmp(c.undo, table[i].undo), "%s: '%s', '%s'", table[i].device,
                  c.set, c.undo);
         FL_CHECK((c.note != NULL) == table[i].note, "%s: %s", table[i].device, c.note ? c.note : "no note");
     }
-    const fl_advise_commands both = fl_advise_commands_of("A100", clocks, true);
+    const fl_advise_commands both = fl_advise_commands_of("A100", -1, clocks, true);
     FL_CHECK(!strcmp(both.set, "nvidia-smi -lgc 900,900 && nvidia-smi -lmc 2600,2600") &&
                  !strcmp(both.undo, "nvidia-smi -rgc && nvidia-smi -rmc"),
              "'%s', '%s'", both.set, both.undo);
+    /* of several GPUs, one */
+    const fl_advise_commands one = fl_advise_commands_of("A100", 3, clocks, true);
+    FL_CHECK(!strcmp(one.set, "nvidia-smi -i 3 -lgc 900,900 && nvidia-smi -i 3 -lmc 2600,2600") &&
+                 !strcmp(one.undo, "nvidia-smi -i 3 -rgc && nvidia-smi -i 3 -rmc"),
+             "'%s', '%s'", one.set, one.undo);
+    const fl_advise_commands amd = fl_advise_commands_of("AMD Instinct MI250X", 2, clocks, false);
+    FL_CHECK(!strcmp(amd.set, "rocm-smi -d 2 --setperfdeterminism 900"), "'%s'", amd.set);
+}
+
+static void test_models(void) {
+    static const struct {
+        const char *a, *b;
+        bool other;
+    } table[] = {
+        {"NVIDIA GeForce RTX 5090", "A100-SXM4-80GB", true},
+        {"NVIDIA H100 80GB HBM3", "A100-SXM4-80GB", true},
+        {"NVIDIA GeForce GTX 1080", "GeForce RTX 4070 Laptop", true},
+        {"NVIDIA A10", "A100-SXM4-80GB", true},
+        {"NVIDIA A100-PG509-200", "A100-SXM4-80GB", false},
+        {"NVIDIA A100 80GB PCIe", "A100-SXM4-80GB", false},
+        {"NVIDIA H100 80GB HBM3", "H100-SXM5-80GB", false},
+        {"GTX1080Ti", "NVIDIA GeForce GTX 1080 Ti", false},
+        {"Tesla V100-SXM2-32GB", "V100", false},
+        {"NVIDIA GeForce RTX 5090", "Generic", false},
+        {"", "A100-SXM4-80GB", false},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        FL_CHECK(fl_advise_other_model(table[i].a, table[i].b) == table[i].other &&
+                     fl_advise_other_model(table[i].b, table[i].a) == table[i].other,
+                 "%s and %s", table[i].a, table[i].b);
 }
 
 /* ---- rows left out ---- */
@@ -229,5 +259,5 @@ static void test_left_out(void) {
              all.left_out);
 }
 
-FL_SUITE("advise", {"by hand", test_by_hand}, {"cases", test_cases}, {"boards", test_boards},
+FL_SUITE("advise", {"by hand", test_by_hand}, {"cases", test_cases}, {"boards", test_boards}, {"models", test_models},
          {"rows left out", test_left_out})

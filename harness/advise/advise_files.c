@@ -20,8 +20,11 @@ typedef struct source { /* the contents of all files together */
     const fl_advise_options *o;
     fl_imported kernels; /* one recording */
     const char *kernels_path, *sweep_path;
-    fl_log_run *run; /* run_count, one for each log */
+    fl_log_run *run; /* run_count, one for each log; so are the next two */
+    fl_log_ends *ends;
+    const char **log;
     const char *run_path;
+    char *board; /* its name in the last log; NULL = not known */
     size_t run_count;
     bool amd; /* a tool of AMD wrote one of the files */
 } source;
@@ -30,6 +33,9 @@ static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
+
+/* A log whose spacing leaves a larger share of the run's time open is told. */
+#define COARSE 0.01
 
 #define REST(s, d, ...) fl_sweep_note(&(s)->rests, &(s)->rest_count, d, __VA_ARGS__)
 
@@ -356,11 +362,31 @@ static fl_status from_runs(const source *f, const fl_log_run *run, const fl_plat
     return status;
 }
 
+/* The deviations of the fit do not include it. */
+static fl_status note_spacing(const source *f, fl_advise_subjects *s, fl_diag *d) {
+    double worst = 0;
+    for (size_t i = 0; i < f->run_count; i++)
+        worst = fmax(worst, f->ends[i].error_s / f->run[i].time_s);
+    return worst < COARSE ? FL_OK
+                          : REST(s, d,
+                                 "the readings' spacing: it leaves a run's length open by up to %.2g %%, which "
+                                 "the intervals and the chance leave out",
+                                 100 * worst);
+}
+
 static fl_status from_logs(const source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
     fl_sweep_chip c = {0};
-    fl_status status = from_runs(f, f->run, p, &c, s, d);
+    fl_status status = fl_log_runs_alike(f->log, f->run, f->ends, f->run_count, d);
+    if (!status)
+        status = from_runs(f, f->run, p, &c, s, d);
     if (!status)
         status = REST(s, d, "that the %zu logs are of the same program and the same input", f->run_count);
+    for (size_t i = 0; !status && i < f->run_count; i++)
+        if (!f->ends[i].whole)
+            status = REST(s, d, "that %s has the whole run, although the GPU does not idle before and after it",
+                          base_name(f->log[i]));
+    if (!status)
+        status = note_spacing(f, s, d);
     fl_sweep_chip_free(&c);
     return status;
 }
@@ -369,15 +395,23 @@ static fl_status from_logs(const source *f, const fl_platform *p, fl_advise_subj
 
 static fl_status add_log(source *f, const char *path, const fl_telemetry *t, fl_diag *d) {
     fl_log_run run;
-    fl_status s = fl_log_run_find(path, t, f->o->device, &run, d);
+    fl_log_ends ends;
+    fl_status s = fl_log_run_find(path, t, f->o->device, &run, &ends, d);
     if (!s && !run.steady)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the clocks changed during the run, expected a run at one clock");
     if (s)
         return s;
-    fl_log_run *more = realloc(f->run, (f->run_count + 1) * sizeof *more);
-    if (!more)
+    size_t runs = f->run_count, more_ends = runs, logs = runs;
+    if (fl_grow(&f->run, &runs, runs + 1, sizeof *f->run) ||
+        fl_grow(&f->ends, &more_ends, more_ends + 1, sizeof *f->ends) ||
+        fl_grow(&f->log, &logs, logs + 1, sizeof *f->log))
         return fl_no_memory(d, "the logs");
-    f->run = more;
+    const char *board = fl_head_get(&t->head, "device");
+    free(f->board);
+    if (!(f->board = board ? strdup(board) : NULL) && board)
+        return fl_no_memory(d, "the logs");
+    f->ends[f->run_count] = ends;
+    f->log[f->run_count] = path;
     f->run[f->run_count++] = run;
     f->run_path = path;
     return FL_OK;
@@ -507,10 +541,32 @@ static fl_status from_one_log(source *f, const fl_platform *p, fl_advise_subject
     return status;
 }
 
+/* The board that was measured; "" = no file says. */
+static const char *board_name(const source *f) {
+    const char *named = fl_head_get(&f->kernels.kernels.head, "device");
+    return f->amd ? "AMD" : named ? named : f->board ? f->board : "";
+}
+
+static fl_status note_board(const source *f, const char *measured, bool other_vendor, const fl_platform *p,
+                            const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
+    const char *file = base_name(f->kernels_path ? f->kernels_path : f->run_path ? f->run_path : "");
+    if (other_vendor)
+        return REST(s, d,
+                    "%s was recorded on another vendor's board (%s) than %s of platform %s: laws and clocks are the "
+                    "platform's, the commands those of the board that was recorded",
+                    file, measured, dev->name, p->name);
+    return fl_advise_other_model(measured, dev->name)
+               ? REST(s, d,
+                      "%s was recorded on another board (%s) than %s of platform %s: laws, clocks and saving are the "
+                      "platform's, and may be wrong on the board that was recorded",
+                      file, measured, dev->name, p->name)
+               : FL_OK;
+}
+
 fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d) {
     source f = {.files = files, .o = o};
     fl_platform p = {0};
-    *s = (fl_advise_subjects){0};
+    *s = (fl_advise_subjects){.gpu = -1};
     fl_status status = files->count ? FL_OK : fl_refuse(d, "no file given, expected a sweep, logs or a recording");
     if (!status && o->platform)
         status = fl_platform_open(o->platform, 0, &p, d);
@@ -529,18 +585,20 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
                  : several_clocks(&f) ? from_logs(&f, platform, s, d)
                                       : from_one_log(&f, platform, s, d);
     const fl_device *dev = platform && !status ? &p.node.device[p.node.gpu[0]] : NULL;
-    const char *named = fl_head_get(&f.kernels.kernels.head, "device"), *measured = f.amd ? "AMD" : named ? named : "";
+    const char *measured = board_name(&f);
     const bool other = dev && fl_advise_other_vendor(measured, dev->name);
-    if (!status && other)
-        status = REST(s, d,
-                      "%s was recorded on another vendor's board (%s) than %s of platform %s: laws and clocks are "
-                      "the platform's, the commands those of the board that was recorded",
-                      base_name(f.kernels_path ? f.kernels_path : f.run_path), measured, dev->name, p.name);
-    if (!status && !(s->device = strdup(f.amd || other ? measured : dev ? dev->name : "")))
+    if (!status && dev)
+        status = note_board(&f, measured, other, &p, dev, s, d);
+    if (f.run_count)
+        s->gpu = o->device;
+    if (!status && !(s->device = strdup(dev && !f.amd && !other ? dev->name : measured)))
         status = fl_no_memory(d, "the advice");
     fl_platform_free(&p);
     fl_imported_free(&f.kernels);
     free(f.run);
+    free(f.ends);
+    free(f.log);
+    free(f.board);
     if (status)
         fl_advise_close(s);
     return status;

@@ -65,29 +65,71 @@ bool fl_advise_other_vendor(const char *measured, const char *device) {
     return nvidias ? other == AMD || other == INTEL : other != of;
 }
 
-static void lock(fl_advise_commands *c, fl_setting_clocks at, bool memory) {
-    const int n = snprintf(c->set, sizeof c->set, "nvidia-smi -lgc %.0f,%.0f", at.sm_mhz, at.sm_mhz);
-    if (memory)
-        (void)snprintf(c->set + n, sizeof c->set - (size_t)n, " && nvidia-smi -lmc %.0f,%.0f", at.mem_mhz, at.mem_mhz);
-    (void)snprintf(c->undo, sizeof c->undo, "nvidia-smi -rgc%s", memory ? " && nvidia-smi -rmc" : "");
+/* The word that states a board's model, without the name of a series before its number: "A100", "5090", "MI250X". Sizes
+ * of memory, sockets and watts state none. */
+static bool model_of(const char *device, char model[32]) {
+    static const char *const no_model[] = {"SXM", "HBM", "GDDR", "PCI", "Gen"};
+    static const char *const series[] = {"GTX", "RTX", "GTS", "GT"};
+    char name[128], *rest = NULL;
+    (void)snprintf(name, sizeof name, "%s", device);
+    for (char *word = strtok_r(name, " -_()", &rest); word; word = strtok_r(NULL, " -_()", &rest)) {
+        const char *digit = strpbrk(word, "0123456789"), last = word[strlen(word) - 1];
+        bool is = digit && isdigit((unsigned char)digit[1]) && !(digit == word && (last == 'B' || last == 'W'));
+        for (size_t i = 0; i < sizeof no_model / sizeof *no_model; i++)
+            is = is && strncasecmp(word, no_model[i], strlen(no_model[i])) != 0;
+        if (!is)
+            continue;
+        for (size_t i = 0; i < sizeof series / sizeof *series; i++)
+            if ((size_t)(digit - word) == strlen(series[i]) && !strncasecmp(word, series[i], strlen(series[i])))
+                word += strlen(series[i]);
+        (void)snprintf(model, 32, "%s", word);
+        return true;
+    }
+    return false;
 }
 
-fl_advise_commands fl_advise_commands_of(const char *device, fl_setting_clocks at, bool memory) {
+/* "1080" begins "1080Ti", but "A10" is not "A100". */
+static bool begins(const char *model, const char *with) {
+    return !strncasecmp(model, with, strlen(with)) && !isdigit((unsigned char)model[strlen(with)]);
+}
+
+bool fl_advise_other_model(const char *measured, const char *device) {
+    char a[32], b[32];
+    return model_of(measured, a) && model_of(device, b) && !begins(a, b) && !begins(b, a);
+}
+
+static void lock(fl_advise_commands *c, const char *tool, fl_setting_clocks at, bool memory) {
+    const int n = snprintf(c->set, sizeof c->set, "%s -lgc %.0f,%.0f", tool, at.sm_mhz, at.sm_mhz);
+    if (memory)
+        (void)snprintf(c->set + n, sizeof c->set - (size_t)n, " && %s -lmc %.0f,%.0f", tool, at.mem_mhz, at.mem_mhz);
+    const int m = snprintf(c->undo, sizeof c->undo, "%s -rgc", tool);
+    if (memory)
+        (void)snprintf(c->undo + m, sizeof c->undo - (size_t)m, " && %s -rmc", tool);
+}
+
+fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_setting_clocks at, bool memory) {
     fl_advise_commands c = {.set = ""};
-    switch (board_of(device)) {
+    char one[32] = "", tool[64];
+    const int card = gpu > 0 ? (int)gpu : 0;
+    const board is = board_of(device);
+    if (gpu >= 0)
+        (void)snprintf(one, sizeof one, is == AMD ? " -d %lld" : " -i %lld", (long long)gpu);
+    (void)snprintf(tool, sizeof tool, "%s%s", is == AMD ? "rocm-smi" : "nvidia-smi", one);
+    switch (is) {
     case AMD:
-        (void)snprintf(c.set, sizeof c.set, "rocm-smi --setperfdeterminism %.0f", at.sm_mhz);
-        (void)snprintf(c.undo, sizeof c.undo, "rocm-smi --resetperfdeterminism");
+        (void)snprintf(c.set, sizeof c.set, "%s --setperfdeterminism %.0f", tool, at.sm_mhz);
+        (void)snprintf(c.undo, sizeof c.undo, "%s --resetperfdeterminism", tool);
         break;
     case INTEL:
-        (void)snprintf(c.set, sizeof c.set, "xpu-smi config -d 0 -t 0 --frequencyrange %.0f,%.0f", at.sm_mhz,
+        (void)snprintf(c.set, sizeof c.set, "xpu-smi config -d %d -t 0 --frequencyrange %.0f,%.0f", card, at.sm_mhz,
                        at.sm_mhz);
         (void)snprintf(c.undo, sizeof c.undo,
-                       "xpu-smi config -d 0 -t 0 --frequencyrange MIN,MAX (as it was: xpu-smi config -d 0)");
+                       "xpu-smi config -d %d -t 0 --frequencyrange MIN,MAX (as it was: xpu-smi config -d %d)", card,
+                       card);
         break;
     case APPLICATION:
-        (void)snprintf(c.set, sizeof c.set, "nvidia-smi -ac %.0f,%.0f", at.mem_mhz, at.sm_mhz);
-        (void)snprintf(c.undo, sizeof c.undo, "nvidia-smi -rac");
+        (void)snprintf(c.set, sizeof c.set, "%s -ac %.0f,%.0f", tool, at.mem_mhz, at.sm_mhz);
+        (void)snprintf(c.undo, sizeof c.undo, "%s -rac", tool);
         break;
     case NEITHER:
         c.note = "no command sets it: GeForce boards before Volta have neither clock locks nor application clocks";
@@ -96,10 +138,10 @@ fl_advise_commands fl_advise_commands_of(const char *device, fl_setting_clocks a
         c.note =
             "for NVIDIA boards from Volta on; before, nvidia-smi -ac MEM,SM, undone by nvidia-smi -rac, but GeForce "
             "boards of that time have neither";
-        lock(&c, at, memory);
+        lock(&c, tool, at, memory);
         break;
     case LOCKS:
-        lock(&c, at, memory);
+        lock(&c, tool, at, memory);
         break;
     }
     return c;

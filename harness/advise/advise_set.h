@@ -12,9 +12,13 @@ typedef struct fl_advise_commands {
 /* Whether the measured board certainly is of one vendor, and the other board is not. */
 bool fl_advise_other_vendor(const char *measured, const char *device);
 
-/* device: the board's name; "" = not known, which counts as an NVIDIA board. memory: whether the memory clock is set
- * too. NVIDIA boards can lock clocks from Volta on (nvidia-smi -lgc). Before that, Tesla, Quadro and Titan boards have
- * application clocks (-ac), and GeForce boards have neither (nvidia-smi(1)). */
-fl_advise_commands fl_advise_commands_of(const char *device, fl_setting_clocks at, bool memory);
+/* Whether both names certainly state a model, and not the same: "NVIDIA GeForce RTX 5090" and "A100-SXM4-80GB". */
+bool fl_advise_other_model(const char *measured, const char *device);
+
+/* gpu: its number as the vendor's tool counts; -1 = not known, so that the commands concern all. device: the board's
+ * name; "" = not known, which counts as an NVIDIA board. memory: whether the memory clock is set too. NVIDIA boards can
+ * lock clocks from Volta on (nvidia-smi -lgc). Before that, Tesla, Quadro and Titan boards have application clocks
+ * (-ac), and GeForce boards have neither (nvidia-smi(1)). */
+fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_setting_clocks at, bool memory);
 
 #endif

@@ -31,7 +31,9 @@ static const fl_option *find_option(const fl_option *option, size_t count, const
     return NULL;
 }
 
-static fl_status unknown(const char *argument, size_t size, const fl_option *option, size_t count, fl_diag *d) {
+/* argument: after its dashes. */
+static fl_status unknown(const char *dash, const char *argument, size_t size, const fl_option *option, size_t count,
+                         fl_diag *d) {
     const char *names[64], *near = NULL;
     char name[128];
     size_t n = 0;
@@ -41,8 +43,8 @@ static fl_status unknown(const char *argument, size_t size, const fl_option *opt
     names[n++] = "help";
     near = fl_nearest(name, names, n);
     if (near)
-        return fl_refuse(d, "unknown option '--%s', did you mean '%s%s'?", name, dashes(near), near);
-    return fl_refuse(d, "unknown option '--%s', see --help", name);
+        return fl_refuse(d, "unknown option '%s%s', did you mean '%s%s'?", dash, name, dashes(near), near);
+    return fl_refuse(d, "unknown option '%s%s', see --help", dash, name);
 }
 
 /* 0.05 or 5%; above 1 only as a percentage. */
@@ -227,7 +229,7 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
         size_t size = equals ? (size_t)(equals - name) : strlen(name);
         const fl_option *o = find_option(option, count, name, size, letter);
         if (!o) {
-            s = unknown(name, size, option, count, d);
+            s = unknown(letter ? "-" : "--", name, size, option, count, d);
         } else if (o->type == FL_OPTION_FLAG) {
             s = equals ? fl_refuse(d, "--%s takes no value", o->name) : set_option(o, NULL, d);
         } else if (equals) {

@@ -8,11 +8,21 @@
 #define STEADY 0.9 /* share of the readings that must show the median clock */
 #define SETTLE_S 2.0
 #define SETTLE_SHARE 0.2
+#define PAUSE_SPACINGS 10 /* a log pauses where it has no reading for so many of its usual spacings, ... */
+#define PAUSE_SHARE 0.05  /* ... and for this share of the run */
+
+/* One program at two SM clocks and one memory clock: in the 38,234 pairs of rows of public sweeps of a V100, a GTX 1080
+ * Ti and a Titan X, the lower clock took at least 0.91 of the time, and at most 1.14 times what the ratio of the clocks
+ * says. These limits leave room around that. */
+#define FASTER 0.8
+#define SLOWER 1.25
 
 typedef struct run_seen { /* one device's rows within the run */
     const fl_telemetry *t;
     size_t *row, count;
     double from_s, to_s;
+    bool stated; /* by the log's head */
+    fl_log_ends ends;
 } run_seen;
 
 static double value_at(const fl_telemetry *t, size_t row, const char *signal) {
@@ -37,9 +47,13 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
     if (program && sscanf(program, "%lld to %lld ns", &from, &to) == 2 && to > from) {
         r->from_s = (double)from * 1e-9;
         r->to_s = (double)to * 1e-9;
+        r->stated = true;
+        r->ends = (fl_log_ends){.whole = true};
     } else {
+        bool known = false;
         for (size_t i = 0; i < r->count; i++) {
             const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
+            known |= !isnan(busy);
             if (isnan(busy) || busy <= 0)
                 continue;
             first = first == SIZE_MAX ? i : first;
@@ -47,9 +61,12 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
         }
         if (first == SIZE_MAX || last == first)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                           "no reading of a busy GPU, expected util_gpu_pct, or a head that says when the program ran");
+                           "no reading of a busy GPU, expected %s, or a head that says when the program ran",
+                           known ? "two readings with util_gpu_pct above 0" : "util_gpu_pct");
         r->from_s = first ? 0.5 * (seconds(r, first - 1) + seconds(r, first)) : seconds(r, first);
         r->to_s = last + 1 < r->count ? 0.5 * (seconds(r, last) + seconds(r, last + 1)) : seconds(r, last);
+        r->ends = (fl_log_ends){.whole = first > 0 && last + 1 < r->count,
+                                .error_s = seconds(r, first) - r->from_s + r->to_s - seconds(r, last)};
     }
     size_t n = 0;
     for (size_t i = 0; i < r->count; i++)
@@ -58,6 +75,24 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
     r->count = n;
     return n >= 3 ? FL_OK
                   : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%zu readings during the run, expected three or more", n);
+}
+
+/* What happened while the log paused is not known: the run may have ended, and another one begun. Where the
+ * head states the run's length, that does not matter. */
+static fl_status check_pauses(const run_seen *r, double *room, const char *path, fl_diag *d) {
+    size_t longest = 0;
+    for (size_t i = 0; i + 1 < r->count; i++) {
+        room[i] = seconds(r, i + 1) - seconds(r, i);
+        longest = room[i] > room[longest] ? i : longest;
+    }
+    const double pause_s = room[longest], at_s = seconds(r, longest) - r->from_s;
+    qsort(room, r->count - 1, sizeof *room, ascending);
+    if (r->stated || pause_s <= PAUSE_SPACINGS * room[(r->count - 2) / 2] ||
+        pause_s <= PAUSE_SHARE * (r->to_s - r->from_s))
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                   "no readings for %.4g s, %.4g s after the run's begin, expected the log of one run without a pause",
+                   pause_s, at_s);
 }
 
 /* Median of a clock; *steady: whether the clock stayed there. NAN where the log does not contain the clock. */
@@ -142,12 +177,15 @@ static fl_status pick_rows(run_seen *r, int64_t asked, const char *path, fl_diag
                     : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no readings of %s", asked < 0 ? "a GPU" : "that GPU");
 }
 
-fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_diag *d) {
+fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_log_ends *ends,
+                          fl_diag *d) {
     run_seen r = {.t = t, .row = malloc((t->row_count + 1) * sizeof *r.row)};
     double *room = malloc((t->row_count + 1) * sizeof *room);
     fl_status status = r.row && room ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
     if (!status)
         status = find_run(&r, path, d);
+    if (!status)
+        status = check_pauses(&r, room, path, d);
     if (!status) {
         fl_log_run run = {.steady = true, .time_s = r.to_s - r.from_s};
         run.sm_mhz = clock_of(&r, "sm_mhz", room, &run.steady);
@@ -161,8 +199,33 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
         else if (isnan(run.power_w))
             status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither power_w nor energy_j during the run");
         *out = run;
+        if (ends)
+            *ends = r.ends;
     }
     free(r.row);
     free(room);
     return status;
+}
+
+static bool same_memory(const fl_log_run *a, const fl_log_run *b) {
+    return isnan(a->mem_mhz) ? isnan(b->mem_mhz) : fabs(a->mem_mhz - b->mem_mhz) < 1.5;
+}
+
+fl_status fl_log_runs_alike(const char *const *path, const fl_log_run *run, const fl_log_ends *ends, size_t count,
+                            fl_diag *d) {
+    for (size_t low = 0; low < count; low++)
+        for (size_t high = 0; high < count; high++) {
+            const fl_log_run *l = &run[low], *h = &run[high];
+            if (!(h->sm_mhz > l->sm_mhz + 0.5) || !same_memory(l, h))
+                continue;
+            const double error_s = ends[low].error_s + ends[high].error_s, share = h->sm_mhz / l->sm_mhz;
+            const bool faster = l->time_s + error_s < FASTER * h->time_s;
+            if (faster || l->time_s - error_s * share > SLOWER * share * h->time_s)
+                return fl_fail(
+                    d, FL_BAD_INPUT, path[low], 0, 0,
+                    "%.4g s at %.0f MHz, but %.4g s at %.0f MHz in %s: the lower clock does not explain that "
+                    "it is so much %s, expected whole runs of one program with one input",
+                    l->time_s, l->sm_mhz, h->time_s, h->sm_mhz, path[high], faster ? "faster" : "slower");
+        }
+    return FL_OK;
 }

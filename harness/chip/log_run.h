@@ -14,8 +14,20 @@ typedef struct fl_log_run {
     double busy; /* mean utilisation during the run, 0..1; 0 or NAN = not known */
 } fl_log_run;
 
-/* device: the GPU, -1 = the log's only one. Diagnostics name path. FL_BAD_INPUT: the GPU was never busy, or clock or
- * power are not known. */
-fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_diag *d);
+/* How well the log shows where the run begins and ends. */
+typedef struct fl_log_ends {
+    bool whole;     /* the GPU idles before and after it, or the log's head states its length */
+    double error_s; /* by how much time_s may be wrong, as the readings are so far apart */
+} fl_log_ends;
+
+/* device: the GPU, -1 = the log's only one. Diagnostics name path. ends may be NULL. FL_BAD_INPUT: the GPU was never
+ * busy, clock or power are not known, or the log pauses within the run, so that its length is not known. */
+fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_log_ends *ends,
+                          fl_diag *d);
+
+/* FL_BAD_INPUT where two of the runs cannot be the same work: at one memory clock, the one at the lower SM clock is
+ * much faster, or slower by much more than the clock is lower. A log that was cut shows so. */
+fl_status fl_log_runs_alike(const char *const *path, const fl_log_run *run, const fl_log_ends *ends, size_t count,
+                            fl_diag *d);
 
 #endif

@@ -53,7 +53,8 @@ static bool stays(const fl_advise_subject *of, const fl_advice *a) {
 }
 
 static fl_advise_commands commands_of(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a) {
-    return fl_advise_commands_of(s->device, a->at, s->several_memories && fabs(a->at.mem_mhz - of->ref.mem_mhz) >= 0.5);
+    return fl_advise_commands_of(s->device, s->gpu, a->at,
+                                 s->several_memories && fabs(a->at.mem_mhz - of->ref.mem_mhz) >= 0.5);
 }
 
 static void print_line(const char *what, const char *text) {

@@ -169,6 +169,16 @@ static fl_status open_board(asked *a, session *s, fl_diag *d) {
     return fl_fit_board_platform(a->board, "generic", s->platform, d);
 }
 
+/* The number of GPUs is known once the scene is open. */
+static fl_status check_errors(const asked *a, const session *s, fl_diag *d) {
+    const uint32_t gpus = s->scenes.item[0]->platform.node.gpu_count;
+    for (size_t i = 0; i < a->errors.count; i++)
+        if (s->refusal[i].gpu >= 0 && (uint32_t)s->refusal[i].gpu >= gpus)
+            return fl_refuse(d, "--error '%s': GPU %d, but the node has %u, counted from 0", a->errors.item[i],
+                             (int)s->refusal[i].gpu, (unsigned)gpus);
+    return FL_OK;
+}
+
 static fl_status prepare(asked *a, session *s, fl_diag *d) {
     fl_status status = parse_time(a->time, &s->o, d);
     if (!status)
@@ -187,6 +197,8 @@ static fl_status prepare(asked *a, session *s, fl_diag *d) {
         status = fl_driver_parse(a->driver, &s->o.driver, d);
     if (!status)
         status = open_scene(&a->scene, &a->rest, &s->experiment, &s->scenes, d);
+    if (!status)
+        status = check_errors(a, s, d);
     if (status)
         return status;
     s->o.scene = s->scenes.item[0];

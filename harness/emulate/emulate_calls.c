@@ -19,7 +19,7 @@ static int32_t find_by_text(const fl_boards *all, const fl_ask *q, uint32_t *ind
         char text[96];
         fl_identity_text(all->o, i, (fl_ask_text)q->a, text, sizeof text);
         const bool pci = q->a == FL_TEXT_PCI;
-        if (!strcasecmp(pci ? short_pci(text) : text, pci ? short_pci(q->text) : q->text)) {
+        if (text[0] && !strcasecmp(pci ? short_pci(text) : text, pci ? short_pci(q->text) : q->text)) {
             *index = i;
             return NVML_SUCCESS;
         }
@@ -146,6 +146,8 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
         break;
     case FL_ASK_TEXT:
         fl_identity_text(all->o, q->gpu < all->gpu_count ? q->gpu : 0, (fl_ask_text)q->a, text, sizeof text);
+        out->result =
+            text[0] ? NVML_SUCCESS : NVML_NOT_SUPPORTED; /* a board without a serial number, as --board says */
         fl_list_put(out, text, strlen(text) + 1);
         break;
     case FL_ASK_NUMBER:

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,20 @@ typedef struct fl_since {
 static const fl_since names[] = {
 #include "harness/emulate/client/nvml_names.inc"
 };
+
+const char *fl_driver_name(const char *pattern, const char *beginning) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(names[i].name, beginning, strlen(beginning)) && !fnmatch(pattern, names[i].name, FNM_EXTMATCH))
+            return names[i].name;
+    return NULL;
+}
+
+const char *fl_driver_nearest(const char *text) {
+    const char *all[sizeof names / sizeof *names];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        all[i] = names[i].name;
+    return fl_nearest(text, all, sizeof names / sizeof *names);
+}
 
 /* 550, 550.54 or 550.54.15. */
 static bool is_version(const char *text) {

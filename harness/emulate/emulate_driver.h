@@ -20,6 +20,11 @@ fl_status fl_driver_parse(const char *text, fl_driver *out, fl_diag *d);
 /* Whether the driver has this function. A function whose first version is not known here counts as present. */
 bool fl_driver_has(const fl_driver *v, const char *name);
 
+/* A function that the pattern (fnmatch) matches and whose name has this beginning; NULL = none. */
+const char *fl_driver_name(const char *pattern, const char *beginning);
+/* The function whose name is nearest to the text, as a proposal; NULL = none is near. */
+const char *fl_driver_nearest(const char *text);
+
 /* Copies the library `from` to `to` without the names that the driver lacks. */
 fl_status fl_driver_library(const fl_driver *v, const char *from, const char *to, fl_diag *d);
 

@@ -1,6 +1,7 @@
 #include "harness/emulate/emulate_errors.h"
 
 #include "harness/emulate/client/abi.h"
+#include "harness/emulate/emulate_driver.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -54,6 +55,19 @@ static fl_status take_pair(const char *text, char *pair, fl_refusal *out, double
     return FL_OK;
 }
 
+/* A pattern that matches no call would let a test pass that tests nothing. */
+static fl_status check_call(const char *text, const fl_refusal *r, fl_diag *d) {
+    const bool sets = r->result == NVML_SUCCESS; /* without effect: only sets have one */
+    if (!r->call[0] || fl_driver_name(r->call, sets ? "nvmlDeviceSet" : "") ||
+        (sets && fl_driver_name(r->call, "nvmlDeviceReset")))
+        return FL_OK;
+    if (sets && fl_driver_name(r->call, ""))
+        return bad_request(text, d, "the call sets nothing, expected one that sets clocks or limits");
+    const char *near = fl_driver_nearest(r->call);
+    return fl_refuse(d, "--error '%s': NVML has no function '%s'%s%s%s", text, r->call, near ? ", did you mean '" : "",
+                     near ? near : "", near ? "'?" : "");
+}
+
 fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d) {
     char copy[256];
     double for_s = -1;
@@ -79,6 +93,8 @@ fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d) {
     for (char *save = NULL, *pair = rest ? strtok_r(rest, ",", &save) : NULL; !s && pair;
          pair = strtok_r(NULL, ",", &save))
         s = take_pair(text, pair, out, &for_s, d);
+    if (!s)
+        s = check_call(text, out, d);
     if (!s && for_s >= 0)
         out->until_ns = out->from_ns + (int64_t)(for_s * 1e9);
     return s;

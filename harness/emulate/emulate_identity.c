@@ -97,7 +97,7 @@ void fl_identity_text(const fl_emulate_options *o, uint32_t gpu, fl_ask_text wha
         fl_ring_uuid_text(uuid, out);
         break;
     case FL_TEXT_SERIAL:
-        if (g && g->serial[0])
+        if (g)
             snprintf(out, size, "%s", g->serial);
         else
             snprintf(out, size, "%013u", gpu + 1);

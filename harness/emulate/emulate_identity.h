@@ -9,7 +9,7 @@
 #include "harness/live/collector/ring.h"
 
 void fl_identity_uuid(const fl_emulate_options *o, uint32_t gpu, uint8_t uuid[FL_RING_UUID]);
-/* A text of a GPU, or of the system. */
+/* A text of a GPU, or of the system; "" = it has none. */
 void fl_identity_text(const fl_emulate_options *o, uint32_t gpu, fl_ask_text what, char *out, size_t size);
 nvmlPciInfo_t fl_identity_pci(const fl_emulate_options *o, uint32_t gpu);
 uint64_t fl_identity_memory(const fl_emulate_options *o, uint32_t gpu); /* bytes */

@@ -97,7 +97,11 @@ fl_status fl_kills_run(const fl_emulate_options *o, fl_kills *k, fl_diag *d) {
     k->row[k->count] = (fl_kill_row){.pattern = "nothing", .moment = ""};
     fl_status s = run(&one, &k->row[k->count++], &r, d);
     const size_t setter = s ? FL_NOBODY : find_setter(&r);
-    if (!s && setter == FL_NOBODY)
+    const int with = k->row[0].command_status, ended = WIFSIGNALED(with) ? 128 + WTERMSIG(with) : WEXITSTATUS(with);
+    if (!s && setter == FL_NOBODY && ended && !r.set_count)
+        s = fl_refuse(d, "%s sets nothing and ends with status %d, expected a program that sets clocks or limits",
+                      o->command[0], ended);
+    else if (!s && setter == FL_NOBODY)
         s = fl_refuse(d, "%s sets nothing, expected a program that sets clocks or limits%s", o->command[0],
                       r.set_count ? ": each of its sets was refused (--privileged)" : "");
     if (!s) {

@@ -39,9 +39,14 @@ static char *name_of(const logs_options *o, const fl_telemetry *t, const char *p
 
 static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, const fl_telemetry *t, fl_diag *d) {
     fl_log_run run;
-    const fl_status status = fl_log_run_find(path, t, o->device, &run, d);
+    fl_log_ends ends;
+    const fl_status status = fl_log_run_find(path, t, o->device, &run, &ends, d);
     if (status)
         return status;
+    if (!ends.whole) {
+        fl_ticker_clear();
+        fl_terminal_say(stderr, "note: %s: the GPU does not idle before and after the run, which may be longer", path);
+    }
     if (!run.steady) {
         fl_ticker_clear();
         fl_terminal_say(stderr, "note: %s: the clocks changed during the run; left out", path);

@@ -150,4 +150,50 @@ experiment 0.05
 succeed "is the share" 'fixed' "$f" compare "$dir/x.json" --no-oracle
 check "the same" cmp -s "$dir/out" "$dir/percent"
 
+# ---- logs that do not show a whole run ----
+runs() { # FILE MHZ SECONDS WATTS BOARD IDLE_S: readings each half second
+  awk -v f="$2" -v n="$3" -v w="$4" -v board="$5" -v idle="$6" 'BEGIN {
+    print "timestamp, name, utilization.gpu [%], clocks.current.sm [MHz], power.draw [W]"
+    for (i = 0; i < 2 * (n + 2 * idle); i++) {
+      t = i / 2; b = t >= idle && t < idle + n
+      printf "2026/01/01 10:%02d:%02d.%d00, %s, %d, %d, %.2f\n", int(t / 60), int(t) % 60, 5 * (i % 2), board, 100 * b, b ? f : 210, b ? w : 45
+    }
+  }' >"$1"
+}
+a100="NVIDIA A100-SXM4-80GB"
+runs "$dir/x@1410.log" 1410 60 300 "$a100" 3
+runs "$dir/x@1200.log" 1200 62 240 "$a100" 3
+succeed "two whole runs" 'energy saved +17.3 %' "$f" advise "$dir/x@1410.log" "$dir/x@1200.log" --platform a100
+check "of which nothing is open" test "$(grep -c 'whole run\|spacing' "$dir/out")" = 0
+head -n 66 "$dir/x@1200.log" >"$dir/cut@1200.log"
+refuse "a log that was cut is not a fast run" 2 'cut@1200.log: 29.2[0-9]* s at 1200 MHz, but 60 s at 1410 MHz in .*x@1410.log: .* so much faster, expected whole runs' \
+  "$f" advise "$dir/x@1410.log" "$dir/cut@1200.log" --platform a100
+head -n 66 "$dir/x@1410.log" >"$dir/cut@1410.log"
+refuse "nor one of the higher clock a reason to stay" 2 'x@1200.log: .* so much slower, expected whole runs' "$f" advise "$dir/cut@1410.log" "$dir/x@1200.log" --platform a100
+(cat "$dir/x@1410.log"; sed '1d; s/ 10:/ 11:/' "$dir/x@1410.log") >"$dir/twice.log"
+refuse "two runs in one log are not one long run" 2 'twice.log: no readings for 353[0-9.]* s, 62.[0-9]* s after the run.s begin' "$f" advise "$dir/twice.log" "$dir/x@1200.log" --platform a100
+refuse "fit logs neither" 2 'twice.log: no readings for 353' "$f" fit logs "$dir/twice.log" -o "$dir/no.csv"
+runs "$dir/busy@1410.log" 1410 60 300 "$a100" 0
+succeed "a log without idle ends" 'that busy@1410.log has the whole run, although the GPU does not idle' "$f" advise "$dir/busy@1410.log" "$dir/x@1200.log" --platform a100
+succeed "fit logs says so too" '1 of 1 runs' "$f" fit logs "$dir/busy@1410.log" -o "$dir/busy.csv"
+check "in a note" grep -q 'busy@1410.log: the GPU does not idle before and after the run, which may be longer' "$dir/err"
+runs "$dir/few@1410.log" 1410 11 300 "$a100" 2
+runs "$dir/few@1200.log" 1200 12 240 "$a100" 2
+succeed "short runs, seldom read" "the readings' spacing: it leaves a run's length open by up to 4.5 %" "$f" advise "$dir/few@1410.log" "$dir/few@1200.log" --platform a100
+
+# ---- the board that was measured, and which of several ----
+runs "$dir/other.log" 1410 60 300 "NVIDIA GeForce RTX 5090" 3
+succeed "another board of the vendor is told" 'recorded on another board \(NVIDIA GeForce RTX 5090\) than A100-SXM4-80GB of platform a100' \
+  "$f" advise "$dir/other.log" --platform a100
+runs "$dir/same.log" 1410 60 300 "NVIDIA A100 80GB PCIe" 3
+succeed "not the same model" 'instead of 1410' "$f" advise "$dir/same.log" --platform a100
+check "by any name" test "$(grep -c 'another board' "$dir/out")" = 0
+succeed "a log names the board" 'set +nvidia-smi -lgc 1200,1200' "$f" advise "$dir/x@1410.log" "$dir/x@1200.log"
+check "so its commands are certain" test "$(grep -c 'from Volta on' "$dir/out")" = 0
+for one in 1410 1200; do sed '1s/name/index, name/; 2,$s/, NVIDIA/, 1, NVIDIA/; 2,${p; s/, 1, NVIDIA/, 0, NVIDIA/}' "$dir/x@$one.log" >"$dir/y@$one.log"; done
+succeed "of several GPUs, the one that was looked at" 'set +nvidia-smi -i 1 -lgc 1200,1200$' "$f" advise "$dir/y@1410.log" "$dir/y@1200.log" --device 1
+check "and back" grep -qE '^  undo +nvidia-smi -i 1 -rgc$' "$dir/out"
+sed '2,$s/, 100, 1410/, 0, 1410/' "$dir/x@1410.log" >"$dir/still.log"
+refuse "a GPU that never works" 2 'expected two readings with util_gpu_pct above 0' "$f" advise "$dir/still.log" --platform a100
+
 finish

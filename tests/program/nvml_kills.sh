@@ -60,6 +60,7 @@ check "in each pattern" grep -qE '^0 of 1[0-9] runs leave something changed$' "$
 "${emulate[@]}" --time virtual -- "$clients/probe" lock 0 900 900 >"$dir/out" 2>"$dir/err"
 check "of one set there is one moment" test "$(grep -c ' set 1 of 1 ' "$dir/out")" = 4
 refuse "a program that sets nothing" 2 'sets nothing, expected a program that sets' "${emulate[@]}" --time virtual -- true
+refuse "one that fails" 2 "sh sets nothing and ends with status 3, expected" "${emulate[@]}" --time virtual -- sh -c 'exit 3'
 refuse "one that is refused" 2 'each of its sets was refused' "${emulate[@]}" --time virtual --error no-permission -- sh -c "exec $clients/probe lock 0 900 900 >/dev/null"
 
 # ---- what a program leaves running, and who is none of it ----

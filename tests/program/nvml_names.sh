@@ -71,4 +71,13 @@ succeed "there is no second" '^number 2 0$' "${virtual[@]}" -- "$clients/probe" 
 succeed "application clocks that are left are reported" '"application_sm_mhz":	*1200' "${virtual[@]}" --report - -- "$clients/probe" appclocks 0 1200
 check "and those of the memory" grep -qE '"application_mem_mhz":	*[1-9]' "$dir/out"
 
+# ---- errors on request that would concern nothing ----
+wrong() { refuse "$1" 2 "$2" "${virtual[@]}" --error "$3" -- true; }
+wrong "no such function" "NVML has no function 'nvmlDeviceSetGpuLokedClocks', did you mean 'nvmlDeviceSetGpuLockedClocks'\\?" \
+  no-permission:call=nvmlDeviceSetGpuLokedClocks
+wrong "nor one of that pattern" "NVML has no function 'xyz\\*'" 'lost:call=xyz*'
+wrong "a GPU that the node lacks" 'GPU 9, but the node has [0-9]+, counted from 0' lost:gpu=9
+wrong "a reading has no effect anyway" 'the call sets nothing' without-effect:call=nvmlDeviceGetPowerUsage
+succeed "a pattern of functions" '^number 15 ' "${virtual[@]}" --error 'lost:call=nvmlDeviceGet@(Temperature|FanSpeed)' -- "$clients/probe" number nvmlDeviceGetTemperature 0
+
 finish
