@@ -142,6 +142,10 @@ static void test_short(void) {
         x[i] = 50 + 10 * tone(i, 2.5) + 10 * tone(i, 3);
     got = best_of(300);
     FL_CHECK(fabs(got - 15) < 1e-9, "0.25 s and 0.3 s: %g samples", got);
+    for (int i = 0; i < 300; i++)
+        x[i] = 50 + 10 * tone(i, 4.2);
+    got = best_of(300);
+    FL_CHECK(fabs(got - 4.2) < 0.2, "0.42 s is long enough: %g samples", got);
 }
 
 /* Bins lie at 251 / k samples. */
