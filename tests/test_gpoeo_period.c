@@ -54,7 +54,7 @@ static void test_signs(void) {
         double u[4], v[4];
         double of_u, of_v;
     } row[] = {{{18, 10, 10, 10}, {2, 10, 10, 10}, -1, 1}, /* 0 and 48 */
-               {{18, 15, 5, 10}, {2, 15, 5, 10}, 1, 1},    /* 50 and 48 */
+               {{8, 5, -5, 0}, {-8, 5, -5, 0}, 1, 1},      /* 50 and 48 */
                {{19, 15, 5, 10}, {19, 5, 15, 10}, 1, 1}};  /* 60.75 and 50 */
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         trace.count = 0;
