@@ -122,14 +122,9 @@ double fl_gpoeo_unlike(const double *x, uint32_t n, double period) {
         return INFINITY;
     const uint32_t m = (uint32_t)period;
     double sum = 0, pairs = 0;
-    for (uint32_t j = 0; (j + 2) * period <= n; j++) {
-        const uint32_t a = (uint32_t)rint(j * period), b = (uint32_t)rint((j + 1) * period);
-        if (b + m > n)
-            break;
-        sum += pair_unlike(x + a, x + b, m);
-        pairs++;
-    }
-    return pairs > 0 ? sum / pairs : (double)INFINITY;
+    for (; (pairs + 2) * period <= n; pairs++) /* rounding moves an end by less than a sample: it stays within n */
+        sum += pair_unlike(x + (size_t)rint(pairs * period), x + (size_t)rint((pairs + 1) * period), m);
+    return sum / pairs;
 }
 
 double fl_gpoeo_best(fl_gpoeo_work *w, const double *x, uint32_t n, double spacing_s, double *first) {

@@ -226,16 +226,42 @@ class File:
             if self.is_name(i) and self.tokens[i].text in ("if", "while") and self.is_op(i + 1, "("):
                 self.negate(function, i + 2, self.partner[i + 1] - 1)
             elif self.is_op(i, "?"):
-                k = i - 1
-                while k > first and not self.is_op(k, "(", "[", "{", ",", ";", "?", ":", "=", "+=", "-=", "*=", "/=", "|="):
-                    if self.is_op(k, ")", "]", "}"):
-                        k = self.partner[k]
-                    elif self.is_name(k) and self.tokens[k].text in ("return", "case"):
-                        break
-                    k -= 1
-                self.negate(function, k + 1, i - 1)
+                self.negate(function, self.begin(i, first), i - 1)
             elif self.is_op(i, "!"):
                 self.add(function, "negated", i, i, " ")
+
+    def begin(self, i, first):
+        """Where the expression begins that ends before token i."""
+        k = i - 1
+        while k > first and not self.is_op(k, "(", "[", "{", ",", ";", "?", ":", "=", "+=", "-=", "*=", "/=", "|="):
+            if self.is_op(k, ")", "]", "}"):
+                k = self.partner[k]
+            elif self.is_name(k) and self.tokens[k].text in ("return", "case"):
+                break
+            k -= 1
+        return k + 1
+
+    def end(self, i, *stops):
+        """Where the expression ends that begins at token i."""
+        while i < len(self.tokens) and not self.is_op(i, ")", "]", "}", ",", ";", *stops):
+            i = self.partner[i] if self.is_op(i, "(", "[", "{") else i
+            i += 1
+        return i
+
+    def picks_one(self, i, first):
+        """Whether the comparison at token i picks one of the two that it compares, "a < b ? a : b" or "if (a < b) b = a":
+        where both are equal it does not matter which, so that its mutant changes nothing."""
+        at = lambda a, b: [t.text for t in self.tokens[a:b]]  # noqa: E731
+        a, b = at(self.begin(i, first), i), at(i + 1, self.end(i + 1, "?", "&&", "||"))
+        k = i + 1 + len(b)
+        if self.is_op(k, "?"):
+            colon = self.end(k + 1, ":")
+            picked = at(k + 1, colon), at(colon + 1, self.end(colon + 1))
+        else:
+            equals = self.end(k + 1, "=")
+            picked = at(k + 1, equals), at(equals + 1, self.end(equals + 1))
+        pure = not any(t in ("(", "=", "++", "--") for t in a + b)
+        return pure and picked in ((a, b), (b, a)) and (self.is_op(k, "?") or self.is_name(self.partner.get(k, 0) - 1))
 
     def binary(self, i):
         p = self.tokens[i - 1]
@@ -260,6 +286,8 @@ class File:
             if t.kind != "op":
                 continue
             if t.text in COMPARED:
+                if t.text not in ("==", "!=") and self.picks_one(i, first):
+                    continue
                 self.add(function, "compared", i, i, COMPARED[t.text])
             elif t.text in JOINED:
                 self.add(function, "joined", i, i, JOINED[t.text])

@@ -3,9 +3,12 @@
 
 Everything is built once, with the rooms as shared libraries. A mutant is one file compiled into a library of its own, which
 the programs load before the rooms: its functions take the place of the room's, and nothing is linked anew. It is compiled
-with sanitizers, as the tests are.
+with sanitizers, as the tests are. Before the first mutant each suite runs once with all files of a room in that library,
+compiled so that they count the lines that run. Its time and its lines are kept beside the build. Only suites that run the
+line of a mutant can kill it; they go one after the other, the quickest first, up to the first that fails.
 """
 import argparse
+import bisect
 import collections
 import concurrent.futures
 import fcntl
@@ -31,6 +34,8 @@ import mutants as tokens  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GUARDS, LEFT = "tests/mutate_guards.txt", "tests/mutants_left.txt"
 ENOUGH_OF_FILE, ENOUGH_OF_ROOM = 4, 30  # mutants tried, fewer of which say nothing of a file or a room
+NO_MUTANT = {"does not compile": "do not compile", "changes nothing": "give the same code"}
+ROOMS = ["harness", "models", "policies", "sim", "traces"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
@@ -134,14 +139,66 @@ class Build:
         self.call(["cmake", "--build", self.folder, "-j", str(self.jobs), "--target"] + sorted(suites))
         fcntl.flock(self.lock, fcntl.LOCK_UN)
 
+    def compiler(self, file):
+        """The command that compiles a file, without its level of optimisation and warnings."""
+        return [c for c in self.commands[file] if not re.match(r"-(O\d?|g\d?|W[^l].*|pedantic)$", c)] + ["-w"]
+
     def compile(self, file, source, output):
-        command = [c for c in self.commands[file] if not re.match(r"-(O\d?|g\d?|W[^l].*|pedantic)$", c)]
-        command += SANITIZERS + ["-O0", "-w", "-shared", source, self.stop, "-o", output]
+        command = self.compiler(file) + SANITIZERS + ["-O0", "-shared", source, self.stop, "-o", output]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return done.returncode == 0
 
-    def run(self, suite, folder, cpu_s, wall_s):
-        """Runs a suite with the library in folder before the rooms; its status, the CPU time that it took, its output."""
+    def same_code(self, file, source):
+        """Whether the compiler makes the same instructions of a mutant as of its file: then no test can tell them apart."""
+        made = [subprocess.run(self.compiler(file) + ["-O2", "-S", "-o", "-", s], cwd=ROOT, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True).stdout for s in (file, source)]
+        one, other = (re.sub(r"^\t\.file.*$", "", m, flags=re.M) for m in made)
+        return one == other
+
+    def counting(self, files):
+        """A library of these files that counts the lines that run; its folder."""
+        folder = os.path.join(self.folder, "counting")
+        os.makedirs(folder, exist_ok=True)
+        headers = [h for room in ROOMS for h in glob.glob(room + "/**/*.h", root_dir=ROOT, recursive=True)]
+        newest = max(os.path.getmtime(os.path.join(ROOT, h)) for h in headers)
+
+        def compile(file):
+            output = os.path.join(folder, file.replace("/", "@")[:-2] + ".o")
+            since = max(newest, os.path.getmtime(os.path.join(ROOT, file)))
+            if not os.path.exists(output) or os.path.getmtime(output) < since:
+                self.call(self.compiler(file) + ["-O1", "--coverage", "-c", os.path.join(ROOT, file), "-o", output])
+            return output
+
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            objects = list(pool.map(compile, files))
+        rooms = sorted(glob.glob(self.folder + "/libfl_*.so"))  # for suites that do not link them
+        inputs, library = objects + [self.stop] + rooms, os.path.join(folder, "libmutant.so")
+        if not os.path.exists(library) or os.path.getmtime(library) < max(map(os.path.getmtime, inputs)):
+            cc = os.environ.get("CC", "cc")
+            options = ["-shared", "--coverage", "-Wl,--no-as-needed,-rpath," + self.folder]
+            self.call([cc] + options + inputs + ["-o", library])
+        return folder
+
+    @staticmethod
+    def lines_run(folder, place):
+        """What gcov counted into place with the library in folder: of each file its lines, and those that ran."""
+        for note in glob.glob(folder + "/*.gcno"):
+            os.symlink(note, os.path.join(place, os.path.basename(note)))
+        counted = [os.path.basename(c) for c in glob.glob(place + "/*.gcda")]
+        done = subprocess.run(["gcov", "--json-format", "--stdout"] + counted, cwd=place, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
+        every, ran = {}, {}
+        for line in done.stdout.splitlines():
+            for f in json.loads(line)["files"]:
+                file = os.path.relpath(os.path.join(ROOT, f["file"]), ROOT)
+                if file.endswith(".c"):
+                    every[file] = sorted({x["line_number"] for x in f["lines"]})
+                    ran[file] = sorted({x["line_number"] for x in f["lines"] if x["count"]})
+        return every, {file: lines for file, lines in ran.items() if lines}
+
+    def run(self, suite, folder, cpu_s, wall_s, count=False):
+        """Runs a suite with the library in folder before the rooms; its status, the CPU time that it took, its output, and
+        the lines that ran where they are to be counted."""
         place = tempfile.mkdtemp(dir=folder)
         os.chmod(place, 0o755)
         here = os.path.join(place, "here")  # a suite may write where it stands
@@ -160,6 +217,11 @@ class Build:
 
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("FL_", "FOLDLINE_"))}
         environment.update(LD_LIBRARY_PATH=folder, TMPDIR=os.path.join(place, "tmp"), LC_ALL="C")
+        if count:
+            counts = os.path.join(place, "counts")
+            os.makedirs(counts)
+            os.chmod(counts, 0o777)  # a suite may become another user
+            environment.update(GCOV_PREFIX=counts, GCOV_PREFIX_STRIP="99")
         environment["ASAN_OPTIONS"] = "hard_rss_limit_mb=3000:allocator_may_return_null=1:exitcode=99"
         output = os.path.join(place, "output")
         with open(output, "wb") as out:
@@ -177,8 +239,9 @@ class Build:
                 pass
         with open(output, errors="replace") as out:
             said = out.read()[-3000:]
+        lines = self.lines_run(folder, counts) if count and not status else ({}, {})
         shutil.rmtree(place, ignore_errors=True)
-        return status, used.ru_utime + used.ru_stime, said
+        return status, used.ru_utime + used.ru_stime, said, lines
 
 
 class Left:
@@ -240,26 +303,51 @@ class Trial:
         return found if self.args.all else quick
 
     def time_suites(self, files):
-        """Each suite once without a mutant: it must pass, and its time says how long one may take with a mutant."""
+        """Each suite once without a mutant: it must pass, its time says how long one may take with a mutant, and its lines
+        say which mutants it may kill. What an earlier run found stands as long as neither suite nor rooms are built anew."""
         suites = sorted({s for f in files for s in self.suites(f)})
         self.build.make(suites)
-        with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
-            for suite, (status, took, said) in zip(suites, pool.map(self.unbroken, suites)):
-                if status:
-                    fail("%s fails without a mutant (status %d):\n%s" % (suite, status, said))
-                self.cost[suite] = took
+        folder = self.build.counting(sorted({f for files in self.tree.rooms.values() for f in files} | set(files)))
+        path, kept = os.path.join(self.build.folder, "suites.json"), {}
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                kept = json.load(f)
+        built = os.path.getmtime(os.path.join(folder, "libmutant.so"))
 
-    def unbroken(self, suite):
-        return self.build.run(suite, self.place_of_none(), 600, 3000)
+        def once(suite):
+            made = [built, os.path.getmtime(os.path.join(self.build.folder, "tests", suite))]
+            if suite in kept and kept[suite]["made"] == made:
+                return
+            status, took, said, (every, ran) = self.build.run(suite, folder, 900, 3000, True)
+            if status:
+                fail("%s fails without a mutant (status %d):\n%s" % (suite, status, said))
+            with self.lock:
+                kept[suite] = {"made": made, "cost": took, "lines": ran}
+                kept.setdefault("", {}).update(every)
 
-    def place_of_none(self):
-        folder = tempfile.mkdtemp(dir=self.work)
-        os.chmod(folder, 0o755)
-        shutil.copy(os.path.join(self.build.none, "libmutant.so"), folder)
-        return folder
+        try:
+            with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
+                list(pool.map(once, suites))
+        finally:
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(kept, f)
+        self.cost = {s: kept[s]["cost"] for s in suites}
+        self.every = kept[""]
+        self.ran = {(s, f): set(lines) for s in suites for f, lines in kept[s]["lines"].items()}
+
+    def able(self, m):
+        """The suites that run the line of a mutant, the quickest first. A token on a line of its own, to which the compiler
+        gives no code, belongs to the lines with code on either side."""
+        suites, lines = self.suites(m.file), self.every.get(m.file, [])
+        at = bisect.bisect_left(lines, m.line)
+        if m.function and lines and not m.file.startswith("harness/live"):  # there suites kill what would have counted
+            near = {m.line} if m.line in lines else set(lines[max(0, at - 1) : at + 1])
+            suites = [s for s in suites if near & self.ran.get((s, m.file), set())]
+        return sorted(suites, key=lambda s: (self.cost[s], s))
 
     def try_one(self, m):
-        """What killed it; "lives", or "does not compile"."""
+        """What killed it; "lives"; or one of NO_MUTANT."""
+        able = self.able(m)
         with self.lock:
             self.number += 1
             folder = os.path.join(self.work, "m%d" % self.number)
@@ -274,14 +362,14 @@ class Trial:
                 f.write(tokens.apply(m, self.texts[m.file]))
             if not self.build.compile(m.file, source, os.path.join(folder, "libmutant.so")):
                 return "does not compile"
-            for suite in sorted(self.suites(m.file), key=lambda s: (self.cost[s], s)):
+            for suite in able:
                 took = self.cost[suite]
-                status, _, said = self.build.run(suite, folder, 2 + 6 * took, 60 + 40 * took)
+                status, _, said, _ = self.build.run(suite, folder, 2 + 6 * took, 60 + 40 * took)
                 if status:
                     if self.args.verbose:
                         print("%s:%d %s %s\n%s" % (m.file, m.line, m.kind, m.context, said), file=sys.stderr)
                     return suite
-            return "lives"
+            return "changes nothing" if self.build.same_code(m.file, source) else "lives"
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -317,8 +405,8 @@ def tried(trial, chosen, args, began):
 
 
 def share(results):
-    """Of those that compile: how many were tried, killed, and the share in per cent."""
-    counted = [r for r in results if r != "does not compile"]
+    """Of those that compile and change something: how many were tried, killed, and the share in per cent."""
+    counted = [r for r in results if r not in NO_MUTANT]
     killed = sum(r != "lives" for r in counted)
     return len(counted), killed, 100.0 * killed / len(counted) if counted else 100.0
 
@@ -347,8 +435,8 @@ def report(tree, chosen, results, left, args):
             if count >= ENOUGH_OF_FILE and not killed and not known:
                 wrong.append("%s: no suite kills any of its %d mutants" % (file, count))
         count, killed, percent = share(results[m] for m in ms)
-        other = sum(results[m] == "does not compile" for m in ms)
-        print("room %-39s %5d of %5d killed  %5.1f %%  (%d more do not compile)" % (room, killed, count, percent, other))
+        none = ", ".join("%d more %s" % (sum(results[m] == why for m in ms), do) for why, do in NO_MUTANT.items())
+        print("room %-39s %5d of %5d killed  %5.1f %%  (%s)" % (room, killed, count, percent, none))
         expected = tree.expected.get(room)
         if args.judge and expected and count < ENOUGH_OF_ROOM:
             print("mutate: room %s: %d mutants tried, too few to judge it" % (room, count))
@@ -362,7 +450,7 @@ def report(tree, chosen, results, left, args):
         for m in lives:
             print("  %s %s:%d | %s" % (left.of(m) or "lives", m.file, m.line, " | ".join(tokens.key_of(m))))
         for m in ms:
-            if left.of(m) and results[m] not in ("lives", "does not compile"):
+            if left.of(m) and results[m] not in ("lives", *NO_MUTANT):
                 print("  killed now by %s, take it out of %s: %s" % (results[m], LEFT, " | ".join(tokens.key_of(m))))
     return wrong
 

@@ -140,6 +140,32 @@ static void test_names(void) {
              "bands");
 }
 
+/* Records of this GPU alone, of known kinds, with an end: all of them, and beside that the two pipes that names tell.
+ */
+static void test_take(void) {
+    static const fl_kernel_kind kind[] = {{.name = "copy"}, {.name = "sgemm"}, {.name = "dgemm"}};
+    static const struct {
+        fl_kernel_record r;
+        double busy_s, tensor_s, fp64_s;
+    } row[] = {{{.kind = 0, .start_ns = 1000, .end_ns = 3000}, 2e-6, 0, 0},
+               {{.kind = 1, .start_ns = 1000, .end_ns = 3000}, 2e-6, 2e-6, 0},
+               {{.kind = 2, .start_ns = 1000, .end_ns = 3000}, 2e-6, 0, 2e-6},
+               {{.kind = 3, .start_ns = 1000, .end_ns = 3000}, 0, 0, 0},
+               {{.kind = 1, .start_ns = 1000, .end_ns = 3000, .gpu = 1}, 0, 0, 0},
+               {{.kind = 1, .start_ns = 3000, .end_ns = 1000}, 0, 0, 0},
+               {{.kind = 1, .start_ns = -5000, .end_ns = -1000}, 0, 0, 0},
+               {{.kind = 1, .start_ns = -2000, .end_ns = 0}, 2e-6, 2e-6, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const fl_sample sample = {.record = &row[i].r, .record_count = 1, .kind = kind, .kind_count = 3};
+        fl_gpoeo_counters c = {.counted_s = 1};
+        fl_gpoeo_take(&c, &sample, 0);
+        fl_gpoeo_take(&c, &sample, 0);
+        FL_CHECK(fabs(c.busy_s - 2 * row[i].busy_s) < 1e-15 && fabs(c.tensor_s - 2 * row[i].tensor_s) < 1e-15 &&
+                     fabs(c.fp64_s - 2 * row[i].fp64_s) < 1e-15,
+                 "row %zu: %g s, %g s, %g s", i, c.busy_s, c.tensor_s, c.fp64_s);
+    }
+}
+
 /* ---- the course ---------------------------------------------------------------------------------------------------
  */
 
@@ -552,8 +578,9 @@ static void test_refusals(void) {
 }
 
 FL_SUITE("gpoeo", {"search", test_search}, {"cost", test_cost}, {"fits", test_fits}, {"names of kernels", test_names},
-         {"course", test_course}, {"the whole", test_whole}, {"models", test_models}, {"a wide radius", test_wide},
-         {"watch", test_watch}, {"settled", test_settled}, {"below the prediction", test_lowest},
-         {"no longer periodic", test_no_longer_periodic}, {"lost records", test_lost_records},
-         {"records lost elsewhere", test_lost_elsewhere}, {"counters", test_counters}, {"thresholds", test_thresholds},
-         {"a GPU lost", test_lost}, {"an idle GPU", test_idle}, {"refusals", test_refusals})
+         {"records", test_take}, {"course", test_course}, {"the whole", test_whole}, {"models", test_models},
+         {"a wide radius", test_wide}, {"watch", test_watch}, {"settled", test_settled},
+         {"below the prediction", test_lowest}, {"no longer periodic", test_no_longer_periodic},
+         {"lost records", test_lost_records}, {"records lost elsewhere", test_lost_elsewhere},
+         {"counters", test_counters}, {"thresholds", test_thresholds}, {"a GPU lost", test_lost},
+         {"an idle GPU", test_idle}, {"refusals", test_refusals})

@@ -47,6 +47,26 @@ static void test_composite(void) {
     }
 }
 
+/* Where the utilisations agree in some samples and are opposed in others, the sum of squares about the mean decides, of
+ * every sample. */
+static void test_signs(void) {
+    static const struct {
+        double u[4], v[4];
+        double of_u, of_v;
+    } row[] = {{{18, 10, 10, 10}, {2, 10, 10, 10}, -1, 1}, /* 0 and 48 */
+               {{8, 5, -5, 0}, {-8, 5, -5, 0}, 1, 1},      /* 50 and 48 */
+               {{19, 15, 5, 10}, {19, 5, 15, 10}, 1, 1}};  /* 60.75 and 50 */
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        trace.count = 0;
+        for (int i = 0; i < 4; i++)
+            add(i, 0, row[k].u[i], row[k].v[i]);
+        fl_gpoeo_composite(&trace, 0, x);
+        for (int i = 0; i < 4; i++)
+            FL_CHECK(fabs(x[i] - row[k].of_u * row[k].u[i] - row[k].of_v * row[k].v[i]) < 1e-9,
+                     "row %zu, sample %d: %g", k, i, x[i]);
+    }
+}
+
 /* Two adjacent periods, by groups of what lies in one of four bands in the first. */
 static void test_unlike(void) {
     static const struct {
@@ -102,6 +122,16 @@ static void test_padded(void) {
     }
 }
 
+/* A trace of more than half of what a transform takes is not padded. */
+static void test_too_long_to_pad(void) {
+    const uint32_t n = FL_FFT_MAX / 2 + 1;
+    double first;
+    for (uint32_t i = 0; i < n; i++)
+        x[i] = 50 + 10 * tone(i, 0.7 * n);
+    fl_gpoeo_best(&work, x, n, 0.001, &first);
+    FL_CHECK(first == n, "%g samples, expected %u", first, n);
+}
+
 /* Below 0.4 s: the least multiple above that is near a multiple of all of them. */
 static void test_short(void) {
     for (int i = 0; i < 300; i++)
@@ -112,6 +142,10 @@ static void test_short(void) {
         x[i] = 50 + 10 * tone(i, 2.5) + 10 * tone(i, 3);
     got = best_of(300);
     FL_CHECK(fabs(got - 15) < 1e-9, "0.25 s and 0.3 s: %g samples", got);
+    for (int i = 0; i < 300; i++)
+        x[i] = 50 + 10 * tone(i, 4.2);
+    got = best_of(300);
+    FL_CHECK(fabs(got - 4.2) < 0.2, "0.42 s is long enough: %g samples", got);
 }
 
 /* Bins lie at 251 / k samples. */
@@ -239,7 +273,8 @@ static void test_longer(void) {
     }
 }
 
-FL_SUITE("gpoeo_period", {"what is transformed", test_composite}, {"likeness", test_unlike}, {"peaks", test_peaks},
-         {"padded", test_padded}, {"short periods", test_short}, {"refined", test_refined},
-         {"refined within 15 s", test_refined_within}, {"stable", test_stable}, {"spread", test_spread},
-         {"parts", test_parts}, {"no period", test_none}, {"longer traces", test_longer})
+FL_SUITE("gpoeo_period", {"what is transformed", test_composite}, {"signs", test_signs}, {"likeness", test_unlike},
+         {"peaks", test_peaks}, {"padded", test_padded}, {"too long to pad", test_too_long_to_pad},
+         {"short periods", test_short}, {"refined", test_refined}, {"refined within 15 s", test_refined_within},
+         {"stable", test_stable}, {"spread", test_spread}, {"parts", test_parts}, {"no period", test_none},
+         {"longer traces", test_longer})

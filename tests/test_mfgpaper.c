@@ -533,6 +533,7 @@ static void test_best_tried(void) {
         {"lower, yet faster: 0.06 and 0.03 are both 0.045", {105, 104, 103}, {0.06, 0.03, 0.08}, 3, 104},
         {"lower, yet faster: 0.08 and 0.03 are both 0.055", {105, 104, 103}, {0.08, 0.03, 0.09}, 3, -1},
         {"three that contradict: 0.05 each", {105, 104, 103}, {0.07, 0.05, 0.03}, 3, 103},
+        {"three that contradict: 0.06 each", {105, 104, 103}, {0.09, 0.05, 0.04}, 3, -1},
         {"one gear twice: 0.045", {104, 110, 104}, {0.06, 0.01, 0.03}, 3, 104},
         {"one gear twice: 0.055", {104, 110, 104}, {0.08, 0.01, 0.03}, 3, 110},
         {"twice, beside a lower one: not all of them are one", {104, 106, 104, 103}, {0.03, 0.04, 0.06, 0.08}, 4, 104},

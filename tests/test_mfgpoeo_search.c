@@ -44,6 +44,7 @@ static const gain_row gains[] = {
     {"not falling", 0.049, 0.02, 0.02, 0, 90, {90, 110}, 2, 0, 2, 0.75 * 2.8},
     {"nor before", 0.049, 0.02, 0.02, 0, 90, {100, 100}, 2, 0, 2, 0.75 * 2.8},
     {"falling, but loss not below half of C", 0.049, 0.0246, 0.02, 0, 90, {100, 110}, 2, 0, 2, 0.75 * 2.8},
+    {"falling, a loss of half of C", 0.0625, 0.03125, 0.02, 0, 90, {100, 110}, 2, 0, 2, 0.75 * 2.8},
     {"within 4 points", 0.049, 0.0091, 0.02, 0, 90, {80, 0}, 1, 0, 2, 0.75 * 2.8},
     {"not within 4 points", 0.049, 0.0089, 0.02, 0, 90, {80, 0}, 1, 0, 2, 2.8},
     {"loss of less than -2 C", 0.03, -0.0601, 0.02, 0, 90, {80, 0}, 1, 0, 2, 2.2 * 2.8},
@@ -103,6 +104,7 @@ static void test_next(void) {
         {"no integral in the first call", {0, 10, 0}, 0, 0.029, 0, 100, 99},
         {"integral: 0.02 + 0.01", {0, 10, 0}, 1, 0.029, 0.039, 100, 70},
         {"none after a change of sign", {0, 10, 0}, 1, 0.029, 0.059, 100, 99},
+        {"on the bound the sum stays: 0.02 + 0", {0, 10, 0}, 1, 0.049, 0.029, 100, 80},
         {"derivative damps a falling loss within", {2.8, 0, 0.9}, 1, 0.02, 0.08, 100, 99}, /* .0609 - .054 */
         {"and a rising one beyond", {2.8, 0, 0.9}, 1, 0.079, 0.04, 100, 105},              /* -.084 + .0351 */
         {"not a rising one within", {2.8, 0, 0.9}, 1, 0.04, 0.01, 100, 98},                /* .0189 */

@@ -36,6 +36,10 @@ static void test_gradient(void) {
     moved = net;
     memset(&adam, 0, sizeof adam);
     fl_mlp_train(&moved, &adam, x, y, ROWS);
+    for (uint32_t i = 0; i < FL_MLP_TRAINED; i++) { /* Adam's first step is the rate long, whatever the gradient */
+        const double moves = net.value[i] - moved.value[i], g = adam.gradient[i];
+        FL_CHECK(fabs(g) < 1e-4 || fabs(moves - (g > 0 ? 1e-3 : -1e-3)) < 1e-6, "number %u: a step of %g", i, moves);
+    }
     for (uint32_t i = 0; i < FL_MLP_TRAINED; i += i < 40 ? 1 : 211) {
         static fl_mlp near;
         const double step = 1e-6;
@@ -47,6 +51,26 @@ static void test_gradient(void) {
         /* a loss of order 1e3 in doubles: the difference is good to about 1e-6 */
         FL_CHECK(fabs(adam.gradient[i] - slope) < 1e-4 * (1 + fabs(slope)), "number %u: gradient %g, difference %g", i,
                  adam.gradient[i], slope);
+    }
+}
+
+/* First weights and biases lie within 1 / sqrt(inputs of their layer), and reach far towards it. */
+static void test_draw(void) {
+    static const uint32_t inputs[] = {FL_MLP_INPUTS, FL_MLP_1, FL_MLP_2, FL_MLP_3}, units[] = {46, 92, 92, 1};
+    fl_random r = fl_random_seed(5, 1);
+    memset(&net, 0, sizeof net);
+    fl_mlp_draw(&net, &r);
+    uint32_t at = 2 * FL_MLP_INPUTS;
+    for (int layer = 0; layer < 4; layer++) {
+        const double bound = 1 / sqrt(inputs[layer]);
+        double low = INFINITY, high = -INFINITY;
+        for (uint32_t end = at + (inputs[layer] + 1) * units[layer]; at < end; at++) {
+            FL_CHECK(net.value[at] != 0, "number %u is not drawn", at);
+            low = fmin(low, net.value[at]);
+            high = fmax(high, net.value[at]);
+        }
+        FL_CHECK(low >= -bound && low < -0.9 * bound && high <= bound && high > 0.9 * bound,
+                 "layer %d: from %g to %g, expected within %g", layer, low, high, bound);
     }
 }
 
@@ -142,6 +166,6 @@ static void test_learns(void) {
     FL_CHECK(after < before / 100, "from %g to %g in 400 steps", before, after);
 }
 
-FL_SUITE("mlp", {"gradient", test_gradient}, {"Adam", test_adam}, {"batch norm", test_batch_norm},
-         {"prediction", test_predict}, {"units of the inputs", test_units}, {"rectified", test_rectified},
-         {"it learns", test_learns})
+FL_SUITE("mlp", {"first weights", test_draw}, {"gradient", test_gradient}, {"Adam", test_adam},
+         {"batch norm", test_batch_norm}, {"prediction", test_predict}, {"units of the inputs", test_units},
+         {"rectified", test_rectified}, {"it learns", test_learns})

@@ -258,18 +258,23 @@ static void test_models(void) {
                  "%s: without a CPU ladder", modelled[i]->name);
         fl_instance_close(r.in);
         for (size_t k = 0; k < COUNT(needed); k++)
-            for (int how = 0; how < 2; how++) {
+            for (int how = 0; how < 4; how++) { /* without it, below 0, at 0, at 0 MHz */
+                const int clocked = !strcmp(needed[k], "gpu.volt") || strstr(needed[k], "time_s");
+                const int sound = how == 2 ? strcmp(needed[k], "gpu.volt") != 0 : how == 3 && !clocked;
                 table_make(&t, 10, 1);
                 for (uint32_t n = 0; n < t.t.row_count; n++)
                     if (!strcmp(t.key[n], needed[k])) {
-                        if (how)
-                            t.cell[2 * n + 1] = -1;
-                        else
+                        if (how == 0)
                             t.key[n] = "else";
+                        else
+                            t.cell[2 * n + (how < 3)] = how == 1 ? -1 : 0;
                     }
                 facts_make(&r, 1);
-                FL_CHECK(rig_try(&r, modelled[i], NULL, &t.t, &d) == FL_BAD_INPUT, "%s takes a model %s %s",
-                         modelled[i]->name, how ? "with a negative" : "without", needed[k]);
+                const fl_status got = rig_try(&r, modelled[i], NULL, &t.t, &d);
+                FL_CHECK(got == (sound ? FL_OK : FL_BAD_INPUT), "%s, %s, case %d: expected %s", modelled[i]->name,
+                         needed[k], how, sound ? "ok" : "a refusal");
+                if (got == FL_OK)
+                    fl_instance_close(r.in);
             }
         table_make(&t, 10, 1);
         t.cell[2] = 501; /* gpu.volt begins above the ladder's lowest clock */
