@@ -178,8 +178,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         status = fl_import_note(l->r.out, d, "readings of chips are taken for those of GPUs of the same numbers");
     if (!status && !l->r.width)
         status = FL_FIELD_FAIL(d, row, 0,
-                               "no column that telemetry has a place for, expected such as GPU_POWER or "
-                               "CPU_ENERGY");
+                               "no column that telemetry has a place for, expected such as GPU_POWER or CPU_ENERGY");
     return status;
 }
 

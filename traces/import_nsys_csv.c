@@ -135,9 +135,7 @@ static fl_status read_device(loader *l, const fl_csv_row *row, fl_diag *d) {
     size_t digits = open ? strspn(open + 1, "0123456789") : 0;
     if (!digits || digits > 5 || strcmp(open + 1 + digits, ")") != 0)
         return FL_FIELD_FAIL(d, row, l->where[DEVICE],
-                             "device is '%.60s', expected a name and its number, such as "
-                             "'NVIDIA A100 (0)'",
-                             f->text);
+                             "device is '%.60s', expected a name and its number, such as 'NVIDIA A100 (0)'", f->text);
     for (size_t i = 0; i < digits; i++)
         device = device * 10 + (open[1 + i] - '0');
     l->device = (int32_t)device;

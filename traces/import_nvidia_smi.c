@@ -371,8 +371,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         l->last_ns[i] = -1;
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header,
-                                      "the names that were queried, such as 'timestamp, power.draw [W]' "
-                                      "(no noheader)",
+                                      "the names that were queried, such as 'timestamp, power.draw [W]' (no noheader)",
                                       &options.head_lines, d);
     if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);

@@ -33,8 +33,7 @@ static const table profile = {
 /* Zeus, summary_power_*.csv: one row per training job and power limit. */
 static const table zeus = {
     {"dataset", "network", "batch_size", "optimizer", "power_limit", "time_per_epoch", "average_power"},
-    "workload=dataset+network+batch_size+optimizer,power_cap_w=power_limit,time_s=time_per_epoch,"
-    "power_w=average_power",
+    "workload=dataset+network+batch_size+optimizer,power_cap_w=power_limit,time_s=time_per_epoch,power_w=average_power",
     "no clocks: each row is one epoch of training under a power limit"};
 
 static bool has_header(const table *t, const fl_cells *line) {

@@ -16,10 +16,10 @@
 
 static const fl_command_help help = {
     "fit draws", "PUBLISHED.json [--out SWEEP.csv] [--draws FILE.json]",
-    "Finds what a distribution replay needs and a published table of energies does not say: run times from the row\n"
-    "of a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of\n"
-    "the ratio and the deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
-    "--out writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like\n"
+    "Finds what a distribution replay needs and a published table of energies does not say: run times from the row of "
+    "a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of the "
+    "ratio and the deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
+    "--out writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like "
     "traces/samples/energyucb-published.json. Grids and seeds are fixed, so the same file gives the same result."};
 
 /* ---- reports ---- */

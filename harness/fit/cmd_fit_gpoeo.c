@@ -19,20 +19,18 @@ static const fl_command_help help = {
     "Trains the six models of the policy gpoeo: energy and time relative to the default clocks, in three bands of SM "
     "clocks.",
     "The authors published neither models nor data. foldline runs every program at the default clocks, and at 450 to "
-    "1995 MHz in steps of --step at the default memory clock. The trees learn energy and time relative to the "
-    "default clocks. They are gradient-boosted, three splits deep, with a rate of 0.3 and lambda 1. Every fifth "
-    "program serves only as a test.\n"
-    "\n"
-    "The inputs are the clock divided by 1800 MHz and substitutes for some of the released program's fifteen "
-    "counters, read at 1800 MHz with the memory at 9251 MHz: the sum of all kernel times divided by the run time (at "
-    "most 1, for how busy the SMs are), and the shares of kernel time in kernels whose names suggest tensor work "
-    "(gemm, conv, attention, mma) or FP64 work (dgemm, double, fp64, f64). Kernel records hold no IPC, no L1 and L2 "
-    "misses and no other pipes, so the models do without them.\n"
-    "\n"
+    "1995 MHz in steps of --step at the default memory clock. The trees learn energy and time relative to the default "
+    "clocks. They are gradient-boosted, three splits deep, with a rate of 0.3 and lambda 1. Every fifth program serves "
+    "only as a test.\n\n"
+    "The inputs are the clock divided by 1800 MHz and substitutes for some of the released program's fifteen counters, "
+    "read at 1800 MHz with the memory at 9251 MHz: the sum of all kernel times divided by the run time (at most 1, for "
+    "how busy the SMs are), and the shares of kernel time in kernels whose names suggest tensor work (gemm, conv, "
+    "attention, mma) or FP64 work (dgemm, double, fp64, f64). Kernel records hold no IPC, no L1 and L2 misses and no "
+    "other pipes, so the models do without them.\n\n"
     "harness/experiments/gpoeo.trees.csv is made by\n"
     "  for n in 1001 1002 1003; do foldline synth --apps 57 --seed $n -o $n.programs.csv; done\n"
-    "  foldline fit gpoeo 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 30 -o TREES.csv\n"
-    "which leaves out the programs that stand for published ones."};
+    "  foldline fit gpoeo 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 30 -o TREES.csv which "
+    "leaves out the programs that stand for published ones."};
 
 enum { HELD_OUT = 5 };
 static const double lowest_mhz = 450, top_mhz = 1995;
