@@ -1,7 +1,6 @@
 /* MF-GPOEO, the framework of one GPU (Algorithms 2 and 7): baseline, memory clocks by trial, SM clocks by the
  * controller, then monitoring until the workload changes. */
-#ifndef FL_MFGPAPER_FRAME_H
-#define FL_MFGPAPER_FRAME_H
+#pragma once
 
 #include "policies/mfgpaper_gpu.h"
 #include "policies/mfgpaper_search.h"
@@ -14,5 +13,3 @@ void fl_mfp_record(fl_mfp_gpu *g, const fl_mfp_params *p, const fl_gpu_facts *fa
 
 void fl_mfp_step(fl_mfp_gpu *g, const fl_mfp_params *p, const fl_gpu_facts *facts, const fl_gpu_sample *sample,
                  int64_t time_ns, uint32_t gpu, fl_command *command);
-
-#endif

@@ -1,6 +1,5 @@
 /* MF-GPOEO, what its parts share: the parameters, and all that is kept of one GPU. */
-#ifndef FL_MFGPAPER_GPU_H
-#define FL_MFGPAPER_GPU_H
+#pragma once
 
 #include "policies/mfgpaper_index.h"
 #include "policies/mfgpaper_judge.h"
@@ -77,5 +76,3 @@ typedef struct fl_mfp_gpu { /* all zero but for what fl_mfp_open sets */
     uint32_t blind;     /* this step has no reading */
     uint32_t unpowered; /* the last measurement had none of power */
 } fl_mfp_gpu;
-
-#endif

@@ -1,7 +1,6 @@
 /* MF-GPOEO, performance against the baseline: coverage (Algorithm 1), update of the database (Algorithm 2 lines 5-18)
  * and the synthetic performance index over streams (Algorithm 3) with its filters (Eq. 9, 10). */
-#ifndef FL_MFGPAPER_INDEX_H
-#define FL_MFGPAPER_INDEX_H
+#pragma once
 
 #include "policies/mfgpaper_kinds.h"
 
@@ -45,5 +44,3 @@ typedef struct fl_mfp_index {
  * without any such kind is left out; gap time without any counts as unchanged: it is host time (assumed: both divide 0
  * by 0 as printed). */
 fl_mfp_index fl_mfp_index_of(const fl_mfp_data *data, const fl_mfp_filters *f);
-
-#endif

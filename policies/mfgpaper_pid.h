@@ -1,7 +1,6 @@
 /* MF-GPOEO, the controller: Eq. 13 with a K_P by schedule and as printed, with Algorithm 4 around it. Gears are indices
  * of the SM ladder; losses and bounds are fractions. */
-#ifndef FL_MFGPAPER_PID_H
-#define FL_MFGPAPER_PID_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ typedef struct fl_mfp_pid {        /* all zero: before the first call */
 /* The gear to try after `gear` was measured, in 0..top. */
 int32_t fl_mfp_pid_next(const fl_mfp_pid_rules *r, fl_mfp_pid *s, double bound, double loss, double objective,
                         int32_t gear, int32_t top);
-
-#endif

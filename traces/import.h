@@ -3,8 +3,7 @@
  *
  * A reader fills kernels, telemetry, or both, or a sweep, or requests, whole or not at all, and notes what its format cannot carry ("no clocks:
  * kernels are taken at the platform's default"). It never guesses silently: what it had to assume is a note. */
-#ifndef FL_IMPORT_H
-#define FL_IMPORT_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -54,5 +53,3 @@ fl_status fl_import_said(const fl_imported *out, fl_diag *d);
 void fl_import_torn(fl_imported *out, int64_t line);
 fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void fl_imported_free(fl_imported *out);
-
-#endif

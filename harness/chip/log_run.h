@@ -1,6 +1,5 @@
 /* One run of a program in a log of telemetry: its time span, its clocks, its length and its power. */
-#ifndef FL_LOG_RUN_H
-#define FL_LOG_RUN_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -17,5 +16,3 @@ typedef struct fl_log_run {
 /* device: the GPU, -1 = the log's only one. Diagnostics name path. FL_BAD_INPUT: the GPU was never busy, or clock or
  * power are not known. */
 fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_diag *d);
-
-#endif

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 static const fl_command_help help = {
-    "restore", , "Restores the clocks and limits after a controller that ended without restoring them.",
+    "restore", "", "Restores the clocks and limits after a controller that ended without restoring them.",
     "The command reads the records of prior values in $FOLDLINE_STATE or /var/lib/foldline. Without a record it does "
     "nothing, so you may run it at any time and as often as you like. It refuses a GPU that a live controller holds: "
     "stop that controller first. It uses a record only if no other user can have written it (this user owns folder and "

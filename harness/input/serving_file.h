@@ -1,6 +1,5 @@
 /* From a serving file to what the simulator takes, and back. */
-#ifndef FL_SERVING_FILE_H
-#define FL_SERVING_FILE_H
+#pragma once
 
 #include "models/step_law.h"
 #include "sim/batching.h"
@@ -18,5 +17,3 @@ fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d
 /* What every result has to say: "clocks were measured on: 900, 1500 and 2100 MHz", or that they were not, and what is
  * assumed then. Writes into buf and returns it. */
 char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size);
-
-#endif

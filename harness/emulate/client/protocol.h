@@ -1,7 +1,6 @@
 /* What a client library and the emulator say to each other: one packet asks, one packet answers, over SOCK_SEQPACKET.
  * Both ends are of one build and one machine, so structs travel as they are. */
-#ifndef FL_EMULATE_PROTOCOL_H
-#define FL_EMULATE_PROTOCOL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -179,5 +178,3 @@ typedef struct fl_clock_page {
 static inline int64_t fl_virtual_after(int64_t now_ns, int64_t ns) {
     return ns >= FL_VIRTUAL_FOREVER - now_ns ? FL_VIRTUAL_FOREVER : now_ns + ns;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Virtual time inside a client: what stands before the C library's clocks, sleeps and waits (LD_PRELOAD). The server
  * hands one token to one thread of the whole session; whoever has it runs, so the state here needs no locks. */
-#ifndef FL_TIME_CORE_H
-#define FL_TIME_CORE_H
+#pragma once
 
 #include "harness/emulate/client/link.h"
 #include "harness/emulate/client/real.h"
@@ -55,5 +54,3 @@ void fl_line_leave(fl_line *me);
 int fl_line_wake(const void *key, int most);
 bool fl_line_woken(void *me);
 void fl_line_forget(void); /* after a fork */
-
-#endif

@@ -1,6 +1,5 @@
 /* What all kinds of timers share: what a program asks for, and how the server is told. */
-#ifndef FL_TIME_TIMER_H
-#define FL_TIME_TIMER_H
+#pragma once
 
 #include "harness/emulate/client/time_core.h"
 
@@ -21,5 +20,3 @@ struct timespec fl_timer_left(int64_t next_ns);
 bool fl_timer_clock(clockid_t clock); /* of the day or since the start: timers can go by it here */
 bool fl_timer_proper(const struct timespec *t);
 timer_t fl_timer_id(uint32_t number, bool thread, clockid_t clock);
-
-#endif
