@@ -8,8 +8,6 @@
  * after missing_s at the default clocks; a stable configuration is held. */
 #include "policies/mfgpaper_frame.h"
 
-#include <math.h>
-
 static fl_mfp_gpu *gpus(void *state) { return fl_gpu_states(state, 0); }
 
 /* A clock that is named must be one of a GPU's: another would quietly be none. */

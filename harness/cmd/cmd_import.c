@@ -9,7 +9,6 @@
 #include "traces/join.h"
 #include "traces/kernels.h"
 #include "traces/stage.h"
-#include "traces/standard.h"
 #include "traces/tables.h"
 
 #include <math.h>
@@ -150,7 +149,7 @@ static fl_status read_all(const ask *a, done *all, fl_diag *d) {
         }
         s = fl_reader_find(path, format, &reader, d);
         if (!s)
-            s = reader->read(path, &o, &one, d);
+            s = fl_reader_read(reader, path, &o, &one, d);
         fl_stage_end(stage);
         if (!s)
             s = add_import(all, &one, path, reader, d);

@@ -5,7 +5,6 @@
 #include "harness/study/gate.h"
 #include "harness/study/result_beside.h"
 #include "harness/study/setup.h"
-#include "traces/standard.h"
 #include "traces/text.h"
 
 #include <math.h>

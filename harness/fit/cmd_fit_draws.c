@@ -1,7 +1,6 @@
 /* Run times, core/uncore ratio and deviation of a distribution replay, from published energies of other policies. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
-#include "harness/base/json.h"
 #include "harness/base/json_out.h"
 #include "harness/base/pool.h"
 #include "harness/fit/draws_fit.h"
@@ -10,7 +9,6 @@
 #include "sim/draws.h"
 #include "traces/writing.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 #include "traces/gzip.h"
-#include "traces/standard.h"
 
 #include <stdlib.h>
 #include <string.h>

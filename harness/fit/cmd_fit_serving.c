@@ -7,7 +7,6 @@
 #include "harness/fit/fit_serving_steps.h"
 #include "harness/input/serving_file.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

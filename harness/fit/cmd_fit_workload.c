@@ -15,7 +15,6 @@
 #include "harness/fit/fit_workload_files.h"
 #include "harness/input/platform.h"
 #include "traces/gzip.h"
-#include "traces/standard.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 #include "harness/fit/fit_trace_kernels.h"
 
-#include "traces/kernels.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

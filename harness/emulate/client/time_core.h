@@ -27,10 +27,14 @@ int fl_time_wait_io(fl_time_look *look, void *of, int64_t until);
 /* The session's own output, which nobody in it reads. */
 bool fl_time_is_output(uint64_t dev, uint64_t ino);
 
+/* The number behind `key` in what the kernel tells of a descriptor; `none` where there is none. */
+uint32_t fl_time_fdinfo(int fd, const char *key, uint32_t none);
+
 _Noreturn void fl_time_fail(const char *call);
 /* One request; the answer's result. */
 int fl_time_ask(fl_ask *q, fl_answer *a);
-/* One request; the answer's number. */
+/* One request; the answer's number, 0 where it has none. */
+uint64_t fl_time_number(fl_ask *q);
 uint64_t fl_time_say(fl_ask_op op, uint32_t a, uint32_t b);
 /* In a new thread or a forked child: waits for its first turn. */
 void fl_time_begin(uint64_t number);
