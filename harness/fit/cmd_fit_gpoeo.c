@@ -29,8 +29,8 @@ static const fl_command_help help = {
     "other pipes, so the models do without them.\n\n"
     "harness/experiments/gpoeo.trees.csv is made by\n"
     "  for n in 1001 1002 1003; do foldline synth --apps 57 --seed $n -o $n.programs.csv; done\n"
-    "  foldline fit gpoeo 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 30 -o TREES.csv which "
-    "leaves out the programs that stand for published ones."};
+    "  foldline fit gpoeo 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 30 -o TREES.csv\n"
+    "which leaves out the programs that stand for published ones."};
 
 enum { HELD_OUT = 5 };
 static const double lowest_mhz = 450, top_mhz = 1995;

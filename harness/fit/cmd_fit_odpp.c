@@ -26,8 +26,8 @@ static const fl_command_help help = {
     "program serves only as a test.\n\n"
     "harness/experiments/odpp.weights.csv is made by\n"
     "  for n in 1001 1002 1003; do foldline synth --apps 57 --seed $n -o $n.programs.csv; done\n"
-    "  foldline fit odpp 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 120 -o WEIGHTS.csv which "
-    "leaves out the programs that stand for published ones."};
+    "  foldline fit odpp 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 120 -o WEIGHTS.csv\n"
+    "which leaves out the programs that stand for published ones."};
 
 enum { PROBES = 4, HELD_OUT = 5, BATCH = 256 };
 static const double probe_mhz[PROBES] = {450, 945, 1425, 1920};
