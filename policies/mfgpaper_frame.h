@@ -8,7 +8,7 @@
 void fl_mfp_open(fl_mfp_gpu *g, const fl_mfp_params *p);
 
 /* One kernel record of this GPU, before the step that takes it. */
-void fl_mfp_record(fl_mfp_gpu *g, const fl_mfp_params *p, const fl_gpu_facts *facts, const fl_kernel_kind *kind,
+void fl_mfp_record(fl_mfp_gpu *g, const fl_gpu_facts *facts, const fl_kernel_kind *kind,
                    const fl_kernel_record *record);
 
 void fl_mfp_step(fl_mfp_gpu *g, const fl_mfp_params *p, const fl_gpu_facts *facts, const fl_gpu_sample *sample,

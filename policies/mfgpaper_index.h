@@ -10,10 +10,10 @@ enum { FL_MFP_LONG_RUN, FL_MFP_MEASURED };
 typedef struct fl_mfp_filters {
     double th_exe, th_gap; /* Eq. 9, 10: deviation over average must be below, on both sides */
     int64_t database;      /* update: FL_MFP_POOLED with what is known ("fusion"), FL_MFP_REPLACED (line 7, 14) */
-    int64_t weights;     /* of the kinds in the index: FL_MFP_MEASURED, their counts in this measurement (Algorithm 3);
-                            FL_MFP_LONG_RUN, in the database, which holds more of the phases that take turns */
-    double th_repeat;    /* a kind varies if two baseline windows differ by more than this share ... */
-    double repeat_sigma; /* ... and by more than this many standard errors */
+    int64_t weights; /* of the kinds in the index: FL_MFP_MEASURED, their counts in this measurement (Algorithm 3);
+                        FL_MFP_LONG_RUN, in the database, which holds more of the phases that take turns */
+    double
+        th_repeat; /* a kind varies if two baseline windows differ by more than this share and four standard errors */
 } fl_mfp_filters;
 
 /* Algorithm 1: share of the measured execution time whose kinds the database knows; 0 where nothing was measured. */
