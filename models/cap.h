@@ -12,8 +12,7 @@
  * A limit binds where power or time differ from their values under a higher limit, at the same requested clocks, by
  * more than the readings scatter. A power near its limit is no sign that the limit binds: a program may need 0.98 of
  * the limit without being held back. */
-#ifndef FL_CAP_H
-#define FL_CAP_H
+#pragma once
 
 #include "models/chip.h"
 #include "models/status.h"
@@ -67,5 +66,3 @@ fl_model_status fl_cap_clock(const double *mhz, const double *power_w, size_t co
 fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w, double watts, double *mhz);
 #define FL_CAP_LATENT_LOW 0.1
 #define FL_CAP_LATENT_HIGH 1.2
-
-#endif

@@ -11,8 +11,7 @@
  * (f_ref T_ref)/(f T). b follows likewise from stall_memory and the memory clock. A share of 1 leaves this out.
  *
  * Clocks are in MHz (f in GHz in the power law), times in s, powers in W. V is relative to its lowest knot. */
-#ifndef FL_CHIP_H
-#define FL_CHIP_H
+#pragma once
 
 #include "models/device.h"
 
@@ -153,5 +152,3 @@ typedef struct fl_chip_guess {
     double time_s, power_w; /* power_w is NaN where the chip has no power law */
     double time_sd_pct, power_sd_pct;
 } fl_chip_guess;
-
-#endif

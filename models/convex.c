@@ -1,6 +1,5 @@
 #include "models/convex.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 typedef struct point {

@@ -1,7 +1,6 @@
 /* What a price on x picks among points (x, y): the lower left of their convex hull. Choosing the clock of a kernel is
  * such a choice, with x its time and y its energy: at any price on time only the hull's points are ever best. */
-#ifndef FL_CONVEX_H
-#define FL_CONVEX_H
+#pragma once
 
 #include "models/status.h"
 
@@ -31,5 +30,3 @@ static inline size_t fl_convex_pick(const fl_convex *c, double price, size_t nea
 
 /* y of the hull at x; beyond its ends that of the end. */
 double fl_convex_at(const fl_convex *c, double x);
-
-#endif

@@ -1,7 +1,6 @@
 /* The covariance of a least-squares solution, safe where any allocation may fail: gsl_multifit_nlinear_covar does not
  * check its own allocations. */
-#ifndef FL_COVARIANCE_H
-#define FL_COVARIANCE_H
+#pragma once
 
 #include "models/status.h"
 
@@ -11,5 +10,3 @@
  * columns x columns. Where columns depend on others, their rows and columns of the result are 0. Returns
  * FL_MODEL_NO_MEMORY or FL_MODEL_OK. */
 fl_model_status fl_covariance(const gsl_matrix *jacobian, gsl_matrix *covariance);
-
-#endif

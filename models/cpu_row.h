@@ -1,6 +1,5 @@
 /* The host CPU's laws as integers, one row per host load and state; see fl_cpu_spec. */
-#ifndef FL_CPU_ROW_H
-#define FL_CPU_ROW_H
+#pragma once
 
 #include "models/device.h"
 #include "models/row.h"
@@ -42,5 +41,3 @@ fl_model_status fl_cpu_state_make(const fl_cpu_spec *cpu, uint32_t state, fl_cpu
 /* bus_bytes_per_s: bandwidth of the bus that CPU and GPU share; 0 = none. */
 fl_model_status fl_cpu_row_make(const fl_cpu_spec *cpu, const fl_host_load *load, uint32_t state,
                                 double bus_bytes_per_s, fl_cpu_row *row);
-
-#endif

@@ -1,7 +1,6 @@
 /* A monotone curve through points, for measured tables and V(f). It is Steffen's monotone cubic (GSL), which never
  * overshoots; through two points it is a line, through one a constant. */
-#ifndef FL_CURVE_H
-#define FL_CURVE_H
+#pragma once
 
 #include "models/status.h"
 
@@ -19,5 +18,3 @@ fl_model_status fl_curve_clone(fl_curve **out, const fl_curve *c);
 fl_model_status fl_curve_at(const fl_curve *c, double x, int clamp, double *y);
 double fl_curve_first(const fl_curve *c); /* smallest x */
 double fl_curve_last(const fl_curve *c);
-
-#endif

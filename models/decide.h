@@ -5,8 +5,7 @@
  * of time and power at one setting. Where errors are in fact correlated, this makes a choice look less sure than it is,
  * never surer. A setting without a deviation (NaN) counts as certain. The bound is a slowdown as a share: time at the
  * setting over time at the top, less one. */
-#ifndef FL_DECIDE_H
-#define FL_DECIDE_H
+#pragma once
 
 #include "models/chip.h"
 
@@ -24,5 +23,3 @@ double fl_decide_cost_sd(const fl_chip_guess *at, double delay);
  * knowing all settings would save. */
 double fl_decide_regret(const fl_chip_guess *guess, size_t count, size_t top, size_t chosen, double bound,
                         double delay);
-
-#endif

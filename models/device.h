@@ -1,7 +1,6 @@
 /* A device: everything the simulator may know of one kind of GPU, and of a node of them. The program fills it from
  * platform files. It holds plain numbers, and no text except names. */
-#ifndef FL_DEVICE_H
-#define FL_DEVICE_H
+#pragma once
 
 #include "models/curve.h"
 #include "models/sensor.h"
@@ -154,5 +153,3 @@ uint32_t fl_gpu_interference(const fl_device *dev);
 
 /* Index of the ladder clock equal to mhz, or -1. */
 int fl_ladder_index(const int32_t *mhz, uint32_t count, double value);
-
-#endif

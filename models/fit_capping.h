@@ -11,8 +11,7 @@
  *
  * Clocks are MHz in the interface and GHz in A; powers are W. The caller owns every array; these functions keep
  * nothing. */
-#ifndef FL_FIT_CAPPING_H
-#define FL_FIT_CAPPING_H
+#pragma once
 
 #include "models/status.h"
 
@@ -47,5 +46,3 @@ fl_model_status fl_fit_capping_app(const fl_capping_chip *chip, double low_mhz, 
 /* Eq. 2 and Eq. 3. */
 double fl_capping_power(const fl_capping_chip *chip, double alpha, double beta, double mhz, double volt);
 double fl_capping_time(double low_mhz, double low_s, double high_s, double mhz);
-
-#endif

@@ -1,6 +1,5 @@
 /* Fits a chip to measured settings of several workloads, or derives one from a platform's constants alone. */
-#ifndef FL_FIT_CHIP_H
-#define FL_FIT_CHIP_H
+#pragma once
 
 #include "models/chip.h"
 
@@ -11,5 +10,3 @@ fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law la
 
 /* A chip of which only the platform's constants are known: the law without the two additions, and wide priors. */
 fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip);
-
-#endif

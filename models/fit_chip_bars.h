@@ -8,8 +8,7 @@
  *   ln factor = ln typical + trust (ln own - ln own_typical)
  *
  * A chip that cannot test itself has the typical factor. A chip made from a platform's constants alone has `spec`. */
-#ifndef FL_FIT_CHIP_BARS_H
-#define FL_FIT_CHIP_BARS_H
+#pragma once
 
 #include "models/chip.h"
 
@@ -44,5 +43,3 @@ fl_model_status fl_chip_strain(const fl_chip *chip, const fl_chip_row *row, size
  * none. The factor is at least a quarter: where errors in time explain those of power, the rest of a few rows may be 0
  * by chance. */
 double fl_chip_covering(const fl_chip_strains *of);
-
-#endif

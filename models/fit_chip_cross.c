@@ -6,7 +6,6 @@
  * conformal prediction. */
 #include "models/fit_chip_bars.h"
 #include "models/fit_chip_parts.h"
-#include "models/fit_chip_predict.h"
 
 #include <math.h>
 #include <stdlib.h>

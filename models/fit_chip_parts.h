@@ -1,6 +1,5 @@
 /* Shared by the files fit_chip_*.c; private to them. */
-#ifndef FL_FIT_CHIP_PARTS_H
-#define FL_FIT_CHIP_PARTS_H
+#pragma once
 
 #include "models/chip.h"
 
@@ -150,5 +149,3 @@ void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, do
  * positive definite. */
 int fl_chip_cholesky(double *a, size_t n);
 void fl_chip_lower_solve(const double *l, size_t n, double *x); /* L x = x */
-
-#endif

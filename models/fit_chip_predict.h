@@ -1,6 +1,5 @@
 /* Predicts a workload of which only a few settings are known, from a chip's law and from its other workloads. */
-#ifndef FL_FIT_CHIP_PREDICT_H
-#define FL_FIT_CHIP_PREDICT_H
+#pragma once
 
 #include "models/chip.h"
 
@@ -10,5 +9,3 @@
  * NULL. */
 fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                 const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess, fl_chip_load *load);
-
-#endif

@@ -1,6 +1,5 @@
 /* The power of a board while nothing runs on it, from a log: C V and the clock tree, A0 V^2 f. */
-#ifndef FL_FIT_IDLE_H
-#define FL_FIT_IDLE_H
+#pragma once
 
 #include "models/status.h"
 
@@ -37,5 +36,3 @@ typedef struct fl_idle_clock {
  * than 3 points. */
 fl_model_status fl_fit_idle_clock(const fl_idle_point *point, const double *volt, size_t count, fl_idle_clock *out,
                                   double *predicted_w);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Two clocks determine one number: l is then 0, c follows in closed form, and m follows from c. With three or more
  * clocks, c and l come from a least squares of the relative error; m makes the time at the reference exact. */
-#ifndef FL_FIT_KERNEL_H
-#define FL_FIT_KERNEL_H
+#pragma once
 
 #include "models/status.h"
 
@@ -28,5 +27,3 @@ fl_model_status fl_fit_kernel(const fl_kernel_point *point, size_t count, double
 
 /* The law's time over its time at the reference. */
 double fl_kernel_time(const fl_kernel_fit *k, double p, double ref_over_f);
-
-#endif

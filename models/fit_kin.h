@@ -8,8 +8,7 @@
  * fl_chip. The distance of each from the centre is stored as residuals are, so that predictions, their deviations and
  * the choice of probes (models/probes.h) account for it. The sequence of chips is fixed (Roberts' additive recurrence):
  * nothing is random. */
-#ifndef FL_FIT_KIN_H
-#define FL_FIT_KIN_H
+#pragma once
 
 #include "models/chip.h"
 #include "models/fit_idle.h"
@@ -55,5 +54,3 @@ typedef struct fl_kin_facts {        /* borrowed */
 fl_model_status fl_kin_chip(const fl_kin_facts *facts, const fl_kin_spread *prior, const fl_idle_point *idle,
                             size_t idle_count, const fl_chip_row *run, size_t run_count, fl_chip *chip,
                             fl_kin_spread *after);
-
-#endif

@@ -1,6 +1,5 @@
 /* Frequency sensitivity against counters, by linear regression (DynaCo, SC '13, section 4.1 and Table 2). */
-#ifndef FL_FIT_SENSITIVITY_H
-#define FL_FIT_SENSITIVITY_H
+#pragma once
 
 #include "models/status.h"
 
@@ -36,5 +35,3 @@ typedef struct fl_sensitivity_fit {
  * a sensitivity that is the same everywhere. */
 fl_model_status fl_fit_sensitivity_linear(const double *metric, const double *sensitivity, size_t count, size_t metrics,
                                           fl_sensitivity_fit *fit);
-
-#endif

@@ -3,7 +3,6 @@
 
 #include <gsl/gsl_multifit_nlinear.h>
 #include <math.h>
-#include <stdbool.h>
 
 enum { ITERATIONS_MAX = 100 };
 #define TOLERANCE 1e-9

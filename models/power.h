@@ -1,6 +1,5 @@
 /* The power law of power-capping Eq. 2, extended by the memory clock, idle memory and the idle clock tree. */
-#ifndef FL_POWER_H
-#define FL_POWER_H
+#pragma once
 
 #include "models/device.h"
 
@@ -18,5 +17,3 @@ fl_model_status fl_base_make(const fl_device *dev, double sm_mhz, double mem_mhz
 /* Watts by the law, unrounded: *sm_w = alpha A V^2 f, *memory_w = beta B m/m_ref (power-capping Eq. 2). */
 fl_model_status fl_power_dynamic(const fl_device *dev, double alpha, double beta, double sm_mhz, double mem_mhz,
                                  double *sm_w, double *memory_w);
-
-#endif

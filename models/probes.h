@@ -7,8 +7,7 @@
  *
  * The search compares many sets by a fast linear predictor. The few best sets are then judged by the predictor that a
  * user gets (fl_chip_predict). Nothing is random: the same chip gives the same answer. */
-#ifndef FL_PROBES_H
-#define FL_PROBES_H
+#pragma once
 
 #include "models/chip.h"
 
@@ -42,5 +41,3 @@ fl_model_status fl_probes_usual(const fl_chip *chip, size_t count, fl_probes *ou
  * alone. *next: the errors with one more, which is next->at[*added]. */
 fl_model_status fl_probes_next(const fl_chip *chip, const fl_chip_row *known, size_t known_count, fl_probes *now,
                                fl_probes *next, size_t *added);
-
-#endif

@@ -1,8 +1,7 @@
 /* From laws to the engine's integers: a kind of kernel at a pair of clocks becomes one 16-byte row. Each part of the
  * power is a whole number of milliwatts, and a length is one multiplication. Energy is therefore exact, and every way
  * of advancing the simulation gives the same bits. */
-#ifndef FL_ROW_H
-#define FL_ROW_H
+#pragma once
 
 #include "models/power.h"
 
@@ -54,5 +53,3 @@ typedef struct fl_row_parts {             /* the sum equals dyn_mw exactly */
 /* The row at clocks (sm_mhz, mem_mhz). FL_MODEL_RANGE: the clock lies outside the points of a measured load. */
 fl_model_status fl_row_make(const fl_device *dev, const fl_load *load, double sm_mhz, double mem_mhz, fl_row *row,
                             fl_row_parts *parts);
-
-#endif

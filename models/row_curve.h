@@ -7,8 +7,7 @@
  * The process knows no law of a chip, so it can judge the rows that laws are fitted to. With A = K^-1, row i lies [A
  * y]_i / A_ii off the curve of the others, with the variance 1 / A_ii (leave-one-out; Rasmussen and Williams 2006, Eq.
  * 5.12). */
-#ifndef FL_ROW_CURVE_H
-#define FL_ROW_CURVE_H
+#pragma once
 
 #include "models/chip.h"
 #include "models/status.h"
@@ -37,5 +36,3 @@ fl_model_status fl_row_curve_admit(fl_row_curve *curve, size_t i); /* puts it ba
 double fl_row_curve_at(const fl_row_curve *curve, size_t without, double sm_mhz, double mem_mhz);
 double fl_row_curve_slope(const fl_row_curve *curve, size_t without, double sm_mhz,
                           double mem_mhz); /* d ln y / d ln f */
-
-#endif

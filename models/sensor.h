@@ -1,6 +1,5 @@
 /* A sensor model: how a sensor turns the true course of a quantity into the values that software reads. */
-#ifndef FL_SENSOR_H
-#define FL_SENSOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ double fl_sensor_wrap(double value, double wrap);
 
 /* One refresh of a first-order lag: moves `shown` towards `input` after dt_ns. With lag 0 the result is input. */
 double fl_sensor_lag(double shown, double input, int64_t dt_ns, int64_t lag_ns);
-
-#endif

@@ -7,8 +7,7 @@
  * There are two ways to say when the sensor refreshed. The simulator uses the grid phase + k x period. A real board
  * also refreshes late now and then, and may hold its average for ten periods when idle. fl_sensor_seen therefore takes
  * from the log only WHEN a new value appeared; the value itself always comes from the true course. */
-#ifndef FL_SENSOR_FIT_H
-#define FL_SENSOR_FIT_H
+#pragma once
 
 #include "models/sensor.h"
 #include "models/status.h"
@@ -74,5 +73,3 @@ fl_model_status fl_sensor_align(const fl_sensor_spec *spec, const fl_sensor_cour
 /* The height of the step in a log with a low and a high plateau: the 95th less the 5th percentile. NO_FIT: no valid
  * value. */
 fl_model_status fl_sensor_step(const fl_sensor_log *log, double *step_w);
-
-#endif

@@ -1,8 +1,7 @@
 /* Learns a power sensor from its log: when it refreshes, its quantum, and how long it holds a value. With an external
  * meter beside it, also its averaging window, its lag and its gain. A log alone cannot reveal a window: many courses of
  * power could have produced it. */
-#ifndef FL_SENSOR_LEARN_H
-#define FL_SENSOR_LEARN_H
+#pragma once
 
 #include "models/sensor_fit.h"
 
@@ -36,5 +35,3 @@ fl_model_status fl_sensor_learn_window(const fl_sensor_course *course, const fl_
  * that leave at least half of the shorter one. r: that correlation. NO_FIT: no such shift, or one of the two is
  * constant. */
 fl_model_status fl_sensor_shift(const fl_sensor_course *course, const fl_sensor_log *log, double *shift_s, double *r);
-
-#endif

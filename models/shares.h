@@ -1,7 +1,6 @@
 /* Max-min fair sharing of one resource. Where all demands fit, each is met. Otherwise the capacity is divided evenly,
  * and no one gets more than its demand. Integers in 1/65536; the result does not depend on the order of the demands. */
-#ifndef FL_SHARES_H
-#define FL_SHARES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void fl_shares_rates(const uint32_t *sms, const uint32_t *memory, uint32_t *rate
  * it, because row conflicts and lost cache lines grow with the excess of requests. A faster core clock raises D, so
  * beyond saturation a faster clock costs bandwidth. asked is D; all values are in 1/65536. */
 uint32_t fl_shares_capacity(uint64_t asked, uint32_t capacity, uint32_t gamma);
-
-#endif

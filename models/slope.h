@@ -1,8 +1,7 @@
 /* How much performance a higher clock still gains, and the clock beyond which it hardly gains any: the frequency
  * sensitivity of SweetSpot (Eq. 6) and its choice of alpha = f_sweet / f_max. The input is a sweep of one workload over
  * SM clocks, measured or simulated. */
-#ifndef FL_SLOPE_H
-#define FL_SLOPE_H
+#pragma once
 
 #include "models/status.h"
 
@@ -39,5 +38,3 @@ fl_model_status fl_slope_choose(const fl_slope_point *point, size_t count, doubl
 /* Median of values in any order; the function sorts them. Of an even number, the mean of the middle two. NAN for none.
  */
 double fl_slope_median(double *value, size_t count);
-
-#endif

@@ -5,8 +5,7 @@
  *     T(f) = T0 ((1 - share) + share f0 / min(f, wall)), the minimum rounded off
  * Power while it computes: P(f) = min(p law(f), most), law(f) = s + (1 - s) (f / f0) (v(f) / v(f0))^2, the V^2 f law
  * with a voltage that is flat up to a knee and then rises in a line. */
-#ifndef FL_STAGE_LAW_H
-#define FL_STAGE_LAW_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ double fl_stage_power_at(const fl_stage_power *p, double clock); /* 1 at FL_STAG
  * keeps it in *t. 0, or -1 where memory is short. */
 int fl_stage_time_correct(fl_stage_time *t, const double *clock, const double *log_s, const double *sd, size_t count);
 void fl_stage_time_free(fl_stage_time *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* The results of a model function. Models are pure functions of numbers: no I/O, no state, no text. */
-#ifndef FL_MODEL_STATUS_H
-#define FL_MODEL_STATUS_H
+#pragma once
 
 typedef enum fl_model_status {
     FL_MODEL_OK = 0,
@@ -13,5 +12,3 @@ typedef enum fl_model_status {
 
 /* Static text, for diagnostics. */
 const char *fl_model_text(fl_model_status s);
-
-#endif

@@ -16,8 +16,7 @@
  * in its kernel, which cannot share the keys among the query heads of a group: e' and k have values of their own there.
  * Layer tables, measured at one clock, replace a q(n) + e s and w there, see fl_step_table; what holds at other clocks
  * is then assumed: compute goes as 1 / f, memory as 1 / m. */
-#ifndef FL_STEP_LAW_H
-#define FL_STEP_LAW_H
+#pragma once
 
 #include "models/row.h"
 
@@ -123,19 +122,7 @@ typedef struct fl_step_point {
 fl_model_status fl_step_at(const fl_step_law *law, const fl_step_shape *shape, double sm_mhz, double mem_ratio,
                            fl_step_point *point);
 
-/* The same one by one; 0 where fl_step_at would refuse. */
+/* The time alone; 0 where fl_step_at would refuse. */
 double fl_step_time_s(const fl_step_law *law, const fl_step_shape *shape, double sm_mhz, double mem_ratio);
-void fl_step_shares(const fl_step_law *law, const fl_step_shape *shape, double sm_mhz, double mem_ratio,
-                    double *compute, double *memory);
 /* Does the law rest on measurements at this clock, or between two? Then false. */
 bool fl_step_outside(const fl_step_law *law, double sm_mhz);
-
-/* The step as a kernel of the simulated GPU. *work_ns, the length at (ref_sm_mhz, ref_mem_mhz), is what the op states;
- * *row at (sm_mhz, mem_mhz) stretches it and gives its power above the base, by the device's law at alpha = compute
- * share x sm_load and beta = memory share x memory_load. The op holds every SM. ref_*: any pair of clocks of the
- * device, the same for all rows of one op. parts may be NULL. FL_MODEL_OVERFLOW as fl_row_make. */
-fl_model_status fl_step_row(const fl_device *dev, const fl_step_law *law, const fl_step_shape *shape, double ref_sm_mhz,
-                            double ref_mem_mhz, double sm_mhz, double mem_mhz, int64_t *work_ns, fl_row *row,
-                            fl_row_parts *parts);
-
-#endif

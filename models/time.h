@@ -1,7 +1,6 @@
 /* Kernel time against clocks: T(f, m) = ((Tc f_ref/f)^p + (Tm m_ref/m)^p)^(1/p) + Tl. With p = INFINITY it is the max
  * of the two terms (power-capping Eq. 3); V100 and PVC measurements prefer p near 9-10, a rounded knee. */
-#ifndef FL_TIME_H
-#define FL_TIME_H
+#pragma once
 
 /* core, memory: the two terms at the clocks asked for (>= 0). Overflow-free p-norm; p >= 1. */
 double fl_time_norm(double core, double memory, double p);
@@ -16,5 +15,3 @@ double fl_memory_active(double tc, double tm, double tl, double p, double f_rati
 
 /* Share of the time in which the ALUs work, 0..1: likewise the core term over the whole time. */
 double fl_core_active(double tc, double tm, double tl, double p, double f_ratio, double m_ratio);
-
-#endif

@@ -15,8 +15,7 @@
  * The method misses a wrong clock in a workload whose time and power hardly depend on the clock; for the same reason
  * that does no harm. A row that is off by less than FAR in time and power counts as sound. Where a time falls faster
  * than the clock rises, the memory changes with the clock (a V100 between 600 and 705 MHz), and no row is judged. */
-#ifndef FL_UNSOUND_H
-#define FL_UNSOUND_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ typedef struct fl_unsound {
 void fl_unsound_free(fl_unsound *found);
 
 const char *fl_unsound_text(fl_unsound_kind kind); /* static: "ran slower than its clock", .. */
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds the rows of models/unsound.h. */
-#ifndef FL_UNSOUND_FIND_H
-#define FL_UNSOUND_FIND_H
+#pragma once
 
 #include "models/chip.h"
 #include "models/status.h"
@@ -10,5 +9,3 @@
  * does not judge a workload of fewer than five rows: its rows are FL_SOUND. NO_MEMORY is the only failure. Call
  * fl_unsound_free after success. */
 fl_model_status fl_unsound_find(const fl_chip_row *row, size_t count, fl_unsound *found);
-
-#endif

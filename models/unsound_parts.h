@@ -1,6 +1,5 @@
 /* Shared by models/unsound*.c; private to them. */
-#ifndef FL_UNSOUND_PARTS_H
-#define FL_UNSOUND_PARTS_H
+#pragma once
 
 #include "models/row_curve.h"
 #include "models/unsound.h"
@@ -36,5 +35,3 @@ void fl_unsound_close(fl_unsound_load *load);
 
 /* Finds the clocks that are wrong in all workloads and opens the curves again without their rows. */
 fl_model_status fl_unsound_clocks(fl_unsound_search *s);
-
-#endif

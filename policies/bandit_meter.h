@@ -1,6 +1,5 @@
 /* What one pull of a bandit's arm cost, from a GPU's counters: EnergyUCB's E_t and UC_t / UU_t (Eq. 4). */
-#ifndef FL_BANDIT_METER_H
-#define FL_BANDIT_METER_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -32,5 +31,3 @@ void fl_bandit_latch(fl_bandit_base *base, const fl_sample *sample);
  * is taken over the counter's own time where that is known: a counter that refreshes every 100 ms does not cover the
  * 10 ms it is read in. */
 fl_bandit_draw fl_bandit_read(fl_bandit_base *base, const fl_sample *sample, double interval_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the policies for servers share: which GPUs are a server's, the clocks they choose from, which of them is in
  * force, and what the server's signals say of its load and of its steps. */
-#ifndef FL_DRIVE_H
-#define FL_DRIVE_H
+#pragma once
 
 #include "policies/policy.h"
 #include "policies/step_times.h"
@@ -77,5 +76,3 @@ double fl_drive_value(const fl_server_sample *s, int id);
     .gpu_size = sizeof(state), .init = init, .step = step
 
 static inline uint32_t fl_drive_top(const fl_drive *s) { return s->times.clocks - 1; }
-
-#endif

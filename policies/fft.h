@@ -1,6 +1,5 @@
 /* Magnitudes of the discrete Fourier transform of a trace, of any length: what ODPP and GPOEO look for periods in. */
-#ifndef FL_FFT_H
-#define FL_FFT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ typedef struct fl_fft { /* scratch; its content means nothing before and after a
 /* magnitude[k] = |sum over i of x[i] exp(-2 pi j i k / n)|, for k from 0 to n / 2: frequencies k / (n dt). x: n
  * numbers, 1 <= n <= FL_FFT_MAX. The magnitudes may take the place of x. No window, no detrending, no scaling. */
 void fl_fft_magnitude(fl_fft *work, const double *x, uint32_t n, double *magnitude);
-
-#endif

@@ -8,8 +8,7 @@
  * What is known of the daemon leaves three readings open, and its recorded log fits either. Here the turn of a fixed
  * fold is where its lines cross, as for any fold, not its probe clock; the flat performance above it is the low line's
  * value there, as in the bound; and the squares of the low and the high points are added up in one sum. */
-#ifndef FL_FOLDFIT_H
-#define FL_FOLDFIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -57,5 +56,3 @@ double fl_fold_efficient_mhz(const fl_fold *fold, const fl_fold_data *data);
 
 /* The lowest clock that keeps theta of the performance at fmax, not limited to any range. The fold must not be NONE. */
 double fl_fold_bound_mhz(const fl_fold *fold, const fl_fold_data *data, double theta, double fmax_mhz);
-
-#endif

@@ -86,10 +86,8 @@ static const fl_param param_rows[] = {
         fl_gpoeo_params, trees, TABLE(FL_TREES_COLUMNS), "", "",
         "the six models, by foldline fit gpoeo; harness/experiments/gpoeo.trees.csv are some for an RTX 3080 Ti. They "
         "take the clock, the sum of kernel times over the time (at most 1), and the shares of kernels called after "
-        "tensor (gemm, conv, "
-        "attention, mma) and FP64 work (dgemm, double, fp64, f64); the other thirteen counters are in no kernel "
-        "record. "
-        "Without: the search begins at start_mhz (the authors' models were never published)"),
+        "tensor (gemm, conv, attention, mma) and FP64 work (dgemm, double, fp64, f64); the other thirteen counters are "
+        "in no kernel record. Without: the search begins at start_mhz (the authors' models were never published)"),
     FL_PARAM(fl_gpoeo_params, con_perf, REAL(0, 10), "", "0.045", "loss of performance that is allowed"),
     FL_PARAM(fl_gpoeo_params, lowest_mhz, REAL(1, 1e5), "MHz", "450",
              "lowest SM clock that is predicted; the search may go below"),

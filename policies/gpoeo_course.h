@@ -1,6 +1,5 @@
 /* GPOEO's course on one GPU, what is kept of it, and the parameters. */
-#ifndef FL_GPOEO_COURSE_H
-#define FL_GPOEO_COURSE_H
+#pragma once
 
 #include "policies/gpoeo_model.h"
 #include "policies/gpoeo_search.h"
@@ -41,5 +40,3 @@ typedef struct fl_gpoeo_place { /* what a step of one GPU is about */
 void fl_gpoeo_open(fl_gpoeo_gpu *g, const fl_gpu_facts *f);
 
 void fl_gpoeo_step(const fl_gpoeo_place *at);
-
-#endif

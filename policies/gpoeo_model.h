@@ -1,6 +1,5 @@
 /* What GPOEO predicts from: a clock, and stand-ins for the performance counters that kernel records do not carry. */
-#ifndef FL_GPOEO_MODEL_H
-#define FL_GPOEO_MODEL_H
+#pragma once
 
 #include "policies/policy.h"
 #include "policies/trees.h"
@@ -39,5 +38,3 @@ void fl_gpoeo_take(fl_gpoeo_counters *c, const fl_sample *sample, uint32_t gpu);
 #define FL_GPOEO_OWN_BAND FL_GPOEO_BANDS
 int32_t fl_gpoeo_predict(const fl_table *trees, const fl_gpoeo_counters *c, fl_ladder clocks, int32_t low, int32_t high,
                          uint32_t band, double bound);
-
-#endif

@@ -6,8 +6,7 @@
  * in one band of the first of two adjacent periods, weighted with its share of the samples; the mean that a difference
  * is taken over is that of the magnitudes of both periods; refinement tries steps of 1 %; parts begin up to half of the
  * trace later. */
-#ifndef FL_GPOEO_PERIOD_H
-#define FL_GPOEO_PERIOD_H
+#pragma once
 
 #include "policies/readings.h"
 
@@ -39,5 +38,3 @@ fl_gpoeo_period fl_gpoeo_find(fl_gpoeo_work *w, const fl_readings *r, double lim
 
 /* By how much a trace of that length is to be made longer; 0: its period is stable, or no more is tried. */
 double fl_gpoeo_missing_s(double length_s, fl_gpoeo_period p);
-
-#endif

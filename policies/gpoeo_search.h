@@ -6,8 +6,7 @@
  * and is no try; the fits go over all points at the kept memory clock, of the third degree or as many as the points
  * allow, and the best is looked for between the lowest and the highest of them; where no fitted gear keeps the bound,
  * the best point. */
-#ifndef FL_GPOEO_SEARCH_H
-#define FL_GPOEO_SEARCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ double fl_gpoeo_cost(double energy, double time, double bound);
 
 /* Least squares polynomial of degree 3, or count - 1 if that is less, through `count` >= 1 points; at x. */
 double fl_gpoeo_fitted(const double *x, const double *y, uint32_t count, double at);
-
-#endif

@@ -1,7 +1,6 @@
 /* One trace of GPOEO: readings from one instant to another, and what they say of power, period and rate of kernels. The
  * windows of its counters and of its watch are such traces, too. */
-#ifndef FL_GPOEO_TRACE_H
-#define FL_GPOEO_TRACE_H
+#pragma once
 
 #include "policies/gpoeo_period.h"
 
@@ -29,5 +28,3 @@ double fl_gpoeo_trace_kernel_s(const fl_gpoeo_trace *t);
 
 /* Looks for the period. 0: the trace was made longer, as no period is stable yet; 1: *p is what there is. */
 int fl_gpoeo_trace_period(fl_gpoeo_trace *t, double limit_w, double spread, fl_gpoeo_period *p);
-
-#endif

@@ -1,8 +1,7 @@
 /* LinUCB with one line per arm (Li, Chu, Langford, Schapire, "A contextual-bandit approach to personalized news article
  * recommendation", 2010, Algorithm 1): the reward of an arm is a straight line in the context; the arm with the largest
  * upper confidence bound is pulled. */
-#ifndef FL_LINUCB_H
-#define FL_LINUCB_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ double fl_linucb_bound(const fl_linucb *l, uint32_t arm, const double *x, double
 
 /* The arm with the largest bound that was not pruned; of equals the last. */
 uint32_t fl_linucb_choose(const fl_linucb *l, const double *x, double alpha);
-
-#endif

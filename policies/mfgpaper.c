@@ -5,10 +5,8 @@
  * bound. What the authors' program does is mf-gpoeo (mfgpoeo.c).
  *
  * What a reading that is not known does: a measurement goes on until power is known; without any signal a trial ends
- * after missing_s at the default clocks; a stable configuration is held. */
+ * after a second at the default clocks; a stable configuration is held. */
 #include "policies/mfgpaper_frame.h"
-
-#include <math.h>
 
 static fl_mfp_gpu *gpus(void *state) { return fl_gpu_states(state, 0); }
 
@@ -35,8 +33,8 @@ static const char *off_the_ladders(const fl_mfp_params *p, const fl_facts *facts
 
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     const fl_mfp_params *p = param_bytes;
-    if (p->pid.factor_min > p->pid.factor_max || p->low_start_min > p->low_start_max)
-        return "a range must not end below its start: factor_min, factor_max; low_start_min, low_start_max";
+    if (p->low_start_min > p->low_start_max)
+        return "low_start_min must not exceed low_start_max";
     if (p->forced_early > p->forced_after)
         return "forced_early must not exceed forced_after";
     const char *wrong = off_the_ladders(p, facts);
@@ -130,14 +128,14 @@ static void show(const fl_mfp_gpu *g, const fl_gpu_facts *facts, uint32_t gpu, f
         fl_show_gpu(command, gpu, k, shown[k]);
 }
 
-static void take_records(fl_mfp_gpu *gpu, const fl_mfp_params *p, const fl_facts *facts, const fl_sample *s) {
+static void take_records(fl_mfp_gpu *gpu, const fl_facts *facts, const fl_sample *s) {
     if (s->record_lost)
         for (uint32_t i = 0; i < facts->gpu_count; i++)
             fl_mfp_break(&gpu[i].data);
     for (uint64_t i = 0; s->record && i < s->record_count; i++) {
         const fl_kernel_record *r = &s->record[i];
         if (r->gpu < facts->gpu_count && r->kind < s->kind_count)
-            fl_mfp_record(&gpu[r->gpu], p, &facts->gpu[r->gpu], &s->kind[r->kind], r);
+            fl_mfp_record(&gpu[r->gpu], &facts->gpu[r->gpu], &s->kind[r->kind], r);
     }
 }
 
@@ -145,7 +143,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
                  fl_command *command) {
     const fl_mfp_params *p = param_bytes;
     fl_mfp_gpu *gpu = gpus(state);
-    take_records(gpu, p, facts, sample);
+    take_records(gpu, facts, sample);
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         fl_mfp_step(&gpu[i], p, &facts->gpu[i], &sample->gpu[i], sample->time_ns, i, command);
         show(&gpu[i], &facts->gpu[i], i, command);

@@ -3,6 +3,11 @@
 
 #include <math.h>
 
+#define VECTOR_S 5  /* an execution vector: five readings (Alg. 6), here of a second each (assumed) */
+#define GAP_MAX_S 1 /* a longer gap is idleness: not measured (Sec. IV-A; assumed) */
+#define SKIP_S 1    /* from the first kernel to the first baseline: the unstable start (assumed) */
+#define MISSING_S 1 /* time without any signal after which a trial ends at the default (assumed) */
+
 static int64_t first_window_ns(const fl_mfp_params *p) { return fl_mfp_ns(fmin(p->window_s, p->window_max_s)); }
 
 void fl_mfp_open(fl_mfp_gpu *g, const fl_mfp_params *p) {
@@ -15,13 +20,13 @@ void fl_mfp_open(fl_mfp_gpu *g, const fl_mfp_params *p) {
     g->recording = 1;
 }
 
-void fl_mfp_record(fl_mfp_gpu *g, const fl_mfp_params *p, const fl_gpu_facts *facts, const fl_kernel_kind *kind,
+void fl_mfp_record(fl_mfp_gpu *g, const fl_gpu_facts *facts, const fl_kernel_kind *kind,
                    const fl_kernel_record *record) {
     g->busy = 1;
     if (g->state == FL_MFP_WAIT || g->state == FL_MFP_STABLE)
         return;
     const fl_mfp_scope scope = {.begin_ns = g->begin_ns,
-                                .gap_max_ns = fl_mfp_ns(p->gap_max_ms * 1e-3),
+                                .gap_max_ns = fl_mfp_ns(GAP_MAX_S),
                                 .cores = (double)facts->sm_count * facts->cores_per_sm};
     fl_mfp_add(&g->data, &scope, kind, record);
 }
@@ -86,7 +91,7 @@ static void monitor(const fl_mfp_frame *f, int32_t sm, int32_t mem) {
     g->has_vector = 0;
     if (isnan(g->optimised_s))
         g->optimised_s = (double)(f->now_ns - g->first_ns) * 1e-9;
-    fl_mfp_begin_window(f, FL_MFP_STABLE, fl_mfp_ns(f->p->ev_period_s * (double)f->p->ev_readings));
+    fl_mfp_begin_window(f, FL_MFP_STABLE, fl_mfp_ns(VECTOR_S));
 }
 
 /* A measurement could not be compared: a new baseline, then back to the state `after`; where that has helped too
@@ -287,7 +292,7 @@ static void end_vector(const fl_mfp_frame *f) {
         g->vector[i] = vector[i];
     g->has_vector = 1;
     g->begin_ns = f->now_ns;
-    g->end_ns = f->now_ns + fl_mfp_ns(f->p->ev_period_s * (double)f->p->ev_readings);
+    g->end_ns = f->now_ns + fl_mfp_ns(VECTOR_S);
     g->meter = (fl_mfp_meter){.counting = 0};
 }
 
@@ -298,7 +303,7 @@ static void wait_for_kernels(const fl_mfp_frame *f) {
     fl_mfp_gpu *g = f->g;
     if (g->first_ns < 0 && g->busy)
         g->first_ns = f->now_ns;
-    if (g->first_ns >= 0 && f->now_ns - g->first_ns >= fl_mfp_ns(f->p->skip_s))
+    if (g->first_ns >= 0 && f->now_ns - g->first_ns >= fl_mfp_ns(SKIP_S))
         restart(f);
 }
 
@@ -320,7 +325,7 @@ void fl_mfp_step(fl_mfp_gpu *g, const fl_mfp_params *p, const fl_gpu_facts *fact
         g->end_ns += passed;
         fl_mfp_meter_pause(&g->meter);
         const int tries = g->state == FL_MFP_MEMORY || g->state == FL_MFP_SEARCH;
-        if (g->blind && tries && time_ns - g->seen_ns >= fl_mfp_ns(p->missing_s))
+        if (g->blind && tries && time_ns - g->seen_ns >= fl_mfp_ns(MISSING_S))
             restart(&f); /* nobody watches what is being tried: back to the default */
     } else if (time_ns >= g->begin_ns) {
         fl_mfp_meter_add(&g->meter, sample, time_ns);

@@ -1,6 +1,5 @@
 /* MF-GPOEO, what its parts share: the parameters, and all that is kept of one GPU. */
-#ifndef FL_MFGPAPER_GPU_H
-#define FL_MFGPAPER_GPU_H
+#pragma once
 
 #include "policies/mfgpaper_index.h"
 #include "policies/mfgpaper_judge.h"
@@ -25,7 +24,7 @@ typedef struct fl_mfp_params {
     int64_t objective;
     fl_mfp_pid_rules pid;
     fl_mfp_filters filter;
-    double th_cover, th_self, th_ctrl, th_ev, sigma, th_seen, th_error, hopeless;
+    double th_cover, th_self, th_ctrl, th_ev, sigma, th_seen, hopeless;
     double window_s, window_max_s;
     int64_t refresh_every, stable_last, stable_gears, stable_at, confirm, give_up, forced_after, forced_early, extend;
     int64_t trace_gear, monotone, plausible, search_again;
@@ -34,9 +33,8 @@ typedef struct fl_mfp_params {
     fl_table mem_mhz;
     double mem_util_pct, mem_near, mem_worth;
     double busy_kernels, tighten, tighten_busy;
-    int64_t ev_readings;
     double hold_sm_mhz, hold_mem_mhz;
-    double ev_period_s, skip_s, settle_ms, gap_max_ms, missing_s, period_ms;
+    double period_ms;
 } fl_mfp_params;
 
 typedef struct fl_mfp_point { /* a configuration and what it gave */
@@ -77,5 +75,3 @@ typedef struct fl_mfp_gpu { /* all zero but for what fl_mfp_open sets */
     uint32_t blind;     /* this step has no reading */
     uint32_t unpowered; /* the last measurement had none of power */
 } fl_mfp_gpu;
-
-#endif

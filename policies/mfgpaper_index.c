@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { REPEAT_SIGMA = 4 }; /* standard errors that two baseline windows of a kind may differ by (assumed) */
+
 static double sum_ns(const fl_mfp_kind *k) { return k->count * k->mean_ns; }
 
 static double square(double x) { return x * x; }
@@ -45,7 +47,7 @@ static void mark(fl_mfp_kind *table, uint32_t size, const fl_mfp_filters *f, dou
         if (!k->count || !(k->flags & FL_MFP_BASED))
             continue;
         const double ratio = k->mean_ns / k->base_ns, away = fmax(least - ratio, ratio - most);
-        if (away > f->th_repeat && away > f->repeat_sigma * sqrt(base_error2(k) + error2(k)))
+        if (away > f->th_repeat && away > REPEAT_SIGMA * sqrt(base_error2(k) + error2(k)))
             k->flags |= FL_MFP_VARIES;
     }
 }

@@ -1,7 +1,6 @@
 /* MF-GPOEO, performance against the baseline: coverage (Algorithm 1), update of the database (Algorithm 2 lines 5-18)
  * and the synthetic performance index over streams (Algorithm 3) with its filters (Eq. 9, 10). */
-#ifndef FL_MFGPAPER_INDEX_H
-#define FL_MFGPAPER_INDEX_H
+#pragma once
 
 #include "policies/mfgpaper_kinds.h"
 
@@ -11,10 +10,10 @@ enum { FL_MFP_LONG_RUN, FL_MFP_MEASURED };
 typedef struct fl_mfp_filters {
     double th_exe, th_gap; /* Eq. 9, 10: deviation over average must be below, on both sides */
     int64_t database;      /* update: FL_MFP_POOLED with what is known ("fusion"), FL_MFP_REPLACED (line 7, 14) */
-    int64_t weights;     /* of the kinds in the index: FL_MFP_MEASURED, their counts in this measurement (Algorithm 3);
-                            FL_MFP_LONG_RUN, in the database, which holds more of the phases that take turns */
-    double th_repeat;    /* a kind varies if two baseline windows differ by more than this share ... */
-    double repeat_sigma; /* ... and by more than this many standard errors */
+    int64_t weights; /* of the kinds in the index: FL_MFP_MEASURED, their counts in this measurement (Algorithm 3);
+                        FL_MFP_LONG_RUN, in the database, which holds more of the phases that take turns */
+    double
+        th_repeat; /* a kind varies if two baseline windows differ by more than this share and four standard errors */
 } fl_mfp_filters;
 
 /* Algorithm 1: share of the measured execution time whose kinds the database knows; 0 where nothing was measured. */
@@ -45,5 +44,3 @@ typedef struct fl_mfp_index {
  * without any such kind is left out; gap time without any counts as unchanged: it is host time (assumed: both divide 0
  * by 0 as printed). */
 fl_mfp_index fl_mfp_index_of(const fl_mfp_data *data, const fl_mfp_filters *f);
-
-#endif

@@ -1,6 +1,5 @@
 /* MF-GPOEO: is the control stable (Algorithm 5), has the workload changed (Algorithm 6). */
-#ifndef FL_MFGPAPER_JUDGE_H
-#define FL_MFGPAPER_JUDGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ int fl_mfp_best_tried(const fl_mfp_tried *tried, uint32_t count, double sigma, i
 /* Algorithm 6: mean of |a - b| / (a + b) over the features; those that are 0 in both, or NAN in either, are skipped.
  * NAN where none is left. */
 double fl_mfp_distance(const double a[FL_MFP_FEATURES], const double b[FL_MFP_FEATURES]);
-
-#endif

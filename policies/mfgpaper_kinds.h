@@ -1,8 +1,7 @@
 /* MF-GPOEO, performance data: kinds of kernels and of the gaps between them (Eq. 3, 4, 7), their statistics in the
  * running measurement, and beside them what the baseline database holds of the same kind (Tables III and IV). One table
  * of each per GPU, open addressing, plain bytes. Times in ns. */
-#ifndef FL_MFGPAPER_KINDS_H
-#define FL_MFGPAPER_KINDS_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -60,5 +59,3 @@ void fl_mfp_break(fl_mfp_data *data);
 
 /* Deviation over average of what was measured (Eq. 8); 0 where all are alike, so also for a single one. */
 double fl_mfp_stability(const fl_mfp_kind *kind);
-
-#endif

@@ -1,7 +1,6 @@
 /* MF-GPOEO, means of signals over one measurement or one execution vector. Energy comes from the counter where there is
  * one; unknown readings enter nothing. */
-#ifndef FL_MFGPAPER_METER_H
-#define FL_MFGPAPER_METER_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -22,5 +21,3 @@ void fl_mfp_meter_pause(fl_mfp_meter *m);
 
 /* Mean, power in W; NAN where nothing is known. */
 double fl_mfp_meter_mean(const fl_mfp_meter *m, int which);
-
-#endif

@@ -2,31 +2,42 @@
 
 #include <math.h>
 
+/* The factor of K_P and the largest K_P, as in the released program. */
+#define FACTOR_MIN 0.7
+#define FACTOR_MAX 4
+#define KP_MAX 8
+#define RAISE 1.5       /* of the factor while the loss stays far below the bound, or the curve is flat */
+#define RAISE_MORE 1.75 /* where both hold */
+/* Assumed: neither the paper nor the released program has them. All are relative to the bound. */
+#define FAR 0.5  /* a loss below this share of the bound is far below it */
+#define FLAT 0.1 /* a change of loss below this share from one gear to another is flat */
+#define NEAR 1.2 /* a loss up to this many times the bound is just past it: factor 1; beyond, FACTOR_MIN */
+
 /* The schedule of Kp. One gain does not do: where time follows the clock, 2.8 overshoots more than twice; on a flat
  * curve it creeps. */
-static double schedule(const fl_mfp_pid_rules *r, const fl_mfp_pid *s, double bound, double loss, int32_t gear) {
+static double schedule(const fl_mfp_pid *s, double bound, double loss, int32_t gear) {
     const double factor = s->factor > 0 ? s->factor : 1;
     if (loss > bound) {
         if (s->count && s->loss > s->bound) /* the step before was too short */
-            return factor * r->raise;
-        return loss > r->near * bound ? r->factor_min : 1;
+            return factor * RAISE;
+        return loss > NEAR * bound ? FACTOR_MIN : 1;
     }
     if (!s->count)
         return factor;
     if (s->loss > s->bound) /* back from beyond the bound: the smallest steps */
-        return r->factor_min;
-    const int far = loss < r->far * bound;
-    const int flat = gear != s->before && fabs(loss - s->loss) < r->flat * bound;
-    return factor * (far && flat ? r->raise_more : far || flat ? r->raise : 1);
+        return FACTOR_MIN;
+    const int far = loss < FAR * bound;
+    const int flat = gear != s->before && fabs(loss - s->loss) < FLAT * bound;
+    return factor * (far && flat ? RAISE_MORE : far || flat ? RAISE : 1);
 }
 
 static double scheduled(const fl_mfp_pid_rules *r, fl_mfp_pid *s, double bound, double loss, int32_t gear) {
     const double err = bound - loss;
     const int turned = s->count && (err > 0) != (s->err > 0);
-    double factor = schedule(r, s, bound, loss, gear);
-    factor = s->factor = fmin(fmax(factor, r->factor_min), r->factor_max);
+    double factor = schedule(s, bound, loss, gear);
+    factor = s->factor = fmin(fmax(factor, FACTOR_MIN), FACTOR_MAX);
     s->integral = turned ? err : s->integral + err;
-    double u = fmin(r->kp * factor, r->kp_max) * err;
+    double u = fmin(r->kp * factor, KP_MAX) * err;
     if (!turned)
         u += r->ki * s->integral;
     if (s->count && fabs(err - s->err) > r->swing * bound) /* errors are shares of the bound: Alg. 4 line 10 */

@@ -1,6 +1,5 @@
 /* MF-GPOEO, what of the search is arithmetic: memory clocks to try, where the SM search starts, bound and objective. */
-#ifndef FL_MFGPAPER_SEARCH_H
-#define FL_MFGPAPER_SEARCH_H
+#pragma once
 
 #include "policies/mfgpaper_gpu.h"
 
@@ -19,5 +18,3 @@ int32_t fl_mfp_start_gear(const fl_mfp_params *p, const fl_gpu_facts *facts, dou
 double fl_mfp_bound(const fl_mfp_params *p, double kernels_per_s);
 
 double fl_mfp_objective(int64_t objective, double power_w, double index);
-
-#endif

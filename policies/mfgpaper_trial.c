@@ -4,9 +4,12 @@
 
 #include <math.h>
 
-enum { SURE = 2 }; /* standard errors */
+enum { SURE = 2 };      /* standard errors */
+#define SETTLE_S 0.3    /* from setting a clock to measuring under it (assumed) */
+#define ERROR_MOST 0.01 /* standard error of the index above which a further window is measured (assumed) */
+* /
 
-static void set_clock(const fl_mfp_frame *f, int control, fl_ladder ladder, int32_t gear, int32_t *now) {
+    static void set_clock(const fl_mfp_frame *f, int control, fl_ladder ladder, int32_t gear, int32_t *now) {
     if (*now != gear)
         fl_set_gpu(f->command, f->gpu, control, gear == FL_MFP_DEFAULT ? FL_DEFAULT : ladder.mhz[gear]);
     *now = gear;
@@ -24,7 +27,7 @@ void fl_mfp_set_up(const fl_mfp_frame *f, int32_t sm, int32_t mem, uint32_t reco
 void fl_mfp_begin_window(const fl_mfp_frame *f, int32_t state, int64_t length_ns) {
     fl_mfp_gpu *g = f->g;
     g->state = state;
-    g->begin_ns = f->now_ns + fl_mfp_ns(f->p->settle_ms * 1e-3);
+    g->begin_ns = f->now_ns + fl_mfp_ns(SETTLE_S);
     g->end_ns = g->begin_ns + length_ns;
     g->meter = (fl_mfp_meter){.counting = 0};
     g->extended = g->looked = 0;
@@ -83,7 +86,7 @@ int fl_mfp_goes_on(const fl_mfp_frame *f) {
     fl_mfp_gpu *g = f->g;
     if (g->loss - SURE * g->error > g->base_bound)
         return 0;
-    const int enough = fl_mfp_seen(&g->data) >= f->p->th_seen && g->error <= f->p->th_error;
+    const int enough = fl_mfp_seen(&g->data) >= f->p->th_seen && g->error <= ERROR_MOST;
     if (enough || g->extended + 1 >= (uint32_t)f->p->extend)
         return 0;
     g->extended++;

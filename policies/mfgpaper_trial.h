@@ -1,7 +1,6 @@
 /* MF-GPOEO, one trial of a GPU: a configuration is set, kernels and power are measured under it, and what was measured
  * is compared with the database (Algorithm 7 lines 3 to 8). */
-#ifndef FL_MFGPAPER_TRIAL_H
-#define FL_MFGPAPER_TRIAL_H
+#pragma once
 
 #include "policies/mfgpaper_gpu.h"
 
@@ -40,5 +39,3 @@ int fl_mfp_goes_on(const fl_mfp_frame *f);
 
 /* A quarter of a window shows what costs many times the bound, as a memory clock may; the rest would only cost more. */
 int fl_mfp_is_hopeless(const fl_mfp_frame *f);
-
-#endif

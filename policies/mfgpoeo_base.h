@@ -1,7 +1,6 @@
 /* MF-GPOEO as released, rules of the baseline: how long a window must be, whether windows of the default clocks agree,
  * and how much of the old database each one leaves. Lengths in s, utilisations in percent, losses as fractions. */
-#ifndef FL_MFGPOEO_BASE_H
-#define FL_MFGPOEO_BASE_H
+#pragma once
 
 #include "policies/mfgpoeo_index.h"
 
@@ -46,5 +45,3 @@ fl_mfg_keep fl_mfg_refresh_keeps(double loss);
 
 /* The factor in force: relative to the lengths where asked for, never below 0.01. */
 double fl_mfg_factor(fl_mfg_keep keep, double window_s, double base_s);
-
-#endif

@@ -1,12 +1,9 @@
 /* MF-GPOEO as released, the course of one GPU: the length of a window, the database, memory clocks, the SM search, then
  * monitoring until the workload changes. */
-#ifndef FL_MFGPOEO_COURSE_H
-#define FL_MFGPOEO_COURSE_H
+#pragma once
 
 #include "policies/mfgpoeo_window.h"
 
 void fl_mfg_open(fl_mfg_gpu *g);
 
 void fl_mfg_step(const fl_mfg_frame *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* MF-GPOEO as released, the idle gate before every window: it passes once the GPU is busy, and holds the SM clock at
  * its lowest while it is not. */
-#ifndef FL_MFGPOEO_GATE_H
-#define FL_MFGPOEO_GATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ enum { FL_MFG_GATE_WAITS, FL_MFG_GATE_PASSES, FL_MFG_GATE_LIMITS }; /* LIMITS: i
 
 /* What one sample of GPU utilisation makes of it. */
 int fl_mfg_gate_sample(fl_mfg_gate *gate, int busy);
-
-#endif

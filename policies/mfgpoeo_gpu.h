@@ -1,6 +1,5 @@
 /* MF-GPOEO as released, what its parts share: the parameters, all that is kept of one GPU, and one step of it. */
-#ifndef FL_MFGPOEO_GPU_H
-#define FL_MFGPOEO_GPU_H
+#pragma once
 
 #include "policies/mfgpoeo_base.h"
 #include "policies/mfgpoeo_gate.h"
@@ -96,5 +95,3 @@ typedef struct fl_mfg_frame { /* one step of one GPU */
     uint32_t gpu;
     fl_command *command;
 } fl_mfg_frame;
-
-#endif

@@ -1,6 +1,5 @@
 /* MF-GPOEO as released, the loss of performance: a window's kinds against those of the database, stream by stream. */
-#ifndef FL_MFGPOEO_INDEX_H
-#define FL_MFGPOEO_INDEX_H
+#pragma once
 
 #include "policies/mfgpoeo_kinds.h"
 
@@ -16,5 +15,3 @@ fl_mfg_index fl_mfg_compare(const fl_mfg_data *data, double th_exe, double th_ga
 
 /* Power over the database's, times the power k of 1 + loss: 1 energy, 2 EDP, 3 ED2P. */
 double fl_mfg_objective(double power_w, double base_power_w, double loss, int64_t k);
-
-#endif

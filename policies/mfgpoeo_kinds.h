@@ -1,8 +1,7 @@
 /* MF-GPOEO as released, performance data: kinds of kernels and of the gaps between them, with what the running window
  * measured of each and, beside it, what the database of the default clocks holds. One table of each per GPU, open
  * addressing, plain bytes. Times in ns. */
-#ifndef FL_MFGPOEO_KINDS_H
-#define FL_MFGPOEO_KINDS_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -60,5 +59,3 @@ double fl_mfg_cv(const fl_mfg_sums *s);
 
 /* a / b, and 0 where b is 0. */
 static inline double fl_mfg_over(double a, double b) { return b == 0 ? 0 : a / b; }
-
-#endif

@@ -1,7 +1,6 @@
 /* MF-GPOEO as released, the controller: from the loss at a gear to the next gear. Gears are indices of the SM ladder,
  * losses and bound are fractions. */
-#ifndef FL_MFGPOEO_PID_H
-#define FL_MFGPOEO_PID_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ typedef struct fl_mfg_measured {
 
 /* The gear to measure next, 0..gears-1. */
 int32_t fl_mfg_pid_next(fl_mfg_pid *s, const fl_mfg_gains *k, const fl_mfg_measured *m);
-
-#endif

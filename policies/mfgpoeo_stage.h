@@ -1,6 +1,5 @@
 /* MF-GPOEO as released, what the stages of the course share: how one begins its window, and what is made of it. */
-#ifndef FL_MFGPOEO_STAGE_H
-#define FL_MFGPOEO_STAGE_H
+#pragma once
 
 #include "policies/mfgpoeo_window.h"
 
@@ -19,5 +18,3 @@ void fl_mfg_compare_window(const fl_mfg_frame *f);
 
 /* It joins the database, of which the factor stays. */
 void fl_mfg_merge_window(fl_mfg_gpu *g, double factor);
-
-#endif

@@ -1,6 +1,5 @@
 /* MF-GPOEO as released, memory clocks by trial (course 4) and where the SM search starts (course 5). */
-#ifndef FL_MFGPOEO_START_H
-#define FL_MFGPOEO_START_H
+#pragma once
 
 #include "policies/mfgpoeo_gpu.h"
 
@@ -38,5 +37,3 @@ int32_t fl_mfg_start_gear(const fl_mfg_start *s);
 
 /* Con_perf less what measuring costs. */
 double fl_mfg_bound(double con_perf, double kernels_per_s);
-
-#endif

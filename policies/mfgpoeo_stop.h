@@ -1,6 +1,5 @@
 /* MF-GPOEO as released, the stop rule: is one of the gears measured so far good enough to stay? */
-#ifndef FL_MFGPOEO_STOP_H
-#define FL_MFGPOEO_STOP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ void fl_mfg_try(fl_mfg_tries *t, fl_mfg_tried tried);
 
 /* The gear to stay at; -1: the search goes on. */
 int32_t fl_mfg_stop(const fl_mfg_tries *t, const fl_mfg_search *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* MF-GPOEO as released, totals of a window: its length, kernels, and what the library's samples add up to. */
-#ifndef FL_MFGPOEO_TOTALS_H
-#define FL_MFGPOEO_TOTALS_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -22,5 +21,3 @@ double fl_mfg_mean_of(const fl_mfg_totals *t, int which);
 
 /* How far two GPU utilisations are from each other: |a - b| / (a + b); 0 where both are 0. */
 double fl_mfg_apart(double a, double b);
-
-#endif

@@ -1,6 +1,5 @@
 /* MF-GPOEO as released, monitoring: has the workload changed since a gear was found for it? */
-#ifndef FL_MFGPOEO_WATCH_H
-#define FL_MFGPOEO_WATCH_H
+#pragma once
 
 #include "policies/mfgpoeo_totals.h"
 
@@ -17,5 +16,3 @@ int fl_mfg_watched(fl_mfg_watch *w, double distance, double th_ev);
 
 /* Windows' lengths to pause before the next one. */
 double fl_mfg_watch_pause(const fl_mfg_watch *w);
-
-#endif

@@ -1,6 +1,5 @@
 /* MF-GPOEO as released, one window: pauses, the idle gate, and the measurement itself. */
-#ifndef FL_MFGPOEO_WINDOW_H
-#define FL_MFGPOEO_WINDOW_H
+#pragma once
 
 #include "policies/mfgpoeo_gpu.h"
 
@@ -21,5 +20,3 @@ int fl_mfg_advance(const fl_mfg_frame *f);
 /* One kernel record of this GPU, before the step that it came with. */
 void fl_mfg_record(fl_mfg_gpu *g, const fl_gpu_facts *facts, int64_t now_ns, const fl_kernel_kind *kind,
                    const fl_kernel_record *record);
-
-#endif

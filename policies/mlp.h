@@ -5,8 +5,7 @@
  *
  * The network is plain bytes, an array of numbers: scale and shift of the batch norm; then for each layer the weights,
  * row by row with one row for each of its units, and the biases; last, running mean and variance of the inputs. */
-#ifndef FL_MLP_H
-#define FL_MLP_H
+#pragma once
 
 #include "policies/random.h"
 
@@ -40,5 +39,3 @@ double fl_mlp_predict(const fl_mlp *net, const double *x);
  * uses mean and variance of the batch, and moves the running ones towards them. Returns the mean squared error before
  * it. */
 double fl_mlp_train(fl_mlp *net, fl_mlp_adam *adam, const double *x, const double *y, uint32_t count);
-
-#endif

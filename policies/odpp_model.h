@@ -1,7 +1,6 @@
 /* ODPP (as its authors ran it beside MF-GPOEO): the period of a trace, and energy and time of a period at other clocks.
  * The policy and the program that trains its networks share all of it. */
-#ifndef FL_ODPP_MODEL_H
-#define FL_ODPP_MODEL_H
+#pragma once
 
 #include "policies/mlp.h"
 #include "policies/readings.h"
@@ -39,5 +38,3 @@ double fl_odpp_line(const fl_odpp_run *run, uint32_t count, int quantity, double
 
 /* The inputs of a network: what the lines say, the clock over the top clock, and power, U and V of one run. */
 void fl_odpp_inputs(double *x, double line, double mhz, double top_mhz, const fl_odpp_run *features);
-
-#endif

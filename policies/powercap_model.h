@@ -1,8 +1,7 @@
 /* The static method of hybrid power capping (power-capping 3.2): power and time of one application against the clocks
  * of GPU and CPU, and the pair of clocks that it takes under a cap. Filled from the table that `foldline fit capping`
  * writes. */
-#ifndef FL_POWERCAP_MODEL_H
-#define FL_POWERCAP_MODEL_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -46,5 +45,3 @@ typedef struct powercap_choice {
  * time; then the other of the two; then the lower clocks. Ladders: gpu not empty; cpu may be. */
 void powercap_choose(const powercap_model *m, fl_ladder gpu, fl_ladder cpu, double cap_w, int objective,
                      powercap_choice *out);
-
-#endif

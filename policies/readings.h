@@ -1,7 +1,6 @@
 /* A trace of what NVML tells of one GPU: power and the two utilisations, sample by sample. ODPP and GPOEO look at
  * nothing else while they look for a period. */
-#ifndef FL_READINGS_H
-#define FL_READINGS_H
+#pragma once
 
 #include "policies/fft.h"
 #include "policies/policy.h"
@@ -33,5 +32,3 @@ fl_readings_mean fl_readings_last(const fl_readings *r, double seconds);
 
 /* The board's power limit as the paper's machines have it: the default one; else the most that is known; 0: none. */
 double fl_readings_limit_w(const fl_gpu_facts *f);
-
-#endif

@@ -1,10 +1,7 @@
 /* The table of built-in policies, in the order in which they are listed. Adding one is one row in registry.c. */
-#ifndef FL_REGISTRY_H
-#define FL_REGISTRY_H
+#pragma once
 
 #include "policies/policy.h"
 
 extern const fl_policy *const fl_policies[];
 extern const size_t fl_policies_count;
-
-#endif

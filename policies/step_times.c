@@ -76,12 +76,6 @@ static double known_time(const fl_step_line *l, const double *x) {
     return fmax(line_at(l, x), l->shortest_s / 2);
 }
 
-int fl_step_times_known(const fl_step_times *t, uint32_t clock, const fl_step_load *load) {
-    double x[FL_STEP_TERMS];
-    terms(load, x);
-    return !isnan(known_time(&t->line[clock], x));
-}
-
 void fl_step_times_all(const fl_step_times *t, const fl_step_load *load, double tolerance, double *time_s) {
     double x[FL_STEP_TERMS];
     terms(load, x);
@@ -102,10 +96,4 @@ void fl_step_times_all(const fl_step_times *t, const fl_step_load *load, double 
     }
     for (uint32_t i = 0; i < t->clocks; i++)
         time_s[i] = isnan(time_s[i]) ? bound[i] : time_s[i];
-}
-
-double fl_step_times_predict(const fl_step_times *t, uint32_t clock, const fl_step_load *load, double tolerance) {
-    double time_s[FL_STEP_CLOCKS];
-    fl_step_times_all(t, load, tolerance, time_s);
-    return time_s[clock];
 }

@@ -5,8 +5,7 @@
  * is learned from the steps that the server makes, by recursive least squares (Young, "Recursive Estimation and
  * Time-Series Analysis", 2nd ed. 2011, section 3.2), which keeps no steps. A clock at which too little was seen is
  * answered by two facts: a step at a lower clock f takes at most f0 / f as long as at f0, and never less. */
-#ifndef FL_STEP_TIMES_H
-#define FL_STEP_TIMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,15 +35,8 @@ void fl_step_times_begin(fl_step_times *t, const double *mhz, uint32_t clocks);
  * positive is left out. */
 void fl_step_times_learn(fl_step_times *t, uint32_t clock, const fl_step_load *load, double time_s, double steps);
 
-/* 1: what was seen at the clock says how long such a step takes: enough steps, and some of about such a load. */
-int fl_step_times_known(const fl_step_times *t, uint32_t clock, const fl_step_load *load);
-
-/* Seconds that a step of this load takes at each clock, into time_s (t->clocks of them): the line where it is known;
- * else that of the nearest higher clock that is known, times the ratio of the clocks and 1 + tolerance; else that of
- * the nearest lower one, as it takes no longer. NAN where nothing is known. */
+/* Seconds that a step of this load takes at each clock, into time_s (t->clocks of them): the line of a clock
+ * at which enough steps were seen, and some of about such a load; else that of the nearest higher clock that is known,
+ * times the ratio of the clocks and 1 + tolerance; else that of the nearest lower one, as it takes no longer. NAN where
+ * nothing is known. */
 void fl_step_times_all(const fl_step_times *t, const fl_step_load *load, double tolerance, double *time_s);
-
-/* The same at one clock. */
-double fl_step_times_predict(const fl_step_times *t, uint32_t clock, const fl_step_load *load, double tolerance);
-
-#endif

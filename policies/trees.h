@@ -1,7 +1,6 @@
 /* Gradient-boosted regression trees of a table parameter: the models of GPOEO. Each tree has three levels of splits, in
  * the order of a heap: node 0 is the root, nodes 2 i + 1 and 2 i + 2 follow node i, nodes 7 to 14 are leaves. */
-#ifndef FL_TREES_H
-#define FL_TREES_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -18,5 +17,3 @@ uint32_t fl_trees_count(const fl_table *t, uint32_t models, uint32_t features);
 /* 1 and what all trees of that model add to it: models predict ratios. A feature that is not known (NaN) goes to the
  * second node. trees: fl_trees_count. */
 double fl_trees_predict(const fl_table *t, uint32_t trees, uint32_t model, const double *feature);
-
-#endif

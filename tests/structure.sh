@@ -63,7 +63,7 @@ harness/fit          : policies models traces sim harness/base harness/input har
 harness/advise       : traces sim harness/base harness/chip harness/input harness/study
 harness/report       : traces harness/base harness/study
 harness/live/collector :
-harness/live/vendor  : policies traces sim harness/base
+harness/live/vendor  : policies traces sim
 harness/live         : policies traces sim harness/log harness/live/vendor harness/live/collector
 harness/emulate/client :
 harness/emulate      : policies traces sim harness/input harness/live harness/live/collector harness/emulate/client

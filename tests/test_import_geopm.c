@@ -146,8 +146,8 @@ static void test_samples(void) {
         const fl_reader *reader;
         FL_CHECK(fl_reader_find(path, NULL, &reader, &d) == FL_OK && !strcmp(reader->name, SAMPLE[i].format), "%s",
                  d.message);
-        FL_CHECK(reader->read(path, NULL, &in, &d) == FL_OK && in.telemetry.row_count == SAMPLE[i].rows, "%zu rows, %s",
-                 in.telemetry.row_count, d.message);
+        FL_CHECK(fl_reader_read(reader, path, NULL, &in, &d) == FL_OK && in.telemetry.row_count == SAMPLE[i].rows,
+                 "%zu rows, %s", in.telemetry.row_count, d.message);
         fl_round_trip(&in);
         fl_imported_free(&in);
     }

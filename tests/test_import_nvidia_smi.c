@@ -205,7 +205,7 @@ static void test_sample(void) {
     fl_imported in;
     const fl_reader *reader;
     FL_CHECK(fl_reader_find(path, NULL, &reader, &d) == FL_OK && !strcmp(reader->name, FORMAT), "%s", d.message);
-    FL_CHECK(reader->read(path, NULL, &in, &d) == FL_OK && in.telemetry.row_count == 399, "%zu rows, %s",
+    FL_CHECK(fl_reader_read(reader, path, NULL, &in, &d) == FL_OK && in.telemetry.row_count == 399, "%zu rows, %s",
              in.telemetry.row_count, d.message);
     FL_CHECK(fl_same_real(fl_signal(&in.telemetry, 0, "sm_mhz"), 1410), "clock");
     fl_round_trip(&in);

@@ -123,7 +123,7 @@ static void test_sample(void) {
     fl_imported in;
     const fl_reader *reader;
     FL_CHECK(fl_reader_find(path, NULL, &reader, &d) == FL_OK && !strcmp(reader->name, FORMAT), "%s", d.message);
-    FL_CHECK(reader->read(path, NULL, &in, &d) == FL_OK && in.kernels.op_count == 7, "%s", d.message);
+    FL_CHECK(fl_reader_read(reader, path, NULL, &in, &d) == FL_OK && in.kernels.op_count == 7, "%s", d.message);
     fl_round_trip(&in);
     fl_imported_free(&in);
 }

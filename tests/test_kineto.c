@@ -12,7 +12,7 @@
 
 static fl_status import(const char *json, fl_imported *x, fl_diag *d) {
     *d = (fl_diag){0};
-    return fl_reader_kineto.read(fl_temp_text("t.json", json), NULL, x, d);
+    return fl_reader_read(&fl_reader_kineto, fl_temp_text("t.json", json), NULL, x, d);
 }
 
 static bool noted(const fl_imported *x, const char *part) {
@@ -305,7 +305,7 @@ static void test_cut(void) {
         fl_imported x, zero = {0};
         fl_diag d = {0};
         path = fl_temp_write("cut.json", JSON, cut);
-        fl_status s = fl_reader_kineto.read(path, NULL, &x, &d);
+        fl_status s = fl_reader_read(&fl_reader_kineto, path, NULL, &x, &d);
         bool whole = cut + 2 >= sizeof JSON;
         FL_CHECK(whole ? s == FL_OK && x.kernels.op_count == 1 : s == FL_BAD_INPUT && !memcmp(&x, &zero, sizeof x),
                  "cut at %zu: %d", cut, s);
@@ -319,7 +319,7 @@ static void test_cut(void) {
     for (size_t cut = 2; cut <= size; cut++) {
         fl_imported x;
         fl_diag d = {0};
-        fl_status s = fl_reader_kineto.read(fl_temp_write("cut.json.gz", packed, cut), NULL, &x, &d);
+        fl_status s = fl_reader_read(&fl_reader_kineto, fl_temp_write("cut.json.gz", packed, cut), NULL, &x, &d);
         FL_CHECK(cut == size ? s == FL_OK && x.kernels.op_count == 1 : s == FL_BAD_INPUT, "gz cut at %zu: %d", cut, s);
         fl_imported_free(&x);
     }
@@ -384,7 +384,7 @@ static void test_real(void) {
         }
         fl_imported x;
         fl_diag d = {0};
-        FL_CHECK(fl_reader_kineto.read(path, NULL, &x, &d) == FL_OK, "%s: %s", ROWS[i].file, d.message);
+        FL_CHECK(fl_reader_read(&fl_reader_kineto, path, NULL, &x, &d) == FL_OK, "%s: %s", ROWS[i].file, d.message);
         size_t n[4] = {0};
         for (size_t k = 0; k < x.kernels.op_count; k++)
             n[x.kernels.ops[k].type]++;

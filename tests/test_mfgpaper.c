@@ -152,12 +152,8 @@ static void test_many(void) {
 
 /* ---- Algorithms 1 and 2 ---- */
 
-static const fl_mfp_filters filters = {.th_exe = 10,
-                                       .th_gap = 2.5,
-                                       .database = FL_MFP_POOLED,
-                                       .weights = FL_MFP_MEASURED,
-                                       .th_repeat = 0.03,
-                                       .repeat_sigma = 4};
+static const fl_mfp_filters filters = {
+    .th_exe = 10, .th_gap = 2.5, .database = FL_MFP_POOLED, .weights = FL_MFP_MEASURED, .th_repeat = 0.03};
 
 static const fl_mfp_kind *only(const fl_mfp_kind *table, uint32_t size) {
     const fl_mfp_kind *found = NULL;
@@ -408,18 +404,7 @@ static void test_error(void) { /* 4 of 100 +- 10 against 4 of 110 +- 11: sqrt(0.
 
 /* ---- Eq. 13 and Algorithm 4 ---- */
 
-static const fl_mfp_pid_rules rules = {.kp = 2.8,
-                                       .ki = 0.002,
-                                       .kd = 0.9,
-                                       .factor_min = 0.7,
-                                       .factor_max = 4,
-                                       .kp_max = 8,
-                                       .raise = 1.5,
-                                       .raise_more = 1.75,
-                                       .far = 0.5,
-                                       .flat = 0.1,
-                                       .near = 1.2,
-                                       .swing = 0.2};
+static const fl_mfp_pid_rules rules = {.kp = 2.8, .ki = 0.002, .kd = 0.9, .swing = 0.2};
 
 typedef struct pid_step {
     double loss, objective;

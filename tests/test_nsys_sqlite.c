@@ -96,8 +96,9 @@ static void check_same(const fl_kernel_trace *a, const fl_kernel_trace *b) {
 static void test_same_as_csv(void) {
     fl_imported x, y;
     fl_diag d = {0};
-    FL_CHECK(fl_reader_nsys_sqlite.read(make("a.sqlite", TABLES, ROWS), NULL, &x, &d) == FL_OK, "%s", d.message);
-    FL_CHECK(fl_reader_nsys_csv.read(fl_temp_text("a.csv", CSV), NULL, &y, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_reader_read(&fl_reader_nsys_sqlite, make("a.sqlite", TABLES, ROWS), NULL, &x, &d) == FL_OK, "%s",
+             d.message);
+    FL_CHECK(fl_reader_read(&fl_reader_nsys_csv, fl_temp_text("a.csv", CSV), NULL, &y, &d) == FL_OK, "%s", d.message);
     FL_CHECK(x.kernels.op_count == 7, "%zu ops", x.kernels.op_count);
     check_same(&x.kernels, &y.kernels);
     FL_CHECK(x.kernels.op_count == 7 && x.kernels.ops[1].end_ns == 3000 && x.kernels.ops[6].stream > 14,
@@ -122,7 +123,7 @@ static void test_host(void) {
         "20), "
         "(4300, 4310, 16777216 + 78, 14, 20), (4400, 4410, 16777216 + 78, 15, 20), (1, 2, 16777216 + 78, 16, 22);"
         "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (420, 4100, 0, 1, 7, 20, 16777216, 3);");
-    FL_CHECK(fl_reader_nsys_sqlite.read(path, NULL, &x, &d) == FL_OK && x.kernels.op_count == 8, "%zu: %s",
+    FL_CHECK(fl_reader_read(&fl_reader_nsys_sqlite, path, NULL, &x, &d) == FL_OK && x.kernels.op_count == 8, "%zu: %s",
              x.kernels.op_count, d.message);
     const fl_kernel_trace *t = &x.kernels;
     if (t->op_count != 8)
@@ -136,7 +137,7 @@ static void test_host(void) {
              "the wait is for the last kernel of its stream");
     fl_imported_free(&x);
     const fl_import_options one = {.device = 1};
-    FL_CHECK(fl_reader_nsys_sqlite.read(path, &one, &x, &d) == FL_BAD_INPUT &&
+    FL_CHECK(fl_reader_read(&fl_reader_nsys_sqlite, path, &one, &x, &d) == FL_BAD_INPUT &&
                  strstr(d.message, "of other devices than 1"),
              "%s", d.message);
 }
@@ -151,7 +152,8 @@ static void test_processes(void) {
         "(15, 25, 0, 1, 7, 5, 2 << 24, 9, 9, 1, 1, 1, 1, 1, 1);"
         "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, globalTid INT, correlationId INT, nameId INT);"
         "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (2, 3, (2 << 24) + 8, 5, 20), (1, 3, (1 << 24) + 8, 5, 20);");
-    FL_CHECK(fl_reader_nsys_sqlite.read(path, NULL, &x, &d) == FL_OK && x.kernels.op_count == 2, "%s", d.message);
+    FL_CHECK(fl_reader_read(&fl_reader_nsys_sqlite, path, NULL, &x, &d) == FL_OK && x.kernels.op_count == 2, "%s",
+             d.message);
     if (x.kernels.op_count == 2) {
         const fl_trace_op *o = x.kernels.ops;
         FL_CHECK(o[0].process != o[1].process && o[0].stream == 7 && o[1].stream == 7, "processes %d, %d", o[0].process,
@@ -199,7 +201,8 @@ static void test_other_schemas(void) {
         fl_imported x, zero = {0};
         fl_diag d = {0};
         memset(&x, 0xaa, sizeof x);
-        fl_status s = fl_reader_nsys_sqlite.read(make("s.sqlite", ROWS_[i].sql, ROWS_[i].more), NULL, &x, &d);
+        fl_status s =
+            fl_reader_read(&fl_reader_nsys_sqlite, make("s.sqlite", ROWS_[i].sql, ROWS_[i].more), NULL, &x, &d);
         if (ROWS_[i].message)
             FL_CHECK(s == FL_BAD_INPUT && strstr(d.message, ROWS_[i].message) && !memcmp(&x, &zero, sizeof x),
                      "row %zu: %d '%s'", i, s, d.message);
@@ -220,7 +223,7 @@ static void test_damaged(void) {
     for (size_t cut = 0; good && cut < size; cut++) {
         fl_imported x;
         fl_diag d = {0};
-        fl_status s = fl_reader_nsys_sqlite.read(fl_temp_write("cut.sqlite", good, cut), NULL, &x, &d);
+        fl_status s = fl_reader_read(&fl_reader_nsys_sqlite, fl_temp_write("cut.sqlite", good, cut), NULL, &x, &d);
         FL_CHECK(s == FL_BAD_INPUT && d.message[0] && !x.kernels.ops, "cut at %zu of %zu: %d", cut, size, s);
         fl_imported_free(&x);
     }
@@ -228,7 +231,7 @@ static void test_damaged(void) {
         fl_imported x;
         fl_diag d = {0};
         good[i] ^= (char)(1 << i % 8);
-        fl_status s = fl_reader_nsys_sqlite.read(fl_temp_write("bit.sqlite", good, size), NULL, &x, &d);
+        fl_status s = fl_reader_read(&fl_reader_nsys_sqlite, fl_temp_write("bit.sqlite", good, size), NULL, &x, &d);
         FL_CHECK(s == FL_OK || (s == FL_BAD_INPUT && d.message[0]), "byte %zu: %d %s", i, s, d.message);
         good[i] ^= (char)(1 << i % 8);
         fl_imported_free(&x);
@@ -237,10 +240,11 @@ static void test_damaged(void) {
     static const unsigned char GZIP[] = {0x1f, 0x8b, 8, 0, 0, 0};
     fl_imported x;
     fl_diag d = {0};
-    FL_CHECK(fl_reader_nsys_sqlite.read(fl_temp_write("z.gz", GZIP, sizeof GZIP), NULL, &x, &d) == FL_BAD_INPUT &&
+    FL_CHECK(fl_reader_read(&fl_reader_nsys_sqlite, fl_temp_write("z.gz", GZIP, sizeof GZIP), NULL, &x, &d) ==
+                     FL_BAD_INPUT &&
                  strstr(d.message, "cut off"),
              "%s", d.message);
-    FL_CHECK(fl_reader_nsys_sqlite.read(fl_temp_path("none.sqlite"), NULL, &x, &d) == FL_BAD_INPUT &&
+    FL_CHECK(fl_reader_read(&fl_reader_nsys_sqlite, fl_temp_path("none.sqlite"), NULL, &x, &d) == FL_BAD_INPUT &&
                  strstr(d.message, "unable to open"),
              "%s", d.message);
     fl_temp_remove();

@@ -1,4 +1,4 @@
-/* The law of a serving engine's steps: by hand, at other clocks, from tables, and as a row of the engine. */
+/* The law of a serving engine's steps: by hand, at other clocks, and from tables. */
 #include "models/step_law.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
@@ -76,10 +76,10 @@ static void test_by_hand(void) {
     /* a memory clock half as fast doubles the parts that follow it: weights and k */
     FL_CHECK(near(fl_step_time_s(&l, &decodes, 2000, 0.5), alone + 10e-3 + 300e-6), "memory clock");
     CU_ASSERT(fl_step_time_s(&l, &none, 2000, 1) == 0);
-    double compute, memory;
-    fl_step_shares(&l, &decodes, 2000, 1, &compute, &memory);
-    FL_CHECK(near(compute, (5.5e-3 / 2 + 1.5e-5) / alone) && near(memory, (11e-3 + 600e-6) / alone), "shares %g, %g",
-             compute, memory);
+    fl_step_point at;
+    CU_ASSERT_FATAL(fl_step_at(&l, &decodes, 2000, 1, &at) == FL_MODEL_OK);
+    FL_CHECK(near(at.compute, (5.5e-3 / 2 + 1.5e-5) / alone) && near(at.memory, (11e-3 + 600e-6) / alone),
+             "shares %g, %g", at.compute, at.memory);
     fl_step_law tp = l;
     tp.reduces = 64;
     tp.reduce_s = 100e-6;
@@ -261,46 +261,6 @@ static void test_check(void) {
 
 /* ---- the engine's row ---- */
 
-static void test_row(void) {
-    static int32_t ladder[] = {1000, 2000}, memory_ladder[] = {800};
-    static double idle[] = {20};
-    const double mhz[] = {1000, 2000}, volts[] = {1, 1.2};
-    fl_device dev = {.name = "hand",
-                     .sm_mhz = ladder,
-                     .mem_mhz = memory_ladder,
-                     .sm_count = 2,
-                     .mem_count = 1,
-                     .default_sm_mhz = 2000,
-                     .default_mem_mhz = 800,
-                     .a_w = 100,
-                     .b_w = 50,
-                     .b0_w = idle,
-                     .c_w = 30};
-    CU_ASSERT_FATAL(fl_curve_new(&dev.voltage, mhz, volts, 2) == FL_MODEL_OK);
-    fl_step_law l = law_of_hand();
-    fl_step_shape s = {0}, none = {0};
-    fl_step_add_decode(&s, 100);
-    l.sm_load = 0.8;
-    l.memory_load = 0.5;
-    int64_t work_ns = 0;
-    fl_row row;
-    fl_row_parts parts;
-    CU_ASSERT_FATAL(fl_step_row(&dev, &l, &s, 2000, 800, 1000, 800, &work_ns, &row, &parts) == FL_MODEL_OK);
-    fl_step_point at, ref;
-    CU_ASSERT(fl_step_at(&l, &s, 1000, 1, &at) == FL_MODEL_OK && fl_step_at(&l, &s, 2000, 1, &ref) == FL_MODEL_OK);
-    FL_CHECK(llabs(work_ns - (int64_t)(ref.time_s * 1e9)) <= 1, "%lld ns", (long long)work_ns);
-    const double length_s = (double)work_ns * row.mul / 65536 * 1e-12;
-    FL_CHECK(fabs(length_s / at.time_s - 1) < 1e-6, "%g s, expected %g", length_s, at.time_s);
-    FL_CHECK(fabs(parts.sm_mw - 1000 * 0.8 * at.compute * 100) <= 1, "%d mW of SMs", parts.sm_mw);
-    FL_CHECK(fabs(parts.memory_mw - 1000 * 0.5 * at.memory * 50) <= 1, "%d mW of memory", parts.memory_mw);
-    CU_ASSERT(row.dyn_mw == parts.sm_mw + parts.memory_mw && row.sms == FL_ROW_ONE);
-    CU_ASSERT(row.resident == FL_RESIDENT_KERNEL);
-    FL_CHECK(abs(row.memory - (int)lround(at.memory * FL_ROW_ONE)) <= 1, "memory activity %u", row.memory);
-    CU_ASSERT(fl_step_row(&dev, &l, &none, 2000, 800, 1000, 800, &work_ns, &row, NULL) == FL_MODEL_INVALID);
-    CU_ASSERT(fl_step_row(&dev, &l, &s, 2000, 800, 3000, 800, &work_ns, &row, NULL) == FL_MODEL_RANGE);
-    fl_curve_free(dev.voltage);
-}
-
 FL_SUITE("step_law", {"rounding", test_rounding}, {"shape", test_shape}, {"by hand", test_by_hand},
          {"overlap", test_overlap}, {"over clocks", test_over_clocks}, {"outside", test_outside},
-         {"tables", test_tables}, {"grids", test_grids}, {"check", test_check}, {"row", test_row})
+         {"tables", test_tables}, {"grids", test_grids}, {"check", test_check})

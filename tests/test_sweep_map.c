@@ -138,23 +138,23 @@ static void test_two_files(void) {
     const fl_reader *reader = NULL;
     snprintf(path, sizeof path, "%s",
              fl_temp_text("a_performance.csv", "frequency(MHz),900,1000\nfft,0.8,1\nlu,0.9,1\n"));
-    FL_CHECK(fl_reader_find(path, NULL, &reader, &d) == FL_OK && reader->read(path, NULL, &in, &d) == FL_OK &&
+    FL_CHECK(fl_reader_find(path, NULL, &reader, &d) == FL_OK && fl_reader_read(reader, path, NULL, &in, &d) == FL_OK &&
                  in.sweep.row_count == 4 && isnan(in.sweep.rows[0].power_w) && in.sweep.rows[0].time_s == 1.25,
              "times alone: %s", d.message);
     fl_imported_free(&in);
     snprintf(power, sizeof power, "%s",
              fl_temp_text("a_power.csv", "frequency(MHz),1000,900\nlu,120,90\nfft,150,100\n"));
-    CU_ASSERT_FATAL(reader && reader->read(path, NULL, &in, &d) == FL_OK && in.sweep.row_count == 4);
+    CU_ASSERT_FATAL(reader && fl_reader_read(reader, path, NULL, &in, &d) == FL_OK && in.sweep.row_count == 4);
     FL_CHECK(in.sweep.rows[0].power_w == 100 && in.sweep.rows[0].energy_j == 125 && in.sweep.rows[1].power_w == 150 &&
                  in.sweep.rows[2].power_w == 90 && in.sweep.rows[3].power_w == 120,
              "%g %g %g %g", in.sweep.rows[0].power_w, in.sweep.rows[1].power_w, in.sweep.rows[2].power_w,
              in.sweep.rows[3].power_w);
     fl_imported_free(&in);
-    FL_CHECK(reader->read(power, NULL, &in, &d) == FL_BAD_INPUT && strstr(d.message, "a_performance.csv"), "%s",
-             d.message);
+    FL_CHECK(fl_reader_read(reader, power, NULL, &in, &d) == FL_BAD_INPUT && strstr(d.message, "a_performance.csv"),
+             "%s", d.message);
     snprintf(power, sizeof power, "%s", fl_temp_text("a_power.csv", "frequency(MHz),1000,900\nlu,-120,90\n"));
-    FL_CHECK(reader->read(path, NULL, &in, &d) == FL_BAD_INPUT && d.line == 2 && d.column == 4 && !in.has_sweep &&
-                 strstr(d.file, "a_power.csv"),
+    FL_CHECK(fl_reader_read(reader, path, NULL, &in, &d) == FL_BAD_INPUT && d.line == 2 && d.column == 4 &&
+                 !in.has_sweep && strstr(d.file, "a_power.csv"),
              "%s:%lld:%lld: %s", d.file, (long long)d.line, (long long)d.column, d.message);
 }
 
@@ -213,7 +213,8 @@ static void test_public(void) {
         snprintf(path, sizeof path, "%s/tests/fuzz/seeds/%s", FL_ROOT, table[i].seed);
         FL_CHECK(fl_reader_find(path, NULL, &reader, &d) == FL_OK && !strcmp(reader->name, table[i].reader), "%s: %s",
                  path, reader ? reader->name : d.message);
-        FL_CHECK(reader && reader->read(path, NULL, &in, &d) == FL_OK && in.has_sweep, "%s: %s", path, d.message);
+        FL_CHECK(reader && fl_reader_read(reader, path, NULL, &in, &d) == FL_OK && in.has_sweep, "%s: %s", path,
+                 d.message);
         const fl_sweep_row *r = in.sweep.rows, *e = &table[i].row;
         const double have[] = {r ? r->sm_mhz : 0, r ? r->mem_mhz : 0, r ? r->power_cap_w : 0, r ? r->time_s : 0,
                                r ? r->power_w : 0},

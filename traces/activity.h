@@ -1,6 +1,5 @@
 /* When a device ran kernels: the union of their spans over all streams, and how much of it lies before a given time. */
-#ifndef FL_ACTIVITY_H
-#define FL_ACTIVITY_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -23,5 +22,3 @@ double fl_activity_until(const fl_activity *a, double t_ns);
 size_t fl_activity_devices(const fl_kernel_trace *t, int32_t *device, size_t room);
 
 void fl_activity_free(fl_activity *a);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The head is "# foldline-arrivals 1"; its key is source. There is one column, t_ns: ascending from 0, at most 26 days.
  * Equal times are requests that arrive together; the server takes them in the order of their rows. */
-#ifndef FL_ARRIVALS_H
-#define FL_ARRIVALS_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -17,5 +16,3 @@ typedef struct fl_arrivals {
 /* Fills *a or leaves it zeroed. */
 fl_status fl_arrivals_read(const char *path, fl_arrivals *a, fl_diag *d);
 void fl_arrivals_free(fl_arrivals *a);
-
-#endif

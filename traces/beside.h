@@ -1,8 +1,7 @@
 /* A new file in the folder of another file, which it replaces once it is complete. Where the file system allows it, the
  * new file has no name until then. If a killed process leaves one behind all the same, the next write into the folder
  * removes it (traces/beside_stale.h). */
-#ifndef FL_BESIDE_H
-#define FL_BESIDE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -18,5 +17,3 @@ int fl_beside_open(fl_beside *b, const char *path, mode_t mode);
 int fl_beside_place(fl_beside *b, const char *path);
 /* Removes the file if it has not taken its place. Closes nothing. */
 void fl_beside_drop(fl_beside *b);
-
-#endif

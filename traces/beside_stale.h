@@ -1,6 +1,5 @@
 /* The temporary names of new files (traces/beside.h), and the removal of files that killed processes left behind. */
-#ifndef FL_BESIDE_STALE_H
-#define FL_BESIDE_STALE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ bool fl_beside_claim(int fd);
  * because its lock vanished with its writer. Where locks say nothing (another machine, or a file system without locks),
  * the file goes a day after its last write. A file that cannot be examined stays. */
 void fl_beside_sweep(const char *path);
-
-#endif

@@ -5,8 +5,7 @@
  * A cache holds for exactly the bytes it was made from (their hash), the reader and the options. Where the source had
  * not changed for some time before it was read, and its inode says that no one has touched it since, its bytes are not
  * hashed again. Integers are in the machine's byte order; a machine of the other byte order ignores the file. */
-#ifndef FL_CACHE_H
-#define FL_CACHE_H
+#pragma once
 
 #include "traces/cache_key.h"
 
@@ -24,5 +23,3 @@ bool fl_cache_load_key(const char *cache, const char *path, const char *reader, 
  * file of that name alone that is not a cache. False where writing is impossible; only kernels without telemetry can be
  * cached. */
 bool fl_cache_save(const char *cache, const fl_cache_key *key, const fl_imported *in, uint32_t mode);
-
-#endif

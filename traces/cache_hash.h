@@ -1,7 +1,6 @@
 /* A fast hash of bytes that arrive in pieces. It tells whether two files are equal; it gives no protection against
  * deliberate collisions. */
-#ifndef FL_CACHE_HASH_H
-#define FL_CACHE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void fl_hash_end(fl_hasher *h, uint64_t hash[2]); /* two independent hashes */
 
 /* Hashes all bytes at once. */
 void fl_cache_hash(const void *bytes, size_t size, uint64_t hash[2]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared by every file that is kept beside its source: for which bytes of the source it holds, and how it is read and
  * written. */
-#ifndef FL_CACHE_KEY_H
-#define FL_CACHE_KEY_H
+#pragma once
 
 #include "traces/import.h"
 
@@ -34,5 +33,3 @@ bool fl_cache_write(int fd, const void *bytes, size_t size); /* writes all bytes
 /* Allocates count items of size bytes; free them like any other array. Large arrays use huge pages, because page faults
  * would otherwise take most of the time. NULL when out of memory. */
 void *fl_cache_array(size_t count, size_t size);
-
-#endif

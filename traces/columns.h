@@ -1,6 +1,5 @@
 /* Header rows of CSV files: the position of each column. */
-#ifndef FL_COLUMNS_H
-#define FL_COLUMNS_H
+#pragma once
 
 #include "traces/csv.h"
 
@@ -20,5 +19,3 @@ fl_status fl_columns_names(const fl_csv_row *header, size_t first, size_t count,
 /* Reports an error at a field: status FL_BAD_INPUT with the row's line and the field's column. */
 #define FL_FIELD_FAIL(d, row, index, ...)                                                                              \
     fl_fail((d), FL_BAD_INPUT, (row)->file, (row)->line, (row)->field[index].column, __VA_ARGS__)
-
-#endif

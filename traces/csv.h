@@ -1,8 +1,7 @@
 /* A thin wrapper over libcsv: rows of fields with the line and column at which each field begins, strict quoting, a
  * limit on the length of a line, and numbers checked to the last character. It streams the file; memory use does not
  * grow with the file. */
-#ifndef FL_CSV_H
-#define FL_CSV_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -51,5 +50,3 @@ fl_status fl_field_real(const fl_csv_row *row, size_t index, const char *name, d
                         fl_diag *d);
 fl_status fl_field_real_or_nan(const fl_csv_row *row, size_t index, const char *name, double min, double max,
                                double *value, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* The rows of kernel records that a policy saw, within a decisions file (the layout is in traces/records.h). Shared by
  * readers, writers and the logs of running hosts. */
-#ifndef FL_DECISIONS_KERNELS_H
-#define FL_DECISIONS_KERNELS_H
+#pragma once
 
 #include "traces/csv.h"
 #include "traces/diag.h"
@@ -46,5 +45,3 @@ void fl_put_kernel_names(FILE *file);
 void fl_put_kernel_cells(FILE *file, uint64_t lost); /* of a host's or GPU's row; 0 = empty */
 void fl_put_kind_row(FILE *file, const fl_step_place *at, size_t index, const fl_logged_kind *kind);
 void fl_put_kernel_row(FILE *file, const fl_step_place *at, const fl_logged_kernel *kernel);
-
-#endif

@@ -1,7 +1,6 @@
 /* The rows of servers that a policy saw, within a decisions file (the layout is in traces/records.h): their signals,
  * and the steps of their engines. Shared by readers, writers and the logs of running hosts. */
-#ifndef FL_DECISIONS_SERVERS_H
-#define FL_DECISIONS_SERVERS_H
+#pragma once
 
 #include "traces/csv.h"
 #include "traces/diag.h"
@@ -53,5 +52,3 @@ void fl_put_server_cells(FILE *file, size_t signals); /* of a host's or GPU's ro
 void fl_put_server_row(FILE *file, const fl_server_place *at, size_t server, uint64_t lost, const double *value,
                        const bool *fresh);
 void fl_put_batch_row(FILE *file, const fl_server_place *at, const fl_logged_batch *batch);
-
-#endif

@@ -1,6 +1,5 @@
 #include "traces/diag.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Errors as values: what is wrong, where, and what was expected. These functions never print or exit. */
-#ifndef FL_DIAG_H
-#define FL_DIAG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ size_t fl_utf8(const char *text, size_t size);
 /* For growing arrays: makes room for `need` items of `size` bytes in *items (capacity *room), by doubling. Returns
  * FL_OK or FL_NO_MEMORY; on failure nothing changes. */
 fl_status fl_grow(void *items, size_t *room, size_t need, size_t size);
-
-#endif

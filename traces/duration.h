@@ -1,6 +1,5 @@
 /* Times as people write them. */
-#ifndef FL_DURATION_H
-#define FL_DURATION_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -8,5 +7,3 @@
 
 /* "60s", "500ms", "5m", "1h", or a number of seconds. FL_BAD_INPUT for anything else, 0 and less. */
 fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d);
-
-#endif

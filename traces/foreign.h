@@ -1,8 +1,7 @@
 /* Shared by the readers of other tools' text: they find the header line below the lines that a shell or tool wrote
  * above it, recognise cells that mean "not known", and name common mistakes in numbers (decimal commas, thousands
  * separators). */
-#ifndef FL_FOREIGN_H
-#define FL_FOREIGN_H
+#pragma once
 
 #include "traces/csv.h"
 #include "traces/import.h"
@@ -67,5 +66,3 @@ typedef struct fl_progress {
 
 void fl_progress_start(fl_progress *p, const char *path, const fl_import_options *o);
 void fl_progress_row(fl_progress *p, const fl_csv_row *row);
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared by the readers of foreign kernel traces. They intern names and kinds, sort rows by time, and resolve ops that
  * overlap within one lane (device, process and stream), because a trace holds one op at a time there. */
-#ifndef FL_GATHER_H
-#define FL_GATHER_H
+#pragma once
 
 #include "traces/import.h"
 #include "traces/intern.h"
@@ -36,5 +35,3 @@ fl_status fl_gather_op(fl_gather *g, const char *name, size_t size, const uint32
  */
 fl_status fl_gather_end(fl_gather *g, fl_diag *d);
 void fl_gather_free(fl_gather *g);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Deflate packs a thousand zeros into one byte, so a small file could fill a disk. The project's own samples pack 11
  * times at most. Beyond FL_GUNZIP_FREE bytes, a file that unpacks to more than FL_GUNZIP_TIMES its size is refused. */
-#ifndef FL_GUNZIP_H
-#define FL_GUNZIP_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -34,5 +33,3 @@ fl_status fl_gunzip_text(const char *path, size_t most, char **text, size_t *siz
 /* For callers that need a file: opens the file itself where it is plain, else a nameless file with the unpacked bytes.
  * Returns a descriptor at its first byte, which the caller closes; -1 on failure. */
 int fl_gunzip_whole(const char *path, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* Packs output with gzip. The same bytes always make the same gzip file, because its header carries no time and no
  * name. */
-#ifndef FL_GZIP_H
-#define FL_GZIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ typedef enum fl_gzip_upto {
 fl_gzip *fl_gzip_open(fl_gzip_put put, void *user);                               /* NULL: out of memory */
 int fl_gzip_write(fl_gzip *g, const void *bytes, size_t size, fl_gzip_upto upto); /* 0, or an errno value */
 void fl_gzip_close(fl_gzip *g);                                                   /* may be NULL */
-
-#endif

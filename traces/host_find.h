@@ -1,6 +1,5 @@
 /* Finds the entries of a correlation id in a host log, once the log is sorted. */
-#ifndef FL_HOST_FIND_H
-#define FL_HOST_FIND_H
+#pragma once
 
 #include "traces/host_log.h"
 
@@ -10,5 +9,3 @@ void fl_host_log_sort(fl_host_log *log);
 /* The earliest entry of that correlation id, or NULL. */
 const fl_host_call *fl_host_find_call(const fl_host_log *log, uint32_t correlation);
 const fl_sync_detail *fl_host_find_detail(const fl_host_log *log, uint32_t correlation);
-
-#endif

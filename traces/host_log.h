@@ -1,7 +1,6 @@
 /* What a profiler recorded on the host besides the ops: launches, recorded events and waits. A correlation id joins
  * them with the ops once all are known. For the readers of profilers' files. */
-#ifndef FL_HOST_LOG_H
-#define FL_HOST_LOG_H
+#pragma once
 
 #include "traces/import.h"
 
@@ -69,5 +68,3 @@ fl_call_kind fl_call_kind_of(const char *name, size_t size);
 fl_status fl_host_log_join(fl_host_log *log, fl_imported *out, fl_diag *d);
 
 void fl_host_log_free(fl_host_log *log);
-
-#endif

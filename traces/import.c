@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+fl_status fl_reader_read(const fl_reader *reader, const char *path, const fl_import_options *o, fl_imported *out,
+                         fl_diag *d) {
+    static const fl_import_options all = {.device = -1};
+    *out = (fl_imported){0};
+    const fl_status s = reader->read(path, o ? o : &all, out, d);
+    if (s)
+        fl_imported_free(out);
+    return s;
+}
+
 static void add_note(fl_imported *out, const char *format, va_list arguments) {
     char *text = NULL;
     int size = vasprintf(&text, format, arguments);

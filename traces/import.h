@@ -1,10 +1,10 @@
 /* Files as other tools write them, read into the plain structs of traces/records.h. Each format has one reader, and
  * each reader has one row in traces/readers.h.
  *
- * A reader fills kernels, telemetry, or both, or a sweep, or requests, whole or not at all, and notes what its format cannot carry ("no clocks:
- * kernels are taken at the platform's default"). It never guesses silently: what it had to assume is a note. */
-#ifndef FL_IMPORT_H
-#define FL_IMPORT_H
+ * A reader fills kernels, telemetry, or both, or a sweep, or requests, whole or not at all, and notes what its format
+ * cannot carry ("no clocks: kernels are taken at the platform's default"). It never guesses silently: what it had to
+ * assume is a note. */
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -35,7 +35,7 @@ typedef struct fl_reader {
     /* True where the first bytes (and the name) are of this format. head: size bytes, unpacked where the file is
      * gzipped. */
     bool (*detect)(const char *path, const char *head, size_t size);
-    /* Fills *out (which the reader zeroes first) or leaves it zeroed. */
+    /* Fills *out, which is zeroed; o is never NULL. Call it by fl_reader_read, which frees what a failure leaves. */
     fl_status (*read)(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d);
 } fl_reader;
 
@@ -46,6 +46,10 @@ extern const size_t fl_readers_count;
  * first that detects the file. FL_BAD_INPUT with a list of the formats where none does. */
 fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d);
 
+/* Reads a whole file by a reader into *out, which the caller frees, or leaves *out zeroed. o NULL: every device. */
+fl_status fl_reader_read(const fl_reader *reader, const char *path, const fl_import_options *o, fl_imported *out,
+                         fl_diag *d);
+
 /* For readers: adds a note. fl_import_say keeps an allocation failure in *out until fl_import_said reports it, so that
  * many notes in a row need one check. */
 void fl_import_say(fl_imported *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -54,5 +58,3 @@ fl_status fl_import_said(const fl_imported *out, fl_diag *d);
 void fl_import_torn(fl_imported *out, int64_t line);
 fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void fl_imported_free(fl_imported *out);
-
-#endif

@@ -119,7 +119,6 @@ static bool azure_detect(const char *path, const char *head, size_t size) {
 static fl_status azure_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
     size_t left_out = 0;
-    *out = (fl_imported){0};
     fl_status s = fl_requests_read_azure(path, &out->requests, &left_out, d);
     out->has_requests = !s;
     if (!s)
@@ -128,8 +127,6 @@ static fl_status azure_read(const char *path, const fl_import_options *o, fl_imp
         fl_import_say(out, "%zu row%s without prompt or output tokens left out", left_out, left_out > 1 ? "s" : "");
     if (!s)
         s = fl_import_said(out, d);
-    if (s)
-        fl_imported_free(out);
     return s;
 }
 

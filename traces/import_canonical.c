@@ -49,12 +49,9 @@ static bool detect_kernels(const char *path, const char *head, size_t size) {
 
 static fl_status read_kernels(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    *out = (fl_imported){0};
     fl_status status = fl_kernels_read(path, &out->kernels, d);
     if (!status)
         status = check_end(path, d);
-    if (status)
-        fl_imported_free(out);
     out->has_kernels = !status;
     return status;
 }
@@ -66,12 +63,9 @@ static bool detect_telemetry(const char *path, const char *head, size_t size) {
 
 static fl_status read_telemetry(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    *out = (fl_imported){0};
     fl_status status = fl_telemetry_read(path, &out->telemetry, d);
     if (!status)
         status = check_end(path, d);
-    if (status)
-        fl_imported_free(out);
     out->has_telemetry = !status;
     return status;
 }
@@ -87,7 +81,6 @@ static bool detect_sweep(const char *path, const char *head, size_t size) {
 
 static fl_status read_sweep(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    *out = (fl_imported){0};
     const fl_status status = fl_sweep_read(path, &out->sweep, d);
     out->has_sweep = !status;
     return status;
@@ -95,12 +88,9 @@ static fl_status read_sweep(const char *path, const fl_import_options *o, fl_imp
 
 static fl_status read_requests(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    *out = (fl_imported){0};
     fl_status status = fl_requests_read(path, &out->requests, d);
     if (!status)
         status = check_end(path, d);
-    if (status)
-        fl_imported_free(out);
     out->has_requests = !status;
     return status;
 }

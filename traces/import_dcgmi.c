@@ -249,13 +249,12 @@ static fl_status add_notes(const loader *l, bool given, fl_diag *d) {
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     fl_csv_options options = {.delimiter = '\x01'}; /* whole lines: columns are cut by blanks */
-    *out = (fl_imported){0};
     loader *l = calloc(1, sizeof *l);
     if (!l)
         return fl_no_memory(d, path);
-    bool given = o && o->interval_s > 0;
+    const bool given = o->interval_s > 0;
     l->r.out = out;
-    l->only = o ? o->device : -1;
+    l->only = o->device;
     l->step_ns = (int64_t)llround((given ? o->interval_s : DEFAULT_DELAY_S) * 1e9);
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header, "'#Entity' and the columns' names", &options.head_lines, d);
@@ -267,8 +266,6 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         status = add_notes(l, given, d);
     fl_readings_free(&l->r);
     free(l);
-    if (status)
-        fl_imported_free(out);
     return status;
 }
 

@@ -49,19 +49,16 @@ static fl_status add_notes(const fl_decisions *r, fl_imported *out, fl_diag *d) 
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     fl_decisions r = {0};
-    *out = (fl_imported){0};
     fl_readings to = {.out = out};
     fl_status status = fl_geepafs_read(path, &r, d);
     if (!status)
-        status = copy_rows(&r, o ? o->device : -1, &to, d);
+        status = copy_rows(&r, o->device, &to, d);
     if (!status)
         status = fl_readings_end(&to, path, d);
     if (!status)
         status = add_notes(&r, out, d);
     fl_readings_free(&to);
     fl_decisions_free(&r);
-    if (status)
-        fl_imported_free(out);
     return status;
 }
 

@@ -6,7 +6,6 @@
 #include "traces/foreign.h"
 #include "traces/readings.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,8 +177,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         status = fl_import_note(l->r.out, d, "readings of chips are taken for those of GPUs of the same numbers");
     if (!status && !l->r.width)
         status = FL_FIELD_FAIL(d, row, 0,
-                               "no column that telemetry has a place for, expected such as GPU_POWER or "
-                               "CPU_ENERGY");
+                               "no column that telemetry has a place for, expected such as GPU_POWER or CPU_ENERGY");
     return status;
 }
 
@@ -236,12 +234,11 @@ static fl_status add_notes(const loader *l, fl_diag *d) {
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     fl_csv_options options = {.delimiter = '|', .trim = true};
-    *out = (fl_imported){0};
     loader *l = calloc(1, sizeof *l);
     if (!l)
         return fl_no_memory(d, path);
     l->r.out = out;
-    l->only = o ? o->device : -1;
+    l->only = o->device;
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header, "'TIME|...' below the '#' lines", &options.head_lines, d);
     if (!status)
@@ -252,8 +249,6 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         status = add_notes(l, d);
     fl_readings_free(&l->r);
     free(l);
-    if (status)
-        fl_imported_free(out);
     return status;
 }
 

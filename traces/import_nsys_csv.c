@@ -135,9 +135,7 @@ static fl_status read_device(loader *l, const fl_csv_row *row, fl_diag *d) {
     size_t digits = open ? strspn(open + 1, "0123456789") : 0;
     if (!digits || digits > 5 || strcmp(open + 1 + digits, ")") != 0)
         return FL_FIELD_FAIL(d, row, l->where[DEVICE],
-                             "device is '%.60s', expected a name and its number, such as "
-                             "'NVIDIA A100 (0)'",
-                             f->text);
+                             "device is '%.60s', expected a name and its number, such as 'NVIDIA A100 (0)'", f->text);
     for (size_t i = 0; i < digits; i++)
         device = device * 10 + (open[1 + i] - '0');
     l->device = (int32_t)device;
@@ -250,12 +248,11 @@ static fl_status add_notes(const loader *l, fl_diag *d) {
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     fl_csv_options options = {.trim = true};
-    *out = (fl_imported){0};
     loader *l = calloc(1, sizeof *l);
     if (!l)
         return fl_no_memory(d, path);
     l->g.out = out;
-    l->only = o ? o->device : -1;
+    l->only = o->device;
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(
         path, is_header, "one of cuda_gpu_trace, such as 'Start (ns),Duration (ns),...,Name'", &options.head_lines, d);
@@ -269,8 +266,6 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         status = add_notes(l, d);
     fl_gather_free(&l->g);
     free(l);
-    if (status)
-        fl_imported_free(out);
     return status;
 }
 

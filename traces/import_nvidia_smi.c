@@ -184,7 +184,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     }
     if (!status && left_out[0])
         status = fl_import_note(l->r.out, d, "left out, as telemetry has no place for them: %s", left_out);
-    if (!status && l->time == SIZE_MAX && !(l->o && l->o->interval_s > 0))
+    if (!status && l->time == SIZE_MAX && !(l->o->interval_s > 0))
         status =
             FL_FIELD_FAIL(d, row, 0, "no column timestamp, expected one, or the interval of the rows (--interval S)");
     return status;
@@ -297,7 +297,7 @@ static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_status status = fl_foreign_width(row, l->width, d);
     if (!status)
         status = read_board(l, row, &board, d);
-    if (!status && l->o && l->o->device >= 0 && (size_t)l->o->device != board)
+    if (!status && l->o->device >= 0 && (size_t)l->o->device != board)
         return FL_OK;
     if (!status)
         status = read_time(l, row, board, &ns, d);
@@ -361,7 +361,6 @@ static fl_status add_notes(loader *l, fl_diag *d) {
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     fl_csv_options options = {.trim = true};
-    *out = (fl_imported){0};
     loader *l = calloc(1, sizeof *l);
     if (!l)
         return fl_no_memory(d, path);
@@ -371,8 +370,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         l->last_ns[i] = -1;
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header,
-                                      "the names that were queried, such as 'timestamp, power.draw [W]' "
-                                      "(no noheader)",
+                                      "the names that were queried, such as 'timestamp, power.draw [W]' (no noheader)",
                                       &options.head_lines, d);
     if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
@@ -386,8 +384,6 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         free(l->boards[i]);
     fl_readings_free(&l->r);
     free(l);
-    if (status)
-        fl_imported_free(out);
     return status;
 }
 

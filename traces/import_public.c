@@ -33,8 +33,7 @@ static const table profile = {
 /* Zeus, summary_power_*.csv: one row per training job and power limit. */
 static const table zeus = {
     {"dataset", "network", "batch_size", "optimizer", "power_limit", "time_per_epoch", "average_power"},
-    "workload=dataset+network+batch_size+optimizer,power_cap_w=power_limit,time_s=time_per_epoch,"
-    "power_w=average_power",
+    "workload=dataset+network+batch_size+optimizer,power_cap_w=power_limit,time_s=time_per_epoch,power_w=average_power",
     "no clocks: each row is one epoch of training under a power limit"};
 
 static bool has_header(const table *t, const fl_cells *line) {
@@ -46,7 +45,6 @@ static bool has_header(const table *t, const fl_cells *line) {
 
 static fl_status read_table(const table *t, const char *path, fl_imported *out, fl_diag *d) {
     fl_sweep_map map;
-    *out = (fl_imported){0};
     fl_status s = fl_sweep_map_parse(t->map, &map, d);
     if (!s)
         s = fl_sweep_read_mapped(path, &map, &out->sweep, d);
@@ -56,8 +54,6 @@ static fl_status read_table(const table *t, const char *path, fl_imported *out, 
     if (!s)
         s = fl_import_note(out, d, "columns are taken as %s", t->map);
     fl_sweep_map_free(&map);
-    if (s)
-        fl_imported_free(out);
     return s;
 }
 

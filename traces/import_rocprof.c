@@ -290,7 +290,6 @@ static fl_status add_notes(const loader *l, fl_diag *d) {
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     fl_csv_options options = {.trim = true};
-    *out = (fl_imported){0};
     loader *l = calloc(1, sizeof *l);
     if (!l)
         return fl_no_memory(d, path);
@@ -305,15 +304,13 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     if (!status && !out->kernels.op_count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no kernels, expected at least one whole row after the header");
     if (!status)
-        status = number_devices(l, path, o ? o->device : -1, d);
+        status = number_devices(l, path, o->device, d);
     if (!status)
         status = fl_gather_end(&l->g, d);
     if (!status)
         status = add_notes(l, d);
     fl_gather_free(&l->g);
     free(l);
-    if (status)
-        fl_imported_free(out);
     return status;
 }
 

@@ -65,7 +65,6 @@ static void join_power(fl_sweep *s, const fl_sweep *power, size_t *missing) {
 
 static fl_status wide_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    *out = (fl_imported){0};
     char *power_path = companion(path, PERFORMANCE, POWER), *table = companion(path, POWER, PERFORMANCE);
     if (!power_path && table) {
         const fl_status wrong =
@@ -94,8 +93,6 @@ static fl_status wide_read(const char *path, const fl_import_options *o, fl_impo
         s = fl_import_note(out, d, "times are relative: 1 s where a program's performance is 1");
     fl_sweep_free(&power);
     free(power_path);
-    if (s)
-        fl_imported_free(out);
     return s;
 }
 

@@ -1,6 +1,5 @@
 /* Finds equal items by hash: texts to indices, and any array of items with one index each. */
-#ifndef FL_INTERN_H
-#define FL_INTERN_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -28,5 +27,3 @@ void fl_intern_free(fl_intern *n);
 /* A list of distinct texts. Returns the index of text in (*names) and adds a copy if it is new; UINT32_MAX when out of
  * memory. */
 uint32_t fl_intern_text(fl_intern *n, char ***names, size_t *count, size_t *room, const char *text, size_t size);
-
-#endif

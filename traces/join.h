@@ -1,7 +1,6 @@
 /* Puts kernels and telemetry of one run on one clock. The profiler and the tool that reads the sensors count time from
  * different origins: telemetry time = kernel time + offset. */
-#ifndef FL_JOIN_H
-#define FL_JOIN_H
+#pragma once
 
 #include "traces/import.h"
 
@@ -29,5 +28,3 @@ fl_status fl_join(fl_imported *run, int64_t offset_ns, fl_diag *d);
 
 /* Appends the ops of another trace of the same run and clock; streams keep their numbers. */
 fl_status fl_join_append(fl_imported *run, const fl_imported *more, fl_diag *d);
-
-#endif

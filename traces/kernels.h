@@ -2,8 +2,7 @@
  * device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z. Optional:
  * launch_ns,host_thread,waits_for (row numbers from 0 joined by '+'),bytes,sm_mhz. Text is UTF-8, with RFC 4180
  * quoting. */
-#ifndef FL_KERNELS_H
-#define FL_KERNELS_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -33,5 +32,3 @@ fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d);
 const fl_kind_load *fl_kinds_find(const fl_kinds *k, const char *name);
 /* The number of rows from `first` on that describe the phases of that kernel, in order: 1 where it has no phases. */
 size_t fl_kinds_phases(const fl_kinds *k, const fl_kind_load *first);
-
-#endif

@@ -1,6 +1,5 @@
 /* Kinds by name, for callers with many look-ups: fl_kinds_find scans all rows each time. */
-#ifndef FL_KINDS_INDEX_H
-#define FL_KINDS_INDEX_H
+#pragma once
 
 #include "traces/records.h"
 
@@ -17,5 +16,3 @@ void fl_kinds_index_free(fl_kinds_index *x);
 
 /* The result of fl_kinds_find. */
 const fl_kind_load *fl_kinds_index_find(const fl_kinds_index *x, const char *name);
-
-#endif

@@ -86,7 +86,7 @@ static fl_status add_op(loader *l, const fl_kineto_event *e, bool kernel, fl_dia
         s = get_id(l, e, FL_KINETO_CONTEXT, FL_KINETO_CONTEXT, "context", &op.process, d);
     if (s)
         return s;
-    if (l->o && l->o->device >= 0 && op.device != l->o->device) {
+    if (l->o->device >= 0 && op.device != l->o->device) {
         l->other_device++;
         return FL_OK;
     }
@@ -227,17 +227,13 @@ static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {
 static fl_status read_kineto(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     loader l = {.path = path, .o = o, .out = out};
     fl_kineto_file file;
-    *out = (fl_imported){0};
     l.gather.out = out;
-    const fl_kineto_reader r = {
-        .event = on_event, .user = &l, .progress = o ? o->progress : NULL, .progress_user = o ? o->user : NULL};
+    const fl_kineto_reader r = {.event = on_event, .user = &l, .progress = o->progress, .progress_user = o->user};
     fl_status status = fl_kineto_events(path, &r, &file, d);
     if (!status)
         status = finish_ops(&l, &file, d);
     fl_gather_free(&l.gather);
     fl_host_log_free(&l.log);
-    if (status)
-        fl_imported_free(out);
     return status;
 }
 

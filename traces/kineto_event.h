@@ -1,6 +1,5 @@
 /* Events of the PyTorch profiler (Kineto, the JSON of chrome://tracing), one after the other from a stream of text. */
-#ifndef FL_KINETO_EVENT_H
-#define FL_KINETO_EVENT_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -58,5 +57,3 @@ typedef struct fl_kineto_reader {
 /* Reads path (plain or gzipped) to its end. Memory use does not grow with the file: texts of more than 16 MiB and
  * nesting beyond 200 are refused. FL_BAD_INPUT, with line and column: the file is not JSON, or ends inside it. */
 fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kineto_file *file, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers in the syntax of JSON. */
-#ifndef FL_KINETO_NUMBER_H
-#define FL_KINETO_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@
 bool fl_us_to_ns(const char *text, size_t size, int64_t *ns);
 /* Parses a whole number, also in the form that a writer of floating-point numbers gives it ("7.0"). */
 bool fl_json_whole(const char *text, size_t size, int64_t *value);
-
-#endif

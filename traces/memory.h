@@ -2,13 +2,10 @@
  * or one cell of a table, the status is easily lost, and a result without it looks like any other. Therefore the first
  * failure is noted for the whole process. From then on no result file takes its place (traces/writing.h), and the
  * program ends with an error. */
-#ifndef FL_MEMORY_H
-#define FL_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 
 /* Notes that an allocation failed. The program's own allocations call it (harness/base/memory.h). */
 void fl_memory_lost(void);
 bool fl_memory_failed(void);
-
-#endif

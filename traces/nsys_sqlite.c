@@ -88,7 +88,7 @@ static fl_status read_op(loader *l, fl_trace_op *op, bool *wanted) {
         op->process = (int32_t)((uint32_t)rank << ID_BITS | ((uint32_t)context & ((1u << ID_BITS) - 1)));
     op->stream = (int32_t)stream;
     op->waits_first = correlation_of(l, rank, fl_sql.column_int64(l->q.query, CORRELATION)); /* until they are joined */
-    *wanted = !l->o || l->o->device < 0 || op->device == l->o->device;
+    *wanted = l->o->device < 0 || op->device == l->o->device;
     l->other_device += !*wanted;
     return FL_OK;
 }
@@ -343,7 +343,6 @@ static fl_status finish_ops(loader *l) {
 
 static fl_status read_nsys(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     loader l = {.o = o, .out = out};
-    *out = (fl_imported){0};
     l.gather.out = out;
     fl_status s = fl_sqlite_open(path, &l.q, d);
     if (!s)
@@ -353,8 +352,6 @@ static fl_status read_nsys(const char *path, const fl_import_options *o, fl_impo
     fl_sqlite_close(&l.q);
     fl_gather_free(&l.gather);
     fl_host_log_free(&l.log);
-    if (s)
-        fl_imported_free(out);
     return s;
 }
 

@@ -1,7 +1,6 @@
 /* Numbers as text, in C syntax whatever the locale: read to the last character, and written so that reading gives the
  * same number. */
-#ifndef FL_NUMBERS_H
-#define FL_NUMBERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ fl_number fl_real_parse(const char *text, double *value);
 
 /* The shortest of 15, 16 or 17 digits that reads back as the same number (inf, -inf and nan as such). Returns buf. */
 char *fl_real_text(double value, char buf[FL_REAL_TEXT]);
-
-#endif

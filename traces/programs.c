@@ -3,7 +3,6 @@
 #include "traces/columns.h"
 #include "traces/writing.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

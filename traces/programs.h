@@ -9,8 +9,7 @@
  * (for parts that alternate). The rows of a part are one iteration, in order, which repeats until the part's time is
  * over. A row is `count` launches of a kernel with mean time_us, and with a mean of gap_us of host time before each.
  * Rows of one part on several streams run side by side. */
-#ifndef FL_PROGRAMS_H
-#define FL_PROGRAMS_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -47,5 +46,3 @@ void fl_programs_free(fl_programs *p);
 /* To build a program in memory; names are copied. fl_programs_name gives the values of rows[].program and .kernel. */
 uint32_t fl_programs_name(fl_programs *p, const char *name); /* UINT32_MAX when out of memory */
 fl_status fl_programs_add(fl_programs *p, const fl_program_row *row, fl_diag *d);
-
-#endif

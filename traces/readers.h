@@ -1,7 +1,6 @@
 /* The readers, one row each. This table declares them, and traces/readers.c lists them. The first reader that detects a
  * file reads it. */
-#ifndef FL_READERS_H
-#define FL_READERS_H
+#pragma once
 
 #include "traces/import.h"
 
@@ -27,5 +26,3 @@
 
 #define FL_READER_DECLARE(ident) extern const fl_reader fl_reader_##ident;
 FL_READERS(FL_READER_DECLARE)
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the readers of foreign telemetry: signals by name, rows of values, sorting by time. */
-#ifndef FL_READINGS_H
-#define FL_READINGS_H
+#pragma once
 
 #include "traces/import.h"
 
@@ -25,5 +24,3 @@ fl_status fl_readings_row(fl_readings *r, int64_t t_ns, int32_t device, double *
  * the power of the first rows where it is not yet a reading. FL_BAD_INPUT (file path) where nothing remains. */
 fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d);
 void fl_readings_free(fl_readings *r);
-
-#endif

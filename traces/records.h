@@ -1,7 +1,6 @@
 /* The contents of the trace files as plain structs. Readers fill them completely or not at all; each struct has a _free
  * function that also accepts a zeroed struct. Strings and arrays belong to the struct that holds them. */
-#ifndef FL_RECORDS_H
-#define FL_RECORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -220,5 +219,3 @@ const char *fl_head_get(const fl_head *h, const char *key);
 int64_t fl_head_line(const fl_head *h, const char *key); /* 0: the head is not from a file, or has no such key */
 /* Adds or replaces an entry; copies both texts. False when out of memory. */
 bool fl_head_set(fl_head *h, const char *key, const char *value);
-
-#endif

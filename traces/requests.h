@@ -4,8 +4,7 @@
  * Head "# foldline-requests 1"; keys: source. Columns t_ns,prompt_tokens,output_tokens, and optionally
  * model,class,cached_tokens and the times of a measured run, queued_ns,scheduled_ns,first_token_ns,last_token_ns. Rows
  * ascend in time from 0 on; equal times are requests that arrive together, taken in the order of their rows. */
-#ifndef FL_REQUESTS_H
-#define FL_REQUESTS_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -62,5 +61,3 @@ fl_status fl_requests_add(fl_requests *r, const fl_request_row *row, fl_diag *d)
 /* When a request arrives if the rate of arrivals is `scale` times the recorded one (> 0): t_ns / scale, rounded to the
  * nearest nanosecond; ascending with t_ns, and t_ns itself where scale is 1. INT64_MAX where it would be later. */
 int64_t fl_requests_scaled_ns(int64_t t_ns, double scale);
-
-#endif

@@ -19,8 +19,7 @@
  *   by_chunk                         the same: at = tokens of a prompt chunk; kv = those before it
  *   clock                            at which steps were measured: at and kv empty; value in MHz
  * Points and clocks ascend; those of a grid by `at`, then by `kv`. Numbers that have no row have their standard. */
-#ifndef FL_TRACES_SERVING_H
-#define FL_TRACES_SERVING_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -102,5 +101,3 @@ void fl_serving_free(fl_serving *s);
 void fl_serving_init(fl_serving *s);
 /* A further point, behind the last. FL_NO_MEMORY. */
 fl_status fl_serving_add_point(fl_serving_points *p, double at, double kv, double value, fl_diag *d);
-
-#endif

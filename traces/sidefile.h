@@ -2,8 +2,7 @@
  * without a second copy. Like a cache (traces/cache.h) it holds for exactly the bytes of the source, the reader and the
  * options; a file that is stale, damaged or of another version is ignored. It is read, not mapped: if someone wrote to
  * the file, a mapping would change during a run, or end the run. */
-#ifndef FL_SIDEFILE_H
-#define FL_SIDEFILE_H
+#pragma once
 
 #include "traces/beside.h"
 #include "traces/cache_key.h"
@@ -43,5 +42,3 @@ bool fl_sidefile_begin(fl_sidefile *f, const fl_sidefile_kind *kind, const char 
 void fl_sidefile_put(fl_sidefile *f, const void *bytes, uint64_t size);
 /* Ends the new file, which takes its place if everything succeeded. */
 bool fl_sidefile_place(fl_sidefile *f, const char *file);
-
-#endif

@@ -1,7 +1,6 @@
 /* The functions of SQLite that the readers call. The library is loaded with the first SQLite file; loading it at the
  * start would take a fifth of the start-up time of every command. */
-#ifndef FL_SQLITE_CALLS_H
-#define FL_SQLITE_CALLS_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -24,5 +23,3 @@ extern fl_sqlite_calls fl_sql; /* valid after fl_sqlite_calls_load has succeeded
 
 /* Loads the library; thread-safe. FL_IO, with `path` the file that needs it, where the library is not installed. */
 fl_status fl_sqlite_calls_load(const char *path, fl_diag *d);
-
-#endif

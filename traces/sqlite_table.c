@@ -1,7 +1,6 @@
 #include "traces/sqlite_table.h"
 
 #include "traces/gunzip.h"
-#include "traces/standard.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

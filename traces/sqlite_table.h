@@ -1,7 +1,6 @@
 /* Tables of a SQLite file of unknown origin, read row by row. Opening it executes nothing from the file and writes
  * nothing to it. */
-#ifndef FL_SQLITE_TABLE_H
-#define FL_SQLITE_TABLE_H
+#pragma once
 
 #include "traces/sqlite_calls.h"
 
@@ -31,5 +30,3 @@ fl_status fl_sqlite_each(fl_sqlite *q, const char *table, const char *sql, fl_st
 
 /* Reads a column of the current row, which must be a whole number within min and max. */
 fl_status fl_sqlite_int(fl_sqlite *q, int column, int64_t min, int64_t max, int64_t *value);
-
-#endif

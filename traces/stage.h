@@ -1,7 +1,6 @@
 /* The progress of a long piece of work: counters that the worker updates and that a program may show
  * (harness/base/ticker.h). This module shows nothing, and counts nothing until a program asks for it. */
-#ifndef FL_STAGE_H
-#define FL_STAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ typedef struct fl_stage_state {
     uint64_t begun; /* how many pieces have begun; distinguishes two pieces */
 } fl_stage_state;
 fl_stage_state fl_stage_look(void);
-
-#endif

@@ -2,8 +2,7 @@
  * standard output for a file to write. Readers look at the first bytes, read twice and compute hashes. A source that
  * cannot seek is therefore kept as a whole in a nameless file in $TMPDIR or /tmp, and every open reads that file from
  * its beginning. A killed process leaves nothing behind. */
-#ifndef FL_STANDARD_H
-#define FL_STANDARD_H
+#pragma once
 
 #include "traces/diag.h" /* fl_is_standard */
 
@@ -25,5 +24,3 @@ int fl_copy_whole(int from, int to);
 fl_status fl_stdout_claim(fl_diag *d);
 /* A new descriptor of the original standard output, as it was before it was reserved. -1 and errno on failure. */
 int fl_stdout_open(void);
-
-#endif

@@ -11,8 +11,7 @@
  *   phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w
  *                                phase prefill: one prompt of `tokens` tokens; decode: one step for `batch` sequences
  * of context_tokens tokens of KV each. power_w may be missing. */
-#ifndef FL_STEP_TABLES_H
-#define FL_STEP_TABLES_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -63,5 +62,3 @@ typedef struct fl_step_rows {
 
 fl_status fl_step_rows_read(const char *path, fl_step_rows *r, fl_diag *d);
 void fl_step_rows_free(fl_step_rows *r);
-
-#endif

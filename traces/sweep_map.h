@@ -9,8 +9,7 @@
  * A wide table has a column per clock: `header` is the number that heads such a column, and `cells` are the values
  * below it ("workload=name,sm_mhz=header,power_w=cells", "time_s=1/cells"). Each row gives one setting per such column;
  * columns that no number heads are ignored. */
-#ifndef FL_SWEEP_MAP_H
-#define FL_SWEEP_MAP_H
+#pragma once
 
 #include "traces/csv.h"
 #include "traces/diag.h"
@@ -38,5 +37,3 @@ void fl_sweep_map_free(fl_sweep_map *m);
  * Columns that no term names are ignored. _times: power may be unknown, as with fl_sweep_read_times. */
 fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
 fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
-
-#endif

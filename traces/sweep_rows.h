@@ -1,7 +1,6 @@
 /* The rows of a sweep, added one by one with all checks, from any source: a sweep's own file, or a table of any origin
  * (sweep_map.h). */
-#ifndef FL_SWEEP_ROWS_H
-#define FL_SWEEP_ROWS_H
+#pragma once
 
 #include "traces/csv.h"
 
@@ -14,5 +13,3 @@ fl_status fl_sweep_rows_take(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d
 /* Frees l. Where status is FL_OK and there was a row, *s becomes the sweep (its head stays unchanged). Otherwise *s is
  * zeroed, and the function returns status, or the error that there was no row. */
 fl_status fl_sweep_rows_close(fl_sweep_rows *l, const char *path, fl_status status, fl_sweep *s, fl_diag *d);
-
-#endif

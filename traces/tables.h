@@ -1,7 +1,6 @@
 /* Canonical telemetry, sweep and decisions files, and the log of the GEEPAFS daemon. Readers fill the struct or leave
  * it zeroed; writers use a temporary file and a rename. */
-#ifndef FL_TABLES_H
-#define FL_TABLES_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -30,5 +29,3 @@ fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d
  * reader skips a torn last row and reports its line. A daemon that Ctrl-C ended says so after the last row, in one or
  * two lines of text; the reader skips them, and nothing may follow. */
 fl_status fl_geepafs_read(const char *path, fl_decisions *r, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* A text that stdio writes into memory. */
-#ifndef FL_TEXT_H
-#define FL_TEXT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -15,5 +14,3 @@ FILE *fl_text_open(fl_text *t);
 /* Ends the text, also where it was never opened. Returns the whole text, which the caller frees. NULL where memory ran
  * out at any time, which the stream itself may not have reported; *size is then unchanged. size may be NULL. */
 char *fl_text_close(fl_text *t, size_t *size);
-
-#endif

@@ -1,7 +1,6 @@
 #include "traces/trace_open.h"
 
 #include "traces/cache.h"
-#include "traces/standard.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,9 +35,10 @@ static fl_status read_source(const fl_reader *reader, const char *path, const fl
     fl_cache_stamp before, after;
     fl_cache_key first;
     *known = fl_cache_stamp_of(path, &before) && (before.settled || fl_cache_key_make(path, reader->name, o, &first));
-    const fl_status status = reader->read(path, o, out, d);
-    *known = *known && !status && !out->has_sweep && !out->has_requests && fl_cache_key_make(path, reader->name, o, key) &&
-             fl_cache_stamp_of(path, &after) && fl_cache_same_stamp(&before, &after) &&
+    const fl_status status = fl_reader_read(reader, path, o, out, d);
+    *known = *known && !status && !out->has_sweep && !out->has_requests &&
+             fl_cache_key_make(path, reader->name, o, key) && fl_cache_stamp_of(path, &after) &&
+             fl_cache_same_stamp(&before, &after) &&
              (before.settled || memcmp(first.hash, key->hash, sizeof key->hash) == 0);
     if (*known)
         key->stamp = before;
@@ -57,7 +57,7 @@ fl_status fl_trace_open_key(const char *path, const char *format, const fl_impor
     o = o ? o : &ALL;
     char *cache = NULL;
     if (!fl_trace_may_keep(path) || asprintf(&cache, "%s" FL_CACHE_SUFFIX, path) < 0)
-        return reader->read(path, o, out, d);
+        return fl_reader_read(reader, path, o, out, d);
     *known = fl_cache_load_key(cache, path, reader->name, o, out, key);
     if (!*known) {
         struct stat s;

@@ -1,7 +1,6 @@
 /* Opens any trace file by its path: its format is detected or given, and a large kernel trace comes from its cache
  * where that holds. */
-#ifndef FL_TRACE_OPEN_H
-#define FL_TRACE_OPEN_H
+#pragma once
 
 #include "traces/cache.h"
 
@@ -21,5 +20,3 @@ fl_status fl_trace_open_key(const char *path, const char *format, const fl_impor
 void fl_trace_keep(bool keep);
 /* True where a file is large enough, and of a kind, for a file beside it, and the setting allows it. */
 bool fl_trace_may_keep(const char *path);
-
-#endif

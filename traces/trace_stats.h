@@ -1,6 +1,5 @@
 /* A trace in numbers: its length, its kernels, how busy the devices were, the gaps, power and energy. */
-#ifndef FL_TRACE_STATS_H
-#define FL_TRACE_STATS_H
+#pragma once
 
 #include "traces/import.h"
 
@@ -46,5 +45,3 @@ void fl_stats_free(fl_stats *s);
 
 /* One row per device and bin of time: t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct; empty = not known. */
 fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t bins, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Durable writing, and code that the writers of canonical files share. */
-#ifndef FL_WRITING_H
-#define FL_WRITING_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -31,5 +30,3 @@ fl_status fl_put_head(FILE *file, const char *path, const char *format, const fl
 
 /* Opens path (*out) and writes the head, the beginning of a canonical file. Nothing stays open on failure. */
 fl_status fl_output_begin(const char *path, const char *format, const fl_head *h, fl_output **out, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory for YAJL, which checks no allocation of its own: the first that fails leaves the parser by a longjmp. */
-#ifndef FL_YAJL_MEMORY_H
-#define FL_YAJL_MEMORY_H
+#pragma once
 
 #include <setjmp.h>
 #include <yajl/yajl_common.h>
@@ -14,5 +13,3 @@ typedef struct fl_yajl_memory {
 yajl_alloc_funcs fl_yajl_functions(fl_yajl_memory *m);
 /* Frees everything that YAJL allocated, including its handle. */
 void fl_yajl_memory_free(fl_yajl_memory *m);
-
-#endif

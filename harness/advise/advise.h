@@ -1,7 +1,6 @@
 /* Chooses one clock for a workload: the one of least energy that holds a bound on the slowdown under every assumption.
  * Says how sure the choice is. */
-#ifndef FL_ADVISE_H
-#define FL_ADVISE_H
+#pragma once
 
 #include "harness/input/stated.h"
 
@@ -32,5 +31,3 @@ typedef struct fl_advice {
  * the reference. */
 fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref, double bound, double risk,
                     fl_advice *out, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Chooses one policy of an experiment: the one that saves most and holds the bound. */
-#ifndef FL_ADVISE_EXPERIMENT_H
-#define FL_ADVISE_EXPERIMENT_H
+#pragma once
 
 #include "harness/advise/advise.h"
 
@@ -17,5 +16,3 @@ typedef struct fl_advise_policy {
 fl_status fl_advise_experiment(const char *path, const char *platform, double bound, double risk, fl_advise_policy *out,
                                fl_diag *d);
 void fl_advise_policy_free(fl_advise_policy *p);
-
-#endif

@@ -577,8 +577,7 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
         status = fl_fail(d, FL_BAD_INPUT, f.sweep_path, 0, 0, "a sweep and other files, expected the sweep alone");
     else if (!status && f.kernels_path && f.run_count > 1)
         status = fl_fail(d, FL_BAD_INPUT, f.run_path, 0, 0,
-                         "two logs with a recording of kernels, expected the log of "
-                         "that run only");
+                         "two logs with a recording of kernels, expected the log of that run only");
     else if (!status)
         status = f.sweep_path         ? from_sweep(&f, platform, s, d)
                  : f.kernels_path     ? from_kernels(&f, platform, s, d)

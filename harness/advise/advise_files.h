@@ -1,6 +1,5 @@
 /* The subjects of advice: workloads from any files that the program reads, as settings that a model knows. */
-#ifndef FL_ADVISE_FILES_H
-#define FL_ADVISE_FILES_H
+#pragma once
 
 #include "harness/advise/advise_subject.h"
 #include "harness/base/args.h"
@@ -19,5 +18,3 @@ typedef struct fl_advise_subjects {
  * the same run. FL_BAD_INPUT names what is missing. */
 fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d);
 void fl_advise_close(fl_advise_subjects *s);
-
-#endif

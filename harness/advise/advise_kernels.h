@@ -1,7 +1,6 @@
 /* A recording of kernels at every clock: simulated at each, once for each assumption about how its kernels depend on
  * the clocks, where that is not known. */
-#ifndef FL_ADVISE_KERNELS_H
-#define FL_ADVISE_KERNELS_H
+#pragma once
 
 #include "harness/advise/advise_subject.h"
 #include "harness/chip/log_run.h"
@@ -10,5 +9,3 @@
  * kinds had to be assumed. */
 fl_status fl_advise_kernels(const char *path, const fl_kernel_trace *t, const fl_log_run *run,
                             const fl_advise_options *o, fl_advise_subject *to, bool *assumed, fl_diag *d);
-
-#endif

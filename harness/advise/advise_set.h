@@ -1,6 +1,5 @@
 /* The commands of a vendor's tool that set a clock on a board and undo that. */
-#ifndef FL_ADVISE_SET_H
-#define FL_ADVISE_SET_H
+#pragma once
 
 #include "harness/advise/advise.h"
 
@@ -20,5 +19,3 @@ bool fl_advise_other_model(const char *measured, const char *device);
  * lock clocks from Volta on (nvidia-smi -lgc). Before that, Tesla, Quadro and Titan boards have application clocks
  * (-ac), and GeForce boards have neither (nvidia-smi(1)). */
 fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_setting_clocks at, bool memory);
-
-#endif

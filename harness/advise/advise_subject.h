@@ -1,6 +1,5 @@
 /* A workload that advice concerns, and how the user asked for it. */
-#ifndef FL_ADVISE_SUBJECT_H
-#define FL_ADVISE_SUBJECT_H
+#pragma once
 
 #include "harness/advise/advise.h"
 #include "harness/chip/sweep_chip.h"
@@ -18,5 +17,3 @@ typedef struct fl_advise_options {
     double interval_s;            /* interval of logs without time stamps; 0 = not given */
     int64_t device;               /* device of the logs; -1 = the only one */
 } fl_advise_options;
-
-#endif

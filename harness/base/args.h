@@ -1,6 +1,5 @@
 /* Command-line options as rows. The same rows parse, check and print the help. */
-#ifndef FL_ARGS_H
-#define FL_ARGS_H
+#pragma once
 
 #include "harness/base/page.h"
 #include "traces/diag.h"
@@ -61,5 +60,3 @@ void fl_args_examples(const fl_page *page, const char *command);
 void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count);
 void fl_texts_free(fl_texts *t);
 fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d);
-
-#endif

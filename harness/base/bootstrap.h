@@ -1,7 +1,6 @@
 /* Conclusions that a handful of noisy results supports: paired differences and ranks, with the intervals of
  * bootstrap_mean.h. */
-#ifndef FL_STATISTICS_H
-#define FL_STATISTICS_H
+#pragma once
 
 #include "harness/base/bootstrap_mean.h"
 
@@ -33,5 +32,3 @@ typedef struct fl_rank_result {
  * policies. */
 fl_status fl_bootstrap_ranks(const double *value, size_t policies, size_t workloads, size_t seeds,
                              const fl_bootstrap *b, fl_rank_result *out, fl_diag *d);
-
-#endif

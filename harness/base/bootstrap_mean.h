@@ -11,8 +11,7 @@
  *
  * The runs of a draw depend on the seed and on how many runs each workload has, not on the values. Means over the same
  * pattern of runs therefore use the same draws: fl_means makes those once and adds up eight means side by side. */
-#ifndef FL_BOOTSTRAP_MEAN_H
-#define FL_BOOTSTRAP_MEAN_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/intern.h"
@@ -56,5 +55,3 @@ void fl_bootstrap_ends(double *mean, size_t draws, fl_interval *out);
 
 /* Quantile by linear interpolation between order statistics (Hyndman and Fan 1996, type 7) of ascending values. */
 double fl_quantile(const double *sorted, size_t count, double q);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by all commands: exit statuses, the form of an error message, and the parsing of options. */
-#ifndef FL_COMMAND_H
-#define FL_COMMAND_H
+#pragma once
 
 #include "harness/base/args.h"
 
@@ -31,5 +30,3 @@ void fl_command_end(const fl_option *option, size_t count, fl_texts *rest);
  * arguments. Returns the exit status. */
 int fl_command_close(const char *command, fl_status s, const fl_diag *d, const fl_option *option, size_t count,
                      fl_texts *rest);
-
-#endif

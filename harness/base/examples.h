@@ -1,7 +1,6 @@
 /* The examples of every command in one table. The help, the manual pages and the test that runs the examples read it.
  */
-#ifndef FL_EXAMPLES_H
-#define FL_EXAMPLES_H
+#pragma once
 
 enum { FL_EXAMPLES_EACH = 2 };
 
@@ -9,5 +8,3 @@ enum { FL_EXAMPLES_EACH = 2 };
  * whole lines for a shell, run in a folder that has the shipped files below traces/ and harness/. NULL where the table
  * has none. */
 const char *const *fl_examples_of(const char *command);
-
-#endif

@@ -1,6 +1,5 @@
 /* A table on a terminal: cells are text, each column is as wide as it needs to be, numbers are right-aligned. */
-#ifndef FL_GRID_H
-#define FL_GRID_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -22,5 +21,3 @@ void fl_grid_free(fl_grid *g);
 
 /* A real in the shortest form that reads back the same, or "n/a"; into buf (32 bytes). Returns buf. */
 char *fl_cell_text(double value, char *buf);
-
-#endif

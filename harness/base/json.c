@@ -4,7 +4,6 @@
 #include "traces/numbers.h"
 #include "traces/memory.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

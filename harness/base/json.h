@@ -1,7 +1,6 @@
 /* JSON configuration through cJSON. Syntax errors have a line and a column; the diagnostics of the typed getters name
  * the file and the dotted key ("gpu.power.a_w: -3, expected a number >= 0"). */
-#ifndef FL_JSON_H
-#define FL_JSON_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -57,5 +56,3 @@ size_t fl_json_count(const fl_json *parent);
 /* The text form of a policy parameter: a number, 1 or 0 for true or false, an unchanged text, or a list of numbers
  * joined by '/'. The caller frees *text. */
 fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d);
-
-#endif

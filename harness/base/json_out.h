@@ -1,6 +1,5 @@
 /* JSON for machines: results and records, written through cJSON. */
-#ifndef FL_JSON_OUT_H
-#define FL_JSON_OUT_H
+#pragma once
 
 #include "harness/base/args.h"
 
@@ -25,5 +24,3 @@ fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d);
 
 /* Prints a JSON tree and a newline. Where memory ran out it prints nothing, and main() reports that at the end. */
 void fl_json_print(const cJSON *tree, FILE *out);
-
-#endif

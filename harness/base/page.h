@@ -1,6 +1,5 @@
 /* Text for a reader, wrapped to a width: plain text for a terminal, roff for man(1). */
-#ifndef FL_PAGE_H
-#define FL_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,5 +32,3 @@ void fl_page_command(const fl_page *p, int first, const char *command);
  * blank. A line that begins with two blanks is a row: a term, two blanks or more, and its meaning. The meanings of
  * consecutive rows are aligned. A line that begins with four blanks or more continues the row above on a new line. */
 void fl_page_text(const fl_page *p, const char *text);
-
-#endif

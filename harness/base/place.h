@@ -1,8 +1,7 @@
 /* The folders of the files that ship with foldline. The folder that the environment names comes first; then one
  * relative to the program, as installed (PREFIX/bin/foldline) or as built, so that either tree may be moved; then the
  * folder of the build. */
-#ifndef FL_PLACE_H
-#define FL_PLACE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ typedef enum fl_place_id {
 
 /* Writes the path into buf and returns buf. Where no candidate exists, the path is the last candidate. */
 const char *fl_place(fl_place_id id, char *buf, size_t size);
-
-#endif

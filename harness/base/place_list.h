@@ -1,6 +1,5 @@
 /* Names of the files that ship with foldline. */
-#ifndef FL_PLACE_LIST_H
-#define FL_PLACE_LIST_H
+#pragma once
 
 #include "harness/base/place.h"
 #include "traces/diag.h"
@@ -9,5 +8,3 @@
  * cannot be read. */
 fl_status fl_place_list(fl_place_id id, char ***names, size_t *count, fl_diag *d);
 void fl_place_list_free(char **names, size_t count);
-
-#endif

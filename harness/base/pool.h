@@ -1,7 +1,6 @@
 /* Threads for independent jobs. Indices come from one counter and results are stored by index, so the number of threads
  * does not affect the result. */
-#ifndef FL_POOL_H
-#define FL_POOL_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -23,5 +22,3 @@ void fl_threads_run(unsigned threads, void *(*work)(void *user), void *user);
 /* The option row for `threads`, for tables of options (harness/base/args.h). */
 #define FL_THREADS_OPTION(into)                                                                                        \
     { "threads", "N", FL_OPTION_INT, into, 1, 1024, "threads (all); the result does not depend on it" }
-
-#endif

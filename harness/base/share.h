@@ -1,6 +1,5 @@
 /* A share in the two forms that people write: 0.05 or 5%. */
-#ifndef FL_SHARE_H
-#define FL_SHARE_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -13,5 +12,3 @@ bool fl_share_parse(const char *text, double *value, bool *percent);
 enum { FL_SHARE_TEXT = 128 };
 char *fl_share_text(double value, char buf[FL_SHARE_TEXT]);
 fl_status fl_share_refuse(const char *what, double value, fl_diag *d);
-
-#endif

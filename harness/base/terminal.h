@@ -1,6 +1,5 @@
 /* The width of the terminal, for text that a person reads. */
-#ifndef FL_TERMINAL_H
-#define FL_TERMINAL_H
+#pragma once
 
 #include <stdio.h>
 
@@ -14,5 +13,3 @@ int fl_terminal_width(FILE *stream);
  * the further lines are indented by two columns. Elsewhere the message stays on one line, so that programs can read it.
  */
 void fl_terminal_say(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,7 +1,6 @@
 /* A progress line on standard error for work that takes over a second, where standard error is a terminal. It shows the
  * share done and the time left, in one place, and disappears at the end. Logs and pipes never see it. */
-#ifndef FL_TICKER_H
-#define FL_TICKER_H
+#pragma once
 
 #include <signal.h>
 
@@ -15,5 +14,3 @@ void fl_ticker_clear(void);
 
 extern volatile sig_atomic_t fl_ticker_shown; /* for a signal handler: a line is visible */
 #define FL_TICKER_AWAY "\r\033[K"             /* the sequence that removes it */
-
-#endif

@@ -1,8 +1,7 @@
 /* Threads for work on many items. Each item is a sequence of stages, and each stage has independent jobs. A stage
  * begins when the one before it is complete. Only a limited number of items are in progress at once, which bounds the
  * memory they need. Results are stored by index, so the number of threads does not affect the result. */
-#ifndef FL_TURNS_H
-#define FL_TURNS_H
+#pragma once
 
 #include "harness/base/pool.h"
 #include "traces/diag.h"
@@ -21,5 +20,3 @@ typedef struct fl_turns {
 /* threads: 0 = as many as the machine has. Of several failures, the diagnostic is that of the first item's first
  * stage's first job; work after it may not have run. */
 fl_status fl_turns_run(const fl_turns *t, unsigned threads, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* The ceiling that foldline bench divides by: the loop that anyone would write who wants the time and the energy of a
  * trace under a changing clock, and nothing else. No accounts per kind, no sensors, no host, no exact sums: doubles. */
-#ifndef FL_BARE_LOOP_H
-#define FL_BARE_LOOP_H
+#pragma once
 
 #include "sim/workload.h"
 
@@ -34,5 +33,3 @@ fl_bare_function fl_bare_wide(void);
 
 /* The first stream of a workload as such an array; free() by the caller, NULL without memory. Gaps are left out. */
 fl_bare_rec *fl_bare_records(const fl_workload *w);
-
-#endif

@@ -1,8 +1,7 @@
 /* foldline bench: the simulator's own speed, row by row, each beside the goal that is set for it. A row is measured in
  * several rounds, in turn with the bare loop (bare_loop.h) and the other rows of its group, so that a slow moment of
  * the machine hits all of them; what counts is the median of the rounds, and half of their range is the noise. */
-#ifndef FL_BENCH_H
-#define FL_BENCH_H
+#pragma once
 
 #include "harness/bench/bare_loop.h"
 #include "harness/input/platform.h"
@@ -91,5 +90,3 @@ static inline uint64_t fl_bench_bits(uint64_t *state) { /* splitmix64 */
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
 }
-
-#endif

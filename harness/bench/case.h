@@ -1,6 +1,5 @@
 /* What the rows about the engine share: a seeded workload, and runs over it that are timed in turn. */
-#ifndef FL_BENCH_CASE_H
-#define FL_BENCH_CASE_H
+#pragma once
 
 #include "harness/bench/bench.h"
 #include "sim/run.h"
@@ -46,5 +45,3 @@ void fl_bench_without_wall(const fl_bench *b, fl_node_spec *node, fl_device *dev
 void fl_bench_features_off(const fl_bench *b, fl_node_spec *node, fl_device *dev);
 
 const fl_policy *fl_bench_policy(const char *name);
-
-#endif

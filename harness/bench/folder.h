@@ -1,7 +1,6 @@
 /* A folder for the files of foldline bench, which may be gigabytes: it goes when they are no longer needed, and when
  * the program is interrupted. */
-#ifndef FL_BENCH_FOLDER_H
-#define FL_BENCH_FOLDER_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -18,5 +17,3 @@ void fl_bench_folder_close(void);
 void fl_bench_folder_child(pid_t child);
 /* What a child begins with: signals end it at once. */
 void fl_bench_folder_leave(void);
-
-#endif

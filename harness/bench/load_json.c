@@ -80,7 +80,7 @@ static void measure(const char *path, int to) {
     }
     uint64_t before = memory("VmRSS");
     double start = fl_bench_seconds();
-    if (!fl_reader_kineto.read(path, NULL, &x, &o.d)) {
+    if (!fl_reader_read(&fl_reader_kineto, path, NULL, &x, &o.d)) {
         const fl_kernel_trace *t = &x.kernels;
         uint64_t peak = memory("VmHWM");
         o.took = fl_bench_seconds() - start;

@@ -1,6 +1,5 @@
 /* A command of this program as a process of its own: what a user waits for, start and end included. */
-#ifndef FL_BENCH_PROCESS_H
-#define FL_BENCH_PROCESS_H
+#pragma once
 
 #include "harness/bench/bench.h"
 
@@ -18,5 +17,3 @@ void fl_bench_shrink(fl_bench *b);
 
 /* A text file of b->folder: its path into `path` (512 bytes), and its content. */
 fl_status fl_bench_file(const fl_bench *b, const char *name, const char *text, char *path, fl_diag *d);
-
-#endif

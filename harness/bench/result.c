@@ -7,7 +7,6 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const measure_names[] = {"ratio", "rate", "time", "memory"};
 

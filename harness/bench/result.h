@@ -1,6 +1,5 @@
 /* What foldline bench found, for people and for machines, and what of it moved since an earlier run. */
-#ifndef FL_BENCH_RESULT_H
-#define FL_BENCH_RESULT_H
+#pragma once
 
 #include "harness/bench/bench.h"
 
@@ -41,5 +40,3 @@ fl_status fl_bench_earlier(const char *path, cJSON **tree, fl_diag *d);
  * have no row in common. */
 fl_status fl_bench_against(const fl_bench_figure *f, size_t count, const cJSON *tree, const char *path, size_t *worse,
                            FILE *out, fl_diag *d);
-
-#endif

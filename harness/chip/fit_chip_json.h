@@ -1,6 +1,5 @@
 /* A fitted chip in a platform file: it stands under "calibration", beside the values that the simulator reads. */
-#ifndef FL_FIT_CHIP_JSON_H
-#define FL_FIT_CHIP_JSON_H
+#pragma once
 
 #include "harness/base/json.h"
 #include "models/fit_chip.h"
@@ -8,5 +7,3 @@
 /* NULL when out of memory. The caller owns the tree. */
 cJSON *fl_chip_to_json(const fl_chip *chip, bool mem_known);
 fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, fl_diag *d);
-
-#endif

@@ -1,8 +1,7 @@
 /* The clocks that a user can set, and the clocks at which the GPU then runs. A GPU that was set to 405 MHz and ran at
  * 214 has rows and settings at 214 in every fit; advice on where to measure says 405. fl_fit_asked_mhz (fit_rows.h)
  * maps back. */
-#ifndef FL_FIT_CLOCKS_H
-#define FL_FIT_CLOCKS_H
+#pragma once
 
 #include "harness/base/json.h"
 #include "harness/chip/fit_rows.h"
@@ -22,5 +21,3 @@ void fl_fit_name_probes(const fl_fit_rows *r, fl_probes *p);
 #define FL_FIT_CLOCKS_KEY "asked_ran_mhz"
 cJSON *fl_fit_clocks_to_json(const fl_fit_rows *r); /* NULL when out of memory; the caller owns it */
 fl_status fl_fit_clocks_apply(const fl_json *calibration, fl_fit_rows *r, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* How the power limits of a sweep affected its rows, by models/cap.h. */
-#ifndef FL_FIT_LIMITS_H
-#define FL_FIT_LIMITS_H
+#pragma once
 
 #include "models/cap.h"
 #include "traces/diag.h"
@@ -12,5 +11,3 @@
  * one clock). *repeats: whether the row's setting also exists under a lower limit that does not bind. The caller frees
  * both. */
 fl_status fl_fit_judge_limits(const fl_sweep *s, fl_cap_verdict **verdict, bool **repeats, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* Measured settings for fits: the rows of one or more sweep files. Each pair of workload and kernel is an entity of its
  * own. */
-#ifndef FL_FIT_ROWS_H
-#define FL_FIT_ROWS_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "models/fit_chip.h"
@@ -91,5 +90,3 @@ typedef struct fl_fit_at {
 
 fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d);
 bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_row *row);
-
-#endif

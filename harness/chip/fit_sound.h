@@ -1,7 +1,6 @@
 /* The rows that a fit may use: those that ran at the clock they name. models/unsound.h makes the findings; this module
  * applies them to the rows of files and reports them. */
-#ifndef FL_FIT_SOUND_H
-#define FL_FIT_SOUND_H
+#pragma once
 
 #include "harness/base/json.h"
 #include "harness/chip/fit_rows.h"
@@ -16,5 +15,3 @@ fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_
 
 void fl_fit_sound_notes(const fl_fit_rows *r);  /* prints the findings */
 cJSON *fl_fit_sound_json(const fl_fit_rows *r); /* rows (file, line, workload, kernel, clocks, why) and clocks */
-
-#endif

@@ -1,6 +1,5 @@
 /* One run of a program in a log of telemetry: its time span, its clocks, its length and its power. */
-#ifndef FL_LOG_RUN_H
-#define FL_LOG_RUN_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -29,5 +28,3 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
  * much faster, or slower by much more than the clock is lower. A log that was cut shows so. */
 fl_status fl_log_runs_alike(const char *const *path, const fl_log_run *run, const fl_log_ends *ends, size_t count,
                             fl_diag *d);
-
-#endif

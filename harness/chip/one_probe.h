@@ -6,8 +6,7 @@
  * ran, so the true idle part is at least this long. The rest is the busy run. Its power fixes the split between the
  * power that the GPU draws anyway and the power of its work. A calibration derives from workloads with similar power
  * how the time depends on the clock; a platform's constants cannot tell that at all. */
-#ifndef FL_ONE_PROBE_H
-#define FL_ONE_PROBE_H
+#pragma once
 
 #include "harness/chip/log_run.h"
 #include "models/chip.h"
@@ -34,5 +33,3 @@ fl_status fl_one_probe_powers(const fl_chip *chip, const fl_one_probe *p, const 
 /* Adds the idle time to the predictions for the busy run. */
 void fl_one_probe_add_idle(const fl_chip *chip, const fl_one_probe *p, const fl_chip_row *at, fl_chip_guess *guess,
                            size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* Checks that a sweep must pass before a fit or advice uses it. A reader accepts any number, since it must give back
  * what was written. A fit would take kilohertz for a GPU of its own, and the mean of two workloads for one. */
-#ifndef FL_SWEEP_CHECK_H
-#define FL_SWEEP_CHECK_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -14,5 +13,3 @@ fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d);
 /* FL_BAD_INPUT, with its line, where a setting occurs twice and one time is more than a tenth above the other. Repeated
  * runs scatter less, so such rows are not from one workload. */
 fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);
-
-#endif

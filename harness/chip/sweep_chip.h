@@ -5,8 +5,7 @@
  * Each workload, and each of its kernels by itself, is then predicted from its own rows. A measured setting keeps the
  * measured values, with the scatter of the fit's rows as its deviation. Rows outside the calibrated clocks are not
  * used. Settings outside them are predicted and marked, and nothing chooses them. */
-#ifndef FL_SWEEP_CHIP_H
-#define FL_SWEEP_CHIP_H
+#pragma once
 
 #include "harness/chip/fit_rows.h"
 #include "sim/build.h"
@@ -70,5 +69,3 @@ fl_status fl_sweep_chip_next(const fl_sweep_chip *c, const char *workload, fl_ch
 /* Whether two workloads were measured at the same settings. The next measurement is then the same for both (finding it
  * takes a second). */
 bool fl_sweep_chip_alike(const fl_sweep_chip *c, const char *one, const char *other);
-
-#endif

@@ -1,6 +1,5 @@
 /* foldline advise of a request trace: how many servers, and which clock, for the least energy that meets the targets. */
-#ifndef FL_ADVISE_SERVING_H
-#define FL_ADVISE_SERVING_H
+#pragma once
 
 #include "harness/input/serving_choice.h"
 
@@ -9,5 +8,3 @@
  * text says that none does. */
 fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, const char *platform, bool json,
                             fl_diag *d);
-
-#endif

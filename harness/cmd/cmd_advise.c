@@ -16,25 +16,22 @@
 
 static const fl_command_help help = {
     "advise", "FILE... [--platform NAME] [--bound 5%]",
-    "Names the clock with the least energy within a bound on the slowdown, from measurements, and says how sure it "
-    "is.",
+    "Names the clock with the least energy within a bound on the slowdown, from measurements, and says how sure it is.",
     "FILE is one of these: a sweep; logs of one program (nvidia-smi, dcgmi, foldline record), each of a run at one "
     "clock; a recording of its kernels (Nsight Systems, rocprofv3, Kineto), with or without a log of that run; or an "
     "experiment, for which the command names the policy that saves most. Kernels, and logs at a single clock, need "
     "--platform, which says what other clocks do. Where no file says how kernels depend on clocks, the command makes "
     "all three assumptions in turn (compute, balanced, memory): the clock holds the bound under each, and the "
-    "intervals span them.\n"
-    "\n"
-    "Savings are relative to the driver's default clock or, where no platform states that clock, to the highest "
-    "clock measured. An interval reaches two standard deviations to either side; the fit states its own deviation. A "
-    "clock is chosen only if the chance that it breaks the bound is at most --risk, or if that chance is unknown. "
-    "The last lines are the commands that set the clock and undo it. \"measure next\" is the setting whose "
-    "measurement would narrow the interval most. foldline fit probes finds it where the workloads of the calibration "
-    "or of the sweep suffice; elsewhere it is the least known setting.\n"
-    "\n"
+    "intervals span them.\n\n"
+    "Savings are relative to the driver's default clock or, where no platform states that clock, to the highest clock "
+    "measured. An interval reaches two standard deviations to either side; the fit states its own deviation. A clock "
+    "is chosen only if the chance that it breaks the bound is at most --risk, or if that chance is unknown. The last "
+    "lines are the commands that set the clock and undo it. \"measure next\" is the setting whose measurement would "
+    "narrow the interval most. foldline fit probes finds it where the workloads of the calibration or of the sweep "
+    "suffice; elsewhere it is the least known setting.\n\n"
     "With --serving, FILE is a request trace. The command tries every number of servers up to --servers and every "
-    "clock, and names the choice with the least energy that meets --ttft and --tbt. --bound and --risk have no "
-    "effect there."};
+    "clock, and names the choice with the least energy that meets --ttft and --tbt. --bound and --risk have no effect "
+    "there."};
 
 #define BOUND_STANDARD 0.05
 #define RISK_STANDARD 0.05
@@ -92,8 +89,7 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
                    of->cases > 1 ? " under every assumption" : " by the model");
     }
     if (of->cases > 1)
-        printf("  range                over three assumptions: all kernels bound by compute, by memory, or by "
-               "both%s\n",
+        printf("  range                over three assumptions: all kernels bound by compute, by memory, or by both%s\n",
                a->stated ? "" : "; the error of the platform's models is unknown");
     else if (!stay && !(a->saving.high > a->saving.low))
         printf("  range                none: %s\n",

@@ -12,22 +12,18 @@
 
 static const fl_command_help help = {
     "bench", "[--only REGEX] [--long] [--json] [--against FILE]",
-    "Measures the simulator, row by row, each beside its goal. The ceiling is a bare loop over records of 24 bytes,\n"
-    "{double length; float core, memory, activity; uint32 class}, that sums time and energy under the clock of the\n"
-    "moment and is cut exactly at each policy step (10 ms); it is compiled with -O3, for AVX2 and FMA too, and the\n"
+    "Measures the simulator, row by row, each beside its goal. The ceiling is a bare loop over records of 24 bytes, "
+    "{double length; float core, memory, activity; uint32 class}, that sums time and energy under the clock of the "
+    "moment and is cut exactly at each policy step (10 ms); it is compiled with -O3, for AVX2 and FMA too, and the "
     "faster variant counts.",
-    "Machines are noisy: a row is measured in rounds, in turn with the bare loop. 'value' is the median of the "
-    "rounds,\n"
-    "'noise' half of their range. 'of goal' below 1 says how near it comes. One thread and whole commands are timed "
-    "in\n"
-    "processor time, two threads by the clock on the wall.\n"
-    "\n"
+    "Machines are noisy: a row is measured in rounds, in turn with the bare loop. 'value' is the median of the rounds, "
+    "'noise' half of their range. 'of goal' below 1 says how near it comes. One thread and whole commands are timed in "
+    "processor time, two threads by the clock on the wall.\n\n"
     "--against FILE reads what an earlier run printed with --json. Ratios and memory are compared as they are, times "
-    "and\n"
-    "rates by their best round and what the bare loop did in its best, so that the two machines may differ a little.\n"
-    "A row has moved where it differs by more than the noise of both runs together, and by 5 % at least (50 % where\n"
-    "its rounds last less than 10 ms). Exit status 1: a row moved for the worse. Give both runs the same options, and "
-    "as many rounds as time allows."};
+    "and rates by their best round and what the bare loop did in its best, so that the two machines may differ a "
+    "little. A row has moved where it differs by more than the noise of both runs together, and by 5 % at least (50 % "
+    "where its rounds last less than 10 ms). Exit status 1: a row moved for the worse. Give both runs the same "
+    "options, and as many rounds as time allows."};
 
 static fl_status tell(const fl_bench *b, bool json, const cJSON *earlier, const char *against, size_t *worse,
                       fl_diag *d) {

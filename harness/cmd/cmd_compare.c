@@ -20,28 +20,24 @@
 
 static const fl_command_help help = {
     "compare", "[TRACE.csv ...] [EXPERIMENT.json] [--programs FILE] [--sweep FILE] --platform NAME --policy SPEC ...",
-    "Runs every policy over every workload and scores it against the driver's default, the best static clock, the "
-    "best clock\n"
-    "per kind of kernel and the clairvoyant schedule. Workloads are kernel traces, programs made of kinds, or the "
-    "rows of a measured sweep.",
+    "Runs every policy over every workload and scores it against the driver's default, the best static clock, the best "
+    "clock per kind of kernel and the clairvoyant schedule. Workloads are kernel traces, programs made of kinds, or "
+    "the rows of a measured sweep.",
     "SPEC is a policy name or a path to a .so, with parameters after a colon: "
-    "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n"
-    "\n"
+    "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n\n"
     "The CSV holds a row per workload and policy (and seed), then rows whose workload is 'mean'. slowdown is a "
-    "fraction of the default's makespan. Regrets are in joules (or J s, J s^2) and in percent of the best choice "
-    "that holds --bound; a row that violates the bound has n/a there, but every row has regret_at_own_slowdown_j. In "
-    "a mean row, violated counts rows, and n/a cells are left out: the text marks such a mean with *, and "
-    "regret_static_rows and regret_clairvoyant_rows count the rows in it. objective_unit is the unit of regrets and "
-    "of oracle_objective. clock is the clock of baseline:static. FILE.provenance.json, beside FILE.csv, records the "
-    "inputs and parameters of the result; FILE.published.json and FILE.regret.csv serve foldline report. energy_j "
-    "and both powers are those of the GPUs, on an APU those of the node. peak_power_w adds the peaks of several "
-    "parts, so it is an upper limit.\n"
-    "\n"
-    "An experiment that names no workload, such as harness/experiments/power-wall.json, needs --sweep FILE, "
-    "--programs FILE or a trace as well; its \"about\" says which at its beginning.\n"
-    "\n"
-    "An experiment that replays a paper ends with a table of published and simulated results. The exit status is 1 "
-    "if one of its gates does not hold. The table is left out if you give policies or workloads of your own."};
+    "fraction of the default's makespan. Regrets are in joules (or J s, J s^2) and in percent of the best choice that "
+    "holds --bound; a row that violates the bound has n/a there, but every row has regret_at_own_slowdown_j. In a mean "
+    "row, violated counts rows, and n/a cells are left out: the text marks such a mean with *, and regret_static_rows "
+    "and regret_clairvoyant_rows count the rows in it. objective_unit is the unit of regrets and of oracle_objective. "
+    "clock is the clock of baseline:static. FILE.provenance.json, beside FILE.csv, records the inputs and parameters "
+    "of the result; FILE.published.json and FILE.regret.csv serve foldline report. energy_j and both powers are those "
+    "of the GPUs, on an APU those of the node. peak_power_w adds the peaks of several parts, so it is an upper "
+    "limit.\n\n"
+    "An experiment that names no workload, such as harness/experiments/power-wall.json, needs --sweep FILE, --programs "
+    "FILE or a trace as well; its \"about\" says which at its beginning.\n\n"
+    "An experiment that replays a paper ends with a table of published and simulated results. The exit status is 1 if "
+    "one of its gates does not hold. The table is left out if you give policies or workloads of your own."};
 
 typedef struct compare_options {
     fl_setup_options setup;

@@ -24,7 +24,7 @@ static const fl_command_help help = {
     "doctor", "[--vendor NAME] [--gpus LIST] [--policy NAME]",
     "Says what this user may read and set on each GPU, and, where something is refused, why and how to change that.",
     "Reads only. NVML cannot read a clock lock that somebody else set, ROCm SMI no set of allowed clocks: restoring "
-    "after\ncontrol takes them off. Intel's and AMD's GPUs: unproven on hardware."};
+    "after control takes them off. Intel's and AMD's GPUs: unproven on hardware."};
 
 /* What is found goes two ways: as lines, and as a tree for --json. */
 typedef struct teller {

@@ -21,15 +21,12 @@ static const fl_command_help help = {
     "emulate",
     "[EXPERIMENT.json | TRACE.csv | --sweep FILE --workload NAME] [--platform NAME] [--board FILE] [--time virtual] -- "
     "COMMAND ...",
-    "Runs a program that uses NVML against a simulated GPU: the workload runs there, sensors show it, locks and "
-    "limits\n"
+    "Runs a program that uses NVML against a simulated GPU: the workload runs there, sensors show it, locks and limits "
     "change its course. The program and all it starts find the simulated libnvidia-ml.so.1, wherever they look for it.",
-    "In virtual time one thread of the session runs at a time and time jumps to the next instant at which one wants "
-    "to\n"
-    "go on: an hour takes well under a second and every run is the same. What cannot be virtual ends the run with\n"
-    "exit status 3. Reading the sensors of a GPU takes the platform's read_ms, as the next look at the clock shows.\n"
-    "\n"
-    "Fan, PCIe, memory sizes and encoders are not simulated: fixed values; temperature is 40 C at all times without\n"
+    "In virtual time one thread of the session runs at a time and time jumps to the next instant at which one wants to "
+    "go on: an hour takes well under a second and every run is the same. What cannot be virtual ends the run with exit "
+    "status 3. Reading the sensors of a GPU takes the platform's read_ms, as the next look at the clock shows.\n\n"
+    "Fan, PCIe, memory sizes and encoders are not simulated: fixed values; temperature is 40 C at all times without "
     "--heat. Work begins when the command does. The exit status is the command's."};
 
 static fl_status parse_time(const char *text, fl_emulate_options *o, fl_diag *d) {
@@ -282,8 +279,7 @@ int fl_cmd_emulate(int argc, char **argv) {
         FL_SCENE_OPTIONS(a.scene),
         {"board", "FILE", FL_OPTION_TEXT, &a.board, 0, 0,
          "GPUs as `nvidia-smi -q -x` printed them (.xml), or a board of `foldline platforms`; without --platform the "
-         "law of "
-         "power is assumed from chips alike"},
+         "law of power is assumed from chips alike"},
         {"time", "HOW", FL_OPTION_TEXT, &a.time, 0, 0, "wall, a factor of it such as 10x, or virtual (wall)"},
         {"set-ms", "A[..B]", FL_OPTION_TEXT, &a.set_ms, 0, 0, "a set call takes this long (as the platform says)"},
         {"privileged", NULL, FL_OPTION_FLAG, &a.anyone, 0, 0,

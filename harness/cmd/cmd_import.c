@@ -9,7 +9,6 @@
 #include "traces/join.h"
 #include "traces/kernels.h"
 #include "traces/stage.h"
-#include "traces/standard.h"
 #include "traces/tables.h"
 
 #include <math.h>
@@ -20,15 +19,13 @@
 static const fl_command_help help = {
     "import", "FILE... [-o OUT.csv] [--format NAME] [--interval S] [--offset S]",
     "Reads the files of profilers, sensor tools and servers, says what they lack, and writes canonical files.",
-    "Kernels go to OUT.csv, telemetry to OUT.telemetry.csv; without -o the command writes nothing. It puts the "
-    "kernels and the telemetry of one run on the clock of the kernels. It finds the offset between the two clocks by "
-    "correlating power or utilisation with the kernels, unless --offset states it.\n"
-    "\n"
+    "Kernels go to OUT.csv, telemetry to OUT.telemetry.csv; without -o the command writes nothing. It puts the kernels "
+    "and the telemetry of one run on the clock of the kernels. It finds the offset between the two clocks by "
+    "correlating power or utilisation with the kernels, unless --offset states it.\n\n"
     "--map turns any table into a sweep. Left of each '=' stands a column of a sweep (workload, sm_mhz, mem_mhz, "
-    "power_cap_w, time_s, power_w, energy_j, ...); right of it stands a column of the table, multiplied or divided "
-    "by a number if you need it. Names joined by '+' form one workload name. In a table with one column per clock, "
-    "'header' means the clock at the head of a column and 'cells' the values below it (1/cells: a speed).\n"
-    "\n"
+    "power_cap_w, time_s, power_w, energy_j, ...); right of it stands a column of the table, multiplied or divided by "
+    "a number if you need it. Names joined by '+' form one workload name. In a table with one column per clock, "
+    "'header' means the clock at the head of a column and 'cells' the values below it (1/cells: a speed).\n\n"
     "Executed plans of clocks (Perseus: N.sched.json with N.prof.json, any number of pairs) become BASE.plans.csv, "
     "BASE.measured.csv and BASE.instructions.csv with -o BASE; foldline fit pipeline reads them. The command detects "
     "these formats:\n"};
@@ -152,7 +149,7 @@ static fl_status read_all(const ask *a, done *all, fl_diag *d) {
         }
         s = fl_reader_find(path, format, &reader, d);
         if (!s)
-            s = reader->read(path, &o, &one, d);
+            s = fl_reader_read(reader, path, &o, &one, d);
         fl_stage_end(stage);
         if (!s)
             s = add_import(all, &one, path, reader, d);

@@ -29,9 +29,8 @@ static const fl_command_help help = {
     "Runs a policy on this machine's GPUs. Without --control it only logs what the policy decides (shadow mode).",
     "Only --control changes anything, and it needs root: it sets the clocks, power limits or CPU settings that the "
     "policy drives (foldline policies NAME), and writes to $FOLDLINE_STATE or /var/lib/foldline (records) and to "
-    "$FOLDLINE_RUN or /run/foldline (locks). TERM, INT and HUP end the command in order. If it dies in any other "
-    "way, a guardian process restores every setting; if both die, foldline restore does.\n"
-    "\n"
+    "$FOLDLINE_RUN or /run/foldline (locks). TERM, INT and HUP end the command in order. If it dies in any other way, "
+    "a guardian process restores every setting; if both die, foldline restore does.\n\n"
     "For kernel records, start a program with FOLDLINE_RINGS=DIR CUDA_INJECTION64_PATH=.../libfoldline-collector.so. "
     "foldline loads the vendor's library (libnvidia-ml.so.1, libze_loader.so.1, librocm_smi64.so), or the one that "
     "$FOLDLINE_NVML, $FOLDLINE_ZE or $FOLDLINE_RSMI names. foldline replay FILE reproduces the decisions of a log."};

@@ -4,12 +4,9 @@
 #include "harness/study/journal.h"
 #include "harness/study/provenance.h"
 #include "harness/study/row_columns.h"
-#include "traces/standard.h"
 #include "traces/writing.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const fl_command_help help = {
     "merge", "SHARD ... -o RESULTS.csv",

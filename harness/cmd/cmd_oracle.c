@@ -19,17 +19,15 @@
 
 static const fl_command_help help = {
     "oracle", "[TRACE.csv ...] [--sweep FILE] --platform NAME [--bound X]",
-    "Shows what was possible: the best static clock under the bound, the best clock per kind of kernel, and the\n"
+    "Shows what was possible: the best static clock under the bound, the best clock per kind of kernel, and the "
     "clairvoyant schedule with its certified bound.",
     "The clairvoyant schedule knows the future and may set any clock at any instant. No policy and no schedule that "
-    "holds --bound reaches a lower objective than the 'bound' shown; the schedule found is above it by at most "
-    "'gap'. With several streams the schedule is a reference and no bound is certified. --positions makes it "
-    "coarser, and the gap shows the cost.\n"
-    "\n"
-    "The best clock per kernel gives one clock to each kind of kernel, together with the host time before it, so "
-    "that the objective of the whole run is least. --kernels lists each kind at its clock and at the default clocks, "
-    "and the host time.\n"
-    "\n"
+    "holds --bound reaches a lower objective than the 'bound' shown; the schedule found is above it by at most 'gap'. "
+    "With several streams the schedule is a reference and no bound is certified. --positions makes it coarser, and the "
+    "gap shows the cost.\n\n"
+    "The best clock per kernel gives one clock to each kind of kernel, together with the host time before it, so that "
+    "the objective of the whole run is least. --kernels lists each kind at its clock and at the default clocks, and "
+    "the host time.\n\n"
     "With --serving, the command lists, for each number of servers from 1 to --servers, the best static clock that "
     "meets --ttft and --tbt. Servers that are switched off draw no power. The command gives no schedule over time, "
     "since none is known to be the best."};

@@ -21,17 +21,13 @@ static const fl_command_help help = {
     "it\n"
     "at most. The plan stands beside the driver's default, one clock for all, and one clock for each rank; time and "
     "energy\n"
-    "of each are those of a run on the engine, of one iteration, until all ranks end. Clocks change at once there.\n"
-    "\n"
+    "of each are those of a run on the engine, of one iteration, until all ranks end. Clocks change at once there.\n\n"
     "--frontier gives a plan for each of --points times, from the shortest to that of the least energy. With "
-    "--measured "
-    "plans\n"
+    "--measured plans\n"
     "that were executed stand beside it (traces/pipeline_runs.h). Plans make use of what their pipeline gets\n"
-    "wrong; --judge asks another one, fitted to other plans, what it says of each plan.\n"
-    "\n"
+    "wrong; --judge asks another one, fitted to other plans, what it says of each plan.\n\n"
     "A rank that computes slower than it was measured is --slow rank=3:1.2; --power-limit rank=3:250 keeps clocks out "
-    "at "
-    "which\n"
+    "at which\n"
     "a rank draws more. Plans are replayed by the policy plan."};
 
 typedef struct options {

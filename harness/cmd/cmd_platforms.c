@@ -18,8 +18,7 @@
 static const fl_command_help help = {
     "platforms", "[NAME | FILE.json]",
     "Lists the platforms, or says everything about one: its values, each with its source.",
-    "Wherever a command takes a platform, you may give the path of a platform file of your own.\n"
-    "\n"
+    "Wherever a command takes a platform, you may give the path of a platform file of your own.\n\n"
     "The list ends with boards: their clocks, limits and bandwidth are known, but not their power model. foldline "
     "platforms BOARD also shows what is unknown. foldline fit device --facts BOARD --out BOARD.json makes a platform "
     "from a board: it assumes what is missing from similar chips, and every result on that platform says so."};
@@ -106,10 +105,10 @@ static void print_device(const fl_device *dev) {
                ms(w->period_ns), ms(w->filter_ns), w->down, w->up, w->release);
     const fl_thermal_spec *t = &dev->thermal;
     if (t->period_ns > 0)
-        printf("  heat: each %g ms, %g C + %g C/W with %g s; leakage %g W/C above %g C; throttles at %g C, until "
-               "%g C\n",
-               ms(t->period_ns), t->ambient_c, t->c_per_w, t->tau_s, t->leak_w_per_c, t->leak_ref_c, t->limit_c,
-               t->release_c);
+        printf(
+            "  heat: each %g ms, %g C + %g C/W with %g s; leakage %g W/C above %g C; throttles at %g C, until %g C\n",
+            ms(t->period_ns), t->ambient_c, t->c_per_w, t->tau_s, t->leak_w_per_c, t->leak_ref_c, t->limit_c,
+            t->release_c);
     if (dev->v_sigma > 0 || dev->leak_sigma > 0)
         printf("  units differ: voltage by %g %%, leakage by %g %% (standard deviations)\n", dev->v_sigma * 100,
                dev->leak_sigma * 100);

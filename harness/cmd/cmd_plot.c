@@ -4,25 +4,17 @@
 
 static const fl_command_help help = {
     "plot", "KIND INPUT.csv... -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
-    "KIND, from the CSV of compare, sweep or merge: pareto (energy against slowdown, or against latency where "
-    "requests\n"
+    "KIND, from the CSV of compare, sweep or merge: pareto (energy against slowdown, or against latency where requests "
     "arrive: bound, Pareto front, hollow who breaks the bound), workloads (energy against slowdown of every run), "
-    "regret\n"
-    "(bars), intervals (saving of each policy), ranks (mean ranks over workloads), with 95 % intervals where there are "
-    "several\n"
-    "runs, sensitivity (saving and slowdown over each parameter whose values differ: policies such as\n"
-    "assure:theta=0.9). From FILE.regret.csv: regret-curves. From the --timeline of run: timeline (clock, and power "
-    "under its\n"
-    "limit), residency (time at each clock). From trace stats -o:\n"
-    "trace (activity, power and clock). From plan --csv: frontier (planned clocks, their bound, executed plans). "
-    "From run\n--instructions: gantt (what each rank did, by clock, waiting, and power; two plans stand above each "
-    "other).\n"
-    "Of servers, from the CSV of compare: serving (J per token against the 99th percentiles of TTFT and TBT),\n"
-    "serving-load (saving against requests per second that arrive, against both baselines); from the --served of run: "
-    "latencies "
-    "(their\n"
-    "distributions). A timeline of servers shows their queues too. Platform and bound come from the record beside the "
-    "result."};
+    "regret (bars), intervals (saving of each policy), ranks (mean ranks over workloads), with 95 % intervals where "
+    "there are several runs, sensitivity (saving and slowdown over each parameter whose values differ: policies such "
+    "as assure:theta=0.9). From FILE.regret.csv: regret-curves. From the --timeline of run: timeline (clock, and power "
+    "under its limit), residency (time at each clock). From trace stats -o: trace (activity, power and clock). From "
+    "plan --csv: frontier (planned clocks, their bound, executed plans). From run --instructions: gantt (what each "
+    "rank did, by clock, waiting, and power; two plans stand above each other). Of servers, from the CSV of compare: "
+    "serving (J per token against the 99th percentiles of TTFT and TBT), serving-load (saving against requests per "
+    "second that arrive, against both baselines); from the --served of run: latencies (their distributions). A "
+    "timeline of servers shows their queues too. Platform and bound come from the record beside the result."};
 
 int fl_cmd_plot(int argc, char **argv) {
     fl_texts rest = {0};

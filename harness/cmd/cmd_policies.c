@@ -8,8 +8,6 @@
 #include "policies/registry.h"
 #include "sim/instance.h"
 
-#include <string.h>
-
 static const fl_command_help help = {
     "policies", "[NAME | FILE.so] [--json | --table | --vendors]",
     "Lists the policies, or says everything about one: source, parameters, signals, probes.", NULL};

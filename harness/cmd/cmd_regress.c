@@ -5,7 +5,6 @@
 #include "harness/study/gate.h"
 #include "harness/study/result_beside.h"
 #include "harness/study/setup.h"
-#include "traces/standard.h"
 #include "traces/text.h"
 
 #include <math.h>
@@ -14,15 +13,15 @@
 
 static const fl_command_help help = {
     "regress", "BASELINE.json [--fail-if RULE ...] | EXPERIMENT.json --bless -o BASELINE.json",
-    "Runs the experiment of a recorded baseline again and compares the results. If a gate fails, the command names "
-    "it and ends with exit status 1.",
+    "Runs the experiment of a recorded baseline again and compares the results. If a gate fails, the command names it "
+    "and ends with exit status 1.",
     "RULE: 'energy_j>+1%', 'makespan_s>+0.5%', 'energy_saving_pct<-0.2', 'energy_j!1%' (either way). A rule fails if "
     "the whole confidence interval of the change lies beyond it; the interval is paired over seeds and covers 95 % "
-    "over all rows and rules together. The default rules are energy_j>+1%, makespan_s>+1% and violated>+0. A run "
-    "that breaks a --bound which it held before fails violated>+0, and the message names the bound. A baseline keeps "
-    "the bounds that it was recorded under. --bless records the present values and the rules, and shows what "
-    "changed. The command refuses, with exit status 2, a baseline of another version, or one whose traces, platforms "
-    "or tables have changed since."};
+    "over all rows and rules together. The default rules are energy_j>+1%, makespan_s>+1% and violated>+0. A run that "
+    "breaks a --bound which it held before fails violated>+0, and the message names the bound. A baseline keeps the "
+    "bounds that it was recorded under. --bless records the present values and the rules, and shows what changed. The "
+    "command refuses, with exit status 2, a baseline of another version, or one whose traces, platforms or tables have "
+    "changed since."};
 
 typedef struct regress {
     fl_gate_record old, now;

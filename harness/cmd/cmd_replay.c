@@ -22,10 +22,9 @@ static const fl_command_help help = {
     "Feeds the recorded signals to the same policy again and compares every decision. The exit status is 1 if one "
     "differs.",
     "LOG is a decisions file (of foldline run --log), whose head already names platform, policy and parameters, or the "
-    "log of\n"
-    "the GEEPAFS daemon, for which --format geepafs, --platform and --policy are needed. A row torn off at the end is\n"
-    "reported and left out, and the lines with which Ctrl-C ended the daemon are passed over. Kernel records that the\n"
-    "policy saw and its tables are in the log too."};
+    "log of the GEEPAFS daemon, for which --format geepafs, --platform and --policy are needed. A row torn off at the "
+    "end is reported and left out, and the lines with which Ctrl-C ended the daemon are passed over. Kernel records "
+    "that the policy saw and its tables are in the log too."};
 
 static fl_status read_log(const char *path, const char *format, fl_decisions *log, fl_diag *d) {
     if (!strcmp(format, "canonical"))

@@ -6,18 +6,16 @@
 
 static const fl_command_help help = {
     "report", "RESULTS.csv -o report.html [--timeline FILE ...]",
-    "Makes one page from a result: policies with 95 % intervals, comparisons in pairs, ranks, figures, and the "
-    "origin of the data.",
+    "Makes one page from a result: policies with 95 % intervals, comparisons in pairs, ranks, figures, and the origin "
+    "of the data.",
     "RESULTS.csv is a file that compare, sweep or merge wrote. The command also uses the files beside it: "
-    "RESULTS.provenance.json, RESULTS.published.json (published and simulated results) and RESULTS.regret.csv "
-    "(curves of a distribution replay). The page contains its figures, style and script, so it needs no network. "
-    "gnuplot draws the figures, as it does for foldline plot.\n"
-    "\n"
-    "The intervals are a two-level bootstrap over workloads and seeds. The page ranks policies by the objective of "
-    "the experiment, and compares them with --reference or else with the best policy that holds all bounds. The "
-    "bounds are those of --bound, or else those that the result was made under. Where requests arrive, the page "
-    "begins with their latency. Add ?sort=TABLE,COLUMN or ?theme=dark to the page's address to open it sorted or "
-    "dark."};
+    "RESULTS.provenance.json, RESULTS.published.json (published and simulated results) and RESULTS.regret.csv (curves "
+    "of a distribution replay). The page contains its figures, style and script, so it needs no network. gnuplot draws "
+    "the figures, as it does for foldline plot.\n\n"
+    "The intervals are a two-level bootstrap over workloads and seeds. The page ranks policies by the objective of the "
+    "experiment, and compares them with --reference or else with the best policy that holds all bounds. The bounds are "
+    "those of --bound, or else those that the result was made under. Where requests arrive, the page begins with their "
+    "latency. Add ?sort=TABLE,COLUMN or ?theme=dark to the page's address to open it sorted or dark."};
 
 int fl_cmd_report(int argc, char **argv) {
     fl_texts rest = {0}, timelines = {0}, bounds = {0};

@@ -9,8 +9,8 @@ static const fl_command_help help = {
     "restore", "", "Restores the clocks and limits after a controller that ended without restoring them.",
     "The command reads the records of prior values in $FOLDLINE_STATE or /var/lib/foldline. Without a record it does "
     "nothing, so you may run it at any time and as often as you like. It refuses a GPU that a live controller holds: "
-    "stop that controller first. It uses a record only if no other user can have written it (this user owns folder "
-    "and file, and neither is a link) and if foldline can have written every line. It reports any other record and "
+    "stop that controller first. It uses a record only if no other user can have written it (this user owns folder and "
+    "file, and neither is a link) and if foldline can have written every line. It reports any other record and "
     "restores the rest."};
 
 static void print_json(const fl_restore_result *r) {

@@ -21,13 +21,12 @@
 static const fl_command_help help = {
     "run", "TRACE.csv | --sweep FILE --workload NAME --platform NAME --policy NAME [--set P=V ...]",
     "Runs one policy over one workload and prints its cost in energy and time.",
-    "--log writes every step, what the policy saw and set; foldline replay reproduces it.\n"
-    "--timeline writes the truth (not what sensors showed) over time; foldline plot timeline draws it.\n"
-    "--instructions writes what each rank of a pipeline did; foldline plot gantt draws it.\n"
-    "--telemetry writes what the sensors showed; runs at several fixed clocks make a sweep (foldline fit logs).\n"
-    "--arrivals makes each pass over the workload a request, served in the order of arrival; a latency counts from "
-    "the\n"
-    "arrival. A list is a CSV with the head '# foldline-arrivals 1' and the column t_ns."};
+    "--log writes every step, what the policy saw and set; foldline replay reproduces it. --timeline writes the truth "
+    "(not what sensors showed) over time; foldline plot timeline draws it. --instructions writes what each rank of a "
+    "pipeline did; foldline plot gantt draws it. --telemetry writes what the sensors showed; runs at several fixed "
+    "clocks make a sweep (foldline fit logs). --arrivals makes each pass over the workload a request, served in the "
+    "order of arrival; a latency counts from the arrival. A list is a CSV with the head '# foldline-arrivals 1' and "
+    "the column t_ns."};
 
 typedef struct run_options {
     fl_scene_options scene;

@@ -13,17 +13,15 @@
 static const fl_command_help help = {
     "search", "EXPERIMENT.json [--tune PATTERN --score PATTERN | --hold-out workload|platform], or --adversary",
     "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
-    "workloads that it\n"
-    "was not tuned on.",
+    "workloads that it was not tuned on.",
     "The search runs every candidate on a few workloads and seeds, and the better ones on more. It judges a "
     "candidate by its objective divided by the default's. A candidate that breaks a --bound never ranks above one "
     "that holds all bounds; the winner holds them on everything it was tuned on, unless no candidate does. --tune "
     "and --score take shell patterns of workload names. --hold-out leaves out each workload (or platform) in turn, "
     "tunes on the rest and scores on the one left out. Slowdown and violations are those of the scored workloads. "
-    "The output says how many trials the search saved over the whole grid. The winner is checked: all candidates run "
-    "on " FL_AS_TEXT(FL_SEARCH_CHECK_PAIRS) " pairs of workload "
-                                            "and seed of those tuned on, drawn with\n"
-                                            "seed " FL_AS_TEXT(FL_SEARCH_CHECK_SEED) "."};
+    "The output says how many trials the search saved over the whole grid. The winner is checked: all candidates "
+    "run on " FL_AS_TEXT(FL_SEARCH_CHECK_PAIRS) " pairs of workload and seed of those tuned on, drawn with "
+                                                "seed " FL_AS_TEXT(FL_SEARCH_CHECK_SEED) "."};
 
 typedef struct fold { /* what is tuned on, and scored on */
     const char *name;

@@ -13,15 +13,13 @@
 
 static const fl_command_help help = {
     "show", "RESULT ...",
-    "Prints a result as a table that fits the terminal: the CSV of compare, sweep or merge, decisions, timelines,\n"
+    "Prints a result as a table that fits the terminal: the CSV of compare, sweep or merge, decisions, timelines, "
     "telemetry, probes, requests, and what a command printed with --json.",
     "RESULT may be gzipped, and - is the standard input. The lines below the table name the columns that do not fit; "
     "columns with the same value in all rows are dropped first. The width is the terminal's, else $COLUMNS, "
     "else " FL_AS_TEXT(FL_TERMINAL_STANDARD) ", at least " FL_AS_TEXT(
-        FL_TERMINAL_LEAST) ". Whole numbers are printed as they are.\n"
-                           "--where takes < <= > >= = and !=, each condition in "
-                           "quotes: --where 'slowdown<0.05' --where "
-                           "'policy!=assure'."};
+        FL_TERMINAL_LEAST) ". Whole numbers are printed as they are. --where takes < <= > >= = and !=, each condition "
+                           "in quotes: --where 'slowdown<0.05' --where 'policy!=assure'."};
 
 typedef struct show_options {
     fl_texts rest, where;

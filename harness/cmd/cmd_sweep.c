@@ -8,13 +8,12 @@
 static const fl_command_help help = {
     "sweep", "EXPERIMENT.json -o RESULTS.csv [--shard I/N]",
     "Runs a grid: policies x values of their parameters x workloads x platforms x variants x seeds, one row per run.",
-    "Each row goes durably into RESULTS.csv.journal as soon as it is computed. If the command is killed at any "
-    "instant and started again, it continues from there. The finished file is the same, byte for byte, for any "
-    "number of threads, any order of the jobs and any number of restarts.\n"
-    "\n"
-    "--shard 2/5 runs every fifth job from the second on and writes RESULTS.csv.shard-2-of-5; foldline merge makes "
-    "one file from all shards. In an experiment a parameter may be {\"each\": [..]}, {\"from\": .., \"to\": .., "
-    "\"step\": ..} or {\"from\": .., \"to\": ..,\n"
+    "Each row goes durably into RESULTS.csv.journal as soon as it is computed. If the command is killed at any instant "
+    "and started again, it continues from there. The finished file is the same, byte for byte, for any number of "
+    "threads, any order of the jobs and any number of restarts.\n\n"
+    "--shard 2/5 runs every fifth job from the second on and writes RESULTS.csv.shard-2-of-5; foldline merge makes one "
+    "file from all shards. In an experiment a parameter may be {\"each\": [..]}, {\"from\": .., \"to\": .., \"step\": "
+    "..} or {\"from\": .., \"to\": ..,\n"
     "\"count\": .., \"log\": true}, and \"platforms\" a list. One that names no workload needs --sweep FILE, "
     "--programs FILE or a trace as well; its \"about\" says which at its beginning."};
 

@@ -8,12 +8,10 @@ static const fl_command_help help = {
     "synth requests", "-o REQUESTS.csv [options]",
     "Draws requests to a server of language models: when they arrive, and their lengths in tokens; the same for the "
     "same seed.",
-    "Times between arrivals are gamma distributed around 1 / rate; --cv 1 is a Poisson process, more are bursts. With\n"
-    "--daily the rate follows a day: rate x (1 - daily x cos(2 pi t / day)), least at the beginning, most after half "
-    "a\n"
+    "Times between arrivals are gamma distributed around 1 / rate; --cv 1 is a Poisson process, more are bursts. With "
+    "--daily the rate follows a day: rate x (1 - daily x cos(2 pi t / day)), least at the beginning, most after half a "
     "day. Lengths are lognormal; the standard medians are those of the conversation trace of Patel et al., "
-    "\"Splitwise\",\n"
-    "ISCA 2024, the rest is assumed."};
+    "\"Splitwise\", ISCA 2024, the rest is assumed."};
 
 static fl_status write(const char *path, const fl_synth_requests_options *o, fl_diag *d) {
     fl_requests r;

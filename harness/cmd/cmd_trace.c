@@ -137,8 +137,7 @@ static void print_device(const fl_device_stats *v, bool kernels) {
     printf("device %d\n", v->device);
     if (kernels) {
         printf("  activity  %zu kernels and %zu copies on %zu streams in %.6g s; a kernel runs %.1f %% of the time, "
-               "%.2f at "
-               "once\n",
+               "%.2f at once\n",
                v->kernels, v->copies, v->streams, v->span_s, v->span_s > 0 ? 100 * v->busy_s / v->span_s : 0,
                v->busy_s > 0 ? v->kernel_s / v->busy_s : 0);
         printf("  gaps      %zu, %.4g s together, the longest %.4g s:", v->gaps, v->gap_s, v->longest_gap_s);

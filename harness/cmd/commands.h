@@ -1,8 +1,7 @@
 /* The table of commands. To add one, write its file and add its row: X(NAME, SUMMARY) declares fl_cmd_NAME, which gets
  * the arguments after the command's name and returns the exit status (harness/base/command.h), and `foldline --help`
  * lists the rows in this order. */
-#ifndef FL_COMMANDS_H
-#define FL_COMMANDS_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -56,5 +55,3 @@ void fl_usage(FILE *out);
 bool fl_command_run(int argc, char **argv, int *status);
 /* FL_BAD_INPUT: "unknown WHAT 'NAME'", with the nearest command, or topic of help. */
 fl_status fl_command_unknown(const char *what, const char *name, bool topics, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `emulate` tells of a session that has ended. */
-#ifndef FL_CMD_EMULATE_TELL_H
-#define FL_CMD_EMULATE_TELL_H
+#pragma once
 
 #include "harness/emulate/emulate_kills.h"
 
@@ -15,5 +14,3 @@ void fl_emulate_print(const fl_emulate_result *r, const fl_scene *scene);
  */
 void fl_kills_print(const fl_kills *k);
 cJSON *fl_kills_json(const fl_kills *k);
-
-#endif

@@ -1,6 +1,5 @@
 /* foldline import of executed plans of clocks: pairs of N.sched.json and N.prof.json. */
-#ifndef FL_IMPORT_EXECUTED_H
-#define FL_IMPORT_EXECUTED_H
+#pragma once
 
 #include "harness/base/args.h"
 
@@ -8,5 +7,3 @@
 bool fl_import_is_executed(const fl_texts *files);
 /* Reads the pairs, writes BASE.plans.csv and the others where base is not NULL, and prints what was read. */
 fl_status fl_import_executed(const fl_texts *files, const char *base, bool json, fl_diag *d);
-
-#endif

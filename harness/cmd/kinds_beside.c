@@ -1,8 +1,6 @@
 #include "harness/cmd/kinds_beside.h"
 
 #include "traces/gzip.h"
-#include "traces/kernels.h"
-#include "traces/standard.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* The server of requests that `foldline live --server URL` reads: its options, what the policy is told of it, and what
  * is told of it at the end. */
-#ifndef FL_CMD_LIVE_SERVER_H
-#define FL_CMD_LIVE_SERVER_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/live/server_host.h"
@@ -39,5 +38,3 @@ void fl_live_server_close(fl_live_server *s);
 
 void fl_live_server_tell(const fl_live_server *s, FILE *out);
 void fl_live_server_json(const fl_live_server *s, cJSON *root);
-
-#endif

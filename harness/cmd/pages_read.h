@@ -1,7 +1,6 @@
 /* The rows of all commands, as manual pages and completions want them: names and summaries, and each command's own
  * help, read by running it with --help. Who runs commands is handed in: the list of them stands above. */
-#ifndef FL_PAGES_READ_H
-#define FL_PAGES_READ_H
+#pragma once
 
 #include "harness/base/command.h"
 #include "harness/base/page.h"
@@ -25,5 +24,3 @@ void fl_pages_read(fl_command_runner run, fl_command_reader reader);
 const char *fl_pages_summary(const char *name);
 /* The list of commands. */
 void fl_pages_list(const fl_page *page);
-
-#endif

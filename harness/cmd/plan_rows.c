@@ -86,8 +86,7 @@ static fl_status find_points(const maker *m, fl_plan_point **point, size_t *foun
 
 static fl_status no_plan(const maker *m) {
     return fl_refuse(m->d,
-                     "no plan takes %.6g s or less, expected at least %.6g s, which all parts take at their "
-                     "fastest",
+                     "no plan takes %.6g s or less, expected at least %.6g s, which all parts take at their fastest",
                      m->r->limit_s, m->r->pl.fastest_s);
 }
 

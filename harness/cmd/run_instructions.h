@@ -1,6 +1,5 @@
 /* The instructions of a pipeline over time, as a CSV for a Gantt chart. */
-#ifndef FL_RUN_INSTRUCTIONS_H
-#define FL_RUN_INSTRUCTIONS_H
+#pragma once
 
 #include "harness/input/scene.h"
 #include "sim/run.h"
@@ -13,5 +12,3 @@
 fl_status fl_run_instructions(const fl_scene *scene, const fl_run_options *run, const char *path, fl_diag *d);
 
 #define FL_INSTRUCTIONS_EVERY_NS INT64_C(1000000)
-
-#endif

@@ -1,7 +1,6 @@
 /* What `foldline run` tells of one run: what was asked, energy, time, clocks and limits, and what the policy saw; each
  * beside a run at the default clocks, with nothing set. */
-#ifndef FL_RUN_TELL_H
-#define FL_RUN_TELL_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/input/scene.h"
@@ -22,5 +21,3 @@ typedef struct fl_run_told {
 void fl_run_tell_json(const fl_run_told *t);
 /* Sorts the result's residences. */
 void fl_run_tell_text(const fl_run_told *t);
-
-#endif

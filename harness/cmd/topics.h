@@ -1,6 +1,5 @@
 /* What `foldline help` explains beside commands. */
-#ifndef FL_TOPICS_H
-#define FL_TOPICS_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -12,5 +11,3 @@ extern const size_t fl_topics_count;
 
 /* Prints a topic on the standard output. *known: whether it is one; then the status is that of printing it. */
 fl_status fl_topic_print(const char *name, bool *known, fl_diag *d);
-
-#endif

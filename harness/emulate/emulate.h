@@ -1,7 +1,6 @@
 /* The server of the simulated NVML. One process owns the simulator, the clock, the audit of set calls and the report. A
  * command and all its children reach it through the client library (harness/emulate/client/), which holds no state. */
-#ifndef FL_EMULATE_H
-#define FL_EMULATE_H
+#pragma once
 
 #include "harness/emulate/emulate_options.h"
 #include "harness/emulate/emulate_outcome.h"
@@ -9,5 +8,3 @@
 /* Runs the command to its end, and then its remaining processes for a while. FL_HARDWARE, with the reason, where it
  * could not be emulated; everything it started has then been killed. */
 fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag *d);
-
-#endif

@@ -3,7 +3,6 @@
 #include "harness/emulate/client/abi.h"
 
 #include "sim/ledger.h"
-#include "sim/sense.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +20,8 @@ fl_status fl_boards_open(fl_boards *all, fl_diag *d) {
         free(lost_ns);
         return fl_no_memory(d, "the boards");
     }
-    fl_status s = all->o->fault_count ? fl_faults_open(&all->faults, all->o->fault, all->o->fault_count, n, 0, d) : FL_OK;
+    fl_status s =
+        all->o->fault_count ? fl_faults_open(&all->faults, all->o->fault, all->o->fault_count, n, 0, d) : FL_OK;
     for (uint32_t i = 0; !s && i < n; i++) {
         lost_ns[i] = fl_faults_lost_at(all->faults, i);
         const double w = fl_boards_device(all, i)->power_default_w;

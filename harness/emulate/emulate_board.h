@@ -1,6 +1,5 @@
 /* The GPUs of a session and their node: the state that a driver keeps of each GPU, the sets and the readings. */
-#ifndef FL_EMULATE_BOARD_H
-#define FL_EMULATE_BOARD_H
+#pragma once
 
 #include "harness/emulate/emulate_events.h"
 #include "harness/emulate/emulate_options.h"
@@ -64,5 +63,3 @@ int32_t fl_boards_set(fl_boards *all, const fl_ask *q);
 
 /* Writes the boards' final state into the report. */
 void fl_boards_report(const fl_boards *all);
-
-#endif

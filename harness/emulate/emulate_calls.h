@@ -1,6 +1,5 @@
 /* One call of a client: whether it is refused, and its answer. */
-#ifndef FL_EMULATE_CALLS_H
-#define FL_EMULATE_CALLS_H
+#pragma once
 
 #include "harness/emulate/emulate_board.h"
 
@@ -13,5 +12,3 @@ void fl_calls_look(fl_boards *all);
 int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q);
 /* Whether a set must be accepted without any effect. */
 bool fl_calls_without_effect(const fl_boards *all, const fl_ask *q);
-
-#endif

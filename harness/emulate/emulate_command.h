@@ -1,6 +1,5 @@
 /* The command that runs under the emulator: whether it can run, and its start. */
-#ifndef FL_EMULATE_COMMAND_H
-#define FL_EMULATE_COMMAND_H
+#pragma once
 
 #include "harness/emulate/emulate_options.h"
 
@@ -22,5 +21,3 @@ fl_status fl_command_go(const fl_emulated_command *c, const fl_emulate_options *
 
 /* NULL where the dynamic linker starts it; else the reason why its time cannot be virtual. */
 const char *fl_command_unfit(const char *path);
-
-#endif

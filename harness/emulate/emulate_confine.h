@@ -1,8 +1,7 @@
 /* Confinement: in a user and mount namespace of its own, the command and everything it starts find the places of a real
  * driver covered, its libraries and its device nodes. Therefore a child without the session's environment (env -i), a
  * setuid program or a static program cannot reach a real driver either. */
-#ifndef FL_EMULATE_CONFINE_H
-#define FL_EMULATE_CONFINE_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -26,5 +25,3 @@ void fl_covers_close(fl_covers *c);
 bool fl_confine_enter(const fl_covers *c, char *why, size_t size);
 /* Tries the same in a child that ends at once: whether it works here. */
 bool fl_confine_try(const fl_covers *c, char *why, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The connections of a session's clients: one per thread that sends requests. */
-#ifndef FL_EMULATE_CONNS_H
-#define FL_EMULATE_CONNS_H
+#pragma once
 
 #include "harness/emulate/emulate_peers.h"
 
@@ -33,5 +32,3 @@ void fl_conns_drop(fl_conns *all, const fl_peer *peer);
 void fl_conns_free_gone(fl_conns *all);
 
 static inline size_t fl_conn_account(const fl_conn *c) { return c->peer ? c->peer->account : FL_NOBODY; }
-
-#endif

@@ -1,6 +1,5 @@
 /* The driver's version: what a library of that version reports about itself, and which names it exports. */
-#ifndef FL_EMULATE_DRIVER_H
-#define FL_EMULATE_DRIVER_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -32,5 +31,3 @@ fl_status fl_driver_library(const fl_driver *v, const char *from, const char *to
 #define FL_DRIVER_NO_APPLICATION_CLOCKS 590u
 /* The first branch with the fields of average and instant power, and of power limits. */
 #define FL_DRIVER_POWER_FIELDS 535u
-
-#endif

@@ -1,6 +1,5 @@
 /* Errors on request: which calls fail, on which GPU, and when. */
-#ifndef FL_EMULATE_ERRORS_H
-#define FL_EMULATE_ERRORS_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -17,5 +16,3 @@ fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d);
 #define FL_REFUSAL_HELP                                                                                                \
     "answers with no-permission, not-supported, lost, timeout, driver-gone, in-use or unknown, or takes sets "         \
     "without-effect; then :gpu=,call=,from_s=,for_s= (may be repeated)"
-
-#endif

@@ -1,6 +1,5 @@
 /* Event sets of NVML: the events that programs registered for, and those that have occurred since. */
-#ifndef FL_EMULATE_EVENTS_H
-#define FL_EMULATE_EVENTS_H
+#pragma once
 
 #include "harness/emulate/client/protocol.h"
 
@@ -28,5 +27,3 @@ void fl_events_look(fl_events *all, uint32_t gpu, const fl_event_state *now);
 /* The oldest event of the set: NVML_SUCCESS; NVML_TIMEOUT where none has occurred, NVML_GPU_IS_LOST where none ever
  * can. */
 int32_t fl_events_next(fl_events *all, uint32_t number, fl_ask_event *out);
-
-#endif

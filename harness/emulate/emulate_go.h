@@ -1,7 +1,6 @@
 /* What the Go runtime draws its own random numbers from: it seeds the order of its select and of its maps, and when it
  * looks at the clock. Left alone, two runs of one program would differ. */
-#ifndef FL_EMULATE_GO_H
-#define FL_EMULATE_GO_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -9,5 +8,3 @@
  * stands still where the runtime reads it (it is machine time, which no system call shows). Where a runtime reads them
  * in another way, its choices stay random. */
 void fl_go_settle(pid_t pid);
-
-#endif

@@ -1,7 +1,6 @@
 /* Where the emulator is killed, the kernel fails every call that it held, also the one by which a program ends: such a
  * program would run for ever. This process waits for the emulator's end, and ends what is left then. */
-#ifndef FL_EMULATE_HEIR_H
-#define FL_EMULATE_HEIR_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -16,5 +15,3 @@ bool fl_heir_open(fl_heir *heir, void (*clean)(void *user), void *user);
 /* This process is to end with the emulator; or has ended. */
 void fl_heir_tell(const fl_heir *heir, pid_t pid, bool lives);
 void fl_heir_close(fl_heir *heir);
-
-#endif

@@ -1,6 +1,5 @@
 /* A system call of a program without our hooks (Go, static), while the kernel holds it (client/filter.h). */
-#ifndef FL_EMULATE_HELD_H
-#define FL_EMULATE_HELD_H
+#pragma once
 
 #include "harness/emulate/emulate_turns.h"
 
@@ -32,5 +31,3 @@ void fl_held_answer(fl_turn *t, int64_t value);
 void fl_held_go_on(fl_turn *t);
 /* The same for a call of no thread of virtual time. */
 void fl_held_let(int listener, uint64_t id);
-
-#endif

@@ -1,6 +1,5 @@
 /* Held calls that begin or end threads and programs. */
-#ifndef FL_EMULATE_HELD_BIRTHS_H
-#define FL_EMULATE_HELD_BIRTHS_H
+#pragma once
 
 #include "harness/emulate/emulate_held.h"
 
@@ -12,5 +11,3 @@ void fl_held_missed(fl_token *token, fl_turn *t);
 void fl_held_give_back(fl_token *token, fl_turn *t);
 /* The end of a thread that is not its process's. */
 void fl_held_end(fl_token *token, fl_turn *t);
-
-#endif

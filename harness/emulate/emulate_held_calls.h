@@ -1,7 +1,6 @@
 /* What becomes of a held system call in virtual time. The thread has the token. The call is answered here, or goes on
  * in the kernel, or blocks. */
-#ifndef FL_EMULATE_HELD_CALLS_H
-#define FL_EMULATE_HELD_CALLS_H
+#pragma once
 
 #include "harness/emulate/emulate_held.h"
 
@@ -9,5 +8,3 @@
 void fl_held_step(fl_token *token, fl_turn *t);
 /* What a signal that its last call sent means for the others. */
 void fl_held_settle(fl_token *token, fl_turn *t);
-
-#endif

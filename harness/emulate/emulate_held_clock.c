@@ -16,19 +16,7 @@
 #define LOOK_NS 1000
 
 static int64_t base_of(const fl_token *token, uint64_t clock) {
-    switch (clock) {
-    case CLOCK_REALTIME:
-    case CLOCK_REALTIME_COARSE:
-    case CLOCK_TAI:
-        return token->page->realtime_ns;
-    case CLOCK_MONOTONIC:
-    case CLOCK_MONOTONIC_RAW:
-    case CLOCK_MONOTONIC_COARSE:
-    case CLOCK_BOOTTIME:
-        return FL_VIRTUAL_MONOTONIC_NS;
-    default: /* of the processor: all of the session's time is taken to be this program's */
-        return 0;
-    }
+    return fl_virtual_base((clockid_t)clock, token->page->realtime_ns);
 }
 
 static void sleep_until(fl_token *token, fl_turn *t, int64_t until_ns) {

@@ -1,6 +1,5 @@
 /* Held calls that look at the clock or sleep. */
-#ifndef FL_EMULATE_HELD_CLOCK_H
-#define FL_EMULATE_HELD_CLOCK_H
+#pragma once
 
 #include "harness/emulate/emulate_held.h"
 
@@ -14,5 +13,3 @@ int fl_held_read_until(fl_token *token, const fl_turn *t, uint64_t at, bool abso
 void fl_held_look_at_clock(fl_token *token, fl_turn *t);
 void fl_held_sleep(fl_token *token, fl_turn *t);
 void fl_held_yield(fl_token *token, fl_turn *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* Held calls that wait for descriptors: whether they would block is asked of copies of the descriptors. */
-#ifndef FL_EMULATE_HELD_IO_H
-#define FL_EMULATE_HELD_IO_H
+#pragma once
 
 #include "harness/emulate/emulate_held.h"
 
@@ -17,5 +16,3 @@ bool fl_held_io_look(fl_token *token, fl_turn *t);
 /* It is late: nothing was ready. */
 void fl_held_io_late(const fl_turn *t);
 bool fl_held_io_readable(fl_token *token, const fl_turn *t, int fd);
-
-#endif

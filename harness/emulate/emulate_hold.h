@@ -1,7 +1,6 @@
 /* Programs without our hooks in virtual time: the server hears of their system calls from the kernel (client/filter.h),
  * finds out whose they are, and answers those of the thread that has the token. The others wait in their call. */
-#ifndef FL_EMULATE_HOLD_H
-#define FL_EMULATE_HOLD_H
+#pragma once
 
 #include "harness/emulate/emulate_heir.h"
 #include "harness/emulate/emulate_held.h"
@@ -24,5 +23,3 @@ void fl_hold_go(fl_hold *hold);
 void fl_hold_end(fl_hold *hold);
 void fl_hold_died(fl_hold *hold, pid_t pid);
 void fl_hold_close(fl_hold *hold);
-
-#endif

@@ -1,7 +1,6 @@
 /* The identity of a simulated GPU: names, numbers, its place on the bus. For a board that nvidia-smi described
  * (--board) they are the described ones. */
-#ifndef FL_EMULATE_IDENTITY_H
-#define FL_EMULATE_IDENTITY_H
+#pragma once
 
 #include "harness/emulate/client/abi.h"
 #include "harness/emulate/client/protocol.h"
@@ -13,5 +12,3 @@ void fl_identity_uuid(const fl_emulate_options *o, uint32_t gpu, uint8_t uuid[FL
 void fl_identity_text(const fl_emulate_options *o, uint32_t gpu, fl_ask_text what, char *out, size_t size);
 nvmlPciInfo_t fl_identity_pci(const fl_emulate_options *o, uint32_t gpu);
 uint64_t fl_identity_memory(const fl_emulate_options *o, uint32_t gpu); /* bytes */
-
-#endif

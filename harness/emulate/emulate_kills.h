@@ -1,6 +1,5 @@
 /* What a program leaves changed when it is killed. The command runs once to its end, and then once for each pattern. */
-#ifndef FL_EMULATE_KILLS_H
-#define FL_EMULATE_KILLS_H
+#pragma once
 
 #include "harness/emulate/emulate.h"
 
@@ -30,5 +29,3 @@ void fl_kills_free(fl_kills *k);
 
 /* Describes the change in buf: "GPU 0: SM clock 900..900 MHz; power limit 200 W", or "nothing". Returns buf. */
 char *fl_kill_left(const fl_kill_row *row, char *buf, size_t size);
-
-#endif

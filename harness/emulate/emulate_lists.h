@@ -1,6 +1,5 @@
 /* Structs and lists that a program may ask of a board, into an answer of size 0. Results of NVML. */
-#ifndef FL_EMULATE_LISTS_H
-#define FL_EMULATE_LISTS_H
+#pragma once
 
 #include "harness/emulate/emulate_board.h"
 
@@ -17,5 +16,3 @@ void fl_list_clocks(const fl_device *dev, const fl_ask *q, fl_answer *out);
 void fl_list_processes(const fl_boards *all, const fl_ask *q, fl_answer *out);
 int32_t fl_list_shares(fl_boards *all, const fl_ask *q, fl_answer *out);
 void fl_list_profile(const fl_boards *all, const fl_ask *q, fl_answer *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers that a program may query from a board (FL_ASK_NUMBER). Results of NVML. */
-#ifndef FL_EMULATE_NUMBERS_H
-#define FL_EMULATE_NUMBERS_H
+#pragma once
 
 #include "harness/emulate/emulate_board.h"
 
@@ -18,5 +17,3 @@ uint32_t fl_number_architecture(const fl_device *dev);
 uint32_t fl_number_pstate(const fl_gpu *g);
 /* A limit in mW; NVML_NOT_SUPPORTED where the chip has none. */
 int32_t fl_number_limit(double watts, uint64_t *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The options of a session. */
-#ifndef FL_EMULATE_OPTIONS_H
-#define FL_EMULATE_OPTIONS_H
+#pragma once
 
 #include "harness/emulate/emulate_confine.h"
 #include "harness/emulate/emulate_driver.h"
@@ -34,5 +33,3 @@ typedef struct fl_emulate_options {
     bool mute;              /* discards the command's output */
     const char *client_dir; /* where the client's libraries lie */
 } fl_emulate_options;
-
-#endif

@@ -1,7 +1,6 @@
 /* Processes that a command leaves behind. After a command is killed on purpose, they must all have ended before the
  * next run. They therefore become children of this process when their parents end. */
-#ifndef FL_EMULATE_ORPHANS_H
-#define FL_EMULATE_ORPHANS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
 bool fl_orphans_adopt(void);
 /* Kills every child that has not ended yet, including those that arrive meanwhile, and ends the adoption. */
 void fl_orphans_end(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The outcome of a session: its report, kept from the first request on, and the error that ended it. */
-#ifndef FL_EMULATE_OUTCOME_H
-#define FL_EMULATE_OUTCOME_H
+#pragma once
 
 #include "harness/emulate/client/protocol.h"
 #include "traces/diag.h"
@@ -77,5 +76,3 @@ const char *fl_outcome_name(const fl_outcome *o, pid_t pid); /* "?" where it is 
 void fl_outcome_answer(fl_outcome *o, int64_t now_ns, size_t process, const fl_ask *q, const fl_answer *a);
 /* One set call that ended, made or refused. */
 void fl_outcome_set(fl_outcome *o, int64_t now_ns, size_t process, const fl_ask *q, int32_t result);
-
-#endif

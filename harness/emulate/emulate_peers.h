@@ -1,6 +1,5 @@
 /* The processes of a session, each registered at its first request, and their deaths. */
-#ifndef FL_EMULATE_PEERS_H
-#define FL_EMULATE_PEERS_H
+#pragma once
 
 #include "harness/emulate/emulate_outcome.h"
 
@@ -32,5 +31,3 @@ void fl_peer_bury(fl_peers *all, fl_peer *p);
 /* Handles dead clients first: a set that a killed client had queued must not be made after other processes have reacted
  * to its death. */
 void fl_peers_bury(fl_peers *all);
-
-#endif

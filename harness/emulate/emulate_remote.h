@@ -1,7 +1,6 @@
 /* Another process of the session, seen from outside: its memory, its descriptors, its state. The kernel allows it as it
  * would allow a debugger. */
-#ifndef FL_EMULATE_REMOTE_H
-#define FL_EMULATE_REMOTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool fl_remote_child_ended(pid_t pid, pid_t which);
 
 /* In the process, the vDSO's clocks become system calls. False where it cannot be done. */
 bool fl_remote_clocks(pid_t pid);
-
-#endif

@@ -1,6 +1,5 @@
 /* Kernel records, delivered in the way of the collector in a program. */
-#ifndef FL_EMULATE_RINGS_H
-#define FL_EMULATE_RINGS_H
+#pragma once
 
 #include "harness/emulate/emulate_options.h"
 #include "sim/node.h"
@@ -16,5 +15,3 @@ void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns);
 /* Delivers the kernels that ended since the last call. */
 void fl_rings_push(fl_emulated_rings *r, fl_diag *d);
 void fl_rings_close(fl_emulated_rings *r); /* accepts NULL */
-
-#endif

@@ -1,7 +1,6 @@
 /* Set calls. Under wall time a set blocks its caller for a while and takes effect at its end, unless the caller dies
  * before. */
-#ifndef FL_EMULATE_SETS_H
-#define FL_EMULATE_SETS_H
+#pragma once
 
 #include "harness/emulate/emulate_board.h"
 #include "harness/emulate/emulate_conns.h"
@@ -24,5 +23,3 @@ int64_t fl_sets_next_ns(const fl_sets *s);
 void fl_sets_end(fl_sets *s, fl_peers *peers, int64_t now_ns);
 /* Drops the calls of a caller that has ended: they are never made. */
 void fl_sets_forget(fl_sets *s, const fl_conn *c);
-
-#endif

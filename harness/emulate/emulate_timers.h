@@ -1,8 +1,7 @@
 /* Timers in virtual time: alarms and interval timers, timers of programs, and timers behind a descriptor. The server
  * keeps them, so that they outlive an exec where they should, and fires each at its instant: nobody runs then, so who
  * hears of it first does not depend on the machine. */
-#ifndef FL_EMULATE_TIMERS_H
-#define FL_EMULATE_TIMERS_H
+#pragma once
 
 #include "harness/emulate/emulate_peers.h"
 
@@ -40,5 +39,3 @@ fl_timer_state fl_timer_now(fl_timer *timer, int64_t now_ns);
 void fl_timer_set(fl_timer *timer, const fl_timer_state *state);
 /* Sends its signal, or makes its descriptor readable, and sets it for the next time. */
 void fl_timer_fire(fl_timer *timer, int64_t now_ns);
-
-#endif

@@ -4,8 +4,7 @@
  * A thread that waits for an action of others (a lock, a byte in a pipe, a child's end) polls: after any other thread
  * has run, it gets the token for one look, in order of arrival. Every kind of waiting is therefore handled in the same
  * way, also across processes, and a waiter whose process is killed leaves nothing behind. */
-#ifndef FL_EMULATE_TOKEN_H
-#define FL_EMULATE_TOKEN_H
+#pragma once
 
 #include "harness/emulate/emulate_sets.h"
 #include "harness/emulate/emulate_timers.h"
@@ -86,5 +85,3 @@ void fl_token_fire(fl_token *token);
 void fl_token_hold_clock(fl_token *token);
 /* Whether the holder owes time for readings that its next look at the clock must show. */
 void fl_token_owe(fl_token *token);
-
-#endif

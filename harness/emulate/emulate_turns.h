@@ -1,6 +1,5 @@
 /* Handles the requests of a session's threads to virtual time (emulate_token.h), and their ends. */
-#ifndef FL_EMULATE_TURNS_H
-#define FL_EMULATE_TURNS_H
+#pragma once
 
 #include "harness/emulate/emulate_token.h"
 
@@ -18,5 +17,3 @@ void fl_turns_hung_up(fl_token *token, const fl_conn *c);
 /* A signal was sent to a process: the result must not depend on its speed. */
 void fl_turns_signalled(fl_token *token, pid_t pid, int number);
 void fl_turns_died(fl_token *token, pid_t pid, pid_t parent);
-
-#endif

@@ -1,6 +1,5 @@
 /* The watchdog of virtual time. It only observes: it takes no token and moves no clock. */
-#ifndef FL_EMULATE_WATCH_H
-#define FL_EMULATE_WATCH_H
+#pragma once
 
 #include "harness/emulate/emulate_token.h"
 
@@ -13,5 +12,3 @@ typedef struct fl_watch { /* state of its last look; zeroed before the first */
 
 /* Called when no request has come for a while. */
 void fl_watch_look(fl_watch *w);
-
-#endif

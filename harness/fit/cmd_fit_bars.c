@@ -16,17 +16,14 @@
 
 static const fl_command_help help = {
     "fit bars", "--sweep GPU=FILE... [--spec GPU=PLATFORM]... [--splits N] [--out BARS.json]",
-    "Finds how wide error bars must be to hold 95 % of the errors: of each GPU on workloads that its device was not\n"
-    "fitted to, beside what the device says of itself by its own workloads; and of platforms whose constants are "
-    "taken\n"
+    "Finds how wide error bars must be to hold 95 % of the errors: of each GPU on workloads that its device was not "
+    "fitted to, beside what the device says of itself by its own workloads; and of platforms whose constants are taken "
     "as they are. The constants of models/fit_chip_bars.c are its result.",
-    "Several sweeps of one GPU count as one. The table gives factors of the deviations that a device states: own, by\n"
-    "the workloads that it was fitted to; real, on the others. A factor for a device that is not among them is\n"
-    "typical (own / own typical)^trust: typical values are geometric means over the GPUs, trust is the slope of ln "
-    "real\n"
-    "over ln own. That of a spec is a standard deviation above the mean: nothing tells a good one from a bad one.\n\n"
-    "--out also holds the constants by all GPUs but one, for each: fit split --bars FILE --without GPU judges a GPU "
-    "by\n"
+    "Several sweeps of one GPU count as one. The table gives factors of the deviations that a device states: own, by "
+    "the workloads that it was fitted to; real, on the others. A factor for a device that is not among them is typical "
+    "(own / own typical)^trust: typical values are geometric means over the GPUs, trust is the slope of ln real over "
+    "ln own. That of a spec is a standard deviation above the mean: nothing tells a good one from a bad one.\n\n"
+    "--out also holds the constants by all GPUs but one, for each: fit split --bars FILE --without GPU judges a GPU by "
     "what the others say."};
 
 enum { GPUS = 32 };

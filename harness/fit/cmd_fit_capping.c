@@ -14,13 +14,11 @@
 static const fl_command_help help = {
     "fit capping", "SWEEP.csv | --platform NAME --programs FILE [--measured FILE] [--out PREFIX]",
     "The model of the policies cap-static, cap-hybrid1 and cap-hybrid2 (power-capping 3.2), one table per application.",
-    "Step one, of the machine: A, B, C and V(f) from the workloads memory-bound and compute-bound at every clock, of\n"
-    "the CPU from cpu-memory-bound and cpu-compute-bound. Step two, of each other workload: alpha, beta and T from "
-    "its\n"
-    "rows at the lowest and the highest clock; the rest of its rows only test the model.\n"
-    "\n"
-    "The sweep: column kernel is gpu, cpu, comm or static (the part of the run), power_w by how much node power\n"
-    "exceeds P_static then, sm_mhz the clock of the processor at work; the row static holds P_static. With --platform\n"
+    "Step one, of the machine: A, B, C and V(f) from the workloads memory-bound and compute-bound at every clock, of "
+    "the CPU from cpu-memory-bound and cpu-compute-bound. Step two, of each other workload: alpha, beta and T from its "
+    "rows at the lowest and the highest clock; the rest of its rows only test the model.\n\n"
+    "The sweep: column kernel is gpu, cpu, comm or static (the part of the run), power_w by how much node power "
+    "exceeds P_static then, sm_mhz the clock of the processor at work; the row static holds P_static. With --platform "
     "and --programs that sweep is taken on the simulated node; --measured keeps it. --out writes PREFIX.NAME.csv."};
 
 static void print_chips(const fl_capping *c) {

@@ -22,41 +22,30 @@
 
 static const fl_command_help help = {
     "fit device", "--sweep FILE... | --facts FILE --out DEV.json [--idle LOG] [--base PLATFORM]",
-    "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C,\n"
+    "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C, "
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
-    "The command fits two models. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, "
-    "adds two effects: memory-bound kernels slow down below some SM clock, since their bytes cross a link on that "
-    "clock, and stalled units draw less. It leaves both out if the simulator's own model predicts held-out workloads "
+    "The command fits two models. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds "
+    "two effects: memory-bound kernels slow down below some SM clock, since their bytes cross a link on that clock, "
+    "and stalled units draw less. It leaves both out if the simulator's own model predicts held-out workloads "
     "significantly better. Both models ignore single bad readings. What a sweep does not show (ladders beyond the "
     "measured clocks, sensors, actuators, limits) comes from --base and is marked as assumed. Each value carries a "
-    "note: where it comes from and how well it is known, or why it is not identifiable.\n"
-    "\n"
+    "note: where it comes from and how well it is known, or why it is not identifiable.\n\n"
     "Sweeps only limit the power A0 of the idle clock tree from above. --idle LOG determines it from a log in which "
-    "the GPU idles at several SM clocks with a context open: A0 is how much the idle power rises with V^2 f. The "
-    "power of kernels stays the same.\n"
-    "\n"
-    "A power limit binds where a lower one changes power or time; rows under one that does are left out of the "
-    "laws,\n"
+    "the GPU idles at several SM clocks with a context open: A0 is how much the idle power rises with V^2 f. The power "
+    "of kernels stays the same.\n\n"
+    "A power limit binds where a lower one changes power or time; rows under one that does are left out of the laws, "
     "and tell the crest: mean power over a limit that binds. The sweep's limits become the device's. Where --base is "
-    "the\n"
-    "platform of the GPU, its clocks below the measured ones, down to half of the lowest, are kept, so that the "
-    "device can\n"
-    "hold lower limits, as its board can: results say for how long they went there.\n"
-    "\n"
+    "the platform of the GPU, its clocks below the measured ones, down to half of the lowest, are kept, so that the "
+    "device can hold lower limits, as its board can: results say for how long they went there.\n\n"
     "A sweep of power limits alone (no SM clocks) needs --base with the platform of the GPU: a row's clock is where "
-    "that\n"
-    "power law has its power, relative to the highest limit, which counts as the highest clock.\n"
-    "\n"
+    "that power law has its power, relative to the highest limit, which counts as the highest clock.\n\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
-    "itself,\n"
-    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n"
-    "\n"
-    "At the end the command names the one, two, three or four best clocks to measure of a new workload.\n"
-    "\n"
+    "itself, told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n\n"
+    "At the end the command names the one, two, three or four best clocks to measure of a new workload.\n\n"
     "--facts FILE describes a GPU that nobody has measured: from its ladders and TDP (fit probes --help shows such a "
-    "file),\n"
-    "from what the bundled chips are like, an idle log and --run, a sweep of one workload. The spread among known "
-    "chips is the uncertainty: the notes state it for each value, and predictions include it in their deviations."};
+    "file), from what the bundled chips are like, an idle log and --run, a sweep of one workload. The spread among "
+    "known chips is the uncertainty: the notes state it for each value, and predictions include it in their "
+    "deviations."};
 
 typedef struct device_options {
     const char *out, *base, *name, *idle, *facts, *run;
@@ -194,8 +183,7 @@ static void make_clocks(maker *m) {
     if (m->rows->latent)
         note(m, "gpu.sm_mhz",
              "latent: %s names power limits and no clocks; where the power law of %s has the measured powers, relative "
-             "to "
-             "the highest limit",
+             "to the highest limit",
              m->files, m->o->base);
     else
         note(m, "gpu.sm_mhz", "the clocks measured in %s%s; the chip may have others", m->files,
@@ -203,8 +191,7 @@ static void make_clocks(maker *m) {
     if (below)
         note(m, "gpu.sm_mhz",
              "from %g MHz the clocks measured in %s; below, platform %s's: a power limit may take the board there. "
-             "Nobody "
-             "measured them: they are extrapolated, V is as at %g MHz, and no static choice takes them",
+             "Nobody measured them: they are extrapolated, V is as at %g MHz, and no static choice takes them",
              first, m->files, m->o->base, first);
     if (m->off_mhz > 0)
         note(m, "gpu.sm_mhz", OFF_LADDER ": the clocks measured in %s, and none of its own", m->off_mhz, m->o->base,

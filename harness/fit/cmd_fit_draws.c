@@ -1,7 +1,6 @@
 /* Run times, core/uncore ratio and deviation of a distribution replay, from published energies of other policies. */
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
-#include "harness/base/json.h"
 #include "harness/base/json_out.h"
 #include "harness/base/pool.h"
 #include "harness/fit/draws_fit.h"
@@ -10,16 +9,15 @@
 #include "sim/draws.h"
 #include "traces/writing.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const fl_command_help help = {
     "fit draws", "PUBLISHED.json [--out SWEEP.csv] [--draws FILE.json]",
-    "Finds what a distribution replay needs and a published table of energies does not say: run times from the row\n"
-    "of a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of\n"
-    "the ratio and the deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
-    "--out writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like\n"
+    "Finds what a distribution replay needs and a published table of energies does not say: run times from the row of "
+    "a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of the "
+    "ratio and the deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
+    "--out writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like "
     "traces/samples/energyucb-published.json. Grids and seeds are fixed, so the same file gives the same result."};
 
 /* ---- reports ---- */

@@ -15,13 +15,12 @@
 static const fl_command_help help = {
     "fit logs", "LOG... -o SWEEP.csv [--workload NAME]",
     "Makes a sweep of telemetry logs, each of one run of a program at one pair of clocks.",
-    "LOG may be any log that foldline import reads (nvidia-smi, dcgmi, foldline record, foldline run --telemetry). "
-    "The head of the log states how long the run took (program: A to B ns); without it, the run lasts from the first "
-    "to the last reading with a busy GPU, exact to half a reading's spacing at either end. The energy comes from the "
+    "LOG may be any log that foldline import reads (nvidia-smi, dcgmi, foldline record, foldline run --telemetry). The "
+    "head of the log states how long the run took (program: A to B ns); without it, the run lasts from the first to "
+    "the last reading with a busy GPU, exact to half a reading's spacing at either end. The energy comes from the "
     "board's counter. Without a counter it comes from the mean power, less the first two seconds (or a fifth of a "
     "short run), in which a sensor may still average in what came before. The command reports and leaves out a run "
-    "whose clocks changed.\n"
-    "\n"
+    "whose clocks changed.\n\n"
     "The workload's name: --workload, else the log's head, else the file's name up to the first '.' or '@'."};
 
 typedef struct logs_options {

@@ -18,13 +18,12 @@
 static const fl_command_help help = {
     "fit odpp", "PROGRAMS.csv ... --platform NAME -o WEIGHTS.csv",
     "Trains the two networks of the policy odpp, which predict the energy and time of a period at a clock.",
-    "The authors published neither weights nor training data. foldline runs every program at 450 to 1920 MHz, in "
-    "steps of --step, and measures it as the policy does: a trace of the simulated sensors, its period, and power "
-    "and utilisation in the last period. The inputs are the value of the straight lines through 450, 945, 1425 and "
-    "1920 MHz, the clock divided by 1920 MHz, and power, U and V at 1920 MHz; the targets are the measured values. "
-    "The training is the same as the retraining within the policy: Adam, mean squared error, batches of 256. Every "
-    "fifth program serves only as a test.\n"
-    "\n"
+    "The authors published neither weights nor training data. foldline runs every program at 450 to 1920 MHz, in steps "
+    "of --step, and measures it as the policy does: a trace of the simulated sensors, its period, and power and "
+    "utilisation in the last period. The inputs are the value of the straight lines through 450, 945, 1425 and 1920 "
+    "MHz, the clock divided by 1920 MHz, and power, U and V at 1920 MHz; the targets are the measured values. The "
+    "training is the same as the retraining within the policy: Adam, mean squared error, batches of 256. Every fifth "
+    "program serves only as a test.\n\n"
     "harness/experiments/odpp.weights.csv is made by\n"
     "  for n in 1001 1002 1003; do foldline synth --apps 57 --seed $n -o $n.programs.csv; done\n"
     "  foldline fit odpp 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 120 -o WEIGHTS.csv\n"

@@ -9,7 +9,6 @@
 #include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
 #include "traces/gzip.h"
-#include "traces/standard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +17,10 @@ static const fl_command_help help = {
     "fit probes", "PLATFORM | DEV.json | --sweep FILE... | --facts FILE.json [--idle LOG] [--run FILE]",
     "Says at which one, two, three or four clocks to measure a workload, so that the others can be predicted from "
     "them.",
-    "Each workload that is known is predicted from the candidates by what the rest are like; the clocks with the "
-    "least\n"
+    "Each workload that is known is predicted from the candidates by what the rest are like; the clocks with the least "
     "errors are named, with these errors, beside the usual ones (the top, the ends, the corners).\n\n"
-    "--sweep FILE fits a device first, DEV.json of `fit device` holds one. Of a platform, or of --facts, the "
-    "workloads\n"
-    "and how far its V(f) and its power may differ are made up from what the bundled chips are like; an idle log at\n"
+    "--sweep FILE fits a device first, DEV.json of `fit device` holds one. Of a platform, or of --facts, the workloads "
+    "and how far its V(f) and its power may differ are made up from what the bundled chips are like; an idle log at "
     "several clocks with a context open (--idle) or a run of one workload (--run) narrows that. A file of facts is\n"
     "{\"sm_mhz\": {\"from\": 210, \"to\": 1410, \"steps\": [15]}, \"mem_mhz\": [1593], \"tdp_w\": 400}; it may have "
     "name,\n"

@@ -13,20 +13,16 @@
 
 static const fl_command_help help = {
     "fit sensitivity", "[RUNS.csv] [--programs FILE --platform NAME]",
-    "Shows how well WeightedALUBusy, Global_MemUtil and ClockWeightedUPC predict the CPU and GPU frequency "
-    "sensitivity of kernels (DynaCo, SC '13, section 4.1 and Table 2), by linear regression over runs at all pairs "
-    "of states.",
-    "RUNS.csv: kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,clock_weighted_upc, and where\n"
+    "Shows how well WeightedALUBusy, Global_MemUtil and ClockWeightedUPC predict the CPU and GPU frequency sensitivity "
+    "of kernels (DynaCo, SC '13, section 4.1 and Table 2), by linear regression over runs at all pairs of states.",
+    "RUNS.csv: kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,clock_weighted_upc, and where "
     "known alu_busy,gpu_clock_busy; head '# foldline-state-runs 1'. With --programs the runs are simulated here, each "
-    "kernel alone; -o keeps them.\n"
-    "\n"
-    "One observation of the GPU's sensitivity for each kernel and CPU state: time at the lowest GPU clock over that "
-    "at\n"
-    "the highest, less 1, per the clocks' ratio, less 1; its metrics are those at the highest. The CPU's likewise.\n"
-    "inflation: how much the other metrics inflate the variance of a weight; above 10 the data hardly tell it, and\n"
-    "where they do not tell it at all it says so.\n"
-    "Of Table 2's fourteen metrics five are here: the three of the regression, ALUBusy and GPUClockBusy. The others\n"
-    "stand in the table with the reason why they cannot be had.\n"
+    "kernel alone; -o keeps them.\n\n"
+    "One observation of the GPU's sensitivity for each kernel and CPU state: time at the lowest GPU clock over that at "
+    "the highest, less 1, per the clocks' ratio, less 1; its metrics are those at the highest. The CPU's likewise. "
+    "inflation: how much the other metrics inflate the variance of a weight; above 10 the data hardly tell it, and "
+    "where they do not tell it at all it says so. Of Table 2's fourteen metrics five are here: the three of the "
+    "regression, ALUBusy and GPUClockBusy. The others stand in the table with the reason why they cannot be had. "
     "--table writes the pair of least energy x delay^2 of each kernel, for the policy ideal-static."};
 
 /* The paper's correlation of each metric alone with sensitivity, and of all metrics together. */

@@ -17,8 +17,7 @@ static const fl_command_help help = {
     "and down some ten times. The log alone tells the refresh period, the resolution and how long a value may stand "
     "still. Averaging window, lag and gain also need a METER over the same time: a CSV with t_s, t_ms, t_us or t_ns "
     "and power_w, or any telemetry that foldline import reads. The two clocks need not agree: the command finds the "
-    "shift by correlation.\n"
-    "\n"
+    "shift by correlation.\n\n"
     "-o writes rows for a platform file, under gpu.sensors. The command only prints gain and offset: a platform's "
     "sensors have neither."};
 

@@ -7,7 +7,6 @@
 #include "harness/fit/fit_serving_steps.h"
 #include "harness/input/serving_file.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,20 +18,15 @@ static const fl_command_help help = {
     "Fits the time that a server of language models takes for a batch step, and how a step loads the GPU; says how "
     "well it predicts what it has not seen.",
     "Layer tables (kernel times of one block at one clock), step tables (times and powers of whole steps over clocks) "
-    "or\n"
-    "the serving file of an earlier fit; traces/step_tables.h and traces/serving.h describe them. The law is that of\n"
-    "models/step_law.h.\n"
-    "\n"
-    "Layer tables say nothing of other clocks: there the law assumes that compute goes as 1/clock. They lack what an\n"
-    "engine does between steps and the all-reduces of tensor parallel ranks: both are assumed where nothing is stated\n"
-    "(--host-us; --all-reduce-us, from two RTX PRO 6000 on PCIe).\n"
-    "\n"
-    "--run simulates the requests of a measured run on the law, and sets the latencies beside the measured ones. With\n"
-    "--calibrate half the law's times are scaled until the first half of the requests comes out right, and the other\n"
-    "half shows how well that does; with all, all of them.\n"
-    "\n"
-    "Power (--steps with power_w) becomes constants of a platform: --base PLATFORM --platform-out FILE writes one "
-    "that\n"
+    "or the serving file of an earlier fit; traces/step_tables.h and traces/serving.h describe them. The law is that "
+    "of models/step_law.h.\n\n"
+    "Layer tables say nothing of other clocks: there the law assumes that compute goes as 1/clock. They lack what an "
+    "engine does between steps and the all-reduces of tensor parallel ranks: both are assumed where nothing is stated "
+    "(--host-us; --all-reduce-us, from two RTX PRO 6000 on PCIe).\n\n"
+    "--run simulates the requests of a measured run on the law, and sets the latencies beside the measured ones. With "
+    "--calibrate half the law's times are scaled until the first half of the requests comes out right, and the other "
+    "half shows how well that does; with all, all of them.\n\n"
+    "Power (--steps with power_w) becomes constants of a platform: --base PLATFORM --platform-out FILE writes one that "
     "draws it. The serving file itself holds no watts."};
 
 typedef struct options {

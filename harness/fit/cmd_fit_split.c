@@ -21,23 +21,19 @@
 
 static const fl_command_help help = {
     "fit split", "--sweep FILE [--at LIST]... [--splits N] [--device-sweep FILE] [--beside FILE] [--decide]",
-    "Fits a device to half of the workloads of a sweep, predicts the other half from the named settings alone, and\n"
+    "Fits a device to half of the workloads of a sweep, predicts the other half from the named settings alone, and "
     "gives the mean errors over several such splits.",
-    "With --device-sweep the device comes from that sweep instead, and all workloads of --sweep are predicted; with\n"
-    "--beside from the half and from that sweep; with --spec from a platform's constants alone. Where the sweeps have\n"
-    "columns of activity, workloads are placed by them, and the errors without them stand beside.\n"
-    "--at chosen:2 looks at the two settings that tell most (1 to 4), chosen in each split by the workloads that the\n"
-    "device is fitted to; of a workload without them, at the nearest it has.\n"
-    "Settings under a power limit that binds are predicted too, and scored apart (capped): see fit workload --help.\n"
-    "\n"
+    "With --device-sweep the device comes from that sweep instead, and all workloads of --sweep are predicted; with "
+    "--beside from the half and from that sweep; with --spec from a platform's constants alone. Where the sweeps have "
+    "columns of activity, workloads are placed by them, and the errors without them stand beside. --at chosen:2 looks "
+    "at the two settings that tell most (1 to 4), chosen in each split by the workloads that the device is fitted to; "
+    "of a workload without them, at the nearest it has. Settings under a power limit that binds are predicted too, and "
+    "scored apart (capped): see fit workload --help.\n\n"
     "--decide scores what one would do with the predictions: of each workload, the clock of least energy within "
-    "--bound\n"
-    "of the time at the top, by the prediction and by the measurements. --risk R chooses among the clocks where the\n"
-    "chance that the real time breaks the bound is at most R, as the fit states its own deviations; whether that held "
-    "is\n"
-    "tested (binomial: choices of one workload in several splits go together, so a refutation is a warning). The "
-    "policies\n"
-    "that are ranked are static clocks: compare --model table and --model fitted rank others."};
+    "--bound of the time at the top, by the prediction and by the measurements. --risk R chooses among the clocks "
+    "where the chance that the real time breaks the bound is at most R, as the fit states its own deviations; whether "
+    "that held is tested (binomial: choices of one workload in several splits go together, so a refutation is a "
+    "warning). The policies that are ranked are static clocks: compare --model table and --model fitted rank others."};
 
 typedef struct split_options {
     fl_texts sweeps, device, beside, ats;
@@ -435,8 +431,7 @@ int fl_cmd_fit_split(int argc, char **argv) {
         {"at", "LIST", FL_OPTION_LIST, &o.ats, 0, 0,
          "settings that may be looked at, as for fit workload (ends); may be given several times"},
         {"crest", "LIST", FL_OPTION_TEXT, &o.crest, 0, 0,
-         "mean power over a power limit that binds, as for fit "
-         "workload (run)"},
+         "mean power over a power limit that binds, as for fit workload (run)"},
         {"splits", "N", FL_OPTION_INT, &o.splits, 1, 100000, "splits (20)"},
         {"seed", "N", FL_OPTION_INT, &o.seed, 0, 1e15, "seed of the splits (1)"},
         {"device-sweep", "FILE", FL_OPTION_LIST, &o.device, 0, 0, "fits the device to this sweep"},

@@ -15,14 +15,13 @@
 
 static const fl_command_help help = {
     "fit sweetspot", "[TRACE.csv ...] [EXPERIMENT.json] [--sweep FILE] [--platform NAME]",
-    "Shows how much performance each step of the SM clock adds, and finds the clock above which it adds little: "
-    "alpha of the policy sweetspot, per workload and as the median.",
-    "--sweep alone takes the rows as they were measured: at one memory clock, the highest power limit. With "
-    "--platform\n"
+    "Shows how much performance each step of the SM clock adds, and finds the clock above which it adds little: alpha "
+    "of the policy sweetspot, per workload and as the median.",
+    "--sweep alone takes the rows as they were measured: at one memory clock, the highest power limit. With --platform "
     "every workload is run here at every SM clock that the platform has and the workload is known at.\n\n"
-    "performance is that at the highest clock's over this one's time, power and efficiency likewise: 1 at the top.\n"
-    "slope, of SweetSpot's Eq. 6: the performance that the next clock adds, over the share of the top clock that it\n"
-    "adds. The choice is the lowest clock with performance >= 1 - delta and slope <= epsilon, alpha that clock over\n"
+    "performance is that at the highest clock's over this one's time, power and efficiency likewise: 1 at the top. "
+    "slope, of SweetSpot's Eq. 6: the performance that the next clock adds, over the share of the top clock that it "
+    "adds. The choice is the lowest clock with performance >= 1 - delta and slope <= epsilon, alpha that clock over "
     "the top. Where none qualifies alpha is 1. Close clocks make slopes of noise: --step thins a measured sweep."};
 
 typedef struct spot_options {

@@ -20,19 +20,15 @@ static const fl_command_help help = {
     "fit trace", "RECORDING ... --platform NAME -o KINDS.csv [--sm-mhz F ...]",
     "Makes a kinds file from recordings of one program at two or more SM clocks; a telemetry log alone becomes phases.",
     "Kernels are matched by name, grid and block. Those seen at two clocks or more get terms of their own; others "
-    "borrow from\n"
-    "their name, or from all (the row '*'); how much of the time each way covers is printed. Clocks come from the "
-    "recordings,\n"
-    "from telemetry joined to them (foldline import), or from --sm-mhz, once per file in order. Power: where "
-    "recordings have\n"
-    "telemetry (of X.csv, X.telemetry.csv of the same import), two numbers that scale every kernel's core and memory\n"
-    "activity are fitted to the mean power; else they are assumed to be 1, and the head says so. The head states the "
-    "error\n"
-    "on clocks and recordings that were left out, where there are enough for that: three clocks, two recordings.\n\n"
+    "borrow from their name, or from all (the row '*'); how much of the time each way covers is printed. Clocks come "
+    "from the recordings, from telemetry joined to them (foldline import), or from --sm-mhz, once per file in order. "
+    "Power: where recordings have telemetry (of X.csv, X.telemetry.csv of the same import), two numbers that scale "
+    "every kernel's core and memory activity are fitted to the mean power; else they are assumed to be 1, and the head "
+    "says so. The head states the error on clocks and recordings that were left out, where there are enough for that: "
+    "three clocks, two recordings.\n\n"
     "A telemetry log without kernels becomes a programs file of phases (-o PHASES.programs.csv and its kinds): "
-    "lengths, clock,\n"
-    "utilisation and power are known, how a phase depends on clocks is assumed from its memory utilisation, and "
-    "marked so."};
+    "lengths, clock, utilisation and power are known, how a phase depends on clocks is assumed from its memory "
+    "utilisation, and marked so."};
 
 typedef struct job {
     fl_platform platform;

@@ -15,7 +15,6 @@
 #include "harness/fit/fit_workload_files.h"
 #include "harness/input/platform.h"
 #include "traces/gzip.h"
-#include "traces/standard.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,42 +23,30 @@
 static const fl_command_help help = {
     "fit workload", "--device DEV.json --sweep FILE [--at LIST] [--clocks LIST]",
     "Fits a workload to the named settings only, predicts every other row of the sweep and compares.",
-    "LIST names the settings that the fit may use: ends (lowest and highest SM clock at the highest memory clock),\n"
-    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, all, or\n"
-    "chosen:2 (the two settings, or 1 to 4, that tell most by the device's calibration, or the nearest to them).\n"
-    "\n"
-    "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share:\n"
-    "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads\n"
-    "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at.\n"
-    "Where sweep and device have columns of activity (dram_active_pct and the like), they say what a workload is "
-    "like:\n"
-    "one clock with them tells more than time and power alone.\n"
-    "A platform without a calibration serves too, with its constants and no knowledge of other workloads.\n"
-    "\n"
-    "--clocks names settings that were not measured. The command predicts them too and writes them to --csv and "
-    "--out with the others; calibrated means all settings of the device's calibration. That is the default if the "
-    "sweep holds no setting beyond those of --at.\n"
-    "\n"
+    "LIST names the settings that the fit may use: ends (lowest and highest SM clock at the highest memory clock), "
+    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, all, or "
+    "chosen:2 (the two settings, or 1 to 4, that tell most by the device's calibration, or the nearest to them).\n\n"
+    "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share: "
+    "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads "
+    "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at. "
+    "Where sweep and device have columns of activity (dram_active_pct and the like), they say what a workload is like: "
+    "one clock with them tells more than time and power alone. A platform without a calibration serves too, with its "
+    "constants and no knowledge of other workloads.\n\n"
+    "--clocks names settings that were not measured. The command predicts them too and writes them to --csv and --out "
+    "with the others; calibrated means all settings of the device's calibration. That is the default if the sweep "
+    "holds no setting beyond those of --at.\n\n"
     "By default the command neither predicts nor uses rows outside the clocks of the device's calibration. With "
     "--extrapolate it does both and marks them: by beyond_calibration in --csv, and by a line in the head of --out, "
-    "which every result based on that file repeats.\n"
-    "\n"
-    "A power limit binds where a lower one changes power or time. Rows under one that does are no rows of their "
-    "clock:\n"
-    "they are predicted as the board does it, with the clock lowered until the mean power is crest times the limit.\n"
+    "which every result based on that file repeats.\n\n"
+    "A power limit binds where a lower one changes power or time. Rows under one that does are no rows of their clock: "
+    "they are predicted as the board does it, with the clock lowered until the mean power is crest times the limit. "
     "--crest run: from one capped run of the workload, the one in the middle of the limits at its highest clock; "
-    "device:\n"
-    "the device's own; or a number. They stand in --csv, with their limit, and are scored apart.\n"
-    "\n"
+    "device: the device's own; or a number. They stand in --csv, with their limit, and are scored apart.\n\n"
     "A sweep of power limits alone (no SM clocks) is predicted along its limits: --at ends, all, or caps=150,250. A "
-    "row's\n"
-    "clock is where the device's power law has its power, relative to the highest limit that was looked at.\n"
-    "\n"
+    "row's clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
-    "itself,\n"
-    "told with file and line, and left out; a clock that is wrong throughout is taken as what it was, and told by "
-    "the\n"
-    "name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for."};
+    "itself, told with file and line, and left out; a clock that is wrong throughout is taken as what it was, and told "
+    "by the name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for."};
 
 typedef struct workload_options {
     const char *device, *at, *clocks, *crest, *csv, *out;
@@ -254,8 +241,7 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
                fl_fit_range_text(chip, r, range, sizeof range),
                extrapolate ? "" : ": not predicted, --extrapolate does");
     if (!chip->workloads)
-        printf("note: %s\n", chip->settings ? "no sweep of this device was measured: its model comes from similar "
-                                              "chips"
+        printf("note: %s\n", chip->settings ? "no sweep of this device was measured: its model comes from similar chips"
                                             : "the device has no calibration: the fit takes its constants as they are");
     if (!chip->has_power)
         printf("note: the device has no power model, so no power is predicted\n");
@@ -356,8 +342,7 @@ static void print_asked(const fl_fit_rows *r, const fl_fit_result_of *result) {
             fl_grid_add(&g, "%.5g", p->time_s * p->power_w);
         }
     printf("\n"
-           "predictions for settings without a measurement, +- two standard deviations\n"
-           "\n");
+           "predictions for settings without a measurement, +- two standard deviations\n\n");
     fl_grid_print(&g, 1, stdout);
 }
 

@@ -10,8 +10,7 @@
  *   3. The regret of a round robin is r times a known number. This gives r, one for all workloads.
  *   4. One deviation of energy and ratio remains, the same for all workloads. It is the one, on a grid, with which
  *      EnergyUCB's mean regret over forty runs is nearest to the published one. Steps 2 and 3 are repeated for each. */
-#ifndef FL_DRAWS_FIT_H
-#define FL_DRAWS_FIT_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -44,5 +43,3 @@ typedef struct fl_draws_fit {
 
 /* Fills the outputs. FL_BAD_INPUT where a workload ends before the steps of the published regret. */
 fl_status fl_draws_fit_run(fl_draws_fit *f, unsigned threads, fl_diag *d);
-
-#endif

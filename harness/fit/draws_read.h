@@ -1,6 +1,5 @@
 /* Reads a published table of energies, from which `fit draws` finds what a distribution replay needs. */
-#ifndef FL_DRAWS_READ_H
-#define FL_DRAWS_READ_H
+#pragma once
 
 #include "harness/fit/draws_fit.h"
 
@@ -10,5 +9,3 @@
  * names of workloads are borrowed from *tree, which the caller deletes, also on failure. FL_BAD_INPUT with file and
  * key. */
 fl_status fl_draws_read(const char *path, cJSON **tree, fl_draws_fit *f, fl_diag *d);
-
-#endif

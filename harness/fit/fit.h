@@ -1,7 +1,6 @@
 /* The table of the fits of `foldline fit`. To add one, write its file and add its row: X(NAME, SUMMARY) declares
  * fl_cmd_fit_NAME, which gets the arguments after NAME and returns the exit status (harness/base/command.h). */
-#ifndef FL_FIT_H
-#define FL_FIT_H
+#pragma once
 
 #define FL_FITS(X)                                                                                                     \
     X(device, "what belongs to a chip, from measured sweeps of several workloads")                                     \
@@ -23,5 +22,3 @@
 
 #define FL_FIT_DECLARE(name, summary) int fl_cmd_fit_##name(int argc, char **argv);
 FL_FITS(FL_FIT_DECLARE)
-
-#endif

@@ -53,8 +53,7 @@ void fl_fit_advice_print(const fl_fit_advice *a) {
     }
     printf("\n"
            "best clocks to measure of a new workload, and the mean errors to expect at the other clocks (each of %zu "
-           "%sworkloads predicted from the rest)\n"
-           "\n",
+           "%sworkloads predicted from the rest)\n\n",
            a->chosen[a->first].tested, a->made_up ? "made-up " : "");
     fl_grid_print(&g, 1, stdout);
 }

@@ -1,7 +1,6 @@
 /* Which one, two, three or four clocks to measure for a new workload, with the expected errors, compared with the usual
  * choice. */
-#ifndef FL_FIT_ADVICE_H
-#define FL_FIT_ADVICE_H
+#pragma once
 
 #include "harness/base/json.h"
 #include "harness/chip/fit_rows.h"
@@ -23,5 +22,3 @@ fl_status fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t lea
 void fl_fit_advice_print(const fl_fit_advice *a);
 /* A list with one object for each set size. NULL when out of memory; the caller owns it. */
 cJSON *fl_fit_advice_json(const fl_fit_advice *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* Settings without measurements that a user asks a fit to predict. */
-#ifndef FL_FIT_ASK_H
-#define FL_FIT_ASK_H
+#pragma once
 
 #include "harness/chip/fit_rows.h"
 
@@ -9,5 +8,3 @@
  * "calibrated": every setting at which the chip was calibrated. Clocks have the names under which a user sets them
  * (fit_clocks.h). *added: how many rows. FL_BAD_INPUT: another text, or a chip without a calibration. */
 fl_status fl_fit_ask(const char *list, const fl_chip *chip, fl_fit_rows *r, size_t *added, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* How wide error bars must be, as a file: `fit bars` writes it and `fit split --bars` reads it. */
-#ifndef FL_FIT_BARS_H
-#define FL_FIT_BARS_H
+#pragma once
 
 #include "models/fit_chip_bars.h"
 #include "traces/diag.h"
@@ -14,5 +13,3 @@ extern const char *const fl_fit_bars_kind[FL_CHIP_KINDS], *const fl_fit_bars_pla
 cJSON *fl_fit_bars_to_json(const fl_chip_bars *bars);
 /* without: the GPU whose own data must not count; NULL = use all GPUs. */
 fl_status fl_fit_bars_read(const char *path, const char *without, fl_chip_bars *bars, fl_diag *d);
-
-#endif

@@ -1,11 +1,8 @@
 /* A platform of a board of which only facts are known, so that a user can simulate it at once. */
-#ifndef FL_FIT_BOARD_PLATFORM_H
-#define FL_FIT_BOARD_PLATFORM_H
+#pragma once
 
 #include "traces/diag.h"
 
 /* Writes the platform file that `fit device --facts BOARD` makes. base: the platform for sensors, actuators and the
  * host. */
 fl_status fl_fit_board_platform(const char *board, const char *base, const char *path, fl_diag *d);
-
-#endif

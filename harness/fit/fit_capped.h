@@ -1,7 +1,6 @@
 /* Settings under a power limit that binds, predicted by models/cap.h: the board lowers the clock until the mean power
  * is crest times the limit. */
-#ifndef FL_FIT_CAPPED_H
-#define FL_FIT_CAPPED_H
+#pragma once
 
 #include "harness/fit/fit_score.h"
 
@@ -37,5 +36,3 @@ void fl_fit_capped_free(fl_fit_capped_result *result);
 
 /* Median and spread of the workloads' own crests. Returns how many workloads have one. 0: it sets neither. */
 size_t fl_fit_crest_of_rows(const fl_fit_rows *r, double *share, double *sd);
-
-#endif

@@ -121,8 +121,7 @@ static fl_status fit_node(fl_capping *c, fl_diag *d) {
     c->comm_w = comm_s > 0 ? comm_j / comm_s : 0;
     if (isnan(c->static_w))
         return fl_fail(d, FL_BAD_INPUT, c->path, 0, 0,
-                       "no row whose kernel is static, expected one: it states "
-                       "P_static");
+                       "no row whose kernel is static, expected one: it states P_static");
     fl_status s = fit_chip(c, 0, d);
     return s ? s : fit_chip(c, 1, d);
 }
@@ -150,10 +149,10 @@ static fl_status fit_app(const fl_capping *c, fl_capping_application *a, fl_diag
         if (k && (!chip->count || !p->count))
             continue;
         if (p->count < 2 || p->mhz[0] != chip->mhz[0] || p->mhz[p->count - 1] != chip->mhz[chip->count - 1])
-            return fl_fail(d, FL_BAD_INPUT, c->path, 0, 0,
-                           "%s: no rows of %s at both %g and %g MHz, expected a run at the lowest and the highest "
-                           "clock",
-                           a->name, fl_capping_part[k], chip->mhz[0], chip->mhz[chip->count - 1]);
+            return fl_fail(
+                d, FL_BAD_INPUT, c->path, 0, 0,
+                "%s: no rows of %s at both %g and %g MHz, expected a run at the lowest and the highest clock", a->name,
+                fl_capping_part[k], chip->mhz[0], chip->mhz[chip->count - 1]);
         const size_t last = p->count - 1;
         const fl_model_status m = fl_fit_capping_app(&chip->fit, p->mhz[0], p->power_w[0], p->mhz[last],
                                                      chip->volt[chip->count - 1], p->power_w[last], &a->fit[k]);

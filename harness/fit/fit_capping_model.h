@@ -1,6 +1,5 @@
 /* The model of power-capping 3.2 that foldline fit capping makes of a sweep (see harness/fit/fit_capping_sweep.h). */
-#ifndef FL_FIT_CAPPING_MODEL_H
-#define FL_FIT_CAPPING_MODEL_H
+#pragma once
 
 #include "models/fit_capping.h"
 #include "traces/diag.h"
@@ -47,5 +46,3 @@ void fl_capping_errors(const fl_capping *c, const fl_capping_application *a, int
 
 /* The parameter table of the policies, as PREFIX.NAME.csv. */
 fl_status fl_capping_write(const fl_capping *c, const fl_capping_application *a, const char *prefix, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* The measurements that foldline fit capping needs, taken on the simulated node in the same way as power-capping 3.2.2
  * takes them on a real one. */
-#ifndef FL_FIT_CAPPING_SWEEP_H
-#define FL_FIT_CAPPING_SWEEP_H
+#pragma once
 
 #include "harness/input/scene.h"
 #include "traces/records.h"
@@ -26,5 +25,3 @@
  * Power is that of a meter without error: the simulated truth, in pieces of 1 ms that belong to one part alone. One of
  * the scenes must be the workload rest. Fills *out or leaves it zeroed. */
 fl_status fl_capping_measure(const fl_scenes *scenes, fl_sweep *out, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* The settings that a chip's calibration chooses (models/probes.h), for `--at chosen:2`, and their names. */
-#ifndef FL_FIT_CHOSEN_H
-#define FL_FIT_CHOSEN_H
+#pragma once
 
 #include "harness/chip/fit_rows.h"
 
@@ -10,5 +9,3 @@ fl_status fl_fit_choose(const fl_chip *chip, fl_fit_at *at, fl_diag *d);
 
 /* Writes "885 + 1402 MHz", or with the memory clocks "861/810 + 861/3505 MHz", into buf. Returns buf. */
 char *fl_fit_probes_text(const fl_probes *p, bool memory, char *buf, size_t size);
-
-#endif

@@ -5,8 +5,7 @@
  * its measured values, with the deviation of fl_chip_measured (fl_fit_result_state), as everywhere. With a risk, the
  * chance that the real bound breaks at the choice must not exceed the risk; that chance is normal, from the deviations
  * that the fit states for the setting and for the top. */
-#ifndef FL_FIT_DECIDE_H
-#define FL_FIT_DECIDE_H
+#pragma once
 
 #include "harness/fit/fit_score.h"
 
@@ -42,5 +41,3 @@ double fl_fit_decisions_p(const fl_fit_decisions *t, double risk);
  * regret_pct, expected_regret_pct, rank; with a risk, binomial_p. */
 void fl_fit_decisions_json(const fl_fit_decisions *t, const fl_fit_question *q, cJSON *to);
 void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q);
-
-#endif

@@ -1,7 +1,6 @@
 /* The report of `fit device` on the terminal: each constant, how well it is known, and what the data do not determine.
  */
-#ifndef FL_FIT_DEVICE_PRINT_H
-#define FL_FIT_DEVICE_PRINT_H
+#pragma once
 
 #include "harness/fit/fit_idle_log.h"
 #include "harness/chip/fit_rows.h"
@@ -22,5 +21,3 @@ char *fl_fit_error_text(double pct, char *buf);
  * clocks 0 = none. */
 void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit_rows *rows, const char *files,
                          const fl_idle_log *idle, const char *out);
-
-#endif

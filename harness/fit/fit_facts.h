@@ -1,7 +1,6 @@
 /* A GPU of which only facts are known, namely its ladders and its TDP. Everything else comes from the bundled chips, an
  * idle log and a run. */
-#ifndef FL_FIT_FACTS_H
-#define FL_FIT_FACTS_H
+#pragma once
 
 #include "harness/base/json.h"
 #include "harness/chip/fit_rows.h"
@@ -37,5 +36,3 @@ fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, 
 
 /* Prints each part of the law: its centre, two deviations to either side, and the same for the prior. */
 void fl_fit_facts_print(const fl_fit_facts *f);
-
-#endif

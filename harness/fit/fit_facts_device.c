@@ -130,8 +130,7 @@ static void write_power(const fl_fit_facts *f, const fl_chip *c, cJSON *power, c
     const double rise_two = f->after.factor[FL_KIN_RISE] * f->after.factor[FL_KIN_RISE];
     note(notes, "gpu.power.voltage",
          "assumed: chips alike (%zu known)%s%s: 1 up to %.0f MHz (two deviations from %.0f to %.0f), %.2f at the top "
-         "(%.2f to "
-         "%.2f)",
+         "(%.2f to %.2f)",
          f->kin, f->idle_clocks ? ", an idle log" : "", f->run_rows ? ", a run" : "", knee, knee / knee_two,
          fmin(c->sm_ref, knee * knee_two), 1 + rise, 1 + rise / rise_two, 1 + rise * rise_two);
     for (uint32_t i = 0; i < f->known.mem_count; i++)

@@ -1,6 +1,5 @@
 /* A platform file of a GPU of which only facts are known. */
-#ifndef FL_FIT_FACTS_DEVICE_H
-#define FL_FIT_FACTS_DEVICE_H
+#pragma once
 
 #include "harness/fit/fit_advice.h"
 #include "harness/fit/fit_facts.h"
@@ -9,5 +8,3 @@
  * sensors, actuators and the host. The caller frees *root, also after a failure. */
 fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const fl_fit_advice *advice, const char *base,
                               cJSON **root, fl_diag *d);
-
-#endif

@@ -1,10 +1,7 @@
 /* A seeded half of the workloads of a sweep. */
-#ifndef FL_FIT_HALF_H
-#define FL_FIT_HALF_H
+#pragma once
 
 #include "harness/chip/fit_rows.h"
 
 /* half[i]: whether the device is fitted to entity i. All halves are equally likely. */
 void fl_fit_draw_half(const fl_fit_rows *r, uint64_t seed, uint64_t split, bool *half);
-
-#endif

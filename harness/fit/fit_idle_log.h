@@ -1,6 +1,5 @@
 /* The idle clock tree of a board, from a log in which its GPU idles at several clocks with a context open. */
-#ifndef FL_FIT_IDLE_LOG_H
-#define FL_FIT_IDLE_LOG_H
+#pragma once
 
 #include "models/fit_chip.h"
 #include "models/fit_idle.h"
@@ -20,5 +19,3 @@ fl_status fl_idle_log_points(const char *path, fl_idle_point **point, size_t *co
 /* V is the chip's, or its floor below the calibrated clocks. FL_BAD_INPUT where no GPU of the log idles at four clocks
  * or more. */
 fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *out, fl_diag *d);
-
-#endif

@@ -1,8 +1,7 @@
 /* Sweeps that have only power limits: no one recorded the SM clock under a limit. The clock is latent. fl_cap_latent
  * (models/cap.h) derives it from a power law of the chip, which a platform or an earlier fit must supply. Clocks are
  * then relative, and questions and answers name limits. */
-#ifndef FL_FIT_LATENT_H
-#define FL_FIT_LATENT_H
+#pragma once
 
 #include "harness/fit/fit_capped.h"
 
@@ -17,5 +16,3 @@ fl_status fl_fit_latent_fill(fl_fit_rows *r, const fl_chip *law, fl_diag *d);
  * where `at` names fewer than two limits of the entity. */
 fl_status fl_fit_latent_run(const fl_chip *chip, const fl_fit_rows *r, size_t e, const fl_fit_at *at,
                             fl_fit_score *score, fl_fit_capped_result *out, fl_chip_load *load, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* Which measurements a device was fitted to: its file keeps a mark (a hash) of each row's values. If a workload is
  * among them, the device knows the answers already, whatever the workload's name, file or order of rows. */
-#ifndef FL_FIT_MARKS_H
-#define FL_FIT_MARKS_H
+#pragma once
 
 #include "harness/base/json.h"
 #include "harness/chip/fit_rows.h"
@@ -22,5 +21,3 @@ void fl_fit_marks_free(fl_fit_marks *m);
 
 /* Whether the marks contain half of the entity's rows or more. */
 bool fl_fit_marks_have(const fl_fit_marks *m, const fl_fit_rows *r, const fl_fit_entity *e);
-
-#endif

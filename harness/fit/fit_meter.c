@@ -101,7 +101,7 @@ fl_status fl_meter_read(const char *path, fl_meter *m, fl_diag *d) {
     *m = (fl_meter){0};
     fl_status s;
     if (!fl_reader_find(path, NULL, &reader, &ignored)) {
-        s = reader->read(path, &all, &in, d);
+        s = fl_reader_read(reader, path, &all, &in, d);
         if (!s && !in.has_telemetry)
             s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no telemetry, expected what a power meter recorded");
         if (!s)

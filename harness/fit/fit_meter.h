@@ -1,6 +1,5 @@
 /* The recording of an external power meter: the true course of a board's power. */
-#ifndef FL_FIT_METER_H
-#define FL_FIT_METER_H
+#pragma once
 
 #include "models/sensor_fit.h"
 #include "traces/diag.h"
@@ -16,5 +15,3 @@ typedef struct fl_meter {
 fl_status fl_meter_read(const char *path, fl_meter *m, fl_diag *d);
 void fl_meter_free(fl_meter *m);
 fl_sensor_course fl_meter_course(const fl_meter *m);
-
-#endif

@@ -1,6 +1,5 @@
 /* How far measurements scatter by themselves: no law can predict them better than that. */
-#ifndef FL_FIT_SCATTER_H
-#define FL_FIT_SCATTER_H
+#pragma once
 
 #include "harness/chip/fit_rows.h"
 
@@ -13,5 +12,3 @@ typedef struct fl_fit_scatter {
  * through its nearest neighbours, without the row itself. The difference also contains the neighbours' scatter, by
  * their weights in the curve; the function corrects for that (Cleveland's local regression). */
 fl_fit_scatter fl_fit_scatter_of(const fl_fit_rows *r);
-
-#endif

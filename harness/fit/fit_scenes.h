@@ -1,6 +1,5 @@
 /* The scenes of many programs files, one file after the other, as training data for the models of policies. */
-#ifndef FL_FIT_SCENES_H
-#define FL_FIT_SCENES_H
+#pragma once
 
 #include "harness/input/scene.h"
 
@@ -19,5 +18,3 @@ fl_status fl_fit_scenes(const fl_scene_options *o, const char *match, const fl_t
 /* The option row for `match`, for tables of options. */
 #define FL_FIT_MATCH_OPTION(into)                                                                                      \
     { "match", "PATTERN", FL_OPTION_TEXT, into, 0, 0, "only workloads with such a name, as a shell pattern (all)" }
-
-#endif

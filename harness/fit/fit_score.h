@@ -1,6 +1,5 @@
 /* Errors of predicted settings: interpolated (between the known clocks), extrapolated, and all. */
-#ifndef FL_FIT_SCORE_H
-#define FL_FIT_SCORE_H
+#pragma once
 
 #include "harness/chip/fit_rows.h"
 #include "harness/chip/sweep_chip.h"
@@ -65,5 +64,3 @@ enum {
 }; /* FL_FIT_CAPPED: only rows under a limit */
 fl_fit_means fl_fit_score_means(const fl_fit_score *s, int which);
 void fl_fit_means_json(const fl_fit_means *m, cJSON *to);
-
-#endif

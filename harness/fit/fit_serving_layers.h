@@ -1,6 +1,5 @@
 /* The law of a server's steps from layer tables: kernel times of one block, measured at one clock. */
-#ifndef FL_FIT_SERVING_LAYERS_H
-#define FL_FIT_SERVING_LAYERS_H
+#pragma once
 
 #include "harness/fit/fit_serving_score.h"
 #include "models/step_law.h"
@@ -33,5 +32,3 @@ typedef struct fl_serving_layers {
  * the law needs. */
 fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *law,
                                 fl_serving_errors *left_out, fl_diag *d);
-
-#endif

@@ -3,8 +3,7 @@
  * uc, um: the compute and memory shares (models/step_law.h). v is flat up to a knee and then rises in a line, relative
  * to its floor: v(f) = 1 + rise max(f / top - knee, 0). It is the platform's law (models/power.h) with B0 + C V = p0,
  * A0 = pi, A = pc and B = pm at one memory clock. */
-#ifndef FL_FIT_SERVING_POWER_H
-#define FL_FIT_SERVING_POWER_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -28,5 +27,3 @@ fl_status fl_serving_power_fit(const fl_serving_load *load, size_t count, double
 /* The residual of a logarithm in units of `sd`, which grows no faster than its root beyond 2 sd: single rows that were
  * measured wrongly do not move a fit. */
 double fl_serving_robust(double log_ratio, double sd);
-
-#endif

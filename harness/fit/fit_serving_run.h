@@ -1,7 +1,6 @@
 /* A measured run of a server against its simulation: the same requests arrive, each step takes what a law says, at one
  * clock and with no GPU behind it. What a run tells of a law is how much slower or faster the engine is than it. */
-#ifndef FL_FIT_SERVING_RUN_H
-#define FL_FIT_SERVING_RUN_H
+#pragma once
 
 #include "models/step_law.h"
 #include "sim/batching.h"
@@ -41,5 +40,3 @@ void fl_serving_scale(fl_step_law *law, fl_serving_factors by);
  * they can: least squares of the logarithms of TPOT p50, end to end p50 and mean TTFT, and of the factors. */
 fl_status fl_serving_calibrate(const fl_requests *requests, const fl_batching_rules *rules, size_t learn, double sm_mhz,
                                bool async, fl_step_law *law, fl_serving_factors *factor, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* How far predictions lie from measurements: relative errors, collected one by one. */
-#ifndef FL_FIT_SERVING_SCORE_H
-#define FL_FIT_SERVING_SCORE_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -19,5 +18,3 @@ fl_status fl_serving_errors_add(fl_serving_errors *e, double predicted, double m
 /* Sorts them. */
 fl_serving_spread fl_serving_errors_spread(fl_serving_errors *e);
 void fl_serving_errors_free(fl_serving_errors *e);
-
-#endif

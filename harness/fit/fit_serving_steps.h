@@ -1,6 +1,5 @@
 /* The law of a server's steps, and their power, from step tables: times and board powers of whole steps over clocks. */
-#ifndef FL_FIT_SERVING_STEPS_H
-#define FL_FIT_SERVING_STEPS_H
+#pragma once
 
 #include "harness/fit/fit_serving_power.h"
 #include "harness/fit/fit_serving_score.h"
@@ -40,5 +39,3 @@ fl_status fl_serving_steps_platform(const fl_serving_steps_fit *fit, const char 
 void fl_serving_spread_json(cJSON *json, const char *name, const fl_serving_spread *e);
 void fl_serving_steps_print(const fl_serving_steps_fit *fit);
 void fl_serving_steps_json(cJSON *json, const fl_serving_steps_fit *fit);
-
-#endif

@@ -111,9 +111,7 @@ static fl_status measured_one(const fl_sweep *s, const char *path, uint32_t name
     }
     if (!status && !into->count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                         "%s: no clock has measurements of all its kernels, expected at "
-                         "least one",
-                         s->names[name]);
+                         "%s: no clock has measurements of all its kernels, expected at least one", s->names[name]);
     if (!status)
         qsort(into->point, into->count, sizeof *into->point, by_clock);
     return status;

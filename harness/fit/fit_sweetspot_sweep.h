@@ -1,6 +1,5 @@
 /* Sweeps over SM clocks for foldline fit sweetspot, from a measured table or simulated at every clock. */
-#ifndef FL_FIT_SWEETSPOT_SWEEP_H
-#define FL_FIT_SWEETSPOT_SWEEP_H
+#pragma once
 
 #include "harness/input/scene.h"
 #include "models/slope.h"
@@ -28,5 +27,3 @@ fl_status fl_spots_measured(const char *path, const fl_texts *only, double mem_m
 fl_status fl_spots_simulated(const fl_scenes *scenes, double mem_mhz, unsigned threads, fl_spots *all, fl_diag *d);
 
 void fl_spots_free(fl_spots *all);
-
-#endif

@@ -1,7 +1,5 @@
 #include "harness/fit/fit_trace_kernels.h"
 
-#include "traces/kernels.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,8 +145,8 @@ fl_status fl_seen_fit(fl_seen *s, double sharpness, fl_diag *d) {
         }
     }
     if (!(s->own_ns > 0))
-        return fl_refuse(d, "no kernel was recorded at two clocks, expected recordings of one program at several "
-                            "clocks");
+        return fl_refuse(d,
+                         "no kernel was recorded at two clocks, expected recordings of one program at several clocks");
     s->any_c /= s->own_ns;
     s->any_l /= s->own_ns;
     s->mape_pct /= s->own_ns;

@@ -1,6 +1,5 @@
 /* Kernels of several recordings of one program at different clocks, gathered by kind (name, grid, block). */
-#ifndef FL_FIT_TRACE_KERNELS_H
-#define FL_FIT_TRACE_KERNELS_H
+#pragma once
 
 #include "models/device.h"
 #include "models/fit_kernel.h"
@@ -45,5 +44,3 @@ fl_status fl_seen_add(fl_seen *s, const char *path, const fl_kernel_trace *t, do
  * FL_BAD_INPUT where no kind did. */
 fl_status fl_seen_fit(fl_seen *s, double sharpness, fl_diag *d);
 void fl_seen_free(fl_seen *s);
-
-#endif

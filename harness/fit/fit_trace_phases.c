@@ -5,7 +5,6 @@
 #include "models/row.h"
 #include "traces/kernels.h"
 #include "traces/programs.h"
-#include "traces/standard.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Turns a telemetry log without kernels into a program: stretches of similar utilisation, clock and power become its
  * parts. A log cannot tell how a phase depends on the clocks; that is assumed, and marked as assumed. */
-#ifndef FL_FIT_TRACE_PHASES_H
-#define FL_FIT_TRACE_PHASES_H
+#pragma once
 
 #include "models/device.h"
 #include "traces/diag.h"
@@ -12,5 +11,3 @@
  * utilisation, lacks that GPU, or nothing ever ran on it. */
 fl_status fl_fit_phases(const fl_telemetry *t, int32_t device, const fl_device *dev, const char *source,
                         const char *out, bool json, fl_diag *d);
-
-#endif

@@ -2,7 +2,6 @@
 
 #include "models/row.h"
 #include "models/time.h"
-#include "traces/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>

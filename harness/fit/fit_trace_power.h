@@ -1,7 +1,6 @@
 /* The power of a program's kernels, from recordings that carry telemetry: two scales, for core activity and for memory
  * activity, that fit the recordings' mean power best. */
-#ifndef FL_FIT_TRACE_POWER_H
-#define FL_FIT_TRACE_POWER_H
+#pragma once
 
 #include "harness/fit/fit_trace_kernels.h"
 
@@ -19,5 +18,3 @@ fl_status fl_fit_trace_power(const fl_device *dev, const fl_seen *seen, double s
 
 /* The memory term of the law for core c and rest l at the reference clock, where the time is 1. */
 double fl_fit_trace_memory(double c, double l, double sharpness);
-
-#endif

@@ -1,6 +1,5 @@
 #include "harness/fit/fit_trees.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* Gradient boosting of the trees in GPOEO's models (policies/trees.h), on the squared error: XGBoost with exact splits,
  * a rate of 0.3 and 1 added to each count (lambda). */
-#ifndef FL_FIT_TREES_H
-#define FL_FIT_TREES_H
+#pragma once
 
 #include "policies/trees.h"
 #include "traces/diag.h"
@@ -11,5 +10,3 @@
  * that the result depends only on the numbers. */
 fl_status fl_fit_trees(const double *x, const double *y, size_t count, uint32_t features, uint32_t trees, double *out,
                        fl_diag *d);
-
-#endif

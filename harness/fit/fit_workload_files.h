@@ -1,6 +1,5 @@
 /* The files of `fit workload`: every row with its prediction, and the completed sweep. */
-#ifndef FL_FIT_WORKLOAD_FILES_H
-#define FL_FIT_WORKLOAD_FILES_H
+#pragma once
 
 #include "harness/fit/fit_capped.h"
 
@@ -18,5 +17,3 @@ fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_
  * settings. extrapolated: how many settings lie outside the calibration; the head states it. */
 fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                              size_t extrapolated, const char *path, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* Offline profiling of the kernels of a programs file on a simulated node: each kernel alone, over all pairs of CPU and
  * GPU states (DynaCo, SC '13, sections 4.1 and 6). */
-#ifndef FL_PROFILE_STATES_H
-#define FL_PROFILE_STATES_H
+#pragma once
 
 #include "harness/fit/state_runs.h"
 #include "harness/input/node_choice.h"
@@ -19,5 +18,3 @@ typedef struct fl_profile_options {
  * at each CPU state that software may set, without boost and with boost, and at each SM clock of GPU 0. Fills *r or
  * leaves it zeroed. FL_BAD_INPUT for a platform without a host CPU. */
 fl_status fl_profile_states(const fl_profile_options *o, fl_state_runs *r, fl_diag *d);
-
-#endif

@@ -4,8 +4,7 @@
  * CSV "# foldline-state-runs 1"; columns kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,
  * clock_weighted_upc,alu_busy,gpu_clock_busy. The metrics are in percent except uops per cycle. They may be empty where
  * they are not known, and the last two columns may be absent. energy_j is that of the whole node; empty = not known. */
-#ifndef FL_STATE_RUNS_H
-#define FL_STATE_RUNS_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -51,5 +50,3 @@ size_t fl_state_runs_best(const fl_state_runs *r, size_t first, double cpu_from)
 /* Writes the ideal static scheme's table for the policy ideal-static: kernel,cpu_mhz,sm_mhz. FL_BAD_INPUT where a
  * kernel's energy is not known, or where it has no run at cpu_from MHz or above. */
 fl_status fl_state_runs_write_best(const char *path, const fl_state_runs *r, double cpu_from, fl_diag *d);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * rate: requests per second. count, or seconds=S for rate x S of them, rounded: the same work under every seed. seed:
  * the run's where there is none. */
-#ifndef FL_ARRIVALS_SPEC_H
-#define FL_ARRIVALS_SPEC_H
+#pragma once
 
 #include "traces/arrivals.h"
 
@@ -20,5 +19,3 @@ typedef struct fl_arrivals_spec {
 fl_status fl_arrivals_spec_parse(const char *text, fl_arrivals_spec *spec, fl_diag *d);
 /* draw: 0, 1, ...: each draws other arrivals; a list is the same each time. The caller frees *a. */
 fl_status fl_arrivals_make(const fl_arrivals_spec *spec, uint64_t run_seed, uint64_t draw, fl_arrivals *a, fl_diag *d);
-
-#endif

@@ -3,8 +3,7 @@
  * A platform has every number that a simulation needs. Of most boards a part is known: clocks, limits, bandwidth. A
  * board holds that part and nothing else; what nobody has published stays unknown. `foldline fit device --facts NAME`
  * makes a platform of one, in which what is missing is assumed from chips alike and marked so. */
-#ifndef FL_BOARD_H
-#define FL_BOARD_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -70,5 +69,3 @@ const char *fl_board_lacks(const fl_board *b, char *buf, size_t size);
 
 /* The source of a key, NULL where its value is unknown. */
 const char *fl_board_source(const fl_board *b, const char *key);
-
-#endif

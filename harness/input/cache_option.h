@@ -1,6 +1,5 @@
 /* --no-cache: nothing is kept beside big traces, and what is there is not used (traces/trace_open.h). */
-#ifndef FL_CACHE_OPTION_H
-#define FL_CACHE_OPTION_H
+#pragma once
 
 #include "harness/base/args.h"
 
@@ -9,5 +8,3 @@
     {"no-cache", NULL, FL_OPTION_FLAG, into, 0, 0,                                                                     \
      "neither writes nor uses the FILE.foldline-cache and FILE.foldline-workload beside big traces"}
 /* clang-format on */
-
-#endif

@@ -8,8 +8,7 @@
  * They become the files that traces/pipeline_runs.h reads: BASE.plans.csv, BASE.measured.csv, BASE.instructions.csv.
  * Lists are those of a 1F1B schedule (sim/pipeline.h); how many stages it has is found by their lengths. Of more than
  * five iterations the first two are left out, of fewer the first: the boards are still cold. */
-#ifndef FL_EXECUTED_H
-#define FL_EXECUTED_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/input/executed_tables.h"
@@ -23,5 +22,3 @@ fl_status fl_executed_read(const fl_texts *files, fl_executed *e, fl_diag *d);
 /* The three files; where one cannot be written, those before it stay. */
 fl_status fl_executed_write(const char *base, const fl_executed *e, fl_diag *d);
 void fl_executed_free(fl_executed *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Time and energy of the iterations of an executed plan. For harness/input/executed.c. */
-#ifndef FL_EXECUTED_RUNS_H
-#define FL_EXECUTED_RUNS_H
+#pragma once
 
 #include "harness/base/json.h"
 #include "harness/input/executed_tables.h"
@@ -14,5 +13,3 @@ fl_status fl_executed_real(const fl_json *array, const cJSON *node, double min, 
 
 /* Adds means and deviations of iter_time and iter_energy of a plan; rank_at: the object of each rank. */
 fl_status fl_executed_add_runs(const fl_json *rank_at, int64_t plan, fl_executed *e, size_t iterations, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* What is kept of executed plans (harness/input/executed.h). */
-#ifndef FL_EXECUTED_TABLES_H
-#define FL_EXECUTED_TABLES_H
+#pragma once
 
 #include "traces/plan.h"
 
@@ -28,5 +27,3 @@ typedef struct fl_executed {
     fl_executed_part *part;
     size_t part_count, part_room;
 } fl_executed;
-
-#endif

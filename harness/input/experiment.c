@@ -4,7 +4,6 @@
 #include "traces/gunzip.h"
 #include "traces/gzip.h"
 #include "traces/numbers.h"
-#include "traces/standard.h"
 #include "traces/text.h"
 
 #include <math.h>

@@ -6,8 +6,7 @@
  * {"wall": "ideal"}, ...} repeats every workload with those parts changed, beside the plain one.
  *
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
-#ifndef FL_EXPERIMENT_H
-#define FL_EXPERIMENT_H
+#pragma once
 
 #include "harness/base/json.h"
 #include "harness/input/scene.h"
@@ -65,5 +64,3 @@ bool fl_experiment_draws(const fl_experiment *e);
 /* Which references a comparison solves: "oracles". */
 typedef enum fl_oracles { FL_ORACLES_NONE, FL_ORACLES_STATIC, FL_ORACLES_ALL } fl_oracles;
 fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 #include "harness/input/experiment_keys.h"
 
 #include "harness/input/scene.h"
-#include "sim/oracle.h"
 
 #include <math.h>
 

@@ -1,12 +1,9 @@
 /* The keys of an experiment. fl_experiment_open holds a file against these rows before anything reads it; `foldline
  * help experiment` prints them, and harness/experiment.schema.json is made of them. A new key is a row here and the
  * line that reads it. */
-#ifndef FL_EXPERIMENT_KEYS_H
-#define FL_EXPERIMENT_KEYS_H
+#pragma once
 
 #include "harness/input/keys.h"
 
 extern const fl_keys fl_experiment_keys;
 extern const fl_keys fl_draws_keys; /* of "draws", which a variant may change */
-
-#endif

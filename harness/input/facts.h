@@ -1,6 +1,5 @@
 /* What a policy may know of a node: what its platform says, and what a user states of the run. */
-#ifndef FL_FACTS_H
-#define FL_FACTS_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "models/device.h"
@@ -28,5 +27,3 @@ void fl_facts_state(const fl_stated_facts *s, fl_facts *facts);
     {"expected", "S", FL_OPTION_REAL, &(s).expected_s, 1e-3, 1e9,                                                      \
      "tells the policy how long the program takes at the default clocks (not stated)"}
 /* clang-format on */
-
-#endif

@@ -11,8 +11,7 @@
  * host or all servers where the signal or control is one of theirs; lost must say which GPU. signal, control: a name of
  * the contract or all (the default). from_s: 0 by default. for_s or until_s: for ever by default. Times are seconds of
  * the host's time. */
-#ifndef FL_FAULT_SPEC_H
-#define FL_FAULT_SPEC_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "sim/fault.h"
@@ -27,5 +26,3 @@ fl_status fl_fault_spec_parse(const char *text, fl_fault *out, fl_diag *d);
 /* All of them: *out has texts->count faults, for the caller to free(). NULL after a failure, or where there are none.
  */
 fl_status fl_fault_specs_parse(const fl_texts *texts, fl_fault **out, fl_diag *d);
-
-#endif

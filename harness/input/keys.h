@@ -1,7 +1,6 @@
 /* The keys of a JSON file as rows: the same rows check a file before anything reads it, print the page that explains it
  * and make its JSON Schema, so that none of the three can differ from another. */
-#ifndef FL_KEYS_H
-#define FL_KEYS_H
+#pragma once
 
 #include "harness/base/json.h"
 
@@ -52,5 +51,3 @@ fl_status fl_keys_check(const fl_keys *keys, const fl_json *at, fl_diag *d);
 void fl_keys_print(const fl_keys *keys, FILE *out);
 /* The same as a JSON Schema (draft 7). NULL when out of memory. */
 cJSON *fl_keys_schema(const fl_keys *keys, const char *title);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which parts of a node are simulated, and how: what a user may switch on, off or make ideal to see what it does. */
-#ifndef FL_NODE_CHOICE_H
-#define FL_NODE_CHOICE_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/base/json.h"
@@ -55,5 +54,3 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
      "who reads and sets the GPUs: one process, all in turn, or per-gpu (one; of a pipeline per-gpu)"},                \
     {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power budget of all GPUs, divided into limits"}
 /* clang-format on */
-
-#endif

@@ -1,6 +1,5 @@
 #include "harness/input/outline_file.h"
 
-#include "traces/kernels.h"
 #include "traces/sidefile.h"
 #include "traces/trace_open.h"
 

@@ -1,8 +1,7 @@
 /* The workload of a big trace, built, kept beside it as FILE.foldline-workload: 8 bytes a kernel, read straight to where
  * a run wants them, so that a trace of ten million kernels is there in a tenth of a second and takes no more memory
  * than its records. What a platform makes of it is made anew (sim/outline.h). Like any cache it is never needed. */
-#ifndef FL_OUTLINE_FILE_H
-#define FL_OUTLINE_FILE_H
+#pragma once
 
 #include "sim/outline.h"
 #include "traces/cache_key.h"
@@ -25,5 +24,3 @@ void fl_kept_workload_free(fl_kept_workload *k);
 /* Keeps what was built of `in`; key: of the bytes that were read. A file that cannot be written is no failure. */
 void fl_kept_workload_save(const char *trace, const fl_cache_key *key, const fl_imported *in, const fl_outline *o,
                            const fl_workload *w);
-
-#endif

@@ -1,6 +1,5 @@
 /* --path: a test of the simulator forces one of its ways of advancing (sim/path.h). */
-#ifndef FL_PATH_OPTION_H
-#define FL_PATH_OPTION_H
+#pragma once
 
 #include "harness/base/args.h"
 
@@ -14,5 +13,3 @@
 fl_status fl_path_option_use(const char *name, fl_diag *d);
 /* With --path: on stderr, how often each path was taken. */
 void fl_path_option_tell(const char *name);
-
-#endif

@@ -5,7 +5,6 @@
 #include "harness/input/platform_device.h"
 #include "harness/input/platform_host.h"
 #include "traces/gzip.h"
-#include "traces/standard.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* Platform files: models/platforms/NAME.json, or a path to one of the user's own. Everything is checked; an error names
  * file and key ("gpu.power.a_w: -3, expected a number >= 0"). */
-#ifndef FL_PLATFORM_H
-#define FL_PLATFORM_H
+#pragma once
 
 #include "harness/input/facts.h"
 #include "models/device.h"
@@ -41,5 +40,3 @@ fl_layer fl_platform_layer(const fl_platform *p, const char *policy);
 /* Names of the bundled platforms, sorted; free each and the array. The folder is $FOLDLINE_SHARE/platforms where set,
  * else the one fixed at build time. */
 fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d);
-
-#endif

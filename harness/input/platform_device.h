@@ -1,6 +1,5 @@
 /* The part of a platform file that describes one kind of GPU, and what it and the host's part are read with. */
-#ifndef FL_PLATFORM_DEVICE_H
-#define FL_PLATFORM_DEVICE_H
+#pragma once
 
 #include "harness/base/json.h"
 #include "models/device.h"
@@ -50,5 +49,3 @@ fl_status fl_platform_limits(const fl_json *object, double *min_w, double *max_w
  * sensor, which has none; else NULL. */
 fl_status fl_platform_sensor(const fl_json *sensors, const char *name, bool counts, fl_sensor_spec *spec,
                              double *mem_noise_pct, fl_diag *d);
-
-#endif

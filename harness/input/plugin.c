@@ -18,10 +18,10 @@ static fl_status check_rows(const char *path, const fl_policy *p, fl_diag *d) {
     if (!p->name || !*p->name)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the policy has no name, expected .name in its descriptor");
     if (strlen(p->name) > NAME_SIZE || strcspn(p->name, " :,\t\r\n\"") != strlen(p->name))
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                       "the policy's name is invalid, expected up to %d characters without blank, comma, colon or "
-                       "quote",
-                       NAME_SIZE);
+        return fl_fail(
+            d, FL_BAD_INPUT, path, 0, 0,
+            "the policy's name is invalid, expected up to %d characters without blank, comma, colon or quote",
+            NAME_SIZE);
     if (!p->init || !p->step)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "policy %s has no %s, expected a function in its descriptor",
                        p->name, p->init ? "step" : "init");

@@ -7,8 +7,7 @@
  * of each thread looks at the limit, so the policies see nothing of it, and results do not depend on it: it only ends
  * the program. What is outside a call is as it was before.
  */
-#ifndef FL_PLUGIN_WATCH_H
-#define FL_PLUGIN_WATCH_H
+#pragma once
 
 #include "harness/base/args.h"
 
@@ -33,5 +32,3 @@ extern double fl_step_limit_s; /* processor time of one call, in s */
             "processor time that one step of a plug-in may take before it counts as a loop, in s (" FL_AS_TEXT(        \
                 FL_STEP_LIMIT_S) ")"                                                                                   \
     }
-
-#endif

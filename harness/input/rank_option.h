@@ -1,6 +1,5 @@
 /* Options that say something of one rank of a pipeline: rank=R:X. */
-#ifndef FL_RANK_OPTION_H
-#define FL_RANK_OPTION_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "traces/pipeline.h"
@@ -12,5 +11,3 @@ fl_status fl_rank_value_parse(const char *what, const char *text, uint32_t *rank
 
 /* Each text of --slow: a rank that computes slower (sim/straggler.h). *p is replaced. */
 fl_status fl_pipeline_slow_down(fl_pipeline *p, const fl_texts *slow, fl_diag *d);
-
-#endif

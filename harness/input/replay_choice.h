@@ -1,7 +1,6 @@
 /* How the workloads of a sweep are replayed, as far as a user may choose: a table of times and powers says neither how
  * alike the parts of a program are nor where its iterations end. */
-#ifndef FL_REPLAY_CHOICE_H
-#define FL_REPLAY_CHOICE_H
+#pragma once
 
 #include "sim/sweep_ops.h"
 
@@ -24,5 +23,3 @@ void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest);
     {"iteration", "S", FL_OPTION_REAL, &(c).iteration_s, 1e-3, 1e6,                                                    \
      "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)"}
 /* clang-format on */
-
-#endif

@@ -218,9 +218,8 @@ fl_status fl_scene_complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) 
         return fl_no_memory(d, NULL);
     if (!s->platform.node.device[s->platform.node.gpu[0]].sm_count)
         return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0,
-                       "%s was measured from %g to %g MHz, but %s has no clock in "
-                       "that range",
-                       s->w->name, s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
+                       "%s was measured from %g to %g MHz, but %s has no clock in that range", s->w->name,
+                       s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
     fl_status status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
     if (!status)
         status = fl_facts_make(&s->platform.node, (uint64_t)o->seed + s->draw, &s->facts, d);

@@ -1,6 +1,5 @@
 /* What a run takes place on: a platform, a workload built for it, the rows of both, and what a policy may know. */
-#ifndef FL_SCENE_H
-#define FL_SCENE_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/input/arrivals_spec.h"
@@ -177,5 +176,3 @@ void fl_program_set_leave(fl_program_set *set);
     {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15,                                                                   \
      "seed of sensors and policies (" FL_AS_TEXT(FL_SEED_STANDARD) ")"}
 /* clang-format on */
-
-#endif

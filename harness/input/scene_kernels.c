@@ -5,7 +5,6 @@
 #include "sim/synth_program.h"
 #include "traces/gzip.h"
 #include "traces/kernels.h"
-#include "traces/standard.h"
 #include "traces/trace_open.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Scenes of kernels: of a trace, or of what a program expands to; and how a scene is built again. */
-#ifndef FL_SCENE_KERNELS_H
-#define FL_SCENE_KERNELS_H
+#pragma once
 
 #include "harness/input/outline_file.h"
 #include "harness/input/scene.h"
@@ -34,5 +33,3 @@ fl_status fl_scene_build(fl_scene *s, fl_diag *d);
 /* The kinds file of a trace: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside
  * TRACE.csv. The caller frees it. NULL: there is none. */
 char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head);
-
-#endif

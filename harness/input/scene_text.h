@@ -1,6 +1,5 @@
 /* What is told of scenes in plain words: their clocks, and what a result on them stands on. */
-#ifndef FL_SCENE_TEXT_H
-#define FL_SCENE_TEXT_H
+#pragma once
 
 #include "harness/input/scene.h"
 
@@ -14,5 +13,3 @@ bool fl_scene_power_assumed(const fl_scene *s);
 void fl_scene_notes(const fl_scenes *scenes, FILE *out);
 /* On stderr, each once: what the formats of the traces do not carry. */
 void fl_scene_warnings(const fl_scenes *scenes);
-
-#endif

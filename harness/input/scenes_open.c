@@ -3,8 +3,6 @@
 #include "harness/input/scene_kernels.h"
 #include "harness/input/scene_programs.h"
 #include "harness/input/sweep_model.h"
-#include "sim/serve.h"
-#include "traces/standard.h"
 #include "traces/trace_open.h"
 
 #include <stdio.h>

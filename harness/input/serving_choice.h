@@ -1,7 +1,6 @@
 /* What a user asks of servers of a language model: which server, which requests, how many of both, and the latencies
  * that are to be held. On the command line and, under the same names, in an experiment and its variants. */
-#ifndef FL_SERVING_CHOICE_H
-#define FL_SERVING_CHOICE_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/base/json.h"
@@ -52,5 +51,3 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
     {"target-share", "X", FL_OPTION_REAL, &(c).target_share, 1e-6, 1,                                                  \
      "of all tokens that are to meet the targets (" FL_AS_TEXT(FL_TARGET_SHARE) ")"}
 /* clang-format on */
-
-#endif

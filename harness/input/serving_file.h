@@ -1,6 +1,5 @@
 /* From a serving file to what the simulator takes, and back. */
-#ifndef FL_SERVING_FILE_H
-#define FL_SERVING_FILE_H
+#pragma once
 
 #include "models/step_law.h"
 #include "sim/batching.h"
@@ -21,5 +20,3 @@ char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size);
 /* "steps of more than N tokens were not measured: ..." where steps within the budget lie beyond the law's table; else
  * "". Returns buf. */
 char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char *buf, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Servers of a language model and what is asked of them, read from their files: what a workload that serves borrows, so
  * that it lives as long as the scene. */
-#ifndef FL_SERVING_SCENE_H
-#define FL_SERVING_SCENE_H
+#pragma once
 
 #include "harness/input/serving_choice.h"
 #include "traces/serving.h"
@@ -28,5 +27,3 @@ uint32_t fl_serving_scene_gpus(const fl_serving_scene *s);
 /* What every result says of the law: at which clocks it was measured, or that it was not, of which GPU, from what, and
  * how wrong it is; into buf. Returns buf. */
 char *fl_serving_scene_clocks(const fl_serving_scene *s, char *buf, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `nvidia-smi -q -x` prints of a machine's boards. */
-#ifndef FL_SMI_XML_H
-#define FL_SMI_XML_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -49,5 +48,3 @@ void fl_smi_free(fl_smi *smi);
 
 /* Does the name end in .xml? */
 bool fl_is_smi(const char *path);
-
-#endif

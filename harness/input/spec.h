@@ -1,8 +1,7 @@
 /* A policy as it is asked for: its name, a label, and settings as pairs of texts. An experiment has these as values; on
  * the command line they are one text, NAME or NAME:parameter=value,parameter=value; CALLED= before it gives its rows a
  * name of their own. */
-#ifndef FL_SPEC_H
-#define FL_SPEC_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "sim/instance.h"
@@ -47,5 +46,3 @@ bool fl_spec_records(const fl_spec *s);
 /* True where a run of so many steps shows nothing of a policy that decides by what it sees: at its first step there is
  * nothing to be seen yet. */
 bool fl_spec_unstepped(const fl_spec *s, uint64_t steps);
-
-#endif

@@ -1,7 +1,6 @@
 /* How sure a fitted model is of a workload at each setting, and what follows for who chooses one by it
  * (models/decide.h). */
-#ifndef FL_STATED_H
-#define FL_STATED_H
+#pragma once
 
 #include "models/decide.h"
 #include "traces/diag.h"
@@ -35,5 +34,3 @@ typedef struct fl_setting_clocks {
 double fl_stated_chance(const fl_stated *s, fl_setting_clocks chosen, fl_setting_clocks ref, double bound);
 double fl_stated_regret(const fl_stated *s, fl_setting_clocks chosen, fl_setting_clocks ref, double bound,
                         double delay);
-
-#endif

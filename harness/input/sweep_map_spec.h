@@ -1,6 +1,5 @@
 /* What --map says: a text, or a JSON file. */
-#ifndef FL_SWEEP_MAP_SPEC_H
-#define FL_SWEEP_MAP_SPEC_H
+#pragma once
 
 #include "traces/sweep_map.h"
 
@@ -8,5 +7,3 @@
  * same as an object: {"sm_mhz": "coreF", "time_s": "time/1000", "mem_mhz": 877}. *m is left empty on failure; the
  * caller frees it. */
 fl_status fl_sweep_map_open(const char *spec, fl_sweep_map *m, fl_diag *d);
-
-#endif

@@ -6,7 +6,6 @@
 #include "harness/input/sweep_notes.h"
 #include "traces/tables.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

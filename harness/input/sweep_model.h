@@ -1,7 +1,6 @@
 /* A sweep as a source of scenes: replayed from its rows, or, with --model fitted, from what a fit knows of its
  * workloads at the whole ladder (harness/chip/sweep_chip.h). */
-#ifndef FL_SWEEP_MODEL_H
-#define FL_SWEEP_MODEL_H
+#pragma once
 
 #include "harness/chip/sweep_chip.h"
 #include "harness/input/stated.h"
@@ -25,5 +24,3 @@ void fl_sweep_model_free(fl_sweep_model *m);
 fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_spec *node,
                                const fl_sweep_replay *replay, fl_workload **w, fl_stated *stated, char ***note,
                                size_t *notes, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a reader of a result should know of the measured rows that it stands on. */
-#ifndef FL_SWEEP_NOTES_H
-#define FL_SWEEP_NOTES_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -12,5 +11,3 @@ fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, siz
 /* Appends one. */
 fl_status fl_sweep_note(char ***note, size_t *count, fl_diag *d, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-#endif

@@ -1,7 +1,6 @@
 #include "harness/input/trace_beside.h"
 
 #include "traces/gzip.h"
-#include "traces/kernels.h"
 #include "traces/trace_open.h"
 
 #include <stdio.h>

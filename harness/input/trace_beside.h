@@ -1,6 +1,5 @@
 /* Telemetry that lies beside a kernel trace: X.telemetry.csv of X.csv, as foldline import writes the two. */
-#ifndef FL_TRACE_BESIDE_H
-#define FL_TRACE_BESIDE_H
+#pragma once
 
 #include "traces/import.h"
 
@@ -8,5 +7,3 @@
  * import, and on one clock. Where it is there and they do not, a note says that it was left out. Nothing happens to a
  * run without kernels, or that has telemetry. */
 fl_status fl_trace_beside(const char *path, fl_imported *run, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a signal of a GPU can be, by its unit: a driver that answers with all ones, or in another unit, tells the policy
  * nothing. The bounds are far from anything that a healthy sensor shows. */
-#ifndef FL_LIVE_BOUNDS_H
-#define FL_LIVE_BOUNDS_H
+#pragma once
 
 #include "sim/guard.h"
 
@@ -11,5 +10,3 @@ void fl_bounds_set(fl_guard *guard, uint32_t gpu, const fl_gpu_facts *facts);
 
 /* "power_w 3, temp_c 1" over all GPUs into text; how many in all. */
 uint64_t fl_bounds_tell(const fl_guard *guard, uint32_t gpus, char *text, size_t size);
-
-#endif

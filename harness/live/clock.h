@@ -1,7 +1,6 @@
 /* Time as the live host sees it, behind two calls, so that it need not be the wall's. The real one asks the system
  * (CLOCK_MONOTONIC, absolute sleeps), which a simulated session may answer in virtual time. */
-#ifndef FL_LIVE_CLOCK_H
-#define FL_LIVE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ typedef struct fl_clock {
 } fl_clock;
 
 fl_clock fl_clock_system(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* The node's CPU as Linux shows it: clocks (cpufreq), utilisation (/proc/stat), energy (RAPL's packages, wrap handled),
  * cycles and micro-operations (perf events, where allowed). Signals that cannot be had are not valid. Files in kHz, uJ,
  * uW. */
-#ifndef FL_LIVE_CPU_HOST_H
-#define FL_LIVE_CPU_HOST_H
+#pragma once
 
 #include "harness/live/vendor/record.h"
 #include "policies/policy.h"
@@ -28,5 +27,3 @@ fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_re
 
 /* Writes every file of a record back and reads it back; the first failure is told, after all. */
 fl_status fl_cpu_restore(const fl_record *r, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* Counts over all CPUs from the kernel's perf events, where this user may have them (perf_event_paranoid, CAP_PERFMON).
  */
-#ifndef FL_LIVE_CPU_PERF_H
-#define FL_LIVE_CPU_PERF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ typedef struct fl_perf { /* one event, a file per CPU */
 void fl_perf_open(fl_perf *k, uint32_t cores, fl_perf_event event);
 bool fl_perf_read(const fl_perf *k, double *sum); /* since it was opened */
 void fl_perf_close(fl_perf *k);                   /* a zeroed struct is allowed */
-
-#endif

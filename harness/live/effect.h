@@ -8,8 +8,7 @@
  * where it stays so. A policy that sets anew before a clock settles is not judged in between.
  *
  * Each takes NULL for e: nothing is watched. */
-#ifndef FL_LIVE_EFFECT_H
-#define FL_LIVE_EFFECT_H
+#pragma once
 
 #include "harness/live/vendor/backend.h"
 
@@ -36,5 +35,3 @@ uint64_t fl_effect_needs(const fl_effect *e, uint32_t gpu, int64_t t_ns);
 void fl_effect_look(fl_effect *e, uint32_t gpu, int64_t t_ns, const fl_gpu_sample *sample);
 
 fl_effect_counts fl_effect_count(const fl_effect *e);
-
-#endif

@@ -9,8 +9,7 @@
  * user learns of a kill where the controller would have reported it (its standard error), and from guardian.log in the
  * state folder. The guardian in turn publishes when it last looked; the controller replaces a guardian that was
  * stopped. */
-#ifndef FL_LIVE_GUARDIAN_H
-#define FL_LIVE_GUARDIAN_H
+#pragma once
 
 #include "harness/live/locks.h"
 
@@ -43,5 +42,3 @@ void fl_guardian_drop(fl_guardian *g);
 
 /* The guardian's own program; arguments as fl_guardian_start gives them, after `live --guardian`. */
 int fl_guardian_main(int argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the two sides of the guardian share: guardian.c is the controller's, guardian_process.c the process itself. */
-#ifndef FL_LIVE_GUARDIAN_INSIDE_H
-#define FL_LIVE_GUARDIAN_INSIDE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ static inline int64_t now_ns(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
-
-#endif

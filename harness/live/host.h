@@ -3,8 +3,7 @@
  *
  * observe: read only, no policy. shadow: decide and tell, set nothing. control: set, guarded (harness/live/session.h).
  * A step starts the policy's delay after the one before; where a loop lasted longer, at once, and it is counted. */
-#ifndef FL_LIVE_HOST_H
-#define FL_LIVE_HOST_H
+#pragma once
 
 #include "harness/live/clock.h"
 #include "harness/live/cpu_host.h"
@@ -55,5 +54,3 @@ typedef struct fl_live_result {
 /* FL_OK where the time was over or it was stopped. On failure everything that can be is restored first; the diagnostic
  * says what failed first. */
 fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The rings are written by programs that anybody may have started, and the host may be root: see collector/ring.h for
  * what it believes, ring_folder.h for what becomes of a ring that it does not. What one call takes is bounded. */
-#ifndef FL_LIVE_KERNELS_H
-#define FL_LIVE_KERNELS_H
+#pragma once
 
 #include "policies/policy.h"
 #include "traces/diag.h"
@@ -47,5 +46,3 @@ const uint32_t *fl_kernels_programs(const fl_kernels *k);
 bool fl_kernels_finished(const fl_kernels *k, uint32_t gpu, uint64_t *count);
 
 fl_kernels_counts fl_kernels_count(const fl_kernels *k);
-
-#endif

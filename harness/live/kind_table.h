@@ -1,6 +1,5 @@
 /* The kinds of kernels that a host has seen, found by hash: one entry per distinct name, grid and block. */
-#ifndef FL_LIVE_KIND_TABLE_H
-#define FL_LIVE_KIND_TABLE_H
+#pragma once
 
 #include "policies/policy.h"
 #include "traces/intern.h"
@@ -17,5 +16,3 @@ typedef struct fl_kind_table {
 fl_status fl_kind_of(fl_kind_table *k, const char *name, const uint32_t grid[3], const uint32_t block[3], bool add,
                      uint32_t *index, fl_diag *d);
 void fl_kind_table_free(fl_kind_table *k);
-
-#endif

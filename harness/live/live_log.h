@@ -1,8 +1,7 @@
 /* The decisions log of a live run, written step by step: a run that is killed leaves all but its last steps. A thread
  * of its own writes, so that a disk that stands still (a network's) holds up no step of control: up to 64 MiB wait for
  * it, further steps are lost and counted. The file is the canonical decisions file (traces/tables.h) and replays. */
-#ifndef FL_LIVE_LOG_H
-#define FL_LIVE_LOG_H
+#pragma once
 
 #include "sim/instance.h"
 #include "traces/records.h"
@@ -23,5 +22,3 @@ void fl_live_log_limit(fl_live_log *l, size_t room); /* bytes that may wait, for
 /* What harness/log/policy_head.h says of the policy, mode as the source, and platform or (NULL) the facts. */
 fl_status fl_live_log_head(fl_head *h, const fl_policy *policy, const fl_facts *facts, const fl_layer *layer,
                            size_t layer_count, const char *platform, const char *mode, fl_diag *d);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * A controller that was killed together with its guardian leaves its lock's file, and in the run folder that says where
  * its records are: nobody controls the GPU from another state folder before they are restored. */
-#ifndef FL_LIVE_LOCKS_H
-#define FL_LIVE_LOCKS_H
+#pragma once
 
 #include "harness/live/vendor/record.h"
 
@@ -46,5 +45,3 @@ void fl_lock_unlink(const char *state, const fl_lock *lock);
 
 /* The controller written into either lock, alive; 0 where there is none. */
 pid_t fl_lock_holder(const char *state, const char *unit);
-
-#endif

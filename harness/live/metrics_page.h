@@ -1,7 +1,6 @@
 /* What an engine says of itself on its Prometheus page (text exposition format 0.0.4), as plain numbers. The names are
  * vLLM's, old and new. A pure function of the text: whoever sends it may send anything. */
-#ifndef FL_LIVE_METRICS_PAGE_H
-#define FL_LIVE_METRICS_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ double fl_metrics_beyond(const fl_metrics_histogram *h, double value);
 /* The value below which the share (0 to 1) of what came between two pages lies, likewise; beyond the last finite bound
  * that bound. NAN: nothing came, or they do not fit together. before NULL: since the engine began. */
 double fl_metrics_quantile(const fl_metrics_histogram *now, const fl_metrics_histogram *before, double share);
-
-#endif

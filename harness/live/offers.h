@@ -1,7 +1,6 @@
 /* What a vendor's library gives a policy: all that it needs, with what stand-in, or why it cannot decide. From the
  * descriptor of the policy and the table of what each library can read (fl_vendor_reads): nothing is listed by hand. */
-#ifndef FL_LIVE_OFFERS_H
-#define FL_LIVE_OFFERS_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -28,5 +27,3 @@ void fl_offer_text(const fl_offer *o, char *text, size_t size);
 
 /* "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns"; "" where nothing stands in. */
 void fl_offer_instead(const fl_offer *o, char *text, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  * late, hangs or is gone never holds up a step of control. Every wait ends: an exchange may take two seconds in all and
  * bring four MiB; a name is looked up once, before anything is controlled. Where it has several addresses, as of IPv6
  * and of IPv4, an exchange tries one after the other within its two seconds. */
-#ifndef FL_LIVE_PAGE_READER_H
-#define FL_LIVE_PAGE_READER_H
+#pragma once
 
 #include "harness/live/metrics_page.h"
 #include "traces/diag.h"
@@ -30,5 +29,3 @@ void fl_page_reader_why(fl_page_reader *r, char why[FL_PAGE_WHY]);
 
 /* Ends the thread, in the midst of an exchange too. NULL is allowed. */
 void fl_page_reader_close(fl_page_reader *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* The two texts around a page of metrics: its address, and the answer that it comes in. */
-#ifndef FL_LIVE_PAGE_TEXT_H
-#define FL_LIVE_PAGE_TEXT_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -26,5 +25,3 @@ typedef enum fl_page_answer {
 /* ended: nothing comes after these bytes. */
 fl_page_answer fl_page_answer_read(const char *bytes, size_t count, bool ended, const char **from, size_t *size,
                                    const char **why);
-
-#endif

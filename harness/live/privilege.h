@@ -1,8 +1,7 @@
 /* May this process change what NVIDIA's driver lets only the administrator change? The driver asks for CAP_SYS_ADMIN in
  * the initial user namespace: root in a namespace of its own (a rootless container) has every capability there and is
  * refused all the same. */
-#ifndef FL_LIVE_PRIVILEGE_H
-#define FL_LIVE_PRIVILEGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ bool fl_privilege_initial(void); /* in the initial user namespace */
  * without user namespaces. */
 bool fl_privilege_capable(const char *status);
 bool fl_privilege_maps_all(const char *uid_map);
-
-#endif

@@ -1,7 +1,6 @@
 /* A program of the user's that runs under a command of the live side: started, told what we are told, and waited for,
  * so that it never outlives its recording and its exit status is always its own. */
-#ifndef FL_LIVE_PROGRAM_H
-#define FL_LIVE_PROGRAM_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -28,5 +27,3 @@ bool fl_program_look(fl_program *p);
 int64_t fl_program_wake_ns(const fl_program *p, int64_t until_ns);
 /* The same until it has ended; nothing to do where it was not started. */
 void fl_program_wait(fl_program *p);
-
-#endif

@@ -1,8 +1,7 @@
 /* What of a policy is to be had on this machine: which of the controls that it drives can be set at all, and which of
  * the signals that it needs can be read; what it only uses may be missing. A policy may name more of both than it will ever use: what is missing is told
  * before the start, and refused only where it is set, or where no signal is left to decide on. */
-#ifndef FL_LIVE_REACH_H
-#define FL_LIVE_REACH_H
+#pragma once
 
 #include "harness/live/cpu_host.h"
 #include "harness/live/vendor/backend.h"
@@ -20,5 +19,3 @@ typedef struct fl_reach {
 /* Reads twice, 120 ms apart where once is not enough: differences of counters and profiling values need two. cpu: NULL
  * where there is none to be had. kernels: kernel records are taken. */
 fl_status fl_reach_of(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, bool kernels, fl_reach *r, fl_diag *d);
-
-#endif

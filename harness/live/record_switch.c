@@ -1,7 +1,5 @@
 #include "harness/live/record_switch.h"
 
-#include "traces/memory.h"
-
 #include <stdlib.h>
 
 typedef struct fl_record_state { /* of one GPU */

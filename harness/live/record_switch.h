@@ -1,7 +1,6 @@
 /* Which kernel records a policy is shown: those of GPUs on which it has them on. The collector records all along,
  * whatever a policy sets; a policy sees what it would see of one that is switched (policies/policy.h). */
-#ifndef FL_LIVE_RECORD_SWITCH_H
-#define FL_LIVE_RECORD_SWITCH_H
+#pragma once
 
 #include "policies/policy.h"
 #include "traces/diag.h"
@@ -26,5 +25,3 @@ void fl_record_switch_set(fl_record_switch *s, uint32_t gpu, bool on, int64_t t_
  * that ended long before. They live until the next one. Where records are off everywhere none is lost, and there are
  * only those that come late. */
 fl_status fl_record_switch_show(fl_record_switch *s, fl_sample *sample, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* Putting back what stood before: one idempotent way for guardian, start-up, orderly end, service stop and
  * `foldline restore`. */
-#ifndef FL_LIVE_RESTORE_H
-#define FL_LIVE_RESTORE_H
+#pragma once
 
 #include "harness/live/locks.h"
 #include "harness/live/vendor/backend.h"
@@ -20,5 +19,3 @@ typedef struct fl_restore_result {
 /* Every record there is, each under its lock; waits for restores under way, refuses what a live controller holds. Goes
  * on after a failure and tells the first. */
 fl_status fl_restore_all(fl_restore_result *r, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* The folder of rings, which programs of any user may write to: looked through a bounded piece at a time, so that
  * nobody's files hold up the host. What is no ring that can be believed is set aside, and named once. */
-#ifndef FL_LIVE_RING_FOLDER_H
-#define FL_LIVE_RING_FOLDER_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -37,5 +36,3 @@ enum { FL_RING_TOLD_MAX = 32 };
 void fl_ring_folder_set_aside(fl_ring_folder *f, const fl_ring_file *file, const char *why);
 /* One line about the folder, under the same bound. */
 void fl_ring_folder_say(fl_ring_folder *f, const char *name, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* A server of requests as a live host sees it: its pages are read beside the loop, and each step of the policy gets
  * what the last of them told. */
-#ifndef FL_LIVE_SERVER_HOST_H
-#define FL_LIVE_SERVER_HOST_H
+#pragma once
 
 #include "harness/live/effect.h"
 #include "harness/live/page_reader.h"
@@ -38,5 +37,3 @@ void fl_server_host_read(fl_server_host *h, uint64_t needs, int64_t t_ns, fl_ser
                          void *user);
 
 fl_server_host_counts fl_server_host_count(fl_server_host *h);
-
-#endif

@@ -1,7 +1,6 @@
 /* The signals of a server as its pages tell them one after the other: counters that go on where an engine began anew,
  * percentiles over the last ten seconds, and what is stale. Time is the host's. */
-#ifndef FL_LIVE_SERVER_VIEW_H
-#define FL_LIVE_SERVER_VIEW_H
+#pragma once
 
 #include "harness/live/metrics_page.h"
 #include "policies/policy.h"
@@ -35,5 +34,3 @@ void fl_server_view_show(fl_server_view *v, uint64_t needs, int64_t t_ns, fl_ser
 
 /* The last page is too old, or there is none. */
 bool fl_server_view_stale(const fl_server_view *v, int64_t t_ns);
-
-#endif

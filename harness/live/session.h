@@ -1,7 +1,6 @@
 /* Control over a node's GPUs (and its CPU), taken and given back in the order that keeps the machine as it was found:
  * the locks; the restore of a stale record; a ready guardian; the record of prior values; the first set. */
-#ifndef FL_LIVE_SESSION_H
-#define FL_LIVE_SESSION_H
+#pragma once
 
 #include "harness/live/cpu_host.h"
 #include "harness/live/guardian.h"
@@ -33,5 +32,3 @@ uint64_t fl_session_replaced(const fl_session *s); /* guardians that were lost *
  * may have removed their files), removes the records and frees all, also where something fails: then the first failure
  * is told, its record stays, and the guardian goes on trying. NULL is allowed. */
 fl_status fl_session_close(fl_session *s, fl_diag *d);
-
-#endif

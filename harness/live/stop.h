@@ -1,7 +1,6 @@
 /* Ending in order: TERM, INT and HUP only raise a flag, which the loop asks for; one that we were started to ignore
  * (nohup, a background job) stays ignored, one that we were started with blocked is not blocked any more. */
-#ifndef FL_LIVE_STOP_H
-#define FL_LIVE_STOP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ bool fl_stop_ignored(int number); /* by this process, now */
 /* The last of these signals that some process sent to us alone, once; 0 = none. One from the terminal or the kernel has
  * reached every process of the job. */
 int fl_stop_hand_on(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* The facts that a policy received on a live machine (ladders, limits, counts, laws and times), stored to the last bit
  * in the head of its decisions log, so that the log can be replayed without a platform file. */
-#ifndef FL_LIVE_FACTS_HEAD_H
-#define FL_LIVE_FACTS_HEAD_H
+#pragma once
 
 #include "policies/policy.h"
 #include "traces/diag.h"
@@ -21,5 +20,3 @@ fl_status fl_stated_to_head(const fl_facts *facts, fl_head *h, fl_diag *d);
 /* Fills them in *facts; 0 where the head has none. FL_BAD_INPUT as above. */
 fl_status fl_stated_from_head(const fl_head *h, const char *path, fl_facts *facts, fl_diag *d);
 void fl_facts_head_free(fl_facts *facts);
-
-#endif

@@ -2,8 +2,7 @@
  * are policy, seed and gpus, set.NAME for each parameter as resolved, and table.NAME for each table. A table is stored
  * whole as JSON: a list of rows, each a list of its text key (where the table has one) and its numbers. The stated
  * facts stand beside them (facts_head.h). */
-#ifndef FL_POLICY_HEAD_H
-#define FL_POLICY_HEAD_H
+#pragma once
 
 #include "sim/instance.h"
 #include "traces/records.h"
@@ -22,5 +21,3 @@ typedef struct fl_policy_head { /* the parameters of a head */
 fl_status fl_policy_head_get(fl_policy_head *p, const fl_head *h, const char *path, const fl_policy *policy,
                              fl_diag *d);
 void fl_policy_head_free(fl_policy_head *p); /* accepts a zeroed struct */
-
-#endif

@@ -1,7 +1,6 @@
 /* A policy's internals over time: one row per step and GPU (device host for those of the node), one column per probe.
  */
-#ifndef FL_PROBELOG_H
-#define FL_PROBELOG_H
+#pragma once
 
 #include "sim/instance.h"
 
@@ -19,5 +18,3 @@ fl_status fl_probelog_add(fl_probelog *l, const fl_sample *sample, const fl_deci
 /* Writes CSV: t_ns,device, then the probes by name; empty = nothing to show. Uses a temporary file and a rename. */
 fl_status fl_probelog_write(const fl_probelog *l, const char *path, fl_diag *d);
 void fl_probelog_free(fl_probelog *l);
-
-#endif

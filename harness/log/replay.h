@@ -1,6 +1,5 @@
 /* Feeds the recorded readings of a policy to the same policy here and checks that it decides the same. */
-#ifndef FL_REPLAY_H
-#define FL_REPLAY_H
+#pragma once
 
 #include "sim/instance.h"
 #include "traces/records.h"
@@ -17,5 +16,3 @@ typedef struct fl_replay_result {
 
 /* Signals and controls are matched by name. A column that no table contains is refused. */
 fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, fl_replay_result *r, fl_diag *d);
-
-#endif

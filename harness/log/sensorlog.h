@@ -1,7 +1,6 @@
 /* The readings of a simulated node's sensors during a run, as a telemetry trace: what a monitor on the node would have
  * written, including noise and delays. */
-#ifndef FL_SENSORLOG_H
-#define FL_SENSORLOG_H
+#pragma once
 
 #include "sim/run.h"
 #include "traces/records.h"
@@ -20,5 +19,3 @@ fl_status fl_sensorlog_add(fl_sensorlog *l, const fl_gpu_sample *gpu, uint32_t c
 fl_status fl_sensorlog_write(fl_sensorlog *l, const char *path, const char *workload, const char *platform,
                              int64_t makespan_ps, fl_diag *d);
 void fl_sensorlog_free(fl_sensorlog *l);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a run completed, for people and machines: requests, iterations and barriers. */
-#ifndef FL_LOG_SERVED_H
-#define FL_LOG_SERVED_H
+#pragma once
 
 #include "sim/run.h"
 #include "sim/served.h"
@@ -23,5 +22,3 @@ fl_status fl_served_write_requests(const char *path, const fl_service *s, fl_dia
  * single token; tbt_missed counts tokens. */
 fl_status fl_served_write_batched(const char *path, const fl_served_result *r, const fl_requests *requests, fl_diag *d);
 fl_status fl_served_write_iterations(const char *path, const fl_service *s, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a policy was told of the servers of its node, in the head of its decisions log. */
-#ifndef FL_LOG_SERVER_HEAD_H
-#define FL_LOG_SERVER_HEAD_H
+#pragma once
 
 #include "policies/policy.h"
 #include "traces/diag.h"
@@ -14,5 +13,3 @@ fl_status fl_server_head_put(const fl_facts *facts, fl_head *h, fl_diag *d);
  * is missing or wrong. fl_server_head_free takes them out again. */
 fl_status fl_server_head_get(const fl_head *h, const char *path, fl_facts *facts, fl_diag *d);
 void fl_server_head_free(fl_facts *facts);
-
-#endif

@@ -1,6 +1,5 @@
 /* Collects during a run, step by step, what a policy saw and set, as a decisions trace. */
-#ifndef FL_STEPLOG_H
-#define FL_STEPLOG_H
+#pragma once
 
 #include "sim/instance.h"
 #include "traces/decisions.h"
@@ -33,5 +32,3 @@ uint64_t fl_steps_lost(const fl_sample *sample);
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
 fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
 void fl_steplog_free(fl_steplog *l);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a name on a picture would cover: boxes, each with the cost of covering it. A grid of pixels holds them, so that
  * a search looks only at those near the name. */
-#ifndef FL_PARETO_CLUTTER_H
-#define FL_PARETO_CLUTTER_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -42,5 +41,3 @@ fl_status fl_clutter_add(fl_clutter *c, const fl_obstacle *o, fl_diag *d);
 /* The cost of what a box of `owner` covers; the sum stops once it exceeds `most`. Costs are whole numbers, so their
  * order does not matter. */
 double fl_clutter_cost(const fl_clutter *c, const fl_box *box, size_t owner, double most);
-
-#endif

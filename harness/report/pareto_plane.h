@@ -1,6 +1,5 @@
 /* Marks on the plane of two quantities: which spots are on the front, and which stand at the same place. */
-#ifndef FL_PARETO_PLANE_H
-#define FL_PARETO_PLANE_H
+#pragma once
 
 #include "harness/report/pareto_clutter.h"
 #include "harness/report/report_lead.h"
@@ -38,5 +37,3 @@ fl_status fl_plane_front(fl_plane *m, size_t named, fl_diag *d);
  * the picture's size. */
 fl_status fl_plane_places(fl_plane *m, fl_diag *d);
 void fl_plane_close(fl_plane *m);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Table and facts are passed in memory, and the picture comes back in memory, so that nothing is left behind wherever
  * it ends. Lengths are those of an SVG in pixels; PNG and PDF are the same picture at their own scale. */
-#ifndef FL_PICTURE_H
-#define FL_PICTURE_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -95,5 +94,3 @@ static inline double fl_picture_x(const fl_picture *p, double px) {
 static inline double fl_picture_y(const fl_picture *p, double py) {
     return p->y0 + (p->bottom - py) / (p->bottom - p->top) * (p->y1 - p->y0);
 }
-
-#endif

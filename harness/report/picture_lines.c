@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BETWEEN = 15, TITLE = 26, FOOT = 50, QUIET = 14 };
 

@@ -1,7 +1,6 @@
 /* Panels of lines over a common kind of axis, with each line named at its end, for plots/lines.gp. A row of the table
  * is a point: what,panel,x,y,low,high,colour,text,tip. */
-#ifndef FL_PICTURE_LINES_H
-#define FL_PICTURE_LINES_H
+#pragma once
 
 #include "harness/report/picture.h"
 
@@ -55,5 +54,3 @@ void fl_lines_name(fl_lines *l, double y, int colour, const char *text);
 void fl_hold(double *low, double *high, double value);
 /* Adds room around the data: 6 % on both sides, and some where all values are equal. */
 void fl_loosen(double *low, double *high);
-
-#endif

@@ -4,7 +4,6 @@
 #include "harness/report/pictures.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MANY = 60 }; /* number of marks above which they are small */
 

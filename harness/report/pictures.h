@@ -1,7 +1,6 @@
 /* The contents of each picture: tables and facts for the scripts in plots/. Each function fills an open picture, which
  * fl_picture_draw then draws with the script named here. *drawn: marks, rows or panels; 0 = nothing to draw. */
-#ifndef FL_PICTURES_H
-#define FL_PICTURES_H
+#pragma once
 
 #include "harness/report/picture.h"
 #include "harness/report/report_curves.h"
@@ -44,5 +43,3 @@ fl_status fl_picture_frontier(fl_picture *p, const char *input, size_t *drawn, f
 /* gantt: what `foldline run --instructions` wrote, of each of several plans a chart above the next. */
 enum { FL_GANTT_PLANS_MAX = 2 };
 fl_status fl_picture_gantt(fl_picture *p, const char *const *input, size_t plans, size_t *drawn, fl_diag *d);
-
-#endif

@@ -4,7 +4,6 @@
 #include "harness/report/pictures.h"
 #include "traces/csv.h"
 #include "traces/gzip.h"
-#include "traces/standard.h"
 #include "traces/tables.h"
 #include "traces/writing.h"
 

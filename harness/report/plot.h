@@ -1,6 +1,5 @@
 /* Pictures of results, drawn by gnuplot from the result files and nothing else. */
-#ifndef FL_PLOT_H
-#define FL_PLOT_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -13,5 +12,3 @@ extern const char *const fl_plot_kinds[]; /* ends with NULL */
 fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d);
 /* The same on several inputs, which only gantt takes, up to FL_GANTT_PLANS_MAX: refused elsewhere. count is not 0. */
 fl_status fl_plot_all(const char *kind, const char *const *inputs, size_t count, const char *output, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* The bounds under which a result is reported: those under which it was made, as its record says, and those requested
  * now. */
-#ifndef FL_REPORT_BOUNDS_H
-#define FL_REPORT_BOUNDS_H
+#pragma once
 
 #include "harness/report/report_data.h"
 
@@ -9,5 +8,3 @@
  * recorded ones on the same column) rows are judged again by their cells, including `violated`; without any, `violated`
  * stays as recorded. FL_BAD_INPUT where a requested bound concerns a column that no row has. */
 fl_status fl_report_judge(fl_report_data *r, const fl_texts *asked, fl_diag *d);
-
-#endif

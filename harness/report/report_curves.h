@@ -1,6 +1,5 @@
 /* RESULTS.regret.csv of a distribution replay: cumulative regret of each policy over its steps. */
-#ifndef FL_REPORT_CURVES_H
-#define FL_REPORT_CURVES_H
+#pragma once
 
 #include "harness/report/report_data.h"
 
@@ -20,5 +19,3 @@ typedef struct fl_curves {
  * fl_curves_free, also after a failure. */
 fl_status fl_curves_read(const char *path, const fl_report_data *r, fl_curves *c, fl_diag *d);
 void fl_curves_free(fl_curves *c);
-
-#endif

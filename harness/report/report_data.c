@@ -3,7 +3,6 @@
 #include "harness/base/json.h"
 #include "harness/study/provenance.h"
 #include "traces/csv.h"
-#include "traces/standard.h"
 
 #include <math.h>
 #include <sha2.h>

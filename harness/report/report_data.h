@@ -6,8 +6,7 @@
  * intervals, from the others.
  *
  * A scope is the set of rows behind one mean: all rows of one variant of the node, on one platform or on all. */
-#ifndef FL_REPORT_DATA_H
-#define FL_REPORT_DATA_H
+#pragma once
 
 #include "harness/base/bootstrap.h"
 #include "harness/study/promise.h"
@@ -110,5 +109,3 @@ double *fl_scope_merit(const fl_scope *s);
 bool fl_label_setting(const char *label, size_t index, char name[64], char value[64]);
 /* The part before the first setting ("fixed:sm_mhz=900" -> "fixed"); into 128 bytes. Returns buf. */
 char *fl_label_family(const char *label, char buf[128]);
-
-#endif

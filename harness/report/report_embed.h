@@ -1,6 +1,5 @@
 /* A picture of gnuplot, embedded in a page. */
-#ifndef FL_REPORT_EMBED_H
-#define FL_REPORT_EMBED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,5 +8,3 @@
  * light, dark and print), fonts are removed, and texts for the mouse become <title>s. marks: include the definitions of
  * the shapes; once on a page is enough, because they are the same in all pictures. */
 void fl_embed(FILE *page, const char *svg, const char *class_name, bool marks);
-
-#endif

@@ -1,8 +1,7 @@
 /* The figures of a report, each a <figure> with a caption and a text for readers who cannot see it. They are the
  * pictures of `foldline plot`, drawn by the same scripts at the page's sizes (harness/report/pictures.h). A figure
  * without data is left out. */
-#ifndef FL_REPORT_FIGURES_H
-#define FL_REPORT_FIGURES_H
+#pragma once
 
 #include "harness/report/pictures.h"
 
@@ -27,5 +26,3 @@ fl_status fl_figures_sensitivity(fl_figures *g, const fl_summary *s, fl_diag *d)
 fl_status fl_figures_curves(fl_figures *g, const fl_report_data *r, fl_diag *d);
 /* From a telemetry file: clock and power over time, and the shares of time at each clock. */
 fl_status fl_figures_timeline(fl_figures *g, const char *path, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Texts of a page. */
-#ifndef FL_REPORT_HTML_H
-#define FL_REPORT_HTML_H
+#pragma once
 
 #include <stdio.h>
 
@@ -8,5 +7,3 @@
 void fl_html_text(FILE *f, const char *text);
 /* The same for a policy's label, which may break after its punctuation. */
 void fl_html_label(FILE *f, const char *label);
-
-#endif

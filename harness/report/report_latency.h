@@ -1,6 +1,5 @@
 /* What a report says about requests and bounds, in words. */
-#ifndef FL_REPORT_LATENCY_H
-#define FL_REPORT_LATENCY_H
+#pragma once
 
 #include "harness/report/report_summary.h"
 
@@ -14,5 +13,3 @@ void fl_bounds_put(FILE *f, const fl_report_data *r);
 /* A cell of a table, "slowdown<=0.05 in 2 of 9, ...": the bounds that a policy breaks, or "none". item: its index in
  * the scope. */
 void fl_bounds_cell(FILE *f, const fl_scope *sc, size_t item);
-
-#endif

@@ -1,6 +1,5 @@
 /* The lead of a result: the two quantities that its first picture compares, and the bound. */
-#ifndef FL_REPORT_LEAD_H
-#define FL_REPORT_LEAD_H
+#pragma once
 
 #include "harness/report/report_summary.h"
 
@@ -40,5 +39,3 @@ void fl_lead_intervals(const fl_summary *s, char *text, size_t size);
 
 /* "energy saved", "EDP saved" or "ED2P saved". */
 const char *fl_merit_name(const fl_report_data *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* A result as one page that needs no other file: figures inline, style and script within. */
-#ifndef FL_REPORT_PAGE_H
-#define FL_REPORT_PAGE_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/report/report_data.h"
@@ -15,5 +14,3 @@ typedef struct fl_report_options {
 
 /* Writes the page to path through a temporary file. */
 fl_status fl_report_write(const fl_report_data *r, const fl_report_options *o, const char *path, fl_diag *d);
-
-#endif

@@ -3,9 +3,6 @@
 #include "harness/report/report_html.h"
 #include "harness/report/report_lead.h"
 
-#include <math.h>
-#include <string.h>
-
 bool fl_partial(const fl_policy_summary *p, fl_report_column column) {
     const size_t all = p->value[FL_REPORT_ENERGY_J].runs, with = p->value[column].runs;
     return with && with < all;

@@ -1,6 +1,5 @@
 /* Means that leave out some of their runs, and the clocks behind the best static choice. */
-#ifndef FL_REPORT_PARTIAL_H
-#define FL_REPORT_PARTIAL_H
+#pragma once
 
 #include "harness/report/report_summary.h"
 
@@ -13,5 +12,3 @@ bool fl_partial_rows(const fl_summary *s, const fl_policy_summary *p);
  * and the clock of the best static choice, workload by workload where they differ. Writes nothing where there is
  * neither. */
 fl_status fl_partial_notes(FILE *f, const fl_summary *s, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* The effect of a parameter on results: policies of one family whose labels differ in a number. */
-#ifndef FL_REPORT_SENSITIVITY_H
-#define FL_REPORT_SENSITIVITY_H
+#pragma once
 
 #include "harness/report/report_summary.h"
 
@@ -19,5 +18,3 @@ typedef struct fl_study {
 
 /* Calls `each` for every family and parameter that takes several values while all else is equal. */
 void fl_studies(const fl_summary *s, void (*each)(void *user, const fl_study *t), void *user);
-
-#endif

@@ -1,6 +1,5 @@
 /* The statistics of a scope for each policy: means with intervals, ranks, and comparisons with one reference. */
-#ifndef FL_REPORT_SUMMARY_H
-#define FL_REPORT_SUMMARY_H
+#pragma once
 
 #include "harness/report/report_data.h"
 #include "harness/report/picture.h"
@@ -49,5 +48,3 @@ typedef struct fl_looks {
 
 fl_status fl_looks_make(const fl_report_data *r, fl_looks *l, fl_diag *d);
 void fl_looks_free(fl_looks *l);
-
-#endif

@@ -1,7 +1,6 @@
 /* The tables of a report. Cells carry the number by which they sort. The page's script makes tables of class "sortable"
  * sortable; they read well without it. */
-#ifndef FL_REPORT_TABLES_H
-#define FL_REPORT_TABLES_H
+#pragma once
 
 #include "harness/report/report_summary.h"
 
@@ -21,5 +20,3 @@ void fl_cell_head(FILE *f, const char *text); /* of a column of numbers */
 void fl_cell_head_text(FILE *f, const char *text);
 void fl_cell_text_put(FILE *f, const char *text);
 void fl_cell_number(FILE *f, double value, int digits);
-
-#endif

@@ -1,6 +1,5 @@
 /* A telemetry file over time: a series per device, and the share of time at each clock. */
-#ifndef FL_REPORT_TIMELINE_H
-#define FL_REPORT_TIMELINE_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -18,5 +17,3 @@ size_t fl_signal_index(const fl_telemetry *t, const char *name);
 /* Residency of the SM clock, ascending; list is malloc'd. A row's clock holds from the previous row to this one, as
  * foldline run --timeline writes it. FL_BAD_INPUT where there is no sm_mhz. */
 fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list, size_t *count, fl_diag *d);
-
-#endif

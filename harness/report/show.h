@@ -1,7 +1,6 @@
 /* Any result as a table: the CSV files that commands write, and their output as JSON. The module reads the whole input,
  * selects and sorts rows, and prints the rest in the width of the terminal, or as JSON. */
-#ifndef FL_SHOW_H
-#define FL_SHOW_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -54,5 +53,3 @@ void fl_show_text(const char *text, FILE *out);
 /* Lists below the table the columns that do not fit: those that are empty or equal in all rows are dropped first, then
  * the last ones. */
 fl_status fl_show_print(const fl_show_table *t, const fl_show_look *look, FILE *out, fl_diag *d);
-
-#endif

@@ -5,7 +5,6 @@
 #include "harness/base/json_out.h"
 #include "traces/csv.h"
 #include "traces/gunzip.h"
-#include "traces/kernels.h"
 #include "traces/numbers.h"
 
 #include <ctype.h>

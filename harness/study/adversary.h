@@ -5,8 +5,7 @@
  * own number and the batches before its own, so the number of threads cannot show. A case beyond the bound is run at
  * every clock: where one breaks what the policy may assume, a slowdown between 1 and top / f within a tolerance, it
  * counts apart and nothing is made of it. */
-#ifndef FL_ADVERSARY_H
-#define FL_ADVERSARY_H
+#pragma once
 
 #include "harness/input/platform.h"
 #include "harness/input/spec.h"
@@ -50,5 +49,3 @@ fl_status fl_adversary_run(const fl_adversary_options *o, fl_adversary_result *o
 
 /* The value of the policy's parameter `bound` on this platform; NAN where it has none. */
 fl_status fl_adversary_bound(const fl_platform *p, const fl_spec *spec, double *bound, fl_diag *d);
-
-#endif

@@ -1,8 +1,7 @@
 /* A workload as an adversary draws and changes it: one program of phases, kinds of kernels, lengths and jitter, small
  * enough that a file of some ten rows holds it. All that it draws obeys the laws of the models: a kernel's slowdown at
  * a clock is between 1 and top / f. */
-#ifndef FL_ADVERSARY_CASE_H
-#define FL_ADVERSARY_CASE_H
+#pragma once
 
 #include "policies/random.h"
 #include "traces/programs.h"
@@ -58,5 +57,3 @@ double fl_adversary_seconds(const fl_adversary_case *c);
  * The caller frees both, also after a failure. FL_NO_MEMORY. */
 fl_status fl_adversary_files(const fl_adversary_case *c, double sm_mhz, double mem_mhz, fl_programs *p, fl_kinds *k,
                              fl_diag *d);
-
-#endif

@@ -1,8 +1,7 @@
 /* Regret is against the best schedule known. Where a policy of a run is better than the clairvoyant schedule and the
  * baselines (it went to clocks at which its workload is only extrapolated, or --positions made the schedule coarse), it
  * is the reference itself. */
-#ifndef FL_BEST_KNOWN_H
-#define FL_BEST_KNOWN_H
+#pragma once
 
 #include "harness/study/trial.h"
 
@@ -18,5 +17,3 @@ void fl_best_known_alone(fl_row_result *row, fl_objective objective);
 /* How far above the least possible the clairvoyant schedules are at most, over all rows: one line; nothing where no row
  * has a bound. */
 void fl_best_known_print(const fl_row_result *row, size_t count, FILE *out);
-
-#endif

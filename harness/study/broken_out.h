@@ -1,7 +1,6 @@
 /* Under a table of results: who broke which bound how often, what nobody could judge, and where no static clock holds
  * all. Nothing where the slowdown alone is bounded: the table's column says that. */
-#ifndef FL_BROKEN_OUT_H
-#define FL_BROKEN_OUT_H
+#pragma once
 
 #include "harness/study/comparison.h"
 
@@ -9,5 +8,3 @@
  * first without one, NULL = none. */
 size_t fl_scenes_without_static(const fl_comparison *c, size_t *all, const char **first);
 void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FILE *out);
-
-#endif

@@ -4,7 +4,6 @@
 #include "harness/study/best_known.h"
 #include "traces/stage.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Policies over scenes: every run scored against the driver's default and the oracles of its scene. */
-#ifndef FL_COMPARISON_H
-#define FL_COMPARISON_H
+#pragma once
 
 #include "harness/study/trial.h"
 
@@ -32,5 +31,3 @@ fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag 
 void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
 /* Below such a table: what the mark of a mean says that leaves out some of its rows; nothing where none does. */
 void fl_comparison_note_marks(const fl_comparison *c, FILE *out);
-
-#endif

@@ -6,8 +6,7 @@
  * one_seed: all repetitions draw alike, as those of the released EnergyUCB. A variant may change any of them. Slowdown,
  * saving and regret are against the sweep's own rows: the top clock, and the clock of the least energy under the bound.
  */
-#ifndef FL_DRAWS_COMPARE_H
-#define FL_DRAWS_COMPARE_H
+#pragma once
 
 #include "harness/input/experiment.h"
 #include "harness/study/comparison.h"
@@ -23,5 +22,3 @@ fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64
 
 /* energy, saving, energy regret, Eq. 3 regret and slowdown together; each: by workload, over its seeds. */
 void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
-
-#endif

@@ -5,7 +5,6 @@
 #include "sim/draws.h"
 #include "traces/writing.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,8 +10,7 @@
  * "metrics": [...], "rows":
  * [{"policy": "...", "workload": "...", "platform": "...", "values": [[per seed], ...per metric]}], "provenance":
  * {...}}. */
-#ifndef FL_GATE_H
-#define FL_GATE_H
+#pragma once
 
 #include "harness/study/comparison.h"
 
@@ -81,5 +80,3 @@ void fl_gate_result_free(fl_gate_result *r);
 cJSON *fl_gate_result_json(const char *experiment, const fl_gate_result *r);
 /* For CI: one test case for each finding. */
 fl_status fl_gate_junit(const char *path, const char *name, const fl_gate_result *r, fl_diag *d);
-
-#endif

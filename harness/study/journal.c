@@ -33,9 +33,8 @@ struct fl_journal {
 
 static fl_status io(const fl_journal *j, const char *what, fl_diag *d) {
     return fl_fail(d, FL_IO, j->path, 0, 0,
-                   "cannot %s: %s; the rows written so far are kept, run the command again "
-                   "to continue",
-                   what, fl_reason(errno));
+                   "cannot %s: %s; the rows written so far are kept, run the command again to continue", what,
+                   fl_reason(errno));
 }
 
 /* CRC-32 (IEEE 802.3), bit by bit: rows are short beside what made them. */

@@ -5,8 +5,7 @@
  *   JOB ROW ROWS CRC TEXT
  * A job counts once all its rows are there; what a kill left half-written is cut off on opening. The key stands for
  * everything that the results hang on (inputs, version, options): a journal under another key is refused. */
-#ifndef FL_JOURNAL_H
-#define FL_JOURNAL_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -39,5 +38,3 @@ fl_status fl_journal_write_shard(fl_journal *j, FILE *file, fl_diag *d);
  * differ, and where a job is missing or there twice. How many jobs there are is what the first says, believed no
  * further than the bytes of all reach. */
 fl_status fl_journal_merge(fl_journal **out, const char *const *path, size_t count, fl_diag *d);
-
-#endif

@@ -11,8 +11,7 @@
  *   reward_regret@N                             of a distribution replay: after N steps (thousands)
  *   probe:NAME                                  its last value that was not NaN; of a probe per GPU, that of GPU 0
  *   steps:NAME@A, steps:NAME@A-B                steps in which that probe showed a whole number from A to B, 0 to 63 */
-#ifndef FL_MEASURE_H
-#define FL_MEASURE_H
+#pragma once
 
 #include "sim/run.h"
 
@@ -56,5 +55,3 @@ fl_status fl_watch_truth(void *user, const fl_node *node, int64_t t_ps, fl_diag 
 /* The value of a name that is no column; watch may be NULL. NAN where the run does not have it (no CPU modelled, no
  * such probe); FL_BAD_INPUT where there is no such name. */
 fl_status fl_measure(const fl_run_result *run, const fl_watch *watch, const char *name, double *value, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* Does the ranking of the policies survive what is not known of the model? Every draw moves the model within its error
  * (sim/rates.h, fl_rates_err), runs all policies on it, and ranks them. */
-#ifndef FL_MODEL_ERROR_H
-#define FL_MODEL_ERROR_H
+#pragma once
 
 #include "harness/study/trial.h"
 
@@ -27,5 +26,3 @@ fl_status fl_model_error_run(const fl_comparison_options *o, const fl_model_erro
                              fl_diag *d);
 void fl_model_error_print(const fl_comparison_options *o, const fl_model_error_options *e, const fl_ranking *ranking,
                           FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* What is minimised, by its name on the command line and in experiments. */
-#ifndef FL_OBJECTIVE_H
-#define FL_OBJECTIVE_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "sim/oracle.h"
@@ -21,5 +20,3 @@ extern const char *const fl_objective_title[], *const fl_objective_unit[];
 
 /* "energy", "edp" or "ed2p"; the nearest offered. */
 fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
-
-#endif

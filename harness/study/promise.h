@@ -7,8 +7,7 @@
  *
  * A row that does not have a column, such as a latency where nothing arrives, does not hold a promise about it. It
  * counts as violated, and its text says n/a. */
-#ifndef FL_PROMISE_H
-#define FL_PROMISE_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/input/experiment.h"
@@ -68,5 +67,3 @@ void fl_promises_judge(const fl_promises *p, double slowdown, fl_row_result *row
 void fl_promises_put(const fl_promises *p, FILE *out);
 /* As texts in a list; empty where there are none. */
 cJSON *fl_promises_json(const fl_promises *p);
-
-#endif

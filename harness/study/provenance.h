@@ -1,6 +1,5 @@
 /* The record of where a result comes from: program, inputs, platforms and policies, as JSON beside the result. */
-#ifndef FL_PROVENANCE_H
-#define FL_PROVENANCE_H
+#pragma once
 
 #include "harness/input/scene.h"
 #include "harness/input/spec.h"
@@ -24,5 +23,3 @@ fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d);
 
 /* RESULT.csv -> RESULT.provenance.json. malloc'd. */
 char *fl_provenance_path(const char *csv);
-
-#endif

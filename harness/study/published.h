@@ -36,8 +36,7 @@
  * fails: "why". A claim of the paper that does not come out here: its gate must not hold. The line then says so, with
  * the reason, and leaves the exit status alone. Where the gate holds after all, that is a failure: the text is out of
  * date. So a published claim is always a gate, and none is left out for its result. */
-#ifndef FL_PUBLISHED_H
-#define FL_PUBLISHED_H
+#pragma once
 
 #include "harness/input/experiment.h"
 #include "harness/study/comparison.h"
@@ -58,5 +57,3 @@ size_t fl_published_failed(const fl_published *p);
 void fl_published_print(const fl_published *p, FILE *out);
 /* The same as an array of objects. */
 cJSON *fl_published_json(const fl_published *p);
-
-#endif

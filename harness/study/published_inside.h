@@ -1,6 +1,5 @@
 /* The insides of published results: what published_read.c fills, published.c evaluates and published_print.c shows. */
-#ifndef FL_PUBLISHED_INSIDE_H
-#define FL_PUBLISHED_INSIDE_H
+#pragma once
 
 #include "harness/base/grid.h"
 #include "harness/base/json.h"
@@ -66,5 +65,3 @@ bool fl_published_as_stated(const line *l);
 /* What a selection says, and what it comes to. */
 fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d);
 fl_status fl_published_value(const selection *s, const fl_comparison *c, double *value, fl_diag *d);
-
-#endif

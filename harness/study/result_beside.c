@@ -3,9 +3,7 @@
 #include "harness/base/json_out.h"
 #include "harness/study/draws_compare.h"
 #include "harness/study/provenance.h"
-#include "traces/standard.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

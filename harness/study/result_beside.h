@@ -1,6 +1,5 @@
 /* What compare writes beside a result for its report. */
-#ifndef FL_REPORT_BESIDE_H
-#define FL_REPORT_BESIDE_H
+#pragma once
 
 #include "harness/study/published.h"
 #include "harness/study/setup.h"
@@ -16,5 +15,3 @@ void fl_report_about(const fl_setup *u, cJSON *record);
  * One of an earlier result that does not belong to this one any more is removed. */
 fl_status fl_report_beside_write(const fl_setup *u, const fl_comparison *c, const fl_published *published,
                                  const char *csv, fl_diag *d);
-
-#endif

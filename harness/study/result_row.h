@@ -1,6 +1,5 @@
 /* One line of a result: what a run was worth, whose it was, and which bounds it broke. */
-#ifndef FL_RESULT_ROW_H
-#define FL_RESULT_ROW_H
+#pragma once
 
 #include "harness/input/scene.h"
 #include "harness/study/measure.h"
@@ -84,5 +83,3 @@ fl_status fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run, f
 fl_status fl_kept_take(fl_kept *kept, fl_run_result *r, fl_diag *d);
 void fl_kept_free(fl_kept *kept);     /* takes NULL */
 void fl_row_free(fl_row_result *row); /* what was kept */
-
-#endif

@@ -5,8 +5,7 @@
  *
  * The keys of each, of the column and of the row make one selection, the later over the earlier. A key with a + puts
  * its text behind what that key has from the others: "+policy": ":margin_w=4". */
-#ifndef FL_RESULT_TABLES_H
-#define FL_RESULT_TABLES_H
+#pragma once
 
 #include "harness/study/published.h"
 
@@ -23,5 +22,3 @@ fl_status fl_result_tables_solve(fl_result_tables *t, const fl_comparison *c, fl
 void fl_result_tables_print(const fl_result_tables *t, FILE *out);
 /* The same as an array of objects. */
 cJSON *fl_result_tables_json(const fl_result_tables *t);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a fitted model makes of a chosen static clock: the chance that the real bound breaks at it, the regret to
  * expect, and which clocks may be chosen under a risk. */
-#ifndef FL_RISK_H
-#define FL_RISK_H
+#pragma once
 
 #include "harness/input/scene.h"
 #include "sim/oracle.h"
@@ -24,5 +23,3 @@ typedef struct fl_risk {
 } fl_risk;
 
 fl_risk fl_risk_at(const fl_scene *s, const fl_choice *at, double bound, fl_objective objective);
-
-#endif

@@ -1,7 +1,6 @@
 /* The columns of a result: what a row's numbers are called, in CSV and JSON, in gates and selections. To add one, give
  * fl_row_result a member that every maker of rows sets, and the table in row_columns.c a row at its end. */
-#ifndef FL_ROW_COLUMNS_H
-#define FL_ROW_COLUMNS_H
+#pragma once
 
 #include "harness/study/result_row.h"
 
@@ -29,5 +28,3 @@ bool fl_row_is_served(const char *name);
 /* Sets every number of *mean to the mean of those of count > 0 rows, cells that are not defined left out; `violated`
  * counts, and `workloads` are the rows under mean->seed. room: count doubles. */
 void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl_row_result *mean);
-
-#endif

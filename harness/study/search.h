@@ -10,8 +10,7 @@
  * included: they come back where those before them break a bound on a later pair. Under a bound the winner is run on
  * all pairs. So it holds all bounds on all of them, unless no candidate does: then it is who breaks them on the least
  * share of its pairs. */
-#ifndef FL_SEARCH_H
-#define FL_SEARCH_H
+#pragma once
 
 #include "harness/study/search_pairs.h"
 
@@ -31,5 +30,3 @@ typedef struct fl_search_result {
 /* FL_BAD_INPUT where no scene is used or no spec is for any. */
 fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_search_options *how,
                         fl_search_result *out, fl_diag *d);
-
-#endif

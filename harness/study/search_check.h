@@ -1,6 +1,5 @@
 /* The check of a search's winner: the whole grid of candidates on a few of the pairs that it was tuned on. */
-#ifndef FL_SEARCH_CHECK_H
-#define FL_SEARCH_CHECK_H
+#pragma once
 
 #include "harness/study/search_pairs.h"
 
@@ -17,5 +16,3 @@ typedef struct fl_search_check {
 
 fl_status fl_search_check_run(fl_trials *t, const fl_comparison_options *o, const bool *use, size_t winner,
                               fl_search_check *out, fl_diag *d);
-
-#endif

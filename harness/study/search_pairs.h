@@ -1,6 +1,5 @@
 /* Trials of a search, many at a time: a spec on a pair of workload and seed each, and what they come to. */
-#ifndef FL_SEARCH_PAIRS_H
-#define FL_SEARCH_PAIRS_H
+#pragma once
 
 #include "harness/study/trial.h"
 
@@ -28,5 +27,3 @@ size_t fl_pairs_of(const fl_comparison_options *o, const bool *use, size_t *pair
 /* A spec on the scenes used, all seeds. FL_BAD_INPUT where no scene is used. */
 fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t spec, const bool *use,
                           fl_search_sum *out, fl_diag *d);
-
-#endif

@@ -5,7 +5,6 @@
 #include "harness/base/pool.h"
 #include "harness/input/scene_text.h"
 #include "harness/input/scenes_open.h"
-#include "harness/study/objective.h"
 
 #include <math.h>
 #include <stdlib.h>

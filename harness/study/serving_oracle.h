@@ -1,8 +1,7 @@
 /* The best that a static clock can do for servers of a language model: of every number of servers up to the one asked
  * for, at every clock, the choice of least energy whose latencies meet the targets. Servers that are left out are
  * switched off: they draw nothing. */
-#ifndef FL_SERVING_ORACLE_H
-#define FL_SERVING_ORACLE_H
+#pragma once
 
 #include "harness/study/static_promise.h"
 
@@ -39,5 +38,3 @@ char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_poin
 void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, FILE *out);
 /* For machines: every point. */
 cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked);
-
-#endif

@@ -1,7 +1,6 @@
 /* The table of a comparison of servers of a language model: energy per token and latencies in the place of makespans,
  * which an open loop of requests hardly moves. */
-#ifndef FL_SERVING_TABLE_H
-#define FL_SERVING_TABLE_H
+#pragma once
 
 #include "harness/base/grid.h"
 #include "harness/study/comparison.h"
@@ -14,5 +13,3 @@ void fl_serving_table_heads(fl_grid *g);
 void fl_serving_table_row(fl_grid *g, const fl_row_result *r, bool each);
 /* What the savings of the table are against. */
 void fl_serving_table_note(const fl_comparison *c, const fl_comparison_options *o, FILE *out);
-
-#endif

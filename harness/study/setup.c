@@ -2,7 +2,6 @@
 
 #include "harness/study/serving_promise.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* What compare, sweep and regress have in common: options, an experiment, its policies and scenes. */
-#ifndef FL_SETUP_H
-#define FL_SETUP_H
+#pragma once
 
 #include "harness/base/pool.h"
 #include "harness/input/experiment.h"
@@ -69,5 +68,3 @@ size_t fl_setup_seeds(const fl_setup *u);
     FL_THREADS_OPTION(&(s).threads),                                                                                   \
     {"no-oracle", NULL, FL_OPTION_FLAG, &(s).no_oracle, 0, 0, "leaves out oracles and regrets (faster)"}
 /* clang-format on */
-
-#endif

@@ -1,7 +1,6 @@
 /* Static clocks under promises that time and energy do not tell, such as a latency or a highest power: each is a whole
  * run through the engine. */
-#ifndef FL_STATIC_PROMISE_H
-#define FL_STATIC_PROMISE_H
+#pragma once
 
 #include "harness/input/scene.h"
 #include "harness/study/promise.h"
@@ -21,5 +20,3 @@ fl_status fl_static_promised(fl_scene *s, const fl_run_result *standard, const f
 /* Moves the points to the front whose rows hold all promises, in their order; how many. Rows stay where they are: that
  * of point k is row k. The slowdown is not looked at, for fl_static_best does that. */
 size_t fl_static_keep(const fl_row_result *row, fl_static_point *point, size_t count);
-
-#endif

@@ -8,7 +8,6 @@
 #include "harness/study/result_beside.h"
 #include "harness/study/row_columns.h"
 #include "traces/stage.h"
-#include "traces/standard.h"
 #include "traces/text.h"
 #include "traces/writing.h"
 

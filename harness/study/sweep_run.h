@@ -1,8 +1,7 @@
 /* A grid run durably: every row goes into a journal beside the results as it comes, so that what was killed goes on
  * where it stopped. The finished file is the same bytes whatever the threads, the order, the shards or the number of
  * starts. */
-#ifndef FL_SWEEP_RUN_H
-#define FL_SWEEP_RUN_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/study/setup.h"
@@ -23,5 +22,3 @@ typedef struct fl_sweep_result {
  * an error what was run is in the journal. *r is to be freed either way. */
 fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *r, fl_diag *d);
 void fl_sweep_result_free(fl_sweep_result *r);
-
-#endif

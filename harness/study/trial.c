@@ -4,7 +4,6 @@
 #include "harness/input/plan_layout.h"
 #include "harness/input/scene_kernels.h"
 #include "harness/input/scene_text.h"
-#include "harness/study/objective.h"
 #include "harness/study/static_promise.h"
 #include "sim/serving_bound.h"
 

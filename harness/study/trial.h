@@ -1,7 +1,6 @@
 /* Runs of policies over scenes, each scored against what all policies of its scene share: the driver's default and the
  * oracles. Comparisons, grids and gates are made of them. */
-#ifndef FL_TRIAL_H
-#define FL_TRIAL_H
+#pragma once
 
 #include "harness/input/scene.h"
 #include "harness/input/spec.h"
@@ -63,5 +62,3 @@ enum { FL_BASELINES = 4 };
 /* The driver's default, the best static clock, the best clock per kernel, the clairvoyant schedule: those there are.
  * Once per scene, and where runs are watched not before its runs are over. */
 fl_status fl_trials_baselines(fl_trials *t, size_t scene, fl_row_result row[FL_BASELINES], size_t *count, fl_diag *d);
-
-#endif

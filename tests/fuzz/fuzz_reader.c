@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     free(head);
     memset(&x, 0xaa, sizeof x);
-    fl_status status = reader->read(path, &o, &x, &d);
+    fl_status status = fl_reader_read(reader, path, &o, &x, &d);
     if (status != FL_OK)
         check_refusal(&x, status, &d);
     else if (d.status != FL_OK)

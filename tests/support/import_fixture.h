@@ -28,7 +28,7 @@ static inline fl_taken fl_take_bytes(const char *format, const char *bytes, size
     if (t.status != FL_OK)
         memset(&t.in, 0, sizeof t.in);
     else
-        t.status = reader->read(path, o ? o : &every, &t.in, &t.d);
+        t.status = fl_reader_read(reader, path, o ? o : &every, &t.in, &t.d);
     static const fl_imported none;
     if (t.status != FL_OK)
         FL_CHECK(memcmp(&t.in, &none, sizeof none) == 0 && t.d.message[0], "%s left something behind",

@@ -1,7 +1,6 @@
 /* NVML as programs are compiled against it: layouts, constants and results, written from the interface's facts. Sizes
  * and offsets are checked in nvml_read.c. */
-#ifndef FL_EMULATE_ABI_H
-#define FL_EMULATE_ABI_H
+#pragma once
 
 typedef struct fl_nvml_device *nvmlDevice_t; /* opaque */
 typedef int nvmlReturn_t;
@@ -175,5 +174,3 @@ typedef struct nvmlGpmMetricsGet_t { /* metrics: as many as numMetrics says; pro
 typedef struct nvmlGpmSupport_t {
     unsigned int version, isSupportedDevice;
 } nvmlGpmSupport_t;
-
-#endif

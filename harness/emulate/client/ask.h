@@ -1,6 +1,5 @@
 /* How the functions of the library ask: each is a line that says what. */
-#ifndef FL_EMULATE_ASK_H
-#define FL_EMULATE_ASK_H
+#pragma once
 
 #include "harness/emulate/client/abi.h"
 #include "harness/emulate/client/protocol.h"
@@ -33,5 +32,3 @@ nvmlReturn_t fl_ask_chars(const char *call, nvmlDevice_t d, fl_ask_text which, c
 /* The device that a question for an index finds. */
 nvmlReturn_t fl_ask_handle(const char *call, fl_question q, nvmlDevice_t *device);
 nvmlReturn_t fl_ask_set_to(const char *call, nvmlDevice_t d, fl_ask_set what, unsigned int b, unsigned int c);
-
-#endif

@@ -1,8 +1,7 @@
 /* System calls of programs without our hooks: Go and static programs. The kernel holds each of these calls and asks the
  * server for the answer (seccomp user notification). The filter is installed just before the program starts, by the
  * process that becomes it; it stays for all its threads and children. */
-#ifndef FL_EMULATE_FILTER_H
-#define FL_EMULATE_FILTER_H
+#pragma once
 
 #include <errno.h>
 
@@ -76,5 +75,4 @@ static inline int fl_filter_install(void) {
     errno = ENOSYS;
     return -1;
 }
-#endif
 #endif

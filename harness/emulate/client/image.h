@@ -1,6 +1,5 @@
 /* What a program's file says of it before it starts. Both sides ask: the server, and the hook before an exec. */
-#ifndef FL_EMULATE_IMAGE_H
-#define FL_EMULATE_IMAGE_H
+#pragma once
 
 #include <elf.h>
 #include <fcntl.h>
@@ -46,5 +45,3 @@ static inline fl_image_kind fl_image_of(const char *path) {
     close(fd);
     return kind;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The client's end of the socket. Thin and without state of its own beyond one descriptor per thread, so that a client
  * killed anywhere leaves nothing half done; found anew after a fork, and after a program has closed it. */
-#ifndef FL_EMULATE_LINK_H
-#define FL_EMULATE_LINK_H
+#pragma once
 
 #include "harness/emulate/client/protocol.h"
 
@@ -16,5 +15,3 @@ void fl_link_when_answered(void (*f)(void));
 int fl_link_hears(int number);
 /* fl_link_ask without waiting for an answer. */
 int fl_link_tell(fl_ask *ask);
-
-#endif

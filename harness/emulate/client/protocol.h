@@ -1,10 +1,10 @@
 /* What a client library and the emulator say to each other: one packet asks, one packet answers, over SOCK_SEQPACKET.
  * Both ends are of one build and one machine, so structs travel as they are. */
-#ifndef FL_EMULATE_PROTOCOL_H
-#define FL_EMULATE_PROTOCOL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <time.h>
 
 #define FL_EMULATE_VARIABLE "FOLDLINE_EMULATE" /* path of the session's folder: socket, clock */
 #define FL_EMULATE_SOCKET "socket"
@@ -176,8 +176,23 @@ typedef struct fl_clock_page {
 #define FL_VIRTUAL_MONOTONIC_NS INT64_C(1000000000000)
 #define FL_VIRTUAL_FOREVER INT64_MAX
 
+/* What a clock shows when the session begins. realtime_ns: the session's own start. */
+static inline int64_t fl_virtual_base(clockid_t clock, int64_t realtime_ns) {
+    switch (clock) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_TAI:
+        return realtime_ns;
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME:
+        return FL_VIRTUAL_MONOTONIC_NS;
+    default: /* of the processor: all of the session's time is taken to be this program's */
+        return 0;
+    }
+}
+
 static inline int64_t fl_virtual_after(int64_t now_ns, int64_t ns) {
     return ns >= FL_VIRTUAL_FOREVER - now_ns ? FL_VIRTUAL_FOREVER : now_ns + ns;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Standing before the C library (LD_PRELOAD), and reaching what stands behind. */
-#ifndef FL_EMULATE_REAL_H
-#define FL_EMULATE_REAL_H
+#pragma once
 
 #include <dlfcn.h>
 
@@ -14,5 +13,3 @@
             *(void **)&found_ = dlsym(RTLD_NEXT, #name);                                                               \
         found_;                                                                                                        \
     })
-
-#endif

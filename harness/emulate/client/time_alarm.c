@@ -32,16 +32,12 @@ FL_SHOWN int setitimer(__itimer_which_t which, const struct itimerval *restrict 
             fl_time_fail("setitimer of the processor's time");
         return REAL(setitimer)(which, value, old);
     }
-    if (value && (!us_proper(&value->it_value) || !us_proper(&value->it_interval))) {
-        errno = EINVAL;
-        return -1;
-    }
+    if (value && (!us_proper(&value->it_value) || !us_proper(&value->it_interval)))
+        return fl_timer_refuse(EINVAL);
     const fl_timer_want want = {.first = value ? of_us(value->it_value) : (struct timespec){0, 0},
                                 .interval = value ? of_us(value->it_interval) : (struct timespec){0, 0}};
-    if (fl_timer_arm(FL_TIMER_ALARM, 0, &want, &was)) {
-        errno = ENOMEM;
-        return -1;
-    }
+    if (fl_timer_arm(FL_TIMER_ALARM, 0, &want, &was))
+        return fl_timer_refuse(ENOMEM);
     if (old)
         tell_itimer(&was, old);
     return 0;
@@ -79,11 +75,6 @@ FL_SHOWN useconds_t ualarm(useconds_t us, useconds_t interval) {
 
 /* ---- as many as a program makes: timer_create ---- */
 
-static int fail(int error) {
-    errno = error;
-    return -1;
-}
-
 static uint32_t number_of(timer_t id) { return (uint32_t)((uintptr_t)id >> 5); }
 static bool notifies(timer_t id) { return (uintptr_t)id >> 4 & 1; }
 
@@ -94,12 +85,10 @@ FL_SHOWN int timer_create(clockid_t clock, struct sigevent *restrict e, timer_t 
         fl_time_fail("timer_create of the processor's time");
     const int how = e ? e->sigev_notify : SIGEV_SIGNAL, signal = e ? e->sigev_signo : SIGALRM;
     if (!fl_timer_clock(clock) || (how != SIGEV_NONE && how != SIGEV_THREAD && (signal < 1 || signal >= NSIG)))
-        return fail(EINVAL);
+        return fl_timer_refuse(EINVAL);
     if (how == SIGEV_THREAD)
-        return fl_notify_create(clock, e, id) ? fail(EAGAIN) : 0;
+        return fl_notify_create(clock, e, id) ? fl_timer_refuse(EAGAIN) : 0;
     fl_ask q;
-    fl_answer a;
-    uint64_t number = 0;
     memset(&q, 0, sizeof q);
     q.op = FL_TIME_TIMER;
     q.a = FL_TIMER_OF_PROGRAM;
@@ -107,16 +96,11 @@ FL_SHOWN int timer_create(clockid_t clock, struct sigevent *restrict e, timer_t 
     q.c = how == SIGEV_THREAD_ID ? (uint32_t)e->_sigev_un._tid : 0;
     if (e)
         memcpy(&q.wide, &e->sigev_value, sizeof q.wide);
-    (void)fl_time_ask(&q, &a);
-    memcpy(&number, a.bytes, sizeof number);
+    const uint64_t number = fl_time_number(&q);
     if (!number)
-        return fail(EAGAIN);
+        return fl_timer_refuse(EAGAIN);
     *id = fl_timer_id((uint32_t)number, false, clock);
     return 0;
-}
-
-static void tell(const fl_timer_state *s, struct itimerspec *out) {
-    *out = (struct itimerspec){.it_value = fl_timer_left(s->next_ns), .it_interval = fl_time_spec(s->interval_ns)};
 }
 
 static int arm(timer_t id, const fl_timer_want *want, fl_timer_state *was) {
@@ -130,15 +114,15 @@ FL_SHOWN int timer_settime(timer_t id, int flags, const struct itimerspec *restr
     if (!fl_time_on())
         return REAL(timer_settime)(id, flags, value, old);
     if (!value || !fl_timer_proper(&value->it_value) || !fl_timer_proper(&value->it_interval))
-        return fail(EINVAL);
+        return fl_timer_refuse(EINVAL);
     const fl_timer_want want = {.clock = (clockid_t)((uintptr_t)id & 15),
                                 .absolute = flags & TIMER_ABSTIME,
                                 .first = value->it_value,
                                 .interval = value->it_interval};
     if (arm(id, &want, &was))
-        return fail(EINVAL);
+        return fl_timer_refuse(EINVAL);
     if (old)
-        tell(&was, old);
+        fl_timer_tell(&was, old);
     return 0;
 }
 
@@ -147,8 +131,8 @@ FL_SHOWN int timer_gettime(timer_t id, struct itimerspec *value) {
     if (!fl_time_on())
         return REAL(timer_gettime)(id, value);
     if (arm(id, NULL, &was))
-        return fail(EINVAL);
-    tell(&was, value);
+        return fl_timer_refuse(EINVAL);
+    fl_timer_tell(&was, value);
     return 0;
 }
 
@@ -157,7 +141,7 @@ FL_SHOWN int timer_getoverrun(timer_t id) {
     if (!fl_time_on())
         return REAL(timer_getoverrun)(id);
     if (arm(id, NULL, &was))
-        return fail(EINVAL);
+        return fl_timer_refuse(EINVAL);
     return was.missed > INT32_MAX ? INT32_MAX : (int)was.missed;
 }
 
@@ -167,10 +151,10 @@ FL_SHOWN int timer_delete(timer_t id) {
     if (!fl_time_on())
         return REAL(timer_delete)(id);
     if (notifies(id))
-        return fl_notify_end(number_of(id)) ? fail(EINVAL) : 0;
+        return fl_notify_end(number_of(id)) ? fl_timer_refuse(EINVAL) : 0;
     memset(&q, 0, sizeof q);
     q.op = FL_TIME_TIMER_END;
     q.a = FL_TIMER_OF_PROGRAM;
     q.b = number_of(id);
-    return fl_time_ask(&q, &a) ? fail(EINVAL) : 0;
+    return fl_time_ask(&q, &a) ? fl_timer_refuse(EINVAL) : 0;
 }

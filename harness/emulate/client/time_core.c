@@ -38,18 +38,22 @@ int fl_time_ask(fl_ask *q, fl_answer *a) {
     return a->result;
 }
 
-uint64_t fl_time_say(fl_ask_op op, uint32_t a, uint32_t b) {
-    fl_ask q;
+uint64_t fl_time_number(fl_ask *q) {
     fl_answer answer;
     uint64_t value = 0;
+    (void)fl_time_ask(q, &answer);
+    if (answer.size == sizeof value)
+        memcpy(&value, answer.bytes, sizeof value);
+    return value;
+}
+
+uint64_t fl_time_say(fl_ask_op op, uint32_t a, uint32_t b) {
+    fl_ask q;
     memset(&q, 0, sizeof q);
     q.op = op;
     q.a = a;
     q.b = b;
-    (void)fl_time_ask(&q, &answer);
-    if (answer.size == sizeof value)
-        memcpy(&value, answer.bytes, sizeof value);
-    return value;
+    return fl_time_number(&q);
 }
 
 static void refuse(const char *call) {
@@ -200,23 +204,23 @@ bool fl_time_is_output(uint64_t dev, uint64_t ino) {
     return (page->out[0][0] == dev && page->out[0][1] == ino) || (page->out[1][0] == dev && page->out[1][1] == ino);
 }
 
+uint32_t fl_time_fdinfo(int fd, const char *key, uint32_t none) {
+    char path[64], line[128];
+    const size_t size = strlen(key);
+    uint32_t value = none;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, key, size))
+            value = (uint32_t)strtoul(line + size, NULL, 10);
+    if (f)
+        fclose(f);
+    return value;
+}
+
 /* ---- clocks ---- */
 
-int64_t fl_time_base(clockid_t clock) {
-    switch (clock) {
-    case CLOCK_REALTIME:
-    case CLOCK_REALTIME_COARSE:
-    case CLOCK_TAI:
-        return page->realtime_ns;
-    case CLOCK_MONOTONIC:
-    case CLOCK_MONOTONIC_RAW:
-    case CLOCK_MONOTONIC_COARSE:
-    case CLOCK_BOOTTIME:
-        return FL_VIRTUAL_MONOTONIC_NS;
-    default: /* of the processor: all of the session's time is taken to be this program's */
-        return 0;
-    }
-}
+int64_t fl_time_base(clockid_t clock) { return fl_virtual_base(clock, page->realtime_ns); }
 
 struct timespec fl_time_spec(int64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / S_NS), .tv_nsec = (long)(ns % S_NS)};

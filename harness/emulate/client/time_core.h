@@ -1,7 +1,6 @@
 /* Virtual time inside a client: what stands before the C library's clocks, sleeps and waits (LD_PRELOAD). The server
  * hands one token to one thread of the whole session; whoever has it runs, so the state here needs no locks. */
-#ifndef FL_TIME_CORE_H
-#define FL_TIME_CORE_H
+#pragma once
 
 #include "harness/emulate/client/link.h"
 #include "harness/emulate/client/real.h"
@@ -28,10 +27,14 @@ int fl_time_wait_io(fl_time_look *look, void *of, int64_t until);
 /* The session's own output, which nobody in it reads. */
 bool fl_time_is_output(uint64_t dev, uint64_t ino);
 
+/* The number behind `key` in what the kernel tells of a descriptor; `none` where there is none. */
+uint32_t fl_time_fdinfo(int fd, const char *key, uint32_t none);
+
 _Noreturn void fl_time_fail(const char *call);
 /* One request; the answer's result. */
 int fl_time_ask(fl_ask *q, fl_answer *a);
-/* One request; the answer's number. */
+/* One request; the answer's number, 0 where it has none. */
+uint64_t fl_time_number(fl_ask *q);
 uint64_t fl_time_say(fl_ask_op op, uint32_t a, uint32_t b);
 /* In a new thread or a forked child: waits for its first turn. */
 void fl_time_begin(uint64_t number);
@@ -55,5 +58,3 @@ void fl_line_leave(fl_line *me);
 int fl_line_wake(const void *key, int most);
 bool fl_line_woken(void *me);
 void fl_line_forget(void); /* after a fork */
-
-#endif

@@ -4,7 +4,6 @@
 #include "harness/emulate/client/image.h"
 #include "harness/emulate/client/time_core.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

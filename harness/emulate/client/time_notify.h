@@ -1,6 +1,5 @@
 /* Timers that call a function of their program (SIGEV_THREAD), by their numbers. -1 where there is no such timer. */
-#ifndef FL_TIME_NOTIFY_H
-#define FL_TIME_NOTIFY_H
+#pragma once
 
 #include "harness/emulate/client/time_timer.h"
 
@@ -9,5 +8,3 @@
 int fl_notify_create(clockid_t clock, const struct sigevent *e, timer_t *id);
 int fl_notify_arm(uint32_t number, const fl_timer_want *want, fl_timer_state *was);
 int fl_notify_end(uint32_t number);
-
-#endif

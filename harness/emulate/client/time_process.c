@@ -180,17 +180,7 @@ FL_SHOWN int killpg(pid_t group, int number) {
 FL_SHOWN int sigqueue(pid_t pid, int number, const union sigval value) {
     return sent(REAL(sigqueue)(pid, number, value), pid, number);
 }
-pid_t fl_time_pid_of(int fd) {
-    char path[64], line[128];
-    int pid = 0;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof line, f))
-        (void)sscanf(line, "Pid: %d", &pid);
-    if (f)
-        fclose(f);
-    return pid;
-}
+pid_t fl_time_pid_of(int fd) { return (pid_t)fl_time_fdinfo(fd, "Pid:", 0); }
 FL_SHOWN int pidfd_send_signal(int fd, int number, siginfo_t *info, unsigned int flags);
 FL_SHOWN int pidfd_send_signal(int fd, int number, siginfo_t *info, unsigned int flags) {
     const pid_t pid = fl_time_on() ? fl_time_pid_of(fd) : 0;

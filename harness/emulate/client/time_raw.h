@@ -1,6 +1,5 @@
 /* System calls that a program makes by itself, past the C library. */
-#ifndef FL_TIME_RAW_H
-#define FL_TIME_RAW_H
+#pragma once
 
 #include <signal.h>
 
@@ -19,5 +18,3 @@ int fl_raw_filtered(fl_raw_caught *make);
 /* The program's own handler of SIGSYS (either may be NULL): it hears of what was not handed over. 0 where nothing is
  * handed over here, and it may be the system's. */
 int fl_raw_handler(const struct sigaction *a, struct sigaction *old);
-
-#endif

@@ -1,5 +1,6 @@
 #include "harness/emulate/client/time_timer.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define S_NS INT64_C(1000000000)
@@ -52,6 +53,15 @@ int fl_timer_arm(fl_timer_kind kind, uint32_t number, const fl_timer_want *want,
 struct timespec fl_timer_left(int64_t next_ns) {
     const int64_t left = next_ns - fl_time_now(false);
     return next_ns == FL_VIRTUAL_FOREVER ? (struct timespec){0, 0} : fl_time_spec(left > 0 ? left : 1);
+}
+
+void fl_timer_tell(const fl_timer_state *s, struct itimerspec *out) {
+    *out = (struct itimerspec){.it_value = fl_timer_left(s->next_ns), .it_interval = fl_time_spec(s->interval_ns)};
+}
+
+int fl_timer_refuse(int error) {
+    errno = error;
+    return -1;
 }
 
 /* A timer's id here: number, whether a thread of this program is told, clock. */

@@ -10,32 +10,15 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-static int fail(int error) {
-    errno = error;
-    return -1;
-}
-
 /* One more than the kernel's id of it; 0 where it has none. */
-static uint32_t id_of(int fd) {
-    char path[64], line[128];
-    unsigned id = UINT32_MAX;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof line, f))
-        (void)sscanf(line, "eventfd-id: %u", &id);
-    if (f)
-        fclose(f);
-    return id + 1;
-}
+static uint32_t id_of(int fd) { return fl_time_fdinfo(fd, "eventfd-id:", UINT32_MAX) + 1; }
 
 FL_SHOWN int timerfd_create(int clock, int flags) {
     fl_ask q;
-    fl_answer a;
-    uint64_t number = 0;
     if (!fl_time_on())
         return REAL(timerfd_create)(clock, flags);
     if (!fl_timer_clock(clock) || flags & ~(TFD_NONBLOCK | TFD_CLOEXEC))
-        return fail(EINVAL);
+        return fl_timer_refuse(EINVAL);
     const int fd = eventfd(0, (flags & TFD_NONBLOCK ? EFD_NONBLOCK : 0) | (flags & TFD_CLOEXEC ? EFD_CLOEXEC : 0));
     if (fd < 0)
         return -1;
@@ -47,25 +30,20 @@ FL_SHOWN int timerfd_create(int clock, int flags) {
     q.spare = fd + 1;
     if (!q.wide) /* a kernel before 5.2 */
         fl_time_fail("timerfd_create");
-    (void)fl_time_ask(&q, &a);
-    memcpy(&number, a.bytes, sizeof number);
+    const uint64_t number = fl_time_number(&q);
     if (!number) {
         close(fd);
-        return fail(ENOMEM);
+        return fl_timer_refuse(ENOMEM);
     }
     return fd;
-}
-
-static void tell(const fl_timer_state *s, struct itimerspec *out) {
-    *out = (struct itimerspec){.it_value = fl_timer_left(s->next_ns), .it_interval = fl_time_spec(s->interval_ns)};
 }
 
 static int arm(int fd, fl_timer_want *want, fl_timer_state *was) {
     const uint32_t id = id_of(fd);
     if (fcntl(fd, F_GETFD) < 0)
-        return fail(EBADF);
+        return fl_timer_refuse(EBADF);
     if (!id || fl_timer_arm(FL_TIMER_DESCRIPTOR, id, NULL, was))
-        return fail(EINVAL);
+        return fl_timer_refuse(EINVAL);
     if (!want)
         return 0;
     want->clock = (clockid_t)was->clock;
@@ -77,13 +55,13 @@ FL_SHOWN int timerfd_settime(int fd, int flags, const struct itimerspec *value, 
     if (!fl_time_on())
         return REAL(timerfd_settime)(fd, flags, value, old);
     if (!value || !fl_timer_proper(&value->it_value) || !fl_timer_proper(&value->it_interval))
-        return fail(EINVAL);
+        return fl_timer_refuse(EINVAL);
     fl_timer_want want = {
         .absolute = flags & TFD_TIMER_ABSTIME, .first = value->it_value, .interval = value->it_interval};
     if (arm(fd, &want, &was))
         return -1;
     if (old)
-        tell(&was, old);
+        fl_timer_tell(&was, old);
     return 0;
 }
 
@@ -93,6 +71,6 @@ FL_SHOWN int timerfd_gettime(int fd, struct itimerspec *value) {
         return REAL(timerfd_gettime)(fd, value);
     if (arm(fd, NULL, &was))
         return -1;
-    tell(&was, value);
+    fl_timer_tell(&was, value);
     return 0;
 }

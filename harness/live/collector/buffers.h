@@ -2,8 +2,7 @@
  *
  * The buffers are small. CUPTI returns a buffer when all kernels in it have ended, so the size limits how many later
  * kernels a kernel may have to wait for. */
-#ifndef FL_LIVE_BUFFERS_H
-#define FL_LIVE_BUFFERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ enum { FL_BUFFER_BYTES = 8192 /* 37 kernels */ };
 
 uint8_t *fl_buffer_take(void); /* aligned to 8 bytes; NULL when out of memory */
 void fl_buffer_give(uint8_t *buffer);
-
-#endif

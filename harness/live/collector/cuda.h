@@ -1,6 +1,5 @@
 /* The GPUs that the program's driver gives it. Own declarations (CUDA 11.4 and later). */
-#ifndef FL_LIVE_CUDA_H
-#define FL_LIVE_CUDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@ enum { FL_CUDA_UUID = 16 };
  * its GPU's). False: there is no such GPU, the driver has not started, or it is too old to have the call. Never loads a
  * driver: the program has done that. */
 bool fl_cuda_uuid(uint32_t number, uint8_t uuid[FL_CUDA_UUID]);
-
-#endif

@@ -1,6 +1,5 @@
 /* CUPTI, found at run time and made to collect kernels. Own declarations (CUPTI 11 to 13). */
-#ifndef FL_LIVE_CUPTI_H
-#define FL_LIVE_CUPTI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ typedef struct fl_cupti { /* members marked "may be NULL" are NULL where this ve
  * that cannot be enabled because it is newer than the driver. Where another profiler holds CUPTI, it skips nothing and
  * gives up. False: no kernels will come. */
 bool fl_cupti_start(fl_cupti *c, fl_cupti_requested *requested, fl_cupti_completed *completed, fl_cupti_clock *clock);
-
-#endif

@@ -16,8 +16,7 @@
  * The reader may be root and the writer anyone. The reader trusts nothing in the file: neither its size, nor a number
  * or index in it. It opens only regular files of at most FL_RING_SIZE_MAX bytes, and keeps its own copy of everything
  * that decides where it reads. */
-#ifndef FL_LIVE_RING_H
-#define FL_LIVE_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -118,5 +117,3 @@ void fl_ring_close(fl_ring *r);
 
 /* The text in the vendor's form: GPU-01234567-89ab-cdef-0123-456789abcdef. */
 void fl_ring_uuid_text(const uint8_t uuid[FL_RING_UUID], char text[FL_RING_UUID_TEXT]);
-
-#endif

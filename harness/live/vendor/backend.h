@@ -1,7 +1,6 @@
 /* The interface of a vendor's back end: the GPUs of a node as the live host sees them, whatever their vendor. Units are
  * those of the contract (policies/policy.h). A back end sets nothing that it was not told to set. */
-#ifndef FL_LIVE_BACKEND_H
-#define FL_LIVE_BACKEND_H
+#pragma once
 
 #include "harness/live/vendor/record.h"
 #include "policies/policy.h"
@@ -80,5 +79,3 @@ uint32_t fl_gpus_ladder(int32_t *mhz, uint32_t count);
 
 /* Index of a unit among the GPUs, -1 where there is none. */
 int fl_gpus_find(const fl_gpus *g, const char *unit);
-
-#endif

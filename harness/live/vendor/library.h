@@ -1,6 +1,5 @@
 /* A vendor's library, opened at run time. */
-#ifndef FL_LIVE_LIBRARY_H
-#define FL_LIVE_LIBRARY_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -12,5 +11,3 @@ void *fl_library_open(const char *variable, const char *const *names, const char
 /* Stores a pointer to the function of the newest name, else of the older one (may be NULL), in *into (a pointer to a
  * function pointer). Returns whether there is one. */
 int fl_library_find(void *library, const char *newest, const char *older, void *into);
-
-#endif

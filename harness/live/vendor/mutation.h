@@ -1,7 +1,6 @@
 /* Safety rules that tests break on purpose to check that the trials notice. Only tests compile them in
  * (FL_LIVE_MUTATIONS); in the program every one is false at compile time. */
-#ifndef FL_LIVE_VENDOR_MUTATION_H
-#define FL_LIVE_VENDOR_MUTATION_H
+#pragma once
 
 #ifdef FL_LIVE_MUTATIONS
 #include <stdbool.h>
@@ -14,6 +13,4 @@ static inline bool fl_mutated(const char *name) {
 }
 #else
 #define fl_mutated(name) 0
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * Names of symbols, codes, layouts and units are those of the public interface (NVML 11.3 to 13.3). Of a call that
  * exists in several versions the newest is used; an optional call that is absent is NULL. Clocks are in MHz, power in
  * mW, energy in mJ. Every call returns an fl_nvml_code. */
-#ifndef FL_NVML_H
-#define FL_NVML_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -153,5 +152,3 @@ const char *fl_nvml_reason(const fl_nvml *n, int code);
 
 /* The GPU or its driver is gone: no later call will succeed. */
 int fl_nvml_gone(int code);
-
-#endif

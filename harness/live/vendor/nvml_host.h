@@ -1,6 +1,5 @@
 /* NVIDIA GPUs through NVML as a back end of the live host: signals, ladders and limits, locked clocks, power limits. */
-#ifndef FL_LIVE_NVML_HOST_H
-#define FL_LIVE_NVML_HOST_H
+#pragma once
 
 #include "harness/live/vendor/backend.h"
 
@@ -8,5 +7,3 @@
  * a GPU of the list does not answer. FL_BAD_INPUT: a name of the list matches no GPU. With missing, the GPUs that
  * answer are opened, and *missing says which were left out (fl_gpus_gather). */
 fl_status fl_nvml_host_open(fl_gpus *g, const char *list, fl_diag *missing, fl_diag *d);
-
-#endif

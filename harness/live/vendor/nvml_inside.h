@@ -1,7 +1,6 @@
 /* Shared by the parts of the NVML back end. nvml_host.c opens it and joins them: nvml_lists.c queries the clocks,
  * nvml_read.c reads, nvml_set.c sets and restores, nvml_tell.c answers doctor. */
-#ifndef FL_LIVE_NVML_INSIDE_H
-#define FL_LIVE_NVML_INSIDE_H
+#pragma once
 
 #include "harness/live/vendor/backend.h"
 #include "harness/live/vendor/extension.h"
@@ -48,5 +47,3 @@ fl_status fl_nvml_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d
 const char *fl_nvml_hindrance(void *self, uint32_t i, int control);
 double fl_nvml_limit_w(void *self, uint32_t i);
 bool fl_nvml_note(void *self, uint32_t i, unsigned index, char *text, size_t size);
-
-#endif

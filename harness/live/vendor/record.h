@@ -4,8 +4,7 @@
  * There is one file per unit in the state folder, $FOLDLINE_STATE or /var/lib/foldline: UNIT.record, a text, written
  * through a temporary file, synchronised and renamed. It names its boot: locks and limits end with the driver, so after
  * a reboot the record is void. */
-#ifndef FL_LIVE_RECORD_H
-#define FL_LIVE_RECORD_H
+#pragma once
 
 #include "harness/live/vendor/state.h"
 
@@ -43,5 +42,3 @@ fl_status fl_record_remove(const char *state, const char *unit, fl_diag *d);
 
 /* The units that have a record; free each and the array. The list is empty where the folder does not exist. */
 fl_status fl_record_units(const char *state, char ***units, size_t *count, fl_diag *d);
-
-#endif

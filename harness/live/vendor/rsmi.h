@@ -4,8 +4,7 @@
  * Names of symbols, codes, layouts and units are those of rocm_smi.h of ROCm 5.2, and of ROCm 6 where that differs.
  * (Debian's librocm-smi-dev 5.2.3 has the same; tests/test_vendor_headers.c compares them where it is installed.)
  * Listed clocks are in Hz, set ranges in MHz, power in uW, temperatures in thousandths of a degree Celsius. */
-#ifndef FL_RSMI_H
-#define FL_RSMI_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -114,5 +113,3 @@ bool fl_rsmi_clocks_of(const fl_rsmi_clocks *c, uint32_t *count, uint32_t *curre
 #define FL_RSMI_READS                                                                                                  \
     (FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_UTIL_GPU_PCT) |       \
      FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ) | FL_BIT(FL_GPU_TEMP_C))
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared by the parts of the ROCm SMI back end. rsmi_host.c opens it and joins them: rsmi_read.c reads, rsmi_set.c sets
  * and restores. */
-#ifndef FL_LIVE_RSMI_INSIDE_H
-#define FL_LIVE_RSMI_INSIDE_H
+#pragma once
 
 #include "harness/live/vendor/backend.h"
 #include "harness/live/vendor/rsmi.h"
@@ -36,5 +35,3 @@ fl_status fl_rsmi_read(void *self, uint32_t i, uint64_t needs, int64_t t_ns, fl_
 fl_status fl_rsmi_set(void *self, uint32_t i, int control, double value, const fl_record *prior, fl_diag *d);
 fl_status fl_rsmi_prior(void *self, uint32_t i, uint64_t drives, fl_record *r, fl_diag *d);
 fl_status fl_rsmi_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d);
-
-#endif

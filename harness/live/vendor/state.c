@@ -109,9 +109,7 @@ static const char *distrust(const struct stat *f) {
 
 static fl_status distrusted(const char *path, const char *why, fl_diag *d) {
     return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                   "foldline did not write it in this form: %s. foldline leaves it "
-                   "alone: remove it",
-                   why);
+                   "foldline did not write it in this form: %s. foldline leaves it alone: remove it", why);
 }
 
 fl_status fl_state_file(const char *folder, const char *unit, const char *ending, int flags, int *fd, fl_diag *d) {

@@ -2,8 +2,7 @@
  * there into clocks and limits, so no other user may have touched it. A folder must belong to the effective user, must
  * not be writable by others and must not be a link. A file in it must be a regular file of the same user with one name;
  * links are not followed, and a FIFO does not block. Everything else is refused, and the diagnostic says what to do. */
-#ifndef FL_LIVE_STATE_H
-#define FL_LIVE_STATE_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -36,5 +35,3 @@ fl_status fl_state_remove(const char *folder, const char *unit, const char *endi
 
 /* Opens the checked folder itself, close-on-exec. *fd = -1 and FL_OK where it is missing. */
 fl_status fl_folder_open(const char *folder, int *fd, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 #include "harness/live/vendor/vendors.h"
 
-#include "harness/base/args.h"
 #include "harness/live/vendor/nvml_host.h"
 #include "harness/live/vendor/rsmi.h"
 #include "harness/live/vendor/rsmi_host.h"

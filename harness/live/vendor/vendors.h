@@ -1,6 +1,5 @@
 /* The vendor of this machine's GPUs: every vendor's back end behind one function. */
-#ifndef FL_LIVE_VENDORS_H
-#define FL_LIVE_VENDORS_H
+#pragma once
 
 #include "harness/live/vendor/backend.h"
 
@@ -23,5 +22,3 @@ uint64_t fl_vendor_reads(const char *name);
 
 /* The vendor of a unit, by the name that its back end gave it. */
 const char *fl_vendor_of(const char *unit);
-
-#endif

@@ -4,8 +4,7 @@
  * Names of symbols, codes, layouts and units are those of the oneAPI Level Zero specification 1.8. (zes_api.h and
  * ze_api.h of Debian's libze-dev 1.8.12 have the same; tests/test_vendor_headers.c compares them where they are
  * installed.) Clocks are in MHz, power in mW, energy in uJ, times in us, temperatures in degrees Celsius. */
-#ifndef FL_ZE_H
-#define FL_ZE_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -213,5 +212,3 @@ int fl_ze_refused(fl_ze_code code); /* the call was refused and nothing has chan
     (FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_UTIL_GPU_PCT) |       \
      FL_BIT(FL_GPU_COMPUTE_NS) | FL_BIT(FL_GPU_COPY_NS) | FL_BIT(FL_GPU_DRAM_BYTES) | FL_BIT(FL_GPU_SM_MHZ) |          \
      FL_BIT(FL_GPU_MEM_MHZ) | FL_BIT(FL_GPU_TEMP_C) | FL_BIT(FL_GPU_THROTTLE))
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared by the parts of the Level Zero back end. ze_host.c opens it and joins them: ze_read.c reads, ze_set.c sets and
  * restores. */
-#ifndef FL_LIVE_ZE_INSIDE_H
-#define FL_LIVE_ZE_INSIDE_H
+#pragma once
 
 #include "harness/live/vendor/backend.h"
 #include "sim/seen.h"
@@ -49,5 +48,3 @@ fl_status fl_ze_set(void *self, uint32_t i, int control, double value, const fl_
 fl_status fl_ze_prior(void *self, uint32_t i, uint64_t drives, fl_record *r, fl_diag *d);
 fl_status fl_ze_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d);
 double fl_ze_limit_w(void *self, uint32_t i);
-
-#endif
