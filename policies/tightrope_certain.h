@@ -1,8 +1,7 @@
 /* What is certain of a time's work, whatever ran in it: by the two facts of tightrope_curve.h a second at clock f is
  * worth f / top of a second at the top clock at least, but for the tolerance. A kernel may begin at one clock and end
  * at another, several windows later: its worth is the sum over them. */
-#ifndef FL_TIGHTROPE_CERTAIN_H
-#define FL_TIGHTROPE_CERTAIN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ void fl_tightrope_certain_cut(fl_tightrope_certain *c, int64_t then_ns);
 
 /* Seconds at the top clock. */
 double fl_tightrope_certain_between(const fl_tightrope_certain *c, int64_t from_ns, int64_t to_ns);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Two facts need no measurement, and bound every doubt: a lower clock is never faster, and never slower than by the
  * ratio of the clocks, 1 <= slowdown(f) <= top / f. Measured programs pass the second by up to 3 % (tolerance). */
-#ifndef FL_TIGHTROPE_CURVE_H
-#define FL_TIGHTROPE_CURVE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -65,5 +64,3 @@ int fl_tightrope_affordable(const fl_tightrope_wish *wish, double window_s, doub
 
 /* Slack that a second may cost at a clock where all is slowed most times. */
 double fl_tightrope_burn(double bound, double most);
-
-#endif

@@ -1,6 +1,5 @@
 /* What tightrope holds of one GPU, and the constants of its windows. */
-#ifndef FL_TIGHTROPE_GPU_H
-#define FL_TIGHTROPE_GPU_H
+#pragma once
 
 #include "policies/tightrope_curve.h"
 #include "policies/tightrope_lag.h"
@@ -103,5 +102,3 @@ double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *
 /* Index 0 of a GPU's clocks stands for this one of its ladder. */
 uint32_t fl_tightrope_first(const fl_gpu_facts *f);
 uint32_t fl_tightrope_count(const fl_gpu_facts *f);
-
-#endif

@@ -1,6 +1,5 @@
 /* How late the power sensor is: what it shows after the first change of the clock, until it stays where it is. */
-#ifndef FL_TIGHTROPE_LAG_H
-#define FL_TIGHTROPE_LAG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ double fl_tightrope_lag_seconds(const fl_tightrope_lag *l);
 
 /* 1: the last readings are one level, so that nothing is on its way; 0 where there are too few to tell. */
 int fl_tightrope_lag_still(const fl_tightrope_lag *l);
-
-#endif

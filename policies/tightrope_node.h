@@ -3,8 +3,7 @@
  * Every GPU's progress is held against its own pace of the time when all of them ran at the top clock. Where GPUs meet
  * at barriers they all progress alike, as the slowest of them does: a GPU that waits loses nothing by a lower clock,
  * and its progress shows that, without a word about barriers. What must be told apart is who made the others wait. */
-#ifndef FL_TIGHTROPE_NODE_H
-#define FL_TIGHTROPE_NODE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ double fl_tightrope_own(const fl_tightrope_member *member, uint32_t count, uint3
 
 /* The pace of GPU i is none that the clocks, as they were seen so far, can have: off by more than that. */
 int fl_tightrope_unexplained(const fl_tightrope_member *member, uint32_t count, uint32_t i, double drift);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * The last line has every block of so many units: as many as a cycle seems to have. It is told by other ends than those
  * that it then takes, so that its choice flatters no error. */
-#ifndef FL_TIGHTROPE_RATE_H
-#define FL_TIGHTROPE_RATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -77,5 +76,3 @@ double fl_tightrope_rate_error(const fl_tightrope_rate *r, double sigmas, int no
 
 /* Least time, in seconds, that so many units take at the reference's pace; sure_s of it were measured. */
 double fl_tightrope_rate_least(const fl_tightrope_rate *r, double sigmas, int now, double units, double sure_s);
-
-#endif

@@ -13,8 +13,7 @@
  * Among the clocks that hold both, the one that costs the least energy a step by the power seen at each, above that of
  * a server with nothing to do; a clock below those seen is tried one at a time. What was
  * seen ten seconds ago, under another load, is forgotten, and looked at again. */
-#ifndef FL_TIGHTROPE_SERVING_H
-#define FL_TIGHTROPE_SERVING_H
+#pragma once
 
 #include "policies/policy.h"
 #include "policies/drive.h"
@@ -63,5 +62,3 @@ void fl_tightrope_serve(fl_tightrope_serving *t, const fl_facts *facts, const fl
                         double tolerance, fl_command *c);
 
 #define FL_TIGHTROPE_SERVING_NS 20000000 /* from one step to the next */
-
-#endif

@@ -1,6 +1,5 @@
 /* tightrope: what the readings of a signal say of the work done: by records, by a counter, by ends of records. */
-#ifndef FL_TIGHTROPE_SIGNAL_H
-#define FL_TIGHTROPE_SIGNAL_H
+#pragma once
 
 #include "policies/tightrope_work.h"
 
@@ -14,5 +13,3 @@ void fl_tightrope_weigh(fl_tightrope_work *w);
 
 /* 1: records show kernels beside each other too often to leave them out. */
 int fl_tightrope_crowded(const fl_tightrope_work *w);
-
-#endif

@@ -1,6 +1,5 @@
 /* tightrope: one step of the node, as the files that make it hold it. */
-#ifndef FL_TIGHTROPE_STEP_H
-#define FL_TIGHTROPE_STEP_H
+#pragma once
 
 #include "policies/tightrope_gpu.h"
 
@@ -64,5 +63,3 @@ int fl_tightrope_shares(const fl_tightrope_step *n);
 
 /* 1: the clocks must go to the top now. */
 int fl_tightrope_guard(fl_tightrope_step *n);
-
-#endif

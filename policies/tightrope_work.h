@@ -4,8 +4,7 @@
  * utilisation, or nothing. What one unit of a signal takes at the top clock is learned while the GPU runs there (the
  * reference). The ledger never credits more than it can prove: the error of the reference is held back, and where that
  * is large only what the two facts of tightrope_curve.h leave certain is credited. */
-#ifndef FL_TIGHTROPE_WORK_H
-#define FL_TIGHTROPE_WORK_H
+#pragma once
 
 #include "policies/policy.h"
 #include "policies/tightrope_certain.h"
@@ -122,5 +121,3 @@ void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window 
 
 /* The program does something else now: what was credited stays, the reference is learned again. */
 void fl_tightrope_new_phase(fl_tightrope_work *w);
-
-#endif

@@ -1,7 +1,6 @@
 /* From a set call to the clock in force: the call keeps its caller, then the clock settles; later calls settle later.
  */
-#ifndef FL_ACTUATOR_H
-#define FL_ACTUATOR_H
+#pragma once
 
 #include "models/device.h"
 #include "sim/wide.h"
@@ -33,5 +32,3 @@ static inline int64_t fl_actuator_next(const fl_actuator *a) { return a->count ?
 
 /* Takes what has settled by t into *sm and *mem; true if it asks for other clocks than those. */
 bool fl_actuator_take(fl_actuator *a, int64_t t, uint32_t *sm, uint32_t *mem);
-
-#endif

@@ -1,6 +1,5 @@
 /* Eight ops in AVX-512 registers: what the loops over them share. Internal to sim/. */
-#ifndef FL_AVX512_H
-#define FL_AVX512_H
+#pragma once
 
 #include <immintrin.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ INLINE __m512i running(__m512i each) { /* the sum of each lane and those before 
 INLINE __m512i part_of(__m512i row, unsigned shift) { /* 16 bits of each row */
     return _mm512_and_si512(_mm512_srli_epi64(row, shift), _mm512_set1_epi64(0xffff));
 }
-
-#endif

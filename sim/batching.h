@@ -32,8 +32,7 @@
  * One per server. Cost: a step in which nothing but contexts changed costs the same whatever its number of requests;
  * any other step a pass over the running requests, never over all. Memory: 40 bytes per request of the trace, 8 per
  * block of those that have arrived and are not finished, 16 per block of the cache that was ever used. */
-#ifndef FL_BATCHING_H
-#define FL_BATCHING_H
+#pragma once
 
 #include "models/step_law.h"
 #include "traces/requests.h"
@@ -124,5 +123,3 @@ fl_batching_counts fl_batching_count(fl_batching *b);
 /* Of one request: how often it was preempted, and the tokens that it has put out. */
 uint32_t fl_batching_preemptions(const fl_batching *b, uint32_t request);
 uint32_t fl_batching_output(fl_batching *b, uint32_t request);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the batching scheduler share (sim/batching.h). */
-#ifndef FL_BATCHING_INSIDE_H
-#define FL_BATCHING_INSIDE_H
+#pragma once
 
 #include "sim/batching.h"
 #include "sim/kv_blocks.h"
@@ -72,5 +71,3 @@ fl_status fl_batch_lend(fl_batching *b, uint32_t r, fl_diag *d);
 uint32_t fl_batch_find(const fl_batching *b, uint32_t r, const fl_kv_place **place, uint32_t *idle);
 /* Request r is finished: frees what nobody looks at any more. */
 void fl_batch_part_with(fl_batching *b, uint32_t r);
-
-#endif

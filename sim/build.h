@@ -1,6 +1,5 @@
 /* Workloads from what traces and tables hold. */
-#ifndef FL_BUILD_H
-#define FL_BUILD_H
+#pragma once
 
 #include "sim/sweep_ops.h"
 #include "sim/workload.h"
@@ -36,5 +35,3 @@ typedef struct fl_sweep_law {
  * default memory clock (or the only one) and at the highest power cap count; of predicted ones all. law NULL: nothing is known but the rows. */
 fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, const fl_sweep_law *law,
                          const fl_sweep_replay *replay, const fl_node_spec *node, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* The insides of a workload's making from a kernel trace: the builder that its parts share. */
-#ifndef FL_BUILD_INSIDE_H
-#define FL_BUILD_INSIDE_H
+#pragma once
 
 #include "sim/outline.h"
 
@@ -72,5 +71,3 @@ fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, f
 
 /* build_threads.c: launches and synchronisations in the order of their host times. The ops are in their streams. */
 fl_status fl_builder_threads(fl_builder *b, fl_diag *d);
-
-#endif

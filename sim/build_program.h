@@ -1,6 +1,5 @@
 /* A program straight into its workload, without a trace between: a ninth of the memory. */
-#ifndef FL_BUILD_PROGRAM_H
-#define FL_BUILD_PROGRAM_H
+#pragma once
 
 #include "sim/build.h"
 #include "traces/programs.h"
@@ -9,5 +8,3 @@
  * programs of several streams, whose kernels may have to share, and for all that they refuse, in their words. */
 fl_status fl_build_program(fl_workload **out, const char *name, const fl_programs *p, size_t index, uint64_t seed,
                            double seconds, const fl_node_spec *node, const fl_build_options *o, fl_diag *d);
-
-#endif

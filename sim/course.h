@@ -1,6 +1,5 @@
 /* An island in execution: its lanes, its host threads, and what they share. Internal to sim/. */
-#ifndef FL_COURSE_H
-#define FL_COURSE_H
+#pragma once
 
 #include "models/cpu_row.h"
 #include "sim/lane.h"
@@ -63,5 +62,3 @@ typedef struct fl_course {          /* an island in execution */
 
 /* Room for so many lanes; NULL where memory is short. The caller frees it. */
 fl_ahead *fl_ahead_new(uint32_t lanes);
-
-#endif

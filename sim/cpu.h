@@ -1,8 +1,7 @@
 /* The host CPU of one simulated node: the state that software asks for, the boost states that the hardware enters by
  * itself, the limits that hold it down, and its energy. Threads and their work live in the courses (sim/streams.c);
  * here is what all of them share: one clock. */
-#ifndef FL_CPU_H
-#define FL_CPU_H
+#pragma once
 
 #include "sim/course.h"
 #include "sim/host_sense.h"
@@ -74,5 +73,3 @@ bool fl_cpu_at(fl_cpu *c, int64_t t, fl_wide gpu_fj);
 
 /* Energy by residence; differs from sums.cpu_fj only by an error of the program. */
 fl_wide fl_cpu_residence_fj(const fl_cpu *c);
-
-#endif

@@ -1,8 +1,7 @@
 /* When each op of a workload ends if each takes a given time: streams in order, ops that wait for each other, nothing
  * shared, no clock that changes. One pass over the ops: what a planner of clocks asks thousands of times. A run on the
  * engine ends at the same instants, but for the rounding to picoseconds (test_critical). */
-#ifndef FL_CRITICAL_H
-#define FL_CRITICAL_H
+#pragma once
 
 #include "sim/workload.h"
 
@@ -23,5 +22,3 @@ void fl_critical_free(fl_critical *c);
 /* length_s: of each op. end_s: when each ends. before: what each op starts at the end of, or FL_NONE at time 0; NULL:
  * not asked for. Returns the end of the last. */
 double fl_critical_ends(const fl_critical *c, const double *length_s, double *end_s, uint32_t *before);
-
-#endif

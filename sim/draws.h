@@ -5,8 +5,7 @@
  *
  * The policy is stepped through sim/instance and sees counters: energy and its time, core and uncore activity, the
  * clock, and mean power. A clock that it sets holds from the next step on. */
-#ifndef FL_DRAWS_H
-#define FL_DRAWS_H
+#pragma once
 
 #include "sim/instance.h"
 #include "sim/run.h"
@@ -68,5 +67,3 @@ typedef struct fl_draws_result {
 
 fl_status fl_draws_replay(const fl_draws_run *o, fl_draws_result *r, fl_diag *d);
 void fl_draws_result_free(fl_draws_result *r);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Times are the host's, in ns; a fault acts at from_ns <= t < until_ns. loop_ns is never touched: it is the host's own
  * stopwatch, not a sensor. */
-#ifndef FL_FAULT_H
-#define FL_FAULT_H
+#pragma once
 
 #include "policies/policy.h"
 #include "traces/diag.h"
@@ -58,5 +57,3 @@ bool fl_faults_refuses(const fl_faults *f, int32_t gpu, int control, int64_t t_n
 
 /* When the GPU falls off the bus; INT64_MAX = never, as with NULL. */
 int64_t fl_faults_lost_at(const fl_faults *f, uint32_t gpu);
-
-#endif

@@ -3,8 +3,7 @@
  * Energy is kept twice. Running sums: at each boundary the old power is charged up to that instant. Residence:
  * picoseconds of work per class, and of time, at each pair of clocks visited. Residence times the integer parts of the
  * rows gives the sums exactly, and is what splits them. */
-#ifndef FL_GPU_H
-#define FL_GPU_H
+#pragma once
 
 #include "sim/path.h"
 #include "sim/rates.h"
@@ -146,5 +145,3 @@ static inline void fl_gpu_charge(fl_gpu *g, uint32_t class_id, int64_t ps) {
     }
     g->slot[g->slot_now].class_ps[class_id] += ps;
 }
-
-#endif

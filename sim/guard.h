@@ -14,8 +14,7 @@
  * for a reset. So a counter must be read at least twice per wrap. Two wraps between two readings cannot be told from
  * one, nor one wrap from none where the value did not fall: both lose a multiple of the wrap, silently. Nor can a reset
  * from just below the wrap to a small value be told from a wrap. */
-#ifndef FL_GUARD_H
-#define FL_GUARD_H
+#pragma once
 
 #include "policies/policy.h"
 #include "traces/diag.h"
@@ -47,5 +46,3 @@ void fl_guard_server_stale(fl_guard *g, uint32_t server, int signal, int64_t lim
 void fl_guard_gpu(fl_guard *g, uint32_t gpu, int64_t t_ns, fl_gpu_sample *sample);
 void fl_guard_host(fl_guard *g, int64_t t_ns, fl_host_sample *sample);
 void fl_guard_server(fl_guard *g, uint32_t server, int64_t t_ns, fl_server_sample *sample);
-
-#endif

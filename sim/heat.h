@@ -1,8 +1,7 @@
 /* Heat of one die. One RC stage follows the mean power of each period, leakage follows the temperature, and the GPU's
  * clock falls at the thermal limit. The die is the GPU's; on an APU also the CPU's. A device whose thermal period is 0
  * has no heat model. With heat, the same work at the same clock costs more later in a run. */
-#ifndef FL_HEAT_H
-#define FL_HEAT_H
+#pragma once
 
 #include "sim/gpu.h"
 
@@ -23,5 +22,3 @@ void fl_heat_open(fl_heat *h, fl_gpu *g, int64_t cpu_mw);
 void fl_heat_at(fl_heat *h, fl_gpu *g, fl_wide cpu_fj, int64_t t);
 
 static inline int64_t fl_heat_next(const fl_heat *h) { return h->next_ps; }
-
-#endif

@@ -1,7 +1,6 @@
 /* Sensors of the node itself: host CPU, CPU energy, node meter. The same meters as a GPU's (sim/meter.h), over the sums
  * of the node. Policies see these; scores use the truth. */
-#ifndef FL_HOST_SENSE_H
-#define FL_HOST_SENSE_H
+#pragma once
 
 #include "models/device.h"
 #include "policies/policy.h"
@@ -38,5 +37,3 @@ bool fl_host_sense_due(const fl_host_sense *s, int64_t t);
 bool fl_host_sense_instant(const fl_host_sense *s);
 void fl_host_sense_at(fl_host_sense *s, const fl_host_point *p, int64_t t);
 void fl_host_sense_read(fl_host_sense *s, const fl_host_point *now, int64_t t, bool remember, fl_host_sample *out);
-
-#endif

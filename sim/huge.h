@@ -1,7 +1,6 @@
 /* Memory that is read here and there: in pages of 2 MiB where the system has them, so that finding a page costs less.
  * Internal to sim/. */
-#ifndef FL_HUGE_H
-#define FL_HUGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@ void *fl_huge_alloc(size_t bytes);
 void fl_huge_ask(void *at, size_t bytes);
 /* Moves memory that is written already into large pages at once, where the system can; its bytes stay as they are. */
 void fl_huge_gather(const void *at, size_t bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * its range. A request of FL_DEFAULT passes as it is. 0, negative (but FL_DEFAULT), NaN and infinity are faults:
  * counted, and the last setting holds. So are a control that the descriptor does not drive, an event that it does not
  * say it may be woken by, and a delay that is not positive (the last delay holds; 200 ms at first). */
-#ifndef FL_INSTANCE_H
-#define FL_INSTANCE_H
+#pragma once
 
 #include "policies/policy.h"
 #include "sim/params.h"
@@ -68,5 +67,3 @@ char *fl_instance_param_text(const fl_instance *in, uint32_t index, char *buf, s
 fl_table fl_instance_param_table(const fl_instance *in, uint32_t index);
 /* Cells of decision->probe: per-node probes take one, per-GPU ones gpu_count, in the order of the descriptor. */
 size_t fl_instance_probe_count(const fl_instance *in);
-
-#endif

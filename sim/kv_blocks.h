@@ -3,8 +3,7 @@
  * A block that nobody uses any more goes to the end of the list of free blocks, and the first of that list is taken
  * next: so what was used longest ago is lost first (vllm/v1/core/block_pool.py). Blocks that were never taken stand
  * before all others. */
-#ifndef FL_KV_BLOCKS_H
-#define FL_KV_BLOCKS_H
+#pragma once
 
 #include "traces/diag.h"
 
@@ -43,5 +42,3 @@ fl_kv_place fl_kv_take(fl_kv_blocks *k);
 void fl_kv_share(fl_kv_blocks *k, fl_kv_place p);
 /* One user less; with the last one the block is free. */
 void fl_kv_give(fl_kv_blocks *k, fl_kv_place p);
-
-#endif

@@ -1,6 +1,5 @@
 /* One stream in execution. Internal to sim/. */
-#ifndef FL_LANE_H
-#define FL_LANE_H
+#pragma once
 
 #include "sim/gpu.h"
 #include "sim/work.h"
@@ -39,5 +38,3 @@ typedef struct fl_lane { /* one stream in execution */
 
 /* The record of the kernel that has just ended, for who reads records; g->records.failed where memory is short. */
 void fl_lane_record(const fl_lane *l, int64_t end_ps);
-
-#endif

@@ -4,8 +4,7 @@
  * It leaves behind at a boundary exactly the state that fl_streams_advance leaves there. The two may therefore
  * alternate within a run, and the same code handles everything that happens at a boundary (other clocks, sums, stuck
  * lanes). */
-#ifndef FL_LAUNCHES_H
-#define FL_LAUNCHES_H
+#pragma once
 
 #include "sim/course.h"
 
@@ -15,5 +14,3 @@ fl_status fl_launches_open(fl_course *c, fl_diag *d);
 
 /* As fl_streams_advance, for a course with c->ends_ps whose GPU is not lost. */
 int64_t fl_launches_advance(fl_course *c, int64_t until);
-
-#endif

@@ -1,6 +1,5 @@
 /* The insides of the recurrence: its plain loop and its twin in vector registers. Internal to sim/launches*.c. */
-#ifndef FL_LAUNCHES_INSIDE_H
-#define FL_LAUNCHES_INSIDE_H
+#pragma once
 
 #include "sim/course.h"
 #include "sim/scan_inside.h"
@@ -61,5 +60,3 @@ static inline const fl_launches_loops *fl_launches_vector(const fl_launching *x)
     (void)x;
     return NULL;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Finds the islands that are one stream and the thread that launches into it, when a workload is closed. Internal to
  * sim/. */
-#ifndef FL_LAUNCHES_PLAN_H
-#define FL_LAUNCHES_PLAN_H
+#pragma once
 
 #include "sim/workload.h"
 
@@ -9,5 +8,3 @@
  * of it in order, where something in it could wait for ever, and where requests arrive. The island owns the plan, also
  * after an error. */
 fl_status fl_launches_plan(const fl_workload *w, fl_island *is, fl_diag *d);
-
-#endif

@@ -1,7 +1,6 @@
 /* The cost of a run, split into parts. Each part is the sum of residence times multiplied by the rows' integer power.
  * The parts sum exactly to the running total of the node; otherwise the run is an error. */
-#ifndef FL_LEDGER_H
-#define FL_LEDGER_H
+#pragma once
 
 #include "sim/node.h"
 
@@ -45,5 +44,3 @@ int64_t fl_ledger_peak_mw(const fl_gpu *g);
 /* The same for the host: CPU, copies, the rest of the node, each at its maximum, whenever that occurred. The CPU's
  * value is a mean between two instants at which the node stands still. */
 int64_t fl_ledger_host_peak_mw(const fl_node *n, const fl_node_spec *spec);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * It is lazy: a window's mean is the difference of two points, so a meter requests boundaries only at the start and the
  * end of windows that someone will read. */
-#ifndef FL_METER_H
-#define FL_METER_H
+#pragma once
 
 #include "models/sensor.h"
 #include "sim/wide.h"
@@ -63,5 +62,3 @@ void fl_meter_taken(fl_meter *m, const void *reading);
 /* The reading that a reader at t sees; NULL before the first one. fresh: it is from a later refresh than at the last
  * call with remember set. Needs a period. */
 const void *fl_meter_shown(fl_meter *m, int64_t t, bool remember, bool *fresh);
-
-#endif

@@ -1,7 +1,6 @@
 /* One simulated node: its GPUs between boundaries. Whoever hosts a policy over it (a run, an emulated driver) only
  * advances it to an instant, reads it and sets it. */
-#ifndef FL_NODE_H
-#define FL_NODE_H
+#pragma once
 
 #include "sim/gpu.h"
 #include "sim/node_host.h"
@@ -80,5 +79,3 @@ const int64_t *fl_node_iterations(const fl_node *n, uint32_t stream, uint64_t *c
 void fl_node_settle(fl_node *n);
 /* A hash of every GPU's energy and every stream's position now: equal courses have equal hashes. */
 uint64_t fl_node_hash(const fl_node *n);
-
-#endif

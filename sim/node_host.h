@@ -1,6 +1,5 @@
 /* What all GPUs of a node share, as others read it: the host CPU, and the energy of the whole node. */
-#ifndef FL_NODE_HOST_H
-#define FL_NODE_HOST_H
+#pragma once
 
 #include "policies/policy.h"
 #include "sim/wide.h"
@@ -15,5 +14,3 @@ void fl_node_read_host(fl_node *n, bool remember, fl_host_sample *out);
 const struct fl_cpu *fl_node_cpu(const fl_node *n); /* NULL: not modelled */
 fl_wide fl_node_comm_fj(const fl_node *n);          /* copies between host and GPUs */
 fl_wide fl_node_energy_fj(const fl_node *n);        /* GPUs, CPU and the rest of the node, so far */
-
-#endif

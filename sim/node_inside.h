@@ -1,7 +1,6 @@
 /* The insides of a node, shared by node.c (all of it), node_island.c (what runs on its GPUs), node_host.c (what all of
  * them share), node_open.c and node_serving.c. */
-#ifndef FL_NODE_INSIDE_H
-#define FL_NODE_INSIDE_H
+#pragma once
 
 #include "sim/actuator.h"
 #include "sim/cpu.h"
@@ -90,5 +89,3 @@ void fl_node_host_close(fl_node *n);
 int64_t fl_node_host_next(fl_node *n, int64_t read_ps);
 /* All stand at n->now, charged up to it. */
 void fl_node_host_at(fl_node *n);
-
-#endif

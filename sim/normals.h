@@ -1,6 +1,5 @@
 /* Standard normals of one generator, made in blocks: what the distribution replay draws from at each step. */
-#ifndef FL_NORMALS_H
-#define FL_NORMALS_H
+#pragma once
 
 #include "policies/random.h"
 
@@ -32,5 +31,3 @@ static inline double fl_normals_next(fl_normals *n) {
  * of 4. The vector form gives the same bits; false, with nothing done, where the processor lacks it. */
 void fl_normals_plain(const double *u, const double *v, double *value, size_t count);
 bool fl_normals_vector(const double *u, const double *v, double *value, size_t count);
-
-#endif

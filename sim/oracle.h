@@ -15,8 +15,7 @@
  * The result is exact for one stream on one GPU. Where streams share a GPU, wait for each other or are launched by host
  * threads, the time of the whole is not a sum over positions. The reference there is the best static clock: one
  * position, the whole run, whose cost at each choice is a run at that clock. It is never called a bound. */
-#ifndef FL_ORACLE_H
-#define FL_ORACLE_H
+#pragma once
 
 #include "sim/run.h"
 
@@ -166,5 +165,3 @@ typedef struct fl_kernel_total { /* of the whole */
 fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, fl_objective objective,
                                double bound, const fl_oracle_table *table, fl_kernel_choice *choice,
                                fl_kernel_total *total, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* The points of time and energy that some price on time selects: the lower convex hull. Internal to sim/. */
-#ifndef FL_ORACLE_HULL_H
-#define FL_ORACLE_HULL_H
+#pragma once
 
 #include "sim/wide.h"
 
@@ -16,5 +15,3 @@ typedef struct fl_hull_point {
 /* Moves the points of the hull to the front, the fastest first, each slower and cheaper than the one before. Returns
  * how many. Of equal points the lowest choice stays. */
 size_t fl_hull(fl_hull_point *p, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* How long many kernels of one kind take together: what oracles ask for at every clock. */
-#ifndef FL_ORACLE_LENGTHS_H
-#define FL_ORACLE_LENGTHS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@
 uint64_t fl_lengths_ps(const uint16_t *low, size_t count, uint64_t work_ns, uint32_t mul);
 /* The plain form, which defines the result. */
 uint64_t fl_lengths_plain(const uint16_t *low, size_t count, uint64_t work_ns, uint32_t mul);
-
-#endif

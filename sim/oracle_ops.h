@@ -1,7 +1,6 @@
 /* Ops of a stretch of one stream, sorted by class, so that their lengths at many clocks cost one multiplication each.
  * Internal to sim/. Lengths are rounded op by op, as in the engine. */
-#ifndef FL_ORACLE_OPS_H
-#define FL_ORACLE_OPS_H
+#pragma once
 
 #include "sim/workload.h"
 #include "sim/wide.h"
@@ -30,5 +29,3 @@ fl_status fl_op_block_fill(fl_op_block *b, const fl_stream *s, uint64_t first, u
 
 /* Sum of the lengths of the k-th class, ps. */
 fl_wide fl_op_block_length_ps(const fl_op_block *b, size_t k, uint32_t mul);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A price on time is an integer n in fJ/ps (= mW) over 2^20. The priced cost 2^20 E + n T of a schedule, and with it
  * every bound, is therefore an exact 128-bit integer. Sizes: E < 2^94 fJ, T < 2^63 ps, n <= 2^60. */
-#ifndef FL_ORACLE_SOLVE_H
-#define FL_ORACLE_SOLVE_H
+#pragma once
 
 #include "sim/oracle.h"
 
@@ -47,5 +46,3 @@ fl_total fl_oracle_total(const fl_oracle_table *t, const uint32_t *choice, uint6
  * unchanged. */
 fl_status fl_oracle_labels(const fl_oracle_table *t, int m, int64_t limit_ps, int64_t n, uint32_t *choice,
                            fl_total *total, bool *solved, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Total time of all ops of each class at each of some clocks. Internal to sim/. */
-#ifndef FL_ORACLE_SUMS_H
-#define FL_ORACLE_SUMS_H
+#pragma once
 
 #include "sim/rates.h"
 #include "sim/wide.h"
@@ -19,5 +18,3 @@ void fl_class_sums_free(fl_class_sums *sum); /* takes a zeroed one */
 
 /* Power in mW of the GPUs that have no work: their boards have no context open from beginning to end. */
 int64_t fl_closed_mw(const fl_node_spec *spec, uint32_t busy);
-
-#endif

@@ -13,8 +13,7 @@
  * kind is divided. `foldline oracle` with 81 choices takes 16 ms of the processor for 20,000 kernels of 32 kinds (a run
  * 9 ms), 0.4 s for a million (a run 0.2), 0.7 s for 40,000 kernels of 20,000 kinds, including reading and the best
  * clock per kind. Internal to sim/. */
-#ifndef FL_ORACLE_WORK_H
-#define FL_ORACLE_WORK_H
+#pragma once
 
 #include "sim/oracle.h"
 #include "sim/oracle_hull.h"
@@ -73,5 +72,3 @@ long double fl_oracle_work_bound(const fl_oracle_work *work, int m, int64_t limi
  * it only counts. */
 fl_status fl_oracle_work_changes(const fl_oracle_work *work, const fl_work_plan *plan, fl_oracle_change *change,
                                  size_t *count, fl_diag *d);
-
-#endif

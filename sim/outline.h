@@ -4,8 +4,7 @@
  * A record is an op's work, gap and class. Of platform and kinds file these need three things only: which kinds of
  * kernels are which class, how many phases each has, and, where kernels overlapped, how they shared the GPU. The digest
  * is of these three. Loads, powers and all else of a class are made anew for each platform. */
-#ifndef FL_OUTLINE_H
-#define FL_OUTLINE_H
+#pragma once
 
 #include "sim/build.h"
 
@@ -29,5 +28,3 @@ fl_status fl_build_trace_outline(fl_workload **out, fl_outline *outline, const c
  * would make other records for this node and these kinds. Fails where fl_build_trace would. */
 fl_status fl_build_outline(fl_workload *w, const fl_outline *outline, const fl_kernel_trace *t,
                            const fl_node_spec *node, const fl_build_options *o, bool *fits, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parameter struct of a policy, filled from its rows and the layers of settings over them. */
-#ifndef FL_PARAMS_H
-#define FL_PARAMS_H
+#pragma once
 
 #include "policies/policy.h"
 #include "traces/diag.h"
@@ -39,5 +38,3 @@ fl_table fl_params_table(const fl_policy *policy, const void *params, uint32_t i
  * keyed, with one column of numbers). Names are not copied: *columns, where not NULL, is the row's text after "key:".
  */
 uint32_t fl_param_columns(const fl_param *row, bool *keyed, const char **columns);
-
-#endif

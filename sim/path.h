@@ -1,8 +1,7 @@
 /* Ways of advancing. All give the same bits, so a run takes whichever is fastest where it applies; tests force one of
  * them, and one that does not apply to a workload gives way to the plain one there (of several streams or launches that
  * is the way of events). */
-#ifndef FL_PATH_H
-#define FL_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ static inline bool fl_path_may(fl_path path, fl_path taken) { return path == FL_
  * boundaries counts once for each path that carried a part of it. Thread-safe. */
 void fl_path_count(const uint64_t taken[FL_PATH_COUNT]);
 uint64_t fl_path_taken(fl_path path);
-
-#endif

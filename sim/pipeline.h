@@ -1,8 +1,7 @@
 /* Pipelines as workloads: each rank is a GPU with one stream. A transfer begins when both sides have come to it. Until
  * then the side that came first spins, as the kernel of a collective does, and draws the blocked power. So the engine
  * charges the waiting, and a clock that a policy sets slows what computes and shifts what waits for it. */
-#ifndef FL_SIM_PIPELINE_H
-#define FL_SIM_PIPELINE_H
+#pragma once
 
 #include "sim/workload.h"
 #include "traces/pipeline_order.h"
@@ -45,5 +44,3 @@ typedef struct fl_pipeline_op {
 fl_status fl_build_pipeline(fl_workload **out, const char *name, const fl_pipeline *p, const fl_pipeline_order *o,
                             const fl_node_spec *node, uint32_t iterations, const fl_pipeline_clocks *clocks,
                             fl_pipeline_op **op, fl_diag *d);
-
-#endif

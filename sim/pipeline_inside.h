@@ -1,7 +1,6 @@
 /* What the files share that make a workload of a pipeline: where each instruction's ops stand, the classes of each
  * rank, and the builder itself. */
-#ifndef FL_PIPELINE_INSIDE_H
-#define FL_PIPELINE_INSIDE_H
+#pragma once
 
 #include "sim/node.h"
 #include "sim/pipeline.h"
@@ -75,5 +74,3 @@ fl_status fl_pipe_find_class(fl_pipe_builder *b, uint32_t rank, const fl_instruc
 
 /* FL_BAD_INPUT where ranks wait for each other for ever: says who for whom. */
 fl_status fl_pipe_check_waits(const fl_pipe_builder *b);
-
-#endif

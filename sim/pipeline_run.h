@@ -1,6 +1,5 @@
 /* One iteration of a pipeline at the clocks of a plan, run on the engine: what the plan costs. */
-#ifndef FL_PIPELINE_RUN_H
-#define FL_PIPELINE_RUN_H
+#pragma once
 
 #include "sim/node.h"
 #include "sim/pipeline.h"
@@ -15,5 +14,3 @@ fl_status fl_pipeline_node(fl_node_spec *node, uint32_t ranks, const int32_t *mh
  */
 fl_status fl_pipeline_run(const fl_pipeline *p, const fl_pipeline_order *o, const fl_node_spec *node,
                           const fl_pipeline_clocks *clocks, double *seconds, double *joules, fl_diag *d);
-
-#endif

@@ -7,8 +7,7 @@
  * bound. A time between two is met by mixing their lengths, and lengths become clocks of the ladder by
  * sim/plan_round.h; where the plan is not near its bound, the best plan of one clock is filled up to the time, too, and
  * the better one of both is taken. The same pipeline gives the same plans, bit by bit. */
-#ifndef FL_SIM_PLAN_H
-#define FL_SIM_PLAN_H
+#pragma once
 
 #include "sim/plan_dual.h"
 #include "sim/plan_round.h"
@@ -54,5 +53,3 @@ double fl_plan_bound(const fl_planner *pl, double time_s);
 double fl_plan_product_bound(const fl_planner *pl, int power);
 
 void fl_plan_point_free(fl_plan_point *p);
-
-#endif

@@ -16,8 +16,7 @@
  * y is found by Frank and Wolfe ("An algorithm for quadratic programming", 1956): each part takes the point of its hull
  * that is best at its price Lambda y_i, the longest path at these lengths is found, and y moves towards it. The
  * lengths, averaged over the rounds, are nearly those of the best mixture of clocks. */
-#ifndef FL_PLAN_DUAL_H
-#define FL_PLAN_DUAL_H
+#pragma once
 
 #include "sim/plan_program.h"
 
@@ -44,5 +43,3 @@ void fl_plan_dual_free(fl_plan_dual *s);
 /* price: lambda. Goes on from the flow that the
  * solver has, so prices are best asked for in their order. *line and s->mean are filled. */
 void fl_plan_dual_solve(fl_plan_dual *s, double price, fl_plan_line *line);
-
-#endif

@@ -5,8 +5,7 @@
  * iteration of length t is
  *     E = t B + sum over parts of (P - Pb) T,    B = sum over ranks of Pb
  * and a part's clock matters by its time T and by what it draws over the blocked power, (P - Pb) T. */
-#ifndef FL_PLAN_PROGRAM_H
-#define FL_PLAN_PROGRAM_H
+#pragma once
 
 #include "models/convex.h"
 #include "sim/critical.h"
@@ -60,5 +59,3 @@ bool fl_plan_allows(const fl_plan_program *g, const fl_pipeline_clocks *c);
 
 /* The same as clocks for the engine; the caller frees *c. */
 fl_status fl_plan_clocks(const fl_plan_program *g, const uint32_t *at, fl_pipeline_clocks *c, fl_diag *d);
-
-#endif

@@ -6,8 +6,7 @@
  * 2. What time is left behind parts that others do not wait for is given to those that save most by it: parts become
  * one clock slower where a second saves at least a price, which goes down from the highest to nothing. Kelley's float
  * ("Critical-path planning and scheduling: mathematical basis", 1961) is what a part may be later by. */
-#ifndef FL_PLAN_ROUND_H
-#define FL_PLAN_ROUND_H
+#pragma once
 
 #include "sim/plan_program.h"
 
@@ -27,5 +26,3 @@ double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s,
 /* Step 2 alone, from a plan that is there: `at`, places in the tables, becomes a plan that takes at most limit_s, or
  * what the plan took, whichever is more, and whose parts cost no more each. Returns the seconds that it takes. */
 double fl_plan_round_fill(fl_plan_round *r, double limit_s, uint32_t *at);
-
-#endif

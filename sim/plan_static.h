@@ -1,6 +1,5 @@
 /* Plans of few clocks, which a planned one is compared with: one clock for all parts, and one for each rank. */
-#ifndef FL_PLAN_STATIC_H
-#define FL_PLAN_STATIC_H
+#pragma once
 
 #include "sim/plan_program.h"
 
@@ -23,5 +22,3 @@ void fl_plan_at_clock(const fl_plan_program *g, int32_t mhz, uint32_t *at);
  * be the least there is. */
 fl_status fl_plan_rank_clocks(const fl_plan_program *g, double price, int32_t *mhz, uint32_t *at, double *time_s,
                               double *energy_j, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Requests that arrive as a Poisson process: the times between them are exponential. */
-#ifndef FL_POISSON_H
-#define FL_POISSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 /* Fills t_ns[0 .. count) with the first `count` arrivals after 0 at `per_s` requests per second. Same seed, same times.
  * False where they go beyond 26 days. */
 bool fl_poisson(uint64_t seed, double per_s, int64_t *t_ns, size_t count);
-
-#endif

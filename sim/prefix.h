@@ -6,8 +6,7 @@
  * scanned there exceeds FL_PREFIX_SCANS times the length of the stream builds it. That many scans cost as much as a
  * table. A single run, with the one at default clocks beside it, builds none. A table is used where a stretch spans
  * more than FL_PREFIX_WORTH ops. */
-#ifndef FL_PREFIX_H
-#define FL_PREFIX_H
+#pragma once
 
 #include "sim/prefix_table.h"
 
@@ -28,5 +27,3 @@ int64_t fl_prefix_peak_mw(const struct fl_gpu *g, int64_t peak);
 
 /* Converts the jumps of a GPU into residence per class, by a pass over their ops. For callers that need classes. */
 void fl_prefix_settle(struct fl_gpu *g);
-
-#endif

@@ -1,7 +1,6 @@
 /* The tables of prefix sums: their contents, the tables of a pair of clocks, and the memory that all of them may take.
  * prefix.h describes their use. Internal to sim/. */
-#ifndef FL_PREFIX_TABLE_H
-#define FL_PREFIX_TABLE_H
+#pragma once
 
 #include "models/row.h"
 #include "sim/workload.h"
@@ -66,5 +65,3 @@ size_t fl_prefix_rows(const fl_stream *s); /* rows of a table of this stream; `r
 size_t fl_prefix_peaks(size_t rows);       /* entries of peak_mw */
 /* Replaces FL_PREFIX_MOST_BYTES as the limit for tables that are built from now on. */
 void fl_prefix_limit(int64_t bytes);
-
-#endif

@@ -1,12 +1,9 @@
 /* Adds the ops after a row of a table of prefix sums, one by one or eight at a time, with the same sums. Internal to
  * sim/. */
-#ifndef FL_PREFIX_WALK_H
-#define FL_PREFIX_WALK_H
+#pragma once
 
 #include "sim/prefix_walk_inside.h"
 
 /* Adds ops to a place while they end by t_ps on the table's own time, and before op `stop`. deep: adds ALU and SM
  * activity too. Uses vector registers where the CPU has AVX-512. */
 void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the two walks over the ops after a row of a table of prefix sums. Internal to sim/prefix_walk*.c. */
-#ifndef FL_PREFIX_WALK_INSIDE_H
-#define FL_PREFIX_WALK_INSIDE_H
+#pragma once
 
 #include "sim/prefix_table.h"
 #include "sim/rates.h"
@@ -34,5 +33,3 @@ static inline void fl_prefix_add(fl_prefix_place *at, uint64_t op, const fl_pref
 void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
 bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
 bool fl_prefix_walks_eight(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Rows of a workload per device and pair of clocks: built when a clock is first used, by whichever run comes first, and
  * shared by all. Immutable once visible. */
-#ifndef FL_RATES_H
-#define FL_RATES_H
+#pragma once
 
 #include "sim/prefix_table.h"
 
@@ -36,5 +35,3 @@ fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, c
 /* The same while kernel records are on: kernels are longer by the device's share, at the same power. */
 fl_status fl_rates_recorded(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out,
                             fl_diag *d);
-
-#endif

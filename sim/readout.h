@@ -2,8 +2,7 @@
  * there is a call for, in which steps it counts, and when a value is taken for refreshed. One table for each library:
  * its back end (harness/live/vendor), the emulator of it and a simulated host (fl_run) all go by it, so that they
  * cannot differ. */
-#ifndef FL_READOUT_H
-#define FL_READOUT_H
+#pragma once
 
 #include "sim/seen.h"
 
@@ -52,5 +51,3 @@ void fl_readout_show(const fl_readout *r, fl_readout_view *view, uint64_t needs,
 
 /* A number of the contract's unit as the library has it: whole steps. */
 double fl_readout_whole(const fl_readout *r, int id, double value);
-
-#endif

@@ -1,6 +1,5 @@
 /* The tables of the contract at run time: rows by name, and the comparison of a plug-in's tables with these. */
-#ifndef FL_ROWS_H
-#define FL_ROWS_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -24,5 +23,3 @@ int fl_rows_find(fl_row_set set, const char *name);
 /* NULL where the plug-in was built against this very contract; else text in buf: both versions and the first row that
  * differs. Reads nothing of the descriptor beyond its fl_abi. */
 const char *fl_abi_difference(const fl_abi *theirs, char *buf, size_t size);
-
-#endif

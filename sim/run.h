@@ -1,6 +1,5 @@
 /* One policy over one workload on one simulated node. */
-#ifndef FL_RUN_H
-#define FL_RUN_H
+#pragma once
 
 #include "sim/fault.h"
 #include "sim/instance.h"
@@ -48,5 +47,3 @@ typedef struct fl_run_options {
 void fl_run_tables_most(int64_t bytes);
 
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the checks of a run know of its sensors: when a signal is stale, and where a counter wraps. */
-#ifndef FL_RUN_GUARD_H
-#define FL_RUN_GUARD_H
+#pragma once
 
 #include "models/device.h"
 #include "sim/guard.h"
@@ -9,5 +8,3 @@
 void fl_run_guard(fl_guard *guard, const fl_node_spec *spec);
 /* Servers tell their signals every signals_ns: unknown after a second without any, or after five such times. */
 void fl_run_guard_servers(fl_guard *guard, const fl_serving_setup *u);
-
-#endif

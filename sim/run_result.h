@@ -1,6 +1,5 @@
 /* What a run that has ended is told by: totals, residences, marks, kinds, processes, the host's CPU. */
-#ifndef FL_RUN_RESULT_H
-#define FL_RUN_RESULT_H
+#pragma once
 
 #include "sim/instance.h"
 #include "sim/ledger.h"
@@ -64,5 +63,3 @@ typedef struct fl_run_result {
 fl_status fl_run_collect(fl_node *node, const fl_workload *w, const fl_node_spec *spec, bool classes, fl_run_result *r,
                          fl_diag *d);
 void fl_run_result_free(fl_run_result *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the policy of a run sees of the servers: their signals, and records of their engines' steps. */
-#ifndef FL_RUN_SERVERS_H
-#define FL_RUN_SERVERS_H
+#pragma once
 
 #include "sim/node.h"
 
@@ -19,5 +18,3 @@ void fl_run_servers_close(fl_run_servers *r);
 /* Into *sample, valid until the next call. Records are told on the host's time, whose 0 is at began_ps; none of steps
  * that began before it. */
 fl_status fl_run_servers_read(fl_run_servers *r, fl_node *n, int64_t began_ps, fl_sample *sample, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a decision sets on a simulated node, call by call, as a live host would. */
-#ifndef FL_RUN_SETS_H
-#define FL_RUN_SETS_H
+#pragma once
 
 #include "sim/fault.h"
 #include "sim/instance.h"
@@ -45,5 +44,3 @@ int64_t fl_run_carry_out(fl_run_sets *h, const fl_decision *dec, bool woken, int
 int64_t fl_run_sets_cost(const fl_run_sets *h);
 /* Kernel records of a GPU, on or off from now on. */
 void fl_run_record(fl_run_sets *h, uint32_t gpu, bool on);
-
-#endif

@@ -1,6 +1,5 @@
 /* Advancing a lone stream: nothing can disturb it between two boundaries. Internal to sim/. */
-#ifndef FL_SCAN_H
-#define FL_SCAN_H
+#pragma once
 
 #include "sim/lane.h"
 
@@ -11,5 +10,3 @@ int64_t fl_scan_advance(fl_gpu *g, fl_lane *lane, int64_t until, uint32_t gap_mu
 void fl_scan_rescale_host(fl_lane *lane, uint32_t mul_before, uint32_t mul_after);
 /* Call it after fl_gpu_clock: rescales the rest of a kernel. */
 void fl_scan_rescale(fl_gpu *g, fl_lane *lane, const fl_clock_rates *before);
-
-#endif

@@ -4,8 +4,7 @@
  * the residence of the present clocks, and returns the instant reached. It takes only whole ops: it leaves an op that
  * continues beyond `until`, and it stops at one that needs more than 32 bits. The lane is FRESH before and after;
  * nothing is recorded, no mark lies before `stop`, and the GPU is never power-gated. */
-#ifndef FL_SCAN_INSIDE_H
-#define FL_SCAN_INSIDE_H
+#pragma once
 
 #include "sim/lane.h"
 
@@ -58,5 +57,3 @@ static inline void fl_scan_add(fl_gpu *g, fl_lane *l, uint64_t next, const fl_sc
     }
     l->next = next;
 }
-
-#endif

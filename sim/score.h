@@ -1,6 +1,5 @@
 /* What a run is worth against the driver's default and the oracles, under one bound for the whole table. */
-#ifndef FL_SCORE_H
-#define FL_SCORE_H
+#pragma once
 
 #include "sim/oracle.h"
 
@@ -47,5 +46,3 @@ fl_status fl_score_run(const fl_run_result *run, const fl_reference *ref, fl_sco
 /* Mean and half-width of the 95 % interval (Student's t) of count >= 1 values; half NAN for fewer than two. NANs
  * skipped. */
 void fl_mean_interval(const double *value, size_t count, double *mean, double *half);
-
-#endif

@@ -1,8 +1,7 @@
 /* When did a sensor refresh? No vendor's library tells: a changed value says so. One that did not change is taken for
  * refreshed once as long has passed as its sensor needs at least; a counter that always moves refreshed only where it
  * moved. */
-#ifndef FL_SEEN_H
-#define FL_SEEN_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -18,5 +17,3 @@ typedef struct fl_seen { /* of one signal */
 
 /* Puts a value into the sample, valid, and fresh where it is. Returns whether it is. */
 bool fl_seen_put(fl_seen *last, fl_gpu_sample *sample, int id, double value, int64_t t_ns, int64_t refresh_ns);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Lazy: a window's mean is the difference of two integrals, so a sensor only asks for boundaries at the start and the
  * end of the windows that somebody will read. Before time 0 the GPU is taken to have idled at its first clocks. */
-#ifndef FL_SENSE_H
-#define FL_SENSE_H
+#pragma once
 
 #include "sim/gpu.h"
 
@@ -25,5 +24,3 @@ void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t);
 
 /* What software reads at t. Fresh = refreshed since the last call with remember set. */
 void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gpu_sample *out);
-
-#endif

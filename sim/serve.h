@@ -1,6 +1,5 @@
 /* Open-loop requests over a workload: what was one pass becomes one pass for each request, in the order of arrival. */
-#ifndef FL_SERVE_H
-#define FL_SERVE_H
+#pragma once
 
 #include "sim/workload.h"
 
@@ -16,5 +15,3 @@ enum { FL_SERVE_OPS_MAX = 100000000 }; /* of all requests together */
  *
  * After a failure the workload is good for fl_workload_free alone. */
 fl_status fl_workload_serve(fl_workload *w, const int64_t *arrival_ns, size_t count, uint32_t windows, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a run served: each request's times and energy, and what they come to. */
-#ifndef FL_SERVED_H
-#define FL_SERVED_H
+#pragma once
 
 #include "sim/serving.h"
 #include "sim/times.h"
@@ -51,5 +50,3 @@ typedef struct fl_served_result {
 } fl_served_result;
 
 void fl_served_free(fl_served_result *r);
-
-#endif

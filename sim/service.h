@@ -1,6 +1,5 @@
 /* What a run served: requests with their latencies, iterations with their times, time lost at barriers. */
-#ifndef FL_SERVICE_H
-#define FL_SERVICE_H
+#pragma once
 
 #include "sim/node.h"
 #include "sim/times.h"
@@ -34,5 +33,3 @@ static inline bool fl_service_overloaded(uint64_t requests, double load) { retur
 
 fl_status fl_service_collect(const fl_node *n, const fl_workload *w, fl_service *out, fl_diag *d);
 void fl_service_free(fl_service *s);
-
-#endif

@@ -3,8 +3,7 @@
  * the one before ends. So the workload carries the requests and the servers, and the node makes the steps as it goes
  * (serving_steps.h). All else is as with any workload: fl_run drives a policy over it, and each step is a kernel of its
  * GPUs, whose length and power follow from the law of its batch at the clocks in force. */
-#ifndef FL_SERVING_H
-#define FL_SERVING_H
+#pragma once
 
 #include "models/step_law.h"
 #include "sim/batching.h"
@@ -47,5 +46,3 @@ void fl_serving_facts(const fl_serving_setup *setup, fl_server_facts *out);
 
 /* The arrival of request i, in ps, scaled. */
 int64_t fl_serving_arrival_ps(const fl_serving_setup *setup, size_t i);
-
-#endif

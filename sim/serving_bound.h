@@ -17,8 +17,7 @@
  * token_budget tokens, and its sequences hold at most all KV blocks at a time. For each line a + b n below h, with a
  * and b at least 0, the sum of h over all steps is at least a K + b N. The best line is an edge of the lower convex
  * hull of h. The same holds for k and S. */
-#ifndef FL_SERVING_BOUND_H
-#define FL_SERVING_BOUND_H
+#pragma once
 
 #include "sim/rates.h"
 
@@ -31,5 +30,3 @@ typedef struct fl_serving_bound {
 /* w serves, and no GPU is lost. rates and spec as of the run that is bounded. */
 fl_status fl_serving_bound_of(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, fl_serving_bound *out,
                               fl_diag *d);
-
-#endif

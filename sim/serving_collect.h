@@ -1,6 +1,5 @@
 /* From servers that have done all to what is told of them. Internal to sim/. */
-#ifndef FL_SERVING_COLLECT_H
-#define FL_SERVING_COLLECT_H
+#pragma once
 
 #include "sim/serving_inside.h"
 
@@ -9,5 +8,3 @@
  * not those of the steps, a request has no end, or a KV block or a token got lost: a fault of the simulator. */
 fl_status fl_served_collect(fl_engines *v, int64_t makespan_ps, fl_wide node_fj, double score_j, fl_served_result *r,
                             fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Servers in execution. Internal to sim/. */
-#ifndef FL_SERVING_INSIDE_H
-#define FL_SERVING_INSIDE_H
+#pragma once
 
 #include "sim/gpu.h"
 #include "sim/served.h"
@@ -103,5 +102,3 @@ void fl_step_taken(fl_engines *v, fl_engine *e);
 void fl_step_account(fl_engines *v, fl_engine *e);
 /* What the row in progress came to goes to its members. */
 void fl_step_settle(fl_engines *v, fl_engine *e);
-
-#endif

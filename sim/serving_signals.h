@@ -2,8 +2,7 @@
  *
  * Percentiles are those of a window of ten seconds, as histograms of 64 steps per power of two: what is told is the
  * upper end of a step, never less than the true percentile (nearest rank) and at most 1.6 % more. */
-#ifndef FL_SERVING_SIGNALS_H
-#define FL_SERVING_SIGNALS_H
+#pragma once
 
 #include "sim/serving_inside.h"
 
@@ -13,5 +12,3 @@ fl_status fl_engines_signals_open(fl_engines *v, uint64_t needs, fl_diag *d);
 void fl_engines_tell(fl_engines *v, int64_t t);
 /* What a reader sees of one server at t. remember: freshness is counted from here. */
 void fl_engines_read(fl_engines *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out);
-
-#endif

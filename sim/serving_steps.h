@@ -3,8 +3,7 @@
  * only reads: the end of a step moves when a clock changes, by what is left of it, as that of any op (work.h).
  *
  * A step counts as one kernel on each GPU of its server, and as one iteration. A GPU is busy while it lasts. */
-#ifndef FL_SERVING_STEPS_H
-#define FL_SERVING_STEPS_H
+#pragma once
 
 #include "sim/serving_inside.h"
 
@@ -35,5 +34,3 @@ int64_t fl_engines_predict_mw(const fl_engines *v, const fl_gpu *g, uint32_t sm,
 
 /* Continues a hash with where the servers stand. */
 uint64_t fl_engines_hash(const fl_engines *v, uint64_t h);
-
-#endif

@@ -1,8 +1,7 @@
 /* What an island's work comes from: one stream by itself, several streams with their host threads, servers of requests.
  * The node advances an island between boundaries and tells it what happened at them; how the work goes on there is the
  * source's to know. Internal to sim/. */
-#ifndef FL_SOURCE_H
-#define FL_SOURCE_H
+#pragma once
 
 #include "sim/course.h"
 #include "traces/diag.h"
@@ -33,5 +32,3 @@ typedef struct fl_source {
 extern const fl_source fl_source_lone;
 /* Any number of streams with their host threads. */
 extern const fl_source fl_source_streams;
-
-#endif

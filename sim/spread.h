@@ -1,7 +1,6 @@
 /* Durations that vary: a lognormal of a given mean and coefficient of variation, so that none falls to 0. Synthetic
  * programs and the jitter of a replayed sweep draw by this one law. */
-#ifndef FL_SPREAD_H
-#define FL_SPREAD_H
+#pragma once
 
 #include "policies/random.h"
 
@@ -18,5 +17,3 @@ static inline fl_spread fl_spread_of(double mean, double cv) {
 static inline double fl_spread_draw(const fl_spread *s, fl_random *r) {
     return s->cv <= 0 ? s->mean : s->mean * exp(s->deviation * fl_random_normal(r) - s->variance / 2);
 }
-
-#endif

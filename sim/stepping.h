@@ -1,7 +1,6 @@
 /* Which call of a policy is under way on this thread: for whoever has to name it when the policy crashes or does not
  * come back (harness/input/plugin_watch.h). Written around every call, read by signal handlers of the same thread. */
-#ifndef FL_STEPPING_H
-#define FL_STEPPING_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -30,5 +29,3 @@ extern _Thread_local fl_stepping fl_stepping_now;
 /* Called once on each thread, before the first call of a policy there. NULL = nobody watches. To be set before any
  * thread starts. */
 extern void (*fl_stepping_watch)(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Advancing any number of streams of one island, with its host threads. Internal to sim/. */
-#ifndef FL_STREAMS_H
-#define FL_STREAMS_H
+#pragma once
 
 #include "sim/course.h"
 
@@ -22,5 +21,3 @@ void fl_streams_rescale(fl_course *c, fl_gpu *g, const fl_clock_rates *before, i
 void fl_streams_lose(fl_course *c, fl_gpu *g);
 /* Describes the first lane that waits for something that can never come, in buf. NULL: there is none. */
 const char *fl_streams_stuck(const fl_course *c, char *buf, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the files that advance an island: waits, and the work of host threads. */
-#ifndef FL_STREAMS_INSIDE_H
-#define FL_STREAMS_INSIDE_H
+#pragma once
 
 #include "sim/course.h"
 
@@ -85,5 +84,3 @@ bool fl_streams_lanes_here(void); /* whether this CPU has them */
 
 /* Lets a host thread continue whose event is due at t, or that waits, if it can. True if anything moved. */
 bool fl_streams_thread(fl_course *c, fl_host_thread *h, int64_t t);
-
-#endif

@@ -1,6 +1,5 @@
 /* Moves lanes into vector registers and back (streams_lanes.c). Internal to sim/. */
-#ifndef FL_STREAMS_LANES_CELLS_H
-#define FL_STREAMS_LANES_CELLS_H
+#pragma once
 
 #include "sim/streams_inside.h"
 
@@ -36,5 +35,3 @@ static inline void fl_lanes_look_ahead(const fl_course *c, const fl_row *row, fl
 void fl_lanes_read(const fl_course *c, uint32_t i, fl_place *p, fl_cells *x);
 /* Writes the state back where the general way expects it. */
 void fl_lanes_write(const fl_course *c, uint32_t i, const fl_place *p, const fl_cells *x);
-
-#endif

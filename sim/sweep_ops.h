@@ -1,8 +1,7 @@
 /* The ops that a kernel of a sweep becomes. A table gives one time for each clock; a policy changes clocks within it
  * and measures parts of it, so it is cut into ops of about 10 ms. Real parts are not alike, and programs say where an
  * iteration ends: both are asked for, as a table tells neither. */
-#ifndef FL_SWEEP_OPS_H
-#define FL_SWEEP_OPS_H
+#pragma once
 
 #include "sim/spread.h"
 #include "sim/workload.h"
@@ -33,5 +32,3 @@ fl_status fl_sweep_ops_marker(fl_sweep_ops *o, const fl_load *like, uint32_t *id
  * each is drawn on its own, and `total` is their mean. With iterations the kernel is a whole number of them, all of as
  * many ops, each with a marker of class `marker` at its end. */
 fl_status fl_sweep_ops_add(fl_sweep_ops *o, uint32_t class_id, uint32_t marker, int64_t total, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Synthetic workloads, seeded: the same options give the same kernels for ever. */
-#ifndef FL_SYNTH_H
-#define FL_SYNTH_H
+#pragma once
 
 #include "sim/workload.h"
 #include "traces/records.h"
@@ -33,5 +32,3 @@ fl_status fl_synth_workload(const fl_synth_options *o, const fl_node_spec *node,
  * recorded alone (head key "alone"), so that a replay makes them share. Without host time in between. */
 fl_status fl_synth_mix(const fl_kinds *kinds, uint64_t seed, double seconds, double mean_us, double sm_mhz,
                        double mem_mhz, fl_kernel_trace *t, fl_diag *d);
-
-#endif

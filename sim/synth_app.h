@@ -1,6 +1,5 @@
 /* One synthetic application while it is being made: its shape, drawn, and its shares, solved. Internal to sim. */
-#ifndef FL_SYNTH_APP_H
-#define FL_SYNTH_APP_H
+#pragma once
 
 #include "models/device.h"
 #include "policies/random.h"
@@ -62,5 +61,3 @@ static inline double fl_app_between(fl_random *r, double low, double high) {
 static inline double fl_app_log_between(fl_random *r, double low, double high) {
     return low * exp(log(high / low) * fl_random_unit(r));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What a synthetic application is made for: the best static clocks that MF-GPOEO, Table V, publishes of it. */
-#ifndef FL_SYNTH_APP_TARGET_H
-#define FL_SYNTH_APP_TARGET_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ typedef struct fl_app_target {
 } fl_app_target;
 
 #define FL_APP_GEAR_MHZ(gear) (210 + 15 * (gear))
-
-#endif

@@ -1,6 +1,5 @@
 /* Kernel traces of programs files, seeded: the same program, seed and length give the same kernels for ever. */
-#ifndef FL_SYNTH_PROGRAM_H
-#define FL_SYNTH_PROGRAM_H
+#pragma once
 
 #include "traces/programs.h"
 
@@ -14,5 +13,3 @@ fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, do
 typedef fl_status (*fl_program_sink)(void *user, const fl_trace_op *op, fl_diag *d);
 fl_status fl_synth_program_each(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
                                 fl_program_sink sink, void *user, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* Synthetic traffic to a server of language models, seeded: the same options give the same requests for ever. */
-#ifndef FL_SYNTH_REQUESTS_H
-#define FL_SYNTH_REQUESTS_H
+#pragma once
 
 #include "traces/requests.h"
 
@@ -29,5 +28,3 @@ extern const fl_synth_requests_options fl_synth_requests_standard;
 /* Fills *r or leaves it zeroed. FL_BAD_INPUT with the name of the option that is out of range, or where arrivals go
  * beyond 26 days or there are none. */
 fl_status fl_synth_requests(const fl_synth_requests_options *o, fl_requests *r, fl_diag *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a set of durations looks like: mean, percentiles, longest. */
-#ifndef FL_TIMES_H
-#define FL_TIMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ typedef struct fl_time_run { /* `count` durations of `ps` each */
 
 /* The same of runs of equal durations, which it sorts. */
 fl_times fl_times_of_runs(fl_time_run *run, size_t count);
-
-#endif

@@ -1,8 +1,7 @@
 /* What recorded kernels did while they shared a GPU. Overlapping kernels slowed each other when they were recorded;
  * replayed as they stand they would be slowed twice. Their work is the integral of the rates that sharing gave them
  * then. */
-#ifndef FL_UNTANGLE_H
-#define FL_UNTANGLE_H
+#pragma once
 
 #include "models/row.h"
 #include "traces/diag.h"
@@ -20,5 +19,3 @@ typedef struct fl_edge { /* the start or end of an op of one GPU */
  * for more than 256 at once. */
 fl_status fl_untangle(fl_edge *edge, size_t count, const uint32_t *class_of_op, const fl_row *row, double *work,
                       uint32_t interference, bool *shared, fl_diag *d);
-
-#endif

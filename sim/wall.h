@@ -1,8 +1,7 @@
 /* The power wall of one board: a controller with a period, a filter and a step. While filtered power exceeds the limit
  * it lowers the SM clock below the requested one; afterwards it raises the clock again. It sleeps while no work that
  * could run at the present clocks can reach the limit. */
-#ifndef FL_WALL_H
-#define FL_WALL_H
+#pragma once
 
 #include "sim/gpu.h"
 
@@ -38,5 +37,3 @@ void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void 
 void fl_wall_wake(fl_wall *w, const fl_gpu *g, int64_t t);
 
 static inline int64_t fl_wall_next(const fl_wall *w) { return w->next_ps; }
-
-#endif

@@ -1,6 +1,5 @@
 /* 128-bit integers for sums that outgrow 64 bits: femtojoules (ps x mW) over hours. */
-#ifndef FL_WIDE_H
-#define FL_WIDE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ static inline double fl_real(fl_wide x) { return x == (int64_t)x ? (double)(int6
 
 static inline double fl_joules(fl_wide femtojoules) { return fl_real(femtojoules) * 1e-15; }
 static inline double fl_seconds(int64_t ps) { return (double)ps * 1e-12; }
-
-#endif

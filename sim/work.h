@@ -1,7 +1,6 @@
 /* Work on its way, and the integer arithmetic that every way of advancing shares. Work is counted in the picoseconds
  * that it takes alone at the present clocks. Work done rounds down and ends round up, so that work never ends early. */
-#ifndef FL_WORK_H
-#define FL_WORK_H
+#pragma once
 
 #include "models/shares.h"
 #include "sim/wide.h"
@@ -48,5 +47,3 @@ static inline int64_t fl_rescale_ps(int64_t left, int64_t before, int64_t after)
         return before <= 0 ? after : left;
     return (int64_t)(((fl_wide)left * after + before / 2) / before);
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * An op is 8 bytes. Its class is its kind of kernel with the load it puts on a device; its work is its length in ns at
  * the reference clock of that class; its gap is the host time in ns between the moment it could start and its start. */
-#ifndef FL_WORKLOAD_H
-#define FL_WORKLOAD_H
+#pragma once
 
 #include "models/cpu_row.h"
 #include "models/row.h"
@@ -208,5 +207,3 @@ static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_n
         *gap_ns = r->gap_ns, *work_ns = r->work_ns, *class_id = r->class_id;
     }
 }
-
-#endif

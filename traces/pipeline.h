@@ -20,8 +20,7 @@
  *   reduce_tied, reduce_data, step         time_s: the end of an iteration; 0 where not stated
  *   blocked                 power_w: of the board while it waits, transfers or loads; must be stated
  */
-#ifndef FL_PIPELINE_H
-#define FL_PIPELINE_H
+#pragma once
 
 #include "traces/diag.h"
 #include "traces/records.h"
@@ -95,5 +94,3 @@ fl_status fl_pipeline_check_size(const fl_pipeline *p, fl_diag *d);
  * does. */
 fl_status fl_pipeline_add(fl_pipeline *p, const fl_pipeline_row *row, fl_diag *d);
 fl_status fl_pipeline_finish(fl_pipeline *p, fl_diag *d);
-
-#endif

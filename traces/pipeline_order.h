@@ -1,6 +1,5 @@
 /* What each stage of a pipeline does in one iteration, instruction by instruction. */
-#ifndef FL_PIPELINE_ORDER_H
-#define FL_PIPELINE_ORDER_H
+#pragma once
 
 #include "traces/pipeline.h"
 
@@ -51,5 +50,3 @@ bool fl_pipeline_order_same(const fl_pipeline_order *x, const fl_pipeline_order 
 fl_status fl_pipeline_order_new(fl_pipeline_order *o, uint32_t stages, fl_diag *d);
 fl_status fl_pipeline_order_add(fl_pipeline_order *o, uint32_t stage, fl_instruction item, fl_diag *d);
 void fl_pipeline_order_free(fl_pipeline_order *o);
-
-#endif

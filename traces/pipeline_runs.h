@@ -9,8 +9,7 @@
  *
  * Columns beyond these are left alone, and so are comment lines: the layout is that of the measurements published with
  * Perseus (SOSP '24), as one table per kind. */
-#ifndef FL_PIPELINE_RUNS_H
-#define FL_PIPELINE_RUNS_H
+#pragma once
 
 #include "traces/plan.h"
 
@@ -55,5 +54,3 @@ fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *
 size_t fl_pipeline_runs_asked(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
 size_t fl_pipeline_runs_part(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
 void fl_pipeline_runs_free(fl_pipeline_runs *r);
-
-#endif

@@ -10,8 +10,7 @@
  * the model of an interleaved schedule; 0 where not stated.
  *
  * A rank without rows is left to the driver. A rank with rows must have a clock for each of its instructions. */
-#ifndef FL_PLAN_H
-#define FL_PLAN_H
+#pragma once
 
 #include "traces/pipeline.h"
 
@@ -74,5 +73,3 @@ fl_status fl_plans_add(fl_plans *plans, int64_t number, const fl_pipeline_clocks
  * `count`, which ascend; offers the nearest. */
 fl_status fl_plans_check_ladder(const fl_plans *plans, size_t place, uint32_t rank, const int32_t *mhz, uint32_t count,
                                 fl_diag *d);
-
-#endif

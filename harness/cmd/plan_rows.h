@@ -1,7 +1,6 @@
 /* What `foldline plan` tells: planned clocks beside one clock for all, a clock for each rank, the driver's default and
  * measured plans. Time and energy of each are those of a run on the engine. */
-#ifndef FL_PLAN_ROWS_H
-#define FL_PLAN_ROWS_H
+#pragma once
 
 #include "harness/input/training.h"
 #include "sim/oracle.h"
@@ -67,5 +66,3 @@ typedef struct fl_planned_against {
 fl_planned_against fl_planned_as_predicted(const fl_planned *r);
 /* The frontier as predicted, against what was measured. */
 fl_planned_against fl_planned_as_measured(const fl_planned *r);
-
-#endif

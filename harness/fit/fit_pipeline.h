@@ -1,8 +1,7 @@
 /* A pipeline's times and powers from executed plans: how long each rank's forward and backward take at which clock,
  * what transfers and the end of an iteration take, and what a rank draws while it computes and while it waits. Only the
  * energy of a rank over a whole iteration is measured; its parts come from plans that mix clocks in other ways. */
-#ifndef FL_FIT_PIPELINE_H
-#define FL_FIT_PIPELINE_H
+#pragma once
 
 #include "harness/fit/fit_pipeline_program.h"
 
@@ -21,5 +20,3 @@ fl_status fl_pipeline_fit_rows(const fl_pipeline_fit *f, const double *mhz, size
 
 /* What other pipelines on the same chip, fitted to all their plans, lead to expect. */
 void fl_pipeline_fit_believe(const fl_pipeline_fit *const *fit, size_t count, fl_pipeline_beliefs *out);
-
-#endif

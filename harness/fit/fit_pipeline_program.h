@@ -1,6 +1,5 @@
 /* The program that a pipeline's fit looks at, what is expected of it, and what the parts of a fit ask of its plans. */
-#ifndef FL_FIT_PIPELINE_PROGRAM_H
-#define FL_FIT_PIPELINE_PROGRAM_H
+#pragma once
 
 #include "models/stage_law.h"
 #include "sim/critical.h"
@@ -80,5 +79,3 @@ fl_status fl_pf_learn_time(fl_pipeline_fit *f, uint32_t rank, int k, const bool 
                            fl_diag *d);
 fl_status fl_pf_learn_links(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, fl_diag *d);
 fl_status fl_pf_learn_powers(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, fl_diag *d);
-
-#endif

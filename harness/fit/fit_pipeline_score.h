@@ -1,6 +1,5 @@
 /* How well a pipeline's fit predicts the plans that it has not seen, beside how well one can do without a model. */
-#ifndef FL_FIT_PIPELINE_SCORE_H
-#define FL_FIT_PIPELINE_SCORE_H
+#pragma once
 
 #include "harness/fit/fit_pipeline.h"
 
@@ -37,5 +36,3 @@ bool fl_pipeline_warm_up(const fl_pipeline_runs *r);
 fl_status fl_pipeline_score_make(const fl_pipeline_fit *f, const bool *learn, double least_limit_w,
                                  fl_pipeline_score *s, fl_diag *d);
 void fl_pipeline_score_free(fl_pipeline_score *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* A plan by instruction becomes the table of a policy: in the order in which each rank of a scene's pipeline comes to
  * its instructions. */
-#ifndef FL_PLAN_LAYOUT_H
-#define FL_PLAN_LAYOUT_H
+#pragma once
 
 #include "harness/input/scene.h"
 #include "harness/input/spec.h"
@@ -17,5 +16,3 @@ typedef struct fl_laid {
  * fit it, and where it asks for a clock that the GPU does not have; at the plan's line where one is to blame. */
 fl_status fl_plan_lay(const fl_spec *spec, const fl_scene *scene, fl_laid *l, fl_diag *d);
 void fl_laid_free(fl_laid *l);
-
-#endif

@@ -1,6 +1,5 @@
 /* A pipeline on the boards that run it, for what plans its clocks. */
-#ifndef FL_TRAINING_H
-#define FL_TRAINING_H
+#pragma once
 
 #include "harness/base/args.h"
 #include "harness/input/platform.h"
@@ -20,5 +19,3 @@ typedef struct fl_training {
  * (sim/straggler.h). Leaves *t zeroed where it fails. */
 fl_status fl_training_open(const char *path, const char *platform, const fl_texts *slow, fl_training *t, fl_diag *d);
 void fl_training_free(fl_training *t);
-
-#endif

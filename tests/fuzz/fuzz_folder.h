@@ -1,6 +1,5 @@
 /* A folder of its own for a fuzzer, in $TMPDIR (best in memory), and the files of one input in it. */
-#ifndef FL_FUZZ_FOLDER_H
-#define FL_FUZZ_FOLDER_H
+#pragma once
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -72,5 +71,3 @@ static inline void fuzz_broken(const char *what, const char *message) {
     fprintf(stderr, "%s (%s)\n", what, message);
     abort();
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The branches of the course that the suite counts, so that it can say which of them its runs reached.
  * X(ID, in words). REF_NEVER: the rules themselves rule them out. */
-#ifndef FL_REFERENCE_BRANCHES_H
-#define FL_REFERENCE_BRANCHES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -116,5 +115,3 @@ enum { REF_BRANCHES(REF_ID_OF) REF_BRANCH_COUNT };
     ((branch) == REF_GAIN_22 || (branch) == REF_REFRESH_5 || (branch) == REF_JUDGED_030 || (branch) == REF_JUDGED_025)
 
 extern const char *const ref_branch_words[REF_BRANCH_COUNT];
-
-#endif

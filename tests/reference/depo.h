@@ -1,7 +1,6 @@
 /* The authors' DEPO a second time: what it tries and what it keeps, written from the rules of the released program and
  * without a look at policies/depo.c. It asks for a window and waits for it, as their program does; a policy cannot. */
-#ifndef FL_TESTS_REFERENCE_DEPO_H
-#define FL_TESTS_REFERENCE_DEPO_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -169,5 +168,3 @@ static inline void rd_search(rd_run *r) {
     if (rd_bracket(r))
         rd_section(r);
 }
-
-#endif

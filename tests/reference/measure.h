@@ -1,8 +1,7 @@
 /* What MF-GPOEO measures in a window, how windows are merged into a database, and the index that compares a window
  * with the database. Part of the second implementation; README.md says what that is. Times are nanoseconds in doubles.
  */
-#ifndef FL_REFERENCE_MEASURE_H
-#define FL_REFERENCE_MEASURE_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -66,5 +65,3 @@ ref_index ref_compare(const ref_data *c, const ref_data *b);
 
 /* A quotient; 0 where there is nothing to divide by. */
 static inline double ref_ratio(double a, double b) { return b == 0 ? 0 : a / b; }
-
-#endif

@@ -1,6 +1,5 @@
 /* MF-GPOEO's released controller a second time, as a policy that any host can drive. README.md says what it is for. */
-#ifndef FL_REFERENCE_MFGPOEO_H
-#define FL_REFERENCE_MFGPOEO_H
+#pragma once
 
 #include "policies/policy.h"
 #include "tests/reference/branches.h"
@@ -16,5 +15,3 @@ char *ref_state_text(uint32_t gpu, char *buf, size_t size);
 
 /* Ends all instances and frees what they hold. Call it after each run. */
 void ref_close_all(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* The second implementation is written as the authors wrote theirs: a program that measures and sleeps, one per GPU. It
  * runs on a thread of its own, which goes on only while a step of the policy waits for it. README.md says how such a
  * program becomes steps. */
-#ifndef FL_REFERENCE_PROGRAM_H
-#define FL_REFERENCE_PROGRAM_H
+#pragma once
 
 #include "tests/reference/branches.h"
 #include "tests/reference/measure.h"
@@ -93,5 +92,3 @@ int ref_stop_rule(ref_program *p);
 
 /* The whole course; never returns. mfgpoeo.c */
 void ref_course(ref_program *p);
-
-#endif

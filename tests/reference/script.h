@@ -1,7 +1,6 @@
 /* A GPU of numbers alone, drawn from a seed: it answers each set with readings and kernel records that a real one would
  * seldom give. It reaches in seconds what a simulated application reaches once in a thousand runs. */
-#ifndef FL_REFERENCE_SCRIPT_H
-#define FL_REFERENCE_SCRIPT_H
+#pragma once
 
 #include "policies/policy.h"
 
@@ -47,5 +46,3 @@ void ref_script_open(ref_script *s, uint64_t seed, const fl_gpu_facts *gpu);
 
 /* The 100 ms that end at time_ns, under the clocks that were set (FL_DEFAULT: none): fills sample and records. */
 void ref_script_advance(ref_script *s, int64_t time_ns, double sm_mhz, double mem_mhz);
-
-#endif

@@ -1,6 +1,5 @@
 /* What was read of an arrival file, written again: a reader that takes something must take it a second time. */
-#ifndef FL_ARRIVALS_WRITE_H
-#define FL_ARRIVALS_WRITE_H
+#pragma once
 
 #include "traces/arrivals.h"
 #include "traces/writing.h"
@@ -22,5 +21,3 @@ static fl_status arrivals_write(const char *path, const fl_arrivals *a, fl_diag 
         fprintf(file, "%" PRId64 "\n", a->t_ns[i]);
     return fl_output_commit(o, d);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A node of up to three GPUs under Assure or SweetSpot, for their tests: readings in, clocks and internals out. */
-#ifndef FL_ASSURE_NODE_H
-#define FL_ASSURE_NODE_H
+#pragma once
 
 #include "sim/instance.h"
 #include "tests/support/suite.h"
@@ -98,5 +97,3 @@ static inline void run_probe(node *n, uint32_t samples, const double *probe_mhz,
         FL_CHECK(set_of(n, 0) == want, "step %u sets %g, expected %g", k, set_of(n, 0), want);
     }
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* One GPU under DEPO, in a world that goes by the clock: it knows when the released program measures, and says what
  * each window sees. Between windows it says something else, so that a window at the wrong time shows in the limits. */
-#ifndef FL_TESTS_DEPO_NODE_H
-#define FL_TESTS_DEPO_NODE_H
+#pragma once
 
 #include "sim/instance.h"
 #include "tests/support/suite.h"
@@ -139,5 +138,3 @@ static inline void until(node *n, double seconds) {
     while (now_s(n) < seconds)
         step_node(n);
 }
-
-#endif

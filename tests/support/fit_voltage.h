@@ -6,8 +6,7 @@
  *
  * Clocks are MHz, powers W, V is relative to its floor. Every array is the caller's; nothing is kept. Readings that are
  * NaN are missing ones and are skipped; one that is infinite, or a power <= 0, is INVALID. */
-#ifndef FL_FIT_VOLTAGE_H
-#define FL_FIT_VOLTAGE_H
+#pragma once
 
 #include "models/status.h"
 
@@ -405,5 +404,3 @@ static fl_model_status fit_idle_memory(const memory_pair *pair, size_t count, do
     free(rise);
     return s;
 }
-
-#endif

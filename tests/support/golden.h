@@ -1,6 +1,5 @@
 /* Golden cases: a text that must come out as it is kept in tests/golden/, or is kept anew with FL_BLESS=1. */
-#ifndef FL_TESTS_GOLDEN_H
-#define FL_TESTS_GOLDEN_H
+#pragma once
 
 #include "tests/support/suite.h"
 
@@ -27,5 +26,3 @@ static inline void fl_golden_check(const char *name, const char *text) {
     if (in)
         fclose(in);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Foreign text through its reader: fl_take(...) imports a text, notes and refusals are looked for, and truncation at
  * every byte must give an error or whole rows. */
-#ifndef FL_IMPORT_FIXTURE_H
-#define FL_IMPORT_FIXTURE_H
+#pragma once
 
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
@@ -149,5 +148,3 @@ static inline const char *fl_sample(const char *name) {
     fclose(f);
     return path;
 }
-
-#endif

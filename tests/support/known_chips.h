@@ -1,6 +1,5 @@
 /* The chips behind a prior (models/fit_kin.h), for tests. */
-#ifndef FL_TEST_KNOWN_CHIPS_H
-#define FL_TEST_KNOWN_CHIPS_H
+#pragma once
 
 #include "harness/input/platform.h"
 #include "models/fit_kin.h"
@@ -28,5 +27,3 @@ static inline size_t known_chips(const char *without, fl_kin *kin) {
     free(names);
     return n;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the tests of the live side share: the stub's state, a state folder of their own, this program as foldline. */
-#ifndef FL_LIVE_STUB_H
-#define FL_LIVE_STUB_H
+#pragma once
 
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
@@ -142,5 +141,3 @@ static inline int foldline_main(int argc, char **argv) {
         }
     return -1;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* A GPU made by hand under MF-GPOEO: kernels of known lengths, one after the other, whose times follow the
  * clocks that the policy sets; readings that a test may take away. Clocks: SM 210..2055 by 15, memory as on an RTX 3080
  * Ti. */
-#ifndef FL_TESTS_MFGPOEO_NODE_H
-#define FL_TESTS_MFGPOEO_NODE_H
+#pragma once
 
 #include "policies/policy.h"
 #include "sim/instance.h"
@@ -210,5 +209,3 @@ static inline bool mx_wait(mx_node *n, uint32_t gpu, const char *name, double va
     } while (mx_now_s(n) < end);
     return false;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *   CPU: 1000, 2000 MHz at 1 V (relative), boost 3000 MHz at 2 V; 10 W V static, 5 W V^2 f (GHz) per computing thread,
  * half of it while waiting; host time is CPU-bound by half and was recorded at 2000 MHz; 1 uop per cycle, 0.25 waiting.
  */
-#ifndef FL_TESTS_NODE_FIXTURE_H
-#define FL_TESTS_NODE_FIXTURE_H
+#pragma once
 
 #include "tests/support/sim_fixture.h"
 
@@ -79,5 +78,3 @@ static inline void nx_host_sensors(fx_rig *r) {
 }
 
 #define NX_HOST_ALL ((FL_BIT(FL_HOST_SIGNAL_COUNT) - 1) & ~FL_BIT(FL_HOST_LOOP_NS))
-
-#endif

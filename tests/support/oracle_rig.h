@@ -1,6 +1,5 @@
 /* Random workloads on one stream, and their oracle's tables: what the suites of the oracle share. */
-#ifndef FL_ORACLE_RIG_H
-#define FL_ORACLE_RIG_H
+#pragma once
 
 #include "sim/oracle.h"
 #include "sim/oracle_work.h"
@@ -53,5 +52,3 @@ static inline void column(const fl_oracle_table *t, size_t c, int64_t *ps, fl_wi
         *fj += t->energy_fj[i * t->choices + c];
     }
 }
-
-#endif

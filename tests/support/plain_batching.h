@@ -1,8 +1,7 @@
 /* The rules of the batching scheduler a second time, as plainly as they can be said: lists that are searched from one
  * end to the other, no state that could be derived. Written from the rules (the head of sim/batching.h, and vLLM v1),
  * not from the code; for tests. Runs out of no memory that a test has. */
-#ifndef FL_PLAIN_BATCHING_H
-#define FL_PLAIN_BATCHING_H
+#pragma once
 
 #include "sim/batching.h"
 
@@ -263,5 +262,3 @@ static inline void pb_end(plain_batching *p) {
                 pb_remove(&p->running, k--);
     }
 }
-
-#endif

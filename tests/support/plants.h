@@ -1,6 +1,5 @@
 /* Rows that lie about their clock, planted into sweeps. Kinds and numbers were fixed before any result was seen. */
-#ifndef FL_PLANTS_H
-#define FL_PLANTS_H
+#pragma once
 
 #include "models/unsound_find.h"
 #include "policies/random.h"
@@ -184,5 +183,3 @@ static inline size_t read_sweep(const char *name, bool all, fl_chip_row *row) {
     fl_sweep_free(&s);
     return n;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* A node under one of the power capping methods, for their tests: readings of the node meter in, clocks and internals
  * out. */
-#ifndef FL_POWERCAP_NODE_H
-#define FL_POWERCAP_NODE_H
+#pragma once
 
 #include "sim/instance.h"
 #include "tests/support/suite.h"
@@ -78,5 +77,3 @@ static inline double set_of(const rig *r, uint32_t gpu) { /* 0: nothing set */
 }
 
 static inline double probe(const rig *r, int p) { return r->decision->probe[p]; }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the tests of kernel records share: a folder of rings, clocks, the ends of programs. */
-#ifndef FL_RING_FIXTURE_H
-#define FL_RING_FIXTURE_H
+#pragma once
 
 #include "harness/live/kernel_feed.h"
 #include "harness/live/collector/ring.h"
@@ -108,5 +107,3 @@ static inline bool is_mapped(const char *ending) {
         fclose(f);
     return found;
 }
-
-#endif

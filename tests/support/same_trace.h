@@ -1,6 +1,5 @@
 /* Whether two kernel traces hold the same, to the last op, name and wait. */
-#ifndef FL_TESTS_SAME_TRACE_H
-#define FL_TESTS_SAME_TRACE_H
+#pragma once
 
 #include "traces/records.h"
 
@@ -33,5 +32,3 @@ static inline bool fl_same_trace(const fl_kernel_trace *a, const fl_kernel_trace
            (a->wait_count == 0 || memcmp(a->waits, b->waits, a->wait_count * sizeof *a->waits) == 0) &&
            fl_same_ops(a, b);
 }
-
-#endif

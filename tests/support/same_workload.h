@@ -1,6 +1,5 @@
 /* Whether two workloads are the same to a run: field by field, as arrays and their holes may lie anywhere. */
-#ifndef FL_SAME_WORKLOAD_H
-#define FL_SAME_WORKLOAD_H
+#pragma once
 
 #include "sim/workload.h"
 
@@ -64,5 +63,3 @@ static inline bool fl_same_workload(const fl_workload *a, const fl_workload *b) 
         same = fl_same_thread(&a->thread[i], &b->thread[i]);
     return same;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Servers of a node that serves nothing: facts over its GPUs, and a random but repeatable sequence of samples and batch
  * records. Their generator is their own, so that what else a feed draws stays as it is. */
-#ifndef FL_TEST_SERVER_FEED_H
-#define FL_TEST_SERVER_FEED_H
+#pragma once
 
 #include "policies/random.h"
 #include "sim/rows.h"
@@ -72,5 +71,3 @@ static void fl_server_feed_next(fl_server_feed *f, uint32_t servers, double know
     to->server_count = servers;
     to->server = f->sample;
 }
-
-#endif

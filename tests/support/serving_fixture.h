@@ -2,8 +2,7 @@
  * With n tokens (rounded up to tiles), KV tokens that decodes read or chunks pass, and f in GHz, in ms:
  *   T = 1 + 4 + 0.01 tiles(n) / f + 0.0001 KV + 0.000001 pairs / f
  * 1 ms of it is the host's. It was measured from 500 to 1500 MHz, at 800 MHz of the memory. */
-#ifndef FL_TESTS_SERVING_FIXTURE_H
-#define FL_TESTS_SERVING_FIXTURE_H
+#pragma once
 
 #include "sim/serving_steps.h"
 #include "tests/support/node_fixture.h"
@@ -101,5 +100,3 @@ static inline void sx_close(sx_rig *x) {
     fx_close(&x->r);
     fl_requests_free(&x->requests);
 }
-
-#endif

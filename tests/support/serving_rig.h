@@ -1,7 +1,6 @@
 /* One server on two GPUs (or one) under a policy, stepped by hand: a test says what the signals are, and which steps
  * the engine made. */
-#ifndef FL_TEST_SERVING_RIG_H
-#define FL_TEST_SERVING_RIG_H
+#pragma once
 
 #include "policies/registry.h"
 #include "sim/instance.h"
@@ -134,5 +133,3 @@ static inline void rig_serve(rig *r, const fl_batch_record *load, double clock_s
             rig_add(r, FL_SERVER_TBT_MISSED, load->decode_sequences);
     }
 }
-
-#endif

@@ -5,8 +5,7 @@
  *   base(f, m) = 20 W static + 5 or 10 W idle memory + 10 W/GHz clock tree,
  *   dyn(f, m)  = alpha 100 W/GHz + beta 50 W m/800,
  * and 8 W without a context. Loads are recorded at 1000 and 800 MHz. */
-#ifndef FL_TESTS_SIM_FIXTURE_H
-#define FL_TESTS_SIM_FIXTURE_H
+#pragma once
 
 #include "policies/random.h"
 #include "sim/run.h"
@@ -309,5 +308,3 @@ static inline double fx_f(fl_wide x) { return (double)x; }
 static inline bool fx_near(double a, double b, double relative) {
     return fabs(a - b) <= relative * fmax(fabs(a), fabs(b));
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* A second simulator for the tests of the engine: seconds and joules in doubles, one step from event to event, no
  * boundaries, no lanes. It reads the workload and the integer rows and shares no line with the engine. `quantised`
  * rounds the shares as the engine says it does (1/65536, down); without it shares are real numbers. */
-#ifndef FL_TESTS_SIM_REFERENCE_H
-#define FL_TESTS_SIM_REFERENCE_H
+#pragma once
 
 #include "tests/support/sim_fixture.h"
 
@@ -205,5 +204,3 @@ static inline bool ref_run(ref *x, const ref_change *change, size_t changes) {
         }
     }
 }
-
-#endif

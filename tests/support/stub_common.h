@@ -1,7 +1,6 @@
 /* What the stubs of the vendors' libraries share: the state that all processes map, sets that take time and can be cut
  * half-way by a kill, the audit of who set what. One stub includes it, in one file. */
-#ifndef FL_STUB_COMMON_H
-#define FL_STUB_COMMON_H
+#pragma once
 
 #include "tests/support/stub_nvml.h"
 
@@ -89,5 +88,3 @@ static inline unsigned list_length(unsigned standard) {
     }
     return standard + state->grown;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* State of a stub library (NVML, Level Zero or ROCm SMI) in a file that all its processes map ($FOLDLINE_STUB): what
  * was set, by whom, what to do wrong. Only atomics: a process may be killed anywhere. */
-#ifndef FL_STUB_NVML_H
-#define FL_STUB_NVML_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ typedef struct stub_state {
     stub_gpu gpu[STUB_GPUS_MAX];
     stub_set audit[STUB_AUDIT_MAX]; /* the first of them */
 } stub_state;
-
-#endif

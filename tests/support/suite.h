@@ -1,8 +1,7 @@
 /* A CUnit suite named after its module: FL_SUITE("diag", {"nearest", test_nearest}, ...) at the end of
  * tests/test_diag.c. With FL_BLESS=1 in the environment, golden checks rewrite their expectation instead of comparing.
  */
-#ifndef FL_SUITE_H
-#define FL_SUITE_H
+#pragma once
 
 #include <CUnit/Basic.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ static inline bool fl_blessing(void) {
         }                                                                                                              \
         CU_ASSERT(fl_holds_);                                                                                          \
     } while (0)
-
-#endif

@@ -1,6 +1,5 @@
 /* Temporary files for tests: a folder under $TMPDIR (or /tmp) that lives until fl_temp_remove(). */
-#ifndef FL_TEMP_FILE_H
-#define FL_TEMP_FILE_H
+#pragma once
 
 #include <dirent.h>
 #include <stdio.h>
@@ -79,5 +78,3 @@ static inline void fl_temp_remove(void) {
     rmdir(fl_temp_folder);
     fl_temp_folder[0] = '\0';
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Two GPUs under tightrope that run the kernels of iterations and meet at a barrier after each, or never meet. It holds
  * the policy to its bound at every barrier, or at the end of every kernel of GPUs that do not meet. */
-#ifndef FL_TIGHTROPE_NODE_WORLD_H
-#define FL_TIGHTROPE_NODE_WORLD_H
+#pragma once
 
 #include "tests/support/tightrope_world.h"
 
@@ -161,5 +160,3 @@ static inline double pair_best_j(const pair_world *w) {
             best = fmin(best, pair_static_j(w, a, b));
     return best;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* One GPU that runs units of work under tightrope: a slowdown and a power for each clock, a clock that arrives late, a
  * power sensor that lags, units that vary. It holds the policy to its bound at the end of every unit. */
-#ifndef FL_TIGHTROPE_WORLD_H
-#define FL_TIGHTROPE_WORLD_H
+#pragma once
 
 #include "policies/random.h"
 #include "sim/instance.h"
@@ -141,5 +140,3 @@ static inline double world_static_j(const world *w) {
             best = fmin(best, w->work_s * w->slowdown[i] * w->power_w[i]);
     return best;
 }
-
-#endif

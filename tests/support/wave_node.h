@@ -1,8 +1,7 @@
 /* GPUs made by hand whose readings come in waves: a program of equal iterations, each first busy, then less so. The
  * length of an iteration follows from the clocks that the policy sets. ODPP and GPOEO look for it. Clocks: SM 210 to
  * 2055 MHz by 15, memory as on an RTX 3080 Ti. */
-#ifndef FL_TESTS_WAVE_NODE_H
-#define FL_TESTS_WAVE_NODE_H
+#pragma once
 
 #include "sim/instance.h"
 #include "tests/support/suite.h"
@@ -179,5 +178,3 @@ static inline bool wave_wait(wave_node *n, const char *name, double value, doubl
     } while (wave_now_s(n) < end);
     return false;
 }
-
-#endif
