@@ -7,9 +7,8 @@
 enum { SURE = 2 };      /* standard errors */
 #define SETTLE_S 0.3    /* from setting a clock to measuring under it (assumed) */
 #define ERROR_MOST 0.01 /* standard error of the index above which a further window is measured (assumed) */
-* /
 
-    static void set_clock(const fl_mfp_frame *f, int control, fl_ladder ladder, int32_t gear, int32_t *now) {
+static void set_clock(const fl_mfp_frame *f, int control, fl_ladder ladder, int32_t gear, int32_t *now) {
     if (*now != gear)
         fl_set_gpu(f->command, f->gpu, control, gear == FL_MFP_DEFAULT ? FL_DEFAULT : ladder.mhz[gear]);
     *now = gear;
