@@ -15,10 +15,11 @@ static const fl_command_help help = {
     "The intervals are a two-level bootstrap over workloads and seeds. The page ranks policies by the objective of the "
     "experiment, and compares them with --reference or else with the best policy that holds all bounds. The bounds are "
     "those of --bound, or else those that the result was made under. Where requests arrive, the page begins with their "
-    "latency. Add ?sort=TABLE,COLUMN or ?theme=dark to the page's address to open it sorted or dark."};
+    "latency. Of servers of a language model it shows what policies save against the load. Add ?sort=TABLE,COLUMN or "
+    "?theme=dark to the page's address to open it sorted or dark."};
 
 int fl_cmd_report(int argc, char **argv) {
-    fl_texts rest = {0}, timelines = {0}, bounds = {0};
+    fl_texts rest = {0}, timelines = {0}, instructions = {0}, bounds = {0};
     const char *output = NULL, *about = NULL, *reference = NULL;
     int64_t seed = 1, draws = 0;
     bool no_figures = false;
@@ -26,6 +27,8 @@ int fl_cmd_report(int argc, char **argv) {
         {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the page to write"},
         {"timeline", "FILE", FL_OPTION_LIST, &timelines, 0, 0,
          "of run --timeline: clock, power, residency (may be repeated)"},
+        {"instructions", "FILE", FL_OPTION_LIST, &instructions, 0, 0,
+         "of run --instructions: what each rank of a pipeline did (a second plan stands below the first)"},
         {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0,
          "policy that the others are compared with (the best)"},
         FL_BOUND_OPTION(&bounds),
@@ -44,6 +47,7 @@ int fl_cmd_report(int argc, char **argv) {
     const fl_report_options o = {.about = about,
                                  .reference = reference,
                                  .timelines = &timelines,
+                                 .instructions = &instructions,
                                  .no_figures = no_figures,
                                  .bootstrap = {.seed = (uint64_t)seed, .draws = (size_t)draws}};
     fl_status s = rest.count == 1 && output ? fl_report_read(rest.item[0], &data, &d)

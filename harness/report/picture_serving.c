@@ -230,7 +230,12 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
     numbers n;
     fl_lines l;
     fl_status s = read_numbers(input, column, 4, true, &n, d);
-    *drawn = s ? 0 : n.count;
+    size_t kept = 0;
+    for (size_t i = 0; !s && i < n.count; i++) /* where no requests arrive there is no load */
+        if (isfinite(n.row[i].value[0]))
+            n.row[kept++] = n.row[i];
+    n.count = kept;
+    *drawn = kept;
     if (*drawn) {
         double low, high, low2, high2;
         fl_panel panel = {.x_label = "requests per second that arrive", .y_label = "energy saved, %"};

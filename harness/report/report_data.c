@@ -37,7 +37,7 @@ enum { WORKLOAD, POLICY, SEED, PLATFORM, VARIANT, CLOCK, TEXTS };
 
 typedef struct loader {
     fl_report_data *r;
-    size_t text_at[TEXTS], value_at[FL_REPORT_COLUMNS], width; /* SIZE_MAX: no such column */
+    size_t text_at[TEXTS], value_at[FL_REPORT_COLUMNS], load_at, width; /* SIZE_MAX: no such column */
     bool headed;
 } loader;
 
@@ -54,6 +54,7 @@ static fl_status header(loader *l, const fl_csv_row *r, fl_diag *d) {
         l->text_at[i] = find_column(r, text[i]);
     for (size_t i = 0; i < FL_REPORT_COLUMNS; i++)
         l->value_at[i] = find_column(r, column_name[i]);
+    l->load_at = find_column(r, "offered_rps");
     l->width = r->count;
     l->headed = true;
     if (l->text_at[WORKLOAD] == SIZE_MAX || l->text_at[POLICY] == SIZE_MAX ||
@@ -126,6 +127,10 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     x.seed = (uint64_t)seed;
     for (size_t i = 0; !s && i < FL_REPORT_COLUMNS; i++)
         s = number(row, l->value_at[i], column_name[i], &x.value[i], d);
+    double load = NAN;
+    if (!s)
+        s = number(row, l->load_at, "offered_rps", &load, d);
+    r->serves |= isfinite(load);
     if (!s)
         s = add_seed(r, x.seed, &x.seed_at, d);
     if (!s && fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))

@@ -62,6 +62,7 @@ typedef struct fl_report_data {
     cJSON *provenance, *published; /* NULL: the file does not exist */
     char *regret_path;             /* NULL: the file does not exist */
     fl_promises promises;          /* the bounds by which rows are judged (report_bounds.h), */
+    bool serves;                   /* of servers of a language model: a row states their load */
     double bound;                  /* and the bound on the slowdown; INFINITY: none */
 } fl_report_data;
 

@@ -53,34 +53,57 @@ static const char *bars(const fl_summary *s, bool drawn, char text[160]) {
     return text;
 }
 
-fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *looks, fl_diag *d) {
+/* What fills an open picture. */
+typedef fl_status fill(fl_picture *p, void *from, size_t *drawn, fl_diag *d);
+
+/* A figure as wide as the page, of which a phone shows another drawing. It stays open for its caption if *drawn. */
+static fl_status put_wide(fl_figures *g, fill *make, void *from, const char *script, const char *alt, size_t *drawn,
+                          fl_diag *d) {
     static const struct {
         fl_picture_size size;
         const char *class_name;
     } drawing[] = {{FL_PICTURE_WIDE, "for-wide"}, {FL_PICTURE_NARROW, "for-narrow"}};
+    fl_status s = FL_OK;
+    *drawn = 0;
+    for (size_t i = 0; !s && i < 2; i++) {
+        fl_picture p = {0};
+        s = fl_picture_open(&p, drawing[i].size, d);
+        if (!s)
+            s = make(&p, from, drawn, d);
+        if (!s && *drawn && !i)
+            begin(g, " class=\"lead\"", alt);
+        if (!s && *drawn)
+            s = put(g, &p, script, drawing[i].class_name, d);
+        fl_picture_close(&p);
+    }
+    return s;
+}
+
+typedef struct pareto {
+    const fl_summary *s;
+    const fl_looks *looks;
+    bool bars;
+} pareto;
+
+static fl_status fill_pareto(fl_picture *p, void *from, size_t *drawn, fl_diag *d) {
+    pareto *x = from;
+    const fl_status s = fl_picture_pareto(p, x->s, x->looks, drawn, d);
+    x->bars = p->bars;
+    return s;
+}
+
+fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *looks, fl_diag *d) {
     char about[512], alt[700], over[160];
+    pareto from = {s, looks, false};
     fl_lead lead;
-    size_t drawn = 0;
-    bool has_bars = false;
-    fl_status st = FL_OK;
+    size_t drawn;
     if (g->off)
         return FL_OK;
     fl_lead_of(s, &lead);
     fl_lead_about(s, about, sizeof about);
     snprintf(alt, sizeof alt, "Scatter plot of %zu policies and baselines, %s: %s over %s; the table has the numbers.",
              s->count, about, lead.y.name, lead.x.name);
-    for (size_t i = 0; !st && i < 2; i++) {
-        fl_picture p = {0};
-        st = fl_picture_open(&p, drawing[i].size, d);
-        if (!st)
-            st = fl_picture_pareto(&p, s, looks, &drawn, d);
-        if (!st && drawn && !i)
-            begin(g, " class=\"lead\"", alt);
-        if (!st && drawn)
-            st = put(g, &p, "pareto", drawing[i].class_name, d);
-        has_bars = p.bars;
-        fl_picture_close(&p);
-    }
+    const fl_status st = put_wide(g, fill_pareto, &from, "pareto", alt, &drawn, d);
     if (!st && drawn)
         caption(g,
                 "%s: %s. %s and left is better. Dotted: the Pareto front, whose policies are named beside it or, where "
@@ -88,7 +111,7 @@ fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *l
                 "named from the inside out%s.",
                 lead.title, about, lead.y.more ? "Up" : "Down",
                 isfinite(lead.x.bound) ? "; dashed: the bound; hollow, thin ring or boxed: who breaks it in a run" : "",
-                bars(s, has_bars, over));
+                bars(s, from.bars, over));
     return st;
 }
 
@@ -249,5 +272,56 @@ fl_status fl_figures_timeline(fl_figures *g, const char *path, fl_diag *d) {
         fl_picture_close(&p);
     }
     fl_telemetry_free(&t);
+    return s;
+}
+
+static fl_status fill_load(fl_picture *p, void *from, size_t *drawn, fl_diag *d) {
+    const fl_report_data *const *r = from;
+    return fl_picture_load(p, (*r)->path, drawn, d);
+}
+
+fl_status fl_figure_load(fl_figures *g, const fl_report_data *r, fl_diag *d) {
+    size_t drawn = 0;
+    if (g->off || !r->serves)
+        return FL_OK;
+    const fl_status s = put_wide(g, fill_load, &r, "lines",
+                                 "Line charts: energy that each policy saves over the requests that arrive; the table "
+                                 "of workloads has the numbers.",
+                                 &drawn, d);
+    if (!s && drawn)
+        caption(g, "What a policy saves against the load: lines are means of runs at one load; hollow ones break a "
+                   "bound; crossed ones serve less than 95 %% of what arrives.");
+    return s;
+}
+
+typedef struct plans {
+    const char *const *path;
+    size_t count;
+} plans;
+
+static fl_status fill_gantt(fl_picture *p, void *from, size_t *drawn, fl_diag *d) {
+    const plans *x = from;
+    return fl_picture_gantt(p, x->path, x->count, drawn, d);
+}
+
+fl_status fl_figure_gantt(fl_figures *g, const char *const *path, size_t count, fl_diag *d) {
+    plans from = {path, count};
+    size_t drawn = 0;
+    if (g->off || !count)
+        return FL_OK;
+    if (count > FL_GANTT_PLANS_MAX)
+        return fl_refuse(d, "--instructions: %zu files, expected one or two", count);
+    const fl_status s = put_wide(g, fill_gantt, &from, "gantt",
+                                 "Gantt chart: the instructions of each rank over time, coloured by clock, and the "
+                                 "power of all boards.",
+                                 &drawn, d);
+    if (!s && !drawn)
+        return fl_fail(d, FL_BAD_INPUT, path[0], 0, 0,
+                       "no row below the head, expected the file of run --instructions");
+    if (!s)
+        caption(g,
+                "%s: tall bars are backward, lower ones forward, in the colour of their clock; grey: transfers and "
+                "loads; sand: waiting. Below: what all boards draw together.",
+                count > 1 ? "Two plans" : "One plan");
     return s;
 }

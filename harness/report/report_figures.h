@@ -26,3 +26,7 @@ fl_status fl_figures_sensitivity(fl_figures *g, const fl_summary *s, fl_diag *d)
 fl_status fl_figures_curves(fl_figures *g, const fl_report_data *r, fl_diag *d);
 /* From a telemetry file: clock and power over time, and the shares of time at each clock. */
 fl_status fl_figures_timeline(fl_figures *g, const char *path, fl_diag *d);
+/* Servers: what policies save against the load, from the columns that a comparison of servers has. */
+fl_status fl_figure_load(fl_figures *g, const fl_report_data *r, fl_diag *d);
+/* What each rank of a pipeline did, of `count` plans above each other. */
+fl_status fl_figure_gantt(fl_figures *g, const char *const *path, size_t count, fl_diag *d);

@@ -259,6 +259,10 @@ static void put_nav(const page *p) {
         fputs("<a href=\"#regret\">Regret</a>", f);
     if (p->o->timelines->count && !p->o->no_figures)
         fputs("<a href=\"#timelines\">Timelines</a>", f);
+    if (p->r->serves && !p->o->no_figures)
+        fputs("<a href=\"#load\">Load</a>", f);
+    if (p->o->instructions->count && !p->o->no_figures)
+        fputs("<a href=\"#instructions\">Instructions</a>", f);
     if (p->r->published)
         fputs("<a href=\"#published\">Published</a>", f);
     fputs("<a href=\"#by-workload\">Workloads</a><a href=\"#models\">Models</a><a "
@@ -274,6 +278,25 @@ static fl_status put_timelines(const page *p, fl_diag *d) {
     for (size_t i = 0; !s && i < p->o->timelines->count; i++)
         s = fl_figures_timeline(p->figures, p->o->timelines->item[i], d);
     fputs("</div></section>\n", p->f);
+    return s;
+}
+
+static fl_status put_load(const page *p, fl_diag *d) {
+    if (!p->r->serves || p->o->no_figures)
+        return FL_OK;
+    fputs("<section id=\"load\"><h2>Saving against the load</h2>\n", p->f);
+    const fl_status s = fl_figure_load(p->figures, p->r, d);
+    fputs("</section>\n", p->f);
+    return s;
+}
+
+static fl_status put_instructions(const page *p, fl_diag *d) {
+    const fl_texts *files = p->o->instructions;
+    if (!files->count || p->o->no_figures)
+        return FL_OK;
+    fputs("<section id=\"instructions\"><h2>What each rank did</h2>\n", p->f);
+    const fl_status s = fl_figure_gantt(p->figures, (const char *const *)files->item, files->count, d);
+    fputs("</section>\n", p->f);
     return s;
 }
 
@@ -309,6 +332,10 @@ static fl_status put_body(const page *p, fl_diag *d) {
         s = put_regret(p, d);
     if (!s)
         s = put_timelines(p, d);
+    if (!s)
+        s = put_load(p, d);
+    if (!s)
+        s = put_instructions(p, d);
     if (s)
         return s;
     fl_table_published(f, p->r);

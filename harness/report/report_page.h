@@ -8,8 +8,9 @@ typedef struct fl_report_options {
     const char *about;     /* the question; NULL = from the record beside the result */
     const char *reference; /* policy with which the others are compared; NULL = the best */
     const fl_texts *timelines;
-    bool no_figures;        /* only tables: needs no gnuplot */
-    fl_bootstrap bootstrap; /* draws 0 = a number that suits the size of each table */
+    const fl_texts *instructions; /* of run --instructions: up to FL_GANTT_PLANS_MAX plans, above each other */
+    bool no_figures;              /* only tables: needs no gnuplot */
+    fl_bootstrap bootstrap;       /* draws 0 = a number that suits the size of each table */
 } fl_report_options;
 
 /* Writes the page to path through a temporary file. */
