@@ -259,8 +259,6 @@ static void test_check(void) {
     fl_step_law_free(&none);
 }
 
-/* ---- the engine's row ---- */
-
 FL_SUITE("step_law", {"rounding", test_rounding}, {"shape", test_shape}, {"by hand", test_by_hand},
          {"overlap", test_overlap}, {"over clocks", test_over_clocks}, {"outside", test_outside},
          {"tables", test_tables}, {"grids", test_grids}, {"check", test_check})
