@@ -305,8 +305,8 @@ static fl_status confine(fl_emulator *e, fl_diag *d) {
     if (s || !e->covers.count || fl_confine_try(&e->covers, why, sizeof why))
         return s;
     snprintf(text, sizeof text,
-             "%s: whoever leaves the session's environment (env -i, setuid and static programs) finds the real driver "
-             "of this machine, %.100s for one",
+             "%s: programs that leave the session's environment (env -i, setuid and static programs) find the real "
+             "driver of this machine, for example %.100s",
              why, e->covers.path[0]);
     if (e->o->confine == FL_CONFINE_NEED)
         return fl_error(d, FL_HARDWARE, "%s", text);

@@ -304,7 +304,7 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
         if (!s)
             s = get_replay(e, &at, &changed.replay, d);
         if (!s && !so->sweep && (changed.replay.jitter || changed.replay.iteration_s > 0))
-            s = fl_json_fail(&at, d, "%s is of the workloads of a sweep and does nothing here, expected a sweep",
+            s = fl_json_fail(&at, d, "%s applies only to the workloads of a sweep, expected a sweep",
                              changed.replay.jitter ? "jitter" : "iteration_s");
         fl_replay_merge(&changed.replay, &so->replay);
         changed.arrivals = NULL;
@@ -316,9 +316,7 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
         if (!s)
             s = fl_serving_choice_read(&at, &changed.serving, d);
         if (!s && !so->serving.server && fl_serving_choice_any(&changed.serving))
-            s = fl_json_fail(&at, d,
-                             "says something of servers, of which there are none, expected \"serving\" in the "
-                             "experiment");
+            s = fl_json_fail(&at, d, "changes servers, but the experiment has none, expected \"serving\" in it");
         fl_serving_choice_merge(&changed.serving, &so->serving);
         if (!s)
             s = fl_scenes_open(&changed, traces, &more, d);

@@ -43,8 +43,8 @@ static fl_status steps(const fl_json *at, double from, double to, values *v, fl_
     double step;
     fl_status s = fl_json_get_real(at, "step", -HUGE_VAL, HUGE_VAL, &step, d);
     if (!s && !(step != 0 && (to - from) / step >= 0 && (to - from) / step < VALUES_MAX))
-        s = fl_json_fail(at, d, "a step of %g from %g to %g, expected one that gets there in %d values", step, from, to,
-                         VALUES_MAX);
+        s = fl_json_fail(at, d, "a step of %g from %g to %g, expected one that reaches the end in %d values", step,
+                         from, to, VALUES_MAX);
     const size_t count = s ? 0 : (size_t)((to - from) / step + 1e-3) + 1;
     for (size_t i = 0; !s && i < count; i++) {
         char buf[48];
