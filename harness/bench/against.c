@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct earlier {
-    double relative, noise; /* noise 0 where only one round was made */
+    double relative, noise; /* noise is 0 if there was only one round */
 } earlier;
 
 static fl_status read_row(const fl_json *at, const char **key, earlier *e, fl_diag *d) {

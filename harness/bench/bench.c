@@ -93,7 +93,7 @@ double fl_bench_bare(fl_bench *b) {
             const fl_bare_sums sum = variant[v](b->rec, b->rec_count, clock, 2, 0.01);
             const double took = fl_bench_cpu_seconds() - start, rate = (double)b->rec_count / took;
             all += fmax(took, 1e-6);
-            if (sum.energy_j > 0 && rate > best) { /* the sum is used: the loop cannot be left out */
+            if (sum.energy_j > 0 && rate > best) { /* uses the sum, so that the compiler cannot remove the loop */
                 best = rate;
                 step_ns = took * 1e9 / (double)(sum.steps ? sum.steps : 1);
             }

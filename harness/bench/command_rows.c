@@ -1,4 +1,4 @@
-/* Rows about whole commands, as a user waits for them: each is a process of its own, timed in processor time. */
+/* Rows about whole commands, as a user waits for them. Each command is a separate process, timed in processor time. */
 #include "harness/bench/folder.h"
 #include "harness/bench/process.h"
 #include "traces/text.h"
@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A command in each round: its processor time x scale into a row. One that is over before FL_BENCH_ROUND_S runs again
- * and again until then, and its least time counts: what other programs do to the caches costs the others more. */
+/* Runs a command in each round, and puts its processor time x scale into a row. A command that ends before
+ * FL_BENCH_ROUND_S repeats until then, and its least time counts: other programs that disturb the caches only make the
+ * other runs longer. */
 static fl_status timed(fl_bench *b, const char *key, const char *const *argv, double scale, int64_t rounds,
                        fl_diag *d) {
     fl_status s = FL_OK;
@@ -46,8 +47,7 @@ static fl_status small_run(fl_bench *b, fl_diag *d) {
 
 /* ---- many rows ---- */
 
-/* Where the field `name` begins in a row of the header's columns; no field before it holds a comma in quotes that
- * matters, as quotes are skipped as a whole. */
+/* The index of the column `name` in the header. */
 static size_t column(const char *header, const char *name) {
     size_t at = 0;
     for (const char *p = header; p; p = strchr(p, ','), p = p ? p + 1 : NULL, at++)
@@ -65,7 +65,7 @@ static char *field(char *row, size_t index) {
     return row;
 }
 
-/* The result of a sweep with `rows` rows: those of a small one over and over, each time under further seeds. */
+/* Makes the result of a sweep with `rows` rows: it repeats those of a small one, each time with further seeds. */
 static fl_status multiply(const char *from, const char *to, size_t rows, fl_diag *d) {
     size_t room = 0, header = 0, written = 0;
     char *line = NULL;
@@ -144,7 +144,7 @@ static fl_status one_oracle(fl_bench *b, fl_diag *d) {
     return s;
 }
 
-/* Once: it takes minutes. */
+/* Runs once, because it takes minutes. */
 static fl_status compare_all(fl_bench *b, fl_diag *d) {
     fl_bench_cost cost;
     if (access("harness/experiments/mf-gpoeo.json", R_OK) != 0)

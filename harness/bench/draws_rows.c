@@ -1,4 +1,4 @@
-/* EnergyUCB's distribution replay: no kernels, one draw a step. */
+/* EnergyUCB's distribution replay has no kernels, and one draw per step. */
 #include "harness/bench/case.h"
 #include "sim/draws.h"
 

@@ -11,7 +11,7 @@ static bool any(const fl_bench *b, const fl_bench_case *c, size_t count) {
     return false;
 }
 
-/* A scene of its own for these cases, or for none where no row of theirs is asked for. */
+/* Opens a scene for these cases, unless none of their rows is wanted. */
 static fl_status on_trace(fl_bench *b, const fl_synth_options *o, fl_bench_case *c, size_t count, fl_diag *d) {
     if (!any(b, c, count))
         return FL_OK;
@@ -23,9 +23,9 @@ static fl_status on_trace(fl_bench *b, const fl_synth_options *o, fl_bench_case 
     return s;
 }
 
-/* A prefix table comes once the stream has been scanned twice at a clock: these runs pay for that before the rounds, as
- * the first runs of a grid do. Runs then follow each other as in a grid, too: one alone behind the bare loop
- * finds no table in the caches, and most of its time is memory's. */
+/* A prefix table exists once the stream has been scanned twice at a clock. These runs pay for that before the
+ * rounds, as the first runs of a grid do. The runs then follow each other, also as in a grid: a single run after the
+ * bare loop would find no table in the caches, and spend most of its time on memory. */
 static fl_status steps(fl_bench *b, fl_bench_scene *scene, fl_bench_case *c, size_t count, fl_diag *d) {
     fl_status s = FL_OK;
     if (!any(b, c, count))
@@ -68,7 +68,7 @@ static fl_status launches(fl_bench *b, fl_diag *d) {
 }
 
 fl_status fl_bench_one_stream(fl_bench *b, fl_diag *d) {
-    fl_node_spec node; /* of the rows per step: wall and heat would look at the past between two steps */
+    fl_node_spec node; /* for the rows per step: wall and heat would read the past between two steps */
     fl_device dev;
     fl_bench_features_off(b, &node, &dev);
     fl_bench_case scan[] = {
@@ -94,8 +94,9 @@ fl_status fl_bench_one_stream(fl_bench *b, fl_diag *d) {
          .passes = 100}};
     fl_bench_case far = {
         .step_key = "step.prefix_100m", .node = &node, .policy_name = "utilizscale", .period_ms = "1000", .passes = 20};
-    /* The goal belongs to steps of 1 s: there a loop that stops at each escape, from which it sets out, reaches 0.13.
-     * Over these gaps a step of 10 ms has 33 kernels, and takes as long by itself as they do: a row of its own. */
+    /* The goal is for steps of 1 s: there a loop that stops at each escape reaches 0.13, and the goal starts from
+     * that. With these gaps a step of 10 ms has 33 kernels, and the step itself takes as long as they do, so it has a
+     * separate row. */
     fl_bench_case escapes[] = {
         {.key = "one.escapes", .policy_name = "utilizscale", .period_ms = "10"},
         {.key = "one.escapes_1s", .policy_name = "utilizscale", .period_ms = "1000", .path = FL_PATH_VECTOR}};

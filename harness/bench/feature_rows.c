@@ -1,11 +1,11 @@
 /* What the features of a whole node cost: the same run with every feature off, with every feature on, and with every
- * signal read. With the features on the power limit holds the clock down, so the same kernels take longer and more
- * steps: hence one row per policy step and one per kernel. */
+ * signal read. With the features on, the power limit holds the clock down, so the same kernels take longer and more
+ * steps. Hence there is one row per policy step and one per kernel. */
 #include "harness/bench/case.h"
 
 #include <stdio.h>
 
-/* A wall and heat that act, a host CPU, meters, interference. The arrays stay the platform's. */
+/* Turns on a wall and heat that act, a host CPU, meters and interference. The arrays stay the platform's. */
 static fl_status all_on(const fl_bench *b, fl_node_spec *node, fl_device *dev, fl_diag *d) {
     *node = b->platform.node;
     *dev = node->device[0];

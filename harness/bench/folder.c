@@ -19,7 +19,7 @@ static char folder[256];
 static struct sigaction before[ENDS];
 static volatile sig_atomic_t open_now, child_now;
 
-/* opendir allocates, so a handler of a signal may not call it: the entries come from the kernel itself. */
+/* opendir allocates, so a signal handler may not call it. The entries come from the kernel directly. */
 static void remove_files(void) {
     alignas(struct dirent64) char entries[4096];
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -28,11 +28,11 @@ static void remove_files(void) {
         bool any = false;
         for (long at = 0; at < got;) {
             const struct dirent64 *e = (const struct dirent64 *)(const void *)(entries + at);
-            any |= unlinkat(fd, e->d_name, 0) == 0; /* . and .. are refused */
+            any |= unlinkat(fd, e->d_name, 0) == 0; /* this fails for . and .. */
             at += e->d_reclen;
         }
         if (any)
-            lseek(fd, 0, SEEK_SET); /* what is removed moves the others */
+            lseek(fd, 0, SEEK_SET); /* a removal moves the other entries */
     }
     if (fd >= 0)
         close(fd);
@@ -65,7 +65,7 @@ fl_status fl_bench_folder_open(const char **path, fl_diag *d) {
     for (size_t i = 0; i < ENDS; i++) {
         sigaddset(&a.sa_mask, END[i]);
         if (!sigaction(END[i], NULL, &now) && ((now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_IGN))
-            sigaction(END[i], &a, &before[i]); /* nohup's stays ignored */
+            sigaction(END[i], &a, &before[i]); /* a signal that nohup ignores stays ignored */
     }
     *path = folder;
     return FL_OK;

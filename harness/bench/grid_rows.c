@@ -1,5 +1,5 @@
 /* Rows about many runs: a grid over one trace, a sweep from reading the experiment to the finished file, and two
- * threads. Threads are timed by the clock on the wall, as that is what they are for. */
+ * threads. Work of two threads is timed in wall-clock time, because threads exist to shorten that. */
 #include "harness/base/pool.h"
 #include "harness/bench/case.h"
 #include "harness/bench/folder.h"
@@ -29,7 +29,7 @@ static fl_status raw(fl_bench *b, fl_diag *d) {
     fl_bench_features_off(b, &node, &dev);
     fl_bench_case c = {.node = &node, .policy_name = "utilizscale", .period_ms = "1000"};
     fl_status s = fl_bench_scene_open(&scene, b, &o, d);
-    for (int k = 0; !s && k < 4; k++) /* tables of sums are there after the first runs of a grid */
+    for (int k = 0; !s && k < 4; k++) /* the first runs of a grid make the tables of sums */
         s = fl_bench_pass(b, &scene, &c, d);
     for (int64_t r = 0; !s && r < b->repeat; r++) {
         const double start = fl_bench_cpu_seconds();
@@ -45,7 +45,7 @@ static fl_status raw(fl_bench *b, fl_diag *d) {
 static fl_status many(void *user, size_t i, fl_diag *d) {
     (void)i;
     void *const *at = user;
-    fl_bench_case c = *(const fl_bench_case *)at[2]; /* its results are this thread's own */
+    fl_bench_case c = *(const fl_bench_case *)at[2]; /* only this thread writes its results */
     return fl_bench_pass(at[0], at[1], &c, d);
 }
 
@@ -58,7 +58,7 @@ fl_status fl_bench_threads(fl_bench *b, fl_diag *d) {
     const fl_synth_options o = fl_bench_trace(b->kernels);
     fl_status s = fl_bench_scene_open(&scene, b, &o, d);
     void *user[] = {b, &scene, &c};
-    for (int64_t r = 0; !s && r < b->repeat; r++) { /* each run reads all of the trace: memory bounds them too */
+    for (int64_t r = 0; !s && r < b->repeat; r++) { /* each run reads all of the trace, so memory limits them too */
         double took[2] = {0, 0};
         for (unsigned k = 0; !s && k < 2; k++) {
             const double start = fl_bench_seconds();
@@ -97,7 +97,7 @@ static fl_status sweep(const char *experiment, const char *out, int64_t threads,
     return s;
 }
 
-/* Files of a sweep in the folder: what it reads and what it leaves. */
+/* The files of a sweep in the folder: its inputs and its outputs. */
 typedef struct files {
     char kinds[512], programs[512], experiment[512], out[512], record[512], journal[512];
 } files;
@@ -112,14 +112,14 @@ static fl_status write_files(const fl_bench *b, const char *programs, files *f, 
     return s;
 }
 
-/* Two sweeps over the same trace, of few and of many configurations: what each further one costs. */
+/* Two sweeps over the same trace, of few and of many configurations, show what each further one costs. */
 static fl_status long_runs(fl_bench *b, fl_diag *d) {
     enum { FEW = 20, MANY = 1020 };
     char programs[512], text[512];
     files f;
     snprintf(programs, sizeof programs, PROGRAMS_HEAD "a,1,%g,compute,1,50,0.2,2,0\n", 52e-6 * (double)b->kernels);
     fl_status s = write_files(b, programs, &f, d);
-    for (int64_t r = 0; !s && r < (b->repeat > 1 ? 2 : 1); r++) { /* each reads and builds the trace anew */
+    for (int64_t r = 0; !s && r < (b->repeat > 1 ? 2 : 1); r++) { /* each sweep reads and builds the trace again */
         double cpu[2] = {0, 0}, wall;
         for (int k = 0; !s && k < 2; k++) {
             snprintf(text, sizeof text,

@@ -1,4 +1,5 @@
-/* Rows about a profiler's JSON, which comes through a pipe from a process that makes it up, and the memory it takes. */
+/* Rows about a profiler's JSON and the memory that reading it takes. A process makes the JSON up and writes it into
+ * a pipe. */
 #include "harness/bench/folder.h"
 #include "harness/bench/process.h"
 #include "traces/readers.h"
@@ -14,8 +15,8 @@
 
 enum { KINDS = 512 };
 
-/* Writes events into the pipe, ends the process. Launches before kernels, a tenth of the kernels out of order, as the
- * profiler's files have them. */
+/* Writes events into the pipe and ends the process. As in the profiler's files, launches come before kernels, and a
+ * tenth of the kernels is out of order. */
 static void generate(const char *path, uint64_t bytes) {
     FILE *f = fopen(path, "wb");
     uint64_t state = 1, now = 1712867402348289000u, done = 0;
@@ -50,7 +51,7 @@ static void generate(const char *path, uint64_t bytes) {
     _exit(fclose(f) == 0 ? 0 : 1);
 }
 
-/* A line of /proc/self/status in bytes; 0 where there is none. */
+/* A line of /proc/self/status in bytes; 0 if there is none. */
 static uint64_t memory(const char *key) {
     FILE *f = fopen("/proc/self/status", "r");
     char line[256];
@@ -69,13 +70,13 @@ typedef struct outcome {
     fl_diag d;
 } outcome;
 
-/* In a process of its own, whose peak begins where it stands. */
+/* Runs in a separate process, whose peak starts from its present memory. */
 static void measure(const char *path, int to) {
     outcome o = {0};
     fl_imported x;
     FILE *f = fopen("/proc/self/clear_refs", "w");
     if (f) {
-        fputs("5", f); /* forgets the peak */
+        fputs("5", f); /* resets the peak */
         fclose(f);
     }
     uint64_t before = memory("VmRSS");
@@ -96,7 +97,7 @@ static void measure(const char *path, int to) {
 static fl_status load(fl_bench *b, const char *path, uint64_t bytes, fl_diag *d) {
     outcome o = {0};
     int ends[2];
-    fl_bench_shrink(b); /* what earlier rows have freed would else be taken again, and not be seen as growth */
+    fl_bench_shrink(b); /* otherwise the process would reuse what earlier rows have freed, and no growth would show */
     if (mkfifo(path, 0600) != 0 || pipe(ends) != 0)
         return fl_fail(d, FL_IO, path, 0, 0, "cannot make a pipe: %s", fl_reason(errno));
     fflush(NULL);
@@ -115,7 +116,7 @@ static fl_status load(fl_bench *b, const char *path, uint64_t bytes, fl_diag *d)
     close(ends[0]);
     if (reader > 0)
         waitpid(reader, NULL, 0);
-    else if (writer > 0) { /* nobody will read: let it go */
+    else if (writer > 0) { /* nobody will read, so the writer must not wait */
         FILE *f = fopen(path, "rb");
         if (f)
             fclose(f);

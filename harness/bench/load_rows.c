@@ -1,5 +1,5 @@
-/* Rows about loading: CSV against splitting the same file into fields, the cache against the CSV, and what a run from
- * the cache takes in all. */
+/* Rows about loading: reading a CSV compared with splitting the same file into fields, the cache compared with the
+ * CSV, and the whole cost of a run from the cache. */
 #include "harness/bench/folder.h"
 #include "harness/bench/process.h"
 
@@ -54,7 +54,7 @@ static void count_row(int end, void *user) {
     (void)user;
 }
 
-/* libcsv with callbacks that do nothing: what splitting into fields costs at least. */
+/* Runs libcsv with callbacks that do nothing: the least that splitting into fields costs. */
 static fl_status tokenise(const char *path, fl_diag *d) {
     enum { CHUNK = 256 << 10 };
     struct csv_parser p;
@@ -76,7 +76,8 @@ static fl_status tokenise(const char *path, fl_diag *d) {
     return FL_OK;
 }
 
-/* Seconds of one load from the cache; settled: the source's stamp is believed, else it is hashed again. */
+/* Seconds of one load from the cache. settled: the loader trusts the source's stamp, otherwise it hashes the source
+ * again. */
 static fl_status from_cache(const char *path, const char *cache, bool settled, const fl_imported *x, double *took,
                             fl_diag *d) {
     fl_cache_key key;
@@ -84,7 +85,7 @@ static fl_status from_cache(const char *path, const char *cache, bool settled, c
         return fl_fail(d, FL_IO, path, 0, 0, "cannot be read");
     key.stamp.settled = settled;
     fl_imported y;
-    if (!fl_cache_save(cache, &key, x, 0600)) /* anew, as a load leaves a better stamp behind */
+    if (!fl_cache_save(cache, &key, x, 0600)) /* save again, because a load leaves a better stamp behind */
         return fl_fail(d, FL_IO, cache, 0, 0, "cannot be written");
     const double start = fl_bench_cpu_seconds();
     const bool held = fl_cache_load(cache, path, "foldline-kernels", NULL, &y);
@@ -117,8 +118,8 @@ static fl_status one_round(fl_bench *b, const char *path, const char *cache, uin
     return s;
 }
 
-/* `run` as a user calls it, twice over: the first has left a cache behind. Of what the second took, beyond a small
- * run and beyond simulating (which "one.utilizscale" measures), loading is the rest. */
+/* Calls `run` as a user does, twice: the first run leaves a cache behind. The cost of loading is the time of the
+ * second run, less that of a small run and of simulating (which "one.utilizscale" measures). */
 static fl_status whole_run(fl_bench *b, uint64_t kernels, fl_diag *d) {
     enum { SMALL = 1000 };
     char big[512], small[512], count[32];
@@ -133,7 +134,7 @@ static fl_status whole_run(fl_bench *b, uint64_t kernels, fl_diag *d) {
                       *const run_small[] = {"run", small, "--platform", "generic", "--policy", "utilizscale", NULL};
     if (!s && !(s = fl_bench_process(b, make_big, &much, d)) && !(s = fl_bench_process(b, make_small, &little, d)) &&
         !(s = fl_bench_process(b, run_big, &much, d)))
-        s = fl_bench_process(b, run_big, &much, d); /* the stamp of a source just written is not believed */
+        s = fl_bench_process(b, run_big, &much, d); /* a load does not trust the stamp of a source just written */
     for (int64_t r = 0; !s && r < b->repeat; r++) {
         if ((s = fl_bench_process(b, run_small, &little, d)) || (s = fl_bench_process(b, run_big, &much, d)))
             break;

@@ -1,5 +1,5 @@
-/* A pipeline of 8 stages and 256 microbatches, 8,272 instructions, 40 clocks: its iterations on the engine, and
- * planning its clocks. */
+/* Rows about a pipeline of 8 stages, 256 microbatches, 8,272 instructions and 40 clocks: its iterations on the
+ * engine, and planning its clocks. */
 #include "harness/base/pool.h"
 #include "harness/bench/bench.h"
 #include "sim/pipeline_run.h"
@@ -72,7 +72,7 @@ static void close_rig(rig *r) {
     fl_pipeline_free(&r->p);
 }
 
-/* A whole frontier, by point. */
+/* The time of a whole frontier, per point. */
 static fl_status plan(const rig *r, double *point_s, fl_diag *d) {
     fl_planner pl;
     fl_plan_point *point = NULL;
@@ -90,7 +90,7 @@ static fl_status plan(const rig *r, double *point_s, fl_diag *d) {
     return s;
 }
 
-/* Ops per second of longest paths. */
+/* How many ops per second the search for longest paths handles. */
 static fl_status walk(const rig *r, double *rate, fl_diag *d) {
     fl_planner pl;
     fl_status s = fl_planner_new(&pl, &r->g, d);
@@ -107,7 +107,7 @@ static fl_status walk(const rig *r, double *rate, fl_diag *d) {
 
 /* ---- executing plans ---- */
 
-/* A plan of its own for each seed. */
+/* Makes a different plan for each seed. */
 static fl_status draw_plan(const rig *r, uint64_t seed, fl_pipeline_clocks *c, fl_diag *d) {
     const fl_device *dev = &r->node.device[0];
     fl_status s = fl_pipeline_clocks_new(&r->p, c, d);
@@ -147,7 +147,7 @@ static fl_status run_iterations(fl_bench *b, const rig *r, fl_workload *w, fl_ra
     return FL_OK;
 }
 
-/* An iteration of a plan that is built already. */
+/* Runs an iteration of a plan that is already built. */
 static fl_status iterate(fl_bench *b, const rig *r, double bare, fl_diag *d) {
     fl_pipeline_clocks c;
     fl_workload *w = NULL;
@@ -195,7 +195,7 @@ static fl_status execute_all(fl_bench *b, rig *r, const char *key, size_t plans,
     return s;
 }
 
-/* ---- all of it ---- */
+/* ---- all rows ---- */
 
 fl_status fl_bench_pipeline(fl_bench *b, fl_diag *d) {
     const bool one = fl_bench_wants(b, "plan.iteration") || fl_bench_wants(b, "plan.iteration_ms");

@@ -18,9 +18,9 @@
 
 enum { ARGUMENTS = 32 };
 
-/* Starts the program with these arguments. A fork would copy the tables of this process's memory, and the command would
- * be charged for that: half a millisecond where they describe 20 MB. errors: where what it says of an error goes; NULL:
- * nowhere. Returns the process, or -1. */
+/* Starts the program with these arguments. A fork would copy the page tables of this process, and the command's time
+ * would include that: half a millisecond for 20 MB. errors: where its error messages go; NULL: nowhere. Returns the
+ * process, or -1. */
 static pid_t start_program(const fl_bench *b, const char *const *argv, FILE *errors) {
     static const char nowhere[] = "/dev/null";
     const char *all[ARGUMENTS + 2] = {b->program};
@@ -39,8 +39,8 @@ static pid_t start_program(const fl_bench *b, const char *const *argv, FILE *err
     return child;
 }
 
-/* A process that was not forked begins with the peak of the process that started it. So this one's becomes what it
- * holds now. */
+/* A process that was not forked begins with the peak of the process that started it. So this resets the peak to the
+ * memory held now. */
 static fl_status forget_peak(fl_diag *d) {
     static const char path[] = "/proc/self/clear_refs";
     const int file = open(path, O_WRONLY | O_CLOEXEC);
@@ -50,7 +50,7 @@ static fl_status forget_peak(fl_diag *d) {
     return done ? FL_OK : fl_fail(d, FL_IO, path, 0, 0, "cannot be written, so the memory of a command is not known");
 }
 
-/* The last line that it said, which is where an error stands; empty where it said nothing. */
+/* The last line of its output, which is the error; empty if there was no output. */
 static void last_words(FILE *errors, char *line, size_t size) {
     *line = 0;
     if (!errors)
@@ -63,7 +63,7 @@ static void last_words(FILE *errors, char *line, size_t size) {
     }
 }
 
-/* A gate that does not hold is what an experiment found, not a failure of the command. */
+/* A gate that does not hold is a result of the experiment, not a failure of the command. */
 static fl_status judge(const char *const *argv, int status, FILE *errors, fl_diag *d) {
     char said[512];
     if (WIFEXITED(status) && (WEXITSTATUS(status) == FL_EXIT_OK || WEXITSTATUS(status) == FL_EXIT_GATE))

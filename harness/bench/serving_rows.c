@@ -1,10 +1,10 @@
-/* A server of a language model: requests that a second simulates. */
+/* A server of a language model: how many requests it simulates per second. */
 #include "harness/bench/case.h"
 #include "sim/serving.h"
 #include "sim/synth_requests.h"
 
-/* A law of the size of an eight-billion-parameter model on one large GPU. Its numbers are made up: what counts here is
- * that a step costs the simulator what a step of any fitted law does. Decodes dominate: some 30 at a time. */
+/* A law as of an eight-billion-parameter model on one large GPU. Its numbers are made up: it only matters that a
+ * step costs the simulator as much as with any fitted law. Decodes dominate, about 30 at a time. */
 static fl_step_law law(void) {
     fl_step_law l = fl_step_law_none();
     l.sharpness = l.attention_sharpness = 3;

@@ -39,7 +39,7 @@ typedef struct fl_emulator {
     char dir[64];
     fl_covers covers; /* empty: no part of a real driver is here, or none of it can be covered */
     int listener;
-    int64_t started_ns; /* of the machine's clock */
+    int64_t started_ns; /* by the machine's clock */
     fl_emulated_command command;
     bool adopts; /* the session waits for processes that the command leaves behind */
     int command_fd;
@@ -58,7 +58,7 @@ static int64_t time_now(const fl_emulator *e) {
     return (int64_t)((double)(clock_ns(CLOCK_MONOTONIC) - e->started_ns) * e->o->scale);
 }
 
-/* ---- what becomes of clients ---- */
+/* ---- clients ---- */
 
 static void on_hung_up(void *user, const fl_conn *c) {
     fl_emulator *e = user;
@@ -117,7 +117,7 @@ static bool hear_of(const fl_emulator *e, int fd, void *what) {
     return !epoll_ctl(e->conns.events, EPOLL_CTL_ADD, fd, &ev);
 }
 
-/* From here on the kernel tells of the calls of the program that this process becomes. */
+/* From here on the kernel reports the calls of the program that this process becomes. */
 static bool hold_calls(fl_emulator *e, pid_t pid, int fd) {
     const bool first = e->hold.events < 0;
     if (first && !fl_heir_open(&e->hold.heir, remove_files, e))
@@ -180,7 +180,7 @@ static void hear(fl_emulator *e, fl_conn *c) {
         serve(e, c, &q);
     else
         fl_conn_drop(&e->conns, c);
-    if (with >= 0) /* who keeps it has a copy */
+    if (with >= 0) /* a receiver that keeps it has made a copy */
         close(with);
 }
 
@@ -282,7 +282,7 @@ static fl_status open_session(fl_emulator *e, fl_diag *d) {
     return FL_OK;
 }
 
-/* Where the user asks for a driver version, its own library lies in the session's folder. */
+/* If the user requests a driver version, its library lies in the session's folder. */
 static fl_status make_library(const fl_emulator *e, fl_diag *d) {
     char from[4200], to[128], plain[128];
     if (!e->o->driver.given)
@@ -305,8 +305,8 @@ static fl_status confine(fl_emulator *e, fl_diag *d) {
     if (s || !e->covers.count || fl_confine_try(&e->covers, why, sizeof why))
         return s;
     snprintf(text, sizeof text,
-             "%s: whoever leaves the session's environment (env -i, setuid and static programs) finds the real driver "
-             "of this machine, %.100s for one",
+             "%s: programs that leave the session's environment (env -i, setuid and static programs) find the real "
+             "driver of this machine, for example %.100s",
              why, e->covers.path[0]);
     if (e->o->confine == FL_CONFINE_NEED)
         return fl_error(d, FL_HARDWARE, "%s", text);

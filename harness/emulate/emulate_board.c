@@ -57,7 +57,7 @@ void fl_boards_go(fl_boards *all, int64_t now_ns) {
     const fl_status s = fl_node_advance(all->node, all->now_ns * FL_PS_PER_NS, all->outcome->d);
     if (!s && all->rings)
         fl_rings_push(all->rings, all->outcome->d);
-    if (s == FL_HARDWARE) /* its work can never end; calls that ask for the lost GPU report that */
+    if (s == FL_HARDWARE) /* its work can never end; calls for the lost GPU report the loss */
         all->halted = true;
     else
         all->outcome->status = s;
@@ -133,7 +133,7 @@ static double nearest(const int32_t *mhz, uint32_t count, double want) {
     return mhz[best];
 }
 
-/* Within a locked range the driver aims at its default. */
+/* Within a locked range the driver sets its default clock. */
 static double aim(uint32_t min, uint32_t max, double standard) {
     if (!max)
         return standard;
@@ -251,7 +251,7 @@ int32_t fl_boards_set(fl_boards *all, const fl_ask *q) {
         b->restricted[q->b] = q->c != 0;
         return NVML_SUCCESS;
     case FL_SETS_RECORDS:
-        fl_node_records_slow(all->node, q->gpu, q->b != 0); /* the rings record all along, as a collector does */
+        fl_node_records_slow(all->node, q->gpu, q->b != 0); /* the rings record throughout, as a collector does */
         return NVML_SUCCESS;
     }
     const bool target = q->a == FL_SETS_TARGET || q->a == FL_SETS_TARGET_DEFAULT;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Bus addresses are written with four or with eight digits of the domain. */
+/* A bus address has four or eight digits of the domain. */
 static const char *short_pci(const char *id) { return strlen(id) > 12 && id[8] == ':' ? id + 4 : id; }
 
 static int32_t find_by_text(const fl_boards *all, const fl_ask *q, uint32_t *index) {
@@ -41,7 +41,7 @@ bool fl_calls_without_effect(const fl_boards *all, const fl_ask *q) {
     return without;
 }
 
-/* Application clocks, of newer drivers. */
+/* Newer drivers refuse application clocks. */
 static bool is_deprecated(const fl_boards *all, const fl_ask *q) {
     const bool set = q->op == FL_ASK_SET && (q->a == FL_SETS_TARGET || q->a == FL_SETS_TARGET_DEFAULT);
     const bool read = q->op == FL_ASK_NUMBER && (q->a == FL_NUMBER_TARGET_CLOCK || q->a == FL_NUMBER_DEFAULT_CLOCK);
@@ -146,8 +146,7 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
         break;
     case FL_ASK_TEXT:
         fl_identity_text(all->o, q->gpu < all->gpu_count ? q->gpu : 0, (fl_ask_text)q->a, text, sizeof text);
-        out->result =
-            text[0] ? NVML_SUCCESS : NVML_NOT_SUPPORTED; /* a board without a serial number, as --board says */
+        out->result = text[0] ? NVML_SUCCESS : NVML_NOT_SUPPORTED; /* --board states a board without a serial number */
         fl_list_put(out, text, strlen(text) + 1);
         break;
     case FL_ASK_NUMBER:

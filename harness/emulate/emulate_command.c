@@ -75,7 +75,7 @@ static bool set_environment(const fl_emulate_options *o, const char *session) {
     /* A controller of simulated GPUs must leave nothing among this machine's records. */
     snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, session);
     ok &= !setenv("FOLDLINE_STATE", text, 0);
-    ok &= !setenv("FOLDLINE_RUN", text, 1); /* nor among its locks; other sessions have GPUs of the same names */
+    ok &= !setenv("FOLDLINE_RUN", text, 1); /* Nor among its locks; other sessions have GPUs of the same names. */
     snprintf(text, sizeof text, "%s/" FL_EMULATE_LIBRARY, library);
     ok &= !setenv("FOLDLINE_EMULATE_LIBRARY", text, 1);
     ok &= prepend("LD_LIBRARY_PATH", library, ':');
@@ -92,7 +92,8 @@ static bool set_environment(const fl_emulate_options *o, const char *session) {
     return ok && prepend("LD_PRELOAD", text, ':') && prepend("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 }
 
-/* A program without our hooks: the server must hear of its calls from the kernel. Tells it where, or why not. */
+/* For a program without our hooks the server must get the calls from the kernel. This tells the server the
+ * descriptor, or the error. */
 static void hold_calls(int wire) {
     int fd = fl_filter_install();
     if (fd < 0)
@@ -133,7 +134,7 @@ static _Noreturn void become(const fl_emulate_options *o, const char *session, c
     }
     const int error = errno;
     fprintf(stderr, "foldline emulate: cannot start %s: %s\n", o->command[0], fl_reason(error));
-    _exit(error == ENOMEM ? 3 : 127); /* 3: a system error, as for every command; 127 as a shell's: no such program */
+    _exit(error == ENOMEM ? 3 : 127); /* 3: a system error, as for every command; 127: no such program, as in a shell */
 }
 
 fl_status fl_command_start(fl_emulated_command *c, const fl_emulate_options *o, const char *session,

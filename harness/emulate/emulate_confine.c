@@ -92,7 +92,7 @@ static fl_status add_libraries(fl_covers *c, const char *folder, const char *spa
     return s;
 }
 
-/* Adds the files wherever the linker would look: its cache holds paths as texts, one after the other. */
+/* Adds the files wherever the linker would look. Its cache holds paths as strings, one after the other. */
 static fl_status add_cached(fl_covers *c, const char *spare, fl_diag *d) {
     char path[PATH_MAX];
     size_t n = 0;
@@ -246,7 +246,7 @@ bool fl_confine_enter(const fl_covers *c, char *why, size_t size) {
     for (size_t i = 0; i < c->count; i++) {
         struct stat st;
         if (stat(c->path[i], &st))
-            continue; /* it has disappeared since */
+            continue; /* the file has disappeared since */
         if (mount(S_ISDIR(st.st_mode) ? c->folder : c->file, c->path[i], NULL, MS_BIND, NULL)) {
             snprintf(why, size, "cannot cover %.100s: %s", c->path[i], fl_reason(errno));
             return false;

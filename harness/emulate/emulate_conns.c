@@ -18,7 +18,7 @@ void fl_conns_accept(fl_conns *all, fl_peers *peers, int listener) {
     }
     fl_conn *c = calloc(1, sizeof *c);
     fl_peer *p = c && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) ? fl_peer_of(peers, who.pid) : NULL;
-    if (!p) { /* it has already ended, and was reaped */
+    if (!p) { /* the process has already ended and been reaped */
         free(c);
         close(fd);
         return;
@@ -41,7 +41,7 @@ ssize_t fl_conn_hear(const fl_conn *c, fl_ask *q) {
     struct msghdr m = {.msg_iov = &all,
                        .msg_iovlen = 1,
                        .msg_control = &rights,
-                       .msg_controllen = CMSG_LEN(sizeof(int))}; /* without the padding, which holds a second one */
+                       .msg_controllen = CMSG_LEN(sizeof(int))}; /* without the padding, which may hold a second one */
     int with = -1;
     const ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0)

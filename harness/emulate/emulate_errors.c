@@ -12,7 +12,7 @@
 typedef struct fl_error_name {
     const char *name;
     int32_t result;
-    const char *call; /* the calls it concerns where the user names none */
+    const char *call; /* the calls that it concerns if the user names none */
 } fl_error_name;
 
 static const fl_error_name names[] = {
@@ -57,7 +57,7 @@ static fl_status take_pair(const char *text, char *pair, fl_refusal *out, double
 
 /* A pattern that matches no call would let a test pass that tests nothing. */
 static fl_status check_call(const char *text, const fl_refusal *r, fl_diag *d) {
-    const bool sets = r->result == NVML_SUCCESS; /* without effect: only sets have one */
+    const bool sets = r->result == NVML_SUCCESS; /* for "without effect": only sets have an effect */
     if (!r->call[0] || fl_driver_name(r->call, sets ? "nvmlDeviceSet" : "") ||
         (sets && fl_driver_name(r->call, "nvmlDeviceReset")))
         return FL_OK;

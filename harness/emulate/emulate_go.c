@@ -12,7 +12,7 @@
 
 #ifdef __x86_64__
 
-#define RANDOM_BYTES 16 /* of AT_RANDOM */
+#define RANDOM_BYTES 16 /* the size of AT_RANDOM */
 #define TEXT_MAX ((size_t)1 << 28)
 
 static void fix_random(pid_t pid) {

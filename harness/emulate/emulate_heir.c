@@ -39,7 +39,8 @@ static void forget(fl_charge **all, pid_t pid) {
         }
 }
 
-/* No descriptor of the emulator may stay open here: whoever waits for its end would wait for this process's. */
+/* No descriptor of the emulator may stay open here: a process that waits for the emulator's end would wait for this
+ * one's. */
 static void stand_apart(int wire) {
     (void)dup2(wire, 3);
     const int nowhere = open("/dev/null", O_RDWR);
@@ -70,7 +71,7 @@ static _Noreturn void watch(int wire, void (*clean)(void *user), void *user) {
     _exit(0);
 }
 
-/* Its end is told to nobody (no SIGCHLD): a session that waits for all of its children does not wait for it. */
+/* Nobody hears of its end (no SIGCHLD): a session that waits for all of its children does not wait for this one. */
 bool fl_heir_open(fl_heir *heir, void (*clean)(void *user), void *user) {
     int wire[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wire))

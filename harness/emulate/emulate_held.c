@@ -7,7 +7,7 @@ static void end_call(fl_held_call *h, struct seccomp_notif_resp r) {
     h->here = h->blocked = h->gave_way = false;
     h->line = 0;
     r.id = h->id;
-    (void)ioctl(h->listener, SECCOMP_IOCTL_NOTIF_SEND, &r); /* refused where the thread has been killed */
+    (void)ioctl(h->listener, SECCOMP_IOCTL_NOTIF_SEND, &r); /* the kernel refuses this if the thread has been killed */
 }
 
 void fl_held_answer(fl_turn *t, int64_t value) {

@@ -10,7 +10,7 @@
 
 #ifdef __x86_64__
 
-#define GONE_US 20 /* between looks at whether a thread has ended */
+#define GONE_US 20 /* between two checks whether a thread has ended */
 #define GONE_LOOKS 100000
 #define NEWBORNS_MAX 1024
 
@@ -45,7 +45,7 @@ static bool has_turn(const fl_token *token, pid_t pid, pid_t tid) {
     return t;
 }
 
-/* Whether a thread or child of this process exists that has not been heard of. */
+/* Whether this process has a thread or child that has not made itself known. */
 static bool comes(const fl_token *token, pid_t pid, bool process) {
     pid_t all[NEWBORNS_MAX];
     const int n = process ? fl_remote_children(pid, all, NEWBORNS_MAX) : fl_remote_threads(pid, all, NEWBORNS_MAX);
@@ -65,7 +65,7 @@ void fl_held_missed(fl_token *token, fl_turn *t) {
     fl_token_remove(token, child);
 }
 
-/* It has its own memory from here on, or has ended: who lent it is ready. */
+/* From here on the child has its own memory, or has ended: the thread that lent it memory is ready. */
 void fl_held_give_back(fl_token *token, fl_turn *t) {
     fl_turn *lender = t->held->lender ? fl_token_find(token, t->held->lender) : NULL;
     t->held->lender = 0;
@@ -76,7 +76,7 @@ void fl_held_give_back(fl_token *token, fl_turn *t) {
     lender->order = ++token->orders;
 }
 
-/* The kernel tells those who wait for its end in memory; that has happened before the token goes on. */
+/* The kernel reports a thread's end in memory, to those who wait for it. The token goes on only after that. */
 void fl_held_end(fl_token *token, fl_turn *t) {
     const pid_t pid = t->pid, thread = t->tid;
     fl_held_go_on(t);

@@ -21,7 +21,7 @@ static void fail(fl_token *token, const fl_turn *t, const char *call) {
 
 /* ---- waiting ---- */
 
-/* Whether the call is over: answered, or gone on in the kernel. */
+/* Whether the call is over: it has its answer, or goes on in the kernel. */
 typedef bool fl_held_look(fl_token *token, fl_turn *t);
 
 static void wait_call(fl_token *token, fl_turn *t, fl_held_look *look, int64_t late, int64_t interrupted) {
@@ -59,7 +59,7 @@ static bool look_futex(fl_token *token, fl_turn *t) {
         fl_held_answer(t, -EFAULT);
     else if (!h->blocked && value != (int)h->a[2])
         fl_held_answer(t, -EAGAIN);
-    else if (h->blocked && (!h->line || value != (int)h->a[2])) /* the kernel may write it too: a thread's end */
+    else if (h->blocked && (!h->line || value != (int)h->a[2])) /* the kernel may write it too, at a thread's end */
         fl_held_answer(t, 0);
     else
         return false;
@@ -195,7 +195,7 @@ static void signal_call(fl_token *token, fl_turn *t) {
     wait_call(token, t, look_signal, -EAGAIN, -EINTR);
 }
 
-/* The kernel sends it when the call goes on; who may have got it is told at this thread's next call. */
+/* The kernel sends the signal when the call goes on. At this thread's next call the possible receivers are woken. */
 static void send_call(fl_turn *t) {
     fl_held_call *h = t->held;
     const bool of_thread = h->number == SYS_tgkill || h->number == SYS_rt_tgsigqueueinfo;
@@ -215,7 +215,7 @@ void fl_held_settle(fl_token *token, fl_turn *t) {
         fl_turns_signalled(token, h->killed, h->signal);
 }
 
-/* ---- which is which ---- */
+/* ---- which function answers which call ---- */
 
 static void refused_call(fl_token *token, fl_turn *t) {
 #define FL_NAME(call)                                                                                                  \
@@ -225,7 +225,7 @@ static void refused_call(fl_token *token, fl_turn *t) {
     }
     FL_REFUSED_CALLS(FL_NAME)
 #undef FL_NAME
-    fl_held_go_on(t); /* one of those that a thread makes first */
+    fl_held_go_on(t); /* one of the first calls of every thread */
 }
 
 void fl_held_step(fl_token *token, fl_turn *t) {

@@ -25,7 +25,7 @@ static void sleep_until(fl_token *token, fl_turn *t, int64_t until_ns) {
     fl_token_pass(token);
 }
 
-/* The time of its readings passes before it sees a clock. */
+/* The time that the thread's readings take passes before the thread reads a clock. */
 bool fl_held_pays(fl_token *token, fl_turn *t) {
     if (t->debt_ns <= 0)
         return false;
@@ -34,7 +34,7 @@ bool fl_held_pays(fl_token *token, fl_turn *t) {
     return true;
 }
 
-/* A call that programs spin on: after many without a sleep, each takes a little time. */
+/* For calls in which programs spin: after many without a sleep, each takes a little time. */
 bool fl_held_gives_way(fl_token *token, fl_turn *t) {
     fl_held_call *h = t->held;
     if (h->gave_way || fl_token_now(token) != h->looked_ns) {
@@ -77,7 +77,7 @@ void fl_held_look_at_clock(fl_token *token, fl_turn *t) {
     fl_held_answer(t, !ok ? -EFAULT : h->number == SYS_time ? s : h->number == SYS_times ? ticks : 0);
 }
 
-/* The session's time from one in the thread's memory; until: 0 or an error. */
+/* Converts a time in the thread's memory to the session's time, *until. Returns 0 or an error. */
 int fl_held_read_until(fl_token *token, const fl_turn *t, uint64_t at, bool absolute, uint64_t clock, int64_t *until) {
     struct timespec s;
     *until = FL_VIRTUAL_FOREVER;

@@ -22,14 +22,14 @@
 #define S_NS INT64_C(1000000000)
 #define FDS_MAX 1024
 #define EVENTS_MAX 128
-#define CHUNK 4096 /* of a pipe that is ready to take any, at least so much can be written */
+#define CHUNK 4096 /* a pipe that is ready for writing takes at least this much */
 
 static int copy_of(const fl_token *token, const fl_turn *t, int fd) {
     const fl_peer *p = fl_peer_of(token->peers, t->pid);
     return p ? fl_remote_fd(p->pidfd, fd) : -1;
 }
 
-/* What of `events` is there now; POLLNVAL where there is no such descriptor. */
+/* The members of `events` that are ready now; POLLNVAL if there is no such descriptor. */
 static short ready_of(const fl_token *token, const fl_turn *t, int fd, short events) {
     struct pollfd p = {.fd = copy_of(token, t, fd), .events = events};
     if (p.fd < 0)
@@ -61,7 +61,7 @@ int fl_held_io_until(const fl_turn *t, int64_t now_ns, int64_t *until_ns, bool *
     } else if (!fl_remote_read(t->pid, at, &s, sizeof s)) {
         return -EFAULT;
     } else if (h->number == SYS_select) {
-        s.tv_sec += s.tv_nsec / 1000000; /* it reads a timeval */
+        s.tv_sec += s.tv_nsec / 1000000; /* the call has a timeval */
         s.tv_nsec = s.tv_nsec % 1000000 * 1000;
     }
     if (s.tv_sec < 0 || s.tv_nsec < 0 || s.tv_nsec >= S_NS)
@@ -77,12 +77,12 @@ bool fl_held_io_many(const fl_turn *t) {
     return (by_poll(h) && (uint32_t)h->a[1] > FDS_MAX) || (by_select(h) && (int32_t)h->a[0] > FD_SETSIZE);
 }
 
-/* The kernel writes what is left of the time where it was asked for; the C library hides that of all but select. */
+/* The kernel writes the remaining time over the timeout; the C library hides this for all calls but select. */
 void fl_held_io_left(const fl_turn *t, int64_t now_ns) {
     const fl_held_call *h = t->held;
     const uint64_t at = by_select(h) ? h->a[4] : h->number == SYS_ppoll ? h->a[2] : 0;
     const int64_t left = h->until_ns > now_ns ? h->until_ns - now_ns : 0;
-    const struct timespec s = {left / S_NS, left % S_NS / (h->number == SYS_select ? 1000 : 1)}; /* or a timeval */
+    const struct timespec s = {left / S_NS, left % S_NS / (h->number == SYS_select ? 1000 : 1)}; /* or as a timeval */
     if (at && h->until_ns < FL_VIRTUAL_FOREVER)
         (void)fl_remote_write(t->pid, at, &s, sizeof s);
 }
@@ -92,7 +92,8 @@ bool fl_held_io_masked(const fl_turn *t, uint64_t *mask) {
     uint64_t at = h->number == SYS_ppoll ? h->a[3] : 0;
     if (h->number == SYS_epoll_pwait || h->number == SYS_epoll_pwait2)
         at = h->a[4];
-    if (h->number == SYS_pselect6 && h->a[5] && !fl_remote_read(t->pid, h->a[5], &at, sizeof at)) /* and its size */
+    /* a[5] points to the mask's address and its size */
+    if (h->number == SYS_pselect6 && h->a[5] && !fl_remote_read(t->pid, h->a[5], &at, sizeof at))
         at = 0;
     return at && fl_remote_read(t->pid, at, mask, sizeof *mask);
 }
@@ -129,7 +130,7 @@ static bool look_select(fl_token *token, fl_turn *t) {
     return false;
 }
 
-/* The events are taken here, for looking at whether there are any would not tell how the kernel would count edges. */
+/* Takes the events here: to look only whether there are any would not show how the kernel counts edges. */
 static bool look_epoll(fl_token *token, fl_turn *t) {
     const fl_held_call *h = t->held;
     struct epoll_event event[EVENTS_MAX];
@@ -173,7 +174,8 @@ static bool is_output(const fl_token *token, const struct stat *st) {
     return false;
 }
 
-/* A pipe takes a part of what does not fit: in the kernel the thread would wait there for a reader that has no turn. */
+/* Writes a part where the whole does not fit into a pipe: in the kernel the thread would wait for a reader without a
+ * turn. */
 static ssize_t write_part(const fl_turn *t, int fd) {
     const fl_held_call *h = t->held;
     struct iovec part = {(void *)(uintptr_t)h->a[1], h->a[2]};

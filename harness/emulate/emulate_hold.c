@@ -17,7 +17,7 @@
 
 typedef struct fl_hold_image { /* the program of a process that has the filter */
     pid_t pid;
-    bool known;  /* looked at since the last exec */
+    bool known;  /* examined since the last exec */
     bool hooked; /* it loads our library: its calls go on */
     struct fl_hold_image *next;
 } fl_hold_image;
@@ -56,7 +56,7 @@ bool fl_hold_listen(fl_hold *hold, pid_t pid, int fd) {
     return !epoll_ctl(hold->events, EPOLL_CTL_ADD, ev.data.fd, &ev);
 }
 
-/* ---- whose call it is ---- */
+/* ---- which thread made a call ---- */
 
 static fl_hold_image *image_of(fl_hold *hold, pid_t pid) {
     fl_hold_image *i = hold->first;
@@ -81,7 +81,7 @@ static fl_turn *thread_of(const fl_token *token, pid_t pid, pid_t tid) {
     return t;
 }
 
-/* The one that a thread of this process began last, and that has not arrived. */
+/* The thread or process that a thread of this process began last, and that has not arrived. */
 static fl_turn *newborn_of(const fl_token *token, pid_t pid, bool process) {
     for (fl_turn *t = token->turn; t; t = t->next) {
         fl_turn *child = t->pid == pid && t->held && t->held->birth ? fl_token_find(token, t->held->birth) : NULL;
@@ -148,7 +148,7 @@ static void look_at(fl_hold *hold, fl_hold_image *i) {
                         fl_outcome_name(hold->token->outcome, i->pid), (int)i->pid, fl_reason(errno));
 }
 
-/* The calls of a program with our hooks go on. So that it is found as such, its thread is one without a held call. */
+/* The calls of a program with our hooks go on. Its thread gets no held call, which marks it as such a program's. */
 static void let_go(fl_hold *hold, const fl_hold_image *i, pid_t tid) {
     fl_turn *t = tid == i->pid ? newborn_of(hold->token, fl_remote_parent(i->pid), true) : NULL;
     if (t) {
@@ -163,7 +163,7 @@ static void let_go(fl_hold *hold, const fl_hold_image *i, pid_t tid) {
         }
 }
 
-/* It starts a program: its thread is one that will be heard of here, so that the watchdog waits for it. */
+/* This process starts a program. Its thread will be heard of here, so the watchdog waits for it. */
 static void expect(const fl_token *token, pid_t pid) {
     fl_turn *t = token->turn;
     while (t && t->pid != pid)
@@ -177,7 +177,7 @@ static void take(fl_hold *hold, int listener, const struct seccomp_notif *n) {
     const bool execs = n->data.nr == SYS_execve || n->data.nr == SYS_execveat;
     fl_hold_image *i = pid ? image_of(hold, pid) : NULL;
     if (!i)
-        return; /* it is about to end */
+        return; /* the process is about to end */
     const bool fresh = !i->known;
     if (fresh) {
         look_at(hold, i);
@@ -221,7 +221,7 @@ void fl_hold_hear(fl_hold *hold) {
         memset(&call, 0, sizeof call); /* as the kernel demands */
         if (ev[i].events & EPOLLIN && !ioctl(ev[i].data.fd, SECCOMP_IOCTL_NOTIF_RECV, &call)) {
             take(hold, ev[i].data.fd, &call);
-        } else if (ev[i].events & EPOLLHUP) { /* all who had the filter have ended */
+        } else if (ev[i].events & EPOLLHUP) { /* all processes with the filter have ended */
             epoll_ctl(hold->events, EPOLL_CTL_DEL, ev[i].data.fd, NULL);
             unlisten(hold, ev[i].data.fd);
         }

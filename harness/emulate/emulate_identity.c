@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMORY_TOTAL (UINT64_C(16) << 30) /* where no board gives it */
+#define MEMORY_TOTAL (UINT64_C(16) << 30) /* if no board states it */
 #define FIRST_BUS 0x10u
 #define PCI_DEVICE 0x20b010deu
 #define PCI_SUBSYSTEM 0x145f10deu

@@ -53,7 +53,7 @@ char *fl_kill_left(const fl_kill_row *row, char *buf, size_t size) {
                 g->target_mem);
         if (g->limit_mw != g->default_limit_mw)
             add(buf, size, &used, "%s power limit %g W", used > head ? "," : "", g->limit_mw * 1e-3);
-        if (used >= size && from) /* it does not fit: only the GPUs before it are listed */
+        if (used >= size && from) /* it does not fit, so the list ends before it */
             (void)snprintf(buf + from, size - from, "; ...");
     }
     if (!used)

@@ -59,7 +59,7 @@ void fl_list_field(fl_boards *all, const fl_ask *q, fl_answer *out) {
     if (q->b == NVML_SCOPE_MEMORY && (q->a == NVML_FIELD_POWER_AVERAGE || q->a == NVML_FIELD_POWER_INSTANT))
         f.nvmlReturn = f.nvmlReturn ? f.nvmlReturn : memory_power(all, q->gpu, &v);
     else if (q->b)
-        f.nvmlReturn = NVML_NOT_SUPPORTED; /* of a module */
+        f.nvmlReturn = NVML_NOT_SUPPORTED; /* the scope of a module */
     f.timestamp = (long long)fl_boards_us(all, fl_boards_refreshed(all, q->gpu, sensor));
     if (f.nvmlReturn)
         v = 0;

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SWEEP_EVERY 64 /* new descriptors until those that nobody has open any more are closed here too */
+#define SWEEP_EVERY 64 /* new descriptors between two searches for those that nobody has open any more */
 
 void fl_timers_remove(fl_timers *all, fl_timer *timer) {
     for (fl_timer **at = &all->first; *at; at = &(*at)->next)
@@ -130,7 +130,7 @@ fl_timer *fl_timers_first(const fl_timers *all) {
 
 /* ---- time ---- */
 
-/* How often it has fired by now; it is set for the next time. */
+/* Returns how often the timer has fired by now, and sets it for the next time. */
 static uint64_t pass(fl_timer *t, int64_t now_ns) {
     fl_timer_state *s = &t->state;
     uint64_t times = 1;
@@ -158,11 +158,12 @@ void fl_timer_set(fl_timer *t, const fl_timer_state *state) {
     t->state.missed = 0;
     struct pollfd p = {.fd = t->fd, .events = POLLIN};
     uint64_t old;
-    if (t->fd >= 0 && poll(&p, 1, 0) == 1) /* what it had counted is gone */
+    if (t->fd >= 0 && poll(&p, 1, 0) == 1) /* its old count is lost */
         (void)!read(t->fd, &old, sizeof old);
 }
 
-/* Its last signal has not been heard yet: of a timer only one waits, the others are counted. */
+/* Whether the program has not received the last signal yet. Only one signal of a timer waits; further ones are
+ * counted. */
 static bool pending(const fl_timer *t) {
     char path[64], line[128];
     unsigned long long set, both = 0;

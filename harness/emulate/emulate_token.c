@@ -156,7 +156,7 @@ void fl_token_give(fl_token *token, fl_turn *t, int32_t woken) {
             fl_sets_make(token->sets, t->set_conn, &t->set);
     } else if (t->must_answer) {
         fl_token_answer(token, t, woken, (uint64_t)fl_token_now(token));
-    } /* else it is not here yet; when it arrives it will find that it may run */
+    } /* else it is not here yet; when it arrives it finds that it may run */
 }
 
 static bool before(const fl_turn *a, const fl_turn *b, bool by_time) {
@@ -165,7 +165,7 @@ static bool before(const fl_turn *a, const fl_turn *b, bool by_time) {
     return a->order < b->order;
 }
 
-/* A timer that nobody in the session can hear of any more is no reason for time to go on. */
+/* Time does not go on for a timer that nobody in the session can hear of any more. */
 static void fire(fl_token *token, fl_timer *timer) {
     const fl_turn *t = token->turn;
     while (t && t->pid != timer->pid)
@@ -189,7 +189,7 @@ void fl_token_fire(fl_token *token) {
 
 #define NO_DEADLINE (-1) /* 0 is an instant: the first */
 
-/* The next deadline, or NO_DEADLINE where there is none or time is held back. */
+/* The next deadline, or NO_DEADLINE if there is none or time is held back. */
 static int64_t until_next(fl_token *token, fl_turn **next) {
     const fl_timer *timer = token->turn ? fl_timers_first(&token->timers) : NULL;
     *next = NULL;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The thread of a connection or, where the program has closed that, of its thread id. */
+/* The thread of a connection or, if the program has closed that, of its thread id. */
 static fl_turn *turn_of(const fl_token *token, fl_conn *c, int32_t tid) {
     fl_turn *t = token->turn;
     while (t && t->conn != c)
@@ -49,7 +49,7 @@ void fl_turns_read(fl_token *token, uint32_t gpu) {
 
 void fl_turns_set(fl_token *token, fl_conn *c, const fl_ask *q) {
     fl_turn *h = token->holder;
-    if (!h || !c->peer || h->pid != c->peer->pid) { /* a thread that is about to end, and has no turn any more */
+    if (!h || !c->peer || h->pid != c->peer->pid) { /* the thread is about to end, and has no turn any more */
         fl_sets_make(token->sets, c, q);
         return;
     }
@@ -141,7 +141,7 @@ static void name_child(fl_token *token, uint64_t number, pid_t pid) {
 void fl_turns_wait(fl_token *token, fl_turn *t, int64_t until_ns, bool again, bool outside) {
     if (!again)
         t->order = ++token->orders;
-    if (t->debt_ns > 0) { /* the time of its readings passes first, then it looks again */
+    if (t->debt_ns > 0) { /* the time that its readings take passes first, then it looks again */
         fl_token_sleep(token, t, 0);
         t->woken = FL_WOKEN_LOOK;
         fl_token_stir(token, t);
@@ -175,7 +175,7 @@ static void remove_turns(fl_token *token, pid_t pid) {
     fl_timers_drop(&token->timers, pid, false);
 }
 
-/* Of a group that is killed, each process ends when the machine has time for it, the killer perhaps first: none of them
+/* The processes of a killed group end whenever the machine has time for them, the killer perhaps first. None of them
  * may have a turn in between. */
 static void doom(fl_token *token, pid_t group) {
     token->dooms = true;
@@ -201,7 +201,7 @@ static void ask_signal(fl_token *token, fl_turn *t, const fl_ask *q) {
         if (token->dooms)
             end_doomed(token);
         fl_turns_signalled(token, (pid_t)q->a, (int)q->b);
-    } else { /* it could not be sent */
+    } else { /* the signal could not be sent */
         for (fl_peer *p = token->peers->first; p; p = p->next)
             p->doomed = false;
         token->dooms = false;

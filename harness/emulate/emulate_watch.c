@@ -120,7 +120,7 @@ static void watch_waiting(fl_watch *w) {
     fl_token_pass(token);
 }
 
-/* A process was announced, and its parent was killed before it began: nobody else would end the wait for it. */
+/* A process was announced, and its parent was killed before it began. Nothing else would end the wait for it. */
 static void watch_birth(fl_token *token) {
     if (++token->quiet > ARRIVAL_LOOKS)
         fl_outcome_fail(token->outcome, "a process or thread that was announced has not begun");

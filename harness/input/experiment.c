@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WHOLE_MAX INT64_C(9000000000000000) /* of any key */
+#define WHOLE_MAX INT64_C(9000000000000000) /* largest whole number of any key */
 
 fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d) {
     *e = (fl_experiment){.path = strdup(path)};
@@ -69,7 +69,8 @@ fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *t
     return s;
 }
 
-/* "a/b/../c" is "a/c": such paths become names of workloads. Links that would make a difference are not looked at. */
+/* Turns "a/b/../c" into "a/c", because such paths become names of workloads. It ignores links that would make a
+ * difference. */
 static void shorten(char *path) {
     for (char *up = strstr(path, "/../"); up; up = strstr(path, "/../")) {
         char *start = up;
@@ -81,7 +82,7 @@ static void shorten(char *path) {
     }
 }
 
-/* A path of the experiment, seen from where the program runs. */
+/* A path of the experiment, relative to the program's working directory. */
 fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d) {
     const char *slash = strrchr(e->path, '/');
     char *text = NULL;
@@ -108,7 +109,7 @@ static fl_status get_text(const fl_json *root, const char *key, const char **int
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_text(root, key, into, d);
 }
 
-/* A name, or a path where there is a slash in it. */
+/* A name, or a path if it contains a slash. */
 static fl_status get_platform(fl_experiment *e, const fl_json *root, const char **into, fl_diag *d) {
     const fl_status s = get_text(root, "platform", into, d);
     const bool own = !s && *into && fl_json_has(root, "platform") && strchr(*into, '/') &&
@@ -116,7 +117,7 @@ static fl_status get_platform(fl_experiment *e, const fl_json *root, const char 
     return own ? fl_experiment_path(e, *into, into, d) : s;
 }
 
-/* Ranges are those of the rows (experiment_keys.c), against which the file was held. */
+/* The rows (experiment_keys.c) have the ranges, and the file has been checked against them. */
 static fl_status get_seconds(const fl_json *root, const char *key, double *into, fl_diag *d) {
     return *into > 0 || !fl_json_has(root, key) ? FL_OK : fl_json_get_real(root, key, 1e-3, 1e9, into, d);
 }
@@ -220,7 +221,7 @@ bool fl_experiment_redraws(fl_experiment *e, const fl_scene_options *so) {
         const fl_json at = fl_json_root(v, e->path);
         const char *text = NULL;
         fl_replay_choice replay = {0};
-        fl_diag ignored = {0}; /* told when the variant is opened */
+        fl_diag ignored = {0}; /* reported when the variant is opened */
         drawn = cJSON_IsObject(v) && ((!get_arrivals(e, &at, &text, &ignored) && draws_arrivals(text)) ||
                                       (!get_replay(e, &at, &replay, &ignored) && fl_replay_drawn(&replay)));
     }
@@ -251,7 +252,7 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
          (s = get_path(e, &root, "serving", &so->serving.server, d)) ||
          (s = get_path(e, &root, "requests", &so->serving.requests, d))))
         return s;
-    /* What it says of its own workloads is not about others that the command line has in their place. */
+    /* The experiment's keys about its own workloads do not apply to those that replace them on the command line. */
     const bool sweep = !own_input || so->sweep, programs = !own_input || so->programs,
                serving = !own_input || so->serving.server;
     if ((sweep && ((s = get_text(&root, "model", &so->model, d)) || (s = get_int(&root, "repeat", &so->repeat, d)) ||
@@ -265,7 +266,7 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     return FL_OK;
 }
 
-/* A variant may change only the draws that there are. */
+/* A variant may change draws only if the experiment has some. */
 static fl_status refuse_draws(const fl_json *variant, fl_diag *d) {
     fl_json value;
     for (size_t i = 0; i < fl_draws_keys.count; i++)
@@ -294,7 +295,7 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
          at = fl_json_next(&all, &at)) {
         fl_scene_options changed = *so;
         changed.variant = at.node->string;
-        changed.node = (fl_node_choice){0}; /* what the variant says goes before the rest */
+        changed.node = (fl_node_choice){0}; /* the variant overrides the rest */
         s = fl_experiment_draws(e) ? FL_OK : refuse_draws(&at, d);
         if (!s)
             s = fl_node_choice_read(&at, &changed.node, d);
@@ -303,7 +304,7 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
         if (!s)
             s = get_replay(e, &at, &changed.replay, d);
         if (!s && !so->sweep && (changed.replay.jitter || changed.replay.iteration_s > 0))
-            s = fl_json_fail(&at, d, "%s is of the workloads of a sweep and does nothing here, expected a sweep",
+            s = fl_json_fail(&at, d, "%s applies only to the workloads of a sweep, expected a sweep",
                              changed.replay.jitter ? "jitter" : "iteration_s");
         fl_replay_merge(&changed.replay, &so->replay);
         changed.arrivals = NULL;
@@ -315,9 +316,7 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
         if (!s)
             s = fl_serving_choice_read(&at, &changed.serving, d);
         if (!s && !so->serving.server && fl_serving_choice_any(&changed.serving))
-            s = fl_json_fail(&at, d,
-                             "says something of servers, of which there are none, expected \"serving\" in the "
-                             "experiment");
+            s = fl_json_fail(&at, d, "changes servers, but the experiment has none, expected \"serving\" in it");
         fl_serving_choice_merge(&changed.serving, &so->serving);
         if (!s)
             s = fl_scenes_open(&changed, traces, &more, d);
@@ -399,6 +398,6 @@ fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_di
         *which = on ? FL_ORACLES_ALL : FL_ORACLES_NONE;
         return s;
     }
-    *which = FL_ORACLES_STATIC; /* the only word that the row knows */
+    *which = FL_ORACLES_STATIC; /* the only word that the row allows */
     return FL_OK;
 }

@@ -1,4 +1,4 @@
-/* The policies of an experiment: names, parameters, and what a grid makes of ranges. */
+/* The policies of an experiment: names, parameters, and the grid of its ranges. */
 #include "harness/input/experiment.h"
 #include "harness/input/plugin.h"
 #include "traces/numbers.h"
@@ -37,14 +37,14 @@ static fl_status add_number(values *v, double x, fl_diag *d) {
     return add_value(v, strdup(fl_real_text(x, buf)), d);
 }
 
-/* from, from + step, ... up to `to`, which counts as reached within a thousandth of a step. Values are the decimal
- * numbers that they look like: 0.8 + 3 x 0.02 is 0.86. */
+/* The values from, from + step, ... up to `to`, which counts as reached within a thousandth of a step. Values are
+ * decimal numbers, without a binary rest: 0.8 + 3 x 0.02 is 0.86. */
 static fl_status steps(const fl_json *at, double from, double to, values *v, fl_diag *d) {
     double step;
     fl_status s = fl_json_get_real(at, "step", -HUGE_VAL, HUGE_VAL, &step, d);
     if (!s && !(step != 0 && (to - from) / step >= 0 && (to - from) / step < VALUES_MAX))
-        s = fl_json_fail(at, d, "a step of %g from %g to %g, expected one that gets there in %d values", step, from, to,
-                         VALUES_MAX);
+        s = fl_json_fail(at, d, "a step of %g from %g to %g, expected one that reaches the end in %d values", step,
+                         from, to, VALUES_MAX);
     const size_t count = s ? 0 : (size_t)((to - from) / step + 1e-3) + 1;
     for (size_t i = 0; !s && i < count; i++) {
         char buf[48];
@@ -108,7 +108,7 @@ static bool is_table(const char *policy, const char *param) {
     fl_diag ignored = {0};
     const fl_policy *p;
     if (fl_policy_open(policy, &p, &ignored))
-        return false; /* told when the policy is opened to run */
+        return false; /* reported when the policy is opened to run */
     for (uint32_t i = 0; i < p->param_count; i++)
         if (!strcmp(p->param[i].name, param))
             return p->param[i].type == FL_PARAM_TABLE;
@@ -211,10 +211,10 @@ static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_di
     return s;
 }
 
-/* ---- what a row is called, and which workloads it is for ---- */
+/* ---- names of rows, and the workloads of a policy ---- */
 
-/* HEAD:parameter=value,... as on the command line; by: only of those that have more than one value, NULL: of all. Lives
- * as long as *e. */
+/* HEAD:parameter=value,... as on the command line. by: only the parameters with more than one value; NULL: all. The
+ * text lives as long as *e. */
 static fl_status keep_text(fl_experiment *e, const char *head, const combination *c, const values *by, const char **out,
                            fl_diag *d) {
     size_t told = 0;
@@ -230,7 +230,7 @@ static fl_status keep_text(fl_experiment *e, const char *head, const combination
     return fl_experiment_keep(e, text, d);
 }
 
-/* A label names one policy alone; where the entry stands for several, what they differ in stays behind it. */
+/* A label names one policy alone. If the entry stands for several, the parameters in which they differ follow it. */
 static fl_status set_label(const char *label, fl_spec *spec, fl_diag *d) {
     char *own = strdup(label);
     if (!own)

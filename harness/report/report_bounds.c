@@ -11,7 +11,7 @@ typedef struct judge {
     fl_report_data *r;
     size_t at[FL_PROMISES_MAX], workload, breaks, row; /* SIZE_MAX: no such column */
     double scale[FL_PROMISES_MAX];
-    bool headed, asked, known[FL_PROMISES_MAX]; /* known: some row has it */
+    bool headed, asked, known[FL_PROMISES_MAX]; /* whether some row has a value */
 } judge;
 
 static fl_status recorded_bounds(const fl_report_data *r, fl_promises *p, double *share, fl_diag *d) {

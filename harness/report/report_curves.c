@@ -42,7 +42,7 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (c->r && m.policy == SIZE_MAX)
         return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
                        "policy '%s' is not in the result that this file belongs to", row->field[c->at[1]].text);
-    const bool on = c->r ? c->r->platform.count > 1 : *platform != 0; /* beside a result the page gives it */
+    const bool on = c->r ? c->r->platform.count > 1 : *platform != 0; /* else the page names it */
     const bool tagged = strchr(workload, '[') != NULL;                /* the name may contain the variant already */
     snprintf(group, sizeof group, "%s%s%s%s%s%s", workload, *variant && !tagged ? " [" : "", tagged ? "" : variant,
              *variant && !tagged ? "]" : "", on ? " on " : "", on ? platform : "");

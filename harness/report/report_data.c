@@ -140,7 +140,7 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     return s;
 }
 
-/* ---- what lies beside ---- */
+/* ---- files beside the result ---- */
 
 static fl_status beside(const char *csv, const char *ending, char **path, fl_diag *d) {
     *path = NULL;
@@ -224,7 +224,7 @@ void fl_report_free(fl_report_data *r) {
     *r = (fl_report_data){0};
 }
 
-/* ---- reading it ---- */
+/* ---- reading the result ---- */
 
 bool fl_report_is_baseline(const char *policy) { return !strncmp(policy, "baseline:", 9); }
 

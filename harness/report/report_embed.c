@@ -14,7 +14,7 @@ static const struct {
               {0x1b1f24, "--c7"},   {0x7d6c00, "--c8"},    {0x5b6570, "--quiet"}, {0xe3e7eb, "--grid"},
               {0xd7dce1, "--band"}, {0xc3c9cf, "--faint"}, {0xa8330a, "--bad"},   {0xffffff, "--paper"}};
 
-/* Other parts that are removed or changed. */
+/* Other parts that the embedding removes or changes. */
 static const struct {
     const char *from, *to;
 } word[] = {{" color=\"black\"", ""},

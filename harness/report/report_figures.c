@@ -43,7 +43,7 @@ static fl_status put(fl_figures *g, fl_picture *p, const char *script, const cha
     return s;
 }
 
-/* "; bars: 95 % intervals over ..." or nothing. */
+/* Returns "; bars: 95 % intervals over ..." or nothing. */
 static const char *bars(const fl_summary *s, bool drawn, char text[160]) {
     char intervals[128] = "";
     if (!drawn)
@@ -53,10 +53,10 @@ static const char *bars(const fl_summary *s, bool drawn, char text[160]) {
     return text;
 }
 
-/* What fills an open picture. */
+/* A function that fills an open picture. */
 typedef fl_status fill(fl_picture *p, void *from, size_t *drawn, fl_diag *d);
 
-/* A figure as wide as the page, of which a phone shows another drawing. It stays open for its caption if *drawn. */
+/* A figure as wide as the page; a phone shows a second drawing of it. It stays open for its caption if *drawn. */
 static fl_status put_wide(fl_figures *g, fill *make, void *from, const char *script, const char *alt, size_t *drawn,
                           fl_diag *d) {
     static const struct {

@@ -62,7 +62,7 @@ static fl_status put_head(const page *p, fl_diag *d) {
     return s;
 }
 
-/* ---- in short ---- */
+/* ---- summary ---- */
 
 static void span(FILE *f, const fl_interval *x, double scale, const char *unit) {
     fprintf(f, "%.2f %s", x->mean * scale, unit);
@@ -88,7 +88,7 @@ static size_t next_best(const fl_summary *s) {
     return SIZE_MAX;
 }
 
-/* The policies that come out better but break the bound. */
+/* The policies with a better value that break the bound. */
 static void put_beyond(FILE *f, const fl_summary *s) {
     size_t beyond = 0;
     for (size_t i = 0; i < s->count; i++)
@@ -98,7 +98,7 @@ static void put_beyond(FILE *f, const fl_summary *s) {
         fprintf(f, " %zu that save%s more break%s a bound.", beyond, beyond == 1 ? "s" : "", beyond == 1 ? "s" : "");
 }
 
-/* What one clock does without any policy: whoever comes first has to beat it. Only where every run has such a clock. */
+/* What one clock saves without any policy: the first policy has to beat it. Only if every run has such a clock. */
 static void put_static(FILE *f, const fl_summary *s) {
     const fl_policy_summary *best = &s->item[s->reference];
     for (size_t i = 0; i < s->count; i++) {

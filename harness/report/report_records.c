@@ -22,7 +22,7 @@ static void table(FILE *f, const char *id, const char *caption) {
     fputs("</caption><thead><tr>", f);
 }
 
-/* numbers: a letter for each column, n where it holds numbers */
+/* numbers: a letter for each column, n if it holds numbers */
 static void heads(FILE *f, const char *const *head, const char *numbers) {
     for (size_t i = 0; numbers[i]; i++)
         (numbers[i] == 'n' ? fl_cell_head : fl_cell_head_text)(f, head[i]);

@@ -23,7 +23,7 @@ static fl_status sort(const fl_report_data *r, sorted *x, fl_diag *d) {
         unsort(x);
         return fl_no_memory(d, "the report");
     }
-    size_t *next = x->first + 1; /* first counts, then where the next row goes; at the end first[v + 1] */
+    size_t *next = x->first + 1; /* first the count, then the place of the next row; at the end first[v + 1] */
     for (size_t i = 0; i < r->row_count; i++)
         if (r->row[i].variant + 1 < r->variant.count)
             next[r->row[i].variant + 1]++;
@@ -43,7 +43,7 @@ static bool holds(const fl_scope *s, const fl_report_row *row) {
     return s->platform == FL_REPORT_ALL || row->platform == (size_t)s->platform;
 }
 
-/* Its policies and their rows. */
+/* Finds the policies of the scope and their rows. */
 static fl_status make(const fl_report_data *r, const sorted *x, int platform, size_t variant, fl_scope *s, fl_diag *d) {
     const size_t *row = x->row + x->first[variant], count = x->first[variant + 1] - x->first[variant];
     const size_t most = count < r->policy.count ? count : r->policy.count;
@@ -63,7 +63,7 @@ static fl_status make(const fl_report_data *r, const sorted *x, int platform, si
     qsort(s->policy, s->policy_count, sizeof *s->policy, by_index);
     for (size_t p = 0; p < s->policy_count; p++) {
         s->first[p + 1] = s->first[p] + x->runs[s->policy[p]];
-        x->runs[s->policy[p]] = s->first[p]; /* where its next row goes */
+        x->runs[s->policy[p]] = s->first[p]; /* the place of its next row */
     }
     for (size_t i = 0; i < count; i++)
         if (holds(s, &r->row[row[i]]))
@@ -128,7 +128,7 @@ double *fl_scope_panel(const fl_scope *s, fl_report_column column) {
     return panel;
 }
 
-/* Percent of the driver's default, workload by workload, for a quantity without a column of its own. */
+/* The percentage of the driver's default, workload by workload, for a quantity without a separate column. */
 static double *against_default(const fl_scope *s, fl_report_column column) {
     double *panel = fl_scope_panel(s, column);
     size_t standard = 0;
@@ -136,7 +136,7 @@ static double *against_default(const fl_scope *s, fl_report_column column) {
         standard++;
     double *of = malloc((s->seeds + 1) * sizeof *of);
     for (size_t w = 0; panel && of && w < s->workloads; w++) {
-        double any = NAN; /* where arrivals are random, each seed has a default of its own */
+        double any = NAN; /* with random arrivals, each seed has a separate default */
         for (size_t k = 0; k < s->seeds; k++) {
             of[k] = standard < s->policy_count ? panel[(standard * s->workloads + w) * s->seeds + k] : (double)NAN;
             any = isnan(any) ? of[k] : any;

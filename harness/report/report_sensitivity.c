@@ -11,7 +11,7 @@ static int by_line(const void *a, const void *b) {
     return p->line != q->line ? (p->line > q->line) - (p->line < q->line) : (p->x > q->x) - (p->x < q->x);
 }
 
-/* The label's other settings, as text; false where the named one is missing or not a number. */
+/* The label's other settings, as text. Returns false if the named one is missing or not a number. */
 static bool split(const char *label, const char *name, double *x, char *rest, size_t size) {
     char key[64], value[64];
     bool found = false;

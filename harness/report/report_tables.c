@@ -50,7 +50,7 @@ void fl_cell_number(FILE *f, double value, int digits) {
     fputs("</td>", f);
 }
 
-/* mark: after the mean, "" for none */
+/* mark: the text after the mean, "" for none */
 static void cell_marked(FILE *f, const fl_interval *x, double scale, int digits, const char *mark) {
     if (!isfinite(x->mean)) {
         fl_cell_number(f, x->mean * scale, digits);

@@ -72,7 +72,7 @@ sed 's/"policies": \[/&"slow=fixed:sm_mhz=1200", /' "$dir/e.json" >"$dir/twice.j
 refuse "two rows of one name there" 2 "twice.json: two policies have the name 'slow'" "$f" compare "$dir/twice.json"
 cp traces/samples/mix8.csv traces/samples/mix8.kinds.csv "$dir"
 sed 's/"sweep": "s.csv"/"traces": ["mix8.csv"]/; s/"jitter": "5%",//' "$dir/e.json" >"$dir/bad.json"
-refuse "a variant's jitter of a trace" 2 'bad.json:2:.*jitter is of the workloads of a sweep' "$f" compare "$dir/bad.json"
+refuse "a variant's jitter of a trace" 2 'bad.json:2:.*jitter applies only to the workloads of a sweep' "$f" compare "$dir/bad.json"
 sed 's/"5%"/"50"/' "$dir/e.json" >"$dir/bad.json"
 refuse "a share that is none" 2 "bad.json:1:.*jitter '50'" "$f" compare "$dir/bad.json"
 finish
