@@ -9,20 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fl_advise_close(fl_advise_subjects *s) {
-    for (size_t i = 0; i < s->count; i++) {
-        free(s->item[i].name);
-        for (size_t k = 0; k < s->item[i].cases; k++)
-            fl_stated_free(&s->item[i].of[k].stated);
-    }
-    for (size_t i = 0; i < s->rest_count; i++)
-        free(s->rests[i]);
-    free(s->rests);
-    free(s->item);
-    free(s->device);
-    *s = (fl_advise_subjects){0};
-}
-
 static fl_status add_log(fl_advise_source *f, const char *path, const fl_telemetry *t, fl_diag *d) {
     fl_log_run run;
     fl_log_ends ends;

@@ -1,7 +1,7 @@
 /* What the files of one advice contain together, and the advice on each sort of them. For the files of this room. */
 #pragma once
 
-#include "harness/advise/advise_files.h"
+#include "harness/advise/advise_subject.h"
 #include "harness/chip/log_run.h"
 #include "harness/chip/sweep_chip.h"
 #include "harness/input/platform.h"
