@@ -83,7 +83,7 @@ fl_status fl_builder_demands(const fl_builder *b, uint32_t gpu, fl_row *row, fl_
         fl_model_status m = fl_row_make(fl_builder_device(b, gpu), l, l->ref_sm_mhz, l->ref_mem_mhz, &row[c], &parts);
         if (m != FL_MODEL_OK)
             return fl_error(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT,
-                            "%s: kernel '%s' was recorded at %g MHz (memory %g MHz) on %s: %s", b->w->name,
+                            "%s: '%s' was recorded at %g MHz (memory %g MHz) on %s: %s", b->w->name,
                             b->w->class[c].kind.name, l->ref_sm_mhz, l->ref_mem_mhz, b->node->name, fl_model_text(m));
         if (b->w->class[c].copy || b->w->class[c].iteration)
             row[c].sms = 0;

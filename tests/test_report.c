@@ -196,7 +196,7 @@ static void test_refusals(void) {
 static void test_numbers(void) {
     prepare();
     /* two workloads, two seeds of q; p once each. Savings of p 10 and 20, of q 12, 14 and 30, 32: means 15 and 22, and
-     * q ahead by 3 and 11. r does not hold the bound. */
+     * q ahead by 3 and 11. r does not hold the bound, so it ranks behind both. */
     spit("n.csv", "workload,policy,energy_j,makespan_s,slowdown,violated,seed,energy_saving_pct,platform,variant\n"
                   "a,baseline:default,100,1,0,0,1,0,x,\na,p,90,1.1,0.1,0,1,10,x,\na,q,88,1,0,0,1,12,x,\n"
                   "a,q,86,1,0,0,2,14,x,\na,r,10,2,1,1,1,90,x,\n"
@@ -222,10 +222,12 @@ static void test_numbers(void) {
         size_t wins, losses, runs;
         double rank;
     } is[] = {{"baseline:default", 0, 0, 0, 0, 0, -22, 0, 2, 2, NAN},
-              {"p", 15, 10, 20, 0.2, 0, -7, 0, 2, 2, 3},
-              {"q", 22, 12, 32, 0, 0, 0, 0, 0, 4, 2},
-              {"r", 90, 90, 90, 1, 2, 68, 2, 0, 2, 1}};
+              {"p", 15, 10, 20, 0.2, 0, -7, 0, 2, 2, 2},
+              {"q", 22, 12, 32, 0, 0, 0, 0, 0, 4, 1},
+              {"r", 90, 90, 90, 1, 2, 68, 2, 0, 2, 3}};
     FL_CHECK(s.count == 4 && !strcmp(fl_summary_name(&s, s.reference), "q"), "the reference is %zu", s.reference);
+    FL_CHECK(s.order[0] == 2 && s.order[3] == 3, "q stands first and r, which breaks the bound, last: %zu, %zu",
+             s.order[0], s.order[3]);
     for (size_t i = 0; i < 4 && i < s.count; i++) {
         const fl_policy_summary *p = &s.item[i];
         FL_CHECK(!strcmp(fl_summary_name(&s, i), is[i].policy), "policy %zu is %s", i, fl_summary_name(&s, i));

@@ -17,3 +17,15 @@ typedef struct fl_advise_options {
     double interval_s;            /* interval of logs without time stamps; 0 = not given */
     int64_t device;               /* device of the logs; -1 = the only one */
 } fl_advise_options;
+
+typedef struct fl_advise_subjects {
+    fl_advise_subject *item;
+    size_t count, room;
+    char *device; /* name of the GPU, "" where no file gives it; it reveals the vendor */
+    int64_t gpu;  /* the GPU that the user named among those of a log; -1 = none */
+    char **rests; /* rest_count notes on the basis of the advice */
+    size_t rest_count;
+    bool several_memories; /* memory clocks may be set too */
+} fl_advise_subjects;
+
+void fl_advise_close(fl_advise_subjects *s);

@@ -6,7 +6,6 @@
 #include "harness/chip/log_run.h"
 #include "harness/fit/fit.h"
 #include "traces/tables.h"
-#include "traces/trace_open.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +74,7 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
     s->name_count = 1; /* name 0 is the kernel of every row */
     for (size_t i = 0; i < logs->count; i++) {
         fl_imported in = {0};
-        fl_status status = fl_trace_open(logs->item[i], o->format, &how, &in, d);
+        fl_status status = fl_log_open(logs->item[i], o->format, &how, &in, d);
         if (!status && !in.has_telemetry)
             status = fl_fail(d, FL_BAD_INPUT, logs->item[i], 0, 0, "no telemetry, expected a log of clocks and power");
         if (!status)

@@ -1,6 +1,7 @@
 #include "harness/input/serving_scene.h"
 
 #include "harness/input/serving_file.h"
+#include "traces/import.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,19 @@ static fl_status make_servers(fl_serving_scene *s, uint32_t count, const fl_batc
     return FL_OK;
 }
 
+/* A file that import makes requests of is named as such. */
+static fl_status read_requests(const char *path, fl_requests *r, fl_diag *d) {
+    const fl_reader *reader = NULL;
+    fl_diag none = {0};
+    const fl_status s = fl_requests_read(path, r, d);
+    if (s == FL_BAD_INPUT && strcmp(path, "-") != 0 && !fl_reader_find(path, NULL, &reader, &none) &&
+        !strcmp(reader->name, "azure-llm"))
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "%s, expected a file of foldline-requests: foldline import %s -o requests.csv makes one",
+                       reader->what, path);
+    return s;
+}
+
 fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **out, fl_diag *d) {
     fl_batching_rules rules = {0};
     fl_serving_scene *s = *out = calloc(1, sizeof *s);
@@ -43,7 +57,7 @@ fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **o
     if (!status)
         status = fl_serving_file_law(&s->stated, &s->law, d);
     if (!status)
-        status = fl_requests_read(c->requests, &s->requests, d);
+        status = read_requests(c->requests, &s->requests, d);
     if (!status)
         status = fl_serving_choice_resolve(c, &s->setup, d);
     return status ? status : make_servers(s, count, &rules, d);

@@ -126,15 +126,16 @@ fl_status fl_picture_gantt(fl_picture *p, const char *const *input, size_t plans
         c.plan = i + 1;
         c.rows = c.count = 0;
         s = fl_csv_read(input[i], &OPTIONS, NULL, copy_row, &c, d);
-        if (!s && c.rows < 2)
-            break; /* nothing of this plan */
+        if (!s && c.rows < 2) {
+            *drawn = 0; /* nothing of this plan */
+            s = fl_fail(d, FL_BAD_INPUT, input[i], 0, 0,
+                        "no row below the head, expected the file of run --instructions");
+        }
         if (!s)
             s = put_power(&c, d);
         *drawn += c.count;
     }
     free(c.item);
-    if (!s && c.rows < 2)
-        *drawn = 0;
     if (!s && *drawn)
         lay_out(&c, input, plans);
     return s;

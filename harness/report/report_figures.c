@@ -133,10 +133,13 @@ static fl_status rows(fl_figures *g, const fl_summary *s, const fl_looks *looks,
                     : "Dot plot of the policies, the best first; the table has the numbers.");
         st = put(g, &p, "rows", "", d);
         if (!st && ranks)
-            caption(g, "Mean rank by %s, %s%s. Baselines are not ranked%s.", fl_merit_name(s->scope->data), about,
-                    bars(s, p.bars, over), drawn == FL_ROWS_MAX ? "; the best 40" : "");
+            caption(g,
+                    "Mean rank by %s, %s%s. A run that breaks a bound ranks behind those that hold it. Baselines are "
+                    "not ranked%s.",
+                    fl_merit_name(s->scope->data), about, bars(s, p.bars, over),
+                    drawn == FL_ROWS_MAX ? "; the best 40" : "");
         else if (!st)
-            caption(g, "%s against the driver's default, the best first%s: %s%s.", merit,
+            caption(g, "%s against the driver's default, the best first and last who breaks a bound%s: %s%s.", merit,
                     drawn == FL_ROWS_MAX ? " (40)" : "", about, bars(s, p.bars, over));
     }
     fl_picture_close(&p);
@@ -315,9 +318,6 @@ fl_status fl_figure_gantt(fl_figures *g, const char *const *path, size_t count, 
                                  "Gantt chart: the instructions of each rank over time, coloured by clock, and the "
                                  "power of all boards.",
                                  &drawn, d);
-    if (!s && !drawn)
-        return fl_fail(d, FL_BAD_INPUT, path[0], 0, 0,
-                       "no row below the head, expected the file of run --instructions");
     if (!s)
         caption(g,
                 "%s: tall bars are backward, lower ones forward, in the colour of their clock; grey: transfers and "

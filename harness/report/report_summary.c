@@ -39,12 +39,16 @@ static fl_status means(fl_summary *s, fl_diag *d) {
     return st;
 }
 
+/* Who breaks a bound stands behind all that hold them. */
 static int by_merit(const void *a, const void *b, void *user) {
     const fl_summary *s = user;
     const size_t i = *(const size_t *)a, k = *(const size_t *)b;
     const double x = s->item[i].merit.mean, y = s->item[k].merit.mean;
     if (isnan(x) || isnan(y))
         return isnan(x) - isnan(y);
+    const bool over = s->item[i].violations > 0, over2 = s->item[k].violations > 0;
+    if (over != over2)
+        return over - over2;
     return x != y ? (x < y) - (x > y) : (i > k) - (i < k);
 }
 
@@ -95,16 +99,27 @@ static fl_status pairs(fl_summary *s, fl_diag *d) {
     return st;
 }
 
+/* A run that breaks a bound ranks behind those that hold it: it counts as if it lost more than any can, in points. */
+#define BEHIND 1e6
+
+static void put_behind(double *merit, const double *violated, size_t each) {
+    for (size_t i = 0; i < each; i++)
+        merit[i] -= violated[i] > 0 ? BEHIND : 0;
+}
+
 static fl_status ranks(fl_summary *s, fl_diag *d) {
     const size_t each = s->scope->workloads * s->scope->seeds;
+    double *violated = fl_scope_panel(s->scope, FL_REPORT_VIOLATED);
     double *value = malloc((s->count * each + 1) * sizeof *value);
     fl_rank_result *rank = calloc(s->count + 1, sizeof *rank);
     size_t n = 0;
-    fl_status st = value && rank ? FL_OK : fl_no_memory(d, "the report");
+    fl_status st = value && rank && violated ? FL_OK : fl_no_memory(d, "the report");
     for (size_t p = 0; !st && p < s->count; p++) {
         s->item[p].rank = (fl_rank_result){.rank = {NAN, NAN, NAN, 0, 0}};
-        if (!s->item[p].baseline)
-            memcpy(value + n++ * each, s->merit + p * each, each * sizeof *value);
+        if (s->item[p].baseline)
+            continue;
+        memcpy(value + n * each, s->merit + p * each, each * sizeof *value);
+        put_behind(value + n++ * each, violated + p * each, each);
     }
     if (!st && n > 1)
         st = fl_bootstrap_ranks(value, n, s->scope->workloads, s->scope->seeds, &s->bootstrap, rank, d);
@@ -112,6 +127,7 @@ static fl_status ranks(fl_summary *s, fl_diag *d) {
         if (!s->item[p].baseline)
             s->item[p].rank = rank[k++];
     s->ranked = !st && n > 1 && rank[0].rank.workloads;
+    free(violated);
     free(value);
     free(rank);
     return st;

@@ -50,7 +50,7 @@ make_log 1400 200 100 >"$dir/run.csv"
 succeed "advise by a calibration" 'what programs of such a power do, the calibration.s tell' "$f" advise "$dir/run.csv" --platform "$dir/known.json" --bound 10%
 check "states a chance" grep -q 'with a chance of\|with a chance of at most' "$dir/out"
 make_log 1900 200 100 >"$dir/beyond.csv"
-refuse "a clock that the platform does not have" 2 'beyond.csv: .*recorded at 1900 MHz .* outside the calibrated or measured range' "$f" advise "$dir/beyond.csv" --platform "$dir/known.json" --bound 10%
+refuse "a clock that the platform does not have" 2 'beyond.csv: .program. was recorded at 1900 MHz .* outside the calibrated or measured range' "$f" advise "$dir/beyond.csv" --platform "$dir/known.json" --bound 10%
 
 # ---- several workloads: each has its clock, its commands and what to measure next ----
 awk -F, 'NR == 1 || ($2 - 600) % 300 == 0 || ($2 == 700 && $1 < "w4")' "$dir/known.csv" >"$dir/few.csv"
@@ -169,7 +169,13 @@ head -n 66 "$dir/x@1200.log" >"$dir/cut@1200.log"
 refuse "a log that was cut is not a fast run" 2 'cut@1200.log: 29.2[0-9]* s at 1200 MHz, but 60 s at 1410 MHz in .*x@1410.log: .* so much faster, expected whole runs' \
   "$f" advise "$dir/x@1410.log" "$dir/cut@1200.log" --platform a100
 head -n 66 "$dir/x@1410.log" >"$dir/cut@1410.log"
-refuse "nor one of the higher clock a reason to stay" 2 'x@1200.log: .* so much slower, expected whole runs' "$f" advise "$dir/cut@1410.log" "$dir/x@1200.log" --platform a100
+succeed "one of the higher clock makes the others slower than most boards: told" 'that all logs have whole runs, although x@1200.log took longer than its clock says' "$f" advise "$dir/cut@1410.log" "$dir/x@1200.log" --platform a100
+runs "$dir/low@900.log" 900 150 150 "$a100" 3
+succeed "a board that runs slower than a low clock that it names is one" 'although low@900.log took longer' "$f" advise "$dir/x@1410.log" "$dir/x@1200.log" "$dir/low@900.log" --platform a100
+head -n 33 "$dir/x@1410.log" >"$dir/begun@1410.log"
+refuse "slower than any board is" 2 'x@1200.log: .* so much slower, expected whole runs' "$f" advise "$dir/begun@1410.log" "$dir/x@1200.log" --platform a100
+awk 'NR == 1 || (NR - 2) % 20 < 3' "$dir/x@1410.log" >"$dir/burst.log"
+succeed "readings in bursts are no pause" '1 of 1 runs' "$f" fit logs "$dir/burst.log" -o "$dir/burst.csv"
 (cat "$dir/x@1410.log"; sed '1d; s/ 10:/ 11:/' "$dir/x@1410.log") >"$dir/twice.log"
 refuse "two runs in one log are not one long run" 2 'twice.log: no readings for 353[0-9.]* s, 62.[0-9]* s after the run.s begin' "$f" advise "$dir/twice.log" "$dir/x@1200.log" --platform a100
 refuse "fit logs neither" 2 'twice.log: no readings for 353' "$f" fit logs "$dir/twice.log" -o "$dir/no.csv"
@@ -193,6 +199,8 @@ check "so its commands are certain" test "$(grep -c 'from Volta on' "$dir/out")"
 for one in 1410 1200; do sed '1s/name/index, name/; 2,$s/, NVIDIA/, 1, NVIDIA/; 2,${p; s/, 1, NVIDIA/, 0, NVIDIA/}' "$dir/x@$one.log" >"$dir/y@$one.log"; done
 succeed "of several GPUs, the one that was looked at" 'set +nvidia-smi -i 1 -lgc 1200,1200$' "$f" advise "$dir/y@1410.log" "$dir/y@1200.log" --device 1
 check "and back" grep -qE '^  undo +nvidia-smi -i 1 -rgc$' "$dir/out"
+refuse "a GPU that the log has not" 2 'y@1410.log: no readings of GPU 9, expected --device with one of 0, 1$' "$f" advise "$dir/y@1410.log" --device 9 --platform a100
+refuse "nor for a sweep" 2 'no readings of GPU 9, expected --device with one of 0, 1$' "$f" fit logs "$dir/y@1410.log" --device 9 -o "$dir/no.csv"
 sed '2,$s/, 100, 1410/, 0, 1410/' "$dir/x@1410.log" >"$dir/still.log"
 refuse "a GPU that never works" 2 'expected two readings with util_gpu_pct above 0' "$f" advise "$dir/still.log" --platform a100
 

@@ -41,11 +41,31 @@ check "a mean over fewer runs is marked" grep -q 'static \*</th>' "$dir/fewer.ht
 check "with how many" grep -q 'It has: baseline:static 1 of 2\.' "$dir/fewer.html"
 check "and no other mean is" test "$(grep -o ' \*</th>' "$dir/fewer.html" | wc -l)" = "$(grep -o 'static \*</th>' "$dir/fewer.html" | wc -l)"
 
+# ---- what each rank did ----
+for mhz in 1410 1200; do
+  "$f" run --pipeline traces/samples/four-stages.pipeline.csv --platform a100 --policy fixed:sm_mhz=$mhz --instructions "$dir/$mhz.csv" >/dev/null 2>&1
+done
+succeed "a page of a plan" written "$f" report "$dir/one.csv" -o "$dir/plan.html" --instructions "$dir/1410.csv"
+check "says what is drawn" grep -q 'One plan: tall bars are backward' "$dir/plan.html"
+check "in two drawings" test "$(sed -n '/<section id="instructions">/,/<\/section>/p' "$dir/plan.html" | grep -c '<svg')" = 2
+succeed "of two plans" written "$f" report "$dir/one.csv" -o "$dir/plans.html" --instructions "$dir/1410.csv" --instructions "$dir/1200.csv"
+check "says so too" grep -q 'Two plans: tall bars' "$dir/plans.html"
+head -n 1 "$dir/1410.csv" >"$dir/head.csv"
+cut -c 1-15 "$dir/1410.csv" >"$dir/narrow.csv"
+ranks() { "$f" report "$dir/one.csv" -o "$dir/x.html" --instructions "$@"; }
+refuse "three plans" 2 '3 files, expected one or two' ranks "$dir/1410.csv" --instructions "$dir/1200.csv" --instructions "$dir/1410.csv"
+refuse "a plan that is not there" 2 'none.csv: cannot open' ranks "$dir/none.csv"
+refuse "a result as a plan" 2 "one.csv:1:1: unknown column 'workload', expected one of rank, what" ranks "$dir/one.csv"
+refuse "a plan without a column" 2 "narrow.csv:1:11: column 'microbatch' is missing" ranks "$dir/narrow.csv"
+refuse "a plan of nothing" 2 'head.csv: no row below the head, expected the file of run --instructions' ranks "$dir/head.csv"
+refuse "as the second" 2 'head.csv: no row below the head' ranks "$dir/1410.csv" --instructions "$dir/head.csv"
+check "leaves nothing" test ! -e "$dir/x.html"
+
 # ---- without gnuplot ----
 mkdir "$dir/bin"
 refuse "a picture without gnuplot" 3 'cannot find gnuplot.*gnuplot-nox' env PATH="$dir/bin" "$f" plot pareto "$dir/one.csv" -o "$dir/x.svg"
 refuse "a page without gnuplot" 3 'cannot find gnuplot.*gnuplot-nox' env PATH="$dir/bin" "$f" report "$dir/one.csv" -o "$dir/x.html"
-check "leaves nothing" test ! -e "$dir/x.html" -a ! -e "$dir/x.svg"
+check "leaves nothing either" test ! -e "$dir/x.html" -a ! -e "$dir/x.svg"
 succeed "tables need none" written env PATH="$dir/bin" "$f" report "$dir/one.csv" -o "$dir/tables.html" --no-figures --timeline "$dir/time.csv"
 check "and have no figure" test "$(grep -c '<figure' "$dir/tables.html")" = 0
 refuse "an option that is none" 2 'no-figure' "$f" report "$dir/one.csv" -o "$dir/x.html" --no-figure

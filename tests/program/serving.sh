@@ -100,6 +100,14 @@ for kind in serving serving-load; do
   check "plot $kind" "$f" plot $kind "$dir/t1.csv" -o "$dir/$kind.svg"
   check "which names its policies" grep -q 'fixed:sm_mhz=1005' "$dir/$kind.svg"
 done
+succeed "a page of servers" written "$f" report "$dir/t1.csv" -o "$dir/page.html"
+check "shows what they save against the load" grep -q 'What a policy saves against the load: lines are means' "$dir/page.html"
+succeed "without figures it has no such part" written "$f" report "$dir/t1.csv" -o "$dir/page.html" --no-figures
+check "nor a way to it" test "$(grep -c 'id="load"\|href="#load"' "$dir/page.html")" = 0
+awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "offered_rps") at = i } NR > 1 { $at = "" } 1' "$dir/t1.csv" >"$dir/idle.csv"
+refuse "a picture of the load, of which nothing is known" 2 'nothing to draw' timeout 30 "$f" plot serving-load "$dir/idle.csv" -o "$dir/x.svg"
+succeed "a page without loads" written timeout 60 "$f" report "$dir/idle.csv" -o "$dir/page.html"
+check "has no such part" test "$(grep -c 'id="load"' "$dir/page.html")" = 0
 check "plot latencies" "$f" plot latencies "$dir/served.csv" -o "$dir/l.svg"
 check "plot timeline" "$f" plot timeline "$dir/time.csv" -o "$dir/t.svg"
 check "which shows the queue" grep -q 'waiting' "$dir/t.svg"
@@ -163,6 +171,8 @@ succeed "advice on a board with two memory clocks names both" ": 1 server at $tw
   --serving "$dir/s.csv" --platform generic "${targets[@]}"
 succeed "so does the oracle" "^best: 1 server at $two \\(" "$f" oracle "${serve[@]/a100/generic}" "${targets[@]}"
 refuse "advice without a target" 2 'expected --ttft TIME' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --platform a100
+printf '%s\n' TIMESTAMP,ContextTokens,GeneratedTokens '2023-11-16 18:15:46.6805900,374,44' '2023-11-16 18:15:50.9951690,396,109' >"$dir/azure.csv"
+refuse "requests that import makes" 2 'azure.csv: requests of Azure.* foldline import .*azure.csv -o requests.csv makes one' "$f" run --serving "$dir/s.csv" --requests "$dir/azure.csv" --platform a100 --policy nvboost
 refuse "advice for two request traces" 2 'expected one' "$f" advise "$dir/r.csv" --requests "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
 refuse "advice without a platform" 2 'expected --platform' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
 refuse "a slowdown beside targets" 2 '--bound and --risk have no effect' "$f" advise "${asked[@]}" --bound 5%
