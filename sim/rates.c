@@ -154,7 +154,8 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
     }
     if (s != FL_MODEL_OK) {
         cell_free(c, r->w->stream_count);
-        return fl_error(d, s == FL_MODEL_RANGE ? FL_BAD_INPUT : FL_MODEL_FAULT,
+        /* What is too large comes from a file, too: a slowdown from a sweep, a power from a platform. */
+        return fl_error(d, s == FL_MODEL_RANGE || s == FL_MODEL_OVERFLOW ? FL_BAD_INPUT : FL_MODEL_FAULT,
                         "%s: '%s' at %g MHz (memory %g MHz) on %s: %s", r->w->name, what, f, m, dev->name,
                         fl_model_text(s));
     }

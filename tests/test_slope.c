@@ -274,6 +274,13 @@ static void test_program(void) {
     FL_CHECK(ask("--sweep /nonexistent", out, sizeof out) == 2, "%s", out);
     snprintf(options, sizeof options, "--sweep %s --delta 2", path);
     FL_CHECK(ask(options, out, sizeof out) == 2, "%s", out);
+    /* A slowdown of a hundred is the file's fault, not the system's. */
+    snprintf(path, sizeof path, "%s",
+             fl_temp_text("slow.csv", "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,"
+                                      "energy_j\nc,,600,,,15,85,\nc,,900,,,11.5,115,\n"
+                                      "c,,1200,,,1055,1,\nc,,1500,,,9.4,215,\n"));
+    snprintf(options, sizeof options, "--sweep %s --platform generic --json", path);
+    FL_CHECK(ask(options, out, sizeof out) == 2 && strstr(out, "too large for the simulator's integers"), "%s", out);
     fl_temp_remove();
 }
 
