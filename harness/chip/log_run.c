@@ -18,7 +18,8 @@
  * GTX 1080 Ti and a Titan X, the lower clock took at least 0.91 of the time, and at most 1.14 times what the ratio of
  * the clocks says. In 6,660 pairs of another V100, which ran slower than the low clocks that it named, it took at least
  * 0.80 of the time, and up to 2.09 times what that ratio says. So no board looks FASTER, and one that looks SLOWER than
- * the other boards is told, but refused only beyond what a board was seen to do. */
+ * the other boards is told, but refused only beyond what a board was seen to do. tests/program/advise_logs.sh counts
+ * these pairs anew where it has the sweeps. */
 #define FASTER 0.8
 #define SLOWER 1.25
 #define NO_BOARD 2.5

@@ -55,4 +55,26 @@ head -n 1 "$dir/smi.csv" >"$dir/empty.csv"
 refuse "a log without a row is told" 2 'empty.csv' "$f" advise "$dir/nsys.csv" "$dir/empty.csv" --platform a100
 sed '3s/[0-9.]* W/much W/' "$dir/smi.csv" >"$dir/odd.csv"
 refuse "a reading that is none is told with its place" 2 'odd.csv:3:' "$f" advise "$dir/nsys.csv" "$dir/odd.csv" --platform a100
+
+# What two runs may differ by, as harness/chip/log_run.c states it: measured on the sweeps of FOLDLINE_DATA, where it is set.
+if [ -d "${FOLDLINE_DATA:-}/sweeps" ]; then
+  for sweep in "$FOLDLINE_DATA"/sweeps/*.csv; do
+    awk -F, '
+      NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+      { key = $at["workload"] "," $at["kernel"] "," $at["mem_mhz"] "," ("power_cap_w" in at ? $at["power_cap_w"] : "")
+        for (i = 1; i <= rows[key]; i++) {
+          low = mhz[key, i] < $at["sm_mhz"] + 0
+          if (mhz[key, i] == $at["sm_mhz"] + 0) continue
+          share = low ? time[key, i] / $at["time_s"] : $at["time_s"] / time[key, i]
+          clock = low ? $at["sm_mhz"] / mhz[key, i] : mhz[key, i] / $at["sm_mhz"]
+          if (!pairs++ || share < least) least = share
+          if (share / clock > most) most = share / clock
+        }
+        mhz[key, ++rows[key]] = $at["sm_mhz"] + 0; time[key, rows[key]] = $at["time_s"] }
+      END { printf "%d pairs: the lower clock took at least %.3f of the time, and at most %.3f of what the clocks say\n", pairs,
+              least, most; exit !(pairs && least > 0.8 && most < 2.5) }' "$sweep" >"$dir/pairs"
+    held=$?
+    check "$(basename "$sweep"): $(cat "$dir/pairs")" [ $held = 0 ]
+  done
+fi
 finish
