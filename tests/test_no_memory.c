@@ -94,7 +94,7 @@ static const command commands[] = {
     {.text = "oracle I/t.csv --platform generic --bound 0.05 --json"},
     {.text = "oracle I/t.csv --platform generic --bound 0.05 --kernels"},
     {.text = "fit device --sweep I/chip.csv --out d.json"},
-    {.text = "fit device --facts I/facts.json --out d.json"},
+    {.text = "fit device --facts I/facts.json --out d.json", .points = 4},
     {.text = "fit workload --device I/device.json --sweep I/chip.csv --clocks calibrated --json"},
     {.text = "fit probes --sweep I/chip.csv --count 1"},
     {.text = "fit split --sweep I/chip.csv --splits 1 --decide --json"},
