@@ -46,6 +46,18 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* Whether readings of utilisation within the run show no work: they are another GPU's than the program's. */
+static bool is_idle(const run_seen *r) {
+    bool known = false;
+    for (size_t i = 0; i < r->count; i++) {
+        const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
+        known |= !isnan(busy);
+        if (busy > 0)
+            return false;
+    }
+    return known;
+}
+
 /* Finds the time span of the run and keeps its rows. FL_BAD_INPUT where the GPU was never busy. */
 static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
     const char *program = fl_head_get(&r->t->head, "program");
@@ -80,6 +92,10 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
         if (seconds(r, i) >= r->from_s && seconds(r, i) <= r->to_s)
             r->row[n++] = r->row[i];
     r->count = n;
+    if (n >= 3 && is_idle(r))
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "GPU %d was idle during the run that the head states, expected the GPU that ran the program",
+                       r->t->device[r->row[0]]);
     return n >= 3 ? FL_OK
                   : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%zu readings during the run, expected three or more", n);
 }
