@@ -117,8 +117,8 @@ static void test_boards(void) {
         bool note;
     } intel[] = {
         {"6 x Intel Max 1550",
-         "for d in 0 1 2 3 4 5; do for t in 0 1; do xpu-smi config -d $d -t $t --frequencyrange 900,900; done; done", -1,
-         false},
+         "for d in 0 1 2 3 4 5; do for t in 0 1; do xpu-smi config -d $d -t $t --frequencyrange 900,900; done; done",
+         -1, false},
         {"6 x Intel Max 1550",
          "for d in 3; do for t in 0 1; do xpu-smi config -d $d -t $t --frequencyrange 900,900; done; done", 3, false},
         {"Intel Data Center GPU Flex 170",

@@ -139,7 +139,8 @@ void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q)
            t->ranks > 0 ? t->rank / t->ranks : (double)NAN);
     const double held = t->count - t->broken;
     if (t->broken > 0 && held > 0)
-        printf("the best choices hold the bound; one that breaks it may need less: %+.2f %% for the %g that hold it, %+.2f "
+        printf("the best choices hold the bound; one that breaks it may need less: %+.2f %% for the %g that hold it, "
+               "%+.2f "
                "%% for the %g others\n",
                100 * t->regret_held / held, held, 100 * (t->regret - t->regret_held) / t->broken, t->broken);
 }

@@ -57,16 +57,17 @@ static void put_interpolated(const fl_scenes *scenes, FILE *out) {
         const fl_device *dev = &scenes->item[i]->platform.node.device[scenes->item[i]->platform.node.gpu[0]];
         size_t n = 0;
         for (size_t k = 0; k < dev->sm_count * dev->mem_count; k++)
-            n += fl_scene_interpolated(scenes->item[i], dev->sm_mhz[k % dev->sm_count],
-                                       dev->mem_mhz[k / dev->sm_count]);
+            n +=
+                fl_scene_interpolated(scenes->item[i], dev->sm_mhz[k % dev->sm_count], dev->mem_mhz[k / dev->sm_count]);
         if (n > most) {
             most = n;
             of = dev->sm_count * dev->mem_count;
         }
     }
     if (most)
-        fprintf(out, "note: %zu of %zu clocks were not measured: time and power there are interpolated, also those of "
-                     "static clocks\n",
+        fprintf(out,
+                "note: %zu of %zu clocks were not measured: time and power there are interpolated, also those of "
+                "static clocks\n",
                 most, of);
 }
 

@@ -204,6 +204,12 @@ refuse "nor for a sweep" 2 'no readings of GPU 9, expected --device with one of 
 sed '2,$s/, 100, 1410/, 0, 1410/' "$dir/x@1410.log" >"$dir/still.log"
 refuse "a GPU that never works" 2 'expected two readings with util_gpu_pct above 0' "$f" advise "$dir/still.log" --platform a100
 
+# ---- several GPUs in a log that does not tell them apart ----
+awk 'NR == 1 {print; next} {print; sub(/[0-9.]+ W/, "60.00 W"); print}' "$dir/x@1410.log" >"$dir/pair.log"
+refuse "they are not one of mean power" 2 'pair.log: [0-9]+ of [0-9]+ readings have the time of the one before, as of several GPUs' \
+  "$f" advise "$dir/pair.log" "$dir/x@1200.log" --platform a100
+refuse "fit logs neither" 2 'pair.log: .* as of several GPUs' "$f" fit logs "$dir/pair.log" -o "$dir/no.csv"
+
 # ---- what a head states of a program is of the GPU that ran it ----
 "$f" synth -o "$dir/k.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null
 "$f" run "$dir/k.csv" --platform generic --gpus 2 --policy fixed:sm_mhz=900 --telemetry "$dir/two.log" >/dev/null
