@@ -80,3 +80,10 @@ fl_model_status fl_curve_at(const fl_curve *c, double x, int clamp, double *y) {
     }
     return FL_MODEL_OK;
 }
+
+bool fl_curve_has(const fl_curve *c, double x) {
+    for (size_t i = 0; i < c->count; i++)
+        if (fabs(c->x[i] - x) < 0.5)
+            return true;
+    return false;
+}

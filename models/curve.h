@@ -4,6 +4,7 @@
 
 #include "models/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct fl_curve fl_curve;
@@ -18,3 +19,4 @@ fl_model_status fl_curve_clone(fl_curve **out, const fl_curve *c);
 fl_model_status fl_curve_at(const fl_curve *c, double x, int clamp, double *y);
 double fl_curve_first(const fl_curve *c); /* smallest x */
 double fl_curve_last(const fl_curve *c);
+bool fl_curve_has(const fl_curve *c, double x); /* a point within 0.5 of x: between points the curve is a guess */

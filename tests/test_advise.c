@@ -111,6 +111,23 @@ static void test_boards(void) {
                  !strcmp(one.undo, "nvidia-smi -i 3 -rgc && nvidia-smi -i 3 -rmc"),
              "'%s', '%s'", one.set, one.undo);
     const fl_advise_commands amd = fl_advise_commands_of("AMD Instinct MI250X", 2, clocks, false);
+    static const struct {
+        const char *device, *set;
+        int64_t gpu;
+        bool note;
+    } intel[] = {
+        {"6 x Intel Max 1550",
+         "for d in 0 1 2 3 4 5; do for t in 0 1; do xpu-smi config -d $d -t $t --frequencyrange 900,900; done; done",
+         -1, false},
+        {"6 x Intel Max 1550",
+         "for d in 3; do for t in 0 1; do xpu-smi config -d $d -t $t --frequencyrange 900,900; done; done", 3, false},
+        {"Intel Data Center GPU Flex 170",
+         "for d in 0; do for t in 0; do xpu-smi config -d $d -t $t --frequencyrange 900,900; done; done", -1, true},
+    };
+    for (size_t i = 0; i < sizeof intel / sizeof *intel; i++) {
+        const fl_advise_commands c = fl_advise_commands_of(intel[i].device, intel[i].gpu, clocks, false);
+        FL_CHECK(!strcmp(c.set, intel[i].set) && !c.note == !intel[i].note, "%s: '%s'", intel[i].device, c.set);
+    }
     FL_CHECK(!strcmp(amd.set, "rocm-smi -d 2 --setperfdeterminism 900"), "'%s'", amd.set);
 }
 

@@ -145,7 +145,7 @@ static void test_binomial(void) {
 
 static void test_sums(void) {
     static const fl_fit_choice choices[] = {
-        {.chosen = 1, .best = 1, .excess = -0.01, .chance = 0.1, .rank = 1},
+        {.chosen = 1, .best = 1, .excess = -0.01, .chance = 0.1, .regret = 0.03, .rank = 1},
         {.chosen = 1, .best = 2, .excess = 0.004, .chance = 0.3, .regret = 0.1, .rank = NAN},
         {.chosen = 1, .best = 2, .excess = 0.02, .chance = 0.2, .regret = -0.04, .rank = 0.5}};
     fl_fit_decisions t = {0};
@@ -163,7 +163,8 @@ static void test_sums(void) {
                     {"broken_half_pct", 100.0 / 3},
                     {"worst_excess_pct", 2},
                     {"expected_broken_pct", 20},
-                    {"regret_pct", 2},
+                    {"regret_pct", 3},
+                    {"regret_held_pct", 3},
                     {"rank", 0.75},
                     {"bound", 0.05},
                     {"risk", 0.5}};

@@ -129,6 +129,8 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
     const fl_platform *platform = o->platform ? &p : NULL;
     if (!status && f.sweep_path && (f.kernels_path || f.run_count))
         status = fl_fail(d, FL_BAD_INPUT, f.sweep_path, 0, 0, "a sweep and other files, expected the sweep alone");
+    else if (!status && o->kinds && !f.kernels_path)
+        status = fl_refuse(d, "--kinds has no effect without a recording of kernels, expected one");
     else if (!status && f.kernels_path && f.run_count > 1)
         status = fl_fail(d, FL_BAD_INPUT, f.run_path, 0, 0,
                          "two logs with a recording of kernels, expected the log of that run only");
@@ -142,8 +144,7 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
     const bool other = dev && fl_advise_other_vendor(measured, dev->name);
     if (!status && dev)
         status = note_board(&f, measured, other, &p, dev, s, d);
-    if (f.run_count)
-        s->gpu = o->device;
+    s->gpu = o->device;
     if (!status && !(s->device = strdup(dev && !f.amd && !other ? dev->name : measured)))
         status = fl_no_memory(d, "the advice");
     fl_platform_free(&p);

@@ -107,10 +107,36 @@ static void lock(fl_advise_commands *c, const char *tool, fl_setting_clocks at, 
         (void)snprintf(c->undo + m, sizeof c->undo - (size_t)m, " && %s -rmc", tool);
 }
 
+/* " 0 1 2": the numbers below n, or the one that the user named. */
+static void list_devices(char *text, size_t size, long n, int64_t only) {
+    int used = only >= 0 ? snprintf(text, size, " %lld", (long long)only) : 0;
+    for (long i = 0; only < 0 && i < n && used < (int)size - 8; i++)
+        used += snprintf(text + used, size - (size_t)used, " %ld", i);
+}
+
+/* xpu-smi sets one tile of one device at a time. A platform may take several devices as one board ("6 x Intel Max
+ * 1550"); a Max 1550 has two tiles. */
+static void intel(fl_advise_commands *c, const char *device, int64_t gpu, double sm_mhz) {
+    enum { DEVICES_MAX = 16 };
+    char *after = NULL, list[64], tile[] = "xpu-smi config -d $d -t $t --frequencyrange", *to[] = {c->set, c->undo};
+    const long named = strtol(device, &after, 10);
+    const bool several = named > 1 && named <= DEVICES_MAX && !strncmp(after, " x ", 3);
+    const bool two_tiles = strstr(device, "1550") != NULL;
+    list_devices(list, sizeof list, several ? named : 1, gpu);
+    for (size_t i = 0; i < 2; i++) {
+        char range[32] = "MIN,MAX";
+        if (i == 0)
+            (void)snprintf(range, sizeof range, "%.0f,%.0f", sm_mhz, sm_mhz);
+        (void)snprintf(to[i], sizeof c->set, "for d in%s; do for t in 0%s; do %s %s; done; done%s", list,
+                       two_tiles ? " 1" : "", tile, range, i ? " (as it was: xpu-smi config -d 0)" : "");
+    }
+    if (!two_tiles || (!several && gpu < 0))
+        c->note = "for the devices d and tiles t named; xpu-smi discovery lists those of the machine";
+}
+
 fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_setting_clocks at, bool memory) {
     fl_advise_commands c = {.set = ""};
     char one[32] = "", tool[64];
-    const int card = gpu > 0 ? (int)gpu : 0;
     const board is = board_of(device);
     if (gpu >= 0)
         (void)snprintf(one, sizeof one, is == AMD ? " -d %lld" : " -i %lld", (long long)gpu);
@@ -121,11 +147,7 @@ fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_set
         (void)snprintf(c.undo, sizeof c.undo, "%s --resetperfdeterminism", tool);
         break;
     case INTEL:
-        (void)snprintf(c.set, sizeof c.set, "xpu-smi config -d %d -t 0 --frequencyrange %.0f,%.0f", card, at.sm_mhz,
-                       at.sm_mhz);
-        (void)snprintf(c.undo, sizeof c.undo,
-                       "xpu-smi config -d %d -t 0 --frequencyrange MIN,MAX (as it was: xpu-smi config -d %d)", card,
-                       card);
+        intel(&c, device, gpu, at.sm_mhz);
         break;
     case APPLICATION:
         (void)snprintf(c.set, sizeof c.set, "%s -ac %.0f,%.0f", tool, at.mem_mhz, at.sm_mhz);

@@ -4,7 +4,7 @@
 #include "harness/advise/advise.h"
 
 typedef struct fl_advise_commands {
-    char set[160], undo[160]; /* "" = no command does it */
+    char set[224], undo[224]; /* "" = no command does it */
     const char *note;         /* what a user must know about them; NULL = nothing */
 } fl_advise_commands;
 

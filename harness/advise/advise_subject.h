@@ -22,7 +22,7 @@ typedef struct fl_advise_subjects {
     fl_advise_subject *item;
     size_t count, room;
     char *device; /* name of the GPU, "" where no file gives it; it reveals the vendor */
-    int64_t gpu;  /* the GPU that the user named among those of a log; -1 = none */
+    int64_t gpu;  /* the GPU that the user named; -1 = none */
     char **rests; /* rest_count notes on the basis of the advice */
     size_t rest_count;
     bool several_memories; /* memory clocks may be set too */

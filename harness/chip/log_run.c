@@ -46,6 +46,18 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* Whether readings of utilisation within the run show no work: they are another GPU's than the program's. */
+static bool is_idle(const run_seen *r) {
+    bool known = false;
+    for (size_t i = 0; i < r->count; i++) {
+        const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
+        known |= !isnan(busy);
+        if (busy > 0)
+            return false;
+    }
+    return known;
+}
+
 /* Finds the time span of the run and keeps its rows. FL_BAD_INPUT where the GPU was never busy. */
 static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
     const char *program = fl_head_get(&r->t->head, "program");
@@ -80,6 +92,10 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
         if (seconds(r, i) >= r->from_s && seconds(r, i) <= r->to_s)
             r->row[n++] = r->row[i];
     r->count = n;
+    if (n >= 3 && is_idle(r))
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "GPU %d was idle during the run that the head states, expected the GPU that ran the program",
+                       r->t->device[r->row[0]]);
     return n >= 3 ? FL_OK
                   : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%zu readings during the run, expected three or more", n);
 }
@@ -207,6 +223,19 @@ static fl_status pick_rows(run_seen *r, int64_t asked, const char *path, fl_diag
                        : no_gpu(r->t, asked, path, d);
 }
 
+/* Boards without a column that tells them apart would count as one, of their mean power: every row has a twin. */
+static fl_status check_boards(const run_seen *r, const char *path, fl_diag *d) {
+    size_t same = 0;
+    for (size_t i = 1; i < r->count; i++)
+        same += r->t->t_ns[r->row[i]] == r->t->t_ns[r->row[i - 1]];
+    return 3 * same < r->count
+               ? FL_OK
+               : fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                         "%zu of %zu readings have the time of the one before, as of several GPUs in one log, expected "
+                         "a column that tells them apart (index), or one GPU",
+                         same, r->count);
+}
+
 fl_status fl_log_open(const char *path, const char *format, const fl_import_options *how, fl_imported *in, fl_diag *d) {
     const fl_import_options all = {.interval_s = how->interval_s, .device = -1};
     fl_imported whole = {0};
@@ -226,6 +255,8 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
     run_seen r = {.t = t, .row = malloc((t->row_count + 1) * sizeof *r.row)};
     double *room = malloc((t->row_count + 1) * sizeof *room);
     fl_status status = r.row && room ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
+    if (!status)
+        status = check_boards(&r, path, d);
     if (!status)
         status = find_run(&r, path, d);
     if (!status)

@@ -299,7 +299,7 @@ int fl_cmd_advise(int argc, char **argv) {
         {"risk", "P", FL_OPTION_SHARE, &o.risk, 1e-9, 1,
          "highest chance that the bound breaks (" FL_AS_TEXT(RISK_STANDARD) ")"},
         {"kinds", "FILE", FL_OPTION_TEXT, &o.files.kinds, 0, 0, "how kinds of kernels depend on clocks"},
-        {"device", "N", FL_OPTION_INT, &o.files.device, 0, 65535, "the GPU, where a log has several"},
+        {"device", "N", FL_OPTION_INT, &o.files.device, 0, 65535, "the GPU to set, and to read of logs with several"},
         {"interval", "S", FL_OPTION_REAL, &o.files.interval_s, 1e-6, 1e6,
          "time between rows that have no time stamps (dcgmi dmon -d)"},
         FL_SERVING_OPTIONS(o.serving),
@@ -310,7 +310,11 @@ int fl_cmd_advise(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_status s = FL_OK;
-    if (fl_serving_choice_any(&o.serving)) {
+    const bool serves = fl_serving_choice_any(&o.serving);
+    if ((serves || is_experiment(&files)) && (o.files.kinds || o.files.device >= 0 || o.files.interval_s > 0)) {
+        s = fl_refuse(&d, "--kinds, --device and --interval have no effect %s, expected none of them",
+                      serves ? "with --serving" : "on an experiment");
+    } else if (serves) {
         if (isfinite(o.bound) || o.risk != RISK_STANDARD)
             s = fl_refuse(&d, "--bound and --risk have no effect with --serving, expected --ttft or --tbt");
         if (!s)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const fl_command_help help = {
@@ -42,6 +43,20 @@ static fl_status tell(const fl_bench *b, bool json, const cJSON *earlier, const 
     return s;
 }
 
+/* Names the groups of rows: what stands before the point. */
+static fl_status refuse_name(const char *only, fl_diag *d) {
+    char groups[256] = "", last[32] = "";
+    for (const fl_bench_row *row = fl_bench_rows; *row->key; row++) {
+        const size_t used = strlen(groups), size = strcspn(row->key, ".");
+        if (strlen(last) == size && !strncmp(row->key, last, size))
+            continue;
+        snprintf(last, sizeof last, "%.*s", (int)size, row->key);
+        snprintf(groups + used, sizeof groups - used, "%s%s%s", used ? ", " : "", last, row->key[size] ? ".*" : "");
+    }
+    return fl_refuse(d, "--only '%s' is the name of no row, expected part of one: %s (all: without --only)", only,
+                     groups);
+}
+
 static fl_status measure(fl_bench *b, const char *only, regex_t *pattern, fl_diag *d) {
     static char program[4096];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -50,18 +65,19 @@ static fl_status measure(fl_bench *b, const char *only, regex_t *pattern, fl_dia
     program[length] = 0;
     b->program = program;
     b->only = only ? pattern : NULL;
-    bool any = false;
+    bool any = false, measured = false;
     for (const fl_bench_row *row = fl_bench_rows; *row->key; row++)
         any |= fl_bench_wants(b, row->key);
     if (!any)
-        return fl_refuse(d, "--only '%s' is the name of no row, expected part of one such as %s or %s", only,
-                         fl_bench_rows[1].key, fl_bench_rows[2].key);
+        return refuse_name(only, d);
     fl_status s = fl_bench_folder_open(&b->folder, d);
     if (s)
         return s;
     s = fl_bench_run(b, d);
     fl_bench_folder_close(); /* with what a row that failed has left */
-    return s;
+    for (size_t i = 0; !s && *fl_bench_rows[i].key; i++)
+        measured |= fl_bench_wants(b, fl_bench_rows[i].key) && b->result[i].count;
+    return s || measured ? s : fl_refuse(d, "--only '%s' names only rows that are measured with --long", only);
 }
 
 int fl_cmd_bench(int argc, char **argv) {

@@ -264,6 +264,8 @@ static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *
         const fl_static_point *p = &j->point[j->ref.best_static];
         const fl_risk risk = risk_of(w, j);
         fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, remark, sizeof remark);
+        if (fl_scene_interpolated(s, p->at.sm_mhz, p->at.mem_mhz))
+            strcat(remark, ", not measured: interpolated");
         const size_t used = strlen(remark);
         if (!isnan(risk.chance))
             snprintf(remark + used, sizeof remark - used, "; breaks the bound with a chance of %.1f %%, regret %.2f %%",
@@ -342,6 +344,9 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
         bool found = j->ref.best_static < j->choices;
         fl_json_add_real(o, "static_mhz", found ? j->point[j->ref.best_static].at.sm_mhz : NAN);
         fl_json_add_real(o, "static_mem_mhz", found ? j->point[j->ref.best_static].at.mem_mhz : NAN);
+        const fl_choice *at = &j->point[found ? j->ref.best_static : 0].at;
+        cJSON_AddBoolToObject(o, "static_interpolated",
+                              found && fl_scene_interpolated(j->scene, at->sm_mhz, at->mem_mhz));
         fl_json_add_real(o, "static_j", found ? fl_joules(j->point[j->ref.best_static].energy_fj) : NAN);
         fl_json_add_real(o, "static_s", found ? fl_seconds(j->point[j->ref.best_static].makespan_ps) : NAN);
         fl_json_add_real(o, "static_break_chance", risk_of(w, j).chance);

@@ -52,6 +52,9 @@ int fl_cmd_report(int argc, char **argv) {
                                  .bootstrap = {.seed = (uint64_t)seed, .draws = (size_t)draws}};
     fl_status s = rest.count == 1 && output ? fl_report_read(rest.item[0], &data, &d)
                                             : fl_refuse(&d, "expected RESULTS.csv -o report.html, see --help");
+    if (!s && no_figures && (timelines.count || instructions.count))
+        s = fl_refuse(&d, "%s has no effect with --no-figures, expected it without --no-figures",
+                      timelines.count ? "--timeline" : "--instructions");
     if (!s)
         s = fl_report_judge(&data, &bounds, &d);
     if (!s)

@@ -31,6 +31,7 @@ bool fl_fit_decide(const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_g
 typedef struct fl_fit_decisions {
     double count, exact, broken, broken_half; /* broken_half: the bound broken by more than half a point */
     double worst, regret, expected_regret, rank, ranks, chance;
+    double regret_held; /* of the choices that hold the bound: one that breaks it may need less than the best */
 } fl_fit_decisions;
 
 void fl_fit_decisions_add(fl_fit_decisions *t, const fl_fit_choice *c);
@@ -38,6 +39,6 @@ void fl_fit_decisions_add(fl_fit_decisions *t, const fl_fit_choice *c);
  * risk. Below 0.05 the stated risk is refuted. */
 double fl_fit_decisions_p(const fl_fit_decisions *t, double risk);
 /* bound and risk, choices, exact_pct, broken_pct, broken_half_pct, expected_broken_pct, worst_excess_pct,
- * regret_pct, expected_regret_pct, rank; with a risk, binomial_p. */
+ * regret_pct, regret_held_pct, expected_regret_pct, rank; with a risk, binomial_p. */
 void fl_fit_decisions_json(const fl_fit_decisions *t, const fl_fit_question *q, cJSON *to);
 void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q);

@@ -3,6 +3,7 @@
 #include "harness/base/terminal.h"
 #include "harness/base/ticker.h"
 #include "harness/input/serving_file.h"
+#include "models/row.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,6 +40,35 @@ void fl_scene_warnings(const fl_scenes *scenes) {
 
 bool fl_scene_power_assumed(const fl_scene *s) {
     return !s->w->measured && !s->w->predicted && fl_platform_assumed(&s->platform, "gpu.power.a_w");
+}
+
+bool fl_scene_interpolated(const fl_scene *s, double sm_mhz, double mem_mhz) {
+    if (!s->w->measured || s->w->predicted || !s->w->class_count)
+        return false;
+    const fl_load *of = &s->w->class[0].load;
+    const fl_measured *m = fl_measured_find(of->measured, of->ref_mem_mhz, mem_mhz);
+    return m && !fl_curve_has(m->time_ratio, sm_mhz);
+}
+
+/* Of the workload that was measured at the fewest clocks of its ladder. */
+static void put_interpolated(const fl_scenes *scenes, FILE *out) {
+    size_t most = 0, of = 0;
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_device *dev = &scenes->item[i]->platform.node.device[scenes->item[i]->platform.node.gpu[0]];
+        size_t n = 0;
+        for (size_t k = 0; k < dev->sm_count * dev->mem_count; k++)
+            n +=
+                fl_scene_interpolated(scenes->item[i], dev->sm_mhz[k % dev->sm_count], dev->mem_mhz[k / dev->sm_count]);
+        if (n > most) {
+            most = n;
+            of = dev->sm_count * dev->mem_count;
+        }
+    }
+    if (most)
+        fprintf(out,
+                "note: %zu of %zu clocks were not measured: time and power there are interpolated, also those of "
+                "static clocks\n",
+                most, of);
 }
 
 /* A platform is spoken of once. */
@@ -86,6 +116,7 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
         fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz)\n",
                 scenes->item[0]->platform.name, dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
     }
+    put_interpolated(scenes, out);
     if (fitted || powers) {
         char time[32] = "not known", power[32] = "not known";
         if (fitted)

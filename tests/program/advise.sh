@@ -204,4 +204,26 @@ refuse "nor for a sweep" 2 'no readings of GPU 9, expected --device with one of 
 sed '2,$s/, 100, 1410/, 0, 1410/' "$dir/x@1410.log" >"$dir/still.log"
 refuse "a GPU that never works" 2 'expected two readings with util_gpu_pct above 0' "$f" advise "$dir/still.log" --platform a100
 
+# ---- several GPUs in a log that does not tell them apart ----
+awk 'NR == 1 {print; next} {print; sub(/[0-9.]+ W/, "60.00 W"); print}' "$dir/x@1410.log" >"$dir/pair.log"
+refuse "they are not one of mean power" 2 'pair.log: [0-9]+ of [0-9]+ readings have the time of the one before, as of several GPUs' \
+  "$f" advise "$dir/pair.log" "$dir/x@1200.log" --platform a100
+refuse "fit logs neither" 2 'pair.log: .* as of several GPUs' "$f" fit logs "$dir/pair.log" -o "$dir/no.csv"
+
+# ---- what a head states of a program is of the GPU that ran it ----
+"$f" synth -o "$dir/k.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null
+"$f" run "$dir/k.csv" --platform generic --gpus 2 --policy fixed:sm_mhz=900 --telemetry "$dir/two.log" >/dev/null
+refuse "a GPU that idled while the program ran" 2 'two.log: GPU 1 was idle during the run that the head states' "$f" advise "$dir/two.log" --device 1 --platform generic
+succeed "the one that ran it" 'at 900 MHz, busy for' "$f" advise "$dir/two.log" --device 0 --platform generic
+
+# ---- options that would do nothing, or less than was asked for ----
+pot3d=traces/samples/energyucb-528.pot3d.csv
+succeed "of a sweep too, the GPU that was named" 'set +nvidia-smi -i 3 -lgc 1300,1300$' "$f" advise $pot3d --device 3
+succeed "six devices taken as one board are six, of two tiles" \
+  'set +for d in 0 1 2 3 4 5; do for t in 0 1; do xpu-smi config -d \$d -t \$t --frequencyrange 1300,1300; done; done$' \
+  "$f" advise $pot3d --platform pvc-max1550x6
+refuse "kinds without kernels" 2 '--kinds has no effect without a recording of kernels' "$f" advise $pot3d --kinds "$dir/nowhere.csv"
+refuse "a GPU of servers" 2 'have no effect with --serving' "$f" advise "$dir/asked.csv" --serving "$dir/server.csv" --ttft 2s --device 2
+refuse "a GPU of an experiment" 2 'have no effect on an experiment' "$f" advise harness/experiments/first-light.json --device 3
+
 finish

@@ -74,7 +74,10 @@ FOLDLINE_SHARE=$dir/share refuse "why a command failed is told" 3 \
   "$f" bench "${small[@]}" --only command.oracle
 
 # ---- bad input ----
-refuse "no such row" 2 "'sixteen' is the name of no row" "$f" bench --only sixteen
+refuse "no such row is refused with the groups of names" 2 \
+  "'sixteen' is the name of no row, expected part of one: bare, one.*, step.*, .*, command.* " "$f" bench --only sixteen --json
+refuse "a row that only --long measures" 2 "'plan.executed_10k' names only rows that are measured with --long" \
+  "$f" bench "${small[@]}" --only plan.executed_10k --json
 refuse "no regular expression" 2 'is no regular expression' "$f" bench --only '('
 refuse "no file to compare with" 2 'nowhere.json' "$f" bench --against "$dir/nowhere.json"
 echo '{}' >"$dir/none.json"

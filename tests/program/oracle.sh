@@ -76,4 +76,14 @@ check "its row says so" grep -q "baseline:per-kernel,.*best known, " "$dir/few.c
 check "so does the text" grep -q "baseline:per-kernel: best known, .* below the clairvoyant schedule" "$dir/out"
 check "the coarse schedule has a regret" awk '$1 > 1 {good = 1} END {exit !good}' <<<"$(cells "$dir/few.csv" clairvoyant regret_clairvoyant_pct)"
 refuse "no positions" 2 'positions' "$f" oracle "$trace" --platform generic --positions 0
+# ---- a static clock that nobody measured ----
+printf 'workload,sm_mhz,time_s,power_w\nw,1000,1.12,60\nw,1200,1.06,80\nw,1500,1.0,120\n' >"$dir/three.csv"
+succeed "a best clock between measured ones is told" 'best static .* 1[01]00 MHz, not measured: interpolated' "$f" oracle --sweep "$dir/three.csv" --platform generic --bound 10%
+check "with how many there are" grep -q 'note: 3 of 6 clocks were not measured' "$dir/out"
+succeed "and in JSON" '"static_interpolated":.true' "$f" oracle --sweep "$dir/three.csv" --platform generic --bound 10% --json
+succeed "a measured one is not" '"static_interpolated":.false' "$f" oracle --sweep "$dir/three.csv" --platform generic --bound 7% --json
+succeed "compare tells it beside its table" 'note: 3 of 6 clocks were not measured: time and power there are interpolated' \
+  "$f" compare --sweep "$dir/three.csv" --platform generic --bound 10% --policy maxfreq
+succeed "a sweep of every clock has no such note" . "$f" oracle --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6
+check "as it says nothing" sh -c "! grep -q interpolated '$dir/out'"
 finish

@@ -66,7 +66,11 @@ mkdir "$dir/bin"
 refuse "a picture without gnuplot" 3 'cannot find gnuplot.*gnuplot-nox' env PATH="$dir/bin" "$f" plot pareto "$dir/one.csv" -o "$dir/x.svg"
 refuse "a page without gnuplot" 3 'cannot find gnuplot.*gnuplot-nox' env PATH="$dir/bin" "$f" report "$dir/one.csv" -o "$dir/x.html"
 check "leaves nothing either" test ! -e "$dir/x.html" -a ! -e "$dir/x.svg"
-succeed "tables need none" written env PATH="$dir/bin" "$f" report "$dir/one.csv" -o "$dir/tables.html" --no-figures --timeline "$dir/time.csv"
+succeed "tables need none" written env PATH="$dir/bin" "$f" report "$dir/one.csv" -o "$dir/tables.html" --no-figures
+for drawn in timeline instructions; do
+  refuse "no file of --$drawn goes unread" 2 "--$drawn has no effect with --no-figures" \
+    "$f" report "$dir/one.csv" -o "$dir/unread.html" --no-figures --$drawn "$dir/nowhere.csv"
+done
 check "and have no figure" test "$(grep -c '<figure' "$dir/tables.html")" = 0
 refuse "an option that is none" 2 'no-figure' "$f" report "$dir/one.csv" -o "$dir/x.html" --no-figure
 
