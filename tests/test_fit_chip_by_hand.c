@@ -1,4 +1,5 @@
 /* The parts of a chip's fit and of its predictions, with numbers worked out by hand. */
+#include "models/fit_chip.h"
 #include "models/fit_chip_parts.h"
 #include "tests/support/suite.h"
 
@@ -171,6 +172,63 @@ static void test_robust(void) {
     FL_CHECK(isnan(pct) && beyond == 0, "of none: %g %%, %zu", pct, beyond);
 }
 
+/* A platform's constants as a chip: its own numbers, no link, and the assumed errors and spread of workloads. */
+static void test_device(void) {
+    static const double volt_mhz[] = {100, 5000}, volt[] = {1, 1.49};
+    static fl_chip c;
+    int32_t sm[47], mem[] = {400, 800, 900};
+    double b0[] = {10, 20, 30};
+    for (int i = 0; i < 47; i++)
+        sm[i] = 100 + 100 * i;
+    fl_device dev = {.sm_mhz = sm,
+                     .sm_count = 47,
+                     .mem_mhz = mem,
+                     .mem_count = 3,
+                     .default_mem_mhz = 800,
+                     .b0_w = b0,
+                     .a_w = 60,
+                     .a0_w = 5,
+                     .b_w = 40,
+                     .c_w = 25,
+                     .sharpness = 9};
+    CU_ASSERT_FATAL(fl_curve_new(&dev.voltage, volt_mhz, volt, 2) == FL_MODEL_OK);
+    CU_ASSERT_FATAL(fl_chip_of_device(&dev, &c) == FL_MODEL_OK);
+    FL_CHECK(c.sm_ref == 4700 && c.sm_min == 100 && c.mem_ref == 800 && c.mem_min == 400 && c.sharpness == 9, "clocks");
+    FL_CHECK(c.a_w == 60 && c.a0_w == 5 && c.b_w == 40 && c.c_w == 25 && c.stall == 1 && c.stall_memory == 1 &&
+                 c.link_mhz == 0 && c.has_power && c.workloads == 0 && c.law == FL_CHIP_PLAIN,
+             "the plain law");
+    FL_CHECK(c.load_mean[0] == 0.5 && c.load_mean[1] == 0.5 && c.load_cov[0] == 0.25 && c.load_cov[1] == 0 &&
+                 c.load_cov[2] == 0.25,
+             "any workload");
+    FL_CHECK(c.knots == 24 && c.mems == 3, "%u knots, %u memory clocks", c.knots, c.mems);
+    for (uint32_t i = 0; i < 24; i++) /* every other of 47 clocks; a hundredth of V for 100 MHz */
+        FL_CHECK(c.knot_mhz[i] == 100 + 200 * i && near(c.volt[i], 1 + 0.02 * i) && isnan(c.volt_sd[i]),
+                 "knot %u: V(%g) = %g", i, c.knot_mhz[i], c.volt[i]);
+    for (uint32_t i = 0; i < 3; i++)
+        FL_CHECK(c.mem_mhz[i] == mem[i] && c.b0_w[i] == b0[i] && isnan(c.b0_sd[i]), "memory clock %u", i);
+    const double unknown[] = {
+        c.sharpness_sd,     c.link_sd,         c.c_sd,         c.a0_sd,         c.slope_w,         c.slope_sd,
+        c.stall_sd,         c.stall_memory_sd, c.time_rms_pct, c.power_rms_pct, c.time_law_pct[0], c.time_law_pct[1],
+        c.power_law_pct[0], c.power_law_pct[1]};
+    for (size_t i = 0; i < COUNT(unknown); i++)
+        FL_CHECK(isnan(unknown[i]), "number %zu is not known", i);
+    dev.sharpness = INFINITY; /* the fit's norm goes as far as 60 */
+    dev.b_w = 0;
+    dev.sm_count = dev.mem_count = 1;
+    CU_ASSERT_FATAL(fl_chip_of_device(&dev, &c) == FL_MODEL_OK);
+    FL_CHECK(c.sharpness == 60 && !c.has_power && c.knots == 1 && c.knot_mhz[0] == 100 && c.mems == 1,
+             "sharpness %g, %u knots", c.sharpness, c.knots);
+    fl_device wrong[] = {dev, dev, dev, dev, dev};
+    wrong[0].sm_count = 0;
+    wrong[1].mem_count = 0;
+    wrong[2].voltage = NULL;
+    wrong[3].b0_w = NULL;
+    wrong[4].sharpness = 0.999;
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        FL_CHECK(fl_chip_of_device(&wrong[i], &c) == FL_MODEL_INVALID, "device %zu", i);
+    fl_curve_free(dev.voltage);
+}
+
 static fl_chip flat(void) {
     return (fl_chip){.sm_ref = 1000,
                      .mem_ref = 800,
@@ -258,5 +316,5 @@ static void test_prior(void) {
 FL_SUITE("fit_chip_by_hand", {"rows that cannot be", test_sound}, {"the shape of time", test_shape},
          {"covariance", test_covariance}, {"places and deviations", test_places}, {"linear algebra", test_algebra},
          {"how far the law is off", test_offs}, {"settings", test_settings}, {"a robust deviation", test_robust},
-         {"columns of power", test_columns}, {"two numbers, none below 0", test_two},
-         {"prior of alpha and beta", test_prior})
+         {"a platform as a chip", test_device}, {"columns of power", test_columns},
+         {"two numbers, none below 0", test_two}, {"prior of alpha and beta", test_prior})
