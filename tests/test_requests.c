@@ -305,6 +305,7 @@ static void test_synth_borders(void) {
                 {"output_sigma is", &o.output_sigma, 0, 10, 1e-6},
                 {"seconds is", &o.seconds, -1, 26 * 86400, 1e-3}};
     o.rate = 10;
+    o.seconds = 86400;
     o.most = 3;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int at = 0; at < 4; at++) {
