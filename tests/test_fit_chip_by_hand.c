@@ -64,6 +64,9 @@ static void test_places(void) {
         {"between two that differ in both", {{500, 400}, {1000, 800}}, {800, 600}, 2, FL_CHIP_OUTSIDE, {1.25, 4.0 / 3}},
         {"the other corners of two that do", {{500, 800}, {1000, 400}}, {800, 800}, 2, FL_CHIP_OUTSIDE, {1.6, 1}},
         {"three corners", {{500, 400}, {1000, 400}, {500, 800}}, {1000, 800}, 3, FL_CHIP_OUTSIDE, {2, 1}},
+        {"three others", {{500, 400}, {500, 800}, {1000, 800}}, {1000, 400}, 3, FL_CHIP_OUTSIDE, {2, 1}},
+        {"three above", {{1000, 400}, {500, 800}, {1000, 800}}, {500, 400}, 3, FL_CHIP_OUTSIDE, {2, 1}},
+        {"three at the right", {{500, 400}, {1000, 400}, {1000, 800}}, {500, 800}, 3, FL_CHIP_OUTSIDE, {2, 1}},
         {"an edge of three", {{500, 400}, {1000, 400}, {500, 800}}, {500, 800}, 3, FL_CHIP_INSIDE, {1, 1}},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {

@@ -43,7 +43,7 @@ static double smooth(const fl_chip_error *e, const fl_chip_row *a, const fl_chip
 
 static fl_chip chip;
 static fl_chip_row known[KNOWN] = {
-    {0, 1400, 800, 10, 200, NULL}, {0, 900, 800, 12.5, 140, NULL}, {0, 1200, 400, 13, 150, NULL}};
+    {0, 900, 800, 12.5, 140, NULL}, {0, 1400, 800, 10, 200, NULL}, {0, 1200, 400, 13, 150, NULL}};
 static const fl_chip_row asked[] = {{0, 1100, 800, NAN, NAN, NULL},
                                     {0, 600, 800, NAN, NAN, NULL},
                                     {0, 1300, 400, NAN, NAN, NULL},
@@ -205,7 +205,7 @@ static void weigh(double *likely) {
                                    s->beta};
         const double watts = fl_chip_power(&chip, &load, 1400, 800, fl_chip_time(&chip, &load, 1400, 800));
         const double x = log(200 / watts) / 0.35;
-        likely[k] = isnan(known[0].power_w) ? 1 : 0.05 + exp(-x * x / 2);
+        likely[k] = isnan(known[1].power_w) ? 1 : 0.05 + exp(-x * x / 2);
     }
 }
 
@@ -273,9 +273,9 @@ static void test_time(void) {
     chip.share[1] = (fl_chip_share){0.7, 0.05, 0.1, 0.02, 0.3, 0.7, {0}};
     chip.share[2] = (fl_chip_share){0.5, 0.5, 0.05, 0.15, 0.2, 0.1, {0}};
     check_time("three workloads, by their powers");
-    known[0].power_w = NAN;
+    known[1].power_w = NAN;
     check_time("three workloads, all alike");
-    known[0].power_w = 200;
+    known[1].power_w = 200;
 }
 
 FL_SUITE("fit_chip_predict", {"power", test_power}, {"time", test_time})
