@@ -122,10 +122,16 @@ static void test_law(void) {
                  fl_kin_what[i], after.middle[i], after.factor[i]);
 }
 
+/* Two clocks are enough to ask. */
+static const int32_t small_sm[] = {1000, 2000}, small_mem[] = {1200};
+static const fl_kin_facts small = {small_sm, small_mem, 2, 1, 1200, 250};
+
 /* The workloads are points k + 1 of Roberts' sequence (2018) in four dimensions: steps of 1 / phi, 1 / phi^2, ... with
  * phi the root of x^5 = x + 1, 1.1673039782614187. */
 static void test_workloads(void) {
     const double phi = 1.1673039782614187;
+    const fl_kin_spread prior = narrow();
+    CU_ASSERT_FATAL(fl_kin_chip(&small, &prior, NULL, 0, NULL, 0, &chip, NULL) == FL_MODEL_OK);
     for (uint32_t k = 0; k < 64; k++) {
         double x[4];
         for (int i = 0; i < 4; i++)
@@ -137,10 +143,6 @@ static void test_workloads(void) {
         FL_CHECK(s->memory_sd == 0.02 && s->rest_sd == 0.02, "workload %u: deviations", k);
     }
 }
-
-/* Two clocks are enough to ask. */
-static const int32_t small_sm[] = {1000, 2000}, small_mem[] = {1200};
-static const fl_kin_facts small = {small_sm, small_mem, 2, 1, 1200, 250};
 
 /* With one number open, a sum over it says what an idle log and a run tell of it: its mean and deviation, in ln. idle
  * logs weigh with 3 %, readings of a run with 5 %, and the run may be any of the 64 workloads. */
