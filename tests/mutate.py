@@ -4,8 +4,9 @@
 Everything is built once, with the rooms as shared libraries. A mutant is one file compiled into a library of its own, which
 the programs load before the rooms: its functions take the place of the room's, and nothing is linked anew. It is compiled
 with sanitizers, as the tests are. Before the first mutant each suite runs once with all files of a room in that library,
-compiled so that they count the lines that run. Its time and its lines are kept beside the build. Only suites that run the
-line of a mutant can kill it; they go one after the other, the quickest first, up to the first that fails.
+compiled so that they count the lines that run. A suite that takes longer than a second runs case by case. Times and lines
+are kept beside the build. Only suites and cases that run the line of a mutant can kill it; they go one after the other, up
+to the first that fails. First go those that kill most for their time.
 """
 import argparse
 import bisect
@@ -34,6 +35,8 @@ import mutants as tokens  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GUARDS, LEFT = "tests/mutate_guards.txt", "tests/mutants_left.txt"
 ENOUGH_OF_FILE, ENOUGH_OF_ROOM = 4, 30  # mutants tried, fewer of which say nothing of a file or a room
+COSTLY_S = 1  # a suite that takes longer runs case by case
+NO_CASE = 77  # how a suite ends that has no case of that number (tests/support/suite.h)
 NO_MUTANT = {"does not compile": "do not compile", "changes nothing": "give the same code"}
 ROOMS = ["harness", "models", "policies", "sim", "traces"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -84,10 +87,13 @@ class Tree:
         for name in {s for further in self.further.values() for s in further} | self.slow:
             if name not in self.suites:
                 fail("%s: no suite %s" % (GUARDS, name))
-        self.includes = {}
+        self.includes, self.with_cases = {}, set()
         for suite in self.suites:
             with open(os.path.join(ROOT, "tests", suite + ".c"), encoding="utf-8") as f:
-                for header in re.findall(r'^#include "([^"]*)"', f.read(), re.M):
+                text = f.read()
+                if re.search(r"^FL_SUITE\(", text, re.M):
+                    self.with_cases.add(suite)
+                for header in re.findall(r'^#include "([^"]*)"', text, re.M):
                     self.includes.setdefault(header, set()).add(suite)
 
     def guards(self, file):
@@ -196,9 +202,10 @@ class Build:
                     ran[file] = sorted({x["line_number"] for x in f["lines"] if x["count"]})
         return every, {file: lines for file, lines in ran.items() if lines}
 
-    def run(self, suite, folder, cpu_s, wall_s, count=False):
-        """Runs a suite with the library in folder before the rooms; its status, the CPU time that it took, its output, and
-        the lines that ran where they are to be counted."""
+    def run(self, part, folder, cpu_s, wall_s, count=False):
+        """Runs a suite, "test_cap", or one case of it, "test_cap 3", with the library in folder before the rooms; its
+        status, the CPU time that it took, its output, and the lines that ran where they are to be counted."""
+        suite, *case = part.split()
         place = tempfile.mkdtemp(dir=folder)
         os.chmod(place, 0o755)
         here = os.path.join(place, "here")  # a suite may write where it stands
@@ -217,6 +224,8 @@ class Build:
 
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("FL_", "FOLDLINE_"))}
         environment.update(LD_LIBRARY_PATH=folder, TMPDIR=os.path.join(place, "tmp"), LC_ALL="C")
+        if case:
+            environment["FL_CASE"] = case[0]
         if count:
             counts = os.path.join(place, "counts")
             os.makedirs(counts)
@@ -288,14 +297,14 @@ def drawn(tree, args, left):
 
 
 class Trial:
-    """Tries mutants against the suites that guard their files, the quickest first."""
+    """Tries mutants against the suites that guard their files."""
 
     def __init__(self, tree, build, args):
         self.tree, self.build, self.args = tree, build, args
         self.work = tempfile.mkdtemp(prefix="foldline-mutate-")
         os.chmod(self.work, 0o755)  # suites that become another user load from there
         self.cost, self.number, self.lock = {}, 0, threading.Lock()
-        self.texts = {}
+        self.kills, self.texts = {}, {}  # of each part: how many mutants it was tried on and killed
 
     def suites(self, file):
         found = self.tree.guards(file)
@@ -314,16 +323,36 @@ class Trial:
                 kept = json.load(f)
         built = os.path.getmtime(os.path.join(folder, "libmutant.so"))
 
+        def counted(part, cpu_s):
+            status, took, said, (every, ran) = self.build.run(part, folder, cpu_s, 3000, True)
+            with self.lock:
+                kept.setdefault("", {}).update(every)
+            return status, said, {"cost": took, "lines": ran}
+
+        def cases(suite):
+            """The parts of a suite that takes long: its cases; none where one of them does not pass alone."""
+            found = {}
+            for n in range(1000):
+                status, _, part = counted("%s %d" % (suite, n), 900)
+                if os.waitstatus_to_exitcode(status) == NO_CASE:
+                    return found
+                if status:
+                    return {}
+                found["%s %d" % (suite, n)] = part
+
         def once(suite):
             made = [built, os.path.getmtime(os.path.join(self.build.folder, "tests", suite))]
             if suite in kept and kept[suite]["made"] == made:
                 return
-            status, took, said, (every, ran) = self.build.run(suite, folder, 900, 3000, True)
-            if status:
+            has_cases = suite in self.tree.with_cases
+            status, said, part = counted(suite, COSTLY_S if has_cases else 900)
+            parts = cases(suite) if status and has_cases else {}
+            if status and has_cases and not parts:
+                status, said, part = counted(suite, 900)
+            if status and not parts:
                 fail("%s fails without a mutant (status %d):\n%s" % (suite, status, said))
             with self.lock:
-                kept[suite] = {"made": made, "cost": took, "lines": ran}
-                kept.setdefault("", {}).update(every)
+                kept[suite] = {"made": made, "parts": parts or {suite: part}}
 
         try:
             with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
@@ -331,19 +360,22 @@ class Trial:
         finally:
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(kept, f)
-        self.cost = {s: kept[s]["cost"] for s in suites}
-        self.every = kept[""]
-        self.ran = {(s, f): set(lines) for s in suites for f, lines in kept[s]["lines"].items()}
+        self.every, self.parts = kept[""], {s: sorted(kept[s]["parts"]) for s in suites}
+        found = {name: part for s in suites for name, part in kept[s]["parts"].items()}
+        self.cost = {name: part["cost"] for name, part in found.items()}
+        self.ran = {(name, f): set(lines) for name, part in found.items() for f, lines in part["lines"].items()}
+        self.kills = {name: [0, 0] for name in found}
 
     def able(self, m):
-        """The suites that run the line of a mutant, the quickest first. A token on a line of its own, to which the compiler
-        gives no code, belongs to the lines with code on either side."""
-        suites, lines = self.suites(m.file), self.every.get(m.file, [])
+        """The suites and cases that run the line of a mutant, first those that are to kill most for their time. A token on a
+        line of its own, to which the compiler gives no code, belongs to the lines with code on either side."""
+        parts, lines = [p for s in self.suites(m.file) for p in self.parts[s]], self.every.get(m.file, [])
         at = bisect.bisect_left(lines, m.line)
         if m.function and lines and not m.file.startswith("harness/live"):  # there suites kill what would have counted
             near = {m.line} if m.line in lines else set(lines[max(0, at - 1) : at + 1])
-            suites = [s for s in suites if near & self.ran.get((s, m.file), set())]
-        return sorted(suites, key=lambda s: (self.cost[s], s))
+            parts = [p for p in parts if near & self.ran.get((p, m.file), set())]
+        price = lambda p: (self.cost[p] + 0.02) * (self.kills[p][0] + 2) / (self.kills[p][1] + 1)  # noqa: E731
+        return sorted(parts, key=lambda p: (price(p), p))
 
     def try_one(self, m):
         """What killed it; "lives"; or one of NO_MUTANT."""
@@ -362,13 +394,15 @@ class Trial:
                 f.write(tokens.apply(m, self.texts[m.file]))
             if not self.build.compile(m.file, source, os.path.join(folder, "libmutant.so")):
                 return "does not compile"
-            for suite in able:
-                took = self.cost[suite]
-                status, _, said, _ = self.build.run(suite, folder, 2 + 6 * took, 60 + 40 * took)
+            for part in able:
+                took = self.cost[part]
+                status, _, said, _ = self.build.run(part, folder, 2 + 6 * took, 60 + 40 * took)
+                self.kills[part][0] += 1
                 if status:
+                    self.kills[part][1] += 1
                     if self.args.verbose:
                         print("%s:%d %s %s\n%s" % (m.file, m.line, m.kind, m.context, said), file=sys.stderr)
-                    return suite
+                    return part
             return "changes nothing" if self.build.same_code(m.file, source) else "lives"
         finally:
             shutil.rmtree(folder, ignore_errors=True)

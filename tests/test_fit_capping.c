@@ -153,7 +153,33 @@ static void test_app_refuses(void) {
     FL_CHECK(fl_fit_capping_app(&board, 614, 0, 784, 1, 110, &got) == FL_MODEL_INVALID, "no power");
     FL_CHECK(fl_fit_capping_app(&board, 614, 100, 784, (double)NAN, 110, &got) == FL_MODEL_INVALID, "no voltage");
     FL_CHECK(fl_fit_capping_app(&no_a, 614, 100, 784, 1, 110, &got) == FL_MODEL_INVALID, "no A");
+    static const struct {
+        double a_w, b_w, c_w, low_mhz, low_w, high_mhz, volt, high_w;
+        fl_model_status want;
+    } rows[] = {
+        {90, 45, 50, -1, 100, 784, 1.1, 110, FL_MODEL_INVALID},
+        {90, 45, 50, 614, -1, 784, 1.1, 110, FL_MODEL_INVALID},
+        {90, 45, 50, 614, 100, 784, 0, 110, FL_MODEL_INVALID},
+        {90, 45, 50, 614, 100, 784, 1.1, 0, FL_MODEL_INVALID},
+        {90, 45, 50, 614, 100, 613, 1.1, 110, FL_MODEL_INVALID},
+        {90, -1, 50, 614, 100, 784, 1.1, 110, FL_MODEL_INVALID},
+        {90, 45, -1, 614, 100, 784, 1.1, 110, FL_MODEL_INVALID},
+        {-90, 45, 50, 614, 100, 784, 1.1, 110, FL_MODEL_INVALID},
+        {90, 45, 50, INFINITY, 100, INFINITY, 1.1, 110, FL_MODEL_INVALID},
+        /* the same V^2 f twice: nothing tells alpha */
+        {90, 45, 50, 500, 100, 2000, 0.5, 110, FL_MODEL_NO_FIT},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const fl_capping_chip chip = {.a_w = rows[i].a_w, .b_w = rows[i].b_w, .c_w = rows[i].c_w};
+        const fl_model_status s = fl_fit_capping_app(&chip, rows[i].low_mhz, rows[i].low_w, rows[i].high_mhz,
+                                                     rows[i].volt, rows[i].high_w, &got);
+        FL_CHECK(s == rows[i].want, "row %zu: %s", i, fl_model_text(s));
+    }
     FL_CHECK(got.alpha == 7, "a refused fit wrote its result");
+    const fl_capping_chip neither = {.a_w = 90};
+    FL_CHECK(fl_fit_capping_app(&neither, 500, 22.5, 1000, 1, 45, &got) == FL_MODEL_OK &&
+                 fabs(got.alpha - 0.5) < 1e-12 && got.beta == 0,
+             "neither B nor C: alpha %g, beta %g", got.alpha, got.beta);
 }
 
 /* Eq. 3, by hand. */

@@ -181,6 +181,19 @@ static void every_sensor(fl_host_spec *host, fl_sensor_spec spec) {
         host->sensor[i] = spec;
 }
 
+/* A meter without a period has a reading at any instant; one such meter is enough. */
+static void test_instant(void) {
+    fl_host_spec host;
+    for (int kind = 0; kind < 3; kind++) {
+        every_sensor(&host, (fl_sensor_spec){.period_ns = kind == 2 ? 0 : MS(1)});
+        if (kind == 1)
+            host.sensor[FL_HOST_SENSOR_NODE_POWER].period_ns = 0;
+        fl_host_sense *s = open_with(&host, true, EVERY, 1);
+        FL_CHECK(fl_host_sense_instant(s) == (kind > 0), "kind %d", kind);
+        fl_host_sense_close(s);
+    }
+}
+
 static void test_what_is_there(void) {
     const uint64_t node = FL_BIT(FL_HOST_NODE_POWER_W) | FL_BIT(FL_HOST_NODE_ENERGY_J);
     fl_host_spec all, none = {.name = "host", .cores = CORES}, half;
@@ -365,6 +378,7 @@ static void test_refusals(void) {
     }
 }
 
-FL_SUITE("host_sense", {"by hand", test_by_hand}, {"what is there", test_what_is_there}, {"full use", test_full_use},
-         {"freshness", test_freshness}, {"delay is a shift", test_delay_is_a_shift}, {"noise", test_noise},
-         {"boundaries", test_boundaries}, {"refusals", test_refusals})
+FL_SUITE("host_sense", {"by hand", test_by_hand}, {"what is there", test_what_is_there},
+         {"at any instant", test_instant}, {"full use", test_full_use}, {"freshness", test_freshness},
+         {"delay is a shift", test_delay_is_a_shift}, {"noise", test_noise}, {"boundaries", test_boundaries},
+         {"refusals", test_refusals})

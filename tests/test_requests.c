@@ -290,7 +290,55 @@ static void test_synth_refused(void) {
     }
 }
 
+/* Each option at its lowest and highest is taken, and just beyond them refused by its name. */
+static void test_synth_borders(void) {
+    fl_synth_requests_options o = fl_synth_requests_standard;
+    const struct {
+        const char *name;
+        double *member, low, high, step;
+    } rows[] = {{"cv is", &o.cv, 0, 100, 1e-6},
+                {"daily is", &o.daily, 0, 1, 1e-6},
+                {"day_s is", &o.day_s, 1, 26 * 86400, 1e-3},
+                {"prompt_median is", &o.prompt_median, 1, FL_REQUEST_TOKENS_MOST, 1e-3},
+                {"prompt_sigma is", &o.prompt_sigma, 0, 10, 1e-6},
+                {"output_median is", &o.output_median, 1, FL_REQUEST_TOKENS_MOST, 1e-3},
+                {"output_sigma is", &o.output_sigma, 0, 10, 1e-6},
+                {"seconds is", &o.seconds, -1, 26 * 86400, 1e-3}};
+    o.rate = 10;
+    o.seconds = 86400;
+    o.most = 3;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int at = 0; at < 4; at++) {
+            const double kept = *rows[i].member;
+            const double value[] = {rows[i].low, rows[i].high, rows[i].low - rows[i].step, rows[i].high + rows[i].step};
+            const bool refused = at >= 2 || value[at] < 0;
+            fl_requests r;
+            fl_diag d = {0};
+            *rows[i].member = value[at];
+            const fl_status s = fl_synth_requests(&o, &r, &d);
+            FL_CHECK(refused ? s == FL_BAD_INPUT && !strncmp(d.message, rows[i].name, strlen(rows[i].name))
+                             : s == FL_OK && r.count == 3,
+                     "%s %.9g: status %d, %s", rows[i].name, value[at], (int)s, d.message);
+            fl_requests_free(&r);
+            *rows[i].member = kept;
+        }
+    uint32_t *const most[] = {&o.prompt_most, &o.output_most};
+    for (size_t i = 0; i < 2; i++) {
+        const uint32_t kept = *most[i], value[] = {1, FL_REQUEST_TOKENS_MOST, 0, FL_REQUEST_TOKENS_MOST + 1};
+        for (int at = 0; at < 4; at++) {
+            fl_requests r;
+            fl_diag d = {0};
+            *most[i] = value[at];
+            FL_CHECK(fl_synth_requests(&o, &r, &d) == (at < 2 ? FL_OK : FL_BAD_INPUT), "at most %u tokens: %s",
+                     value[at], d.message);
+            fl_requests_free(&r);
+        }
+        *most[i] = kept;
+    }
+}
+
 FL_SUITE("requests", {"read", test_read}, {"times of a measured run", test_measured},
          {"written and read", test_written}, {"refused with line and column", test_refused},
          {"Azure's trace", test_azure}, {"arrivals at another rate", test_scaled}, {"synthetic: moments", test_moments},
-         {"synthetic: a day", test_day}, {"synthetic: seeds", test_seeds}, {"synthetic: refused", test_synth_refused})
+         {"synthetic: a day", test_day}, {"synthetic: seeds", test_seeds}, {"synthetic: refused", test_synth_refused},
+         {"synthetic: borders", test_synth_borders})

@@ -237,6 +237,78 @@ static void test_grids(void) {
              attention(&prompts, 2, 10, 16, 1000));
 }
 
+/* Every number may be 0 but not below; a sharpness is 1 at least. */
+static void check_every_member(void) {
+    fl_step_law l = law_of_hand();
+    double *const part[] = {&l.host_s,       &l.host_sequence_s, &l.token,          &l.sequence,
+                            &l.weights_s,    &l.weights_clock,   &l.pair,           &l.chunk_key,
+                            &l.kv_s,         &l.kv_clock,        &l.decode,         &l.kv_beside_s,
+                            &l.beside_token, &l.reduce_s,        &l.reduce_token_s, &l.decode_beside,
+                            &l.ref_sm_mhz,   &l.ref_mem_mhz,     &l.sm_load,        &l.memory_load};
+    for (size_t i = 0; i < COUNT(part); i++) {
+        const double kept = *part[i], value[] = {0, -1e-9, INFINITY};
+        for (int at = 0; at < 3; at++) {
+            *part[i] = value[at];
+            FL_CHECK(fl_step_law_check(&l) == (at ? FL_MODEL_INVALID : FL_MODEL_OK), "part %zu is %g", i, value[at]);
+        }
+        *part[i] = kept;
+    }
+    double *const sharp[] = {&l.sharpness, &l.attention_sharpness};
+    for (size_t i = 0; i < 2; i++) {
+        *sharp[i] = 0.999;
+        FL_CHECK(fl_step_law_check(&l) == FL_MODEL_INVALID, "sharpness %zu", i);
+        *sharp[i] = 1;
+        FL_CHECK(fl_step_law_check(&l) == FL_MODEL_OK, "sharpness %zu of 1", i);
+    }
+    for (uint32_t i = 0; i < FL_STEP_CLOCKS; i++)
+        l.sm_mhz[i] = 100 + i;
+    l.sm_count = FL_STEP_CLOCKS;
+    FL_CHECK(fl_step_law_check(&l) == FL_MODEL_OK, "as many clocks as there is room for");
+    l.sm_count++;
+    FL_CHECK(fl_step_law_check(&l) == FL_MODEL_INVALID, "one clock more");
+    l.sm_count = 2;
+    l.sm_mhz[1] = l.sm_mhz[0];
+    FL_CHECK(fl_step_law_check(&l) == FL_MODEL_INVALID, "one clock twice");
+    l.sm_mhz[1] = INFINITY;
+    FL_CHECK(fl_step_law_check(&l) == FL_MODEL_INVALID, "an infinite clock");
+}
+
+/* A table of any kind needs the clock at which it holds, positive times, and rows in order. */
+static void check_every_table(void) {
+    double at[] = {1, 2, 3}, two[] = {2, 2, 3}, again[] = {0, 5, 0}, time[] = {1, 2, 3};
+    for (int kind = 0; kind < 5; kind++) {
+        fl_step_law l = law_of_hand();
+        fl_step_table *const table[] = {&l.by_tokens, &l.by_sequence};
+        fl_step_grid *const grid[] = {&l.by_decodes, &l.by_decodes_beside, &l.by_chunk};
+        if (kind < 2)
+            *table[kind] = (fl_step_table){at, time, 3};
+        else
+            *grid[kind - 2] = (fl_step_grid){.at = two, .kv = again, .time_s = time, .count = 3};
+        double *const x = kind < 2 ? at : two;
+        l.ref_sm_mhz = 1000;
+        FL_CHECK(fl_step_law_check(&l) == FL_MODEL_OK, "kind %d", kind);
+        l.ref_sm_mhz = 0;
+        FL_CHECK(fl_step_law_check(&l) == FL_MODEL_INVALID, "kind %d of no clock", kind);
+        l.ref_sm_mhz = 1000;
+        struct {
+            double *member, value;
+        } bad[] = {{&time[0], 0},  {&time[2], -1},        {&time[1], INFINITY}, {&time[1], NAN},
+                   {&x[0], 0},     {&x[2], INFINITY},     {&x[2], 1},           {&x[0], NAN},
+                   {&again[1], 0}, {&again[1], INFINITY}, {&again[2], -1e-9}};
+        for (size_t i = 0; i < (kind < 2 ? 8 : COUNT(bad)); i++) {
+            const double kept = *bad[i].member;
+            *bad[i].member = bad[i].value;
+            FL_CHECK(fl_step_law_check(&l) == FL_MODEL_INVALID, "kind %d, row %zu", kind, i);
+            *bad[i].member = kept;
+        }
+        if (kind < 2) {
+            x[1] = x[0];
+            FL_CHECK(fl_step_law_check(&l) == FL_MODEL_INVALID, "kind %d: a number of tokens twice", kind);
+            x[1] = 2;
+        }
+    }
+}
+
 static void test_check(void) {
     fl_step_law l = law_of_hand();
     CU_ASSERT(fl_step_law_check(&l) == FL_MODEL_OK);
@@ -254,6 +326,8 @@ static void test_check(void) {
     CU_ASSERT(fl_step_law_check(&tables) == FL_MODEL_OK);
     tables.ref_sm_mhz = 0;
     FL_CHECK(fl_step_law_check(&tables) == FL_MODEL_INVALID, "tables of no clock");
+    check_every_member();
+    check_every_table();
     fl_step_law none = fl_step_law_none();
     FL_CHECK(fl_step_law_check(&none) == FL_MODEL_INVALID, "a law that takes no time");
     fl_step_law_free(&none);
