@@ -202,6 +202,45 @@ static void test_beliefs(void) {
     unlink(base);
 }
 
+/* The largest difference between rows of the fit to learn[] and of the mean of twins, as a share. */
+static double twins_apart(fl_pipeline_fit *f, const bool *learn, uint32_t twins) {
+    const double mhz[] = {1010, 1100, TOP};
+    fl_pipeline own, mean;
+    FX_MUST(fl_pipeline_fit_learn(f, learn, &fl_pipeline_any_chip, d));
+    FX_MUST(fl_pipeline_fit_rows(f, mhz, 3, &own, d));
+    FX_MUST(fl_pipeline_fit_twins(f, learn, &fl_pipeline_any_chip, twins, &mean, mhz, 3, d));
+    double apart = own.row_count == mean.row_count ? 0 : INFINITY;
+    for (size_t i = 0; i < own.row_count && isfinite(apart); i++)
+        if (own.row[i].power_w > 0 && own.row[i].time_s > 0)
+            apart = fmax(apart, fmax(fabs(mean.row[i].time_s / own.row[i].time_s - 1),
+                                     fabs(mean.row[i].power_w / own.row[i].power_w - 1)));
+    fl_pipeline_free(&own);
+    fl_pipeline_free(&mean);
+    return apart;
+}
+
+/* Halves of one plan are that plan; halves of many differ from all, but not by much. */
+static void test_twins(void) {
+    char base[] = "/tmp/foldline-cell-XXXXXX";
+    make_base(base);
+    write_cell(base);
+    fl_pipeline_runs r;
+    FX_MUST(fl_pipeline_runs_read(base, &r, d));
+    fl_pipeline_fit f;
+    bool learn[PLANS];
+    FX_MUST(fl_pipeline_fit_open(&f, &r, STAGES, 1, NULL, 300, d));
+    fl_pipeline_learn_choose(&r, FL_LEARN_FIRST, learn);
+    const double same = twins_apart(&f, learn, 3);
+    FL_CHECK(same < 1e-12, "of one plan: %g", same);
+    fl_pipeline_learn_choose(&r, FL_LEARN_ALL, learn);
+    const double one = twins_apart(&f, learn, 1), many = twins_apart(&f, learn, 16);
+    FL_CHECK(one > 1e-6 && one < 0.1 && many > 1e-6 && many < 0.1, "one half: %g, mean of 16: %g", one, many);
+    fl_pipeline_fit_close(&f);
+    fl_pipeline_runs_free(&r);
+    remove_cell(base);
+    unlink(base);
+}
+
 /* Fits to the top-clock plan of the chip alone. */
 static void fit_first(const char *base, fl_pipeline_runs *r, fl_pipeline_fit *f, bool *learn) {
     write_cell(base);
@@ -312,4 +351,4 @@ static void test_bad_files(void) {
 }
 
 FL_SUITE("fit_pipeline", {"a chip whose laws are known", test_known_chip}, {"what others lead to expect", test_beliefs},
-         {"a wall told by watts", test_wall_by_watts}, {"bad files", test_bad_files})
+         {"a wall told by watts", test_wall_by_watts}, {"mean of twins", test_twins}, {"bad files", test_bad_files})
