@@ -23,6 +23,3 @@ fl_status fl_pipeline_fit_rows(const fl_pipeline_fit *f, const double *mhz, size
  * the last half afterwards. */
 fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, uint32_t twins,
                                 fl_pipeline *p, const double *mhz, size_t count, fl_diag *d);
-
-/* What other pipelines on the same chip, fitted to all their plans, lead to expect. */
-void fl_pipeline_fit_believe(const fl_pipeline_fit *const *fit, size_t count, fl_pipeline_beliefs *out);

@@ -1,5 +1,5 @@
 /* What is expected of a pipeline before its plans are measured. */
-#include "harness/fit/fit_pipeline.h"
+#include "harness/fit/fit_pipeline_program.h"
 
 #include <math.h>
 

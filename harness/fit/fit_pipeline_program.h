@@ -46,6 +46,9 @@ fl_status fl_pipeline_fit_open(fl_pipeline_fit *f, const fl_pipeline_runs *r, ui
                                const char *order_file, double limit_w, fl_diag *d);
 void fl_pipeline_fit_close(fl_pipeline_fit *f);
 
+/* What other pipelines on the same chip, fitted to all their plans, lead to expect. */
+void fl_pipeline_fit_believe(const fl_pipeline_fit *const *fit, size_t count, fl_pipeline_beliefs *out);
+
 /* ---- for the parts of a fit ---- */
 
 /* How sure measured numbers are. Iterations repeat to 0.004 to 0.15 % in time and 0.02 to 0.08 % in energy; what the
