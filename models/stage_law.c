@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define SHARPNESS 12    /* of the minimum: within 1 % of it a tenth below the wall */
-#define LEFT_SD 0.005   /* of what the law leaves, as a share of the time */
+#define LEFT_SD 0.002   /* of what the law leaves, as a share of the time */
 #define LEFT_REACH 0.03 /* over how much of the top clock it changes */
 
 double fl_stage_law_at(const fl_stage_time *t, double clock) {

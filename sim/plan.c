@@ -10,6 +10,7 @@ enum { DEEPEST = 10 };
 /* The price at the fast end grows by this factor until time is within FAST of the shortest. */
 enum { DEARER = 4, DEAREST = 6 };
 #define FAST 1e-5
+#define FAR 2e-3   /* of the energy: a plan so far above its bound is worth a search */
 #define TINY 1e-12 /* of a time */
 /* Times that are tried beyond that of the cheapest mixture: a plan of few clocks may need more to be the cheapest. */
 enum { LATER = 32 };
@@ -35,6 +36,8 @@ fl_status fl_planner_new(fl_planner *pl, const fl_plan_program *g, fl_diag *d) {
     if (!s)
         s = fl_plan_round_new(&pl->round, g, d);
     if (!s)
+        s = fl_plan_polish_new(&pl->polish, g, d);
+    if (!s)
         s = fl_plan_all_same(g, &pl->same, &pl->same_count, d);
     pl->trial = calloc(g->part_count + 1, sizeof *pl->trial);
     if (!s && !pl->trial)
@@ -52,6 +55,7 @@ fl_status fl_planner_new(fl_planner *pl, const fl_plan_program *g, fl_diag *d) {
 void fl_planner_free(fl_planner *pl) {
     fl_plan_dual_free(&pl->dual);
     fl_plan_round_free(&pl->round);
+    fl_plan_polish_free(&pl->polish);
     free(pl->line);
     free(pl->same);
     fl_plan_point_free(&pl->least);
@@ -134,6 +138,13 @@ static bool take_least(search *s, size_t i) {
     return true;
 }
 
+/* The lengths as clocks of the ladder, the better one of two ways. */
+static void round_both(fl_planner *pl, fl_plan_point *p, const double *mean_s, double limit_s) {
+    for (int k = 0; k < 2; k++)
+        if (!k || p->energy_j - fl_plan_bound(pl, p->time_s) > NEAR * p->energy_j)
+            keep_trial(pl, p, fl_plan_round_off(&pl->round, mean_s, limit_s, k == 1, pl->trial));
+}
+
 static fl_status take(search *s, size_t i, const double *mean_s) {
     fl_planner *pl = s->pl;
     fl_plan_point *p = &s->point[i];
@@ -141,8 +152,8 @@ static fl_status take(search *s, size_t i, const double *mean_s) {
     if (status || take_least(s, i))
         return status;
     p->limit_s = s->limit_s[i];
-    p->time_s = fl_plan_round_off(&pl->round, mean_s, p->limit_s, p->at);
-    p->energy_j = fl_plan_energy(pl->g, p->at, p->time_s);
+    p->energy_j = INFINITY;
+    round_both(pl, p, mean_s, p->limit_s);
     begin_with_same(pl, p);
     return FL_OK;
 }
@@ -166,7 +177,7 @@ static void find_cheapest(fl_planner *pl, const double *mean_s, double mixture_s
     p->energy_j = INFINITY;
     for (int k = 0; k <= LATER; k++) {
         const double may_s = k < LATER ? mixture_s + (last_s - mixture_s) * k / LATER : last_s;
-        keep_trial(pl, p, fl_plan_round_off(&pl->round, mean_s, may_s, pl->trial));
+        round_both(pl, p, mean_s, may_s);
     }
     begin_with_same(pl, p);
 }
@@ -294,6 +305,24 @@ static fl_status walk(search *s) {
     return status;
 }
 
+static bool is_far(const fl_planner *pl, const fl_plan_point *p) {
+    return p->energy_j - fl_plan_bound(pl, p->time_s) > FAR * p->energy_j;
+}
+
+/* From the fastest plan on: what it has found serves the next one, which has more time. */
+static void improve(search *s) {
+    fl_planner *pl = s->pl;
+    for (size_t i = s->count; i-- > 0;) {
+        fl_plan_point *p = &s->point[i];
+        if (is_far(pl, p) && i + 1 < s->count) {
+            memcpy(pl->trial, p[1].at, pl->g->part_count * sizeof *pl->trial);
+            keep_trial(pl, p, fl_plan_round_fill(&pl->round, p->limit_s, pl->trial));
+        }
+        if (is_far(pl, p))
+            fl_plan_polish_plan(&pl->polish, &pl->round, p->limit_s, p->at, &p->time_s, &p->energy_j);
+    }
+}
+
 fl_status fl_plan_within(fl_planner *pl, const double *limit_s, size_t count, fl_plan_point *point, fl_diag *d) {
     double *raised = calloc(count + 1, sizeof *raised);
     search s = {.pl = pl, .limit_s = raised, .count = count, .point = point, .d = d};
@@ -311,6 +340,8 @@ fl_status fl_plan_within(fl_planner *pl, const double *limit_s, size_t count, fl
     }
     if (!status)
         status = walk(&s);
+    if (!status)
+        improve(&s);
     for (size_t i = 0; !status && i < count; i++)
         point[i].bound_j = fl_plan_bound(pl, point[i].time_s);
     free(raised);

@@ -6,10 +6,12 @@
  * efficient record segmentation in large shared databases", 1976), until the line between them is near enough to the
  * bound. A time between two is met by mixing their lengths, and lengths become clocks of the ladder by
  * sim/plan_round.h; where the plan is not near its bound, the best plan of one clock is filled up to the time, too, and
- * the better one of both is taken. The same pipeline gives the same plans, bit by bit. */
+ * the better one of both is taken. What then is still far from its bound begins at the plan of the next faster time,
+ * too, and is polished (sim/plan_polish.h). The same pipeline gives the same plans, bit by bit. */
 #pragma once
 
 #include "sim/plan_dual.h"
+#include "sim/plan_polish.h"
 #include "sim/plan_round.h"
 #include "sim/plan_static.h"
 
@@ -24,6 +26,7 @@ typedef struct fl_planner {
     const fl_plan_program *g;
     fl_plan_dual dual;
     fl_plan_round round;
+    fl_plan_polish polish;
     fl_plan_line *line; /* one for each price that was asked for */
     size_t line_count, line_room;
     fl_plan_same *same; /* same_count: plans of one clock, from which a plan may begin, too */

@@ -44,6 +44,14 @@ static size_t slowest_within(const fl_plan_table *t, double most_s) {
     return low;
 }
 
+/* The last corner of the hull that takes no more than most_s. */
+static double corner_within(const fl_convex *h, double most_s) {
+    size_t v = 0;
+    while (v + 1 < h->count && h->x[v + 1] <= most_s)
+        v++;
+    return h->x[v];
+}
+
 /* When the op that is n-th in order may start. */
 static double start_of(const fl_critical *c, size_t n, const double *end_s) {
     double start = 0;
@@ -53,14 +61,15 @@ static double start_of(const fl_critical *c, size_t n, const double *end_s) {
 }
 
 /* Step 1. latest_s: when each op ends under the lengths given. `at` holds places of the fronts until the end. */
-static void within_ends(fl_plan_round *r, uint32_t *at) {
+static void within_ends(fl_plan_round *r, bool corners, uint32_t *at) {
     const fl_plan_program *g = r->g;
     for (size_t n = 0; n < g->path.count; n++) {
         const uint32_t op = g->path.order[n], part = g->part_of[op];
         const double start = start_of(&g->path, n, r->end_s);
         if (part != FL_NONE) {
             const fl_plan_table *t = &g->table[g->part[part].table];
-            at[part] = (uint32_t)slowest_within(t, r->latest_s[op] - start + TINY_S);
+            const double most_s = r->latest_s[op] - start + TINY_S;
+            at[part] = (uint32_t)slowest_within(t, corners ? corner_within(&t->hull, most_s) : most_s);
             r->length_s[op] = t->time_s[t->front[at[part]]];
         }
         r->end_s[op] = start + r->length_s[op];
@@ -125,13 +134,13 @@ double fl_plan_round_fill(fl_plan_round *r, double limit_s, uint32_t *at) {
     return fl_plan_time(g, at, r->length_s, r->end_s);
 }
 
-double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s, uint32_t *at) {
+double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s, bool corners, uint32_t *at) {
     const fl_plan_program *g = r->g;
     memcpy(r->length_s, g->fixed_s, g->path.count * sizeof *r->length_s);
     for (size_t i = 0; i < g->part_count; i++)
         r->length_s[g->part[i].op] = mean_s[i];
     const double most_s = fmax(limit_s, fl_critical_ends(&g->path, r->length_s, r->latest_s, NULL));
-    within_ends(r, at);
+    within_ends(r, corners, at);
     give_all(r, most_s, at);
     return fl_plan_time(g, at, r->length_s, r->end_s);
 }

@@ -20,8 +20,10 @@ fl_status fl_plan_round_new(fl_plan_round *r, const fl_plan_program *g, fl_diag 
 void fl_plan_round_free(fl_plan_round *r);
 
 /* mean_s: by part, none below the fastest of its table. limit_s: what the plan may take; it is raised to what the
- * lengths take. at: places in the tables, filled. Returns the seconds that the plan takes. */
-double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s, uint32_t *at);
+ * lengths take. corners: step 1 takes only clocks that are corners of the hull, which are the cheapest to mix; better
+ * where the others lie well above it, worse where the corners lie far apart. at: places in the tables, filled. Returns
+ * the seconds that the plan takes. */
+double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s, bool corners, uint32_t *at);
 
 /* Step 2 alone, from a plan that is there: `at`, places in the tables, becomes a plan that takes at most limit_s, or
  * what the plan took, whichever is more, and whose parts cost no more each. Returns the seconds that it takes. */

@@ -12,14 +12,18 @@ enum { STAGES = 3, MICROBATCHES = 6, PLANS = 14 };
 
 static const fl_stage_power LAW = {.s = 0.25, .knee = 0.7, .rise = 1};
 
+static double wall = 0.86, power_w = 240, most_w = 320; /* of the chip that is made up */
+
 static double share_of(int rank, int backward) { return 0.65 + 0.05 * rank + 0.03 * backward; }
 static double part_s(int rank, int backward, double mhz) {
     const fl_stage_time t = {.log_t0 = log((backward ? 0.1 : 0.04) * (1 + 0.1 * rank)),
                              .share = share_of(rank, backward),
-                             .wall = backward ? 0.86 : 0.9};
+                             .wall = backward ? wall : wall + 0.04};
     return fl_stage_law_at(&t, mhz / TOP);
 }
-static double part_w(int rank, double mhz) { return fmin((240 + 5 * rank) * fl_stage_power_at(&LAW, mhz / TOP), 320); }
+static double part_w(int rank, double mhz) {
+    return fmin((power_w + 5 * rank) * fl_stage_power_at(&LAW, mhz / TOP), most_w);
+}
 
 /* Time and energy of a plan, by the engine on the true rows: the clocks of the plan, one for each part of a rank. */
 static double true_seconds(double mhz[STAGES][2]) {
@@ -184,14 +188,100 @@ static void test_beliefs(void) {
     const fl_pipeline_fit *two[] = {&f, &f};
     fl_pipeline_beliefs b;
     fl_pipeline_fit_believe(two, 2, &b);
-    FL_CHECK(fabs(b.blocked.mean * 300 - f.blocked_w) < 1e-9 && b.blocked.sd == 0.015, "%g +- %g", b.blocked.mean,
-             b.blocked.sd);
+    const fl_belief *any = &fl_pipeline_any_chip.blocked;
+    FL_CHECK(fabs(b.blocked.mean * 900 - 2 * f.blocked_w - 300 * any->mean) < 1e-9, "any chip is a third one: %g",
+             b.blocked.mean);
+    FL_CHECK(b.blocked.sd >= 0.015 && b.blocked.sd < any->sd, "%g", b.blocked.sd);
+    FL_CHECK(fabs(b.drawn - (2 * 320.0 / 300 + fl_pipeline_any_chip.drawn) / 3) < 0.01, "%g drawn", b.drawn);
     FL_CHECK(fabs(b.share[0].mean - 0.7) < 0.03, "%g", b.share[0].mean);
     fl_pipeline_fit_believe(NULL, 0, &b);
     FL_CHECK(!memcmp(&b, &fl_pipeline_any_chip, sizeof b), "of nobody: what is expected of any chip");
     fl_pipeline_fit_close(&f);
     fl_pipeline_runs_free(&r);
     remove_cell(base);
+    unlink(base);
+}
+
+/* The largest difference between rows of the fit to learn[] and of the mean of twins, as a share. */
+static double twins_apart(fl_pipeline_fit *f, const bool *learn, uint32_t twins) {
+    const double mhz[] = {1010, 1100, TOP};
+    fl_pipeline own, mean;
+    FX_MUST(fl_pipeline_fit_learn(f, learn, &fl_pipeline_any_chip, d));
+    FX_MUST(fl_pipeline_fit_rows(f, mhz, 3, &own, d));
+    FX_MUST(fl_pipeline_fit_twins(f, learn, &fl_pipeline_any_chip, twins, &mean, mhz, 3, d));
+    double apart = own.row_count == mean.row_count ? 0 : INFINITY;
+    for (size_t i = 0; i < own.row_count && isfinite(apart); i++)
+        if (own.row[i].power_w > 0 && own.row[i].time_s > 0)
+            apart = fmax(apart, fmax(fabs(mean.row[i].time_s / own.row[i].time_s - 1),
+                                     fabs(mean.row[i].power_w / own.row[i].power_w - 1)));
+    fl_pipeline_free(&own);
+    fl_pipeline_free(&mean);
+    return apart;
+}
+
+/* Halves of one plan are that plan; halves of many differ from all, but not by much. */
+static void test_twins(void) {
+    char base[] = "/tmp/foldline-cell-XXXXXX";
+    make_base(base);
+    write_cell(base);
+    fl_pipeline_runs r;
+    FX_MUST(fl_pipeline_runs_read(base, &r, d));
+    fl_pipeline_fit f;
+    bool learn[PLANS];
+    FX_MUST(fl_pipeline_fit_open(&f, &r, STAGES, 1, NULL, 300, d));
+    fl_pipeline_learn_choose(&r, FL_LEARN_FIRST, learn);
+    const double same = twins_apart(&f, learn, 3);
+    FL_CHECK(same < 1e-12, "of one plan: %g", same);
+    fl_pipeline_learn_choose(&r, FL_LEARN_ALL, learn);
+    const double one = twins_apart(&f, learn, 1), many = twins_apart(&f, learn, 16);
+    FL_CHECK(one > 1e-6 && one < 0.1 && many > 1e-6 && many < 0.1, "one half: %g, mean of 16: %g", one, many);
+    fl_pipeline_fit_close(&f);
+    fl_pipeline_runs_free(&r);
+    remove_cell(base);
+    unlink(base);
+}
+
+/* Fits to the top-clock plan of the chip alone. */
+static void fit_first(const char *base, fl_pipeline_runs *r, fl_pipeline_fit *f, bool *learn) {
+    write_cell(base);
+    FX_MUST(fl_pipeline_runs_read(base, r, d));
+    fl_pipeline_learn_choose(r, FL_LEARN_FIRST, learn);
+    FX_MUST(fl_pipeline_fit_open(f, r, STAGES, 1, NULL, 300, d));
+    FX_MUST(fl_pipeline_fit_learn(f, learn, &fl_pipeline_any_chip, d));
+}
+
+/* One plan at the top clock: the watts tell where the limit begins to hold a rank, and whether it does. */
+static void test_wall_by_watts(void) {
+    static const struct {
+        const char *what;
+        double wall, power_w, most_w, time, energy; /* percent at most */
+    } rows[] = {
+        {"held early", 0.79, 262, 297, 2, 8}, {"held late", 0.94, 225, 345, 2, 6}, {"free", 2, 150, 320, 5, 10}};
+    char base[] = "/tmp/foldline-cell-XXXXXX";
+    make_base(base);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        wall = rows[i].wall;
+        power_w = rows[i].power_w;
+        most_w = rows[i].most_w;
+        fl_pipeline_runs r;
+        fl_pipeline_fit f;
+        fl_pipeline_score s;
+        bool learn[PLANS], none[PLANS] = {false};
+        fit_first(base, &r, &f, learn);
+        const fl_pipeline_beliefs *any = &fl_pipeline_any_chip;
+        const double drawn = part_w(1, TOP) / 300,
+                     expected = drawn < 0.95 ? 1.1 : any->wall[1].mean * drawn / any->drawn;
+        const fl_belief told = fl_pf_wall(&f, 1, 1, learn, any), untold = fl_pf_wall(&f, 1, 1, none, any);
+        FL_CHECK(fabs(told.mean - expected) < 0.01, "%s: wall %g, expected %g", rows[i].what, told.mean, expected);
+        FL_CHECK(untold.mean == any->wall[1].mean, "%s: not learned from: %g", rows[i].what, untold.mean);
+        FX_MUST(fl_pipeline_score_make(&f, learn, 0, &s, d));
+        FL_CHECK(s.time.mean < rows[i].time && s.energy.mean < rows[i].energy, "%s: time %.3f, energy %.3f %%",
+                 rows[i].what, s.time.mean, s.energy.mean);
+        fl_pipeline_score_free(&s);
+        fl_pipeline_fit_close(&f);
+        fl_pipeline_runs_free(&r);
+        remove_cell(base);
+    }
     unlink(base);
 }
 
@@ -261,4 +351,4 @@ static void test_bad_files(void) {
 }
 
 FL_SUITE("fit_pipeline", {"a chip whose laws are known", test_known_chip}, {"what others lead to expect", test_beliefs},
-         {"bad files", test_bad_files})
+         {"a wall told by watts", test_wall_by_watts}, {"mean of twins", test_twins}, {"bad files", test_bad_files})

@@ -18,12 +18,13 @@ static const fl_command_help help = {
     "BASE.caps.csv where they are there. Without an order the schedule is 1F1B over --stages.\n\n"
     "The laws are of models/stage_law.h. What few plans cannot tell comes from what is expected of any chip, or, with "
     "--like, from other pipelines measured on the same chip. Each prediction is a run of the engine.\n\n"
-    "A link that no plan keeps waiting cannot be told from the others: its time stays near what was expected."};
+    "A link that no plan keeps waiting cannot be told from the others: its time stays near what was expected.\n\n"
+    "-o writes the mean of several fits, each to half of the plans: a planner exploits what one fit gets wrong."};
 
 typedef struct options {
     fl_texts base, like;
     const char *learn, *out;
-    int64_t stages, tensor;
+    int64_t stages, tensor, twins;
     double limit_w, least_limit_w;
     bool json;
 } options;
@@ -168,12 +169,13 @@ static fl_status name_order(const char *order, const char *out, fl_head *head, f
 }
 
 /* A row at each clock that a plan asked for, where times are known. */
-static fl_status write_pipeline(const options *o, const cell *c, const char *base, fl_diag *d) {
+static fl_status write_pipeline(const options *o, cell *c, const bool *learn, const fl_pipeline_beliefs *b,
+                                fl_diag *d) {
     enum { CLOCKS_MAX = 512 };
     double mhz[CLOCKS_MAX];
     size_t n = 0;
     char text[64];
-    fl_pipeline p;
+    fl_pipeline p = {0};
     for (size_t i = 0; i < c->runs.asked_count && n < CLOCKS_MAX; i++) {
         size_t k = 0;
         while (k < n && mhz[k] != c->runs.asked[i].sm_mhz)
@@ -181,7 +183,8 @@ static fl_status write_pipeline(const options *o, const cell *c, const char *bas
         if (k == n)
             mhz[n++] = c->runs.asked[i].sm_mhz;
     }
-    fl_status s = fl_pipeline_fit_rows(&c->fit, mhz, n, &p, d);
+    fl_status s = o->twins ? fl_pipeline_fit_twins(&c->fit, learn, b, (uint32_t)o->twins, &p, mhz, n, d)
+                           : fl_pipeline_fit_rows(&c->fit, mhz, n, &p, d);
     if (s)
         return s;
     const struct {
@@ -198,7 +201,7 @@ static fl_status write_pipeline(const options *o, const cell *c, const char *bas
         snprintf(text, sizeof text, "%u", head[k].value);
         good = fl_head_set(&p.head, head[k].key, text);
     }
-    snprintf(text, sizeof text, "%.40s", base);
+    snprintf(text, sizeof text, "%.40s", o->base.item[0]);
     good = good && fl_head_set(&p.head, "source", text);
     s = good ? fl_pipeline_write(o->out, &p, d) : fl_no_memory(d, o->out);
     fl_pipeline_free(&p);
@@ -214,7 +217,7 @@ static fl_status find_learn(const char *name, fl_pipeline_learn *how, fl_diag *d
 }
 
 int fl_cmd_fit_pipeline(int argc, char **argv) {
-    options o = {.learn = "all", .tensor = 1, .limit_w = 300, .least_limit_w = 225};
+    options o = {.learn = "all", .tensor = 1, .twins = 8, .limit_w = 300, .least_limit_w = 225};
     const fl_option option[] = {
         {"learn", "WHICH", FL_OPTION_TEXT, &o.learn, 0, 0,
          "plans to learn from: all, half, others (those that half leaves out), three, first, slow (all)"},
@@ -227,6 +230,8 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
         {"least-limit", "W", FL_OPTION_REAL, &o.least_limit_w, 1, 1e5,
          "runs under lower power limits than this are not scored (225)"},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the fitted pipeline, for run --pipeline"},
+        {"twins", "N", FL_OPTION_INT, &o.twins, 0, 1000,
+         "-o: mean of N fits, each to half of the plans, drawn by chance; 0: the fit that is scored (8)"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the errors as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -249,14 +254,14 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
         s = learn_from(&c, how, &b, &learn, &d);
     if (!s)
         s = fl_pipeline_score_make(&c.fit, learn, o.least_limit_w, &score, &d);
+    if (!s && o.json)
+        print_json(&score);
+    else if (!s)
+        print_text(&c, &score, learn, o.least_limit_w);
     if (!s && o.out)
-        s = write_pipeline(&o, &c, o.base.item[0], &d);
+        s = write_pipeline(&o, &c, learn, &b, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
-    else if (o.json)
-        print_json(&score);
-    else
-        print_text(&c, &score, learn, o.least_limit_w);
     fl_pipeline_score_free(&score);
     free(learn);
     cell_free(&c);

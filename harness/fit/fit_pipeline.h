@@ -18,5 +18,8 @@ fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *limit_w
 /* The fitted pipeline, a row at each of the `count` clocks for each rank; the caller frees *p. */
 fl_status fl_pipeline_fit_rows(const fl_pipeline_fit *f, const double *mhz, size_t count, fl_pipeline *p, fl_diag *d);
 
-/* What other pipelines on the same chip, fitted to all their plans, lead to expect. */
-void fl_pipeline_fit_believe(const fl_pipeline_fit *const *fit, size_t count, fl_pipeline_beliefs *out);
+/* The same rows, each the mean over fits to `twins` halves of the plans of learn, which are drawn by chance: a planner
+ * exploits what one fit gets wrong, and the mean gets less wrong (Breiman, "Bagging predictors", 1996). *f is fitted to
+ * the last half afterwards. */
+fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, uint32_t twins,
+                                fl_pipeline *p, const double *mhz, size_t count, fl_diag *d);

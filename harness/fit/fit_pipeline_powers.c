@@ -15,6 +15,7 @@ typedef struct spent { /* what one rank did in one plan: time at each clock, and
 typedef struct powers {
     const fl_pipeline_fit *f;
     const fl_pipeline_beliefs *b;
+    double *power; /* by rank: what is expected of it */
     spent *spent;
     size_t count;
     double *clock, *seconds;
@@ -32,7 +33,7 @@ static void take_powers(const powers *p, const double *x, fl_stage_power *law, d
                          fl_pf_believed(&p->b->knee, x[LAW_KNEE]), fmax(fl_pf_believed(&p->b->rise, x[LAW_RISE]), 0)};
     *blocked_w = fmax(fl_pf_believed(&p->b->blocked, x[BLOCKED]), 0) * p->limit_w;
     for (uint32_t rank = 0; rank < p->f->p.ranks; rank++) {
-        power_w[rank] = fmax(fl_pf_believed(&p->b->power, x[COMMON + rank]), 0) * p->limit_w;
+        power_w[rank] = fmax(p->power[rank] + p->b->power.sd * x[COMMON + rank], 0) * p->limit_w;
         most_w[rank] = fmax(fl_pf_believed(&p->b->most, x[COMMON + p->f->p.ranks + rank]), 0) * p->limit_w;
     }
 }
@@ -91,8 +92,11 @@ fl_status fl_pf_learn_powers(fl_pipeline_fit *f, const bool *learn, const fl_pip
     powers p = {.f = f, .b = b, .limit_w = f->limit_w};
     const size_t unknown = COMMON + 2 * (size_t)f->p.ranks;
     double *x = calloc(unknown, sizeof *x);
+    p.power = calloc(f->p.ranks, sizeof *p.power);
     p.spent = calloc(f->r->plan_count * f->p.ranks + 1, sizeof *p.spent);
-    fl_status s = x && p.spent ? FL_OK : fl_no_memory(d, "the fit");
+    fl_status s = x && p.power && p.spent ? FL_OK : fl_no_memory(d, "the fit");
+    for (uint32_t rank = 0; !s && rank < f->p.ranks; rank++)
+        p.power[rank] = fl_pf_power(f, rank, learn, b);
     for (size_t plan = 0; !s && plan < f->r->plan_count; plan++)
         for (uint32_t rank = 0; !s && learn[plan] && rank < f->p.ranks; rank++)
             s = add_spent(&p, plan, rank, d);
@@ -100,6 +104,7 @@ fl_status fl_pf_learn_powers(fl_pipeline_fit *f, const bool *learn, const fl_pip
         s = fl_error(d, FL_MODEL_FAULT, "the powers cannot be fitted");
     if (!s)
         take_powers(&p, x, &f->law, &f->blocked_w, f->power_w, f->most_w);
+    free(p.power);
     free(p.spent);
     free(p.clock);
     free(p.seconds);

@@ -1,6 +1,7 @@
 /* What a fit says: rows, plans run on the engine, power limits. */
 #include "harness/fit/fit_pipeline.h"
 
+#include "policies/random.h"
 #include "sim/pipeline_run.h"
 
 #include <math.h>
@@ -38,6 +39,41 @@ fl_status fl_pipeline_fit_rows(const fl_pipeline_fit *f, const double *mhz, size
         s = fl_pipeline_finish(p, d);
     if (s)
         fl_pipeline_free(p);
+    return s;
+}
+
+/* Half of the plans of learn, by chance. */
+static void draw_half(const bool *learn, size_t plans, fl_random *g, bool *half) {
+    size_t left = 0;
+    for (size_t i = 0; i < plans; i++)
+        left += learn[i];
+    for (size_t i = 0, take = (left + 1) / 2; i < plans; i++) {
+        half[i] = learn[i] && fl_random_below(g, left) < take;
+        take -= half[i];
+        left -= learn[i];
+    }
+}
+
+fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, uint32_t twins,
+                                fl_pipeline *p, const double *mhz, size_t count, fl_diag *d) {
+    bool *half = calloc(f->r->plan_count + 1, sizeof *half);
+    fl_random g = fl_random_seed(1, 1);
+    fl_status s = half ? FL_OK : fl_no_memory(d, "the fit");
+    for (uint32_t n = 0; !s && n < twins; n++) {
+        fl_pipeline one = {0};
+        draw_half(learn, f->r->plan_count, &g, half);
+        s = fl_pipeline_fit_learn(f, half, b, d);
+        if (!s)
+            s = fl_pipeline_fit_rows(f, mhz, count, n ? &one : p, d);
+        for (size_t i = 0; !s && n && i < p->row_count; i++) {
+            p->row[i].time_s += (one.row[i].time_s - p->row[i].time_s) / (n + 1);
+            p->row[i].power_w += (one.row[i].power_w - p->row[i].power_w) / (n + 1);
+        }
+        fl_pipeline_free(&one);
+    }
+    if (s)
+        fl_pipeline_free(p);
+    free(half);
     return s;
 }
 

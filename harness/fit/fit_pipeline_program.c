@@ -131,12 +131,15 @@ void fl_pipeline_fit_close(fl_pipeline_fit *f) {
     free(f->most_w);
 }
 
-/* The first plan of a series at the top clocks everywhere runs on colder boards. */
+bool fl_pipeline_warm_up(const fl_pipeline_runs *r) {
+    for (size_t i = 0; i < r->asked_count && r->asked[i].plan == 0; i++)
+        if (r->asked[i].sm_mhz != r->top_mhz)
+            return false;
+    return r->plan_count > 0;
+}
+
 double fl_pf_weight(const fl_pipeline_fit *f, size_t plan) {
-    bool top = plan == 0;
-    for (size_t i = 0; top && i < f->r->asked_count && f->r->asked[i].plan == 0; i++)
-        top = f->r->asked[i].sm_mhz == f->r->top_mhz;
-    return top ? FL_PF_WARM_UP : 1;
+    return plan == 0 && fl_pipeline_warm_up(f->r) ? FL_PF_WARM_UP : 1;
 }
 
 static void clocks_of(const fl_pipeline_fit *f, size_t plan, fl_pipeline_clocks *c) {

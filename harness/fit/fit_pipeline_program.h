@@ -14,6 +14,7 @@ typedef struct fl_pipeline_beliefs {
     fl_belief share[2], wall[2]; /* forward, backward */
     fl_belief link_s, tail_s;
     fl_belief power, most, blocked; /* shares of the board's limit */
+    double drawn;                   /* likewise: by a rank that computes at the top clock and has the walls above */
     double rank_sd;                 /* of the ranks' powers among each other, likewise */
     fl_belief s, knee, rise;
 } fl_pipeline_beliefs;
@@ -45,6 +46,9 @@ fl_status fl_pipeline_fit_open(fl_pipeline_fit *f, const fl_pipeline_runs *r, ui
                                const char *order_file, double limit_w, fl_diag *d);
 void fl_pipeline_fit_close(fl_pipeline_fit *f);
 
+/* What other pipelines on the same chip, fitted to all their plans, lead to expect. */
+void fl_pipeline_fit_believe(const fl_pipeline_fit *const *fit, size_t count, fl_pipeline_beliefs *out);
+
 /* ---- for the parts of a fit ---- */
 
 /* How sure measured numbers are. Iterations repeat to 0.004 to 0.15 % in time and 0.02 to 0.08 % in energy; what the
@@ -62,6 +66,8 @@ enum { FL_PF_CLOCKS_MAX = 512 }; /* more than any ladder has */
 static inline double fl_pf_clock(const fl_pipeline_fit *f, double mhz) { return mhz / f->r->top_mhz; }
 static inline double fl_pf_believed(const fl_belief *b, double x) { return b->mean + b->sd * x; }
 
+/* Whether the first plan asks for the top clock everywhere: of a series it is a warm-up, on colder boards. */
+bool fl_pipeline_warm_up(const fl_pipeline_runs *r);
 /* How much a plan counts. */
 double fl_pf_weight(const fl_pipeline_fit *f, size_t plan);
 /* The clocks of a plan; the caller frees c->mhz, also after a failure. */
@@ -73,6 +79,11 @@ fl_status fl_pf_put(fl_pipeline *p, int32_t rank, fl_pipeline_what what, double 
 /* Mean of what was measured of a kind that does not follow the clock, in the plans of learn (NULL: all); 0 where
  * nothing was. */
 double fl_pf_mean(const fl_pipeline_fit *f, uint32_t rank, fl_pipeline_what what, const bool *learn);
+
+/* What is expected of one rank, from what it draws in the first plan where that asks for the top clock and is learned
+ * from; the same as of all ranks elsewhere. k: 0 forward, 1 backward. */
+fl_belief fl_pf_wall(const fl_pipeline_fit *f, uint32_t rank, int k, const bool *learn, const fl_pipeline_beliefs *b);
+double fl_pf_power(const fl_pipeline_fit *f, uint32_t rank, const bool *learn, const fl_pipeline_beliefs *b);
 
 /* The three parts of a fit, in this order: each takes what those before it found. */
 fl_status fl_pf_learn_time(fl_pipeline_fit *f, uint32_t rank, int k, const bool *learn, const fl_pipeline_beliefs *b,

@@ -5,13 +5,6 @@
 
 const char *const fl_pipeline_learn_name[FL_LEARNS] = {"all", "half", "others", "three", "first", "slow"};
 
-bool fl_pipeline_warm_up(const fl_pipeline_runs *r) {
-    for (size_t i = 0; i < r->asked_count && r->asked[i].plan == 0; i++)
-        if (r->asked[i].sm_mhz != r->top_mhz)
-            return false;
-    return r->plan_count > 0;
-}
-
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;

@@ -31,7 +31,6 @@ typedef struct fl_pipeline_score {
 
 /* learn: plan_count. The first plan is a warm-up where it asks for the top clock everywhere. */
 void fl_pipeline_learn_choose(const fl_pipeline_runs *r, fl_pipeline_learn how, bool *learn);
-bool fl_pipeline_warm_up(const fl_pipeline_runs *r);
 
 fl_status fl_pipeline_score_make(const fl_pipeline_fit *f, const bool *learn, double least_limit_w,
                                  fl_pipeline_score *s, fl_diag *d);

@@ -8,7 +8,8 @@
 typedef struct times { /* of one part: what was measured at each clock */
     double clock[FL_PF_CLOCKS_MAX], log_s[FL_PF_CLOCKS_MAX], sd[FL_PF_CLOCKS_MAX];
     size_t count;
-    const fl_belief *share, *wall;
+    const fl_belief *share;
+    fl_belief wall;
     double start; /* of log_t0 */
 } times;
 
@@ -45,7 +46,7 @@ static fl_stage_time time_of(const times *t, const double *x) {
     /* A share and a wall that no part can have would give no logarithm. */
     return (fl_stage_time){.log_t0 = t->start + 0.1 * x[0],
                            .share = fmin(fmax(fl_pf_believed(t->share, x[1]), 0), 1),
-                           .wall = fmax(fl_pf_believed(t->wall, x[2]), 0.2)};
+                           .wall = fmax(fl_pf_believed(&t->wall, x[2]), 0.2)};
 }
 
 static void time_residuals(void *user, const double *x, double *residual) {
@@ -60,7 +61,7 @@ static void time_residuals(void *user, const double *x, double *residual) {
 fl_status fl_pf_learn_time(fl_pipeline_fit *f, uint32_t rank, int k, const bool *learn, const fl_pipeline_beliefs *b,
                            fl_diag *d) {
     const fl_pipeline_what what = k ? FL_PIPELINE_BACKWARD : FL_PIPELINE_FORWARD;
-    times t = {.share = &b->share[k], .wall = &b->wall[k]};
+    times t = {.share = &b->share[k], .wall = fl_pf_wall(f, rank, k, learn, b)};
     double x[3] = {0};
     gather(f, rank, what, learn, &t);
     if (!t.count)
