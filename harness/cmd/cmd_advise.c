@@ -213,11 +213,8 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
         if (c.note && !stay)
             cJSON_AddStringToObject(w, "note", c.note);
     }
-    cJSON *rests = cJSON_AddArrayToObject(root, "rests_on");
-    for (size_t i = 0; i < s->rest_count; i++)
-        cJSON_AddItemToArray(rests, cJSON_CreateString(s->rests[i]));
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_add_texts(root, "rests_on", s->rests, s->rest_count);
+    fl_json_tell(root);
 }
 
 static void print_policy(const fl_advise_policy *p, bool json) {
@@ -232,8 +229,7 @@ static void print_policy(const fl_advise_policy *p, bool json) {
         fl_json_add_real(root, "bound_break_chance", p->chance);
         fl_json_add_real(root, "worst_slowdown_pct", p->worst_slowdown_pct);
         cJSON_AddNumberToObject(root, "runs", (double)p->runs);
-        fl_json_print(root, stdout);
-        cJSON_Delete(root);
+        fl_json_tell(root);
         return;
     }
     if (!p->policy) {

@@ -287,9 +287,7 @@ static void print_json(const done *all) {
         cJSON *t = cJSON_AddObjectToObject(root, "telemetry");
         cJSON_AddStringToObject(t, "format", all->format[1]);
         cJSON_AddNumberToObject(t, "rows", (double)run->telemetry.row_count);
-        cJSON *signals = cJSON_AddArrayToObject(t, "signals");
-        for (size_t i = 0; i < run->telemetry.signal_count; i++)
-            cJSON_AddItemToArray(signals, cJSON_CreateString(run->telemetry.signal[i]));
+        fl_json_add_texts(t, "signals", run->telemetry.signal, run->telemetry.signal_count);
         if (all->written[1])
             cJSON_AddStringToObject(t, "file", all->written[1]);
     }
@@ -318,11 +316,8 @@ static void print_json(const done *all) {
             cJSON_AddStringToObject(o, "signal", all->offset.signal);
         }
     }
-    cJSON *notes = cJSON_AddArrayToObject(root, "notes");
-    for (size_t i = 0; i < run->note_count; i++)
-        cJSON_AddItemToArray(notes, cJSON_CreateString(run->note[i]));
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_add_texts(root, "notes", run->note, run->note_count);
+    fl_json_tell(root);
 }
 
 static void print_text(const done *all) {

@@ -287,7 +287,7 @@ static cJSON *kernels_json(const fl_oracle_job *j) {
     cJSON *all = cJSON_CreateArray();
     for (uint32_t k = 0; k < j->scene->w->class_count; k++) {
         const fl_kernel_choice *c = &j->kernel[k];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(all);
         cJSON_AddStringToObject(o, "name", j->scene->w->class[k].kind.name);
         fl_json_add_real(o, "sm_mhz", c->at.sm_mhz);
         fl_json_add_real(o, "mem_mhz", c->at.mem_mhz);
@@ -295,7 +295,6 @@ static cJSON *kernels_json(const fl_oracle_job *j) {
         fl_json_add_real(o, "time_s", c->time_s);
         fl_json_add_real(o, "default_j", c->standard_energy_j);
         fl_json_add_real(o, "default_s", c->standard_time_s);
-        cJSON_AddItemToArray(all, o);
     }
     return all;
 }
@@ -330,7 +329,7 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
     cJSON *all = cJSON_CreateArray();
     for (size_t i = 0; i < count; i++) {
         const fl_oracle_job *j = &w->job[i];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(all);
         cJSON_AddStringToObject(o, "workload", j->scene->w->name);
         fl_json_add_real(o, "default_j", j->standard.energy_j);
         fl_json_add_real(o, "default_s", j->standard.makespan_s);
@@ -350,10 +349,8 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
         cJSON_AddItemToObject(o, "bounds", fl_promises_json(&w->promises)); /* the best static clock holds them */
         if (kernels)
             add_kernels_json(o, j);
-        cJSON_AddItemToArray(all, o);
     }
-    fl_json_print(all, stdout);
-    cJSON_Delete(all);
+    fl_json_tell(all);
 }
 
 /* Of servers there are more choices than clocks, and no schedule that is known to be the best. */
@@ -362,8 +359,7 @@ static fl_status tell_serving(const fl_serving_oracle_options *o, bool json, fl_
     const fl_status s = fl_serving_oracle_run(o, &r, d);
     if (!s && json) {
         cJSON *root = fl_serving_oracle_json(&r, o);
-        fl_json_print(root, stdout);
-        cJSON_Delete(root);
+        fl_json_tell(root);
     } else if (!s) {
         fl_serving_oracle_print(&r, o, stdout);
         fl_scene_notes(&r.scenes, stdout);

@@ -269,11 +269,10 @@ static void list_one(cJSON *rows, const char *name, const char *title, double gp
         printf("%-18s %s%s\n", name, title, gpus > 0 ? "" : " (facts alone)");
         return;
     }
-    cJSON *row = cJSON_CreateObject();
+    cJSON *row = fl_json_add_row(rows);
     cJSON_AddStringToObject(row, "platform", name);
     cJSON_AddStringToObject(row, "title", title);
     fl_json_add_real(row, "gpus", gpus > 0 ? gpus : (double)NAN); /* a board is no node */
-    cJSON_AddItemToArray(rows, row);
 }
 
 static fl_status list_boards(cJSON *rows, fl_diag *d) {

@@ -154,7 +154,7 @@ static cJSON *json_one(const fl_policy *p) {
     params = cJSON_AddArrayToObject(o, "parameters");
     for (uint32_t i = 0; i < p->param_count; i++) {
         const fl_param *r = &p->param[i];
-        cJSON *q = cJSON_CreateObject();
+        cJSON *q = fl_json_add_row(params);
         cJSON_AddStringToObject(q, "name", r->name);
         cJSON_AddStringToObject(q, "type", types[r->type]);
         cJSON_AddStringToObject(q, "unit", r->unit);
@@ -162,7 +162,6 @@ static cJSON *json_one(const fl_policy *p) {
         fl_json_add_real(q, "min", r->min);
         fl_json_add_real(q, "max", r->max);
         cJSON_AddStringToObject(q, "help", r->help);
-        cJSON_AddItemToArray(params, q);
     }
     return o;
 }
@@ -189,8 +188,7 @@ int fl_cmd_policies(int argc, char **argv) {
         cJSON *all = one ? json_one(one) : cJSON_CreateArray();
         for (size_t i = 0; !one && i < fl_policies_count; i++)
             cJSON_AddItemToArray(all, json_one(fl_policies[i]));
-        fl_json_print(all, stdout);
-        cJSON_Delete(all);
+        fl_json_tell(all);
     } else if (one) {
         print_one(one);
     } else if (table) {

@@ -196,8 +196,7 @@ static void print_json(const fl_setup *u, const fold *f, const found *x, size_t 
     cJSON_AddItemToObject(root, "bounds", fl_promises_json(&u->promises));
     for (size_t i = 0; i < count; i++)
         cJSON_AddItemToArray(rows, found_json(u, &f[i], &x[i]));
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 int fl_cmd_search(int argc, char **argv) {

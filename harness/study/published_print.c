@@ -175,7 +175,7 @@ cJSON *fl_published_json(const fl_published *p) {
     for (size_t i = 0; i < p->count; i++) {
         const line *l = &p->line[i];
         char text[160];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(all);
         cJSON_AddStringToObject(o, "quantity", l->quantity);
         cJSON_AddStringToObject(o, "unit", l->unit);
         fl_json_add_real(o, "published_low", l->low);
@@ -196,7 +196,6 @@ cJSON *fl_published_json(const fl_published *p) {
             cJSON_AddNumberToObject(o, "draws_held", (double)l->draws_held);
         if (l->fails)
             cJSON_AddStringToObject(o, "fails", l->fails);
-        cJSON_AddItemToArray(all, o);
     }
     return all;
 }

@@ -211,13 +211,12 @@ cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracl
     }
     cJSON *points = cJSON_AddArrayToObject(root, "points");
     for (size_t i = 0; i < o->count; i++) {
-        cJSON *at = cJSON_CreateObject();
+        cJSON *at = fl_json_add_row(points);
         cJSON_AddNumberToObject(at, "servers", o->point[i].servers);
         cJSON_AddBoolToObject(at, "default", o->point[i].standard);
         fl_json_add_real(at, "sm_mhz", o->point[i].at.sm_mhz);
         fl_json_add_real(at, "mem_mhz", o->point[i].at.mem_mhz);
         fl_row_json(at, &o->point[i].row);
-        cJSON_AddItemToArray(points, at);
     }
     return root;
 }
