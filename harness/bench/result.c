@@ -53,8 +53,7 @@ void fl_bench_print(const fl_bench_figure *f, size_t count, FILE *out) {
     for (size_t i = 0; i < g.columns; i++)
         fl_grid_add(&g, "%s", head[i]);
     for (size_t i = 0; i < count; i++) {
-        fl_grid_add(&g, "%s", f[i].row->key);
-        fl_grid_add(&g, "%s", f[i].row->what);
+        fl_grid_add(&g, "%s\t%s", f[i].row->key, f[i].row->what);
         number(&g, f[i].value);
         fl_grid_add(&g, "%s", f[i].row->unit);
         if (isnan(f[i].noise))

@@ -141,17 +141,13 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
     } else {
         fl_grid g = FL_GRID_HEADED(head);
         for (size_t i = 0; i < s->count; i++) {
-            fl_grid_add(&g, "%s", s->item[i].name);
-            fl_grid_add(&g, "%g", a[i].at.sm_mhz);
+            fl_grid_add(&g, "%s\t%g", s->item[i].name, a[i].at.sm_mhz);
             if (s->several_memories)
                 fl_grid_add(&g, "%g", a[i].at.mem_mhz);
             else
                 fl_grid_add(&g, "-");
-            fl_grid_add(&g, "%.1f", a[i].saving.value);
-            fl_grid_add(&g, "%.1f", a[i].saving.low);
-            fl_grid_add(&g, "%.1f", a[i].saving.high);
-            fl_grid_add(&g, "%.1f", a[i].slowdown.value);
-            fl_grid_add(&g, "%.1f", a[i].slowdown.high);
+            fl_grid_add(&g, "%.1f\t%.1f\t%.1f\t%.1f\t%.1f", a[i].saving.value, a[i].saving.low, a[i].saving.high,
+                        a[i].slowdown.value, a[i].slowdown.high);
             if (!isnan(a[i].chance))
                 fl_grid_add(&g, "%.1f", 100 * a[i].chance);
             else

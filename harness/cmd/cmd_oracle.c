@@ -132,17 +132,12 @@ static void add_percent(fl_grid *g, double share) {
 
 /* What is minimised has columns of its own where it is not the energy. */
 static void add_heads(fl_grid *g, fl_objective objective) {
-    fl_grid_add(g, "workload");
-    fl_grid_add(g, "choice");
-    fl_grid_add(g, "energy J");
-    fl_grid_add(g, "saving %%");
+    fl_grid_add(g, "workload\tchoice\tenergy J\tsaving %%");
     if (objective != FL_MIN_ENERGY) {
-        fl_grid_add(g, "%s %s", fl_objective_title[objective], fl_objective_unit[objective]);
-        fl_grid_add(g, "%s saving %%", fl_objective_title[objective]);
+        fl_grid_add(g, "%s %s\t%s saving %%", fl_objective_title[objective], fl_objective_unit[objective],
+                    fl_objective_title[objective]);
     }
-    fl_grid_add(g, "time s");
-    fl_grid_add(g, "slowdown %%");
-    fl_grid_add(g, "%s", "");
+    fl_grid_add(g, "time s\tslowdown %%\t");
 }
 
 static void add_number(fl_grid *g, double value) {
@@ -155,8 +150,7 @@ static void add_number(fl_grid *g, double value) {
 /* against_j, against_s: what it is compared with. */
 static void add_line(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, const char *what, double energy_j,
                      double time_s, double against_j, double against_s, const char *remark) {
-    fl_grid_add(g, "%s", j->scene->w->name);
-    fl_grid_add(g, "%s", what);
+    fl_grid_add(g, "%s\t%s", j->scene->w->name, what);
     add_number(g, energy_j);
     add_percent(g, 1 - energy_j / against_j);
     if (w->objective != FL_MIN_ENERGY) {

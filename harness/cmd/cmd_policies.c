@@ -48,9 +48,8 @@ static void print_one(const fl_policy *p) {
         printf("\nparameters:\n");
         for (uint32_t i = 0; i < p->param_count; i++) {
             const fl_param *r = &p->param[i];
-            fl_grid_add(&g, "  %s", r->name);
-            fl_grid_add(&g, "%s", types[r->type]);
-            fl_grid_add(&g, "%s%s%s", *r->standard ? r->standard : "-", *r->unit ? " " : "", r->unit);
+            fl_grid_add(&g, "  %s\t%s\t%s%s%s", r->name, types[r->type], *r->standard ? r->standard : "-",
+                        *r->unit ? " " : "", r->unit);
             if (r->type == FL_PARAM_CHOICE || r->type == FL_PARAM_TABLE)
                 fl_grid_add(&g, "%s", r->choices ? r->choices : "");
             else if (r->type == FL_PARAM_BOOL)
@@ -65,9 +64,7 @@ static void print_one(const fl_policy *p) {
         fl_grid g = {.columns = 3};
         printf("\nprobes:\n");
         for (uint32_t i = 0; i < p->probe_count; i++) {
-            fl_grid_add(&g, "  %s", p->probe[i].name);
-            fl_grid_add(&g, "%s", p->probe[i].unit);
-            fl_grid_add(&g, "%s", p->probe[i].help);
+            fl_grid_add(&g, "  %s\t%s\t%s", p->probe[i].name, p->probe[i].unit, p->probe[i].help);
         }
         fl_grid_print(&g, 3, stdout);
     }

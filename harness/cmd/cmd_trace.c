@@ -171,12 +171,9 @@ static void print_top(const fl_stats *s) {
         size_t size = strlen(n->name), cut = size < 60 ? size : 57;
         while (size >= 60 && cut && ((unsigned char)n->name[cut] & 0xc0) == 0x80)
             cut--;
-        fl_grid_add(&g, "%.*s%s", (int)cut, n->name, size < 60 ? "" : "...");
-        fl_grid_add(&g, "%zu", n->count);
-        fl_grid_add(&g, "%zu", n->kinds);
-        fl_grid_add(&g, "%.4g", n->total_s);
-        fl_grid_add(&g, "%.1f", total > 0 ? 100 * n->total_s / total : 0);
-        fl_grid_add(&g, "%.4g", n->total_s / (double)n->count * 1e6);
+        fl_grid_add(&g, "%.*s%s\t%zu\t%zu\t%.4g\t%.1f\t%.4g", (int)cut, n->name, size < 60 ? "" : "...", n->count,
+                    n->kinds, n->total_s, total > 0 ? 100 * n->total_s / total : 0,
+                    n->total_s / (double)n->count * 1e6);
     }
     fputc('\n', stdout);
     fl_grid_print(&g, 1, stdout);

@@ -106,8 +106,7 @@ void fl_kills_print(const fl_kills *k) {
                         (unsigned long long)row->of, row->reached ? "" : " (not reached)");
         else
             fl_grid_add(&g, "its end");
-        fl_grid_add(&g, "%d", exit_status(row->command_status));
-        fl_grid_add(&g, "%s", fl_kill_left(row, left, sizeof left));
+        fl_grid_add(&g, "%d\t%s", exit_status(row->command_status), fl_kill_left(row, left, sizeof left));
         changed += row->changed;
     }
     fl_grid_print(&g, 4, stdout);
