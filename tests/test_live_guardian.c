@@ -1,7 +1,7 @@
 /* Whatever happens to controller and guardian, the GPUs come back as they were found. Trials at random times in every
  * pattern; FL_TRIALS=1000 for more of them, FL_SEED for others. Then each safety rule broken on purpose must be
  * noticed. State is read from the stub's shared memory, not through the code under test. */
-#include "harness/live/vendor/nvml_host.h"
+#include "harness/live/vendor/backend.h"
 #include "harness/live/guardian.h"
 #include "harness/live/restore.h"
 #include "harness/live/session.h"

@@ -1,6 +1,6 @@
 /* The live commands on the stub: modes, what is set and what is left, refusals, and that every log replays. */
 #include "harness/log/facts_head.h"
-#include "harness/live/vendor/nvml_host.h"
+#include "harness/live/vendor/backend.h"
 #include "harness/live/guardian.h"
 #include "harness/live/host.h"
 #include "harness/live/privilege.h"

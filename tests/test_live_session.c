@@ -3,7 +3,7 @@
 #include "harness/live/guardian.h"
 #include "harness/live/guardian_inside.h"
 #include "harness/live/session.h"
-#include "harness/live/vendor/nvml_host.h"
+#include "harness/live/vendor/backend.h"
 #include "tests/support/suite.h"
 #include "tests/support/stub_nvml.h"
 #include "tests/support/temp_file.h"

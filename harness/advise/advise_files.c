@@ -74,15 +74,14 @@ static fl_status from_kernels(fl_advise_source *f, const fl_platform *p, fl_advi
     const fl_log_run *run = f->run_count ? &f->run[0] : NULL;
     if (run)
         set_clock(&f->kernels.kernels, run->sm_mhz);
-    fl_status status = fl_advise_add(s, fl_advise_base_name(f->kernels_path), &to, d);
+    fl_status status = fl_advise_add(s, basename(f->kernels_path), &to, d);
     if (!status)
         status = fl_advise_kernels(f->kernels_path, &f->kernels.kernels, run, f->o, to, &assumed, d);
     if (!status)
-        status = FL_ADVISE_REST(s, d, "%s: the times of its kernels%s", fl_advise_base_name(f->kernels_path),
+        status = FL_ADVISE_REST(s, d, "%s: the times of its kernels%s", basename(f->kernels_path),
                                 assumed ? "; how they depend on clocks was assumed, three ways" : " and their kinds");
     if (!status && run)
-        status =
-            FL_ADVISE_REST(s, d, "%s: %.4g W at %g MHz", fl_advise_base_name(f->run_path), run->power_w, run->sm_mhz);
+        status = FL_ADVISE_REST(s, d, "%s: %.4g W at %g MHz", basename(f->run_path), run->power_w, run->sm_mhz);
     return status ? status : fl_advise_note_platform(s, p, d);
 }
 
@@ -101,7 +100,7 @@ static const char *board_name(const fl_advise_source *f) {
 
 static fl_status note_board(const fl_advise_source *f, const char *measured, bool other_vendor, const fl_platform *p,
                             const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
-    const char *file = fl_advise_base_name(f->kernels_path ? f->kernels_path : f->run_path ? f->run_path : "");
+    const char *file = basename(f->kernels_path ? f->kernels_path : f->run_path ? f->run_path : "");
     if (other_vendor)
         return FL_ADVISE_REST(
             s, d,

@@ -84,11 +84,11 @@ fl_status fl_advise_logs(const fl_advise_source *f, const fl_platform *p, fl_adv
         if (!f->ends[i].whole)
             status =
                 FL_ADVISE_REST(s, d, "that %s has the whole run, although the GPU does not idle before and after it",
-                               fl_advise_base_name(f->log[i]));
+                               basename(f->log[i]));
     if (!status && slow)
         status = FL_ADVISE_REST(
             s, d, "that all logs have whole runs, although %s took longer than its clock says of most boards",
-            fl_advise_base_name(slow));
+            basename(slow));
     if (!status)
         status = note_spacing(f, s, d);
     fl_sweep_chip_free(&c);
@@ -124,7 +124,7 @@ static fl_status from_calibration(const fl_advise_source *f, const fl_platform *
         fl_stated *of = &s->item[0].of[0].stated;
         fl_one_probe_add_idle(c.chip, &probe, of->at, of->guess, of->count);
         status = FL_ADVISE_REST(s, d, ONE_RUN "; what programs of such a power do, the calibration's tell",
-                                fl_advise_base_name(f->run_path), f->run[0].power_w, f->run[0].sm_mhz,
+                                basename(f->run_path), f->run[0].power_w, f->run[0].sm_mhz,
                                 100 * probe.busy.time_s / f->run[0].time_s);
     } else if (status == FL_BAD_INPUT) {
         fl_advise_close(s);
@@ -143,20 +143,19 @@ fl_status fl_advise_one_log(const fl_advise_source *f, const fl_platform *p, fl_
     fl_status status = p ? from_calibration(f, p, s, &done, d) : FL_OK;
     if (status || done)
         return status;
-    status = fl_advise_add(s, fl_advise_base_name(f->run_path), &to, d);
+    status = fl_advise_add(s, basename(f->run_path), &to, d);
     if (!status)
         status = fl_advise_log(f->run_path, &f->run[0], f->o, to, &probe, d);
     if (!status && probe.tells)
         status = FL_ADVISE_REST(
             s, d, ONE_RUN "; how the program depends on clocks was assumed, three ways: no calibration tells it",
-            fl_advise_base_name(f->run_path), f->run[0].power_w, f->run[0].sm_mhz,
-            100 * probe.busy.time_s / f->run[0].time_s);
+            basename(f->run_path), f->run[0].power_w, f->run[0].sm_mhz, 100 * probe.busy.time_s / f->run[0].time_s);
     else if (!status)
         status = FL_ADVISE_REST(
             s, d,
             "%s: %.4g W at %g MHz; how the program depends on clocks was assumed, three ways, so that this is what the "
             "platform says of any program",
-            fl_advise_base_name(f->run_path), f->run[0].power_w, f->run[0].sm_mhz);
+            basename(f->run_path), f->run[0].power_w, f->run[0].sm_mhz);
     if (!status)
         status = fl_advise_note_platform(s, p, d);
     return status;

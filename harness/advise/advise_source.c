@@ -3,11 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *fl_advise_base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 fl_status fl_advise_add(fl_advise_subjects *s, const char *name, fl_advise_subject **to, fl_diag *d) {
     if (fl_grow(&s->item, &s->room, s->count + 1, sizeof *s->item))
         return fl_no_memory(d, "the advice");

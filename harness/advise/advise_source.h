@@ -25,7 +25,6 @@ typedef struct fl_advise_source { /* the contents of all files together */
 /* Adds a note on what the advice rests on. */
 #define FL_ADVISE_REST(s, d, ...) fl_sweep_note(&(s)->rests, &(s)->rest_count, d, __VA_ARGS__)
 
-const char *fl_advise_base_name(const char *path);
 /* *to: a new subject, until the next one. */
 fl_status fl_advise_add(fl_advise_subjects *s, const char *name, fl_advise_subject **to, fl_diag *d);
 /* For a platform whose constants alone say how times and powers depend on the clocks; p NULL = none. */

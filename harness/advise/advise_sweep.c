@@ -116,8 +116,8 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const fl_swee
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit can use");
     if (!status)
         status = FL_ADVISE_REST(
-            s, d, "%s: %zu measured setting%s of %zu workload%s at %s%s%s MHz; %s", fl_advise_base_name(path),
-            c->rows.count, c->rows.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
+            s, d, "%s: %zu measured setting%s of %zu workload%s at %s%s%s MHz; %s", basename(path), c->rows.count,
+            c->rows.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
             least < most ? fl_fit_clock_text(&c->rows, least, low, sizeof low) : "", least < most ? " to " : "",
             fl_fit_clock_text(&c->rows, most, high, sizeof high),
             platform ? "clocks in between are predicted"
@@ -197,7 +197,7 @@ static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platfor
     if (!status)
         status = FL_ADVISE_REST(
             s, d, "%s: %zu measured and %zu predicted settings of %zu workload%s, as sure as the file states",
-            fl_advise_base_name(path), sweep->row_count - predicted, predicted, count, count == 1 ? "" : "s");
+            basename(path), sweep->row_count - predicted, predicted, count, count == 1 ? "" : "s");
     free(names);
     return status;
 }
@@ -208,7 +208,7 @@ static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *swe
         FL_ADVISE_REST(s, d,
                        "%s: one measured setting of each workload, whose power tells what idles and what works; "
                        "how they depend on clocks was assumed, three ways",
-                       fl_advise_base_name(f->sweep_path));
+                       basename(f->sweep_path));
     for (size_t i = 0; !status && i < sweep->row_count; i++) {
         const fl_sweep_row *r = &sweep->rows[i];
         const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true, NAN};

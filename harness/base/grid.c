@@ -14,6 +14,16 @@ fl_grid fl_grid_headed(const char *const *head, size_t columns) {
     return g;
 }
 
+/* Takes the text, NULL where memory ran out. */
+static void take_cell(fl_grid *g, char *text) {
+    if (!text || fl_grow(&g->cell, &g->room, g->count + 1, sizeof *g->cell)) {
+        free(text);
+        g->columns = 0; /* never prints a table with cells missing */
+        return;
+    }
+    g->cell[g->count++] = text;
+}
+
 void fl_grid_add(fl_grid *g, const char *format, ...) {
     char *text = NULL;
     va_list args;
@@ -21,12 +31,11 @@ void fl_grid_add(fl_grid *g, const char *format, ...) {
     if (vasprintf(&text, format, args) < 0)
         text = NULL;
     va_end(args);
-    if (!text || fl_grow(&g->cell, &g->room, g->count + 1, sizeof *g->cell)) {
-        free(text);
-        g->columns = 0; /* never prints a table with cells missing */
-        return;
-    }
-    g->cell[g->count++] = text;
+    char *rest = text; /* as many cells as the format has, whatever the texts in them hold */
+    for (const char *at = strchr(format, '\t'); at && rest; at = strchr(at + 1, '\t'))
+        take_cell(g, strdup(strsep(&rest, "\t")));
+    take_cell(g, rest ? strdup(rest) : NULL);
+    free(text);
 }
 
 void fl_grid_print(fl_grid *g, size_t left, FILE *out) {

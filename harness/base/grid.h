@@ -13,7 +13,8 @@ typedef struct fl_grid {
 /* Starts a table with a row of heads. The function copies them. */
 fl_grid fl_grid_headed(const char *const *head, size_t columns);
 #define FL_GRID_HEADED(head) fl_grid_headed(head, sizeof(head) / sizeof *(head))
-/* Adds one cell, row by row. Where memory runs out, the table is missing as a whole, never incomplete. */
+/* Adds cells, row by row; a tab in the format stands between two of them. Where memory runs out, the table is missing
+ * as a whole, never incomplete. */
 void fl_grid_add(fl_grid *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints the table and frees it. The first `left` columns are left-aligned. */
 void fl_grid_print(fl_grid *g, size_t left, FILE *out);

@@ -14,6 +14,18 @@ void fl_json_add_real(cJSON *object, const char *key, double value) {
         cJSON_AddNullToObject(object, key);
 }
 
+cJSON *fl_json_add_row(cJSON *array) {
+    cJSON *row = cJSON_CreateObject();
+    cJSON_AddItemToArray(array, row);
+    return row;
+}
+
+void fl_json_add_texts(cJSON *object, const char *key, char *const *text, size_t count) {
+    cJSON *array = cJSON_AddArrayToObject(object, key);
+    for (size_t i = 0; i < count; i++)
+        cJSON_AddItemToArray(array, cJSON_CreateString(text[i]));
+}
+
 void fl_json_add_notes(cJSON *array, char *text) {
     static const char begin[] = "note: ";
     char *rest = NULL;
@@ -28,7 +40,6 @@ void fl_json_add_notes(cJSON *array, char *text) {
 static void add_option(cJSON *object, const fl_option *o) {
     const char *const *text = o->into;
     const fl_texts *list = o->into;
-    cJSON *all;
     switch (o->type) {
     case FL_OPTION_FLAG:
         cJSON_AddBoolToObject(object, o->name, *(const bool *)o->into);
@@ -38,9 +49,7 @@ static void add_option(cJSON *object, const fl_option *o) {
         cJSON_AddItemToObject(object, o->name, *text ? cJSON_CreateString(*text) : cJSON_CreateNull());
         break;
     case FL_OPTION_LIST:
-        all = cJSON_AddArrayToObject(object, o->name);
-        for (size_t i = 0; i < list->count; i++)
-            cJSON_AddItemToArray(all, cJSON_CreateString(list->item[i]));
+        fl_json_add_texts(object, o->name, (char *const *)list->item, list->count);
         break;
     case FL_OPTION_REAL:
     case FL_OPTION_SHARE:
@@ -84,4 +93,9 @@ void fl_json_print(const cJSON *tree, FILE *out) {
     if (text)
         fprintf(out, "%s\n", text);
     free(text);
+}
+
+void fl_json_tell(cJSON *tree) {
+    fl_json_print(tree, stdout);
+    cJSON_Delete(tree);
 }

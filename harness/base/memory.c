@@ -102,7 +102,8 @@ static void part_big_from_small(void) {
     mallopt(M_TRIM_THRESHOLD,
             16 * BIG); /* with a lower threshold the top of a heap would be returned and requested all the time */
     /* Under a sanitizer, which has an allocator of its own, this is the first call that glibc's gets. Two threads that
-     * make it at once crash (glibc 2.36: ptmalloc_init is not guarded), so it is made here, before there are threads. */
+     * make it at once crash (glibc 2.36: ptmalloc_init is not guarded), so it is made here, before there are threads.
+     */
     malloc_trim(0);
 #endif
 }

@@ -45,11 +45,8 @@ static bool find(const fl_json *root, const char *key, earlier *e) {
 }
 
 static void tell(fl_grid *g, const fl_bench_figure *f, double moved, double noise) {
-    fl_grid_add(g, "%s", f->row->key);
-    fl_grid_add(g, "%s", f->row->what);
-    fl_grid_add(g, "%+.0f %%", 100 * moved);
-    fl_grid_add(g, "beyond the noise of %.0f %%:", 100 * noise);
-    fl_grid_add(g, "%s", (moved > 0) == fl_bench_less_is_better(f->row) ? "worse" : "better");
+    fl_grid_add(g, "%s\t%s\t%+.0f %%\tbeyond the noise of %.0f %%:\t%s", f->row->key, f->row->what, 100 * moved,
+                100 * noise, (moved > 0) == fl_bench_less_is_better(f->row) ? "worse" : "better");
 }
 
 fl_status fl_bench_against(const fl_bench_figure *f, size_t count, const cJSON *tree, const char *path, size_t *worse,

@@ -53,8 +53,7 @@ void fl_bench_print(const fl_bench_figure *f, size_t count, FILE *out) {
     for (size_t i = 0; i < g.columns; i++)
         fl_grid_add(&g, "%s", head[i]);
     for (size_t i = 0; i < count; i++) {
-        fl_grid_add(&g, "%s", f[i].row->key);
-        fl_grid_add(&g, "%s", f[i].row->what);
+        fl_grid_add(&g, "%s\t%s", f[i].row->key, f[i].row->what);
         number(&g, f[i].value);
         fl_grid_add(&g, "%s", f[i].row->unit);
         if (isnan(f[i].noise))
@@ -86,7 +85,7 @@ void fl_bench_print(const fl_bench_figure *f, size_t count, FILE *out) {
 cJSON *fl_bench_json(const fl_bench_figure *f, size_t count) {
     cJSON *all = cJSON_CreateArray();
     for (size_t i = 0; i < count; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(all);
         cJSON_AddStringToObject(o, "key", f[i].row->key);
         cJSON_AddStringToObject(o, "what", f[i].row->what);
         cJSON_AddStringToObject(o, "unit", f[i].row->unit);
@@ -98,7 +97,6 @@ cJSON *fl_bench_json(const fl_bench_figure *f, size_t count) {
         fl_json_add_real(o, "of_goal", f[i].of_goal);
         fl_json_add_real(o, "step_ns", f[i].step_ns > 0 ? f[i].step_ns : NAN);
         fl_json_add_real(o, "kernels_per_s", f[i].per_second > 0 ? f[i].per_second : NAN);
-        cJSON_AddItemToArray(all, o);
     }
     return all;
 }

@@ -83,8 +83,7 @@ static void print_json(const fl_serving_oracle *o, const fl_serving_oracle_optio
     }
     cJSON *standard = cJSON_AddObjectToObject(root, "default");
     fl_row_json(standard, &at_default(o)->row);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, const char *platform, bool json,

@@ -1,4 +1,5 @@
-/* foldline advise of a request trace: how many servers, and which clock, for the least energy that meets the targets. */
+/* foldline advise of a request trace: how many servers, and which clock, for the least energy that meets the targets.
+ */
 #pragma once
 
 #include "harness/input/serving_choice.h"

@@ -141,17 +141,13 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
     } else {
         fl_grid g = FL_GRID_HEADED(head);
         for (size_t i = 0; i < s->count; i++) {
-            fl_grid_add(&g, "%s", s->item[i].name);
-            fl_grid_add(&g, "%g", a[i].at.sm_mhz);
+            fl_grid_add(&g, "%s\t%g", s->item[i].name, a[i].at.sm_mhz);
             if (s->several_memories)
                 fl_grid_add(&g, "%g", a[i].at.mem_mhz);
             else
                 fl_grid_add(&g, "-");
-            fl_grid_add(&g, "%.1f", a[i].saving.value);
-            fl_grid_add(&g, "%.1f", a[i].saving.low);
-            fl_grid_add(&g, "%.1f", a[i].saving.high);
-            fl_grid_add(&g, "%.1f", a[i].slowdown.value);
-            fl_grid_add(&g, "%.1f", a[i].slowdown.high);
+            fl_grid_add(&g, "%.1f\t%.1f\t%.1f\t%.1f\t%.1f", a[i].saving.value, a[i].saving.low, a[i].saving.high,
+                        a[i].slowdown.value, a[i].slowdown.high);
             if (!isnan(a[i].chance))
                 fl_grid_add(&g, "%.1f", 100 * a[i].chance);
             else
@@ -213,11 +209,8 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
         if (c.note && !stay)
             cJSON_AddStringToObject(w, "note", c.note);
     }
-    cJSON *rests = cJSON_AddArrayToObject(root, "rests_on");
-    for (size_t i = 0; i < s->rest_count; i++)
-        cJSON_AddItemToArray(rests, cJSON_CreateString(s->rests[i]));
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_add_texts(root, "rests_on", s->rests, s->rest_count);
+    fl_json_tell(root);
 }
 
 static void print_policy(const fl_advise_policy *p, bool json) {
@@ -232,8 +225,7 @@ static void print_policy(const fl_advise_policy *p, bool json) {
         fl_json_add_real(root, "bound_break_chance", p->chance);
         fl_json_add_real(root, "worst_slowdown_pct", p->worst_slowdown_pct);
         cJSON_AddNumberToObject(root, "runs", (double)p->runs);
-        fl_json_print(root, stdout);
-        cJSON_Delete(root);
+        fl_json_tell(root);
         return;
     }
     if (!p->policy) {

@@ -33,8 +33,7 @@ static fl_status tell(const fl_bench *b, bool json, const cJSON *earlier, const 
     fl_status s = f ? FL_OK : fl_no_memory(d, NULL);
     if (!s && json) {
         cJSON *all = fl_bench_json(f, count);
-        fl_json_print(all, stdout);
-        cJSON_Delete(all);
+        fl_json_tell(all);
     } else if (!s)
         fl_bench_print(f, count, stdout);
     if (!s && against)

@@ -108,9 +108,8 @@ static void print_json(const compared *r) {
     cJSON_AddStringToObject(root, "objective_unit", fl_objective_unit[objective]);
     cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < r->c.count; i++) {
-        cJSON *row = cJSON_CreateObject();
+        cJSON *row = fl_json_add_row(rows);
         fl_row_json(row, &r->c.row[i]);
-        cJSON_AddItemToArray(rows, row);
     }
     if (r->published)
         cJSON_AddItemToObject(root, "published", fl_published_json(r->published));
@@ -118,8 +117,7 @@ static void print_json(const compared *r) {
         cJSON_AddItemToObject(root, "tables", fl_result_tables_json(r->tables));
     add_notes(root, r);
     cJSON_AddItemReferenceToObject(root, "provenance", r->record);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static void print_text(const compared *r, const compare_options *o) {

@@ -79,8 +79,7 @@ static int page_of(const fl_texts *topic) {
 
 static fl_status print_schema(void) {
     cJSON *tree = fl_keys_schema(&fl_experiment_keys, "an experiment of foldline");
-    fl_json_print(tree, stdout);
-    cJSON_Delete(tree);
+    fl_json_tell(tree);
     return FL_OK;
 }
 

@@ -46,11 +46,6 @@ typedef struct done {
     bool joined, found;
 } done;
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 enum { SHARES = 1000000 };
 
 static void note_share(void *user, double share) { fl_stage_at(*(const fl_stage *)user, (uint64_t)(share * SHARES)); }
@@ -61,7 +56,7 @@ static fl_status source_of(fl_head *head, const char *path, const fl_reader *rea
     char text[300];
     if (fl_head_get(head, "source"))
         return FL_OK;
-    snprintf(text, sizeof text, "%.200s, imported as %s", base_name(path), reader->name);
+    snprintf(text, sizeof text, "%.200s, imported as %s", basename(path), reader->name);
     for (char *c = text; *c; c++)
         *c = (unsigned char)*c < 0x20 ? '?' : *c;
     return fl_head_set(head, "source", text) ? FL_OK : fl_no_memory(d, NULL);
@@ -73,7 +68,7 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
     bool several = all->run.has_kernels || all->run.has_telemetry || all->run.has_sweep || all->run.has_requests ||
                    all->run.note_count;
     for (size_t i = 0; !s && i < one->note_count; i++)
-        s = fl_import_note(&all->run, d, "%s: %s", base_name(path), one->note[i]);
+        s = fl_import_note(&all->run, d, "%s: %s", basename(path), one->note[i]);
     if (!s && one->has_kernels && !(s = source_of(&one->kernels.head, path, reader, d))) {
         all->format[0] = reader->name;
         if (!all->run.has_kernels) {
@@ -81,7 +76,7 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
             one->kernels = (fl_kernel_trace){0};
         } else if (!(s = fl_join_append(&all->run, one, d))) {
             s = fl_import_note(&all->run, d, "%s: its kernels are taken to be on the clock of the first file's",
-                               base_name(path));
+                               basename(path));
         }
         all->run.has_kernels = true;
     }
@@ -121,8 +116,8 @@ static fl_status read_mapped(const ask *a, done *all, fl_diag *d) {
     if (!s)
         s = fl_sweep_read_mapped(a->files.item[0], &map, &all->run.sweep, d);
     all->run.has_sweep = !s;
-    snprintf(text, sizeof text, "%.140s, imported with --map %.140s", base_name(a->files.item[0]),
-             strchr(a->map, '=') ? a->map : base_name(a->map));
+    snprintf(text, sizeof text, "%.140s, imported with --map %.140s", basename(a->files.item[0]),
+             strchr(a->map, '=') ? a->map : basename(a->map));
     if (!s && !fl_head_set(&all->run.sweep.head, "source", text))
         s = fl_no_memory(d, NULL);
     fl_sweep_map_free(&map);
@@ -287,9 +282,7 @@ static void print_json(const done *all) {
         cJSON *t = cJSON_AddObjectToObject(root, "telemetry");
         cJSON_AddStringToObject(t, "format", all->format[1]);
         cJSON_AddNumberToObject(t, "rows", (double)run->telemetry.row_count);
-        cJSON *signals = cJSON_AddArrayToObject(t, "signals");
-        for (size_t i = 0; i < run->telemetry.signal_count; i++)
-            cJSON_AddItemToArray(signals, cJSON_CreateString(run->telemetry.signal[i]));
+        fl_json_add_texts(t, "signals", run->telemetry.signal, run->telemetry.signal_count);
         if (all->written[1])
             cJSON_AddStringToObject(t, "file", all->written[1]);
     }
@@ -318,11 +311,8 @@ static void print_json(const done *all) {
             cJSON_AddStringToObject(o, "signal", all->offset.signal);
         }
     }
-    cJSON *notes = cJSON_AddArrayToObject(root, "notes");
-    for (size_t i = 0; i < run->note_count; i++)
-        cJSON_AddItemToArray(notes, cJSON_CreateString(run->note[i]));
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_add_texts(root, "notes", run->note, run->note_count);
+    fl_json_tell(root);
 }
 
 static void print_text(const done *all) {

@@ -314,8 +314,7 @@ static void tell_json(const run *r, const choice *c, const fl_live_result *x) {
         put_count(k, "of_unkept_kinds", seen.unkept_kinds);
     }
     fl_live_server_json(&r->server, root);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static fl_status go(run *r, const choice *c, fl_diag *d) {

@@ -52,8 +52,7 @@ static void print_json(size_t shards, size_t jobs, const char *out) {
     cJSON_AddNumberToObject(root, "shards", (double)shards);
     cJSON_AddNumberToObject(root, "jobs", (double)jobs);
     cJSON_AddStringToObject(root, "file", out);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 int fl_cmd_merge(int argc, char **argv) {

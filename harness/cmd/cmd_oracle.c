@@ -132,17 +132,12 @@ static void add_percent(fl_grid *g, double share) {
 
 /* What is minimised has columns of its own where it is not the energy. */
 static void add_heads(fl_grid *g, fl_objective objective) {
-    fl_grid_add(g, "workload");
-    fl_grid_add(g, "choice");
-    fl_grid_add(g, "energy J");
-    fl_grid_add(g, "saving %%");
+    fl_grid_add(g, "workload\tchoice\tenergy J\tsaving %%");
     if (objective != FL_MIN_ENERGY) {
-        fl_grid_add(g, "%s %s", fl_objective_title[objective], fl_objective_unit[objective]);
-        fl_grid_add(g, "%s saving %%", fl_objective_title[objective]);
+        fl_grid_add(g, "%s %s\t%s saving %%", fl_objective_title[objective], fl_objective_unit[objective],
+                    fl_objective_title[objective]);
     }
-    fl_grid_add(g, "time s");
-    fl_grid_add(g, "slowdown %%");
-    fl_grid_add(g, "%s", "");
+    fl_grid_add(g, "time s\tslowdown %%\t");
 }
 
 static void add_number(fl_grid *g, double value) {
@@ -155,8 +150,7 @@ static void add_number(fl_grid *g, double value) {
 /* against_j, against_s: what it is compared with. */
 static void add_line(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, const char *what, double energy_j,
                      double time_s, double against_j, double against_s, const char *remark) {
-    fl_grid_add(g, "%s", j->scene->w->name);
-    fl_grid_add(g, "%s", what);
+    fl_grid_add(g, "%s\t%s", j->scene->w->name, what);
     add_number(g, energy_j);
     add_percent(g, 1 - energy_j / against_j);
     if (w->objective != FL_MIN_ENERGY) {
@@ -289,7 +283,7 @@ static cJSON *kernels_json(const fl_oracle_job *j) {
     cJSON *all = cJSON_CreateArray();
     for (uint32_t k = 0; k < j->scene->w->class_count; k++) {
         const fl_kernel_choice *c = &j->kernel[k];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(all);
         cJSON_AddStringToObject(o, "name", j->scene->w->class[k].kind.name);
         fl_json_add_real(o, "sm_mhz", c->at.sm_mhz);
         fl_json_add_real(o, "mem_mhz", c->at.mem_mhz);
@@ -297,7 +291,6 @@ static cJSON *kernels_json(const fl_oracle_job *j) {
         fl_json_add_real(o, "time_s", c->time_s);
         fl_json_add_real(o, "default_j", c->standard_energy_j);
         fl_json_add_real(o, "default_s", c->standard_time_s);
-        cJSON_AddItemToArray(all, o);
     }
     return all;
 }
@@ -332,7 +325,7 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
     cJSON *all = cJSON_CreateArray();
     for (size_t i = 0; i < count; i++) {
         const fl_oracle_job *j = &w->job[i];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(all);
         cJSON_AddStringToObject(o, "workload", j->scene->w->name);
         fl_json_add_real(o, "default_j", j->standard.energy_j);
         fl_json_add_real(o, "default_s", j->standard.makespan_s);
@@ -355,10 +348,8 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
         cJSON_AddItemToObject(o, "bounds", fl_promises_json(&w->promises)); /* the best static clock holds them */
         if (kernels)
             add_kernels_json(o, j);
-        cJSON_AddItemToArray(all, o);
     }
-    fl_json_print(all, stdout);
-    cJSON_Delete(all);
+    fl_json_tell(all);
 }
 
 /* Of servers there are more choices than clocks, and no schedule that is known to be the best. */
@@ -367,8 +358,7 @@ static fl_status tell_serving(const fl_serving_oracle_options *o, bool json, fl_
     const fl_status s = fl_serving_oracle_run(o, &r, d);
     if (!s && json) {
         cJSON *root = fl_serving_oracle_json(&r, o);
-        fl_json_print(root, stdout);
-        cJSON_Delete(root);
+        fl_json_tell(root);
     } else if (!s) {
         fl_serving_oracle_print(&r, o, stdout);
         fl_scene_notes(&r.scenes, stdout);

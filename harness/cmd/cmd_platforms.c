@@ -131,12 +131,9 @@ static void print_states(const fl_cpu_spec *cpu) {
         fl_cpu_row row = {0};
         if (fl_cpu_state_make(cpu, i, &state) != FL_MODEL_OK || fl_cpu_row_make(cpu, &load, i, 0, &row) != FL_MODEL_OK)
             continue;
-        fl_grid_add(&g, "  %s", set ? "set" : "boost");
-        fl_grid_add(&g, "%d", state.mhz);
-        fl_grid_add(&g, "%.3f", set ? cpu->volt[i] : cpu->boost_volt[i - cpu->count]);
-        fl_grid_add(&g, "%.1f", state.static_mw / 1000.0);
-        fl_grid_add(&g, "%.1f", row.mw / 1000.0);
-        fl_grid_add(&g, "%.1f", state.wait_mw / 1000.0);
+        fl_grid_add(&g, "  %s\t%d\t%.3f\t%.1f\t%.1f\t%.1f", set ? "set" : "boost", state.mhz,
+                    set ? cpu->volt[i] : cpu->boost_volt[i - cpu->count], state.static_mw / 1000.0, row.mw / 1000.0,
+                    state.wait_mw / 1000.0);
     }
     fl_grid_print(&g, 1, stdout);
 }
@@ -181,8 +178,7 @@ static void print_one(const fl_platform *p) {
     printf("\nsources:\n");
     fl_grid g = {.columns = 2};
     for (size_t i = 0; i < p->note_count; i++) {
-        fl_grid_add(&g, "  %s", p->note[i].key);
-        fl_grid_add(&g, "%s", p->note[i].text);
+        fl_grid_add(&g, "  %s\t%s", p->note[i].key, p->note[i].text);
     }
     fl_grid_print(&g, 2, stdout);
     if (p->policy_count)
@@ -202,9 +198,7 @@ static void add_ladder(fl_grid *g, const fl_board *b, const char *key, const cha
     char text[256] = "";
     for (uint32_t i = 0; i < count && strlen(text) < sizeof text - 16; i++)
         sprintf(text + strlen(text), "%s%d", i ? ", " : "", mhz[i]);
-    fl_grid_add(g, "  %s", what);
-    fl_grid_add(g, "%s MHz", text);
-    fl_grid_add(g, "%s", fl_board_source(b, key));
+    fl_grid_add(g, "  %s\t%s MHz\t%s", what, text, fl_board_source(b, key));
 }
 
 static void print_board(const fl_board *b) {
@@ -218,9 +212,8 @@ static void print_board(const fl_board *b) {
     for (size_t i = 0; i < FL_BOARD_FACT_COUNT; i++) {
         if (isnan(b->fact[i]))
             continue;
-        fl_grid_add(&g, "  %s", fl_board_rows[i].what);
-        fl_grid_add(&g, "%g%s%s", b->fact[i], *fl_board_rows[i].unit ? " " : "", fl_board_rows[i].unit);
-        fl_grid_add(&g, "%s", fl_board_source(b, fl_board_rows[i].key));
+        fl_grid_add(&g, "  %s\t%g%s%s\t%s", fl_board_rows[i].what, b->fact[i], *fl_board_rows[i].unit ? " " : "",
+                    fl_board_rows[i].unit, fl_board_source(b, fl_board_rows[i].key));
     }
     fl_grid_print(&g, 3, stdout);
     printf("\nunknown:\n  law of power; sharpness of kernel time; actuators%s\n",
@@ -269,11 +262,10 @@ static void list_one(cJSON *rows, const char *name, const char *title, double gp
         printf("%-18s %s%s\n", name, title, gpus > 0 ? "" : " (facts alone)");
         return;
     }
-    cJSON *row = cJSON_CreateObject();
+    cJSON *row = fl_json_add_row(rows);
     cJSON_AddStringToObject(row, "platform", name);
     cJSON_AddStringToObject(row, "title", title);
     fl_json_add_real(row, "gpus", gpus > 0 ? gpus : (double)NAN); /* a board is no node */
-    cJSON_AddItemToArray(rows, row);
 }
 
 static fl_status list_boards(cJSON *rows, fl_diag *d) {

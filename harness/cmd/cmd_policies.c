@@ -48,9 +48,8 @@ static void print_one(const fl_policy *p) {
         printf("\nparameters:\n");
         for (uint32_t i = 0; i < p->param_count; i++) {
             const fl_param *r = &p->param[i];
-            fl_grid_add(&g, "  %s", r->name);
-            fl_grid_add(&g, "%s", types[r->type]);
-            fl_grid_add(&g, "%s%s%s", *r->standard ? r->standard : "-", *r->unit ? " " : "", r->unit);
+            fl_grid_add(&g, "  %s\t%s\t%s%s%s", r->name, types[r->type], *r->standard ? r->standard : "-",
+                        *r->unit ? " " : "", r->unit);
             if (r->type == FL_PARAM_CHOICE || r->type == FL_PARAM_TABLE)
                 fl_grid_add(&g, "%s", r->choices ? r->choices : "");
             else if (r->type == FL_PARAM_BOOL)
@@ -65,9 +64,7 @@ static void print_one(const fl_policy *p) {
         fl_grid g = {.columns = 3};
         printf("\nprobes:\n");
         for (uint32_t i = 0; i < p->probe_count; i++) {
-            fl_grid_add(&g, "  %s", p->probe[i].name);
-            fl_grid_add(&g, "%s", p->probe[i].unit);
-            fl_grid_add(&g, "%s", p->probe[i].help);
+            fl_grid_add(&g, "  %s\t%s\t%s", p->probe[i].name, p->probe[i].unit, p->probe[i].help);
         }
         fl_grid_print(&g, 3, stdout);
     }
@@ -154,7 +151,7 @@ static cJSON *json_one(const fl_policy *p) {
     params = cJSON_AddArrayToObject(o, "parameters");
     for (uint32_t i = 0; i < p->param_count; i++) {
         const fl_param *r = &p->param[i];
-        cJSON *q = cJSON_CreateObject();
+        cJSON *q = fl_json_add_row(params);
         cJSON_AddStringToObject(q, "name", r->name);
         cJSON_AddStringToObject(q, "type", types[r->type]);
         cJSON_AddStringToObject(q, "unit", r->unit);
@@ -162,7 +159,6 @@ static cJSON *json_one(const fl_policy *p) {
         fl_json_add_real(q, "min", r->min);
         fl_json_add_real(q, "max", r->max);
         cJSON_AddStringToObject(q, "help", r->help);
-        cJSON_AddItemToArray(params, q);
     }
     return o;
 }
@@ -189,8 +185,7 @@ int fl_cmd_policies(int argc, char **argv) {
         cJSON *all = one ? json_one(one) : cJSON_CreateArray();
         for (size_t i = 0; !one && i < fl_policies_count; i++)
             cJSON_AddItemToArray(all, json_one(fl_policies[i]));
-        fl_json_print(all, stdout);
-        cJSON_Delete(all);
+        fl_json_tell(all);
     } else if (one) {
         print_one(one);
     } else if (table) {

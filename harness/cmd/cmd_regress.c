@@ -206,8 +206,7 @@ static void print_blessed(const regress *g, const char *to) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "file", to);
     cJSON_AddNumberToObject(root, "rows_recorded", (double)g->now.row_count);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static fl_status bless(regress *g, const char *to, bool json, fl_diag *d) {
@@ -230,8 +229,7 @@ static fl_status hold(regress *g, const regress_options *o, fl_diag *d) {
         return s;
     if (o->json) {
         cJSON *root = fl_gate_result_json(g->old.experiment, &g->result);
-        fl_json_print(root, stdout);
-        cJSON_Delete(root);
+        fl_json_tell(root);
         return FL_OK;
     }
     print_result(g, o->all);

@@ -18,8 +18,7 @@ static void print_json(const fl_restore_result *r) {
     cJSON_AddNumberToObject(root, "records", (double)r->records);
     cJSON_AddNumberToObject(root, "restored", (double)r->restored);
     cJSON_AddNumberToObject(root, "failed", (double)r->failed);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 int fl_cmd_restore(int argc, char **argv) {

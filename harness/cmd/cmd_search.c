@@ -90,20 +90,15 @@ static double saving_pct(double ratio) { return 100 * (1 - ratio); }
 
 static void add_row(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_sum *score,
                     fl_grid *g) {
-    fl_grid_add(g, "%s", f->name ? f->name : "-");
-    fl_grid_add(g, "%s", u->spec[r->winner].label);
-    fl_grid_add(g, "%.2f%s", saving_pct(r->sum.ratio), r->sum.violated ? " (breaks the bound)" : "");
+    fl_grid_add(g, "%s\t%s\t%.2f%s", f->name ? f->name : "-", u->spec[r->winner].label, saving_pct(r->sum.ratio),
+                r->sum.violated ? " (breaks the bound)" : "");
     if (score->runs) {
-        fl_grid_add(g, "%.2f%s", saving_pct(score->ratio), score->violated ? " (breaks the bound)" : "");
-        fl_grid_add(g, "%.2f", 100 * score->slowdown);
-        fl_grid_add(g, "%zu of %zu", score->violated, score->runs);
+        fl_grid_add(g, "%.2f%s\t%.2f\t%zu of %zu", saving_pct(score->ratio),
+                    score->violated ? " (breaks the bound)" : "", 100 * score->slowdown, score->violated, score->runs);
     } else {
-        fl_grid_add(g, "n/a (is for none)");
-        fl_grid_add(g, "n/a");
-        fl_grid_add(g, "n/a");
+        fl_grid_add(g, "n/a (is for none)\tn/a\tn/a");
     }
-    fl_grid_add(g, "%zu of %zu", r->trials, r->whole);
-    fl_grid_add(g, "%.1f", 100 * (1 - (double)r->trials / (double)r->whole));
+    fl_grid_add(g, "%zu of %zu\t%.1f", r->trials, r->whole, 100 * (1 - (double)r->trials / (double)r->whole));
 }
 
 static void print_check(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_check *c) {
@@ -196,8 +191,7 @@ static void print_json(const fl_setup *u, const fold *f, const found *x, size_t 
     cJSON_AddItemToObject(root, "bounds", fl_promises_json(&u->promises));
     for (size_t i = 0; i < count; i++)
         cJSON_AddItemToArray(rows, found_json(u, &f[i], &x[i]));
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 int fl_cmd_search(int argc, char **argv) {

@@ -120,8 +120,7 @@ static void print_json(const adversary_options *o, const fl_adversary_result *r,
     cJSON_AddStringToObject(root, "written", o->output);
     cJSON_AddStringToObject(root, "replay", command);
     cJSON_AddStringToObject(root, "replay_top", top);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static fl_status check(const adversary_options *o, const fl_texts *rest, fl_diag *d) {

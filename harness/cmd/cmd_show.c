@@ -114,10 +114,9 @@ static cJSON *table_json(const fl_show_table *t, const fl_show_look *look, cJSON
         cJSON_AddStringToObject(list, t->head.entry[i].key, t->head.entry[i].value);
     list = cJSON_AddArrayToObject(o, "rows");
     for (size_t i = 0; i < t->shown && (!look->rows || i < look->rows); i++) {
-        cJSON *row = cJSON_CreateObject();
+        cJSON *row = fl_json_add_row(list);
         for (size_t k = 0; k < (look->column ? look->columns : t->columns); k++)
             add_cell(row, t, t->order[i], look->column ? look->column[k] : k);
-        cJSON_AddItemToArray(list, row);
     }
     if (record)
         cJSON_AddItemToObject(o, "provenance", record);

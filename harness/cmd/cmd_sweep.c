@@ -22,8 +22,7 @@ static void print_json(const fl_sweep_result *r) {
     cJSON_AddNumberToObject(root, "jobs", (double)r->jobs);
     cJSON_AddNumberToObject(root, "before", (double)r->before);
     cJSON_AddStringToObject(root, "file", r->path);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 int fl_cmd_sweep(int argc, char **argv) {

@@ -30,52 +30,31 @@ typedef struct fl_mix {
     double seconds, mean_us;
 } fl_mix;
 
-/* The trace of a mix, and a copy of its kinds beside it: complete by themselves. */
-static fl_status write_mix(const char *path, const fl_mix *m, const char *platform, fl_diag *d) {
+/* A synthetic trace, or that of a mix, and its kinds beside it: complete by themselves. */
+static fl_status write_trace(const char *path, const fl_synth_options *o, const fl_mix *m, const char *platform,
+                             fl_diag *d) {
     fl_platform p = {0};
     fl_kernel_trace t = {0};
     fl_kinds k = {0};
     char *kinds = NULL;
     fl_status s = fl_platform_open(platform, 0, &p, d);
-    if (!s)
+    if (!s && m)
         s = fl_kinds_read(m->kinds, &k, d);
     if (!s) {
         const fl_device *dev = &p.node.device[p.node.gpu[0]];
-        s = fl_synth_mix(&k, m->seed, m->seconds, m->mean_us, dev->default_sm_mhz, dev->default_mem_mhz, &t, d);
+        const double sm = dev->default_sm_mhz, mem = dev->default_mem_mhz;
+        s = m ? fl_synth_mix(&k, m->seed, m->seconds, m->mean_us, sm, mem, &t, d)
+              : fl_synth_trace(o, sm, mem, &t, &k, d);
     }
     if (!s)
         s = fl_kinds_beside(path, &t.head, &kinds, d);
-    if (!s && strcmp(kinds, m->kinds) != 0)
+    if (!s && (!m || strcmp(kinds, m->kinds) != 0))
         s = fl_kinds_write(kinds, &k, d);
     if (!s)
         s = fl_kernels_write(path, &t, d);
     if (!s)
-        printf("written: %s (%zu kernels of %zu programs), %s\n", path, t.op_count, t.kind_count, kinds);
-    free(kinds);
-    fl_kernel_trace_free(&t);
-    fl_kinds_free(&k);
-    fl_platform_free(&p);
-    return s;
-}
-
-static fl_status write_both(const char *path, const fl_synth_options *o, const char *platform, fl_diag *d) {
-    fl_platform p = {0};
-    fl_kernel_trace t = {0};
-    fl_kinds k = {0};
-    char *kinds = NULL;
-    fl_status s = fl_platform_open(platform, 0, &p, d);
-    if (!s) {
-        const fl_device *dev = &p.node.device[p.node.gpu[0]];
-        s = fl_synth_trace(o, dev->default_sm_mhz, dev->default_mem_mhz, &t, &k, d);
-    }
-    if (!s)
-        s = fl_kinds_beside(path, &t.head, &kinds, d);
-    if (!s)
-        s = fl_kinds_write(kinds, &k, d);
-    if (!s)
-        s = fl_kernels_write(path, &t, d);
-    if (!s)
-        printf("written: %s (%zu kernels of %zu kinds), %s\n", path, t.op_count, t.kind_count, kinds);
+        printf("written: %s (%zu kernels of %zu %s), %s\n", path, t.op_count, t.kind_count, m ? "programs" : "kinds",
+               kinds);
     free(kinds);
     fl_kernel_trace_free(&t);
     fl_kinds_free(&k);
@@ -150,7 +129,7 @@ int fl_cmd_synth(int argc, char **argv) {
         platform = apps >= 0 ? "rtx3080ti" : "generic";
     fl_status s = !output || rest.count ? fl_refuse(&d, "expected options and -o TRACE.csv only")
                   : apps >= 0           ? write_apps(output, (uint32_t)apps, (uint64_t)seed, platform, &d)
-                  : mix ? write_mix(output, &(fl_mix){mix, (uint64_t)seed, seconds, o.mean_us}, platform, &d)
-                        : write_both(output, &o, platform, &d);
+                              : write_trace(output, &o, mix ? &(fl_mix){mix, (uint64_t)seed, seconds, o.mean_us} : NULL,
+                                            platform, &d);
     return fl_command_close("synth", s, &d, option, sizeof option / sizeof *option, &rest);
 }

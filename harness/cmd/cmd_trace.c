@@ -76,11 +76,10 @@ static void add_device(cJSON *list, const fl_device_stats *v, bool kernels) {
         fl_json_add_real(gaps, "longest_s", v->longest_gap_s);
         cJSON *class = cJSON_AddArrayToObject(gaps, "classes");
         for (int c = 0; c < FL_STATS_GAPS; c++) {
-            cJSON *of = cJSON_CreateObject();
+            cJSON *of = fl_json_add_row(class);
             cJSON_AddStringToObject(of, "length", GAP_CLASS[c]);
             add_count(of, "count", v->gap_count[c]);
             fl_json_add_real(of, "total_s", v->gap_class_s[c]);
-            cJSON_AddItemToArray(class, of);
         }
     }
     if (!v->readings)
@@ -118,19 +117,15 @@ static void print_json(const fl_stats *s, const fl_imported *run) {
     for (size_t i = 0; i < s->name_count; i++)
         total += s->name[i].total_s;
     for (size_t i = 0; i < s->name_count && i < FIRST_NAMES; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(top);
         cJSON_AddStringToObject(o, "name", s->name[i].name);
         add_count(o, "count", s->name[i].count);
         add_count(o, "kinds", s->name[i].kinds);
         fl_json_add_real(o, "total_s", s->name[i].total_s);
         fl_json_add_real(o, "share_pct", total > 0 ? 100 * s->name[i].total_s / total : NAN);
-        cJSON_AddItemToArray(top, o);
     }
-    cJSON *notes = cJSON_AddArrayToObject(root, "notes");
-    for (size_t i = 0; i < run->note_count; i++)
-        cJSON_AddItemToArray(notes, cJSON_CreateString(run->note[i]));
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_add_texts(root, "notes", run->note, run->note_count);
+    fl_json_tell(root);
 }
 
 static void print_device(const fl_device_stats *v, bool kernels) {
@@ -176,12 +171,9 @@ static void print_top(const fl_stats *s) {
         size_t size = strlen(n->name), cut = size < 60 ? size : 57;
         while (size >= 60 && cut && ((unsigned char)n->name[cut] & 0xc0) == 0x80)
             cut--;
-        fl_grid_add(&g, "%.*s%s", (int)cut, n->name, size < 60 ? "" : "...");
-        fl_grid_add(&g, "%zu", n->count);
-        fl_grid_add(&g, "%zu", n->kinds);
-        fl_grid_add(&g, "%.4g", n->total_s);
-        fl_grid_add(&g, "%.1f", total > 0 ? 100 * n->total_s / total : 0);
-        fl_grid_add(&g, "%.4g", n->total_s / (double)n->count * 1e6);
+        fl_grid_add(&g, "%.*s%s\t%zu\t%zu\t%.4g\t%.1f\t%.4g", (int)cut, n->name, size < 60 ? "" : "...", n->count,
+                    n->kinds, n->total_s, total > 0 ? 100 * n->total_s / total : 0,
+                    n->total_s / (double)n->count * 1e6);
     }
     fputc('\n', stdout);
     fl_grid_print(&g, 1, stdout);

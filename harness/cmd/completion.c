@@ -39,7 +39,7 @@ static void put_list(const shell *to, const char *list, const char *const *name,
 
 static fl_status put_lists(const shell *to, fl_diag *d) {
     static const char *const commands[] = {FL_COMMANDS(NAME)}, *const fits[] = {FL_FITS(NAME)},
-                      *const synths[] = {FL_SYNTHS(NAME)};
+                             *const synths[] = {FL_SYNTHS(NAME)};
     char **platform = NULL, **board = NULL;
     size_t platforms = 0, boards = 0;
     fl_status s = fl_platform_list(&platform, &platforms, d);

@@ -35,18 +35,17 @@ cJSON *fl_emulate_json(const fl_emulate_result *r) {
     cJSON_AddNumberToObject(root, "calls", (double)r->calls);
     list = cJSON_AddArrayToObject(root, "processes");
     for (size_t i = 0; i < r->process_count; i++) {
-        cJSON *at = cJSON_CreateObject();
+        cJSON *at = fl_json_add_row(list);
         cJSON_AddNumberToObject(at, "pid", r->process[i].pid);
         cJSON_AddStringToObject(at, "name", r->process[i].name);
         cJSON_AddNumberToObject(at, "calls", (double)r->process[i].calls);
         cJSON_AddNumberToObject(at, "sets", (double)r->process[i].sets);
         cJSON_AddNumberToObject(at, "refused", (double)r->process[i].refused);
-        cJSON_AddItemToArray(list, at);
     }
     list = cJSON_AddArrayToObject(root, "sets");
     for (size_t i = 0; i < r->set_count; i++) {
         const fl_emulated_set *s = &r->set[i];
-        cJSON *at = cJSON_CreateObject();
+        cJSON *at = fl_json_add_row(list);
         fl_json_add_real(at, "s", (double)s->at_ns * 1e-9);
         cJSON_AddNumberToObject(at, "pid", s->pid);
         cJSON_AddStringToObject(at, "process", s->process);
@@ -55,7 +54,6 @@ cJSON *fl_emulate_json(const fl_emulate_result *r) {
         cJSON_AddNumberToObject(at, "b", s->b);
         cJSON_AddNumberToObject(at, "c", s->c);
         cJSON_AddNumberToObject(at, "result", s->result);
-        cJSON_AddItemToArray(list, at);
     }
     list = cJSON_AddArrayToObject(root, "gpus");
     for (uint32_t i = 0; i < r->gpu_count; i++) {
@@ -108,8 +106,7 @@ void fl_kills_print(const fl_kills *k) {
                         (unsigned long long)row->of, row->reached ? "" : " (not reached)");
         else
             fl_grid_add(&g, "its end");
-        fl_grid_add(&g, "%d", exit_status(row->command_status));
-        fl_grid_add(&g, "%s", fl_kill_left(row, left, sizeof left));
+        fl_grid_add(&g, "%d\t%s", exit_status(row->command_status), fl_kill_left(row, left, sizeof left));
         changed += row->changed;
     }
     fl_grid_print(&g, 4, stdout);
@@ -125,7 +122,7 @@ cJSON *fl_kills_json(const fl_kills *k) {
     runs = cJSON_AddArrayToObject(root, "runs");
     for (size_t i = 0; i < k->count; i++) {
         const fl_kill_row *row = &k->row[i];
-        cJSON *at = cJSON_CreateObject(), *gpus;
+        cJSON *at = fl_json_add_row(runs), *gpus;
         cJSON_AddStringToObject(at, "killed_by", row->pattern);
         cJSON_AddStringToObject(at, "after", row->moment);
         cJSON_AddNumberToObject(at, "number", (double)row->number);
@@ -135,7 +132,6 @@ cJSON *fl_kills_json(const fl_kills *k) {
         gpus = cJSON_AddArrayToObject(at, "gpus");
         for (uint32_t g = 0; g < row->gpu_count; g++)
             cJSON_AddItemToArray(gpus, state_json(&row->gpu[g]));
-        cJSON_AddItemToArray(runs, at);
     }
     return root;
 }

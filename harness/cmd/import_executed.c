@@ -20,8 +20,7 @@ static void print_json(const fl_executed *e, const char *base) {
     cJSON_AddNumberToObject(plans, "microbatches", e->microbatches);
     if (base)
         cJSON_AddStringToObject(plans, "base", base);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 fl_status fl_import_executed(const fl_texts *files, const char *base, bool json, fl_diag *d) {

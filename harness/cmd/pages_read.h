@@ -8,7 +8,10 @@
 #include "harness/fit/fit.h"
 
 #define FL_PAGES_ONE(name, summary) +1
-enum { FL_PAGES_COMMANDS = 0 FL_COMMANDS(FL_PAGES_ONE), FL_PAGES_ROWS = FL_PAGES_COMMANDS FL_FITS(FL_PAGES_ONE) FL_SYNTHS(FL_PAGES_ONE) };
+enum {
+    FL_PAGES_COMMANDS = 0 FL_COMMANDS(FL_PAGES_ONE),
+    FL_PAGES_ROWS = FL_PAGES_COMMANDS FL_FITS(FL_PAGES_ONE) FL_SYNTHS(FL_PAGES_ONE)
+};
 
 typedef struct fl_pages_entry { /* a command, or a part of one: "fit device" */
     const char *name, *summary;

@@ -126,7 +126,7 @@ void fl_plan_tell_json(const fl_planned *r, const fl_plan_ask *ask) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < r->count; i++) {
         const fl_planned_row *row = &r->row[i];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(rows);
         cJSON_AddStringToObject(o, "kind", fl_planned_kind_name[row->kind]);
         fl_json_add_real(o, "plan", row->number < 0 ? (double)NAN : (double)row->number);
         fl_json_add_real(o, "time_s", row->time_s);
@@ -137,7 +137,6 @@ void fl_plan_tell_json(const fl_planned *r, const fl_plan_ask *ask) {
         fl_json_add_real(o, "judge_energy_j", row->judge_j);
         fl_json_add_real(o, "measured_time_s", row->measured_s);
         fl_json_add_real(o, "measured_energy_j", row->measured_j);
-        cJSON_AddItemToArray(rows, o);
     }
     fl_json_add_real(root, "chosen", (double)r->chosen);
     fl_json_add_real(root, "default", (double)r->standard);
@@ -149,8 +148,7 @@ void fl_plan_tell_json(const fl_planned *r, const fl_plan_ask *ask) {
         add_against(root, "as_predicted", &predicted);
         add_against(root, "as_measured", &was);
     }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 /* ---- CSV ---- */

@@ -58,18 +58,16 @@ static void add_node(cJSON *root, const fl_run_result *r) {
         cJSON_AddNumberToObject(root, "refused_sets", (double)r->refused_sets);
     cJSON *cpu = r->cpu_count ? cJSON_AddArrayToObject(root, "cpu_residence") : NULL;
     for (size_t i = 0; i < r->cpu_count; i++) {
-        cJSON *at = cJSON_CreateObject();
+        cJSON *at = fl_json_add_row(cpu);
         cJSON_AddNumberToObject(at, "mhz", r->cpu[i].mhz);
         fl_json_add_real(at, "s", fl_seconds(r->cpu[i].ps));
-        cJSON_AddItemToArray(cpu, at);
     }
     cJSON *process = cJSON_AddArrayToObject(root, "processes");
     for (size_t i = 0; i < r->process_count; i++) {
-        cJSON *at = cJSON_CreateObject();
+        cJSON *at = fl_json_add_row(process);
         cJSON_AddNumberToObject(at, "gpu", r->process[i].gpu);
         cJSON_AddNumberToObject(at, "process", r->process[i].process);
         fl_json_add_real(at, "makespan_s", fl_seconds(r->process[i].end_ps));
-        cJSON_AddItemToArray(process, at);
     }
 }
 
@@ -90,11 +88,10 @@ static void add_sensors(cJSON *root, const fl_run_told *t) {
         const fl_sensor_spec *s = &t->scenes->item[0]->platform.node.device[0].sensor[i];
         if (!is_read(t, i))
             continue;
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(list);
         cJSON_AddStringToObject(o, "sensor", fl_platform_sensor_name[i]);
         fl_json_add_real(o, "refresh_ms", (double)s->period_ns * 1e-6);
         fl_json_add_real(o, "window_ms", (double)s->window_ns * 1e-6);
-        cJSON_AddItemToArray(list, o);
     }
 }
 
@@ -136,19 +133,17 @@ void fl_run_tell_json(const fl_run_told *t) {
     add_split(root, r);
     cJSON *residence = cJSON_AddArrayToObject(root, "residence");
     for (size_t i = 0; i < r->residence_count; i++) {
-        cJSON *at = cJSON_CreateObject();
+        cJSON *at = fl_json_add_row(residence);
         cJSON_AddNumberToObject(at, "gpu", r->residence[i].gpu);
         cJSON_AddNumberToObject(at, "sm_mhz", r->residence[i].sm_mhz);
         cJSON_AddNumberToObject(at, "mem_mhz", r->residence[i].mem_mhz);
         fl_json_add_real(at, "s", fl_seconds(r->residence[i].ps));
-        cJSON_AddItemToArray(residence, at);
     }
     add_standard(root, t);
     add_sensors(root, t);
     add_notes(root, t);
     cJSON_AddItemToObject(root, "provenance", fl_provenance(t->scenes, t->spec, 1, scene->facts.seed));
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 /* ---- text ---- */

@@ -17,6 +17,11 @@ static const fl_family families[] = {
     {"RTX 40", 8, 8 << 16 | 9}, {"V100", 5, 7 << 16}, {"K20", 2, 3 << 16 | 5}, {"TITAN X", 3, 5 << 16 | 2},
 };
 
+static int32_t put(uint64_t *out, uint64_t value) {
+    *out = value;
+    return NVML_SUCCESS;
+}
+
 static const fl_family *family_of(const fl_device *dev) {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (strcasestr(dev->name, families[i].word))
@@ -55,8 +60,7 @@ static int32_t threshold(const fl_device *dev, uint32_t which, uint64_t *out) {
     const double c[] = {limit + 7, limit + 2, limit + 2, limit};
     if (which > 3)
         return which > 7 ? NVML_INVALID_ARGUMENT : NVML_NOT_SUPPORTED;
-    *out = (uint64_t)c[which];
-    return NVML_SUCCESS;
+    return put(out, (uint64_t)c[which]);
 }
 
 static int32_t lock_of(const fl_board *b, uint32_t which, uint64_t *out) {
@@ -83,8 +87,7 @@ uint32_t fl_number_pstate(const fl_gpu *g) { return g->open ? 0 : 8; }
 static int32_t temperature(fl_boards *all, uint32_t gpu, uint64_t *out) {
     if (!isnan(fl_node_gpu(all->node, gpu)->temp_c))
         return fl_number_signal(all, gpu, FL_GPU_TEMP_C, out);
-    *out = FL_COOL_C;
-    return NVML_SUCCESS;
+    return put(out, FL_COOL_C);
 }
 
 /* Numbers from sensors. */
@@ -122,25 +125,20 @@ static int32_t chip_number(const fl_device *dev, const fl_ask *q, uint64_t *out)
     const fl_family *f = family_of(dev);
     switch ((fl_ask_number)q->a) {
     case FL_NUMBER_ARCHITECTURE:
-        *out = fl_number_architecture(dev);
-        return NVML_SUCCESS;
+        return put(out, fl_number_architecture(dev));
     case FL_NUMBER_CAPABILITY:
-        *out = f ? f->capability : 8 << 16;
-        return NVML_SUCCESS;
+        return put(out, f ? f->capability : 8 << 16);
     case FL_NUMBER_CORES:
-        *out = (uint64_t)dev->sms * dev->cores_per_sm;
-        return NVML_SUCCESS;
+        return put(out, (uint64_t)dev->sms * dev->cores_per_sm);
     case FL_NUMBER_DEFAULT_CLOCK:
-        *out = default_clock(dev, q->b);
-        return NVML_SUCCESS;
+        return put(out, default_clock(dev, q->b));
     case FL_NUMBER_MAX_CLOCK:
         *out = (uint64_t)(is_memory(q->b) ? dev->mem_mhz[dev->mem_count - 1] : dev->sm_mhz[dev->sm_count - 1]);
         return q->b > NVML_CLOCK_VIDEO ? NVML_INVALID_ARGUMENT : NVML_SUCCESS;
     case FL_NUMBER_THRESHOLD:
         return threshold(dev, q->b, out);
     case FL_NUMBER_REASONS_KNOWN:
-        *out = NVML_REASON_IDLE | NVML_REASON_POWER | NVML_REASON_THERMAL;
-        return NVML_SUCCESS;
+        return put(out, NVML_REASON_IDLE | NVML_REASON_POWER | NVML_REASON_THERMAL);
     case FL_NUMBER_LIMIT_MIN:
         return fl_number_limit(dev->power_min_w, out);
     case FL_NUMBER_LIMIT_MAX:
@@ -160,35 +158,27 @@ int32_t fl_number_of(fl_boards *all, const fl_ask *q, uint64_t *out) {
         return read_sensor(all, q, out);
     switch ((fl_ask_number)q->a) {
     case FL_NUMBER_INDEX:
-        *out = q->gpu;
-        return NVML_SUCCESS;
+        return put(out, q->gpu);
     case FL_NUMBER_PERSISTENCE:
-        *out = b->persistence;
-        return NVML_SUCCESS;
+        return put(out, b->persistence);
     case FL_NUMBER_TARGET_CLOCK:
         *out = is_memory(q->b) ? b->target_mem : b->target_sm;
-        *out = *out ? *out : default_clock(dev, q->b);
-        return NVML_SUCCESS;
+        return put(out, *out ? *out : default_clock(dev, q->b));
     case FL_NUMBER_PSTATE:
-        *out = fl_number_pstate(g);
-        return NVML_SUCCESS;
+        return put(out, fl_number_pstate(g));
     case FL_NUMBER_TIME:
-        *out = q->b ? (uint64_t)(all->now_ns / 1000) : fl_boards_us(all, all->now_ns);
-        return NVML_SUCCESS;
+        return put(out, q->b ? (uint64_t)(all->now_ns / 1000) : fl_boards_us(all, all->now_ns));
     case FL_NUMBER_MEMORY_TOTAL:
-        *out = fl_identity_memory(all->o, q->gpu);
-        return NVML_SUCCESS;
+        return put(out, fl_identity_memory(all->o, q->gpu));
     case FL_NUMBER_MEMORY_USED:
-        *out = g->open ? FL_MEMORY_USED : 0;
-        return NVML_SUCCESS;
+        return put(out, g->open ? FL_MEMORY_USED : 0);
     case FL_NUMBER_LIMIT:
         return fl_number_limit(b->limit_mw * 1e-3, out);
     case FL_NUMBER_RESTRICTION:
         *out = q->b < 2 && b->restricted[q->b];
         return q->b < 2 ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
     case FL_NUMBER_CONSTANT:
-        *out = q->b;
-        return NVML_SUCCESS;
+        return put(out, q->b);
     case FL_NUMBER_LOCK:
         return lock_of(b, q->b, out);
     default:
@@ -197,16 +187,8 @@ int32_t fl_number_of(fl_boards *all, const fl_ask *q, uint64_t *out) {
 }
 
 bool fl_number_is_reading(const fl_ask *q) {
-    switch ((fl_ask_number)q->a) {
-    case FL_NUMBER_UTIL:
-    case FL_NUMBER_CLOCK:
-    case FL_NUMBER_POWER:
-    case FL_NUMBER_ENERGY:
-    case FL_NUMBER_TEMPERATURE:
-    case FL_NUMBER_REASONS:
-    case FL_NUMBER_VIOLATION:
-        return true;
-    default:
-        return false;
-    }
+    const uint64_t readings = FL_BIT(FL_NUMBER_UTIL) | FL_BIT(FL_NUMBER_CLOCK) | FL_BIT(FL_NUMBER_POWER) |
+                              FL_BIT(FL_NUMBER_ENERGY) | FL_BIT(FL_NUMBER_TEMPERATURE) | FL_BIT(FL_NUMBER_REASONS) |
+                              FL_BIT(FL_NUMBER_VIOLATION);
+    return q->a <= FL_NUMBER_CORES && readings >> q->a & 1;
 }

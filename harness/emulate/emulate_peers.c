@@ -1,26 +1,13 @@
 #include "harness/emulate/emulate_peers.h"
 
+#include "harness/emulate/emulate_remote.h"
+
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-static pid_t parent_of(pid_t pid) {
-    char path[64], line[512];
-    int parent = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "re");
-    const char *after = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
-    if (after)
-        (void)sscanf(after, ") %*c %d", &parent);
-    if (f)
-        fclose(f);
-    return parent;
-}
 
 fl_peer *fl_peer_of(fl_peers *all, pid_t pid) {
     fl_peer *p = all->first;
@@ -39,7 +26,7 @@ fl_peer *fl_peer_of(fl_peers *all, pid_t pid) {
             close(fd);
         return NULL;
     }
-    *p = (fl_peer){.pid = pid, .pidfd = fd, .parent = parent_of(pid), .account = account, .next = all->first};
+    *p = (fl_peer){.pid = pid, .pidfd = fd, .parent = fl_remote_parent(pid), .account = account, .next = all->first};
     all->first = p;
     struct epoll_event ev = {.events = EPOLLIN, .data.ptr = p};
     epoll_ctl(all->deaths, EPOLL_CTL_ADD, fd, &ev);

@@ -261,17 +261,15 @@ static void print_json(const gpu *list, size_t count) {
     for (int k = 0; k < FL_CHIP_KINDS; k++)
         for (int p = 0; p < FL_CHIP_PLACES; p++)
             for (size_t i = 0; i <= count; i++) {
-                cJSON *row = cJSON_CreateObject();
+                cJSON *row = fl_json_add_row(rows);
                 values_of(list, count, i, k, p, value);
                 cJSON_AddItemToObject(row, "gpu", i < count ? cJSON_CreateString(list[i].name) : cJSON_CreateNull());
                 cJSON_AddStringToObject(row, "error", fl_fit_bars_kind[k]);
                 cJSON_AddStringToObject(row, "place", fl_fit_bars_place[p]);
                 for (size_t c = 0; c < BAR_VALUES; c++)
                     fl_json_add_real(row, key[c], value[c]);
-                cJSON_AddItemToArray(rows, row);
             }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static cJSON *bars_without(const gpu *list, size_t count, const char *without) {

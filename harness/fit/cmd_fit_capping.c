@@ -84,7 +84,7 @@ static void print_json(const fl_capping *c) {
         const fl_capping_processor *chip = &c->chip[k];
         if (!chip->count)
             continue;
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(parts);
         cJSON_AddStringToObject(o, "part", fl_capping_part[k]);
         fl_json_add_real(o, "a_w", chip->fit.a_w);
         fl_json_add_real(o, "b_w", chip->fit.b_w);
@@ -93,7 +93,6 @@ static void print_json(const fl_capping *c) {
         fl_json_add_real(o, "top_v", chip->volt[chip->count - 1]);
         fl_json_add_real(o, "rms_pct", chip->fit.rms_pct);
         fl_json_add_real(o, "worst_pct", chip->fit.worst_pct);
-        cJSON_AddItemToArray(parts, o);
     }
     cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < c->app_count; i++)
@@ -104,7 +103,7 @@ static void print_json(const fl_capping *c) {
             if (p->count < 2 || !c->chip[k].count)
                 continue;
             fl_capping_errors(c, a, k, &w, &t);
-            cJSON *o = cJSON_CreateObject();
+            cJSON *o = fl_json_add_row(rows);
             cJSON_AddStringToObject(o, "application", a->name);
             cJSON_AddStringToObject(o, "part", fl_capping_part[k]);
             fl_json_add_real(o, "alpha", a->fit[k].alpha);
@@ -113,10 +112,8 @@ static void print_json(const fl_capping *c) {
             fl_json_add_real(o, "high_s", p->time_s[p->count - 1]);
             fl_json_add_real(o, "power_error_w", w);
             fl_json_add_real(o, "time_error_pct", t);
-            cJSON_AddItemToArray(rows, o);
         }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static fl_status take_sweep(const fl_scene_options *so, const char *measured, fl_sweep *out, fl_diag *d) {

@@ -121,8 +121,7 @@ int fl_cmd_fit_draws(int argc, char **argv) {
         s = write_draws(f, draws, &d);
     if (!s && json) {
         cJSON *root = draws_json(f);
-        fl_json_print(root, stdout);
-        cJSON_Delete(root);
+        fl_json_tell(root);
     } else if (!s) {
         print_text(f);
     }

@@ -183,7 +183,7 @@ static fl_status train(fit *f, bool json, fl_diag *d) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     for (uint32_t m = 0; !s && m < FL_GPOEO_MODELS; m++) {
         const char *quantity = m % 2 == FL_GPOEO_ENERGY ? "energy" : "time";
-        cJSON *row = cJSON_CreateObject();
+        cJSON *row = fl_json_add_row(rows);
         double value[4]; /* spread and rms, of the training rows and of the held-out rows */
         value[1] = rms_of(f, m, false, x, y, &value[0]);
         value[3] = rms_of(f, m, true, x, y, &value[2]);
@@ -195,7 +195,6 @@ static fl_status train(fit *f, bool json, fl_diag *d) {
             fl_grid_add(&g, "%.4f", value[k]);
             fl_json_add_real(row, key[k], value[k]);
         }
-        cJSON_AddItemToArray(rows, row);
     }
     if (!s && json)
         fl_json_print(root, stdout);

@@ -98,7 +98,7 @@ static void print_json(const fl_sweep *s, size_t logs, const char *out) {
     cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < s->row_count; i++) {
         const fl_sweep_row *r = &s->rows[i];
-        cJSON *row = cJSON_CreateObject();
+        cJSON *row = fl_json_add_row(rows);
         cJSON_AddStringToObject(row, "workload", s->names[r->workload]);
         fl_json_add_real(row, "sm_mhz", r->sm_mhz);
         fl_json_add_real(row, "mem_mhz", r->mem_mhz);
@@ -106,10 +106,8 @@ static void print_json(const fl_sweep *s, size_t logs, const char *out) {
         fl_json_add_real(row, "time_s", r->time_s);
         fl_json_add_real(row, "power_w", r->power_w);
         fl_json_add_real(row, "energy_j", r->energy_j);
-        cJSON_AddItemToArray(rows, row);
     }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 int fl_cmd_fit_logs(int argc, char **argv) {

@@ -220,17 +220,15 @@ static void print_json(const fit *f) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     for (int row = 0; row < 2 * FL_ODPP_QUANTITIES; row++) {
         const score r = score_of(f, row / 2, row % 2);
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(rows);
         cJSON_AddStringToObject(o, "quantity", name[row / 2]);
         cJSON_AddBoolToObject(o, "held_out", row % 2);
         cJSON_AddNumberToObject(o, "samples", r.n);
         fl_json_add_real(o, "mean", r.mean);
         fl_json_add_real(o, "rms_lines", r.lines);
         fl_json_add_real(o, "rms_network", r.network);
-        cJSON_AddItemToArray(rows, o);
     }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static void print_errors(const fit *f) {

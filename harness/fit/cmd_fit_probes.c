@@ -98,8 +98,7 @@ static fl_status run_all(const probes_options *o, fl_diag *d) {
         cJSON *root = cJSON_CreateObject();
         cJSON_AddStringToObject(root, "from", facts.kin ? "chips alike" : "calibration");
         cJSON_AddItemToObject(root, "probes", fl_fit_advice_json(&advice));
-        fl_json_print(root, stdout);
-        cJSON_Delete(root);
+        fl_json_tell(root);
     } else if (!s) {
         if (facts.kin)
             fl_fit_facts_print(&facts);

@@ -238,8 +238,7 @@ static void print_json(const fl_state_runs *r, const fl_sensitivity_fit fit[2]) 
             fl_json_add_real(k, "published_correlation", published[side][m]);
         }
     }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 /* ---- the command --------------------------------------------------------------------------------------------------

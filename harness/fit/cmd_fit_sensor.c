@@ -192,8 +192,7 @@ static void print_json(const learnt *l, const readings *r) {
         fl_json_add_real(root, "shift_s", s->match.shift_s);
         fl_json_add_real(root, "correlation", l->r);
     }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static fl_status write_rows(const options *o, const learnt *l, const readings *r, fl_diag *d) {

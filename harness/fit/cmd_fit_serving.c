@@ -295,8 +295,7 @@ static void print_json(const options *o, const result *r) {
         put_comparison(json, "run", &r->all);
     if (r->unseen.to)
         put_comparison(json, "unseen", &r->unseen);
-    fl_json_print(json, stdout);
-    cJSON_Delete(json);
+    fl_json_tell(json);
 }
 
 int fl_cmd_fit_serving(int argc, char **argv) {

@@ -330,12 +330,10 @@ static void print_json(const splitter *q, const fl_fit_scatter *scatter) {
         question_json(q, q->o->ats.item[0], &q->asked[0], root);
     cJSON *list = q->o->ats.count > 1 ? cJSON_AddArrayToObject(root, "questions") : NULL;
     for (size_t k = 0; list && k < q->o->ats.count; k++) {
-        cJSON *one = cJSON_CreateObject();
+        cJSON *one = fl_json_add_row(list);
         question_json(q, q->o->ats.item[k], &q->asked[k], one);
-        cJSON_AddItemToArray(list, one);
     }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static fl_status read_all(splitter *q, fl_diag *d) {

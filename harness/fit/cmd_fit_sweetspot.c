@@ -131,7 +131,7 @@ static void print_json(const fl_spots *all, const spot_options *o) {
     cJSON *list = cJSON_AddArrayToObject(root, "workloads");
     for (size_t i = 0; i < all->count; i++) {
         const fl_spot *s = &all->item[i];
-        cJSON *w = cJSON_CreateObject();
+        cJSON *w = fl_json_add_row(list);
         cJSON_AddStringToObject(w, "workload", s->name);
         fl_json_add_real(w, "alpha", s->choice.alpha);
         cJSON_AddBoolToObject(w, "qualified", s->choice.found);
@@ -139,7 +139,7 @@ static void print_json(const fl_spots *all, const spot_options *o) {
         cJSON *points = cJSON_AddArrayToObject(w, "clocks");
         for (size_t k = 0; k < s->count; k++) {
             const fl_slope_point *p = &s->point[k];
-            cJSON *at = cJSON_CreateObject();
+            cJSON *at = fl_json_add_row(points);
             fl_json_add_real(at, "sm_mhz", p->mhz);
             fl_json_add_real(at, "time_s", p->time_s);
             fl_json_add_real(at, "power_w", p->power_w);
@@ -147,12 +147,9 @@ static void print_json(const fl_spots *all, const spot_options *o) {
             fl_json_add_real(at, "power", p->power);
             fl_json_add_real(at, "efficiency", p->efficiency);
             fl_json_add_real(at, "slope", p->slope);
-            cJSON_AddItemToArray(points, at);
         }
-        cJSON_AddItemToArray(list, w);
     }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static fl_status write_csv(const fl_spots *all, const char *path, fl_diag *d) {

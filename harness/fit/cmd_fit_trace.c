@@ -156,8 +156,7 @@ static void print_json(const job *j, const char *path) {
         cJSON_AddNumberToObject(power, "recordings", (double)j->power.recordings);
     }
     cJSON_AddStringToObject(root, "file", path);
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 static fl_status open_files(job *j, const fl_texts *paths, const char *format, const fl_texts *clocks, fl_diag *d) {

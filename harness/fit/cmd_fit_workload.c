@@ -277,7 +277,7 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
         const fl_fit_result_of *o = &result[i];
         if (!o->guess)
             continue;
-        cJSON *w = cJSON_CreateObject();
+        cJSON *w = fl_json_add_row(list);
         cJSON_AddStringToObject(w, "workload", r->entity[i].workload);
         cJSON_AddStringToObject(w, "kernel", r->entity[i].kernel);
         cJSON_AddBoolToObject(w, "seen_by_device", o->seen);
@@ -303,7 +303,6 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
             }
         fl_json_add_real(w, "time_expected_sd_pct", n > 0 ? time_sd / n : NAN);
         fl_json_add_real(w, "power_expected_sd_pct", n > 0 ? power_sd / n : NAN);
-        cJSON_AddItemToArray(list, w);
     }
     return root;
 }
@@ -432,8 +431,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         s = fl_fit_write_sweep(&chip, &rows, result, o->extrapolate ? beyond : 0, o->out, d);
     if (!s && o->json) {
         cJSON *root = to_json(&rows, result, &all, o->at, left, beyond, o->extrapolate, &chip);
-        fl_json_print(root, stdout);
-        cJSON_Delete(root);
+        fl_json_tell(root);
     } else if (!s) {
         print_text(&rows, result, &all, o->at);
         print_capped(&rows, capped);

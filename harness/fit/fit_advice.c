@@ -74,11 +74,10 @@ static void add_set(cJSON *to, const char *key, const fl_probes *p) {
 cJSON *fl_fit_advice_json(const fl_fit_advice *a) {
     cJSON *list = cJSON_CreateArray();
     for (size_t i = a->first; list && i < a->end; i++) {
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(list);
         cJSON_AddNumberToObject(o, "probes", (double)(i + 1));
         add_set(o, "chosen", &a->chosen[i]);
         add_set(o, "usual", &a->usual[i]);
-        cJSON_AddItemToArray(list, o);
     }
     return list;
 }

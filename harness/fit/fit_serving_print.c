@@ -46,12 +46,11 @@ void fl_serving_steps_json(cJSON *json, const fl_serving_steps_fit *f) {
     fl_serving_spread_json(json, "seen_power", &f->seen_power);
     cJSON *list = cJSON_AddArrayToObject(json, "left_out_clocks");
     for (uint32_t i = 0; i < f->clocks; i++) {
-        cJSON *one = cJSON_CreateObject();
+        cJSON *one = fl_json_add_row(list);
         fl_json_add_real(one, "sm_mhz", f->clock[i].sm_mhz);
         cJSON_AddBoolToObject(one, "end", f->clock[i].end);
         fl_serving_spread_json(one, "time", &f->clock[i].time);
         fl_serving_spread_json(one, "power", &f->clock[i].power);
-        cJSON_AddItemToArray(list, one);
     }
 }
 

@@ -148,15 +148,13 @@ static void print_json(const phases *all, const char *out) {
     cJSON_AddStringToObject(root, "file", out);
     cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (size_t i = 0; i < all->count; i++) {
-        cJSON *row = cJSON_CreateObject();
+        cJSON *row = fl_json_add_row(rows);
         cJSON_AddNumberToObject(row, "phase", (double)i + 1);
         fl_json_add_real(row, "time_s", all->item[i].seconds);
         for (int k = 0; k < SIGNALS; k++)
             fl_json_add_real(row, names[k], all->item[i].weight[k] > 0 ? all->item[i].mean[k] : (double)NAN);
-        cJSON_AddItemToArray(rows, row);
     }
-    fl_json_print(root, stdout);
-    cJSON_Delete(root);
+    fl_json_tell(root);
 }
 
 /* PHASES.programs.csv becomes PHASES.kinds.csv, and its name without folders. */

@@ -1,5 +1,5 @@
-/* Experiments as files: what a comparison is about, in JSON, so that it can be run again. `foldline help experiment` says
- * which keys there are: the rows of harness/input/experiment_keys.c.
+/* Experiments as files: what a comparison is about, in JSON, so that it can be run again. `foldline help experiment`
+ * says which keys there are: the rows of harness/input/experiment_keys.c.
  *
  * A parameter in "set" may be {"each": [0.8, 0.9]}, {"from": 0.8, "to": 0.98, "step": 0.02} or {"from": 1e-3, "to": 10,
  * "count": 5, "log": true}: one policy for each value, and for each combination of values. "variants": {"ideal wall":

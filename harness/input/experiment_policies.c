@@ -1,4 +1,5 @@
 /* The policies of an experiment: names, parameters, and the grid of its ranges. */
+#include "harness/base/place_list.h"
 #include "harness/input/experiment.h"
 #include "harness/input/plugin.h"
 #include "traces/numbers.h"
@@ -9,12 +10,6 @@
 #include <string.h>
 
 enum { VALUES_MAX = 100000 };
-
-static void free_texts(char **text, size_t count) {
-    for (size_t i = 0; text && i < count; i++)
-        free(text[i]);
-    free(text);
-}
 
 /* ---- values of one parameter ---- */
 
@@ -152,7 +147,7 @@ static void free_combinations(combination *all, size_t count) {
 
 static void free_entry(entry *n) {
     for (size_t i = 0; i < n->by_count; i++)
-        free_texts(n->by[i].text, n->by[i].count);
+        fl_place_list_free(n->by[i].text, n->by[i].count);
     free(n->by);
     free_combinations(n->all, n->all_count);
 }

@@ -29,7 +29,7 @@ typedef struct fl_key {
     fl_key_shape shape;
     bool required;
     double min, max;
-    bool share; /* above 1 only as a text in percent: harness/base/share.h */
+    bool share;        /* above 1 only as a text in percent: harness/base/share.h */
     const char *words; /* "a|b"; NULL = any text */
     const fl_keys *of;
     const char *unit, *standard, *help; /* standard: what holds without the key, NULL = nothing */

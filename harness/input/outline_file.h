@@ -1,6 +1,7 @@
-/* The workload of a big trace, built, kept beside it as FILE.foldline-workload: 8 bytes a kernel, read straight to where
- * a run wants them, so that a trace of ten million kernels is there in a tenth of a second and takes no more memory
- * than its records. What a platform makes of it is made anew (sim/outline.h). Like any cache it is never needed. */
+/* The workload of a big trace, built, kept beside it as FILE.foldline-workload: 8 bytes a kernel, read straight to
+ * where a run wants them, so that a trace of ten million kernels is there in a tenth of a second and takes no more
+ * memory than its records. What a platform makes of it is made anew (sim/outline.h). Like any cache it is never needed.
+ */
 #pragma once
 
 #include "sim/outline.h"

@@ -205,8 +205,8 @@ static fl_status read_b0(const fl_json *power, fl_device *dev, fl_diag *d) {
 }
 
 static fl_status read_power(const fl_json *gpu, fl_device *dev, fl_diag *d) {
-    static const char *const known[] = {"a_w",          "a0_w",          "b_w",    "b0_w", "c_w",
-                                        "no_context_w", "gate_after_ms", "voltage"};
+    static const char *const known[] = {"a_w", "a0_w",         "b_w",           "b0_w",
+                                        "c_w", "no_context_w", "gate_after_ms", "voltage"};
     fl_json power;
     fl_status s = fl_json_get_object(gpu, "power", &power, d);
     if (!s)
@@ -408,8 +408,8 @@ fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
         s = fl_platform_reals(gpu, field, COUNT_OF(field), d);
     dev->peak_bytes_per_s = peak_gb_s * 1e9;
     static fl_status (*const part[])(const fl_json *, fl_device *, fl_diag *) = {
-        read_sharpness, read_power, read_limits, read_sensors, read_wall, read_thermal, read_variation, read_actuator,
-        read_records};
+        read_sharpness, read_power,     read_limits,   read_sensors, read_wall,
+        read_thermal,   read_variation, read_actuator, read_records};
     for (size_t i = 0; !s && i < COUNT_OF(part); i++)
         s = part[i](gpu, dev, d);
     return s;

@@ -16,11 +16,6 @@ char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *
     return buf;
 }
 
-static const char *base_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* A trace that is opened for several platforms or variants says so once. */
 static bool was_told(const fl_scenes *scenes, size_t until, const fl_scene *s) {
     for (size_t i = 0; i < until; i++)
@@ -34,7 +29,7 @@ void fl_scene_warnings(const fl_scenes *scenes) {
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_scene *s = scenes->item[i];
         for (size_t k = 0; k < s->note_count && !was_told(scenes, i, s); k++)
-            fl_terminal_say(stderr, "note: %s: %s", base_of(s->source), s->note[k]);
+            fl_terminal_say(stderr, "note: %s: %s", basename(s->source), s->note[k]);
     }
 }
 
@@ -89,7 +84,7 @@ static void put_servers(const fl_scenes *scenes, FILE *out) {
                (!scenes->item[before]->serving || strcmp(scenes->item[before]->serving->path, s->path) != 0))
             before++;
         if (s && before == i)
-            fprintf(out, "note: %s: %s\n", base_of(s->path), fl_serving_scene_clocks(s, text, sizeof text));
+            fprintf(out, "note: %s: %s\n", basename(s->path), fl_serving_scene_clocks(s, text, sizeof text));
     }
 }
 

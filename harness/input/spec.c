@@ -173,8 +173,8 @@ static fl_status open_text(const char *text, const char *label, const fl_texts *
     return status;
 }
 
-/* CALLED=NAME:...: how long CALLED is; 0 where the policy is called as it is written. What follows a colon are settings,
- * and a path with an "=" in it has a slash before. */
+/* CALLED=NAME:...: how long CALLED is; 0 where the policy is called as it is written. What follows a colon are
+ * settings, and a path with an "=" in it has a slash before. */
 static fl_status find_name(const char *text, size_t *called, fl_diag *d) {
     const size_t until = strcspn(text, ":/="), allowed = strspn(text, FL_SPEC_CALLED);
     *called = text[until] == '=' ? until : 0;

@@ -12,3 +12,4 @@ typedef struct fl_clock {
 } fl_clock;
 
 fl_clock fl_clock_system(void);
+int64_t fl_clock_ns(void); /* CLOCK_MONOTONIC */

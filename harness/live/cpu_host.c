@@ -315,10 +315,8 @@ fl_status fl_cpu_host_prior(const fl_cpu_host *c, uint64_t drives, fl_record *r,
 static fl_status set_file(const char *path, double value, double scale, const fl_record *prior, fl_diag *d) {
     if (value != FL_DEFAULT)
         return put_number(path, llrint(value * scale), d);
-    for (size_t i = 0; prior && i < prior->count; i++)
-        if (!strcmp(prior->prior[i].key, path))
-            return put_number(path, prior->prior[i].value, d);
-    return FL_OK;
+    const fl_prior *was = fl_record_find(prior, path);
+    return was ? put_number(path, was->value, d) : FL_OK;
 }
 
 fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_record *prior, fl_diag *d) {

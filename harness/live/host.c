@@ -162,7 +162,8 @@ static fl_status make_step(live *l, int64_t started, int64_t *delay, fl_diag *d)
         s = l->o->on_step(l->o->user, &sample, decision, d);
     if (!s && l->session)
         s = carry_out(l, decision, d);
-    for (uint32_t i = 0; !s && decision && !l->session && i < l->gpus; i++) /* shadow: nothing is set, records come all the same */
+    for (uint32_t i = 0; !s && decision && !l->session && i < l->gpus;
+         i++) /* shadow: nothing is set, records come all the same */
         if (decision->gpu[i][FL_SET_RECORDS].set)
             fl_record_switch_set(&l->records, i, decision->gpu[i][FL_SET_RECORDS].value > 0, now(l) - l->origin_ns);
     *delay = decision ? decision->delay_ns : l->o->period_ns;

@@ -18,8 +18,8 @@ typedef enum fl_live_mode { FL_LIVE_OBSERVE, FL_LIVE_SHADOW, FL_LIVE_CONTROL } f
 typedef struct fl_live_options {
     fl_live_mode mode;
     const fl_gpus *gpus;
-    fl_cpu_host *cpu;    /* NULL where nothing of it is needed */
-    fl_kernels *kernels; /* NULL where no kernel records are taken */
+    fl_cpu_host *cpu;       /* NULL where nothing of it is needed */
+    fl_kernels *kernels;    /* NULL where no kernel records are taken */
     fl_server_host *server; /* NULL where no server is read; else facts->server_count is 1 */
     const fl_facts *facts;
     const fl_policy *policy; /* NULL in observe */

@@ -1,5 +1,6 @@
 #include "harness/live/live_log.h"
 
+#include "harness/live/stop.h"
 #include "harness/log/facts_head.h"
 #include "harness/log/policy_head.h"
 #include "harness/log/steplog.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct fl_live_log {
     char *path;
     const fl_policy *policy;
     bool kernels;
-    uint32_t kinds;                             /* written */
+    uint32_t kinds;                                    /* written */
     const char *server_signal[FL_SERVER_SIGNAL_COUNT]; /* names of the columns, where there is a server */
     size_t server_signals;
     bool servers;
@@ -133,7 +133,8 @@ static void put_row(const fl_live_log *l, const fl_sample *s, const fl_decision 
 /* From after `device` to `delay_ns`. */
 static size_t columns(const fl_policy *p) {
     return (size_t)__builtin_popcountll(p->host_needs) + (size_t)__builtin_popcountll(fl_policy_reads(p)) +
-           (size_t)__builtin_popcountll(p->gpu_drives) + (size_t)__builtin_popcountll(p->host_drives) + (p->wakes ? 4 : 2);
+           (size_t)__builtin_popcountll(p->gpu_drives) + (size_t)__builtin_popcountll(p->host_drives) +
+           (p->wakes ? 4 : 2);
 }
 
 static void put_servers(const fl_live_log *l, const fl_sample *s) {
@@ -211,13 +212,8 @@ static void *writer(void *user) {
     return NULL;
 }
 
-/* Signals are for the thread that controls: its sleep must end by them. */
 static fl_status start_writer(fl_live_log *l, fl_diag *d) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&l->writer, NULL, writer, l);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int error = fl_stop_thread(&l->writer, writer, l);
     l->writing = !error;
     return error ? fl_error(d, FL_HARDWARE, "cannot start the writer of the log: %s", fl_reason(error)) : FL_OK;
 }

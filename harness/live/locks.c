@@ -1,4 +1,5 @@
 #include "harness/live/locks.h"
+#include "harness/live/clock.h"
 
 #include "harness/live/mutation.h"
 
@@ -73,12 +74,6 @@ void fl_lock_guard(const fl_lock *lock) {
 
 #define HOLDER_NS INT64_C(1000000000)
 
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 /* A guardian that somebody stopped can restore nothing, and holds the lock for ever. To continue one that is not
  * stopped changes nothing. */
 static void wake_guardian(int fd) {
@@ -88,19 +83,19 @@ static void wake_guardian(int fd) {
 }
 
 static fl_status wait_for(int fd, const char *unit, int64_t wait_ns, fl_diag *d) {
-    const int64_t start = now_ns(), end = start + wait_ns;
+    const int64_t start = fl_clock_ns(), end = start + wait_ns;
     int64_t free_ns = start; /* when no controller was seen last */
     while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return fl_error(d, FL_IO, "cannot lock %s: %s", unit, fl_reason(errno));
         const pid_t holder = written(fd, 0);
         if (!holder) {
-            free_ns = now_ns();
+            free_ns = fl_clock_ns();
             wake_guardian(fd);
         }
-        if (now_ns() - free_ns > HOLDER_NS)
+        if (fl_clock_ns() - free_ns > HOLDER_NS)
             return fl_error(d, FL_HARDWARE, "%s is controlled by process %d: stop that first", unit, (int)holder);
-        if (now_ns() > end)
+        if (fl_clock_ns() > end)
             return fl_error(d, FL_HARDWARE, "%s: the restore that holds it (process %d) does not end", unit,
                             (int)written(fd, 1));
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);

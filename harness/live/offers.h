@@ -21,8 +21,8 @@ typedef struct fl_offer {
 /* vendor: as in fl_vendor_name. */
 fl_offer fl_offer_of(const fl_policy *p, const char *vendor);
 
-/* "all", "all, without dram_bytes", "all, kernel records by the collector", "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns", "lacks
- * node_power_w: cannot decide". */
+/* "all", "all, without dram_bytes", "all, kernel records by the collector", "util_gpu_pct, util_mem_pct instead of
+ * compute_ns, copy_ns", "lacks node_power_w: cannot decide". */
 void fl_offer_text(const fl_offer *o, char *text, size_t size);
 
 /* "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns"; "" where nothing stands in. */

@@ -1,19 +1,19 @@
 #include "harness/live/page_reader.h"
+#include "harness/live/clock.h"
 
 #include "harness/live/page_text.h"
+#include "harness/live/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EXCHANGE_NS INT64_C(2000000000)
@@ -36,16 +36,10 @@ struct fl_page_reader {
     char why[FL_PAGE_WHY];
 };
 
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 /* Waits for the socket (-1: for nothing) until until_ns. 1: it is ready; 0: time is over, or the thread is to end. */
 static int wait_for(const fl_page_reader *r, int fd, short events, int64_t until_ns) {
     for (;;) {
-        const int64_t left = until_ns - now_ns();
+        const int64_t left = until_ns - fl_clock_ns();
         struct pollfd p[2] = {{.fd = r->stop, .events = POLLIN}, {.fd = fd, .events = events}};
         const int ready = left > 0 ? poll(p, 2, (int)((left + 999999) / 1000000)) : 0;
         if (ready < 0 && errno == EINTR)
@@ -93,7 +87,7 @@ static int call_any(fl_page_reader *r, int64_t until_ns, char *why) {
     for (const struct addrinfo *a = r->address; a; a = a->ai_next)
         left++;
     for (const struct addrinfo *a = last ? last : r->address, *next; a && fd < 0; a = next, left--) {
-        const int64_t now = now_ns();
+        const int64_t now = fl_clock_ns();
         fd = call(r, a, now + (until_ns - now) / left, why);
         r->answered = fd < 0 ? r->answered : a;
         next = a == last ? r->address : a->ai_next;
@@ -161,13 +155,13 @@ static bool answer(fl_page_reader *r, int fd, int64_t until_ns, fl_metrics *m, c
         }
         if (count > PAGE_MAX)
             return failed(why, "its page is larger than 4 MiB", 0);
-        if (now_ns() >= until_ns) /* it comes, but drop by drop */
+        if (fl_clock_ns() >= until_ns) /* it comes, but drop by drop */
             return failed(why, "its page does not come in two seconds", 0);
     }
 }
 
 static bool exchange(fl_page_reader *r, fl_metrics *m, char *why) {
-    const int64_t until_ns = now_ns() + EXCHANGE_NS;
+    const int64_t until_ns = fl_clock_ns() + EXCHANGE_NS;
     const int fd = call_any(r, until_ns, why);
     if (fd < 0)
         return false;
@@ -178,14 +172,14 @@ static bool exchange(fl_page_reader *r, fl_metrics *m, char *why) {
 
 static void *loop(void *user) {
     fl_page_reader *r = user;
-    for (int64_t next = now_ns() + r->period_ns;; next += r->period_ns) {
+    for (int64_t next = fl_clock_ns() + r->period_ns;; next += r->period_ns) {
         struct pollfd p = {.fd = r->stop, .events = POLLIN};
         fl_metrics m;
         char why[FL_PAGE_WHY] = "";
         wait_for(r, -1, 0, next);
         if (poll(&p, 1, 0) == 1)
             return NULL;
-        next = next < now_ns() ? now_ns() : next;
+        next = next < fl_clock_ns() ? fl_clock_ns() : next;
         const bool ok = exchange(r, &m, why);
         pthread_mutex_lock(&r->lock);
         if (ok)
@@ -207,13 +201,8 @@ static fl_status look_up(fl_page_reader *r, fl_diag *d) {
     return FL_OK;
 }
 
-/* Signals are for the thread that controls: its sleep must end by them. */
 static fl_status start(fl_page_reader *r, fl_diag *d) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&r->thread, NULL, loop, r);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int error = fl_stop_thread(&r->thread, loop, r);
     r->running = !error;
     return error ? fl_error(d, FL_HARDWARE, "cannot start the reader of pages: %s", fl_reason(error)) : FL_OK;
 }

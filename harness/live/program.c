@@ -1,4 +1,5 @@
 #include "harness/live/program.h"
+#include "harness/live/clock.h"
 
 #include "harness/live/stop.h"
 
@@ -9,12 +10,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 static void become(char *const *command, const char *const *environment, const sigset_t *mask) {
     const int ours[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
@@ -58,7 +53,7 @@ bool fl_program_look(fl_program *p) {
     const int signal = fl_stop_hand_on();
     if (signal)
         kill(p->pid, signal);
-    const int64_t now = p->limit_ns ? now_ns() : 0;
+    const int64_t now = p->limit_ns ? fl_clock_ns() : 0;
     if (p->limit_ns && now >= p->limit_ns) {
         kill(p->pid, p->asked ? SIGKILL : SIGTERM);
         p->asked = true;

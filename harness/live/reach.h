@@ -1,6 +1,7 @@
 /* What of a policy is to be had on this machine: which of the controls that it drives can be set at all, and which of
- * the signals that it needs can be read; what it only uses may be missing. A policy may name more of both than it will ever use: what is missing is told
- * before the start, and refused only where it is set, or where no signal is left to decide on. */
+ * the signals that it needs can be read; what it only uses may be missing. A policy may name more of both than it will
+ * ever use: what is missing is told before the start, and refused only where it is set, or where no signal is left to
+ * decide on. */
 #pragma once
 
 #include "harness/live/cpu_host.h"

@@ -1,4 +1,5 @@
 #include "harness/live/session.h"
+#include "harness/live/clock.h"
 
 #include "harness/live/mutation.h"
 #include "harness/live/reach.h"
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #define LOCK_WAIT_NS INT64_C(30000000000)
 
@@ -146,12 +146,6 @@ fl_status fl_session_open(fl_session **out, const fl_session_options *o, fl_diag
     return FL_OK;
 }
 
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 static fl_status keep_guarded(fl_session *s, fl_diag *d) {
     if (fl_guardian_alive(&s->guardian) && fl_guardian_answers(&s->guardian))
         return FL_OK;
@@ -162,12 +156,12 @@ static fl_status keep_guarded(fl_session *s, fl_diag *d) {
     s->replaced++;
     fl_status status = start_guardian(s, d);
     if (!status && s->allowed_ns > 0) /* it knows of no time yet, and its start may have lasted beyond the last one */
-        fl_guardian_beat(&s->guardian, now_ns() + s->allowed_ns);
+        fl_guardian_beat(&s->guardian, fl_clock_ns() + s->allowed_ns);
     return status;
 }
 
 fl_status fl_session_beat(fl_session *s, int64_t until_ns, fl_diag *d) {
-    s->allowed_ns = until_ns == INT64_MAX ? 0 : until_ns - now_ns();
+    s->allowed_ns = until_ns == INT64_MAX ? 0 : until_ns - fl_clock_ns();
     const uint64_t before = s->replaced;
     fl_status status = keep_guarded(s, d);
     if (!status && s->replaced == before) /* a new one was told already */

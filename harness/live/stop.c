@@ -51,3 +51,12 @@ void fl_stop_forget(void) {
 bool fl_stop_asked(void) { return asked; }
 
 int fl_stop_hand_on(void) { return atomic_exchange(&sent, 0); }
+
+int fl_stop_thread(pthread_t *thread, void *(*work)(void *), void *user) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(thread, NULL, work, user);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}

@@ -2,6 +2,7 @@
  * (nohup, a background job) stays ignored, one that we were started with blocked is not blocked any more. */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 
 void fl_stop_listen(void);
@@ -11,3 +12,5 @@ bool fl_stop_ignored(int number); /* by this process, now */
 /* The last of these signals that some process sent to us alone, once; 0 = none. One from the terminal or the kernel has
  * reached every process of the job. */
 int fl_stop_hand_on(void);
+/* As pthread_create, but signals are for the thread that controls: its sleep must end by them. */
+int fl_stop_thread(pthread_t *thread, void *(*work)(void *), void *user);

@@ -27,8 +27,8 @@ uint64_t fl_steps_lost(const fl_sample *sample);
 #define FL_LOGGED_WOKEN "woken"
 #define FL_LOGGED_WAKE "wake"
 
-/* Columns: the signals the policy reads and the controls it drives, and those of servers where the samples have any. The
- * head (l->log.head) is the caller's to fill. */
+/* Columns: the signals the policy reads and the controls it drives, and those of servers where the samples have any.
+ * The head (l->log.head) is the caller's to fill. */
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
 fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
 void fl_steplog_free(fl_steplog *l);

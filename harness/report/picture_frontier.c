@@ -2,7 +2,6 @@
  * each rank, the driver's default, and plans that were executed. */
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
-#include "traces/csv.h"
 #include "traces/numbers.h"
 
 #include <math.h>
@@ -27,10 +26,8 @@ typedef struct table {
 
 static fl_status read_head(table *t, const fl_csv_row *r, fl_diag *d) {
     for (size_t k = 0; k < COLUMNS; k++) {
-        t->at[k] = 0;
-        while (t->at[k] < r->count && strcmp(r->field[t->at[k]].text, column[k]))
-            t->at[k]++;
-        if (t->at[k] == r->count)
+        t->at[k] = fl_report_find(r, column[k]);
+        if (t->at[k] == SIZE_MAX)
             return fl_fail(d, FL_BAD_INPUT, r->file, r->line, 1,
                            "no column '%s', expected the file of foldline plan --csv", column[k]);
     }

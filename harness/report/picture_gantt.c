@@ -80,11 +80,6 @@ static fl_status put_power(copying *c, fl_diag *d) {
     return FL_OK;
 }
 
-static const char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Each plan's chart below its name, and the power of all of them below. */
 static void lay_out(copying *c, const char *const *input, size_t plans) {
     fl_picture *p = c->p;
@@ -95,7 +90,7 @@ static void lay_out(copying *c, const char *const *input, size_t plans) {
         about, sizeof about,
         "%.200s%sTall bars: backward, lower ones: forward, in the colour of their clock; grey: transfers and loads; "
         "sand: waiting",
-        plans > 1 ? "" : name_of(input[0]), plans > 1 ? "" : ". ");
+        plans > 1 ? "" : basename(input[0]), plans > 1 ? "" : ". ");
     fl_picture_title(p, "Instructions over time", about);
     fl_picture_range(p, 0, c->end_s, 0, 1);
     fprintf(p->facts, "plans=%zu\narray chart_top[%zu]\narray chart_name[%zu]\n", plans, plans, plans);
@@ -104,7 +99,7 @@ static void lay_out(copying *c, const char *const *input, size_t plans) {
         snprintf(variable, sizeof variable, "chart_top[%zu]", i + 1);
         fl_picture_number(p, variable, p->top + name + (double)i * (name + chart + GAP_PX));
         snprintf(variable, sizeof variable, "chart_name[%zu]", i + 1);
-        fl_picture_text(p, variable, fl_text_fit(plans > 1 ? name_of(input[i]) : "", p->right - p->left, text));
+        fl_picture_text(p, variable, fl_text_fit(plans > 1 ? basename(input[i]) : "", p->right - p->left, text));
     }
     fl_picture_number(p, "chart_height", chart);
     fl_picture_number(p, "power_top", p->bottom - POWER_PX);

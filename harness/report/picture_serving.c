@@ -2,9 +2,9 @@
  * the load, and how the latencies of one run are distributed. */
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
-#include "traces/csv.h"
 #include "traces/numbers.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +27,12 @@ typedef struct numbers {
     size_t count, room;
 } numbers;
 
-static size_t place_of(const fl_csv_row *row, const char *name) {
-    for (size_t i = 0; i < row->count; i++)
-        if (!strcmp(row->field[i].text, name))
-            return i;
-    return SIZE_MAX;
-}
-
 static fl_status take_head(numbers *n, const fl_csv_row *row, fl_diag *d) {
-    n->policy_at = place_of(row, "policy");
-    n->workload_at = place_of(row, "workload");
-    n->violated_at = place_of(row, "violated");
+    n->policy_at = fl_report_find(row, "policy");
+    n->workload_at = fl_report_find(row, "workload");
+    n->violated_at = fl_report_find(row, "violated");
     for (size_t k = 0; k < n->columns; k++)
-        if ((n->at[k] = place_of(row, n->column[k])) == SIZE_MAX || (n->named && n->policy_at == SIZE_MAX))
+        if ((n->at[k] = fl_report_find(row, n->column[k])) == SIZE_MAX || (n->named && n->policy_at == SIZE_MAX))
             return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "no column '%s', expected the file of foldline %s",
                            n->at[k] == SIZE_MAX ? n->column[k] : "policy",
                            n->named ? "compare --serving" : "run --serving --served");
@@ -269,18 +262,13 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
 
 /* ---- distributions of one run ---- */
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The share of requests at most so long, in at most CURVE_POINTS steps; the ends always. */
 static void put_share(fl_lines *l, const numbers *n, size_t k, int colour, const char *name, double *room) {
     size_t count = 0;
     for (size_t i = 0; i < n->count; i++)
         if (isfinite(n->row[i].value[k]))
             room[count++] = n->row[i].value[k] * 1e-9;
-    qsort(room, count, sizeof *room, by_value);
+    gsl_sort(room, 1, count);
     const size_t every = count / CURVE_POINTS + 1;
     if (count)
         fl_lines_step(l, "line", room[0], 0, colour);

@@ -2,6 +2,7 @@
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,17 +42,12 @@ static void measure(void *user, const fl_study *t) {
     w->at++;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The distinct tested values, ascending. */
 static size_t tried(const fl_study *t, double *x) {
     size_t n = 0;
     for (size_t i = 0; i < t->count; i++)
         x[i] = t->point[i].x;
-    qsort(x, t->count, sizeof *x, by_value);
+    gsl_sort(x, 1, t->count);
     for (size_t i = 0; i < t->count; i++)
         if (!n || x[i] != x[n - 1])
             x[n++] = x[i];

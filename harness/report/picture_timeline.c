@@ -1,4 +1,5 @@
-/* Telemetry over time: clock, the requests of a server, and power with the limit in force, and the share of time at each clock. */
+/* Telemetry over time: clock, the requests of a server, and power with the limit in force, and the share of time at
+ * each clock. */
 #include "harness/report/picture_lines.h"
 #include "harness/report/pictures.h"
 

@@ -1,7 +1,6 @@
 #include "harness/report/report_bounds.h"
 
 #include "harness/study/provenance.h"
-#include "traces/csv.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,21 +29,14 @@ static fl_status recorded_bounds(const fl_report_data *r, fl_promises *p, double
     return s;
 }
 
-static size_t find(const fl_csv_row *row, const char *name) {
-    for (size_t i = 0; i < row->count; i++)
-        if (!strcmp(row->field[i].text, name))
-            return i;
-    return SIZE_MAX;
-}
-
 static void header(judge *j, const fl_csv_row *row) {
-    j->workload = find(row, "workload");
-    j->breaks = find(row, "breaks");
+    j->workload = fl_report_find(row, "workload");
+    j->breaks = fl_report_find(row, "breaks");
     for (size_t i = 0; i < j->r->promises.count; i++) {
         const char *column = j->r->promises.item[i].column;
         const bool percent = !strcmp(column, "slowdown_pct"), kilo = !strcmp(column, "energy_kj");
         j->scale[i] = percent ? 100 : kilo ? 1e-3 : 1;
-        j->at[i] = find(row, percent ? "slowdown" : kilo ? "energy_j" : column);
+        j->at[i] = fl_report_find(row, percent ? "slowdown" : kilo ? "energy_j" : column);
     }
     j->headed = true;
 }

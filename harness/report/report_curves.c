@@ -1,7 +1,5 @@
 #include "harness/report/report_curves.h"
 
-#include "traces/csv.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +19,8 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     reading *c = user;
     if (!c->headed) {
         for (size_t k = 0; k < 8; k++) {
-            for (c->at[k] = 0; c->at[k] < row->count && strcmp(row->field[c->at[k]].text, column[k]);)
-                c->at[k]++;
-            if (c->at[k] == row->count)
+            c->at[k] = fl_report_find(row, column[k]);
+            if (c->at[k] == SIZE_MAX)
                 return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "no column '%s' of a regret file", column[k]);
         }
         c->headed = true;

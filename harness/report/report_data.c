@@ -2,7 +2,6 @@
 
 #include "harness/base/json.h"
 #include "harness/study/provenance.h"
-#include "traces/csv.h"
 
 #include <math.h>
 #include <sha2.h>
@@ -41,20 +40,13 @@ typedef struct loader {
     bool headed;
 } loader;
 
-static size_t find_column(const fl_csv_row *r, const char *name) {
-    for (size_t i = 0; i < r->count; i++)
-        if (!strcmp(r->field[i].text, name))
-            return i;
-    return SIZE_MAX;
-}
-
 static fl_status header(loader *l, const fl_csv_row *r, fl_diag *d) {
     static const char *const text[TEXTS] = {"workload", "policy", "seed", "platform", "variant", "clock"};
     for (size_t i = 0; i < TEXTS; i++)
-        l->text_at[i] = find_column(r, text[i]);
+        l->text_at[i] = fl_report_find(r, text[i]);
     for (size_t i = 0; i < FL_REPORT_COLUMNS; i++)
-        l->value_at[i] = find_column(r, column_name[i]);
-    l->load_at = find_column(r, "offered_rps");
+        l->value_at[i] = fl_report_find(r, column_name[i]);
+    l->load_at = fl_report_find(r, "offered_rps");
     l->width = r->count;
     l->headed = true;
     if (l->text_at[WORKLOAD] == SIZE_MAX || l->text_at[POLICY] == SIZE_MAX ||

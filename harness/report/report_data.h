@@ -10,10 +10,12 @@
 
 #include "harness/base/bootstrap.h"
 #include "harness/study/promise.h"
+#include "traces/csv.h"
 #include "traces/intern.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <string.h>
 
 typedef enum fl_report_column {
     FL_REPORT_ENERGY_J,
@@ -110,3 +112,11 @@ double *fl_scope_merit(const fl_scope *s);
 bool fl_label_setting(const char *label, size_t index, char name[64], char value[64]);
 /* The part before the first setting ("fixed:sm_mhz=900" -> "fixed"); into 128 bytes. Returns buf. */
 char *fl_label_family(const char *label, char buf[128]);
+
+/* The place of the column of that name in the first row of a CSV; SIZE_MAX: there is none. */
+static inline size_t fl_report_find(const fl_csv_row *r, const char *name) {
+    for (size_t i = 0; i < r->count; i++)
+        if (!strcmp(r->field[i].text, name))
+            return i;
+    return SIZE_MAX;
+}

@@ -18,7 +18,7 @@ static double promised(const fl_report_data *r, const char *column) {
     return limit;
 }
 
-static bool anywhere(const fl_summary *s, fl_report_column column) {
+bool fl_lead_anywhere(const fl_summary *s, fl_report_column column) {
     for (size_t i = 0; i < s->count; i++)
         if (isfinite(s->item[i].value[column].mean))
             return true;
@@ -27,7 +27,7 @@ static bool anywhere(const fl_summary *s, fl_report_column column) {
 
 void fl_lead_of(const fl_summary *s, fl_lead *lead) {
     const char *merit = fl_merit_name(s->scope->data);
-    if (anywhere(s, FL_REPORT_LATENCY_P99_S) && anywhere(s, FL_REPORT_REQUEST_J)) {
+    if (fl_lead_anywhere(s, FL_REPORT_LATENCY_P99_S) && fl_lead_anywhere(s, FL_REPORT_REQUEST_J)) {
         const double bound = promised(s->scope->data, "latency_p99_s");
         double longest = isfinite(bound) ? bound : 0;
         for (size_t i = 0; i < s->count; i++)

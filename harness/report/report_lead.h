@@ -37,5 +37,8 @@ void fl_lead_about(const fl_summary *s, char *text, size_t size);
 /* "95 % intervals over 3 workloads and 5 seeds", or "" where there are none: one run of one workload, or all equal. */
 void fl_lead_intervals(const fl_summary *s, char *text, size_t size);
 
+/* A column without any number is left out. */
+bool fl_lead_anywhere(const fl_summary *s, fl_report_column column);
+
 /* "energy saved", "EDP saved" or "ED2P saved". */
 const char *fl_merit_name(const fl_report_data *r);

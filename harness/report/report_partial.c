@@ -24,50 +24,26 @@ static size_t fewest(const fl_policy_summary *p) {
     return runs;
 }
 
-static void note_means(FILE *f, const fl_summary *s) {
+/* Names the policies whose means are over some of the runs: those of regret, or, with rows, all of them. */
+static void note_policies(FILE *f, const fl_summary *s, bool rows, const char *opening, const char *closing) {
     size_t told = 0, more = 0;
     for (size_t k = 0; k < s->count; k++) {
         const fl_policy_summary *p = &s->item[s->order[k]];
-        if (!fewest(p))
+        const size_t ran = p->value[FL_REPORT_ENERGY_J].runs;
+        if (rows ? !fl_partial_rows(s, p) : !fewest(p))
             continue;
         if (told >= TOLD_MAX) {
             more++;
             continue;
         }
-        fputs(told++
-                  ? ", "
-                  : "<p class=\"note\">* A mean over some of the runs: one above the bound has no regret. With one: ",
-              f);
+        fputs(told++ ? ", " : opening, f);
         fl_html_text(f, fl_summary_name(s, s->order[k]));
-        fprintf(f, " %zu of %zu", fewest(p), p->value[FL_REPORT_ENERGY_J].runs);
+        fprintf(f, " %zu of %zu", rows ? ran : fewest(p), rows ? s->most : ran);
     }
     if (more)
         fprintf(f, ", and %zu more", more);
     if (told)
-        fputs(". Energy and time are means over all runs.</p>\n", f);
-}
-
-static void note_rows(FILE *f, const fl_summary *s) {
-    size_t told = 0, more = 0;
-    for (size_t k = 0; k < s->count; k++) {
-        const fl_policy_summary *p = &s->item[s->order[k]];
-        if (!fl_partial_rows(s, p))
-            continue;
-        if (told >= TOLD_MAX) {
-            more++;
-            continue;
-        }
-        fputs(told++ ? ", "
-                     : "<p class=\"note\">* behind a name: all its means are over some of the runs, and others "
-                       "ran more. It has: ",
-              f);
-        fl_html_text(f, fl_summary_name(s, s->order[k]));
-        fprintf(f, " %zu of %zu", p->value[FL_REPORT_ENERGY_J].runs, s->most);
-    }
-    if (more)
-        fprintf(f, ", and %zu more", more);
-    if (told)
-        fputs(".</p>\n", f);
+        fputs(closing, f);
 }
 
 static void put_where(FILE *f, const fl_summary *s, const fl_report_row *x) {
@@ -150,7 +126,12 @@ static fl_status note_clocks(FILE *f, const fl_summary *s, fl_diag *d) {
 }
 
 fl_status fl_partial_notes(FILE *f, const fl_summary *s, fl_diag *d) {
-    note_rows(f, s);
-    note_means(f, s);
+    note_policies(f, s, true,
+                  "<p class=\"note\">* behind a name: all its means are over some of the runs, and others "
+                  "ran more. It has: ",
+                  ".</p>\n");
+    note_policies(f, s, false,
+                  "<p class=\"note\">* A mean over some of the runs: one above the bound has no regret. With one: ",
+                  ". Energy and time are means over all runs.</p>\n");
     return note_clocks(f, s, d);
 }

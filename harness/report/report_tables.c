@@ -117,14 +117,6 @@ static const shown policy_column[] = {
     {FL_REPORT_REQUEST_J, "J per request", 1, -4},
 };
 
-/* A column without any number is left out. */
-static bool anywhere(const fl_summary *s, fl_report_column column) {
-    for (size_t i = 0; i < s->count; i++)
-        if (isfinite(s->item[i].value[column].mean))
-            return true;
-    return false;
-}
-
 static void caption_means(FILE *f, const fl_summary *s, const char *id, const char *what) {
     char caption[256], intervals[128];
     fl_lead_intervals(s, intervals, sizeof intervals);
@@ -164,9 +156,10 @@ static void choose(const fl_summary *s, choice *c) {
     for (size_t i = 0; i < s->count; i++)
         c->bounded |= s->item[i].violations > 0;
     c->merit = !c->bounded && c->lead.x.column >= 0 && c->lead.y.column >= 0;
-    c->third = c->bounded || c->merit || !anywhere(s, FL_REPORT_MAKESPAN_S) ? NULL : shown_of(FL_REPORT_MAKESPAN_S);
+    c->third =
+        c->bounded || c->merit || !fl_lead_anywhere(s, FL_REPORT_MAKESPAN_S) ? NULL : shown_of(FL_REPORT_MAKESPAN_S);
     for (size_t i = 0; !c->fourth && i < sizeof wanted / sizeof *wanted; i++)
-        c->fourth = anywhere(s, wanted[i]) ? shown_of(wanted[i]) : NULL;
+        c->fourth = fl_lead_anywhere(s, wanted[i]) ? shown_of(wanted[i]) : NULL;
 }
 
 static bool chosen(const choice *c, const shown *k) {
@@ -222,7 +215,7 @@ static void table_more(FILE *f, const fl_summary *s, const choice *c, const char
     const bool merit = !c->merit && c->lead.y.column >= 0 && c->lead.x.column >= 0;
     bool there[COLUMNS];
     for (size_t k = 0; k < COLUMNS; k++)
-        there[k] = anywhere(s, policy_column[k].column) && !chosen(c, &policy_column[k]);
+        there[k] = fl_lead_anywhere(s, policy_column[k].column) && !chosen(c, &policy_column[k]);
     fputs("<details class=\"more\"><summary>More columns</summary>\n", f);
     caption_means(f, s, id, "The other columns");
     if (merit)

@@ -6,15 +6,10 @@ typedef struct tally { /* of a policy, by bit */
     size_t runs, broken[FL_PROMISES_MAX + 1], unknown[FL_PROMISES_MAX + 1];
 } tally;
 
-static bool same_policy(const fl_row_result *a, const fl_row_result *b) {
-    return !strcmp(a->policy, b->policy) &&
-           (a->variant && b->variant ? !strcmp(a->variant, b->variant) : a->variant == b->variant);
-}
-
 static tally count(const fl_comparison *c, const fl_row_result *of, size_t bits) {
     tally t = {0};
     for (size_t i = 0; i < c->mean_first; i++) {
-        if (!same_policy(&c->row[i], of))
+        if (!fl_row_same_mean(&c->row[i], of))
             continue;
         t.runs++;
         for (size_t bit = 0; bit < bits; bit++) {
@@ -85,7 +80,7 @@ void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FIL
     for (size_t i = 0; i < c->mean_first; i++) {
         bool first = true;
         for (size_t k = 0; k < i && first; k++)
-            first = !same_policy(&c->row[k], &c->row[i]);
+            first = !fl_row_same_mean(&c->row[k], &c->row[i]);
         const tally t = first ? count(c, &c->row[i], o->promises->count + 1) : (tally){0};
         if (first)
             print_policy(&c->row[i], &t, o, out);

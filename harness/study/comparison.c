@@ -14,8 +14,7 @@ fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag 
     return FL_OK;
 }
 
-/* Rows of one mean, over workloads and seeds. */
-static bool same_group(const fl_row_result *a, const fl_row_result *b) {
+bool fl_row_same_mean(const fl_row_result *a, const fl_row_result *b) {
     return !strcmp(a->policy, b->policy) &&
            (a->variant && b->variant ? !strcmp(a->variant, b->variant) : a->variant == b->variant);
 }
@@ -41,12 +40,12 @@ fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
     for (size_t i = 0; !s && i < rows; i++) {
         fl_row_result mean = {.workload = "mean", .seed = c->row[i].seed};
         size_t before = 0, n = 0;
-        while (before < i && !same_group(&c->row[before], &c->row[i]))
+        while (before < i && !fl_row_same_mean(&c->row[before], &c->row[i]))
             before++;
         if (before < i || (s = mean_label(c, &c->row[i], &mean.policy, d)))
             continue;
         for (size_t k = i; k < rows; k++)
-            if (same_group(&c->row[k], &c->row[i]))
+            if (fl_row_same_mean(&c->row[k], &c->row[i]))
                 group[n++] = &c->row[k];
         fl_row_mean(group, n, room, &mean);
         s = fl_comparison_add(c, &mean, d);

@@ -31,3 +31,6 @@ fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag 
 void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
 /* Below such a table: what the mark of a mean says that leaves out some of its rows; nothing where none does. */
 void fl_comparison_note_marks(const fl_comparison *c, FILE *out);
+
+/* Rows of one mean, over workloads and seeds. */
+bool fl_row_same_mean(const fl_row_result *a, const fl_row_result *b);

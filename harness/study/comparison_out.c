@@ -136,22 +136,14 @@ static void add_heads(fl_grid *g, const table *t) {
         fl_serving_table_heads(g);
         return;
     }
-    fl_grid_add(g, "energy J");
-    fl_grid_add(g, "saving %%");
+    fl_grid_add(g, "energy J\tsaving %%");
     if (other) {
-        fl_grid_add(g, "%s %s", title, fl_objective_unit[t->objective]);
-        fl_grid_add(g, "%s saving %%", title);
+        fl_grid_add(g, "%s %s\t%s saving %%", title, fl_objective_unit[t->objective], title);
     }
-    fl_grid_add(g, "time s");
-    fl_grid_add(g, "slowdown %%");
-    fl_grid_add(g, "worst window %%");
-    fl_grid_add(g, "%s%svs static %%", of, space);
-    fl_grid_add(g, "%s%svs clairvoyant %%", of, space);
-    fl_grid_add(g, "violated");
-    fl_grid_add(g, "switches");
+    fl_grid_add(g, "time s\tslowdown %%\tworst window %%\t%s%svs static %%\t%s%svs clairvoyant %%\tviolated\tswitches",
+                of, space, of, space);
     if (t->stated) {
-        fl_grid_add(g, "breaks the bound %%");
-        fl_grid_add(g, "regret expected %%");
+        fl_grid_add(g, "breaks the bound %%\tregret expected %%");
     }
     static const char *const served[] = {"latency s", "p95 s", "p99 s", "J/request"};
     for (size_t k = 0; t->requests && k < sizeof served / sizeof *served; k++)

@@ -366,17 +366,17 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
         const fl_row_result *r = &c->row[i];
         fl_row_result m;
         whole = mean_row(c, i, each, &m);
-        fl_grid_add(&g, "%s%s%s%s", each ? r->workload : "all", !each && r->variant ? " [" : "",
-                    !each && r->variant ? r->variant : "", !each && r->variant ? "]" : "");
-        fl_grid_add(&g, "%s%s%s", r->policy, *m.clock ? " " : "", m.clock);
+        fl_grid_add(&g, "%s%s%s%s\t%s%s%s", each ? r->workload : "all", !each && r->variant ? " [" : "",
+                    !each && r->variant ? r->variant : "", !each && r->variant ? "]" : "", r->policy,
+                    *m.clock ? " " : "", m.clock);
         add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.energy_j), 1e-3), 3, each, false);
         add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, energy_saving_pct), 1), 2, false, false);
         add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.regret_static_j), 1e-3), 3, false,
                  fl_row_partial(&m, "regret_static_j"));
         add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, reward_regret), 1), 0, false, false);
         add_cell(&g, mean_of(c, i, each, offsetof(fl_row_result, score.slowdown), 100), 2, false, false);
-        fl_grid_add(&g, "%.0f/%llu", m.violated, (unsigned long long)m.rows);
-        fl_grid_add(&g, "%llu", (unsigned long long)m.score.switches);
+        fl_grid_add(&g, "%.0f/%llu\t%llu", m.violated, (unsigned long long)m.rows,
+                    (unsigned long long)m.score.switches);
     }
     fprintf(out, "distribution replay, mean over %u seed%s%s; +- is the 95 %% interval over seeds\n\n", o->seeds,
             o->seeds == 1 ? "" : "s", each ? "" : " and all workloads");

@@ -2,9 +2,10 @@
  *
  * "draws": {"step_ms": 10, "energy_cv": 0.1, "ratio": 1, "ratio_exponent": {"a": 1, "b": 0}, "ratio_cv": 0.1,
  * "steps_max": 100000, "one_seed": false}: what the sweep's rows do not say, each a number, or one for each workload. A
- * run ends with its work, or after steps_max steps (0, the standard: never); its row's note then says how much was done.
- * one_seed: all repetitions draw alike, as those of the released EnergyUCB. A variant may change any of them. Slowdown,
- * saving and regret are against the sweep's own rows: the top clock, and the clock of the least energy under the bound.
+ * run ends with its work, or after steps_max steps (0, the standard: never); its row's note then says how much was
+ * done. one_seed: all repetitions draw alike, as those of the released EnergyUCB. A variant may change any of them.
+ * Slowdown, saving and regret are against the sweep's own rows: the top clock, and the clock of the least energy under
+ * the bound.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 #include "harness/study/gate.h"
 
+#include "harness/base/place_list.h"
 #include "traces/writing.h"
 
 #include <gsl/gsl_cdf.h>
@@ -32,12 +33,6 @@ fl_status fl_gate_parse(const char *text, fl_gate_rule *rule, fl_diag *d) {
 
 /* ---- records ---- */
 
-static void free_texts(char **text, size_t count) {
-    for (size_t i = 0; text && i < count; i++)
-        free(text[i]);
-    free(text);
-}
-
 void fl_gate_record_free(fl_gate_record *r) {
     for (size_t i = 0; i < r->row_count; i++) {
         free(r->row[i].policy);
@@ -49,9 +44,9 @@ void fl_gate_record_free(fl_gate_record *r) {
     free(r->row);
     free(r->experiment);
     cJSON_Delete(r->provenance);
-    free_texts(r->metric, r->metric_count);
-    free_texts(r->fail_if, r->fail_if_count);
-    free_texts(r->bound, r->bound_count);
+    fl_place_list_free(r->metric, r->metric_count);
+    fl_place_list_free(r->fail_if, r->fail_if_count);
+    fl_place_list_free(r->bound, r->bound_count);
     *r = (fl_gate_record){0};
 }
 

@@ -111,21 +111,16 @@ static const char *text_of(const cJSON *object, const char *key) {
     return text ? text : "";
 }
 
-static const char *last_part(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The input `of` of a record among those at hand: by its name, or, where the gate runs in another folder, as often by
  * the last part of the name as it comes in the record. */
 static const cJSON *same_input(const cJSON *recorded, const cJSON *of, const cJSON *inputs) {
-    const char *name = text_of(of, "file"), *last = last_part(name);
+    const char *name = text_of(of, "file"), *last = basename(name);
     const cJSON *in;
     size_t before = 0;
     cJSON_ArrayForEach(in, inputs) if (!strcmp(text_of(in, "file"), name)) return in;
     for (in = recorded->child; in && in != of; in = in->next)
-        before += !strcmp(last_part(text_of(in, "file")), last);
-    cJSON_ArrayForEach(in, inputs) if (!strcmp(last_part(text_of(in, "file")), last) && !before--) return in;
+        before += !strcmp(basename(text_of(in, "file")), last);
+    cJSON_ArrayForEach(in, inputs) if (!strcmp(basename(text_of(in, "file")), last) && !before--) return in;
     return NULL;
 }
 

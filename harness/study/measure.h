@@ -38,7 +38,7 @@ typedef struct fl_watch {
     uint32_t *node_bin, *gpu_bin; /* windows by mean power, FL_WATCH_BINS of 1 W; the last holds all above */
     uint32_t windows;
     fl_bins probe_met, node_met, gpu_met; /* of the tables above, once the run has ended */
-    double *regret_mark; /* regret_count: of a distribution replay, each FL_DRAWS_MARK steps */
+    double *regret_mark;                  /* regret_count: of a distribution replay, each FL_DRAWS_MARK steps */
     size_t regret_count;
 } fl_watch;
 

@@ -186,11 +186,8 @@ void fl_model_error_print(const fl_comparison_options *o, const fl_model_error_o
             continue;
         }
         workloads = ranking[i].workloads;
-        fl_grid_add(&g, "%zu", ranking[i].first);
-        fl_grid_add(&g, "%.2f", ranking[i].mean_rank);
-        fl_grid_add(&g, "%.2f", ranking[i].saving_pct);
-        fl_grid_add(&g, "%.2f", ranking[i].saving_sd_pct);
-        fl_grid_add(&g, "%zu", ranking[i].held);
+        fl_grid_add(&g, "%zu\t%.2f\t%.2f\t%.2f\t%zu", ranking[i].first, ranking[i].mean_rank, ranking[i].saving_pct,
+                    ranking[i].saving_sd_pct, ranking[i].held);
     }
     fprintf(out, "the model moved within its error, %zu draws: ", e->draws);
     if (isnan(e->time_pct) || isnan(e->power_pct))

@@ -65,13 +65,12 @@ static cJSON *add_input(cJSON *inputs, const char *path) {
             return NULL;
     }
     char hash[SHA256_DIGEST_STRING_LENGTH];
-    cJSON *in = cJSON_CreateObject();
+    cJSON *in = fl_json_add_row(inputs);
     cJSON_AddStringToObject(in, "file", name);
     if (fl_file_sha256(path, hash))
         cJSON_AddStringToObject(in, "sha256", hash);
     else
         cJSON_AddNullToObject(in, "sha256");
-    cJSON_AddItemToArray(inputs, in);
     return in;
 }
 
@@ -207,7 +206,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
             add_input(inputs, s->kinds);
         if (s->order)
             add_input(inputs, s->order);
-        cJSON *w = cJSON_CreateObject();
+        cJSON *w = fl_json_add_row(workloads);
         cJSON_AddStringToObject(w, "workload", s->w->name);
         cJSON_AddStringToObject(w, "platform", s->platform.name);
         if (s->applications)
@@ -228,7 +227,6 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         cJSON *notes = s->note_count ? cJSON_AddArrayToObject(w, "notes") : NULL;
         for (size_t k = 0; k < s->note_count; k++)
             cJSON_AddItemToArray(notes, cJSON_CreateString(s->note[k]));
-        cJSON_AddItemToArray(workloads, w);
     }
     for (size_t i = 0; i < spec_count; i++)
         add_tables(inputs, &spec[i]);

@@ -2,6 +2,7 @@
 #include "harness/study/published_inside.h"
 
 #include <fnmatch.h>
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +41,6 @@ static const fl_row_result *counterpart(const fl_comparison *c, const fl_row_res
     return best;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Savings and changes come as ratios. */
 static double turned(const selection *s, double ratio) {
     return s->form == SAVING_PCT ? 100 * (1 - ratio) : s->form == CHANGE_PCT ? 100 * (ratio - 1) : ratio;
@@ -71,7 +67,7 @@ static double combine(const selection *s, double *v, size_t n) {
         below += v[i] < s->limit;
         above += v[i] > s->limit;
     }
-    qsort(v, n, sizeof *v, by_value);
+    gsl_sort(v, 1, n);
     switch (s->over) {
     case MEAN:
         return sum / (double)n;

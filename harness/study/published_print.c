@@ -98,15 +98,13 @@ static void print_draws(const fl_published *p, FILE *out) {
         g.columns += is_first(p, i, same_column);
     if (g.columns == 2 || !p->draw_count || !p->draw[0])
         return;
-    fl_grid_add(&g, "policy");
-    fl_grid_add(&g, "draw");
+    fl_grid_add(&g, "policy\tdraw");
     for (size_t i = 0; i < p->count; i++)
         if (is_first(p, i, same_column))
             fl_grid_add(&g, "%s", p->line[i].by_draw);
     for (size_t i = 0; i < p->count; i++)
         for (size_t n = 0; n < p->draw_count && is_first(p, i, same_rows); n++) {
-            fl_grid_add(&g, "%s", p->line[i].simulated.policy);
-            fl_grid_add(&g, "%s", p->draw[n]);
+            fl_grid_add(&g, "%s\t%s", p->line[i].simulated.policy, p->draw[n]);
             for (size_t k = 0; k < p->count; k++) {
                 size_t at = 0;
                 if (!is_first(p, k, same_column))
@@ -144,8 +142,7 @@ void fl_published_print(const fl_published *p, FILE *out) {
     }
     for (size_t i = 0; i < p->count; i++) {
         const line *l = &p->line[i];
-        fl_grid_add(&g, "%s", l->quantity);
-        fl_grid_add(&g, "%s", l->unit);
+        fl_grid_add(&g, "%s\t%s", l->quantity, l->unit);
         if (l->low < l->high)
             fl_grid_add(&g, "%.5g..%.5g", l->low, l->high);
         else
@@ -175,7 +172,7 @@ cJSON *fl_published_json(const fl_published *p) {
     for (size_t i = 0; i < p->count; i++) {
         const line *l = &p->line[i];
         char text[160];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(all);
         cJSON_AddStringToObject(o, "quantity", l->quantity);
         cJSON_AddStringToObject(o, "unit", l->unit);
         fl_json_add_real(o, "published_low", l->low);
@@ -196,7 +193,6 @@ cJSON *fl_published_json(const fl_published *p) {
             cJSON_AddNumberToObject(o, "draws_held", (double)l->draws_held);
         if (l->fails)
             cJSON_AddStringToObject(o, "fails", l->fails);
-        cJSON_AddItemToArray(all, o);
     }
     return all;
 }

@@ -150,7 +150,7 @@ cJSON *fl_result_tables_json(const fl_result_tables *all) {
     cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; i < all->count; i++) {
         const table *t = &all->table[i];
-        cJSON *o = cJSON_CreateObject();
+        cJSON *o = fl_json_add_row(list);
         size_t n = 0;
         cJSON_AddStringToObject(o, "title", t->title);
         cJSON *rows = cJSON_AddObjectToObject(o, "rows");
@@ -159,7 +159,6 @@ cJSON *fl_result_tables_json(const fl_result_tables *all) {
             for (fl_json c = fl_json_first(&t->columns); c.node; c = fl_json_next(&t->columns, &c))
                 fl_json_add_real(row, c.node->string, t->value[n++]);
         }
-        cJSON_AddItemToArray(list, o);
     }
     return list;
 }

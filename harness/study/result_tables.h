@@ -11,8 +11,8 @@
 
 typedef struct fl_result_tables fl_result_tables;
 
-/* What the experiment says, which must outlive it; NULL in *out where it has no such key. Refuses what fl_published_open
- * refuses of a selection. */
+/* What the experiment says, which must outlive it; NULL in *out where it has no such key. Refuses what
+ * fl_published_open refuses of a selection. */
 fl_status fl_result_tables_open(const fl_experiment *e, const fl_texts *policies, fl_result_tables **out, fl_diag *d);
 void fl_result_tables_free(fl_result_tables *t);
 

@@ -157,9 +157,7 @@ static void add_point(fl_grid *g, const fl_serving_oracle *o, const fl_serving_p
     fl_grid_add(g, "%u", p->servers);
     if (!p->standard)
         fl_serving_oracle_clocks(o, p, clock, sizeof clock);
-    fl_grid_add(g, "%s", clock);
-    fl_grid_add(g, "%.6g", r->score.energy_j);
-    fl_grid_add(g, "%.2f", 100 * (1 - r->score.energy_j / against_j));
+    fl_grid_add(g, "%s\t%.6g\t%.2f", clock, r->score.energy_j, 100 * (1 - r->score.energy_j / against_j));
     add_number(g, r->energy_per_token_j, 4);
     add_number(g, r->ttft.p99_s, 3);
     add_number(g, r->tbt.p99_s, 3);
@@ -211,13 +209,12 @@ cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracl
     }
     cJSON *points = cJSON_AddArrayToObject(root, "points");
     for (size_t i = 0; i < o->count; i++) {
-        cJSON *at = cJSON_CreateObject();
+        cJSON *at = fl_json_add_row(points);
         cJSON_AddNumberToObject(at, "servers", o->point[i].servers);
         cJSON_AddBoolToObject(at, "default", o->point[i].standard);
         fl_json_add_real(at, "sm_mhz", o->point[i].at.sm_mhz);
         fl_json_add_real(at, "mem_mhz", o->point[i].at.mem_mhz);
         fl_row_json(at, &o->point[i].row);
-        cJSON_AddItemToArray(points, at);
     }
     return root;
 }

@@ -32,3 +32,25 @@ nvmlReturn_t fl_ask_chars(const char *call, nvmlDevice_t d, fl_ask_text which, c
 /* The device that a question for an index finds. */
 nvmlReturn_t fl_ask_handle(const char *call, fl_question q, nvmlDevice_t *device);
 nvmlReturn_t fl_ask_set_to(const char *call, nvmlDevice_t d, fl_ask_set what, unsigned int b, unsigned int c);
+
+/* Functions of one shape. Most readings are one number. */
+#define FL_READ(name, number)                                                                                          \
+    FL_EXPORT(name, nvmlDevice_t d, unsigned int *out) { return fl_ask_uint(__func__, d, number, 0, out); }
+#define FL_READ_OF(name, number)                                                                                       \
+    FL_EXPORT(name, nvmlDevice_t d, int of, unsigned int *out) {                                                       \
+        return fl_ask_uint(__func__, d, number, (unsigned int)of, out);                                                \
+    }
+#define FL_READ_WIDE(name, number)                                                                                     \
+    FL_EXPORT(name, nvmlDevice_t d, unsigned long long *out) { return fl_ask_wide(__func__, d, number, 0, out); }
+#define FL_READ_CONSTANT(name, value)                                                                                  \
+    FL_EXPORT(name, nvmlDevice_t d, unsigned int *out) {                                                               \
+        return fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, value, out);                                               \
+    }
+#define FL_READ_TEXT(name, which)                                                                                      \
+    FL_EXPORT(name, nvmlDevice_t d, char *out, unsigned int length) {                                                  \
+        return fl_ask_chars(__func__, d, which, out, length);                                                          \
+    }
+#define FL_SET(name, what)                                                                                             \
+    FL_EXPORT(name, nvmlDevice_t d, unsigned int b, unsigned int c) { return fl_ask_set_to(__func__, d, what, b, c); }
+#define FL_RESET(name, what)                                                                                           \
+    FL_EXPORT(name, nvmlDevice_t d) { return fl_ask_set_to(__func__, d, what, 0, 0); }

@@ -13,19 +13,15 @@ _Static_assert(sizeof(nvmlPciInfoExt_v1_t) == 64, "layout of nvmlPciInfoExt_v1_t
 _Static_assert(sizeof(nvmlUUID_v1_t) == 52, "layout of nvmlUUID_v1_t");
 _Static_assert(sizeof(nvmlSystemDriverBranchInfo_v1_t) == 84, "layout of nvmlSystemDriverBranchInfo_v1_t");
 
-#define FL_FIXED(name, value)                                                                                          \
-    FL_EXPORT(name, nvmlDevice_t d, unsigned int *out) {                                                               \
-        return fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, value, out);                                               \
-    }
-FL_FIXED(nvmlDeviceIsMigDeviceHandle, 0)
-FL_FIXED(nvmlDeviceGetMaxMigDeviceCount, 0)
-FL_FIXED(nvmlDeviceGetMultiGpuBoard, 0)
-FL_FIXED(nvmlDeviceGetPowerSource, 0) /* the socket */
-FL_FIXED(nvmlDeviceGetBusType, 2)     /* PCI Express */
-FL_FIXED(nvmlDeviceGetGpuMaxPcieLinkGeneration, 4)
-FL_FIXED(nvmlDeviceGetPcieLinkMaxSpeed, 16000) /* MB/s of generation 4 */
-FL_FIXED(nvmlDeviceGetPcieSpeed, 16000)
-FL_FIXED(nvmlDeviceGetAccountingBufferSize, 4000)
+FL_READ_CONSTANT(nvmlDeviceIsMigDeviceHandle, 0)
+FL_READ_CONSTANT(nvmlDeviceGetMaxMigDeviceCount, 0)
+FL_READ_CONSTANT(nvmlDeviceGetMultiGpuBoard, 0)
+FL_READ_CONSTANT(nvmlDeviceGetPowerSource, 0) /* the socket */
+FL_READ_CONSTANT(nvmlDeviceGetBusType, 2)     /* PCI Express */
+FL_READ_CONSTANT(nvmlDeviceGetGpuMaxPcieLinkGeneration, 4)
+FL_READ_CONSTANT(nvmlDeviceGetPcieLinkMaxSpeed, 16000) /* MB/s of generation 4 */
+FL_READ_CONSTANT(nvmlDeviceGetPcieSpeed, 16000)
+FL_READ_CONSTANT(nvmlDeviceGetAccountingBufferSize, 4000)
 
 /* How many of something there are without a device. */
 static nvmlReturn_t none_of(const char *call, unsigned int *count) {
@@ -49,15 +45,13 @@ static nvmlReturn_t fan(const char *call, nvmlDevice_t d, unsigned int which, un
     const nvmlReturn_t r = fl_ask_uint(call, d, FL_NUMBER_CONSTANT, 0, &none);
     return r ? r : NVML_INVALID_ARGUMENT;
 }
-FL_EXPORT(nvmlDeviceGetFanSpeed_v2, nvmlDevice_t d, unsigned int which, unsigned int *percent) {
-    return fan(__func__, d, which, FL_FAN_PERCENT, percent);
-}
-FL_EXPORT(nvmlDeviceGetTargetFanSpeed, nvmlDevice_t d, unsigned int which, unsigned int *percent) {
-    return fan(__func__, d, which, FL_FAN_PERCENT, percent);
-}
-FL_EXPORT(nvmlDeviceGetFanControlPolicy_v2, nvmlDevice_t d, unsigned int which, unsigned int *policy) {
-    return fan(__func__, d, which, 0, policy); /* by temperature */
-}
+#define FL_FAN(name, value)                                                                                            \
+    FL_EXPORT(name, nvmlDevice_t d, unsigned int which, unsigned int *out) {                                           \
+        return fan(__func__, d, which, value, out);                                                                    \
+    }
+FL_FAN(nvmlDeviceGetFanSpeed_v2, FL_FAN_PERCENT)
+FL_FAN(nvmlDeviceGetTargetFanSpeed, FL_FAN_PERCENT)
+FL_FAN(nvmlDeviceGetFanControlPolicy_v2, 0) /* by temperature */
 
 static nvmlReturn_t engine(const char *call, nvmlDevice_t d, unsigned int *share, unsigned int *period_us) {
     const nvmlReturn_t r = period_us ? fl_ask_uint(call, d, FL_NUMBER_CONSTANT, 0, share) : fl_ask_wrong(call);
@@ -65,18 +59,14 @@ static nvmlReturn_t engine(const char *call, nvmlDevice_t d, unsigned int *share
         *period_us = FL_CODER_PERIOD_US;
     return r;
 }
-FL_EXPORT(nvmlDeviceGetEncoderUtilization, nvmlDevice_t d, unsigned int *share, unsigned int *period_us) {
-    return engine(__func__, d, share, period_us);
-}
-FL_EXPORT(nvmlDeviceGetDecoderUtilization, nvmlDevice_t d, unsigned int *share, unsigned int *period_us) {
-    return engine(__func__, d, share, period_us);
-}
-FL_EXPORT(nvmlDeviceGetJpgUtilization, nvmlDevice_t d, unsigned int *share, unsigned int *period_us) {
-    return engine(__func__, d, share, period_us);
-}
-FL_EXPORT(nvmlDeviceGetOfaUtilization, nvmlDevice_t d, unsigned int *share, unsigned int *period_us) {
-    return engine(__func__, d, share, period_us);
-}
+#define FL_ENGINE(name)                                                                                                \
+    FL_EXPORT(name, nvmlDevice_t d, unsigned int *share, unsigned int *period_us) {                                    \
+        return engine(__func__, d, share, period_us);                                                                  \
+    }
+FL_ENGINE(nvmlDeviceGetEncoderUtilization)
+FL_ENGINE(nvmlDeviceGetDecoderUtilization)
+FL_ENGINE(nvmlDeviceGetJpgUtilization)
+FL_ENGINE(nvmlDeviceGetOfaUtilization)
 
 FL_EXPORT(nvmlDeviceGetBoardId, nvmlDevice_t d, unsigned int *id) {
     nvmlPciInfo_t pci;

@@ -141,9 +141,7 @@ FL_EXPORT(nvmlGpmSampleGet, nvmlDevice_t d, nvmlGpmSample_t sample) {
     fl_question q = {.op = FL_ASK_PROFILE, .device = d};
     return sample ? fl_ask_for(__func__, &q, &sample->at, sizeof sample->at, NULL) : fl_ask_wrong(__func__);
 }
-FL_EXPORT(nvmlGpmQueryIfStreamingEnabled, nvmlDevice_t d, unsigned int *state) {
-    return fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 1, state);
-}
+FL_READ_CONSTANT(nvmlGpmQueryIfStreamingEnabled, 1)
 FL_EXPORT(nvmlGpmSetStreamingEnabled, nvmlDevice_t d, unsigned int state) {
     unsigned int on;
     (void)state;

@@ -23,20 +23,6 @@ _Static_assert(offsetof(nvmlFieldValue_t, value) == 32, "layout of nvmlFieldValu
 _Static_assert(offsetof(nvmlMemory_v2_t, free) == 24, "layout of nvmlMemory_v2_t");
 _Static_assert(offsetof(nvmlGpmMetricsGet_t, metrics) == 24, "layout of nvmlGpmMetricsGet_t");
 
-/* Most readings are one number. */
-#define FL_READ(name, number)                                                                                          \
-    FL_EXPORT(name, nvmlDevice_t d, unsigned int *out) { return fl_ask_uint(__func__, d, number, 0, out); }
-#define FL_READ_OF(name, number)                                                                                       \
-    FL_EXPORT(name, nvmlDevice_t d, int of, unsigned int *out) {                                                       \
-        return fl_ask_uint(__func__, d, number, (unsigned int)of, out);                                                \
-    }
-#define FL_READ_WIDE(name, number)                                                                                     \
-    FL_EXPORT(name, nvmlDevice_t d, unsigned long long *out) { return fl_ask_wide(__func__, d, number, 0, out); }
-#define FL_READ_CONSTANT(name, value)                                                                                  \
-    FL_EXPORT(name, nvmlDevice_t d, unsigned int *out) {                                                               \
-        return fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, value, out);                                               \
-    }
-
 FL_READ(nvmlDeviceGetPowerUsage, FL_NUMBER_POWER)
 FL_READ(nvmlDeviceGetPerformanceState, FL_NUMBER_PSTATE)
 FL_READ(nvmlDeviceGetPowerState, FL_NUMBER_PSTATE)

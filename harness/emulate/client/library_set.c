@@ -30,41 +30,21 @@ FL_EXPORT(nvmlDeviceGetSupportedGraphicsClocks, nvmlDevice_t d, unsigned int mem
     return clocks(__func__, d, memory ? memory : ~0u, count, mhz);
 }
 
-FL_EXPORT(nvmlDeviceSetGpuLockedClocks, nvmlDevice_t d, unsigned int lowest, unsigned int highest) {
-    return fl_ask_set_to(__func__, d, FL_SETS_SM, lowest, highest);
-}
-FL_EXPORT(nvmlDeviceResetGpuLockedClocks, nvmlDevice_t d) {
-    return fl_ask_set_to(__func__, d, FL_SETS_SM_DEFAULT, 0, 0);
-}
-FL_EXPORT(nvmlDeviceSetMemoryLockedClocks, nvmlDevice_t d, unsigned int lowest, unsigned int highest) {
-    return fl_ask_set_to(__func__, d, FL_SETS_MEM, lowest, highest);
-}
-FL_EXPORT(nvmlDeviceResetMemoryLockedClocks, nvmlDevice_t d) {
-    return fl_ask_set_to(__func__, d, FL_SETS_MEM_DEFAULT, 0, 0);
-}
-FL_EXPORT(nvmlDeviceSetApplicationsClocks, nvmlDevice_t d, unsigned int memory, unsigned int graphics) {
-    return fl_ask_set_to(__func__, d, FL_SETS_TARGET, memory, graphics);
-}
-FL_EXPORT(nvmlDeviceResetApplicationsClocks, nvmlDevice_t d) {
-    return fl_ask_set_to(__func__, d, FL_SETS_TARGET_DEFAULT, 0, 0);
-}
+FL_SET(nvmlDeviceSetGpuLockedClocks, FL_SETS_SM)
+FL_RESET(nvmlDeviceResetGpuLockedClocks, FL_SETS_SM_DEFAULT)
+FL_SET(nvmlDeviceSetMemoryLockedClocks, FL_SETS_MEM)
+FL_RESET(nvmlDeviceResetMemoryLockedClocks, FL_SETS_MEM_DEFAULT)
+FL_SET(nvmlDeviceSetApplicationsClocks, FL_SETS_TARGET)
+FL_RESET(nvmlDeviceResetApplicationsClocks, FL_SETS_TARGET_DEFAULT)
 
-FL_EXPORT(nvmlDeviceGetPowerManagementLimit, nvmlDevice_t d, unsigned int *mw) {
-    return fl_ask_uint(__func__, d, FL_NUMBER_LIMIT, 0, mw);
-}
-FL_EXPORT(nvmlDeviceGetEnforcedPowerLimit, nvmlDevice_t d, unsigned int *mw) {
-    return fl_ask_uint(__func__, d, FL_NUMBER_LIMIT, 0, mw);
-}
-FL_EXPORT(nvmlDeviceGetPowerManagementDefaultLimit, nvmlDevice_t d, unsigned int *mw) {
-    return fl_ask_uint(__func__, d, FL_NUMBER_LIMIT_DEFAULT, 0, mw);
-}
+FL_READ(nvmlDeviceGetPowerManagementLimit, FL_NUMBER_LIMIT)
+FL_READ(nvmlDeviceGetEnforcedPowerLimit, FL_NUMBER_LIMIT)
+FL_READ(nvmlDeviceGetPowerManagementDefaultLimit, FL_NUMBER_LIMIT_DEFAULT)
 FL_EXPORT(nvmlDeviceGetPowerManagementLimitConstraints, nvmlDevice_t d, unsigned int *min, unsigned int *max) {
     nvmlReturn_t r = min && max ? fl_ask_uint(__func__, d, FL_NUMBER_LIMIT_MIN, 0, min) : fl_ask_wrong(__func__);
     return r == NVML_SUCCESS ? fl_ask_uint(__func__, d, FL_NUMBER_LIMIT_MAX, 0, max) : r;
 }
-FL_EXPORT(nvmlDeviceGetPowerManagementMode, nvmlDevice_t d, unsigned int *mode) {
-    return fl_ask_uint(__func__, d, FL_NUMBER_CONSTANT, 1, mode);
-}
+FL_READ_CONSTANT(nvmlDeviceGetPowerManagementMode, 1)
 FL_EXPORT(nvmlDeviceSetPowerManagementLimit, nvmlDevice_t d, unsigned int mw) {
     return fl_ask_set_to(__func__, d, FL_SETS_LIMIT, mw, 0);
 }

@@ -95,37 +95,19 @@ FL_EXPORT(nvmlDeviceGetHandleByIndex, unsigned int index, nvmlDevice_t *device) 
 FL_EXPORT(nvmlDeviceGetHandleByIndex_v2, unsigned int index, nvmlDevice_t *device) {
     return by_index(__func__, index, device);
 }
-FL_EXPORT(nvmlDeviceGetHandleByUUID, const char *uuid, nvmlDevice_t *device) {
-    return by_text(__func__, FL_TEXT_UUID, uuid, device);
-}
-FL_EXPORT(nvmlDeviceGetHandleBySerial, const char *serial, nvmlDevice_t *device) {
-    return by_text(__func__, FL_TEXT_SERIAL, serial, device);
-}
-FL_EXPORT(nvmlDeviceGetHandleByPciBusId, const char *id, nvmlDevice_t *device) {
-    return by_text(__func__, FL_TEXT_PCI, id, device);
-}
-FL_EXPORT(nvmlDeviceGetHandleByPciBusId_v2, const char *id, nvmlDevice_t *device) {
-    return by_text(__func__, FL_TEXT_PCI, id, device);
-}
+#define FL_BY_TEXT(name, what)                                                                                         \
+    FL_EXPORT(name, const char *text, nvmlDevice_t *device) { return by_text(__func__, what, text, device); }
+FL_BY_TEXT(nvmlDeviceGetHandleByUUID, FL_TEXT_UUID)
+FL_BY_TEXT(nvmlDeviceGetHandleBySerial, FL_TEXT_SERIAL)
+FL_BY_TEXT(nvmlDeviceGetHandleByPciBusId, FL_TEXT_PCI)
+FL_BY_TEXT(nvmlDeviceGetHandleByPciBusId_v2, FL_TEXT_PCI)
 
-FL_EXPORT(nvmlDeviceGetName, nvmlDevice_t d, char *name, unsigned int length) {
-    return fl_ask_chars(__func__, d, FL_TEXT_NAME, name, length);
-}
-FL_EXPORT(nvmlDeviceGetUUID, nvmlDevice_t d, char *uuid, unsigned int length) {
-    return fl_ask_chars(__func__, d, FL_TEXT_UUID, uuid, length);
-}
-FL_EXPORT(nvmlDeviceGetSerial, nvmlDevice_t d, char *serial, unsigned int length) {
-    return fl_ask_chars(__func__, d, FL_TEXT_SERIAL, serial, length);
-}
-FL_EXPORT(nvmlDeviceGetVbiosVersion, nvmlDevice_t d, char *version, unsigned int length) {
-    return fl_ask_chars(__func__, d, FL_TEXT_VBIOS, version, length);
-}
-FL_EXPORT(nvmlDeviceGetIndex, nvmlDevice_t d, unsigned int *index) {
-    return fl_ask_uint(__func__, d, FL_NUMBER_INDEX, 0, index);
-}
-FL_EXPORT(nvmlDeviceGetMinorNumber, nvmlDevice_t d, unsigned int *minor) {
-    return fl_ask_uint(__func__, d, FL_NUMBER_INDEX, 0, minor);
-}
+FL_READ_TEXT(nvmlDeviceGetName, FL_TEXT_NAME)
+FL_READ_TEXT(nvmlDeviceGetUUID, FL_TEXT_UUID)
+FL_READ_TEXT(nvmlDeviceGetSerial, FL_TEXT_SERIAL)
+FL_READ_TEXT(nvmlDeviceGetVbiosVersion, FL_TEXT_VBIOS)
+FL_READ(nvmlDeviceGetIndex, FL_NUMBER_INDEX)
+FL_READ(nvmlDeviceGetMinorNumber, FL_NUMBER_INDEX)
 
 static nvmlReturn_t pci_info(const char *call, nvmlDevice_t d, nvmlPciInfo_t *pci) {
     fl_question q = {.op = FL_ASK_PCI, .device = d};
@@ -151,9 +133,7 @@ static nvmlReturn_t old_pci_info(const char *call, nvmlDevice_t d, nvmlPciInfo_v
 FL_EXPORT(nvmlDeviceGetPciInfo, nvmlDevice_t d, nvmlPciInfo_v1_t *pci) { return old_pci_info(__func__, d, pci); }
 FL_EXPORT(nvmlDeviceGetPciInfo_v2, nvmlDevice_t d, nvmlPciInfo_v1_t *pci) { return old_pci_info(__func__, d, pci); }
 
-FL_EXPORT(nvmlDeviceGetArchitecture, nvmlDevice_t d, unsigned int *arch) {
-    return fl_ask_uint(__func__, d, FL_NUMBER_ARCHITECTURE, 0, arch);
-}
+FL_READ(nvmlDeviceGetArchitecture, FL_NUMBER_ARCHITECTURE)
 FL_EXPORT(nvmlDeviceGetCudaComputeCapability, nvmlDevice_t d, int *major, int *minor) {
     unsigned int v;
     if (!major || !minor)
@@ -165,6 +145,4 @@ FL_EXPORT(nvmlDeviceGetCudaComputeCapability, nvmlDevice_t d, int *major, int *m
     }
     return r;
 }
-FL_EXPORT(nvmlDeviceGetNumGpuCores, nvmlDevice_t d, unsigned int *cores) {
-    return fl_ask_uint(__func__, d, FL_NUMBER_CORES, 0, cores);
-}
+FL_READ(nvmlDeviceGetNumGpuCores, FL_NUMBER_CORES)

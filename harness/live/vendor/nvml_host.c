@@ -1,5 +1,3 @@
-#include "harness/live/vendor/nvml_host.h"
-
 #include "harness/live/vendor/nvml_inside.h"
 
 #include <dlfcn.h>

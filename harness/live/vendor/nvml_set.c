@@ -4,13 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t prior_limit(const fl_record *prior) {
-    for (size_t i = 0; prior && i < prior->count; i++)
-        if (!strcmp(prior->prior[i].key, FL_PRIOR_LIMIT_MW))
-            return prior->prior[i].value;
-    return -1;
-}
-
 /* off_w: tolerance of the value read back. */
 static fl_status set_limit(fl_nvml_host *h, fl_nvml_gpu *g, unsigned mw, double off_w, fl_diag *d) {
     unsigned now = 0;
@@ -45,10 +38,11 @@ fl_status fl_nvml_set(void *self, uint32_t i, int control, double value, const f
                     : FL_OK;
     case FL_SET_POWER_LIMIT_W: {
         unsigned standard = 0;
+        const fl_prior *was = fl_record_find(prior, FL_PRIOR_LIMIT_MW);
         if (!back)
             return set_limit(h, g, whole, FL_LIMIT_OFF_W, d);
-        if (prior_limit(prior) >= 0)
-            return set_limit(h, g, (unsigned)prior_limit(prior), 0, d);
+        if (was && was->value >= 0)
+            return set_limit(h, g, (unsigned)was->value, 0, d);
         code = FL_NVML_CALL(h, limit_default, g->handle, &standard);
         return code ? fl_nvml_failed(h, g, "reading the default power limit", code, d)
                     : set_limit(h, g, standard, 0, d);

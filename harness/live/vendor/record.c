@@ -24,6 +24,13 @@ fl_status fl_record_add(fl_record *r, const char *key, int64_t value, fl_diag *d
     return FL_OK;
 }
 
+const fl_prior *fl_record_find(const fl_record *r, const char *key) {
+    for (size_t i = 0; r && i < r->count; i++)
+        if (!strcmp(r->prior[i].key, key))
+            return &r->prior[i];
+    return NULL;
+}
+
 void fl_record_free(fl_record *r) {
     free(r->prior);
     *r = (fl_record){0};

@@ -31,6 +31,8 @@ typedef struct fl_record {
 
 fl_status fl_record_add(fl_record *r, const char *key, int64_t value, fl_diag *d);
 void fl_record_free(fl_record *r);
+/* NULL where the record, which may be NULL itself, has no such key. */
+const fl_prior *fl_record_find(const fl_record *r, const char *key);
 
 fl_status fl_record_write(const char *state, const fl_record *r, fl_diag *d);
 /* *found is false where there is no record, or it is of an earlier boot. Changes nothing. FL_BAD_INPUT where the record

@@ -1,5 +1,3 @@
-#include "harness/live/vendor/rsmi_host.h"
-
 #include "harness/live/vendor/rsmi_inside.h"
 
 #include <inttypes.h>

@@ -2,19 +2,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Keys of the record. The clocks that were allowed before under a manual level cannot be read (-1): restoring allows
  * all clocks. */
 static const char LEVEL[] = "perf_level", SM_LOW[] = "sm_min_mhz", SM_HIGH[] = "sm_max_mhz", CAP[] = "power_cap_uw",
                   SM_SET[] = "sm_allowed", MEM_SET[] = "mem_allowed";
-
-static const fl_prior *find_prior(const fl_record *r, const char *key) {
-    for (size_t i = 0; r && i < r->count; i++)
-        if (!strcmp(r->prior[i].key, key))
-            return &r->prior[i];
-    return NULL;
-}
 
 static const char *clock_name(int clock) { return clock == FL_RSMI_CLOCK_SM ? "SM" : "memory"; }
 
@@ -96,8 +88,8 @@ static fl_status set_cap(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t u
 /* ---- as a back end ---- */
 
 static fl_status set_clock(fl_rsmi_host *h, fl_rsmi_gpu *g, bool sm, double mhz, const fl_record *prior, fl_diag *d) {
-    const fl_prior *low = find_prior(prior, SM_LOW), *high = find_prior(prior, SM_HIGH),
-                   *level = find_prior(prior, LEVEL);
+    const fl_prior *low = fl_record_find(prior, SM_LOW), *high = fl_record_find(prior, SM_HIGH),
+                   *level = fl_record_find(prior, LEVEL);
     const bool back = mhz == FL_DEFAULT;
     if (sm && g->ranged && !back)
         return set_range(h, g, (uint64_t)lrint(mhz), (uint64_t)lrint(mhz), d);
@@ -122,8 +114,8 @@ fl_status fl_rsmi_set(void *self, uint32_t i, int control, double value, const f
     case FL_SET_MEM_MHZ:
         return set_clock(h, g, control == FL_SET_SM_MHZ, value, prior, d);
     case FL_SET_POWER_LIMIT_W:
-        if (value == FL_DEFAULT && find_prior(prior, CAP)) {
-            uw = (uint64_t)find_prior(prior, CAP)->value;
+        if (value == FL_DEFAULT && fl_record_find(prior, CAP)) {
+            uw = (uint64_t)fl_record_find(prior, CAP)->value;
         } else if (value == FL_DEFAULT) {
             const fl_rsmi_code code = FL_RSMI_CALL(&h->rsmi, cap_default, g->index, &uw);
             if (code)
@@ -174,15 +166,15 @@ fl_status fl_rsmi_prior(void *self, uint32_t i, uint64_t drives, fl_record *r, f
 fl_status fl_rsmi_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d) {
     const fl_rsmi_host *h = self;
     const fl_rsmi_gpu *g = &h->gpu[i];
-    const fl_prior *level = find_prior(r, LEVEL), *low = find_prior(r, SM_LOW), *high = find_prior(r, SM_HIGH),
-                   *cap = find_prior(r, CAP);
+    const fl_prior *level = fl_record_find(r, LEVEL), *low = fl_record_find(r, SM_LOW),
+                   *high = fl_record_find(r, SM_HIGH), *cap = fl_record_find(r, CAP);
     fl_status step[5] = {FL_OK}, first = FL_OK;
     fl_diag why[5] = {{0}};
     if (low && high)
         step[0] = set_range(h, g, (uint64_t)low->value, (uint64_t)high->value, &why[0]);
-    if (find_prior(r, SM_SET))
+    if (fl_record_find(r, SM_SET))
         step[1] = allow_clocks(h, g, FL_RSMI_CLOCK_SM, FL_DEFAULT, &why[1]);
-    if (find_prior(r, MEM_SET))
+    if (fl_record_find(r, MEM_SET))
         step[2] = allow_clocks(h, g, FL_RSMI_CLOCK_MEM, FL_DEFAULT, &why[2]);
     if (level)
         step[3] = set_level(h, g, (int)level->value, &why[3]);

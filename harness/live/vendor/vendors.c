@@ -1,10 +1,7 @@
 #include "harness/live/vendor/vendors.h"
 
-#include "harness/live/vendor/nvml_host.h"
 #include "harness/live/vendor/rsmi.h"
-#include "harness/live/vendor/rsmi_host.h"
 #include "harness/live/vendor/ze.h"
-#include "harness/live/vendor/ze_host.h"
 #include "sim/readout.h"
 
 #include <stdio.h>

@@ -1,5 +1,3 @@
-#include "harness/live/vendor/ze_host.h"
-
 #include "harness/live/vendor/ze_inside.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Keys of the record: a range can be read, so the earlier one is restored exactly. kHz; -1 = no limit was in effect. */
 static const char KEY_MIN[] = "%s_min_khz:%u", KEY_MAX[] = "%s_max_khz:%u", KEY_ON[] = "sustained_enabled";
@@ -40,10 +39,8 @@ static fl_status set_range(const fl_ze_host *h, const fl_ze_gpu *g, fl_ze_part p
 }
 
 static int64_t prior_of(const fl_record *r, const char *key) {
-    for (size_t i = 0; r && i < r->count; i++)
-        if (!strcmp(r->prior[i].key, key))
-            return r->prior[i].value;
-    return INT64_MIN;
+    const fl_prior *prior = fl_record_find(r, key);
+    return prior ? prior->value : INT64_MIN;
 }
 
 static double mhz_of(int64_t khz) { return khz < 0 ? -1 : (double)khz / 1e3; }
