@@ -1,7 +1,6 @@
 /* Builds a table of prefix sums when it becomes due. */
 #include "sim/prefix_build.h"
 
-#include "sim/huge.h"
 #include "sim/work.h"
 
 #include <limits.h>
@@ -64,9 +63,7 @@ void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
     if (before > enough || before + ops <= enough)
         return;
     fl_prefix *p = fl_prefix_new(s, rates);
-    if (p) {
-        fl_huge_gather(s->rec, s->count * sizeof *s->rec);
+    if (p)
         fill(p, fl_prefix_rows(s));
-    }
     atomic_store_explicit(&cell->table, p, memory_order_release);
 }
