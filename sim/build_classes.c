@@ -137,3 +137,21 @@ fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, f
     b->first_class[op->kind] = *id;
     return FL_OK;
 }
+
+fl_status fl_builder_append(fl_builder *b, uint32_t stream, const fl_trace_op *op, int64_t *end_ns, fl_diag *d) {
+    uint32_t id, phases;
+    const fl_kind_load *row = fl_builder_rows(b, op, &phases);
+    fl_status s = fl_builder_class(b, op, &id, d);
+    if (s)
+        return s;
+    const int64_t work = op->end_ns - op->start_ns;
+    int64_t left = work, part = phases > 1 ? llround((double)work * row[0].phase) : work;
+    s = fl_workload_add_op(b->w, stream, op->start_ns - *end_ns, part, id, d);
+    for (uint32_t p = 1; !s && p < phases; p++) {
+        left -= part;
+        part = p + 1 < phases ? llround((double)work * row[p].phase) : left;
+        s = fl_workload_add_op(b->w, stream, 0, part < left ? part : left, id + p, d);
+    }
+    *end_ns = op->end_ns;
+    return s;
+}

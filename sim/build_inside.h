@@ -57,6 +57,8 @@ fl_status fl_builder_too_many(const fl_builder *b, fl_diag *d);
 bool fl_builder_shares(const fl_builder *b); /* kernels that overlapped slowed each other in the recording */
 /* What each class asks of a GPU at the clocks of the recording, into row[class_count]. */
 fl_status fl_builder_demands(const fl_builder *b, uint32_t gpu, fl_row *row, fl_diag *d);
+/* What untangling would refuse, on one GPU where nothing overlaps. */
+fl_status fl_builder_check_demands(const fl_builder *b, fl_diag *d);
 /* Moves the outline out of the builder. */
 fl_status fl_builder_outline(fl_builder *b, fl_outline *o, fl_diag *d);
 
@@ -68,6 +70,8 @@ fl_status fl_builder_order(fl_builder *b, size_t *count, fl_diag *d);
 void fl_builder_find_rows(fl_builder *b, const fl_trace_op *ops, size_t count);
 const fl_kind_load *fl_builder_rows(const fl_builder *b, const fl_trace_op *op, uint32_t *phases);
 fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, fl_diag *d);
+/* Appends an op to a stream where one op follows the other: after *end_ns, which becomes its end. */
+fl_status fl_builder_append(fl_builder *b, uint32_t stream, const fl_trace_op *op, int64_t *end_ns, fl_diag *d);
 
 /* build_threads.c: launches and synchronisations in the order of their host times. The ops are in their streams. */
 fl_status fl_builder_threads(fl_builder *b, fl_diag *d);

@@ -91,6 +91,15 @@ fl_status fl_builder_demands(const fl_builder *b, uint32_t gpu, fl_row *row, fl_
     return FL_OK;
 }
 
+fl_status fl_builder_check_demands(const fl_builder *b, fl_diag *d) {
+    fl_row *row = calloc(b->w->class_count + 1, sizeof *row);
+    const fl_status s = !row                   ? fl_no_memory(d, "the workload")
+                        : fl_builder_shares(b) ? fl_builder_demands(b, 0, row, d)
+                                               : FL_OK;
+    free(row);
+    return s;
+}
+
 /* ---- the outline ---- */
 
 void fl_outline_free(fl_outline *o) {

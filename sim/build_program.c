@@ -4,7 +4,6 @@
 #include "sim/synth_program.h"
 #include "traces/kernels.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 typedef struct sink {
@@ -43,30 +42,7 @@ static fl_status add(void *user, const fl_trace_op *op, fl_diag *d) {
     fl_status s = k->begun ? FL_OK : begin(k, op, d);
     if (s || op->stream != k->stream || op->type == FL_OP_SYNC)
         return s ? s : FL_BAD_INPUT; /* not for here */
-    uint32_t id, phases;
-    const fl_kind_load *row = fl_builder_rows(b, op, &phases);
-    if ((s = fl_builder_class(b, op, &id, d)))
-        return s;
-    const int64_t work = op->end_ns - op->start_ns;
-    int64_t left = work, part = phases > 1 ? llround((double)work * row[0].phase) : work;
-    s = fl_workload_add_op(b->w, k->index, op->start_ns - k->end_ns, part, id, d);
-    for (uint32_t p = 1; !s && p < phases; p++) {
-        left -= part;
-        part = p + 1 < phases ? llround((double)work * row[p].phase) : left;
-        s = fl_workload_add_op(b->w, k->index, 0, part < left ? part : left, id + p, d);
-    }
-    k->end_ns = op->end_ns;
-    return s;
-}
-
-/* What untangling would refuse. */
-static fl_status check_demands(const fl_builder *b, fl_diag *d) {
-    fl_row *row = calloc(b->w->class_count + 1, sizeof *row);
-    const fl_status s = !row                   ? fl_no_memory(d, "the workload")
-                        : fl_builder_shares(b) ? fl_builder_demands(b, 0, row, d)
-                                               : FL_OK;
-    free(row);
-    return s;
+    return fl_builder_append(b, k->index, op, &k->end_ns, d);
 }
 
 static bool has_one_stream(const fl_programs *p, size_t index) {
@@ -91,7 +67,7 @@ fl_status fl_build_program(fl_workload **out, const char *name, const fl_program
     if (s)
         return s;
     s = fl_synth_program_each(p, index, seed, seconds, &k.t, add, &k, &why);
-    if (!s && !(s = check_demands(&k.b, &why)))
+    if (!s && !(s = fl_builder_check_demands(&k.b, &why)))
         s = fl_workload_finish(k.b.w, o->windows, &why);
     fl_builder_end(&k.b);
     fl_kernel_trace_free(&k.t);

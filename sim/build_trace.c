@@ -175,6 +175,37 @@ static fl_status make_room(fl_builder *b, fl_diag *d) {
                : fl_no_memory(d, "the workload");
 }
 
+/* ---- one stream, one op after the other ---- */
+
+/* The plainest trace has nothing to sort, wait for or untangle. */
+static bool is_lone(const fl_kernel_trace *t) {
+    const fl_trace_op *ops = t->ops;
+    bool lone = t->op_count && !t->wait_count && !t->has_launches;
+    for (size_t i = 0; lone && i < t->op_count; i++)
+        lone = ops[i].type != FL_OP_SYNC && ops[i].device == ops->device && ops[i].process == ops->process &&
+               ops[i].stream == ops->stream && ops[i].end_ns >= ops[i].start_ns &&
+               (!i || ops[i].start_ns >= ops[i - 1].end_ns);
+    return lone;
+}
+
+/* Without the tables by op, which at 12 bytes an op are more than the workload. */
+static fl_status build_lone(fl_builder *b, fl_diag *d) {
+    const fl_trace_op *ops = b->t->ops;
+    int64_t end_ns = ops->start_ns;
+    uint32_t stream;
+    fl_status s = fl_workload_add_stream(b->w, fl_builder_gpu(b, ops->device), ops->process, ops->stream, &stream, d);
+    for (size_t i = 0; !s && i < b->t->op_count; i++)
+        s = fl_builder_append(b, stream, &ops[i], &end_ns, d);
+    return s ? s : fl_builder_check_demands(b, d);
+}
+
+static fl_status build_any(fl_builder *b, fl_diag *d) {
+    fl_status s = sort_into_streams(b, d);
+    if (!s && !(s = untangle(b, d)) && !(s = add_ops(b, d)) && b->t->has_launches)
+        s = fl_builder_threads(b, d);
+    return s;
+}
+
 fl_status fl_build_trace_outline(fl_workload **out, fl_outline *outline, const char *name, const fl_kernel_trace *t,
                                  const fl_node_spec *node, const fl_build_options *o, fl_diag *d) {
     fl_builder b = {.t = t, .node = node, .o = o};
@@ -182,12 +213,12 @@ fl_status fl_build_trace_outline(fl_workload **out, fl_outline *outline, const c
     fl_status s = fl_workload_new(&b.w, name, d);
     if (s)
         return s;
-    s = make_room(&b, d);
+    const bool lone = is_lone(t);
+    s = lone ? fl_builder_begin(&b, d) : make_room(&b, d);
     if (!s)
         fl_builder_find_rows(&b, t->ops, t->op_count);
-    if (!s && !(s = fl_builder_host_clock(&b, d)) && !(s = find_devices(&b, d)) && !(s = fl_builder_clocks(&b, d)) &&
-        !(s = sort_into_streams(&b, d)) && !(s = untangle(&b, d)) && !(s = add_ops(&b, d)) && t->has_launches)
-        s = fl_builder_threads(&b, d);
+    if (!s && !(s = fl_builder_host_clock(&b, d)) && !(s = find_devices(&b, d)) && !(s = fl_builder_clocks(&b, d)))
+        s = lone ? build_lone(&b, d) : build_any(&b, d);
     if (!s)
         s = fl_workload_finish(b.w, o->windows, d);
     if (!s)

@@ -127,8 +127,18 @@ void fl_normals_refill(fl_normals *n) {
         u[i] = 1 - fl_random_unit(&random);
         v[i] = fl_random_unit(&random);
     }
+    n->first = n->random;
     n->random = random;
     n->next = 0;
     if (!fl_normals_vector(u, v, n->value, FL_NORMALS))
         fl_normals_plain(u, v, n->value, FL_NORMALS);
+}
+
+fl_random fl_normals_last(const fl_normals *n) {
+    fl_random random = n->first;
+    for (size_t i = 0; i + 1 < n->next; i++) {
+        fl_random_next(&random);
+        fl_random_next(&random);
+    }
+    return random;
 }

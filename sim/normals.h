@@ -8,8 +8,8 @@
 
 enum { FL_NORMALS = 64 }; /* in a block; a multiple of 4 */
 
-typedef struct fl_normals { /* plain state: a copy of it is a copy of everything */
-    fl_random random;       /* behind the last of the block */
+typedef struct fl_normals {  /* plain state: a copy of it is a copy of everything */
+    fl_random first, random; /* at the first of the block, and behind its last */
     double value[FL_NORMALS];
     size_t next;
 } fl_normals;
@@ -26,6 +26,9 @@ static inline double fl_normals_next(fl_normals *n) {
         fl_normals_refill(n);
     return n->value[n->next++];
 }
+
+/* The generator as it was before the last normal. */
+fl_random fl_normals_last(const fl_normals *n);
 
 /* value[i] = sqrt(-2 ln u[i]) cos(2 pi v[i]) by Box and Muller, u in (0, 1], v in [0, 1): `count` of them, a multiple
  * of 4. The vector form gives the same bits; false, with nothing done, where the processor lacks it. */

@@ -1,6 +1,5 @@
 #include "sim/synth_program.h"
 
-#include "policies/random.h"
 #include "sim/node.h"
 #include "sim/spread.h"
 #include "sim/workload.h"
@@ -14,17 +13,22 @@
 enum { STREAMS_MAX = 256 };
 
 typedef struct lane { /* one stream of a program */
-    fl_random random;
+    fl_normals normals;
     int64_t now_ns;
     int32_t stream;
 } lane;
+
+typedef struct drawn {     /* what all launches of a row share */
+    fl_spread gap, length; /* us */
+    uint32_t kind;
+    uint8_t type;
+} drawn;
 
 typedef struct maker {
     const fl_programs *p;
     const fl_program_row *row; /* row_count: those of the program */
     size_t row_count;
-    uint32_t *kind;          /* row_count */
-    fl_spread *gap, *length; /* row_count */
+    drawn *drawn; /* row_count */
     uint32_t cycles;
     double scale; /* of part_s */
     fl_kernel_trace *t;
@@ -39,20 +43,16 @@ static fl_status too_many(const maker *m, fl_diag *d) {
 }
 
 static fl_status launch(const maker *m, size_t row, lane *l, fl_diag *d) {
-    const fl_program_row *r = &m->row[row];
-    const double gap = 1e3 * fl_spread_draw(&m->gap[row], &l->random),
-                 length = 1e3 * fl_spread_draw(&m->length[row], &l->random);
-    fl_trace_op op = {.launch_ns = INT64_MIN,
-                      .bytes = -1,
-                      .kind = m->kind[row],
-                      .stream = l->stream,
-                      .host_thread = -1,
-                      .type = (uint8_t)fl_op_type_of(m->p->names[r->kernel])};
+    const drawn *r = &m->drawn[row];
+    const double gap = fl_spread_whole(&r->gap, 1e3, &l->normals),
+                 length = fl_spread_whole(&r->length, 1e3, &l->normals);
+    fl_trace_op op = {
+        .launch_ns = INT64_MIN, .bytes = -1, .kind = r->kind, .stream = l->stream, .host_thread = -1, .type = r->type};
     if (!(gap <= FL_DURATION_MAX_NS && length <= FL_DURATION_MAX_NS) || l->now_ns > FL_TIME_END / FL_PS_PER_NS)
         return fl_refuse(d,
                          "program '%s': a kernel of %g s after %g s, %g s from its start, expected 25 hours at most "
                          "for either and 26 days for the whole",
-                         m->p->names[r->program], length * 1e-9, gap * 1e-9, (double)l->now_ns * 1e-9);
+                         m->p->names[m->row[row].program], length * 1e-9, gap * 1e-9, (double)l->now_ns * 1e-9);
     op.start_ns = l->now_ns + (int64_t)gap;
     op.end_ns = op.start_ns + (length < 1 ? 1 : (int64_t)length);
     l->now_ns = op.end_ns;
@@ -155,17 +155,16 @@ static fl_status take_head(const fl_programs *p, fl_kernel_trace *t, fl_diag *d)
 
 static fl_status make_rows(maker *m, fl_diag *d) {
     const fl_programs *p = m->p;
-    m->kind = calloc(m->row_count, sizeof *m->kind);
-    m->gap = calloc(m->row_count, sizeof *m->gap);
-    m->length = calloc(m->row_count, sizeof *m->length);
-    fl_status s = m->kind && m->gap && m->length ? take_head(p, m->t, d) : fl_no_memory(d, "the program's kernels");
+    m->drawn = calloc(m->row_count, sizeof *m->drawn);
+    fl_status s = m->drawn ? take_head(p, m->t, d) : fl_no_memory(d, "the program's kernels");
     for (size_t i = 0; !s && i < m->row_count; i++) {
         const fl_program_row *r = &m->row[i];
-        m->gap[i] = fl_spread_of(r->gap_us, r->gap_cv);
-        m->length[i] = fl_spread_of(r->time_us, r->time_cv);
-        m->kind[i] = fl_trace_add_kind(m->t, p->names[r->kernel], (uint32_t[3]){r->grid_x, 1, 1},
-                                       (uint32_t[3]){r->block_x, 1, 1});
-        if (m->kind[i] == UINT32_MAX)
+        m->drawn[i] = (drawn){.gap = fl_spread_of(r->gap_us, r->gap_cv),
+                              .length = fl_spread_of(r->time_us, r->time_cv),
+                              .kind = fl_trace_add_kind(m->t, p->names[r->kernel], (uint32_t[3]){r->grid_x, 1, 1},
+                                                        (uint32_t[3]){r->block_x, 1, 1}),
+                              .type = (uint8_t)fl_op_type_of(p->names[r->kernel])};
+        if (m->drawn[i].kind == UINT32_MAX)
             s = fl_no_memory(d, "the program's kernels");
     }
     return s;
@@ -192,13 +191,11 @@ fl_status fl_synth_program_each(const fl_programs *p, size_t index, uint64_t see
     if (!s)
         s = make_rows(&m, d);
     for (int32_t stream = 0; !s && stream < STREAMS_MAX; stream++) {
-        lane l = {.random = fl_random_seed(seed, index << 8 | (uint64_t)stream), .stream = stream};
+        lane l = {.normals = fl_normals_seed(seed, index << 8 | (uint64_t)stream), .stream = stream};
         if (uses(&m, stream))
             s = run_lane(&m, &l, d);
     }
-    free(m.kind);
-    free(m.gap);
-    free(m.length);
+    free(m.drawn);
     return s;
 }
 

@@ -1,6 +1,7 @@
 /* Normals in blocks: the vector form gives the bits of the plain one, both what fl_random_normal gives but for
- * rounding, and a copy of the state draws the same. */
+ * rounding, a copy of the state draws the same, and whole parts are those of the C library's normals. */
 #include "sim/normals.h"
+#include "sim/spread.h"
 #include "tests/support/suite.h"
 
 enum { COUNT = 4096 };
@@ -59,4 +60,22 @@ static void test_stream(void) {
     }
 }
 
-FL_SUITE("normals", {"forms", test_forms}, {"stream", test_stream})
+/* Spreads whose numbers are small, of some digits, near what a double holds of whole numbers, and beyond an int64_t. */
+static void test_whole(void) {
+    static const double means[] = {1e-3, 0.7, 40, 1e5, 1e10, 1e12, 3e18}, cvs[] = {0, 0.1, 1, 30, 1e9};
+    for (size_t k = 0; k < sizeof means / sizeof *means * (sizeof cvs / sizeof *cvs); k++) {
+        const fl_spread s = fl_spread_of(means[k / 5], cvs[k % 5]);
+        fl_normals quick = fl_normals_seed(k, 5);
+        fl_random one = fl_random_seed(k, 5);
+        for (size_t i = 0; i < 20000; i++) {
+            const double x = fl_spread_whole(&s, 1e3, &quick), y = 1e3 * fl_spread_draw(&s, &one);
+            if (floor(x) != floor(y)) {
+                FL_CHECK(false, "mean %g, variation %g, number %zu: %.17g, expected %.17g", means[k / 5], cvs[k % 5], i,
+                         x, y);
+                return;
+            }
+        }
+    }
+}
+
+FL_SUITE("normals", {"forms", test_forms}, {"stream", test_stream}, {"whole", test_whole})
