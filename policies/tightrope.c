@@ -70,11 +70,6 @@ static int64_t safe_signal(const node *n) {
     return n->count > 1 || n->p->bound < 2 * n->p->records_cost ? FL_TIGHTROPE_NONE : FL_TIGHTROPE_RECORDS;
 }
 
-/* On one stream no kernels overlap, so that what is certain needs no records to tell it: those may wait. */
-static int records_wait(const node *n) {
-    return fl_tightrope_strict(n->p) && n->facts->streams == 1 && safe_signal(n) == FL_TIGHTROPE_RECORDS;
-}
-
 /* Markers, a count of kernels and bytes cost nothing, and are enough where their units are alike. Records tell a
  * kernel's length, but not whether the time to the next was spent in waiting for another GPU: of several GPUs they
  * count only as ends, and where there is a counter they are not worth their cost, unless its error holds back more. A
@@ -82,7 +77,7 @@ static int records_wait(const node *n) {
 static int64_t first_signal(const node *n, const fl_gpu_sample *u) {
     const int64_t asked = n->p->signal, best = best_signal(u);
     if (fl_tightrope_strict(n->p))
-        return records_wait(n) ? FL_TIGHTROPE_NONE : safe_signal(n);
+        return safe_signal(n);
     if (asked == FL_TIGHTROPE_KERNELS && !fl_gpu_known(u, FL_GPU_KERNELS))
         return FL_TIGHTROPE_ENDS;
     if (asked == FL_TIGHTROPE_AUTO && (n->count > 1 || n->p->records_cost > 0))
@@ -109,7 +104,9 @@ static void start(node *n) {
         fl_tightrope_lag_begin(&g->lag, fl_gpu_known(u, FL_GPU_POWER_W) ? u->value[FL_GPU_POWER_W] : 0);
     }
     n->state->started = 1;
-    n->state->stage = records_wait(n) ? FL_TIGHTROPE_CERTAIN : FL_TIGHTROPE_ALWAYS;
+    n->state->stage = n->facts->streams == 1 && fl_tightrope_strict(n->p) && safe_signal(n) == FL_TIGHTROPE_RECORDS
+                          ? FL_TIGHTROPE_TRIAL
+                          : FL_TIGHTROPE_ALWAYS;
     fl_tightrope_to_reference(n);
 }
 
