@@ -7,9 +7,9 @@
 #define FL_TIGHTROPE_REFERENCE_MAX_S 5 /* longest time at the top clock, where the reference's error stays large */
 #define FL_TIGHTROPE_IDLE 0.01         /* busy for less of a window, and no unit done: nothing runs there */
 
-/* What records are on for. ALWAYS: while the policy counts by them, which it may end for good. Where one stream is known:
- * CERTAIN, they are off, and the second fact alone counts; TRIAL, they are on, and stay where what they allow saves more
- * than they cost. */
+/* What records are on for. ALWAYS: while the policy counts by them, which it may end for good. Where one stream is
+ * known: TRIAL, they are on, and stay where what they allow saves more than they cost; CERTAIN, they are off, and the
+ * second fact alone counts. */
 enum { FL_TIGHTROPE_ALWAYS, FL_TIGHTROPE_CERTAIN, FL_TIGHTROPE_TRIAL };
 
 typedef struct fl_tightrope_trial {
@@ -22,8 +22,8 @@ typedef struct fl_tightrope_trial {
 
 typedef struct fl_tightrope_state { /* of the node, from step to step */
     int64_t started, odd, references, decisions, alarm;
-    int64_t held;           /* at the top clock for the rest of the run: no other is safe */
-    int64_t stage;          /* what records are on for (tightrope_trial.c) */
+    int64_t held;  /* at the top clock for the rest of the run: no other is safe */
+    int64_t stage; /* what records are on for (tightrope_trial.c) */
     fl_tightrope_trial trial;
     double window_s;        /* planned length */
     int64_t safe_ns;        /* until then the slack cannot run out, whatever the program does */

@@ -1,8 +1,8 @@
-/* tightrope: when kernel records are on, by default, where the host knows that one stream alone runs kernels.
+/* tightrope: when kernel records are on, by default, where the host knows that one stream alone uses the GPU.
  *
- * Records take time while they are on. The second fact costs nothing, and holds where no kernels overlap: on one stream.
- * So it alone counts at first. What it saved then pays for a trial: records stay on, and several clocks are looked at,
- * until it is known whether what records allow saves more than they cost. */
+ * Records take time while they are on. The second fact costs nothing, and holds where no kernels overlap: on one
+ * stream. So a trial at the start tells whether what records allow saves more than they cost. Where it does not, they
+ * go off and the second fact counts, and what that saves pays for the next trial. */
 #include "policies/tightrope_step.h"
 
 #include <math.h>
@@ -10,11 +10,12 @@
 typedef fl_tightrope_gpu gpu_state;
 typedef fl_tightrope_step node;
 
-#define TRIAL_S 1         /* about how long a trial takes that tells records not to pay */
-#define TRIAL_DECISIONS 12 /* with a look at each: chosen among 6, 12 and 24 on the tuning halves of the measured sweeps */
-#define UNPAID 0.005      /* of the energy, what trials may cost where the second fact saved nothing */
-#define AGAIN 20          /* a trial that did not pay is repeated after so many times its length; */
-#define AGAIN_TURNED 5    /* where the program does something else now */
+#define TRIAL_S 1 /* about how long a trial takes that tells records not to pay */
+#define TRIAL_DECISIONS                                                                                                \
+    12                 /* with a look at each: chosen among 6, 12 and 24 on the tuning halves of the measured sweeps */
+#define UNPAID 0.005   /* of the energy, what trials may cost where the second fact saved nothing */
+#define AGAIN 20       /* a trial that did not pay is repeated after so many times its length; */
+#define AGAIN_TURNED 5 /* where the program does something else now */
 
 /* In seconds' worth of energy at the top clock, for the window that ends; by the least that the facts leave. */
 static double saved(const node *n) {

@@ -226,7 +226,8 @@ void fl_tightrope_end_window(node *n) {
         fl_tightrope_to_reference(n);
         return;
     }
-    if (fl_tightrope_strict(n->p) && n->state->stage == FL_TIGHTROPE_ALWAYS && n->state->decisions >= DEAR_AFTER && n->gpu->dear)
+    if (fl_tightrope_strict(n->p) && n->state->stage == FL_TIGHTROPE_ALWAYS && n->state->decisions >= DEAR_AFTER &&
+        n->gpu->dear)
         stop_records(n);
     else if (!fl_tightrope_turn_records(n))
         decide(n);

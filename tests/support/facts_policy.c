@@ -1,5 +1,5 @@
-/* A plug-in that decides by one fact of the first GPU, or of the run, each named by `fact`: another value, other clocks.
- * What is not known leaves the clocks alone (tests/program/facts.sh). */
+/* A plug-in that decides by one fact of the first GPU, or of the run, each named by `fact`: another value, other
+ * clocks. What is not known leaves the clocks alone (tests/program/facts.sh). */
 #include "policies/policy.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ typedef struct params {
     int64_t fact;
 } params;
 
-static const fl_param param_rows[] = {
-    FL_PARAM(params, fact, CHOICE("bound|deadline|expected|streams|lag|settle|volt|a|a0|b|b0|c"), "", "bound", "which")};
+static const fl_param param_rows[] = {FL_PARAM(
+    params, fact, CHOICE("bound|deadline|expected|streams|lag|settle|volt|a|a0|b|b0|c"), "", "bound", "which")};
 
 static const char *init(void *state, const void *p, const fl_facts *facts) {
     (void)state;
