@@ -73,7 +73,7 @@ void fl_tightrope_end_window(fl_tightrope_step *n);
 
 /* ---- when records are on (tightrope_trial.c) ---- */
 
-/* After a window was learned from. 1: records went on or off, and the next window has begun. */
+/* After a window was learned from. 1: records went on or off, so the reference must be learned again. */
 int fl_tightrope_turn_records(fl_tightrope_step *n);
 
 /* Looks come one after the other: what a trial costs is the time until it knows. */

@@ -44,7 +44,6 @@ static void begin_trial(node *n) {
     n->state->stage = FL_TIGHTROPE_TRIAL;
     n->state->trial.decisions = n->state->trial.turned = 0;
     n->state->trial.turned_s = n->gpu->work.elapsed_s;
-    fl_tightrope_to_reference(n);
 }
 
 static void end_trial(node *n) {
@@ -55,7 +54,6 @@ static void end_trial(node *n) {
     n->state->stage = FL_TIGHTROPE_CERTAIN;
     t->spent_s += n->p->records_cost * (elapsed_s - t->turned_s);
     t->turned_s = elapsed_s;
-    fl_tightrope_to_reference(n);
 }
 
 int fl_tightrope_hurries(const node *n) {

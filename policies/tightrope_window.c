@@ -229,6 +229,8 @@ void fl_tightrope_end_window(node *n) {
     if (fl_tightrope_strict(n->p) && n->state->stage == FL_TIGHTROPE_ALWAYS && n->state->decisions >= DEAR_AFTER &&
         n->gpu->dear)
         stop_records(n);
-    else if (!fl_tightrope_turn_records(n))
+    else if (fl_tightrope_turn_records(n))
+        fl_tightrope_to_reference(n);
+    else
         decide(n);
 }
