@@ -272,6 +272,7 @@ typedef struct fl_facts {
     int64_t deadline_ns;           /* time by which the program is to end; 0 = not known */
     int64_t expected_ns;           /* how long it takes at the default clocks; 0 = not known */
     double bound;                  /* the slowdown that the user allows, as a share; 0 = not stated */
+    uint64_t streams;              /* that use one GPU, at most; 1: no kernels overlap; 0 = not known */
 } fl_facts;
 
 /* ---- parameters ---------------------------------------------------------------------------------------------------

@@ -104,6 +104,9 @@ static void start(node *n) {
         fl_tightrope_lag_begin(&g->lag, fl_gpu_known(u, FL_GPU_POWER_W) ? u->value[FL_GPU_POWER_W] : 0);
     }
     n->state->started = 1;
+    n->state->stage = n->facts->streams == 1 && fl_tightrope_strict(n->p) && safe_signal(n) == FL_TIGHTROPE_RECORDS
+                          ? FL_TIGHTROPE_TRIAL
+                          : FL_TIGHTROPE_ALWAYS;
     fl_tightrope_to_reference(n);
 }
 
@@ -138,7 +141,11 @@ static int other_signal(node *n, uint32_t i) {
         if (!no_records_at_all(n, g))
             return 0;
         fl_set_gpu(n->c, i, FL_SET_RECORDS, 0);
-        turn_to(n, i, FL_TIGHTROPE_NONE);
+        if (n->state->stage == FL_TIGHTROPE_ALWAYS)
+            turn_to(n, i, FL_TIGHTROPE_NONE);
+        else
+            fl_tightrope_to_certain(w);
+        n->state->stage = FL_TIGHTROPE_ALWAYS;
         return 1;
     }
     const int64_t best = best_signal(&n->sample->gpu[i]);

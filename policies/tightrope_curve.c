@@ -261,6 +261,18 @@ static double certain_energy(const fl_tightrope_chip *c, const double *e, uint32
     return fmin(e[c->count - 1], energy);
 }
 
+/* Energy on the hull at a slowdown: between two clocks by turns. */
+static double hull_energy(const lower_hull *h, const double *s, const double *e, double allowed) {
+    uint32_t i = 0;
+    while (i + 1 < h->count && s[h->at[i + 1]] <= allowed)
+        i++;
+    const uint32_t a = h->at[i];
+    if (i + 1 == h->count || allowed <= s[a])
+        return e[a];
+    const uint32_t b = h->at[i + 1];
+    return e[a] + (e[b] - e[a]) * (allowed - s[a]) / (s[b] - s[a]);
+}
+
 fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tightrope_seen *seen,
                                         const fl_tightrope_wish *w) {
     const uint32_t top = c->count - 1, first = lowest(c, seen, w->bound);
@@ -283,7 +295,9 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
             least = value, best = i;
     }
     const uint32_t fast = w->steady ? best_alone(s, e, first, c->count, w) : h.at[best];
-    fl_tightrope_choice choice = {.clock = fast, .energy = e[fast], .certain = certain_energy(c, e, first, w->bound)};
+    const double measured = hull_energy(&h, s, e, (1 + w->bound) / (1 + w->cost)) * (1 + w->cost);
+    fl_tightrope_choice choice = {
+        .clock = fast, .energy = e[fast], .certain = certain_energy(c, e, first, w->bound), .measured = measured};
     double trade = 0; /* energy given for a unit of slowdown */
     if (!w->steady && best + 1 < h.count && s[h.at[best + 1]] > w->allowed && w->allowed >= s[fast]) {
         const uint32_t slow = h.at[best + 1];

@@ -51,6 +51,7 @@ typedef struct fl_tightrope_choice {
     int32_t looked;   /* 1: chosen for what it tells */
     double energy;    /* predicted energy per unit of work at the allowed slowdown, of that at the top clock */
     double certain;   /* predicted energy where the two facts alone tell the work */
+    double measured;  /* the same over a long run in which records show all work, their cost included */
     double steepness; /* relative energy that one unit of slowdown more would save; 0: the bound does not bind */
 } fl_tightrope_choice;
 

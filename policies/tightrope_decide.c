@@ -99,6 +99,7 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
     g->top_pays = !choice.looked && !fl_tightrope_blindfold(&g->work) && top_pays(p, g, &choice, b);
     g->energy = choice.energy;
     g->dear = g->work.signal == FL_TIGHTROPE_RECORDS && choice.energy * (1 + cost) > choice.certain;
+    g->unpaid = choice.measured > choice.certain;
     return choice.clock;
 }
 

@@ -44,7 +44,8 @@ typedef struct fl_tightrope_gpu {
     double react_s;  /* the longest so far */
     double slack_s, allowed, energy, slowdown;
     double error;     /* of the reference, relative */
-    int64_t dear;     /* records cost more than what they allow saves */
+    int64_t dear;     /* records cost more than what they allow saves, at the slowdown allowed now */
+    int64_t unpaid;   /* the same over a long run */
     int64_t top_pays; /* a better reference is worth a window at the top clock */
     fl_tightrope_wander time_wander, power_wander;
     fl_tightrope_lag lag;

@@ -7,9 +7,24 @@
 #define FL_TIGHTROPE_REFERENCE_MAX_S 5 /* longest time at the top clock, where the reference's error stays large */
 #define FL_TIGHTROPE_IDLE 0.01         /* busy for less of a window, and no unit done: nothing runs there */
 
+/* What records are on for. ALWAYS: while the policy counts by them, which it may end for good. Where one stream is
+ * known: TRIAL, they are on, and stay where what they allow saves more than they cost; CERTAIN, they are off, and the
+ * second fact alone counts. */
+enum { FL_TIGHTROPE_ALWAYS, FL_TIGHTROPE_CERTAIN, FL_TIGHTROPE_TRIAL };
+
+typedef struct fl_tightrope_trial {
+    int64_t decisions; /* of this trial */
+    double saved_s;    /* by the second fact, in seconds' worth of energy at the top clock */
+    double spent_s;    /* the same that trials cost which did not pay */
+    double turned_s;   /* elapsed time at which records went on or off the last time */
+    int64_t turned;    /* another phase since the last trial */
+} fl_tightrope_trial;
+
 typedef struct fl_tightrope_state { /* of the node, from step to step */
     int64_t started, odd, references, decisions, alarm;
-    int64_t held;           /* at the top clock for the rest of the run: no other is safe */
+    int64_t held;  /* at the top clock for the rest of the run: no other is safe */
+    int64_t stage; /* what records are on for (tightrope_trial.c) */
+    fl_tightrope_trial trial;
     double window_s;        /* planned length */
     int64_t safe_ns;        /* until then the slack cannot run out, whatever the program does */
     double apart, compared; /* see is_apart (tightrope_window.c) */
@@ -55,6 +70,14 @@ void fl_tightrope_to_reference(fl_tightrope_step *n);
 
 /* What the window taught is kept, and the next one begins at the clocks that are best then. */
 void fl_tightrope_end_window(fl_tightrope_step *n);
+
+/* ---- when records are on (tightrope_trial.c) ---- */
+
+/* After a window was learned from. 1: records went on or off, so the reference must be learned again. */
+int fl_tightrope_turn_records(fl_tightrope_step *n);
+
+/* Looks come one after the other: what a trial costs is the time until it knows. */
+int fl_tightrope_hurries(const fl_tightrope_step *n);
 
 /* 1: kernels of a lone GPU run beside each other (fl_tightrope_overlap). */
 int fl_tightrope_shares(const fl_tightrope_step *n);

@@ -96,7 +96,7 @@ static void decide(node *n) {
     n->state->window_s = window_s;
     for (uint32_t i = 0; i < n->count; i++) {
         gpu_state *g = &n->gpu[i];
-        const int look = turn % LOOK_EVERY == 0 && turn / LOOK_EVERY % n->count == i;
+        const int look = fl_tightrope_hurries(n) || (turn % LOOK_EVERY == 0 && turn / LOOK_EVERY % n->count == i);
         g->next = fl_tightrope_decide(n->p, g, &n->facts->gpu[i], slack_s, window_s, first_s, look,
                                       n->count > 1 && !is_apart(n));
         if (!(g->seen[g->next].weight_s > 0))
@@ -220,13 +220,17 @@ void fl_tightrope_end_window(node *n) {
         n->state->odd = 0;
         learn(n, m, member);
     } else if (++n->state->odd >= 2) {
+        n->state->trial.turned = 1;
         for (uint32_t i = 0; i < n->count; i++)
             fl_tightrope_new_phase(&n->gpu[i].work);
         fl_tightrope_to_reference(n);
         return;
     }
-    if (fl_tightrope_strict(n->p) && n->state->decisions >= DEAR_AFTER && n->gpu->dear)
+    if (fl_tightrope_strict(n->p) && n->state->stage == FL_TIGHTROPE_ALWAYS && n->state->decisions >= DEAR_AFTER &&
+        n->gpu->dear)
         stop_records(n);
+    else if (fl_tightrope_turn_records(n))
+        fl_tightrope_to_reference(n);
     else
         decide(n);
 }

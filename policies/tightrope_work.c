@@ -20,7 +20,17 @@ void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_n
 void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns) {
     const double elapsed_s = (double)(now_ns - w->begin_ns) * 1e-9;
     fl_tightrope_work_begin(w, signal, now_ns, w->tolerance, w->sigmas, w->cost);
-    w->before_s = w->elapsed_s = w->top_s = elapsed_s;
+    w->before_s = w->before_elapsed_s = w->elapsed_s = w->top_s = elapsed_s;
+}
+
+void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns) {
+    const double credit_s = fl_tightrope_credit(w), elapsed_s = w->elapsed_s, clock = w->clock, share = w->share;
+    const int64_t settled_ns = w->settled_ns;
+    const int at_top = w->at_top;
+    fl_tightrope_to_records(w, FL_TIGHTROPE_RECORDS, now_ns);
+    w->before_s = w->top_s = credit_s;
+    w->before_elapsed_s = w->elapsed_s = elapsed_s;
+    w->clock = clock, w->share = share, w->settled_ns = settled_ns, w->at_top = at_top; /* until the next window */
 }
 
 /* A counter's line is drawn on over windows at one clock, for so long: a line that never ends sees no change. */
@@ -172,7 +182,7 @@ static double records_credit(fl_tightrope_work *w) {
         held += error * error;
     }
     w->error_s = sqrt(held);
-    const double elapsed_s = w->elapsed_s - w->before_s;
+    const double elapsed_s = w->elapsed_s - w->before_elapsed_s;
     const double all_s = w->busy_s + w->top_busy_s, over = fmax(1, all_s / elapsed_s);
     const double open_s = fmax(0, fmin(elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
     const double idle_s = fmax(0, elapsed_s - all_s - open_s);

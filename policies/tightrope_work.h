@@ -38,7 +38,7 @@ typedef struct fl_tightrope_work {
     int64_t begin_ns, last_ns, origin_ns; /* first and last reading; where the counter's line begins */
     double tolerance, sigmas, cost;       /* as the parameters */
     int64_t alike;
-    double before_s; /* all of it at the top clock, before records were on */
+    double before_s, before_elapsed_s; /* credited, and passed, before records were on */
 
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
     double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
@@ -85,6 +85,9 @@ void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_n
 
 /* From now on records, or their ends, tell the work, of which all ran at the top clock so far. */
 void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns);
+
+/* The same where the second fact alone told the work so far. */
+void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns);
 
 /* 1: readings tell how long the program runs, and nothing of its work that is certain in all its phases. */
 int fl_tightrope_blindfold(const fl_tightrope_work *w);

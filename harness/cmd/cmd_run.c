@@ -33,7 +33,6 @@ typedef struct run_options {
     fl_texts traces, set, faults;
     const char *policy, *reader, *log, *timeline, *telemetry, *probes, *served, *iterations, *instructions, *path;
     double every_ms, min_set_ms;
-    fl_stated_facts stated;
     bool json;
 } run_options;
 
@@ -240,7 +239,6 @@ static fl_status run_and_tell(const run_options *o, const fl_option *option, siz
         (s = fl_scenes_open(&o->scene, &o->traces, &scenes, d)))
         goto out;
     const fl_scene *scene = scenes.item[0];
-    fl_facts_state(&o->stated, &scenes.item[0]->facts);
     if (o->reader) {
         here = fl_policy_where(spec.policy, fl_readout_offers(&fl_readout_nvml) | FL_BIT(FL_GPU_KERNELS));
         spec.policy = &here;
@@ -276,7 +274,7 @@ int fl_cmd_run(int argc, char **argv) {
         {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0,
          "policy, or a path to a .so; parameters may follow a colon"},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
-        FL_STATED_FACTS_OPTIONS(o.stated),
+        FL_STATED_FACTS_OPTIONS(o.scene.stated),
         FL_STEP_LIMIT_OPTION,
         FL_PATH_OPTION(&o.path),
         {"reader", "NAME", FL_OPTION_TEXT, &o.reader, 0, 0,

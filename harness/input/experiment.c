@@ -242,7 +242,8 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
         (s = get_int(&root, "seed", &so->seed, d)) || (s = get_int(&root, "seeds", seeds, d)) ||
         (s = get_text(&root, "objective", objective, d)) || (s = fl_node_choice_read(&root, &so->node, d)) ||
         (s = get_seconds(&root, "deadline", &so->stated.deadline_s, d)) ||
-        (s = get_seconds(&root, "expected", &so->stated.expected_s, d)))
+        (s = get_seconds(&root, "expected", &so->stated.expected_s, d)) ||
+        (s = get_int(&root, "streams", &so->stated.streams, d)))
         return s;
     if (!own_input &&
         ((s = get_texts(e, &root, "traces", true, traces, d)) || (s = get_path(e, &root, "sweep", &so->sweep, d)) ||

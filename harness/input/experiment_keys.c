@@ -210,6 +210,7 @@ static const fl_key experiment_key[] = {
     ROW("bounds", TEXT | REAL, "", "none", "several bounds, as --bound takes them", LIST, SHARE),
     ROW("deadline", REAL, "s", "none", "tells the policies when each program should end", BETWEEN(1e-3, 1e9)),
     ROW("expected", REAL, "s", "none", "tells them how long each takes at the default clocks", BETWEEN(1e-3, 1e9)),
+    ROW("streams", INT, "", "none", "tells them how many streams of each use one GPU, at most", BETWEEN(1, 1e6)),
     ROW("objective", TEXT, "", "energy", "quantity that the references minimise", .words = "energy|edp|ed2p"),
     ROW("oracles", BOOL | TEXT, "", "true", "false leaves the references out; static: all but the best static clock",
         .words = "static"),

@@ -87,4 +87,5 @@ void fl_facts_state(const fl_stated_facts *s, fl_facts *facts) {
     facts->bound = s->bound;
     facts->deadline_ns = (int64_t)(s->deadline_s * 1e9 + 0.5);
     facts->expected_ns = (int64_t)(s->expected_s * 1e9 + 0.5);
+    facts->streams = (uint64_t)s->streams;
 }

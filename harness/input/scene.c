@@ -194,6 +194,19 @@ fl_status fl_scene_serve(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     return status || s->arrivals || (s->arrivals = strdup(o->arrivals)) ? status : fl_no_memory(d, NULL);
 }
 
+/* What is stated of the streams must be so: a policy may rest its promise on it. */
+static fl_status check_streams(const fl_scene *s, const fl_stated_facts *stated, fl_diag *d) {
+    for (uint32_t i = 0; stated->streams && i < s->w->stream_count; i++) {
+        int64_t count = 0;
+        for (uint32_t k = 0; k < s->w->stream_count; k++)
+            count += s->w->stream[k].gpu == s->w->stream[i].gpu;
+        if (count > stated->streams)
+            return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%lld streams use GPU %u, but --streams is %lld",
+                           (long long)count, s->w->stream[i].gpu, (long long)stated->streams);
+    }
+    return FL_OK;
+}
+
 fl_status fl_scene_complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     s->draw = (uint64_t)o->draw;
     if (o->arrivals) {
@@ -225,7 +238,7 @@ fl_status fl_scene_complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) 
         status = fl_facts_make(&s->platform.node, (uint64_t)o->seed + s->draw, &s->facts, d);
     if (!status)
         fl_facts_state(&o->stated, &s->facts);
-    return status;
+    return status ? status : check_streams(s, &o->stated, d);
 }
 
 fl_status fl_scene_add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {

@@ -43,11 +43,11 @@ static fl_status put_list(fl_head *h, const char *who, const char *what, const d
     return s;
 }
 
-static fl_status put_time(fl_head *h, const char *who, const char *what, int64_t ns, fl_diag *d) {
+static fl_status put_number(fl_head *h, const char *who, const char *what, int64_t number, fl_diag *d) {
     char text[32];
-    if (!ns)
+    if (!number)
         return FL_OK;
-    snprintf(text, sizeof text, "%" PRId64, ns);
+    snprintf(text, sizeof text, "%" PRId64, number);
     return set_pair(h, who, what, text, d);
 }
 
@@ -59,15 +59,17 @@ static fl_status put_dynamics(fl_head *h, const char *who, const fl_gpu_facts *g
     if (!s && l->volt)
         s = put_list(h, who, "law", v, NUMBERS_LAW, d);
     if (!s)
-        s = put_time(h, who, "power_lag_ns", g->power_lag_ns, d);
-    return s ? s : put_time(h, who, "settle_ns", g->settle_ns, d);
+        s = put_number(h, who, "power_lag_ns", g->power_lag_ns, d);
+    return s ? s : put_number(h, who, "settle_ns", g->settle_ns, d);
 }
 
 fl_status fl_stated_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
     fl_status s = facts->bound > 0 ? put_list(h, "stated", "bound", &facts->bound, 1, d) : FL_OK;
     if (!s)
-        s = put_time(h, "stated", "deadline_ns", facts->deadline_ns, d);
-    return s ? s : put_time(h, "stated", "expected_ns", facts->expected_ns, d);
+        s = put_number(h, "stated", "deadline_ns", facts->deadline_ns, d);
+    if (!s)
+        s = put_number(h, "stated", "expected_ns", facts->expected_ns, d);
+    return s ? s : put_number(h, "stated", "streams", (int64_t)facts->streams, d);
 }
 
 fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
@@ -131,26 +133,26 @@ static fl_status get_list(const source *from, const char *what, double *v, uint3
     return FL_OK;
 }
 
-static fl_status get_time(const source *from, const char *what, int64_t *ns, fl_diag *d) {
+static fl_status get_number(const source *from, const char *what, int64_t *number, fl_diag *d) {
     const char *at = get(from, what);
     char *end = NULL;
-    *ns = 0;
+    *number = 0;
     if (!at)
         return FL_OK;
     errno = 0;
     const long long v = strtoll(at, &end, 10);
     if (end == at || *end || errno || v <= 0)
         return wrong(from, what, d);
-    *ns = v;
+    *number = v;
     return FL_OK;
 }
 
 /* The ladder is known. A head without a law is of a machine whose law nobody knew. */
 static fl_status get_dynamics(const source *from, fl_gpu_facts *g, fl_diag *d) {
     double v[NUMBERS_LAW], *volt = NULL;
-    fl_status s = get_time(from, "power_lag_ns", &g->power_lag_ns, d);
+    fl_status s = get_number(from, "power_lag_ns", &g->power_lag_ns, d);
     if (!s)
-        s = get_time(from, "settle_ns", &g->settle_ns, d);
+        s = get_number(from, "settle_ns", &g->settle_ns, d);
     if (s || !get(from, "law"))
         return s;
     if (!g->sm.count)
@@ -166,9 +168,13 @@ static fl_status get_dynamics(const source *from, fl_gpu_facts *g, fl_diag *d) {
 
 fl_status fl_stated_from_head(const fl_head *h, const char *path, fl_facts *facts, fl_diag *d) {
     const source from = {.head = h, .path = path, .who = "stated"};
-    fl_status s = get_time(&from, "deadline_ns", &facts->deadline_ns, d);
+    int64_t streams = 0;
+    fl_status s = get_number(&from, "deadline_ns", &facts->deadline_ns, d);
     if (!s)
-        s = get_time(&from, "expected_ns", &facts->expected_ns, d);
+        s = get_number(&from, "expected_ns", &facts->expected_ns, d);
+    if (!s)
+        s = get_number(&from, "streams", &streams, d);
+    facts->streams = (uint64_t)streams;
     facts->bound = 0;
     return s || !get(&from, "bound") ? s : get_list(&from, "bound", &facts->bound, 1, d);
 }

@@ -58,6 +58,7 @@ size_t fl_setup_seeds(const fl_setup *u);
      "policy with parameters; NAME=SPEC gives its rows a name (may be repeated)"},                                     \
     FL_STEP_LIMIT_OPTION,                                                                                              \
     FL_BOUND_OPTION(&(s).bounds),                                                                                      \
+    FL_STREAMS_OPTION((s).scene.stated),                                                                               \
     FL_RISK_OPTION(&(s).risk),                                                                                         \
     FL_OBJECTIVE_OPTION(&(s).objective),                                                                               \
     {"seeds", "N", FL_OPTION_INT, &(s).seeds, 1, 100000,                                                               \

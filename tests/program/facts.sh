@@ -20,13 +20,13 @@ other() { # FACT SED: the same log under another head
 }
 
 # ---- what a user states ----
-for fact in bound deadline expected; do
+for fact in bound deadline expected streams; do
   run $fact
   check "$fact is not known where nobody states it" [ "$(sets "$dir/$fact.csv")" = 0 ]
   check "nor in the head" eval "! grep -q '^# stated\.' '$dir/$fact.csv'"
 done
-stated=(--bound 7.3% --deadline 12.34567 --expected 3.14159)
-for fact in bound:bound deadline:deadline_ns expected:expected_ns; do
+stated=(--bound 7.3% --deadline 12.34567 --expected 3.14159 --streams 314159)
+for fact in bound:bound deadline:deadline_ns expected:expected_ns streams:streams; do
   key=${fact#*:} fact=${fact%:*}
   run $fact "${stated[@]}"
   check "$fact reaches the policy" [ "$(sets "$dir/$fact.csv")" -gt 50 ]
@@ -34,6 +34,8 @@ for fact in bound:bound deadline:deadline_ns expected:expected_ns; do
   check "another $fact decides otherwise" other $fact "s/^# stated\.$key: .*/# stated.$key: 2718281828/"
 done
 sed 's/^# stated\.deadline_ns: .*/# stated.deadline_ns: -4/' "$dir/deadline.csv" >"$dir/other.csv"
+sed 's/^# stated\.streams: .*/# stated.streams: 1.5/' "$dir/streams.csv" >"$dir/half.csv"
+refuse "half a stream" 2 'head: stated\.streams is missing or wrong' "$f" replay "$dir/half.csv" --policy "$dir/facts.so"
 refuse "a deadline that cannot be" 2 'head: stated\.deadline_ns is missing or wrong' "$f" replay "$dir/other.csv" --policy "$dir/facts.so"
 "$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" --bound 7.3% --csv "$dir/bound.with.csv" >/dev/null
 "$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" --csv "$dir/bound.without.csv" >/dev/null
@@ -46,10 +48,10 @@ experiment() { # FACT, then keys
   printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["t.csv"], "oracles": false, "policies": ["%s:fact=%s"]%s}\n' \
     "$dir/facts.so" "$1" "$2" >"$dir/e.json"
 }
-for fact in deadline expected; do
+for fact in deadline expected streams; do
   experiment $fact ''
   "$f" compare "$dir/e.json" --csv "$dir/without.csv" >/dev/null
-  experiment $fact ", \"$fact\": 12.34567"
+  experiment $fact ", \"$fact\": $([ $fact = streams ] && echo 123457 || echo 12.34567)"
   "$f" compare "$dir/e.json" --csv "$dir/with.csv" >/dev/null
   check "the $fact of an experiment reaches it" [ "$(energy "$dir/with.csv")" != "$(energy "$dir/without.csv")" ]
   experiment $fact ", \"$fact\": 0"
@@ -75,7 +77,7 @@ live() { # FACT, then options
 }
 live settle
 check "a machine without a platform file: settle time is not known" [ "$(sets "$dir/settle.csv")" = 0 ]
-for fact in bound deadline settle lag volt c; do
+for fact in bound deadline streams settle lag volt c; do
   live $fact "${stated[@]}" --platform rtx4070-laptop
   check "$fact, live" [ "$(sets "$dir/$fact.csv")" -gt 5 ]
   succeed "$fact, live, replayed" ', 0 differ' "$f" replay "$dir/$fact.csv" --policy "$dir/facts.so"
@@ -83,6 +85,18 @@ done
 live expected "${stated[@]}"
 succeed "length, of a machine that its log describes" ', 0 differ' "$f" replay "$dir/expected.csv" --policy "$dir/facts.so"
 check "which was known" [ "$(sets "$dir/expected.csv")" -gt 5 ]
+
+# ---- streams: what a trace shows cannot be denied, and one stream lets tightrope go on without records ----
+"$f" synth -o "$dir/two.csv" --kernels 2000 --streams 2 --seed 7 >/dev/null
+refuse "fewer streams than there are" 2 'two.csv: 2 streams use GPU 0, but --streams is 1' "$f" run "$dir/two.csv" --platform generic --policy maxfreq --streams 1
+check "as many" "$f" run "$dir/two.csv" --platform generic --policy maxfreq --streams 2
+saved() { # options: energy that tightrope saves, in %
+  "$f" compare traces/samples/tutorial.nsys.csv.gz --platform a100 --kinds traces/samples/tutorial.kinds.csv --no-oracle --bound 5% --policy t=tightrope "$@" \
+    2>"$dir/err" | awk '$1 == "t" { print $3 }'
+}
+not_known=$(saved) known=$(saved --streams 1)
+check "two streams save what an unknown number does" [ "$(saved --streams 2)" = "$not_known" ]
+check "one saves more where records do not pay: $not_known, $known" awk -v a="$not_known" -v b="$known" 'BEGIN { exit !(a < 0 && b > 1) }'
 
 # ---- tightrope needs no collector ----
 FOLDLINE_STATE=$dir/state "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual --quiet --privileged -- \

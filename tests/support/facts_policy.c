@@ -1,17 +1,17 @@
-/* A plug-in that decides by one fact of the first GPU, or of the run, each named by `fact`: another value, other clocks.
- * What is not known leaves the clocks alone (tests/program/facts.sh). */
+/* A plug-in that decides by one fact of the first GPU, or of the run, each named by `fact`: another value, other
+ * clocks. What is not known leaves the clocks alone (tests/program/facts.sh). */
 #include "policies/policy.h"
 
 #include <math.h>
 
-enum { BOUND, DEADLINE, EXPECTED, LAG, SETTLE, VOLT, A, A0, B, B0, C };
+enum { BOUND, DEADLINE, EXPECTED, STREAMS, LAG, SETTLE, VOLT, A, A0, B, B0, C };
 
 typedef struct params {
     int64_t fact;
 } params;
 
-static const fl_param param_rows[] = {
-    FL_PARAM(params, fact, CHOICE("bound|deadline|expected|lag|settle|volt|a|a0|b|b0|c"), "", "bound", "which")};
+static const fl_param param_rows[] = {FL_PARAM(
+    params, fact, CHOICE("bound|deadline|expected|streams|lag|settle|volt|a|a0|b|b0|c"), "", "bound", "which")};
 
 static const char *init(void *state, const void *p, const fl_facts *facts) {
     (void)state;
@@ -28,6 +28,7 @@ static double value_of(const fl_facts *f, int64_t fact) {
     const double value[] = {f->bound,
                             (double)f->deadline_ns,
                             (double)f->expected_ns,
+                            (double)f->streams,
                             (double)g->power_lag_ns,
                             (double)g->settle_ns,
                             volt,
