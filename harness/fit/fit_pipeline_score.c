@@ -1,5 +1,6 @@
 #include "harness/fit/fit_pipeline_score.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,11 +11,6 @@ bool fl_pipeline_warm_up(const fl_pipeline_runs *r) {
         if (r->asked[i].sm_mhz != r->top_mhz)
             return false;
     return r->plan_count > 0;
-}
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
 }
 
 /* Plans at least as slow as the median of those behind the warm-up. */
@@ -50,7 +46,7 @@ static fl_pipeline_error error_of(double *percent, size_t count) {
         return e;
     for (size_t i = 0; i < count; i++)
         sum += percent[i] = fabs(percent[i]);
-    qsort(percent, count, sizeof *percent, ascending);
+    gsl_sort(percent, 1, count);
     e.mean = sum / (double)count;
     e.p95 = percent[(19 * count + 19) / 20 - 1];
     e.worst = percent[count - 1];
