@@ -1,6 +1,7 @@
 #include "models/cap.h"
 #include "models/row_curve.h"
 
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,16 +11,6 @@
 #define FAR 0.03 /* slower than at the highest limit by this share: catches a limit that sets in slowly, step by step  \
                   */
 #define TO_SIGMA 1.4826
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *x, size_t n) {
-    qsort(x, n, sizeof *x, ascending);
-    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
-}
 
 /* By how many standard deviations a cell is slower and draws less than another. An unknown power counts as 0. */
 static double change(const fl_cap_cell *cell, const fl_cap_cell *than, const fl_cap_scatter *scatter) {
@@ -63,8 +54,8 @@ size_t fl_cap_repeats(const fl_cap_cell *cell, size_t count, double *time, doubl
 fl_cap_scatter fl_cap_scatter_of(double *time, double *power, size_t count) {
     if (count < REPEATS_MIN)
         return (fl_cap_scatter){FL_ROW_NOISE_TIME, FL_ROW_NOISE_POWER};
-    return (fl_cap_scatter){fmax(LEAST, TO_SIGMA * median(time, count) / M_SQRT2),
-                            fmax(LEAST, TO_SIGMA * median(power, count) / M_SQRT2)};
+    return (fl_cap_scatter){fmax(LEAST, TO_SIGMA * gsl_stats_median(time, 1, count) / M_SQRT2),
+                            fmax(LEAST, TO_SIGMA * gsl_stats_median(power, 1, count) / M_SQRT2)};
 }
 
 fl_model_status fl_cap_clock(const double *mhz, const double *power_w, size_t count, double watts, double *at) {

@@ -5,16 +5,12 @@
 #include "models/fit_chip_activity.h"
 #include "models/fit_chip_parts.h"
 
+#include <gsl/gsl_sort.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define UNLIKE 0.02 /* share of workloads that resemble others in all but this activity */
 #define STRANGE 0.3 /* weight of typical workloads of the calibration, against 1 for those with similar activities */
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 /* The factor that turns an activity at a setting into the activity at the reference clocks. slower: T at the setting
  * over T at the reference. A workload moves the same bytes and issues the same instructions at any clock; SMs hold
@@ -41,7 +37,7 @@ fl_model_status fl_chip_fill_activity(const fl_chip_row *row, const fl_chip_span
                 if (row[i].activity && !isnan(row[i].activity[kind]))
                     list[count++] =
                         row[i].activity[kind] * to_reference(chip, kind, &row[i], row[i].time_s / time_ref[k]);
-            qsort(list, count, sizeof *list, ascending);
+            gsl_sort(list, 1, count);
             chip->share[n].activity[kind] = count ? 0.5 * (list[(count - 1) / 2] + list[count / 2]) : (double)NAN;
         }
     free(list);

@@ -7,6 +7,7 @@
 #include "models/fit_chip_bars.h"
 #include "models/fit_chip_parts.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,15 +205,10 @@ static fl_model_status add_strains(const misses *m, double growth, fl_chip_strai
     return FL_MODEL_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 double fl_chip_covering(const fl_chip_strains *of) {
     if (of->count == 0)
         return NAN;
-    qsort(of->list, of->count, sizeof *of->list, ascending);
+    gsl_sort(of->list, 1, of->count);
     return fmax(FACTOR_LEAST, of->list[(size_t)ceil(WANTED * (double)of->count) - 1]);
 }
 

@@ -2,6 +2,7 @@
  * grid of its few constants. The workloads' residuals are independent of each other. */
 #include "models/fit_chip_parts.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -42,11 +43,6 @@ static double likelihood(const sample *s, size_t spans, const fl_chip_error *sha
     return -0.5 * (double)total * log(*scale2) - half_log;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 fl_model_status fl_chip_fit_error(const fl_chip_row *row, const double *r, const fl_chip_span *span, size_t spans,
                                   double parts, fl_chip_error *e) {
     static const double part[] = {0, 0.3, 0.5, 0.7, 0.85, 0.95}; /* smooth share of the variance */
@@ -81,7 +77,7 @@ fl_model_status fl_chip_fit_error(const fl_chip_row *row, const double *r, const
     }
     fl_model_status status = n > 0 ? FL_MODEL_OK : FL_MODEL_NO_FIT;
     if (status == FL_MODEL_OK) {
-        qsort(size, n, sizeof *size, ascending);
+        gsl_sort(size, 1, n);
         const double limit = fmax(5 * 1.4826 * size[n / 2], 1e-9);
         int many_mem = 0;
         for (size_t i = 1; i < total && !many_mem; i++)
@@ -120,7 +116,7 @@ fl_model_status fl_chip_robust_pct(const double *r, size_t count, double *pct, s
     for (size_t i = 0; i < count; i++)
         if (!isnan(r[i]))
             size[n++] = fabs(r[i]);
-    qsort(size, n, sizeof *size, ascending);
+    gsl_sort(size, 1, n);
     *pct = n ? 100 * 1.4826 * size[n / 2] : NAN;
     *beyond = 0;
     for (size_t i = 0; i < n; i++)

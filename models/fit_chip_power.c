@@ -8,6 +8,7 @@
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multifit_nlinear.h>
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,11 +118,6 @@ static int cost_rows(const gsl_vector *x, void *user, gsl_vector *f) {
     return GSL_SUCCESS;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Knots at the measured SM clocks, thinned evenly where there are many; all memory clocks are kept. */
 static fl_model_status place_knots(const fl_chip_row *row, size_t count, fl_chip *c) {
     double *list = malloc((count + 1) * sizeof *list);
@@ -130,7 +126,7 @@ static fl_model_status place_knots(const fl_chip_row *row, size_t count, fl_chip
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         list[i] = row[i].sm_mhz;
-    qsort(list, count, sizeof *list, ascending);
+    gsl_sort(list, 1, count);
     for (size_t i = 0; i < count; i++)
         if (n == 0 || list[i] > list[n - 1] * 1.004)
             list[n++] = list[i];
@@ -141,7 +137,7 @@ static fl_model_status place_knots(const fl_chip_row *row, size_t count, fl_chip
     c->knots = (uint32_t)knots;
     for (size_t i = 0; i < count; i++)
         list[i] = row[i].mem_mhz;
-    qsort(list, count, sizeof *list, ascending);
+    gsl_sort(list, 1, count);
     for (size_t i = 0; i < count && c->mems < FL_CHIP_MEMS; i++)
         if (c->mems == 0 || list[i] > c->mem_mhz[c->mems - 1] * 1.004)
             c->mem_mhz[c->mems++] = list[i];
@@ -264,7 +260,7 @@ static void set_loads(problem *q) {
     for (int part = 0; part < 2; part++) {
         const double *of = part ? q->beta : q->alpha;
         memcpy(sorted, of, q->spans * sizeof *sorted);
-        qsort(sorted, q->spans, sizeof *sorted, ascending);
+        gsl_sort(sorted, 1, q->spans);
         *(part ? &c->b_w : &c->a_w) = fmax(sorted[(q->spans * 19 + 19) / 20 - 1], 1e-3);
     }
     for (size_t k = 0; k < q->spans; k++) {

@@ -5,6 +5,7 @@
  * the chip has one, so that C does not. */
 #include "models/fit_chip_parts.h"
 
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,16 +21,6 @@ typedef struct line {
     double spread, power;  /* root of the sum of squares of V^2 f about its mean; mean power */
 } line;
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double middle(double *x, size_t n) {
-    qsort(x, n, sizeof *x, ascending);
-    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
-}
-
 /* Theil-Sen: the median of the slopes of all pairs, which single outliers do not move. room: n (n - 1) / 2 or n. */
 static line fit_line(const double *x, const double *watts, size_t n, double *room) {
     line l = {0};
@@ -42,15 +33,15 @@ static line fit_line(const double *x, const double *watts, size_t n, double *roo
             if (fabs(x[i] - x[k]) > 1e-6)
                 room[pairs++] = (watts[i] - watts[k]) / (x[i] - x[k]);
     }
-    l.slope = middle(room, pairs);
+    l.slope = gsl_stats_median(room, 1, pairs);
     for (size_t i = 0; i < n; i++) {
         room[i] = watts[i] - l.slope * x[i];
         squares += (x[i] - mean) * (x[i] - mean);
     }
-    const double level = middle(room, n);
+    const double level = gsl_stats_median(room, 1, n);
     for (size_t i = 0; i < n; i++)
         room[i] = fabs(watts[i] - level - l.slope * x[i]);
-    l.scatter = TO_SIGMA * middle(room, n) / l.power * sqrt((double)n / (double)(n - 2));
+    l.scatter = TO_SIGMA * gsl_stats_median(room, 1, n) / l.power * sqrt((double)n / (double)(n - 2));
     l.spread = sqrt(squares);
     return l;
 }
@@ -106,7 +97,7 @@ fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *
             lines++;
         }
     }
-    const double common = lines ? middle(scatter, lines) : 0; /* a few points may lie on a line by luck */
+    const double common = lines ? gsl_stats_median(scatter, 1, lines) : 0; /* a few points may lie on a line by luck */
     const uint32_t top = chip->knots - 1;
     const double v = fl_chip_volt(chip, chip->sm_ref, chip->mem_ref), ghz = chip->sm_ref / 1000;
     const double rise = v * v * ghz - chip->sm_min / 1000;

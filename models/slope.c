@@ -1,5 +1,6 @@
 #include "models/slope.h"
 
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -37,14 +38,4 @@ fl_model_status fl_slope_choose(const fl_slope_point *point, size_t count, doubl
     return FL_MODEL_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-double fl_slope_median(double *value, size_t count) {
-    if (!count)
-        return NAN;
-    qsort(value, count, sizeof *value, ascending);
-    return count % 2 ? value[count / 2] : 0.5 * (value[count / 2 - 1] + value[count / 2]);
-}
+double fl_slope_median(double *value, size_t count) { return count ? gsl_stats_median(value, 1, count) : (double)NAN; }

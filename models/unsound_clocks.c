@@ -2,6 +2,7 @@
  * s the slope of its own curve there. So off / s is the same for all workloads whose time depends on the clock. */
 #include "models/unsound_parts.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,18 +112,13 @@ static double risen(const fl_unsound_search *s, double base_mhz, double mhz, dou
     return share < least && 1 - share > FL_UNSOUND_SDS * *sd ? share : (double)NAN;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* The sweep's distinct clocks, ascending, of the rows that are still in. */
 static size_t list_clocks(const fl_unsound_search *s, double *list) {
     size_t n = 0, kept = 0;
     for (size_t i = 0; i < s->count; i++)
         if (!is_out(s, i))
             list[n++] = s->row[i].sm_mhz;
-    qsort(list, n, sizeof *list, ascending);
+    gsl_sort(list, 1, n);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || list[i] > list[kept - 1] + 0.5)
             list[kept++] = list[i];

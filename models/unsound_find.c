@@ -1,6 +1,7 @@
 #include "models/unsound_find.h"
 #include "models/unsound_parts.h"
 
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,11 +13,6 @@
 #define EXPLAINED 3.0  /* deviations: a clock explains a row that lies no farther off there */
 #define STEADY 0.5     /* the step below must have at least this share of a step's slope of power */
 #define UNMOVED 2.448  /* deviations of time and power together: 95 % of repeated readings lie within */
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 /* How far a row is off, in deviations of time and power together. */
 typedef struct distance {
@@ -45,9 +41,7 @@ static int is_sound(const fl_unsound_search *s, size_t row) { return s->found->r
 static double scale_of(double *sds, size_t n) {
     if (n < SCALE_ROWS)
         return 1;
-    qsort(sds, n, sizeof *sds, ascending);
-    return fmax(1, 0.5 * (sds[(n - 1) / 2] + sds[n / 2]) /
-                       1.1774); /* 1.1774: the median length of two joint normal deviates */
+    return fmax(1, gsl_stats_median(sds, 1, n) / 1.1774); /* the median length of two joint normal deviates */
 }
 
 static int is_steep(const fl_unsound_search *s, const fl_unsound_load *load, size_t i) {

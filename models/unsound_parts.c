@@ -1,20 +1,14 @@
 #include "models/unsound_parts.h"
 
+#include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 double fl_unsound_middle(double *x, size_t n, double *spread) {
-    qsort(x, n, sizeof *x, ascending);
-    const double m = 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+    const double m = gsl_stats_median(x, 1, n);
     for (size_t i = 0; i < n; i++)
         x[i] = fabs(x[i] - m);
-    qsort(x, n, sizeof *x, ascending);
-    *spread = 1.4826 * 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+    *spread = 1.4826 * gsl_stats_median(x, 1, n);
     return m;
 }
 

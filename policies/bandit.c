@@ -300,11 +300,11 @@ static const fl_param epsilon_rows[] = {
 
 #define BANDIT(title, text, where, rows, function)                                                                     \
     {                                                                                                                  \
-        FL_POLICY_ABI,                                                                                                 \
-            .name = title, .summary = text, .source = where, .gpu_needs = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ),   \
-            .gpu_instead = FL_BANDIT_INSTEAD, .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .param = rows,                      \
-            .param_count = FL_COUNT(rows), .probe = probe_rows, .probe_count = PROBES, .param_size = sizeof(params),   \
-            .state_size = sizeof(node_state), .gpu_size = sizeof(fl_bandit_base), .init = init, .step = function       \
+        FL_POLICY_ABI, .name = title, .summary = text, .source = where,                                                \
+                       .gpu_needs = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ), .gpu_instead = FL_BANDIT_INSTEAD,       \
+                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ), FL_PARAM_ROWS(rows, params), FL_PROBE_ROWS(probe_rows),    \
+                       .state_size = sizeof(node_state), .gpu_size = sizeof(fl_bandit_base), .init = init,             \
+                       .step = function                                                                                \
     }
 
 FL_POLICY(energyucb) = BANDIT("energyucb", "a bandit over SM clocks: upper confidence bounds of energy x core/uncore",

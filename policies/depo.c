@@ -327,34 +327,22 @@ static void step_gpu(const params *p, gpu_state *g, uint32_t gpu, const fl_gpu_s
     }
 }
 
-enum {
-    PROBE_STATE,
-    PROBE_LIMIT_SET_W,
-    PROBE_BASE_RATE,
-    PROBE_LOSS_PCT,
-    PROBE_LOW,
-    PROBE_GOLDEN,
-    PROBE_HIGH,
-    PROBE_OPTIMISATION_S,
-    PROBE_HELD,
-    PROBES
-};
-
-static const fl_probe probe_rows[PROBES] = {
-    [PROBE_STATE] = {"state", "",
-                     "0 waits for kernels, 1 default limit after a reset, 2 measures it, 3 raises the first guess, "
-                     "4 goes down from it, 5 shrinks the section, 6 done",
-                     1},
-    [PROBE_LIMIT_SET_W] = {"limit_set_w", "W", "power limit that holds; -1 the default", 1},
-    [PROBE_BASE_RATE] = {"base_rate", "1/s", "kernels per second at the default limit", 1},
-    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss by the rate of kernels, of the last trial; once done, of the limit kept",
-                        1},
-    [PROBE_LOW] = {"low", "", "lower end, in gears; -1 unknown", 1},
-    [PROBE_GOLDEN] = {"golden", "", "the best gear between the ends", 1},
-    [PROBE_HIGH] = {"high", "", "upper end, in gears", 1},
-    [PROBE_OPTIMISATION_S] = {"optimisation_s", "s", "from the first kernel to the end of the search", 1},
-    [PROBE_HELD] = {"held", "", "1: decided without readings, or without a limit to set", 1},
-};
+#define PROBES(X)                                                                                                      \
+    X("state", "",                                                                                                     \
+      "0 waits for kernels, 1 default limit after a reset, 2 measures it, 3 raises the first guess, "                  \
+      "4 goes down from it, 5 shrinks the section, 6 done",                                                            \
+      g->state)                                                                                                        \
+    X("limit_set_w", "W", "power limit that holds; -1 the default", watts_of(p, g))                                    \
+    X("base_rate", "1/s", "kernels per second at the default limit",                                                   \
+      g->state >= RAISE ? g->base.kernels / g->base.time_s : (double)NAN)                                              \
+    X("loss_pct", "%", "loss by the rate of kernels, of the last trial; once done, of the limit kept",                 \
+      isfinite(g->loss) ? 100 * g->loss : (double)NAN)                                                                 \
+    X("low", "", "lower end, in gears; -1 unknown", g->low)                                                            \
+    X("golden", "", "the best gear between the ends", g->golden)                                                       \
+    X("high", "", "upper end, in gears", g->high)                                                                      \
+    X("optimisation_s", "s", "from the first kernel to the end of the search", g->optimised_s)                         \
+    X("held", "", "1: decided without readings, or without a limit to set", g->blind || g->top == 0)
+static const fl_probe probe_rows[] = {PROBES(FL_PROBE_ROW)};
 
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
                  fl_command *command) {
@@ -362,19 +350,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
         step_gpu(p, g, i, &sample->gpu[i], sample->time_ns, command);
-        const double shown[PROBES] = {
-            [PROBE_STATE] = g->state,
-            [PROBE_LIMIT_SET_W] = watts_of(p, g),
-            [PROBE_BASE_RATE] = g->state >= RAISE ? g->base.kernels / g->base.time_s : (double)NAN,
-            [PROBE_LOSS_PCT] = isfinite(g->loss) ? 100 * g->loss : (double)NAN,
-            [PROBE_LOW] = g->low,
-            [PROBE_GOLDEN] = g->golden,
-            [PROBE_HIGH] = g->high,
-            [PROBE_OPTIMISATION_S] = g->optimised_s,
-            [PROBE_HELD] = g->blind || g->top == 0,
-        };
-        for (int k = 0; k < PROBES; k++)
-            fl_show_gpu(command, i, k, shown[k]);
+        fl_show_all(command, i, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
     }
     command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
 }
@@ -396,11 +372,5 @@ FL_POLICY(depo) = {FL_POLICY_ABI,
                    .gpu_needs = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_POWER_W) |
                                 FL_BIT(FL_GPU_KERNELS),
                    .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W),
-                   .param = param_rows,
-                   .param_count = FL_COUNT(param_rows),
-                   .probe = probe_rows,
-                   .probe_count = PROBES,
-                   .param_size = sizeof(params),
                    .gpu_size = sizeof(gpu_state),
-                   .init = init,
-                   .step = step};
+                   FL_POLICY_PARTS(params)};

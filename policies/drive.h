@@ -69,10 +69,7 @@ double fl_drive_value(const fl_server_sample *s, int id);
                  "by how much a step at a clock not seen yet may pass top / f (assumed)")
 
 /* Members of a descriptor that all policies for servers have alike: they drive clocks, and keep a state for each GPU.
- * Their file has params, param_rows, probe_rows, PROBES, init and step. */
-#define FL_DRIVE_POLICY(state)                                                                                         \
-    .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .param = param_rows, .param_count = FL_COUNT(param_rows),                     \
-    .probe = probe_rows, .probe_count = PROBES, .param_size = sizeof(params), .state_size = 0,                         \
-    .gpu_size = sizeof(state), .init = init, .step = step
+ * Their file has params. */
+#define FL_DRIVE_POLICY(state) .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .gpu_size = sizeof(state), FL_POLICY_PARTS(params)
 
 static inline uint32_t fl_drive_top(const fl_drive *s) { return s->times.clocks - 1; }

@@ -27,33 +27,21 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     return NULL;
 }
 
-enum {
-    PROBE_STATE,
-    PROBE_SET_SM_MHZ,
-    PROBE_SET_MEM_MHZ,
-    PROBE_PERIOD_S,
-    PROBE_APERIODIC,
-    PROBE_POINTS,
-    PROBE_LOSS_PCT,
-    PROBE_TENSOR_PCT,
-    PROBE_OPTIMISATION_S,
-    PROBE_HELD,
-    PROBES
-};
-
-static const fl_probe probe_rows[PROBES] = {
-    [PROBE_STATE] = {"state", "",
-                     "0 waits, 1 looks for a period, 2 reads counters, 3 default clocks, 4 searches, 5 watches", 1},
-    [PROBE_SET_SM_MHZ] = {"set_sm_mhz", "MHz", "SM clock that holds; -1 the default", 1},
-    [PROBE_SET_MEM_MHZ] = {"set_mem_mhz", "MHz", "memory clock that holds; -1 the default", 1},
-    [PROBE_PERIOD_S] = {"period_s", "s", "period that was found last", 1},
-    [PROBE_APERIODIC] = {"aperiodic", "", "1: no stable period, measured by kernels per second", 1},
-    [PROBE_POINTS] = {"points", "", "clocks measured in this search", 1},
-    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss of performance, of the clocks measured last", 1},
-    [PROBE_TENSOR_PCT] = {"tensor_pct", "%", "share of kernel time of kernels called after tensor work", 1},
-    [PROBE_OPTIMISATION_S] = {"optimisation_s", "s", "from the first clock set to the choice", 1},
-    [PROBE_HELD] = {"held", "", "1: decided without readings", 1},
-};
+#define PROBES(X)                                                                                                      \
+    X("state", "", "0 waits, 1 looks for a period, 2 reads counters, 3 default clocks, 4 searches, 5 watches",         \
+      g->state)                                                                                                        \
+    X("set_sm_mhz", "MHz", "SM clock that holds; -1 the default", g->set_sm)                                           \
+    X("set_mem_mhz", "MHz", "memory clock that holds; -1 the default", g->set_mem)                                     \
+    X("period_s", "s", "period that was found last", g->period_s)                                                      \
+    X("aperiodic", "", "1: no stable period, measured by kernels per second", g->aperiodic)                            \
+    X("points", "", "clocks measured in this search", s->count)                                                        \
+    X("loss_pct", "%", "loss of performance, of the clocks measured last",                                             \
+      s->count ? 100 * (s->point[s->count - 1].time - 1) : (double)NAN)                                                \
+    X("tensor_pct", "%", "share of kernel time of kernels called after tensor work",                                   \
+      g->counters.busy_s > 0 ? 100 * g->counters.tensor_s / g->counters.busy_s : (double)NAN)                          \
+    X("optimisation_s", "s", "from the first clock set to the choice", g->optimised_s)                                 \
+    X("held", "", "1: decided without readings", g->blind)
+static const fl_probe probe_rows[] = {PROBES(FL_PROBE_ROW)};
 
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
                  fl_command *command) {
@@ -63,20 +51,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         const fl_gpoeo_place at = {p, g, &facts->gpu[i], &sample->gpu[i], sample, command, i};
         fl_gpoeo_step(&at);
         const fl_gpoeo_search *s = &g->search;
-        const double shown[PROBES] = {
-            [PROBE_STATE] = g->state,
-            [PROBE_SET_SM_MHZ] = g->set_sm,
-            [PROBE_SET_MEM_MHZ] = g->set_mem,
-            [PROBE_PERIOD_S] = g->period_s,
-            [PROBE_APERIODIC] = g->aperiodic,
-            [PROBE_POINTS] = s->count,
-            [PROBE_LOSS_PCT] = s->count ? 100 * (s->point[s->count - 1].time - 1) : (double)NAN,
-            [PROBE_TENSOR_PCT] = g->counters.busy_s > 0 ? 100 * g->counters.tensor_s / g->counters.busy_s : (double)NAN,
-            [PROBE_OPTIMISATION_S] = g->optimised_s,
-            [PROBE_HELD] = g->blind,
-        };
-        for (int k = 0; k < PROBES; k++)
-            fl_show_gpu(command, i, k, shown[k]);
+        fl_show_all(command, i, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
     }
     command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
 }
@@ -117,11 +92,5 @@ FL_POLICY(gpoeo) = {FL_POLICY_ABI,
                     .gpu_needs = FL_READINGS_NEEDS,
                     .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_RECORDS),
                     .needs_records = 1,
-                    .param = param_rows,
-                    .param_count = FL_COUNT(param_rows),
-                    .probe = probe_rows,
-                    .probe_count = PROBES,
-                    .param_size = sizeof(fl_gpoeo_params),
                     .gpu_size = sizeof(fl_gpoeo_gpu),
-                    .init = init,
-                    .step = step};
+                    FL_POLICY_PARTS(fl_gpoeo_params)};

@@ -45,87 +45,37 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     return NULL;
 }
 
-enum {
-    PROBE_STATE,
-    PROBE_SM_GEAR,
-    PROBE_MEM_SET_MHZ,
-    PROBE_INDEX,
-    PROBE_LOSS_PCT,
-    PROBE_ERROR_PCT,
-    PROBE_MATCHED,
-    PROBE_BOUND_PCT,
-    PROBE_OBJECTIVE,
-    PROBE_BASE_OBJECTIVE,
-    PROBE_COVERAGE,
-    PROBE_WINDOW_S,
-    PROBE_OPTIMISATION_S,
-    PROBE_HELD,
-    PROBE_BASELINES,
-    PROBE_ADJUSTMENTS,
-    PROBE_PHASE_CHANGES,
-    PROBE_DISTANCE,
-    PROBE_KERNEL_KINDS,
-    PROBE_GAP_KINDS,
-    PROBE_OVER,
-    PROBES
-};
-
-static const fl_probe probe_rows[PROBES] = {
-    [PROBE_STATE] = {"state", "",
-                     "0 waits for kernels, 1 baseline, 2 memory clocks, 3 SM clocks, 4 stable, 5 held at hold_sm_mhz",
-                     1},
-    [PROBE_SM_GEAR] = {"sm_gear", "", "index on the SM ladder; -1 the default", 1},
-    [PROBE_MEM_SET_MHZ] = {"mem_set_mhz", "MHz", "memory clock that holds; -1 the default", 1},
-    [PROBE_INDEX] = {"index", "", "index_perf of the last measurement (Alg. 3)", 1},
-    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss of performance by it", 1},
-    [PROBE_ERROR_PCT] = {"error_pct", "%", "standard error of that loss, from the deviations of kernels and gaps", 1},
-    [PROBE_MATCHED] = {"matched", "", "share of execution and gap time that was compared (Eq. 9, 10)", 1},
-    [PROBE_BOUND_PCT] = {"bound_pct", "%", "bound in force", 1},
-    [PROBE_OBJECTIVE] = {"objective", "", "f_obj of the last measurement", 1},
-    [PROBE_BASE_OBJECTIVE] = {"base_objective", "", "the same of the last baseline", 1},
-    [PROBE_COVERAGE] = {"coverage", "", "index_cover of the last measurement (Alg. 1)", 1},
-    [PROBE_WINDOW_S] = {"window_s", "s", "Duration (Alg. 2)", 1},
-    [PROBE_OPTIMISATION_S] = {"optimisation_s", "s", "from the first kernel to the first stable configuration", 1},
-    [PROBE_HELD] = {"held", "", "1: decided without readings", 1},
-    [PROBE_BASELINES] = {"baselines", "", "windows measured at the default clocks", 1},
-    [PROBE_ADJUSTMENTS] = {"adjustments", "", "SM gears measured in this optimisation", 1},
-    [PROBE_PHASE_CHANGES] = {"phase_changes", "", "times the optimisation began anew", 1},
-    [PROBE_DISTANCE] = {"distance", "", "of the last two execution vectors (Alg. 6)", 1},
-    [PROBE_KERNEL_KINDS] = {"kernel_kinds", "", "kinds of kernels in the table", 1},
-    [PROBE_GAP_KINDS] = {"gap_kinds", "", "kinds of gaps in the table", 1},
-    [PROBE_OVER] = {"over", "", "kernels and gaps that found no room in the tables", 1},
-};
+#define PROBES(X)                                                                                                      \
+    X("state", "", "0 waits for kernels, 1 baseline, 2 memory clocks, 3 SM clocks, 4 stable, 5 held at hold_sm_mhz",   \
+      g->state)                                                                                                        \
+    X("sm_gear", "", "index on the SM ladder; -1 the default", g->set_sm)                                              \
+    X("mem_set_mhz", "MHz", "memory clock that holds; -1 the default", shown_mhz(facts->mem, g->set_mem))              \
+    X("index", "", "index_perf of the last measurement (Alg. 3)", g->index)                                            \
+    X("loss_pct", "%", "loss of performance by it", 100 * g->loss)                                                     \
+    X("error_pct", "%", "standard error of that loss, from the deviations of kernels and gaps", 100 * g->error)        \
+    X("matched", "", "share of execution and gap time that was compared (Eq. 9, 10)", g->matched)                      \
+    X("bound_pct", "%", "bound in force", 100 * g->bound)                                                              \
+    X("objective", "", "f_obj of the last measurement", g->objective)                                                  \
+    X("base_objective", "", "the same of the last baseline", g->base_objective)                                        \
+    X("coverage", "", "index_cover of the last measurement (Alg. 1)", g->coverage)                                     \
+    X("window_s", "s", "Duration (Alg. 2)", (double)g->window_ns * 1e-9)                                               \
+    X("optimisation_s", "s", "from the first kernel to the first stable configuration", g->optimised_s)                \
+    X("held", "", "1: decided without readings", g->blind || g->unpowered)                                             \
+    X("baselines", "", "windows measured at the default clocks", g->baselines)                                         \
+    X("adjustments", "", "SM gears measured in this optimisation", g->adjustments)                                     \
+    X("phase_changes", "", "times the optimisation began anew", g->changes)                                            \
+    X("distance", "", "of the last two execution vectors (Alg. 6)", g->distance)                                       \
+    X("kernel_kinds", "", "kinds of kernels in the table", g->data.kernel_kinds)                                       \
+    X("gap_kinds", "", "kinds of gaps in the table", g->data.gap_kinds)                                                \
+    X("over", "", "kernels and gaps that found no room in the tables", (double)g->data.over)
+static const fl_probe probe_rows[] = {PROBES(FL_PROBE_ROW)};
 
 static double shown_mhz(fl_ladder ladder, int32_t gear) {
     return gear == FL_MFP_DEFAULT ? FL_DEFAULT : ladder.mhz[gear];
 }
 
 static void show(const fl_mfp_gpu *g, const fl_gpu_facts *facts, uint32_t gpu, fl_command *command) {
-    const double shown[PROBES] = {
-        [PROBE_STATE] = g->state,
-        [PROBE_SM_GEAR] = g->set_sm,
-        [PROBE_MEM_SET_MHZ] = shown_mhz(facts->mem, g->set_mem),
-        [PROBE_INDEX] = g->index,
-        [PROBE_LOSS_PCT] = 100 * g->loss,
-        [PROBE_ERROR_PCT] = 100 * g->error,
-        [PROBE_MATCHED] = g->matched,
-        [PROBE_BOUND_PCT] = 100 * g->bound,
-        [PROBE_OBJECTIVE] = g->objective,
-        [PROBE_BASE_OBJECTIVE] = g->base_objective,
-        [PROBE_COVERAGE] = g->coverage,
-        [PROBE_WINDOW_S] = (double)g->window_ns * 1e-9,
-        [PROBE_OPTIMISATION_S] = g->optimised_s,
-        [PROBE_HELD] = g->blind || g->unpowered,
-        [PROBE_BASELINES] = g->baselines,
-        [PROBE_ADJUSTMENTS] = g->adjustments,
-        [PROBE_PHASE_CHANGES] = g->changes,
-        [PROBE_DISTANCE] = g->distance,
-        [PROBE_KERNEL_KINDS] = g->data.kernel_kinds,
-        [PROBE_GAP_KINDS] = g->data.gap_kinds,
-        [PROBE_OVER] = (double)g->data.over,
-    };
-    for (int k = 0; k < PROBES; k++)
-        fl_show_gpu(command, gpu, k, shown[k]);
+    fl_show_all(command, gpu, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
 }
 
 static void take_records(fl_mfp_gpu *gpu, const fl_facts *facts, const fl_sample *s) {
@@ -166,22 +116,19 @@ static const fl_param printed_rows[] = {
                  FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) |                   \
                  FL_BIT(FL_GPU_MEM_MHZ),                                                                               \
     .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_RECORDS), .needs_records = 1,         \
-    .probe = probe_rows, .probe_count = PROBES, .param_size = sizeof(fl_mfp_params), .gpu_size = sizeof(fl_mfp_gpu),   \
-    .init = init, .step = step
+    FL_PROBE_ROWS(probe_rows), .gpu_size = sizeof(fl_mfp_gpu), .init = init, .step = step
 
 FL_POLICY(mfgpaper_extended) = {
     FL_POLICY_ABI,
     .name = "mf-gpoeo-extended",
     .summary = "MF-GPOEO's algorithms with a K_P by schedule, standard errors, and trials that are repeated",
     .source = "MF-GPOEO (IEEE TSUSC 2024), Algorithms 1-7, with rules of this project, each marked as assumed",
-    .param = extended_rows,
-    .param_count = FL_COUNT(extended_rows),
+    FL_PARAM_ROWS(extended_rows, fl_mfp_params),
     MACHINE};
 
 FL_POLICY(mfgpaper_printed) = {FL_POLICY_ABI,
                                .name = "mf-gpoeo-printed",
                                .summary = "MF-GPOEO's algorithms and Eq. 13 to the letter; its controller hardly moves",
                                .source = "MF-GPOEO (IEEE TSUSC 2024), Algorithms 1-7, Eq. 1-13",
-                               .param = printed_rows,
-                               .param_count = FL_COUNT(printed_rows),
+                               FL_PARAM_ROWS(printed_rows, fl_mfp_params),
                                MACHINE};

@@ -36,90 +36,38 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     return NULL;
 }
 
-enum {
-    PROBE_STATE,
-    PROBE_SM_GEAR,
-    PROBE_MEM_SET_MHZ,
-    PROBE_LOSS_PCT,
-    PROBE_EXE_PCT,
-    PROBE_GAP_PCT,
-    PROBE_COVERED,
-    PROBE_MATCHED,
-    PROBE_UNMATCHED,
-    PROBE_BOUND_PCT,
-    PROBE_OBJECTIVE,
-    PROBE_GAIN,
-    PROBE_WINDOW_S,
-    PROBE_TRACED_S,
-    PROBE_OPTIMISATION_S,
-    PROBE_STABLE_S,
-    PROBE_ADJUSTMENTS,
-    PROBE_BASELINES,
-    PROBE_REFRESHES,
-    PROBE_PHASE_CHANGES,
-    PROBE_IDLE_LIMITS,
-    PROBE_DISTANCE,
-    PROBE_OVER,
-    PROBES
-};
-
-static const fl_probe probe_rows[PROBES] = {
-    [PROBE_STATE] = {"state", "",
-                     "what the window that runs is for: 0 start, 1-3 its length, 4-6 database, 7-8 memory clocks, 9 "
-                     "refresh, 10 SM gear, 11-12 monitoring, 13 held at hold_sm_mhz",
-                     1},
-    [PROBE_SM_GEAR] = {"sm_gear", "", "index on the SM ladder; -1 the default", 1},
-    [PROBE_MEM_SET_MHZ] = {"mem_set_mhz", "MHz", "memory clock that holds; -1 the default", 1},
-    [PROBE_LOSS_PCT] = {"loss_pct", "%", "loss of the last comparison; at hold_sm_mhz the mean of all", 1},
-    [PROBE_EXE_PCT] = {"exe_pct", "%", "the same of kernel times alone", 1},
-    [PROBE_GAP_PCT] = {"gap_pct", "%", "the same of gaps alone", 1},
-    [PROBE_COVERED] = {"covered", "", "share of its kernel time of kinds in the database", 1},
-    [PROBE_MATCHED] = {"matched", "", "share of kinds that were compared", 1},
-    [PROBE_UNMATCHED] = {"unmatched", "", "share in streams in which nothing was", 1},
-    [PROBE_BOUND_PCT] = {"bound_pct", "%", "bound in force", 1},
-    [PROBE_OBJECTIVE] = {"objective", "", "power over the default's, times (1 + loss)^k", 1},
-    [PROBE_GAIN] = {"gain", "", "K_P of the controller's last call", 1},
-    [PROBE_WINDOW_S] = {"window_s", "s", "length of a window", 1},
-    [PROBE_TRACED_S] = {"traced_s", "s", "traced windows since the start or the last change of phase", 1},
-    [PROBE_OPTIMISATION_S] = {"optimisation_s", "s", "from the first traced window to the first stable gear", 1},
-    [PROBE_STABLE_S] = {"stable_s", "s", "from the first step to it", 1},
-    [PROBE_ADJUSTMENTS] = {"adjustments", "", "calls of the controller in this search", 1},
-    [PROBE_BASELINES] = {"baselines", "", "windows that joined the database", 1},
-    [PROBE_REFRESHES] = {"refreshes", "", "those of them in a search", 1},
-    [PROBE_PHASE_CHANGES] = {"phase_changes", "", "times the search began anew", 1},
-    [PROBE_IDLE_LIMITS] = {"idle_limits", "", "times the gate held an idle GPU at its lowest SM clock", 1},
-    [PROBE_DISTANCE] = {"distance", "", "of the last monitoring window from the reference", 1},
-    [PROBE_OVER] = {"over", "", "kernels and gaps that found no room in the tables", 1},
-};
+#define PROBES(X)                                                                                                      \
+    X("state", "",                                                                                                     \
+      "what the window that runs is for: 0 start, 1-3 its length, 4-6 database, 7-8 memory clocks, 9 "                 \
+      "refresh, 10 SM gear, 11-12 monitoring, 13 held at hold_sm_mhz",                                                 \
+      g->stage)                                                                                                        \
+    X("sm_gear", "", "index on the SM ladder; -1 the default", g->set_sm)                                              \
+    X("mem_set_mhz", "MHz", "memory clock that holds; -1 the default",                                                 \
+      g->set_mem == FL_MFG_DEFAULT ? FL_DEFAULT : facts->mem.mhz[g->set_mem])                                          \
+    X("loss_pct", "%", "loss of the last comparison; at hold_sm_mhz the mean of all", 100 * g->loss)                   \
+    X("exe_pct", "%", "the same of kernel times alone", 100 * g->index.exe)                                            \
+    X("gap_pct", "%", "the same of gaps alone", 100 * g->index.gap)                                                    \
+    X("covered", "", "share of its kernel time of kinds in the database", g->index.covered)                            \
+    X("matched", "", "share of kinds that were compared", g->index.matched)                                            \
+    X("unmatched", "", "share in streams in which nothing was", g->index.unmatched)                                    \
+    X("bound_pct", "%", "bound in force", 100 * g->bound)                                                              \
+    X("objective", "", "power over the default's, times (1 + loss)^k", g->objective)                                   \
+    X("gain", "", "K_P of the controller's last call", g->pid.gain)                                                    \
+    X("window_s", "s", "length of a window", g->length.seconds)                                                        \
+    X("traced_s", "s", "traced windows since the start or the last change of phase", (double)g->traced_ns * 1e-9)      \
+    X("optimisation_s", "s", "from the first traced window to the first stable gear", g->optimised_s)                  \
+    X("stable_s", "s", "from the first step to it", g->stable_s)                                                       \
+    X("adjustments", "", "calls of the controller in this search", g->adjustments)                                     \
+    X("baselines", "", "windows that joined the database", g->baselines)                                               \
+    X("refreshes", "", "those of them in a search", g->refreshes)                                                      \
+    X("phase_changes", "", "times the search began anew", g->changes)                                                  \
+    X("idle_limits", "", "times the gate held an idle GPU at its lowest SM clock", g->limits)                          \
+    X("distance", "", "of the last monitoring window from the reference", g->distance)                                 \
+    X("over", "", "kernels and gaps that found no room in the tables", g->data.over)
+static const fl_probe probe_rows[] = {PROBES(FL_PROBE_ROW)};
 
 static void show(const fl_mfg_gpu *g, const fl_gpu_facts *facts, uint32_t gpu, fl_command *command) {
-    const double shown[PROBES] = {
-        [PROBE_STATE] = g->stage,
-        [PROBE_SM_GEAR] = g->set_sm,
-        [PROBE_MEM_SET_MHZ] = g->set_mem == FL_MFG_DEFAULT ? FL_DEFAULT : facts->mem.mhz[g->set_mem],
-        [PROBE_LOSS_PCT] = 100 * g->loss,
-        [PROBE_EXE_PCT] = 100 * g->index.exe,
-        [PROBE_GAP_PCT] = 100 * g->index.gap,
-        [PROBE_COVERED] = g->index.covered,
-        [PROBE_MATCHED] = g->index.matched,
-        [PROBE_UNMATCHED] = g->index.unmatched,
-        [PROBE_BOUND_PCT] = 100 * g->bound,
-        [PROBE_OBJECTIVE] = g->objective,
-        [PROBE_GAIN] = g->pid.gain,
-        [PROBE_WINDOW_S] = g->length.seconds,
-        [PROBE_TRACED_S] = (double)g->traced_ns * 1e-9,
-        [PROBE_OPTIMISATION_S] = g->optimised_s,
-        [PROBE_STABLE_S] = g->stable_s,
-        [PROBE_ADJUSTMENTS] = g->adjustments,
-        [PROBE_BASELINES] = g->baselines,
-        [PROBE_REFRESHES] = g->refreshes,
-        [PROBE_PHASE_CHANGES] = g->changes,
-        [PROBE_IDLE_LIMITS] = g->limits,
-        [PROBE_DISTANCE] = g->distance,
-        [PROBE_OVER] = g->data.over,
-    };
-    for (int k = 0; k < PROBES; k++)
-        fl_show_gpu(command, gpu, k, shown[k]);
+    fl_show_all(command, gpu, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
 }
 
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *s, fl_command *command) {
@@ -173,11 +121,5 @@ FL_POLICY(mfgpoeo) = {
     .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W) |
                   FL_BIT(FL_SET_RECORDS),
     .needs_records = 1,
-    .param = param_rows,
-    .param_count = FL_COUNT(param_rows),
-    .probe = probe_rows,
-    .probe_count = PROBES,
-    .param_size = sizeof(fl_mfg_params),
     .gpu_size = sizeof(fl_mfg_gpu),
-    .init = init,
-    .step = step};
+    FL_POLICY_PARTS(fl_mfg_params)};

@@ -258,30 +258,17 @@ static void step_gpu(const params *p, gpu_state *g, uint32_t gpu, fl_ladder ladd
     }
 }
 
-enum {
-    PROBE_STATE,
-    PROBE_SET_MHZ,
-    PROBE_RUNS,
-    PROBE_PERIOD_S,
-    PROBE_ENERGY_J,
-    PROBE_TIME_S,
-    PROBE_CHECKS,
-    PROBE_OPTIMISATION_S,
-    PROBE_HELD,
-    PROBES
-};
-
-static const fl_probe probe_rows[PROBES] = {
-    [PROBE_STATE] = {"state", "", "0 waits for a busy GPU, 1 measures, 2 watches, 3 pauses", 1},
-    [PROBE_SET_MHZ] = {"set_mhz", "MHz", "SM clock that holds; -1 the default", 1},
-    [PROBE_RUNS] = {"runs", "", "clocks measured in this search", 1},
-    [PROBE_PERIOD_S] = {"period_s", "s", "period that was found last", 1},
-    [PROBE_ENERGY_J] = {"energy_j", "J", "energy of a period above the idle power, as predicted for the choice", 1},
-    [PROBE_TIME_S] = {"time_s", "s", "time of a period, as predicted for the choice", 1},
-    [PROBE_CHECKS] = {"checks", "", "windows watched since the choice", 1},
-    [PROBE_OPTIMISATION_S] = {"optimisation_s", "s", "from the first clock set to the choice", 1},
-    [PROBE_HELD] = {"held", "", "1: decided without readings", 1},
-};
+#define PROBES(X)                                                                                                      \
+    X("state", "", "0 waits for a busy GPU, 1 measures, 2 watches, 3 pauses", g->state)                                \
+    X("set_mhz", "MHz", "SM clock that holds; -1 the default", g->set_mhz)                                             \
+    X("runs", "", "clocks measured in this search", g->runs)                                                           \
+    X("period_s", "s", "period that was found last", g->period_s)                                                      \
+    X("energy_j", "J", "energy of a period above the idle power, as predicted for the choice", g->energy_j)            \
+    X("time_s", "s", "time of a period, as predicted for the choice", g->time_s)                                       \
+    X("checks", "", "windows watched since the choice", g->checks)                                                     \
+    X("optimisation_s", "s", "from the first clock set to the choice", g->optimised_s)                                 \
+    X("held", "", "1: decided without readings", g->blind)
+static const fl_probe probe_rows[] = {PROBES(FL_PROBE_ROW)};
 
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample,
                  fl_command *command) {
@@ -289,15 +276,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
         step_gpu(p, g, i, facts->gpu[i].sm, &sample->gpu[i], sample->time_ns, command);
-        const double shown[PROBES] = {
-            [PROBE_STATE] = g->state,       [PROBE_SET_MHZ] = g->set_mhz,
-            [PROBE_RUNS] = g->runs,         [PROBE_PERIOD_S] = g->period_s,
-            [PROBE_ENERGY_J] = g->energy_j, [PROBE_TIME_S] = g->time_s,
-            [PROBE_CHECKS] = g->checks,     [PROBE_OPTIMISATION_S] = g->optimised_s,
-            [PROBE_HELD] = g->blind,
-        };
-        for (int k = 0; k < PROBES; k++)
-            fl_show_gpu(command, i, k, shown[k]);
+        fl_show_all(command, i, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
     }
     command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
 }
@@ -331,11 +310,5 @@ FL_POLICY(odpp) = {FL_POLICY_ABI,
                    .source = "ODPP (CCGrid 2020) as run beside MF-GPOEO (IEEE TSUSC 2024, Sec. V-C, Table V)",
                    .gpu_needs = FL_READINGS_NEEDS,
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
-                   .param = param_rows,
-                   .param_count = FL_COUNT(param_rows),
-                   .probe = probe_rows,
-                   .probe_count = PROBES,
-                   .param_size = sizeof(params),
                    .gpu_size = sizeof(gpu_state),
-                   .init = init,
-                   .step = step};
+                   FL_POLICY_PARTS(params)};

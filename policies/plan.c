@@ -122,11 +122,5 @@ FL_POLICY(plan) = {FL_POLICY_ABI,
                    .gpu_needs = FL_BIT(FL_GPU_ITERATIONS),
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .wakes = FL_BIT(FL_WAKE_MARKER),
-                   .param = param_rows,
-                   .param_count = FL_COUNT(param_rows),
-                   .probe = probe_rows,
-                   .probe_count = PROBES,
-                   .param_size = sizeof(plan_params),
                    .gpu_size = sizeof(plan_gpu),
-                   .init = init,
-                   .step = step};
+                   FL_POLICY_PARTS(plan_params)};

@@ -149,12 +149,5 @@ FL_POLICY(polca) = {FL_POLICY_ABI,
                     .source = "POLCA, dual threshold capping",
                     .gpu_needs = FL_BIT(FL_GPU_POWER_W),
                     .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
-                    .param = param_rows,
-                    .param_count = FL_COUNT(param_rows),
-                    .probe = probe_rows,
-                    .probe_count = PROBES,
-                    .param_size = sizeof(params),
                     .state_size = sizeof(node_state),
-                    .gpu_size = 0,
-                    .init = init,
-                    .step = step};
+                    FL_POLICY_PARTS(params)};

@@ -333,11 +333,15 @@ typedef struct fl_param {
 #define FL_PARAM_RANGE_LIST(min_, max_) .min = min_, .max = max_
 #define FL_PARAM_RANGE_TABLE(columns_) .choices = columns_
 
-/* An internal worth logging. An enum beside the rows numbers them, so that a step names a probe and counts nothing:
+/* An internal worth logging. An enum beside the rows numbers them, so that a step names a probe and counts nothing; or,
+ * where all are per GPU and shown together, one table has each one's row and value:
  *
- *     enum { PROBE_MOVES, PROBE_INDEX, PROBES };
- *     static const fl_probe probe_rows[PROBES] = {[PROBE_MOVES] = {"moves", ...}, ...};
+ *     #define PROBES(X) X("moves", "", "clocks set so far", g->moves) X("loss", "%", "of a window", 100 * g->loss)
+ *     static const fl_probe probe_rows[] = {PROBES(FL_PROBE_ROW)};
+ *     fl_show_all(command, gpu, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
  */
+#define FL_PROBE_ROW(name_, unit_, help_, value_) {name_, unit_, help_, 1},
+#define FL_PROBE_VALUE(name_, unit_, help_, value_) value_,
 typedef struct fl_probe {
     const char *name, *unit, *help;
     uint32_t per_gpu; /* 1: one value per GPU; 0: one for the node */
@@ -427,6 +431,12 @@ typedef struct fl_policy {
     const fl_policy fl_policy_##ident
 #endif
 
+/* Members of a descriptor that belong together, and those that it has from the usual names of its file. */
+#define FL_PARAM_ROWS(rows_, params_) .param = rows_, .param_count = FL_COUNT(rows_), .param_size = sizeof(params_)
+#define FL_PROBE_ROWS(rows_) .probe = rows_, .probe_count = FL_COUNT(rows_)
+#define FL_POLICY_PARTS(params_)                                                                                       \
+    FL_PARAM_ROWS(param_rows, params_), FL_PROBE_ROWS(probe_rows), .init = init, .step = step
+
 /* ---- small helpers ------------------------------------------------------------------------------------------------
  */
 
@@ -462,6 +472,10 @@ static inline void fl_set_host(fl_command *c, int control, double value) {
 
 static inline void fl_show_gpu(fl_command *c, uint32_t gpu, int probe, double value) { c->probe[probe][gpu] = value; }
 static inline void fl_show_node(fl_command *c, int probe, double value) { c->probe[probe][0] = value; }
+static inline void fl_show_all(fl_command *c, uint32_t gpu, const double *value, int count) {
+    for (int k = 0; k < count; k++)
+        fl_show_gpu(c, gpu, k, value[k]);
+}
 
 static inline double fl_ladder_min(fl_ladder l) { return l.count ? l.mhz[0] : 0; }
 static inline double fl_ladder_max(fl_ladder l) { return l.count ? l.mhz[l.count - 1] : 0; }

@@ -236,11 +236,8 @@ static const fl_param hybrid_rows[] = {COMMON_ROWS, DYNAMIC_ROWS, MODEL_ROWS};
                         .host_needs = FL_BIT(FL_HOST_NODE_POWER_W),                                                    \
                         .gpu_drives = FL_BIT(FL_SET_SM_MHZ),                                                           \
                         .host_drives = drives_host_,                                                                   \
-                        .param = rows_,                                                                                \
-                        .param_count = FL_COUNT(rows_),                                                                \
-                        .probe = probe_rows,                                                                           \
-                        .probe_count = PROBES,                                                                         \
-                        .param_size = sizeof(powercap_params),                                                         \
+                        FL_PARAM_ROWS(rows_, powercap_params),                                                         \
+                        FL_PROBE_ROWS(probe_rows),                                                                     \
                         .state_size = sizeof(powercap_state),                                                          \
                         .gpu_size = sizeof(powercap_gpu),                                                              \
                         .init = init,                                                                                  \

@@ -4,6 +4,7 @@
 #include "models/fit_chip_predict.h"
 #include "models/row_curve.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +27,6 @@ fl_status fl_fit_crest_parse(const char *text, fl_fit_crest *crest, fl_diag *d) 
                          "(0.1 to 1)",
                          text);
     return FL_OK;
-}
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
 }
 
 static double share_of(const fl_fit_capped *c) { return c->power_w / c->limit_w; }
@@ -57,11 +53,11 @@ size_t fl_fit_crest_of_rows(const fl_fit_rows *r, double *share, double *sd) {
         size_t n = 0;
         for (const size_t e = r->capped[i].entity; i < r->cappeds && r->capped[i].entity == e; i++)
             own[n++] = share_of(&r->capped[i]);
-        qsort(own, n, sizeof *own, ascending);
+        gsl_sort(own, 1, n);
         all[loads++] = 0.5 * (own[(n - 1) / 2] + own[n / 2]);
     }
     if (loads) {
-        qsort(all, loads, sizeof *all, ascending);
+        gsl_sort(all, 1, loads);
         *share = fmin(1, 0.5 * (all[(loads - 1) / 2] + all[loads / 2]));
         *sd = (all[loads - 1] - all[0]) / 2; /* half their range, because they are few */
     }

@@ -1,14 +1,10 @@
 #include "harness/fit/fit_pipeline_score.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 
 const char *const fl_pipeline_learn_name[FL_LEARNS] = {"all", "half", "others", "three", "first", "slow"};
-
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 /* Plans at least as slow as the median of those behind the warm-up. */
 static void choose_slow(const fl_pipeline_runs *r, bool *learn) {
@@ -43,7 +39,7 @@ static fl_pipeline_error error_of(double *percent, size_t count) {
         return e;
     for (size_t i = 0; i < count; i++)
         sum += percent[i] = fabs(percent[i]);
-    qsort(percent, count, sizeof *percent, ascending);
+    gsl_sort(percent, 1, count);
     e.mean = sum / (double)count;
     e.p95 = percent[(19 * count + 19) / 20 - 1];
     e.worst = percent[count - 1];

@@ -4,6 +4,7 @@
 #include "models/fit_chip_activity.h"
 #include "models/fit_chip_predict.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,11 +167,6 @@ void fl_fit_result_state(const fl_chip *chip, const fl_fit_entity *e, fl_fit_res
     }
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void summarise(const double *a, size_t na, const double *b, size_t nb, double *room, double *mean, double *p95) {
     size_t n = 0;
     for (size_t i = 0; i < na + nb; i++) {
@@ -185,7 +181,7 @@ static void summarise(const double *a, size_t na, const double *b, size_t nb, do
     for (size_t i = 0; i < n; i++)
         sum += room[i];
     *mean = sum / (double)n;
-    qsort(room, n, sizeof *room, ascending);
+    gsl_sort(room, 1, n);
     const double at = 0.95 * (double)(n - 1);
     const size_t low = (size_t)at;
     *p95 = room[low] + (low + 1 < n ? (at - (double)low) * (room[low + 1] - room[low]) : 0);

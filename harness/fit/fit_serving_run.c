@@ -1,5 +1,6 @@
 #include "harness/fit/fit_serving_run.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -70,15 +71,10 @@ fl_status fl_serving_measured(const fl_requests *r, fl_serving_times *times, fl_
     return FL_OK;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static double quantile(double *x, size_t n, double q) {
     if (!n)
         return NAN;
-    qsort(x, n, sizeof *x, ascending);
+    gsl_sort(x, 1, n);
     const double at = q * (double)(n - 1);
     const size_t i = (size_t)at, above = i + 1 < n ? i + 1 : i;
     return x[i] + (x[above] - x[i]) * (at - (double)i);
