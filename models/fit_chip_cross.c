@@ -290,17 +290,22 @@ fl_model_status fl_chip_cross(const fl_chip_row *row, const fl_chip_span *span, 
     return s;
 }
 
+/* Makes the piles and runs all designs on a workload that the chip was not fitted to. */
+static fl_model_status test_new(const fl_chip *chip, const fl_chip_row *row, size_t count, piles to) {
+    fl_chip *rest = malloc(sizeof *rest);
+    fl_model_status s = rest ? piles_make(1, to) : FL_MODEL_NO_MEMORY;
+    if (s == FL_MODEL_OK) {
+        *rest = *chip;
+        s = test_all(rest, row, count, to);
+    }
+    free(rest);
+    return s;
+}
+
 fl_model_status fl_chip_strain(const fl_chip *chip, const fl_chip_row *row, size_t count,
                                fl_chip_strains to[FL_CHIP_KINDS][FL_CHIP_PLACES]) {
     piles pile = {{{0}}};
-    fl_chip *rest = malloc(sizeof *rest);
-    fl_model_status s = piles_make(1, pile);
-    if (!rest)
-        s = FL_MODEL_NO_MEMORY;
-    if (s == FL_MODEL_OK) {
-        *rest = *chip;
-        s = test_all(rest, row, count, pile);
-    }
+    fl_model_status s = test_new(chip, row, count, pile);
     for (int k = 0; s == FL_MODEL_OK && k < FL_CHIP_KINDS; k++) {
         const fl_chip_error *e = k == FL_CHIP_TIME ? &chip->time_error : &chip->power_error;
         for (int i = 0; s == FL_MODEL_OK && i < FL_CHIP_PLACES; i++) {
@@ -310,21 +315,13 @@ fl_model_status fl_chip_strain(const fl_chip *chip, const fl_chip_row *row, size
         }
     }
     free(pile[0][0].list);
-    free(rest);
     return s;
 }
 
 fl_model_status fl_chip_add_errors(const fl_chip *chip, const fl_chip_row *row, size_t rows,
                                    double sum[2][FL_CHIP_PLACES], double count[2][FL_CHIP_PLACES]) {
     piles pile = {{{0}}};
-    fl_chip *rest = malloc(sizeof *rest);
-    fl_model_status s = piles_make(1, pile);
-    if (!rest)
-        s = FL_MODEL_NO_MEMORY;
-    if (s == FL_MODEL_OK) {
-        *rest = *chip;
-        s = test_all(rest, row, rows, pile);
-    }
+    fl_model_status s = test_new(chip, row, rows, pile);
     for (int k = 0; s == FL_MODEL_OK && k < FL_CHIP_KINDS; k++)
         for (int p = 0; p < FL_CHIP_PLACES; p++)
             for (size_t i = 0; i < pile[k][p].count; i++) {
@@ -332,6 +329,5 @@ fl_model_status fl_chip_add_errors(const fl_chip *chip, const fl_chip_row *row, 
                 count[k][p] += pile[k][p].list[i].weight;
             }
     free(pile[0][0].list);
-    free(rest);
     return s;
 }

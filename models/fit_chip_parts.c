@@ -162,3 +162,7 @@ fl_model_status fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_
     free(list);
     return FL_MODEL_OK;
 }
+
+fl_chip_load fl_chip_load_of(const fl_chip_share *s) {
+    return (fl_chip_load){(1 - s->rest) * (1 - s->memory), (1 - s->rest) * s->memory, s->rest, s->alpha, s->beta};
+}

@@ -139,6 +139,9 @@ fl_model_status fl_chip_predict_slopes(const fl_chip *chip, const fl_chip_row *k
  * alone. */
 fl_model_status fl_chip_fill_prior(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
 
+/* The parts of a share, of a time of 1 at the reference clocks. */
+fl_chip_load fl_chip_load_of(const fl_chip_share *s);
+
 /* The factors of A alpha and of B beta, and the remaining power, at one setting. rate: T at the reference over T. */
 void fl_chip_columns(const fl_chip *c, double sm_mhz, double mem_mhz, double rate, double *core, double *memory,
                      double *base);

@@ -125,8 +125,7 @@ static void weigh_powers(const fl_chip *chip, const fl_chip_row *known, size_t c
         likely[k] = 1;
         if (!chip->has_power || isnan(fastest->power_w))
             continue;
-        const fl_chip_load load = {(1 - s->rest) * (1 - s->memory), (1 - s->rest) * s->memory, s->rest, s->alpha,
-                                   s->beta};
+        const fl_chip_load load = fl_chip_load_of(s);
         const double time = fl_chip_time(chip, &load, fastest->sm_mhz, fastest->mem_mhz);
         const double watts = fl_chip_power(chip, &load, fastest->sm_mhz, fastest->mem_mhz, time);
         const double x = log(fastest->power_w / watts) / LIKE_POWER;

@@ -145,17 +145,12 @@ static void set_law(const asked *q, const double *ln, int linked, fl_chip *c) {
     c->has_power = 1;
 }
 
-static void load_of(const fl_chip_share *s, fl_chip_load *load) {
-    *load = (fl_chip_load){(1 - s->rest) * (1 - s->memory), (1 - s->rest) * s->memory, s->rest, s->alpha, s->beta};
-}
-
 static double square(double x) { return x * x; }
 
 /* Log likelihood of the run as one workload; its total length carries no information. */
 static double run_likelihood(const asked *q, const fl_chip_share *share) {
     double off[2] = {0, 0}, squares = 0, power = 0;
-    fl_chip_load load;
-    load_of(share, &load);
+    const fl_chip_load load = fl_chip_load_of(share);
     for (size_t i = 0; i < q->run_count; i++) {
         const fl_chip_row *r = &q->run[i];
         const double time = fl_chip_time(q->chip, &load, r->sm_mhz, r->mem_mhz), d = log(r->time_s / time);
@@ -308,8 +303,7 @@ static fl_model_status keep_spread(const asked *q, const draws *d, fl_chip *c) {
     for (size_t k = 0; s == FL_MODEL_OK && k < WORKLOADS; k++) {
         while (at + 1 < DRAWS && passed + d->weight[at] < ((double)k + 0.5) / WORKLOADS)
             passed += d->weight[at++];
-        fl_chip_load load;
-        load_of(&q->load[k], &load);
+        const fl_chip_load load = fl_chip_load_of(&q->load[k]);
         c->share[k] = q->load[k];
         set_law(q, d->ln[at], d->linked[at], q->chip);
         span[k] = (fl_chip_span){k * settings, settings};

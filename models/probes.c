@@ -33,18 +33,13 @@ typedef struct table {
     size_t listed;
 } table;
 
-static void load_of(const fl_chip_share *s, fl_chip_load *load) {
-    *load = (fl_chip_load){(1 - s->rest) * (1 - s->memory), (1 - s->rest) * s->memory, s->rest, s->alpha, s->beta};
-}
-
 /* Time and power of workload k at a place, as the calibration stores them: the law, corrected by the residual there. */
 static void recall(const table *t, size_t k, size_t place, double *time_s, double *power_w) {
     const fl_chip *chip = t->chip;
     const fl_chip_row *at = &t->place[place];
     const double off = place < chip->settings ? chip->time_off[k][place] : (double)NAN;
     const double power_off = place < chip->settings ? chip->power_off[k][place] : (double)NAN;
-    fl_chip_load load;
-    load_of(&chip->share[k], &load);
+    const fl_chip_load load = fl_chip_load_of(&chip->share[k]);
     *time_s = fl_chip_time(chip, &load, at->sm_mhz, at->mem_mhz) * exp(isnan(off) ? 0 : off);
     *power_w = (double)NAN;
     if (chip->has_power)

@@ -42,15 +42,14 @@ typedef struct one { /* server */
     uint32_t held;
 } one;
 
-enum { PROBE_ARM_MHZ, PROBE_REWARD, PROBE_BASELINE, PROBE_PRUNED, PROBE_HELD, PROBES };
-
-static const fl_probe probe_rows[PROBES] = {
-    [PROBE_ARM_MHZ] = {"arm_mhz", "MHz", "clock of the arm in force; none while the default holds", 1},
-    [PROBE_REWARD] = {"reward", "", "of the last window judged", 1},
-    [PROBE_BASELINE] = {"baseline", "J s", "energy x TPOT of the first windows", 1},
-    [PROBE_PRUNED] = {"pruned", "", "clocks that are left out from now on", 1},
-    [PROBE_HELD] = {"held", "", "1: nothing to judge by, so nothing was decided", 1},
-};
+#define PROBES(X)                                                                                                      \
+    X("arm_mhz", "MHz", "clock of the arm in force; none while the default holds",                                     \
+      o->arm >= 0 ? o->mhz[o->arm] : (double)NAN)                                                                      \
+    X("reward", "", "of the last window judged", o->reward)                                                            \
+    X("baseline", "J s", "energy x TPOT of the first windows", o->baselines > 0 ? o->baseline : (double)NAN)           \
+    X("pruned", "", "clocks that are left out from now on", pruned)                                                    \
+    X("held", "", "1: nothing to judge by, so nothing was decided", o->held)
+static const fl_probe probe_rows[] = {PROBES(FL_PROBE_ROW)};
 
 static one *ones(void *state) { return fl_gpu_states(state, 0); }
 
@@ -203,11 +202,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         drive(p, facts, sample, i, o, c);
         for (uint32_t k = 0; k < o->bandit.arms; k++)
             pruned += o->bandit.arm[k].pruned;
-        fl_show_gpu(c, gpu, PROBE_ARM_MHZ, o->arm >= 0 ? o->mhz[o->arm] : (double)NAN);
-        fl_show_gpu(c, gpu, PROBE_REWARD, o->reward);
-        fl_show_gpu(c, gpu, PROBE_BASELINE, o->baselines > 0 ? o->baseline : (double)NAN);
-        fl_show_gpu(c, gpu, PROBE_PRUNED, pruned);
-        fl_show_gpu(c, gpu, PROBE_HELD, o->held);
+        fl_show_all(c, gpu, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
     }
     c->delay_ns = (int64_t)(p->interval_ms * 1e6 + 0.5);
 }

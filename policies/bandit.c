@@ -222,26 +222,21 @@ static void leave_parking(node_state *n, const params *p, const fl_facts *facts,
     pull(n, n->now, 1, facts, s, c);
 }
 
-enum { PROBE_ARM_MHZ, PROBE_PULLS, PROBE_REWARD, PROBE_BEST_MHZ, PROBE_BOUND, PROBE_HELD, PROBES };
-
-static const fl_probe probe_rows[PROBES] = {
-    [PROBE_ARM_MHZ] = {"arm_mhz", "MHz", "clock of the arm in force; none while the default holds", 0},
-    [PROBE_PULLS] = {"pulls", "", "pulls judged so far: t", 0},
-    [PROBE_REWARD] = {"reward", "", "of the last pull (Eq. 4)", 0},
-    [PROBE_BEST_MHZ] = {"best_mhz", "MHz", "clock with the largest mean reward, once each was pulled", 0},
-    [PROBE_BOUND] = {"bound", "", "upper confidence bound of the arm in force (Eq. 5)", 0},
-    [PROBE_HELD] = {"held", "", "1: nothing to judge by, so nothing was decided", 0},
-};
+#define PROBES(X)                                                                                                      \
+    X("arm_mhz", "MHz", "clock of the arm in force; none while the default holds",                                     \
+      arm != NO_ARM && !n->parked ? n->mhz[arm] : (double)NAN)                                                         \
+    X("pulls", "", "pulls judged so far: t", (double)n->pulls)                                                         \
+    X("reward", "", "of the last pull (Eq. 4)", n->reward)                                                             \
+    X("best_mhz", "MHz", "clock with the largest mean reward, once each was pulled",                                   \
+      n->pulls >= n->arms ? n->mhz[n->best.mean] : (double)NAN)                                                        \
+    X("bound", "", "upper confidence bound of the arm in force (Eq. 5)",                                               \
+      arm != NO_ARM && n->arm_pulls[arm] && n->pulls > 1 ? n->mean[arm] + n->wide * n->root[arm] : (double)NAN)        \
+    X("held", "", "1: nothing to judge by, so nothing was decided", n->held)
+static const fl_probe probe_rows[] = {PROBES(FL_PROBE_NODE_ROW)};
 
 static void show(const node_state *n, fl_command *c) {
     const int32_t arm = n->now;
-    fl_show_node(c, PROBE_ARM_MHZ, arm != NO_ARM && !n->parked ? n->mhz[arm] : (double)NAN);
-    fl_show_node(c, PROBE_PULLS, (double)n->pulls);
-    fl_show_node(c, PROBE_REWARD, n->reward);
-    fl_show_node(c, PROBE_BEST_MHZ, n->pulls >= n->arms ? n->mhz[n->best.mean] : (double)NAN);
-    if (arm != NO_ARM && n->arm_pulls[arm] && n->pulls > 1)
-        fl_show_node(c, PROBE_BOUND, n->mean[arm] + n->wide * n->root[arm]);
-    fl_show_node(c, PROBE_HELD, n->held);
+    fl_show_all(c, 0, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
 }
 
 static void step(void *state, const params *p, kind k, const fl_facts *facts, const fl_sample *sample, fl_command *c) {

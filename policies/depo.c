@@ -350,7 +350,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
         step_gpu(p, g, i, &sample->gpu[i], sample->time_ns, command);
-        fl_show_all(command, i, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
+        fl_show_all(command, i, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
     }
     command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
 }

@@ -238,46 +238,25 @@ static void set_clock(gpu_state *g, fl_command *command, uint32_t gpu, double mh
     fl_set_gpu(command, gpu, FL_SET_SM_MHZ, mhz);
 }
 
-enum {
-    PROBE_COUNTER,
-    PROBE_SINCE_PROBE_S,
-    PROBE_CAP_MHZ,
-    PROBE_BOUND_MHZ,
-    PROBE_MODEL_EFFICIENT_MHZ,
-    PROBE_CHOICE_MHZ,
-    PROBE_FIT,
-    PROBE_FIT_ERROR,
-    PROBE_SLOPE_LOW,
-    PROBE_SLOPE_HIGH,
-    PROBES
-};
-
-static const fl_probe probe_rows[PROBES] = {
-    [PROBE_COUNTER] = {"counter", "", "phase: 2m..1 probing, 0 fitting, -1 setting the choice, below: waiting", 0},
-    [PROBE_SINCE_PROBE_S] = {"since_probe_s", "s", "time since the last probe", 0},
-    [PROBE_CAP_MHZ] = {"cap_mhz", "MHz", "bound from GPU utilisation, largest so far in the probe", 1},
-    [PROBE_BOUND_MHZ] = {"bound_mhz", "MHz", "bound from the model", 1},
-    [PROBE_MODEL_EFFICIENT_MHZ] = {"model_efficient_mhz", "MHz", "most efficient probe clock", 1},
-    [PROBE_CHOICE_MHZ] = {"choice_mhz", "MHz", "clock chosen at the last fit", 1},
-    [PROBE_FIT] = {"fit", "", "-1 not fitted, 0 error too large, 1 one line, 2 fold, 3 fold at a probe clock", 1},
-    [PROBE_FIT_ERROR] = {"fit_error", "%^2", "residual sum of squares", 1},
-    [PROBE_SLOPE_LOW] = {"slope_low", "%/MHz", "slope of the line, or of the fold below its turn", 1},
-    [PROBE_SLOPE_HIGH] = {"slope_high", "%/MHz", "slope of the line, or of the fold above its turn", 1},
-};
+#define NODE_PROBES(X)                                                                                                 \
+    X("counter", "", "phase: 2m..1 probing, 0 fitting, -1 setting the choice, below: waiting", node->counter)          \
+    X("since_probe_s", "s", "time since the last probe", (double)node->idle_ns * 1e-9)
+#define GPU_PROBES(X)                                                                                                  \
+    X("cap_mhz", "MHz", "bound from GPU utilisation, largest so far in the probe", g->cap_mhz > 0 ? g->cap_mhz : NAN)  \
+    X("bound_mhz", "MHz", "bound from the model", g->bound_mhz)                                                        \
+    X("model_efficient_mhz", "MHz", "most efficient probe clock", g->efficient_mhz)                                    \
+    X("choice_mhz", "MHz", "clock chosen at the last fit", g->choice_mhz > 0 ? g->choice_mhz : NAN)                    \
+    X("fit", "", "-1 not fitted, 0 error too large, 1 one line, 2 fold, 3 fold at a probe clock", g->fit_kind)         \
+    X("fit_error", "%^2", "residual sum of squares", g->fit_error)                                                     \
+    X("slope_low", "%/MHz", "slope of the line, or of the fold below its turn", g->slope_low)                          \
+    X("slope_high", "%/MHz", "slope of the line, or of the fold above its turn", g->slope_high)
+static const fl_probe probe_rows[] = {NODE_PROBES(FL_PROBE_NODE_ROW) GPU_PROBES(FL_PROBE_ROW)};
 
 static void show(const node_state *node, const gpu_state *gpu, uint32_t count, fl_command *command) {
-    fl_show_node(command, PROBE_COUNTER, node->counter);
-    fl_show_node(command, PROBE_SINCE_PROBE_S, (double)node->idle_ns * 1e-9);
+    fl_show_all(command, 0, 0, (double[]){NODE_PROBES(FL_PROBE_VALUE)}, 2);
     for (uint32_t i = 0; i < count; i++) {
         const gpu_state *g = &gpu[i];
-        fl_show_gpu(command, i, PROBE_CAP_MHZ, g->cap_mhz > 0 ? g->cap_mhz : NAN);
-        fl_show_gpu(command, i, PROBE_BOUND_MHZ, g->bound_mhz);
-        fl_show_gpu(command, i, PROBE_MODEL_EFFICIENT_MHZ, g->efficient_mhz);
-        fl_show_gpu(command, i, PROBE_CHOICE_MHZ, g->choice_mhz > 0 ? g->choice_mhz : NAN);
-        fl_show_gpu(command, i, PROBE_FIT, g->fit_kind);
-        fl_show_gpu(command, i, PROBE_FIT_ERROR, g->fit_error);
-        fl_show_gpu(command, i, PROBE_SLOPE_LOW, g->slope_low);
-        fl_show_gpu(command, i, PROBE_SLOPE_HIGH, g->slope_high);
+        fl_show_all(command, i, 2, (double[]){GPU_PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows) - 2);
     }
 }
 
@@ -368,7 +347,7 @@ static const fl_param param_rows[] = {
     .gpu_needs =                                                                                                       \
         FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_POWER_W),    \
     .host_needs = FL_BIT(FL_HOST_LOOP_NS), .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .param = param_rows,                   \
-    .probe = probe_rows, .probe_count = PROBES, .param_size = sizeof(params), .state_size = sizeof(node_state),        \
+    FL_PROBE_ROWS(probe_rows), .param_size = sizeof(params), .state_size = sizeof(node_state),                         \
     .gpu_size = sizeof(gpu_state), .init = init
 
 FL_POLICY(assure) = {FL_POLICY_ABI,

@@ -51,7 +51,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         const fl_gpoeo_place at = {p, g, &facts->gpu[i], &sample->gpu[i], sample, command, i};
         fl_gpoeo_step(&at);
         const fl_gpoeo_search *s = &g->search;
-        fl_show_all(command, i, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
+        fl_show_all(command, i, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
     }
     command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
 }

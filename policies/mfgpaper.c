@@ -75,7 +75,7 @@ static double shown_mhz(fl_ladder ladder, int32_t gear) {
 }
 
 static void show(const fl_mfp_gpu *g, const fl_gpu_facts *facts, uint32_t gpu, fl_command *command) {
-    fl_show_all(command, gpu, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
+    fl_show_all(command, gpu, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
 }
 
 static void take_records(fl_mfp_gpu *gpu, const fl_facts *facts, const fl_sample *s) {

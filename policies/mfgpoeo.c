@@ -67,7 +67,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
 static const fl_probe probe_rows[] = {PROBES(FL_PROBE_ROW)};
 
 static void show(const fl_mfg_gpu *g, const fl_gpu_facts *facts, uint32_t gpu, fl_command *command) {
-    fl_show_all(command, gpu, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
+    fl_show_all(command, gpu, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
 }
 
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *s, fl_command *command) {

@@ -334,13 +334,14 @@ typedef struct fl_param {
 #define FL_PARAM_RANGE_TABLE(columns_) .choices = columns_
 
 /* An internal worth logging. An enum beside the rows numbers them, so that a step names a probe and counts nothing; or,
- * where all are per GPU and shown together, one table has each one's row and value:
+ * where one place shows them all, one table has each one's row and value:
  *
  *     #define PROBES(X) X("moves", "", "clocks set so far", g->moves) X("loss", "%", "of a window", 100 * g->loss)
  *     static const fl_probe probe_rows[] = {PROBES(FL_PROBE_ROW)};
- *     fl_show_all(command, gpu, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
+ *     fl_show_all(command, gpu, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
  */
 #define FL_PROBE_ROW(name_, unit_, help_, value_) {name_, unit_, help_, 1},
+#define FL_PROBE_NODE_ROW(name_, unit_, help_, value_) {name_, unit_, help_, 0},
 #define FL_PROBE_VALUE(name_, unit_, help_, value_) value_,
 typedef struct fl_probe {
     const char *name, *unit, *help;
@@ -472,9 +473,10 @@ static inline void fl_set_host(fl_command *c, int control, double value) {
 
 static inline void fl_show_gpu(fl_command *c, uint32_t gpu, int probe, double value) { c->probe[probe][gpu] = value; }
 static inline void fl_show_node(fl_command *c, int probe, double value) { c->probe[probe][0] = value; }
-static inline void fl_show_all(fl_command *c, uint32_t gpu, const double *value, int count) {
+/* The `count` probes from `first` on; those of the node with gpu 0. */
+static inline void fl_show_all(fl_command *c, uint32_t gpu, int first, const double *value, int count) {
     for (int k = 0; k < count; k++)
-        fl_show_gpu(c, gpu, k, value[k]);
+        fl_show_gpu(c, gpu, first + k, value[k]);
 }
 
 static inline double fl_ladder_min(fl_ladder l) { return l.count ? l.mhz[0] : 0; }

@@ -41,33 +41,23 @@ typedef struct powercap_gpu {
     uint64_t at, ceiling; /* indices on its ladder */
 } powercap_gpu;
 
-enum {
-    PROBE_HELD,
-    PROBE_METER_W,
-    PROBE_EXCESS_PCT,
-    PROBE_MEAN_W,
-    PROBE_PREDICTED_W,
-    PROBE_PREDICTED_S,
-    PROBE_PREDICTED_J,
-    PROBE_MODEL_MHZ,
-    PROBE_MODEL_CPU_MHZ,
-    PROBES
-};
-
-static const fl_probe probe_rows[PROBES] = {
-    [PROBE_HELD] = {"held", "",
-                    "1: the last decision had no reading of the node meter, and changed nothing; none where the meter "
-                    "decides nothing",
-                    0},
-    [PROBE_METER_W] = {"meter_w", "W", "the node meter's last reading", 0},
-    [PROBE_EXCESS_PCT] = {"excess_pct", "%", "excess duration: share of the readings so far above the cap (4.2)", 0},
-    [PROBE_MEAN_W] = {"mean_w", "W", "mean of the readings so far", 0},
-    [PROBE_PREDICTED_W] = {"predicted_w", "W", "the model's node power at its clocks", 0},
-    [PROBE_PREDICTED_S] = {"predicted_s", "s", "the model's run time", 0},
-    [PROBE_PREDICTED_J] = {"predicted_j", "J", "the model's node energy (Eq. 1)", 0},
-    [PROBE_MODEL_MHZ] = {"model_mhz", "MHz", "the GPU clock that the model gives", 0},
-    [PROBE_MODEL_CPU_MHZ] = {"model_cpu_mhz", "MHz", "the CPU clock that the model gives", 0},
-};
+/* `held` of a static method: the meter only keeps the accounts, no decision waits for it. */
+#define PROBES(X)                                                                                                      \
+    X("held", "",                                                                                                      \
+      "1: the last decision had no reading of the node meter, and changed nothing; none where the meter "              \
+      "decides nothing",                                                                                               \
+      how->dynamic ? (double)s->held : (double)NAN)                                                                    \
+    X("meter_w", "W", "the node meter's last reading", s->readings ? s->last_w : (double)NAN)                          \
+    X("excess_pct", "%", "excess duration: share of the readings so far above the cap (4.2)",                          \
+      s->readings ? 100 * (double)s->above / (double)s->readings : (double)NAN)                                        \
+    X("mean_w", "W", "mean of the readings so far", s->readings ? s->total_w / (double)s->readings : (double)NAN)      \
+    X("predicted_w", "W", "the model's node power at its clocks", s->chosen ? s->predicted_w : (double)NAN)            \
+    X("predicted_s", "s", "the model's run time", s->chosen ? s->predicted_s : (double)NAN)                            \
+    X("predicted_j", "J", "the model's node energy (Eq. 1)", s->chosen ? s->predicted_j : (double)NAN)                 \
+    X("model_mhz", "MHz", "the GPU clock that the model gives", s->chosen ? s->gpu_mhz : (double)NAN)                  \
+    X("model_cpu_mhz", "MHz", "the CPU clock that the model gives",                                                    \
+      s->chosen && s->cpu_mhz > 0 ? s->cpu_mhz : (double)NAN)
+static const fl_probe probe_rows[] = {PROBES(FL_PROBE_NODE_ROW)};
 
 static const char *init(void *state, const void *params, const fl_facts *facts) {
     powercap_state *s = state;
@@ -157,23 +147,6 @@ static void control(powercap_state *s, powercap_gpu *gpu, const powercap_params 
     }
 }
 
-static void show(const powercap_state *s, fl_command *c) {
-    fl_show_node(c, PROBE_HELD, (double)s->held);
-    if (s->readings) {
-        fl_show_node(c, PROBE_METER_W, s->last_w);
-        fl_show_node(c, PROBE_EXCESS_PCT, 100 * (double)s->above / (double)s->readings);
-        fl_show_node(c, PROBE_MEAN_W, s->total_w / (double)s->readings);
-    }
-    if (!s->chosen)
-        return;
-    fl_show_node(c, PROBE_PREDICTED_W, s->predicted_w);
-    fl_show_node(c, PROBE_PREDICTED_S, s->predicted_s);
-    fl_show_node(c, PROBE_PREDICTED_J, s->predicted_j);
-    fl_show_node(c, PROBE_MODEL_MHZ, s->gpu_mhz);
-    if (s->cpu_mhz > 0)
-        fl_show_node(c, PROBE_MODEL_CPU_MHZ, s->cpu_mhz);
-}
-
 static void run(const powercap_method *how, void *state, const void *params, const fl_facts *facts,
                 const fl_sample *sample, fl_command *command) {
     powercap_state *s = state;
@@ -194,9 +167,7 @@ static void run(const powercap_method *how, void *state, const void *params, con
     command->delay_ns = monitor_ns;
     if (how->dynamic && s->control_ns - now < monitor_ns)
         command->delay_ns = s->control_ns - now;
-    show(s, command);
-    if (!how->dynamic) /* the meter only keeps the accounts: no decision waits for it */
-        fl_show_node(command, PROBE_HELD, NAN);
+    fl_show_all(command, 0, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
 }
 
 #define COMMON_ROWS                                                                                                    \

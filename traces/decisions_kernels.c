@@ -65,7 +65,7 @@ bool fl_kernel_row(const fl_csv_row *row) {
     return row->count > 2 && (!strcmp(row->field[2].text, "kind") || !strcmp(row->field[2].text, "kernel"));
 }
 
-static fl_status expect_empty(const fl_csv_row *row, size_t from, size_t until, fl_diag *d) {
+fl_status fl_cells_empty(const fl_csv_row *row, size_t from, size_t until, fl_diag *d) {
     for (size_t i = from; i < until; i++)
         if (row->field[i].size)
             return FL_FIELD_FAIL(d, row, i, "'%.40s' in a row of device '%.20s', expected nothing here",
@@ -109,7 +109,7 @@ static fl_status read_kind(const fl_csv_row *row, size_t at, size_t step, fl_dec
     if (!s)
         s = read_size(row, at + BLOCK, k.block, d);
     if (!s)
-        s = expect_empty(row, at + GPU, at + FL_KERNEL_COLUMNS, d);
+        s = fl_cells_empty(row, at + GPU, at + FL_KERNEL_COLUMNS, d);
     return !s && fl_decisions_add_kind(r, room, step, &k) ? fl_no_memory(d, row->file) : s;
 }
 
@@ -120,7 +120,7 @@ static fl_status read_kernel(const fl_csv_row *row, size_t at, size_t step, fl_d
     if (!s && k.kind >= r->kind_count)
         s = FL_FIELD_FAIL(d, row, at + KIND, "kind %u has no row of device 'kind' above", (unsigned)k.kind);
     if (!s)
-        s = expect_empty(row, at + NAME_ID, at + GPU, d);
+        s = fl_cells_empty(row, at + NAME_ID, at + GPU, d);
     if (!s)
         s = read_u32(row, at + GPU, "gpu", &k.gpu, d);
     if (!s && r->gpu_count && k.gpu >= r->gpu_count)
@@ -146,7 +146,7 @@ fl_status fl_kernel_row_read(const fl_csv_row *row, size_t at, size_t step, fl_d
         s = FL_FIELD_FAIL(d, row, 1, "t_ns is %lld, expected %lld as in the host's row of this step", (long long)t_ns,
                           (long long)r->t_ns[step]);
     if (!s)
-        s = expect_empty(row, 3, at + KIND, d);
+        s = fl_cells_empty(row, 3, at + KIND, d);
     if (s)
         return s;
     return !strcmp(row->field[2].text, "kind") ? read_kind(row, at, step, r, room, d)
@@ -155,7 +155,7 @@ fl_status fl_kernel_row_read(const fl_csv_row *row, size_t at, size_t step, fl_d
 
 fl_status fl_kernel_cells_read(const fl_csv_row *row, size_t at, uint64_t *lost, fl_diag *d) {
     int64_t n = 0;
-    fl_status s = expect_empty(row, at + (lost ? 1 : 0), at + FL_KERNEL_COLUMNS, d);
+    fl_status s = fl_cells_empty(row, at + (lost ? 1 : 0), at + FL_KERNEL_COLUMNS, d);
     if (!s && lost && row->field[at].size)
         s = fl_field_int(row, at, "lost", 0, INT64_MAX, &n, d);
     if (!s && lost)
@@ -170,7 +170,7 @@ void fl_put_kernel_names(FILE *file) {
         fprintf(file, ",%s", NAMES[i]);
 }
 
-static void put_commas(FILE *file, size_t count) {
+void fl_put_commas(FILE *file, size_t count) {
     for (size_t i = 0; i < count; i++)
         fputc(',', file);
 }
@@ -179,7 +179,7 @@ void fl_put_kernel_cells(FILE *file, uint64_t lost) {
     fputc(',', file);
     if (lost)
         fl_put_int(file, (int64_t)lost);
-    put_commas(file, FL_KERNEL_COLUMNS - 1);
+    fl_put_commas(file, FL_KERNEL_COLUMNS - 1);
 }
 
 static void begin_row(FILE *file, const fl_step_place *at, const char *device, size_t kind) {
@@ -187,7 +187,7 @@ static void begin_row(FILE *file, const fl_step_place *at, const char *device, s
     fputc(',', file);
     fl_put_int(file, at->t_ns);
     fprintf(file, ",%s", device);
-    put_commas(file, at->between + 2); /* and `lost` */
+    fl_put_commas(file, at->between + 2); /* and `lost` */
     fl_put_int(file, (int64_t)kind);
 }
 
@@ -198,7 +198,7 @@ void fl_put_kind_row(FILE *file, const fl_step_place *at, size_t index, const fl
     fl_csv_put(file, kind->name);
     fprintf(file, ",%ux%ux%u,%ux%ux%u,,,,", (unsigned)g[0], (unsigned)g[1], (unsigned)g[2], (unsigned)b[0],
             (unsigned)b[1], (unsigned)b[2]);
-    put_commas(file, at->behind);
+    fl_put_commas(file, at->behind);
     fputc('\n', file);
 }
 
@@ -209,6 +209,6 @@ void fl_put_kernel_row(FILE *file, const fl_step_place *at, const fl_logged_kern
     fputc(',', file);
     if (kernel->end_ns >= 0)
         fl_put_int(file, kernel->end_ns);
-    put_commas(file, at->behind);
+    fl_put_commas(file, at->behind);
     fputc('\n', file);
 }

@@ -26,6 +26,8 @@ fl_status fl_decisions_add_kernel(fl_decisions *r, fl_decisions_room *room, size
 
 #define FL_KERNEL_COLUMNS 10
 
+/* Refuses text in the cells [from, until) of a row that has none there. */
+fl_status fl_cells_empty(const fl_csv_row *row, size_t from, size_t until, fl_diag *d);
 fl_status fl_kernel_columns_check(const fl_csv_row *header, size_t at, fl_diag *d);
 /* True where the row's device is "kind" or "kernel". */
 bool fl_kernel_row(const fl_csv_row *row);
@@ -35,6 +37,8 @@ fl_status fl_kernel_row_read(const fl_csv_row *row, size_t at, size_t step, fl_d
 fl_status fl_kernel_cells_read(const fl_csv_row *row, size_t at, uint64_t *lost, fl_diag *d);
 
 /* ---- writing; `between` is the number of columns from after `device` to `delay_ns`, `behind` of those after these ten ---- */
+
+void fl_put_commas(FILE *file, size_t count);
 
 typedef struct fl_step_place {
     size_t step, between, behind;

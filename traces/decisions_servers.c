@@ -1,6 +1,7 @@
 #include "traces/decisions_servers.h"
 
 #include "traces/columns.h"
+#include "traces/decisions_kernels.h"
 #include "traces/writing.h"
 
 #include <math.h>
@@ -75,14 +76,6 @@ bool fl_server_row(const fl_csv_row *row) {
     return row->count > 2 && (!strcmp(row->field[2].text, "server") || !strcmp(row->field[2].text, "batch"));
 }
 
-static fl_status expect_empty(const fl_csv_row *row, size_t from, size_t until, fl_diag *d) {
-    for (size_t i = from; i < until; i++)
-        if (row->field[i].size)
-            return FL_FIELD_FAIL(d, row, i, "'%.40s' in a row of device '%.20s', expected nothing here",
-                                 row->field[i].text, row->field[2].text);
-    return FL_OK;
-}
-
 static fl_status mark_fresh(const fl_csv_row *row, size_t column, const fl_logged_servers *s, const double *value,
                             bool *fresh, fl_diag *d) {
     const char *text = row->field[column].text;
@@ -121,7 +114,7 @@ static fl_status read_server(const fl_csv_row *row, size_t at, fl_logged_servers
     if (!status)
         status = mark_fresh(row, at + FRESH, s, value, fresh, d);
     if (!status)
-        status = expect_empty(row, at + SIGNALS + s->signal_count, row->count, d);
+        status = fl_cells_empty(row, at + SIGNALS + s->signal_count, row->count, d);
     if (!status && fl_servers_add(s, room, value, fresh, lost < 0 ? FL_STEPS_UNTOLD : (uint64_t)lost))
         status = fl_no_memory(d, row->file);
     free(value);
@@ -134,7 +127,7 @@ static fl_status read_batch(const fl_csv_row *row, size_t at, fl_logged_servers 
     int64_t v[BATCH_COLUMNS] = {0}, server = 0;
     fl_status status = fl_field_int(row, at + SERVER, "server", 0, UINT16_MAX, &server, d);
     if (!status)
-        status = expect_empty(row, at + LOST, first, d);
+        status = fl_cells_empty(row, at + LOST, first, d);
     for (size_t i = 0; !status && i < BATCH_COLUMNS; i++)
         status = fl_field_int(row, first + i, LAST[i], i < 2 ? INT64_MIN : 0, i < 2 || i == 5 ? INT64_MAX : UINT32_MAX,
                               &v[i], d);
@@ -148,14 +141,14 @@ static fl_status read_batch(const fl_csv_row *row, size_t at, fl_logged_servers 
 
 fl_status fl_server_row_read(const fl_csv_row *row, size_t at, fl_logged_servers *s, fl_servers_room *room,
                              fl_diag *d) {
-    fl_status status = expect_empty(row, 3, at, d);
+    fl_status status = fl_cells_empty(row, 3, at, d);
     if (status)
         return status;
     return !strcmp(row->field[2].text, "server") ? read_server(row, at, s, room, d) : read_batch(row, at, s, room, d);
 }
 
 fl_status fl_server_cells_read(const fl_csv_row *row, size_t at, const fl_logged_servers *s, fl_diag *d) {
-    return expect_empty(row, at, at + fl_server_column_count(s->signal_count), d);
+    return fl_cells_empty(row, at, at + fl_server_column_count(s->signal_count), d);
 }
 
 fl_status fl_server_step_read(const fl_csv_row *row, fl_logged_servers *s, fl_servers_room *room, fl_diag *d) {
@@ -179,19 +172,14 @@ void fl_put_server_names(FILE *file, const char *const *signal, size_t count) {
         fprintf(file, ",%s", LAST[i]);
 }
 
-static void put_commas(FILE *file, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        fputc(',', file);
-}
-
-void fl_put_server_cells(FILE *file, size_t signals) { put_commas(file, fl_server_column_count(signals)); }
+void fl_put_server_cells(FILE *file, size_t signals) { fl_put_commas(file, fl_server_column_count(signals)); }
 
 static void begin_row(FILE *file, const fl_server_place *at, const char *device, size_t server) {
     fl_put_int(file, (int64_t)at->step);
     fputc(',', file);
     fl_put_int(file, at->t_ns);
     fprintf(file, ",%s", device);
-    put_commas(file, at->between + 1);
+    fl_put_commas(file, at->between + 1);
     fl_put_int(file, (int64_t)server);
     fputc(',', file);
 }
@@ -225,7 +213,7 @@ void fl_put_server_row(FILE *file, const fl_server_place *at, size_t server, uin
         fputc(',', file);
         fl_put_real(file, value[i]);
     }
-    put_commas(file, BATCH_COLUMNS);
+    fl_put_commas(file, BATCH_COLUMNS);
     fputc('\n', file);
 }
 
@@ -233,7 +221,7 @@ void fl_put_batch_row(FILE *file, const fl_server_place *at, const fl_logged_bat
     const int64_t v[BATCH_COLUMNS] = {b->start_ns, b->end_ns,           b->prompt_tokens,
                                       b->prompts,  b->decode_sequences, (int64_t)b->kv_tokens};
     begin_row(file, at, "batch", b->server);
-    put_commas(file, 1 + at->signals);
+    fl_put_commas(file, 1 + at->signals);
     for (size_t i = 0; i < BATCH_COLUMNS; i++) {
         fputc(',', file);
         fl_put_int(file, v[i]);
