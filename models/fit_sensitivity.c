@@ -46,14 +46,13 @@ static fl_model_status decompose(problem *q) {
     q->u = gsl_matrix_alloc(q->count, q->columns);
     q->v = gsl_matrix_alloc(q->columns, q->columns);
     q->s = gsl_vector_alloc(q->columns);
-    gsl_vector *work = gsl_vector_alloc(q->columns);
-    fl_model_status status = q->u && q->v && q->s && work ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
+    fl_model_status status = q->u && q->v && q->s ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
     for (size_t i = 0; !status && i < q->count; i++)
         for (size_t k = 0; k < q->columns; k++)
             gsl_matrix_set(q->u, i, k, standard(q, i, q->column[k]) / sqrt((double)q->count));
-    if (!status && gsl_linalg_SV_decomp(q->u, q->v, q->s, work))
+    /* One-sided Jacobi allocates nothing. gsl_linalg_SV_decomp does, and crashes where it finds no memory. */
+    if (!status && gsl_linalg_SV_decomp_jacobi(q->u, q->v, q->s))
         status = FL_MODEL_NO_FIT;
-    gsl_vector_free(work);
     return status;
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <glob.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -73,22 +72,40 @@ static fl_status add(fl_covers *c, const char *path, const char *spare, fl_diag 
     return known ? FL_OK : fl_no_memory(d, "what is covered");
 }
 
-static fl_status add_matches(fl_covers *c, const char *pattern, const char *spare, fl_diag *d) {
-    glob_t found = {0};
-    fl_status s = FL_OK;
-    if (!glob(pattern, GLOB_NOSORT, NULL, &found))
-        for (size_t i = 0; !s && i < found.gl_pathc; i++)
-            s = add(c, found.gl_pathv[i], spare, d);
-    globfree(&found);
+/* Adds what matches a pattern that begins with '/', found from `folder` downwards (empty: from the root), one component
+ * of the pattern in each call. The C library's glob frees one list twice where it finds no memory (glibc 2.36). */
+static fl_status add_matches(fl_covers *c, const char *folder, const char *pattern, const char *spare, fl_diag *d) {
+    char path[PATH_MAX], name[NAME_MAX + 1];
+    const char *rest = strchr(pattern + 1, '/');
+    const size_t size = rest ? (size_t)(rest - pattern) - 1 : strlen(pattern + 1);
+    if (size >= sizeof name)
+        return FL_OK;
+    memcpy(name, pattern + 1, size);
+    name[size] = 0;
+    if (!strpbrk(name, "*?[")) {
+        if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+            return FL_OK;
+        return rest ? add_matches(c, path, rest, spare, d) : add(c, path, spare, d);
+    }
+    DIR *all = opendir(*folder ? folder : "/");
+    fl_status s = !all && errno == ENOMEM ? fl_no_memory(d, "what is covered") : FL_OK;
+    for (const struct dirent *e; all && !s && (e = readdir(all));)
+        if (!fnmatch(name, e->d_name, FNM_PERIOD) &&
+            snprintf(path, sizeof path, "%s/%s", folder, e->d_name) < (int)sizeof path)
+            s = rest ? add_matches(c, path, rest, spare, d) : add(c, path, spare, d);
+    if (all)
+        closedir(all);
     return s;
 }
 
+/* `folder` may be relative, as one of LD_LIBRARY_PATH. */
 static fl_status add_libraries(fl_covers *c, const char *folder, const char *spare, fl_diag *d) {
+    const bool whole = *folder == '/';
     char pattern[PATH_MAX];
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < sizeof libraries / sizeof *libraries; i++)
-        if (snprintf(pattern, sizeof pattern, "%s/%s", folder, libraries[i]) < (int)sizeof pattern)
-            s = add_matches(c, pattern, spare, d);
+        if (snprintf(pattern, sizeof pattern, "%s%s/%s", whole ? "" : "/", folder, libraries[i]) < (int)sizeof pattern)
+            s = add_matches(c, whole ? "" : ".", pattern, spare, d);
     return s;
 }
 
@@ -117,7 +134,7 @@ static fl_status find_all(fl_covers *c, const char *spare, fl_diag *d) {
     char *list = strdup(getenv("LD_LIBRARY_PATH") ? getenv("LD_LIBRARY_PATH") : ""), *save = NULL;
     fl_status s = list ? add_cached(c, spare, d) : fl_no_memory(d, "what is covered");
     for (size_t i = 0; !s && i < sizeof places / sizeof *places; i++)
-        s = add_matches(c, places[i], spare, d);
+        s = add_matches(c, "", places[i], spare, d);
     for (size_t i = 0; !s && i < sizeof folders / sizeof *folders; i++)
         s = add_libraries(c, folders[i], spare, d);
     for (char *one = list ? strtok_r(list, ":", &save) : NULL; !s && one; one = strtok_r(NULL, ":", &save))

@@ -47,7 +47,8 @@ static double drawn_at_top(const fl_pipeline_fit *f, uint32_t rank, double block
 
 /* A rank that waits more may draw more while it computes, and work that draws less at a clock is held at a higher one:
  * times at the top clock cannot tell where the limit begins to hold, but watts can. The clock goes with the watts. Of
- * exponents 0 to 1.5, 1 was the best of each four of the five published cells, for the one that was left out. */
+ * exponents 0 to 1.5, 1 was chosen on the same five published cells that tests/pipelines.sh judges by; no further cell
+ * has confirmed it. */
 fl_belief fl_pf_wall(const fl_pipeline_fit *f, uint32_t rank, int k, const bool *learn, const fl_pipeline_beliefs *b) {
     const double drawn = learn[0] ? drawn_at_top(f, rank, b->blocked.mean) : NAN;
     fl_belief wall = b->wall[k];
