@@ -344,6 +344,7 @@ static fl_status add_notes(loader *l, fl_diag *d) {
         fl_import_say(out, "the clock was set back by an hour (end of summer time?): taken on from there");
     if (l->named)
         fl_import_say(out, "no column index: boards are numbered as they come, by %s", "their name or bus");
+    out->telemetry.unnamed = l->same_time;
     if (l->same_time)
         fl_import_say(out,
                       "%zu rows have the time of the row above and no column index: if these are several "

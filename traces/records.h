@@ -89,6 +89,7 @@ typedef struct fl_telemetry {
     int32_t *device; /* row_count; -1 = host */
     double *value;   /* row_count x signal_count; NAN = not known */
     size_t row_count, row_room;
+    size_t unnamed; /* rows of the time of the one before, where no column names the board */
 } fl_telemetry;
 
 /* ---- sweep: measured settings ---- */
@@ -143,10 +144,11 @@ typedef struct fl_sweep {
  * empty.
  *
  * Where the node has servers, further columns follow, all or none: server,batches_lost,server_fresh, the server
- * signals that the policy reads by name, batch_start_ns,batch_end_ns,batch_prompt_tokens,batch_prompts,batch_sequences,batch_kv_tokens. A row
- * of device "server" for each of them (0, 1, ...; in every step the same number) and then one of device "batch" for each
- * step of an engine that the policy saw stand where those of kernels do, before the rows of the GPUs. batches_lost stands
- * in the row of server 0; it is empty where nobody tells of steps, which is not the same as that none ended. */
+ * signals that the policy reads by name,
+ * batch_start_ns,batch_end_ns,batch_prompt_tokens,batch_prompts,batch_sequences,batch_kv_tokens. A row of device
+ * "server" for each of them (0, 1, ...; in every step the same number) and then one of device "batch" for each step of
+ * an engine that the policy saw stand where those of kernels do, before the rows of the GPUs. batches_lost stands in
+ * the row of server 0; it is empty where nobody tells of steps, which is not the same as that none ended. */
 
 typedef struct fl_logged_kind {
     char *name;
@@ -170,12 +172,12 @@ typedef struct fl_logged_batch {
 typedef struct fl_logged_servers { /* what a policy saw of servers; signal NULL = the columns are not there */
     char **signal;
     size_t signal_count;
-    uint32_t count;       /* of servers, the same in every step */
-    size_t rows, steps;   /* so far; rows of whole steps: steps x count */
-    double *value;        /* rows x signal_count; NAN = invalid */
-    bool *fresh;          /* rows x signal_count */
-    uint64_t *lost;       /* rows: steps of engines that the policy missed, in the row of server 0; FL_STEPS_UNTOLD in
-                             the other rows, and where nobody tells of such steps */
+    uint32_t count;     /* of servers, the same in every step */
+    size_t rows, steps; /* so far; rows of whole steps: steps x count */
+    double *value;      /* rows x signal_count; NAN = invalid */
+    bool *fresh;        /* rows x signal_count */
+    uint64_t *lost;     /* rows: steps of engines that the policy missed, in the row of server 0; FL_STEPS_UNTOLD in
+                           the other rows, and where nobody tells of such steps */
     fl_logged_batch *batch;
     size_t batch_count;
     size_t *batches_until; /* steps: how many were seen up to this one */

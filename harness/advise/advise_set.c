@@ -127,8 +127,11 @@ static void intel(fl_advise_commands *c, const char *device, int64_t gpu, double
         char range[32] = "MIN,MAX";
         if (i == 0)
             (void)snprintf(range, sizeof range, "%.0f,%.0f", sm_mhz, sm_mhz);
-        (void)snprintf(to[i], sizeof c->set, "for d in%s; do for t in 0%s; do %s %s; done; done%s", list,
-                       two_tiles ? " 1" : "", tile, range, i ? " (as it was: xpu-smi config -d 0)" : "");
+        const int n = snprintf(to[i], sizeof c->set, "for d in%s; do for t in 0%s; do %s %s; done; done", list,
+                               two_tiles ? " 1" : "", tile, range);
+        if (i && n > 0 && (size_t)n < sizeof c->set)
+            (void)snprintf(to[i] + n, sizeof c->set - (size_t)n, " # as it was: xpu-smi config -d %lld",
+                           (long long)(gpu < 0 ? 0 : gpu));
     }
     if (!two_tiles || (!several && gpu < 0))
         c->note = "for the devices d and tiles t named; xpu-smi discovery lists those of the machine";

@@ -24,17 +24,22 @@ static void take_cell(fl_grid *g, char *text) {
     g->cell[g->count++] = text;
 }
 
+enum { BETWEEN = '\x1f' }; /* ASCII's separator of units */
+
 void fl_grid_add(fl_grid *g, const char *format, ...) {
-    char *text = NULL;
+    char *text = NULL, *parted = strdup(format);
     va_list args;
+    for (char *at = parted; at && (at = strchr(at, '\t'));) /* a text in a cell, as a file's name, may hold a tab */
+        *at = BETWEEN;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
+    if (!parted || vasprintf(&text, parted, args) < 0)
         text = NULL;
     va_end(args);
-    char *rest = text; /* as many cells as the format has, whatever the texts in them hold */
-    for (const char *at = strchr(format, '\t'); at && rest; at = strchr(at + 1, '\t'))
-        take_cell(g, strdup(strsep(&rest, "\t")));
+    char *rest = text;
+    for (const char *at = parted; at && rest && (at = strchr(at, BETWEEN)); at++)
+        take_cell(g, strdup(strsep(&rest, (const char[]){BETWEEN, 0})));
     take_cell(g, rest ? strdup(rest) : NULL);
+    free(parted);
     free(text);
 }
 

@@ -26,6 +26,7 @@
 
 typedef struct run_seen { /* one device's rows within the run */
     const fl_telemetry *t;
+    int64_t asked; /* the device that the user named; below 0: none */
     size_t *row, count;
     double from_s, to_s;
     bool stated; /* by the log's head */
@@ -46,16 +47,19 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Whether readings of utilisation within the run show no work: they are another GPU's than the program's. */
+/* Whether readings of utilisation within the run show no work, where there are other GPUs: one of those ran the
+ * program. The only GPU of a log ran it, and its utilisation is rounded. */
 static bool is_idle(const run_seen *r) {
-    bool known = false;
+    bool known = false, others = r->asked >= 0;
+    for (size_t i = 0; i < r->t->row_count; i++)
+        others |= r->t->device[i] >= 0 && r->t->device[i] != r->t->device[r->row[0]];
     for (size_t i = 0; i < r->count; i++) {
         const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
         known |= !isnan(busy);
         if (busy > 0)
             return false;
     }
-    return known;
+    return known && others;
 }
 
 /* Finds the time span of the run and keeps its rows. FL_BAD_INPUT where the GPU was never busy. */
@@ -224,16 +228,13 @@ static fl_status pick_rows(run_seen *r, int64_t asked, const char *path, fl_diag
 }
 
 /* Boards without a column that tells them apart would count as one, of their mean power: every row has a twin. */
-static fl_status check_boards(const run_seen *r, const char *path, fl_diag *d) {
-    size_t same = 0;
-    for (size_t i = 1; i < r->count; i++)
-        same += r->t->t_ns[r->row[i]] == r->t->t_ns[r->row[i - 1]];
-    return 3 * same < r->count
+static fl_status check_boards(const fl_telemetry *t, const char *path, fl_diag *d) {
+    return 3 * t->unnamed < t->row_count
                ? FL_OK
                : fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                          "%zu of %zu readings have the time of the one before, as of several GPUs in one log, expected "
                          "a column that tells them apart (index), or one GPU",
-                         same, r->count);
+                         t->unnamed, t->row_count);
 }
 
 fl_status fl_log_open(const char *path, const char *format, const fl_import_options *how, fl_imported *in, fl_diag *d) {
@@ -252,11 +253,11 @@ fl_status fl_log_open(const char *path, const char *format, const fl_import_opti
 
 fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_log_ends *ends,
                           fl_diag *d) {
-    run_seen r = {.t = t, .row = malloc((t->row_count + 1) * sizeof *r.row)};
+    run_seen r = {.t = t, .asked = device, .row = malloc((t->row_count + 1) * sizeof *r.row)};
     double *room = malloc((t->row_count + 1) * sizeof *room);
     fl_status status = r.row && room ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
     if (!status)
-        status = check_boards(&r, path, d);
+        status = check_boards(t, path, d);
     if (!status)
         status = find_run(&r, path, d);
     if (!status)

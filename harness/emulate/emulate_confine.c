@@ -72,26 +72,27 @@ static fl_status add(fl_covers *c, const char *path, const char *spare, fl_diag 
     return known ? FL_OK : fl_no_memory(d, "what is covered");
 }
 
-/* Adds what matches a pattern that begins with '/', found from `folder` downwards (empty: from the root), one component
- * of the pattern in each call. The C library's glob frees one list twice where it finds no memory (glibc 2.36). */
+/* Adds what matches a pattern that begins with '/', found from `folder` downwards (empty: from the root). Each call
+ * resolves one component with a wildcard. The C library's glob frees one list twice where it finds no memory (glibc
+ * 2.36). */
 static fl_status add_matches(fl_covers *c, const char *folder, const char *pattern, const char *spare, fl_diag *d) {
     char path[PATH_MAX], name[NAME_MAX + 1];
-    const char *rest = strchr(pattern + 1, '/');
-    const size_t size = rest ? (size_t)(rest - pattern) - 1 : strlen(pattern + 1);
-    if (size >= sizeof name)
+    const char *wild = strpbrk(pattern, "*?[");
+    const size_t above = wild ? (size_t)((const char *)memrchr(pattern, '/', (size_t)(wild - pattern)) - pattern) : 0;
+    const char *begin = pattern + above + 1, *rest = wild ? strchr(wild, '/') : NULL;
+    const size_t size = rest ? (size_t)(rest - begin) : strlen(begin);
+    if (!wild)
+        return snprintf(path, sizeof path, "%s%s", folder, pattern) < (int)sizeof path ? add(c, path, spare, d) : FL_OK;
+    if (size >= sizeof name || snprintf(path, sizeof path, "%s%.*s/", folder, (int)above, pattern) >= (int)sizeof path)
         return FL_OK;
-    memcpy(name, pattern + 1, size);
+    memcpy(name, begin, size);
     name[size] = 0;
-    if (!strpbrk(name, "*?[")) {
-        if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-            return FL_OK;
-        return rest ? add_matches(c, path, rest, spare, d) : add(c, path, spare, d);
-    }
-    DIR *all = opendir(*folder ? folder : "/");
+    const size_t end = strlen(path);
+    DIR *all = opendir(path);
     fl_status s = !all && errno == ENOMEM ? fl_no_memory(d, "what is covered") : FL_OK;
     for (const struct dirent *e; all && !s && (e = readdir(all));)
         if (!fnmatch(name, e->d_name, FNM_PERIOD) &&
-            snprintf(path, sizeof path, "%s/%s", folder, e->d_name) < (int)sizeof path)
+            snprintf(path + end, sizeof path - end, "%s", e->d_name) < (int)(sizeof path - end))
             s = rest ? add_matches(c, path, rest, spare, d) : add(c, path, spare, d);
     if (all)
         closedir(all);

@@ -260,6 +260,9 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
         print_text(&c, &score, learn, o.least_limit_w);
     if (!s && o.out)
         s = write_pipeline(&o, &c, learn, &b, &d);
+    if (!s && o.out && o.twins && !o.json)
+        printf("%s: the mean of %lld fits to halves of these plans; the errors above are of one fit to all\n", o.out,
+               (long long)o.twins);
     if (s)
         status = fl_command_fail(help.name, &d);
     fl_pipeline_score_free(&score);
