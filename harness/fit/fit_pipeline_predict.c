@@ -59,15 +59,11 @@ fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_
     bool *half = calloc(f->r->plan_count + 1, sizeof *half);
     fl_random g = fl_random_seed(1, 1);
     fl_status s = half ? FL_OK : fl_no_memory(d, "the fit");
+    f->loads_of = learn; /* a half may have seen none: the fits' rows must be the same ones */
     for (uint32_t n = 0; !s && n < twins; n++) {
         fl_pipeline one = {0};
         draw_half(learn, f->r->plan_count, &g, half);
         s = fl_pipeline_fit_learn(f, half, b, d);
-        for (uint32_t rank = 0; !s && rank < f->r->ranks;
-             rank++) { /* a half may have seen no load: rows are the same */
-            f->load_s[rank] = fl_pf_mean(f, rank, FL_PIPELINE_LOAD, learn);
-            f->load_in_recv_s[rank] = fl_pf_mean(f, rank, FL_PIPELINE_LOAD_IN_RECV, learn);
-        }
         if (!s)
             s = fl_pipeline_fit_rows(f, mhz, count, n ? &one : p, d);
         for (size_t i = 0; !s && n && i < p->row_count; i++) {
@@ -76,6 +72,7 @@ fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_
         }
         fl_pipeline_free(&one);
     }
+    f->loads_of = NULL;
     if (s)
         fl_pipeline_free(p);
     free(half);

@@ -33,6 +33,7 @@ typedef struct fl_pipeline_fit {
     double limit_w;
     fl_stage_time (*time)[2];        /* by rank: forward, backward */
     double *load_s, *load_in_recv_s; /* by rank */
+    const bool *loads_of;            /* the plans that loads are learned from; NULL: those of all else */
     double *link_s;                  /* by the lower stage of each pair of neighbours */
     double tail_s;
     double *power_w, *most_w; /* by rank: at FL_STAGE_F0, and where the limit holds it */

@@ -178,6 +178,8 @@ awk 'NR == 1 || (NR - 2) % 20 < 3' "$dir/x@1410.log" >"$dir/burst.log"
 succeed "readings in bursts are no pause" '1 of 1 runs' "$f" fit logs "$dir/burst.log" -o "$dir/burst.csv"
 (cat "$dir/x@1410.log"; sed '1d; s/ 10:/ 11:/' "$dir/x@1410.log") >"$dir/twice.log"
 refuse "two runs in one log are not one long run" 2 'twice.log: no readings for 353[0-9.]* s, 62.[0-9]* s after the run.s begin' "$f" advise "$dir/twice.log" "$dir/x@1200.log" --platform a100
+sed '1s/timestamp/index, timestamp/; 2,$s/^/0, /; s/\.[0-9]*,/,/' "$dir/x@1410.log" >"$dir/coarse.log"
+check "one GPU by its number may have stamps of whole seconds" sh -c "! '$f' fit logs '$dir/coarse.log' -o '$dir/coarse.csv' 2>&1 | grep -q 'several GPUs'"
 refuse "fit logs neither" 2 'twice.log: no readings for 353' "$f" fit logs "$dir/twice.log" -o "$dir/no.csv"
 runs "$dir/busy@1410.log" 1410 60 300 "$a100" 0
 succeed "a log without idle ends" 'that busy@1410.log has the whole run, although the GPU does not idle' "$f" advise "$dir/busy@1410.log" "$dir/x@1200.log" --platform a100
