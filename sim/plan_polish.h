@@ -2,7 +2,8 @@
  * faster, the time that this leaves is given away again by step 2 of sim/plan_round.h, and what costs less is kept
  * (Shaw, "Using constraint programming and local search methods to solve vehicle routing problems", 1998, calls it a
  * search of large neighbourhoods). Rounding takes one part after the other and cannot go back; where the clocks that
- * are of use lie far apart it loses most, and this wins part of that back. The same plan becomes the same plan. */
+ * are of use lie far apart it loses most, and this wins part of that back. It draws from one generator,
+ * so what becomes of a plan depends on the plans before it; the same series of plans becomes the same series. */
 #pragma once
 
 #include "policies/random.h"

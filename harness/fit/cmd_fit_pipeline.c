@@ -21,6 +21,8 @@ static const fl_command_help help = {
     "A link that no plan keeps waiting cannot be told from the others: its time stays near what was expected.\n\n"
     "-o writes the mean of several fits, each to half of the plans: a planner exploits what one fit gets wrong."};
 
+#define TWINS 8 /* halves that -o takes the mean of */
+
 typedef struct options {
     fl_texts base, like;
     const char *learn, *out;
@@ -217,7 +219,7 @@ static fl_status find_learn(const char *name, fl_pipeline_learn *how, fl_diag *d
 }
 
 int fl_cmd_fit_pipeline(int argc, char **argv) {
-    options o = {.learn = "all", .tensor = 1, .twins = 8, .limit_w = 300, .least_limit_w = 225};
+    options o = {.learn = "all", .tensor = 1, .twins = -1, .limit_w = 300, .least_limit_w = 225};
     const fl_option option[] = {
         {"learn", "WHICH", FL_OPTION_TEXT, &o.learn, 0, 0,
          "plans to learn from: all, half, others (those that half leaves out), three, first, slow (all)"},
@@ -231,7 +233,8 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
          "runs under lower power limits than this are not scored (225)"},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the fitted pipeline, for run --pipeline"},
         {"twins", "N", FL_OPTION_INT, &o.twins, 0, 1000,
-         "-o: mean of N fits, each to half of the plans, drawn by chance; 0: the fit that is scored (8)"},
+         "-o: mean of N fits, each to half of the plans, drawn by chance; 0: the fit that is scored (" FL_AS_TEXT(
+             TWINS) ")"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the errors as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -244,6 +247,9 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
     fl_pipeline_score score = {0};
     bool *learn = NULL;
     fl_status s = o.base.count == 1 ? FL_OK : fl_refuse(&d, "expected one BASE, the beginning of the files' names");
+    if (!s && o.twins >= 0 && !o.out)
+        s = fl_refuse(&d, "--twins has no effect without -o, expected both");
+    o.twins = o.twins < 0 ? TWINS : o.twins;
     if (!s)
         s = find_learn(o.learn, &how, &d);
     if (!s)
@@ -254,17 +260,17 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
         s = learn_from(&c, how, &b, &learn, &d);
     if (!s)
         s = fl_pipeline_score_make(&c.fit, learn, o.least_limit_w, &score, &d);
-    if (!s && o.json)
-        print_json(&score);
-    else if (!s)
-        print_text(&c, &score, learn, o.least_limit_w);
     if (!s && o.out)
         s = write_pipeline(&o, &c, learn, &b, &d);
+    if (s)
+        status = fl_command_fail(help.name, &d);
+    else if (o.json)
+        print_json(&score);
+    else
+        print_text(&c, &score, learn, o.least_limit_w);
     if (!s && o.out && o.twins && !o.json)
         printf("%s: the mean of %lld fits to halves of these plans; the errors above are of one fit to all\n", o.out,
                (long long)o.twins);
-    if (s)
-        status = fl_command_fail(help.name, &d);
     fl_pipeline_score_free(&score);
     free(learn);
     cell_free(&c);

@@ -20,6 +20,6 @@ fl_status fl_pipeline_fit_rows(const fl_pipeline_fit *f, const double *mhz, size
 
 /* The same rows, each the mean over fits to `twins` halves of the plans of learn, which are drawn by chance: a planner
  * exploits what one fit gets wrong, and the mean gets less wrong (Breiman, "Bagging predictors", 1996). *f is fitted to
- * the last half afterwards. */
+ * all of them afterwards. */
 fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, uint32_t twins,
                                 fl_pipeline *p, const double *mhz, size_t count, fl_diag *d);

@@ -73,6 +73,8 @@ fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_
         fl_pipeline_free(&one);
     }
     f->loads_of = NULL;
+    if (!s)
+        s = fl_pipeline_fit_learn(f, learn, b, d);
     if (s)
         fl_pipeline_free(p);
     free(half);

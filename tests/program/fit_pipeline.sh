@@ -74,6 +74,7 @@ succeed "it runs on 16 GPUs" '16 GPUs' "$f" run --pipeline "$dir/wide.pipeline.c
 for x in $base.*.csv; do cp "$x" "$dir/rare.${x#"$base".}"; done
 awk -F, 'NR == 1 || !($3 == "load" && $2 == 0 && $1 != 0)' $base.instructions.csv >"$dir/rare.instructions.csv"
 succeed "half of the plans may have none" 'the mean of 8 fits to halves' "$f" fit pipeline "$dir/rare" -o "$dir/rare.pipeline.csv"
+refuse "means of fits that are written nowhere" 2 '--twins has no effect without -o' "$f" fit pipeline $base --twins 4
 check "the step has its length" grep -Eq '^\*,step,,0\.0[0-9]+,$' "$dir/rare.pipeline.csv"
 succeed "plans can be made for it" '4 ranks, 256 forwards' "$f" plan "$dir/rare.pipeline.csv" --platform a100-pcie --frontier -o "$dir/rare.plan.csv"
 finish
