@@ -1,6 +1,7 @@
 /* Own declarations of the vendors' interfaces against their headers, where those are installed (Debian: libze-dev,
  * librocm-smi-dev; CUDA's toolkit); they are not needed for anything else. */
 #include "harness/live/collector/cuda.h"
+#include "harness/live/collector/nvtx.h"
 #include "harness/live/vendor/rsmi.h"
 #include "harness/live/vendor/ze.h"
 #include "tests/support/suite.h"
@@ -162,6 +163,51 @@ _Static_assert(_Generic(&cuDeviceGet, CUresult (*)(int *, int) : 1, default : 0)
 _Static_assert(_Generic(&cuDeviceGetUuid_v2, CUresult (*)(CUuuid *, int) : 1, default : 0), "cuDeviceGetUuid_v2");
 #endif
 
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define HAS_NVTX 1
+#define N_IS(own, theirs) _Static_assert((long long)(own) == (long long)(theirs), #own)
+#define N_AT(member, other)                                                                                            \
+    _Static_assert(offsetof(fl_nvtx_attributes, member) == offsetof(nvtxEventAttributes_t, other) &&                   \
+                       sizeof((fl_nvtx_attributes){0}.member) == sizeof((nvtxEventAttributes_t){0}.other),             \
+                   #member)
+N_IS(sizeof(fl_nvtx_attributes), sizeof(nvtxEventAttributes_t));
+N_AT(version, version);
+N_AT(size, size);
+N_AT(category, category);
+N_AT(color_type, colorType);
+N_AT(color, color);
+N_AT(payload_type, payloadType);
+N_AT(reserved, reserved0);
+N_AT(payload, payload);
+N_AT(message_type, messageType);
+N_AT(message, message);
+N_IS(sizeof(fl_nvtx_callbacks), sizeof(NvtxExportTableCallbacks));
+N_IS(offsetof(fl_nvtx_callbacks, size), offsetof(NvtxExportTableCallbacks, struct_size));
+N_IS(offsetof(fl_nvtx_callbacks, table), offsetof(NvtxExportTableCallbacks, GetModuleFunctionTable));
+N_IS(FL_NVTX_CALLBACKS, NVTX_ETID_CALLBACKS);
+N_IS(FL_NVTX_CORE, NVTX_CB_MODULE_CORE);
+N_IS(FL_NVTX_CORE2, NVTX_CB_MODULE_CORE2);
+N_IS(FL_NVTX_ASCII, NVTX_MESSAGE_TYPE_ASCII);
+N_IS(FL_NVTX_UNICODE, NVTX_MESSAGE_TYPE_UNICODE);
+N_IS(FL_NVTX_REGISTERED, NVTX_MESSAGE_TYPE_REGISTERED);
+N_IS(FL_NVTX_NO_TRACKING, NVTX_NO_PUSH_POP_TRACKING);
+N_IS(FL_NVTX_MARK_EX, NVTX_CBID_CORE_MarkEx);
+N_IS(FL_NVTX_MARK_A, NVTX_CBID_CORE_MarkA);
+N_IS(FL_NVTX_MARK_W, NVTX_CBID_CORE_MarkW);
+N_IS(FL_NVTX_RANGE_START_EX, NVTX_CBID_CORE_RangeStartEx);
+N_IS(FL_NVTX_RANGE_START_A, NVTX_CBID_CORE_RangeStartA);
+N_IS(FL_NVTX_RANGE_START_W, NVTX_CBID_CORE_RangeStartW);
+N_IS(FL_NVTX_RANGE_PUSH_EX, NVTX_CBID_CORE_RangePushEx);
+N_IS(FL_NVTX_RANGE_PUSH_A, NVTX_CBID_CORE_RangePushA);
+N_IS(FL_NVTX_RANGE_PUSH_W, NVTX_CBID_CORE_RangePushW);
+N_IS(FL_NVTX_DOMAIN_MARK_EX, NVTX_CBID_CORE2_DomainMarkEx);
+N_IS(FL_NVTX_DOMAIN_RANGE_START_EX, NVTX_CBID_CORE2_DomainRangeStartEx);
+N_IS(FL_NVTX_DOMAIN_RANGE_PUSH_EX, NVTX_CBID_CORE2_DomainRangePushEx);
+N_IS(FL_NVTX_DOMAIN_REGISTER_STRING_A, NVTX_CBID_CORE2_DomainRegisterStringA);
+N_IS(FL_NVTX_DOMAIN_REGISTER_STRING_W, NVTX_CBID_CORE2_DomainRegisterStringW);
+#endif
+
 /* The comparison itself is the compiler's. */
 static void test_headers(void) {
 #ifndef HAS_ZE
@@ -169,6 +215,9 @@ static void test_headers(void) {
 #endif
 #ifndef HAS_CUDA
     printf("\n    skipped: CUDA's headers are not installed");
+#endif
+#ifndef HAS_NVTX
+    printf("\n    skipped: NVTX's headers are not installed");
 #endif
 #ifndef HAS_RSMI
     printf("\n    skipped: ROCm SMI's headers are not installed (librocm-smi-dev)");

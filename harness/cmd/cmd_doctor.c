@@ -282,9 +282,9 @@ static fl_status tell_policy(const teller *t, const fl_policy *p, const fl_gpus 
     fl_reach r = {0};
     const char *root = getenv("FOLDLINE_ROOT");
     fl_status s = fl_gpus_simulated(g) ? FL_OK : fl_cpu_host_open(&cpu, root ? root : "", p->host_needs, d);
-    const fl_offer offer = fl_offer_of(p, g->back->vendor);
+    const fl_offer offer = fl_offer_of(p, g->back->vendor, true);
     if (!s)
-        s = fl_reach_of(&offer.here, g, cpu, offer.records, &r, d);
+        s = fl_reach_of(&offer.here, g, cpu, offer.given, &r, d);
     fl_cpu_host_close(cpu);
     if (s)
         return s;

@@ -31,13 +31,14 @@ static const fl_command_help help = {
     "policy drives (foldline policies NAME), and writes to $FOLDLINE_STATE or /var/lib/foldline (records) and to "
     "$FOLDLINE_RUN or /run/foldline (locks). TERM, INT and HUP end the command in order. If it dies in any other way, "
     "a guardian process restores every setting; if both die, foldline restore does.\n\n"
-    "For kernel records, start a program with FOLDLINE_RINGS=DIR CUDA_INJECTION64_PATH=.../libfoldline-collector.so. "
+    "For kernel records, start a program with FOLDLINE_RINGS=DIR CUDA_INJECTION64_PATH=.../libfoldline-collector.so; "
+    "for its markers, with NVTX_INJECTION64_PATH=.../libfoldline-collector.so too. "
     "foldline loads the vendor's library (libnvidia-ml.so.1, libze_loader.so.1, librocm_smi64.so), or the one that "
     "$FOLDLINE_NVML, $FOLDLINE_ZE or $FOLDLINE_RSMI names. foldline replay FILE reproduces the decisions of a log."};
 
 typedef struct choice { /* as the command line has it */
     const char *policy, *log, *vendor, *gpus, *platform, *lasts, *rings;
-    fl_texts set;
+    fl_texts set, iteration;
     double min_set_ms, grace_ms, frozen_s;
     int64_t seed;
     fl_stated_facts stated;
@@ -100,17 +101,27 @@ static void say(void *user, const char *line) {
         r->unsaid++;
 }
 
-/* Kernel records come from the collector in the programs; without it such a policy would decide on nothing. */
-static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
-    if (c->rings) {
-        fl_status s = fl_kernels_open(&r->kernels, c->rings, d);
-        if (!s) {
-            fl_kernels_gpus(r->kernels, fl_gpus_position, &r->gpus);
-            fl_kernels_tell(r->kernels, say, r);
-        }
+static fl_status open_rings(run *r, const choice *c, fl_diag *d) {
+    fl_status s = fl_kernels_open(&r->kernels, c->rings, d);
+    if (s)
         return s;
-    }
+    fl_kernels_gpus(r->kernels, fl_gpus_position, &r->gpus);
+    fl_kernels_tell(r->kernels, say, r);
+    fl_kernels_iterations(r->kernels, c->iteration.item, c->iteration.count, false);
+    return r->spec.policy->wakes && c->iteration.count ? fl_kernels_wakes(r->kernels, d) : FL_OK;
+}
+
+/* Kernel records and markers come from the collector in the programs; without it such a policy would decide on nothing.
+ */
+static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
     const bool counts = r->spec.policy->gpu_needs & FL_BIT(FL_GPU_KERNELS);
+    if (r->spec.policy->gpu_needs & FL_BIT(FL_GPU_ITERATIONS) && !(c->rings && c->iteration.count))
+        return fl_error(d, FL_HARDWARE,
+                        "policy %s needs the program's markers: give --rings DIR and --iteration NAME, and start the "
+                        "programs with the collector",
+                        r->spec.policy->name);
+    if (c->rings)
+        return open_rings(r, c, d);
     if (!r->spec.policy->needs_records && !counts)
         return FL_OK;
     return fl_error(d, FL_HARDWARE,
@@ -144,7 +155,9 @@ static fl_status tell_reach(const run *r, const choice *c, fl_diag *d) {
     fl_offer_instead(&r->offer, instead, sizeof instead);
     if (*instead)
         fl_terminal_say(stderr, "foldline live: %s reads %s on %s", name, instead, r->gpus.back->vendor);
-    fl_status s = fl_reach_of(r->spec.policy, &r->gpus, r->cpu, r->kernels != NULL, &reach, d);
+    const uint64_t given =
+        (r->kernels ? FL_BIT(FL_GPU_KERNELS) : 0) | (c->iteration.count ? FL_BIT(FL_GPU_ITERATIONS) : 0);
+    fl_status s = fl_reach_of(r->spec.policy, &r->gpus, r->cpu, given, &reach, d);
     if (s)
         return s;
     if (*reach.controls)
@@ -168,7 +181,7 @@ static fl_status open_run(run *r, const choice *c, fl_diag *d) {
         s = fl_vendor_open(&r->gpus, c->vendor, c->gpus, NULL, d);
     const bool simulated = !s && fl_gpus_simulated(&r->gpus); /* this machine's CPU is none of its node */
     if (!s && r->spec.policy) {
-        r->offer = fl_offer_of(r->spec.policy, r->gpus.back->vendor);
+        r->offer = fl_offer_of(r->spec.policy, r->gpus.back->vendor, c->iteration.count > 0);
         r->spec.policy = &r->offer.here;
         s = open_kernels(r, c, d);
     }
@@ -257,6 +270,10 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
         printf("%llu kernels of %llu programs, %llu lost, %llu programs that ended without closing their records\n",
                (unsigned long long)k.consumed, (unsigned long long)k.programs, (unsigned long long)k.lost,
                (unsigned long long)k.ends_missing);
+        if (c->iteration.count)
+            printf("%llu iterations of %llu markers, %llu markers lost\n",
+                   (unsigned long long)fl_kernels_marks(r->kernels)->iterations, (unsigned long long)k.marks,
+                   (unsigned long long)k.marks_lost);
         if (k.elsewhere)
             printf("%llu of the kernels ran on GPUs that this command does not watch (other GPUs, MIG instances, "
                    "GPUs without a UUID)\n",
@@ -312,6 +329,9 @@ static void tell_json(const run *r, const choice *c, const fl_live_result *x) {
         put_count(k, "elsewhere", seen.elsewhere);
         put_count(k, "rings_set_aside", seen.set_aside);
         put_count(k, "of_unkept_kinds", seen.unkept_kinds);
+        put_count(k, "markers", seen.marks);
+        put_count(k, "markers_lost", seen.marks_lost);
+        put_count(k, "iterations", fl_kernels_marks(r->kernels)->iterations);
     }
     fl_live_server_json(&r->server, root);
     fl_json_tell(root);
@@ -378,6 +398,8 @@ int fl_cmd_live(int argc, char **argv) {
         {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
         {"rings", "DIR", FL_OPTION_TEXT, &c.rings, 0, 0,
          "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector"},
+        {"iteration", "NAME", FL_OPTION_LIST, &c.iteration, 0, 0,
+         "with --rings: the NVTX range or mark that begins an iteration (may be repeated)"},
         FL_LIVE_SERVER_OPTIONS(r.server),
         {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)"},
         FL_STATED_FACTS_OPTIONS(c.stated),
@@ -399,6 +421,9 @@ int fl_cmd_live(int argc, char **argv) {
         s = fl_refuse(&d, "'%s': expected options only", rest.item[0]);
     else if (c.observe ? c.policy || c.control : !c.policy)
         s = fl_refuse(&d, "expected --policy NAME (foldline policies lists them), or --observe");
+    s = s ? s : fl_marks_check(c.iteration.item, c.iteration.count, &d);
+    if (!s && c.iteration.count && !c.rings)
+        s = fl_refuse(&d, "--iteration needs --rings DIR");
     if (!s)
         s = open_run(&r, &c, &d);
     if (!s)

@@ -9,6 +9,7 @@
 #include "traces/duration.h"
 #include "traces/kernels.h"
 #include "traces/tables.h"
+#include "traces/trace_marks.h"
 #include "traces/writing.h"
 
 #include <dirent.h>
@@ -22,13 +23,16 @@
 #include <unistd.h>
 
 static const fl_command_help help = {
-    "record", "--out FILE [--every-ms 100] [--for 60s] [--gpus LIST] [--kernels FILE] [-- COMMAND ...]",
+    "record",
+    "--out FILE [--every-ms 100] [--for 60s] [--gpus LIST] [--kernels FILE [--iteration NAME]] [-- COMMAND ...]",
     "Records the readings of the GPUs and the CPU in a telemetry file. It changes no setting.",
     "With COMMAND, foldline runs it and records from just before its start until just after its end; foldline then "
     "ends with its exit status. foldline passes TERM, INT and HUP on to it. --for ends it by TERM, and by KILL if it "
     "continues. If a reading fails, foldline waits for the command's end. Without COMMAND, foldline records until "
     "--for or a signal ends it. It writes the file at the end. --kernels also writes the command's kernels: the "
-    "command loads the collector ($FOLDLINE_COLLECTOR, else the one of this build) through CUDA_INJECTION64_PATH."};
+    "command loads the collector ($FOLDLINE_COLLECTOR, else the one of this build) through CUDA_INJECTION64_PATH and "
+    "NVTX_INJECTION64_PATH. The head of FILE tells the names of its NVTX ranges and marks; with --iteration, those of "
+    "that NAME become iteration markers."};
 
 typedef struct recorder {
     fl_telemetry t;
@@ -39,6 +43,8 @@ typedef struct recorder {
     char collector[PATH_MAX]; /* that goes into the program */
     fl_kernels *kernels;
     fl_kernel_trace trace;
+    fl_texts iteration; /* names of markers */
+    fl_trace_marks marks;
     uint32_t *kind_of; /* index in the trace of each kind of the records */
     size_t kinds, kind_room;
     char **command; /* NULL = none */
@@ -129,7 +135,19 @@ static fl_status open_kernels(recorder *r, fl_gpus *gpus, fl_diag *d) {
     if (!s) {
         fl_kernels_gpus(r->kernels, fl_gpus_position, gpus);
         fl_kernels_tell(r->kernels, say, NULL);
+        fl_kernels_iterations(r->kernels, r->iteration.item, r->iteration.count, true);
     }
+    return s;
+}
+
+/* Iterations that were passed before the recording began are left out, as kernels are. */
+static fl_status add_iterations(recorder *r, fl_diag *d) {
+    const fl_marks *m = fl_kernels_marks(r->kernels);
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < m->count; i++)
+        if (m->marker[i].time_ns >= 0)
+            s = fl_trace_marks_add(&r->marks, m->marker[i].time_ns, (int32_t)m->marker[i].gpu,
+                                   (int32_t)m->marker[i].program, d);
     return s;
 }
 
@@ -159,6 +177,24 @@ static fl_status add_kernels(recorder *r, const fl_sample *sample, fl_diag *d) {
     return FL_OK;
 }
 
+/* What --iteration can name, and whether all of it is there. */
+static fl_status write_markers(recorder *r, const fl_kernels_counts *c, fl_diag *d) {
+    const fl_marks *m = fl_kernels_marks(r->kernels);
+    char text[1024];
+    fl_marks_text(m, text, sizeof text);
+    if (*text && !fl_head_set(&r->trace.head, "markers", text))
+        return fl_no_memory(d, "the recording");
+    if (*text && !r->iteration.count)
+        fl_terminal_say(stderr, "foldline record: markers: %s (--iteration NAME makes iterations of them)", text);
+    if (r->iteration.count && !m->iterations)
+        return fl_error(d, FL_HARDWARE, "no marker of the name '%s' was recorded: %s", r->iteration.item[0],
+                        *text ? text : "the program passed none, or uses an NVTX before version 3");
+    snprintf(text, sizeof text, "%llu", (unsigned long long)c->marks_lost);
+    if (c->marks_lost && !fl_head_set(&r->trace.head, "markers lost", text))
+        return fl_no_memory(d, "the recording");
+    return fl_trace_marks_place(&r->marks, &r->trace, d);
+}
+
 static fl_status write_kernels(recorder *r, fl_diag *d) {
     const fl_kernels_counts c = fl_kernels_count(r->kernels);
     char text[128];
@@ -181,7 +217,8 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
         return fl_error(d, FL_HARDWARE,
                         "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "
                         "works there (FOLDLINE_CUPTI=/path/of/libcupti.so names one)");
-    return fl_kernels_write(r->kernels_path, &r->trace, d);
+    fl_status s = write_markers(r, &c, d);
+    return s ? s : fl_kernels_write(r->kernels_path, &r->trace, d);
 }
 
 static void close_kernels(recorder *r) {
@@ -194,12 +231,18 @@ static void close_kernels(recorder *r) {
     if (*r->rings)
         rmdir(r->rings);
     fl_kernel_trace_free(&r->trace);
+    fl_trace_marks_free(&r->marks);
     free(r->kind_of);
 }
 
 static fl_status start(recorder *r, int64_t t_ns, fl_diag *d) {
-    const char *const none[] = {NULL}, *const injected[] = {"FOLDLINE_RINGS", r->rings, "CUDA_INJECTION64_PATH",
-                                                            r->collector, NULL};
+    const char *const none[] = {NULL}, *const injected[] = {"FOLDLINE_RINGS",
+                                                            r->rings,
+                                                            "CUDA_INJECTION64_PATH",
+                                                            r->collector,
+                                                            "NVTX_INJECTION64_PATH",
+                                                            r->collector,
+                                                            NULL};
     const fl_clock clock = fl_clock_system();
     const int64_t now = clock.now(clock.user);
     r->start_ns = t_ns;
@@ -225,6 +268,8 @@ static fl_status on_step(void *user, const fl_sample *sample, const fl_decision 
         s = add_row(r, sample->time_ns, (int32_t)i, sample->gpu[i].valid, sample->gpu[i].value, d);
     if (!s && r->kernels)
         s = add_kernels(r, sample, d);
+    if (!s && r->kernels)
+        s = add_iterations(r, d);
     if (!s && r->command && !r->program.pid)
         s = start(r, sample->time_ns, d);
     if (r->program.ended && !r->last_read) {
@@ -379,6 +424,8 @@ int fl_cmd_record(int argc, char **argv) {
         {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.1, 1e7, "time between readings (100)"},
         {"for", "TIME", FL_OPTION_TEXT, &lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms"},
         {"kernels", "FILE", FL_OPTION_OUTPUT, &r.kernels_path, 0, 0, "kernel trace of COMMAND to write"},
+        {"iteration", "NAME", FL_OPTION_LIST, &r.iteration, 0, 0,
+         "with --kernels: the NVTX range or mark that begins an iteration (may be repeated)"},
         {"vendor", "NAME", FL_OPTION_TEXT, &vendor, 0, 0, FL_VENDOR_HELP},
         {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
     };
@@ -389,6 +436,9 @@ int fl_cmd_record(int argc, char **argv) {
     fl_status s = out ? FL_OK : fl_refuse(&d, "expected --out FILE, see --help");
     if (!s && r.kernels_path && !rest.count)
         s = fl_refuse(&d, "--kernels needs a program to run: -- COMMAND");
+    s = s ? s : fl_marks_check(r.iteration.item, r.iteration.count, &d);
+    if (!s && r.iteration.count && !r.kernels_path)
+        s = fl_refuse(&d, "--iteration needs --kernels FILE");
     if (!s && lasts)
         s = fl_duration_parse(lasts, &r.for_ns, &d);
     if (!s && rest.count) {
@@ -404,5 +454,6 @@ int fl_cmd_record(int argc, char **argv) {
     close_kernels(&r);
     fl_telemetry_free(&r.t);
     fl_texts_free(&rest);
+    fl_texts_free(&r.iteration);
     return status;
 }

@@ -190,10 +190,11 @@ static int wait_ms(const fl_emulator *e) {
     const int64_t next_ns = fl_sets_next_ns(&e->sets);
     if (e->token)
         return 50;
+    const int most_ms = fl_boards_wake(&e->boards) ? 1 : 200; /* markers are passed while nobody asks */
     if (next_ns == INT64_MAX)
-        return 200;
+        return most_ms;
     const double ms = (double)(next_ns - time_now(e)) / e->o->scale * 1e-6;
-    return ms <= 0 ? 0 : ms > 200 ? 200 : (int)ms; /* the last part of a millisecond is spent polling */
+    return ms <= 0 ? 0 : ms > most_ms ? most_ms : (int)ms; /* the last part of a millisecond is spent polling */
 }
 
 static bool anybody(const fl_emulator *e) {
@@ -252,6 +253,8 @@ static void run_session(fl_emulator *e) {
         }
         if (e->token)
             fl_hold_go(&e->hold);
+        else if (fl_boards_wake(&e->boards))
+            fl_boards_go(&e->boards, time_now(e));
         fl_conns_free_gone(&e->conns);
         if (!n && e->token)
             fl_watch_look(&e->watch);

@@ -48,19 +48,36 @@ void fl_boards_close(fl_boards *all) {
     free(all->board);
 }
 
-void fl_boards_go(fl_boards *all, int64_t now_ns) {
-    if (now_ns > all->now_ns)
-        all->now_ns = now_ns;
+static void advance(fl_boards *all, int64_t now_ns) {
     if (all->halted || all->outcome->status || fl_node_done(all->node) ||
-        all->now_ns * FL_PS_PER_NS <= fl_node_now(all->node))
+        now_ns * FL_PS_PER_NS <= fl_node_now(all->node))
         return;
-    const fl_status s = fl_node_advance(all->node, all->now_ns * FL_PS_PER_NS, all->outcome->d);
+    const fl_status s = fl_node_advance(all->node, now_ns * FL_PS_PER_NS, all->outcome->d);
     if (!s && all->rings)
         fl_rings_push(all->rings, all->outcome->d);
     if (s == FL_HARDWARE) /* its work can never end; calls for the lost GPU report the loss */
         all->halted = true;
     else
         all->outcome->status = s;
+}
+
+void fl_boards_go(fl_boards *all, int64_t now_ns) {
+    all->now_ns = now_ns > all->now_ns ? now_ns : all->now_ns;
+    advance(all, all->now_ns);
+}
+
+bool fl_boards_wake(const fl_boards *all) { return all->rings && fl_rings_wake(all->rings); }
+
+int64_t fl_boards_marker(fl_boards *all, int64_t until_ns) {
+    if (!fl_boards_wake(all) || until_ns <= all->now_ns)
+        return until_ns;
+    const int64_t before = fl_node_now(all->node);
+    fl_node_stop_at_markers(all->node, true);
+    advance(all, until_ns);
+    const int64_t now = fl_node_now(all->node), at_ns = (now + FL_PS_PER_NS - 1) / FL_PS_PER_NS;
+    const bool passed = now > before && fl_node_woken(all->node);
+    fl_node_stop_at_markers(all->node, false);
+    return passed && at_ns < until_ns ? at_ns : until_ns;
 }
 
 /* After the end of the work the boards have no context. */

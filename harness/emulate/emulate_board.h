@@ -47,6 +47,11 @@ fl_status fl_boards_open(fl_boards *all, fl_diag *d);
 void fl_boards_close(fl_boards *all);
 /* Advances the node to now_ns of the session. */
 void fl_boards_go(fl_boards *all, int64_t now_ns);
+/* Whether somebody waits for the workload's markers. */
+bool fl_boards_wake(const fl_boards *all);
+/* Advances the node no further than its next marker, where somebody waits for it. Returns until_ns, or the instant of
+ * that marker, which has woken who waits. */
+int64_t fl_boards_marker(fl_boards *all, int64_t until_ns);
 void fl_boards_sample(fl_boards *all, uint32_t gpu, bool remember, fl_gpu_sample *out);
 /* The time of the refresh that the sensor shows now, in ns of the session. */
 int64_t fl_boards_refreshed(const fl_boards *all, uint32_t gpu, fl_sensor_id id);

@@ -19,7 +19,8 @@ struct fl_emulated_rings {
     fl_node *node;
     int64_t origin_ns;
     fl_ring ring;
-    uint32_t *name; /* offset in the ring of the name of each class */
+    uint32_t *name;   /* offset in the ring of the name of each class */
+    uint64_t *passed; /* markers of each stream that are in the ring */
 };
 
 fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_workload *w, fl_node *node,
@@ -27,7 +28,8 @@ fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_wo
     fl_emulated_rings *r = calloc(1, sizeof *r);
     fl_status s = FL_OK;
     *out = NULL;
-    if (!r || !(r->name = calloc(w->class_count + 1, sizeof *r->name))) {
+    if (!r || !(r->name = calloc(w->class_count + 1, sizeof *r->name)) ||
+        !(r->passed = calloc(w->stream_count + 1, sizeof *r->passed))) {
         s = fl_no_memory(d, "the kernel records");
         goto out;
     }
@@ -56,17 +58,33 @@ fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_wo
     *out = r;
     return FL_OK;
 out:
-    if (r)
+    if (r) {
         free(r->name);
+        free(r->passed);
+    }
     free(r);
     return s;
 }
 
 void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns) { r->origin_ns = origin_ns; }
 
+static void push_markers(fl_emulated_rings *r) {
+    bool wake = false;
+    for (uint32_t i = 0; i < r->w->stream_count; i++) {
+        uint64_t count;
+        const int64_t *at = fl_node_iterations(r->node, i, &count);
+        for (; r->passed[i] < count; r->passed[i]++)
+            wake |= fl_ring_put_mark(&r->ring, r->origin_ns + at[r->passed[i]] / FL_PS_PER_NS, r->w->stream[i].gpu,
+                                     FL_RINGS_MARKER);
+    }
+    if (wake)
+        fl_ring_wake(r->folder);
+}
+
 void fl_rings_push(fl_emulated_rings *r, fl_diag *d) {
     const fl_kernel_record *record = NULL;
     size_t count = 0;
+    push_markers(r);
     if (fl_node_take_records(r->node, &record, &count, d))
         return;
     for (size_t i = 0; i < count; i++) {
@@ -82,6 +100,8 @@ void fl_rings_push(fl_emulated_rings *r, fl_diag *d) {
     }
 }
 
+bool fl_rings_wake(const fl_emulated_rings *r) { return atomic_load(&r->ring.head->wakes); }
+
 void fl_rings_close(fl_emulated_rings *r) {
     char path[4096];
     if (!r)
@@ -89,8 +109,11 @@ void fl_rings_close(fl_emulated_rings *r) {
     fl_ring_end(&r->ring);
     snprintf(path, sizeof path, "%s/%s", r->folder, r->ring.file);
     fl_ring_close(&r->ring);
-    unlink(path);     /* every possible reader has ended */
+    unlink(path); /* every possible reader has ended */
+    snprintf(path, sizeof path, "%s/" FL_RING_WAKE, r->folder);
+    unlink(path);
     rmdir(r->folder); /* where nothing else is in it */
     free(r->name);
+    free(r->passed);
     free(r);
 }

@@ -1,8 +1,10 @@
-/* Kernel records, delivered in the way of the collector in a program. */
+/* Kernel records and iteration markers, delivered in the way of the collector in a program. */
 #pragma once
 
 #include "harness/emulate/emulate_options.h"
 #include "sim/node.h"
+
+#define FL_RINGS_MARKER "iteration" /* the name of each marker */
 
 typedef struct fl_emulated_rings fl_emulated_rings;
 
@@ -12,6 +14,7 @@ fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_wo
                         uint32_t gpu_count, const fl_emulate_options *o, fl_diag *d);
 /* origin_ns: the clients' CLOCK_MONOTONIC at the node's time 0; both clocks run at the same speed. */
 void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns);
-/* Delivers the kernels that ended since the last call. */
+/* Delivers the kernels that ended, and the markers that were passed, since the last call. */
 void fl_rings_push(fl_emulated_rings *r, fl_diag *d);
-void fl_rings_close(fl_emulated_rings *r); /* accepts NULL */
+bool fl_rings_wake(const fl_emulated_rings *r); /* whether a reader wants to be woken by markers */
+void fl_rings_close(fl_emulated_rings *r);      /* accepts NULL */

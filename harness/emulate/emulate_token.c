@@ -234,7 +234,12 @@ void fl_token_pass(fl_token *token) {
         const int64_t t_ns = until_next(token, &next);
         if (t_ns == NO_DEADLINE)
             return;
-        set_now(token, t_ns);
+        const int64_t marker_ns = fl_boards_marker(token->sets->boards, t_ns);
+        set_now(token, marker_ns);
+        if (marker_ns < t_ns) {
+            fl_token_stir(token, NULL);
+            continue;
+        }
         if (next) {
             fl_token_give(token, next, next->state == FL_TURN_SLEEPS ? next->woken : FL_WOKEN_TIME);
             return;

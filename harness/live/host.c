@@ -33,6 +33,7 @@ typedef struct live {
     uint32_t gpus;
     uint64_t gpu_needs, host_needs, server_needs;
     int64_t origin_ns, loop_ns;
+    bool woken; /* the step that comes is before its delay is over: a marker was passed */
 } live;
 
 static int64_t now(const live *l) { return l->o->clock.now(l->o->clock.user); }
@@ -58,14 +59,19 @@ static void keep_needed(uint64_t needs, uint64_t *valid, uint64_t *fresh) {
     *fresh &= *valid;
 }
 
-/* No vendor's library counts kernels, the records do. */
-static void count_kernels(const live *l, uint32_t i, fl_gpu_sample *s) {
+static void put_count(fl_gpu_sample *s, int id, uint64_t count) {
+    s->value[id] = (double)count;
+    s->valid |= FL_BIT(id);
+    s->fresh |= FL_BIT(id);
+}
+
+/* No vendor's library counts kernels or markers, the programs' rings do. */
+static void count_of_rings(const live *l, uint32_t i, fl_gpu_sample *s) {
     uint64_t count;
-    if (!l->o->kernels || !fl_kernels_finished(l->o->kernels, i, &count))
-        return;
-    s->value[FL_GPU_KERNELS] = (double)count;
-    s->valid |= FL_BIT(FL_GPU_KERNELS);
-    s->fresh |= FL_BIT(FL_GPU_KERNELS);
+    if (l->o->kernels && fl_kernels_finished(l->o->kernels, i, &count))
+        put_count(s, FL_GPU_KERNELS, count);
+    if (l->o->kernels && fl_kernels_iterated(l->o->kernels, i, &count))
+        put_count(s, FL_GPU_ITERATIONS, count);
 }
 
 static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
@@ -78,7 +84,7 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
     if (!s && l->o->kernels) /* after the readings: of a simulated session they are what brings it to this instant */
         s = fl_kernels_take(l->o->kernels, l->origin_ns, sample, d);
     for (uint32_t i = 0; !s && i < l->gpus; i++) {
-        count_kernels(l, i, &l->gpu[i]);
+        count_of_rings(l, i, &l->gpu[i]);
         s = still_moving(l, i, t, &l->gpu[i], d);
         fl_guard_gpu(l->guard, i, t, &l->gpu[i]);
         fl_effect_look(l->effect, i, t, &l->gpu[i]);
@@ -144,9 +150,10 @@ static fl_status promise(live *l, int64_t until_ns, fl_diag *d) {
                       : FL_OK;
 }
 
-static fl_status make_step(live *l, int64_t started, int64_t *delay, fl_diag *d) {
+static fl_status make_step(live *l, int64_t started, int64_t *delay, bool *wake, fl_diag *d) {
     fl_sample sample = {.time_ns = started - l->origin_ns, .step = l->r->steps, .gpu_count = l->gpus, .gpu = l->gpu};
     const fl_decision *decision = NULL;
+    sample.woken = l->woken ? FL_BIT(FL_WAKE_MARKER) : 0;
     fl_status s = read_signals(l, &sample, d);
     if (l->instance && !fl_takes_kernels(l->o->policy)) {
         sample.record = NULL;
@@ -167,18 +174,23 @@ static fl_status make_step(live *l, int64_t started, int64_t *delay, fl_diag *d)
         if (decision->gpu[i][FL_SET_RECORDS].set)
             fl_record_switch_set(&l->records, i, decision->gpu[i][FL_SET_RECORDS].value > 0, now(l) - l->origin_ns);
     *delay = decision ? decision->delay_ns : l->o->period_ns;
+    *wake = decision && decision->wake & FL_BIT(FL_WAKE_MARKER) && l->o->kernels;
     return s;
 }
 
-/* Wakes now and then, and when the guardian ends, to see that there is one. */
-static fl_status sleep_until(live *l, int64_t next, fl_diag *d) {
+/* Wakes now and then, and when the guardian ends, to see that there is one; with `wake` at a marker too. */
+static fl_status sleep_until(live *l, int64_t next, bool wake, fl_diag *d) {
     fl_status s = promise(l, next, d);
+    l->woken = false;
     for (int64_t t; !s && (t = now(l)) < next && !stopped(l) && !over(l, t);) {
         const int64_t end = l->o->for_ns ? l->origin_ns + l->o->for_ns : next;
-        l->o->clock.sleep_until(l->o->clock.user, end < next ? end : next);
-        if (l->o->early && l->o->early(l->o->user))
+        if (wake)
+            s = fl_kernels_await(l->o->kernels, end < next ? end : next, &l->woken, d);
+        else
+            l->o->clock.sleep_until(l->o->clock.user, end < next ? end : next);
+        if (l->woken || (l->o->early && l->o->early(l->o->user)))
             break;
-        s = promise(l, next, d);
+        s = s ? s : promise(l, next, d);
     }
     return s;
 }
@@ -202,9 +214,10 @@ static fl_status drive(live *l, fl_diag *d) {
         if (stopped(l) || over(l, started))
             break;
         int64_t delay = 0;
+        bool wake = false;
         s = promise(l, started, d);
         if (!s)
-            s = make_step(l, started, &delay, d);
+            s = make_step(l, started, &delay, &wake, d);
         const int64_t ended = now(l);
         l->loop_ns = ended - started;
         l->r->sum_ns += l->loop_ns;
@@ -216,7 +229,7 @@ static fl_status drive(live *l, fl_diag *d) {
             next = ended;
         }
         if (!s)
-            s = sleep_until(l, next, d);
+            s = sleep_until(l, next, wake, d);
         next = now(l) < next ? now(l) : next; /* woken early */
     }
     l->r->lasted_ns = now(l) - l->origin_ns;

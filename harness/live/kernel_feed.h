@@ -7,28 +7,17 @@
  * what it believes, ring_folder.h for what becomes of a ring that it does not. What one call takes is bounded. */
 #pragma once
 
+#include "harness/live/kernel_counts.h"
+#include "harness/live/kernel_marks.h"
 #include "policies/policy.h"
 #include "traces/diag.h"
 
 #include <stdbool.h>
 
-typedef struct fl_kernels fl_kernels;
-
-typedef struct fl_kernels_counts {
-    uint64_t programs, running; /* rings seen, and those whose program lives */
-    uint64_t ends_missing;      /* programs that were killed: records may be missing at their end */
-    uint64_t consumed, lost, damaged;
-    uint64_t elsewhere;    /* of the consumed, those of no GPU that is watched: others, MIG instances, without a UUID */
-    uint64_t set_aside;    /* rings that could not be believed */
-    uint64_t unkept_kinds; /* records whose kind was one too many; they have the kind "(further kinds)" */
-} fl_kernels_counts;
-
 /* folder is made where it is missing (mode 0700). */
 fl_status fl_kernels_open(fl_kernels **out, const char *folder, fl_diag *d);
 void fl_kernels_close(fl_kernels *k); /* rings of programs that ended are removed; NULL is allowed */
 
-/* Where a GPU stands among the host's, -1 = not there. uuid: "GPU-...", of that size. */
-typedef int fl_kernels_position(void *user, const char *uuid, size_t size);
 /* To be said before the first call of fl_kernels_take; without it no GPU is the host's. */
 void fl_kernels_gpus(fl_kernels *k, fl_kernels_position *position, void *user);
 /* Who is told, a line each, which rings were set aside and what was too much. At most some dozens of lines. */

@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The collector of kernel records is CUPTI's (harness/live/collector). */
+/* The collector of kernel records is CUPTI's, that of markers NVTX's (harness/live/collector). */
 static bool collects(const char *vendor) { return !strcmp(vendor, "nvidia"); }
 
-fl_offer fl_offer_of(const fl_policy *p, const char *vendor) {
-    const uint64_t counted = collects(vendor) ? FL_BIT(FL_GPU_KERNELS) : 0, reads = fl_vendor_reads(vendor) | counted,
+fl_offer fl_offer_of(const fl_policy *p, const char *vendor, bool markers) {
+    const uint64_t collected = FL_BIT(FL_GPU_KERNELS) | (markers ? FL_BIT(FL_GPU_ITERATIONS) : 0),
+                   counted = collects(vendor) ? collected : 0, reads = fl_vendor_reads(vendor) | counted,
                    host = fl_cpu_host_reads() | FL_BIT(FL_HOST_LOOP_NS);
     fl_offer o = {.here = fl_policy_where(p, reads)};
     const bool records = p->needs_records || p->gpu_needs & FL_BIT(FL_GPU_KERNELS);
@@ -22,7 +23,10 @@ fl_offer fl_offer_of(const fl_policy *p, const char *vendor) {
     o.host = p->host_needs & ~host;
     o.instead_of = p->gpu_needs & ~o.here.gpu_needs;
     o.records = records && collects(vendor);
+    o.given = counted;
+    o.markers = p->gpu_needs & counted & FL_BIT(FL_GPU_ITERATIONS);
     o.no_records = records && !collects(vendor);
+    o.may_mark = p->gpu_uses & counted & FL_BIT(FL_GPU_ITERATIONS);
     o.may_record = !records && collects(vendor) && fl_takes_kernels(p);
     const uint64_t signals = fl_policy_reads(p) | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS));
     o.sees = !signals || fl_policy_reads(&o.here) & reads || p->host_needs & host & ~FL_BIT(FL_HOST_LOOP_NS);
@@ -67,12 +71,16 @@ void fl_offer_text(const fl_offer *o, char *text, size_t size) {
     }
     if (o->records)
         add_text(text, size, ", kernel records by the collector");
+    if (o->markers)
+        add_text(text, size, ", markers by the collector");
     if (o->without) {
         add_text(text, size, lacks ? "; does without " : ", without ");
         add_names(text, size, FL_ROWS_GPU_SIGNAL, o->without);
     }
     if (o->may_record)
-        add_text(text, size, ", with kernel records if the collector runs");
+        add_text(text, size,
+                 o->may_mark ? ", with kernel records and markers if the collector runs"
+                             : ", with kernel records if the collector runs");
     if (o->here.server_needs)
         add_text(text, size, ", a server's page by --server");
 }

@@ -79,10 +79,9 @@ static fl_status read_all(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu
     return s;
 }
 
-static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, bool kernels, fl_reach *r,
+static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, uint64_t given, fl_reach *r,
                          fl_diag *d) {
-    const uint64_t given = kernels ? FL_BIT(FL_GPU_KERNELS) : 0, gpu = p->gpu_needs, reads = fl_policy_reads(p),
-                   host = p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS);
+    const uint64_t gpu = p->gpu_needs, reads = fl_policy_reads(p), host = p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS);
     found f;
     if (!reads && !host)
         return FL_OK;
@@ -104,8 +103,8 @@ static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu,
     return FL_OK;
 }
 
-fl_status fl_reach_of(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, bool kernels, fl_reach *r, fl_diag *d) {
+fl_status fl_reach_of(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, uint64_t given, fl_reach *r, fl_diag *d) {
     *r = (fl_reach){0};
     fl_status s = controls(p, g, cpu, r, d);
-    return s ? s : signals(p, g, cpu, kernels, r, d);
+    return s ? s : signals(p, g, cpu, given, r, d);
 }

@@ -18,5 +18,5 @@ typedef struct fl_reach {
 } fl_reach;
 
 /* Reads twice, 120 ms apart where once is not enough: differences of counters and profiling values need two. cpu: NULL
- * where there is none to be had. kernels: kernel records are taken. */
-fl_status fl_reach_of(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, bool kernels, fl_reach *r, fl_diag *d);
+ * where there is none to be had. given: signals that the programs' collectors give. */
+fl_status fl_reach_of(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, uint64_t given, fl_reach *r, fl_diag *d);

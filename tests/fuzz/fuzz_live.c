@@ -76,7 +76,11 @@ static void ring(const uint8_t *data, size_t size) {
     static fl_ring_record into[512];
     static fl_ring good;
     static uint8_t *bytes;
-    enum { CAPACITY = 64, NAMES = 4096, ALL = FL_RING_HEAD + CAPACITY * (int)sizeof(fl_ring_record) + NAMES };
+    enum {
+        CAPACITY = 64,
+        NAMES = 4096,
+        ALL = FL_RING_HEAD + CAPACITY * (int)(sizeof(fl_ring_record) + sizeof(fl_ring_slot)) + NAMES
+    };
     fl_ring r;
     int error = 0;
     if (!bytes) { /* one that the writer made, for its magic */
@@ -107,6 +111,10 @@ static void ring(const uint8_t *data, size_t size) {
                 fl_ring_copy_name(&r, into[i].name, name);
                 sum += strlen(name) + fl_ring_device_of(&r, into[i].gpu, uuid);
             }
+        fl_ring_mark mark;
+        bool more = true;
+        for (int turn = 0; turn < CAPACITY && more && fl_ring_take_mark(&r, size % 2, &mark, &more, &bad); turn++)
+            sum += more ? strlen(mark.name) : 0;
         fl_ring_copy_name(&r, head->names_used - 1, name);
         fl_ring_held(&r);
         __asm__ volatile("" : : "r"(sum));

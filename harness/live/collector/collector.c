@@ -1,6 +1,8 @@
 /* The library that a CUDA program loads to report its kernels: CUDA_INJECTION64_PATH=/full/path/of/this.so, and
  * FOLDLINE_RINGS=folder. CUDA then calls InitializeInjection. Without CUPTI (cupti.h), without a folder, or where
- * another profiler holds CUPTI, the library does nothing and the program runs on.
+ * another profiler holds CUPTI, the library reports no kernels and the program runs on. With
+ * NVTX_INJECTION64_PATH=/full/path/of/this.so it reports the program's markers and starts of ranges too: NVTX calls
+ * InitializeInjectionNvtx2.
  *
  * A program that ends without an exit (a signal, _exit) loses the records of the last FLUSH_MS and the running kernels.
  * The layout of a kernel record up to `name` is the same in all versions. Times are CLOCK_MONOTONIC: the library gives
@@ -10,8 +12,10 @@
 #include "harness/live/collector/cuda.h"
 #include "harness/live/collector/cupti.h"
 #include "harness/live/collector/flusher.h"
+#include "harness/live/collector/nvtx.h"
 #include "harness/live/collector/ring.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +35,14 @@ typedef struct name_entry {
 static struct { /* global, because CUPTI's callbacks take no user pointer */
     fl_cupti api;
     bool started;
+    bool stuck;        /* CUPTI did not come back at the end */
     _Atomic bool open; /* the ring is open */
-    /* Serialises the threads that deliver CUPTI's records. The program's threads never take it, and no function of
-     * CUPTI is called while it is held. It guards the members below. */
+    _Atomic bool devices_told;
+    char folder[PATH_MAX];
+    fl_ring ring; /* records under the lock, markers without */
+    /* Serialises the threads that deliver CUPTI's records. No function of CUPTI is called while it is held. The
+     * program's threads take it only until its GPUs are in the ring. It guards the members below. */
     pthread_mutex_t lock;
-    fl_ring ring;
-    bool devices_told;
     int64_t offset_ns;
     name_entry name[NAMES];
 } own = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -73,15 +79,14 @@ static void see_clock(void) {
 static void tell_devices(void) {
     uint8_t uuid[FL_RING_DEVICES][FL_RING_UUID];
     uint32_t count = 0;
-    pthread_mutex_lock(&own.lock);
-    const bool told = own.devices_told;
-    pthread_mutex_unlock(&own.lock);
-    while (!told && count < FL_RING_DEVICES && fl_cuda_uuid(count, uuid[count]))
+    while (!atomic_load(&own.devices_told) && count < FL_RING_DEVICES && fl_cuda_uuid(count, uuid[count]))
         count++;
+    if (!count)
+        return;
     pthread_mutex_lock(&own.lock);
-    for (uint32_t i = 0; i < count && !own.devices_told && atomic_load(&own.open); i++)
+    for (uint32_t i = 0; i < count && !atomic_load(&own.devices_told) && atomic_load(&own.open); i++)
         fl_ring_tell_device(&own.ring, i, uuid[i]);
-    own.devices_told = own.devices_told || count;
+    atomic_store(&own.devices_told, true);
     pthread_mutex_unlock(&own.lock);
 }
 
@@ -162,12 +167,31 @@ static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t
     fl_buffer_give(buffer);
 }
 
-/* Runs before the driver's own exit handlers: CUDA called us first, so its handlers were registered before this one. */
-static void at_end(void) {
-    if (!atomic_load(&own.open) || !fl_flusher_stop())
+/* Called at each marker, in the thread that passes it. */
+static void on_mark(const char *name) {
+    const int64_t now = monotonic();
+    if (!atomic_load(&own.open))
         return;
-    own.api.flush(FL_CUPTI_FORCED); /* half-filled buffers too */
-    fl_ring_end(&own.ring);
+    const uint32_t gpu = fl_cuda_current();
+    if (gpu != FL_RING_NO_GPU && !atomic_load(&own.devices_told))
+        tell_devices();
+    if (fl_ring_put_mark(&own.ring, now, gpu, name))
+        fl_ring_wake(own.folder);
+}
+
+/* Runs before the driver's own exit handlers: CUDA called us first, so its handlers were registered before this one. */
+static void end_records(void) {
+    if (!atomic_load(&own.open))
+        return;
+    own.stuck = !fl_flusher_stop();
+    if (!own.stuck)
+        own.api.flush(FL_CUPTI_FORCED); /* half-filled buffers too */
+}
+
+/* Runs after end_records, which was registered later. */
+static void end_ring(void) {
+    if (atomic_load(&own.open) && !own.stuck)
+        fl_ring_end(&own.ring);
 }
 
 /* A forked child shares the ring and must not write into its parent's. After an exec its own kernels go into its own
@@ -177,33 +201,53 @@ static void in_child(void) {
     fl_ring_close(&own.ring);
 }
 
-static bool open_ring(const char *folder) {
-    if (fl_ring_create(&own.ring, folder, RING_RECORDS, RING_NAMES))
-        return false;
-    see_clock();
+static bool has_folder(void) {
+    const char *folder = getenv("FOLDLINE_RINGS");
+    return folder && *folder && strlen(folder) < sizeof own.folder && !access(folder, W_OK);
+}
+
+static void make_ring(void) {
+    memcpy(own.folder, getenv("FOLDLINE_RINGS"), strlen(getenv("FOLDLINE_RINGS")) + 1);
+    if (fl_ring_create(&own.ring, own.folder, RING_RECORDS, RING_NAMES))
+        return;
     atomic_store(&own.open, true);
-    return true;
+    pthread_atfork(NULL, NULL, in_child);
+    atexit(end_ring);
+    fl_ring_wake(own.folder); /* its markers can wake the reader once it has opened the ring */
+}
+
+/* Whichever of CUDA and NVTX comes first makes the ring. */
+static bool open_ring(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_ring);
+    return atomic_load(&own.open);
 }
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 __attribute__((visibility("default"))) int InitializeInjection(void) {
-    const char *folder = getenv("FOLDLINE_RINGS");
-    if (own.started || !folder || !*folder || access(folder, W_OK))
+    if (own.started || !has_folder())
         return 1;
     own.started = true;
     /* The ring comes last, so that none is left behind where nothing can be collected. No kernel runs before we return.
      */
     if (!fl_cupti_start(&own.api, on_requested, on_completed, our_clock))
         return 1;
-    if (!open_ring(folder)) {
+    if (!open_ring()) {
         if (own.api.disable)
             own.api.disable(FL_CUPTI_KERNEL);
         return 1;
     }
+    see_clock();
     if (own.api.period)
         own.api.period(FLUSH_MS);
     fl_flusher_start(flush_steadily, FLUSH_MS);
-    pthread_atfork(NULL, NULL, in_child);
-    atexit(at_end);
+    atexit(end_records);
+    return 1;
+}
+
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(fl_nvtx_export *get);
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(fl_nvtx_export *get) {
+    if (has_folder() && open_ring())
+        fl_nvtx_attach(get, on_mark);
     return 1;
 }

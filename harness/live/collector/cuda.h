@@ -10,3 +10,5 @@ enum { FL_CUDA_UUID = 16 };
  * its GPU's). False: there is no such GPU, the driver has not started, or it is too old to have the call. Never loads a
  * driver: the program has done that. */
 bool fl_cuda_uuid(uint32_t number, uint8_t uuid[FL_CUDA_UUID]);
+/* The program's number of the GPU that this thread uses; UINT32_MAX where it uses none yet. */
+uint32_t fl_cuda_current(void);

@@ -11,17 +11,24 @@
 #include <time.h>
 #include <unistd.h>
 
-/* FNV-1a over all but the checksum itself. */
-static uint64_t sum_of(const fl_ring_record *record) {
-    const unsigned char *at = (const unsigned char *)record;
+/* FNV-1a. */
+static uint64_t hash_of(const void *bytes, size_t size) {
+    const unsigned char *at = bytes;
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < offsetof(fl_ring_record, sum); i++)
+    for (size_t i = 0; i < size; i++)
         sum = (sum ^ at[i]) * UINT64_C(0x100000001b3);
     return sum;
 }
 
+/* Over all but the checksum itself. */
+static uint64_t sum_of(const fl_ring_record *record) { return hash_of(record, offsetof(fl_ring_record, sum)); }
+static uint64_t sum_of_mark(const fl_ring_mark *mark) { return hash_of(mark, offsetof(fl_ring_mark, sum)); }
+
+static uint32_t slots_of(uint32_t capacity) { return capacity < FL_RING_MARKS ? capacity : FL_RING_MARKS; }
+
 static size_t size_of(uint32_t capacity, uint32_t names_size) {
-    return FL_RING_HEAD + (size_t)capacity * sizeof(fl_ring_record) + names_size;
+    return FL_RING_HEAD + (size_t)capacity * sizeof(fl_ring_record) +
+           (size_t)slots_of(capacity) * sizeof(fl_ring_slot) + names_size;
 }
 
 static bool sound(uint32_t capacity, uint32_t names_size) {
@@ -42,7 +49,9 @@ static int map(fl_ring *r, int fd, size_t size) {
 static void place(fl_ring *r, uint32_t capacity, uint32_t names_size) {
     r->capacity = capacity;
     r->names_size = names_size;
-    r->names = (char *)(r->record + capacity);
+    r->slots = slots_of(capacity);
+    r->slot = (fl_ring_slot *)(void *)(r->record + capacity);
+    r->names = (char *)(r->slot + r->slots);
 }
 
 /* No reader sees an incomplete file, and no file that is still unread is replaced. */
@@ -140,6 +149,55 @@ void fl_ring_lost(fl_ring *r, uint64_t count) {
     atomic_fetch_add_explicit(&r->head->dropped, count, memory_order_release);
 }
 
+uint64_t fl_ring_wanted(const char *name) {
+    return UINT64_C(1) << (hash_of(name, strnlen(name, FL_RING_MARK_NAME - 1)) >> 58);
+}
+
+/* A slot is free when the reader has taken the marker of the round before. */
+bool fl_ring_put_mark(fl_ring *r, int64_t time_ns, uint32_t gpu, const char *name) {
+    fl_ring_head *h = r->head;
+    const uint64_t wanted = atomic_load_explicit(&h->wanted, memory_order_relaxed);
+    if (wanted && !(wanted & fl_ring_wanted(name)))
+        return false;
+    uint64_t at = atomic_load_explicit(&h->marks, memory_order_relaxed);
+    for (;;) {
+        fl_ring_slot *slot = &r->slot[at % r->slots];
+        const uint64_t round = at / r->slots;
+        if (atomic_load_explicit(&slot->turn, memory_order_acquire) == 2 * round) {
+            if (!atomic_compare_exchange_weak_explicit(&h->marks, &at, at + 1, memory_order_relaxed,
+                                                       memory_order_relaxed))
+                continue;
+            fl_ring_mark *m = &slot->mark;
+            *m = (fl_ring_mark){.time_ns = time_ns, .gpu = gpu};
+            memcpy(m->name, name, strnlen(name, FL_RING_MARK_NAME - 1));
+            m->sum = sum_of_mark(m);
+            atomic_store_explicit(&slot->turn, 2 * round + 1, memory_order_release);
+            return atomic_load_explicit(&h->wakes, memory_order_relaxed);
+        }
+        const uint64_t now = atomic_load_explicit(&h->marks, memory_order_relaxed);
+        if (now == at) { /* nobody else took the slot: it is full */
+            atomic_fetch_add_explicit(&h->marks_dropped, 1, memory_order_release);
+            return false;
+        }
+        at = now;
+    }
+}
+
+/* Open for reading too: a FIFO that nobody reads would end the program by a signal. */
+void fl_ring_wake(const char *folder) {
+    char path[PATH_MAX];
+    struct stat st;
+    const int error = errno;
+    if ((size_t)snprintf(path, sizeof path, "%s/" FL_RING_WAKE, folder) < sizeof path) {
+        const int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+        if (fd >= 0 && !fstat(fd, &st) && S_ISFIFO(st.st_mode))
+            (void)!write(fd, "", 1); /* where it is full the reader wakes anyhow */
+        if (fd >= 0)
+            close(fd);
+    }
+    errno = error;
+}
+
 void fl_ring_end(fl_ring *r) { atomic_store_explicit(&r->head->ended, 1, memory_order_release); }
 
 /* ---- the reader's ------------------------------------------------------------------------------------------------ */
@@ -176,6 +234,7 @@ static fl_ring_refusal check_head(fl_ring *r) {
         return FL_RING_NO_RING;
     place(r, capacity, names);
     r->read = atomic_load_explicit(&r->head->read, memory_order_relaxed); /* left by an earlier reader */
+    r->marks_read = atomic_load_explicit(&r->head->marks_read, memory_order_relaxed);
     return FL_RING_OPEN;
 }
 
@@ -237,6 +296,34 @@ bool fl_ring_take(fl_ring *r, fl_ring_record *into, size_t room, size_t *taken, 
     }
     atomic_store_explicit(&h->read, r->read, memory_order_release);
     *taken = n;
+    return true;
+}
+
+bool fl_ring_take_mark(fl_ring *r, bool over, fl_ring_mark *into, bool *more, uint64_t *bad) {
+    const uint64_t marks = atomic_load_explicit(&r->head->marks, memory_order_acquire),
+                   round = r->marks_read / r->slots;
+    fl_ring_slot *slot = &r->slot[r->marks_read % r->slots];
+    *into = (fl_ring_mark){.time_ns = -1};
+    *more = false;
+    if (marks - r->marks_read > r->slots)
+        return false;
+    if (marks == r->marks_read)
+        return true;
+    const uint64_t turn = atomic_load_explicit(&slot->turn, memory_order_acquire);
+    if (turn == 2 * round + 1) {
+        *into = slot->mark;
+        if (into->sum != sum_of_mark(into) || into->name[FL_RING_MARK_NAME - 1] || into->time_ns < 0) {
+            into->time_ns = -1;
+            *bad += 1;
+        }
+    } else if (turn != 2 * round && turn != 2 * (round + 1)) { /* the latter: an earlier reader ended right here */
+        return false;
+    } else if (turn == 2 * round && !over) { /* a thread is filling it */
+        return true;
+    }
+    atomic_store_explicit(&slot->turn, 2 * (round + 1), memory_order_release);
+    atomic_store_explicit(&r->head->marks_read, ++r->marks_read, memory_order_release);
+    *more = true;
     return true;
 }
 

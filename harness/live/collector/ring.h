@@ -13,6 +13,11 @@
  * CUDA_VISIBLE_DEVICES and device cgroups each renumber them. A record therefore holds the program's number, and a
  * table in the head gives the UUID for it. A GPU without a UUID there is unknown to everyone.
  *
+ * Markers (NVTX) come from any thread of the program, several at a time, so they have an area of their own: each slot
+ * says whose turn it is, and no thread waits for another. A thread that dies while it fills its slot holds up the
+ * markers behind it until its program has ended. A marker carries its name, since names of ranges are often used once.
+ * To be woken, the reader has a FIFO of the name FL_RING_WAKE in the folder; the writer puts a byte into it.
+ *
  * The reader may be root and the writer anyone. The reader trusts nothing in the file: neither its size, nor a number
  * or index in it. It opens only regular files of at most FL_RING_SIZE_MAX bytes, and keeps its own copy of everything
  * that decides where it reads. */
@@ -23,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FL_RING_MAGIC UINT64_C(0x33474e49524c46) /* "FLRING3" */
+#define FL_RING_MAGIC UINT64_C(0x34474e49524c46) /* "FLRING4" */
 #define FL_RING_FAMILY UINT64_C(0xffffffffffff)  /* the part that all versions share */
 enum { FL_RING_HEAD = 4096, FL_RING_NAME_MAX = 1024, FL_RING_DEVICES = 64, FL_RING_UUID = 16 };
 enum { FL_RING_CAPACITY_MAX = 1 << 16 /* records */, FL_RING_NAMES_MAX = 4 << 20 /* bytes */ };
@@ -39,7 +44,29 @@ typedef struct fl_ring_record {
     uint64_t sum; /* checksum of everything before it */
 } fl_ring_record;
 
-#define FL_RING_SIZE_MAX (FL_RING_HEAD + (int64_t)FL_RING_CAPACITY_MAX * sizeof(fl_ring_record) + FL_RING_NAMES_MAX)
+#define FL_RING_WAKE "wake"
+#define FL_RING_NO_GPU UINT32_MAX
+enum {
+    FL_RING_MARKS = 1 << 14 /* slots at most, and no more than records */,
+    FL_RING_MARK_NAME = 96 /* bytes, with the end; a longer name is cut */
+};
+
+typedef struct fl_ring_mark {
+    int64_t time_ns; /* CLOCK_MONOTONIC */
+    uint32_t gpu;    /* that its thread uses, by the program's number; FL_RING_NO_GPU: none yet */
+    uint32_t spare;
+    char name[FL_RING_MARK_NAME];
+    uint64_t sum; /* checksum of everything before it */
+} fl_ring_mark;
+
+typedef struct fl_ring_slot {
+    _Atomic uint64_t turn; /* 2 n: free for the n-th marker in it, from 0 on; 2 n + 1: holds it */
+    fl_ring_mark mark;
+} fl_ring_slot;
+
+#define FL_RING_SIZE_MAX                                                                                               \
+    (FL_RING_HEAD + (int64_t)FL_RING_CAPACITY_MAX * (int64_t)sizeof(fl_ring_record) +                                  \
+     (int64_t)FL_RING_MARKS * (int64_t)sizeof(fl_ring_slot) + FL_RING_NAMES_MAX)
 
 typedef struct fl_ring_device {
     _Atomic uint32_t known; /* 1: the UUID is valid, and stays */
@@ -58,16 +85,22 @@ typedef struct fl_ring_head { /* the first page */
     _Alignas(64) _Atomic uint64_t write;
     _Alignas(64) _Atomic uint64_t read;
     _Alignas(64) _Atomic uint64_t dropped;
+    _Alignas(64) _Atomic uint64_t marks; /* slots given out */
+    _Atomic uint64_t marks_dropped;
+    _Alignas(64) _Atomic uint64_t marks_read;
+    _Atomic uint64_t wanted; /* the reader's: fl_ring_wanted of the names that it asks for; 0: it has not said yet */
+    _Atomic uint32_t wakes;  /* the reader's: 1: those wake it */
 } fl_ring_head;
 _Static_assert(sizeof(fl_ring_head) <= FL_RING_HEAD, "the head is one page");
 
 typedef struct fl_ring {
     fl_ring_head *head; /* NULL = not open */
+    fl_ring_slot *slot;
     fl_ring_record *record;
     char *names;
     size_t size;
-    uint32_t capacity, names_size; /* as checked on opening: the other side may be hostile (see ring_guard.h) */
-    uint64_t read;                 /* the reader's own position; the head has a copy for the writer */
+    uint32_t capacity, slots, names_size; /* as checked on opening: the other side may be hostile (see ring_guard.h) */
+    uint64_t read, marks_read; /* the reader's own positions; the head has copies for the writer and a next reader */
     int fd;
     char file[64]; /* its name in the folder; only the writer uses it */
 } fl_ring;
@@ -84,6 +117,13 @@ void fl_ring_tell_device(fl_ring *r, uint32_t number, const uint8_t uuid[FL_RING
 bool fl_ring_put(fl_ring *r, fl_ring_record *record);
 void fl_ring_lost(fl_ring *r, uint64_t count); /* counts records that never reached the collector */
 void fl_ring_end(fl_ring *r);                  /* marks a regular end */
+/* Publishes a marker, unless the reader asks for others only; any thread may, at any time. True where the reader wants
+ * to be woken by it (fl_ring_wake). Where all slots are full it is dropped and counted. */
+bool fl_ring_put_mark(fl_ring *r, int64_t time_ns, uint32_t gpu, const char *name);
+/* Wakes the reader of the folder, if there is one. It holds no file open, since a program may close all of its files
+ * and give their numbers to others. */
+void fl_ring_wake(const char *folder);
+uint64_t fl_ring_wanted(const char *name); /* one bit */
 
 /* Functions of the reader. The reason why a ring was refused (fl_ring_why gives it in words); 0 = open. */
 typedef enum fl_ring_refusal {
@@ -109,6 +149,10 @@ bool fl_ring_held(const fl_ring *r);
 /* Takes up to `room` records. *bad counts records with a wrong checksum, which are left out. False where the indices
  * are impossible: nothing in the ring can then be trusted any more. */
 bool fl_ring_take(fl_ring *r, fl_ring_record *into, size_t room, size_t *taken, uint64_t *bad);
+/* Takes the next slot. *more is false where there is none. A slot without a sound marker gives one with time_ns < 0; a
+ * damaged one counts into *bad. `over`: its program has ended, so a slot that was given out and not filled never will
+ * be. False where the slots are impossible. */
+bool fl_ring_take_mark(fl_ring *r, bool over, fl_ring_mark *into, bool *more, uint64_t *bad);
 /* A copy of the name at that offset, up to FL_RING_NAME_MAX - 1 bytes; "" where there is none. */
 void fl_ring_copy_name(const fl_ring *r, uint32_t at, char name[FL_RING_NAME_MAX]);
 bool fl_ring_device_of(const fl_ring *r, uint32_t number, uint8_t uuid[FL_RING_UUID]); /* false: not known */

@@ -1,0 +1,149 @@
+#include "harness/live/collector/nvtx.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <wchar.h>
+
+enum { NAME = 128, STRINGS = 4096, STRING_BYTES = 1 << 18 };
+
+static void (*_Atomic tell)(const char *name);
+
+/* Strings that the program registers, which it does once each and never takes back. Beyond the room they have no name.
+ */
+static char strings[STRING_BYTES];
+static _Atomic size_t strings_used;
+
+static void say(const char *name) {
+    void (*mark)(const char *) = atomic_load_explicit(&tell, memory_order_acquire);
+    if (mark && name)
+        mark(name);
+}
+
+/* What is not ASCII becomes '?'. */
+static const char *narrow(const wchar_t *wide, char text[NAME]) {
+    size_t n = 0;
+    for (; wide && wide[n] && n < NAME - 1; n++)
+        text[n] = wide[n] > 0 && wide[n] < 0x80 ? (char)wide[n] : '?';
+    text[n] = '\0';
+    return text;
+}
+
+static void say_wide(const wchar_t *wide) {
+    char text[NAME];
+    say(narrow(wide, text));
+}
+
+static void say_attributes(const fl_nvtx_attributes *a) {
+    if (!a || a->size < sizeof *a)
+        return;
+    if (a->message_type == FL_NVTX_UNICODE)
+        say_wide(a->message);
+    else if (a->message_type == FL_NVTX_ASCII || a->message_type == FL_NVTX_REGISTERED)
+        say(a->message); /* what a registration returned is the string */
+}
+
+static void mark_w(const wchar_t *name) { say_wide(name); }
+
+/* Ids and depths are only for who reads ends, which nobody here does. */
+static uint64_t start_ex(const fl_nvtx_attributes *a) {
+    say_attributes(a);
+    return 0;
+}
+
+static uint64_t start_a(const char *name) {
+    say(name);
+    return 0;
+}
+
+static uint64_t start_w(const wchar_t *name) {
+    say_wide(name);
+    return 0;
+}
+
+static int push_ex(const fl_nvtx_attributes *a) {
+    say_attributes(a);
+    return FL_NVTX_NO_TRACKING;
+}
+
+static int push_a(const char *name) {
+    say(name);
+    return FL_NVTX_NO_TRACKING;
+}
+
+static int push_w(const wchar_t *name) {
+    say_wide(name);
+    return FL_NVTX_NO_TRACKING;
+}
+
+static void domain_mark_ex(void *domain, const fl_nvtx_attributes *a) {
+    (void)domain;
+    say_attributes(a);
+}
+
+static uint64_t domain_start_ex(void *domain, const fl_nvtx_attributes *a) {
+    (void)domain;
+    return start_ex(a);
+}
+
+static int domain_push_ex(void *domain, const fl_nvtx_attributes *a) {
+    (void)domain;
+    return push_ex(a);
+}
+
+static const char *register_a(void *domain, const char *text) {
+    const size_t size = text ? strnlen(text, NAME - 1) : 0;
+    (void)domain;
+    size_t at = atomic_load(&strings_used);
+    do {
+        if (!text || sizeof strings - at <= size)
+            return NULL;
+    } while (!atomic_compare_exchange_weak(&strings_used, &at, at + size + 1));
+    memcpy(strings + at, text, size); /* the end is there: the room was zero, and is given out once */
+    return strings + at;
+}
+
+static const char *register_w(void *domain, const wchar_t *wide) {
+    char text[NAME];
+    return register_a(domain, narrow(wide, text));
+}
+
+typedef struct callback {
+    fl_nvtx_module module;
+    unsigned id;
+    fl_nvtx_function function;
+} callback;
+
+#define CALL(module, id, function)                                                                                     \
+    { FL_NVTX_##module, FL_NVTX_##id, (fl_nvtx_function)(function) }
+static const callback CALLBACKS[] = {
+    CALL(CORE, MARK_EX, say_attributes),
+    CALL(CORE, MARK_A, say),
+    CALL(CORE, MARK_W, mark_w),
+    CALL(CORE, RANGE_START_EX, start_ex),
+    CALL(CORE, RANGE_START_A, start_a),
+    CALL(CORE, RANGE_START_W, start_w),
+    CALL(CORE, RANGE_PUSH_EX, push_ex),
+    CALL(CORE, RANGE_PUSH_A, push_a),
+    CALL(CORE, RANGE_PUSH_W, push_w),
+    CALL(CORE2, DOMAIN_MARK_EX, domain_mark_ex),
+    CALL(CORE2, DOMAIN_RANGE_START_EX, domain_start_ex),
+    CALL(CORE2, DOMAIN_RANGE_PUSH_EX, domain_push_ex),
+    CALL(CORE2, DOMAIN_REGISTER_STRING_A, register_a),
+    CALL(CORE2, DOMAIN_REGISTER_STRING_W, register_w),
+};
+
+void fl_nvtx_attach(fl_nvtx_export *get, void (*mark)(const char *name)) {
+    const fl_nvtx_callbacks *callbacks = get ? get(FL_NVTX_CALLBACKS) : NULL;
+    if (!callbacks || callbacks->size < sizeof *callbacks)
+        return;
+    atomic_store_explicit(&tell, mark, memory_order_release);
+    for (size_t i = 0; i < sizeof CALLBACKS / sizeof *CALLBACKS; i++) {
+        const callback *c = &CALLBACKS[i];
+        fl_nvtx_function **slot = NULL;
+        unsigned count = 0;
+        if (callbacks->table(c->module, &slot, &count) && slot && c->id < count && slot[c->id])
+            *slot[c->id] = c->function;
+    }
+}
