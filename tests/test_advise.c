@@ -13,9 +13,8 @@
 
 /* 600, 800, 1000, 1200 MHz at one memory clock. */
 enum { CLOCKS = 4 };
-static fl_chip_row at[CLOCKS] = {
-    {0, 600, 877, 0, 0, NULL}, {0, 800, 877, 0, 0, NULL}, {0, 1000, 877, 0, 0, NULL}, {0, 1200, 877, 0, 0, NULL}};
-static const fl_setting_clocks ref = {1200, 877};
+static fl_setting_clocks at[CLOCKS] = {{600, 877, 0}, {800, 877, 0}, {1000, 877, 0}, {1200, 877, 0}};
+static const fl_setting_clocks ref = {1200, 877, 0};
 
 static fl_advise_case case_of(fl_chip_guess *g) { return (fl_advise_case){NULL, {at, g, CLOCKS, true}}; }
 
@@ -42,7 +41,7 @@ static void test_by_hand(void) {
     FL_CHECK(fl_advise(&c, 1, ref, 0.05, 0.51, &a, &d) == FL_OK && a.at.sm_mhz == 800, "%g MHz", a.at.sm_mhz);
     FL_CHECK(fl_advise(&c, 1, ref, 0.01, 0.05, &a, &d) == FL_OK && a.at.sm_mhz == 1200 && a.saving.value == 0,
              "as it is: %g MHz", a.at.sm_mhz);
-    FL_CHECK(fl_advise(&c, 1, (fl_setting_clocks){1500, 877}, 0.05, 0.05, &a, &d) == FL_BAD_INPUT,
+    FL_CHECK(fl_advise(&c, 1, (fl_setting_clocks){1500, 877, 0}, 0.05, 0.05, &a, &d) == FL_BAD_INPUT,
              "an unknown reference");
 }
 
@@ -94,7 +93,7 @@ static void test_boards(void) {
         {"", "nvidia-smi -lgc 900,900", "nvidia-smi -rgc", true},
         {"AMD Instinct MI250X", "rocm-smi --setperfdeterminism 900", "rocm-smi --resetperfdeterminism", false},
     };
-    const fl_setting_clocks clocks = {900, 2600};
+    const fl_setting_clocks clocks = {900, 2600, 0};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const fl_advise_commands c = fl_advise_commands_of(table[i].device, -1, clocks, false);
         FL_CHECK(!strcmp(c.set, table[i].set) && !strcmp(c.undo, table[i].undo), "%s: '%s', '%s'", table[i].device,
@@ -129,6 +128,23 @@ static void test_boards(void) {
         FL_CHECK(!strcmp(c.set, intel[i].set) && !c.note == !intel[i].note, "%s: '%s'", intel[i].device, c.set);
     }
     FL_CHECK(!strcmp(amd.set, "rocm-smi -d 2 --setperfdeterminism 900"), "'%s'", amd.set);
+    static const struct {
+        const char *device, *set, *undo;
+        int64_t gpu;
+        double own_w;
+    } limit[] = {
+        {"A100", "nvidia-smi -lgc 900,900 && nvidia-smi -pl 200", "nvidia-smi -rgc && nvidia-smi -pl 300", -1, 300},
+        {"A100", "nvidia-smi -i 3 -lgc 900,900 && nvidia-smi -i 3 -pl 200",
+         "nvidia-smi -i 3 -rgc && nvidia-smi -i 3 -pl DEFAULT", 3, INFINITY},
+        {"AMD Instinct MI250X", "rocm-smi --setperfdeterminism 900 && rocm-smi --setpoweroverdrive 200",
+         "rocm-smi --resetperfdeterminism && rocm-smi --resetpoweroverdrive", -1, 300},
+        {"GeForce GTX 1080 Ti", "", "", -1, 300},
+    };
+    for (size_t i = 0; i < sizeof limit / sizeof *limit; i++) {
+        fl_advise_commands c = fl_advise_commands_of(limit[i].device, limit[i].gpu, clocks, false);
+        fl_advise_add_limit(&c, limit[i].device, limit[i].gpu, 200, limit[i].own_w);
+        FL_CHECK(!strcmp(c.set, limit[i].set) && !strcmp(c.undo, limit[i].undo), "'%s', '%s'", c.set, c.undo);
+    }
 }
 
 static void test_models(void) {

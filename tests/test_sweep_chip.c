@@ -58,7 +58,7 @@ static void test_ladder(void) {
     for (size_t i = 0; i < sizeof mhz / sizeof *mhz; i++) {
         fl_run_result r = at(a, mhz[i]);
         fl_chip_guess g = {0};
-        FL_CHECK(fl_stated_at(&a->stated, mhz[i], 1000, &g), "%g MHz is not stated", mhz[i]);
+        FL_CHECK(fl_stated_at(&a->stated, (fl_setting_clocks){mhz[i], 1000, 0}, &g), "%g MHz is not stated", mhz[i]);
         /* What was measured scatters; less than what was not is off. */
         FL_CHECK(g.time_sd_pct > 0 && (time[i] > 0) == (g.time_sd_pct < 1), "%g MHz: +- %g %%", mhz[i], g.time_sd_pct);
         if (time[i] > 0)
@@ -89,7 +89,8 @@ static void test_ladder(void) {
              "%s", d.message);
     fl_chip_guess x = {0}, y = {0};
     if (s.count == 2 && one.count == 1)
-        FL_CHECK(fl_stated_at(&s.item[1]->stated, 700, 1000, &x) && fl_stated_at(&one.item[0]->stated, 700, 1000, &y) &&
+        FL_CHECK(fl_stated_at(&s.item[1]->stated, (fl_setting_clocks){700, 1000, 0}, &x) &&
+                     fl_stated_at(&one.item[0]->stated, (fl_setting_clocks){700, 1000, 0}, &y) &&
                      memcmp(&x, &y, sizeof x) == 0,
                  "%.17g and %.17g s", x.time_s, y.time_s);
     fl_scenes_free(&s);
@@ -150,8 +151,9 @@ static void test_twice(void) {
     fl_diag d = {0};
     FL_CHECK(open_scene(SWEEP LINE("a", 600, 1000, 2.5, 80), "generic", NULL, &s, &d) == FL_OK, "%s", d.message);
     fl_chip_guess g = {0};
-    FL_CHECK(s.count && fl_stated_at(&s.item[0]->stated, 600, 1000, &g) && fabs(g.time_s - 2.45) < 1e-9, "%g s",
-             g.time_s);
+    FL_CHECK(s.count && fl_stated_at(&s.item[0]->stated, (fl_setting_clocks){600, 1000, 0}, &g) &&
+                 fabs(g.time_s - 2.45) < 1e-9,
+             "%g s", g.time_s);
     fl_scenes_free(&s);
     FL_CHECK(open_scene(SWEEP LINE("a", 600, 1000, 2.7, 80), "generic", NULL, &s, &d) == FL_BAD_INPUT && d.line == 8,
              "%s", d.message);
@@ -170,10 +172,12 @@ static void test_calibrated(void) {
     snprintf(path, sizeof path, "%s", fl_temp_path("dev.json"));
     calibrate(path);
     fl_chip_guess x = {0}, y = {0};
-    FL_CHECK(open_scene(one, path, NULL, &s, &d) == FL_OK && fl_stated_at(&s.item[0]->stated, 1200, 1000, &x) &&
-                 x.time_sd_pct > 0 && x.time_s < 1.5,
+    FL_CHECK(open_scene(one, path, NULL, &s, &d) == FL_OK &&
+                 fl_stated_at(&s.item[0]->stated, (fl_setting_clocks){1200, 1000, 0}, &x) && x.time_sd_pct > 0 &&
+                 x.time_s < 1.5,
              "%s %g s +- %g %%", d.message, x.time_s, x.time_sd_pct);
-    FL_CHECK(open_scene(both, path, NULL, &t, &d) == FL_OK && fl_stated_at(&t.item[0]->stated, 1200, 1000, &y) &&
+    FL_CHECK(open_scene(both, path, NULL, &t, &d) == FL_OK &&
+                 fl_stated_at(&t.item[0]->stated, (fl_setting_clocks){1200, 1000, 0}, &y) &&
                  memcmp(&x, &y, sizeof x) == 0 && t.item[0]->note_count && strstr(t.item[0]->note[0], "1 rows outside"),
              "%s %.17g and %.17g s", d.message, x.time_s, y.time_s);
     fl_scenes_free(&s);
@@ -201,8 +205,8 @@ static void test_columns(void) {
     fl_sweep_free(&again);
     const fl_scene_options o = {.platform = "generic", .sweep = fl_temp_path("p.csv")};
     fl_chip_guess g = {0};
-    FL_CHECK(fl_scenes_open(&o, &none, &scenes, &d) == FL_OK && fl_stated_at(&scenes.item[0]->stated, 600, 1000, &g) &&
-                 g.time_sd_pct == 1.5,
+    FL_CHECK(fl_scenes_open(&o, &none, &scenes, &d) == FL_OK &&
+                 fl_stated_at(&scenes.item[0]->stated, (fl_setting_clocks){600, 1000, 0}, &g) && g.time_sd_pct == 1.5,
              "%s %g", d.message, g.time_sd_pct);
     fl_scenes_free(&scenes);
     FL_CHECK(fl_sweep_read(fl_temp_text("n.csv", "workload,sm_mhz,time_s,power_w,time_sd_pct\na,600,2,80,-1\n"), &s,

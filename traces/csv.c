@@ -11,7 +11,7 @@
  * field can be found in the bytes themselves; libcsv only says where fields end. One record at a time is given to
  * libcsv. Texts of plain fields are left in the window (their delimiter, already consumed, becomes the NUL), quoted
  * ones are unquoted into a buffer beside it. */
-enum { CHUNK = 256 << 10, WINDOW = (1 << 20) + CHUNK };
+enum { CHUNK = 64 << 10 };
 
 typedef struct reader {
     const fl_csv_options *options;
@@ -22,8 +22,8 @@ typedef struct reader {
     fl_status status;
     const char *path;
     fl_gunzip *file;
-    char *window; /* WINDOW bytes and one for a newline after a torn last record */
-    size_t begin, end;
+    char *window;
+    size_t window_room, begin, end;
     bool at_end;  /* of the file */
     bool in_head; /* no row yet */
     bool has_version;
@@ -340,15 +340,18 @@ done:
     return FL_OK;
 }
 
-/* Fills the window; r->begin becomes 0. */
+/* Reads on into the window, which grows to hold a whole record; r->begin becomes 0. One byte stays free, for a newline
+ * after a torn last record. */
 static fl_status read_more(reader *r) {
-    memmove(r->window, r->window + r->begin, r->end - r->begin);
+    if (r->begin > 0)
+        memmove(r->window, r->window + r->begin, r->end - r->begin);
     r->end -= r->begin;
     r->begin = 0;
-    size_t room = WINDOW - r->end < CHUNK ? WINDOW - r->end : CHUNK;
     size_t got = 0;
-    r->status = fl_gunzip_read(r->file, r->window + r->end, room, &got, r->d);
-    r->at_end = got < room;
+    if (fl_grow(&r->window, &r->window_room, r->end + CHUNK + 1, 1))
+        return no_memory(r);
+    r->status = fl_gunzip_read(r->file, r->window + r->end, CHUNK, &got, r->d);
+    r->at_end = got < CHUNK;
     r->end += got;
     return r->status;
 }
@@ -393,15 +396,11 @@ static fl_status read_all(reader *r) {
     size_t searched = 0; /* bytes of the record already looked at */
     size_t quotes = 0;
     int64_t lines = 0;
-    bool bom = true;
+    if (!read_more(r) && r->end >= 3 && memcmp(r->window, "\xef\xbb\xbf", 3) == 0)
+        r->begin = 3;
     while (!r->status) {
-        if (bom && (r->end >= 3 || r->at_end)) {
-            if (r->end >= 3 && memcmp(r->window, "\xef\xbb\xbf", 3) == 0)
-                r->begin = 3;
-            bom = false;
-        }
         char *from = r->window + r->begin + searched;
-        char *newline = bom ? NULL : memchr(from, '\n', r->end - r->begin - searched);
+        char *newline = memchr(from, '\n', r->end - r->begin - searched);
         if (newline) {
             /* A line break within quotes is part of a field. Comments and lines to skip have no fields. */
             bool plain = r->line <= r->options->head_lines || (r->options->format && r->window[r->begin] == '#');
@@ -454,8 +453,6 @@ fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *
     r.d = d = d ? d : &none;
     r.file = fl_gunzip_open(path, d);
     fl_status status = r.file ? FL_OK : d->status;
-    if (!status && !(r.window = malloc(WINDOW + 1)))
-        status = no_memory(&r);
     if (!status)
         status = read_all(&r);
     if (!status && r.rows == 0)

@@ -19,7 +19,7 @@ typedef struct loader {
 } loader;
 
 uint32_t fl_programs_name(fl_programs *p, const char *name) {
-    for (size_t i = 0; i < p->name_count; i++)
+    for (size_t i = p->name_count; i-- > 0;) /* those of the same program are the last ones */
         if (strcmp(p->names[i], name) == 0)
             return (uint32_t)i;
     if (fl_grow(&p->names, &p->name_room, p->name_count + 1, sizeof *p->names))

@@ -7,13 +7,9 @@
 /* The setting in every case; false where one case does not know it. */
 static bool find_all(const fl_advise_case *c, size_t cases, fl_setting_clocks at, fl_chip_guess *g) {
     for (size_t k = 0; k < cases; k++)
-        if (!fl_stated_at(&c[k].stated, at.sm_mhz, at.mem_mhz, &g[k]))
+        if (!fl_stated_at(&c[k].stated, at, &g[k]))
             return false;
     return true;
-}
-
-static bool same(fl_setting_clocks a, fl_setting_clocks b) {
-    return fabs(a.sm_mhz - b.sm_mhz) < 0.5 && fabs(a.mem_mhz - b.mem_mhz) < 0.5;
 }
 
 static bool states(const fl_stated *s) {
@@ -72,7 +68,7 @@ static void describe(const fl_chip_guess *g, const fl_chip_guess *top, size_t ca
 fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref, double bound, double risk,
                     fl_advice *out, fl_diag *d) {
     fl_chip_guess top[FL_ADVISE_CASES], g[FL_ADVISE_CASES], best[FL_ADVISE_CASES];
-    fl_advice a = {.at = ref, .measure = {NAN, NAN}};
+    fl_advice a = {.at = ref, .measure = {NAN, NAN, 0}};
     double least = INFINITY, most = 0;
     if (!find_all(c, cases, ref, top))
         return fl_refuse(d, "no data for the reference clock, %g MHz (memory %g MHz)", ref.sm_mhz, ref.mem_mhz);
@@ -84,10 +80,10 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
         assumed |= c[k].assume != NULL;
     }
     for (size_t i = 0; i < c[0].stated.count; i++) {
-        const fl_setting_clocks at = {c[0].stated.at[i].sm_mhz, c[0].stated.at[i].mem_mhz};
+        const fl_setting_clocks at = c[0].stated.at[i];
         if (!find_all(c, cases, at, g))
             continue;
-        const bool is_ref = same(at, ref);
+        const bool is_ref = fl_stated_same(at, ref);
         double mean = 0;
         for (size_t k = 0; k < cases; k++)
             mean += (ln_energy(&g[k]) - ln_energy(&top[k])) / (double)cases;
@@ -98,12 +94,12 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
                 best[k] = g[k];
         }
         const double here = doubt(g, top, cases);
-        if ((is_ref || allowed(g, top, cases, bound, 1, true)) && here > most) {
+        if (!(at.limit_w > 0) && (is_ref || allowed(g, top, cases, bound, 1, true)) && here > most) {
             most = here;
             a.measure = at;
         }
     }
-    describe(best, top, cases, bound, same(a.at, ref), &a);
+    describe(best, top, cases, bound, fl_stated_same(a.at, ref), &a);
     if (!a.stated || assumed)
         a.chance = NAN;
     *out = a;

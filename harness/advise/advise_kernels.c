@@ -84,7 +84,7 @@ static fl_status state(node *n, fl_stated *out, fl_diag *d) {
         const double time = (double)n->point[i].makespan_ps * 1e-12, energy = (double)n->point[i].energy_fj * 1e-15;
         if (!(time > 0) || !(energy > 0))
             return fl_refuse(d, "%s: nothing ran, expected kernels that take time", n->w->name);
-        out->at[i] = (fl_chip_row){.sm_mhz = n->point[i].at.sm_mhz, .mem_mhz = n->point[i].at.mem_mhz};
+        out->at[i] = (fl_setting_clocks){n->point[i].at.sm_mhz, n->point[i].at.mem_mhz, 0};
         out->guess[i] =
             (fl_chip_guess){time, energy / time, sd_of(n->w->model_time_mape_pct), sd_of(n->w->model_power_mape_pct)};
     }
@@ -95,7 +95,7 @@ static fl_status state(node *n, fl_stated *out, fl_diag *d) {
 /* Scales the powers so that the one at the log's clock equals the log's. */
 static void anchor(fl_stated *s, const fl_log_run *run, double mem_mhz) {
     fl_chip_guess g;
-    if (!fl_stated_at(s, run->sm_mhz, isnan(run->mem_mhz) ? mem_mhz : run->mem_mhz, &g))
+    if (!fl_stated_at(s, (fl_setting_clocks){run->sm_mhz, isnan(run->mem_mhz) ? mem_mhz : run->mem_mhz, 0}, &g))
         return;
     for (size_t i = 0; i < s->count; i++)
         s->guess[i].power_w *= run->power_w / g.power_w;
@@ -109,15 +109,14 @@ static fl_status one_case(const char *path, const fl_kernel_trace *t, const fl_k
     fl_status s = node_open(&n, path, t, kinds, assume, o, d);
     if (!s) {
         const fl_device *dev = &n.p.node.device[n.p.node.gpu[0]];
-        to->ref = (fl_setting_clocks){dev->default_sm_mhz, dev->default_mem_mhz};
+        to->ref = (fl_setting_clocks){dev->default_sm_mhz, dev->default_mem_mhz, 0};
         *assumed = n.w->assumed;
         c->assume = *assumed ? assume : NULL;
         to->cases++;
         s = state(&n, &c->stated, d);
     }
     for (size_t i = 0; !s && i < c->stated.count; i++) /* the errors concern the change from that clock */
-        if (fabs(c->stated.at[i].sm_mhz - to->ref.sm_mhz) < 0.5 &&
-            fabs(c->stated.at[i].mem_mhz - to->ref.mem_mhz) < 0.5)
+        if (fl_stated_same(c->stated.at[i], to->ref))
             c->stated.guess[i].time_sd_pct = c->stated.guess[i].power_sd_pct = 0;
     if (!s && run)
         anchor(&c->stated, run, to->ref.mem_mhz);

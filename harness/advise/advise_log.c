@@ -43,9 +43,11 @@ fl_status fl_advise_log(const char *path, const fl_log_run *run, const fl_advise
     const fl_chip_row ref = {.sm_mhz = to->ref.sm_mhz, .mem_mhz = to->ref.mem_mhz};
     for (size_t k = 0; !s && p->tells && k < to->cases; k++) {
         fl_stated *of = &to->of[k].stated;
-        s = fl_one_probe_powers(chip, p, &ref, of->at, of->guess, of->count, d);
+        fl_chip_row *at = fl_stated_rows(of);
+        s = at ? fl_one_probe_powers(chip, p, &ref, at, of->guess, of->count, d) : fl_no_memory(d, "the clocks");
         if (!s)
-            fl_one_probe_add_idle(chip, p, of->at, of->guess, of->count);
+            fl_one_probe_add_idle(chip, p, at, of->guess, of->count);
+        free(at);
     }
     free(chip);
     return s;

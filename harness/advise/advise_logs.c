@@ -3,6 +3,7 @@
 
 #include "harness/advise/advise_log.h"
 #include "harness/chip/fit_clocks.h"
+#include "harness/chip/fit_limits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,12 +26,17 @@ static fl_status rows_of(const fl_log_run *run, size_t count, fl_sweep *sweep, f
     rows->mem_known = true;
     for (size_t i = 0; i < count; i++)
         rows->mem_known &= !isnan(run[i].mem_mhz);
+    double highest = 0;
+    for (size_t i = 0; i < count; i++)
+        highest = fmax(highest, isnan(run[i].limit_w) ? 0 : run[i].limit_w);
     for (size_t i = 0; i < count; i++) {
         const fl_log_run *r = &run[i];
+        const bool lower =
+            r->limit_w < highest && r->power_w >= FL_CAP_CREST_LEAST * r->limit_w; /* it may have bound */
         sweep->rows[sweep->row_count++] = (fl_sweep_row){.kernel = 1,
                                                          .sm_mhz = r->sm_mhz,
                                                          .mem_mhz = r->mem_mhz,
-                                                         .power_cap_w = NAN,
+                                                         .power_cap_w = lower ? r->limit_w : (double)NAN,
                                                          .time_s = r->time_s,
                                                          .power_w = r->power_w,
                                                          .energy_j = r->time_s * r->power_w};
@@ -122,10 +128,14 @@ static fl_status from_calibration(const fl_advise_source *f, const fl_platform *
     *done = !status;
     if (!status) {
         fl_stated *of = &s->item[0].of[0].stated;
-        fl_one_probe_add_idle(c.chip, &probe, of->at, of->guess, of->count);
-        status = FL_ADVISE_REST(s, d, ONE_RUN "; what programs of such a power do, the calibration's tell",
-                                basename(f->run_path), f->run[0].power_w, f->run[0].sm_mhz,
-                                100 * probe.busy.time_s / f->run[0].time_s);
+        fl_chip_row *at = fl_stated_rows(of);
+        if (at)
+            fl_one_probe_add_idle(c.chip, &probe, at, of->guess, of->count);
+        status = !at ? fl_no_memory(d, "the clocks")
+                     : FL_ADVISE_REST(s, d, ONE_RUN "; what programs of such a power do, the calibration's tell",
+                                      basename(f->run_path), f->run[0].power_w, f->run[0].sm_mhz,
+                                      100 * probe.busy.time_s / f->run[0].time_s);
+        free(at);
     } else if (status == FL_BAD_INPUT) {
         fl_advise_close(s);
         status = FL_OK;

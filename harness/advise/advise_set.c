@@ -1,6 +1,7 @@
 #include "harness/advise/advise_set.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,13 +138,44 @@ static void intel(fl_advise_commands *c, const char *device, int64_t gpu, double
         c->note = "for the devices d and tiles t named; xpu-smi discovery lists those of the machine";
 }
 
+/* The tool of the board's vendor, for the GPU that the user named. */
+static void tool_of(board is, int64_t gpu, char *tool, size_t size) {
+    const char *name = is == AMD ? "rocm-smi" : is == INTEL ? "xpu-smi config" : "nvidia-smi";
+    if (gpu >= 0)
+        (void)snprintf(tool, size, "%s %s %lld", name, is == AMD || is == INTEL ? "-d" : "-i", (long long)gpu);
+    else
+        (void)snprintf(tool, size, "%s%s", name, is == INTEL ? " -d 0" : "");
+}
+
+static void add_command(char *to, size_t size, const char *tool, const char *option, const char *value) {
+    const size_t used = strlen(to);
+    (void)snprintf(to + used, size - used, "%s%s %s%s", used ? " && " : "", tool, option, value);
+}
+
+void fl_advise_add_limit(fl_advise_commands *c, const char *device, int64_t gpu, double limit_w, double own_w) {
+    char tool[64], value[32] = "DEFAULT";
+    const board is = board_of(device);
+    if (is == NEITHER)
+        return; /* the limit goes with a clock that no command sets */
+    tool_of(is, gpu, tool, sizeof tool);
+    const char *option = is == AMD ? "--setpoweroverdrive " : is == INTEL ? "--powerlimit " : "-pl ";
+    if (own_w > 0 && isfinite(own_w))
+        (void)snprintf(value, sizeof value, "%.0f", own_w);
+    else if (!c->note && is != AMD)
+        c->note = "DEFAULT is the board's default power limit, which nvidia-smi -q -d POWER or xpu-smi config tells";
+    if (is == AMD)
+        add_command(c->undo, sizeof c->undo, tool, "--resetpoweroverdrive", "");
+    else
+        add_command(c->undo, sizeof c->undo, tool, option, value);
+    (void)snprintf(value, sizeof value, "%.0f", limit_w);
+    add_command(c->set, sizeof c->set, tool, option, value);
+}
+
 fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_setting_clocks at, bool memory) {
     fl_advise_commands c = {.set = ""};
-    char one[32] = "", tool[64];
+    char tool[64];
     const board is = board_of(device);
-    if (gpu >= 0)
-        (void)snprintf(one, sizeof one, is == AMD ? " -d %lld" : " -i %lld", (long long)gpu);
-    (void)snprintf(tool, sizeof tool, "%s%s", is == AMD ? "rocm-smi" : "nvidia-smi", one);
+    tool_of(is, gpu, tool, sizeof tool);
     switch (is) {
     case AMD:
         (void)snprintf(c.set, sizeof c.set, "%s --setperfdeterminism %.0f", tool, at.sm_mhz);

@@ -19,3 +19,7 @@ bool fl_advise_other_model(const char *measured, const char *device);
  * lock clocks from Volta on (nvidia-smi -lgc). Before that, Tesla, Quadro and Titan boards have application clocks
  * (-ac), and GeForce boards have neither (nvidia-smi(1)). */
 fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_setting_clocks at, bool memory);
+
+/* Adds the power limit of a setting. own_w: the board's own limit, which undoing sets again; 0 or INFINITY = not known.
+ */
+void fl_advise_add_limit(fl_advise_commands *c, const char *device, int64_t gpu, double limit_w, double own_w);

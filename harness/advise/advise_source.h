@@ -31,7 +31,7 @@ fl_status fl_advise_add(fl_advise_subjects *s, const char *name, fl_advise_subje
 fl_status fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p, fl_diag *d);
 
 /* In these, the platform may be NULL. Each workload of the rows that c was made of; diagnostics name path. */
-fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, const fl_platform *platform,
+fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
                          fl_advise_subjects *s, fl_diag *d);
 fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
 /* Logs of one program at several clocks. */

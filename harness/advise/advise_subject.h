@@ -26,6 +26,7 @@ typedef struct fl_advise_subjects {
     char **rests; /* rest_count notes on the basis of the advice */
     size_t rest_count;
     bool several_memories; /* memory clocks may be set too */
+    double own_limit_w;    /* the power limit of the board where none is set; 0 or INFINITY = not known */
 } fl_advise_subjects;
 
 void fl_advise_close(fl_advise_subjects *s);

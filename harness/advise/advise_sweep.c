@@ -1,6 +1,7 @@
 /* Advice on the workloads of a sweep, measured or predicted. */
 #include "harness/advise/advise_source.h"
 
+#include "harness/advise/advise_limits.h"
 #include "harness/advise/advise_log.h"
 #include "harness/chip/fit_clocks.h"
 #include "harness/chip/sweep_check.h"
@@ -13,8 +14,9 @@
 
 static int ascending(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
 
-/* The clocks that were measured, where no platform lists the clocks. */
-static fl_status ladder_of(const fl_sweep_chip *c, fl_device *dev, fl_diag *d) {
+/* The clocks that the laws know, where no platform lists the clocks. The highest that was measured is the default, even
+ * where a limit held it down. */
+static fl_status ladder_of(const fl_sweep_chip *c, const fl_sweep *sweep, fl_device *dev, fl_diag *d) {
     dev->sm_mhz = calloc(c->rows.count + 1, sizeof *dev->sm_mhz);
     dev->mem_mhz = calloc(c->rows.count + 1, sizeof *dev->mem_mhz);
     if (!dev->sm_mhz || !dev->mem_mhz)
@@ -32,17 +34,31 @@ static fl_status ladder_of(const fl_sweep_chip *c, fl_device *dev, fl_diag *d) {
                 list[k][(*count[k])++] = list[k][i];
     }
     dev->default_sm_mhz = dev->sm_mhz[dev->sm_count - 1];
+    for (size_t i = 0; i < sweep->row_count; i++)
+        if (isnan(sweep->rows[i].power_cap_w) && fl_advise_as_measured(c, &sweep->rows[i]) &&
+            sweep->rows[i].sm_mhz > dev->default_sm_mhz)
+            dev->default_sm_mhz = (int32_t)lround(sweep->rows[i].sm_mhz);
     dev->default_mem_mhz = dev->mem_mhz[dev->mem_count - 1];
     return FL_OK;
 }
 
-/* Savings are relative to the driver's default or, where that is not known, to the highest known clocks. */
+/* Savings are relative to the driver's default or, where that is not known, to the highest known clocks, under the
+ * board's own limit where that is known. */
 static fl_setting_clocks reference_of(const fl_stated *s, const fl_device *dev) {
+    const fl_setting_clocks own = {dev->default_sm_mhz, dev->default_mem_mhz, 0};
     fl_chip_guess g;
-    const fl_setting_clocks last = {s->at[s->count - 1].sm_mhz, s->at[s->count - 1].mem_mhz};
-    return fl_stated_at(s, dev->default_sm_mhz, dev->default_mem_mhz, &g)
-               ? (fl_setting_clocks){dev->default_sm_mhz, dev->default_mem_mhz}
-               : last;
+    size_t last = s->count - 1;
+    while (last > 0 && s->at[last].limit_w > 0)
+        last--;
+    last = s->at[last].limit_w > 0 ? s->count - 1 : last;
+    return fl_stated_at(s, own, &g) ? own : s->at[last];
+}
+
+static bool has_rows(const fl_sweep_chip *c, const char *workload) {
+    for (size_t i = 0; i < c->rows.entities; i++)
+        if (c->rows.entity[i].count && !strcmp(c->rows.entity[i].workload, workload))
+            return true;
+    return false;
 }
 
 static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, uint32_t name,
@@ -50,13 +66,20 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     fl_predicted p = {0};
     char low[48], high[48];
     fl_advise_subject *to = NULL;
-    fl_status status = fl_sweep_chip_predict(c, path, sweep, name, dev, &p, d);
+    fl_status status =
+        has_rows(c, sweep->names[name]) ? fl_sweep_chip_predict(c, path, sweep, name, dev, &p, d) : FL_OK;
+    if (!status)
+        status = fl_advise_add_limited(c, sweep, name, p.law.sm_min_mhz, p.law.sm_max_mhz, &p.sweep, d);
+    if (!status && !p.sweep.row_count) {
+        fl_predicted_free(&p);
+        return FL_ADVISE_REST(s, d, "%s is left out: all its rows are %snot at the clock they name", sweep->names[name],
+                              c->rows.predicted ? "predicted, or " : "");
+    }
     if (!status)
         status = fl_advise_add(s, sweep->names[name], &to, d);
     if (!status) {
         to->cases = 1;
-        status = fl_stated_make(&p.sweep, name, true, p.law.sm_min_mhz, p.law.sm_max_mhz, dev->default_mem_mhz,
-                                &to->of[0].stated, d);
+        status = fl_stated_make(&p.sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
     }
     if (!status && !to->of[0].stated.count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
@@ -69,8 +92,19 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     return status;
 }
 
+/* Whether somebody measured the setting under the board's own limit, although no law uses the row. */
+static bool was_measured(const fl_sweep_chip *c, const fl_sweep *sweep, const char *workload, const fl_chip_next *at) {
+    for (size_t i = 0; i < sweep->row_count; i++) {
+        const fl_sweep_row *r = &sweep->rows[i];
+        if (!strcmp(sweep->names[r->workload], workload) && isnan(r->power_cap_w) && fl_advise_as_measured(c, r) &&
+            fabs(r->sm_mhz - at->sm_mhz) < 0.5 && !(fabs(r->mem_mhz - at->mem_mhz) >= 0.5))
+            return true;
+    }
+    return false;
+}
+
 /* The next measurement of each workload. */
-static fl_status find_next(const fl_sweep_chip *c, fl_advise_subjects *s, fl_diag *d) {
+static fl_status find_next(const fl_sweep_chip *c, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
     fl_status status = FL_OK;
     for (size_t i = 0; !status && i < s->count; i++) {
         size_t k = 0;
@@ -80,18 +114,31 @@ static fl_status find_next(const fl_sweep_chip *c, fl_advise_subjects *s, fl_dia
             s->item[i].next = s->item[k].next;
         else
             status = fl_sweep_chip_next(c, s->item[i].name, &s->item[i].next, d);
+        if (!has_rows(c, s->item[i].name))
+            s->item[i].next.known = true; /* by its own rows alone, all of which were measured */
+        if (was_measured(c, sweep, s->item[i].name, &s->item[i].next))
+            s->item[i].next.sm_mhz = NAN;
     }
     return status;
 }
 
-static bool has_rows(const fl_sweep_chip *c, const char *workload) {
-    for (size_t i = 0; i < c->rows.entities; i++)
-        if (c->rows.entity[i].count && !strcmp(c->rows.entity[i].workload, workload))
-            return true;
-    return false;
+/* Which limit goes without saying. */
+static fl_status note_limits(const fl_sweep *sweep, const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
+    size_t lower = 0;
+    for (size_t i = 0; i < sweep->row_count; i++)
+        lower += isnan(sweep->rows[i].power_cap_w) ? 0 : 1;
+    if (!lower)
+        return FL_OK;
+    return isinf(s->own_limit_w)
+               ? FL_ADVISE_REST(s, d, "settings under a power limit, as they were measured: %zu", lower)
+               : FL_ADVISE_REST(s, d,
+                                "settings under a lower power limit than the board's own, as they were measured: %zu; "
+                                "%g W count as its own, %s",
+                                lower, s->own_limit_w,
+                                dev->power_default_w > 0 ? "which the platform says" : "the highest that was measured");
 }
 
-fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, const fl_platform *platform,
+fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
                          fl_advise_subjects *s, fl_diag *d) {
     uint32_t *names = NULL;
     size_t count = 0;
@@ -103,15 +150,12 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const fl_swee
         least = fmin(least, c->rows.row[i].sm_mhz);
         most = fmax(most, c->rows.row[i].sm_mhz);
     }
-    fl_status status = platform ? FL_OK : ladder_of(c, &own, d);
+    s->own_limit_w = fl_advise_settle_limits(sweep, dev);
+    fl_status status = platform ? FL_OK : ladder_of(c, sweep, &own, d);
     if (!status)
         status = fl_sweep_workloads(sweep, &names, &count, d);
     for (size_t i = 0; !status && i < count; i++)
-        status = has_rows(c, sweep->names[names[i]])
-                     ? one_workload(c, path, sweep, names[i], dev, s, d)
-                     : FL_ADVISE_REST(
-                           s, d, "%s is left out: all its rows are %sat a power limit, or not at the clock they name",
-                           sweep->names[names[i]], c->rows.predicted ? "predicted, " : "");
+        status = one_workload(c, path, sweep, names[i], dev, s, d);
     if (!status && !s->count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit can use");
     if (!status)
@@ -124,6 +168,8 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const fl_swee
                      : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
     if (!status && c->rows.predicted)
         status = FL_ADVISE_REST(s, d, "predicted rows of the file teach nothing: %zu", c->rows.predicted);
+    if (!status)
+        status = note_limits(sweep, dev, s, d);
     if (!status && c->rows.unsounds)
         status = FL_ADVISE_REST(
             s, d, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
@@ -132,13 +178,13 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const fl_swee
         if (fl_fit_clock_shows(&c->rows, i))
             status = FL_ADVISE_REST(s, d, "rows at %g MHz ran at about %.0f MHz", c->rows.clock[i].sm_mhz,
                                     c->rows.clock[i].ran_mhz);
-    if (!status && s->count && fabs(s->item[0].ref.sm_mhz - dev->default_sm_mhz) >= 0.5)
+    if (!status && s->item[0].ref.sm_mhz > 0 && fabs(s->item[0].ref.sm_mhz - dev->default_sm_mhz) >= 0.5)
         status = FL_ADVISE_REST(s, d, "%g MHz to be compared with, as the driver's default, %g MHz, lies outside those",
                                 s->item[0].ref.sm_mhz, dev->default_sm_mhz);
     if (!status && c->calibrated)
         status = FL_ADVISE_REST(s, d, "the platform's calibration, from %u workloads", c->chip->workloads);
     if (!status)
-        status = find_next(c, s, d);
+        status = find_next(c, sweep, s, d);
     s->several_memories = dev->mem_count > 1 && c->mem_known;
     free(names);
     free(own.sm_mhz);
@@ -156,8 +202,8 @@ static size_t count_predicted(const fl_sweep *s) {
 }
 
 /* One workload of a file that a fit wrote, as the file states it. */
-static fl_status one_stated(const char *path, const fl_sweep *sweep, uint32_t name, const fl_device *dev,
-                            fl_advise_subjects *s, fl_diag *d) {
+static fl_status one_stated(const char *path, const fl_sweep *sweep, uint32_t name, bool predicted,
+                            const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
     fl_advise_subject *to = NULL;
     fl_status status = fl_advise_add(s, sweep->names[name], &to, d);
     if (!status) {
@@ -168,11 +214,13 @@ static fl_status one_stated(const char *path, const fl_sweep *sweep, uint32_t na
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s: no row names an SM clock", sweep->names[name]);
     if (!status)
         to->ref = reference_of(&to->of[0].stated, dev);
+    to->next = (fl_chip_next){.known = !predicted, .sm_mhz = NAN}; /* all was measured */
     return status;
 }
 
-/* Predictions in a file, without a calibration that could make them again: the function uses the deviations that the
- * file states for its rows. Measured rows are as sure as measurements repeat. */
+/* Settings that no law can predict: predictions in a file, without a calibration that could make them again, or rows
+ * of one clock under several power limits. The function uses the deviations that the file states for its rows. Measured
+ * rows are as sure as measurements repeat. */
 static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platform *platform, fl_advise_subjects *s,
                              fl_diag *d) {
     static const fl_device none = {.name = ""};
@@ -181,6 +229,7 @@ static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platfor
     uint32_t *names = NULL;
     size_t count = 0;
     double mem = NAN;
+    s->own_limit_w = fl_advise_settle_limits(sweep, dev);
     for (size_t i = 0; i < sweep->row_count; i++) {
         fl_sweep_row *r = &sweep->rows[i];
         s->several_memories |= fabs(r->mem_mhz - mem) >= 0.5; /* false where one is NAN */
@@ -193,11 +242,15 @@ static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platfor
     }
     fl_status status = fl_sweep_workloads(sweep, &names, &count, d);
     for (size_t i = 0; !status && i < count; i++)
-        status = one_stated(path, sweep, names[i], dev, s, d);
+        status = one_stated(path, sweep, names[i], predicted > 0, dev, s, d);
     if (!status)
-        status = FL_ADVISE_REST(
-            s, d, "%s: %zu measured and %zu predicted settings of %zu workload%s, as sure as the file states",
-            basename(path), sweep->row_count - predicted, predicted, count, count == 1 ? "" : "s");
+        status = FL_ADVISE_REST(s, d, "%s: %zu measured and %zu predicted settings of %zu workload%s, as sure as %s",
+                                basename(path), sweep->row_count - predicted, predicted, count, count == 1 ? "" : "s",
+                                predicted ? "the file states"
+                                          : "measurements usually repeat: no law fits them, so what lies between is "
+                                            "unknown");
+    if (!status)
+        status = note_limits(sweep, dev, s, d);
     free(names);
     return status;
 }
@@ -211,7 +264,7 @@ static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *swe
                        basename(f->sweep_path));
     for (size_t i = 0; !status && i < sweep->row_count; i++) {
         const fl_sweep_row *r = &sweep->rows[i];
-        const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true, NAN};
+        const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true, NAN, NAN};
         fl_one_probe told;
         fl_advise_subject *to = NULL;
         if (isnan(r->sm_mhz))
@@ -224,6 +277,16 @@ static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *swe
             status = FL_ADVISE_REST(s, d, "%s: its power tells nothing", to->name);
     }
     return status;
+}
+
+/* Whether a workload ran under several power limits. */
+static bool has_limits(const fl_sweep *s) {
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (s->rows[i].workload == s->rows[k].workload &&
+                fabs(s->rows[i].power_cap_w - s->rows[k].power_cap_w) >= 0.5)
+                return true;
+    return false;
 }
 
 static bool single_rows(const fl_sweep *s) {
@@ -251,6 +314,8 @@ fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_ad
         status = from_stated(f->sweep_path, &sweep, p, s, d);
     else if (!status)
         status = fl_advise_rows(&c, f->sweep_path, &sweep, p, s, d);
+    else if (sound && status == FL_BAD_INPUT && has_limits(&sweep))
+        status = from_stated(f->sweep_path, &sweep, p, s, d);
     else if (sound && status == FL_BAD_INPUT && p && single_rows(&sweep))
         status = from_single_rows(f, &sweep, s, d);
     else

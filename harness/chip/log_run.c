@@ -1,5 +1,6 @@
 #include "harness/chip/log_run.h"
 
+#include "harness/chip/log_boards.h"
 #include "traces/trace_open.h"
 
 #include <math.h>
@@ -122,7 +123,7 @@ static fl_status check_pauses(const run_seen *r, double *room, const char *path,
                    pause_s, at_s);
 }
 
-/* Median of a clock; *steady: whether the clock stayed there. NAN where the log does not contain the clock. */
+/* Median of a clock or limit; *steady: whether it stayed there. NAN where the log does not contain it. */
 static double clock_of(const run_seen *r, const char *signal, double *room, bool *steady) {
     size_t n = 0, same = 0;
     for (size_t i = 0; i < r->count; i++) {
@@ -163,11 +164,11 @@ static double counter_power(const run_seen *r) {
     return last_s - first_s > 0.5 * (r->to_s - r->from_s) ? (last_j - first_j) / (last_s - first_s) : (double)NAN;
 }
 
-static double sensor_power(const run_seen *r) {
+static double sensor_power(const run_seen *r, const char *signal) {
     const double after = r->from_s + fmin(SETTLE_S, SETTLE_SHARE * (r->to_s - r->from_s));
     double sum = 0, n = 0;
     for (size_t i = 0; i < r->count; i++) {
-        const double w = value_at(r->t, r->row[i], "power_w");
+        const double w = value_at(r->t, r->row[i], signal);
         if (w > 0 && seconds(r, i) > after) {
             sum += w;
             n++;
@@ -228,13 +229,18 @@ static fl_status pick_rows(run_seen *r, int64_t asked, const char *path, fl_diag
 }
 
 /* Boards without a column that tells them apart would count as one, of their mean power: every row has a twin. */
-static fl_status check_boards(const fl_telemetry *t, const char *path, fl_diag *d) {
-    return 3 * t->unnamed < t->row_count
-               ? FL_OK
-               : fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                         "%zu of %zu readings have the time of the one before, as of several GPUs in one log, expected "
-                         "a column that tells them apart (index), or one GPU",
-                         t->unnamed, t->row_count);
+static fl_status check_boards(const run_seen *r, const char *path, fl_diag *d) {
+    const fl_telemetry *t = r->t;
+    if (3 * t->unnamed >= t->row_count)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "%zu of %zu readings have the time of the one before, as of several GPUs in one log, expected "
+                       "a column that tells them apart (index), or one GPU",
+                       t->unnamed, t->row_count);
+    return fl_log_interleaves(t, r->row, r->count)
+               ? fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                         "readings some ms apart go back and forth between levels, as of several GPUs in one log, "
+                         "expected a column that tells them apart (index), or one GPU")
+               : FL_OK;
 }
 
 fl_status fl_log_open(const char *path, const char *format, const fl_import_options *how, fl_imported *in, fl_diag *d) {
@@ -257,9 +263,9 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
     double *room = malloc((t->row_count + 1) * sizeof *room);
     fl_status status = r.row && room ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
     if (!status)
-        status = check_boards(t, path, d);
-    if (!status)
         status = find_run(&r, path, d);
+    if (!status)
+        status = check_boards(&r, path, d);
     if (!status)
         status = check_pauses(&r, room, path, d);
     if (!status) {
@@ -267,9 +273,13 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
         run.sm_mhz = clock_of(&r, "sm_mhz", room, &run.steady);
         run.mem_mhz = clock_of(&r, "mem_mhz", room, &run.steady);
         run.busy = mean_share(&r, "util_gpu_pct");
+        bool held = true;
+        run.limit_w = clock_of(&r, "power_limit_w", room, &held);
         run.power_w = counter_power(&r);
         if (isnan(run.power_w))
-            run.power_w = sensor_power(&r);
+            run.power_w = sensor_power(&r, "power_w");
+        if (isnan(run.power_w))
+            run.power_w = sensor_power(&r, "power_instant_w");
         if (isnan(run.sm_mhz))
             status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no sm_mhz, expected the SM clock of the run");
         else if (isnan(run.power_w))

@@ -10,8 +10,9 @@
 typedef struct fl_log_run {
     double sm_mhz, mem_mhz; /* medians; mem_mhz NAN = not known */
     double time_s, power_w;
-    bool steady; /* the clocks did not change */
-    double busy; /* mean utilisation during the run, 0..1; 0 or NAN = not known */
+    bool steady;    /* the clocks did not change */
+    double busy;    /* mean utilisation during the run, 0..1; 0 or NAN = not known */
+    double limit_w; /* the power limit; NAN = not known */
 } fl_log_run;
 
 /* How well the log shows where the run begins and ends. */

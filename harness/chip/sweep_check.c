@@ -10,8 +10,9 @@
 #define MEMORY_MOST 50e3 /* MHz: some tools state data rates, 28,000 */
 #define WATTS_MOST 10e3  /* W: eight boards of 1,200 */
 
-#define CLOCK_LEAST 30 /* MHz, of a file's highest: GPUs idle at 135 and more; in GHz the fastest have 3.5 */
-#define WATTS_LEAST 1  /* W, of a file's highest: the smallest boards draw some; in kW eight boards have 9.6 */
+#define CLOCK_LEAST 30  /* MHz, of a file's highest: GPUs idle at 135 and more; in GHz the fastest have 3.5 */
+#define OVER_LIMIT 1.25 /* a board's mean power over its limit: no controller is that far off */
+#define WATTS_LEAST 1   /* W, of a file's highest: the smallest boards draw some; in kW eight boards have 9.6 */
 
 typedef struct cell { /* the place of a value */
     const char *name;
@@ -101,6 +102,24 @@ static fl_status check_low(const char *path, const fl_sweep *s, fl_diag *d) {
     return FL_OK;
 }
 
+/* Limits as shares of the board's own: the highest is 100 or 1, and boards draw more than their limit. A small board
+ * with a limit of 100 W draws less. */
+static fl_status check_shares(const char *path, const fl_sweep *s, fl_diag *d) {
+    const fl_sweep_row *above = NULL;
+    double highest = 0;
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *r = &s->rows[i];
+        highest = fmax(highest, isnan(r->power_cap_w) ? 0 : r->power_cap_w);
+        above = !above && r->power_w > OVER_LIMIT * r->power_cap_w ? r : above;
+    }
+    if (!above || (fabs(highest - 100) > 1e-9 && fabs(highest - 1) > 1e-9))
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, path, above->line, column_of(path, above->line, "power_cap_w"),
+                   "power_cap_w is %g, but the board drew %g W; the highest limit of the file is %g, as of shares: "
+                   "expected W",
+                   above->power_cap_w, above->power_w, highest);
+}
+
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d) {
     static const char *clock[2] = {"kHz", "Hz"}, *watts[2] = {"mW", "uW"}, *joules[2] = {"mJ", "uJ"};
     for (size_t i = 0; i < s->row_count; i++) {
@@ -117,7 +136,8 @@ fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d) 
         if (r->power_w > WATTS_MOST)
             return refuse(path, r, "power_w", r->power_w, WATTS_MOST, "node of GPUs draws", "W", watts, d);
     }
-    return check_low(path, s, d);
+    const fl_status status = check_shares(path, s, d);
+    return status ? status : check_low(path, s, d);
 }
 
 #define TWICE 1.1

@@ -56,7 +56,8 @@ fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char 
     if (!s && c->calibrated) {
         match_memory(c);
     } else if (!s) {
-        const fl_model_status f = fl_chip_fit(c->rows.row, c->rows.count, FL_CHIP_BEST, c->chip);
+        const fl_model_status f = c->rows.count ? fl_chip_fit(c->rows.row, c->rows.count, FL_CHIP_BEST, c->chip)
+                                                : FL_MODEL_NO_FIT; /* of limits alone */
         c->mem_known = c->rows.mem_known;
         if (f == FL_MODEL_NO_FIT)
             s = fl_fail(d, FL_BAD_INPUT, sweep, 0, 0,
@@ -161,8 +162,9 @@ static uint32_t kernel_of(const fl_sweep *s, uint32_t name, const fl_fit_entity 
     return UINT32_MAX;
 }
 
-/* The mean of the rows measured at a setting; false where there is none. */
-static bool measured_at(const prediction *p, const fl_chip_row *at, fl_chip_guess *g) {
+/* The mean of the rows measured at a setting, also of those that the device's own power limit held down: it holds
+ * whoever sets that clock down as well. False where there is none. */
+static bool measured_at(const prediction *p, const fl_chip_row *at, const fl_device *dev, fl_chip_guess *g) {
     double n = 0, time = 0, power = 0;
     for (size_t i = 0; i < p->known_count; i++) {
         if (fabs(p->known[i].sm_mhz - at->sm_mhz) >= 0.5 || fabs(p->known[i].mem_mhz - at->mem_mhz) >= 0.5)
@@ -170,6 +172,14 @@ static bool measured_at(const prediction *p, const fl_chip_row *at, fl_chip_gues
         time += p->known[i].time_s;
         power += p->known[i].power_w;
         n++;
+    }
+    for (size_t i = 0; !(n > 0) && i < p->c->rows.cappeds; i++) {
+        const fl_fit_capped *r = &p->c->rows.capped[i];
+        if (&p->c->rows.entity[r->entity] == p->e && fabs(r->limit_w - dev->power_default_w) < 0.5 &&
+            fabs(r->sm_mhz - at->sm_mhz) < 0.5 && (!p->c->mem_known || fabs(r->mem_mhz - at->mem_mhz) < 0.5)) {
+            *g = fl_chip_measured(p->c->chip, r->time_s, r->power_w, 1);
+            return true;
+        }
     }
     if (n > 0)
         *g = fl_chip_measured(p->c->chip, time / n, power / n, n);
@@ -227,7 +237,7 @@ static fl_status add_rows(const prediction *p, const fl_device *dev, const doubl
         return fl_no_memory(d, "the settings");
     for (size_t i = 0; i < p->asked_count; i++) {
         fl_chip_guess g = p->guess[i];
-        if (!measured_at(p, &p->asked[i], &g) && !fl_fit_is_beyond(p->c->chip, &p->asked[i])) {
+        if (!measured_at(p, &p->asked[i], dev, &g) && !fl_fit_is_beyond(p->c->chip, &p->asked[i])) {
             e->time += g.time_sd_pct;
             e->power += g.power_sd_pct;
             e->n++;

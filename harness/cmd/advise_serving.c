@@ -24,7 +24,7 @@ static bool stays(const fl_serving_point *p, const fl_serving_point *standard) {
 /* The memory clock is set only where another one is better. */
 static fl_advise_commands commands_of(const fl_serving_oracle *o, const fl_serving_point *p) {
     const fl_device *dev = &o->scenes.item[0]->platform.node.device[0];
-    return fl_advise_commands_of(dev->name, -1, (fl_setting_clocks){p->at.sm_mhz, p->at.mem_mhz},
+    return fl_advise_commands_of(dev->name, -1, (fl_setting_clocks){p->at.sm_mhz, p->at.mem_mhz, 0},
                                  p->at.mem_mhz != at_default(o)->at.mem_mhz);
 }
 

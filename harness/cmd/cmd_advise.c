@@ -45,13 +45,16 @@ typedef struct advise_options {
 
 /* ---- telling ---- */
 
-static bool stays(const fl_advise_subject *of, const fl_advice *a) {
-    return fabs(a->at.sm_mhz - of->ref.sm_mhz) < 0.5 && fabs(a->at.mem_mhz - of->ref.mem_mhz) < 0.5;
-}
+static bool stays(const fl_advise_subject *of, const fl_advice *a) { return fl_stated_same(a->at, of->ref); }
 
 static fl_advise_commands commands_of(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a) {
-    return fl_advise_commands_of(s->device, s->gpu, a->at,
-                                 s->several_memories && fabs(a->at.mem_mhz - of->ref.mem_mhz) >= 0.5);
+    fl_advise_commands c = {.set = ""};
+    if (a->at.sm_mhz > 0)
+        c = fl_advise_commands_of(s->device, s->gpu, a->at,
+                                  s->several_memories && fabs(a->at.mem_mhz - of->ref.mem_mhz) >= 0.5);
+    if (a->at.limit_w > 0)
+        fl_advise_add_limit(&c, s->device, s->gpu, a->at.limit_w, s->own_limit_w);
+    return c;
 }
 
 static void print_line(const char *what, const char *text) {
@@ -59,25 +62,32 @@ static void print_line(const char *what, const char *text) {
         printf("  %-20s %s\n", what, text);
 }
 
-/* "885 MHz", with the memory clock where that may be set too. Into buf; returns buf. */
+/* "885 MHz", with the memory clock where that may be set too, and the limit where one is. Into buf; returns buf. */
 static char *clocks_text(const fl_advise_subjects *s, fl_setting_clocks at, char *buf, size_t size) {
-    if (s->several_memories)
-        (void)snprintf(buf, size, "%g MHz, memory %g MHz", at.sm_mhz, at.mem_mhz);
-    else
-        (void)snprintf(buf, size, "%g MHz", at.sm_mhz);
+    int n = 0;
+    if (at.sm_mhz > 0)
+        n = s->several_memories ? snprintf(buf, size, "%g MHz, memory %g MHz", at.sm_mhz, at.mem_mhz)
+                                : snprintf(buf, size, "%g MHz", at.sm_mhz);
+    if (at.limit_w > 0)
+        (void)snprintf(buf + n, size - (size_t)n, "%sa power limit of %g W", n ? " under " : "", at.limit_w);
+    else if (!n)
+        (void)snprintf(buf, size, "the board's own power limit");
     return buf;
 }
 
 static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a,
                       const advise_options *o) {
-    char at[64];
+    char at[96];
     const bool stay = stays(of, a);
     printf("%s: %s", of->name, clocks_text(s, a->at, at, sizeof at));
     if (stay) {
-        printf(", the clock as it is: no other clock saves energy and holds the bound of %g %% at a risk of %g %%\n",
+        printf(", as it is: no other setting saves energy and holds the bound of %g %% at a risk of %g %%\n",
                100 * o->bound, 100 * o->risk);
     } else {
-        printf(" instead of %g\n", of->ref.sm_mhz);
+        if (of->ref.sm_mhz > 0 && !(of->ref.limit_w > 0))
+            printf(" instead of %g\n", of->ref.sm_mhz);
+        else
+            printf(" instead of %s\n", clocks_text(s, of->ref, at, sizeof at));
         printf("  energy saved         %.1f %%, between %.1f and %.1f\n", a->saving.value, a->saving.low,
                a->saving.high);
         printf("  slowdown             %.1f %%, between %.1f and %.1f; ", a->slowdown.value, a->slowdown.low,
@@ -93,7 +103,7 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
                a->stated ? "" : "; the error of the platform's models is unknown");
     else if (!stay && !(a->saving.high > a->saving.low))
         printf("  range                none: %s\n",
-               a->stated ? "both clocks were measured" : "the model's error is unknown");
+               a->stated ? "both settings were measured" : "the model's error is unknown");
     if (!isnan(a->measure.sm_mhz) && of->next.known)
         printf("  measure next         a run at %s: it would narrow the range most (expected error of the energy: "
                "%.2f %% now, %.2f %% then)\n",
@@ -109,9 +119,20 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
     print_line("note", c.note);
 }
 
+/* Whether nothing is to be undone for the workload, or the commands of another one undo it too. */
+static bool is_undone(const fl_advise_subjects *s, const fl_advice *a, size_t i) {
+    const fl_advise_commands mine = commands_of(s, &s->item[i], &a[i]);
+    bool is = stays(&s->item[i], &a[i]);
+    for (size_t k = 0; k < s->count; k++) {
+        const fl_advise_commands c = commands_of(s, &s->item[k], &a[k]);
+        is |= !stays(&s->item[k], &a[k]) && strstr(c.undo, mine.undo) && (strcmp(c.undo, mine.undo) != 0 || k < i);
+    }
+    return is;
+}
+
 /* Each command once, with the workloads that it is for. */
 static void print_commands(const fl_advise_subjects *s, const fl_advice *a) {
-    fl_advise_commands last = {.set = ""};
+    const char *note = NULL;
     for (size_t i = 0; i < s->count; i++) {
         const fl_advise_commands c = commands_of(s, &s->item[i], &a[i]);
         bool told = stays(&s->item[i], &a[i]);
@@ -126,26 +147,35 @@ static void print_commands(const fl_advise_subjects *s, const fl_advice *a) {
                 printf("%s %s", n++ ? "," : "", s->item[k].name);
         if (*c.set)
             putchar('\n');
-        last = strlen(c.undo) >= strlen(last.undo) ? c : last; /* one that undoes the memory clock undoes all */
+        note = c.note ? c.note : note;
     }
-    print_line("undo", last.undo);
-    print_line("note", last.note);
+    for (size_t i = 0; i < s->count; i++) /* one that undoes the memory clock undoes the SM clock as well */
+        if (!is_undone(s, a, i))
+            print_line("undo", commands_of(s, &s->item[i], &a[i]).undo);
+    print_line("note", note);
+}
+
+static void add_or_none(fl_grid *g, double value) {
+    if (value > 0)
+        fl_grid_add(g, "%g", value);
+    else
+        fl_grid_add(g, "-");
 }
 
 static void print_text(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
-    static const char *const head[] = {"workload", "MHz",        "memory", "saving %",           "from",
-                                       "to",       "slowdown %", "to",     "breaks the bound %", "measure next"};
-    char at[64];
+    static const char *const head[] = {"workload",    "MHz", "memory",     "limit W", "saving %",
+                                       "from",        "to",  "slowdown %", "to",      "breaks the bound %",
+                                       "measure next"};
+    char at[96];
     if (s->count == 1) {
         print_one(s, &s->item[0], &a[0], o);
     } else {
         fl_grid g = FL_GRID_HEADED(head);
         for (size_t i = 0; i < s->count; i++) {
-            fl_grid_add(&g, "%s\t%g", s->item[i].name, a[i].at.sm_mhz);
-            if (s->several_memories)
-                fl_grid_add(&g, "%g", a[i].at.mem_mhz);
-            else
-                fl_grid_add(&g, "-");
+            fl_grid_add(&g, "%s", s->item[i].name);
+            add_or_none(&g, a[i].at.sm_mhz);
+            add_or_none(&g, s->several_memories ? a[i].at.mem_mhz : 0);
+            add_or_none(&g, a[i].at.limit_w);
             fl_grid_add(&g, "%.1f\t%.1f\t%.1f\t%.1f\t%.1f", a[i].saving.value, a[i].saving.low, a[i].saving.high,
                         a[i].slowdown.value, a[i].slowdown.high);
             if (!isnan(a[i].chance))
@@ -158,13 +188,19 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
                 fl_grid_add(&g, "%s", clocks_text(s, a[i].measure, at, sizeof at));
         }
         fl_grid_print(&g, 1, stdout);
-        printf("\nenergy saved and slowdown against %g MHz, within a bound of %g %% and a risk of %g %%\n",
-               s->item[0].ref.sm_mhz, 100 * o->bound, 100 * o->risk);
+        bool one = true;
+        for (size_t i = 1; i < s->count; i++)
+            one &= fl_stated_same(s->item[i].ref, s->item[0].ref);
+        printf("\nenergy saved and slowdown against %s, within a bound of %g %% and a risk of %g %%\n",
+               one ? clocks_text(s, s->item[0].ref, at, sizeof at) : "each workload's highest setting", 100 * o->bound,
+               100 * o->risk);
         print_commands(s, a);
     }
     for (size_t i = 0; i < s->rest_count; i++)
         printf("%s%s\n", i ? "                       " : "rests on               ", s->rests[i]);
 }
+
+static double or_nan(double x) { return x > 0 ? x : (double)NAN; }
 
 static void add_interval(cJSON *to, const char *key, const fl_interval *x) {
     cJSON *at = cJSON_AddObjectToObject(to, key);
@@ -187,10 +223,12 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
         cJSON *w = cJSON_CreateObject();
         cJSON_AddItemToArray(list, w);
         cJSON_AddStringToObject(w, "workload", s->item[i].name);
-        fl_json_add_real(w, "sm_mhz", a[i].at.sm_mhz);
+        fl_json_add_real(w, "sm_mhz", or_nan(a[i].at.sm_mhz));
         fl_json_add_real(w, "mem_mhz", s->several_memories ? a[i].at.mem_mhz : (double)NAN);
-        fl_json_add_real(w, "reference_sm_mhz", s->item[i].ref.sm_mhz);
+        fl_json_add_real(w, "power_limit_w", or_nan(a[i].at.limit_w)); /* null: the board's own */
+        fl_json_add_real(w, "reference_sm_mhz", or_nan(s->item[i].ref.sm_mhz));
         fl_json_add_real(w, "reference_mem_mhz", s->several_memories ? s->item[i].ref.mem_mhz : (double)NAN);
+        fl_json_add_real(w, "reference_power_limit_w", or_nan(s->item[i].ref.limit_w));
         add_interval(w, "saving_pct", &a[i].saving);
         add_interval(w, "slowdown_pct", &a[i].slowdown);
         fl_json_add_real(w, "bound_break_chance", a[i].chance);
@@ -269,7 +307,7 @@ static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
         const fl_advise_subject *of = &subjects.item[i];
         s = fl_advise(of->of, of->cases, of->ref, o->bound, o->risk, &a[i], d);
         if (!s && of->next.known)
-            a[i].measure = (fl_setting_clocks){of->next.sm_mhz, of->next.mem_mhz};
+            a[i].measure = (fl_setting_clocks){of->next.sm_mhz, of->next.mem_mhz, 0};
     }
     if (!s && o->json)
         print_json(&subjects, a, o);

@@ -38,7 +38,8 @@ typedef struct fl_oracle_job {
     fl_choice *choice;
     fl_static_point *point;
     fl_row_result *row; /* by choice, where there are promises: choice_count */
-    size_t choice_count, choices;
+    size_t choice_count, choices, runs;
+    bool exact; /* one stream on one GPU: a table tells what static clocks take */
     fl_oracle_table table;
     fl_reference ref;
     fl_kernel_choice *kernel;
@@ -64,23 +65,9 @@ static fl_status count_switches(fl_oracle_job *j, const fl_oracle_jobs *w, fl_di
     return s;
 }
 
-/* Every static clock, where the table does not tell it, or not all that was promised of it. */
-static fl_status run_static(const fl_oracle_jobs *w, fl_oracle_job *j, bool exact, fl_diag *d) {
-    fl_scene *s = j->scene;
-    const fl_promised_under under = {&w->promises, w->bound, fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0,
-                                     w->objective};
-    fl_status status = FL_OK;
-    j->choice_count = j->choices;
-    for (size_t k = 0; !status && k < j->choices; k++)
-        if (w->promises.count)
-            status = fl_static_promised(s, &j->standard, &under, &j->choice[k], &j->point[k], &j->row[k], d);
-        else if (!exact)
-            status = fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
-    return status;
-}
-
-static fl_status solve(void *user, size_t i, fl_diag *d) {
-    fl_oracle_jobs *w = user;
+/* The run at the default clocks, and how many runs at static clocks it takes: none where a table tells them all. */
+static fl_status begin(void *user, size_t i, fl_diag *d) {
+    const fl_oracle_jobs *w = user;
     fl_oracle_job *j = &w->job[i];
     fl_scene *s = j->scene;
     fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
@@ -89,17 +76,36 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
         status = fl_oracle_choices(s->w, &s->platform.node, &j->choice, &j->choices, d);
     if (status)
         return status;
+    j->choice_count = j->choices;
+    j->exact = !fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+    j->runs = w->promises.count || !j->exact ? j->choices : 0;
     j->point = calloc(j->choices + 1, sizeof *j->point);
     j->kernel = calloc(s->w->class_count + 1, sizeof *j->kernel);
     j->row = calloc(j->choices + 1, sizeof *j->row);
-    if (!j->point || !j->kernel || !j->row)
-        return fl_no_memory(d, "the oracle");
-    const bool exact = !fl_oracle_inexact(s->w, s->rates, &s->platform.node);
-    status = run_static(w, j, exact, d);
-    if (!status)
-        status = exact ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
-                       : fl_oracle_table_static(j->point, j->choices, &j->table, d);
-    if (!status && exact)
+    return j->point && j->kernel && j->row ? FL_OK : fl_no_memory(d, "the oracle");
+}
+
+/* k counts the runs of all scenes. */
+static fl_status run_static(void *user, size_t k, fl_diag *d) {
+    const fl_oracle_jobs *w = user;
+    const fl_promised_under under = {&w->promises, w->bound, fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0,
+                                     w->objective};
+    fl_oracle_job *j = w->job;
+    for (; k >= j->runs; j++)
+        k -= j->runs;
+    fl_scene *s = j->scene;
+    if (w->promises.count)
+        return fl_static_promised(s, &j->standard, &under, &j->choice[k], &j->point[k], &j->row[k], d);
+    return fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
+}
+
+static fl_status solve(void *user, size_t i, fl_diag *d) {
+    const fl_oracle_jobs *w = user;
+    fl_oracle_job *j = &w->job[i];
+    const fl_scene *s = j->scene;
+    fl_status status = j->exact ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
+                                : fl_oracle_table_static(j->point, j->choices, &j->table, d);
+    if (!status && j->exact)
         fl_oracle_table_points(&j->table, j->point);
     if (!status && w->promises.count)
         j->choices = fl_static_keep(j->row, j->point, j->choices);
@@ -121,6 +127,16 @@ static fl_status solve(void *user, size_t i, fl_diag *d) {
     if (!status && !w->promises.count) /* which it may break */
         fl_reference_offer(&j->ref, j->whole.energy_j, j->whole.time_s, j->whole.time_ps);
     return status;
+}
+
+static fl_status solve_all(fl_oracle_jobs *w, size_t scenes, unsigned threads, fl_diag *d) {
+    size_t runs = 0;
+    fl_status s = fl_pool_run(begin, w, scenes, threads, NULL, d);
+    for (size_t i = 0; i < scenes; i++)
+        runs += w->job[i].runs;
+    if (!s)
+        s = fl_pool_run(run_static, w, runs, threads, "static clocks", d);
+    return s ? s : fl_pool_run(solve, w, scenes, threads, "oracles", d);
 }
 
 static void add_percent(fl_grid *g, double share) {
@@ -426,7 +442,7 @@ int fl_cmd_oracle(int argc, char **argv) {
     for (size_t i = 0; !s && i < scenes.count; i++)
         w.job[i].scene = scenes.item[i];
     if (!s)
-        s = fl_pool_run(solve, &w, scenes.count, (unsigned)threads, "oracles", &d);
+        s = solve_all(&w, scenes.count, (unsigned)threads, &d);
     if (!s && json) {
         print_json(&w, scenes.count, kernels);
     } else if (!s) {

@@ -39,7 +39,7 @@ static void print_one(const fl_policy *p) {
     print_signals("sets (host)", FL_ROWS_HOST_CONTROL, p->host_drives);
     for (size_t i = 0; i < fl_vendor_count(); i++) {
         char text[512];
-        const fl_offer o = fl_offer_of(p, fl_vendor_name(i));
+        const fl_offer o = fl_offer_of(p, fl_vendor_name(i), true);
         fl_offer_text(&o, text, sizeof text);
         printf("live on %s: %s\n", fl_vendor_name(i), text);
     }
@@ -111,7 +111,7 @@ static void print_vendors(void) {
         printf("| `%s` |", fl_policies[k]->name);
         for (size_t i = 0; i < fl_vendor_count(); i++) {
             char text[512];
-            const fl_offer o = fl_offer_of(fl_policies[k], fl_vendor_name(i));
+            const fl_offer o = fl_offer_of(fl_policies[k], fl_vendor_name(i), true);
             fl_offer_text(&o, text, sizeof text);
             printf(" %s |", text);
         }

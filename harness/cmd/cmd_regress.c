@@ -19,7 +19,8 @@ static const fl_command_help help = {
     "the whole confidence interval of the change lies beyond it; the interval is paired over seeds and covers 95 % "
     "over all rows and rules together. The default rules are energy_j>+1%, makespan_s>+1% and violated>+0. A run that "
     "breaks a --bound which it held before fails violated>+0, and the message names the bound. A baseline keeps the "
-    "bounds that it was recorded under. --bless records the present values and the rules, and shows what changed. The "
+    "bounds and --streams that it was recorded under. --bless records the present values and the rules, and shows what "
+    "changed. The "
     "command refuses, with exit status 2, a baseline of another version, or one whose traces, platforms or tables have "
     "changed since."};
 
@@ -253,6 +254,9 @@ static fl_status open_given(regress *g, regress_options *o, fl_diag *d) {
                        "an experiment, not a baseline, expected --bless -o BASELINE.json to record one");
     if (g->is_baseline && !o->setup.scene.seed)
         o->setup.scene.seed = g->old.seed;
+    if (g->is_baseline && !o->setup.scene.stated.streams)
+        o->setup.scene.stated.streams = g->old.streams;
+    g->now.streams = o->setup.scene.stated.streams;
     g->experiment = g->is_baseline ? beside(path, g->old.experiment) : strdup(path);
     return g->experiment ? FL_OK : fl_no_memory(d, "the gate");
 }
@@ -279,6 +283,7 @@ int fl_cmd_regress(int argc, char **argv) {
         {"all", NULL, FL_OPTION_FLAG, &o.all, 0, 0, "prints what passed too"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all findings as JSON"},
         {"seed", "N", FL_OPTION_INT, &o.setup.scene.seed, 1, 9e15, "another first seed than the recorded one"},
+        FL_STREAMS_OPTION(o.setup.scene.stated),
         {"threads", "N", FL_OPTION_INT, &o.setup.threads, 1, 1024, "threads (all)"},
         FL_STEP_LIMIT_OPTION,
     };

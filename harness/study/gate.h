@@ -6,8 +6,8 @@
  * itself counts. Runs that are n/a in both are left out; one that is so in only one of the two (without pairs: another
  * share of them) fails.
  *
- * Recorded as JSON: {"foldline_baseline": 1, "experiment": "...", "seed": 1, "fail_if": [...], "bounds": [...],
- * "metrics": [...], "rows":
+ * Recorded as JSON: {"foldline_baseline": 1, "experiment": "...", "seed": 1, "streams": 1, "fail_if": [...],
+ * "bounds": [...], "metrics": [...], "rows":
  * [{"policy": "...", "workload": "...", "platform": "...", "values": [[per seed], ...per metric]}], "provenance":
  * {...}}. */
 #pragma once
@@ -35,8 +35,8 @@ typedef struct fl_gate_row { /* one policy on one workload */
 } fl_gate_row;
 
 typedef struct fl_gate_record {
-    char *experiment; /* path as recorded, relative to the record's folder */
-    int64_t seed;
+    char *experiment;      /* path as recorded, relative to the record's folder */
+    int64_t seed, streams; /* streams: what policies were told of, beside the experiment's own; 0 = not */
     char **metric;
     size_t metric_count;
     char **fail_if;

@@ -90,6 +90,7 @@ fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d) {
         (s = fl_json_get_text(&root, "experiment", &experiment, d)) ||
         (!(r->experiment = strdup(experiment)) && (s = fl_no_memory(d, "the baseline"))) ||
         (s = fl_json_get_int(&root, "seed", 1, INT64_C(9000000000000000), &r->seed, d)) ||
+        (fl_json_has(&root, "streams") && (s = fl_json_get_int(&root, "streams", 1, 1000000, &r->streams, d))) ||
         (s = read_texts(&root, "metrics", &r->metric, &r->metric_count, d)) ||
         (s = read_texts(&root, "fail_if", &r->fail_if, &r->fail_if_count, d)) ||
         (fl_json_has(&root, "bounds") && (s = read_texts(&root, "bounds", &r->bound, &r->bound_count, d))) ||
@@ -166,6 +167,8 @@ fl_status fl_gate_write(const char *path, const fl_gate_record *r, const cJSON *
     cJSON_AddNumberToObject(root, "foldline_baseline", 1);
     cJSON_AddStringToObject(root, "experiment", r->experiment);
     cJSON_AddNumberToObject(root, "seed", (double)r->seed);
+    if (r->streams)
+        cJSON_AddNumberToObject(root, "streams", (double)r->streams);
     add_texts(root, "fail_if", r->fail_if, r->fail_if_count);
     if (r->bound_count)
         add_texts(root, "bounds", r->bound, r->bound_count);

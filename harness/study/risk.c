@@ -19,11 +19,11 @@ fl_status fl_risk_check(const fl_scenes *scenes, double bound, double risk, fl_d
 
 static fl_setting_clocks default_of(const fl_scene *s) {
     const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
-    return (fl_setting_clocks){dev->default_sm_mhz, dev->default_mem_mhz};
+    return (fl_setting_clocks){dev->default_sm_mhz, dev->default_mem_mhz, 0};
 }
 
 static double chance_at(const fl_scene *s, const fl_choice *at, double bound) {
-    return fl_stated_chance(&s->stated, (fl_setting_clocks){at->sm_mhz, at->mem_mhz}, default_of(s), bound);
+    return fl_stated_chance(&s->stated, (fl_setting_clocks){at->sm_mhz, at->mem_mhz, 0}, default_of(s), bound);
 }
 
 size_t fl_risk_keep(const fl_scene *s, double bound, double risk, fl_static_point *point, size_t count) {
@@ -38,6 +38,7 @@ size_t fl_risk_keep(const fl_scene *s, double bound, double risk, fl_static_poin
 
 fl_risk fl_risk_at(const fl_scene *s, const fl_choice *at, double bound, fl_objective objective) {
     const double delay = objective == FL_MIN_ENERGY ? 1 : objective == FL_MIN_EDP ? 2 : 3;
-    return (fl_risk){chance_at(s, at, bound), fl_stated_regret(&s->stated, (fl_setting_clocks){at->sm_mhz, at->mem_mhz},
-                                                               default_of(s), bound, delay)};
+    return (fl_risk){
+        chance_at(s, at, bound),
+        fl_stated_regret(&s->stated, (fl_setting_clocks){at->sm_mhz, at->mem_mhz, 0}, default_of(s), bound, delay)};
 }

@@ -103,6 +103,71 @@ succeed "compare takes it as a model" 'baseline:static' "$f" compare --sweep "$d
 awk -F, 'NR == 1 || $2 == 800 || $2 == 1100' "$dir/known.csv" >"$dir/inner.csv"
 succeed "clocks of the sweep" 'inner.csv: 16 measured settings of 8 workloads at 800 to 1100 MHz' "$f" advise "$dir/inner.csv" --platform "$dir/known.json" --bound 15%
 
+# ---- power limits: what was measured under one is what a user would run, whether or not it binds ----
+# Two programs at five clocks under four limits. The board lowers the clock until the power fits.
+awk 'function power(f, w) { return 50 + w * f * (1 + (f > 900) * (f - 900) / 900) / 1500 }
+BEGIN {
+  print "workload,sm_mhz,mem_mhz,power_cap_w,time_s,power_w"
+  for (w = 0; w < 2; w++)
+    for (f = 900; f <= 1500; f += 150)
+      for (cap = 160; cap <= 280; cap += 40) {
+        for (g = f; g > 300 && power(g, 170 - 60 * w) > 0.98 * cap; g -= 5) ;
+        printf "p%d,%d,,%d,%.5f,%.4f\n", w, f, cap, ((1 - 0.3 * w) * 1500 / g + 0.3 * w), power(g, 170 - 60 * w)
+      }
+}' >"$dir/limits.csv"
+cat >"$dir/limits.py" <<'PY'
+# Of every advice: its setting was measured or predicted, holds the bound where it was measured, and no measured row that
+# holds the bound by a point saves more than a thousandth. Prints how many settings have a limit.
+import csv, json, subprocess, sys
+program, path, *more = sys.argv[1:]
+rows = list(csv.DictReader(open(path)))
+highest = max(float(r["power_cap_w"]) for r in rows)
+limited = 0
+for bound in (2, 5, 10, 20):
+    said = subprocess.run([program, "advise", path, "--json", "--bound", f"{bound}%"] + more, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    for a in json.loads(said.stdout)["advice"]:
+        mine = [r for r in rows if r["workload"] == a["workload"]]
+        at = {(float(r["sm_mhz"]), float(r["power_cap_w"])): (float(r["time_s"]), float(r["time_s"]) * float(r["power_w"])) for r in mine}
+        top = at[max(f for f, _ in at), highest]
+        assert a["reference_sm_mhz"] == max(f for f, _ in at), a
+        chosen = at.get((a["sm_mhz"], a["power_limit_w"] or highest))
+        saved = 1 - chosen[1] / top[1] if chosen else a["saving_pct"]["value"] / 100
+        assert not chosen or chosen[0] <= (1 + bound / 100) * top[0], (bound, a)
+        assert not chosen or abs(saved - a["saving_pct"]["value"] / 100) < 2e-3, (saved, a)
+        assert not a["power_limit_w"] or f"-pl {a['power_limit_w']:.0f}" in a["set"] and f"-pl {highest:.0f}" in a["undo"], a
+        limited += bool(a["power_limit_w"])
+        for setting, (t, e) in at.items():
+            if t <= (0.99 + bound / 100) * top[0]:
+                assert 1 - e / top[1] <= saved + 1e-3, (bound, a["workload"], setting, 1 - e / top[1], saved)
+print("limited", limited)
+PY
+succeed "settings under power limits are candidates" '^limited [1-9]' python3 "$dir/limits.py" "$f" "$dir/limits.csv"
+awk -F, 'NR == 1 || $1 == "p0"' "$dir/limits.csv" >"$dir/held.csv"
+succeed "the reference is the highest clock, even where the limit holds it down" '^limited [1-9]' python3 "$dir/limits.py" "$f" "$dir/held.csv"
+awk -F, 'NR == 1 || $2 == 1500' "$dir/limits.csv" >"$dir/top.csv"
+succeed "limits at one clock, which no law fits" '^limited [1-9]' python3 "$dir/limits.py" "$f" "$dir/top.csv"
+succeed "it says which limit counts as the board's own" '280 W count as its own, the highest that was measured' "$f" advise "$dir/top.csv"
+sed 's/,1500,,/,,,/' "$dir/top.csv" >"$dir/caps.csv"
+succeed "limits without any clock" '^p0 +- +- +[0-9]+ ' "$f" advise "$dir/caps.csv" --bound 20%
+check "only the limit is set" grep -qE '^  set +nvidia-smi -pl [0-9]+   for p0' "$dir/out"
+check "and set back" grep -qE '^  undo +nvidia-smi -pl 280$' "$dir/out"
+cat "$dir/caps.csv" >"$dir/both.csv"
+awk -F, -v OFS=, 'NR > 1 && $1 == "p0" && $4 == 280 { $1 = "q"; print }' "$dir/limits.csv" >>"$dir/both.csv"
+succeed "a workload of limits beside one of clocks" '^p0 +- +- +[0-9]+ ' "$f" advise "$dir/both.csv" --bound 20%
+check "has its own answer" grep -qE '^q +[0-9]+ +- +- ' "$dir/out"
+awk -F, -v OFS=, 'NR > 1 { $4 = $4 / 2.8 } 1' "$dir/top.csv" >"$dir/shares.csv"
+refuse "limits in percent" 2 'shares.csv:2:10: power_cap_w is 57.1429, but the board drew [0-9.]* W; .* as of shares: expected W' "$f" advise "$dir/shares.csv"
+if [ -n "${FOLDLINE_DATA:-}" ]; then
+  real=$FOLDLINE_DATA/sweeps/a100-pcie-lock-x-cap.csv
+  awk -F, 'NR == 1 || $1 == "pi-solver"' "$real" >"$dir/pi.csv"
+  awk -F, 'NR == 1 || $3 == 1410' "$real" >"$dir/real-top.csv"
+  for one in "$real" "$dir/pi.csv" "$dir/real-top.csv"; do
+    succeed "a measured A100: $(basename "$one")" '^limited [1-9]' python3 "$dir/limits.py" "$f" "$one"
+    succeed "with its platform" '^limited [1-9]' python3 "$dir/limits.py" "$f" "$one" --platform a100-pcie
+  done
+fi
+
 # ---- what is not to be done is null for programs ----
 cat >"$dir/null.py" <<'PY'
 import json, sys
@@ -189,6 +254,17 @@ runs "$dir/few@1410.log" 1410 11 300 "$a100" 2
 runs "$dir/few@1200.log" 1200 12 240 "$a100" 2
 succeed "short runs, seldom read" "the readings' spacing: it leaves a run's length open by up to 4.5 %" "$f" advise "$dir/few@1410.log" "$dir/few@1200.log" --platform a100
 
+# ---- what held the clock of a run, and a meter of another name ----
+limited() { sed "1s/\$/, enforced.power.limit [W]/; 2,\$s/\$/, $2.00 W/" "$1"; }
+limited "$dir/x@1410.log" 400 >"$dir/own.log"
+limited "$dir/x@1200.log" 250 >"$dir/held.log"
+succeed "a run under a lower limit, which may have held its clock" '^program: 1200 MHz under a power limit of 250 W instead of 1410$' "$f" advise "$dir/own.log" "$dir/held.log"
+check "so the limit is set too" grep -qE '^  set +nvidia-smi -lgc 1200,1200 && nvidia-smi -pl 250$' "$dir/out"
+limited "$dir/x@1200.log" 350 >"$dir/free.log"
+succeed "not under a limit that cannot have bound" '^program: 1200 MHz instead of 1410$' "$f" advise "$dir/own.log" "$dir/free.log"
+sed '1s/power.draw/power.draw.instant/' "$dir/x@1200.log" >"$dir/instant.log"
+succeed "the mean of momentary power is power" 'energy saved +17.3 %' "$f" advise "$dir/x@1410.log" "$dir/instant.log" --platform a100
+
 # ---- the board that was measured, and which of several ----
 runs "$dir/other.log" 1410 60 300 "NVIDIA GeForce RTX 5090" 3
 succeed "another board of the vendor is told" 'recorded on another board \(NVIDIA GeForce RTX 5090\) than A100-SXM4-80GB of platform a100' \
@@ -211,6 +287,14 @@ awk 'NR == 1 {print; next} {print; sub(/[0-9.]+ W/, "60.00 W"); print}' "$dir/x@
 refuse "they are not one of mean power" 2 'pair.log: [0-9]+ of [0-9]+ readings have the time of the one before, as of several GPUs' \
   "$f" advise "$dir/pair.log" "$dir/x@1200.log" --platform a100
 refuse "fit logs neither" 2 'pair.log: .* as of several GPUs' "$f" fit logs "$dir/pair.log" -o "$dir/no.csv"
+# Stamped 3 ms apart; the second board stands at 60 W, or has the same readings as the first.
+twin() { awk -F', ' -v OFS=', ' -v watts="$1" 'NR == 1 {print; next} {print; split($1, s, "."); $1 = s[1] "." sprintf("%03d", s[2] + 3); if (watts) $5 = watts; print}' "$dir/x@1410.log"; }
+twin 60.00 >"$dir/apart.log"
+refuse "nor where their stamps are some ms apart" 2 'apart.log: readings some ms apart go back and forth between levels, as of several GPUs' \
+  "$f" advise "$dir/apart.log" "$dir/x@1200.log" --platform a100
+refuse "fit logs neither" 2 'apart.log: .* as of several GPUs' "$f" fit logs "$dir/apart.log" -o "$dir/no.csv"
+twin "" >"$dir/even.log"
+succeed "one GPU that is read twice in a row is one" 'energy saved +17.3 %' "$f" advise "$dir/even.log" "$dir/x@1200.log" --platform a100
 
 # ---- what a head states of a program is of the GPU that ran it ----
 "$f" synth -o "$dir/k.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null

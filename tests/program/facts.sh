@@ -57,6 +57,13 @@ for fact in deadline expected streams; do
   experiment $fact ", \"$fact\": 0"
   refuse "a $fact of 0" 2 "$fact" "$f" compare "$dir/e.json"
 done
+experiment streams ''
+succeed "a gate without streams" 'recorded' "$f" regress "$dir/e.json" --bless -o "$dir/without.json"
+succeed "a gate with them" 'recorded' "$f" regress "$dir/e.json" --bless -o "$dir/with.json" --streams 123457
+check "they reach the policy" [ "$(grep -A 9 '"values"' "$dir/with.json")" != "$(grep -A 9 '"values"' "$dir/without.json")" ]
+succeed "the record keeps them" 'gates hold' "$f" regress "$dir/with.json" --fail-if 'energy_j!0.001%'
+"$f" regress "$dir/without.json" --fail-if 'energy_j!0.001%' --streams 123457 >"$dir/out"
+check "others are another result" [ $? = 1 ]
 
 # ---- what a platform says ----
 for fact in lag settle volt a a0 b b0 c; do
