@@ -181,10 +181,12 @@ static void arrive(node *n) {
         n->gpu[i].arrived_ns = -1, n->gpu[i].power_ns = INT64_MAX;
 }
 
-/* The reference is good enough to go on. */
+/* The reference is good enough to go on: its error costs a small part of the bound, and less than records would, which
+ * a short look at the program would else turn on for all its run. */
 static int learned(const node *n) {
+    const double part = n->p->bound / (n->count > 1 ? 10 : 4), cost = n->p->records_cost;
     for (uint32_t i = 0; i < n->count; i++)
-        if (!fl_tightrope_idle(n, i) && !fl_tightrope_enough(&n->gpu[i].work, n->p->bound / (n->count > 1 ? 10 : 4)))
+        if (!fl_tightrope_idle(n, i) && !fl_tightrope_enough(&n->gpu[i].work, cost > 0 ? fmin(part, cost) : part))
             return 0;
     return 1;
 }

@@ -158,12 +158,15 @@ static void predict(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, u
     }
     krige(c, &t, v->log_mhz, time_off, time_noise, &time);
     krige(c, &t, v->log_mhz, power_off, power_noise, &power);
+    const int only_top = t.count == 1 && t.at[0] == c->count - 1;
     for (uint32_t k = first; k < c->count; k++) {
         double time_variance, power_variance;
+        /* Until a lower clock was tried the slowdown may be all that the two facts leave. */
+        const double unknown = only_top ? (ratio(c, k) - 1) / sqrt(3) : 0;
         v->slowdown[k] *= 1 + strays(c, &t, v->log_mhz, &time, k, &time_variance);
         v->slowdown[k] = fmax(1, fmin(v->slowdown[k], ratio(c, k) * (1 + c->tolerance)));
         v->power[k] *= 1 + strays(c, &t, v->log_mhz, &power, k, &power_variance);
-        v->doubt[k] = sqrt(time_variance + power_variance);
+        v->doubt[k] = sqrt(time_variance + power_variance + unknown * unknown);
     }
 }
 

@@ -14,6 +14,7 @@
 
 #define WINDOW_S 0.15 /* least time at a clock: the arrival of a clock takes a fifth of it on a V100 */
 #define WINDOW_MAX_S 20
+#define COUNTER_S 0.5   /* of a counter that drivers refresh each 0.1 s, at first; 1 s tells more, later */
 #define HORIZON_S 5     /* over which slack is spent: far more than a window, far less than a run */
 #define REMEMBERED_S 30 /* of windows at one clock, which their mean stands on */
 
@@ -43,7 +44,7 @@ double fl_tightrope_length(const fl_tightrope_gpu *g) {
     const fl_tightrope_work *w = &g->work;
     double s = fmax(WINDOW_S, fmax(w->cycle_s, w->spread / (0.0075 * 0.0075)));
     if (w->signal == FL_TIGHTROPE_BYTES || w->signal == FL_TIGHTROPE_UTIL)
-        s = fmax(s, 1);
+        s = fmax(s, fmax(COUNTER_S, fmin(1, w->elapsed_s / 16)));
     else
         s = fmax(fmax(s, 8 * w->unit_s), fmin(1, w->elapsed_s / 64)); /* long lines tell more, few changes cost less */
     return fmin(s, WINDOW_MAX_S);
@@ -98,7 +99,7 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
     fl_tightrope_choice choice = fl_tightrope_choose(&chip, g->seen, &wish);
     g->top_pays = !choice.looked && !fl_tightrope_blindfold(&g->work) && top_pays(p, g, &choice, b);
     g->energy = choice.energy;
-    g->dear = g->work.signal == FL_TIGHTROPE_RECORDS && choice.energy * (1 + cost) > choice.certain;
+    g->dear = g->work.signal == FL_TIGHTROPE_RECORDS && cost > 0 && choice.energy * (1 + cost) > choice.certain;
     g->unpaid = choice.measured > choice.certain;
     return choice.clock;
 }

@@ -109,7 +109,7 @@ int fl_tightrope_enough(const fl_tightrope_work *w, double error) {
     if (fl_tightrope_blindfold(w))
         return 1;
     if (w->signal != FL_TIGHTROPE_RECORDS)
-        return w->rate.edges >= 12 && fl_tightrope_rate_error(&w->rate, w->sigmas, w->at_top) <= error;
+        return w->rate.edges >= 6 && fl_tightrope_rate_error(&w->rate, w->sigmas, w->at_top) <= error;
     double variance, seconds, count = 0;
     records_spread(w, &variance, &seconds);
     for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)

@@ -1,24 +1,28 @@
 #!/usr/bin/env bash
-# What `tightrope` saves beside every built-in policy that applies, on measured workloads that no parameter here was tuned
-# on; and whether it holds its bound. For each sweep of $FOLDLINE_DATA/sweeps, and the one that is shipped: workloads of
-# SECONDS at the top clock, records free and at their cost, each held against the clairvoyant schedule. A run is a
-# violation where its makespan is beyond (1 + bound) times that of the top clock with the same seed and jitter, the cost
-# of records included. The other policies have the parameters that `foldline search` found best for the same bound on one
-# half of the workloads (--tune; harness/experiments/tightrope.ladder.csv); the other half is scored. tightrope has its
-# defaults. The halves are drawn with seed 20, fixed before any result was seen.
-#   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM          some minutes: 10 % and 5 %, 10, 30 and 100 s
-#   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --all    everything: 2 % too, 300 and 1,500 s, 5 seeds of jitter
+# What `tightrope` is held to, on measured workloads that no parameter here was tuned on. For each sweep of
+# $FOLDLINE_DATA/sweeps, and the one that is shipped: workloads of SECONDS at the top clock, records free and at their cost,
+# each held against the clairvoyant schedule. A run is a violation where its makespan is beyond (1 + bound) times that of
+# the top clock with the same seed and jitter, the cost of records included. The other policies have the parameters that
+# `foldline search` found best for the same bound on one half of the workloads (--tune;
+# harness/experiments/tightrope.ladder.csv); the other half is scored. tightrope has its defaults. The halves are drawn with
+# seed 20, fixed before any result was seen.
+#   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM          each goal with what was measured: 3 minutes of processor time
+#   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --all    everything: all policies, 2 % too, 300 and 1,500 s, 5 seeds of jitter
 #   tests/policies.sh PROGRAM --tiny                        the shipped sweep alone, some seconds
 #   tests/policies.sh PROGRAM --page                        writes figure and table of harness/experiments/tightrope.md
+#   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --savings    writes the table of savings of policies/tightrope.md
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --tune   finds the parameters of the others, writes that file and tightrope.json
-# Prints what was measured, then each goal as held or missed; exit status 1 where one is missed. RESULTS=FILE keeps every
-# run as a row.
+# Prints each goal as held or missed, --all and --tiny also what each policy did; exit status 1 where a goal is missed, and
+# the last line counts them. RESULTS=FILE keeps every run as a row. HALF=tune runs the half that the others were tuned on.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
-program=$(realpath "${1:?usage: tests/policies.sh PROGRAM [--all | --tiny | --page | --tune]}")
-form=${2:---short}
-case $form in --short | --all | --tiny | --page | --tune) ;; *) echo "policies: '$form', expected --all, --tiny, --page or --tune" >&2; exit 2 ;; esac
+program=$(realpath "${1:?usage: tests/policies.sh PROGRAM [--all | --tiny | --page | --savings | --tune]}")
+form=${2:---goals} which=${HALF:-score}
+case $form in
+--goals | --all | --tiny | --page | --savings | --tune) ;;
+*) echo "policies: '$form', expected --all, --tiny, --page, --savings or --tune" >&2; exit 2 ;;
+esac
 ladder=harness/experiments/tightrope.ladder.csv
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -31,7 +35,7 @@ if [ "$form" = --page ]; then
     experiment=harness/experiments/tightrope
     "$program" compare $experiment.json --csv "$work/page.csv" >/dev/null || exit 1
     tables page "$work/page.csv" $experiment.md 0.05 || exit 1
-    grep -v 'records_cost=0",' "$work/page.csv" >"$work/figure.csv" # told that records are free where they are not
+    tables figure "$work/page.csv" "$work/figure.csv" || exit 1
     "$program" plot workloads "$work/figure.csv" -o plots/readme-tightrope.svg || exit 1
     echo "written: $experiment.md, plots/readme-tightrope.svg"
     exit 0
@@ -104,64 +108,83 @@ EOF
     exit 0
 fi
 
-# specs SWEEP BOUND: of the others
+# specs BOUND [POLICY]: of the others, or of that one
 specs() {
     python3 -c '
 import csv, sys
 for r in csv.DictReader(l for l in open(sys.argv[1]) if l[0] != "#"):
-    if r["sweep"] == sys.argv[2] and float(r["bound"]) == float(sys.argv[3]):
-        print(r["spec"])' "$ladder" "$name" "$1"
+    if r["sweep"] == sys.argv[2] and float(r["bound"]) == float(sys.argv[3]) and r["policy"] in (sys.argv[4:] or r["policy"]):
+        print(r["spec"])' "$ladder" "$name" "$@"
 }
 
-# cell SECONDS BOUND SENSOR JITTER SEEDS SIGNALS...: one comparison; "others" among the signals are the ladder's
+# compare WHAT... -- OPTION...: one comparison, and its rows in the long form; WHAT: KEY=VALUE of its rows
+compare() {
+    local what=()
+    while [ "$1" != -- ]; do what+=("$1") && shift; done
+    nice -n 10 "$program" compare --bound "$bound" --records both --threads 2 --policy maxfreq "${@:2}" --csv "$work/cell.csv" \
+        >"$work/out" 2>"$work/err" || fail "$name: $(cat "$work/err")"
+    tables take "$work/cell.csv" sweep="$name" bound="$bound" half="$which" "${what[@]}" >>"$long" || exit 1
+}
+
+# cell SECONDS BOUND SENSOR JITTER SEEDS WAYS...: of tightrope its defaults, what it may trust, or the name of a signal;
+# told of the one stream (stream); of the others assure, or all of them (others)
 cell() {
-    local seconds=$1 bound=$2 sensor=$3 jitter=$4 seeds=$5 policies=() signal spec on=$platform
+    local seconds=$1 bound=$2 sensor=$3 jitter=$4 seeds=$5 policies=() told=() more=() way spec on=$platform
     shift 5
-    for signal in "$@"; do
-        if [ "$signal" = others ]; then
-            while IFS= read -r spec; do policies+=(--policy "$spec"); done < <(specs "$bound")
-        else
-            policies+=(--policy "tightrope:bound=$bound,signal=$signal")
-            [[ $signal$charged != @(records|kernels)yes ]] || policies+=(--policy "tightrope:bound=$bound,signal=$signal,records_cost=0")
-        fi
+    for way in "$@"; do
+        case $way in
+        stream) told=(--policy "tightrope:bound=$bound") && continue ;;
+        assure) while IFS= read -r spec; do policies+=(--policy "$spec"); done < <(specs "$bound" assure) && continue ;;
+        others) while IFS= read -r spec; do policies+=(--policy "$spec"); done < <(specs "$bound") && continue ;;
+        default) spec=tightrope:bound=$bound ;;
+        counters) spec=tightrope:bound=$bound,trust=counters ;;
+        *) spec=tightrope:bound=$bound,signal=$way ;;
+        esac
+        policies+=(--policy "$spec")
+        [[ $way != @(default|records|kernels) ]] || policies+=(--policy "$spec,records_cost=0")
     done
     if [ "$sensor" != platform ]; then
         on=$work/$name.$sensor.json
         [ -e "$on" ] || tables sensor "$platform" "$sensor" "$on" || exit 1
     fi
-    if [ "$jitter" != 0 ]; then
-        if [ -z "$jitters" ]; then return; fi
-        policies+=(--jitter "$jitter" --seeds "$seeds")
-    fi
-    nice -n 10 "$program" compare --sweep "$(part "$seconds" score)" --platform "$on" --bound "$bound" --records both --threads 2 \
-        --policy maxfreq "${policies[@]}" --csv "$work/cell.csv" >"$work/out" 2>"$work/err" || fail "$name: $(cat "$work/err")"
-    tables take "$work/cell.csv" sweep="$name" seconds="$seconds" bound="$bound" sensor="$sensor" jitter="$jitter" half=score \
-        >>"$long" || exit 1
+    [ "$jitter" = 0 ] || more=(--jitter "$jitter" --seeds "$seeds")
+    set -- seconds="$seconds" sensor="$sensor" jitter="$jitter" -- --sweep "$(part "$seconds" "$which")" --platform "$on" "${more[@]}"
+    compare "$@" "${policies[@]}"
+    [ ${#told[@]} = 0 ] || compare streams=1 "$@" --streams 1 "${told[@]}"
 }
 
-# A policy that charges itself for records is told where they are free.
-charged=$("$program" policies tightrope | grep -q '^  records_cost ' && echo yes)
-jitters=$("$program" compare --help | grep -e '--jitter SHARE')
-[ -n "$jitters" ] || echo "skipped: jitter, which $program cannot replay a sweep with"
+if [ "$form" = --savings ]; then
+    while read -r sweep of; do
+        prepare "$sweep" "$of"
+        for seconds in 10 30 100; do cell "$seconds" 0.05 platform 0 1 default stream counters none; done
+    done <"$sweeps"
+    tables savings "$long" policies/tightrope.md || exit 1
+    echo "written: policies/tightrope.md"
+    exit 0
+fi
+
 echo "seed of the halves: $(tables seed)"
+brief='default counters records kernels stream'
 case $form in
---tiny) bounds='0.05' base=10 lengths='' signals='records kernels util' late='late-0.5' seeds=2 ;;
---short) bounds='0.05 0.1' base=100 lengths='10 30' signals='auto records kernels bytes util' late='late-0.2 late-0.5 late-1' seeds=1 ;;
+--tiny) bounds='0.05' base=10 first='records kernels util others' lengths='' again='' signals='records kernels util' late='late-0.5' seeds=2 ;;
+--goals)
+    bounds='0.05 0.1' base=100 first="$brief util util,alike=all assure" lengths='10 30' again=$brief
+    signals='default counters records kernels' late='late-0.2 late-0.5 late-1' seeds=1
+    ;;
 --all)
-    bounds='0.02 0.05 0.1' base=100 lengths='10 30 300 1500' signals='auto auto,trust=counters records kernels bytes util'
-    late='ideal late-0.2 late-0.5 late-1' seeds=5
+    bounds='0.02 0.05 0.1' base=100 first="$brief bytes util util,alike=all others" lengths='10 30 300 1500' again="$brief bytes util"
+    signals='default counters records kernels bytes util' late='ideal late-0.2 late-0.5 late-1' seeds=5
     ;;
 esac
 while read -r sweep of; do
     prepare "$sweep" "$of"
     for bound in $bounds; do
-        cell "$base" "$bound" platform 0 1 $signals others
-        for seconds in $lengths; do cell "$seconds" "$bound" platform 0 1 $signals; done
+        cell "$base" "$bound" platform 0 1 $first
+        for seconds in $lengths; do cell "$seconds" "$bound" platform 0 1 $again; done
         for sensor in $late; do cell "$base" "$bound" "$sensor" 0 1 $signals; done
         cell "$base" "$bound" platform 0.05 "$seeds" $signals
     done
 done <"$sweeps"
-tables table "$long"
-echo
+[ "$form" = --goals ] || { tables table "$long" && echo; }
 echo "goals, over the scored workloads of all sweeps"
 tables gates "$long"

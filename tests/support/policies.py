@@ -6,6 +6,8 @@ policies.py sensor PLATFORM.json HOW OUT        ideal, platform, late-S (all pow
 policies.py take RESULT.csv KEY=VALUE...        rows of a comparison, in the long form, on stdout
 policies.py table LONG.csv                      one line for each setting and policy
 policies.py page RESULT.csv PAGE BOUND          the table of the page, from a comparison
+policies.py figure RESULT.csv OUT               the comparison with a name for each way of tightrope that the figure shows
+policies.py savings LONG.csv PAGE               the table of what is saved, sweep by sweep and length by length
 policies.py gates LONG.csv                      what is claimed; exit status 1 where something is missed
 policies.py grid FAMILY PLATFORM.json BOUND SWEEP   the experiment in which a policy's parameters are searched
 policies.py experiment LADDER.csv SWEEP PLATFORM BOUND   the committed experiment, of what was found
@@ -17,6 +19,7 @@ import statistics
 import sys
 
 SEED = "20"  # of the halves, fixed before any result was seen
+ONE_STREAM = " (one stream)"  # a policy that is told of it
 LONG = ["sweep", "seconds", "bound", "sensor", "jitter", "half", "policy", "records", "workload", "seed", "saving_pct",
         "regret_pct", "slowdown", "violated"]
 
@@ -96,6 +99,8 @@ def take(path, keys):
         if r["policy"] == "maxfreq":
             continue
         policy = r["policy"].removesuffix(" (records free)")
+        if keys.get("streams") and (not policy.startswith("tightrope") or r["policy"] != policy):
+            continue  # told of its one stream, beside the same rows of a comparison that is not
         if r["policy"] != policy and not ("records" in policy or policy.startswith("mf-gpoeo")):
             continue  # a twin that does without records anyway
         told = any("records_cost=0" in x["policy"] for x in rows)  # where records are free, the policy is to know it
@@ -104,7 +109,7 @@ def take(path, keys):
         slowdown = float(r["makespan_s"]) / top[(r["workload"], r["seed"])] - 1
         regret = r["regret_clairvoyant_pct"]
         w.writerow([keys[k] for k in LONG[:6]] +
-                   [policy, "free" if r["policy"] != policy else "cost", r["workload"], r["seed"], r["energy_saving_pct"],
+                   [policy + (ONE_STREAM if keys.get("streams") else ""), "free" if r["policy"] != policy else "cost", r["workload"], r["seed"], r["energy_saving_pct"],
                     "" if regret == "n/a" else regret, repr(slowdown), int(slowdown > bound + 1e-9)])
 
 
@@ -147,6 +152,45 @@ def table(path):
               + line(rows))
 
 
+def write_rows(out, rule, lines):
+    """Replaces the rows of a page's first table below that rule."""
+    with open(out) as f:
+        text = f.read().split("\n")
+    head = next((i for i, t in enumerate(text) if t.strip() == rule), None)
+    if head is None:
+        sys.exit(f"policies: {out}: no table below {rule}")
+    indent = text[head][:len(text[head]) - len(text[head].lstrip())]
+    end = next(i for i in range(head + 1, len(text)) if not text[i].strip().startswith("|"))
+    with open(out, "w") as f:
+        f.write("\n".join(text[:head + 1] + [indent + line for line in lines] + text[end:]))
+
+
+def savings(path, out):
+    """Means over workloads, of the clairvoyant schedule and of tightrope by what it is told."""
+    lines = []
+    for (sweep, seconds), rows in group(read_long(path), ["sweep", "seconds"]).items():
+        row = []
+        for way in ("clairvoyant", "default", "one stream", "counters", "none"):
+            those = [r for r in rows if r["records"] == "cost" and (way_of(r) or r["policy"].removeprefix("baseline:")) == way]
+            row.append(f"{statistics.fmean(r['saving_pct'] for r in those):.2f}" if those else "n/a")
+        row.append(f"{sum(r['violated'] for r in rows if way_of(r))}/{sum(1 for r in rows if way_of(r))}")
+        lines.append(f"| {sweep} | {seconds:g} | " + " | ".join(row) + " |")
+    write_rows(out, "|---|---|---|---|---|---|---|---|", lines)
+
+
+def figure(path, out):
+    """One name for each way of tightrope that is shown, these first; looks repeat after 24 names."""
+    shown = {"tightrope:bound=0.05": "tightrope", "tightrope:bound=0.05,trust=counters": "tightrope trust=counters",
+             "tightrope:bound=0.05,signal=records,records_cost=0 (records free)": "tightrope, records free"}
+    with open(path, newline="") as f:
+        rows = [{**r, "policy": shown.get(r["policy"], r["policy"])} for r in csv.DictReader(f)]
+    with open(out, "w", newline="") as f:
+        w = csv.DictWriter(f, rows[0].keys())
+        w.writeheader()
+        w.writerows(r for r in rows if r["policy"] in shown.values())
+        w.writerows(r for r in rows if not r["policy"].startswith(("tightrope", "maxfreq")))  # the reference is at 0
+
+
 def page(path, out, bound):
     """Replaces the rows of the first table of the page."""
     with open(path, newline="") as f:
@@ -162,12 +206,7 @@ def page(path, out, bound):
         lines.append(f"| `{policy}` | {statistics.fmean(float(r['energy_saving_pct']) for r in those):.2f} | "
                      + (f"{statistics.fmean(regrets):.2f}" if regrets else "n/a")
                      + f" | {100 * max(slow):.2f} | {sum(s > float(bound) + 1e-9 for s in slow)}/{len(those)} |")
-    with open(out) as f:
-        text = f.read().split("\n")
-    head = text.index("|---|---|---|---|---|") + 1
-    end = next(i for i in range(head, len(text)) if not text[i].startswith("|"))
-    with open(out, "w") as f:
-        f.write("\n".join(text[:head] + lines + text[end:]))
+    write_rows(out, "|---|---|---|---|---|", lines)
 
 
 class Gates:
@@ -201,45 +240,57 @@ class Gates:
         print(f"  {'held     ' if a > b else 'MISSED   '} {what}: {a:.2f} % against {b:.2f} % on {len(pairs)} workloads")
 
 
-def signal_of(r):
-    if not r["policy"].startswith("tightrope"):
+def way_of(r):
+    """What tightrope goes by in that run; None: another policy's run."""
+    policy = r["policy"].removesuffix(ONE_STREAM)
+    if not policy.startswith("tightrope"):
         return None
-    return "counters" if "trust=counters" in r["policy"] else r["policy"].partition("signal=")[2].partition(",")[0] or "auto"
+    said = dict(p.split("=", 1) for p in policy.partition(":")[2].split(",") if "=" in p)
+    way = "counters" if said.get("trust") == "counters" else said.get("signal", "default")
+    if policy != r["policy"]:
+        way = way.replace("default", "one stream")
+    return way + (f", alike={said['alike']}" if "alike" in said else "") + (" free" if r["records"] == "free" else "")
 
 
 def gates(path):
     rows = read_long(path)
     g = Gates()
-    ours = [r for r in rows if r["policy"].startswith("tightrope") and r["half"] == "score"]
+    ways = group(({**r, "way": way_of(r)} for r in rows if way_of(r)), ["way", "seconds", "bound", "sensor", "jitter"])
 
-    def pick(signal, records, seconds, bound, sensor="platform", jitter=0.0):
-        return [r for r in ours if signal_of(r) == signal and r["records"] == records and r["seconds"] == seconds and
-                r["bound"] == bound and r["sensor"] == sensor and r["jitter"] == jitter]
+    def pick(way, seconds, bound, sensor="platform", jitter=0.0):
+        return ways.get((way, float(seconds), bound, sensor, jitter), [])
 
-    ways = [("records", "free"), ("kernels", "free"), ("bytes", "cost")]  # nothing counts kernels but their records
+    counted = ["counters", "kernels free"]  # nothing counts kernels but their records
+    judged = ["default free", "records free", *counted]
+    reported = ["default", "one stream", "records"]  # at their cost
+    bounds = (0.05, 0.1)
     for seconds, mean, worst in ((100, 0.25, 1), (30, 0.6, None), (10, 1.5, None)):
-        for bound in (0.05, 0.1):
-            for signal, records in ways:
-                name = f"{signal}{' free' if records == 'free' else ''}"
-                g.judge(f"{seconds} s, bound {100 * bound:g} %, {name}", pick(signal, records, seconds, bound), mean, worst)
-    for bound in (0.05, 0.1):
-        for signal, records in ways[1:]:
-            g.judge(f"jitter 5 %, 100 s, bound {100 * bound:g} %, {signal}", pick(signal, records, 100, bound, jitter=0.05), 1)
-        for late in ("late-0.2", "late-0.5", "late-1"):
-            for signal, records in ways[:2]:
-                g.judge(f"power {late.removeprefix('late-')} s late, 100 s, bound {100 * bound:g} %, {signal}",
-                        pick(signal, records, 100, bound, late), 2)
-    for bound in (0.02, 0.05, 0.1):
-        both = {(r["sweep"], r["workload"], r["seed"]): r for r in pick("util", "cost", 100, bound)}
-        assure = {(r["sweep"], r["workload"], r["seed"]): r for r in rows
-                  if r["policy"].startswith("assure") and r["half"] == "score" and r["bound"] == bound and
-                  r["seconds"] == 100 and r["sensor"] == "platform" and r["jitter"] == 0}
-        g.saving(f"utilisation only, bound {100 * bound:g} %: saving above Assure's where it holds the bound", both, assure)
-    for signal in ("records", "kernels", "bytes", "util", "auto", "counters"):
-        for records in ("cost", "free"):
-            those = [r for r in ours if signal_of(r) == signal and r["records"] == records]
-            if those:
-                g.judge(f"all runs, {signal}{' free' if records == 'free' else ''}", those)
+        for bound in bounds:
+            what = f"{seconds} s, bound {100 * bound:g} %"
+            for way in judged:
+                g.judge(f"{what}, {way}", pick(way, seconds, bound), mean, worst)
+            for way in reported:
+                g.judge(f"{what}, {way}, at cost", pick(way, seconds, bound))
+    for bound in bounds:
+        for way in counted:
+            g.judge(f"jitter 5 %, 100 s, bound {100 * bound:g} %, {way}", pick(way, 100, bound, jitter=0.05), 1)
+    for late in ("late-0.2", "late-0.5", "late-1"):
+        for bound in bounds:
+            for way in judged:
+                g.judge(f"power {late.removeprefix('late-')} s late, 100 s, bound {100 * bound:g} %, {way}",
+                        pick(way, 100, bound, late), 2)
+    for bound in bounds:
+        theirs = {(r["sweep"], r["workload"], r["seed"]): r for r in rows
+                  if r["policy"].startswith("assure") and r["bound"] == bound and r["seconds"] == 100 and
+                  r["sensor"] == "platform" and r["jitter"] == 0}
+        for way in ("util", "util, alike=all"):
+            ours = pick(way, 100, bound)
+            what = f"utilisation only, bound {100 * bound:g} %, {way}"
+            g.judge(what, ours)
+            g.saving(f"{what}: saving above Assure's where it holds the bound",
+                     {(r["sweep"], r["workload"], r["seed"]): r for r in ours}, theirs)
+    for (way,), those in group(({**r, "way": way_of(r)} for r in rows if way_of(r)), ["way"]).items():
+        g.judge(f"all runs, {way}", those)
     print(f"{g.missed} goals missed" if g.missed else "every goal that was run is held")
     return 1 if g.missed else 0
 
@@ -343,6 +394,10 @@ def main(argv):
         table(rest[0])
     elif what == "page":
         page(*rest)
+    elif what == "figure":
+        figure(*rest)
+    elif what == "savings":
+        savings(*rest)
     elif what == "gates":
         return gates(rest[0])
     elif what == "grid":
