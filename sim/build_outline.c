@@ -170,6 +170,11 @@ fl_status fl_builder_outline(fl_builder *b, fl_outline *o, fl_diag *d) {
     return s;
 }
 
+static bool could_be(const fl_big *b, const fl_workload *w) {
+    return b->class_id < w->class_count && b->work_ns >= 0 && b->work_ns <= FL_DURATION_MAX_NS && b->gap_ns >= 0 &&
+           b->gap_ns <= FL_DURATION_MAX_NS;
+}
+
 /* Counts up the work of each stream. False where a record is none that could have been built. */
 static bool count_up(fl_workload *w) {
     for (uint32_t i = 0; i < w->stream_count; i++) {
@@ -181,7 +186,7 @@ static bool count_up(fl_workload *w) {
                 odd |= r->class_id >= w->class_count;
                 work += r->work_ns;
                 gaps += r->gap_ns;
-            } else if (r->work_ns < s->big_count && s->big[r->work_ns].class_id < w->class_count) {
+            } else if (r->work_ns < s->big_count && could_be(&s->big[r->work_ns], w)) {
                 work += (uint64_t)s->big[r->work_ns].work_ns;
                 gaps += (uint64_t)s->big[r->work_ns].gap_ns;
             } else {

@@ -107,6 +107,8 @@ void fl_cpu_collect(fl_cpu *c, fl_host_sums *sums) {
     int64_t computing = 0;
     for (uint32_t k = 0; k < c->load_count; k++) {
         const int64_t time = sums->time_ps[k], work = sums->work_ps[k];
+        if (!(time | work))
+            continue; /* nearly all loads at nearly all instants */
         slot->time_ps[k] += time;
         slot->work_ps[k] += work;
         computing += time;

@@ -141,10 +141,10 @@ void fl_host_sense_at(fl_host_sense *s, const fl_host_point *p, int64_t t) {
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
         if (fl_meter_opens(m, t))
-            fl_meter_open_window(m, p);
+            *(fl_host_point *)fl_meter_open_window(m) = *p;
         if (fl_meter_ends(m, t)) {
             const fl_host_reading r = refresh(s, m, m->refresh, t, fl_meter_window(m), p);
-            fl_meter_taken(m, &r);
+            *(fl_host_reading *)fl_meter_take(m) = r;
         }
     }
 }

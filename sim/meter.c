@@ -1,7 +1,6 @@
 #include "sim/meter.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int64_t refresh_at(const fl_meter *m, int64_t k) { return m->phase + k * m->period; }
 
@@ -79,13 +78,13 @@ int64_t fl_meter_next(fl_meter *m, int64_t now_ps, int64_t read_ps) {
     return opens < ends ? opens : ends;
 }
 
-void fl_meter_open_window(fl_meter *m, const void *point) { memcpy(start_of(m, m->opening++), point, m->point_size); }
+void *fl_meter_open_window(fl_meter *m) { return start_of(m, m->opening++); }
 
 const void *fl_meter_window(const fl_meter *m) { return start_of(m, m->refresh); }
 
-void fl_meter_taken(fl_meter *m, const void *reading) {
+void *fl_meter_take(fl_meter *m) {
     m->taken = m->refresh++;
-    memcpy(shown_at(m, (size_t)m->taken & (m->shown_room - 1)), reading, m->reading_size);
+    return shown_at(m, (size_t)m->taken & (m->shown_room - 1));
 }
 
 /* The latest reading that is visible at t; NULL where none is. Usually it is the reading taken last or, with a delay,

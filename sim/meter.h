@@ -52,12 +52,13 @@ static inline bool fl_meter_ends(const fl_meter *m, int64_t t) {
     return m->period && m->phase + m->refresh * m->period == t;
 }
 
-/* A window begins with this point. Where another window ends at the same instant, call this first. */
-void fl_meter_open_window(fl_meter *m, const void *point);
+/* A window begins with the point that the caller writes there, before any other call. Where another window ends at the
+ * same instant, call this first. */
+void *fl_meter_open_window(fl_meter *m);
 /* The point at which the window of m->refresh began; valid until the next call of fl_meter_open_window. */
 const void *fl_meter_window(const fl_meter *m);
-/* Tells the meter that the reading of m->refresh has been taken. */
-void fl_meter_taken(fl_meter *m, const void *reading);
+/* The reading of m->refresh is the one that the caller writes there, before any other call. */
+void *fl_meter_take(fl_meter *m);
 
 /* The reading that a reader at t sees; NULL before the first one. fresh: it is from a later refresh than at the last
  * call with remember set. Needs a period. */

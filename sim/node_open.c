@@ -1,4 +1,5 @@
 /* Building a node and taking it down. */
+#include "sim/huge.h"
 #include "sim/launches.h"
 #include "sim/node.h"
 #include "sim/node_inside.h"
@@ -7,6 +8,8 @@
 #include "sim/streams_inside.h"
 
 #include <stdlib.h>
+
+enum { GATHER_AT = 8 }; /* runs of a workload: moving its ops costs as much as some ten runs save by it */
 
 static fl_status open_course(fl_node *n, uint32_t k, fl_diag *d) {
     const fl_island *is = &n->w->island[k];
@@ -141,6 +144,9 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     n->finished = calloc(w->island_count + 1, sizeof *n->finished);
     n->ended = calloc(w->island_count + 1, sizeof *n->ended);
     n->request_ps = calloc(w->request_count + 1, sizeof *n->request_ps);
+    const bool often = fl_rates_used(n->rates) == GATHER_AT;
+    for (uint32_t i = 0; often && i < w->stream_count; i++)
+        fl_huge_gather(w->stream[i].rec, w->stream[i].count * sizeof *w->stream[i].rec);
     fl_status s = FL_OK;
     if (!n->gpu || !n->actuator || !n->sense || !n->lane || !n->lanes || !n->course || !n->finished || !n->ended ||
         !n->limit || !n->wall || !n->heat || !n->lost_ps || !n->dealt_fj || !n->stalled || !n->request_ps)

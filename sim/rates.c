@@ -14,6 +14,7 @@ struct fl_rates {
     const fl_node_spec *node;
     pthread_mutex_t lock;
     fl_model_error error;
+    _Atomic uint32_t used;
     _Atomic(fl_clock_rates *) **table; /* per device: sm_count x mem_count cells, NULL until built; and as many again
                                           with kernel records on */
 };
@@ -40,6 +41,8 @@ fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec 
     *out = r;
     return FL_OK;
 }
+
+uint32_t fl_rates_used(fl_rates *r) { return atomic_fetch_add_explicit(&r->used, 1, memory_order_relaxed) + 1; }
 
 static void cell_free(fl_clock_rates *c, uint32_t streams) {
     if (c) {

@@ -29,6 +29,8 @@ void fl_rates_err(fl_rates *r, const fl_model_error *e);
 /* Borrows both for its life. */
 fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec *node, fl_diag *d);
 void fl_rates_free(fl_rates *r);
+/* Counts a run with them, and returns how many that makes. */
+uint32_t fl_rates_used(fl_rates *r);
 
 /* Thread-safe. device: kind of GPU; sm, mem: ladder indices. */
 fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out, fl_diag *d);

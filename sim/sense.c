@@ -179,10 +179,10 @@ void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
         if (!have)
             now = sums_now(g), have = true;
         if (opens)
-            fl_meter_open_window(m, &now);
+            *(fl_point_sums *)fl_meter_open_window(m) = now;
         if (ends) {
             const fl_reading r = refresh(s, g, m, m->refresh, t, fl_meter_window(m), &now);
-            fl_meter_taken(m, &r);
+            *(fl_reading *)fl_meter_take(m) = r;
         }
     }
 }

@@ -133,8 +133,7 @@ fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, 
 }
 
 /* Ops are read from end to end by every scan, which takes about a tenth less time where they lie in large pages (one.1s
- * of foldline bench). What is moved here while the array grows may leave its large pages; fl_workload_finish puts it
- * back. */
+ * of foldline bench). What is moved here while the array grows may leave its large pages; fl_node_open puts it back. */
 static bool more_room(fl_stream *s) {
     if (fl_grow(&s->rec, &s->room, s->count + 1, sizeof *s->rec))
         return false;

@@ -2,7 +2,6 @@
 #include "sim/workload.h"
 
 #include "models/shares.h"
-#include "sim/huge.h"
 #include "sim/launches_plan.h"
 #include "sim/wide.h"
 
@@ -234,10 +233,8 @@ fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d) {
     fl_status status = find_item_loads(w, d);
     if (!status)
         status = make_islands(w, d);
-    for (uint32_t i = 0; !status && i < w->stream_count; i++) {
-        fl_huge_gather(w->stream[i].rec, w->stream[i].count * sizeof *w->stream[i].rec);
+    for (uint32_t i = 0; !status && i < w->stream_count; i++)
         status = make_marks(&w->stream[i], windows, d);
-    }
     return status;
 }
 
