@@ -101,7 +101,7 @@ int fl_cmd_hello(int argc, char **argv) {
 }
 END
 
-{ cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DFL_WERROR=ON &&
+{ cmake -S . -B build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 -DFL_WERROR=ON &&
   cmake --build build -j "$(nproc)" --target foldline test_policies test_detect; } >log 2>&1 || { tail -n 40 log; exit 1; }
 
 f=build/foldline

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# EnergyUCB's experiment: `fit draws` gives what it draws from, byte for byte, and its gates notice another alpha, C or
-# reward's ratio; which of them, it says. Unchanged it is run by program.sh.
+# EnergyUCB's experiment: `fit draws` gives what it draws from, byte for byte; its gates hold, and notice another alpha, C
+# or reward's ratio; which of them, it says. What no gate needs of it is run by tests/run.sh --nightly.
 #   tests/energyucb.sh PROGRAM
 set -u
 export LC_ALL=C
@@ -45,6 +45,9 @@ echo "energyucb: bad input is refused"
 # The experiment without what no gate needs.
 sed "s#\.\./\.\./#$PWD/#; /^ \"variants\": {/,/^ },/d
   /\"variant\": \|ln_t=next\|explore=least\|sm_mhz=1600\|sm_mhz=1100\|sm_mhz=800/d" "$experiment" >"$work/gates.json"
+"$foldline" compare "$work/gates.json" --csv "$work/rows.csv" >"$work/out" 2>"$work/err" || fail "unchanged: $(tail -n 1 "$work/err")"
+for kind in pareto regret; do "$foldline" plot $kind "$work/rows.csv" -o "$work/$kind.svg" >/dev/null || fail "plot $kind"; done
+echo "energyucb: its gates come out as it says"
 changed() { # what, sed expression: "holds" counts the claims that come out although they are said not to
   sed "$2" "$work/gates.json" >"$work/changed.json"
   cmp -s "$work/gates.json" "$work/changed.json" && fail "$1: changes nothing"

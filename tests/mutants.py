@@ -313,6 +313,8 @@ class File:
                 continue
             if self.is_op(i - 1, "{") and self.is_op(i + 1, "}"):
                 continue  # {0} clears
+            if self.is_op(i + 1, ")") and self.tokens[self.partner[i + 1] - 1].text == "__builtin_expect":
+                continue  # a hint changes no result
             new = moved(self.tokens[i].text)
             if new:
                 self.add(function, "constant", i, i, new)

@@ -451,10 +451,13 @@ refuse "records neither free nor at cost" 2 'expected cost, free or both' "$f" r
 refuse "an experiment without its input" 2 'the experiment names no workload' "$f" compare harness/experiments/power-wall.json
 for e in harness/experiments/*.json; do
   case $e in
+  */energyucb.json) continue ;; # tests/energyucb.sh runs it
   */power-wall.json) input=(--sweep "$dir/a100.csv") ;;
   */mf-gpoeo-short.json) input=() ;;
   */serving.json) input=(--policy ecofreq --no-oracle) ;; # whole, it takes a minute: every clock at every load
-  */mf-gpoeo*) input=(--workload AI_TS --seconds 60 --no-oracle) ;; # whole, they take minutes: their gates are nightly
+  */energyucb-grid.json) input=(--seeds 1) ;; # whole, these take minutes with sanitizers, and run each night
+  */dynaco.json | */dynaco-bus.json) input=(--workload miniFE --seeds 1) ;;
+  */mf-gpoeo*) input=(--workload AI_TS --seconds 60 --no-oracle) ;;
   *) input=() ;;
   esac
   succeed "$e" 'policy' "$f" compare "$e" "${input[@]}" --csv "$dir/e.csv"

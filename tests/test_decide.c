@@ -62,13 +62,15 @@ static void test_kernels(void) {
     CU_ASSERT_FATAL(fl_stated_make(&s, 0, false, 0, INFINITY, 877, &stated, &d) == FL_OK);
     FL_CHECK(stated.count == 2 && stated.at[0].sm_mhz == 800 && stated.at[1].sm_mhz == 1200, "%zu settings",
              stated.count);
-    CU_ASSERT(fl_stated_at(&stated, 800, 877, &g) && fabs(g.time_s - 4) < 1e-12 && fabs(g.power_w - 62.5) < 1e-12);
+    CU_ASSERT(fl_stated_at(&stated, (fl_setting_clocks){800, 877, 0}, &g) && fabs(g.time_s - 4) < 1e-12 &&
+              fabs(g.power_w - 62.5) < 1e-12);
     CU_ASSERT(fabs(g.time_sd_pct - 2.5) < 1e-12 && fabs(g.power_sd_pct - 3.2) < 1e-12);
     /* half way: a line, and the greater deviation */
-    CU_ASSERT(fl_stated_at(&stated, 1000, 877, &g) && fabs(g.time_s - 3.95) < 1e-12 &&
+    CU_ASSERT(fl_stated_at(&stated, (fl_setting_clocks){1000, 877, 0}, &g) && fabs(g.time_s - 3.95) < 1e-12 &&
               fabs(g.time_sd_pct - 2.5) < 1e-12);
-    CU_ASSERT(!fl_stated_at(&stated, 700, 877, &g) && !fl_stated_at(&stated, 1000, 810, &g));
-    const fl_setting_clocks low = {800, 877}, top = {1200, 877}, outside = {700, 877};
+    CU_ASSERT(!fl_stated_at(&stated, (fl_setting_clocks){700, 877, 0}, &g) &&
+              !fl_stated_at(&stated, (fl_setting_clocks){1000, 810, 0}, &g));
+    const fl_setting_clocks low = {800, 877, 0}, top = {1200, 877, 0}, outside = {700, 877, 0};
     CU_ASSERT_DOUBLE_EQUAL(fl_stated_chance(&stated, low, top, 4 / 3.9 - 1), 0.5, 1e-9);
     CU_ASSERT(fl_stated_chance(&stated, top, top, 0) == 0 && isnan(fl_stated_chance(&stated, outside, top, 0.1)));
     /* 288 J at the top, 250 J below: ln(288/250), surely within the bound */

@@ -264,6 +264,7 @@ static void test_refused_lists(void) {
         const char *says;
     } rows[] = {
         {{(fl_fault_type)9, 0, 0, 0, 1}, "type 9"},
+        {{FL_FAULT_TYPE_COUNT, 0, 0, 0, 1}, "type 4"},
         {{FL_FAULT_DROP, 2, 0, 0, 1}, "GPU 2, but the node has 2"},
         {{FL_FAULT_DROP, FL_FAULT_EVERY_SERVER, 0, 0, 1}, "of a server, and the node has none"},
         {{FL_FAULT_FREEZE, FL_FAULT_SERVER - 7, 0, 0, 1}, "of a server, and the node has none"},

@@ -130,15 +130,34 @@ static void make_base(char *base) {
         exit(1);
 }
 
-static void test_known_chip(void) {
-    char base[] = "/tmp/foldline-cell-XXXXXX";
-    make_base(base);
-    write_cell(base);
+/* The chip that is made up: its files, what was read of them, and a fit with nothing learned yet. */
+typedef struct cell {
+    char base[32];
     fl_pipeline_runs r;
-    FX_MUST(fl_pipeline_runs_read(base, &r, d));
-    FL_CHECK(r.plan_count == PLANS && r.ranks == STAGES && r.microbatches == MICROBATCHES && r.top_mhz == TOP,
-             "%zu plans", r.plan_count);
-    FL_CHECK(fl_pipeline_warm_up(&r), "plan 0 is at the top");
+    fl_pipeline_fit f;
+} cell;
+
+static void open_cell(cell *c) {
+    strcpy(c->base, "/tmp/foldline-cell-XXXXXX");
+    make_base(c->base);
+    write_cell(c->base);
+    FX_MUST(fl_pipeline_runs_read(c->base, &c->r, d));
+    FX_MUST(fl_pipeline_fit_open(&c->f, &c->r, STAGES, 1, NULL, 300, d));
+}
+
+static void close_cell(cell *c) {
+    fl_pipeline_fit_close(&c->f);
+    fl_pipeline_runs_free(&c->r);
+    remove_cell(c->base);
+    unlink(c->base);
+}
+
+static void test_known_chip(void) {
+    cell c;
+    open_cell(&c);
+    FL_CHECK(c.r.plan_count == PLANS && c.r.ranks == STAGES && c.r.microbatches == MICROBATCHES && c.r.top_mhz == TOP,
+             "%zu plans", c.r.plan_count);
+    FL_CHECK(fl_pipeline_warm_up(&c.r), "plan 0 is at the top");
     static const struct {
         fl_pipeline_learn how;
         size_t learned, left_out;
@@ -148,13 +167,11 @@ static void test_known_chip(void) {
                 {FL_LEARN_THREE, 3, 11, 0.3, 0.5},
                 {FL_LEARN_FIRST, 1, 13, 10, 10}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fl_pipeline_fit f;
         fl_pipeline_score s;
         bool learn[PLANS];
-        fl_pipeline_learn_choose(&r, rows[i].how, learn);
-        FX_MUST(fl_pipeline_fit_open(&f, &r, STAGES, 1, NULL, 300, d));
-        FX_MUST(fl_pipeline_fit_learn(&f, learn, &fl_pipeline_any_chip, d));
-        FX_MUST(fl_pipeline_score_make(&f, learn, 0, &s, d));
+        fl_pipeline_learn_choose(&c.r, rows[i].how, learn);
+        FX_MUST(fl_pipeline_fit_learn(&c.f, learn, &fl_pipeline_any_chip, d));
+        FX_MUST(fl_pipeline_score_make(&c.f, learn, 0, &s, d));
         const char *name = fl_pipeline_learn_name[rows[i].how];
         FL_CHECK(s.learned == rows[i].learned && s.left_out == rows[i].left_out, "%s: %zu learned, %zu left out", name,
                  s.learned, s.left_out);
@@ -164,42 +181,31 @@ static void test_known_chip(void) {
                  rows[i].energy);
         FL_CHECK(isnan(s.cap_time.mean) && !s.limited, "no runs under limits");
         if (rows[i].how == FL_LEARN_HALF)
-            FL_CHECK(fabs(f.blocked_w - 80) < 8, "%.1f W while blocked, expected 80 within a tenth", f.blocked_w);
+            FL_CHECK(fabs(c.f.blocked_w - 80) < 8, "%.1f W while blocked, expected 80 within a tenth", c.f.blocked_w);
         fl_pipeline_score_free(&s);
-        fl_pipeline_fit_close(&f);
     }
-    fl_pipeline_runs_free(&r);
-    remove_cell(base);
-    unlink(base);
+    close_cell(&c);
 }
 
 /* What others on the chip show is expected of the next; nobody is surer than the least. */
 static void test_beliefs(void) {
-    char base[] = "/tmp/foldline-cell-XXXXXX";
-    make_base(base);
-    write_cell(base);
-    fl_pipeline_runs r;
-    FX_MUST(fl_pipeline_runs_read(base, &r, d));
-    fl_pipeline_fit f;
+    cell c;
+    open_cell(&c);
     bool learn[PLANS];
-    fl_pipeline_learn_choose(&r, FL_LEARN_ALL, learn);
-    FX_MUST(fl_pipeline_fit_open(&f, &r, STAGES, 1, NULL, 300, d));
-    FX_MUST(fl_pipeline_fit_learn(&f, learn, &fl_pipeline_any_chip, d));
-    const fl_pipeline_fit *two[] = {&f, &f};
+    fl_pipeline_learn_choose(&c.r, FL_LEARN_ALL, learn);
+    FX_MUST(fl_pipeline_fit_learn(&c.f, learn, &fl_pipeline_any_chip, d));
+    const fl_pipeline_fit *two[] = {&c.f, &c.f};
     fl_pipeline_beliefs b;
     fl_pipeline_fit_believe(two, 2, &b);
     const fl_belief *any = &fl_pipeline_any_chip.blocked;
-    FL_CHECK(fabs(b.blocked.mean * 900 - 2 * f.blocked_w - 300 * any->mean) < 1e-9, "any chip is a third one: %g",
+    FL_CHECK(fabs(b.blocked.mean * 900 - 2 * c.f.blocked_w - 300 * any->mean) < 1e-9, "any chip is a third one: %g",
              b.blocked.mean);
     FL_CHECK(b.blocked.sd >= 0.015 && b.blocked.sd < any->sd, "%g", b.blocked.sd);
     FL_CHECK(fabs(b.drawn - (2 * 320.0 / 300 + fl_pipeline_any_chip.drawn) / 3) < 0.01, "%g drawn", b.drawn);
     FL_CHECK(fabs(b.share[0].mean - 0.7) < 0.03, "%g", b.share[0].mean);
     fl_pipeline_fit_believe(NULL, 0, &b);
     FL_CHECK(!memcmp(&b, &fl_pipeline_any_chip, sizeof b), "of nobody: what is expected of any chip");
-    fl_pipeline_fit_close(&f);
-    fl_pipeline_runs_free(&r);
-    remove_cell(base);
-    unlink(base);
+    close_cell(&c);
 }
 
 /* The largest difference between rows of the fit to learn[] and of the mean of twins, as a share. */
@@ -221,33 +227,16 @@ static double twins_apart(fl_pipeline_fit *f, const bool *learn, uint32_t twins)
 
 /* Halves of one plan are that plan; halves of many differ from all, but not by much. */
 static void test_twins(void) {
-    char base[] = "/tmp/foldline-cell-XXXXXX";
-    make_base(base);
-    write_cell(base);
-    fl_pipeline_runs r;
-    FX_MUST(fl_pipeline_runs_read(base, &r, d));
-    fl_pipeline_fit f;
+    cell c;
+    open_cell(&c);
     bool learn[PLANS];
-    FX_MUST(fl_pipeline_fit_open(&f, &r, STAGES, 1, NULL, 300, d));
-    fl_pipeline_learn_choose(&r, FL_LEARN_FIRST, learn);
-    const double same = twins_apart(&f, learn, 3);
+    fl_pipeline_learn_choose(&c.r, FL_LEARN_FIRST, learn);
+    const double same = twins_apart(&c.f, learn, 3);
     FL_CHECK(same < 1e-12, "of one plan: %g", same);
-    fl_pipeline_learn_choose(&r, FL_LEARN_ALL, learn);
-    const double one = twins_apart(&f, learn, 1), many = twins_apart(&f, learn, 16);
+    fl_pipeline_learn_choose(&c.r, FL_LEARN_ALL, learn);
+    const double one = twins_apart(&c.f, learn, 1), many = twins_apart(&c.f, learn, 16);
     FL_CHECK(one > 1e-6 && one < 0.1 && many > 1e-6 && many < 0.1, "one half: %g, mean of 16: %g", one, many);
-    fl_pipeline_fit_close(&f);
-    fl_pipeline_runs_free(&r);
-    remove_cell(base);
-    unlink(base);
-}
-
-/* Fits to the top-clock plan of the chip alone. */
-static void fit_first(const char *base, fl_pipeline_runs *r, fl_pipeline_fit *f, bool *learn) {
-    write_cell(base);
-    FX_MUST(fl_pipeline_runs_read(base, r, d));
-    fl_pipeline_learn_choose(r, FL_LEARN_FIRST, learn);
-    FX_MUST(fl_pipeline_fit_open(f, r, STAGES, 1, NULL, 300, d));
-    FX_MUST(fl_pipeline_fit_learn(f, learn, &fl_pipeline_any_chip, d));
+    close_cell(&c);
 }
 
 /* One plan at the top clock: the watts tell where the limit begins to hold a rank, and whether it does. */
@@ -257,32 +246,28 @@ static void test_wall_by_watts(void) {
         double wall, power_w, most_w, time, energy; /* percent at most */
     } rows[] = {
         {"held early", 0.79, 262, 297, 2, 8}, {"held late", 0.94, 225, 345, 2, 6}, {"free", 2, 150, 320, 5, 10}};
-    char base[] = "/tmp/foldline-cell-XXXXXX";
-    make_base(base);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         wall = rows[i].wall;
         power_w = rows[i].power_w;
         most_w = rows[i].most_w;
-        fl_pipeline_runs r;
-        fl_pipeline_fit f;
+        cell c;
         fl_pipeline_score s;
         bool learn[PLANS], none[PLANS] = {false};
-        fit_first(base, &r, &f, learn);
+        open_cell(&c);
+        fl_pipeline_learn_choose(&c.r, FL_LEARN_FIRST, learn);
+        FX_MUST(fl_pipeline_fit_learn(&c.f, learn, &fl_pipeline_any_chip, d));
         const fl_pipeline_beliefs *any = &fl_pipeline_any_chip;
         const double drawn = part_w(1, TOP) / 300,
                      expected = drawn < 0.95 ? 1.1 : any->wall[1].mean * drawn / any->drawn;
-        const fl_belief told = fl_pf_wall(&f, 1, 1, learn, any), untold = fl_pf_wall(&f, 1, 1, none, any);
+        const fl_belief told = fl_pf_wall(&c.f, 1, 1, learn, any), untold = fl_pf_wall(&c.f, 1, 1, none, any);
         FL_CHECK(fabs(told.mean - expected) < 0.01, "%s: wall %g, expected %g", rows[i].what, told.mean, expected);
         FL_CHECK(untold.mean == any->wall[1].mean, "%s: not learned from: %g", rows[i].what, untold.mean);
-        FX_MUST(fl_pipeline_score_make(&f, learn, 0, &s, d));
+        FX_MUST(fl_pipeline_score_make(&c.f, learn, 0, &s, d));
         FL_CHECK(s.time.mean < rows[i].time && s.energy.mean < rows[i].energy, "%s: time %.3f, energy %.3f %%",
                  rows[i].what, s.time.mean, s.energy.mean);
         fl_pipeline_score_free(&s);
-        fl_pipeline_fit_close(&f);
-        fl_pipeline_runs_free(&r);
-        remove_cell(base);
+        close_cell(&c);
     }
-    unlink(base);
 }
 
 static void test_bad_files(void) {

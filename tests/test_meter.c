@@ -34,13 +34,12 @@ static int64_t advance(fl_meter *m, history *h, int64_t now, int64_t until, int6
         const int64_t t = next < now ? now : next;
         if (t > until)
             return until;
-        const int64_t point = t;
         if (fl_meter_opens(m, t))
-            fl_meter_open_window(m, &point);
+            *(int64_t *)fl_meter_open_window(m) = t;
         if (fl_meter_ends(m, t) && h->count < sizeof h->taken / sizeof *h->taken) {
             const reading r = {.stamp = {m->refresh, t}};
             h->taken[h->count++] = r.stamp;
-            fl_meter_taken(m, &r);
+            *(reading *)fl_meter_take(m) = r;
         } else if (t == until) {
             return until;
         }

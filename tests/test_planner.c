@@ -3,78 +3,11 @@
 #include "sim/pipeline_run.h"
 #include "sim/plan_static.h"
 #include "sim/straggler.h"
-#include "tests/support/sim_fixture.h"
+#include "tests/support/random_pipeline.h"
 
 #include <string.h>
 
 #define SEED 230
-
-typedef struct rig {
-    fl_pipeline p;
-    fl_pipeline_order o;
-    fl_node_spec node;
-    fl_plan_program g;
-    fl_planner pl;
-} rig;
-
-typedef struct shape {
-    fl_pipeline_schedule schedule;
-    uint32_t stages, microbatches, chunks, clocks;
-} shape;
-
-static void put(fl_pipeline *p, int32_t rank, fl_pipeline_what what, double mhz, double time_s, double watts) {
-    const fl_pipeline_row row = {rank, FL_PIPELINE_ALL, what, mhz, time_s, watts, 0};
-    FX_MUST(fl_pipeline_add(p, &row, d));
-}
-
-/* Times and powers of a random chip: a share of the time follows the clock, power rises faster than it. */
-static void put_part(fl_pipeline *p, fl_random *g, int32_t rank, fl_pipeline_what what, double longest,
-                     uint32_t clocks) {
-    const double t0 = longest * (0.3 + 0.7 * fl_random_unit(g)), share = 0.3 + 0.7 * fl_random_unit(g),
-                 p0 = 150 + 150 * fl_random_unit(g), base = 0.2 + 0.4 * fl_random_unit(g);
-    for (uint32_t k = 0; k < clocks; k++) {
-        const double mhz = 1000 + 50.0 * k, f = mhz / (1000 + 50.0 * (clocks - 1));
-        put(p, rank, what, mhz, t0 * (1 - share + share / f), p0 * (base + (1 - base) * pow(f, 2.5)));
-    }
-}
-
-static void make(rig *r, fl_random *g, const shape *s) {
-    r->p = (fl_pipeline){.schedule = s->schedule,
-                         .stages = s->stages,
-                         .microbatches = s->microbatches,
-                         .chunks = s->chunks,
-                         .data_parallel = 1,
-                         .tensor_parallel = 1,
-                         .ranks = s->stages,
-                         .file = strdup("random")};
-    for (int32_t rank = 0; rank < (int32_t)s->stages; rank++) {
-        put_part(&r->p, g, rank, FL_PIPELINE_FORWARD, 0.02, s->clocks);
-        put_part(&r->p, g, rank, FL_PIPELINE_BACKWARD, 0.05, s->clocks);
-        put(&r->p, rank, FL_PIPELINE_ACT, NAN, 0.004 * fl_random_unit(g), NAN);
-        put(&r->p, rank, FL_PIPELINE_GRAD, NAN, 0.004 * fl_random_unit(g), NAN);
-        put(&r->p, rank, FL_PIPELINE_BLOCKED, NAN, NAN, 50 + 40 * fl_random_unit(g));
-    }
-    put(&r->p, -1, FL_PIPELINE_STEP, NAN, 0.005, NAN);
-    FX_MUST(fl_pipeline_finish(&r->p, d));
-}
-
-static void begin(rig *r, uint32_t clocks, const double *limit_w) {
-    int32_t mhz[64];
-    for (uint32_t k = 0; k < clocks; k++)
-        mhz[k] = 1000 + 50 * (int32_t)k;
-    FX_MUST(fl_pipeline_schedule_make(&r->p, &r->o, d));
-    FX_MUST(fl_pipeline_node(&r->node, r->p.ranks, mhz, clocks, d));
-    FX_MUST(fl_plan_program_new(&r->g, &r->p, &r->o, &r->node, limit_w, d));
-    FX_MUST(fl_planner_new(&r->pl, &r->g, d));
-}
-
-static void end(rig *r) {
-    fl_planner_free(&r->pl);
-    fl_plan_program_free(&r->g);
-    fl_node_spec_free(&r->node);
-    fl_pipeline_order_free(&r->o);
-    fl_pipeline_free(&r->p);
-}
 
 static void free_points(fl_plan_point *p, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -119,17 +52,17 @@ static double least_within(const every *e, double limit_s) {
 }
 
 static void test_brute_force(void) {
-    static const shape shapes[] = {{FL_PIPELINE_1F1B, 2, 1, 1, 5},  {FL_PIPELINE_1F1B, 2, 2, 1, 3},
-                                   {FL_PIPELINE_GPIPE, 2, 2, 1, 3}, {FL_PIPELINE_1F1B, 4, 1, 1, 3},
-                                   {FL_PIPELINE_1F1B, 1, 5, 1, 3},  {FL_PIPELINE_INTERLEAVED, 2, 2, 2, 2}};
+    static const fl_pipeline_shape shapes[] = {{FL_PIPELINE_1F1B, 2, 1, 1, 5},  {FL_PIPELINE_1F1B, 2, 2, 1, 3},
+                                               {FL_PIPELINE_GPIPE, 2, 2, 1, 3}, {FL_PIPELINE_1F1B, 4, 1, 1, 3},
+                                               {FL_PIPELINE_1F1B, 1, 5, 1, 3},  {FL_PIPELINE_INTERLEAVED, 2, 2, 2, 2}};
     fl_random g = fl_random_seed(SEED, 1);
     double sum = 0, worst = 0;
     size_t plans = 0, optimal = 0;
     for (int n = 0; n < 24; n++) {
-        const shape *s = &shapes[n % 6];
-        rig r;
-        make(&r, &g, s);
-        begin(&r, s->clocks, NULL);
+        const fl_pipeline_shape *s = &shapes[n % 6];
+        fl_pipeline_rig r;
+        fl_rig_make(&r, &g, s);
+        fl_rig_begin(&r, s->clocks, NULL);
         fl_plan_point *point;
         size_t found;
         FX_MUST(fl_plan_frontier(&r.pl, 12, &point, &found, d));
@@ -157,7 +90,7 @@ static void test_brute_force(void) {
         free(e.time_s);
         free(e.energy_j);
         free_points(point, found);
-        end(&r);
+        fl_rig_end(&r);
     }
     printf("(%zu of %zu plans are the best of all, mean %.2f %% above, worst %.2f %%) ", optimal, plans,
            100 * sum / (double)plans, 100 * worst);
@@ -171,11 +104,12 @@ static void test_engine(void) {
     fl_random g = fl_random_seed(SEED, 2);
     for (int n = 0; n < 12; n++) {
         const uint32_t stages = 2 + (uint32_t)fl_random_below(&g, 3), chunks = 1 + (uint32_t)fl_random_below(&g, 2);
-        const shape s = {chunks > 1 ? FL_PIPELINE_INTERLEAVED : (fl_pipeline_schedule)fl_random_below(&g, 2), stages,
-                         stages * (1 + (uint32_t)fl_random_below(&g, 4)), chunks, 4 + (uint32_t)fl_random_below(&g, 8)};
-        rig r;
-        make(&r, &g, &s);
-        begin(&r, s.clocks, NULL);
+        const fl_pipeline_shape s = {
+            chunks > 1 ? FL_PIPELINE_INTERLEAVED : (fl_pipeline_schedule)fl_random_below(&g, 2), stages,
+            stages * (1 + (uint32_t)fl_random_below(&g, 4)), chunks, 4 + (uint32_t)fl_random_below(&g, 8)};
+        fl_pipeline_rig r;
+        fl_rig_make(&r, &g, &s);
+        fl_rig_begin(&r, s.clocks, NULL);
         fl_plan_point *point;
         size_t found;
         FX_MUST(fl_plan_frontier(&r.pl, 20, &point, &found, d));
@@ -197,17 +131,17 @@ static void test_engine(void) {
             fl_pipeline_clocks_free(&c);
         }
         free_points(point, found);
-        end(&r);
+        fl_rig_end(&r);
     }
 }
 
 /* Random plans of a pipeline that is too large to try all: none is below the bound. */
 static void test_bound(void) {
     fl_random g = fl_random_seed(SEED, 3);
-    const shape s = {FL_PIPELINE_1F1B, 4, 16, 1, 9};
-    rig r;
-    make(&r, &g, &s);
-    begin(&r, s.clocks, NULL);
+    const fl_pipeline_shape s = {FL_PIPELINE_1F1B, 4, 16, 1, 9};
+    fl_pipeline_rig r;
+    fl_rig_make(&r, &g, &s);
+    fl_rig_begin(&r, s.clocks, NULL);
     fl_plan_point *point;
     size_t found, wide = 0;
     FX_MUST(fl_plan_frontier(&r.pl, 40, &point, &found, d));
@@ -230,7 +164,7 @@ static void test_bound(void) {
     free(ends);
     free(at);
     free_points(point, found);
-    end(&r);
+    fl_rig_end(&r);
 }
 
 static void test_again(void) {
@@ -238,16 +172,16 @@ static void test_again(void) {
     size_t found[2];
     for (int n = 0; n < 2; n++) {
         fl_random g = fl_random_seed(SEED, 4);
-        const shape s = {FL_PIPELINE_1F1B, 3, 6, 1, 7};
-        rig r;
+        const fl_pipeline_shape s = {FL_PIPELINE_1F1B, 3, 6, 1, 7};
+        fl_pipeline_rig r;
         fl_plan_point *point;
-        make(&r, &g, &s);
-        begin(&r, s.clocks, NULL);
+        fl_rig_make(&r, &g, &s);
+        fl_rig_begin(&r, s.clocks, NULL);
         FX_MUST(fl_plan_frontier(&r.pl, 10, &point, &found[n], d));
         for (size_t i = 0; i < found[n]; i++)
             energy[n][i] = point[i].energy_j;
         free_points(point, found[n]);
-        end(&r);
+        fl_rig_end(&r);
     }
     FL_CHECK(found[0] == found[1] && !memcmp(energy[0], energy[1], found[0] * sizeof **energy), "not the same again");
 }
@@ -257,12 +191,15 @@ static void test_again(void) {
 /* A rank that is slow holds all; the others may run slower for nothing, and a limit keeps clocks out. */
 static void test_straggler_and_limit(void) {
     fl_random g = fl_random_seed(SEED, 5);
-    const shape s = {FL_PIPELINE_1F1B, 3, 6, 1, 9};
-    rig r, slow = {0};
-    make(&r, &g, &s);
+    const fl_pipeline_shape s = {FL_PIPELINE_1F1B, 3, 6, 1, 9};
+    fl_pipeline_rig r, slow = {0};
+    fl_rig_make(&r, &g, &s);
+    CU_ASSERT(fl_head_set(&r.p.head, "from", "a test"));
     FX_MUST(fl_pipeline_slowed(&r.p, 1, 1.5, &slow.p, d));
-    begin(&r, s.clocks, NULL);
-    begin(&slow, s.clocks, NULL);
+    const char *said = fl_head_get(&slow.p.head, "from");
+    FL_CHECK(said && strcmp(said, "a test") == 0 && slow.p.row_count == r.p.row_count, "the head and all rows");
+    fl_rig_begin(&r, s.clocks, NULL);
+    fl_rig_begin(&slow, s.clocks, NULL);
     for (uint32_t k = 0; k < 2; k++) {
         const fl_plan_table *plain = &r.g.table[2 + k], *late = &slow.g.table[2 + k];
         for (size_t i = 0; i < plain->count; i++)
@@ -273,7 +210,7 @@ static void test_straggler_and_limit(void) {
     FL_CHECK(slow.pl.fastest_s > r.pl.fastest_s, "slower");
     fl_pipeline none;
     FL_CHECK(fl_pipeline_slowed(&r.p, 3, 1.5, &none, NULL) == FL_BAD_INPUT && !none.row, "no such rank");
-    end(&slow);
+    fl_rig_end(&slow);
 
     double limit[3] = {INFINITY, 0.5 * (r.g.table[2].power_w[3] + r.g.table[2].power_w[4]), INFINITY};
     limit[1] = fmax(limit[1], r.g.table[3].power_w[0]);
@@ -294,18 +231,18 @@ static void test_straggler_and_limit(void) {
     const double soon = 0.9 * r.pl.fastest_s;
     FL_CHECK(fl_plan_within(&r.pl, &soon, 1, &p, &d) == FL_BAD_INPUT && strstr(d.message, "no plan takes"), "'%s'",
              d.message);
-    end(&r);
+    fl_rig_end(&r);
 }
 
 /* One clock for all, and one for each rank: never below the bound, and the second no worse than what it began with. */
 static void test_few_clocks(void) {
     fl_random g = fl_random_seed(SEED, 6);
-    const shape s = {FL_PIPELINE_1F1B, 4, 8, 1, 9};
-    rig r;
+    const fl_pipeline_shape s = {FL_PIPELINE_1F1B, 4, 8, 1, 9};
+    fl_pipeline_rig r;
     fl_plan_point *point;
     size_t found;
-    make(&r, &g, &s);
-    begin(&r, s.clocks, NULL);
+    fl_rig_make(&r, &g, &s);
+    fl_rig_begin(&r, s.clocks, NULL);
     FX_MUST(fl_plan_frontier(&r.pl, 10, &point, &found, d));
     double *length = fx_alloc(r.g.path.count, sizeof *length), *ends = fx_alloc(r.g.path.count, sizeof *ends);
     uint32_t *at = fx_alloc(r.g.part_count, sizeof *at);
@@ -323,7 +260,7 @@ static void test_few_clocks(void) {
     free(ends);
     free(at);
     free_points(point, found);
-    end(&r);
+    fl_rig_end(&r);
 }
 
 /* On a ladder of few clocks, too, a plan takes no more than one clock for all that is as fast does, nor the plan of
@@ -331,11 +268,11 @@ static void test_few_clocks(void) {
 static void test_one_clock(void) {
     fl_random g = fl_random_seed(SEED, 7);
     for (int n = 0; n < 40; n++) {
-        const shape s = {n % 2 ? FL_PIPELINE_1F1B : FL_PIPELINE_GPIPE, 1 + (uint32_t)fl_random_below(&g, 4),
-                         1 + (uint32_t)fl_random_below(&g, 12), 1, 2 + (uint32_t)fl_random_below(&g, 3)};
-        rig r;
-        make(&r, &g, &s);
-        begin(&r, s.clocks, NULL);
+        const fl_pipeline_shape s = {n % 2 ? FL_PIPELINE_1F1B : FL_PIPELINE_GPIPE, 1 + (uint32_t)fl_random_below(&g, 4),
+                                     1 + (uint32_t)fl_random_below(&g, 12), 1, 2 + (uint32_t)fl_random_below(&g, 3)};
+        fl_pipeline_rig r;
+        fl_rig_make(&r, &g, &s);
+        fl_rig_begin(&r, s.clocks, NULL);
         for (size_t k = 0; k <= r.pl.same_count; k++) {
             const double limit = k < r.pl.same_count ? r.pl.same[k].time_s : (double)INFINITY;
             fl_plan_point p;
@@ -354,7 +291,7 @@ static void test_one_clock(void) {
             fl_pipeline_clocks_free(&c);
             fl_plan_point_free(&p);
         }
-        end(&r);
+        fl_rig_end(&r);
     }
 }
 

@@ -50,6 +50,7 @@ static const rule_case rules[] = {
      {0, 1, 1, 0}},
     {"a meter that shows infinity shows nothing", &fl_policy_cap_dynamic_max, {NULL}, {INFINITY, 260}, {900, 0, 800},
      {1, 0}},
+    {"half a watt is a reading", &fl_policy_cap_dynamic_min, {NULL}, {0.5, 260}, {500, 600, 500}, {0, 0}},
     {"hybrid1: from the model's clock, and above it", &fl_policy_cap_hybrid1, {NULL}, {200, 200, 260, 260, 260},
      {700, 800, 900, 800, 700, 600}, {0}},
     {"hybrid2: from the model's clock, never above it", &fl_policy_cap_hybrid2, {NULL}, {200, 260, 260, 200, 200, 200},

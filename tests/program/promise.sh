@@ -4,7 +4,7 @@
 #   tests/program/promise.sh build/foldline
 . "$(dirname "$0")/shell.sh"
 served=("$root/traces/samples/inference.csv" --platform a100 --arrivals poisson:rate=20,count=200)
-plain=("$root/traces/samples/mix8.csv" --platform rtx4070-laptop)
+plain=("$root/traces/samples/mix8.csv" --platform generic)
 low=(--policy fixed:sm_mhz=810 --policy fixed:sm_mhz=1005)
 
 # ---- as it is said ----

@@ -1,0 +1,194 @@
+/* A workload is completed from what was kept of it: the same where platform and kinds would make the same records, and
+ * else not. */
+#include "sim/outline.h"
+#include "sim/synth.h"
+#include "tests/support/sim_fixture.h"
+
+typedef struct rig {
+    fx_rig fx;
+    fl_kernel_trace t;
+    fl_kinds k;
+    fl_workload *w;
+    fl_outline outline;
+} rig;
+
+static fl_build_options options(const rig *r) { return (fl_build_options){.windows = 3, .kinds = &r->k}; }
+
+/* streams 2: kernels share the GPU, so that the records hang on how they did. */
+static void open_rig(rig *r, uint32_t streams, bool launches) {
+    *r = (rig){0};
+    fx_open(&r->fx, 2);
+    fl_synth_options o = fl_synth_standard;
+    o.kernels = 80, o.kinds = 4, o.streams = streams, o.gpus = 2, o.sm_demand = 0.8, o.launches = launches;
+    FX_MUST(fl_synth_trace(&o, 1000, 800, &r->t, &r->k, d));
+    const fl_build_options b = options(r);
+    FX_MUST(fl_build_trace_outline(&r->w, &r->outline, "trace", &r->t, &r->fx.spec, &b, d));
+}
+
+static void close_rig(rig *r) {
+    fl_outline_free(&r->outline);
+    fl_workload_free(r->w);
+    fl_kernel_trace_free(&r->t);
+    fl_kinds_free(&r->k);
+    fx_close(&r->fx);
+}
+
+/* Ops and host threads, as a file keeps them; the rest is to be made. */
+static fl_workload *kept(const fl_workload *w) {
+    fl_workload *c;
+    FX_MUST(fl_workload_new(&c, "kept", d));
+    c->op_count = w->op_count;
+    for (uint32_t i = 0; i < w->stream_count; i++) {
+        const fl_stream *from = &w->stream[i];
+        uint32_t at;
+        FX_MUST(fl_workload_add_stream(c, from->gpu, from->process, from->id, &at, d));
+        fl_stream *to = &c->stream[at];
+        to->rec = fx_alloc(from->count, sizeof *to->rec);
+        memcpy(to->rec, from->rec, from->count * sizeof *to->rec);
+        to->big = fx_alloc(from->big_count, sizeof *to->big);
+        for (size_t k = 0; k < from->big_count; k++)
+            to->big[k] = from->big[k];
+        to->count = to->room = from->count;
+        to->big_count = to->big_room = from->big_count;
+    }
+    return c;
+}
+
+/* The trace without its ops. */
+static fl_status complete(const rig *r, fl_workload *w, const fl_node_spec *node, bool *fits, fl_diag *d) {
+    fl_kernel_trace head = r->t;
+    head.ops = NULL;
+    head.op_count = 0;
+    const fl_build_options b = options(r);
+    return fl_build_outline(w, &r->outline, &head, node, &b, fits, d);
+}
+
+static bool fits(const rig *r, fl_workload *w) {
+    bool found = false;
+    FX_MUST(complete(r, w, &r->fx.spec, &found, d));
+    return found;
+}
+
+static bool fits_once(const rig *r) {
+    fl_workload *w = kept(r->w);
+    const bool found = fits(r, w);
+    fl_workload_free(w);
+    return found;
+}
+
+static void test_same(void) {
+    for (uint32_t streams = 1; streams <= 2; streams++) {
+        rig r;
+        open_rig(&r, streams, false);
+        fl_workload *w = kept(r.w);
+        CU_ASSERT_FATAL(fits(&r, w));
+        FL_CHECK(w->class_count == r.w->class_count && w->island_count == r.w->island_count &&
+                     w->op_count == r.w->op_count && w->gpu_count == r.w->gpu_count &&
+                     w->launch_queue == r.w->launch_queue && w->gaps_are_host == r.w->gaps_are_host,
+                 "%u classes", w->class_count);
+        for (uint32_t i = 0; i < w->class_count; i++) {
+            const fl_load *a = &w->class[i].load, *b = &r.w->class[i].load;
+            FL_CHECK(a->tc == b->tc && a->tm == b->tm && a->tl == b->tl && a->sm_demand == b->sm_demand &&
+                         a->ref_sm_mhz == b->ref_sm_mhz && a->alpha == b->alpha &&
+                         !strcmp(w->class[i].kind.name, r.w->class[i].kind.name),
+                     "class %u", i);
+        }
+        for (uint32_t i = 0; i < w->stream_count; i++) {
+            const fl_stream *a = &w->stream[i], *b = &r.w->stream[i];
+            FL_CHECK(a->work_ns == b->work_ns && a->span_ns == b->span_ns && a->mark_count == b->mark_count &&
+                         !memcmp(a->mark, b->mark, a->mark_count * sizeof *a->mark),
+                     "stream %u: %lld ns", i, (long long)a->work_ns);
+        }
+        FL_CHECK(r.outline.device_count == 2 && r.outline.overlap == (streams > 1),
+                 "it overlaps with two streams alone");
+        fl_workload_free(w);
+        close_rig(&r);
+    }
+}
+
+/* What records hang on: each change is seen where it counts. */
+static void test_other(void) {
+    for (uint32_t streams = 1; streams <= 2; streams++) {
+        rig r;
+        open_rig(&r, streams, false);
+        CU_ASSERT(fits_once(&r));
+        for (int i = 0; i < 2; i++) {
+            r.outline.digest[i] ^= 1;
+            FL_CHECK(!fits_once(&r), "hash %d", i);
+            r.outline.digest[i] ^= 1;
+        }
+        r.fx.spec.device->interference = 0.5;
+        FL_CHECK(fits_once(&r) == (streams == 1), "%u streams: kernels that share lose more", streams);
+        r.fx.spec.device->interference = 0;
+        r.fx.spec.device->a_w *= 2;
+        FL_CHECK(fits_once(&r), "%u streams: power is made anew", streams);
+        r.k.kind[0].sm_demand *= 0.5;
+        FL_CHECK(fits_once(&r) == (streams == 1), "%u streams: a kernel that takes less of the GPU", streams);
+        close_rig(&r);
+    }
+}
+
+/* A record that cannot have been built. */
+static void test_odd(void) {
+    rig r;
+    open_rig(&r, 1, false);
+    fl_workload *w = kept(r.w);
+    w->stream[0].rec[3].class_id = (uint16_t)r.w->class_count;
+    FL_CHECK(!fits(&r, w), "a class that is not there");
+    fl_workload_free(w);
+    w = kept(r.w);
+    w->stream[0].rec[3].class_id = (uint16_t)(r.w->class_count - 1);
+    FL_CHECK(fits(&r, w), "the last class is");
+    fl_workload_free(w);
+    static const struct {
+        uint32_t index, class_id;
+        int64_t work_ns, gap_ns;
+        bool fits;
+    } rows[] = {{0, 0, 5000000000, 7, true},
+                {1, 0, 5, 7, false},
+                {0, 99, 5, 7, false},
+                {0, 0, INT64_MAX, 0, false},
+                {0, 0, 0, INT64_MAX, false},
+                {0, 0, INT64_MAX, INT64_MAX, false},
+                {0, 0, -1, 7, false},
+                {0, 0, 5, -1, false},
+                {0, 0, 0, 0, true},
+                {0, 0, FL_DURATION_MAX_NS, FL_DURATION_MAX_NS, true},
+                {0, 0, FL_DURATION_MAX_NS + 1, 7, false},
+                {0, 0, 5, FL_DURATION_MAX_NS + 1, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        w = kept(r.w);
+        fl_stream *s = &w->stream[0];
+        const fl_rec was = s->rec[3];
+        free(s->big);
+        s->big = fx_alloc(1, sizeof *s->big);
+        s->big_count = s->big_room = 1;
+        s->big[0] = (fl_big){rows[i].work_ns, rows[i].gap_ns, rows[i].class_id};
+        s->rec[3] = (fl_rec){rows[i].index, 0, FL_REC_ESCAPE};
+        FL_CHECK(fits(&r, w) == rows[i].fits, "row %zu", i);
+        if (rows[i].fits)
+            FL_CHECK(s->work_ns == r.w->stream[0].work_ns - was.work_ns + rows[i].work_ns &&
+                         s->span_ns ==
+                             r.w->stream[0].span_ns - was.work_ns - was.gap_ns + rows[i].work_ns + rows[i].gap_ns,
+                     "row %zu: %lld ns", i, (long long)s->span_ns);
+        fl_workload_free(w);
+    }
+    close_rig(&r);
+}
+
+static void test_too_many(void) {
+    rig r;
+    open_rig(&r, 1, false);
+    fl_workload *w = kept(r.w);
+    r.fx.spec.gpu_count = 1;
+    bool found = true;
+    fl_diag d = {0};
+    FL_CHECK(complete(&r, w, &r.fx.spec, &found, &d) == FL_BAD_INPUT && !found, "two devices on one GPU: %s",
+             d.message);
+    r.fx.spec.gpu_count = 2;
+    fl_workload_free(w);
+    close_rig(&r);
+}
+
+FL_SUITE("build_outline", {"the same", test_same}, {"other platforms", test_other}, {"odd records", test_odd},
+         {"too many devices", test_too_many})
