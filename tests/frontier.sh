@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the planner of clocks promises, over every cell of executed plans in FOLDLINE_DATA/pipelines (CELL.plans.csv and so on). Of each
+# What the planner of clocks promises, over every cell of executed plans in FOLDLINE_DATA (CELL.plans.csv and so on, there or in its folder pipelines). Of each
 # cell two pipelines are fitted, to plans that have none in common. With each in turn 100 plans are made; the other says what it makes of
 # them, and of the plans that were executed. A plan makes use of what its own fit gets wrong, so that the same is asked of that fit, too:
 # where it finds all plans at or below and the other does not, the two fits disagree and the planner is not at fault. Ends with 1 where a
@@ -7,9 +7,10 @@
 #   FOLDLINE_DATA=DIR tests/frontier.sh PROGRAM
 set -u
 f=$(realpath "${1:?usage: FOLDLINE_DATA=DIR tests/frontier.sh PROGRAM}")
-data=${FOLDLINE_DATA:-/nowhere}/pipelines
+data=${FOLDLINE_DATA:-/nowhere}
+[ ! -d "$data/pipelines" ] || data=$data/pipelines
 cells=$(cd "$data" 2>/dev/null && ls ./*.plans.csv 2>/dev/null | sed 's|^\./||;s/\.plans\.csv$//')
-[ -n "$cells" ] || { echo "no FOLDLINE_DATA/pipelines: skipped"; exit 77; }
+[ -n "$cells" ] || { echo "FOLDLINE_DATA holds no pipelines: skipped"; exit 77; }
 
 F=$f DATA=$data CELLS=$cells python3 - <<'END'
 import json, os, resource, statistics, subprocess, sys, tempfile

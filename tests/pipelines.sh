@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # How well do fitted pipelines predict executed clock plans that they have not seen? By five protocols, over every cell of
-# measurements in FOLDLINE_DATA/pipelines (CELL.plans.csv and so on): errors of time and energy as medians over the cells, each cell
+# measurements in FOLDLINE_DATA (CELL.plans.csv and so on, there or in its folder pipelines): errors of time and energy as medians over the cells, each cell
 # beside how well its neighbouring plans do without a model. Ends with 1 where a goal is missed, with 77 where there is no data.
 #   FOLDLINE_DATA=DIR tests/pipelines.sh PROGRAM
 set -u
 f=$(realpath "${1:?usage: FOLDLINE_DATA=DIR tests/pipelines.sh PROGRAM}")
-data=${FOLDLINE_DATA:-/nowhere}/pipelines
+data=${FOLDLINE_DATA:-/nowhere}
+[ ! -d "$data/pipelines" ] || data=$data/pipelines
 cells=$(cd "$data" 2>/dev/null && ls ./*.plans.csv 2>/dev/null | sed 's|^\./||;s/\.plans\.csv$//')
-[ -n "$cells" ] || { echo "no FOLDLINE_DATA/pipelines: skipped"; exit 77; }
+[ -n "$cells" ] || { echo "FOLDLINE_DATA holds no pipelines: skipped"; exit 77; }
 
 F=$f DATA=$data CELLS=$cells python3 - <<'END'
 import csv, json, os, statistics, subprocess, sys

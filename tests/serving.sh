@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How well are measured serving engines predicted? In FOLDLINE_DATA/serving:
+# How well are measured serving engines predicted? In FOLDLINE_DATA, or its folder serving:
 #   RUN.engine.md with RUN.requests.csv, RUN.prefix.csv and the layer tables RUN.dense.csv, RUN.per_sequence.csv, RUN.attention.csv:
 #     each run's latencies from arrivals and layer tables alone, and after a calibration with the first half of its requests;
 #   NAME-steps.csv: step times and powers over clocks, each clock left out in turn.
@@ -7,8 +7,9 @@
 #   FOLDLINE_DATA=DIR tests/serving.sh PROGRAM
 set -u
 f=$(realpath "${1:?usage: FOLDLINE_DATA=DIR tests/serving.sh PROGRAM}")
-data=${FOLDLINE_DATA:-/nowhere}/serving
-ls "$data"/*.engine.md "$data"/*-steps.csv >/dev/null 2>&1 || { echo "no FOLDLINE_DATA/serving: skipped"; exit 77; }
+data=${FOLDLINE_DATA:-/nowhere}
+[ ! -d "$data/serving" ] || data=$data/serving
+ls "$data"/*.engine.md "$data"/*-steps.csv >/dev/null 2>&1 || { echo "FOLDLINE_DATA holds no serving: skipped"; exit 77; }
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
 F=$f DATA=$data OUT=$dir python3 - <<'END'
