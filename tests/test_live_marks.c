@@ -193,17 +193,19 @@ static void load(void) {
         _exit(8);
 }
 
-static pid_t start_program(void (*run)(void)) {
+static pid_t start_loaded(void (*load_it)(void), void (*run)(void)) {
     setenv("FOLDLINE_RINGS", folder, 1);
     const pid_t pid = fork();
     if (!pid) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        load();
+        load_it();
         run();
         exit(0);
     }
     return pid;
 }
+
+static pid_t start_program(void (*run)(void)) { return start_loaded(load, run); }
 
 static fl_kernels *take_all(pid_t pid, const char *const *names, size_t count) {
     fl_sample s = {.gpu_count = 4};
@@ -226,13 +228,62 @@ static void test_every_call(void) {
     unsetenv("FOLDLINE_CUDA_CURRENT");
     unsetenv("FOLDLINE_CUDA_DEVICES");
     fl_marks_text(fl_kernels_marks(k), text, sizeof text);
-    CU_ASSERT_STRING_EQUAL(text, "ex 3, mark 1, push 1, registered 1, registered wide 1, start 1, unicode 1, wide ? 1, "
-                                 "wide push 1, wide start 1");
+    CU_ASSERT_STRING_EQUAL(text, "ex 3, mark 1, push 1, registered 1, registered wide 1, start 1, unicode 1, "
+                                 "wide push 1, wide start 1, wide \u00e9 1");
     CU_ASSERT(fl_kernels_iterated(k, 2, &count) && count == 4); /* the program's GPU 1 is the machine's 2 */
     CU_ASSERT(fl_kernels_iterated(k, 3, &count) && count == 0);
     CU_ASSERT(fl_kernels_marks(k)->count == 4 && fl_kernels_marks(k)->marker[3].gpu == 2);
     CU_ASSERT(fl_kernels_count(k).marks == 12 && !fl_kernels_count(k).ends_missing);
     fl_kernels_close(k);
+    clear_folder();
+}
+
+enum { AGAIN = 30000 /* registrations: more than there is room for, were each kept */ };
+
+/* Registers two strings over and over, one of which begins like the other. */
+static void register_again(void) {
+    typedef const char *registers(void *, const char *);
+    typedef int of_domain(void *, const fl_nvtx_attributes *);
+    fl_nvtx_attributes a = {.version = 3, .size = sizeof a, .message_type = FL_NVTX_REGISTERED};
+    for (int i = 0; i < AGAIN; i++) {
+        CALLED(1, FL_NVTX_DOMAIN_REGISTER_STRING_A, registers *, NULL, "backward");
+        a.message = CALLED(1, FL_NVTX_DOMAIN_REGISTER_STRING_A, registers *, NULL, "back");
+    }
+    CALLED(1, FL_NVTX_DOMAIN_MARK_EX, of_domain *, NULL, &a);
+}
+
+static void test_registered_again(void) {
+    static const char *const NAMES[] = {"back"};
+    fresh_folder();
+    setenv("FOLDLINE_CUDA_CURRENT", "0", 1);
+    fl_kernels *k = take_all(start_program(register_again), NAMES, 1);
+    CU_ASSERT(fl_kernels_marks(k)->iterations == 1);
+    fl_kernels_close(k);
+    unsetenv("FOLDLINE_CUDA_CURRENT");
+    clear_folder();
+}
+
+/* A name is compared as it is given: what cannot be shown is no other name, nor is it the name with '?' in its place.
+ */
+static void test_names_as_given(void) {
+    static const char *const NAMES[] = {"step\t1", "pass?"};
+    char text[200];
+    fl_ring w;
+    fl_sample s = {.gpu_count = 1};
+    fresh_folder();
+    CU_ASSERT(fl_ring_create(&w, folder, SLOTS, 64) == 0);
+    tell_gpu(&w, 0, 0);
+    fl_kernels *k = open_folder();
+    fl_kernels_iterations(k, NAMES, 2, true);
+    fl_ring_put_mark(&w, 1, 0, "step\t1");
+    fl_ring_put_mark(&w, 2, 0, "step?1");
+    fl_ring_put_mark(&w, 3, 0, "pass\t");
+    CU_ASSERT(!fl_kernels_take(k, 0, &s, NULL));
+    CU_ASSERT(fl_kernels_marks(k)->iterations == 1 && fl_kernels_marks(k)->marker[0].time_ns == 1);
+    fl_marks_text(fl_kernels_marks(k), text, sizeof text);
+    CU_ASSERT_STRING_EQUAL(text, "step?1 2, pass? 1");
+    fl_kernels_close(k);
+    fl_ring_close(&w);
     clear_folder();
 }
 
@@ -290,8 +341,11 @@ static void test_hostile(void) {
     fl_kernels_close(k);
     k = open_folder();
     fl_kernels_iterations(k, NAMES, 1, false);
-    CU_ASSERT(new_ring(&w, SLOTS, 64) == 0 && !fl_kernels_take(k, 0, &s, NULL));
+    CU_ASSERT(!fl_kernels_wakes(k, NULL) && new_ring(&w, SLOTS, 64) == 0 && !fl_kernels_take(k, 0, &s, NULL));
     atomic_store(&w.head->marks_dropped, UINT64_MAX);
+    bool marked;
+    fl_ring_wake(folder);
+    CU_ASSERT(!fl_kernels_await(k, fl_clock_ns(), &marked, NULL)); /* a wait sees it first, and leaves it to the take */
     CU_ASSERT(!fl_kernels_take(k, 0, &s, NULL) && fl_kernels_count(k).set_aside == 1);
     fl_kernels_close(k);
     fl_ring_close(&w);
@@ -299,6 +353,16 @@ static void test_hostile(void) {
 }
 
 /* ---- waking ------------------------------------------------------------------------------------------------------ */
+
+/* The folder of rings is named from the program's own folder, which the program leaves. */
+static void load_and_leave(void) {
+    setenv("FOLDLINE_RINGS", ".", 1);
+    if (chdir(folder))
+        _exit(5);
+    load();
+    if (chdir("/"))
+        _exit(5);
+}
 
 static void marks_after_a_while(void) {
     wait_us(200000);
@@ -319,8 +383,9 @@ static void test_wakes(void) {
     fl_kernels *k = open_folder();
     fl_kernels_iterations(k, NAMES, 1, false);
     CU_ASSERT(!fl_kernels_wakes(k, NULL) && !fl_kernels_take(k, 0, &s, NULL));
-    const pid_t pid = start_program(marks_after_a_while);
-    for (int i = 0; i < 100000 && !marked; i++)
+    const pid_t pid = start_loaded(load_and_leave, marks_after_a_while);
+    const int64_t given_up_ns = fl_clock_ns() + INT64_C(20000000000);
+    while (!marked && fl_clock_ns() < given_up_ns)
         CU_ASSERT(!fl_kernels_await(k, fl_clock_ns() + INT64_C(100000000), &marked, NULL));
     woken_ns = fl_clock_ns();
     CU_ASSERT(marked && !fl_kernels_await(k, fl_clock_ns() + INT64_C(100000000), &marked, NULL) && marked);
@@ -474,6 +539,7 @@ static void test_places_in_a_trace(void) {
 }
 
 FL_SUITE("live_marks", {"slots", test_slots}, {"damaged slots", test_damaged_slots}, {"threads", test_threads},
-         {"every call of NVTX", test_every_call}, {"a thread without a GPU", test_without_a_current_gpu},
+         {"every call of NVTX", test_every_call}, {"registered again", test_registered_again},
+         {"names as given", test_names_as_given}, {"a thread without a GPU", test_without_a_current_gpu},
          {"hostile rings", test_hostile}, {"wakes", test_wakes}, {"foreign files", test_foreign_files},
          {"forks", test_fork}, {"NVIDIA's header", test_nvidias_header}, {"places in a trace", test_places_in_a_trace})

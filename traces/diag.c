@@ -24,17 +24,12 @@ size_t fl_utf8(const char *text, size_t size) {
     return n;
 }
 
-static void make_printable(char *text) {
-    size_t left = strlen(text);
-    while (left) {
-        size_t n = fl_utf8(text, left);
-        if (n == 0) {
-            *text = '?';
+void fl_printable(char *text, size_t size) {
+    for (size_t at = 0, n; at < size; at += n)
+        if ((n = fl_utf8(text + at, size - at)) == 0) {
+            text[at] = '?';
             n = 1;
         }
-        text += n;
-        left -= n;
-    }
 }
 
 bool fl_is_standard(const char *path) { return path && path[0] == '-' && !path[1]; }
@@ -51,8 +46,8 @@ static fl_status fill(fl_diag *d, fl_status status, const char *file, int64_t li
     snprintf(d->file, sizeof d->file, "%s", file ? fl_input_name(file) : "");
     if (vsnprintf(d->message, sizeof d->message, format, arguments) < 0)
         snprintf(d->message, sizeof d->message, "error without a text");
-    make_printable(d->file);
-    make_printable(d->message);
+    fl_printable(d->file, strlen(d->file));
+    fl_printable(d->message, strlen(d->message));
     return status;
 }
 

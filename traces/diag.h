@@ -58,6 +58,9 @@ const char *fl_reason(int error);
  * characters do not count as printable). */
 size_t fl_utf8(const char *text, size_t size);
 
+/* Replaces what fl_utf8 refuses by '?', so that the text cannot disturb a terminal. Its size stays. */
+void fl_printable(char *text, size_t size);
+
 /* For growing arrays: makes room for `need` items of `size` bytes in *items (capacity *room), by doubling. Returns
  * FL_OK or FL_NO_MEMORY; on failure nothing changes. */
 fl_status fl_grow(void *items, size_t *room, size_t need, size_t size);

@@ -186,11 +186,7 @@ fl_status fl_foreign_head(fl_head *head, const char *key, const char *text, fl_d
     text += strspn(text, " \t");
     snprintf(clean, sizeof clean, "%s", text);
     size_t size = strlen(clean);
-    for (size_t at = 0, n; at < size; at += n)
-        if ((n = fl_utf8(clean + at, size - at)) == 0) {
-            clean[at] = '?';
-            n = 1;
-        }
+    fl_printable(clean, size);
     while (size && clean[size - 1] == ' ')
         clean[--size] = '\0';
     return fl_head_set(head, key, clean) ? FL_OK : fl_no_memory(d, NULL);

@@ -39,11 +39,7 @@ static uint32_t intern(fl_gather *g, const char *name, size_t size) {
     if (!clean)
         return UINT32_MAX;
     memcpy(clean, name, size);
-    for (size_t at = 0, n; at < size; at += n)
-        if ((n = fl_utf8(clean + at, size - at)) == 0) {
-            clean[at] = '?';
-            n = 1;
-        }
+    fl_printable(clean, size);
     g->renamed++;
     uint32_t index = fl_intern_text(&g->names, &t->names, &t->name_count, &t->name_room, clean, size);
     free(clean);

@@ -25,11 +25,7 @@ static void add_note(fl_imported *out, const char *format, va_list arguments) {
         return;
     }
     /* Notes quote the file: what could disturb a terminal is replaced. */
-    for (size_t left = (size_t)size, n = 0, at = 0; left; left -= n, at += n)
-        if ((n = fl_utf8(text + at, left)) == 0) {
-            text[at] = '?';
-            n = 1;
-        }
+    fl_printable(text, (size_t)size);
     out->note[out->note_count++] = text;
 }
 

@@ -61,7 +61,7 @@ void fl_kernels_tell(fl_kernels *k, void (*tell)(void *user, const char *line), 
 /* A copy, for its program can change it while it is read. */
 static void copy_name(const fl_source *s, uint32_t at, char name[FL_RING_NAME_MAX]) {
     fl_ring_copy_name(&s->ring, at, name);
-    fl_kernels_printable(name);
+    fl_printable(name, strlen(name));
 }
 
 /* Kinds are kept for the whole run. Beyond so many, what is new is all of one kind. */

@@ -78,8 +78,6 @@ fl_status fl_kernels_find(fl_kernels *k, fl_diag *d);
 void fl_kernels_set_aside(fl_kernels *k, const fl_ring_file *file, const char *why);
 /* The host's GPU that has this number in the program, or FL_GPU_NOBODYS. */
 int32_t fl_kernels_gpu_of(const fl_kernels *k, fl_source *s, uint32_t number);
-/* What is not printable is not shown to anybody. */
-void fl_kernels_printable(char *name);
 
 /* kernel_marks.c: takes the markers of one ring; runs in fl_ring_guard. */
 void fl_kernels_empty_marks(fl_emptying *e);

@@ -36,15 +36,15 @@ void fl_kernels_empty_marks(fl_emptying *e) {
         if (mark.time_ns < 0 || mark.time_ns >= FL_TIME_MAX_NS)
             continue;
         k->counts.marks++;
-        fl_kernels_printable(mark.name);
         e->status =
             fl_marks_add(&k->marks, mark.name, mark.time_ns - e->origin_ns, gpu_of_mark(k, s, &mark), s->program, e->d);
     }
     const uint64_t dropped = atomic_load(&s->ring.head->marks_dropped), lost = dropped - s->marks_lost;
     if (lost > FL_LOST_AT_ONCE)
         e->why = "its count of lost markers cannot be";
-    else
-        k->counts.marks_lost += lost;
+    if (e->why) /* told again by the next take, which sets the ring aside */
+        return;
+    k->counts.marks_lost += lost;
     s->marks_lost = dropped;
 }
 

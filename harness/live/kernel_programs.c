@@ -138,13 +138,3 @@ int32_t fl_kernels_gpu_of(const fl_kernels *k, fl_source *s, uint32_t number) {
     }
     return s->gpu[number] < 0 ? FL_GPU_NOBODYS : s->gpu[number];
 }
-
-/* What is not printable is not shown to anybody. */
-void fl_kernels_printable(char *name) {
-    for (size_t i = 0, size = strlen(name); i < size;) {
-        const size_t n = fl_utf8(name + i, size - i);
-        if (!n)
-            name[i] = '?';
-        i += n ? n : 1;
-    }
-}

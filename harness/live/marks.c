@@ -29,7 +29,11 @@ fl_status fl_marks_size(fl_marks *m, uint32_t gpus, fl_diag *d) {
     return FL_OK;
 }
 
-static void see_name(fl_marks *m, const char *name) {
+/* Of programs that may be anyone's: as it may be shown. */
+static void see_name(fl_marks *m, const char *given) {
+    char name[FL_RING_MARK_NAME];
+    snprintf(name, sizeof name, "%s", given);
+    fl_printable(name, strlen(name));
     for (size_t i = 0; i < m->seen_count; i++)
         if (!strcmp(m->seen[i].name, name)) {
             m->seen[i].count++;
@@ -40,7 +44,7 @@ static void see_name(fl_marks *m, const char *name) {
         return;
     }
     fl_marks_name *n = &m->seen[m->seen_count++];
-    snprintf(n->name, sizeof n->name, "%s", name);
+    memcpy(n->name, name, sizeof name);
     n->count = 1;
 }
 

@@ -39,7 +39,8 @@ fl_status fl_marks_check(const char *const *name, size_t count, fl_diag *d);
 uint64_t fl_marks_wanted(const fl_marks *m);
 /* Makes room for that many GPUs. */
 fl_status fl_marks_size(fl_marks *m, uint32_t gpus, fl_diag *d);
-/* gpu -1: none that is watched. name: what may be shown to anybody. */
+/* gpu -1: none that is watched. The name is compared as it is; fl_marks_text shows it with '?' for what is not
+ * printable. */
 fl_status fl_marks_add(fl_marks *m, const char *name, int64_t time_ns, int32_t gpu, uint32_t program, fl_diag *d);
 void fl_marks_clear(fl_marks *m);
 /* "step 100, forward 400": the names and how often each came, the most frequent first. */

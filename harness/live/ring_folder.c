@@ -113,16 +113,10 @@ void fl_ring_folder_pause(fl_ring_folder *f) { f->looked = FILES_AT_ONCE; }
 
 /* Names come from others: what is not printable is not shown. */
 static void printable(const char *name, char out[FL_RING_FILE_MAX]) {
-    size_t size = strnlen(name, FL_RING_FILE_MAX - 1);
-    for (size_t at = 0; at < size;) {
-        const size_t n = fl_utf8(name + at, size - at);
-        if (n)
-            memcpy(out + at, name + at, n);
-        else
-            out[at] = '?';
-        at += n ? n : 1;
-    }
+    const size_t size = strnlen(name, FL_RING_FILE_MAX - 1);
+    memcpy(out, name, size);
     out[size] = '\0';
+    fl_printable(out, size);
 }
 
 void fl_ring_folder_say(fl_ring_folder *f, const char *name, const char *text) {

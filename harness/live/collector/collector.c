@@ -203,11 +203,13 @@ static void in_child(void) {
 
 static bool has_folder(void) {
     const char *folder = getenv("FOLDLINE_RINGS");
-    return folder && *folder && strlen(folder) < sizeof own.folder && !access(folder, W_OK);
+    return folder && *folder && !access(folder, W_OK);
 }
 
 static void make_ring(void) {
-    memcpy(own.folder, getenv("FOLDLINE_RINGS"), strlen(getenv("FOLDLINE_RINGS")) + 1);
+    if (!realpath(getenv("FOLDLINE_RINGS"),
+                  own.folder)) /* a program may change its folder before it wakes the reader */
+        return;
     if (fl_ring_create(&own.ring, own.folder, RING_RECORDS, RING_NAMES))
         return;
     atomic_store(&own.open, true);

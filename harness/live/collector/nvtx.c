@@ -6,14 +6,21 @@
 #include <string.h>
 #include <wchar.h>
 
-enum { NAME = 128, STRINGS = 4096, STRING_BYTES = 1 << 18 };
+enum { NAME = 128, BUCKETS = 1024, STRING_BYTES = 1 << 18 };
 
 static void (*_Atomic tell)(const char *name);
 
-/* Strings that the program registers, which it does once each and never takes back. Beyond the room they have no name.
- */
-static char strings[STRING_BYTES];
+/* Strings that the program registers. They are kept for ever, each once: a program may register the same string in each
+ * iteration. Beyond the room, new ones have no name. An entry is complete before its bucket points at it, so readers
+ * need no lock. */
+typedef struct entry {
+    const struct entry *next;
+    char text[];
+} entry;
+
+static _Alignas(entry) char strings[STRING_BYTES];
 static _Atomic size_t strings_used;
+static const entry *_Atomic bucket[BUCKETS];
 
 static void say(const char *name) {
     void (*mark)(const char *) = atomic_load_explicit(&tell, memory_order_acquire);
@@ -21,11 +28,19 @@ static void say(const char *name) {
         mark(name);
 }
 
-/* What is not ASCII becomes '?'. */
+/* The text as UTF-8, cut where the next character has no room. What is no character becomes '?'. */
 static const char *narrow(const wchar_t *wide, char text[NAME]) {
     size_t n = 0;
-    for (; wide && wide[n] && n < NAME - 1; n++)
-        text[n] = wide[n] > 0 && wide[n] < 0x80 ? (char)wide[n] : '?';
+    for (; wide && *wide; wide++) {
+        const uint32_t u = (uint32_t)*wide, c = u > 0x10ffff || (u >= 0xd800 && u < 0xe000) ? '?' : u;
+        const unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; /* bytes after the first */
+        static const unsigned char FIRST[] = {0, 0xc0, 0xe0, 0xf0};
+        if (n + more + 1 >= NAME)
+            break;
+        text[n++] = (char)(FIRST[more] | c >> 6 * more);
+        for (unsigned i = more; i-- > 0;)
+            text[n++] = (char)(0x80 | (c >> 6 * i & 0x3f));
+    }
     text[n] = '\0';
     return text;
 }
@@ -92,16 +107,37 @@ static int domain_push_ex(void *domain, const fl_nvtx_attributes *a) {
     return push_ex(a);
 }
 
+static size_t bucket_of(const char *text, size_t size) {
+    size_t sum = 5381;
+    for (size_t i = 0; i < size; i++)
+        sum = sum * 33 + (unsigned char)text[i];
+    return sum % BUCKETS;
+}
+
+/* What a registration returns is the string itself. Two threads that register the same text at once may both keep it.
+ */
 static const char *register_a(void *domain, const char *text) {
-    const size_t size = text ? strnlen(text, NAME - 1) : 0;
     (void)domain;
+    if (!text)
+        return NULL;
+    const size_t size = strnlen(text, NAME - 1), whole = sizeof(entry) + size + 1,
+                 room = (whole + _Alignof(entry) - 1) / _Alignof(entry) * _Alignof(entry);
+    const entry *_Atomic *head = &bucket[bucket_of(text, size)];
+    const entry *first = atomic_load_explicit(head, memory_order_acquire);
+    for (const entry *e = first; e; e = e->next)
+        if (!strncmp(e->text, text, size) && !e->text[size])
+            return e->text;
     size_t at = atomic_load(&strings_used);
     do {
-        if (!text || sizeof strings - at <= size)
+        if (sizeof strings - at < room)
             return NULL;
-    } while (!atomic_compare_exchange_weak(&strings_used, &at, at + size + 1));
-    memcpy(strings + at, text, size); /* the end is there: the room was zero, and is given out once */
-    return strings + at;
+    } while (!atomic_compare_exchange_weak(&strings_used, &at, at + room));
+    entry *own = (entry *)(void *)(strings + at); /* zero so far, and given out once */
+    memcpy(own->text, text, size);
+    do
+        own->next = first;
+    while (!atomic_compare_exchange_weak_explicit(head, &first, own, memory_order_release, memory_order_acquire));
+    return own->text;
 }
 
 static const char *register_w(void *domain, const wchar_t *wide) {

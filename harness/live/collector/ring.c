@@ -172,6 +172,8 @@ bool fl_ring_put_mark(fl_ring *r, int64_t time_ns, uint32_t gpu, const char *nam
             memcpy(m->name, name, strnlen(name, FL_RING_MARK_NAME - 1));
             m->sum = sum_of_mark(m);
             atomic_store_explicit(&slot->turn, 2 * round + 1, memory_order_release);
+            /* Either the reader, which says `wakes` before it looks, finds this marker, or it is woken. */
+            atomic_thread_fence(memory_order_seq_cst);
             return atomic_load_explicit(&h->wakes, memory_order_relaxed);
         }
         const uint64_t now = atomic_load_explicit(&h->marks, memory_order_relaxed);
