@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# What `tightrope` is held to beyond measured sweeps (tests/policies.sh), with the bound of 5 %. Each part prints its goals as
+# held or missed; exit status 1 where one is missed, 2 where a command failed.
+#   tests/policies_more.sh PROGRAM irregular         50 drawn programs: phases in half of them, one to three streams
+#   tests/policies_more.sh PROGRAM applications      MF-GPOEO's 17 applications and one drawn like them, 1,500 s, five draws, beside mf-gpoeo
+#   tests/policies_more.sh PROGRAM adversary [N]     N trials (10,000) that look for the worst slowdown, half on one stream
+#   tests/policies_more.sh PROGRAM core              processor time of the live process for each emulated second
+# The seeds were fixed before any result was seen, and no other script uses them: 2001 to 2050, 301 to 305, 91 and 92.
+# SEEDS="2001 2002" takes others; FL_THREADS=N uses so many threads (2).
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/.." || exit 1
+program=$(realpath "${1:?usage: tests/policies_more.sh PROGRAM irregular | applications | adversary [N] | core}")
+part=${2:-} threads=${FL_THREADS:-2}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+fail() { echo "policies_more: $*" >&2; exit 2; }
+judge() { python3 tests/support/policies_more.py "$@"; }
+
+case $part in
+irregular)
+    for seed in ${SEEDS:-$(seq 2001 2050)}; do
+        [ $((seed % 2)) = 0 ] && burst=3000 || burst=4
+        streams=$((seed % 3 + 1))
+        "$program" synth -o "$work/$seed.csv" --kernels 100000 --mean-us 500 --burst $burst --streams $streams --seed "$seed" \
+            >/dev/null || fail "synth $seed"
+        nice -n 10 "$program" compare "$work/$seed.csv" --platform generic --bound 0.05 --threads "$threads" --policy maxfreq \
+            --policy tightrope:bound=0.05 --policy tightrope:bound=0.05,trust=counters --csv "$work/$seed.rows" >/dev/null \
+            2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
+        rm -f "$work/$seed.csv" "$work/$seed.kinds.csv"
+    done
+    judge irregular "$work"/*.rows
+    ;;
+applications)
+    seeds=${SEEDS:-301 302 303 304 305}
+    cat >"$work/applications.json" <<END
+{"foldline_experiment": 1, "about": "tightrope on MF-GPOEO's applications", "platform": "rtx3080ti",
+ "applications": {"drawn": 1, "seeds": [$(echo $seeds | tr ' ' ,)]}, "seconds": 1500, "bound": 0.05, "oracles": "static",
+ "policies": ["tightrope:bound=0.05", "tightrope:bound=0.05,trust=counters", "mf-gpoeo", "maxfreq"]}
+END
+    nice -n 10 "$program" compare "$work/applications.json" --threads "$threads" --csv "$work/rows" >/dev/null 2>"$work/err" ||
+        fail "$(tail -n 1 "$work/err")"
+    judge applications "$work/rows"
+    ;;
+adversary)
+    trials=${3:-10000} missed=0
+    for streams in 1 2; do
+        found=${KEEP:-$work}/worst-$streams.programs.csv
+        # The search itself ends with 1 where a trial is beyond the bound.
+        nice -n 10 "$program" search --adversary --platform generic --policy tightrope:bound=0.05 --streams $streams \
+            --trials $(((trials + 1) / 2)) --seed $((90 + streams)) --threads "$threads" -o "$found" --json >"$work/found.json" 2>"$work/err"
+        [ $? -le 1 ] || fail "$(tail -n 1 "$work/err")"
+        judge adversary "$work/found.json" $streams "$found" || missed=1
+    done
+    exit $missed
+    ;;
+core)
+    "$program" synth -o "$work/t.csv" --kernels 400000 --mean-us 300 --kinds 4 --burst 4 --seed 2001 >/dev/null || fail synth
+    for seconds in 20 60; do # the difference leaves out what starting costs, and the short windows at the start
+        "$program" emulate "$work/t.csv" --platform generic --time virtual --quiet --privileged -- \
+            python3 tests/support/policies_more.py cost "$work/$seconds" "$program" live --policy tightrope --for ${seconds}s \
+            >/dev/null 2>"$work/err" || fail "$(tail -n 1 "$work/err")"
+    done
+    judge core 20 "$work/20" 60 "$work/60"
+    ;;
+*) echo "policies_more: '$part', expected irregular, applications, adversary or core" >&2; exit 2 ;;
+esac
