@@ -135,10 +135,12 @@ static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, 
         r.energy_j = fl_sensor_wrap(fl_sensor_quantise(fl_joules(to->energy_fj), spec->quantum), spec->wrap);
         break;
     case FL_SENSOR_UTILISATION: {
+        r.util_gpu = percent((double)(to->busy_ps - from->busy_ps) / window);
+        if (!(s->needs & FL_BIT(FL_GPU_UTIL_MEM_PCT)))
+            break; /* nobody sees it, and a normal costs a tenth of a step; the noise of other readings is its own */
         double share = fl_real(to->memory - from->memory) / window / FL_ROW_ONE;
         if (g->dev->util_mem_noise_pct > 0 && to->memory != from->memory)
             share += g->dev->util_mem_noise_pct * 0.01 * noise(s, g, m, k, 1);
-        r.util_gpu = percent((double)(to->busy_ps - from->busy_ps) / window);
         r.util_mem = percent(share);
         break;
     }
