@@ -7,7 +7,7 @@ static int value(const fl_gpu_sample *g, int id, double *out) {
     return fl_gpu_known(g, id) && isfinite(*out);
 }
 
-enum { COUNTERS = 3, UTILISED = FL_GPU_UTIL_GPU_PCT };
+enum { UTILISED = FL_GPU_UTIL_GPU_PCT };
 
 static const uint64_t needed = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_COMPUTE_NS) | FL_BIT(FL_GPU_COPY_NS);
 static const uint64_t needed_instead = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(UTILISED);
@@ -17,20 +17,24 @@ static int has_engines(const fl_gpu_sample *g) {
     return value(g, FL_GPU_COMPUTE_NS, &v) && value(g, FL_GPU_COPY_NS, &v);
 }
 
+static int take(fl_bandit_base *b, const fl_gpu_sample *g, uint64_t missing, int id, double *base) {
+    if (!(missing & FL_BIT(id)) || !isfinite(g->value[id]))
+        return 0;
+    *base = g->value[id];
+    b->known |= FL_BIT(id);
+    return 1;
+}
+
 /* Takes the counters that are still without a beginning and have just refreshed. */
 static void begin(fl_bandit_base *b, const fl_gpu_sample *g, int64_t now_ns) {
-    double *const base[COUNTERS] = {&b->energy_j, &b->compute_ns, &b->copy_ns};
-    static const int id[COUNTERS] = {FL_GPU_ENERGY_J, FL_GPU_COMPUTE_NS, FL_GPU_COPY_NS};
-    for (int k = 0; k < COUNTERS; k++) {
-        if ((b->known & FL_BIT(id[k])) || !fl_gpu_fresh(g, id[k]) || !value(g, id[k], base[k]))
-            continue;
-        b->known |= FL_BIT(id[k]);
-        if (id[k] != FL_GPU_ENERGY_J)
-            continue;
-        b->time_ns = now_ns;
-        if (!value(g, FL_GPU_ENERGY_NS, &b->energy_ns))
-            b->energy_ns = NAN;
-    }
+    const uint64_t missing = g->valid & g->fresh & ~b->known;
+    take(b, g, missing, FL_GPU_COMPUTE_NS, &b->compute_ns);
+    take(b, g, missing, FL_GPU_COPY_NS, &b->copy_ns);
+    if (!take(b, g, missing, FL_GPU_ENERGY_J, &b->energy_j))
+        return;
+    b->time_ns = now_ns;
+    if (!value(g, FL_GPU_ENERGY_NS, &b->energy_ns))
+        b->energy_ns = NAN;
 }
 
 /* Adds utilisations that have just refreshed. The window of the first refresh began before the latch: it only says
