@@ -207,11 +207,10 @@ class Build:
         environment.update(LD_LIBRARY_PATH=folder, TMPDIR=os.path.join(place, "tmp"), LC_ALL="C")
         if case:
             environment["FL_CASE"] = case[0]
-        counts = os.path.join(place, "counts")  # with a mutant no folder, and nothing is written
-        environment.update(GCOV_PREFIX=counts if count else "/proc", GCOV_ERROR_FILE="/dev/null")
-        if count:
-            os.makedirs(counts)
-            os.chmod(counts, 0o777)  # a suite may become another user
+        # Counts are written with a mutant too: where they cannot be, libgcov says so on standard error, which suites read.
+        counts = tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else place)
+        os.chmod(counts, 0o777)  # a suite may become another user
+        environment["GCOV_PREFIX"] = counts
         environment["ASAN_OPTIONS"] = "hard_rss_limit_mb=3000:allocator_may_return_null=1:exitcode=99"
         output = os.path.join(place, "output")
         with open(output, "wb") as out:
@@ -230,6 +229,7 @@ class Build:
         with open(output, errors="replace") as out:
             said = out.read()[-3000:]
         lines = self.lines_run(counts) if count and not status else ({}, {})
+        shutil.rmtree(counts, ignore_errors=True)
         shutil.rmtree(place, ignore_errors=True)
         return status, used.ru_utime + used.ru_stime, said, lines
 
