@@ -3,10 +3,10 @@
 
 Everything is built once, with the rooms as shared libraries. A mutant is one file compiled into a library of its own, which
 the programs load before the rooms: its functions take the place of the room's, and nothing is linked anew. It is compiled
-with sanitizers, as the tests are. Before the first mutant each suite runs once with all files of a room in that library,
-compiled so that they count the lines that run. A suite that takes longer than a second runs case by case. Times and lines
-are kept beside the build. Only suites and cases that run the line of a mutant can kill it; they go one after the other, up
-to the first that fails. First go those that kill most for their time.
+with sanitizers, as the tests are. The rooms count the lines that run (tests/CMakeLists.txt), and before the first mutant
+each suite runs once to have them counted. A suite that takes longer than a second runs case by case, or with --quick not
+at all. Times and lines are kept beside the build. Only suites and cases that run the line of a mutant can kill it; they go
+one after the other, up to the first that fails. First go those that kill most for their time.
 """
 import argparse
 import bisect
@@ -121,11 +121,12 @@ class Build:
         if not os.path.exists(library) or os.path.getmtime(library) < os.path.getmtime(os.path.join(ROOT, source)):
             self.call([cc, "-fPIC", "-c", source, "-o", self.stop])
             self.call([cc, "-shared", "-Wl,-soname,libmutant.so", self.stop, "-o", library])
+        linker = "-fuse-ld=gold " if shutil.which("ld.gold") else ""  # several hundred links, each in half the time
         ninja = ["-G", "Ninja"] if shutil.which("ninja") and not os.path.exists(self.folder + "/Makefile") else []
         self.call(
-            ["cmake", "-S", ".", "-B", self.folder, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -w"]
+            ["cmake", "-S", ".", "-B", self.folder, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0 -w"]
             + ["-DBUILD_SHARED_LIBS=ON", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
-            + ["-DCMAKE_EXE_LINKER_FLAGS=%s -Wl,--no-as-needed %s -Wl,--as-needed" % (SANITIZERS[0], library)]
+            + ["-DCMAKE_EXE_LINKER_FLAGS=%s%s -Wl,--no-as-needed %s -Wl,--as-needed" % (linker, SANITIZERS[0], library)]
             + ninja
         )
         self.commands = {}
@@ -146,8 +147,8 @@ class Build:
         fcntl.flock(self.lock, fcntl.LOCK_UN)
 
     def compiler(self, file):
-        """The command that compiles a file, without its level of optimisation and warnings."""
-        return [c for c in self.commands[file] if not re.match(r"-(O\d?|g\d?|W[^l].*|pedantic)$", c)] + ["-w"]
+        """The command that compiles a file, without its level of optimisation, warnings and counting."""
+        return [c for c in self.commands[file] if not re.match(r"-(O\d?|g\d?|W[^l].*|pedantic|-coverage)$", c)] + ["-w"]
 
     def compile(self, file, source, output):
         command = self.compiler(file) + SANITIZERS + ["-O0", "-shared", source, self.stop, "-o", output]
@@ -161,36 +162,16 @@ class Build:
         one, other = (re.sub(r"^\t\.file.*$", "", m, flags=re.M) for m in made)
         return one == other
 
-    def counting(self, files):
-        """A library of these files that counts the lines that run; its folder."""
-        folder = os.path.join(self.folder, "counting")
-        os.makedirs(folder, exist_ok=True)
-        headers = [h for room in ROOMS for h in glob.glob(room + "/**/*.h", root_dir=ROOT, recursive=True)]
-        newest = max(os.path.getmtime(os.path.join(ROOT, h)) for h in headers)
-
-        def compile(file):
-            output = os.path.join(folder, file.replace("/", "@")[:-2] + ".o")
-            since = max(newest, os.path.getmtime(os.path.join(ROOT, file)))
-            if not os.path.exists(output) or os.path.getmtime(output) < since:
-                self.call(self.compiler(file) + ["-O1", "--coverage", "-c", os.path.join(ROOT, file), "-o", output])
-            return output
-
-        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            objects = list(pool.map(compile, files))
-        rooms = sorted(glob.glob(self.folder + "/libfl_*.so"))  # for suites that do not link them
-        inputs, library = objects + [self.stop] + rooms, os.path.join(folder, "libmutant.so")
-        if not os.path.exists(library) or os.path.getmtime(library) < max(map(os.path.getmtime, inputs)):
-            cc = os.environ.get("CC", "cc")
-            options = ["-shared", "--coverage", "-Wl,--no-as-needed,-rpath," + self.folder]
-            self.call([cc] + options + inputs + ["-o", library])
-        return folder
+    def built(self):
+        """When a room was last built anew."""
+        return max(os.path.getmtime(room) for room in glob.glob(self.folder + "/**/libfl_*.so", recursive=True))
 
     @staticmethod
-    def lines_run(folder, place):
-        """What gcov counted into place with the library in folder: of each file its lines, and those that ran."""
-        for note in glob.glob(folder + "/*.gcno"):
-            os.symlink(note, os.path.join(place, os.path.basename(note)))
-        counted = [os.path.basename(c) for c in glob.glob(place + "/*.gcda")]
+    def lines_run(place):
+        """What a run counted below place: of each file its lines, and those that ran."""
+        counted = glob.glob(place + "/**/*.gcda", recursive=True)
+        for path in counted:  # gcov wants the notes of the build beside the counts
+            os.symlink(path[len(place) : -2] + "no", path[:-2] + "no")
         done = subprocess.run(["gcov", "--json-format", "--stdout"] + counted, cwd=place, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL)
         every, ran = {}, {}
@@ -226,11 +207,10 @@ class Build:
         environment.update(LD_LIBRARY_PATH=folder, TMPDIR=os.path.join(place, "tmp"), LC_ALL="C")
         if case:
             environment["FL_CASE"] = case[0]
-        if count:
-            counts = os.path.join(place, "counts")
-            os.makedirs(counts)
-            os.chmod(counts, 0o777)  # a suite may become another user
-            environment.update(GCOV_PREFIX=counts, GCOV_PREFIX_STRIP="99")
+        # Counts are written with a mutant too: where they cannot be, libgcov says so on standard error, which suites read.
+        counts = tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else place)
+        os.chmod(counts, 0o777)  # a suite may become another user
+        environment["GCOV_PREFIX"] = counts
         environment["ASAN_OPTIONS"] = "hard_rss_limit_mb=3000:allocator_may_return_null=1:exitcode=99"
         output = os.path.join(place, "output")
         with open(output, "wb") as out:
@@ -248,7 +228,8 @@ class Build:
                 pass
         with open(output, errors="replace") as out:
             said = out.read()[-3000:]
-        lines = self.lines_run(folder, counts) if count and not status else ({}, {})
+        lines = self.lines_run(counts) if count and not status else ({}, {})
+        shutil.rmtree(counts, ignore_errors=True)
         shutil.rmtree(place, ignore_errors=True)
         return status, used.ru_utime + used.ru_stime, said, lines
 
@@ -316,15 +297,14 @@ class Trial:
         say which mutants it may kill. What an earlier run found stands as long as neither suite nor rooms are built anew."""
         suites = sorted({s for f in files for s in self.suites(f)})
         self.build.make(suites)
-        folder = self.build.counting(sorted({f for files in self.tree.rooms.values() for f in files} | set(files)))
         path, kept = os.path.join(self.build.folder, "suites.json"), {}
         if os.path.exists(path):
             with open(path, encoding="utf-8") as f:
                 kept = json.load(f)
-        built = os.path.getmtime(os.path.join(folder, "libmutant.so"))
+        built = self.build.built()
 
-        def counted(part, cpu_s):
-            status, took, said, (every, ran) = self.build.run(part, folder, cpu_s, 3000, True)
+        def counted(part, cpu_s, wall_s=3000):
+            status, took, said, (every, ran) = self.build.run(part, self.build.none, cpu_s, wall_s, True)
             with self.lock:
                 kept.setdefault("", {}).update(every)
             return status, said, {"cost": took, "lines": ran}
@@ -342,17 +322,20 @@ class Trial:
 
         def once(suite):
             made = [built, os.path.getmtime(os.path.join(self.build.folder, "tests", suite))]
-            if suite in kept and kept[suite]["made"] == made:
+            if suite in kept and kept[suite]["made"] == made and (kept[suite]["parts"] or self.args.quick):
                 return
             has_cases = suite in self.tree.with_cases
-            status, said, part = counted(suite, COSTLY_S if has_cases else 900)
-            parts = cases(suite) if status and has_cases else {}
-            if status and has_cases and not parts:
-                status, said, part = counted(suite, 900)
-            if status and not parts:
+            quick = self.args.quick
+            status, said, part = counted(suite, COSTLY_S if has_cases or quick else 900, 10 if quick else 3000)
+            costly, parts = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL), {}
+            if has_cases and costly and not quick:
+                parts = cases(suite)
+                if not parts:
+                    status, said, part = counted(suite, 900)
+            if status and not parts and not (costly and quick):
                 fail("%s fails without a mutant (status %d):\n%s" % (suite, status, said))
             with self.lock:
-                kept[suite] = {"made": made, "parts": parts or {suite: part}}
+                kept[suite] = {"made": made, "parts": parts or ({} if status else {suite: part})}
 
         try:
             with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
@@ -362,6 +345,9 @@ class Trial:
                 json.dump(kept, f)
         self.every, self.parts = kept[""], {s: sorted(kept[s]["parts"]) for s in suites}
         found = {name: part for s in suites for name, part in kept[s]["parts"].items()}
+        left_out = [s for s in suites if not kept[s]["parts"]]
+        if left_out:
+            print("mutate: left out, as they take longer than a second: " + ", ".join(left_out))
         self.cost = {name: part["cost"] for name, part in found.items()}
         self.ran = {(name, f): set(lines) for name, part in found.items() for f, lines in part["lines"].items()}
         self.kills = {name: [0, 0] for name in found}
@@ -408,14 +394,14 @@ class Trial:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def tried(trial, chosen, args, began):
+def tried(trial, chosen, args, began, ready=0):
     """The result of each mutant, as many as the time allows. The rooms take turns, so that none waits for the others."""
     order = []
     lists = [list(ms) for ms in chosen.values()]
     for n in range(max(map(len, lists), default=0)):
         order += [ms[n] for ms in lists if n < len(ms)]
     results, said = {}, time.time()
-    late = lambda: args.seconds and time.time() - began > args.seconds  # noqa: E731
+    late = lambda: args.seconds and time.time() - began > args.seconds and len(results) >= ENOUGH_OF_ROOM  # noqa: E731
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         jobs, todo = {}, iter(order)
         while True:
@@ -432,7 +418,7 @@ def tried(trial, chosen, args, began):
                 said = time.time()
                 lived = sum(r == "lives" for r in results.values())
                 end = "\r" if sys.stderr.isatty() else "\n"
-                left_s = (said - began) / len(results) * (len(order) - len(results))
+                left_s = (said - began - ready) / len(results) * (len(order) - len(results))
                 print("mutate: %d of %d tried, %d live, at most %.0f s left " % (len(results), len(order), lived, left_s),
                       end=end, file=sys.stderr, flush=True)
     return results, len(order)
@@ -499,7 +485,10 @@ def main():
     parser.add_argument("--file", action="append", metavar="PATTERN", help="only these files, of any room or of none")
     parser.add_argument("--match", metavar="REGEX", help="only mutants whose file, function, kind or tokens match")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time (default: all processors)")
-    parser.add_argument("--seconds", type=float, help="begin no mutant after so many seconds of trying")
+    parser.add_argument("--quick", action="store_true",
+                        help="leave out each suite that takes longer than a second of processor time")
+    parser.add_argument("--seconds", type=float,
+                        help="begin no mutant so many seconds after the start; but %d are tried at least" % ENOUGH_OF_ROOM)
     parser.add_argument("--judge", action="store_true",
                         help="fail where fewer of a room are killed than its share in " + GUARDS + " allows in a hundredth"
                              " of samples")
@@ -535,7 +524,7 @@ def main():
     try:
         trial.time_suites(sorted({m.file for ms in chosen.values() for m in ms}))
         ready = time.time() - began
-        results, expected = tried(trial, chosen, args, time.time())
+        results, expected = tried(trial, chosen, args, began, ready)
     finally:
         shutil.rmtree(trial.work, ignore_errors=True)
     wrong = report(tree, chosen, results, left, args)

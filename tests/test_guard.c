@@ -340,6 +340,20 @@ static void test_bounds(void) {
     fl_guard_close(g);
 }
 
+/* A bound that is none: nothing above is refused where the highest is 0, negative, infinite or unknown. */
+static void test_no_bound(void) {
+    static const double highest[] = {0, -5, INFINITY, -INFINITY, NAN};
+    for (size_t i = 0; i < sizeof highest / sizeof *highest; i++) {
+        fl_guard *g = opened(1);
+        fl_guard_gpu_bounds(g, 0, FL_GPU_POWER_W, 0, highest[i]);
+        fl_gpu_sample s = {.valid = FL_BIT(FL_GPU_POWER_W), .fresh = FL_BIT(FL_GPU_POWER_W)};
+        s.value[FL_GPU_POWER_W] = 300;
+        fl_guard_gpu(g, 0, MS, &s);
+        FL_CHECK(fl_gpu_known(&s, FL_GPU_POWER_W) && !fl_guard_gpu_absurd(g, 0, FL_GPU_POWER_W), "%g", highest[i]);
+        fl_guard_close(g);
+    }
+}
+
 /* A frozen energy counter: still for a while, then unknown rather than zero use, then right again. */
 static void test_frozen(void) {
     const fl_fault fault = {FL_FAULT_FREEZE, 0, FL_GPU_ENERGY_J, 30 * MS, 90 * MS};
@@ -398,4 +412,5 @@ static void test_servers(void) {
 }
 
 FL_SUITE("guard", {"scripts", test_scripts}, {"never falls", test_never_falls}, {"host", test_host},
-         {"edges", test_edges}, {"bounds", test_bounds}, {"frozen", test_frozen}, {"servers", test_servers})
+         {"edges", test_edges}, {"bounds", test_bounds}, {"no bound", test_no_bound}, {"frozen", test_frozen},
+         {"servers", test_servers})

@@ -1,0 +1,58 @@
+/* What kernels that shared a GPU would have taken alone. Each of two kernels wants all SMs, so that both at once run at
+ * half their speed: a time together is half a time of work for either. Events at one instant have an order: ends come
+ * before begins, and then the operations as they are numbered. */
+#include "sim/untangle.h"
+#include "models/shares.h"
+#include "tests/support/suite.h"
+
+#include <math.h>
+
+typedef struct span {
+    int64_t from, to;
+} span;
+
+static void work_of(const span *s, uint32_t count, bool backwards, double *work, bool *shared) {
+    fl_edge edge[16] = {0};
+    uint32_t class_of_op[8] = {0};
+    const fl_row row = {.sms = FL_SHARE_ONE / 2, .memory = 0}; /* a row counts in units of two */
+    fl_diag d = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = backwards ? count - 1 - i : i;
+        edge[2 * at] = (fl_edge){.at_ns = s[i].from, .op = i, .end = false};
+        edge[2 * at + 1] = (fl_edge){.at_ns = s[i].to, .op = i, .end = true};
+        work[i] = 0;
+    }
+    *shared = false;
+    FL_CHECK(fl_untangle(edge, 2 * count, class_of_op, &row, work, 0, shared, &d) == FL_OK, "%s", d.message);
+}
+
+static void test_work(void) {
+    static const struct {
+        const char *why;
+        span s[3];
+        uint32_t count;
+        bool shared;
+        double work[3];
+    } rows[] = {
+        {"alone", {{5, 25}}, 1, false, {20}},
+        {"one after the other", {{0, 10}, {20, 25}}, 2, false, {10, 5}},
+        {"the one ends as the other begins", {{0, 10}, {10, 30}}, 2, false, {10, 20}},
+        {"three in a row", {{0, 10}, {10, 30}, {30, 31}}, 3, false, {10, 20, 1}},
+        {"half of each together", {{0, 20}, {10, 30}}, 2, true, {15, 15}},
+        {"the same time", {{0, 8}, {0, 8}}, 2, true, {4, 4}},
+        {"they end together", {{0, 10}, {4, 10}}, 2, true, {7, 3}},
+        {"one within the other", {{0, 30}, {10, 20}}, 2, true, {25, 5}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int backwards = 0; backwards < 2; backwards++) {
+            double work[8];
+            bool shared;
+            work_of(rows[i].s, rows[i].count, backwards, work, &shared);
+            FL_CHECK(shared == rows[i].shared, "%s: shared %d", rows[i].why, shared);
+            for (uint32_t k = 0; k < rows[i].count; k++)
+                FL_CHECK(fabs(work[k] - rows[i].work[k]) < 1e-4, "%s: kernel %u worked %.9g ns, expected %g",
+                         rows[i].why, k, work[k], rows[i].work[k]);
+        }
+}
+
+FL_SUITE("untangle", {"work", test_work})
