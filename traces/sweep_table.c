@@ -92,15 +92,27 @@ static fl_status get_name(fl_sweep_rows *l, const fl_csv_row *row, size_t column
     return *index == UINT32_MAX ? fl_no_memory(d, row->file) : FL_OK;
 }
 
-/* A factor of about a thousand, here within a fifth, between the energy and power x time is a unit that is not what the
- * column says. */
+/* Energy and power may be of different spans or sensors, but not by a factor of ten: that is a unit that is not what
+ * the column says. */
 static fl_status check_units(const fl_sweep_rows *l, const fl_csv_row *row, const fl_sweep_row *r, fl_diag *d) {
+    static const struct {
+        double factor;
+        const char *likely;
+    } unit[] = {{1e-6, "MJ instead of J"},
+                {1 / 3.6e6, "kWh instead of J"},
+                {1 / 3.6e3, "Wh instead of J"},
+                {1e-3, "kJ instead of J, or mW or ms instead of W or s"},
+                {1e3, "mJ, mW or ms instead of J, W, s"},
+                {1e6, "uJ instead of J"}};
     const double factor = r->energy_j / r->power_w / r->time_s;
-    if (fabs(factor / 1000 - 1) > 0.2 && fabs(factor * 1000 - 1) > 0.2)
+    const char *likely = "another unit, or energy and power of different runs";
+    if (factor >= 0.1 && factor <= 10)
         return FL_OK;
-    return FL_FIELD_FAIL(d, row, l->where[ENERGY],
-                         "energy_j is %.4g times power_w x time_s, expected about 1 (mJ, mW or ms instead of J, W, s?)",
-                         factor);
+    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
+        if (fabs(factor / unit[i].factor - 1) < 0.2)
+            likely = unit[i].likely;
+    return FL_FIELD_FAIL(d, row, l->where[ENERGY], "energy_j is %.4g times power_w x time_s, expected about 1 (%s?)",
+                         factor, likely);
 }
 
 /* Power, energy and time belong together: of the first two one may be missing. */
