@@ -1,6 +1,7 @@
 #include "traces/tables.h"
 
 #include "traces/columns.h"
+#include "traces/foreign.h"
 #include "traces/intern.h"
 #include "traces/sweep_rows.h"
 #include "traces/writing.h"
@@ -43,7 +44,7 @@ struct fl_sweep_rows {
 };
 
 static bool not_known(const fl_sweep_rows *l, const fl_csv_row *row, size_t column) {
-    static const char *const word[] = {"", "nan", "NaN", "N/A", "n/a"};
+    static const char *const word[] = {"", "nan", "NaN", "N/A", "n/a", "[N/A]"};
     if (l->where[column] == SIZE_MAX)
         return true;
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
@@ -134,7 +135,9 @@ static fl_status complete_power(const fl_sweep_rows *l, const fl_csv_row *row, f
 }
 
 static fl_status find_columns(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d) {
-    const fl_status status = fl_columns_find(row, COLUMN, COLUMNS, 0, l->where, d);
+    fl_status status = fl_header_commas(row, d);
+    if (!status)
+        status = fl_columns_find(row, COLUMN, COLUMNS, 0, l->where, d);
     const size_t needed[] = {WORKLOAD, l->where[POWER_CAP] == SIZE_MAX ? SM_MHZ : POWER_CAP, TIME};
     const size_t count = sizeof needed / sizeof *needed;
     for (size_t i = 0; i < count && !status; i++)
