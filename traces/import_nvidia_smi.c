@@ -242,6 +242,12 @@ static fl_status read_time(loader *l, const fl_csv_row *row, size_t board, int64
         *ns += hour;
         l->set_back++;
     }
+    fl_telemetry *t = &l->r.out->telemetry;
+    if (last >= 0 && *ns < last && !t->back_line) {
+        t->back_line = row->line;
+        t->back_column = row->field[l->time].column;
+        t->back_s = (double)(last - *ns) * 1e-9;
+    }
     l->same_time += l->board == SIZE_MAX && *ns == last;
     l->last_ns[board] = *ns;
     return FL_OK;
@@ -345,6 +351,10 @@ static fl_status add_notes(loader *l, fl_diag *d) {
     if (l->named)
         fl_import_say(out, "no column index: boards are numbered as they come, by %s", "their name or bus");
     out->telemetry.unnamed = l->same_time;
+    if (out->telemetry.back_line)
+        fl_import_say(out,
+                      "line %lld: time stamps go back by %.4g s (was the clock set?): readings are ordered by time",
+                      (long long)out->telemetry.back_line, out->telemetry.back_s);
     if (l->same_time)
         fl_import_say(out,
                       "%zu rows have the time of the row above and no column index: if these are several "

@@ -90,6 +90,8 @@ typedef struct fl_telemetry {
     double *value;   /* row_count x signal_count; NAN = not known */
     size_t row_count, row_room;
     size_t unnamed; /* rows of the time of the one before, where no column names the board */
+    int64_t back_line, back_column; /* the first time stamp that is earlier than that of its board before; 0 = none */
+    double back_s;                  /* by how much */
 } fl_telemetry;
 
 /* ---- sweep: measured settings ---- */

@@ -1,6 +1,7 @@
 #include "traces/tables.h"
 
 #include "traces/columns.h"
+#include "traces/foreign.h"
 #include "traces/intern.h"
 #include "traces/sweep_rows.h"
 #include "traces/writing.h"
@@ -43,7 +44,7 @@ struct fl_sweep_rows {
 };
 
 static bool not_known(const fl_sweep_rows *l, const fl_csv_row *row, size_t column) {
-    static const char *const word[] = {"", "nan", "NaN", "N/A", "n/a"};
+    static const char *const word[] = {"", "nan", "NaN", "N/A", "n/a", "[N/A]"};
     if (l->where[column] == SIZE_MAX)
         return true;
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
@@ -92,15 +93,27 @@ static fl_status get_name(fl_sweep_rows *l, const fl_csv_row *row, size_t column
     return *index == UINT32_MAX ? fl_no_memory(d, row->file) : FL_OK;
 }
 
-/* A factor of about a thousand, here within a fifth, between the energy and power x time is a unit that is not what the
- * column says. */
+/* Energy and power may be of different spans or sensors, but not by a factor of ten: that is a unit that is not what
+ * the column says. */
 static fl_status check_units(const fl_sweep_rows *l, const fl_csv_row *row, const fl_sweep_row *r, fl_diag *d) {
+    static const struct {
+        double factor;
+        const char *likely;
+    } unit[] = {{1e-6, "MJ instead of J"},
+                {1 / 3.6e6, "kWh instead of J"},
+                {1 / 3.6e3, "Wh instead of J"},
+                {1e-3, "kJ instead of J, or mW or ms instead of W or s"},
+                {1e3, "mJ, mW or ms instead of J, W, s"},
+                {1e6, "uJ instead of J"}};
     const double factor = r->energy_j / r->power_w / r->time_s;
-    if (fabs(factor / 1000 - 1) > 0.2 && fabs(factor * 1000 - 1) > 0.2)
+    const char *likely = "another unit, or energy and power of different runs";
+    if (factor >= 0.1 && factor <= 10)
         return FL_OK;
-    return FL_FIELD_FAIL(d, row, l->where[ENERGY],
-                         "energy_j is %.4g times power_w x time_s, expected about 1 (mJ, mW or ms instead of J, W, s?)",
-                         factor);
+    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
+        if (fabs(factor / unit[i].factor - 1) < 0.2)
+            likely = unit[i].likely;
+    return FL_FIELD_FAIL(d, row, l->where[ENERGY], "energy_j is %.4g times power_w x time_s, expected about 1 (%s?)",
+                         factor, likely);
 }
 
 /* Power, energy and time belong together: of the first two one may be missing. */
@@ -122,7 +135,9 @@ static fl_status complete_power(const fl_sweep_rows *l, const fl_csv_row *row, f
 }
 
 static fl_status find_columns(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d) {
-    const fl_status status = fl_columns_find(row, COLUMN, COLUMNS, 0, l->where, d);
+    fl_status status = fl_header_commas(row, d);
+    if (!status)
+        status = fl_columns_find(row, COLUMN, COLUMNS, 0, l->where, d);
     const size_t needed[] = {WORKLOAD, l->where[POWER_CAP] == SIZE_MAX ? SM_MHZ : POWER_CAP, TIME};
     const size_t count = sizeof needed / sizeof *needed;
     for (size_t i = 0; i < count && !status; i++)

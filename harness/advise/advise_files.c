@@ -23,6 +23,10 @@ static fl_status add_log(fl_advise_source *f, const char *path, const fl_telemet
         fl_grow(&f->log, &logs, logs + 1, sizeof *f->log))
         return fl_no_memory(d, "the logs");
     const char *board = fl_head_get(&t->head, "device");
+    if (board && f->board && fl_advise_other_model(board, f->board))
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "the board is %s, but %s in %s: expected logs of one model of board", board, f->board,
+                       f->run_path);
     free(f->board);
     if (!(f->board = board ? strdup(board) : NULL) && board)
         return fl_no_memory(d, "the logs");

@@ -138,6 +138,25 @@ static fl_status note_limits(const fl_sweep *sweep, const fl_device *dev, fl_adv
                                 dev->power_default_w > 0 ? "which the platform says" : "the highest that was measured");
 }
 
+/* FL_BAD_INPUT where rows that the fit kept contradict each other: the lower clock is much faster. */
+static fl_status check_kept(const fl_sweep_chip *c, const char *path, fl_diag *d) {
+    for (size_t e = 0; e < c->rows.entities; e++) {
+        const fl_fit_entity *of = &c->rows.entity[e];
+        for (size_t i = of->first; i < of->first + of->count; i++)
+            for (size_t k = of->first; k < of->first + of->count; k++) {
+                const fl_chip_row *low = &c->rows.row[i], *high = &c->rows.row[k];
+                if (low->sm_mhz < high->sm_mhz && fabs(low->mem_mhz - high->mem_mhz) < 0.5 &&
+                    low->time_s < FL_SWEEP_FASTER * high->time_s)
+                    return fl_fail(
+                        d, FL_BAD_INPUT, path, 0, 0,
+                        "%s took %g s at %g MHz, but %g s at %g MHz: no clock explains that the lower one is "
+                        "so much faster, expected one program, one input and the clocks at which it ran",
+                        of->workload, low->time_s, low->sm_mhz, high->time_s, high->sm_mhz);
+            }
+    }
+    return FL_OK;
+}
+
 fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
                          fl_advise_subjects *s, fl_diag *d) {
     uint32_t *names = NULL;
@@ -151,7 +170,9 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *swe
         most = fmax(most, c->rows.row[i].sm_mhz);
     }
     s->own_limit_w = fl_advise_settle_limits(sweep, dev);
-    fl_status status = platform ? FL_OK : ladder_of(c, sweep, &own, d);
+    fl_status status = check_kept(c, path, d);
+    if (!status && !platform)
+        status = ladder_of(c, sweep, &own, d);
     if (!status)
         status = fl_sweep_workloads(sweep, &names, &count, d);
     for (size_t i = 0; !status && i < count; i++)

@@ -25,6 +25,11 @@
 #define SLOWER 1.25
 #define NO_BOARD 2.5
 
+#define HUNG 0.5         /* share of a run's readings that a sensor may repeat to the last digit ... */
+#define HUNG_UTILITIES 3 /* ... while the utilisation takes fewer values than these */
+#define AGAIN 1.1        /* repeated runs differ by less in time (harness/chip/sweep_check.c) ... */
+#define AGAIN_POWER 1.25 /* ... and in power, which differs between boards of one model */
+
 typedef struct run_seen { /* one device's rows within the run */
     const fl_telemetry *t;
     int64_t asked; /* the device that the user named; below 0: none */
@@ -177,6 +182,50 @@ static double sensor_power(const run_seen *r, const char *signal) {
     return n > 0 ? sum / n : (double)NAN;
 }
 
+/* Whether the readings of the power are the same to the last digit for most of the run, while the utilisation changes.
+ */
+static bool is_hung(const run_seen *r, const char *signal, size_t *from, size_t *to) {
+    size_t first = 0, n = 0, most = 0;
+    double before = NAN;
+    for (size_t i = 0; i < r->count; i++) {
+        const double w = value_at(r->t, r->row[i], signal);
+        if (isnan(w))
+            continue;
+        if (!(fabs(w - before) <= 0)) {
+            first = i;
+            n = 0;
+        }
+        before = w;
+        if (++n > most) {
+            most = n;
+            *from = first;
+            *to = i;
+        }
+    }
+    double seen[HUNG_UTILITIES];
+    size_t values = 0;
+    for (size_t i = *from; most > 0 && values < HUNG_UTILITIES && i <= *to; i++) {
+        const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
+        size_t k = 0;
+        while (k < values && fabs(seen[k] - busy) > 0)
+            k++;
+        if (k == values && !isnan(busy))
+            seen[values++] = busy;
+    }
+    return (double)most > HUNG * (double)r->count && values == HUNG_UTILITIES;
+}
+
+static fl_status check_sensor(const run_seen *r, const char *signal, const char *path, fl_diag *d) {
+    size_t from = 0, to = 0;
+    if (!is_hung(r, signal, &from, &to))
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                   "%s is %g in all readings of %.4g of the %.4g s of the run, while the utilisation changes, as of a "
+                   "sensor that hangs: expected readings that change",
+                   signal, value_at(r->t, r->row[from], signal), seconds(r, to) - seconds(r, from),
+                   r->to_s - r->from_s);
+}
+
 /* Mean of the readings in percent, as a share; NAN where there are none. */
 static double mean_share(const run_seen *r, const char *signal) {
     double sum = 0, n = 0;
@@ -231,6 +280,12 @@ static fl_status pick_rows(run_seen *r, int64_t asked, const char *path, fl_diag
 /* Boards without a column that tells them apart would count as one, of their mean power: every row has a twin. */
 static fl_status check_boards(const run_seen *r, const char *path, fl_diag *d) {
     const fl_telemetry *t = r->t;
+    if (t->back_line)
+        return fl_fail(
+            d, FL_BAD_INPUT, path, t->back_line, t->back_column,
+            "the time stamp is %.4g s earlier than the one before, so that the run's length is not known (was "
+            "the clock set back?): expected a log whose time goes forward",
+            t->back_s);
     if (3 * t->unnamed >= t->row_count)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                        "%zu of %zu readings have the time of the one before, as of several GPUs in one log, expected "
@@ -275,12 +330,17 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
         run.busy = mean_share(&r, "util_gpu_pct");
         bool held = true;
         run.limit_w = clock_of(&r, "power_limit_w", room, &held);
+        const char *sensor = NULL;
         run.power_w = counter_power(&r);
         if (isnan(run.power_w))
-            run.power_w = sensor_power(&r, "power_w");
+            run.power_w = sensor_power(&r, sensor = "power_w");
         if (isnan(run.power_w))
-            run.power_w = sensor_power(&r, "power_instant_w");
-        if (isnan(run.sm_mhz))
+            run.power_w = sensor_power(&r, sensor = "power_instant_w");
+        if (sensor)
+            status = check_sensor(&r, sensor, path, d);
+        if (status)
+            ;
+        else if (isnan(run.sm_mhz))
             status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no sm_mhz, expected the SM clock of the run");
         else if (isnan(run.power_w))
             status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither power_w nor energy_j during the run");
@@ -297,9 +357,33 @@ static bool same_memory(const fl_log_run *a, const fl_log_run *b) {
     return isnan(a->mem_mhz) ? isnan(b->mem_mhz) : fabs(a->mem_mhz - b->mem_mhz) < 1.5;
 }
 
+/* Two runs at the same clocks under the same limit: repeated runs hardly differ. */
+static fl_status check_again(const char *const *path, const fl_log_run *run, const fl_log_ends *ends, size_t a,
+                             size_t b, fl_diag *d) {
+    const fl_log_run *x = &run[a], *y = &run[b];
+    const bool limits = fabs(x->limit_w - y->limit_w) >= 0.5; /* false where one is not known */
+    if (fabs(x->sm_mhz - y->sm_mhz) > 0.5 || !same_memory(x, y) || limits)
+        return FL_OK;
+    const double error_s = ends[a].error_s + ends[b].error_s, apart_s = fabs(x->time_s - y->time_s) - error_s;
+    if (apart_s <= (AGAIN - 1) * fmin(x->time_s, y->time_s) &&
+        fmax(x->power_w, y->power_w) <= AGAIN_POWER * fmin(x->power_w, y->power_w))
+        return FL_OK;
+    return fl_fail(
+        d, FL_BAD_INPUT, path[b], 0, 0,
+        "%.4g s and %.4g W at %.0f MHz, but %.4g s and %.4g W at that clock in %s, expected whole runs of one "
+        "program with one input",
+        y->time_s, y->power_w, y->sm_mhz, x->time_s, x->power_w, path[a]);
+}
+
 fl_status fl_log_runs_alike(const char *const *path, const fl_log_run *run, const fl_log_ends *ends, size_t count,
                             const char **slow, fl_diag *d) {
     *slow = NULL;
+    for (size_t b = 0; b < count; b++)
+        for (size_t a = 0; a < b; a++) {
+            const fl_status status = check_again(path, run, ends, a, b, d);
+            if (status)
+                return status;
+        }
     for (size_t low = 0; low < count; low++)
         for (size_t high = 0; high < count; high++) {
             const fl_log_run *l = &run[low], *h = &run[high];

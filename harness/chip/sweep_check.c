@@ -144,6 +144,22 @@ fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d) 
 
 static bool same_clock(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 
+bool fl_sweep_odd(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high) {
+    double worst = FL_SWEEP_FASTER;
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < s->row_count; k++) {
+            const fl_sweep_row *a = &s->rows[i], *b = &s->rows[k];
+            if (a->workload == workload && b->workload == workload && a->kernel == b->kernel && a->sm_mhz < b->sm_mhz &&
+                same_clock(a->mem_mhz, b->mem_mhz) && same_clock(a->power_cap_w, b->power_cap_w) &&
+                a->time_s < worst * b->time_s) {
+                worst = a->time_s / b->time_s;
+                *low = a;
+                *high = b;
+            }
+        }
+    return worst < FL_SWEEP_FASTER;
+}
+
 fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d) {
     for (size_t i = 0; i < s->row_count; i++)
         for (size_t k = 0; k < i; k++) {

@@ -5,10 +5,17 @@
 #include "traces/diag.h"
 #include "traces/records.h"
 
+#include <stdbool.h>
+
 /* FL_BAD_INPUT, with line and column, where a row has an SM clock, a memory clock or a power above that of any GPU or
  * node, or where the highest value of a file is below that of any. The message names the factor to the likely unit.
  * path: the file that *s was read from; the function reads it again to find the column. */
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d);
+
+/* Two rows of the workload at one memory clock and limit of which the one at the lower SM clock took less than
+ * FL_SWEEP_FASTER of the other's time: no clock explains that (harness/chip/log_run.c says from what). False: none. */
+#define FL_SWEEP_FASTER 0.8
+bool fl_sweep_odd(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high);
 
 /* FL_BAD_INPUT, with its line, where a setting occurs twice and one time is more than a tenth above the other. Repeated
  * runs scatter less, so such rows are not from one workload. */

@@ -17,6 +17,8 @@ fl_status fl_sweep_model_open(const char *path, const char *model, const char *p
     if (!m->fitted && strcmp(model, "table") != 0)
         return fl_refuse(d, "--model '%s': expected table or fitted", model);
     fl_status s = fl_sweep_read(path, &m->sweep, d);
+    if (!s)
+        s = fl_sweep_check_units(path, &m->sweep, d);
     if (!s && m->fitted)
         s = fl_sweep_check_twice(path, &m->sweep, d);
     if (!s)

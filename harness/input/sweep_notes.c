@@ -1,5 +1,7 @@
 #include "harness/input/sweep_notes.h"
 
+#include "harness/chip/sweep_check.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,6 +79,13 @@ fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, siz
             "%zu settings whose energy_j is not power_w x time_s, by up to %+.0f %% (line %lld): energy_j "
             "counts, power follows from it",
             odd, 100 * worst, (long long)line);
+    const fl_sweep_row *low = NULL, *high = NULL;
+    if (!status && fl_sweep_odd(sweep, name, &low, &high))
+        status = fl_sweep_note(note, count, d,
+                               "%s took %g s at %g MHz (line %lld), but %g s at %g MHz (line %lld): no clock explains "
+                               "that, and one of these rows is wrong; what is computed from them is not to be trusted",
+                               sweep->names[name], low->time_s, low->sm_mhz, (long long)low->line, high->time_s,
+                               high->sm_mhz, (long long)high->line);
     if (!status && again)
         status =
             fl_sweep_note(note, count, d, "%zu rows repeat a setting: each setting is the mean of its rows", again);

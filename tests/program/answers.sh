@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Measurements that contradict themselves are refused or told, never answered as if they were right: answers.sh PATH_TO_FOLDLINE
+. "$(dirname "$0")/shell.sh"
+
+# ---- sweeps: four workloads, from bound by compute to bound by memory ----
+awk 'BEGIN {
+  print "workload,sm_mhz,time_s,power_w,energy_j"
+  split("1 0.6 0.35 0.15", share, " ")
+  for (w = 1; w <= 4; w++)
+    for (f = 510; f <= 1410; f += 100) {
+      x = f / 1410
+      t = 20 * w * (share[w] / x + 1 - share[w]) * (1 + ((w * 31 + f / 10 * 17) % 11 - 5) / 2500)
+      p = 70 + (230 - 30 * w) * x * x * x
+      printf "w%d,%d,%.3f,%.2f,%.9g\n", w, f, t, p, t * p
+    }
+}' >"$dir/good.csv"
+succeed "a sound sweep gives advice" '^w2 +[0-9]+' "$f" advise "$dir/good.csv" --bound 10%
+unit() { # FACTOR PATTERN: the energies in another unit
+  awk -F, -v OFS=, -v x="$1" 'NR > 1 { $5 = sprintf("%.9g", $5 * x) } 1' "$dir/good.csv" >"$dir/unit.csv"
+  refuse "advise: $2" 2 "unit.csv:2:[0-9]+: energy_j is .* times power_w x time_s, expected about 1 \($2" "$f" advise "$dir/unit.csv"
+  refuse "oracle: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" oracle --sweep "$dir/unit.csv" --platform a100
+  refuse "compare: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" compare --sweep "$dir/unit.csv" --platform a100 --policy assure
+  refuse "fit device: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" fit device --sweep "$dir/unit.csv" --out "$dir/unit.json"
+  check "and no device is left" [ ! -e "$dir/unit.json" ]
+}
+unit 2.777777e-7 'kWh instead of J'
+unit 2.777777e-4 'Wh instead of J'
+unit 1000 'mJ, mW or ms'
+unit 1e-6 'MJ instead of J'
+unit 12 'another unit'
+unit 0.09 'another unit'
+awk -F, -v OFS=, 'NR > 1 { $5 = sprintf("%.9g", $5 * 9) } 1' "$dir/good.csv" >"$dir/node.csv"
+succeed "energy of a node of eight GPUs and one GPU's power is a note" '^w2' "$f" oracle --sweep "$dir/node.csv" --platform a100
+check "which says so" grep -q 'energy_j is not power_w x time_s' "$dir/err"
+awk -F, -v OFS=, 'NR == 1 { $4 = "energy_j" } NR > 1 { $4 = sprintf("%.9g", $5 / 3.6e6) } { print $1, $2, $3, $4 }' "$dir/good.csv" >"$dir/only.csv"
+refuse "kWh alone, oracle" 2 'only.csv:[0-9]+:[0-9]+: .*expected energy_j in J' "$f" oracle --sweep "$dir/only.csv" --platform a100
+
+awk -F, -v OFS=, '$1 == "w3" && $2 == 1010 { $3 /= 2; $5 = "" } 1' "$dir/good.csv" >"$dir/fast.csv"
+succeed "a row that is too fast, oracle" '^w3' "$f" oracle --sweep "$dir/fast.csv" --platform a100 --bound 5%
+check "is told with its line" grep -qE 'w3 took .* at 1010 MHz \(line 27\), but .*no clock explains' "$dir/err"
+awk -F, -v OFS=, 'NR > 1 { $3 = 60 * (0.6 + 0.4 * $2 / 1410); $5 = "" } 1' "$dir/good.csv" >"$dir/rises.csv"
+refuse "advise on times that rise with the clock" 2 'rises.csv: w1 took .* at 510 MHz.* no clock explains' "$f" advise "$dir/rises.csv"
+tr , ';' <"$dir/good.csv" >"$dir/semi.csv"
+tr , '\t' <"$dir/good.csv" >"$dir/tabs.csv"
+refuse "semicolons" 2 'semi.csv:1:9: fields are separated by semicolons, expected commas' "$f" advise "$dir/semi.csv"
+refuse "tabs" 2 'tabs.csv:1:9: fields are separated by tabs, expected commas' "$f" oracle --sweep "$dir/tabs.csv" --platform a100
+sed '5s/[0-9.]*$/[N\/A]/' "$dir/good.csv" >"$dir/unknown.csv"
+succeed "[N/A] is not known: power and time give the energy" '^w2' "$f" advise "$dir/unknown.csv" --bound 10%
+
+# ---- logs ----
+log() { # MHZ SECONDS WATTS BOARD
+  awk -v f="$1" -v s="$2" -v w="$3" -v board="$4" 'BEGIN {
+    print "timestamp, index, name, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%]"
+    for (i = 0; i < 2 * s + 20; i++) {
+      busy = i >= 10 && i < 2 * s + 10
+      printf "2026/03/04 10:%02d:%02d.%03d, 0, %s, %.2f W, %d MHz, %d %%\n", int(i / 120), int(i / 2) % 60, i % 2 * 500, board,
+        busy ? w + i * 7 % 5 / 10 : 56, f, busy ? 97 + i % 3 : 0
+    }
+  }'
+}
+log 1410 100 300 'NVIDIA A100-SXM4-40GB' >"$dir/high.csv"
+log 1005 120 200 'NVIDIA A100-SXM4-40GB' >"$dir/mid.csv"
+log 705 160 150 'A100-SXM4-40GB' >"$dir/low.csv"
+succeed "three logs give advice" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/mid.csv" "$dir/low.csv" --bound 25%
+wrong() { # NAME PATTERN, of odd.csv in place of mid.csv
+  refuse "$1" 2 "$2" "$f" advise "$dir/high.csv" "$dir/odd.csv" "$dir/low.csv" --bound 25%
+}
+awk 'NR > 130 { split(substr($0, 12, 8), t, ":"); at = t[1] * 3600 + t[2] * 60 + t[3] - 30
+  $0 = substr($0, 1, 11) sprintf("%02d:%02d:%02d", int(at / 3600), int(at % 3600 / 60), at % 60) substr($0, 20) } 1' "$dir/mid.csv" >"$dir/odd.csv"
+wrong "a clock that was set back" 'odd.csv:131:1: the time stamp is 29.5 s earlier than the one before'
+succeed "import tells it" . "$f" import "$dir/odd.csv" -o "$dir/odd.telemetry.csv"
+check "with its line" grep -q 'line 131: time stamps go back by 29.5 s' "$dir/out" "$dir/err"
+awk '{ print } NR > 1 && NR % 2 == 0' "$dir/mid.csv" >"$dir/double.csv"
+succeed "a reading twice changes nothing" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/double.csv" "$dir/low.csv" --bound 25%
+awk -F, -v OFS=, 'NR > 40 && NR < 240 { $4 = " 200.00 W" } 1' "$dir/mid.csv" >"$dir/odd.csv"
+wrong "a sensor that hangs" 'odd.csv: power_w is 200 in all readings of .* of a sensor that hangs'
+awk -F, -v OFS=, 'NR > 40 && NR < 130 { $4 = " 200.00 W" } 1' "$dir/mid.csv" >"$dir/short.csv"
+succeed "one that repeats itself for less than half of the run" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/short.csv" "$dir/low.csv" --bound 25%
+awk -F, -v OFS=, 'NR > 40 && NR < 240 { $4 = " 200.00 W"; $6 = " 100 %" } 1' "$dir/mid.csv" >"$dir/even.csv"
+succeed "an even load draws an even power" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/even.csv" "$dir/low.csv" --bound 25%
+log 1005 170 200 'NVIDIA A100-SXM4-40GB' >"$dir/long.csv"
+refuse "two runs at one clock that differ in time" 2 'long.csv: 170 s .* but 120 s .* at that clock in .*mid.csv' "$f" advise "$dir/high.csv" "$dir/mid.csv" "$dir/long.csv"
+log 1005 121 300 'NVIDIA A100-SXM4-40GB' >"$dir/hot.csv"
+refuse "two that differ in power" 2 'hot.csv: 121 s and 300.* at that clock in .*mid.csv' "$f" advise "$dir/high.csv" "$dir/mid.csv" "$dir/hot.csv"
+log 1005 121 203 'NVIDIA A100-SXM4-40GB' >"$dir/again.csv"
+succeed "two that hardly differ" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/mid.csv" "$dir/again.csv" "$dir/low.csv" --bound 25%
+log 1005 120 200 'NVIDIA H100 PCIe' >"$dir/odd.csv"
+wrong "logs of two boards" 'odd.csv: the board is NVIDIA H100 PCIe, but NVIDIA A100-SXM4-40GB in .*high.csv'
+finish
