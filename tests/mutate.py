@@ -79,9 +79,10 @@ class Tree:
             elif what == "guard":
                 for file in glob.glob(name, root_dir=ROOT) or fail("%s: no file matches %s" % (GUARDS, name)):
                     self.further.setdefault(file, []).extend(values.split())
-            elif what not in ("slow", "share"):
-                fail("%s: expected room, share, guard or slow, not %s" % (GUARDS, what))
-        self.expected = {name: float(percent) for what, name, percent in rows_of(GUARDS, 3) if what == "share"}
+            elif what not in ("slow", "share", "quick"):
+                fail("%s: expected room, share, quick, guard or slow, not %s" % (GUARDS, what))
+        self.expected = {(what, name): float(percent) for what, name, percent in rows_of(GUARDS, 3)
+                         if what in ("share", "quick")}
         self.slow = {name for what, name, _ in rows_of(GUARDS, 3) if what == "slow"}
         self.suites = {os.path.basename(p)[:-2] for p in glob.glob("tests/test_*.c", root_dir=ROOT)}
         for name in {s for further in self.further.values() for s in further} | self.slow:
@@ -457,7 +458,7 @@ def report(tree, chosen, results, left, args):
         count, killed, percent = share(results[m] for m in ms)
         none = ", ".join("%d more %s" % (sum(results[m] == why for m in ms), do) for why, do in NO_MUTANT.items())
         print("room %-39s %5d of %5d killed  %5.1f %%  (%s)" % (room, killed, count, percent, none))
-        expected = tree.expected.get(room)
+        expected = tree.expected.get(("quick", room) if args.quick else ("share", room))
         if args.judge and expected and count < ENOUGH_OF_ROOM:
             print("mutate: room %s: %d mutants tried, too few to judge it" % (room, count))
         elif args.judge and expected and killed < least(count, expected):
