@@ -328,15 +328,17 @@ class Trial:
             has_cases = suite in self.tree.with_cases
             quick = self.args.quick
             status, said, part = counted(suite, COSTLY_S if has_cases or quick else 900, 10 if quick else 3000)
-            costly, parts = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL), {}
-            if has_cases and costly and not quick:
+            costly, parts = bool(status) and (has_cases or quick), {}
+            killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
+            if costly and not quick:
                 parts = cases(suite)
-                if not parts:
-                    status, said, part = counted(suite, 900)
-            if status and not parts and not (costly and quick):
+            if costly and not parts and not (quick and killed):  # the limit may have met a program that the suite runs
+                status, said, part = counted(suite, 900)
+                killed = False
+            if status and not parts and not (quick and killed):
                 fail("%s fails without a mutant (status %d):\n%s" % (suite, status, said))
             with self.lock:
-                kept[suite] = {"made": made, "parts": parts or ({} if status else {suite: part})}
+                kept[suite] = {"made": made, "parts": {} if costly and quick else parts or {suite: part}}
 
         try:
             with concurrent.futures.ThreadPoolExecutor(self.args.jobs) as pool:
