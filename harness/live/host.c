@@ -12,11 +12,12 @@
 
 #define STALE_NS INT64_C(1000000000) /* a signal that did not refresh for that long is unknown */
 #define LAST_GRACE_NS INT64_C(30000000000)
+#define WATCHES 16 /* readings of an energy counter within the time after which it counts as frozen */
 
 typedef struct watched { /* of one GPU: does its energy counter move? */
     double joules;
-    int64_t moved_ns;
-    bool known;
+    int64_t moved_ns, asked_ns;
+    bool known, asked;
 } watched;
 
 typedef struct live {
@@ -39,6 +40,17 @@ typedef struct live {
 static int64_t now(const live *l) { return l->o->clock.now(l->o->clock.user); }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+/* On an H200 the energy counter takes 3 to 5 ms of processor time to read and each other signal a few microseconds
+ * (tests/hardware). So a policy that does not need it has it read only as often as a frozen one must be found out. */
+static uint64_t watch_needs(live *l, uint32_t i, int64_t t_ns) {
+    watched *w = &l->watched[i];
+    if (!l->o->frozen_ns || (w->asked && t_ns - w->asked_ns < l->o->frozen_ns / WATCHES))
+        return 0;
+    w->asked = true;
+    w->asked_ns = t_ns;
+    return FL_BIT(FL_GPU_ENERGY_J);
+}
 
 static fl_status still_moving(live *l, uint32_t i, int64_t t_ns, const fl_gpu_sample *s, fl_diag *d) {
     watched *w = &l->watched[i];
@@ -79,7 +91,7 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
     const int64_t t = sample->time_ns;
     fl_status s = FL_OK;
     for (uint32_t i = 0; !s && i < l->gpus; i++)
-        s = g->back->read(g->self, i, l->gpu_needs | FL_BIT(FL_GPU_ENERGY_J) | fl_effect_needs(l->effect, i, t), t,
+        s = g->back->read(g->self, i, l->gpu_needs | watch_needs(l, i, t) | fl_effect_needs(l->effect, i, t), t,
                           &l->gpu[i], d);
     if (!s && l->o->kernels) /* after the readings: of a simulated session they are what brings it to this instant */
         s = fl_kernels_take(l->o->kernels, l->origin_ns, sample, d);

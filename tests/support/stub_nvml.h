@@ -47,7 +47,8 @@ typedef struct stub_state {
     _Atomic int ranged;               /* ROCm SMI: the SM clock is held by a range */
     _Atomic unsigned set_us;          /* a set takes up to so long, drawn anew each time */
     _Atomic unsigned lost_after_sets; /* GPU 0 is lost after so many sets; 0 = never */
-    _Atomic unsigned sets, reads;     /* reads: of an energy counter, which every host reads in each step */
+    _Atomic unsigned sets, reads;     /* reads: of a utilisation or an energy counter */
+    _Atomic unsigned energy_reads;
     _Atomic unsigned inits;
     _Atomic int init_pid[STUB_INITS_MAX]; /* who initialised the library, in order */
     stub_gpu gpu[STUB_GPUS_MAX];

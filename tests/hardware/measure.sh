@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Measures this machine's NVIDIA GPU as Foldline meets it: what its library says, how long readings take, how often they
+# change, what loads draw, what kernel records cost, and what a policy decides in shadow mode. Reads only: it sets no
+# clock, limit or mode.
+#   tests/hardware/measure.sh FOLDLINE OUT [PART...]
+# FOLDLINE is an installed or built program, OUT a folder that it makes. PARTS: board times profile square levels wall
+# overhead programs alternate live kineto (all). Needs nvcc, a C compiler, and PyTorch for the parts from wall on but overhead.
+set -u
+[ $# -ge 2 ] || { sed -n '2,7p' "$0" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
+foldline=$(realpath "$1")
+mkdir -p "$2" && out=$(realpath "$2") || exit 3
+shift 2
+parts=" ${*:-board times profile square levels wall overhead programs alternate live kineto} "
+started=$SECONDS
+
+nvcc -O2 -o "$out/load" "$here/load.cu" && cc -O2 -o "$out/nvml_times" "$here/nvml_times.c" -ldl || exit 3
+wanted() { [[ $parts == *" $1 "* ]] && echo "== $1 at $((SECONDS - started)) s"; }
+# watched NAME COMMAND...: every change of a reading while the command runs goes into NAME.changes.csv, what it prints
+# into NAME.csv
+watched() {
+  local name=$1 job
+  shift
+  "$out/nvml_times" changes 600 >"$out/$name.changes.csv" &
+  job=$!
+  "$@" >"$out/$name.csv"
+  sleep 3
+  kill $job
+  wait $job 2>/dev/null
+}
+tell() { # a line on how a command ended
+  local what=$1 rc
+  shift
+  "$@"
+  rc=$?
+  echo "$what: rc $rc"
+}
+
+if wanted board; then
+  nvidia-smi -q -x >"$out/board.xml"
+  nvidia-smi -q -d SUPPORTED_CLOCKS >"$out/clocks.txt"
+  tell doctor "$foldline" doctor >"$out/doctor.txt" 2>&1
+  tell doctor "$foldline" doctor --policy tightrope >"$out/doctor-tightrope.txt" 2>&1
+  tell doctor "$foldline" doctor --json >"$out/doctor.json" 2>"$out/doctor.err"
+  tell record "$foldline" record --out "$out/idle.csv" --every-ms 20 --for 3s >"$out/idle.txt" 2>&1
+  cat "$out/doctor.txt" "$out/idle.txt"
+fi
+if wanted times; then
+  "$out/nvml_times" latency 100 >"$out/latency-idle.csv"
+  "$out/load" square 6000 0 1 >/dev/null &
+  sleep 4
+  "$out/nvml_times" latency 100 >"$out/latency-busy.csv"
+  wait
+  "$out/nvml_times" spaced 8 130 >"$out/latency-spaced.csv"
+  for ms in 5 20 100; do "$out/nvml_times" rounds 40 $ms; done >"$out/rounds.csv"
+fi
+if wanted profile; then
+  "$out/nvml_times" profile 7 >"$out/profile.csv" &
+  sleep 1.5
+  "$out/load" square 1000 1000 1 >/dev/null
+  wait
+fi
+if wanted square; then
+  watched square-short "$out/load" square 300 700 8
+  watched square-long "$out/load" square 2500 2500 2
+fi
+if wanted levels; then
+  "$foldline" record --out "$out/levels.telemetry.csv" --every-ms 20 >"$out/levels.record.txt" 2>&1 &
+  job=$!
+  watched levels "$out/load" levels 3
+  kill -TERM $job
+  wait $job
+fi
+if wanted wall; then
+  watched wall python3 "$here/programs.py" gemm 120
+  watched small python3 "$here/programs.py" small
+  watched bursts python3 "$here/programs.py" bursts 100
+fi
+if wanted overhead; then
+  for i in 1 2 3 4; do
+    "$out/load" kernels >"$out/kernels-off-$i.csv"
+    "$foldline" record --out "$out/kernels-$i.telemetry.csv" --every-ms 100 --kernels "$out/kernels-$i.trace.csv" \
+      -- "$out/load" kernels >"$out/kernels-on-$i.csv" 2>"$out/kernels-on-$i.txt"
+    [ $i = 1 ] || rm -f "$out/kernels-$i.trace.csv"
+  done
+  cat "$out/kernels-on-1.txt"
+fi
+if wanted programs; then
+  for i in 1 2 3; do
+    python3 "$here/programs.py" all >"$out/programs-off-$i.csv" 2>"$out/programs-off-$i.txt"
+    "$foldline" record --out "$out/programs-$i.telemetry.csv" --every-ms 50 --kernels "$out/programs-$i.trace.csv" \
+      --iteration iteration -- python3 "$here/programs.py" all >"$out/programs-on-$i.csv" 2>"$out/programs-on-$i.txt"
+    [ $i = 1 ] || rm -f "$out/programs-$i.trace.csv"
+  done
+  cat "$out"/programs-o*.csv "$out/programs-on-1.txt"
+fi
+collector=$(realpath "$(dirname "$foldline")/../lib/foldline/libfoldline-collector.so")
+if wanted alternate; then
+  rings=$(mktemp -d)
+  for program in train decode image; do
+    FOLDLINE_RINGS=$rings CUDA_INJECTION64_PATH=$collector python3 "$here/programs.py" $program --alternate 24
+  done >"$out/alternate.csv" 2>"$out/alternate.txt"
+  rm -rf "$rings"
+  cat "$out/alternate.csv" "$out/alternate.txt"
+fi
+if wanted live; then
+  rings=$(mktemp -d)
+  FOLDLINE_RINGS=$rings CUDA_INJECTION64_PATH=$collector NVTX_INJECTION64_PATH=$collector \
+    python3 "$here/programs.py" train 900 >"$out/live.program.csv" 2>"$out/live.program.txt" &
+  sleep 9 # until it trains
+  for policy in tightrope assure; do
+    extra=()
+    [ $policy = assure ] || extra=(--rings "$rings" --iteration iteration --bound 5%)
+    tell "$policy" bash -c 'TIMEFORMAT="%R s, user %U s, system %S s"; time "$@"' - "$foldline" live --policy $policy --for 12s \
+      --log "$out/live-$policy.log" "${extra[@]}" >"$out/live-$policy.txt" 2>&1 &
+  done
+  wait
+  cat "$out"/live-*.txt "$out/live.program.csv"
+  rm -rf "$rings"
+  for policy in tightrope assure; do tell "replay $policy" "$foldline" replay "$out/live-$policy.log"; done
+fi
+if wanted kineto; then
+  python3 "$here/programs.py" decode 20 --kineto "$out/decode.kineto.json" >"$out/kineto.csv" 2>"$out/kineto.txt"
+fi
+rm -f "$out/load" "$out/nvml_times"
+echo "== done at $((SECONDS - started)) s"
