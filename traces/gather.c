@@ -1,6 +1,8 @@
 #include "traces/gather.h"
 
 #include "traces/kernels.h"
+#include "traces/lanes.h"
+#include "traces/ops_sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,147 +97,22 @@ fl_status fl_gather_op(fl_gather *g, const char *name, size_t size, const uint32
 
 /* ---- the whole ---- */
 
-static int three_way(int64_t a, int64_t b) { return (a > b) - (a < b); }
-
-static int by_lane(const fl_trace_op *x, const fl_trace_op *y) {
-    int order = three_way(x->device, y->device);
-    order = order ? order : three_way(x->process, y->process);
-    return order ? order : three_way(x->stream, y->stream);
-}
-
-static int by_time(const fl_trace_op *x, const fl_trace_op *y) {
-    int order = three_way(x->start_ns, y->start_ns);
-    return order ? order : three_way(x->end_ns, y->end_ns);
-}
-
-static int index_by_time(const void *a, const void *b, void *ops) {
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const fl_trace_op *x = (const fl_trace_op *)ops + i, *y = (const fl_trace_op *)ops + k;
-    int order = by_time(x, y);
-    order = order ? order : by_lane(x, y);
-    return order ? order : three_way(i, k);
-}
-
-static int index_by_lane(const void *a, const void *b, void *ops) {
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const fl_trace_op *x = (const fl_trace_op *)ops + i, *y = (const fl_trace_op *)ops + k;
-    int order = by_lane(x, y);
-    order = order ? order : by_time(x, y);
-    return order ? order : three_way(i, k);
-}
-
-static fl_status sort_ops(fl_kernel_trace *t, uint32_t *index, fl_diag *d) {
-    fl_trace_op *sorted = malloc(t->op_count * sizeof *sorted);
-    if (!sorted)
-        return fl_no_memory(d, NULL);
-    for (size_t i = 0; i < t->op_count; i++)
-        index[i] = (uint32_t)i;
-    qsort_r(index, t->op_count, sizeof *index, index_by_time, t->ops);
-    for (size_t i = 0; i < t->op_count; i++)
-        sorted[i] = t->ops[index[i]];
-    free(t->ops);
-    t->ops = sorted;
-    t->op_room = t->op_count;
-    return FL_OK;
-}
-
-typedef struct side { /* a stream number of its own for ops that overlap others of one lane */
-    int32_t stream;
-    fl_trace_op *last;
-} side;
-
-/* Whether `op` can follow `last` in one lane, once a little is taken off the end of `last`. */
-static bool can_follow(const fl_trace_op *last, const fl_trace_op *op) {
-    if (!last || op->start_ns >= last->end_ns)
-        return true;
-    int64_t over = last->end_ns - op->start_ns;
-    return over <= FL_GATHER_OVERLAP_NS && over * 2 <= last->end_ns - last->start_ns;
-}
-
-typedef struct untangling {
-    side *sides; /* of the lane at hand; the first is the lane itself */
-    size_t count, room, clipped, moved, made;
-    int64_t next_stream;
-} untangling;
-
-static fl_status place_op(untangling *u, fl_trace_op *op, fl_diag *d) {
-    size_t k = 0;
-    while (k < u->count && !can_follow(u->sides[k].last, op))
-        k++;
-    if (k == u->count) {
-        if (u->next_stream > INT32_MAX)
-            return fl_refuse(d,
-                             "stream numbers already reach %d, expected smaller numbers, so that overlapping ops "
-                             "can have streams of their own",
-                             INT32_MAX);
-        if (fl_grow(&u->sides, &u->room, u->count + 1, sizeof *u->sides))
-            return fl_no_memory(d, NULL);
-        u->sides[u->count++] = (side){(int32_t)u->next_stream++, NULL};
-        u->made++;
-    }
-    side *s = &u->sides[k];
-    if (s->last && op->start_ns < s->last->end_ns) {
-        s->last->end_ns = op->start_ns;
-        u->clipped++;
-    }
-    s->last = op;
-    u->moved += k > 0;
-    op->stream = s->stream;
-    return FL_OK;
-}
-
-static fl_status untangle(fl_gather *g, uint32_t *index, fl_diag *d) {
-    fl_kernel_trace *t = &g->out->kernels;
-    untangling u = {.next_stream = 0};
-    size_t count = 0;
-    for (size_t i = 0; i < t->op_count; i++) {
-        u.next_stream = t->ops[i].stream >= u.next_stream ? (int64_t)t->ops[i].stream + 1 : u.next_stream;
-        if (t->ops[i].type == FL_OP_KERNEL || t->ops[i].type == FL_OP_COPY)
-            index[count++] = (uint32_t)i;
-    }
-    qsort_r(index, count, sizeof *index, index_by_lane, t->ops);
-    int64_t first_made = u.next_stream;
-    fl_trace_op lane = {.device = -1};
-    fl_status status = !fl_grow(&u.sides, &u.room, 1, sizeof *u.sides) ? FL_OK : fl_no_memory(d, NULL);
-    for (size_t i = 0; i < count && !status; i++) {
-        fl_trace_op *op = &t->ops[index[i]];
-        if (by_lane(&lane, op)) {
-            lane = *op;
-            u.sides[0] = (side){op->stream, NULL};
-            u.count = 1;
-        }
-        status = place_op(&u, op, d);
-    }
-    free(u.sides);
-    if (!status && u.clipped)
-        status = fl_import_note(g->out, d,
-                                "%zu ops ended up to %d ns after the next of their stream began: their ends were cut",
-                                u.clipped, FL_GATHER_OVERLAP_NS);
-    if (!status && u.moved)
-        status = fl_import_note(g->out, d,
-                                "%zu ops overlap others of their stream (graphs, dependent launches, several hardware "
-                                "queues): put on %zu streams of their own, numbered from %lld",
-                                u.moved, u.made, (long long)first_made);
-    return status;
-}
-
 fl_status fl_gather_end(fl_gather *g, fl_diag *d) {
     fl_kernel_trace *t = &g->out->kernels;
     fl_status status = FL_OK;
-    uint32_t *index = NULL;
-    bool sort = g->disorder && t->wait_count == 0;
-    if ((sort || g->overlap) && !(index = malloc(t->op_count * sizeof *index)))
-        return fl_no_memory(d, NULL);
-    if (sort)
-        status = sort_ops(t, index, d);
-    if (!status && sort)
+    fl_lanes_parted parted = {0};
+    char text[256];
+    if (g->disorder && !t->wait_count && !(status = fl_ops_sort(t, d)))
         status = fl_import_note(g->out, d, "rows were not in order of time: sorted");
     if (!status && g->overlap)
-        status = untangle(g, index, d);
+        status = fl_lanes_part(t, &parted, d);
+    if (!status && parted.dependent && !t->wait_count) /* these begin later now */
+        status = fl_ops_sort(t, d);
+    for (int i = 0; !status && fl_lanes_text(&parted, i, text, sizeof text); i++)
+        status = *text ? fl_import_note(g->out, d, "%s", text) : FL_OK;
     if (!status && g->renamed)
         status = fl_import_note(g->out, d, "%zu ops have names that are not printable UTF-8: such bytes became '?'",
                                 g->renamed);
-    free(index);
     g->out->has_kernels = !status;
     return status;
 }

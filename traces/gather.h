@@ -1,14 +1,9 @@
-/* Shared by the readers of foreign kernel traces. They intern names and kinds, sort rows by time, and resolve ops that
- * overlap within one lane (device, process and stream), because a trace holds one op at a time there. */
+/* Shared by the readers of foreign kernel traces. They intern names and kinds, sort rows by time, and part ops that
+ * overlap within one lane (traces/lanes.h). */
 #pragma once
 
 #include "traces/import.h"
 #include "traces/intern.h"
-
-/* Time stamps are rounded, and ends are late by some ns. An overlap up to this limit, and up to half of the earlier op,
- * is cut off the end of the earlier op. Longer overlaps are real (graphs, dependent launches, several hardware queues):
- * the later op moves to a stream number of its own. */
-#define FL_GATHER_OVERLAP_NS 1000
 
 typedef struct fl_gather_lane {
     int32_t device, process, stream;

@@ -8,6 +8,7 @@
 #include "harness/live/vendor/vendors.h"
 #include "traces/duration.h"
 #include "traces/kernels.h"
+#include "traces/lanes.h"
 #include "traces/tables.h"
 #include "traces/trace_marks.h"
 #include "traces/writing.h"
@@ -195,6 +196,24 @@ static fl_status write_markers(recorder *r, const fl_kernels_counts *c, fl_diag 
     return fl_trace_marks_place(&r->marks, &r->trace, d);
 }
 
+/* Kernels of one stream overlap where libraries use dependent launches; a trace holds one at a time. */
+static fl_status part_lanes(recorder *r, fl_diag *d) {
+    static const char *const key[] = {"ends cut", "dependent launches", "moved to streams of their own"};
+    fl_lanes_parted parted;
+    char text[256], number[32];
+    fl_status s = fl_lanes_part(&r->trace, &parted, d);
+    const size_t count[] = {parted.cut, parted.dependent, parted.moved};
+    for (int i = 0; !s && fl_lanes_text(&parted, i, text, sizeof text); i++) {
+        if (!*text)
+            continue;
+        fl_terminal_say(stderr, "foldline record: %s", text);
+        snprintf(number, sizeof number, "%zu", count[i]);
+        if (!fl_head_set(&r->trace.head, key[i], number))
+            s = fl_no_memory(d, "the recording");
+    }
+    return s;
+}
+
 static fl_status write_kernels(recorder *r, fl_diag *d) {
     const fl_kernels_counts c = fl_kernels_count(r->kernels);
     char text[128];
@@ -217,7 +236,9 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
         return fl_error(d, FL_HARDWARE,
                         "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "
                         "works there (FOLDLINE_CUPTI=/path/of/libcupti.so names one)");
-    fl_status s = write_markers(r, &c, d);
+    fl_status s = part_lanes(r, d);
+    if (!s)
+        s = write_markers(r, &c, d);
     return s ? s : fl_kernels_write(r->kernels_path, &r->trace, d);
 }
 
