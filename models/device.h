@@ -5,6 +5,7 @@
 #include "models/curve.h"
 #include "models/sensor.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum fl_sensor_id {
@@ -85,10 +86,15 @@ typedef struct fl_device {
      * calibrates it. */
     double interference;
     double records_slowdown;    /* share by which kernels take longer with kernel records on */
+    double records_kernel_s;    /* and by which each takes longer, whatever its length */
     double dram_share;          /* bytes/s with the memory controller fully active, as a share of peak; 0 = the peak */
     double v_excess;            /* this unit's V(f) is (1 + v_excess) times the curve (variation between units) */
     double v_sigma, leak_sigma; /* standard deviations between units, as shares: of V(f), and of C and leakage */
 } fl_device;
+
+static inline bool fl_device_records_cost(const fl_device *dev) {
+    return dev->records_slowdown > 0 || dev->records_kernel_s > 0;
+}
 
 /* The host CPU. Its states are the clocks that software may set and, above them, boost clocks that only the hardware
  * enters. The power in a state, with V relative to the lowest state and f in GHz, is

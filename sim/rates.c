@@ -15,6 +15,7 @@ struct fl_rates {
     pthread_mutex_t lock;
     fl_model_error error;
     _Atomic uint32_t used;
+    double *mean_ns; /* per class: length of its ops at their reference clock; NULL until records cost per kernel */
     _Atomic(fl_clock_rates *) **table; /* per device: sm_count x mem_count cells, NULL until built; and as many again
                                           with kernel records on */
 };
@@ -63,6 +64,7 @@ void fl_rates_free(fl_rates *r) {
         free(r->table[i]);
     }
     free(r->table);
+    free(r->mean_ns);
     pthread_mutex_destroy(&r->lock);
     free(r);
 }
@@ -117,7 +119,42 @@ static fl_model_status err_base(const fl_rates *r, uint32_t device, fl_base *bas
 
 static bool errs(const fl_rates *r) { return r->error.time_pct > 0 || r->error.power_pct > 0; }
 
-static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, double slowdown,
+/* ---- what kernel records cost ---- */
+
+/* Under the lock. A server's steps are no ops of the workload: their classes stay at 0. */
+static fl_status find_means(fl_rates *r, fl_diag *d) {
+    const fl_workload *w = r->w;
+    uint64_t *count = calloc(w->class_count + 1, sizeof *count);
+    double *sum = calloc(w->class_count + 1, sizeof *sum);
+    if (!count || !sum) {
+        free(count);
+        free(sum);
+        return fl_no_memory(d, "the rates");
+    }
+    for (uint32_t k = 0; k < w->stream_count; k++)
+        for (size_t i = 0; i < w->stream[k].count; i++) {
+            int64_t gap_ns, work_ns;
+            uint32_t id;
+            fl_workload_op(&w->stream[k], i, &gap_ns, &work_ns, &id);
+            sum[id] += (double)work_ns;
+            count[id]++;
+        }
+    for (uint32_t i = 0; i < w->class_count; i++)
+        sum[i] = count[i] ? sum[i] / (double)count[i] : 0;
+    free(count);
+    r->mean_ns = sum;
+    return FL_OK;
+}
+
+/* The time per kernel is spread over the kernels of a class in proportion to their length, so that a row stays one
+ * multiplication: the class as a whole costs what it should at every clock. A kernel in phases pays in its last one. */
+static uint32_t recorded_mul(const fl_rates *r, const fl_device *dev, uint32_t id, const fl_row *row) {
+    const double mean_ns = r->mean_ns && row->resident == FL_RESIDENT_KERNEL ? r->mean_ns[id] : 0;
+    const double each = mean_ns > 0 ? dev->records_kernel_s * 1e9 / mean_ns : 0;
+    return (uint32_t)fmin(round(row->mul * (1 + dev->records_slowdown) + each * FL_MUL_ONE), UINT32_MAX);
+}
+
+static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, bool recorded,
                             fl_clock_rates **out, fl_diag *d) {
     uint32_t n = r->w->class_count;
     fl_clock_rates *c = calloc(1, sizeof *c);
@@ -148,8 +185,8 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
         row[i].resident = k->copy || k->iteration ? FL_RESIDENT_NO : k->part ? FL_RESIDENT_PART : FL_RESIDENT_KERNEL;
         if (!row[i].resident)
             row[i].sms = row[i].alu = 0;
-        else if (slowdown > 0)
-            row[i].mul = (uint32_t)fmin(round(row[i].mul * (1 + slowdown)), UINT32_MAX);
+        else if (recorded)
+            row[i].mul = recorded_mul(r, dev, i, &row[i]);
         if (s == FL_MODEL_OK && (row[i].dyn_mw > 9000000 || row[i].dyn_mw < -9000000))
             s = FL_MODEL_OVERFLOW; /* one second of it must fit the scan's 64-bit sums of femtojoules */
         if (s == FL_MODEL_OK && (c->base.total_mw < 0 || c->base.total_mw < -row[i].dyn_mw || !row[i].mul))
@@ -168,11 +205,11 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
     return FL_OK;
 }
 
-static fl_status find(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, double slowdown,
+static fl_status find(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, bool recorded,
                       const fl_clock_rates **out, fl_diag *d) {
     const fl_device *dev = &r->node->device[device];
     _Atomic(fl_clock_rates *) *cell =
-        &r->table[device][(slowdown > 0 ? cells_of(dev) : 0) + (size_t)sm * dev->mem_count + mem];
+        &r->table[device][(recorded ? cells_of(dev) : 0) + (size_t)sm * dev->mem_count + mem];
     fl_clock_rates *c = atomic_load_explicit(cell, memory_order_acquire);
     if (c) {
         *out = c;
@@ -182,7 +219,10 @@ static fl_status find(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, d
     fl_status status = FL_OK;
     c = atomic_load_explicit(cell, memory_order_relaxed);
     if (!c) {
-        status = build_cell(r, dev, sm, mem, slowdown, &c, d);
+        if (recorded && dev->records_kernel_s > 0 && !r->mean_ns)
+            status = find_means(r, d);
+        if (!status)
+            status = build_cell(r, dev, sm, mem, recorded, &c, d);
         if (!status)
             atomic_store_explicit(cell, c, memory_order_release);
     }
@@ -193,10 +233,10 @@ static fl_status find(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, d
 }
 
 fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out, fl_diag *d) {
-    return find(r, device, sm, mem, 0, out, d);
+    return find(r, device, sm, mem, false, out, d);
 }
 
 fl_status fl_rates_recorded(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out,
                             fl_diag *d) {
-    return find(r, device, sm, mem, r->node->device[device].records_slowdown, out, d);
+    return find(r, device, sm, mem, fl_device_records_cost(&r->node->device[device]), out, d);
 }

@@ -34,6 +34,6 @@ uint32_t fl_rates_used(fl_rates *r);
 
 /* Thread-safe. device: kind of GPU; sm, mem: ladder indices. */
 fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out, fl_diag *d);
-/* The same while kernel records are on: kernels are longer by the device's share, at the same power. */
+/* The same while kernel records are on: kernels are longer by the device's share and time, at the same power. */
 fl_status fl_rates_recorded(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out,
                             fl_diag *d);

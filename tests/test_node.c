@@ -468,10 +468,11 @@ static void test_phases(void) {
  * ms. The gap and the first 10 ms are as they were; 20 ms are left, which become 20.4; half of them are done by 25.2
  * ms, and the other half takes 10 ms again: the end is at 35.2 ms. A copy of 10 ms behind it takes 10 ms all the same.
  */
-static double records_end(bool streams_only, bool costs, double slowdown) {
+static double records_end(bool streams_only, bool costs, double slowdown, double kernel_s) {
     fx_rig r;
     fx_open(&r, 1);
     r.spec.device[0].records_slowdown = slowdown;
+    r.spec.device[0].records_kernel_s = kernel_s;
     uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1), copy = fx_class(&r, 0, 0, 1, 0, 0, 0), s = fx_stream(&r, 0, 0);
     r.w->class[copy].copy = true;
     fx_op(&r, s, 5000000, 30000000, c);
@@ -493,11 +494,47 @@ static double records_end(bool streams_only, bool costs, double slowdown) {
 
 static void test_records_cost(void) {
     for (int only = 0; only < 2; only++) {
-        FL_CHECK(fx_near(records_end(only, true, 0.02), 0.0452, 1e-12), "at 2 %%: %.12g s",
-                 records_end(only, true, 0.02));
-        FL_CHECK(fx_near(records_end(only, true, 0), 0.045, 1e-12), "at 0 %%: %.12g s", records_end(only, true, 0));
-        FL_CHECK(fx_near(records_end(only, false, 0.02), 0.045, 1e-12), "free: %.12g s",
-                 records_end(only, false, 0.02));
+        static const struct {
+            bool costs;
+            double slowdown, kernel_s, end_s;
+        } rows[] = {{true, 0.02, 0, 0.0452},
+                    {true, 0, 0, 0.045},
+                    {false, 0.02, 0.0006, 0.045},
+                    {true, 0, 0.0006, 0.0452}, /* 0.6 ms of a kernel of 30 are 2 % of it */
+                    {true, 0.01, 0.0003, 0.0452}};
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const double end = records_end(only, rows[i].costs, rows[i].slowdown, rows[i].kernel_s);
+            FL_CHECK(fx_near(end, rows[i].end_s, 1e-12), "row %zu: %.12g s", i, end);
+        }
+    }
+}
+
+/* A thousand kernels of two lengths take 0.4 us each longer at either clock, whatever their lengths; copies do not. */
+static void test_records_per_kernel(void) {
+    for (int low = 0; low < 2; low++) {
+        double end[2];
+        for (int on = 0; on < 2; on++) {
+            fx_rig r;
+            fx_open(&r, 1);
+            r.spec.device[0].records_kernel_s = 0.4e-6;
+            uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1), copy = fx_class(&r, 0, 0, 1, 0, 0, 0), s = fx_stream(&r, 0, 0);
+            r.w->class[copy].copy = true;
+            for (int i = 0; i < 1000; i++)
+                fx_op(&r, s, 0, i % 2 ? 10000 : 30000, c);
+            for (int i = 0; i < 50; i++)
+                fx_op(&r, s, 0, 10000, copy);
+            fx_finish(&r, 1);
+            fl_node *n = fx_node(&r, 0, false);
+            if (low)
+                fl_node_set(n, 0, fl_node_now(n), 500, (double)NAN);
+            fl_node_records(n, 0, on);
+            fx_to_end(n);
+            end[on] = fl_seconds(fl_node_now(n));
+            fl_node_close(n);
+            fx_close(&r);
+        }
+        FL_CHECK(fx_near(end[0], 0.02 * (1 + low) + 0.0005, 1e-6), "%d: %.12g s without", low, end[0]);
+        FL_CHECK(fx_near(end[1] - end[0], 0.0004, 1e-6), "%d: %.12g s more", low, end[1] - end[0]);
     }
 }
 
@@ -589,5 +626,5 @@ FL_SUITE("node", {"same bits by scan and by shares", test_same_bits}, {"ledger w
          {"heat", test_heat}, {"CPU: gaps", test_cpu_gaps}, {"CPU: launches", test_cpu_launches},
          {"CPU: change of clock", test_cpu_change}, {"CPU: package limit", test_cpu_limit}, {"APU bus", test_apu_bus},
          {"interference", test_interference}, {"phases", test_phases}, {"records cost time", test_records_cost},
-         {"barrier", test_barrier}, {"an error beyond what milliwatts hold", test_huge_error},
-         {"budget of several GPUs", test_budget})
+         {"records cost time per kernel", test_records_per_kernel}, {"barrier", test_barrier},
+         {"an error beyond what milliwatts hold", test_huge_error}, {"budget of several GPUs", test_budget})

@@ -36,7 +36,7 @@ static fl_status choose_records(fl_node_spec *node, const char *how, fl_diag *d)
     if (i == 3)
         return fl_refuse(d, "records '%s', expected cost, free or both", how);
     for (uint32_t k = 0; i == 1 && k < node->device_count; k++)
-        node->device[k].records_slowdown = 0;
+        node->device[k].records_slowdown = node->device[k].records_kernel_s = 0;
     return FL_OK;
 }
 

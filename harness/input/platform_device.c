@@ -354,14 +354,15 @@ static fl_status read_variation(const fl_json *gpu, fl_device *dev, fl_diag *d) 
 }
 
 static fl_status read_records(const fl_json *gpu, fl_device *dev, fl_diag *d) {
-    static const char *const known[] = {"slowdown_pct"};
-    double pct = 0;
-    const fl_real_field field = {known[0], 0, 1000, &pct, false};
+    static const char *const known[] = {"slowdown_pct", "kernel_us"};
+    double pct = 0, us = 0;
+    const fl_real_field field[] = {{known[0], 0, 1000, &pct, true}, {known[1], 0, 1000, &us, true}};
     fl_json at;
     fl_status s = fl_platform_part(gpu, "records", known, COUNT_OF(known), &at, d);
     if (!s && at.node)
-        s = fl_platform_reals(&at, &field, 1, d);
+        s = fl_platform_reals(&at, field, COUNT_OF(field), d);
     dev->records_slowdown = pct / 100;
+    dev->records_kernel_s = us * 1e-6;
     return s;
 }
 

@@ -130,6 +130,7 @@ static void add_node(cJSON *into, const fl_scene *s) {
     fl_json_add_real(node, "actuator_ms", (double)(dev->actuator.call_ns + dev->actuator.settle_ns) * 1e-6);
     cJSON_AddNumberToObject(node, "units", (double)s->node.units);
     cJSON_AddNumberToObject(node, "records_slowdown_pct", 100 * dev->records_slowdown);
+    cJSON_AddNumberToObject(node, "records_kernel_us", 1e6 * dev->records_kernel_s);
     cJSON_AddStringToObject(node, "setting_hosts",
                             s->platform.node.host.hosts_per_gpu ? FL_HOSTS_PER_GPU : FL_HOSTS_ONE);
     fl_json_add_real(node, "gpu_budget_w", s->platform.node.host.gpu_budget_w);

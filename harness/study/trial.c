@@ -243,7 +243,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     row->seed = facts.seed;
     row->twin_of = spec->twin_of;
     if (fl_spec_records(spec))
-        row->records = spec->twin_of || !(b->s->platform.node.device[0].records_slowdown > 0) ? "free" : "cost";
+        row->records = spec->twin_of || !fl_device_records_cost(&b->s->platform.node.device[0]) ? "free" : "cost";
     note_outside(b->s, &r, row);
     row->ignored_sets = r.ignored_sets;
     row->unstepped = fl_spec_unstepped(spec, r.counts.steps);
