@@ -7,6 +7,7 @@
 #include "harness/live/stop.h"
 #include "harness/live/vendor/vendors.h"
 #include "traces/duration.h"
+#include "traces/join.h"
 #include "traces/kernels.h"
 #include "traces/lanes.h"
 #include "traces/tables.h"
@@ -214,6 +215,21 @@ static fl_status part_lanes(recorder *r, fl_diag *d) {
     return s;
 }
 
+/* A kernel that ran below the top clock, as under a power limit, is to be replayed from the clock that it had: both
+ * files count time alike, so the readings say which. */
+static fl_status give_clocks(recorder *r, fl_diag *d) {
+    fl_imported run = {.kernels = r->trace, .telemetry = r->t};
+    fl_status s = fl_join(&run, 0, d);
+    for (size_t i = 0; !s && i < run.note_count; i++)
+        fl_terminal_say(stderr, "foldline record: %s", run.note[i]);
+    r->trace = run.kernels;
+    r->t = run.telemetry;
+    run.kernels = (fl_kernel_trace){0};
+    run.telemetry = (fl_telemetry){0};
+    fl_imported_free(&run);
+    return s;
+}
+
 static fl_status write_kernels(recorder *r, fl_diag *d) {
     const fl_kernels_counts c = fl_kernels_count(r->kernels);
     char text[128];
@@ -237,6 +253,8 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
                         "no kernel was recorded: the program used no GPU, another profiler holds CUPTI, or no libcupti "
                         "works there (FOLDLINE_CUPTI=/path/of/libcupti.so names one)");
     fl_status s = part_lanes(r, d);
+    if (!s)
+        s = give_clocks(r, d);
     if (!s)
         s = write_markers(r, &c, d);
     return s ? s : fl_kernels_write(r->kernels_path, &r->trace, d);

@@ -4,14 +4,14 @@
 # clock, limit or mode.
 #   tests/hardware/measure.sh FOLDLINE OUT [PART...]
 # FOLDLINE is an installed or built program, OUT a folder that it makes. PARTS: board times profile square levels wall
-# overhead programs alternate live kineto (all). Needs nvcc, a C compiler, and PyTorch for the parts from wall on but overhead.
+# overhead programs alternate live samples kineto (all). Needs nvcc, a C compiler, and PyTorch for the parts from wall on but overhead.
 set -u
 [ $# -ge 2 ] || { sed -n '2,7p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 foldline=$(realpath "$1")
 mkdir -p "$2" && out=$(realpath "$2") || exit 3
 shift 2
-parts=" ${*:-board times profile square levels wall overhead programs alternate live kineto} "
+parts=" ${*:-board times profile square levels wall overhead programs alternate live samples kineto} "
 started=$SECONDS
 
 nvcc -O2 -o "$out/load" "$here/load.cu" && cc -O2 -o "$out/nvml_times" "$here/nvml_times.c" -ldl || exit 3
@@ -106,7 +106,7 @@ fi
 if wanted live; then
   rings=$(mktemp -d)
   FOLDLINE_RINGS=$rings CUDA_INJECTION64_PATH=$collector NVTX_INJECTION64_PATH=$collector \
-    python3 "$here/programs.py" train 900 >"$out/live.program.csv" 2>"$out/live.program.txt" &
+    python3 "$here/programs.py" train 700 >"$out/live.program.csv" 2>"$out/live.program.txt" &
   sleep 9 # until it trains
   for policy in tightrope assure; do
     extra=()
@@ -118,6 +118,17 @@ if wanted live; then
   cat "$out"/live-*.txt "$out/live.program.csv"
   rm -rf "$rings"
   for policy in tightrope assure; do tell "replay $policy" "$foldline" replay "$out/live-$policy.log"; done
+fi
+if wanted samples; then
+  "$foldline" record --out "$out/square.telemetry.csv" --every-ms 20 -- "$out/load" square 400 600 12 >"$out/square.csv" 2>"$out/square.txt"
+  for program in "train 30" "decode 30" "image 30" "gemm 60"; do
+    name=${program% *}
+    "$foldline" record --out "$out/$name.telemetry.csv" --every-ms 20 --kernels "$out/$name.trace.csv" --iteration iteration \
+      -- python3 "$here/programs.py" $program >"$out/$name.csv" 2>"$out/$name.txt"
+    cat "$out/$name.txt"
+    tell "run $name" "$foldline" run "$out/$name.trace.csv" --platform h200 --assume balanced --policy nvboost >"$out/$name.run.txt" 2>&1
+    tail -n 1 "$out/$name.run.txt"
+  done
 fi
 if wanted kineto; then
   python3 "$here/programs.py" decode 20 --kineto "$out/decode.kineto.json" >"$out/kineto.csv" 2>"$out/kineto.txt"

@@ -44,6 +44,7 @@ static void forget(void *self) {
     fl_nvml_host *h = self;
     for (uint32_t i = 0; i < h->count; i++) {
         memset(h->gpu[i].last, 0, sizeof h->gpu[i].last);
+        h->gpu[i].energy = (fl_pace){0};
         h->gpu[i].gpm_taken = 0;
         h->gpu[i].gpm_known = false;
     }

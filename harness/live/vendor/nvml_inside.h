@@ -5,6 +5,7 @@
 #include "harness/live/vendor/backend.h"
 #include "harness/live/vendor/extension.h"
 #include "harness/live/vendor/nvml.h"
+#include "harness/live/vendor/pace.h"
 #include "sim/readout.h"
 
 enum { FL_NVML_GPM_KEPT = 3 };
@@ -16,6 +17,7 @@ typedef struct fl_nvml_gpu {
     int32_t *sm, *mem; /* ladders, ascending */
     uint32_t sm_count, mem_count;
     fl_seen last[FL_GPU_SIGNAL_COUNT];
+    fl_pace energy;
     fl_nvml_sample gpm[FL_NVML_GPM_KEPT]; /* the last ones, in rotation */
     int64_t gpm_ns[FL_NVML_GPM_KEPT];
     uint64_t gpm_taken;

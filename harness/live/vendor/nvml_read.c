@@ -1,5 +1,7 @@
 #include "harness/live/vendor/nvml_inside.h"
 
+#include <time.h>
+
 #define GPM_WINDOW_NS INT64_C(100000000) /* profiling samples must be further apart than this (NVML) */
 
 typedef struct reading {
@@ -25,6 +27,27 @@ static bool put_signal(reading *r, int id, double raw) {
     return fl_seen_put(&r->g->last[id], r->out, id, raw / rule->per_unit, r->t_ns, rule->refresh_ns);
 }
 
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static bool read_energy(reading *r, unsigned long long *mj) {
+    fl_pace *p = &r->g->energy;
+    if (fl_pace_rests(p, r->t_ns)) {
+        *mj = (unsigned long long)p->value;
+        return true;
+    }
+    const int64_t before = now_ns();
+    const bool ok = fine(r, FL_NVML_CALL(r->h, energy, r->g->handle, mj));
+    if (ok)
+        fl_pace_read(p, r->t_ns, (double)*mj, now_ns() - before);
+    else
+        *p = (fl_pace){0};
+    return ok;
+}
+
 static void read_power(reading *r) {
     unsigned mw = 0;
     unsigned long long mj = 0;
@@ -35,8 +58,7 @@ static void read_power(reading *r) {
         if (fine(r, FL_NVML_CALL(r->h, fields, r->g->handle, 1, &f)) && fine(r, f.code))
             put_signal(r, FL_GPU_POWER_INSTANT_W, f.value.u);
     }
-    if ((wants(r, FL_GPU_ENERGY_J) || wants(r, FL_GPU_ENERGY_NS)) &&
-        fine(r, FL_NVML_CALL(r->h, energy, r->g->handle, &mj))) {
+    if ((wants(r, FL_GPU_ENERGY_J) || wants(r, FL_GPU_ENERGY_NS)) && read_energy(r, &mj)) {
         put_signal(r, FL_GPU_ENERGY_J, (double)mj);
         put_signal(r, FL_GPU_ENERGY_NS, (double)r->g->last[FL_GPU_ENERGY_J].fresh_ns);
     }
