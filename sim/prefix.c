@@ -134,15 +134,21 @@ static const fl_prefix *table_of(fl_gpu *g, const fl_stream *s) {
     return atomic_load_explicit(&cell->table, memory_order_acquire);
 }
 
+/* The lane's place moves to an op at which, or some ops before which, the lane stands. */
+static fl_prefix_place *place_at(const fl_gpu *g, fl_lane *l, const fl_prefix *p, uint64_t op) {
+    fl_prefix_place *at = &l->place;
+    if (at->table != p || at->op > op || op - at->op > op % FL_PREFIX_ROW)
+        *at = row_before(p, op);
+    fl_prefix_walk(at, op, UINT64_MAX, g->profiled);
+    return at;
+}
+
 /* One jump, to op `stop` at most. False where there is nothing to pass, or no memory to record it. */
 static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t until, uint64_t stop) {
     const size_t low = l->next / FL_PREFIX_ROW, most = stop / FL_PREFIX_ROW, last = most < p->rows ? most : p->rows;
-    fl_prefix_place *at = &l->place;
     if (low >= last)
         return false;
-    if (at->table != p || at->op > l->next || l->next - at->op > l->next % FL_PREFIX_ROW)
-        *at = row_before(p, l->next);
-    fl_prefix_walk(at, l->next, UINT64_MAX, g->profiled);
+    fl_prefix_place *at = place_at(g, l, p, l->next);
     const uint64_t end_ps = at->sums.t_ps + (uint64_t)(until - *t);
     if (p->row[low + 1].t_ps > end_ps)
         return false;
@@ -176,6 +182,67 @@ int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, bool 
     }
     g->taken[FL_PATH_PREFIX] += l->next > from;
     return t;
+}
+
+/* ---- sums of an instant at which nobody stops ---- */
+
+static void add_work(const fl_gpu *g, uint32_t class_id, int64_t ps, fl_sums *sums) {
+    const fl_row *row = &g->rates->row[class_id];
+    sums->busy_ps += ps;
+    sums->energy_fj += ps * row->dyn_mw;
+    sums->memory += ps * row->memory;
+    sums->alu += g->profiled ? ps * row->alu : 0;
+    sums->sms += g->profiled ? ps * row->sms : 0;
+}
+
+/* When the op in progress ends, and what is left of it, which is none where no op is in progress. */
+static int64_t in_progress(const fl_gpu *g, const fl_lane *l, int64_t *left) {
+    *left = 0;
+    if (l->phase == FL_PHASE_RUN)
+        *left = l->p.left_ps;
+    else if (l->phase == FL_PHASE_GAP)
+        *left = fl_length_ps(l->length_ps, g->rates->row[l->class_id].mul);
+    return g->now_ps + *left + (l->phase == FL_PHASE_GAP ? l->p.left_ps : 0);
+}
+
+bool fl_prefix_foresee(const fl_gpu *g, fl_lane *l, uint32_t gap_mul, int64_t t, fl_sums *sums) {
+    if (!fl_prefix_applies(g, l, gap_mul) || l->phase > FL_PHASE_RUN || !g->open)
+        return false;
+    const fl_prefix *p = atomic_load_explicit(&g->rates->prefix[l->s - g->w->stream].table, memory_order_acquire);
+    if (!p || (t - g->now_ps < p->worth_ps && g->path != FL_PATH_PREFIX))
+        return false;
+    int64_t left;
+    const int64_t ends = in_progress(g, l, &left);
+    const uint64_t next = l->next + (l->phase != FL_PHASE_FRESH);
+    const size_t low = next / FL_PREFIX_ROW;
+    if (ends > t || low >= p->rows)
+        return false;
+    const fl_prefix_place *at = place_at(g, l, p, next);
+    const uint64_t end_ps = at->sums.t_ps + (uint64_t)(t - ends);
+    if (p->row[low + 1].t_ps > end_ps)
+        return false;
+    fl_prefix_place to = row_before(p, find(p, low + 1, p->rows, end_ps) * FL_PREFIX_ROW);
+    fl_prefix_walk(&to, l->s->count, end_ps, g->profiled);
+    if (to.op >= l->s->count)
+        return false;
+    *sums = g->sums;
+    const fl_prefix_sums *a = &at->sums, *b = &to.sums;
+    sums->energy_fj +=
+        (fl_wide)(t - g->now_ps) * (g->rates->base.total_mw + g->leak_mw) + (int64_t)(b->dyn_fj - a->dyn_fj);
+    sums->memory += (int64_t)(b->memory - a->memory);
+    sums->alu += g->profiled ? (int64_t)(b->alu - a->alu) : 0;
+    sums->sms += g->profiled ? (int64_t)(b->sms - a->sms) : 0;
+    sums->busy_ps += (int64_t)(b->busy_ps - a->busy_ps);
+    if (left)
+        add_work(g, l->class_id, left, sums);
+    int64_t gap_ps;
+    uint32_t class_id;
+    fl_prefix_op(p, to.op, &gap_ps, &class_id);
+    const int64_t into = (int64_t)(end_ps - to.sums.t_ps) - gap_ps;
+    if (into > 0)
+        add_work(g, class_id, into, sums);
+    sums->bytes += (sums->memory - g->sums.memory) * g->dev->mem_mhz[g->mem];
+    return true;
 }
 
 /* ---- the part that the residence of a slot does not contain ---- */

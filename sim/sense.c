@@ -83,8 +83,7 @@ int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps) {
     return next;
 }
 
-static fl_point_sums sums_now(const fl_gpu *g) {
-    const fl_sums *s = &g->sums;
+static fl_point_sums point_of(const fl_sums *s) {
     return (fl_point_sums){.energy_fj = s->energy_fj,
                            .memory = s->memory,
                            .alu = s->alu,
@@ -179,7 +178,7 @@ void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
         if (!opens && !ends)
             continue;
         if (!have)
-            now = sums_now(g), have = true;
+            now = point_of(&g->sums), have = true;
         if (opens)
             *(fl_point_sums *)fl_meter_open_window(m) = now;
         if (ends) {
@@ -187,6 +186,22 @@ void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
             *(fl_reading *)fl_meter_take(m) = r;
         }
     }
+}
+
+bool fl_sense_begins(const fl_sense *s, int64_t t) {
+    bool begins = false;
+    for (size_t i = 0; i < s->count; i++) {
+        if (fl_meter_ends(&s->meter[i], t))
+            return false;
+        begins |= fl_meter_opens(&s->meter[i], t);
+    }
+    return begins;
+}
+
+void fl_sense_begin(fl_sense *s, const fl_sums *sums, int64_t t) {
+    for (size_t i = 0; i < s->count; i++)
+        if (fl_meter_opens(&s->meter[i], t))
+            *(fl_point_sums *)fl_meter_open_window(&s->meter[i]) = point_of(sums);
 }
 
 static void set_signal(fl_gpu_sample *out, int id, double value, bool fresh) {
@@ -244,7 +259,7 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
         if (!m->period) { /* as it is at this instant */
-            fl_point_sums now = sums_now(g);
+            fl_point_sums now = point_of(&g->sums);
             fl_reading r = refresh(s, g, m, t, t, &now, &now); /* noise by the instant */
             show_reading(m, &r, true, out);
             continue;

@@ -22,5 +22,10 @@ int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps);
 /* The GPU has been charged up to t: take what windows begin or end there. */
 void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t);
 
+/* Whether windows begin at t and none ends. Such an instant needs no boundary where the sums at it are known. */
+bool fl_sense_begins(const fl_sense *s, int64_t t);
+/* As fl_sense_at for such an instant, of a GPU whose sums are *sums then. */
+void fl_sense_begin(fl_sense *s, const fl_sums *sums, int64_t t);
+
 /* What software reads at t. Fresh = refreshed since the last call with remember set. */
 void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gpu_sample *out);
