@@ -63,11 +63,7 @@ static void fetch(const fl_prefix *p, size_t row) { /* a walk over the ops follo
 
 /* Where to look for t_ps among the rows `low` .. `high`, of which row `low` begins by it. The table of contents is in a
  * near cache, and between two of its instants the row lies approximately where kernels of equal length would put it. */
-typedef struct stretch {
-    size_t low, high, at;
-} stretch;
-
-static stretch about(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
+static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
     const uint64_t *coarse = p->coarse_ps;
     const size_t first = low / FL_PREFIX_COARSE, end = high / FL_PREFIX_COARSE;
     const double off = (double)(int64_t)(t_ps - coarse[first]) * p->coarse_per_ps;
@@ -76,29 +72,40 @@ static stretch about(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps)
     const double share = c < end ? into / (double)(int64_t)(coarse[c + 1] - coarse[c]) : into * p->coarse_per_ps;
     if (high > begin + FL_PREFIX_COARSE - 1)
         high = begin + FL_PREFIX_COARSE - 1;
-    size_t at = guess(begin, high, share * FL_PREFIX_COARSE);
+    const size_t at = guess(begin, high, share * FL_PREFIX_COARSE);
     if (low < begin)
         low = begin;
-    return (stretch){low, high, at < low ? low : at};
+    look->table = p;
+    look->t_ps = t_ps;
+    look->low = low;
+    look->high = high;
+    look->at = at < low ? low : at;
+    fetch(p, look->at);
 }
 
-/* The last row of `low` .. `high` that begins by t_ps; row `low` does. */
-static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
-    const stretch s = about(p, low, high, t_ps);
-    fetch(p, s.at);
-    return last_by(&p->row->t_ps, sizeof *p->row / sizeof p->row->t_ps, s.low, s.high, s.at, t_ps);
+/* The last row of `low` .. `high` that begins by t_ps; row `low` does. Usually `look` knows already where to look. */
+static size_t find(const fl_prefix *p, fl_prefix_look *look, size_t low, size_t high, uint64_t t_ps) {
+    if (look->table != p || look->t_ps != t_ps)
+        about(look, p, low, high, t_ps);
+    if (look->low > high)
+        return high;
+    if (low < look->low)
+        low = look->low;
+    if (high > look->high)
+        high = look->high;
+    size_t at = look->at < low ? low : look->at;
+    at = at > high ? high : at;
+    return last_by(&p->row->t_ps, sizeof *p->row / sizeof p->row->t_ps, low, high, at, t_ps);
 }
 
-/* The cost of a step is the reading of far memory. Boundaries are regular: usually the stretch after this one is as
- * long as the one before it. Its memory is therefore prefetched while this one is walked. */
-static void look_ahead(fl_lane *l, const fl_prefix *p, size_t row, uint64_t end_ps, int64_t stretch_ps) {
-    const uint64_t t_ps = end_ps + (uint64_t)l->stretch_ps;
-    l->stretch_ps = stretch_ps;
-    if (t_ps >= p->row[p->rows].t_ps)
+/* The cost of a step is the reading of far memory. Boundaries are regular: what is read next lies as far ahead of this
+ * one as before. It is therefore prefetched while this stretch is walked. */
+static void look_ahead(fl_prefix_look *look, const fl_prefix *p, size_t row, uint64_t now_ps) {
+    const uint64_t t_ps = now_ps + (uint64_t)look->ahead_ps;
+    if (!look->ahead_ps || t_ps >= p->row[p->rows].t_ps)
         return;
-    const stretch s = about(p, row, p->rows, t_ps);
-    __builtin_prefetch(&p->row[s.at]);
-    fetch(p, s.at);
+    about(look, p, row, p->rows, t_ps);
+    __builtin_prefetch(&p->row[look->at]);
 }
 
 static bool note_jump(fl_gpu *g, const fl_prefix *p, uint64_t from, uint64_t to) {
@@ -139,7 +146,8 @@ static fl_prefix_place *place_at(const fl_gpu *g, fl_lane *l, const fl_prefix *p
     fl_prefix_place *at = &l->place;
     if (at->table != p || at->op > op || op - at->op > op % FL_PREFIX_ROW)
         *at = row_before(p, op);
-    fl_prefix_walk(at, op, UINT64_MAX, g->profiled);
+    if (at->op < op)
+        fl_prefix_walk(at, op, UINT64_MAX, g->profiled);
     return at;
 }
 
@@ -152,8 +160,10 @@ static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t 
     const uint64_t end_ps = at->sums.t_ps + (uint64_t)(until - *t);
     if (p->row[low + 1].t_ps > end_ps)
         return false;
-    const size_t row = find(p, low + 1, last, end_ps);
-    look_ahead(l, p, row, end_ps, until - *t);
+    const size_t row = find(p, &l->stop, low + 1, last, end_ps);
+    look_ahead(&l->stop, p, row, end_ps);
+    look_ahead(&l->window, p, row, end_ps);
+    l->stop.ahead_ps = until - g->now_ps;
     fl_prefix_place to = row_before(p, row * FL_PREFIX_ROW);
     fl_prefix_walk(&to, stop, end_ps, g->profiled);
     if (!note_jump(g, p, l->next, to.op))
@@ -221,10 +231,11 @@ bool fl_prefix_foresee(const fl_gpu *g, fl_lane *l, uint32_t gap_mul, int64_t t,
     const uint64_t end_ps = at->sums.t_ps + (uint64_t)(t - ends);
     if (p->row[low + 1].t_ps > end_ps)
         return false;
-    fl_prefix_place to = row_before(p, find(p, low + 1, p->rows, end_ps) * FL_PREFIX_ROW);
+    fl_prefix_place to = row_before(p, find(p, &l->window, low + 1, p->rows, end_ps) * FL_PREFIX_ROW);
     fl_prefix_walk(&to, l->s->count, end_ps, g->profiled);
     if (to.op >= l->s->count)
         return false;
+    l->window.ahead_ps = t - g->now_ps;
     *sums = g->sums;
     const fl_prefix_sums *a = &at->sums, *b = &to.sums;
     sums->energy_fj +=

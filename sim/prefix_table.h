@@ -42,6 +42,13 @@ typedef struct fl_prefix_place { /* the sums before an op that need not start a 
     fl_prefix_sums sums;
 } fl_prefix_place;
 
+typedef struct fl_prefix_look { /* where to look for the row of an instant, known ahead of time */
+    const fl_prefix *table;     /* NULL: nothing is known */
+    uint64_t t_ps;              /* the instant on that table; its row is among low .. high, likely `at` */
+    size_t low, high, at;
+    int64_t ahead_ps; /* how far ahead of a boundary the instant lay last time; 0: there was none */
+} fl_prefix_look;
+
 typedef struct fl_prefix_jump { /* ops from .. to - 1, whose classes the residence of a slot does not contain */
     const fl_prefix *table;
     uint32_t slot;

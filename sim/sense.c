@@ -6,11 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct fl_point_sums {                  /* integrals from time 0 to an instant */
-    fl_wide energy_fj, memory, alu, sms, bytes; /* bytes: memory, weighted with the memory clock in MHz */
-    int64_t busy_ps, copy_ps;
-} fl_point_sums;
-
 typedef struct fl_reading { /* one refresh */
     fl_meter_stamp stamp;
     double power_w, energy_j, util_gpu, util_mem, sm_active, alu_busy, dram_bytes, busy_ns, copy_ns, sm_mhz, mem_mhz,
@@ -49,7 +44,7 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
         if (!spec->present || !(needs & fl_sense_signals[id]))
             continue;
         fl_meter *m = &s->meter[s->count++];
-        fl_status status = fl_meter_open(m, id, spec, sizeof(fl_point_sums), sizeof(fl_reading), g->dev->name, d);
+        fl_status status = fl_meter_open(m, id, spec, sizeof(fl_sums), sizeof(fl_reading), g->dev->name, d);
         if (!status && (id == FL_SENSOR_UTILISATION || id == FL_SENSOR_PROFILE) && (!m->period || !m->window))
             status = fl_refuse(d, "%s: a utilisation sensor without period or window, expected both", g->dev->name);
         if (status) {
@@ -60,7 +55,7 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
         int64_t before;
         void *point; /* windows that begin before time 0 begin there with sums that idling would have left */
         while (fl_meter_begins_before(m, &before, &point))
-            *(fl_point_sums *)point = (fl_point_sums){.energy_fj = (fl_wide)before * s->idle_mw};
+            *(fl_sums *)point = (fl_sums){.energy_fj = (fl_wide)before * s->idle_mw};
     }
     *out = s;
     return FL_OK;
@@ -81,16 +76,6 @@ int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps) {
         next = at < next ? at : next;
     }
     return next;
-}
-
-static fl_point_sums point_of(const fl_sums *s) {
-    return (fl_point_sums){.energy_fj = s->energy_fj,
-                           .memory = s->memory,
-                           .alu = s->alu,
-                           .sms = s->sms,
-                           .bytes = s->bytes,
-                           .busy_ps = s->busy_ps,
-                           .copy_ps = s->copy_ps};
 }
 
 /* Noise of refresh k does not depend on which refreshes were skipped before it. */
@@ -114,8 +99,8 @@ static double throttle(const fl_gpu *g) {
 }
 
 /* One refresh at t: the window's means from the difference of two points. */
-static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_t t, const fl_point_sums *from,
-                          const fl_point_sums *to) {
+static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_t t, const fl_sums *from,
+                          const fl_sums *to) {
     fl_reading r = {.stamp = {k, t}};
     double window = (double)m->window;
     const fl_sensor_spec *spec = m->spec;
@@ -170,19 +155,12 @@ static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, 
 }
 
 void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
-    fl_point_sums now;
-    bool have = false;
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
-        const bool opens = fl_meter_opens(m, t), ends = fl_meter_ends(m, t);
-        if (!opens && !ends)
-            continue;
-        if (!have)
-            now = point_of(&g->sums), have = true;
-        if (opens)
-            *(fl_point_sums *)fl_meter_open_window(m) = now;
-        if (ends) {
-            const fl_reading r = refresh(s, g, m, m->refresh, t, fl_meter_window(m), &now);
+        if (fl_meter_opens(m, t))
+            *(fl_sums *)fl_meter_open_window(m) = g->sums;
+        if (fl_meter_ends(m, t)) {
+            const fl_reading r = refresh(s, g, m, m->refresh, t, fl_meter_window(m), &g->sums);
             *(fl_reading *)fl_meter_take(m) = r;
         }
     }
@@ -201,7 +179,7 @@ bool fl_sense_begins(const fl_sense *s, int64_t t) {
 void fl_sense_begin(fl_sense *s, const fl_sums *sums, int64_t t) {
     for (size_t i = 0; i < s->count; i++)
         if (fl_meter_opens(&s->meter[i], t))
-            *(fl_point_sums *)fl_meter_open_window(&s->meter[i]) = point_of(sums);
+            *(fl_sums *)fl_meter_open_window(&s->meter[i]) = *sums;
 }
 
 static void set_signal(fl_gpu_sample *out, int id, double value, bool fresh) {
@@ -258,9 +236,8 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
         return;
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
-        if (!m->period) { /* as it is at this instant */
-            fl_point_sums now = point_of(&g->sums);
-            fl_reading r = refresh(s, g, m, t, t, &now, &now); /* noise by the instant */
+        if (!m->period) {                                              /* as it is at this instant */
+            fl_reading r = refresh(s, g, m, t, t, &g->sums, &g->sums); /* noise by the instant */
             show_reading(m, &r, true, out);
             continue;
         }
