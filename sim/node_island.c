@@ -24,31 +24,29 @@ static int64_t due_next(const fl_node *n, const fl_island *is, int64_t now, int6
     return t < now ? now : t;
 }
 
-/* The next boundary, where all else is due at `due`. */
-static int64_t sense_next(fl_node *n, const fl_island *is, int64_t now, int64_t due, int64_t read_ps) {
-    int64_t t = due;
+int64_t fl_node_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t until, int64_t read_ps) {
+    int64_t t = due_next(n, is, now, until);
+    bool begins;
     for (uint32_t i = 0; i < is->gpu_count; i++)
-        t = earlier(t, fl_sense_next(n->sense[is->gpu[i]], now, n->stops ? now : read_ps));
+        t = earlier(t, fl_sense_next(n->sense[is->gpu[i]], now, n->stops ? now : read_ps, &begins));
     return t < now ? now : t;
 }
 
-int64_t fl_node_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t until, int64_t read_ps) {
-    return sense_next(n, is, now, due_next(n, is, now, until), read_ps);
-}
-
-/* The next boundary of an island. Where windows of sensors only begin and the source knows the sums of then, none is
- * needed: half of the boundaries of a policy that reads a mean. */
+/* The next boundary of an island. Where windows of sensors only begin, none is needed if the source knows the sums of
+ * then: half of the boundaries of a policy that reads a mean. */
 static int64_t next_stop(fl_node *n, fl_course *c, int64_t until, int64_t read_ps) {
     const fl_gpu *g = c->gpu[0];
+    if (!c->source->foresee || n->stops)
+        return fl_node_boundary(n, c->is, g->now_ps, until, read_ps);
     const int64_t due = due_next(n, c->is, g->now_ps, until);
-    int64_t t = sense_next(n, c->is, g->now_ps, due, read_ps);
-    fl_sums sums;
-    while (c->source->foresee && t < due && fl_sense_begins(n->sense[g->index], t) &&
-           c->source->foresee(c, g, t, &sums)) {
+    for (;;) {
+        bool begins;
+        fl_sums sums;
+        const int64_t t = fl_sense_next(n->sense[g->index], g->now_ps, read_ps, &begins);
+        if (t >= due || !begins || !c->source->foresee(c, g, t, &sums))
+            return t < g->now_ps ? g->now_ps : earlier(t, due);
         fl_sense_begin(n->sense[g->index], &sums, t);
-        t = sense_next(n, c->is, g->now_ps, due, read_ps);
     }
-    return t;
 }
 
 typedef struct fl_standing { /* one GPU at a boundary, for fl_wall_predict */

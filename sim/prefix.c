@@ -10,9 +10,10 @@ bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
     return fl_path_may(g->path, FL_PATH_PREFIX) && gap_mul == FL_MUL_ONE && kernels && !watched && !gated;
 }
 
-static fl_prefix_place row_before(const fl_prefix *p, uint64_t op) {
-    const uint64_t row = op / FL_PREFIX_ROW;
-    return (fl_prefix_place){p, row * FL_PREFIX_ROW, p->row[row]};
+static void stand_at_row(fl_prefix_place *at, const fl_prefix *p, uint64_t row) {
+    at->table = p;
+    at->op = row * FL_PREFIX_ROW;
+    at->sums = p->row[row];
 }
 
 /* The last entry of `low` .. `high` with t_ps not before it. Entry `low` satisfies that, and `at` is a guess; entry i
@@ -50,11 +51,6 @@ static inline __attribute__((always_inline)) size_t last_by(const uint64_t *t, c
     return low;
 }
 
-static size_t guess(size_t low, size_t high, double off) {
-    const double to = (double)low + off;
-    return to < (double)high ? (size_t)to : high;
-}
-
 static void fetch(const fl_prefix *p, size_t row) { /* a walk over the ops follows every look at a row */
     const fl_rec *rec = &p->s->rec[row * FL_PREFIX_ROW];
     for (int line = 0; line < 4; line++)
@@ -66,13 +62,15 @@ static void fetch(const fl_prefix *p, size_t row) { /* a walk over the ops follo
 static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
     const uint64_t *coarse = p->coarse_ps;
     const size_t first = low / FL_PREFIX_COARSE, end = high / FL_PREFIX_COARSE;
-    const double off = (double)(int64_t)(t_ps - coarse[first]) * p->coarse_per_ps;
-    const size_t c = last_by(coarse, 1, first, end, guess(first, end, off), t_ps), begin = c * FL_PREFIX_COARSE;
+    const size_t likely = (look->rows < high - low ? low + look->rows : high) / FL_PREFIX_COARSE;
+    const size_t c = last_by(coarse, 1, first, end, likely, t_ps), begin = c * FL_PREFIX_COARSE;
     const double into = (double)(int64_t)(t_ps - coarse[c]);
-    const double share = c < end ? into / (double)(int64_t)(coarse[c + 1] - coarse[c]) : into * p->coarse_per_ps;
+    const bool whole = begin + FL_PREFIX_COARSE <= p->rows;
+    const double share = whole ? into / (double)(int64_t)(coarse[c + 1] - coarse[c]) : 0;
     if (high > begin + FL_PREFIX_COARSE - 1)
         high = begin + FL_PREFIX_COARSE - 1;
-    const size_t at = guess(begin, high, share * FL_PREFIX_COARSE);
+    const size_t rows = (size_t)(share * FL_PREFIX_COARSE), at = begin + rows < high ? begin + rows : high;
+    const size_t lowest = low;
     if (low < begin)
         low = begin;
     look->table = p;
@@ -80,6 +78,7 @@ static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t h
     look->low = low;
     look->high = high;
     look->at = at < low ? low : at;
+    look->rows = look->at - lowest;
     fetch(p, look->at);
 }
 
@@ -143,9 +142,9 @@ static const fl_prefix *table_of(fl_gpu *g, const fl_stream *s) {
 
 /* The lane's place moves to an op at which, or some ops before which, the lane stands. */
 static fl_prefix_place *place_at(const fl_gpu *g, fl_lane *l, const fl_prefix *p, uint64_t op) {
-    fl_prefix_place *at = &l->place;
+    fl_prefix_place *at = &l->place[l->stands];
     if (at->table != p || at->op > op || op - at->op > op % FL_PREFIX_ROW)
-        *at = row_before(p, op);
+        stand_at_row(at, p, op / FL_PREFIX_ROW);
     if (at->op < op)
         fl_prefix_walk(at, op, UINT64_MAX, g->profiled);
     return at;
@@ -164,13 +163,14 @@ static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t 
     look_ahead(&l->stop, p, row, end_ps);
     look_ahead(&l->window, p, row, end_ps);
     l->stop.ahead_ps = until - g->now_ps;
-    fl_prefix_place to = row_before(p, row * FL_PREFIX_ROW);
-    fl_prefix_walk(&to, stop, end_ps, g->profiled);
-    if (!note_jump(g, p, l->next, to.op))
+    fl_prefix_place *to = &l->place[!l->stands];
+    stand_at_row(to, p, row);
+    fl_prefix_walk(to, stop, end_ps, g->profiled);
+    if (!note_jump(g, p, l->next, to->op))
         return false;
-    charge(g, l, at, &to);
-    *t += (int64_t)(to.sums.t_ps - at->sums.t_ps);
-    *at = to;
+    charge(g, l, at, to);
+    *t += (int64_t)(to->sums.t_ps - at->sums.t_ps);
+    l->stands = !l->stands;
     return true;
 }
 
@@ -231,7 +231,8 @@ bool fl_prefix_foresee(const fl_gpu *g, fl_lane *l, uint32_t gap_mul, int64_t t,
     const uint64_t end_ps = at->sums.t_ps + (uint64_t)(t - ends);
     if (p->row[low + 1].t_ps > end_ps)
         return false;
-    fl_prefix_place to = row_before(p, find(p, &l->window, low + 1, p->rows, end_ps) * FL_PREFIX_ROW);
+    fl_prefix_place to;
+    stand_at_row(&to, p, find(p, &l->window, low + 1, p->rows, end_ps));
     fl_prefix_walk(&to, l->s->count, end_ps, g->profiled);
     if (to.op >= l->s->count)
         return false;
