@@ -65,11 +65,12 @@ static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t h
     const size_t likely = (look->rows < high - low ? low + look->rows : high) / FL_PREFIX_COARSE;
     const size_t c = last_by(coarse, 1, first, end, likely, t_ps), begin = c * FL_PREFIX_COARSE;
     const double into = (double)(int64_t)(t_ps - coarse[c]);
-    const bool whole = begin + FL_PREFIX_COARSE <= p->rows;
-    const double share = whole ? into / (double)(int64_t)(coarse[c + 1] - coarse[c]) : 0;
+    const uint64_t span = begin + FL_PREFIX_COARSE <= p->rows ? coarse[c + 1] - coarse[c] : 0;
+    const double share = span ? into / (double)span : 0; /* may be anything from 0 on where `high` comes first */
     if (high > begin + FL_PREFIX_COARSE - 1)
         high = begin + FL_PREFIX_COARSE - 1;
-    const size_t rows = (size_t)(share * FL_PREFIX_COARSE), at = begin + rows < high ? begin + rows : high;
+    const size_t rows = share < 1 ? (size_t)(share * FL_PREFIX_COARSE) : FL_PREFIX_COARSE;
+    const size_t at = begin + rows < high ? begin + rows : high;
     const size_t lowest = low;
     if (low < begin)
         low = begin;
