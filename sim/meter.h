@@ -44,6 +44,11 @@ bool fl_meter_begins_before(fl_meter *m, int64_t *at_ps, void **point);
 /* The next instant at which the meter needs a point, given that no one reads before read_ps; FL_TIME_NEVER = none. */
 int64_t fl_meter_next(fl_meter *m, int64_t now_ps, int64_t read_ps);
 
+/* When the next refresh is due. */
+static inline int64_t fl_meter_end(const fl_meter *m) {
+    return m->period ? m->phase + m->refresh * m->period : FL_TIME_NEVER;
+}
+
 /* Whether a window begins or a refresh is due at t. False without a period. */
 static inline bool fl_meter_opens(const fl_meter *m, int64_t t) {
     return m->period && m->phase + m->opening * m->period - m->window == t;

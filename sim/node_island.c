@@ -9,7 +9,8 @@ static int64_t heat_next(const fl_node *n, uint32_t gpu, int64_t now) {
     return fl_node_one_die(n) && (now < t || n->cpu.now_ps < t) ? FL_TIME_NEVER : t;
 }
 
-int64_t fl_node_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t until, int64_t read_ps) {
+/* The next boundary but for the sensors'. */
+static int64_t due_next(const fl_node *n, const fl_island *is, int64_t now, int64_t until) {
     int64_t t = earlier(until, now + FL_BOUNDARY_MAX_PS);
     for (uint32_t i = 0; i < is->gpu_count; i++) {
         const uint32_t g = is->gpu[i];
@@ -17,11 +18,35 @@ int64_t fl_node_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t u
         t = earlier(t, n->limit[g].at_ps);
         t = earlier(t, fl_wall_next(&n->wall[g]));
         t = earlier(t, heat_next(n, g, now));
-        t = earlier(t, fl_sense_next(n->sense[g], now, n->stops ? now : read_ps));
         if (!n->gpu[g].lost)
             t = earlier(t, n->lost_ps[g]);
     }
     return t < now ? now : t;
+}
+
+int64_t fl_node_boundary(fl_node *n, const fl_island *is, int64_t now, int64_t until, int64_t read_ps) {
+    int64_t t = due_next(n, is, now, until);
+    bool begins;
+    for (uint32_t i = 0; i < is->gpu_count; i++)
+        t = earlier(t, fl_sense_next(n->sense[is->gpu[i]], now, n->stops ? now : read_ps, &begins));
+    return t < now ? now : t;
+}
+
+/* The next boundary of an island. Where windows of sensors only begin, none is needed if the source knows the sums of
+ * then: half of the boundaries of a policy that reads a mean. */
+static int64_t next_stop(fl_node *n, fl_course *c, int64_t until, int64_t read_ps) {
+    const fl_gpu *g = c->gpu[0];
+    if (!c->source->foresee || n->stops)
+        return fl_node_boundary(n, c->is, g->now_ps, until, read_ps);
+    const int64_t due = due_next(n, c->is, g->now_ps, until);
+    for (;;) {
+        bool begins;
+        fl_sums sums;
+        const int64_t t = fl_sense_next(n->sense[g->index], g->now_ps, read_ps, &begins);
+        if (t >= due || !begins || !c->source->foresee(c, g, t, &sums))
+            return t < g->now_ps ? g->now_ps : earlier(t, due);
+        fl_sense_begin(n->sense[g->index], &sums, t);
+    }
 }
 
 typedef struct fl_standing { /* one GPU at a boundary, for fl_wall_predict */
@@ -130,7 +155,7 @@ fl_status fl_node_advance_island(fl_node *n, uint32_t k, int64_t until, int64_t 
     fl_gpu *first = &n->gpu[is->gpu[0]];
     /* Of several streams those that a loss keeps waiting may spin: what spins draws power as long as it waits. */
     while (!n->finished[k] && (!n->stalled[k] || !c->source->stands)) {
-        int64_t target = fl_node_boundary(n, is, first->now_ps, until, read_ps);
+        int64_t target = next_stop(n, c, until, read_ps);
         int64_t t = target;
         bool done = false;
         fl_status s = c->source->advance(c, target, &t, &done, d);

@@ -10,9 +10,10 @@ bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
     return fl_path_may(g->path, FL_PATH_PREFIX) && gap_mul == FL_MUL_ONE && kernels && !watched && !gated;
 }
 
-static fl_prefix_place row_before(const fl_prefix *p, uint64_t op) {
-    const uint64_t row = op / FL_PREFIX_ROW;
-    return (fl_prefix_place){p, row * FL_PREFIX_ROW, p->row[row]};
+static void stand_at_row(fl_prefix_place *at, const fl_prefix *p, uint64_t row) {
+    at->table = p;
+    at->op = row * FL_PREFIX_ROW;
+    at->sums = p->row[row];
 }
 
 /* The last entry of `low` .. `high` with t_ps not before it. Entry `low` satisfies that, and `at` is a guess; entry i
@@ -50,11 +51,6 @@ static inline __attribute__((always_inline)) size_t last_by(const uint64_t *t, c
     return low;
 }
 
-static size_t guess(size_t low, size_t high, double off) {
-    const double to = (double)low + off;
-    return to < (double)high ? (size_t)to : high;
-}
-
 static void fetch(const fl_prefix *p, size_t row) { /* a walk over the ops follows every look at a row */
     const fl_rec *rec = &p->s->rec[row * FL_PREFIX_ROW];
     for (int line = 0; line < 4; line++)
@@ -63,42 +59,53 @@ static void fetch(const fl_prefix *p, size_t row) { /* a walk over the ops follo
 
 /* Where to look for t_ps among the rows `low` .. `high`, of which row `low` begins by it. The table of contents is in a
  * near cache, and between two of its instants the row lies approximately where kernels of equal length would put it. */
-typedef struct stretch {
-    size_t low, high, at;
-} stretch;
-
-static stretch about(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
+static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
     const uint64_t *coarse = p->coarse_ps;
     const size_t first = low / FL_PREFIX_COARSE, end = high / FL_PREFIX_COARSE;
-    const double off = (double)(int64_t)(t_ps - coarse[first]) * p->coarse_per_ps;
-    const size_t c = last_by(coarse, 1, first, end, guess(first, end, off), t_ps), begin = c * FL_PREFIX_COARSE;
+    const size_t likely = (look->rows < high - low ? low + look->rows : high) / FL_PREFIX_COARSE;
+    const size_t c = last_by(coarse, 1, first, end, likely, t_ps), begin = c * FL_PREFIX_COARSE;
     const double into = (double)(int64_t)(t_ps - coarse[c]);
-    const double share = c < end ? into / (double)(int64_t)(coarse[c + 1] - coarse[c]) : into * p->coarse_per_ps;
+    const uint64_t span = begin + FL_PREFIX_COARSE <= p->rows ? coarse[c + 1] - coarse[c] : 0;
+    const double share = span ? into / (double)span : 0; /* may be anything from 0 on where `high` comes first */
     if (high > begin + FL_PREFIX_COARSE - 1)
         high = begin + FL_PREFIX_COARSE - 1;
-    size_t at = guess(begin, high, share * FL_PREFIX_COARSE);
+    const size_t rows = share < 1 ? (size_t)(share * FL_PREFIX_COARSE) : FL_PREFIX_COARSE;
+    const size_t at = begin + rows < high ? begin + rows : high;
+    const size_t lowest = low;
     if (low < begin)
         low = begin;
-    return (stretch){low, high, at < low ? low : at};
+    look->table = p;
+    look->t_ps = t_ps;
+    look->low = low;
+    look->high = high;
+    look->at = at < low ? low : at;
+    look->rows = look->at - lowest;
+    fetch(p, look->at);
 }
 
-/* The last row of `low` .. `high` that begins by t_ps; row `low` does. */
-static size_t find(const fl_prefix *p, size_t low, size_t high, uint64_t t_ps) {
-    const stretch s = about(p, low, high, t_ps);
-    fetch(p, s.at);
-    return last_by(&p->row->t_ps, sizeof *p->row / sizeof p->row->t_ps, s.low, s.high, s.at, t_ps);
+/* The last row of `low` .. `high` that begins by t_ps; row `low` does. Usually `look` knows already where to look. */
+static size_t find(const fl_prefix *p, fl_prefix_look *look, size_t low, size_t high, uint64_t t_ps) {
+    if (look->table != p || look->t_ps != t_ps)
+        about(look, p, low, high, t_ps);
+    if (look->low > high)
+        return high;
+    if (low < look->low)
+        low = look->low;
+    if (high > look->high)
+        high = look->high;
+    size_t at = look->at < low ? low : look->at;
+    at = at > high ? high : at;
+    return last_by(&p->row->t_ps, sizeof *p->row / sizeof p->row->t_ps, low, high, at, t_ps);
 }
 
-/* The cost of a step is the reading of far memory. Boundaries are regular: usually the stretch after this one is as
- * long as the one before it. Its memory is therefore prefetched while this one is walked. */
-static void look_ahead(fl_lane *l, const fl_prefix *p, size_t row, uint64_t end_ps, int64_t stretch_ps) {
-    const uint64_t t_ps = end_ps + (uint64_t)l->stretch_ps;
-    l->stretch_ps = stretch_ps;
-    if (t_ps >= p->row[p->rows].t_ps)
+/* The cost of a step is the reading of far memory. Boundaries are regular: what is read next lies as far ahead of this
+ * one as before. It is therefore prefetched while this stretch is walked. */
+static void look_ahead(fl_prefix_look *look, const fl_prefix *p, size_t row, uint64_t now_ps) {
+    const uint64_t t_ps = now_ps + (uint64_t)look->ahead_ps;
+    if (!look->ahead_ps || t_ps >= p->row[p->rows].t_ps)
         return;
-    const stretch s = about(p, row, p->rows, t_ps);
-    __builtin_prefetch(&p->row[s.at]);
-    fetch(p, s.at);
+    about(look, p, row, p->rows, t_ps);
+    __builtin_prefetch(&p->row[look->at]);
 }
 
 static bool note_jump(fl_gpu *g, const fl_prefix *p, uint64_t from, uint64_t to) {
@@ -134,27 +141,37 @@ static const fl_prefix *table_of(fl_gpu *g, const fl_stream *s) {
     return atomic_load_explicit(&cell->table, memory_order_acquire);
 }
 
+/* The lane's place moves to an op at which, or some ops before which, the lane stands. */
+static fl_prefix_place *place_at(const fl_gpu *g, fl_lane *l, const fl_prefix *p, uint64_t op) {
+    fl_prefix_place *at = &l->place[l->stands];
+    if (at->table != p || at->op > op || op - at->op > op % FL_PREFIX_ROW)
+        stand_at_row(at, p, op / FL_PREFIX_ROW);
+    if (at->op < op)
+        fl_prefix_walk(at, op, UINT64_MAX, g->profiled);
+    return at;
+}
+
 /* One jump, to op `stop` at most. False where there is nothing to pass, or no memory to record it. */
 static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t until, uint64_t stop) {
     const size_t low = l->next / FL_PREFIX_ROW, most = stop / FL_PREFIX_ROW, last = most < p->rows ? most : p->rows;
-    fl_prefix_place *at = &l->place;
     if (low >= last)
         return false;
-    if (at->table != p || at->op > l->next || l->next - at->op > l->next % FL_PREFIX_ROW)
-        *at = row_before(p, l->next);
-    fl_prefix_walk(at, l->next, UINT64_MAX, g->profiled);
+    fl_prefix_place *at = place_at(g, l, p, l->next);
     const uint64_t end_ps = at->sums.t_ps + (uint64_t)(until - *t);
     if (p->row[low + 1].t_ps > end_ps)
         return false;
-    const size_t row = find(p, low + 1, last, end_ps);
-    look_ahead(l, p, row, end_ps, until - *t);
-    fl_prefix_place to = row_before(p, row * FL_PREFIX_ROW);
-    fl_prefix_walk(&to, stop, end_ps, g->profiled);
-    if (!note_jump(g, p, l->next, to.op))
+    const size_t row = find(p, &l->stop, low + 1, last, end_ps);
+    look_ahead(&l->stop, p, row, end_ps);
+    look_ahead(&l->window, p, row, end_ps);
+    l->stop.ahead_ps = until - g->now_ps;
+    fl_prefix_place *to = &l->place[!l->stands];
+    stand_at_row(to, p, row);
+    fl_prefix_walk(to, stop, end_ps, g->profiled);
+    if (!note_jump(g, p, l->next, to->op))
         return false;
-    charge(g, l, at, &to);
-    *t += (int64_t)(to.sums.t_ps - at->sums.t_ps);
-    *at = to;
+    charge(g, l, at, to);
+    *t += (int64_t)(to->sums.t_ps - at->sums.t_ps);
+    l->stands = !l->stands;
     return true;
 }
 
@@ -176,6 +193,69 @@ int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, bool 
     }
     g->taken[FL_PATH_PREFIX] += l->next > from;
     return t;
+}
+
+/* ---- sums of an instant at which nobody stops ---- */
+
+static void add_work(const fl_gpu *g, uint32_t class_id, int64_t ps, fl_sums *sums) {
+    const fl_row *row = &g->rates->row[class_id];
+    sums->busy_ps += ps;
+    sums->energy_fj += ps * row->dyn_mw;
+    sums->memory += ps * row->memory;
+    sums->alu += g->profiled ? ps * row->alu : 0;
+    sums->sms += g->profiled ? ps * row->sms : 0;
+}
+
+/* When the op in progress ends, and what is left of it, which is none where no op is in progress. */
+static int64_t in_progress(const fl_gpu *g, const fl_lane *l, int64_t *left) {
+    *left = 0;
+    if (l->phase == FL_PHASE_RUN)
+        *left = l->p.left_ps;
+    else if (l->phase == FL_PHASE_GAP)
+        *left = fl_length_ps(l->length_ps, g->rates->row[l->class_id].mul);
+    return g->now_ps + *left + (l->phase == FL_PHASE_GAP ? l->p.left_ps : 0);
+}
+
+bool fl_prefix_foresee(const fl_gpu *g, fl_lane *l, uint32_t gap_mul, int64_t t, fl_sums *sums) {
+    if (!fl_prefix_applies(g, l, gap_mul) || l->phase > FL_PHASE_RUN || !g->open)
+        return false;
+    const fl_prefix *p = atomic_load_explicit(&g->rates->prefix[l->s - g->w->stream].table, memory_order_acquire);
+    if (!p || (t - g->now_ps < p->worth_ps && g->path != FL_PATH_PREFIX))
+        return false;
+    int64_t left;
+    const int64_t ends = in_progress(g, l, &left);
+    const uint64_t next = l->next + (l->phase != FL_PHASE_FRESH);
+    const size_t low = next / FL_PREFIX_ROW;
+    if (ends > t || low >= p->rows)
+        return false;
+    const fl_prefix_place *at = place_at(g, l, p, next);
+    const uint64_t end_ps = at->sums.t_ps + (uint64_t)(t - ends);
+    if (p->row[low + 1].t_ps > end_ps)
+        return false;
+    fl_prefix_place to;
+    stand_at_row(&to, p, find(p, &l->window, low + 1, p->rows, end_ps));
+    fl_prefix_walk(&to, l->s->count, end_ps, g->profiled);
+    if (to.op >= l->s->count)
+        return false;
+    l->window.ahead_ps = t - g->now_ps;
+    *sums = g->sums;
+    const fl_prefix_sums *a = &at->sums, *b = &to.sums;
+    sums->energy_fj +=
+        (fl_wide)(t - g->now_ps) * (g->rates->base.total_mw + g->leak_mw) + (int64_t)(b->dyn_fj - a->dyn_fj);
+    sums->memory += (int64_t)(b->memory - a->memory);
+    sums->alu += g->profiled ? (int64_t)(b->alu - a->alu) : 0;
+    sums->sms += g->profiled ? (int64_t)(b->sms - a->sms) : 0;
+    sums->busy_ps += (int64_t)(b->busy_ps - a->busy_ps);
+    if (left)
+        add_work(g, l->class_id, left, sums);
+    int64_t gap_ps;
+    uint32_t class_id;
+    fl_prefix_op(p, to.op, &gap_ps, &class_id);
+    const int64_t into = (int64_t)(end_ps - to.sums.t_ps) - gap_ps;
+    if (into > 0)
+        add_work(g, class_id, into, sums);
+    sums->bytes += (sums->memory - g->sums.memory) * g->dev->mem_mhz[g->mem];
+    return true;
 }
 
 /* ---- the part that the residence of a slot does not contain ---- */

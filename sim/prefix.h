@@ -12,6 +12,7 @@
 
 struct fl_gpu;
 struct fl_lane;
+struct fl_sums;
 
 /* Whether tables of sums may advance a lone stream now: it has only kernels, gaps are as recorded, and no one watches
  * single ops. */
@@ -21,6 +22,10 @@ bool fl_prefix_applies(const struct fl_gpu *g, const struct fl_lane *l, uint32_t
  * all of them where there is a table for its clocks and the stretch is long, else over none. Returns the instant
  * reached. *met: the next op does not end by `until`. */
 int64_t fl_prefix_advance(struct fl_gpu *g, struct fl_lane *l, int64_t t, int64_t until, bool *met);
+
+/* The sums of a GPU at a later instant t, if such a lane is all that runs there and nothing changes before. False where
+ * tables of sums do not tell them as fast as a stop at t would. */
+bool fl_prefix_foresee(const struct fl_gpu *g, struct fl_lane *l, uint32_t gap_mul, int64_t t, struct fl_sums *sums);
 
 /* The highest dyn_mw plus base of all jumps of a GPU, or `peak` where that is higher. In mW. */
 int64_t fl_prefix_peak_mw(const struct fl_gpu *g, int64_t peak);

@@ -47,7 +47,6 @@ static void fill(fl_prefix *p, size_t rows) {
     for (size_t i = 0; i < fl_prefix_peaks(rows); i++)
         p->most_mw = p->peak_mw[i] > p->most_mw ? p->peak_mw[i] : p->most_mw;
     const double mean_ps = p->rows ? (double)p->row[p->rows].t_ps / (double)p->rows : 0;
-    p->coarse_per_ps = mean_ps > 0 ? 1 / mean_ps / FL_PREFIX_COARSE : 0;
     p->worth_ps = (int64_t)(mean_ps * FL_PREFIX_WORTH / FL_PREFIX_ROW);
 }
 

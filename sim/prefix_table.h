@@ -32,8 +32,7 @@ typedef struct fl_prefix { /* immutable once visible */
     uint64_t *coarse_ps; /* t_ps of each FL_PREFIX_COARSE-th row: few enough to stay in a near cache */
     int32_t *peak_mw;    /* of each FL_PREFIX_PEAK ops that take time, the highest dyn_mw; INT32_MIN where none does */
     int32_t most_mw;     /* the highest of them */
-    double coarse_per_ps;
-    int64_t worth_ps; /* FL_PREFIX_WORTH ops on average */
+    int64_t worth_ps;    /* FL_PREFIX_WORTH ops on average */
 } fl_prefix;
 
 typedef struct fl_prefix_place { /* the sums before an op that need not start a row */
@@ -41,6 +40,14 @@ typedef struct fl_prefix_place { /* the sums before an op that need not start a 
     uint64_t op;
     fl_prefix_sums sums;
 } fl_prefix_place;
+
+typedef struct fl_prefix_look { /* where to look for the row of an instant, known ahead of time */
+    const fl_prefix *table;     /* NULL: nothing is known */
+    uint64_t t_ps;              /* the instant on that table; its row is among low .. high, likely `at` */
+    size_t low, high, at;
+    int64_t ahead_ps; /* how far ahead of a boundary the instant lay last time; 0: there was none */
+    size_t rows;      /* and how many rows of the table that was, about */
+} fl_prefix_look;
 
 typedef struct fl_prefix_jump { /* ops from .. to - 1, whose classes the residence of a slot does not contain */
     const fl_prefix *table;

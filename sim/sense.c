@@ -6,11 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct fl_point_sums {                  /* integrals from time 0 to an instant */
-    fl_wide energy_fj, memory, alu, sms, bytes; /* bytes: memory, weighted with the memory clock in MHz */
-    int64_t busy_ps, copy_ps;
-} fl_point_sums;
-
 typedef struct fl_reading { /* one refresh */
     fl_meter_stamp stamp;
     double power_w, energy_j, util_gpu, util_mem, sm_active, alu_busy, dram_bytes, busy_ns, copy_ns, sm_mhz, mem_mhz,
@@ -49,7 +44,7 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
         if (!spec->present || !(needs & fl_sense_signals[id]))
             continue;
         fl_meter *m = &s->meter[s->count++];
-        fl_status status = fl_meter_open(m, id, spec, sizeof(fl_point_sums), sizeof(fl_reading), g->dev->name, d);
+        fl_status status = fl_meter_open(m, id, spec, sizeof(fl_sums), sizeof(fl_reading), g->dev->name, d);
         if (!status && (id == FL_SENSOR_UTILISATION || id == FL_SENSOR_PROFILE) && (!m->period || !m->window))
             status = fl_refuse(d, "%s: a utilisation sensor without period or window, expected both", g->dev->name);
         if (status) {
@@ -60,7 +55,7 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
         int64_t before;
         void *point; /* windows that begin before time 0 begin there with sums that idling would have left */
         while (fl_meter_begins_before(m, &before, &point))
-            *(fl_point_sums *)point = (fl_point_sums){.energy_fj = (fl_wide)before * s->idle_mw};
+            *(fl_sums *)point = (fl_sums){.energy_fj = (fl_wide)before * s->idle_mw};
     }
     *out = s;
     return FL_OK;
@@ -74,24 +69,15 @@ void fl_sense_close(fl_sense *s) {
     free(s);
 }
 
-int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps) {
-    int64_t next = FL_TIME_NEVER;
+int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps, bool *begins) {
+    int64_t next = FL_TIME_NEVER, end = FL_TIME_NEVER;
     for (size_t i = 0; i < s->count; i++) {
-        const int64_t at = fl_meter_next(&s->meter[i], now_ps, read_ps);
+        const int64_t at = fl_meter_next(&s->meter[i], now_ps, read_ps), ends = fl_meter_end(&s->meter[i]);
         next = at < next ? at : next;
+        end = ends < end ? ends : end;
     }
+    *begins = next < end;
     return next;
-}
-
-static fl_point_sums sums_now(const fl_gpu *g) {
-    const fl_sums *s = &g->sums;
-    return (fl_point_sums){.energy_fj = s->energy_fj,
-                           .memory = s->memory,
-                           .alu = s->alu,
-                           .sms = s->sms,
-                           .bytes = s->bytes,
-                           .busy_ps = s->busy_ps,
-                           .copy_ps = s->copy_ps};
 }
 
 /* Noise of refresh k does not depend on which refreshes were skipped before it. */
@@ -115,78 +101,78 @@ static double throttle(const fl_gpu *g) {
 }
 
 /* One refresh at t: the window's means from the difference of two points. */
-static fl_reading refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_t t, const fl_point_sums *from,
-                          const fl_point_sums *to) {
-    fl_reading r = {.stamp = {k, t}};
+static void refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_t t, const fl_sums *from,
+                    fl_reading *r) {
+    const fl_sums *to = &g->sums;
+    *r = (fl_reading){.stamp = {k, t}};
     double window = (double)m->window;
     const fl_sensor_spec *spec = m->spec;
     switch ((fl_sensor_id)m->id) {
     case FL_SENSOR_POWER:
     case FL_SENSOR_POWER_INSTANT:
-        r.power_w =
+        r->power_w =
             window > 0 ? fl_real(to->energy_fj - from->energy_fj) / window * 1e-3 : (double)fl_gpu_power_mw(g) * 1e-3;
         if (spec->lag_ns && m->period)
-            r.power_w = m->lagged = fl_sensor_lag(m->lagged, r.power_w, spec->period_ns, spec->lag_ns);
+            r->power_w = m->lagged = fl_sensor_lag(m->lagged, r->power_w, spec->period_ns, spec->lag_ns);
         if (spec->noise > 0)
-            r.power_w += spec->noise * noise(s, g, m, k, 0);
-        r.power_w = fl_sensor_quantise(r.power_w < 0 ? 0 : r.power_w, spec->quantum);
+            r->power_w += spec->noise * noise(s, g, m, k, 0);
+        r->power_w = fl_sensor_quantise(r->power_w < 0 ? 0 : r->power_w, spec->quantum);
         break;
     case FL_SENSOR_ENERGY:
-        r.energy_j = fl_sensor_wrap(fl_sensor_quantise(fl_joules(to->energy_fj), spec->quantum), spec->wrap);
+        r->energy_j = fl_sensor_wrap(fl_sensor_quantise(fl_joules(to->energy_fj), spec->quantum), spec->wrap);
         break;
     case FL_SENSOR_UTILISATION: {
-        r.util_gpu = percent((double)(to->busy_ps - from->busy_ps) / window);
+        r->util_gpu = percent((double)(to->busy_ps - from->busy_ps) / window);
         if (!(s->needs & FL_BIT(FL_GPU_UTIL_MEM_PCT)))
             break; /* nobody sees it, and a normal costs a tenth of a step; the noise of other readings is its own */
         double share = fl_real(to->memory - from->memory) / window / FL_ROW_ONE;
         if (g->dev->util_mem_noise_pct > 0 && to->memory != from->memory)
             share += g->dev->util_mem_noise_pct * 0.01 * noise(s, g, m, k, 1);
-        r.util_mem = percent(share);
+        r->util_mem = percent(share);
         break;
     }
     case FL_SENSOR_PROFILE:
-        r.util_gpu = 100.0 * (double)(to->busy_ps - from->busy_ps) / window;
-        r.util_mem = 100.0 * fmin(1.0, fl_real(to->memory - from->memory) / window / FL_ROW_ONE);
-        r.alu_busy = 100.0 * fmin(1.0, fl_real(to->alu - from->alu) / window / FL_ROW_ONE);
-        r.sm_active = 100.0 * fmin(1.0, fl_real(to->sms - from->sms) / window / FL_ROW_ONE);
-        r.dram_bytes = floor((double)to->bytes * 1e-12 / FL_ROW_ONE / g->dev->default_mem_mhz *
-                             g->dev->peak_bytes_per_s * (g->dev->dram_share > 0 ? g->dev->dram_share : 1));
-        r.busy_ns = (double)(to->busy_ps / FL_PS_PER_NS);
-        r.copy_ns = (double)(to->copy_ps / FL_PS_PER_NS);
+        r->util_gpu = 100.0 * (double)(to->busy_ps - from->busy_ps) / window;
+        r->util_mem = 100.0 * fmin(1.0, fl_real(to->memory - from->memory) / window / FL_ROW_ONE);
+        r->alu_busy = 100.0 * fmin(1.0, fl_real(to->alu - from->alu) / window / FL_ROW_ONE);
+        r->sm_active = 100.0 * fmin(1.0, fl_real(to->sms - from->sms) / window / FL_ROW_ONE);
+        r->dram_bytes = floor((double)to->bytes * 1e-12 / FL_ROW_ONE / g->dev->default_mem_mhz *
+                              g->dev->peak_bytes_per_s * (g->dev->dram_share > 0 ? g->dev->dram_share : 1));
+        r->busy_ns = (double)(to->busy_ps / FL_PS_PER_NS);
+        r->copy_ns = (double)(to->copy_ps / FL_PS_PER_NS);
         break;
     case FL_SENSOR_CLOCK:
-        r.sm_mhz = g->dev->sm_mhz[g->open ? g->sm : 0]; /* without a context: the idle clock */
-        r.mem_mhz = g->dev->mem_mhz[g->mem];
-        r.throttle = throttle(g);
-        r.power_held_ns = (double)(g->wall_held_ps / FL_PS_PER_NS);
-        r.heat_held_ns = (double)(g->heat_held_ps / FL_PS_PER_NS);
+        r->sm_mhz = g->dev->sm_mhz[g->open ? g->sm : 0]; /* without a context: the idle clock */
+        r->mem_mhz = g->dev->mem_mhz[g->mem];
+        r->throttle = throttle(g);
+        r->power_held_ns = (double)(g->wall_held_ps / FL_PS_PER_NS);
+        r->heat_held_ns = (double)(g->heat_held_ps / FL_PS_PER_NS);
         break;
     case FL_SENSOR_TEMPERATURE:
-        r.temp_c = fl_sensor_quantise(g->temp_c, spec->quantum);
+        r->temp_c = fl_sensor_quantise(g->temp_c, spec->quantum);
         break;
     case FL_SENSOR_COUNT:
         break;
     }
-    return r;
 }
 
 void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
-    fl_point_sums now;
-    bool have = false;
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
-        const bool opens = fl_meter_opens(m, t), ends = fl_meter_ends(m, t);
-        if (!opens && !ends)
-            continue;
-        if (!have)
-            now = sums_now(g), have = true;
-        if (opens)
-            *(fl_point_sums *)fl_meter_open_window(m) = now;
-        if (ends) {
-            const fl_reading r = refresh(s, g, m, m->refresh, t, fl_meter_window(m), &now);
-            *(fl_reading *)fl_meter_take(m) = r;
+        if (fl_meter_opens(m, t))
+            *(fl_sums *)fl_meter_open_window(m) = g->sums;
+        if (fl_meter_ends(m, t)) {
+            const fl_sums *from = fl_meter_window(m);
+            fl_reading *reading = fl_meter_take(m);
+            refresh(s, g, m, m->taken, t, from, reading);
         }
     }
+}
+
+void fl_sense_begin(fl_sense *s, const fl_sums *sums, int64_t t) {
+    for (size_t i = 0; i < s->count; i++)
+        if (fl_meter_opens(&s->meter[i], t))
+            *(fl_sums *)fl_meter_open_window(&s->meter[i]) = *sums;
 }
 
 static void set_signal(fl_gpu_sample *out, int id, double value, bool fresh) {
@@ -244,8 +230,8 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
         if (!m->period) { /* as it is at this instant */
-            fl_point_sums now = sums_now(g);
-            fl_reading r = refresh(s, g, m, t, t, &now, &now); /* noise by the instant */
+            fl_reading r;
+            refresh(s, g, m, t, t, &g->sums, &r); /* noise by the instant */
             show_reading(m, &r, true, out);
             continue;
         }

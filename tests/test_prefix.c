@@ -2,6 +2,8 @@
  * pays. */
 #include "harness/base/pool.h"
 #include "sim/lane.h"
+#include "sim/node.h"
+#include "sim/node_inside.h"
 #include "sim/prefix.h"
 #include "tests/support/sim_fixture.h"
 
@@ -200,6 +202,57 @@ static void test_edges(void) {
     }
 }
 
+static bool same_sums(const fl_sums *a, const fl_sums *b) {
+    return a->energy_fj == b->energy_fj && a->memory == b->memory && a->busy_ps == b->busy_ps && a->alu == b->alu &&
+           a->sms == b->sms && a->bytes == b->bytes && a->copy_ps == b->copy_ps;
+}
+
+/* The sums of a later instant are those that a stop there finds, wherever the two lie in gaps and ops, and also after a
+ * new clock. To ask for them changes nothing. */
+static void test_foreseen(void) {
+    uint64_t told = 0, asked = 0;
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        fx_rig r;
+        fl_random g = fl_random_seed(seed, 195);
+        fx_open(&r, 1);
+        fx_random_classes(&r, &g, 1 + (uint32_t)(seed % 5), 1);
+        fx_random_ops(&r, &g, fx_stream(&r, 0, 1), 2000, seed % 2 ? 40000 : 900);
+        fx_finish(&r, (uint32_t)(seed % 7));
+        const fl_node_options o = {.w = r.w,
+                                   .rates = r.rates,
+                                   .spec = &r.spec,
+                                   .seed = seed,
+                                   .gpu_needs = seed % 3 ? every_signal : FL_BIT(FL_GPU_POWER_W),
+                                   .path = FL_PATH_PREFIX};
+        fl_node *n, *twin;
+        FX_MUST(fl_node_open(&n, &o, d));
+        FX_MUST(fl_node_open(&twin, &o, d));
+        for (int64_t now = 0; !fl_node_done(twin);) {
+            fl_sums sums;
+            const int64_t t = now + 1 + (int64_t)fl_random_below(&g, 4 * (uint64_t)FX_MS_PS);
+            const bool known = fl_prefix_foresee(&n->gpu[0], &n->lane[0], FL_MUL_ONE, t, &sums);
+            if (fl_random_below(&g, 8) == 0) { /* settles at once: the rest of the op in progress is rescaled */
+                const double mhz = 500 + 100 * (double)fl_random_below(&g, 11);
+                fl_node_set(n, 0, t, mhz, 800);
+                fl_node_set(twin, 0, t, mhz, 800);
+            }
+            FX_MUST(fl_node_advance(n, t, d));
+            FX_MUST(fl_node_advance(twin, t, d));
+            asked++;
+            told += known;
+            FL_CHECK(!known || same_sums(&sums, &n->gpu[0].sums), "seed %llu: other sums at %lld ps",
+                     (unsigned long long)seed, (long long)t);
+            FL_CHECK(fl_node_hash(n) == fl_node_hash(twin), "seed %llu: asking changed the course at %lld ps",
+                     (unsigned long long)seed, (long long)t);
+            now = t;
+        }
+        fl_node_close(n);
+        fl_node_close(twin);
+        fx_close(&r);
+    }
+    FL_CHECK(told > 300 && told < asked, "told %llu of %llu", (unsigned long long)told, (unsigned long long)asked);
+}
+
 /* ---- what it does not carry ---- */
 
 static void test_stays_away(void) {
@@ -343,4 +396,5 @@ static void test_threads(void) {
 }
 
 FL_SUITE("prefix", {"random streams", test_random}, {"borders", test_borders}, {"edges", test_edges},
-         {"stays away", test_stays_away}, {"when", test_when}, {"room", test_room}, {"threads", test_threads})
+         {"foreseen", test_foreseen}, {"stays away", test_stays_away}, {"when", test_when}, {"room", test_room},
+         {"threads", test_threads})

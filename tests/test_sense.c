@@ -302,7 +302,8 @@ static void bench_close(bench *b) {
 
 static void bench_to(bench *b, int64_t t) {
     for (int64_t at = -1; at < t;) {
-        at = fl_sense_next(b->s, b->g.now_ps, t);
+        bool begins;
+        at = fl_sense_next(b->s, b->g.now_ps, t, &begins);
         at = at < t ? at : t;
         fl_gpu_charge_to(&b->g, at);
         fl_sense_at(b->s, &b->g, at);
