@@ -13,10 +13,12 @@
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d);
 
 /* Two rows of the workload at one memory clock and limit of which the one at the lower SM clock took less than
- * FL_SWEEP_FASTER of the other's time: no clock explains that (harness/chip/log_run.c says from what). False: none. */
+ * FL_SWEEP_FASTER of the other's time: no clock explains that (harness/chip/log_run.c says from what). Of several pairs
+ * the one with the least share; *low NULL: none. */
 #define FL_SWEEP_FASTER 0.8
-bool fl_sweep_odd(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high);
+fl_status fl_sweep_odd(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high,
+                       fl_diag *d);
 
 /* FL_BAD_INPUT, with its line, where a setting occurs twice and one time is more than a tenth above the other. Repeated
- * runs scatter less, so such rows are not from one workload. */
+ * runs scatter less, so such rows are not from one workload. The first such row of the file is told. */
 fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);

@@ -80,7 +80,9 @@ fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***note, siz
             "counts, power follows from it",
             odd, 100 * worst, (long long)line);
     const fl_sweep_row *low = NULL, *high = NULL;
-    if (!status && fl_sweep_odd(sweep, name, &low, &high))
+    if (!status)
+        status = fl_sweep_odd(sweep, name, &low, &high, d);
+    if (!status && low)
         status = fl_sweep_note(note, count, d,
                                "%s took %g s at %g MHz (line %lld), but %g s at %g MHz (line %lld): no clock explains "
                                "that, and one of these rows is wrong; what is computed from them is not to be trusted",
