@@ -34,26 +34,24 @@ static void test_fill(void) {
     double activity[4][FL_CHIP_ACTIVITIES];
     for (size_t i = 0; i < 4; i++)
         none(activity[i]);
-    fl_chip_row row[] = {{0, 500, 400, 4, NAN, activity[0]},
-                         {0, 1000, 400, 3, NAN, activity[1]},
-                         {0, 500, 800, 3, NAN, activity[2]},
-                         {0, 1000, 800, 2, NAN, NULL},
-                         {1, 1000, 800, 2, NAN, NULL},
-                         {1, 500, 800, 2, NAN, activity[3]}};
+    fl_chip_row row[] = {{0, 500, 400, 4, NAN, activity[0]}, {0, 1000, 400, 3, NAN, activity[1]},
+                         {0, 500, 800, 3, NAN, activity[2]}, {0, 1000, 800, 2, NAN, NULL},
+                         {1, 1000, 800, 2, NAN, NULL},       {1, 500, 800, 2, NAN, activity[3]}};
     const fl_chip_span span[] = {{0, 4}, {4, 2}};
     const double time_ref[] = {2, 2};
-    activity[0][FL_CHIP_DRAM] = 0.4;  /* 0.4 */
-    activity[1][FL_CHIP_DRAM] = 0.8;  /* 0.8 * 1.5 * 0.5 = 0.6 */
-    activity[2][FL_CHIP_DRAM] = 0.1;  /* 0.1 * 1.5 * 1 = 0.15 */
-    activity[0][FL_CHIP_SM] = 0.9;    /* 0.9, whatever the clocks */
-    activity[1][FL_CHIP_SM] = 0.5;    /* 0.5: the mean of the two in the middle is 0.7 */
-    activity[0][FL_CHIP_FP32] = 0.2;  /* 0.2 * 2 * 0.5 = 0.2 */
+    activity[0][FL_CHIP_DRAM] = 0.4;   /* 0.4 */
+    activity[1][FL_CHIP_DRAM] = 0.8;   /* 0.8 * 1.5 * 0.5 = 0.6 */
+    activity[2][FL_CHIP_DRAM] = 0.1;   /* 0.1 * 1.5 * 1 = 0.15 */
+    activity[0][FL_CHIP_SM] = 0.9;     /* 0.9, whatever the clocks */
+    activity[1][FL_CHIP_SM] = 0.5;     /* 0.5: the mean of the two in the middle is 0.7 */
+    activity[0][FL_CHIP_FP32] = 0.2;   /* 0.2 * 2 * 0.5 = 0.2 */
     activity[1][FL_CHIP_TENSOR] = 0.2; /* 0.2 * 1.5 * 1 = 0.3 */
     activity[2][FL_CHIP_OCCUPANCY] = 0.3;
     activity[3][FL_CHIP_FP64] = 0.6; /* 0.6 * 1 * 0.5 = 0.3 */
     make_chip(2);
     CU_ASSERT_FATAL(fl_chip_fill_activity(row, span, 2, time_ref, &chip) == FL_MODEL_OK);
-    const double want[2][FL_CHIP_ACTIVITIES] = {{0.4, 0.7, 0.3, 0.2, NAN, NAN, 0.3}, {NAN, NAN, NAN, NAN, 0.3, NAN, NAN}};
+    const double want[2][FL_CHIP_ACTIVITIES] = {{0.4, 0.7, 0.3, 0.2, NAN, NAN, 0.3},
+                                                {NAN, NAN, NAN, NAN, 0.3, NAN, NAN}};
     for (uint32_t k = 0; k < 2; k++)
         for (int kind = 0; kind < FL_CHIP_ACTIVITIES; kind++)
             FL_CHECK(near(chip.share[k].activity[kind], want[k][kind]), "workload %u, activity %d: %g", k, kind,
@@ -76,7 +74,8 @@ static void test_many(void) {
     make_chip(81);
     CU_ASSERT_FATAL(fl_chip_fill_activity(row, span, 161, time_ref, &chip) == FL_MODEL_OK);
     for (uint32_t k = 0; k < 81; k++)
-        FL_CHECK(near(chip.share[k].activity[FL_CHIP_SM], 2 * k), "share %u: %g", k, chip.share[k].activity[FL_CHIP_SM]);
+        FL_CHECK(near(chip.share[k].activity[FL_CHIP_SM], 2 * k), "share %u: %g", k,
+                 chip.share[k].activity[FL_CHIP_SM]);
 }
 
 /* An activity tells something where the chip has a width for it. How many warps an SM holds never does. */
@@ -85,10 +84,11 @@ static void test_uses(void) {
         double dram_width, unit_width;
         int kind;
         int used;
-    } rows[] = {{0.1, INFINITY, FL_CHIP_DRAM, 1},   {INFINITY, 0.1, FL_CHIP_DRAM, 0},     {INFINITY, 0.1, FL_CHIP_SM, 1},
-                {0.1, INFINITY, FL_CHIP_SM, 0},     {0.1, 0.1, FL_CHIP_OCCUPANCY, 0},     {INFINITY, 0.1, FL_CHIP_FP32, 1},
-                {INFINITY, 0.1, FL_CHIP_TENSOR, 1}, {INFINITY, INFINITY, FL_CHIP_SM, 0},  {0.1, INFINITY, FL_CHIP_FP64, 0},
-                {0.1, 0.1, -1, 0}};
+    } rows[] = {{0.1, INFINITY, FL_CHIP_DRAM, 1},   {INFINITY, 0.1, FL_CHIP_DRAM, 0},
+                {INFINITY, 0.1, FL_CHIP_SM, 1},     {0.1, INFINITY, FL_CHIP_SM, 0},
+                {0.1, 0.1, FL_CHIP_OCCUPANCY, 0},   {INFINITY, 0.1, FL_CHIP_FP32, 1},
+                {INFINITY, 0.1, FL_CHIP_TENSOR, 1}, {INFINITY, INFINITY, FL_CHIP_SM, 0},
+                {0.1, INFINITY, FL_CHIP_FP64, 0},   {0.1, 0.1, -1, 0}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         double activity[FL_CHIP_ACTIVITIES];
         none(activity);
@@ -120,7 +120,8 @@ static void test_weigh(void) {
     fast[FL_CHIP_SM] = 0.6;
     fast[FL_CHIP_FP32] = 0.4;
     /* Of those that tell something, the highest product of clocks does: 500 x 800. */
-    const fl_chip_row row[] = {{0, 900, 400, 1, NAN, slow}, {0, 500, 800, 1, NAN, fast}, {0, 1000, 800, 1, NAN, silent}};
+    const fl_chip_row row[] = {
+        {0, 900, 400, 1, NAN, slow}, {0, 500, 800, 1, NAN, fast}, {0, 1000, 800, 1, NAN, silent}};
     make_chip(2);
     chip.dram_width = 0.2;
     chip.unit_width = 0.1;
@@ -198,5 +199,5 @@ static void test_widths(void) {
     check_widths("DRAM tells nothing", 8, 8, false, false, false);
 }
 
-FL_SUITE("fit_chip_activity", {"at the reference", test_fill}, {"many workloads", test_many}, {"what counts", test_uses},
-         {"likeness", test_weigh}, {"widths", test_widths})
+FL_SUITE("fit_chip_activity", {"at the reference", test_fill}, {"many workloads", test_many},
+         {"what counts", test_uses}, {"likeness", test_weigh}, {"widths", test_widths})

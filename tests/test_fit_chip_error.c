@@ -15,12 +15,10 @@ static double variance_of(const fl_chip_error *e) { return e->scatter * e->scatt
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-5 * fabs(b); }
 
-/* Each workload's fit took `parts` numbers, so of 4 rows only 4 - parts are free: the variance grows by 4 / (4 - parts).
- * The rows have residuals of 1 and 3 %: 5 squares of a percent on average. */
+/* Each workload's fit took `parts` numbers, so of 4 rows only 4 - parts are free: the variance grows by 4 / (4 -
+ * parts). The rows have residuals of 1 and 3 %: 5 squares of a percent on average. */
 static void test_variance(void) {
-    static const struct {
-        double parts, grows;
-    } rows[] = {{0, 1}, {1, 4.0 / 3}, {2, 2}};
+    static const struct { double parts, grows; } rows[] = {{0, 1}, {1, 4.0 / 3}, {2, 2}};
     fl_chip_row row[16];
     double r[16];
     fl_chip_span span[4];
@@ -75,7 +73,8 @@ static void test_assumed(void) {
         size_t spans, count;
         double parts;
         bool assumed;
-    } rows[] = {{1, 6, 0, false}, {1, 5, 0, true}, {2, 5, 2, false}, {2, 5, 2.1, true}, {4, 4, 3, true}, {0, 0, 0, true}};
+    } rows[] = {{1, 6, 0, false},  {1, 5, 0, true}, {2, 5, 2, false},
+                {2, 5, 2.1, true}, {4, 4, 3, true}, {0, 0, 0, true}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         fl_chip_row row[16];
         double r[16];
@@ -148,7 +147,7 @@ static double best_of(const fl_chip_row *row, const double *r, double part, doub
     return top;
 }
 
-static void check_shape(const char *what, const fl_chip_row *row, const double *r, bool mems, bool smooth) {
+static fl_chip_error check_found(const char *what, const fl_chip_row *row, const double *r, bool mems) {
     static const double part[] = {0, 0.3, 0.5, 0.7, 0.85, 0.95}, length[] = {0.05, 0.1, 0.2, 0.4, 0.8};
     double top = -INFINITY, want[4] = {0};
     for (size_t p = 0; p < COUNT(part); p++)
@@ -173,8 +172,13 @@ static void check_shape(const char *what, const fl_chip_row *row, const double *
                  e.length_mem == want[3],
              "%s: %.9g %.9g %g %g, expected %.9g %.9g %g %g", what, e.scatter, e.smooth, e.length_sm, e.length_mem,
              want[0], want[1], want[2], want[3]);
-    FL_CHECK((e.smooth > e.scatter && e.length_sm >= 0.1) == smooth, "%s: scatter %g, smooth %g over %g", what, e.scatter,
-             e.smooth, e.length_sm);
+    return e;
+}
+
+static void check_shape(const char *what, const fl_chip_row *row, const double *r, bool mems, bool smooth) {
+    const fl_chip_error e = check_found(what, row, r, mems);
+    FL_CHECK((e.smooth > e.scatter && e.length_sm >= 0.1) == smooth, "%s: scatter %g, smooth %g over %g", what,
+             e.scatter, e.smooth, e.length_sm);
 }
 
 static void test_shapes(void) {
@@ -201,6 +205,35 @@ static void test_shapes(void) {
     check_shape("unlike at both memory clocks", row, slow_in_both, true, true);
 }
 
+/* Each share and length of the grid is the most likely somewhere: residuals drawn from that very process. */
+static void test_drawn(void) {
+    static const double part[] = {0.3, 0.5, 0.7, 0.85, 0.95}, length[] = {0.05, 0.1, 0.2, 0.4, 0.8};
+    fl_random random = fl_random_seed(9, 1);
+    for (size_t n = 0; n < 10; n++) {
+        const fl_chip_error e = {.smooth = sqrt(part[n % 5]), .length_sm = length[n / 2], .length_mem = 1};
+        fl_chip_row row[ROWS];
+        double r[ROWS];
+        for (size_t k = 0; k < SPANS; k++) {
+            double a[EACH * EACH], draw[EACH];
+            for (size_t i = 0; i < EACH; i++) {
+                row[k * EACH + i] = at(600 * pow(1.12, (double)i), 900);
+                draw[i] = fl_random_normal(&random);
+            }
+            for (size_t i = 0; i < EACH; i++)
+                for (size_t j = 0; j < EACH; j++)
+                    a[i * EACH + j] =
+                        fl_chip_covariance(&e, &row[k * EACH + i], &row[k * EACH + j]) + (i == j ? 1 - part[n % 5] : 0);
+            CU_ASSERT_FATAL(fl_chip_cholesky(a, EACH));
+            for (size_t i = 0; i < EACH; i++) {
+                r[k * EACH + i] = 0;
+                for (size_t j = 0; j <= i; j++)
+                    r[k * EACH + i] += 0.01 * a[i * EACH + j] * draw[j];
+            }
+        }
+        check_found("drawn", row, r, false);
+    }
+}
+
 /* Of a workload with 50 rows every second counts. */
 static void test_thinned(void) {
     static fl_chip_row row[50];
@@ -217,4 +250,4 @@ static void test_thinned(void) {
 }
 
 FL_SUITE("fit_chip_error", {"variance", test_variance}, {"wild readings", test_wild}, {"assumed", test_assumed},
-         {"shapes", test_shapes}, {"thinned", test_thinned})
+         {"shapes", test_shapes}, {"drawn", test_drawn}, {"thinned", test_thinned})
