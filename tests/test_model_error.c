@@ -53,6 +53,14 @@ static void test_rows(void) {
     FL_CHECK(fabs(time / 4 - 1) < 0.06, "time moves by %.3g %%, asked 4", time);
     FL_CHECK(fabs(power / 6 - 1) < 0.06, "power moves by %.3g %%, asked 6", power);
     FL_CHECK(fabs(board / 6 - 1) < 0.05, "the board's power moves by %.3g %%, asked 6", board);
+    rig.spec.device->mem_mhz[0] = 800; /* one memory clock, and then one SM clock: no way from the reference */
+    rig.spec.device->b0_w[0] = rig.spec.device->b0_w[1];
+    rig.spec.device->mem_count = 1;
+    renew(&rig, 4, 0, 5);
+    FL_CHECK(fx_rates(&rig, 1500, 800)->row[0].mul == plain[CLOCKS - 1].mul, "the only memory clock moves the length");
+    rig.spec.device->mem_mhz[0] = 400;
+    rig.spec.device->b0_w[0] = 5;
+    rig.spec.device->mem_count = 2;
     renew(&rig, 0, 0, 3);
     for (int i = 0; i < CLOCKS; i++) {
         const fl_clock_rates *at = fx_rates(&rig, 500 + 100 * i, 800);
