@@ -119,6 +119,8 @@ static void test_clock(void) {
                          u.clock[0].workloads == spans,
                      "row %zu: %zu clocks, %g MHz at %g of %u workloads, clear %d", k, u.clocks, u.clock[0].sm_mhz,
                      u.clock[0].ran_mhz, u.clock[0].workloads, u.clock[0].clear);
+            FL_CHECK(u.clock[0].sd_pct >= 0 && u.clock[0].sd_pct < 1, "row %zu: known to within %g %%", k,
+                     u.clock[0].sd_pct);
             for (size_t i = 0; i < spans * CLOCKS; i++)
                 FL_CHECK((u.row[i].kind == FL_UNSOUND_CLOCK) == (i % CLOCKS == rows[k].at), "row %zu: %zu is %s", k, i,
                          fl_unsound_text(u.row[i].kind));
