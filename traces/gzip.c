@@ -1,6 +1,5 @@
 #include "traces/gzip.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * vLLM's, old and new. A pure function of the text: whoever sends it may send anything. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
