@@ -117,6 +117,12 @@ static void test_condition(void) {
     CU_ASSERT_FATAL(fl_fit_sensitivity_linear(metric, y, 3, 2, &fit) == FL_MODEL_OK);
     FL_CHECK(isnan(fit.error[0]) && isnan(fit.error[1]) && fit.rms < 1e-9, "three points are met by any plane");
     CU_ASSERT(fl_fit_sensitivity_linear(metric, y, 2, 2, &fit) == FL_MODEL_NO_FIT);
+    static const double flat[] = {1, 1, 1, 1, 1}, odd[] = {0, 1, INFINITY, 4, 3}, gap[] = {1, 2, NAN, 4, 5};
+    CU_ASSERT(fl_fit_sensitivity_linear(metric, flat, 5, 2, &fit) == FL_MODEL_NO_FIT);
+    CU_ASSERT(fl_fit_sensitivity_linear(metric, odd, 5, 2, &fit) == FL_MODEL_INVALID);
+    CU_ASSERT(fl_fit_sensitivity_linear(gap, y, 5, 1, &fit) == FL_MODEL_INVALID);
+    CU_ASSERT(fl_fit_sensitivity_linear(metric, y, 5, 0, &fit) == FL_MODEL_INVALID);
+    CU_ASSERT(fl_fit_sensitivity_linear(metric, y, 99, FL_SENSITIVITY_METRICS_MAX + 1, &fit) == FL_MODEL_INVALID);
 }
 
 FL_SUITE("fit_sensitivity_by_hand", {"least squares", test_least_squares}, {"condition", test_condition})
