@@ -8,6 +8,7 @@
  * the best point. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { FL_GPOEO_POINTS = 48 };

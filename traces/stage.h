@@ -2,6 +2,7 @@
  * (harness/base/ticker.h). This module shows nothing, and counts nothing until a program asks for it. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum fl_stage {

@@ -5,6 +5,7 @@
 #include "harness/live/collector/ring.h"
 #include "traces/diag.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { FL_MARKS_NAMES = 32 /* that are told of; a program may give each of its ranges another */ };

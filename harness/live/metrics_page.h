@@ -2,6 +2,7 @@
  * vLLM's, old and new. A pure function of the text: whoever sends it may send anything. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -5,6 +5,7 @@
 #include "traces/diag.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { FL_RING_FILE_MAX = 256 };

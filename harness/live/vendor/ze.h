@@ -8,6 +8,7 @@
 
 #include "traces/diag.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct fl_ze_driver_ *fl_ze_driver; /* the library's handles */
