@@ -1,5 +1,6 @@
 #include "traces/gzip.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
