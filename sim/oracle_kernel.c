@@ -2,7 +2,6 @@
 #include "sim/oracle.h"
 #include "sim/oracle_work.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 typedef struct fl_kinds_at { /* time and energy of the kinds at the choices, and at the default clocks */

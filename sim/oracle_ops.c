@@ -4,7 +4,6 @@
 #include "sim/work.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 fl_status fl_op_block_open(fl_op_block *b, const fl_workload *w, fl_diag *d) {
     *b = (fl_op_block){.w = w};

@@ -1,6 +1,5 @@
 #include "sim/plan_static.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { TURNS = 40 }; /* of all ranks at most */

@@ -1,7 +1,6 @@
 #include "sim/readout.h"
 
 #include <math.h>
-#include <stddef.h>
 
 /* Refresh: how long a sensor needs at least (notes on each GPU's sensors: 100 ms power, 1/6 s utilisation). */
 #define POWER_NS 100000000

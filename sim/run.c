@@ -6,7 +6,6 @@
 #include "sim/run_sets.h"
 #include "traces/stage.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,6 @@
  * each and none ends, cost the same however many requests they are: what each of them gets is summed up once. */
 #include "sim/serving_inside.h"
 
-#include <math.h>
-
 void fl_step_taken(fl_engines *v, fl_engine *e) {
     if (!e->shape.prompts) /* who is taken from the queue computes a part of its prompt */
         return;

@@ -76,6 +76,9 @@ static void test_clock(void) {
     }
     const double bad[] = {100, NAN, 180, 260};
     FL_CHECK(fl_cap_clock(mhz, bad, 4, 150, &at) == FL_MODEL_INVALID, "a power that is none");
+    const double none[] = {0, 130, 180, 260}, off[] = {0, 900, 1200, 1500};
+    FL_CHECK(fl_cap_clock(mhz, none, 4, 150, &at) == FL_MODEL_INVALID, "a clock that draws nothing");
+    FL_CHECK(fl_cap_clock(off, watts, 4, 150, &at) == FL_MODEL_INVALID, "a clock that is none");
     FL_CHECK(fl_cap_clock(mhz, watts, 0, 150, &at) == FL_MODEL_INVALID, "no clocks");
     FL_CHECK(fl_cap_clock(mhz, watts, 4, 0, &at) == FL_MODEL_INVALID, "no power");
 }

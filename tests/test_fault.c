@@ -263,7 +263,7 @@ static void test_refused_lists(void) {
         fl_fault fault;
         const char *says;
     } rows[] = {
-        {{(fl_fault_type)9, 0, 0, 0, 1}, "type 9"},
+        {{(fl_fault_type)9, 0, 0, 0, 1}, "type 9, expected 0 to 3"},
         {{FL_FAULT_TYPE_COUNT, 0, 0, 0, 1}, "type 4"},
         {{FL_FAULT_DROP, 2, 0, 0, 1}, "GPU 2, but the node has 2"},
         {{FL_FAULT_DROP, FL_FAULT_EVERY_SERVER, 0, 0, 1}, "of a server, and the node has none"},
@@ -280,8 +280,8 @@ static void test_refused_lists(void) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const fl_fault list[] = {{FL_FAULT_DROP, 0, 0, 0, 1}, rows[i].fault};
-        fl_faults *f = NULL;
         fl_diag d = {0};
+        fl_faults *f = (fl_faults *)(void *)&d; /* what was there is no list of faults */
         fl_status s = fl_faults_open(&f, list, 2, 2, 0, &d);
         FL_CHECK(s == FL_BAD_INPUT && !f && strstr(d.message, rows[i].says) && strstr(d.message, "fault 2:"),
                  "row %zu: %d '%s'", i, s, d.message);

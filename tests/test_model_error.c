@@ -184,5 +184,25 @@ static void test_limited(void) {
     }
 }
 
-FL_SUITE("model_error", {"rows", test_rows}, {"ledger", test_ledger}, {"ranking", test_ranking},
-         {"limited policies", test_limited})
+/* On a ladder of one memory clock there is no way from the reference: the length at the reference clocks stays. */
+static void test_one_memory_clock(void) {
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        fx_rig rig;
+        fx_open(&rig, 1);
+        fl_device *dev = rig.spec.device;
+        dev->mem_mhz[0] = dev->mem_mhz[1];
+        dev->b0_w[0] = dev->b0_w[1];
+        dev->mem_count = 1;
+        const uint32_t id = fx_class(&rig, 1, 0.5, 0.1, 0.8, 0.4, 0.5);
+        fx_op(&rig, fx_stream(&rig, 0, 0), 0, 50000, id);
+        fx_finish(&rig, 1);
+        const uint32_t plain = fx_rates(&rig, 1000, 800)->row[0].mul, slower = fx_rates(&rig, 600, 800)->row[0].mul;
+        renew(&rig, 4, 0, seed);
+        FL_CHECK(fx_rates(&rig, 1000, 800)->row[0].mul == plain && fx_rates(&rig, 600, 800)->row[0].mul != slower,
+                 "seed %llu: the only memory clock moves the length", (unsigned long long)seed);
+        fx_close(&rig);
+    }
+}
+
+FL_SUITE("model_error", {"rows", test_rows}, {"one memory clock", test_one_memory_clock}, {"ledger", test_ledger},
+         {"ranking", test_ranking}, {"limited policies", test_limited})

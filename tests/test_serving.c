@@ -248,7 +248,49 @@ static void test_static_memory_clock(void) {
     sx_close(&x);
 }
 
-FL_SUITE("serving", {"one request at a time", test_one_at_a_time}, {"a step shared", test_shared_step},
-         {"composed ahead", test_async}, {"a clock changes in a step", test_change_in_a_step},
-         {"a static memory clock", test_static_memory_clock}, {"records take time", test_records_take_time},
-         {"the slowest rank", test_slowest_rank}, {"the wall", test_wall}, {"a wrong model", test_model_error})
+/* The workload of servers is known where all their laws are, and assumed where one was measured at a single clock. */
+static void test_range(void) {
+    sx_rig x;
+    sx_open(&x, 3, 1);
+    fl_step_law low = sx_law(), high = sx_law(), one = sx_law();
+    low.sm_mhz[0] = 400, low.sm_mhz[1] = 1300;
+    high.sm_mhz[0] = 700, high.sm_mhz[1] = 1200, high.sm_mhz[2] = 1900, high.sm_count = 3;
+    one.sm_count = 1, one.sm_mhz[0] = 900;
+    x.server[1].law = &low;
+    x.server[2].law = &high;
+    sx_request(&x, 0, 100, 1);
+    sx_finish(&x);
+    const fl_workload *w = x.r.w;
+    FL_CHECK(w->sm_min_mhz == 700 && w->sm_max_mhz == 1300 && !w->assumed, "%g to %g MHz", w->sm_min_mhz,
+             w->sm_max_mhz);
+    FL_CHECK(w->serving == &x.setup && !w->gaps_are_host && w->class_count == 3 && w->gpu_count == 3 &&
+                 w->island_count == 1 && w->island->serves && w->island->gpu_count == 3 && w->island->gpu[2] == 2,
+             "one island of all GPUs");
+    for (uint32_t i = 0; i < 4; i++)
+        FL_CHECK(fl_workload_serves(w, i) == (i < 3), "GPU %u", i);
+    fl_rates_free(x.r.rates);
+    fl_workload_free(x.r.w);
+    x.server[2].law = &one;
+    sx_finish(&x);
+    FL_CHECK(x.r.w->sm_min_mhz == 500 && x.r.w->sm_max_mhz == 1300 && x.r.w->assumed,
+             "one clock says nothing of others: %g to %g MHz", x.r.w->sm_min_mhz, x.r.w->sm_max_mhz);
+    const fl_server_facts *f = &x.facts[1];
+    FL_CHECK(f->gpu_count == 1 && f->gpu[0] == 1 && f->kv_tokens == 4096 * (int64_t)x.server[1].rules.block_tokens &&
+                 f->ttft_target_ns == 1000000000 && f->tbt_target_ns == 50000000 && f->target_share == 0.99 &&
+                 f->max_seqs == x.server[1].rules.max_seqs && f->token_budget == x.server[1].rules.token_budget,
+             "what a policy is told");
+    for (size_t i = 0; i < 3; i++) { /* twice the load: everything arrives in half the time */
+        static const double scale[] = {0, 1, 2};
+        x.setup.scale = scale[i];
+        x.requests.row[0].t_ns = 1000;
+        FL_CHECK(fl_serving_arrival_ps(&x.setup, 0) == (i == 2 ? 500000 : 1000000), "at %g times the load: %" PRId64,
+                 scale[i], fl_serving_arrival_ps(&x.setup, 0));
+    }
+    sx_close(&x);
+}
+
+FL_SUITE("serving", {"range", test_range}, {"one request at a time", test_one_at_a_time},
+         {"a step shared", test_shared_step}, {"composed ahead", test_async},
+         {"a clock changes in a step", test_change_in_a_step}, {"a static memory clock", test_static_memory_clock},
+         {"records take time", test_records_take_time}, {"the slowest rank", test_slowest_rank},
+         {"the wall", test_wall}, {"a wrong model", test_model_error})

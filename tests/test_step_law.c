@@ -135,7 +135,9 @@ static void test_outside(void) {
     static const struct {
         double mhz;
         bool two, one;
-    } rows[] = {{899, true, true}, {899.6, false, false}, {900, false, false}, {1500, false, true}, {2001, true, true}};
+    } rows[] = {{899, true, true},   {899.49, true, true},   {899.51, false, false},
+                {900, false, false}, {900.49, false, false}, {900.51, false, true},
+                {1500, false, true}, {2000.49, false, true}, {2000.51, true, true}};
     fl_step_law two = law_of_hand(), one = law_of_hand(), none = law_of_hand();
     fl_step_shape s = {0};
     fl_step_add_decode(&s, 1);

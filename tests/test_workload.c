@@ -1,5 +1,6 @@
 /* The workload's arrays: what is stored is what was given, whatever its size, and what no engine could run is refused.
  */
+#include "models/shares.h"
 #include "tests/support/sim_fixture.h"
 
 static void check_op(const fl_stream *s, uint64_t i, int64_t gap, int64_t work, uint32_t class_id) {
@@ -52,6 +53,101 @@ static void test_bad_ops(void) {
     fl_diag d = {0};
     fl_status status = fl_workload_finish(r.w, 0, &d);
     FL_CHECK(status == FL_BAD_INPUT && strstr(d.message, "no kernel"), "an empty workload: %d '%s'", status, d.message);
+    const int64_t most = FL_DURATION_MAX_NS;
+    FL_CHECK(fl_workload_add_op(r.w, s, most + 1, 5, c, &d) && fl_workload_add_op(r.w, s, 5, most + 1, c, &d),
+             "longer than the longest");
+    fx_op(&r, s, most, most, c);
+    check_op(&r.w->stream[s], 0, most, most, c);
+    fx_close(&r);
+}
+
+/* What a builder in error could make the engine run off with is refused as the workload is closed. */
+static void test_unsound(void) {
+    enum { STREAM_WAITS, STREAM_STREAM, SYNC_WAITS, SYNC_STREAM, LAUNCHES, HOST, AFTER, ARRIVES, DONE, QUEUE, CASES };
+    static const char *const what[CASES] = {"a wait for an op too many",
+                                            "a wait for another stream",
+                                            "a synchronisation with an op too many",
+                                            "a synchronisation with another stream",
+                                            "a launch for another stream",
+                                            "a negative host time",
+                                            "a negative host time after a synchronisation",
+                                            "a request that does not arrive",
+                                            "a request that is not served",
+                                            "no launch queue"};
+    for (int k = 0; k < CASES; k++)
+        for (int bad = 0; bad < 2; bad++) {
+            fx_rig r;
+            fx_open(&r, 1);
+            const uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1), t = fx_thread(&r);
+            fx_op(&r, a, 0, 10, c);
+            fx_op(&r, a, 0, 10, c);
+            fx_op(&r, b, 0, 10, c);
+            fx_wait(&r, b, k == STREAM_STREAM && bad ? 2 : a, k == STREAM_WAITS && bad ? 3 : 2);
+            fx_launch(&r, t, 5, a);
+            fx_launch(&r, t, 5, a);
+            fx_sync(&r, t, 5, 5, k == SYNC_STREAM && bad ? 2 : a, k == SYNC_WAITS && bad ? 3 : 2);
+            fl_thread *thread = &r.w->thread[t];
+            if (k == LAUNCHES)
+                thread->item[0].stream = bad ? 2 : a;
+            if (k == HOST)
+                thread->item[1].host_ns = bad ? -1 : 0;
+            if (k == AFTER)
+                thread->item[2].after_ns = bad ? -1 : 0;
+            if (k == ARRIVES || k == DONE) {
+                r.w->request_count = 3;
+                r.w->arrival_ns = fx_alloc(3, sizeof *r.w->arrival_ns);
+                thread->item[2].type = k == ARRIVES ? FL_ITEM_ARRIVE : FL_ITEM_DONE;
+                thread->item[2].request = bad ? 3 : 2;
+            }
+            r.w->launch_queue = k == QUEUE ? !bad : 1024;
+            fl_diag d = {0};
+            const fl_status status = fl_workload_finish(r.w, 1, &d);
+            FL_CHECK(bad ? status == FL_BAD_INPUT && strstr(d.message, "does not exist") : !status, "%s%s: '%s'",
+                     bad ? "" : "without ", what[k], d.message);
+            fx_close(&r);
+        }
+}
+
+/* Streams that share a GPU are at most FL_SHARES_MAX, on whichever GPU. */
+static void test_streams_of_each(void) {
+    for (uint32_t gpu = 0; gpu < 2; gpu++)
+        for (int over = 0; over < 2; over++) {
+            fx_rig r;
+            fx_open(&r, 2);
+            const uint32_t c = fx_light(&r);
+            fx_op(&r, fx_stream(&r, 1 - gpu, 0), 0, 10, c);
+            for (int i = 0; i < FL_SHARES_MAX + over; i++)
+                fx_op(&r, fx_stream(&r, gpu, i), 0, 10, c);
+            fl_diag d = {0};
+            const fl_status status = fl_workload_finish(r.w, 1, &d);
+            FL_CHECK(over ? status == FL_BAD_INPUT && strstr(d.message, "streams on GPU") : !status, "GPU %u: '%s'",
+                     gpu, d.message);
+            fx_close(&r);
+        }
+}
+
+/* The host time before a launch is of the kind that the launched op says, also behind a launch of several ops. */
+static void test_host_loads(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    const uint32_t plain = fx_light(&r), loaded = fx_light(&r), s = fx_stream(&r, 0, 0), t = fx_thread(&r);
+    uint32_t id, again, other;
+    FX_MUST(fl_workload_add_host_load(r.w, &(fl_host_load){0.5, 1, 2, 3}, &id, d));
+    FX_MUST(fl_workload_add_host_load(r.w, &(fl_host_load){0.5, 1, 2, 4}, &other, d));
+    FX_MUST(fl_workload_add_host_load(r.w, &(fl_host_load){0.5, 1, 2, 3}, &again, d));
+    FL_CHECK(id == 1 && other == 2 && again == 1, "equal loads share an entry: %u %u %u", id, other, again);
+    r.w->class[loaded].host = other;
+    const uint32_t ops[] = {plain, plain, plain, loaded, plain, loaded};
+    for (size_t i = 0; i < 6; i++)
+        fx_op(&r, s, 0, 10, ops[i]);
+    static const uint32_t want[] = {0, 2, 0, 2};
+    fx_launch(&r, t, 5, s); /* three ops */
+    r.w->thread[t].item[0].parts = 2;
+    for (size_t i = 1; i < 4; i++)
+        fx_launch(&r, t, 5, s);
+    fx_finish(&r, 0);
+    for (size_t i = 0; i < 4; i++)
+        FL_CHECK(r.w->thread[t].item[i].load == want[i], "launch %zu: %u", i, r.w->thread[t].item[i].load);
     fx_close(&r);
 }
 
@@ -247,6 +343,8 @@ static void test_small_streams(void) {
     fx_close(&r);
 }
 
-FL_SUITE("workload", {"escapes", test_escapes}, {"bad ops", test_bad_ops}, {"bad host times", test_bad_items},
-         {"most classes", test_most_classes}, {"most streams", test_most_streams}, {"waits", test_waits_are_kept},
-         {"islands", test_islands}, {"marks", test_marks}, {"small streams", test_small_streams})
+FL_SUITE("workload", {"escapes", test_escapes}, {"bad ops", test_bad_ops}, {"unsound", test_unsound},
+         {"streams of each GPU", test_streams_of_each}, {"host loads", test_host_loads},
+         {"bad host times", test_bad_items}, {"most classes", test_most_classes}, {"most streams", test_most_streams},
+         {"waits", test_waits_are_kept}, {"islands", test_islands}, {"marks", test_marks},
+         {"small streams", test_small_streams})

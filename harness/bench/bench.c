@@ -1,6 +1,5 @@
 #include "harness/bench/bench.h"
 
-#include "traces/records.h"
 
 #include <math.h>
 #include <stdlib.h>

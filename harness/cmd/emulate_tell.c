@@ -4,7 +4,6 @@
 #include "harness/base/json_out.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 static cJSON *state_json(const fl_emulated_state *g) {

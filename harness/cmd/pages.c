@@ -1,6 +1,5 @@
 #include "harness/cmd/pages.h"
 
-#include "harness/base/version.h"
 #include "harness/cmd/completion.h"
 #include "traces/writing.h"
 

@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static double saving_pct(const fl_run_told *t) { return 100 * (1 - t->result->energy_j / t->standard->energy_j); }
 

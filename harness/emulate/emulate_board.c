@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 fl_status fl_boards_open(fl_boards *all, fl_diag *d) {
     const fl_scene *scene = all->o->scene;

@@ -5,7 +5,6 @@
 #include "harness/emulate/emulate_lists.h"
 #include "harness/emulate/emulate_numbers.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>

@@ -32,7 +32,6 @@ static const fl_command_help help = {
     "  foldline fit gpoeo 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 30 -o TREES.csv\n"
     "which leaves out the programs that stand for published ones."};
 
-enum { HELD_OUT = 5 };
 static const double lowest_mhz = 450, top_mhz = 1995;
 
 typedef struct program {
@@ -45,7 +44,7 @@ typedef struct fit {
     uint32_t clocks;
     int64_t trees;
     program *program;
-    size_t count, room;
+    size_t count;
     double *cell; /* FL_GPOEO_MODELS x trees x FL_TREE_NODES x 2 */
 } fit;
 
@@ -118,17 +117,6 @@ static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
     return status;
 }
 
-static fl_status make_room(void *user, size_t count, fl_diag *d) {
-    fit *f = user;
-    if (!count)
-        return FL_OK;
-    if (fl_grow(&f->program, &f->room, f->count + count, sizeof *f->program))
-        return fl_no_memory(d, "the programs");
-    memset(f->program + f->count, 0, count * sizeof *f->program);
-    f->count += count;
-    return FL_OK;
-}
-
 /* ---- training -----------------------------------------------------------------------------------------------------
  */
 
@@ -136,7 +124,7 @@ static fl_status make_room(void *user, size_t count, fl_diag *d) {
 static size_t rows_of(const fit *f, uint32_t model, bool tests, double *x, double *y) {
     size_t n = 0;
     for (size_t k = 0; k < f->count; k++) {
-        if ((k % HELD_OUT == HELD_OUT - 1) != tests)
+        if ((k % FL_FIT_HELD_OUT == FL_FIT_HELD_OUT - 1) != tests)
             continue;
         for (uint32_t i = 0; i < f->clocks; i++) {
             const double mhz = clock_of(f, i);
@@ -238,9 +226,8 @@ int fl_cmd_fit_gpoeo(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     f.clocks = (uint32_t)ceil((top_mhz - lowest_mhz) / f.step_mhz - 1e-9) + 1;
-    fl_status s = fl_fit_scenes(&so, match, &files, (unsigned)threads, make_room, measure, &f, &d);
-    if (!s && f.count < HELD_OUT)
-        s = fl_refuse(&d, "%zu programs, expected at least %d: every fifth serves only as a test", f.count, HELD_OUT);
+    fl_status s =
+        fl_fit_scenes(&so, match, &files, (unsigned)threads, &f.program, sizeof *f.program, &f.count, measure, &f, &d);
     if (!s)
         s = train(&f, json, &d);
     if (!s && out)

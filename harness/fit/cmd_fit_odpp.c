@@ -29,7 +29,7 @@ static const fl_command_help help = {
     "  foldline fit odpp 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 120 -o WEIGHTS.csv\n"
     "which leaves out the programs that stand for published ones."};
 
-enum { PROBES = 4, HELD_OUT = 5, BATCH = 256 };
+enum { PROBES = 4, BATCH = 256 };
 static const double probe_mhz[PROBES] = {450, 945, 1425, 1920};
 static const double start_s = 16;
 static const int64_t sample_ns = 100000000;
@@ -42,7 +42,7 @@ typedef struct fit {
     double step_mhz;
     uint32_t clocks;
     program *program;
-    size_t count, room;
+    size_t count;
     int64_t seed, epochs;
     fl_mlp net[FL_ODPP_QUANTITIES];
 } fit;
@@ -128,17 +128,6 @@ static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
     return status;
 }
 
-static fl_status make_room(void *user, size_t count, fl_diag *d) {
-    fit *f = user;
-    if (!count)
-        return FL_OK;
-    if (fl_grow(&f->program, &f->room, f->count + count, sizeof *f->program))
-        return fl_no_memory(d, "the programs");
-    memset(f->program + f->count, 0, count * sizeof *f->program);
-    f->count += count;
-    return FL_OK;
-}
-
 /* ---- training -----------------------------------------------------------------------------------------------------
  */
 
@@ -152,7 +141,7 @@ static double sample_of(const fit *f, size_t index, int quantity, double *x, dou
     return line;
 }
 
-static bool tests(const fit *f, size_t index) { return index / f->clocks % HELD_OUT == HELD_OUT - 1; }
+static bool tests(const fit *f, size_t index) { return index / f->clocks % FL_FIT_HELD_OUT == FL_FIT_HELD_OUT - 1; }
 
 static fl_status train(void *user, size_t quantity, fl_diag *d) {
     fit *f = user;
@@ -281,9 +270,8 @@ int fl_cmd_fit_odpp(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     f.clocks = (uint32_t)ceil((probe_mhz[PROBES - 1] - probe_mhz[0]) / f.step_mhz - 1e-9) + 1;
-    fl_status s = fl_fit_scenes(&so, match, &files, (unsigned)threads, make_room, measure, &f, &d);
-    if (!s && f.count < HELD_OUT)
-        s = fl_refuse(&d, "%zu programs, expected at least %d: every fifth serves only as a test", f.count, HELD_OUT);
+    fl_status s =
+        fl_fit_scenes(&so, match, &files, (unsigned)threads, &f.program, sizeof *f.program, &f.count, measure, &f, &d);
     if (!s)
         s = fl_pool_run(train, &f, FL_ODPP_QUANTITIES, (unsigned)threads, "networks", &d);
     if (!s && out)

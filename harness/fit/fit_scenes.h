@@ -7,13 +7,14 @@
  * except what belongs to its index. */
 typedef fl_status (*fl_fit_scene)(void *user, fl_scene *scene, size_t index, fl_diag *d);
 
-/* Called before the scenes of a file: makes room for `count` more. */
-typedef fl_status (*fl_fit_room)(void *user, size_t count, fl_diag *d);
+enum { FL_FIT_HELD_OUT = 5 }; /* every fifth program serves only as a test */
 
 /* Opens the scenes of each programs file, and of the sweep of *o where it has one, and frees them after use. match: a
- * shell pattern of the workloads to take; NULL: all. FL_BAD_INPUT where there is neither file nor sweep. */
+ * shell pattern of the workloads to take; NULL: all. items: where the array of what is known of each scene begins, of
+ * `size` bytes each, all 0 before its scene; *count, 0 at first, becomes their number, and the caller frees the array.
+ * FL_BAD_INPUT where there is neither file nor sweep, or fewer scenes than FL_FIT_HELD_OUT. */
 fl_status fl_fit_scenes(const fl_scene_options *o, const char *match, const fl_texts *programs, unsigned threads,
-                        fl_fit_room room, fl_fit_scene each, void *user, fl_diag *d);
+                        void *items, size_t size, size_t *count, fl_fit_scene each, void *user, fl_diag *d);
 
 /* The option row for `match`, for tables of options. */
 #define FL_FIT_MATCH_OPTION(into)                                                                                      \

@@ -7,7 +7,6 @@
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { KINDS = 5 };
 

@@ -1,7 +1,7 @@
 #include "harness/live/guardian.h"
 
 #include "harness/live/guardian_inside.h"
-#include "harness/live/mutation.h"
+#include "harness/live/vendor/mutation.h"
 
 #include <errno.h>
 #include <fcntl.h>

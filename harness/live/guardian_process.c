@@ -1,6 +1,6 @@
 #include "harness/live/guardian.h"
 #include "harness/live/guardian_inside.h"
-#include "harness/live/mutation.h"
+#include "harness/live/vendor/mutation.h"
 #include "harness/live/restore.h"
 #include "harness/live/vendor/vendors.h"
 #include "traces/text.h"

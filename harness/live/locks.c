@@ -1,7 +1,7 @@
 #include "harness/live/locks.h"
 #include "harness/live/clock.h"
 
-#include "harness/live/mutation.h"
+#include "harness/live/vendor/mutation.h"
 
 #include <errno.h>
 #include <fcntl.h>

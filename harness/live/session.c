@@ -1,7 +1,7 @@
 #include "harness/live/session.h"
 #include "harness/live/clock.h"
 
-#include "harness/live/mutation.h"
+#include "harness/live/vendor/mutation.h"
 #include "harness/live/reach.h"
 #include "harness/live/restore.h"
 #include "sim/instance.h"

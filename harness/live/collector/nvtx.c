@@ -1,7 +1,6 @@
 #include "harness/live/collector/nvtx.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <wchar.h>

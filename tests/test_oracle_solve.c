@@ -1,0 +1,144 @@
+/* The parts of the clairvoyant schedule on small tables, of which every schedule is tried. */
+#include "policies/random.h"
+#include "sim/oracle_solve.h"
+#include "tests/support/sim_fixture.h"
+
+enum { POSITIONS = 5, CHOICES = 3, SCHEDULES = 243 };
+static const uint64_t seed = 88;
+
+typedef struct rig {
+    int64_t ps[POSITIONS * CHOICES];
+    fl_wide fj[POSITIONS * CHOICES];
+    fl_oracle_table t;
+    fl_total all[SCHEDULES]; /* cost is not filled */
+} rig;
+
+static void choices_of(size_t n, uint32_t *choice) {
+    for (size_t i = 0; i < POSITIONS; i++, n /= CHOICES)
+        choice[i] = (uint32_t)(n % CHOICES);
+}
+
+/* Slower is cheaper as a rule. Small numbers make ties, so that what is equal is tried too. */
+static void draw(rig *r, fl_random *g, bool small, bool stalls) {
+    const uint64_t most = small ? 6 : 1000000;
+    for (size_t k = 0; k < POSITIONS * CHOICES; k++) {
+        r->ps[k] = 1 + (int64_t)(fl_random_below(g, most) * (1 + k % CHOICES));
+        r->fj[k] = 1 + (fl_wide)(fl_random_below(g, most) * (CHOICES - k % CHOICES) * 3);
+    }
+    r->t = (fl_oracle_table){.positions = POSITIONS, .choices = CHOICES, .time_ps = r->ps, .energy_fj = r->fj};
+    r->t.switch_ps = stalls ? 1 + (int64_t)fl_random_below(g, most) / 2 : 0;
+    r->t.switch_fj = stalls ? (int64_t)fl_random_below(g, most) / 2 : 0;
+    for (size_t n = 0; n < SCHEDULES; n++) {
+        uint32_t choice[POSITIONS];
+        uint64_t switches = 0, changes = 0;
+        choices_of(n, choice);
+        fl_total sum = {0};
+        for (size_t i = 0; i < POSITIONS; i++) {
+            const bool moves = i && choice[i] != choice[i - 1];
+            sum.time_ps += r->ps[i * CHOICES + choice[i]] + (moves ? r->t.switch_ps : 0);
+            sum.energy_fj += r->fj[i * CHOICES + choice[i]] + (moves ? r->t.switch_fj : 0);
+            changes += moves;
+        }
+        const fl_total total = fl_oracle_total(&r->t, choice, &switches);
+        FL_CHECK(total.time_ps == sum.time_ps && total.energy_fj == sum.energy_fj && switches == changes,
+                 "schedule %zu: %lld ps, %llu switches", n, (long long)total.time_ps, (unsigned long long)switches);
+        r->all[n] = sum;
+    }
+}
+
+/* The least priced cost; of equal costs the fastest, then the cheapest. */
+static void test_price(void) {
+    fl_random g = fl_random_seed(seed, 1);
+    printf(" seed %llu ", (unsigned long long)seed);
+    for (int n = 0; n < 200; n++) {
+        rig r;
+        draw(&r, &g, n % 2, n % 4 > 1);
+        const fl_price prices[] = {{0, 1},
+                                   {1, 0},
+                                   {1, 1},
+                                   {1, 1 + (int64_t)fl_random_below(&g, 9)},
+                                   fl_price_at((int64_t)fl_random_below(&g, 9000000))};
+        for (size_t k = 0; k < sizeof prices / sizeof *prices; k++) {
+            fl_total best = {0}, found, again;
+            for (size_t i = 0; i < SCHEDULES; i++) {
+                fl_total at = r.all[i];
+                at.cost = at.energy_fj * prices[k].energy + (fl_wide)at.time_ps * prices[k].time;
+                if (!i || at.cost < best.cost ||
+                    (at.cost == best.cost &&
+                     (at.time_ps < best.time_ps || (at.time_ps == best.time_ps && at.energy_fj < best.energy_fj))))
+                    best = at;
+            }
+            uint32_t choice[POSITIONS];
+            uint64_t switches;
+            FX_MUST(fl_oracle_at_price(&r.t, prices[k], choice, &found, d));
+            FX_MUST(fl_oracle_at_price(&r.t, prices[k], NULL, &again, d));
+            FL_CHECK(found.cost == best.cost && found.time_ps == best.time_ps && found.energy_fj == best.energy_fj,
+                     "case %d, price %zu: %.17g, the least is %.17g", n, k, fx_f(found.cost), fx_f(best.cost));
+            FL_CHECK(again.cost == found.cost && again.time_ps == found.time_ps, "case %d: without its choices", n);
+            const fl_total told = fl_oracle_total(&r.t, choice, &switches);
+            FL_CHECK(told.time_ps == found.time_ps && told.energy_fj == found.energy_fj,
+                     "case %d, price %zu: the choices are not those of the total", n, k);
+        }
+    }
+}
+
+/* The optimum within a limit, by labels, from any schedule that holds it, and with any price to prune by. */
+static void test_labels(void) {
+    fl_random g = fl_random_seed(seed, 2);
+    for (int n = 0; n < 300; n++) {
+        rig r;
+        draw(&r, &g, n % 2, n % 4 > 1);
+        int64_t fastest = INT64_MAX, slowest = 0;
+        for (size_t i = 0; i < SCHEDULES; i++) {
+            fastest = r.all[i].time_ps < fastest ? r.all[i].time_ps : fastest;
+            slowest = r.all[i].time_ps > slowest ? r.all[i].time_ps : slowest;
+        }
+        const int64_t limit = fastest + (int64_t)fl_random_below(&g, (uint64_t)(slowest - fastest) + 1);
+        for (int m = 0; m < 3; m++) {
+            long double least = INFINITY;
+            size_t start = SCHEDULES;
+            for (size_t i = 0; i < SCHEDULES; i++) {
+                const size_t at = (i + (size_t)n * 7) % SCHEDULES;
+                if (r.all[at].time_ps > limit)
+                    continue;
+                const long double f = fl_product(m, r.all[at].energy_fj, r.all[at].time_ps);
+                least = f < least ? f : least;
+                start = start < SCHEDULES ? start : at;
+            }
+            static const int64_t fixed[] = {0, 1, FL_PRICE_MAX};
+            const int64_t price = n % 5 < 3 ? fixed[n % 5] : (int64_t)fl_random_below(&g, 9000000);
+            uint32_t choice[POSITIONS];
+            uint64_t switches;
+            bool solved = false;
+            fl_total total = r.all[start];
+            choices_of(start, choice);
+            FX_MUST(fl_oracle_labels(&r.t, m, limit, price, choice, &total, &solved, d));
+            FL_CHECK(solved && fl_product(m, total.energy_fj, total.time_ps) == least && total.time_ps <= limit,
+                     "case %d, E T^%d, price %lld: %.17Lg, the least is %.17Lg", n, m, (long long)price,
+                     fl_product(m, total.energy_fj, total.time_ps), least);
+            const fl_total told = fl_oracle_total(&r.t, choice, &switches);
+            FL_CHECK(told.time_ps == total.time_ps && told.energy_fj == total.energy_fj,
+                     "case %d, E T^%d: the choices are not those of the total", n, m);
+        }
+    }
+}
+
+/* A table that is not small is left as it is: more than 65,536 cells. */
+static void test_large(void) {
+    enum { MOST = 1 << 16 };
+    int64_t *ps = fx_alloc(MOST + 1, sizeof *ps);
+    fl_wide *fj = fx_alloc(MOST + 1, sizeof *fj);
+    uint32_t *choice = fx_alloc(MOST + 1, sizeof *choice);
+    for (int over = 0; over < 2; over++) {
+        const fl_oracle_table t = {.positions = MOST + (size_t)over, .choices = 1, .time_ps = ps, .energy_fj = fj};
+        fl_total total = {.energy_fj = 7, .time_ps = 3};
+        bool solved = !over;
+        FX_MUST(fl_oracle_labels(&t, 0, 5, 1, choice, &total, &solved, d));
+        FL_CHECK(solved == !over && total.energy_fj == (over ? 7 : 0), "%d over: solved %d", over, solved);
+    }
+    free(ps);
+    free(fj);
+    free(choice);
+}
+
+FL_SUITE("oracle_solve", {"at a price", test_price}, {"labels", test_labels}, {"large", test_large})
