@@ -283,10 +283,6 @@ double fl_tightrope_rate_error(const fl_tightrope_rate *r, double sigmas, int no
     return error;
 }
 
-/* Deviations of the pace from part to part that are held back: the policy is at the top clock more often in some parts
- * than in others, so that more visits make this no smaller. */
-#define WANDERS 2
-
 double fl_tightrope_rate_least(const fl_tightrope_rate *r, double sigmas, int now, double units, double sure_s) {
     int at;
     double error, least = INFINITY;
@@ -298,7 +294,7 @@ double fl_tightrope_rate_least(const fl_tightrope_rate *r, double sigmas, int no
         const double work = units * p.unit_s, open = fmax(0, work - sure_s);
         if (k > 0)
             least = fmin(least, work - k * sqrt(open * open * p.error * p.error + open * p.spread + 2 * p.cycle) -
-                                    WANDERS * open * p.wander);
+                                    FL_TIGHTROPE_WANDERS * open * p.wander);
     }
     return least;
 }

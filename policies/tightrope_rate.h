@@ -19,6 +19,10 @@
 
 enum { FL_TIGHTROPE_LINES = 5, FL_TIGHTROPE_FILTERS = 112, FL_TIGHTROPE_ENDS_KEPT = 256 };
 
+/* Deviations from visit to visit at the top clock that are held back where units are unlike in parts of the program:
+ * the policy is at the top more often in some parts than in others, so that more visits make this no smaller. */
+#define FL_TIGHTROPE_WANDERS 2
+
 typedef struct fl_tightrope_filter {
     double time_s, unit_s;  /* end of the last unit, from the stretch's first; mean duration of a unit */
     double vtt, vtu, vuu;   /* their variances and covariance */

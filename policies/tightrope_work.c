@@ -169,7 +169,7 @@ static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k
         return 0;
     const double m = k->mean_s / k->visits,
                  v = fmax(0, k->mean_square_s / k->visits - m * m) * k->visits / (k->visits - 1);
-    return held_back(w, k->visits) * k->done * sqrt(v / k->visits);
+    return fmax(held_back(w, k->visits) / sqrt(k->visits), FL_TIGHTROPE_WANDERS) * k->done * sqrt(v);
 }
 
 /* Records: kernel by kernel. One that ran at the top clock counts what it took, the others what their kind takes there;

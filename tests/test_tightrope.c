@@ -405,6 +405,29 @@ static void test_bursts(void) {
     FL_CHECK(out <= 5, "%d of 50 paces lie beyond their error", out);
 }
 
+/* What 1,000 units are worth at least, by four visits of 1 s to the top clock, the units of every other one longer by
+ * so much. */
+static double worth_of_units(double longer) {
+    fl_tightrope_rate *r = calloc(1, sizeof *r);
+    CU_ASSERT_FATAL(r != NULL);
+    double now_s = 0;
+    for (int visit = 0; visit < 4; visit++) {
+        for (int i = 0; i < 100; i++)
+            now_s += 0.01 * (visit % 2 ? 1 + longer : 1), fl_tightrope_rate_edge(r, (int64_t)(now_s * 1e9), 1e-6, 1);
+        fl_tightrope_rate_keep(r);
+    }
+    const double least = fl_tightrope_rate_least(r, 4.5, 0, 1000, 0);
+    free(r);
+    return least;
+}
+
+/* Paces of 10 and 10.2 ms differ from their mean by a deviation of 0.1155 ms: of 10.1 s two of them are 0.231 s. */
+static void test_unlike_visits(void) {
+    FL_CHECK(fabs(worth_of_units(0) - 10) < 0.01, "units alike: %g s", worth_of_units(0));
+    FL_CHECK(fabs(worth_of_units(0.02) - (10.1 - 0.231)) < 0.01, "two kinds of visits: %g s", worth_of_units(0.02));
+    FL_CHECK(fabs(fl_tightrope_by_chance(4) - 3.178) < 1e-3, "four means: %g", fl_tightrope_by_chance(4));
+}
+
 /* Whose clock slowed the node: rows of two GPUs, and what the first one's own clock makes. */
 static void test_whose_clock(void) {
     static const struct {
@@ -545,7 +568,8 @@ FL_SUITE("tightrope", {"the bound holds at every instant, and savings come near"
          {"without a signal only what is safe by itself", test_without_a_signal},
          {"the lower hull of energy over slowdown", test_hull}, {"the lag of a power sensor", test_lag},
          {"the pace of a counter, and its error", test_rate}, {"cycles of units that do not add up", test_cycles},
-         {"bursts of units that do", test_bursts}, {"whose clock slowed the node", test_whose_clock},
+         {"bursts of units that do", test_bursts}, {"visits to the top clock that differ", test_unlike_visits},
+         {"whose clock slowed the node", test_whose_clock},
          {"kernels that overlap are weighed", test_kernels_that_overlap},
          {"the ledger of kernel records", test_ledger_of_records},
          {"more kinds than places", test_more_kinds_than_places})
