@@ -104,9 +104,8 @@ static void start(node *n) {
         fl_tightrope_lag_begin(&g->lag, fl_gpu_known(u, FL_GPU_POWER_W) ? u->value[FL_GPU_POWER_W] : 0);
     }
     n->state->started = 1;
-    n->state->stage = n->facts->streams == 1 && fl_tightrope_strict(n->p) && safe_signal(n) == FL_TIGHTROPE_RECORDS
-                          ? FL_TIGHTROPE_TRIAL
-                          : FL_TIGHTROPE_ALWAYS;
+    n->state->stage =
+        fl_tightrope_strict(n->p) && safe_signal(n) == FL_TIGHTROPE_RECORDS ? FL_TIGHTROPE_TRIAL : FL_TIGHTROPE_ALWAYS;
     fl_tightrope_to_reference(n);
 }
 
@@ -141,10 +140,7 @@ static int other_signal(node *n, uint32_t i) {
         if (!no_records_at_all(n, g))
             return 0;
         fl_set_gpu(n->c, i, FL_SET_RECORDS, 0);
-        if (n->state->stage == FL_TIGHTROPE_ALWAYS)
-            turn_to(n, i, FL_TIGHTROPE_NONE);
-        else
-            fl_tightrope_to_certain(w);
+        fl_tightrope_to_certain(w);
         n->state->stage = FL_TIGHTROPE_ALWAYS;
         return 1;
     }
@@ -185,6 +181,8 @@ static void arrive(node *n) {
  * a short look at the program would else turn on for all its run. */
 static int learned(const node *n) {
     const double part = n->p->bound / (n->count > 1 ? 10 : 4), cost = n->p->records_cost;
+    if (n->count == 1 && n->state->phases.turns > 0 && n->gpu->work.signal == FL_TIGHTROPE_RECORDS)
+        return n->gpu->work.known_s > 0; /* of a further phase: its kinds are learned on all visits */
     for (uint32_t i = 0; i < n->count; i++)
         if (!fl_tightrope_idle(n, i) && !fl_tightrope_enough(&n->gpu[i].work, cost > 0 ? fmin(part, cost) : part))
             return 0;
@@ -234,7 +232,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         over &= fl_tightrope_over(&n.gpu[i], n.now, length_s, end_s);
     }
     n.state->alarm = fl_tightrope_guard(&n) || (n.count == 1 && fl_tightrope_crowded(&n.gpu->work));
-    if (n.state->alarm ||
+    if (n.state->alarm || (n.count == 1 && fl_tightrope_phase_strange(&n.gpu->work)) ||
         (over && !other &&
          (!learning || length_s > FL_TIGHTROPE_REFERENCE_MAX_S || learned(&n) || fl_tightrope_shares(&n))))
         fl_tightrope_end_window(&n);

@@ -11,6 +11,7 @@
 #define ROUGHNESS 0.025
 #define SMOOTH 0.2
 #define REACH 0.15
+#define REACH_SHORT 0.4 /* the same where phases are short: looks must be few */
 
 #define WINDOW_S 0.15 /* least time at a clock: the arrival of a clock takes a fifth of it on a V100 */
 #define WINDOW_MAX_S 20
@@ -35,7 +36,7 @@ static fl_tightrope_chip chip_of(const fl_tightrope_params *p, const fl_tightrop
                                .fixed_share = FIXED_SHARE,
                                .roughness = ROUGHNESS,
                                .smooth = SMOOTH,
-                               .reach = REACH,
+                               .reach = g->brief ? REACH_SHORT : REACH,
                                .time_wander = deviation(&g->time_wander),
                                .power_wander = deviation(&g->power_wander)};
 }
@@ -46,7 +47,7 @@ double fl_tightrope_length(const fl_tightrope_gpu *g) {
     if (w->signal == FL_TIGHTROPE_BYTES || w->signal == FL_TIGHTROPE_UTIL)
         s = fmax(s, fmax(COUNTER_S, fmin(1, w->elapsed_s / 16)));
     else
-        s = fmax(fmax(s, 8 * w->unit_s), fmin(1, w->elapsed_s / 64)); /* long lines tell more, few changes cost less */
+        s = fmax(fmax(s, 8 * w->unit_s), fmin(1, g->phase_s / 64)); /* long lines tell more, few changes cost less */
     return fmin(s, WINDOW_MAX_S);
 }
 
@@ -74,7 +75,7 @@ static int top_pays(const fl_tightrope_params *p, const fl_tightrope_gpu *g, con
 }
 
 uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, const fl_gpu_facts *f, double slack_s,
-                             double window_s, double first_window_s, int look, int steady) {
+                             double window_s, double first_window_s, int look, int steady, int certain) {
     const fl_tightrope_chip chip = chip_of(p, g, f);
     const double b = p->bound - FL_TIGHTROPE_MARGIN;
     const double blind_s = fl_tightrope_blind(p, g), cost = fl_tightrope_cost(p, g);
@@ -91,7 +92,7 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
                                     .cost = cost,
                                     .window_s = window_s,
                                     .first_window_s = first_window_s,
-                                    .elapsed_s = g->work.elapsed_s,
+                                    .elapsed_s = g->phase_s,
                                     .delay_power = (int32_t)p->objective,
                                     .steady = steady,
                                     .look = look,
@@ -99,8 +100,8 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
     fl_tightrope_choice choice = fl_tightrope_choose(&chip, g->seen, &wish);
     g->top_pays = !choice.looked && !fl_tightrope_blindfold(&g->work) && top_pays(p, g, &choice, b);
     g->energy = choice.energy;
-    g->dear = g->work.signal == FL_TIGHTROPE_RECORDS && cost > 0 && choice.energy * (1 + cost) > choice.certain;
-    g->unpaid = choice.measured > choice.certain;
+    const double without = certain ? choice.certain : 1;
+    g->unpaid = choice.measured > without;
     return choice.clock;
 }
 

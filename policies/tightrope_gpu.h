@@ -43,9 +43,11 @@ typedef struct fl_tightrope_gpu {
     double settle_s; /* from a set clock to its arrival, as the platform says; 0: not known */
     double react_s;  /* the longest so far */
     double slack_s, allowed, energy, slowdown;
-    double error;     /* of the reference, relative */
-    int64_t dear;     /* records cost more than what they allow saves, at the slowdown allowed now */
-    int64_t unpaid;   /* the same over a long run */
+    double error; /* of the reference, relative */
+    int64_t
+        unpaid; /* over a long run of the phase records cost more than what they allow saves beyond what goes without */
+    int64_t brief;    /* 1: the program has phases, and few windows fit into one */
+    double phase_s;   /* how long the program has done what it does now */
     int64_t top_pays; /* a better reference is worth a window at the top clock */
     fl_tightrope_wander time_wander, power_wander;
     fl_tightrope_lag lag;
@@ -90,9 +92,9 @@ double fl_tightrope_length(const fl_tightrope_gpu *g);
 void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling, int top);
 
 /* The index of the clock to run at: the node's slack, how long the window will last at a clock that was tried or not,
- * and whether two clocks may not take turns. */
+ * whether two clocks may not take turns, and whether without records the second fact is safe. */
 uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, const fl_gpu_facts *f, double slack_s,
-                             double window_s, double first_window_s, int look, int steady);
+                             double window_s, double first_window_s, int look, int steady, int certain);
 
 /* By how much the signal stretches what it measures. */
 double fl_tightrope_cost(const fl_tightrope_params *p, const fl_tightrope_gpu *g);

@@ -136,7 +136,10 @@ void fl_tightrope_rate_keep(fl_tightrope_rate *r) {
         for (int i = 0; i < filters(k) && l->edges > 2; i++) {
             l->filter[i].weight += 1 / l->filter[i].vuu;
             l->filter[i].weighed += l->filter[i].unit_s / l->filter[i].vuu;
+            l->filter[i].weight_square += 1 / (l->filter[i].vuu * l->filter[i].vuu);
+            l->filter[i].square += l->filter[i].unit_s * l->filter[i].unit_s / l->filter[i].vuu;
         }
+        l->kept += l->edges > 2;
     }
     fl_tightrope_rate_stretch(r);
 }
@@ -158,14 +161,34 @@ static fl_tightrope_pace pace(const fl_tightrope_rate *r, int line, int i, doubl
                                spread_of(line, i) * unit_s,
                                cycle_of(line, i),
                                every_s(line),
-                               line == BLOCKS ? r->block * unit_s : 0};
+                               line == BLOCKS ? r->block * unit_s : 0,
+                               0};
+}
+
+double fl_tightrope_by_chance(double count) {
+    const double part = 2 / (9 * (count - 1));
+    return pow(1 - part + 2 * sqrt(part), 3);
+}
+
+/* Stretches of the reference whose paces differ by more than their errors: units are worth something else in other
+ * parts of the program (DerSimonian and Laird, "Meta-analysis in clinical trials", 1986). */
+static double wander(const fl_tightrope_rate *r, int line, const fl_tightrope_filter *f) {
+    const double count = r->line[line].kept, mean = f->weight > 0 ? f->weighed / f->weight : 0;
+    const double differ = f->square - f->weighed * mean, free = f->weight - f->weight_square / f->weight;
+    if (count < 3 || !(mean > 0) || !(free > 0) || differ <= fl_tightrope_by_chance(count) * (count - 1))
+        return 0;
+    return sqrt((differ - (count - 1)) / free) / mean;
 }
 
 static fl_tightrope_pace reference(const fl_tightrope_rate *r, int line, int i, int now) {
     const fl_tightrope_filter *f = &r->line[line].filter[i];
     const int with = now && r->line[line].edges > 2;
     const double weight = f->weight + (with ? 1 / f->vuu : 0), sum = f->weighed + (with ? f->unit_s / f->vuu : 0);
-    return weight > 0 && sum > 0 ? pace(r, line, i, sum / weight, 1 / weight) : (fl_tightrope_pace){0, 1, 0, 0, 0, 0};
+    if (!(weight > 0) || !(sum > 0))
+        return (fl_tightrope_pace){.error = 1};
+    fl_tightrope_pace p = pace(r, line, i, sum / weight, 1 / weight);
+    p.wander = wander(r, line, f);
+    return p;
 }
 
 /* Standard errors that are left for the pace where the spread is that unlikely itself: both together are as unlikely as
@@ -234,7 +257,7 @@ static int best_line(const fl_tightrope_rate *r, double sigmas, int now, double 
 }
 
 fl_tightrope_pace fl_tightrope_rate_now(const fl_tightrope_rate *r) {
-    fl_tightrope_pace best = {0, 1, 0, 0, 0, 0};
+    fl_tightrope_pace best = {.error = 1};
     for (int k = 0; k < FL_TIGHTROPE_LINES; k++) {
         int i;
         likeliest(r, k, &i);
@@ -270,7 +293,8 @@ double fl_tightrope_rate_least(const fl_tightrope_rate *r, double sigmas, int no
         const fl_tightrope_pace p = reference(r, line, i, now);
         const double work = units * p.unit_s, open = fmax(0, work - sure_s);
         if (k > 0)
-            least = fmin(least, work - k * sqrt(open * open * p.error * p.error + open * p.spread + 2 * p.cycle));
+            least = fmin(least, work - k * sqrt(open * open * p.error * p.error + open * p.spread + 2 * p.cycle) -
+                                    FL_TIGHTROPE_WANDERS * open * p.wander);
     }
     return least;
 }

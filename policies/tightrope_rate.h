@@ -19,11 +19,16 @@
 
 enum { FL_TIGHTROPE_LINES = 5, FL_TIGHTROPE_FILTERS = 112, FL_TIGHTROPE_ENDS_KEPT = 256 };
 
+/* Deviations from visit to visit at the top clock that are held back where units are unlike in parts of the program:
+ * the policy is at the top more often in some parts than in others, so that more visits make this no smaller. */
+#define FL_TIGHTROPE_WANDERS 2
+
 typedef struct fl_tightrope_filter {
     double time_s, unit_s;  /* end of the last unit, from the stretch's first; mean duration of a unit */
     double vtt, vtu, vuu;   /* their variances and covariance */
     double weight, weighed; /* reference: sum of 1 / variance of unit_s over the stretches kept, of unit_s / variance */
-    double likely;          /* log-likelihood of this filter over the run */
+    double weight_square, square; /* the same of 1 / variance^2, of unit_s^2 / variance */
+    double likely;                /* log-likelihood of this filter over the run */
 } fl_tightrope_filter;
 
 typedef struct fl_tightrope_line {
@@ -34,6 +39,7 @@ typedef struct fl_tightrope_line {
     double last_s;       /* last end taken, from the first taken */
     double last_variance_s;
     double samples; /* differences between ends, of the run */
+    double kept;    /* stretches of the reference */
 } fl_tightrope_line;
 
 typedef struct fl_tightrope_rate {
@@ -54,6 +60,7 @@ typedef struct fl_tightrope_pace {
     double cycle;   /* variance of an end's time that does not add up, in s^2 */
     double every_s; /* least time between the ends that it stands on */
     double block_s; /* time of a block, where it stands on blocks */
+    double wander;  /* of the pace from stretch to stretch beyond its error, relative deviation */
 } fl_tightrope_pace;
 
 /* All zero is the beginning. A stretch is a time at one clock. */
@@ -73,6 +80,10 @@ fl_tightrope_pace fl_tightrope_rate_reference(const fl_tightrope_rate *r, int no
 
 /* How far off, relative, the reference may be: at so many standard errors, whatever spread and cycle are. */
 double fl_tightrope_rate_error(const fl_tightrope_rate *r, double sigmas, int now);
+
+/* The variance of so many means is that much above the expected one by chance, at two standard errors (Wilson and
+ * Hilferty, "The distribution of chi-square", 1931). */
+double fl_tightrope_by_chance(double count);
 
 /* Least time, in seconds, that so many units take at the reference's pace; sure_s of it were measured. */
 double fl_tightrope_rate_least(const fl_tightrope_rate *r, double sigmas, int now, double units, double sure_s);

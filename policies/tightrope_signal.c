@@ -35,6 +35,18 @@ static void read_rest(fl_tightrope_work *w, int64_t end_ns) {
     w->busy_s += (double)(end_ns - w->begin_ns) * 1e-9 - certain;
 }
 
+/* Time of each kind, and of kinds that the phase does not have (tightrope_phase.h). */
+static void count_kind(fl_tightrope_work *w, fl_tightrope_kind *k, double d) {
+    k->window_s += d;
+    if (!w->phased)
+        return;
+    w->strange_s = fmax(0, w->strange_s + (k->usual ? -d : d));
+    w->spell += !(w->strange_s > 0);
+    if (k->spell != w->spell)
+        k->spell = w->spell, k->spell_s = 0;
+    k->spell_s += d;
+}
+
 /* Kernels that run beside others take the longer for it, here and at the top clock: their lengths tell nothing that is
  * certain. So they count nothing, and what ran beside them is taken back. */
 static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
@@ -63,6 +75,7 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
             read_rest(w, r->end_ns);
             continue;
         }
+        count_kind(w, k, d);
         if (settled && w->at_top) {
             w->top_busy_s += d;
             if (!rest)

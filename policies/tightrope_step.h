@@ -2,22 +2,20 @@
 #pragma once
 
 #include "policies/tightrope_gpu.h"
+#include "policies/tightrope_phase.h"
 
 #define FL_TIGHTROPE_MEMBERS 64        /* GPUs of a node */
 #define FL_TIGHTROPE_REFERENCE_MAX_S 5 /* longest time at the top clock, where the reference's error stays large */
 #define FL_TIGHTROPE_IDLE 0.01         /* busy for less of a window, and no unit done: nothing runs there */
 
-/* What records are on for. ALWAYS: while the policy counts by them, which it may end for good. Where one stream is
- * known: TRIAL, they are on, and stay where what they allow saves more than they cost; CERTAIN, they are off, and the
- * second fact alone counts. */
+/* What records are on for. ALWAYS: the policy counts by them, or by no records at all. TRIAL: they are on, and stay
+ * where what they allow saves more than they cost. CERTAIN: they are off, and the second fact alone counts, or where
+ * one stream is not known the top clock stays. */
 enum { FL_TIGHTROPE_ALWAYS, FL_TIGHTROPE_CERTAIN, FL_TIGHTROPE_TRIAL };
 
 typedef struct fl_tightrope_trial {
-    int64_t decisions; /* of this trial */
-    double saved_s;    /* by the second fact, in seconds' worth of energy at the top clock */
-    double spent_s;    /* the same that trials cost which did not pay */
-    double turned_s;   /* elapsed time at which records went on or off the last time */
-    int64_t turned;    /* another phase since the last trial */
+    double ended_s; /* elapsed time at which records went off the last time */
+    int64_t turned; /* another phase since then, by power */
 } fl_tightrope_trial;
 
 typedef struct fl_tightrope_state { /* of the node, from step to step */
@@ -25,9 +23,11 @@ typedef struct fl_tightrope_state { /* of the node, from step to step */
     int64_t held;  /* at the top clock for the rest of the run: no other is safe */
     int64_t stage; /* what records are on for (tightrope_trial.c) */
     fl_tightrope_trial trial;
-    double window_s;        /* planned length */
-    int64_t safe_ns;        /* until then the slack cannot run out, whatever the program does */
-    double apart, compared; /* see is_apart (tightrope_window.c) */
+    int64_t contradicted;       /* times that a counter's units were not alike */
+    double window_s;            /* planned length */
+    int64_t safe_ns;            /* until then the slack cannot run out, whatever the program does */
+    double apart, compared;     /* see is_apart (tightrope_window.c) */
+    fl_tightrope_phases phases; /* of the lone GPU whose records tell them */
 } fl_tightrope_state;
 
 typedef struct fl_tightrope_step {
@@ -76,8 +76,14 @@ void fl_tightrope_end_window(fl_tightrope_step *n);
 /* After a window was learned from. 1: records went on or off, so the reference must be learned again. */
 int fl_tightrope_turn_records(fl_tightrope_step *n);
 
+/* Records go on, and tell the work from now on. The reference must be learned again. */
+void fl_tightrope_begin_trial(fl_tightrope_step *n);
+
 /* Looks come one after the other: what a trial costs is the time until it knows. */
 int fl_tightrope_hurries(const fl_tightrope_step *n);
+
+/* 1: without records too a lower clock is safe, as one stream is known, or as who trusts counters says. */
+int fl_tightrope_alone(const fl_tightrope_step *n);
 
 /* 1: kernels of a lone GPU run beside each other (fl_tightrope_overlap). */
 int fl_tightrope_shares(const fl_tightrope_step *n);

@@ -9,8 +9,7 @@
 typedef fl_tightrope_gpu gpu_state;
 typedef fl_tightrope_step node;
 
-#define DEAR_AFTER 24 /* decisions, with a look each third time: by then the curves are known */
-#define LOOK_EVERY 3  /* decisions from one look at a clock that was not tried to the next */
+#define LOOK_EVERY 3 /* decisions from one look at a clock that was not tried to the next */
 
 /* Of rate and power at one clock: a change that means another phase. Sensors and windows of one phase stay within it.
  */
@@ -81,10 +80,13 @@ static double least_slack(const node *n) {
     return least;
 }
 
+/* Which clocks are next. */
 static void decide(node *n) {
     const double slack_s = least_slack(n);
     double window_s = 0, first_s = 0;
     for (uint32_t i = 0; i < n->count; i++) {
+        n->gpu[i].phase_s = fl_tightrope_phase_time(&n->state->phases, &n->gpu[i].work);
+        n->gpu[i].brief = n->state->phases.turns > 1;
         n->gpu[i].error = fl_tightrope_reference_error(&n->gpu[i].work);
         window_s = fmax(window_s, fl_tightrope_length(&n->gpu[i]));
         first_s = fmax(first_s, fl_tightrope_first_length(&n->gpu[i]));
@@ -98,17 +100,25 @@ static void decide(node *n) {
         gpu_state *g = &n->gpu[i];
         const int look = fl_tightrope_hurries(n) || (turn % LOOK_EVERY == 0 && turn / LOOK_EVERY % n->count == i);
         g->next = fl_tightrope_decide(n->p, g, &n->facts->gpu[i], slack_s, window_s, first_s, look,
-                                      n->count > 1 && !is_apart(n));
+                                      n->count > 1 && !is_apart(n), fl_tightrope_alone(n));
         if (!(g->seen[g->next].weight_s > 0))
             n->state->window_s = first_s;
         top_pays |= g->top_pays != 0;
     }
     /* The reference is of all GPUs at the top. */
+    top_pays |= n->state->stage == FL_TIGHTROPE_CERTAIN && !fl_tightrope_alone(n);
     for (uint32_t i = 0; i < n->count && (top_pays || n->state->alarm); i++)
         n->gpu[i].next = fl_tightrope_top(n, i);
     if (top_pays && n->count > 1)
         n->state->window_s = fmax(window_s, fmin(FL_TIGHTROPE_REFERENCE_MAX_S, n->gpu->work.elapsed_s / 16));
-    begin_window(n);
+}
+
+static void go_on(node *n) {
+    decide(n);
+    if (fl_tightrope_turn_records(n))
+        fl_tightrope_to_reference(n);
+    else
+        begin_window(n);
 }
 
 static int changed_power(const gpu_state *g, const fl_tightrope_seen_window *m) {
@@ -155,6 +165,18 @@ static int records_pay(const node *n) {
             return 1;
     }
     return 0;
+}
+
+/* The counter's pace was none that a clock can make, and phases are hardly longer than a reference may take to learn:
+ * its units are not alike, whatever the user said, and each new phase costs all that the one before was credited beyond
+ * what is certain. Records need no such promise. */
+static int contradicted(node *n, const fl_tightrope_seen_window *m) {
+    const fl_tightrope_work *w = &n->gpu->work;
+    if (n->count > 1 || n->p->signal != FL_TIGHTROPE_AUTO || fl_tightrope_strict(n->p) || !m->doubtful ||
+        w->signal < FL_TIGHTROPE_ITERATIONS || w->signal > FL_TIGHTROPE_BYTES)
+        return 0;
+    n->state->contradicted++;
+    return w->elapsed_s < 2 * FL_TIGHTROPE_REFERENCE_MAX_S * (double)n->state->contradicted;
 }
 
 int fl_tightrope_shares(const node *n) { return n->count == 1 && fl_tightrope_overlap(&n->gpu->work); }
@@ -212,6 +234,14 @@ void fl_tightrope_end_window(node *n) {
         stop_overlapping(n);
         return;
     }
+    if (n->count == 1 && n->gpu->work.signal == FL_TIGHTROPE_RECORDS &&
+        fl_tightrope_phase_turns(&n->state->phases, &n->gpu->work, n->gpu->seen, m->length_s)) {
+        if (n->gpu->seen[fl_tightrope_top(n, 0)].weight_s > 0)
+            go_on(n);
+        else
+            fl_tightrope_to_reference(n);
+        return;
+    }
     compare(n, member);
     const int changed = changed_phase(n, m, member);
     for (uint32_t i = 0; i < n->count && changed; i++)
@@ -221,16 +251,15 @@ void fl_tightrope_end_window(node *n) {
         learn(n, m, member);
     } else if (++n->state->odd >= 2) {
         n->state->trial.turned = 1;
+        if (contradicted(n, m)) {
+            fl_tightrope_begin_trial(n);
+            fl_tightrope_to_reference(n);
+            return;
+        }
         for (uint32_t i = 0; i < n->count; i++)
             fl_tightrope_new_phase(&n->gpu[i].work);
         fl_tightrope_to_reference(n);
         return;
     }
-    if (fl_tightrope_strict(n->p) && n->state->stage == FL_TIGHTROPE_ALWAYS && n->state->decisions >= DEAR_AFTER &&
-        n->gpu->dear)
-        stop_records(n);
-    else if (fl_tightrope_turn_records(n))
-        fl_tightrope_to_reference(n);
-    else
-        decide(n);
+    go_on(n);
 }

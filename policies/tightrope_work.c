@@ -27,7 +27,19 @@ void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns) {
     const double credit_s = fl_tightrope_credit(w), elapsed_s = w->elapsed_s, clock = w->clock, share = w->share;
     const int64_t settled_ns = w->settled_ns;
     const int at_top = w->at_top;
+    fl_tightrope_kind kind[FL_TIGHTROPE_KINDS];
+    memcpy(kind, w->kind, sizeof kind);
     fl_tightrope_to_records(w, FL_TIGHTROPE_RECORDS, now_ns);
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) { /* what kinds take at the top clock is known already */
+        const fl_tightrope_kind *k = &kind[i];
+        w->kind[i] = (fl_tightrope_kind){.count = k->count,
+                                         .sum_s = k->sum_s,
+                                         .square_s = k->square_s,
+                                         .visits = k->visits,
+                                         .mean_s = k->mean_s,
+                                         .mean_square_s = k->mean_square_s,
+                                         .visit_square_s = k->visit_square_s};
+    }
     w->before_s = w->top_s = credit_s;
     w->before_elapsed_s = w->elapsed_s = elapsed_s;
     w->clock = clock, w->share = share, w->settled_ns = settled_ns, w->at_top = at_top; /* until the next window */
@@ -52,6 +64,8 @@ void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int
     w->doubted = 0;
     w->units = w->total;
     w->known_s = w->ref_s = w->unknown_s = 0;
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+        w->kind[i].window_s = 0;
     fl_tightrope_forget_power(w);
 }
 
@@ -141,19 +155,21 @@ static void end_visit(fl_tightrope_work *w) {
         if (!(k->now > 0))
             continue;
         const double mean = k->now_s / k->now;
-        k->visits++, k->mean_s += mean, k->mean_square_s += mean * mean;
+        k->visits++, k->mean_s += mean, k->mean_square_s += mean * mean, k->visit_square_s += mean * k->now_s;
         k->now = k->now_s = 0;
     }
 }
 
 /* Durations that differ from visit to visit more than within one change with the program: what visits tell of the time
- * between them has the error of a mean of visits. */
-static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k) {
-    if (k->visits < 2)
+ * between them has the error of a mean of visits. variance: of one duration. */
+static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k, double variance) {
+    const double count = k->count - k->now, sum_s = k->sum_s - k->now_s; /* of the visits that ended */
+    if (k->visits < 2 ||
+        k->visit_square_s - sum_s * sum_s / count <= fl_tightrope_by_chance(k->visits) * (k->visits - 1) * variance)
         return 0;
     const double m = k->mean_s / k->visits,
                  v = fmax(0, k->mean_square_s / k->visits - m * m) * k->visits / (k->visits - 1);
-    return held_back(w, k->visits) * k->done * sqrt(v / k->visits);
+    return fmax(held_back(w, k->visits) / sqrt(k->visits), FL_TIGHTROPE_WANDERS) * k->done * sqrt(v);
 }
 
 /* Records: kernel by kernel. One that ran at the top clock counts what it took, the others what their kind takes there;
@@ -173,7 +189,7 @@ static double records_credit(fl_tightrope_work *w) {
         const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
         const double mean = fmin(k->done_s, k->done * m);
         const double variance = k->done * k->done * v / k->count + k->done * v;
-        const double error = fmax(held_back(w, k->count) * sqrt(variance), k->visits >= 4 ? visit_error(w, k) : 0);
+        const double error = fmax(held_back(w, k->count) * sqrt(variance), k->visits >= 4 ? visit_error(w, k, v) : 0);
         if (error > mean - certain) {
             low += fmax(certain, mean - error);
             continue;

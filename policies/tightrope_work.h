@@ -31,6 +31,9 @@ typedef struct fl_tightrope_kind {        /* of kernel */
     double floor_s;                       /* what is certain of these */
     double now, now_s;                    /* of the window at the top clock: number, durations */
     double visits, mean_s, mean_square_s; /* windows at the top clock, their means, the squares of these */
+    double visit_square_s;                /* the squares of these, each as often as the visit had records */
+    double window_s, spell_s;             /* time in the window; in the present spell of strange kernels */
+    int64_t spell, usual;                 /* the spell of spell_s; 1: the phase has this kind */
 } fl_tightrope_kind;
 
 typedef struct fl_tightrope_work {
@@ -62,6 +65,8 @@ typedef struct fl_tightrope_work {
     double moved_late_s; /* by how much that may have come late */
     double quiet_s;      /* longest time lately that no reading showed work done */
     double known_s, ref_s, unknown_s; /* records that began settled: durations, the same at the top, no reference */
+    double strange_s;                 /* of kernels that the phase does not have, less its own since then; 0: none */
+    int64_t spell, phased;            /* number of times that none were strange; 1: the phase is known */
     double power_sum, power_count, power_square;
     double energy_j[2], energy_ns[2]; /* first and last reading of the energy counter */
 

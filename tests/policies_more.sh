@@ -2,6 +2,7 @@
 # What `tightrope` is held to beyond measured sweeps (tests/policies.sh), with the bound of 5 %. Each part prints its goals as
 # held or missed; exit status 1 where one is missed, 2 where a command failed.
 #   tests/policies_more.sh PROGRAM irregular         50 drawn programs: phases in half of them, one to three streams
+#   tests/policies_more.sh PROGRAM ceiling           what any policy could save on those of them that have one stream
 #   tests/policies_more.sh PROGRAM applications      MF-GPOEO's 17 applications and one drawn like them, 1,500 s, five draws, beside mf-gpoeo
 #   tests/policies_more.sh PROGRAM adversary [N]     N trials (10,000) that look for the worst slowdown, half on one stream
 #   tests/policies_more.sh PROGRAM core              processor time of the live process for each emulated second
@@ -10,26 +11,45 @@
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
-program=$(realpath "${1:?usage: tests/policies_more.sh PROGRAM irregular | applications | adversary [N] | core}")
+program=$(realpath "${1:?usage: tests/policies_more.sh PROGRAM irregular | ceiling | applications | adversary [N] | core}")
 part=${2:-} threads=${FL_THREADS:-2}
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 fail() { echo "policies_more: $*" >&2; exit 2; }
+# One of the irregular programs: phases where the seed is even, one to three streams
+draw() { # seed
+    local burst=4
+    [ $(($1 % 2)) = 1 ] || burst=3000
+    "$program" synth -o "$work/$1.csv" --kernels 100000 --mean-us 500 --burst $burst --streams $(($1 % 3 + 1)) --seed "$1" >/dev/null ||
+        fail "synth $1"
+}
 judge() { python3 tests/support/policies_more.py "$@"; }
 
 case $part in
 irregular)
     for seed in ${SEEDS:-$(seq 2001 2050)}; do
-        [ $((seed % 2)) = 0 ] && burst=3000 || burst=4
-        streams=$((seed % 3 + 1))
-        "$program" synth -o "$work/$seed.csv" --kernels 100000 --mean-us 500 --burst $burst --streams $streams --seed "$seed" \
-            >/dev/null || fail "synth $seed"
+        draw "$seed"
         nice -n 10 "$program" compare "$work/$seed.csv" --platform generic --bound 0.05 --threads "$threads" --policy maxfreq \
             --policy tightrope:bound=0.05 --policy tightrope:bound=0.05,trust=counters --csv "$work/$seed.rows" >/dev/null \
             2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
         rm -f "$work/$seed.csv" "$work/$seed.kinds.csv"
     done
     judge irregular "$work"/*.rows
+    ;;
+ceiling)
+    clocks=$(for mhz in 300 400 500 600 700 800 900 1000 1100 1200 1300 1400; do echo "--policy fixed:sm_mhz=$mhz"; done)
+    for seed in ${SEEDS:-$(seq 2001 2050)}; do
+        [ $((seed % 3)) = 0 ] || continue
+        draw "$seed"
+        # A change of the clock takes 5 ms to set and 20 ms to take effect: as many places as fit into the run.
+        nice -n 10 "$program" compare "$work/$seed.csv" --platform generic --bound 0.05 --threads "$threads" --policy maxfreq $clocks \
+            --csv "$work/$seed.rows" >/dev/null 2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
+        places=$(judge places "$work/$seed.rows" 0.025) || fail "$seed: no run at the top clock"
+        nice -n 10 "$program" oracle "$work/$seed.csv" --platform generic --bound 5% --positions "$places" --json >"$work/$seed.oracle" \
+            2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
+        rm -f "$work/$seed.csv" "$work/$seed.kinds.csv"
+    done
+    judge ceiling "$work"/*.oracle
     ;;
 applications)
     seeds=${SEEDS:-301 302 303 304 305}
@@ -63,5 +83,5 @@ core)
     done
     judge core 20 "$work/20" 60 "$work/60"
     ;;
-*) echo "policies_more: '$part', expected irregular, applications, adversary or core" >&2; exit 2 ;;
+*) echo "policies_more: '$part', expected irregular, ceiling, applications, adversary or core" >&2; exit 2 ;;
 esac

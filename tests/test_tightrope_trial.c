@@ -1,5 +1,5 @@
-/* When tightrope turns records on and off where one stream is known, against values worked by hand; and what is certain
- * of a time's work. */
+/* When tightrope turns records on and off, against values worked by hand; phases that records tell apart; and what is
+ * certain of a time's work. */
 #include "policies/tightrope_step.h"
 #include "tests/support/suite.h"
 
@@ -23,8 +23,7 @@ typedef struct rig {
 
 static int32_t ladder[CLOCKS];
 
-/* A window of 2 s at a clock whose power is 60 W of 100, where a second is worth 0.9 of one at the top: it saved 0.6.
- */
+/* Records are off since the second 4, and 7 s have passed. */
 static rig *open_rig(void) {
     rig *r = calloc(1, sizeof *r);
     CU_ASSERT_FATAL(r != NULL);
@@ -38,122 +37,146 @@ static rig *open_rig(void) {
         .p = &r->p, .facts = &r->facts, .c = &r->c, .state = &r->state, .gpu = &r->gpu, .count = 1, .now = 12 * S};
     r->gpu.clock = AT;
     r->gpu.work = (fl_tightrope_work){.signal = FL_TIGHTROPE_NONE, .window_ns = 10 * S, .share = 0.9, .quantum = 1};
-    r->gpu.seen[AT] = (fl_tightrope_seen){.power_w = 60, .weight_s = 1};
-    r->gpu.seen[fl_tightrope_top(&r->n, 0)] = (fl_tightrope_seen){.power_w = 100, .weight_s = 1};
+    r->gpu.work.elapsed_s = 7;
     r->state.stage = FL_TIGHTROPE_CERTAIN;
+    r->state.trial.ended_s = 4;
     return r;
 }
 
-static void test_saved(void) {
-    static const struct {
-        const char *why;
-        double weight, top_weight, power, top_power, share, saved;
-    } rows[] = {{"2 s at 0.9 - 0.6", 1, 1, 60, 100, 0.9, 0.6},
-                {"2 s at 0.75 - 0.5", 1, 1, 50, 100, 0.75, 0.5},
-                {"power is dearer than work", 1, 1, 95, 100, 0.9, 0},
-                {"the clock was never seen", 0, 1, 60, 100, 0.9, 0},
-                {"nor the top", 1, 0, 60, 100, 0.9, 0},
-                {"the top's power is not known", 1, 1, 60, 0, 0.9, 0}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        rig *r = open_rig();
-        r->gpu.work.share = rows[i].share;
-        r->gpu.seen[AT].weight_s = rows[i].weight, r->gpu.seen[AT].power_w = rows[i].power;
-        r->gpu.seen[fl_tightrope_top(&r->n, 0)] =
-            (fl_tightrope_seen){.power_w = rows[i].top_power, .weight_s = rows[i].top_weight};
-        r->state.trial.saved_s = 0.25;
-        r->state.trial.spent_s = 100; /* so that no trial is due */
-        CU_ASSERT(!fl_tightrope_turn_records(&r->n));
-        FL_CHECK(fabs(r->state.trial.saved_s - 0.25 - rows[i].saved) < 1e-12, "%s: %g", rows[i].why,
-                 r->state.trial.saved_s);
-        FL_CHECK(!r->set.set && r->state.stage == FL_TIGHTROPE_CERTAIN, "%s: records stay as they are", rows[i].why);
-        free(r);
-    }
-}
-
-/* Nothing is saved in this window. A trial costs 2 % of a second, and must be there: what was saved, and 0.5 % of the
- * time passed, less what trials cost. A trial that lasted spent / 2 % is repeated after 20 times that, after 5 where
- * the program has turned. */
+/* A trial comes a second after the last one, or after a quarter of the time that the program has done the same; at once
+ * where power tells another phase. */
 static void test_due(void) {
     static const struct {
         const char *why;
-        double cost, saved, spent, turned_s, elapsed;
+        double ended_s, began_s, elapsed;
         int64_t turned, expected_s, due;
     } rows[] = {
-        {"the cost is saved", 0.02, 0.02, 0, 0, 0, 0, 0, 1},
-        {"not quite", 0.02, 0.0199, 0, 0, 0, 0, 0, 0},
-        {"0.5 % of 4.1 s", 0.02, 0, 0, 0, 4.1, 0, 0, 1},
-        {"0.5 % of 3.9 s", 0.02, 0, 0, 0, 3.9, 0, 0, 0},
-        {"what trials cost counts", 0.02, 0.025, 0.01, 0, 0.5, 0, 0, 0},
-        {"half a second's trial, 9.9 s ago", 0.02, 1, 0.01, 0, 9.9, 0, 0, 0},
-        {"10.1 s ago", 0.02, 1, 0.01, 0, 10.1, 0, 0, 1},
-        {"12.9 s, 9.9 s after the last turn", 0.02, 1, 0.01, 3, 12.9, 0, 0, 0},
-        {"13.1 s, 10.1 s after", 0.02, 1, 0.01, 3, 13.1, 0, 0, 1},
-        {"another phase, 2.4 s ago", 0.02, 1, 0.01, 0, 2.4, 1, 0, 0},
-        {"another phase, 2.6 s ago", 0.02, 1, 0.01, 0, 2.6, 1, 0, 1},
-        {"4.1 s are left", 0.02, 1, 0, 0, 5.9, 0, 10, 1},
-        {"4 s are left", 0.02, 1, 0, 0, 6, 0, 10, 0},
-        {"free records", 0, 0.5, 0.4, 0, 1, 0, 0, 1},
-        {"free records, with debts", 0, 0.3, 0.4, 0, 1, 0, 0, 0},
+        {"0.9 s after the last", 4, 4, 4.9, 0, 0, 0},
+        {"1.1 s after", 4, 4, 5.1, 0, 0, 1},
+        {"the phase is 8 s old, 1.9 s after", 6.1, 0, 8, 0, 0, 0},
+        {"2.1 s after", 5.9, 0, 8, 0, 0, 1},
+        {"another phase", 7.9, 0, 8, 1, 0, 1},
+        {"4.1 s are left", 0, 0, 5.9, 0, 10, 1},
+        {"4 s are left", 0, 0, 6, 0, 10, 0},
+        {"4 s are left of another phase", 0, 0, 6, 1, 10, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rig *r = open_rig();
-        r->gpu.seen[AT].power_w = 1000;
-        r->p.records_cost = rows[i].cost;
         r->facts.expected_ns = rows[i].expected_s * S;
         r->gpu.work.elapsed_s = rows[i].elapsed;
-        r->state.trial = (fl_tightrope_trial){.decisions = 7,
-                                              .saved_s = rows[i].saved,
-                                              .spent_s = rows[i].spent,
-                                              .turned_s = rows[i].turned_s,
-                                              .turned = rows[i].turned};
+        r->state.trial = (fl_tightrope_trial){.ended_s = rows[i].ended_s, .turned = rows[i].turned};
+        r->state.phases.began_s = rows[i].began_s;
         FL_CHECK(fl_tightrope_turn_records(&r->n) == rows[i].due, "%s", rows[i].why);
         const bool on = r->set.set & FL_BIT(FL_SET_RECORDS) && r->set.value[FL_SET_RECORDS] == 1;
         FL_CHECK(on == rows[i].due, "%s: records", rows[i].why);
-        const fl_tightrope_trial *t = &r->state.trial;
         if (rows[i].due)
-            FL_CHECK(r->state.stage == FL_TIGHTROPE_TRIAL && !t->decisions && !t->turned &&
-                         t->turned_s == rows[i].elapsed && r->gpu.signal_ns == 12 * S &&
+            FL_CHECK(r->state.stage == FL_TIGHTROPE_TRIAL && !r->state.trial.turned && r->gpu.signal_ns == 12 * S &&
                          r->gpu.work.signal == FL_TIGHTROPE_RECORDS && fl_tightrope_hurries(&r->n),
                      "%s: a trial begins", rows[i].why);
         else
-            FL_CHECK(r->state.stage == FL_TIGHTROPE_CERTAIN && t->decisions == 7 && t->turned_s == rows[i].turned_s &&
-                         r->gpu.work.signal == FL_TIGHTROPE_NONE && !fl_tightrope_hurries(&r->n),
+            FL_CHECK(r->state.stage == FL_TIGHTROPE_CERTAIN && r->gpu.work.signal == FL_TIGHTROPE_NONE &&
+                         !fl_tightrope_hurries(&r->n),
                      "%s: all is as it was", rows[i].why);
         free(r);
     }
 }
 
-/* The twelfth decision ends a trial that does not pay; 3 s of records cost 2 % of them. */
+/* The twelfth window of a phase ends a trial that does not pay. */
 static void test_end(void) {
     static const struct {
-        int64_t stage, decisions, unpaid;
+        int64_t stage, unpaid;
+        double decisions;
         int ends;
-    } rows[] = {{FL_TIGHTROPE_TRIAL, 11, 1, 1},
-                {FL_TIGHTROPE_TRIAL, 10, 1, 0},
-                {FL_TIGHTROPE_TRIAL, 11, 0, 0},
-                {FL_TIGHTROPE_TRIAL, 40, 1, 1},
-                {FL_TIGHTROPE_ALWAYS, 40, 1, 0}};
+    } rows[] = {{FL_TIGHTROPE_TRIAL, 1, 12, 1},
+                {FL_TIGHTROPE_TRIAL, 1, 11, 0},
+                {FL_TIGHTROPE_TRIAL, 0, 12, 0},
+                {FL_TIGHTROPE_TRIAL, 1, 40, 1},
+                {FL_TIGHTROPE_ALWAYS, 1, 40, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rig *r = open_rig();
         r->state.stage = rows[i].stage;
-        r->state.trial = (fl_tightrope_trial){.decisions = rows[i].decisions, .spent_s = 0.5, .turned_s = 4};
+        r->state.trial.turned = 1;
+        r->state.phases.phase[0].decisions = rows[i].decisions;
         r->gpu.unpaid = rows[i].unpaid;
+        r->gpu.seen[AT].windows = 3;
         r->gpu.work.signal = FL_TIGHTROPE_RECORDS;
-        r->gpu.work.elapsed_s = 7;
         CU_ASSERT(fl_tightrope_hurries(&r->n) == (rows[i].stage == FL_TIGHTROPE_TRIAL && rows[i].decisions < 12));
         FL_CHECK(fl_tightrope_turn_records(&r->n) == rows[i].ends, "row %zu", i);
         const fl_tightrope_trial *t = &r->state.trial;
         if (rows[i].ends)
             FL_CHECK(r->set.set == FL_BIT(FL_SET_RECORDS) && r->set.value[FL_SET_RECORDS] == 0 &&
-                         r->state.stage == FL_TIGHTROPE_CERTAIN && fabs(t->spent_s - 0.56) < 1e-12 &&
-                         t->turned_s == 7 && r->gpu.work.signal == FL_TIGHTROPE_NONE,
-                     "row %zu: off, at %g s", i, t->spent_s);
+                         r->state.stage == FL_TIGHTROPE_CERTAIN && t->ended_s == 7 && !t->turned &&
+                         r->state.phases.current == -1 && r->state.phases.phase[0].seen[AT].windows == 3 &&
+                         r->gpu.work.signal == FL_TIGHTROPE_NONE,
+                     "row %zu: off, at %g s", i, t->ended_s);
         else
-            FL_CHECK(!r->set.set && r->state.stage == rows[i].stage && t->spent_s == 0.5 && t->turned_s == 4 &&
-                         t->decisions == rows[i].decisions + (rows[i].stage == FL_TIGHTROPE_TRIAL),
-                     "row %zu: on", i);
+            FL_CHECK(!r->set.set && r->state.stage == rows[i].stage && t->ended_s == 4 && t->turned == 1, "row %zu: on",
+                     i);
         free(r);
     }
+}
+
+/* ---- phases ---- */
+
+/* A window of 1 s in which two kinds ran for so long. */
+static int window_of(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, int kind, double s,
+                     int other, double other_s) {
+    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+        w->kind[i].window_s = 0;
+    w->kind[kind].window_s = s;
+    w->kind[other].window_s += other_s;
+    w->elapsed_s += 1;
+    return fl_tightrope_phase_turns(p, w, seen, 1);
+}
+
+/* Two kinds that never run in the same second are two phases, each with clocks of its own; who comes back finds them.
+ * A mix of both is neither the one nor the other, but has much in common with the first. */
+static void test_phases(void) {
+    fl_tightrope_phases *p = calloc(1, sizeof *p);
+    fl_tightrope_work *w = calloc(1, sizeof *w);
+    fl_tightrope_seen *seen = calloc(FL_TIGHTROPE_CLOCKS, sizeof *seen);
+    CU_ASSERT_FATAL(p != NULL && w != NULL && seen != NULL);
+    w->signal = FL_TIGHTROPE_RECORDS;
+    FL_CHECK(!window_of(p, w, seen, 3, 1, 3, 0) && w->phased && w->kind[3].usual && !w->kind[4].usual, "the first");
+    seen[0].weight_s = seen[1].weight_s = 1;
+    FL_CHECK(!window_of(p, w, seen, 3, 0.6, 4, 0.4) && w->kind[4].usual, "six tenths are no other phase");
+    FL_CHECK(window_of(p, w, seen, 5, 1, 5, 0) && seen[0].weight_s == 0 && !w->kind[3].usual && w->kind[5].usual &&
+                 p->turns == 1 && p->began_s == 3,
+             "another kind is another phase, of which nothing is known");
+    seen[0].weight_s = 7, seen[1].weight_s = 1;
+    FL_CHECK(fl_tightrope_phase_decisions(p) == 0 && !window_of(p, w, seen, 5, 1, 5, 0) &&
+                 fl_tightrope_phase_decisions(p) == 1 && fl_tightrope_phase_time(p, w) == 1,
+             "it goes on");
+    FL_CHECK(window_of(p, w, seen, 3, 1, 3, 0) && seen[0].weight_s == 1 && p->turns == 2, "the first comes back");
+    fl_tightrope_phase_leave(p, seen);
+    CU_ASSERT(p->current == -1 && fl_tightrope_phase_decisions(p) == 0);
+    FL_CHECK(window_of(p, w, seen, 3, 1, 3, 0) && seen[0].weight_s == 1 && p->turns == 2, "the same again is no turn");
+    fl_tightrope_phase_leave(p, seen);
+    FL_CHECK(window_of(p, w, seen, 5, 1, 5, 0) && seen[0].weight_s == 7 && p->turns == 3, "the other is one");
+    w->strange_s = 0.05;
+    w->kind[9].spell = w->spell, w->kind[9].spell_s = 0.05;
+    FL_CHECK(fl_tightrope_phase_strange(w) && window_of(p, w, seen, 5, 1, 9, 0.05) && w->kind[9].usual &&
+                 !w->kind[5].usual && !fl_tightrope_phase_strange(w),
+             "strange kernels end a phase before their share is large");
+    w->signal = FL_TIGHTROPE_NONE, w->strange_s = 1;
+    CU_ASSERT(!fl_tightrope_phase_strange(w));
+    free(p), free(w), free(seen);
+}
+
+/* Stays in which no lower clock was learned are of no use: after so many of them the phases are one. From 2 s each
+ * takes an eighth off, and (7/8)^8 x 2 is less than 0.7. */
+static void test_brief(void) {
+    fl_tightrope_phases *p = calloc(1, sizeof *p);
+    fl_tightrope_work *w = calloc(1, sizeof *w);
+    fl_tightrope_seen *seen = calloc(FL_TIGHTROPE_CLOCKS, sizeof *seen);
+    CU_ASSERT_FATAL(p != NULL && w != NULL && seen != NULL);
+    w->signal = FL_TIGHTROPE_RECORDS;
+    int turns = 0;
+    for (int i = 0; i < 20; i++)
+        turns += window_of(p, w, seen, i % 2, 1, i % 2, 0);
+    FL_CHECK(turns == 7, "%d turns", turns);
+    CU_ASSERT(w->kind[0].usual && w->kind[1].usual);
+    free(p), free(w), free(seen);
 }
 
 /* ---- what is certain ---- */
@@ -256,5 +279,6 @@ static void test_enough(void) {
     free(w);
 }
 
-FL_SUITE("tightrope_trial", {"saved", test_saved}, {"due", test_due}, {"end", test_end}, {"certain", test_certain},
-         {"spans", test_spans}, {"reference error", test_reference_error}, {"enough", test_enough})
+FL_SUITE("tightrope_trial", {"due", test_due}, {"end", test_end}, {"phases", test_phases}, {"brief", test_brief},
+         {"certain", test_certain}, {"spans", test_spans}, {"reference error", test_reference_error},
+         {"enough", test_enough})

@@ -1,6 +1,8 @@
 """What tests/policies_more.sh judges; exit status 1 where a goal is missed.
 
 policies_more.py irregular RESULT.csv...            one comparison for each drawn program
+policies_more.py places RESULT.csv SECONDS          how many times that is the run at the top clock
+policies_more.py ceiling RUN.oracle...               what could be saved; RUN.rows beside each has the run at every clock
 policies_more.py applications RESULT.csv            one comparison of all draws
 policies_more.py adversary FOUND.json STREAMS FILE  what the search for the worst workload found
 policies_more.py cost OUT COMMAND...                runs it and writes the seconds of processor time that it took
@@ -76,10 +78,53 @@ def compared(paths, reference, limit, more):
             goal(f"{p}, energy above {reference}", regret <= limit, f"{regret:.2f} % (goal {limit:g})")
 
 
+def turns(clocks, allowed, cost):
+    """Least energy at that slowdown where two clocks take turns; those below the top pay for records."""
+    points = [(1, 1)] + [(slow * (1 + cost), energy * (1 + cost)) for slow, energy in clocks]
+    best = min(e for s, e in points if s <= allowed)
+    for s, e in points:
+        for slow, energy in points:
+            if s <= allowed < slow:
+                best = min(best, e + (energy - e) * (allowed - s) / (slow - s))
+    return best
+
+
+def ceiling(paths):
+    """A schedule that knows the future but changes the clock no faster than the board does; and clocks by turns, which is all
+    that is left where the kernels change faster than that: nobody who does not know the future can do better then."""
+    kinds = {"short bursts": [], "phases": []}
+    for path in paths:
+        with open(path) as f:
+            o = json.load(f)[0]
+        seed = int(path.rsplit("/", 1)[-1].removesuffix(".oracle"))
+        rows = read([path.removesuffix(".oracle") + ".rows"])
+        (top_j, _, _), = rows["maxfreq"].values()
+        clocks = [(1 + r[2], r[0] / top_j) for p, runs in rows.items() if p.startswith("fixed") for r in runs.values()]
+        best_j = next(iter(rows["baseline:clairvoyant"].values()))[0]
+        kinds["phases" if seed % 2 == 0 else "short bursts"].append((
+            100 * (1 - best_j / top_j), 100 * (1 - o["oracle_j"] / top_j), 100 * (o["oracle_j"] / best_j - 1),
+            100 * (1 - turns(clocks, 1 + BOUND, 0)), 100 * (1 - turns(clocks, 1 + BOUND, 0.02))))
+    for kind, v in kinds.items():
+        if v:
+            free, slow, above, by_turns, paid = (statistics.fmean(r[i] for r in v) for i in range(5))
+            print(f"            {kind}, {len(v)} programs: the clairvoyant saves {free:.2f} %; with 25 ms for a change {slow:.2f} %, "
+                  f"{above:.2f} % above it; two clocks by turns {by_turns:.2f} %, records below the top paid {paid:.2f} %")
+    everyone = [r for v in kinds.values() for r in v]
+    print(f"            all {len(everyone)}: with 25 ms for a change {statistics.fmean(r[2] for r in everyone):.2f} % above the clairvoyant")
+    most = sum(r[4] for r in kinds["short bursts"]) + sum(r[1] for r in kinds["phases"])
+    print(f"            at most {most / len(everyone):.2f} % without knowing the future: by turns in short bursts, the 25 ms in phases")
+
+
 def main(argv):
     what, rest = argv[0], argv[1:]
     if what == "irregular":
         compared(rest, "baseline:clairvoyant", 5, [])
+    elif what == "places":
+        with open(rest[0], newline="") as f:
+            seconds = next(float(r["makespan_s"]) for r in csv.DictReader(f) if r["policy"] == "maxfreq")
+        print(int(seconds / float(rest[1])))
+    elif what == "ceiling":
+        ceiling(rest)
     elif what == "applications":
         compared(rest, "baseline:static", 3, ["mf-gpoeo"])
     elif what == "adversary":
