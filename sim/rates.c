@@ -148,10 +148,14 @@ static fl_status find_means(fl_rates *r, fl_diag *d) {
 
 /* The time per kernel is spread over the kernels of a class in proportion to their length, so that a row stays one
  * multiplication: the class as a whole costs what it should at every clock. A kernel in phases pays in its last one. */
-static uint32_t recorded_mul(const fl_rates *r, const fl_device *dev, uint32_t id, const fl_row *row) {
+static fl_model_status record_row(const fl_rates *r, const fl_device *dev, uint32_t id, fl_row *row) {
     const double mean_ns = r->mean_ns && row->resident == FL_RESIDENT_KERNEL ? r->mean_ns[id] : 0;
     const double each = mean_ns > 0 ? dev->records_kernel_s * 1e9 / mean_ns : 0;
-    return (uint32_t)fmin(round(row->mul * (1 + dev->records_slowdown) + each * FL_MUL_ONE), UINT32_MAX);
+    const double mul = round(row->mul * (1 + dev->records_slowdown) + each * FL_MUL_ONE);
+    if (mul > (double)UINT32_MAX)
+        return FL_MODEL_OVERFLOW;
+    row->mul = (uint32_t)mul;
+    return FL_MODEL_OK;
 }
 
 static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, bool recorded,
@@ -185,8 +189,8 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
         row[i].resident = k->copy || k->iteration ? FL_RESIDENT_NO : k->part ? FL_RESIDENT_PART : FL_RESIDENT_KERNEL;
         if (!row[i].resident)
             row[i].sms = row[i].alu = 0;
-        else if (recorded)
-            row[i].mul = recorded_mul(r, dev, i, &row[i]);
+        else if (s == FL_MODEL_OK && recorded)
+            s = record_row(r, dev, i, &row[i]);
         if (s == FL_MODEL_OK && (row[i].dyn_mw > 9000000 || row[i].dyn_mw < -9000000))
             s = FL_MODEL_OVERFLOW; /* one second of it must fit the scan's 64-bit sums of femtojoules */
         if (s == FL_MODEL_OK && (c->base.total_mw < 0 || c->base.total_mw < -row[i].dyn_mw || !row[i].mul))

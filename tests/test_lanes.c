@@ -55,6 +55,14 @@ static void test_rules(void) {
          {{0, 10000, 7}, {8000, 20000, 7}, {18000, 30000, 7}},
          {{0, 10000, 7}, {10000, 20000, 7}, {20000, 30000, 7}},
          {.dependent = 2, .first = 8}},
+        {"a third begins meanwhile",
+         {{0, 10000, 7}, {8000, 20000, 7}, {8500, 30000, 7}},
+         {{0, 10000, 7}, {8000, 20000, 8}, {10000, 30000, 7}},
+         {.dependent = 1, .moved = 1, .streams = 1, .first = 8}},
+        {"branches of a graph, in a profile",
+         {{0, 40000, 7}, {20000, 60000, 7}},
+         {{0, 40000, 7}, {20000, 60000, 8}},
+         {.moved = 1, .streams = 1, .first = 8}},
         {"numbers of their own lie above all",
          {{0, 100, 7}, {10, 90, 7}, {0, 5, 12}},
          {{0, 100, 7}, {10, 90, 13}, {0, 5, 12}},
@@ -66,7 +74,7 @@ static void test_rules(void) {
         fl_diag d = {0};
         for (int k = 0; k < MOST && rows[i].in[k].stream; k++)
             add(&t, rows[i].in[k].start, rows[i].in[k].end, 0, 0, rows[i].in[k].stream);
-        FL_CHECK(!fl_lanes_part(&t, &p, &d), "%s: %s", rows[i].what, d.message);
+        FL_CHECK(!fl_lanes_part(&t, !strstr(rows[i].what, "profile"), &p, &d), "%s: %s", rows[i].what, d.message);
         for (size_t k = 0; k < t.op_count; k++)
             FL_CHECK(t.ops[k].start_ns == rows[i].out[k].start && t.ops[k].end_ns == rows[i].out[k].end &&
                          t.ops[k].stream == rows[i].out[k].stream,
@@ -92,7 +100,7 @@ static void test_no_number_left(void) {
     fl_diag d = {0};
     add(&t, 0, 100, 0, 0, INT32_MAX);
     add(&t, 10, 90, 0, 0, INT32_MAX);
-    CU_ASSERT(fl_lanes_part(&t, &p, &d) == FL_BAD_INPUT && strstr(d.message, "stream numbers"));
+    CU_ASSERT(fl_lanes_part(&t, true, &p, &d) == FL_BAD_INPUT && strstr(d.message, "stream numbers"));
     fl_kernel_trace_free(&t);
 }
 
@@ -111,7 +119,7 @@ static void test_any(void) {
             add(&t, start[i], end[i], (int)(fl_random_next(&random) % 2), (int)(fl_random_next(&random) % 2),
                 (int)(fl_random_next(&random) % 3));
         }
-        FL_CHECK(!fl_lanes_part(&t, &p, &d), "seed %llu: %s", (unsigned long long)seed, d.message);
+        FL_CHECK(!fl_lanes_part(&t, seed % 2, &p, &d), "seed %llu: %s", (unsigned long long)seed, d.message);
         for (int i = 0; i < count; i++) {
             const fl_trace_op *x = &t.ops[i];
             FL_CHECK(x->start_ns >= start[i] && x->end_ns <= end[i] && x->start_ns <= x->end_ns, "seed %llu: op %d",

@@ -519,6 +519,7 @@ static void test_frozen_sensor(void) {
 typedef struct hand_clock { /* moved by hand: 1 ms a step, but 35 ms in every tenth */
     int64_t t_ns;
     int steps;
+    unsigned moves; /* of the energy counter, in each step */
     int64_t at[64];
 } hand_clock;
 
@@ -531,6 +532,7 @@ static fl_status hand_step(void *user, const fl_sample *sample, const fl_decisio
     (void)d;
     if (c->steps < 64)
         c->at[c->steps] = sample->time_ns;
+    stub->gpu[0].counter += c->moves;
     c->t_ns += ++c->steps % 10 ? 1000000 : 35000000;
     return FL_OK;
 }
@@ -563,17 +565,20 @@ static void test_energy_reads(void) {
     static const struct {
         uint64_t needs;
         int64_t frozen_ns;
-        unsigned reads;
-    } rows[] = {{FL_BIT(FL_GPU_POWER_W), 0, 0},
-                {FL_BIT(FL_GPU_POWER_W), 1600000000, 5}, /* each 100 ms of 500 */
-                {FL_BIT(FL_GPU_ENERGY_J), 1600000000, 40},
-                {FL_BIT(FL_GPU_ENERGY_J), 0, 40}}; /* each step */
+        unsigned moves, reads;
+    } rows[] = {{FL_BIT(FL_GPU_POWER_W), 0, 1, 0},
+                {FL_BIT(FL_GPU_POWER_W), 1600000000, 0, 4}, /* each 100 ms of 500; the steps are 10 and 35 ms apart */
+                {FL_BIT(FL_GPU_POWER_W), 1600000000, 1, 4},
+                {FL_BIT(FL_GPU_POWER_W), 16000000000, 1, 1},
+                {FL_BIT(FL_GPU_ENERGY_J), 1600000000, 1, 40},
+                {FL_BIT(FL_GPU_ENERGY_J), 0, 1, 40}}; /* each step */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        hand_clock c = {.t_ns = 5000000000};
+        hand_clock c = {.t_ns = 5000000000, .moves = rows[i].moves};
         fl_gpus gpus = {0};
         fl_diag d = {0};
         fl_live_result r;
         fresh(1);
+        stub->gpu[0].counter = 1;
         CU_ASSERT(!fl_nvml_host_open(&gpus, NULL, NULL, &d));
         const unsigned before = stub->energy_reads;
         const fl_live_options o = {.mode = FL_LIVE_OBSERVE,

@@ -105,9 +105,7 @@ fl_status fl_gather_end(fl_gather *g, fl_diag *d) {
     if (g->disorder && !t->wait_count && !(status = fl_ops_sort(t, d)))
         status = fl_import_note(g->out, d, "rows were not in order of time: sorted");
     if (!status && g->overlap)
-        status = fl_lanes_part(t, &parted, d);
-    if (!status && parted.dependent && !t->wait_count) /* these begin later now */
-        status = fl_ops_sort(t, d);
+        status = fl_lanes_part(t, false, &parted, d);
     for (int i = 0; !status && fl_lanes_text(&parted, i, text, sizeof text); i++)
         status = *text ? fl_import_note(g->out, d, "%s", text) : FL_OK;
     if (!status && g->renamed)

@@ -29,25 +29,29 @@ typedef struct parting {
     side *sides; /* of the lane at hand; the first is the lane itself */
     size_t count, room;
     int64_t next_stream;
+    bool dependent;
     fl_lanes_parted *out;
 } parting;
 
 typedef enum way { APART, CUT, DEPENDENT, BESIDE } way;
 
-/* How `op` can follow `last` in one lane. */
-static way follows(const fl_trace_op *last, const fl_trace_op *op) {
+/* How `op` can follow `last` in one lane; `next` is the op after it in the order of starts. */
+static way follows(const parting *p, const fl_trace_op *last, const fl_trace_op *op, const fl_trace_op *next) {
     if (!last || op->start_ns >= last->end_ns)
         return APART;
     const int64_t over = last->end_ns - op->start_ns;
-    if (over > FL_LANES_DEPENDENT_NS || over * 2 > last->end_ns - last->start_ns)
-        return BESIDE;
-    return over <= FL_LANES_ROUNDING_NS ? CUT : op->end_ns > last->end_ns ? DEPENDENT : BESIDE;
+    const bool half = over * 2 <= last->end_ns - last->start_ns;
+    if (half && over <= FL_LANES_ROUNDING_NS)
+        return CUT;
+    const bool two = !next || by_lane(next, op) || next->start_ns >= last->end_ns; /* no third begins meanwhile */
+    return p->dependent && half && two && over <= FL_LANES_DEPENDENT_NS && op->end_ns > last->end_ns ? DEPENDENT
+                                                                                                     : BESIDE;
 }
 
-static fl_status place_op(parting *p, fl_trace_op *op, fl_diag *d) {
+static fl_status place_op(parting *p, fl_trace_op *op, const fl_trace_op *next, fl_diag *d) {
     size_t k = 0;
     way how = APART;
-    while (k < p->count && (how = follows(p->sides[k].last, op)) == BESIDE)
+    while (k < p->count && (how = follows(p, p->sides[k].last, op, next)) == BESIDE)
         k++;
     if (k == p->count) {
         if (p->next_stream > INT32_MAX)
@@ -75,8 +79,8 @@ static fl_status place_op(parting *p, fl_trace_op *op, fl_diag *d) {
     return FL_OK;
 }
 
-fl_status fl_lanes_part(fl_kernel_trace *t, fl_lanes_parted *out, fl_diag *d) {
-    parting p = {.out = out};
+fl_status fl_lanes_part(fl_kernel_trace *t, bool dependent, fl_lanes_parted *out, fl_diag *d) {
+    parting p = {.dependent = dependent, .out = out};
     size_t count = 0;
     uint32_t *index = malloc((t->op_count + 1) * sizeof *index);
     *out = (fl_lanes_parted){0};
@@ -98,7 +102,7 @@ fl_status fl_lanes_part(fl_kernel_trace *t, fl_lanes_parted *out, fl_diag *d) {
             p.sides[0] = (side){op->stream, NULL};
             p.count = 1;
         }
-        s = place_op(&p, op, d);
+        s = place_op(&p, op, i + 1 < count ? &t->ops[index[i + 1]] : NULL, d);
     }
     free(p.sides);
     free(index);

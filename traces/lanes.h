@@ -1,13 +1,15 @@
-/* A trace holds one op at a time in each lane (device, process and stream). Recordings do not: this parts what overlaps.
+/* A trace holds one op at a time in each lane (device, process and stream). Recordings do not: this parts what
+ * overlaps.
  *
- * - Time stamps are rounded, and ends are late by some ns. An overlap of up to FL_LANES_ROUNDING_NS is cut off the end of
- *   the earlier op.
- * - A dependent launch (CUDA's programmatic dependent launch, on Hopper and later) lets the next kernel of a stream begin
- *   before the one before it has ended, and wait there for its end. Libraries use it: of 106,232 kernels of three PyTorch
- *   programs on an H200 1,213 began up to 13.8 us early, each ended after the one before it, and no third began meanwhile
- *   (tests/hardware). Such a kernel begins where the one before it ends: what it did before was to wait.
- * - Other overlaps are of ops that run beside each other (graphs, several hardware queues). The later op moves to a stream
- *   number of its own.
+ * - Time stamps are rounded, and ends are late by some ns. An overlap of up to FL_LANES_ROUNDING_NS is cut off the end
+ * of the earlier op.
+ * - Dependent launches (CUDA's programmatic dependent launch, on Hopper and later) let the next kernel of a stream
+ * begin before the one before it has ended. Libraries use them: of 106,232 kernels of three PyTorch programs on an H200
+ * 1,213 began up to 13.8 us early, each ended after the one before it, and no third began meanwhile (tests/hardware).
+ * Such a kernel is taken to wait for that end, and begins there. This is for records of a stream's own kernels: a
+ * profiler's file may show the branches of a graph as one stream, which overlap just so.
+ * - Other overlaps are of ops that run beside each other (graphs, several hardware queues). The later op moves to a
+ * stream number of its own.
  *
  * Either cut takes at most half of the earlier op's length as overlap. */
 #pragma once
@@ -28,8 +30,10 @@ typedef struct fl_lanes_parted {
     int64_t first;    /* number of the first of these */
 } fl_lanes_parted;
 
-/* In place; the rows keep their order, so one that begins later may stand before one that begins earlier. FL_BAD_INPUT
- * where there is no stream number left. */
-fl_status fl_lanes_part(fl_kernel_trace *t, fl_lanes_parted *out, fl_diag *d);
-/* What was changed, as sentences: number 0, 1, ... until it returns false. Of those that do not apply the text is "". */
+/* dependent: take overlaps of up to FL_LANES_DEPENDENT_NS for dependent launches. In place; the rows keep their order,
+ * so one that begins later may stand before one that begins earlier. FL_BAD_INPUT where there is no stream number left.
+ */
+fl_status fl_lanes_part(fl_kernel_trace *t, bool dependent, fl_lanes_parted *out, fl_diag *d);
+/* What was changed, as sentences: number 0, 1, ... until it returns false. Of those that do not apply the text is "".
+ */
 bool fl_lanes_text(const fl_lanes_parted *p, int number, char *text, size_t size);

@@ -2,12 +2,12 @@
 #include "harness/base/place.h"
 #include "harness/base/terminal.h"
 #include "harness/cmd/commands.h"
+#include "harness/cmd/record_clocks.h"
 #include "harness/live/host.h"
 #include "harness/live/program.h"
 #include "harness/live/stop.h"
 #include "harness/live/vendor/vendors.h"
 #include "traces/duration.h"
-#include "traces/join.h"
 #include "traces/kernels.h"
 #include "traces/lanes.h"
 #include "traces/tables.h"
@@ -202,7 +202,7 @@ static fl_status part_lanes(recorder *r, fl_diag *d) {
     static const char *const key[] = {"ends cut", "dependent launches", "moved to streams of their own"};
     fl_lanes_parted parted;
     char text[256], number[32];
-    fl_status s = fl_lanes_part(&r->trace, &parted, d);
+    fl_status s = fl_lanes_part(&r->trace, true, &parted, d);
     const size_t count[] = {parted.cut, parted.dependent, parted.moved};
     for (int i = 0; !s && fl_lanes_text(&parted, i, text, sizeof text); i++) {
         if (!*text)
@@ -212,21 +212,6 @@ static fl_status part_lanes(recorder *r, fl_diag *d) {
         if (!fl_head_set(&r->trace.head, key[i], number))
             s = fl_no_memory(d, "the recording");
     }
-    return s;
-}
-
-/* A kernel that ran below the top clock, as under a power limit, is to be replayed from the clock that it had: both
- * files count time alike, so the readings say which. */
-static fl_status give_clocks(recorder *r, fl_diag *d) {
-    fl_imported run = {.kernels = r->trace, .telemetry = r->t};
-    fl_status s = fl_join(&run, 0, d);
-    for (size_t i = 0; !s && i < run.note_count; i++)
-        fl_terminal_say(stderr, "foldline record: %s", run.note[i]);
-    r->trace = run.kernels;
-    r->t = run.telemetry;
-    run.kernels = (fl_kernel_trace){0};
-    run.telemetry = (fl_telemetry){0};
-    fl_imported_free(&run);
     return s;
 }
 
@@ -254,7 +239,7 @@ static fl_status write_kernels(recorder *r, fl_diag *d) {
                         "works there (FOLDLINE_CUPTI=/path/of/libcupti.so names one)");
     fl_status s = part_lanes(r, d);
     if (!s)
-        s = give_clocks(r, d);
+        s = fl_record_clocks(&r->trace, &r->t, say, NULL, d);
     if (!s)
         s = write_markers(r, &c, d);
     return s ? s : fl_kernels_write(r->kernels_path, &r->trace, d);

@@ -126,7 +126,7 @@ if wanted samples; then
     "$foldline" record --out "$out/$name.telemetry.csv" --every-ms 20 --kernels "$out/$name.trace.csv" --iteration iteration \
       -- python3 "$here/programs.py" $program >"$out/$name.csv" 2>"$out/$name.txt"
     cat "$out/$name.txt"
-    tell "run $name" "$foldline" run "$out/$name.trace.csv" --platform h200 --assume balanced --policy nvboost >"$out/$name.run.txt" 2>&1
+    tell "run $name" "$foldline" run "$out/$name.trace.csv" --platform h200 --assume compute --policy nvboost >"$out/$name.run.txt" 2>&1
     tail -n 1 "$out/$name.run.txt"
   done
 fi

@@ -12,19 +12,20 @@ enum { STUB_FIELD_POWER_VIOLATION = 1, STUB_FIELD_THERMAL_VIOLATION = 2, STUB_FI
 typedef struct stub_gpu {
     _Atomic unsigned sm_min, sm_max, mem_min, mem_max; /* locks; 0 = none */
     _Atomic unsigned limit_mw;
-    _Atomic int code;          /* what every call on this GPU returns; 0 = works */
-    _Atomic int set_code;      /* and what sets return */
-    _Atomic int readback_code; /* what reading the limit returns once anything was set */
-    _Atomic int limit_code;    /* what reading it always returns */
-    _Atomic int gpm;           /* profiling is supported */
-    _Atomic int gpm_code;      /* and what taking a sample returns */
-    _Atomic int frozen;        /* its energy counter stands still */
-    _Atomic int deaf;          /* sets of clocks succeed, and the clock is its own */
-    _Atomic int quiet;         /* nothing holds the clock down */
-    _Atomic unsigned step_mw;  /* limits are rounded down to it; 0 = they are not */
-    _Atomic int absurd;        /* sensors answer with all ones; 2: clocks with zero */
-    _Atomic int fields;        /* NVML: STUB_FIELD_... that it has; the others are not supported */
-    _Atomic int violations;    /* NVML: the call of its own for violation times works; the new library has none */
+    _Atomic int code;                   /* what every call on this GPU returns; 0 = works */
+    _Atomic int set_code;               /* and what sets return */
+    _Atomic int readback_code;          /* what reading the limit returns once anything was set */
+    _Atomic int limit_code;             /* what reading it always returns */
+    _Atomic int gpm;                    /* profiling is supported */
+    _Atomic int gpm_code;               /* and what taking a sample returns */
+    _Atomic int frozen;                 /* its energy counter stands still */
+    _Atomic unsigned long long counter; /* > 0: what its energy counter shows */
+    _Atomic int deaf;                   /* sets of clocks succeed, and the clock is its own */
+    _Atomic int quiet;                  /* nothing holds the clock down */
+    _Atomic unsigned step_mw;           /* limits are rounded down to it; 0 = they are not */
+    _Atomic int absurd;                 /* sensors answer with all ones; 2: clocks with zero */
+    _Atomic int fields;                 /* NVML: STUB_FIELD_... that it has; the others are not supported */
+    _Atomic int violations; /* NVML: the call of its own for violation times works; the new library has none */
     /* Level Zero's second tile; ROCm SMI's level and sets of allowed clocks; whether a limit is enabled. */
     _Atomic unsigned sm2_min, sm2_max, level, sm_mask, mem_mask, limit_on;
     /* Fixed counters for tests of units, in the units of the library; used where `fixed` is set. */

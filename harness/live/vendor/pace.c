@@ -20,13 +20,12 @@ bool fl_pace_rests(fl_pace *p, int64_t t_ns) {
 
 static void moved(fl_pace *p, int64_t t_ns) {
     const int64_t step = t_ns - p->moved_ns, unsure = t_ns - p->asked_ns;
-    if (unsure <= step / SURE && p->unsure_ns <= step / SURE) {
-        /* Seen at the first reading after a rest, it may have moved during the rest: what was learned is wrong. */
-        if (p->rested)
-            p->steps = 0;
-        else
-            p->step_ns[p->steps++ % FL_PACE_STEPS] = step - unsure;
-    }
+    /* Seen at the first reading after a rest, it may have moved during the rest. Where readings follow each other
+     * closely, that says that what was learned is wrong. */
+    if (p->rested && unsure <= step / SURE)
+        p->steps = 0;
+    else if (!p->rested && unsure <= step / SURE && p->unsure_ns <= step / SURE)
+        p->step_ns[p->steps++ % FL_PACE_STEPS] = step - unsure;
     p->moved_ns = t_ns;
     p->unsure_ns = unsure;
 }

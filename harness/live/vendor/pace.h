@@ -1,7 +1,8 @@
-/* When is a slow counter worth reading? On an H200 the energy counter steps each 100 ms, and reading it takes 3 to 5 ms
+/* When is a slow counter worth reading? On an H200 the energy counter steps each 100 ms, and reading it takes 2 to 6 ms
  * of processor time (tests/hardware): a policy that reads each 2 ms took 44 % of a core. Its steps are learned from
- * readings that follow each other closely; then it is left alone until nine tenths of the shortest of the last steps
- * are over. A counter that is quick to read, or was only ever read from time to time, is read each time. */
+ * readings that follow each other closely; then it is left alone until just before the next one can come: the shortest
+ * of the last steps, less a twentieth of it (most came 98 to 102 ms apart), less what the readings leave unsure. A
+ * counter that is quick to read, or was only ever read from time to time, is read each time. */
 #pragma once
 
 #include <stdbool.h>
