@@ -103,7 +103,7 @@ for f in "$root"/models/platforms/{generic,a100,apu-a10-5800k,v100-sxm2-16gb}.js
   [ ! -f "$f" ] || for t in platform base calibration; do seed $t "$f"; done
 done
 for t in platform base calibration device; do seed $t device.json; done
-for f in "$root"/models/boards/{h100-nvl,t4,mi250x}*.json; do [ ! -f "$f" ] || seed board "$f"; done
+for f in "$root"/models/boards/{h200-sxm,t4,mi250x}*.json; do [ ! -f "$f" ] || seed board "$f"; done
 seed board-xml "$root/tests/support/smi.xml"
 seed facts facts.json
 echo '{"name": "x", "sm_mhz": [600, 900], "mem_mhz": [810, 1593], "default_mem_mhz": 810, "tdp_w": 400, "peak_gb_s": 900}' >facts.json
