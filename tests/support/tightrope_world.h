@@ -17,7 +17,6 @@ typedef struct world {
     double unit_s, jitter, lag_s, arrival_s; /* unit_s: of work at the top clock; arrival_s: from a set to the clock */
     double length_s;                         /* of all work at the top clock */
     double bound;
-    double deepest_mhz;           /* the lowest clock in force before they are */
     double turn_s, turned_unit_s; /* > 0: after so much work the kernels are others, slowed by all of top / f */
     bool records, counter, util;
     const char *trust; /* the parameter; NULL: as it is by default */
@@ -61,8 +60,6 @@ static inline void world_unit(const world *w, world_run *r) {
 /* To the end of the unit, the arrival of the clock, or `until`, whichever is first. */
 static inline void world_advance(world *w, world_run *r, int64_t until) {
     const bool turned = world_turned(w);
-    if (!turned)
-        w->deepest_mhz = fmin(w->deepest_mhz, world_ladder[r->clock]);
     const double slow =
         turned ? (double)world_ladder[WORLD_CLOCKS - 1] / world_ladder[r->clock] : w->slowdown[r->clock];
     int64_t end = r->now_ns + (int64_t)ceil(r->left_s * slow * 1e9);
@@ -107,7 +104,6 @@ static inline void world_play(world *w) {
     r->random = fl_random_seed(w->seed, 1);
     r->clock = r->asked = WORLD_CLOCKS - 1;
     r->arrives_ns = INT64_MAX;
-    w->deepest_mhz = world_ladder[r->clock];
     world_unit(w, r);
     for (uint64_t step = 0; w->work_s < w->length_s; step++) {
         fl_gpu_sample g = {.valid = FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_SM_MHZ)};
