@@ -4,14 +4,14 @@
 # clock, limit or mode.
 #   tests/hardware/measure.sh FOLDLINE OUT [PART...]
 # FOLDLINE is an installed or built program, OUT a folder that it makes. PARTS: board times profile square levels wall
-# overhead programs alternate live samples kineto (all). Needs nvcc, a C compiler, and PyTorch for the parts from wall on but overhead.
+# overhead programs alternate waiting live samples kineto (all). Needs nvcc, a C compiler, and PyTorch for the parts from wall on but overhead.
 set -u
 [ $# -ge 2 ] || { sed -n '2,7p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 foldline=$(realpath "$1")
 mkdir -p "$2" && out=$(realpath "$2") || exit 3
 shift 2
-parts=" ${*:-board times profile square levels wall overhead programs alternate live samples kineto} "
+parts=" ${*:-board times profile square levels wall overhead programs alternate waiting live samples kineto} "
 started=$SECONDS
 
 nvcc -O2 -o "$out/load" "$here/load.cu" && cc -O2 -o "$out/nvml_times" "$here/nvml_times.c" -ldl || exit 3
@@ -103,6 +103,17 @@ if wanted alternate; then
   rm -rf "$rings"
   cat "$out/alternate.csv" "$out/alternate.txt"
 fi
+timed() { # NAME COMMAND...: how a command ended and what processor time it took
+  local name=$1
+  shift
+  tell "$name" bash -c 'TIMEFORMAT="%R s, user %U s, system %S s"; time "$@"' - "$@"
+}
+if wanted waiting; then # what a policy costs before any program has begun, and while one runs steadily
+  for policy in tightrope "tightrope:trust=counters" assure; do
+    timed "$policy, no program" "$foldline" live --policy "$policy" --for 8s >"$out/waiting-${policy#*:}.txt" 2>&1
+    cat "$out/waiting-${policy#*:}.txt"
+  done
+fi
 if wanted live; then
   rings=$(mktemp -d)
   FOLDLINE_RINGS=$rings CUDA_INJECTION64_PATH=$collector NVTX_INJECTION64_PATH=$collector \
@@ -111,8 +122,7 @@ if wanted live; then
   for policy in tightrope assure; do
     extra=()
     [ $policy = assure ] || extra=(--rings "$rings" --iteration iteration --bound 5%)
-    tell "$policy" bash -c 'TIMEFORMAT="%R s, user %U s, system %S s"; time "$@"' - "$foldline" live --policy $policy --for 12s \
-      --log "$out/live-$policy.log" "${extra[@]}" >"$out/live-$policy.txt" 2>&1 &
+    timed "$policy" "$foldline" live --policy $policy --for 12s --log "$out/live-$policy.log" "${extra[@]}" >"$out/live-$policy.txt" 2>&1 &
   done
   wait
   cat "$out"/live-*.txt "$out/live.program.csv"
