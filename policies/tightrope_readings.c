@@ -71,9 +71,9 @@ static int64_t uneven(fl_tightrope_gpu *g, int64_t mean) {
     return (int64_t)((double)mean * (0.5 + turn - floor(turn)));
 }
 
-/* Finely while a counter's line is drawn, coarsely else. A window that goes on past its end waits for something: records
- * of a program that has not begun, or a sensor. Nobody knows when that comes, so the time between readings grows with the
- * wait: a quarter of it is lost at most. */
+/* Finely while a counter's line is drawn, coarsely else. A window that goes on past its end waits for something:
+ * records of a program that has not begun, or a sensor. Nobody knows when that comes, so the time between readings
+ * grows with the wait: a quarter of it is lost at most. */
 int64_t fl_tightrope_wait_ns(const fl_tightrope_params *p, fl_tightrope_gpu *g, int64_t now, double end_s) {
     const fl_tightrope_work *w = &g->work;
     const double left = end_s - since(now, w->window_ns), zone = fmax(EDGE_S, 2.5 * w->unit_s);
