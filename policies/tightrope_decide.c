@@ -84,7 +84,7 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
     const double spent_s = slack_s - kept_s - (steady ? 2 * b * window_s : 0);
     const double horizon = fmax(spent_s < 0 ? 0 : HORIZON_S, 2 * window_s);
     g->slack_s = slack_s;
-    g->allowed = fmax(1, fmin(1 + 4 * b + 0.1, (1 + b) * (1 + spent_s / horizon)));
+    g->allowed = fmax(1, fmin(1 + 4 * b + 0.1, (1 + b) / (1 + cost) * (1 + spent_s / horizon)));
     const fl_tightrope_wish wish = {.allowed = g->allowed,
                                     .slack_s = slack_s,
                                     .bound = b,

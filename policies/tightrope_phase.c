@@ -24,15 +24,23 @@ double fl_tightrope_phase_decisions(const fl_tightrope_phases *p) {
     return p->current >= 0 ? p->phase[p->current].decisions : 0;
 }
 
+/* Least share of a kind that the phase has: where many kinds share the time, each has little of it. */
+static double usual(const fl_tightrope_phase *p, int64_t kinds) {
+    double square = 0; /* the mean share of what runs at some instant */
+    for (int64_t i = 0; i < kinds; i++)
+        square += p->share[i] * p->share[i];
+    return fmin(USUAL, square / 20);
+}
+
 /* Time of each kind since strange kernels began, or in the whole window. */
-static double time_of(const fl_tightrope_work *w, int kind, int strange) {
+static double time_of(const fl_tightrope_work *w, int64_t kind, int strange) {
     const fl_tightrope_kind *k = &w->kind[kind];
     return !strange ? k->window_s : k->spell == w->spell ? k->spell_s : 0;
 }
 
 static double total(const fl_tightrope_work *w, int strange) {
     double sum = 0;
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+    for (int64_t i = 0; i < w->kinds; i++)
         sum += time_of(w, i, strange);
     return sum;
 }
@@ -40,12 +48,13 @@ static double total(const fl_tightrope_work *w, int strange) {
 /* What both have in common, of 1; covered: the share of the time whose kinds the phase has. */
 static double common(const fl_tightrope_phase *p, const fl_tightrope_work *w, int strange, double *covered) {
     const double all = total(w, strange);
+    const double least = usual(p, w->kinds);
     double sum = 0;
     *covered = 0;
-    for (int i = 0; i < FL_TIGHTROPE_KINDS && all > 0; i++) {
+    for (int64_t i = 0; i < w->kinds && all > 0; i++) {
         const double share = time_of(w, i, strange) / all;
         sum += fmin(share, p->share[i]);
-        *covered += p->share[i] > USUAL ? share : 0;
+        *covered += p->share[i] > least ? share : 0;
     }
     return sum;
 }
@@ -54,15 +63,16 @@ static void add(fl_tightrope_phase *p, const fl_tightrope_work *w, int strange) 
     const double all = total(w, strange), weight = fmin(p->weight_s, REMEMBERED_S);
     if (!(all > 0))
         return;
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+    for (int64_t i = 0; i < w->kinds; i++)
         p->share[i] = (p->share[i] * weight + time_of(w, i, strange)) / (weight + all);
     p->weight_s = weight + all;
 }
 
 /* The records that follow are held against the present phase. */
 static void show(const fl_tightrope_phase *p, fl_tightrope_work *w) {
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
-        w->kind[i].usual = p->share[i] > USUAL;
+    const double least = usual(p, w->kinds);
+    for (int64_t i = 0; i < w->kinds; i++)
+        w->kind[i].usual = p->share[i] > least;
     w->phased = p->weight_s > 0;
     w->strange_s = 0;
     w->spell++;

@@ -47,6 +47,11 @@ static void count_kind(fl_tightrope_work *w, fl_tightrope_kind *k, double d) {
     k->spell_s += d;
 }
 
+static fl_tightrope_kind *place(fl_tightrope_work *w, uint32_t kind) {
+    w->kinds = kind < w->kinds ? w->kinds : kind + 1;
+    return &w->kind[kind];
+}
+
 /* Kernels that run beside others take the longer for it, here and at the top clock: their lengths tell nothing that is
  * certain. So they count nothing, and what ran beside them is taken back. */
 static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
@@ -56,7 +61,7 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
             continue;
         /* The last place is for all kinds that have none of their own: they are unlike, so no mean of theirs counts. */
         const int rest = r->kind >= FL_TIGHTROPE_KINDS - 1;
-        fl_tightrope_kind *k = &w->kind[rest ? FL_TIGHTROPE_KINDS - 1 : r->kind];
+        fl_tightrope_kind *k = place(w, rest ? FL_TIGHTROPE_KINDS - 1 : r->kind);
         const int64_t start_ns = r->start_ns > w->begin_ns ? r->start_ns : w->begin_ns;
         const double d = (double)(r->end_ns - start_ns) * 1e-9;
         const int settled = start_ns >= w->settled_ns;
@@ -136,7 +141,7 @@ static double weight_of(fl_tightrope_work *w, const fl_kernel_record *r) {
     const int top = w->at_top && r->start_ns >= w->settled_ns;
     if (r->kind >= FL_TIGHTROPE_KINDS - 1)
         return top ? d : d * w->share * (1 - w->tolerance);
-    fl_tightrope_kind *k = &w->kind[r->kind];
+    fl_tightrope_kind *k = place(w, r->kind);
     if (k->count >= 3) /* from then on it stays, so that the same kernel always counts the same */
         return k->sum_s / k->count;
     if (top)
@@ -171,7 +176,7 @@ int fl_tightrope_crowded(const fl_tightrope_work *w) {
 
 void fl_tightrope_weigh(fl_tightrope_work *w) {
     double count = 0;
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+    for (int64_t i = 0; i < w->kinds; i++)
         count += w->kind[i].count;
     w->signal = FL_TIGHTROPE_ENDS;
     w->weighed = 1;

@@ -1,11 +1,14 @@
 #include "policies/tightrope_work.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
-void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
-                             double cost) {
-    memset(w, 0, sizeof *w);
+/* All but the kinds begins anew. */
+static void begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas, double cost) {
+    const int64_t kinds = w->kinds;
+    memset(w, 0, offsetof(fl_tightrope_work, kind));
+    w->kinds = kinds;
     w->signal = signal;
     w->last_ns = w->begin_ns = w->last_end_ns = w->moved_ns = now_ns;
     w->origin_ns = -1;
@@ -15,6 +18,13 @@ void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_n
     w->counter = NAN;
     w->share = 1;
     w->busy_share = 1;
+}
+
+void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
+                             double cost) {
+    begin(w, signal, now_ns, tolerance, sigmas, cost);
+    memset(w->kind, 0, (size_t)w->kinds * sizeof *w->kind);
+    w->kinds = 0;
 }
 
 void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns) {
@@ -27,11 +37,9 @@ void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns) {
     const double credit_s = fl_tightrope_credit(w), elapsed_s = w->elapsed_s, clock = w->clock, share = w->share;
     const int64_t settled_ns = w->settled_ns;
     const int at_top = w->at_top;
-    fl_tightrope_kind kind[FL_TIGHTROPE_KINDS];
-    memcpy(kind, w->kind, sizeof kind);
-    fl_tightrope_to_records(w, FL_TIGHTROPE_RECORDS, now_ns);
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) { /* what kinds take at the top clock is known already */
-        const fl_tightrope_kind *k = &kind[i];
+    begin(w, FL_TIGHTROPE_RECORDS, now_ns, w->tolerance, w->sigmas, w->cost);
+    for (int64_t i = 0; i < w->kinds; i++) { /* what kinds take at the top clock is known already */
+        const fl_tightrope_kind *k = &w->kind[i];
         w->kind[i] = (fl_tightrope_kind){.count = k->count,
                                          .sum_s = k->sum_s,
                                          .square_s = k->square_s,
@@ -64,7 +72,7 @@ void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int
     w->doubted = 0;
     w->units = w->total;
     w->known_s = w->ref_s = w->unknown_s = 0;
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+    for (int64_t i = 0; i < w->kinds; i++)
         w->kind[i].window_s = 0;
     fl_tightrope_forget_power(w);
 }
@@ -92,7 +100,7 @@ static double held_back(const fl_tightrope_work *w, double count) {
 /* Of all records at the top clock: the sum of their durations, and its variance by how each kind's differ. */
 static void records_spread(const fl_tightrope_work *w, double *variance, double *seconds) {
     *variance = *seconds = 0;
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) {
+    for (int64_t i = 0; i < w->kinds; i++) {
         const fl_tightrope_kind *k = &w->kind[i];
         const double m = k->count > 1 ? k->sum_s / k->count : 0;
         *seconds += k->sum_s;
@@ -126,7 +134,7 @@ int fl_tightrope_enough(const fl_tightrope_work *w, double error) {
         return w->rate.edges >= 6 && fl_tightrope_rate_error(&w->rate, w->sigmas, w->at_top) <= error;
     double variance, seconds, count = 0;
     records_spread(w, &variance, &seconds);
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++)
+    for (int64_t i = 0; i < w->kinds; i++)
         count += w->kind[i].count;
     return w->known_s > 0 && held_back(w, count) * sqrt(variance) <= error * seconds;
 }
@@ -137,7 +145,7 @@ double fl_tightrope_reference_error(const fl_tightrope_work *w) {
     if (w->signal != FL_TIGHTROPE_RECORDS)
         return fl_tightrope_rate_error(&w->rate, w->sigmas, w->at_top) / w->sigmas;
     double all = 0, square = 0;
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) {
+    for (int64_t i = 0; i < w->kinds; i++) {
         const fl_tightrope_kind *k = &w->kind[i];
         if (!(k->done > 0) || k->count < 3)
             continue;
@@ -150,7 +158,7 @@ double fl_tightrope_reference_error(const fl_tightrope_work *w) {
 
 /* A window at the top clock ends: what it told of each kind is one visit. */
 static void end_visit(fl_tightrope_work *w) {
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) {
+    for (int64_t i = 0; i < w->kinds; i++) {
         fl_tightrope_kind *k = &w->kind[i];
         if (!(k->now > 0))
             continue;
@@ -177,7 +185,7 @@ static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k
  * that runs now may be stretched; where kernels overlap, their stretch is shared. */
 static double records_credit(fl_tightrope_work *w) {
     double low = 0, held = 0;
-    for (int i = 0; i < FL_TIGHTROPE_KINDS; i++) {
+    for (int64_t i = 0; i < w->kinds; i++) {
         const fl_tightrope_kind *k = &w->kind[i];
         if (!(k->done > 0))
             continue;

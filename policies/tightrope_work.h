@@ -23,7 +23,7 @@ enum {
 /* Whose units are taken for alike in all phases of the program: all signals', those of counters only (iterations,
  * kernels, bytes), none's. Where they are not, the second fact alone tells the work. */
 enum { FL_TIGHTROPE_ALIKE_ALL, FL_TIGHTROPE_ALIKE_COUNTERS, FL_TIGHTROPE_ALIKE_NONE };
-enum { FL_TIGHTROPE_KINDS = 512 };
+enum { FL_TIGHTROPE_KINDS = 2048 }; /* each with a place of its own; a program of PyTorch has a thousand */
 
 typedef struct fl_tightrope_kind {        /* of kernel */
     double count, sum_s, square_s;        /* that ran at the top clock: number, durations, their squares */
@@ -75,6 +75,7 @@ typedef struct fl_tightrope_work {
     int64_t last_end_ns;       /* of a record */
     double busy_share;         /* of the time, in which kernels run */
     double error_s;            /* of the last credit: what was held back */
+    int64_t kinds;             /* places in use: the others are zero */
     fl_tightrope_kind kind[FL_TIGHTROPE_KINDS];
 } fl_tightrope_work;
 

@@ -126,6 +126,7 @@ static int window_of(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_
     w->kind[kind].window_s = s;
     w->kind[other].window_s += other_s;
     w->elapsed_s += 1;
+    w->kinds = 10;
     return fl_tightrope_phase_turns(p, w, seen, 1);
 }
 
@@ -234,6 +235,31 @@ static void test_spans(void) {
     }
 }
 
+/* A thousand kinds share the time alike, each with a thousandth of it: that is one phase, and none of them is strange
+ * to it. A thousand others are another phase. */
+static void test_many_kinds(void) {
+    fl_tightrope_phases *p = calloc(1, sizeof *p);
+    fl_tightrope_work *w = calloc(1, sizeof *w);
+    fl_tightrope_seen *seen = calloc(FL_TIGHTROPE_CLOCKS, sizeof *seen);
+    CU_ASSERT_FATAL(p != NULL && w != NULL && seen != NULL);
+    w->signal = FL_TIGHTROPE_RECORDS;
+    w->kinds = 2000;
+    for (int window = 0; window < 6; window++) {
+        const int first = window < 3 ? 0 : 1000;
+        int usual = 0;
+        for (int i = 0; i < 2000; i++)
+            w->kind[i].window_s = i >= first && i < first + 1000 ? 1e-3 : 0;
+        const int turned = fl_tightrope_phase_turns(p, w, seen, 1);
+        for (int i = 0; i < 2000; i++)
+            usual += w->kind[i].usual != 0;
+        FL_CHECK(turned == (window == 3) && usual == 1000 && w->kind[first].usual, "window %d: turned %d, %d are usual",
+                 window, turned, usual);
+    }
+    free(p);
+    free(w);
+    free(seen);
+}
+
 /* ---- the reference's error by records ---- */
 
 /* Kinds that ran at the top clock with means 2 and 1 s, variances 1 and 0 (of 4 and 3 durations), and 3 and 4 times
@@ -244,6 +270,7 @@ static void test_reference_error(void) {
     w->signal = FL_TIGHTROPE_RECORDS;
     CU_ASSERT(fl_tightrope_reference_error(w) == 0);
     w->kind[0] = (fl_tightrope_kind){.count = 4, .sum_s = 8, .square_s = 4 * 4 + 3 * 1, .done = 3};
+    w->kinds = FL_TIGHTROPE_KINDS;
     w->kind[FL_TIGHTROPE_KINDS - 1] = (fl_tightrope_kind){.count = 3, .sum_s = 3, .square_s = 3, .done = 4};
     w->kind[1] = (fl_tightrope_kind){.count = 2, .sum_s = 9, .square_s = 99, .done = 5}; /* too few to know */
     w->kind[2] = (fl_tightrope_kind){.count = 9, .sum_s = 9, .square_s = 99, .done = 0}; /* never elsewhere */
@@ -265,6 +292,7 @@ static void test_enough(void) {
     w->sigmas = 2;
     w->known_s = 1;
     w->kind[0] = (fl_tightrope_kind){.count = 4, .sum_s = 8, .square_s = 19};
+    w->kinds = FL_TIGHTROPE_KINDS;
     w->kind[FL_TIGHTROPE_KINDS - 1] = w->kind[0];
     const double z = 2 * 59.0 / 57, t = sqrt(7 * expm1(z * z / 7)), least = t * sqrt(6) / 16;
     FL_CHECK(fl_tightrope_enough(w, least * 1.0001) && !fl_tightrope_enough(w, least * 0.9999), "%g", least);
@@ -281,4 +309,4 @@ static void test_enough(void) {
 
 FL_SUITE("tightrope_trial", {"due", test_due}, {"end", test_end}, {"phases", test_phases}, {"brief", test_brief},
          {"certain", test_certain}, {"spans", test_spans}, {"reference error", test_reference_error},
-         {"enough", test_enough})
+         {"enough", test_enough}, {"many kinds", test_many_kinds})
