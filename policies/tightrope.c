@@ -67,7 +67,8 @@ static int64_t best_signal(const fl_gpu_sample *u) {
  * they would cost half of the bound, and of several GPUs, which may wait for each other unseen, only what is certain
  * counts. */
 static int64_t safe_signal(const node *n) {
-    return n->count > 1 || n->p->bound < 2 * n->p->records_cost ? FL_TIGHTROPE_NONE : FL_TIGHTROPE_RECORDS;
+    const int dear = !n->facts->gpu[0].records_ns && n->p->bound < 2 * n->p->records_cost;
+    return n->count > 1 || dear ? FL_TIGHTROPE_NONE : FL_TIGHTROPE_RECORDS;
 }
 
 /* Markers, a count of kernels and bytes cost nothing, and are enough where their units are alike. Records tell a
@@ -99,6 +100,7 @@ static void start(node *n) {
         g->react_s = g->settle_s = (double)f->settle_ns * 1e-9;
         if (signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS)
             fl_set_gpu(n->c, i, FL_SET_RECORDS, 1);
+        g->work.record_s = (double)f->records_ns * 1e-9;
         fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas, n->p->records_cost);
         g->lag_s = n->p->lag_ms > 0 ? n->p->lag_ms * 1e-3 : f->power_lag_ns > 0 ? (double)f->power_lag_ns * 1e-9 : NAN;
         fl_tightrope_lag_begin(&g->lag, fl_gpu_known(u, FL_GPU_POWER_W) ? u->value[FL_GPU_POWER_W] : 0);
@@ -231,7 +233,8 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         other |= learning && other_signal(&n, i);
         over &= fl_tightrope_over(&n.gpu[i], n.now, length_s, end_s);
     }
-    n.state->alarm = fl_tightrope_guard(&n) || (n.count == 1 && fl_tightrope_crowded(&n.gpu->work));
+    n.state->alarm =
+        fl_tightrope_guard(&n) || (n.count == 1 && fl_tightrope_crowded(&n.gpu->work)) || fl_tightrope_dear(&n);
     if (n.state->alarm || (n.count == 1 && fl_tightrope_phase_strange(&n.gpu->work)) ||
         (over && !other &&
          (!learning || length_s > FL_TIGHTROPE_REFERENCE_MAX_S || learned(&n) || fl_tightrope_shares(&n))))

@@ -60,8 +60,11 @@ double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *
     return fl_tightrope_reaction(p, g) + (fl_tightrope_blindfold(&g->work) ? 0 : g->work.quiet_s);
 }
 
-double fl_tightrope_cost(const fl_tightrope_params *p, const fl_tightrope_gpu *g) {
-    return g->work.signal == FL_TIGHTROPE_RECORDS || g->work.signal == FL_TIGHTROPE_ENDS ? p->records_cost : 0;
+double fl_tightrope_cost(const fl_tightrope_gpu *g) {
+    const int64_t signal = g->work.signal;
+    return signal == FL_TIGHTROPE_RECORDS ? fl_tightrope_records_cost(&g->work)
+           : signal == FL_TIGHTROPE_ENDS  ? g->work.cost
+                                          : 0;
 }
 
 /* A look at the top clock makes the reference better. It pays where the error that is held back costs more, over as
@@ -78,7 +81,7 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
                              double window_s, double first_window_s, int look, int steady, int certain) {
     const fl_tightrope_chip chip = chip_of(p, g, f);
     const double b = p->bound - FL_TIGHTROPE_MARGIN;
-    const double blind_s = fl_tightrope_blind(p, g), cost = fl_tightrope_cost(p, g);
+    const double blind_s = fl_tightrope_blind(p, g), cost = fl_tightrope_cost(g);
     /* Some is kept for what nobody sees, and for looks of the others. */
     const double kept_s = blind_s * fl_tightrope_burn(b, (1 + p->tolerance) * (1 + cost) / g->work.clock);
     const double spent_s = slack_s - kept_s - (steady ? 2 * b * window_s : 0);

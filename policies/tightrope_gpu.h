@@ -97,7 +97,7 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
                              double window_s, double first_window_s, int look, int steady, int certain);
 
 /* By how much the signal stretches what it measures. */
-double fl_tightrope_cost(const fl_tightrope_params *p, const fl_tightrope_gpu *g);
+double fl_tightrope_cost(const fl_tightrope_gpu *g);
 
 /* Time for which nobody may see what a clock does, and the way back to the top. */
 double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *g);

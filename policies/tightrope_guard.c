@@ -12,9 +12,9 @@ typedef fl_tightrope_step node;
 static double burn(const node *n) {
     double most = 0;
     for (uint32_t i = 0; i < n->count; i++)
-        most = fmax(most, fl_tightrope_burn(n->p->bound - FL_TIGHTROPE_MARGIN,
-                                            (1 + n->p->tolerance) * (1 + fl_tightrope_cost(n->p, &n->gpu[i])) /
-                                                n->gpu[i].work.share));
+        most = fmax(most, fl_tightrope_burn(n->p->bound - FL_TIGHTROPE_MARGIN, (1 + n->p->tolerance) *
+                                                                                   (1 + fl_tightrope_cost(&n->gpu[i])) /
+                                                                                   n->gpu[i].work.share));
     return most;
 }
 

@@ -81,6 +81,7 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
             continue;
         }
         count_kind(w, k, d);
+        w->recorded++;
         if (settled && w->at_top) {
             w->top_busy_s += d;
             if (!rest)

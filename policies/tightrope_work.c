@@ -4,11 +4,12 @@
 #include <stddef.h>
 #include <string.h>
 
-/* All but the kinds begins anew. */
+/* All but the kinds and what a record takes begins anew. */
 static void begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas, double cost) {
     const int64_t kinds = w->kinds;
+    const double record_s = w->record_s;
     memset(w, 0, offsetof(fl_tightrope_work, kind));
-    w->kinds = kinds;
+    w->kinds = kinds, w->record_s = record_s;
     w->signal = signal;
     w->last_ns = w->begin_ns = w->last_end_ns = w->moved_ns = now_ns;
     w->origin_ns = -1;
@@ -213,7 +214,13 @@ static double records_credit(fl_tightrope_work *w) {
     w->busy_share = elapsed_s > idle_s ? 1 - idle_s / elapsed_s : 1;
     const double kernels_s = (w->top_busy_s + low - w->error_s - w->overlap_s) / over +
                              fl_tightrope_certain_between(&w->sure, w->last_ns - (int64_t)(open_s * 1e9), w->last_ns);
-    return w->before_s + kernels_s / (1 + w->cost) + idle_s;
+    const double paid_s = w->record_s > 0 ? fmax(0, kernels_s - w->recorded * w->record_s) : kernels_s / (1 + w->cost);
+    return w->before_s + paid_s + idle_s;
+}
+
+double fl_tightrope_records_cost(const fl_tightrope_work *w) {
+    const double paid_s = w->recorded * w->record_s, kernels_s = w->busy_s + w->top_busy_s - paid_s;
+    return w->record_s > 0 && w->recorded > 0 ? paid_s / fmax(kernels_s, 1e-9) : w->cost;
 }
 
 double fl_tightrope_credit(fl_tightrope_work *w) {

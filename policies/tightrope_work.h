@@ -42,6 +42,7 @@ typedef struct fl_tightrope_work {
     double tolerance, sigmas, cost;       /* as the parameters */
     int64_t alike;
     double before_s, before_elapsed_s; /* credited, and passed, before records were on */
+    double record_s, recorded; /* by which a record stretches its kernel, 0: by the share `cost`; kernels that count */
 
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
     double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
@@ -110,6 +111,9 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
 
 /* What the reference is worth: relative standard error of a credit; 1: there is none. */
 double fl_tightrope_reference_error(const fl_tightrope_work *w);
+
+/* By what share records stretch the kernels: by their number, where it is known what one takes. */
+double fl_tightrope_records_cost(const fl_tightrope_work *w);
 
 /* Seconds at the top clock that the work done so far would have taken, at least. */
 double fl_tightrope_credit(fl_tightrope_work *w);

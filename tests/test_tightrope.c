@@ -456,11 +456,12 @@ static void test_whose_clock(void) {
 
 /* Records of 10 ms at the top clock, which differ by that much in turn; then ten of 11 ms at two thirds of it. What is
  * credited for those ten, in seconds. */
-static double credit_of_ten(int known, double differ_s, double cost) {
+static double credit_of_ten(int known, double differ_s, double cost, double record_s) {
     fl_tightrope_work *w = calloc(1, sizeof *w);
     fl_kernel_record record[40];
     fl_gpu_sample gpu = {0};
     CU_ASSERT_FATAL(w != NULL);
+    w->record_s = record_s;
     fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, 0, 0.03, 3, cost);
     int64_t t = 0;
     double top_s = 0;
@@ -486,19 +487,24 @@ static double credit_of_ten(int known, double differ_s, double cost) {
 }
 
 static void test_ledger_of_records(void) {
-    FL_CHECK(fabs(credit_of_ten(10, 0, 0) - 0.1) < 1e-6, "units alike: %.9f s", credit_of_ten(10, 0, 0));
+    FL_CHECK(fabs(credit_of_ten(10, 0, 0, 0) - 0.1) < 1e-6, "units alike: %.9f s", credit_of_ten(10, 0, 0, 0));
     /* Records that stretch all by a quarter: 0.1 s at the top took 0.08 s without them, and so did what came before. */
-    FL_CHECK(fabs(credit_of_ten(10, 0, 0.25) - (0.2 / 1.25 - 0.1)) < 1e-6, "at a cost: %.9f s",
-             credit_of_ten(10, 0, 0.25));
+    FL_CHECK(fabs(credit_of_ten(10, 0, 0.25, 0) - (0.2 / 1.25 - 0.1)) < 1e-6, "at a cost: %.9f s",
+             credit_of_ten(10, 0, 0.25, 0));
+    /* Records of 1 ms each: all twenty took 1 ms less without them, whatever share is assumed. */
+    FL_CHECK(fabs(credit_of_ten(10, 0, 0.25, 1e-3) - (0.2 - 20 * 1e-3 - 0.1)) < 1e-6, "at a time each: %.9f s",
+             credit_of_ten(10, 0, 0.25, 1e-3));
     /* Seen twice: 0.11 s at two thirds of the clock are certain to be 0.0733 s, less the tolerance. */
-    FL_CHECK(fabs(credit_of_ten(2, 0, 0) - 0.11 / 1.5 * 0.97) < 1e-6, "seen twice: %.9f s", credit_of_ten(2, 0, 0));
+    FL_CHECK(fabs(credit_of_ten(2, 0, 0, 0) - 0.11 / 1.5 * 0.97) < 1e-6, "seen twice: %.9f s",
+             credit_of_ten(2, 0, 0, 0));
     /* Differing by 1 %, variance n / (n - 1) x 1e-8: 3 standard errors of 10 sums over n + 10 more. Of the law of
      * Student they are 3.20 for 40 durations and 4.53 for 8. */
     const double many = 3.2 * sqrt(1e-8 * 40 / 39 * (100.0 / 40 + 10)),
                  few = 4.53 * sqrt(1e-8 * 8 / 7 * (100.0 / 8 + 10));
-    FL_CHECK(fabs(credit_of_ten(40, 1e-4, 0) - 0.1 + many) < 0.05 * many, "40 known: %.9f s",
-             credit_of_ten(40, 1e-4, 0));
-    FL_CHECK(fabs(credit_of_ten(8, 1e-4, 0) - 0.1 + few) < 0.1 * few, "8 known: %.9f s", credit_of_ten(8, 1e-4, 0));
+    FL_CHECK(fabs(credit_of_ten(40, 1e-4, 0, 0) - 0.1 + many) < 0.05 * many, "40 known: %.9f s",
+             credit_of_ten(40, 1e-4, 0, 0));
+    FL_CHECK(fabs(credit_of_ten(8, 1e-4, 0, 0) - 0.1 + few) < 0.1 * few, "8 known: %.9f s",
+             credit_of_ten(8, 1e-4, 0, 0));
 }
 
 /* Two streams whose kernels share the GPU: 10 ms each alone, 20 ms beside each other. Where they overlap they are

@@ -116,6 +116,39 @@ static void test_end(void) {
     }
 }
 
+/* Fifty records of 1 us each among 5 ms of kernels: a cost of 1.01 %, which is more than half of a bound of 2 % and
+ * less than half of one of 3 %. A trial whose records cost more than half ends at once. Fewer kernels than fifty tell
+ * nothing yet, and neither does a share that is only assumed. */
+static void test_dear(void) {
+    static const struct {
+        const char *why;
+        double bound, recorded, record_s;
+        int64_t stage;
+        int dear;
+    } rows[] = {{"more than half of the bound", 0.02, 50, 1e-6, FL_TIGHTROPE_TRIAL, 1},
+                {"less than half", 0.03, 50, 1e-6, FL_TIGHTROPE_TRIAL, 0},
+                {"one too few", 0.02, 49, 1e-6, FL_TIGHTROPE_TRIAL, 0},
+                {"a share", 0.02, 50, 0, FL_TIGHTROPE_TRIAL, 0},
+                {"no trial", 0.02, 50, 1e-6, FL_TIGHTROPE_ALWAYS, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rig *r = open_rig();
+        r->p.bound = rows[i].bound;
+        r->state.stage = rows[i].stage;
+        r->gpu.work.signal = FL_TIGHTROPE_RECORDS;
+        r->gpu.work.record_s = rows[i].record_s;
+        r->gpu.work.recorded = rows[i].recorded;
+        r->gpu.work.busy_s = 2e-3, r->gpu.work.top_busy_s = 3e-3;
+        r->gpu.work.cost = 0.02;
+        FL_CHECK(fl_tightrope_dear(&r->n) == rows[i].dear, "%s", rows[i].why);
+        const double cost = rows[i].record_s > 0 ? rows[i].recorded * 1e-6 / (5e-3 - rows[i].recorded * 1e-6) : 0.02;
+        FL_CHECK(fabs(fl_tightrope_cost(&r->gpu) - cost) < 1e-12, "%s: %g", rows[i].why, fl_tightrope_cost(&r->gpu));
+        FL_CHECK(fl_tightrope_turn_records(&r->n) == rows[i].dear &&
+                     (r->state.stage == FL_TIGHTROPE_CERTAIN) == (rows[i].dear == 1),
+                 "%s: the trial's end", rows[i].why);
+        free(r);
+    }
+}
+
 /* ---- phases ---- */
 
 /* A window of 1 s in which two kinds ran for so long. */
@@ -307,6 +340,6 @@ static void test_enough(void) {
     free(w);
 }
 
-FL_SUITE("tightrope_trial", {"due", test_due}, {"end", test_end}, {"phases", test_phases}, {"brief", test_brief},
-         {"certain", test_certain}, {"spans", test_spans}, {"reference error", test_reference_error},
-         {"enough", test_enough}, {"many kinds", test_many_kinds})
+FL_SUITE("tightrope_trial", {"due", test_due}, {"end", test_end}, {"dear", test_dear}, {"phases", test_phases},
+         {"brief", test_brief}, {"certain", test_certain}, {"spans", test_spans},
+         {"reference error", test_reference_error}, {"enough", test_enough}, {"many kinds", test_many_kinds})

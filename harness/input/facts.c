@@ -60,6 +60,7 @@ fl_status fl_facts_make(const fl_node_spec *node, uint64_t seed, fl_facts *facts
                                 .mem = {dev->mem_mhz, dev->mem_count},
                                 .power_lag_ns = lag_of(&dev->sensor[FL_SENSOR_POWER]),
                                 .settle_ns = settle_of(&dev->actuator),
+                                .records_ns = (int64_t)(dev->records_kernel_s * 1e9 + 0.5),
                                 .default_sm_mhz = dev->default_sm_mhz,
                                 .default_mem_mhz = dev->default_mem_mhz,
                                 .power_min_w = dev->power_min_w,

@@ -60,7 +60,9 @@ static fl_status put_dynamics(fl_head *h, const char *who, const fl_gpu_facts *g
         s = put_list(h, who, "law", v, NUMBERS_LAW, d);
     if (!s)
         s = put_number(h, who, "power_lag_ns", g->power_lag_ns, d);
-    return s ? s : put_number(h, who, "settle_ns", g->settle_ns, d);
+    if (!s)
+        s = put_number(h, who, "settle_ns", g->settle_ns, d);
+    return s ? s : put_number(h, who, "records_ns", g->records_ns, d);
 }
 
 fl_status fl_stated_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
@@ -153,6 +155,8 @@ static fl_status get_dynamics(const source *from, fl_gpu_facts *g, fl_diag *d) {
     fl_status s = get_number(from, "power_lag_ns", &g->power_lag_ns, d);
     if (!s)
         s = get_number(from, "settle_ns", &g->settle_ns, d);
+    if (!s)
+        s = get_number(from, "records_ns", &g->records_ns, d);
     if (s || !get(from, "law"))
         return s;
     if (!g->sm.count)

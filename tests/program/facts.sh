@@ -71,6 +71,14 @@ for fact in lag settle volt a a0 b b0 c; do
   check "$fact of a platform reaches the policy" [ "$(sets "$dir/$fact.csv")" -gt 50 ]
   succeed "$fact, replayed" ', 0 differ' "$f" replay "$dir/$fact.csv" --policy "$dir/facts.so"
 done
+run records
+check "a share says nothing of a record's time" [ "$(sets "$dir/records.csv")" = 0 ]
+sed 's/"slowdown_pct": 2/"kernel_us": 1.234/' models/platforms/generic.json >"$dir/timed.json"
+"$f" run "$dir/t.csv" --platform "$dir/timed.json" --policy "$dir/facts.so:fact=records" --log "$dir/records.csv" >/dev/null
+check "what a record takes reaches the policy" [ "$(sets "$dir/records.csv")" -gt 50 ]
+succeed "records, replayed" ', 0 differ' "$f" replay "$dir/records.csv" --policy "$dir/facts.so"
+sed 's/"kernel_us": 1.234/"kernel_us": 5.678/' "$dir/timed.json" >"$dir/longer.json"
+check "another time decides otherwise" eval "! '$f' replay '$dir/records.csv' --policy '$dir/facts.so' --platform '$dir/longer.json' >/dev/null"
 sed 's/"settle_ms": 20/"settle_ms": 23.7/; s/"lag_ms": [0-9.]*/"lag_ms": 123.4/' models/platforms/generic.json >"$dir/slow.json"
 check "another settle time decides otherwise" eval "! '$f' replay '$dir/settle.csv' --policy '$dir/facts.so' --platform '$dir/slow.json' >/dev/null"
 check "and leaves the law as it is" "$f" replay "$dir/volt.csv" --policy "$dir/facts.so" --platform "$dir/slow.json"
@@ -103,7 +111,7 @@ saved() { # options: energy that tightrope saves, in %
 }
 not_known=$(saved) known=$(saved --streams 1)
 check "two streams save what an unknown number does" [ "$(saved --streams 2)" = "$not_known" ]
-check "one saves more where records do not pay: $not_known, $known" awk -v a="$not_known" -v b="$known" 'BEGIN { exit !(a < 0 && b > 1) }'
+check "one saves more where records do not pay: $not_known, $known" awk -v a="$not_known" -v b="$known" 'BEGIN { exit !(b > a && b > 1) }'
 
 # ---- tightrope needs no collector ----
 FOLDLINE_STATE=$dir/state "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual --quiet --privileged -- \

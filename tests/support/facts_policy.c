@@ -4,14 +4,14 @@
 
 #include <math.h>
 
-enum { BOUND, DEADLINE, EXPECTED, STREAMS, LAG, SETTLE, VOLT, A, A0, B, B0, C };
+enum { BOUND, DEADLINE, EXPECTED, STREAMS, LAG, SETTLE, RECORDS, VOLT, A, A0, B, B0, C };
 
 typedef struct params {
     int64_t fact;
 } params;
 
 static const fl_param param_rows[] = {FL_PARAM(
-    params, fact, CHOICE("bound|deadline|expected|streams|lag|settle|volt|a|a0|b|b0|c"), "", "bound", "which")};
+    params, fact, CHOICE("bound|deadline|expected|streams|lag|settle|records|volt|a|a0|b|b0|c"), "", "bound", "which")};
 
 static const char *init(void *state, const void *p, const fl_facts *facts) {
     (void)state;
@@ -31,13 +31,14 @@ static double value_of(const fl_facts *f, int64_t fact) {
                             (double)f->streams,
                             (double)g->power_lag_ns,
                             (double)g->settle_ns,
+                            (double)g->records_ns,
                             volt,
                             l->a_w,
                             l->a0_w,
                             l->b_w,
                             l->b0_w,
                             l->c_w};
-    return fact <= SETTLE || l->volt ? value[fact] : 0;
+    return fact <= RECORDS || l->volt ? value[fact] : 0;
 }
 
 /* Digits of the value, as far as there are some. */
