@@ -1,14 +1,17 @@
 #include "harness/live/vendor/pace.h"
 
-#define SHARE 70                      /* a reading pays for so many times its own length: 1.43 % of the time */
-#define COSTLY 4                      /* one that takes so many times as long as the quickest was interrupted */
-#define DEBT_NS INT64_C(4000000000)   /* no reading is put off for longer: a counter that stands still must be found */
-#define LEARN_NS INT64_C(2000000000)  /* learning takes no longer */
-#define FREE_NS INT64_C(20000000000)  /* in that time after its begin, some more readings cost nothing */
-#define AGAIN_NS INT64_C(60000000000) /* and begins no earlier after it began before, at first */
-#define RARELY_NS (64 * AGAIN_NS)     /* nor later, where no beat was found so far */
+#define SHARE 70                       /* a reading pays for so many times its own length: 1.43 % of the time */
+#define SHARE_LEARNING 95              /* without a beat: 1.05 %, which leaves the rest to learning */
+#define COSTLY 4                       /* a reading that takes so many times as long as the quickest was interrupted */
+#define APART 4                        /* readings to learn from need not be closer: so many times their length */
+#define DEBT_NS INT64_C(4000000000)    /* no reading is put off for longer: a counter that stands still must be found */
+#define LEARN_NS INT64_C(2000000000)   /* learning takes no longer */
+#define FREE_NS INT64_C(20000000000)   /* in that time after its begin, some more readings cost nothing */
+#define AGAIN_NS INT64_C(120000000000) /* and it begins no earlier after it began before, at first */
+#define RARELY_NS (64 * AGAIN_NS)      /* nor later, where no beat was found so far */
 enum {
     ENOUGH = 10, /* steps that make a beat */
+    SOME = 4,    /* steps that make one roughly */
     UNSEEN = 2,  /* steps after which one must be seen to be still away */
     FREE = 128,  /* more readings soon after it that make the period known closely enough to leave out steps */
     WATCH = 8,   /* readings that see a step come where there is no beat */
@@ -53,14 +56,16 @@ static void show_step(fl_pace *p, double value, int64_t number, int64_t by_ns) {
 
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
 
-/* Did a step that a reading shows come since the host last asked, and no more than half a step ago? */
+/* Did a step that a reading shows come since the host last asked, and is its time known well enough for who reads? A
+ * needed time is known as well as ever while not even one whole step can have been missed. */
 static bool seen(const fl_pace *p, int64_t t_ns) {
-    const int64_t since_ns = t_ns - p->read_ns;
-    return since_ns <= p->apart_ns && (!p->usual_ns || since_ns <= p->usual_ns / 2);
+    const int64_t since_ns = t_ns - p->read_ns, learning_ns = p->spare && !p->locked ? APART * p->cost_ns : 0;
+    return since_ns <= p->apart_ns + learning_ns &&
+           (!p->usual_ns || since_ns <= (p->spare ? p->usual_ns / 2 : p->usual_ns));
 }
 
 static void learn(fl_pace *p, int64_t t_ns) {
-    p->usual_ns = p->locked ? p->beat.period_ns : p->usual_ns;
+    p->usual_ns = p->beat.count >= SOME ? p->beat.period_ns : p->usual_ns;
     p->again_ns = p->locked || !p->again_ns ? AGAIN_NS : p->again_ns;
     p->beat = (fl_beat){0};
     p->locked = p->watching = p->lost = false;
@@ -100,8 +105,8 @@ static void leave_out(fl_pace *p, int64_t t_ns) {
 /* Is this span too wide to tell a step of such a length from the next one? */
 static bool wide(int64_t span_ns, int64_t step_ns) { return span_ns > step_ns / 20 * 9; }
 
-/* Does a step that was seen by then not go with those before? */
-static bool strays(const fl_pace *p, int64_t by_ns) {
+/* Does step `number`, which was seen by then, not go with those before? */
+static bool strays(const fl_pace *p, int64_t number, int64_t by_ns) {
     const fl_beat *b = &p->beat;
     int64_t earliest, latest;
     if (!b->count)
@@ -109,19 +114,34 @@ static bool strays(const fl_pace *p, int64_t by_ns) {
     const uint64_t last = (b->count - 1) % FL_BEAT_KEPT;
     const int64_t step_ns = by_ns - b->span[last].by_ns;
     return wide(by_ns - p->read_ns, step_ns) || wide(b->span[last].by_ns - b->span[last].after_ns, step_ns) ||
-           (when(p, p->number + 1, &earliest, &latest) && (by_ns < earliest || p->read_ns > latest));
+           (when(p, number, &earliest, &latest) && (by_ns < earliest || p->read_ns > latest));
 }
 
-/* A reading showed a step. Where readings were left out before, nobody knows when it came. */
+/* The number of a step that came between the last reading and this one. */
+static int64_t number_of(const fl_pace *p, int64_t t_ns) {
+    const int64_t period = p->beat.period_ns, since = p->read_ns + (t_ns - p->read_ns) / 2 - p->step_ns;
+    return p->number + (p->lost ? (since + period / 2) / period : 1);
+}
+
+/* A reading showed a step. Where nobody asked for a while before, it may have been several. */
 static void add_step(fl_pace *p, int64_t t_ns, double value, int64_t by_ns) {
-    if (strays(p, by_ns))
+    const int64_t since_ns = t_ns - p->read_ns, period_ns = p->beat.period_ns;
+    if (p->beat.count >= SOME && (since_ns > period_ns || (p->spare && wide(since_ns, period_ns)))) {
+        p->lost = true;
+        show(p, value, t_ns, false);
+        return;
+    }
+    int64_t number = number_of(p, t_ns);
+    if (number <= p->number || strays(p, number, by_ns))
         learn(p, t_ns);
     if (!seen(p, t_ns)) {
         show(p, value, t_ns, !p->spare && !p->usual_ns);
         return;
     }
-    fl_beat_add(&p->beat, p->beat.count ? p->number + 1 : 0, p->read_ns, by_ns);
-    show_step(p, value, p->beat.count > 1 ? p->number + 1 : 0, by_ns);
+    number = p->beat.count ? number : 0;
+    p->lost = false;
+    fl_beat_add(&p->beat, number, p->read_ns, by_ns);
+    show_step(p, value, number, by_ns);
     if (p->beat.count < ENOUGH || !told(p, p->number + 1))
         return;
     p->locked = p->watching = true;
@@ -149,11 +169,6 @@ static void find_again(fl_pace *p, int64_t t_ns, double value, int64_t by_ns) {
         leave_out(p, t_ns);
         p->watching = false;
     }
-}
-
-static int64_t number_of(const fl_pace *p, int64_t t_ns) {
-    const int64_t period = p->beat.period_ns, since = p->read_ns + (t_ns - p->read_ns) / 2 - p->step_ns;
-    return p->number + (p->lost ? (since + period / 2) / period : 1);
 }
 
 /* The step after the one that is shown was waited for, and has come or not. */
@@ -229,8 +244,10 @@ bool fl_pace_rests(fl_pace *p, int64_t t_ns) {
         return false;
     if (!p->locked && p->spare && t_ns - p->began_ns >= p->again_ns)
         learn(p, t_ns);
+    if (!p->locked && p->spare && (p->left || learns(p, t_ns)))
+        return t_ns - p->read_ns < APART * p->cost_ns;
     if (!p->locked)
-        return !learns(p, t_ns) && !p->left && t_ns < p->paid_ns;
+        return p->spare && t_ns < p->paid_ns;
     return p->spare && !p->watching ? plain_rests(p, t_ns) : t_ns < p->next_ns;
 }
 
@@ -241,8 +258,9 @@ static void pay(fl_pace *p, int64_t t_ns, int64_t cost_ns) {
         p->free--;
         return;
     }
-    const int64_t most = p->cost_ns * COSTLY, from = p->paid_ns > t_ns ? p->paid_ns : t_ns;
-    p->paid_ns = from + (cost_ns < most ? cost_ns : most) * SHARE;
+    const int64_t most = p->cost_ns * COSTLY, share = p->locked ? SHARE : SHARE_LEARNING,
+                  from = p->paid_ns > t_ns ? p->paid_ns : t_ns;
+    p->paid_ns = from + (cost_ns < most ? cost_ns : most) * share;
     p->paid_ns = p->paid_ns < t_ns + DEBT_NS ? p->paid_ns : t_ns + DEBT_NS;
 }
 

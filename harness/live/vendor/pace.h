@@ -8,9 +8,9 @@
  * spare: whoever reads can do without, so in the long run readings take at most 1.5 % of the time. Whole steps are left
  * out; where a step has surely come and the next one surely not, one reading tells its value, and the beat tells its
  * time. From time to time one step is watched from before it can come until it is seen: where it has already come, or
- * stays away, the beat is learned again. Learning lasts 2 s at most, and begins again after a minute at the earliest,
- * or after four times as long each time that no beat was found. Of a counter without a beat a step is watched as often
- * as the budget allows: only a step that was seen to come has a time.
+ * stays away, the beat is learned again. Learning lasts 2 s at most, and begins again after two minutes at the
+ * earliest, or after four times as long each time that no beat was found. Of a counter without a beat a step is watched
+ * as often as the budget allows: only a step that was seen to come has a time.
  *
  * A counter that is quick to read, and a needed one without a beat, is read each time. */
 #pragma once
