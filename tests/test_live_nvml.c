@@ -53,7 +53,44 @@ static void test_newer_calls_first(void) {
     }
 }
 
-static const fl_case CASES[] = {{"newer calls first", test_newer_calls_first}};
+/* A counter that steps each 100 ms and takes as long to read as an H200's, read each 20 ms for 6 s: where it is needed
+ * each step is shown, where it is not few readings are made. Both show when it stepped. */
+static void test_slow_counter(void) {
+    static const struct {
+        uint64_t spared;
+        unsigned fewest, most; /* readings in the last 4 s */
+    } SLOW[] = {
+        {0, 40, 100}, {FL_BIT(FL_GPU_ENERGY_J), 40, 100}, {FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS), 8, 60}};
+    const uint64_t needs = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS);
+    setenv("FOLDLINE_NVML", FL_STUB_NVML, 1);
+    for (size_t i = 0; i < sizeof SLOW / sizeof *SLOW; i++) {
+        fl_gpus g = {0};
+        unsigned before = 0, steps = 0;
+        stub_reset(1);
+        stub->gpu[0].energy_us = 4000;
+        CU_ASSERT_FATAL(!fl_nvml_host_open(&g, NULL, NULL, NULL));
+        g.back->spare(g.self, SLOW[i].spared);
+        for (int64_t ms = 0; ms < 6000; ms += 20) {
+            fl_gpu_sample s;
+            const int64_t step = (ms + 107) / 100; /* it steps 7 ms before each tenth of a second */
+            stub->gpu[0].counter = (unsigned long long)step * 30000;
+            before = ms == 2000 ? stub->energy_reads : before;
+            CU_ASSERT(!g.back->read(g.self, 0, needs, ms * 1000000, &s, NULL) && fl_gpu_known(&s, FL_GPU_ENERGY_J));
+            if (ms < 2000 || !(s.fresh >> FL_GPU_ENERGY_J & 1))
+                continue;
+            const double at_ms = s.value[FL_GPU_ENERGY_J] / 30 * 100 - 107;
+            steps++;
+            FL_CHECK(!fl_gpu_known(&s, FL_GPU_ENERGY_NS) || fabs(s.value[FL_GPU_ENERGY_NS] * 1e-6 - at_ms) < 25,
+                     "row %zu: a step at %g ms is shown as of %g", i, at_ms, s.value[FL_GPU_ENERGY_NS] * 1e-6);
+        }
+        const unsigned reads = stub->energy_reads - before;
+        FL_CHECK(reads >= SLOW[i].fewest && reads <= SLOW[i].most, "row %zu: %u readings", i, reads);
+        FL_CHECK(steps == 40 || (i == 2 && steps >= 8), "row %zu: %u steps", i, steps);
+        fl_gpus_close(&g);
+    }
+}
+
+static const fl_case CASES[] = {{"newer calls first", test_newer_calls_first}, {"a slow counter", test_slow_counter}};
 
 int main(void) {
     stub_open(1);

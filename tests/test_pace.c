@@ -1,6 +1,5 @@
 /* When a slow counter is read: by hand, and as a property of random steps and readings. */
-#include "harness/live/vendor/pace.h"
-#include "policies/random.h"
+#include "tests/support/pace_world.h"
 #include "tests/support/suite.h"
 
 #define MS INT64_C(1000000)
@@ -44,13 +43,14 @@ static void test_rows(void) {
         double step_ms, poll_ms;
         int64_t cost_ns;
         double least, most; /* share of the readings that is made, over 60 s */
-    } rows[] = {{"as an H200, read each 2 ms", 100, 2, 3500000, 0.1, 0.15},
+    } rows[] = {{"as an H200, read each 2 ms", 100, 2, 3500000, 0.05, 0.15},
                 {"each 3.7 ms, as its readings allow", 100, 3.7, 3500000, 0.1, 0.18},
                 {"each 10 ms", 100, 10, 3500000, 0.2, 0.35},
                 {"a short step", 20, 1, 3500000, 0.1, 0.2},
-                {"each 13 ms: no step is known to a tenth", 100, 13, 3500000, 1, 1},
+                {"each 13 ms", 100, 13, 3500000, 0.15, 0.3},
+                {"each 47 ms: no step is told from the next one", 100, 47, 3500000, 1, 1},
                 {"quick to read", 100, 2, 499999, 1, 1},
-                {"just not quick", 100, 2, 500000, 0.1, 0.15},
+                {"just not quick", 100, 2, 500000, 0.05, 0.15},
                 {"rarely", 100, 1000, 3500000, 1, 1},
                 {"one that never moves", 1e9, 2, 3500000, 1, 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -86,4 +86,110 @@ static void test_any(void) {
     }
 }
 
-FL_SUITE("pace", {"rows", test_rows}, {"other steps", test_other_steps}, {"any steps", test_any})
+/* ---- counters that are as slow as an H200's, and hosts that are as uneven as a live one ---------------------------
+ */
+
+enum { SEEDS = 4 };
+#define H200 .step_ms = 100, .cost_ms = 4.5, .for_s = 100, .from_s = 20
+#define EACH_20 .poll_ms = 20, .spread = 0.005
+#define UNEVEN_20 .poll_ms = 20, .spread = 0.5
+#define PAUSES .poll_ms = 20, .spread = 0.02, .pause_ms = 90
+#define UNEVEN_2 .poll_ms = 2, .spread = 0.5
+
+/* Each seed of a row stays within its limits. A needed value is shown as soon as a reading each time would show it. */
+static void test_worlds(void) {
+    static const struct {
+        pace_world w;
+        double reads_per_s, share, error_pct, late_ms, stands_s;
+    } rows[] = {
+        {{.what = "needed, each 20 ms", H200, EACH_20}, 23, 0.11, 1.5, 1, 0.2},
+        {{.what = "needed, each 20 ms, jitter", H200, EACH_20, .jitter_ms = 2}, 23, 0.11, 1.8, 1, 0.2},
+        {{.what = "needed, unevenly", H200, UNEVEN_20, .jitter_ms = 2}, 18, 0.09, 1.6, 1, 0.2},
+        {{.what = "needed, with pauses", H200, PAUSES, .jitter_ms = 2}, 22, 0.11, 2.5, 1, 0.3},
+        {{.what = "needed, each 2 ms", H200, UNEVEN_2, .jitter_ms = 2}, 27, 0.13, 1, 1, 0.2},
+        {{.what = "needed, a drift", H200, EACH_20, .jitter_ms = 1, .drift = 2e-6}, 23, 0.11, 1.5, 1, 0.2},
+        {{.what = "needed, no beat", H200, EACH_20, .uneven = true}, 51, 0.25, 1e9, 180, 0.3},
+        {{.what = "needed, another step", H200, EACH_20, .jitter_ms = 1, .then_s = 50, .then_ms = 80},
+         27,
+         0.13,
+         1e9,
+         100,
+         0.2},
+        {{.what = "spare, each 20 ms", .spare = true, H200, EACH_20}, 3.4, 0.015, 1.2, 1e9, 2.5},
+        {{.what = "spare, each 20 ms, jitter", .spare = true, H200, EACH_20, .jitter_ms = 2},
+         3.4,
+         0.015,
+         1.2,
+         1e9,
+         2.5},
+        {{.what = "spare, unevenly", .spare = true, H200, UNEVEN_20, .jitter_ms = 2}, 3.4, 0.015, 1.4, 1e9, 2.5},
+        {{.what = "spare, with pauses", .spare = true, H200, PAUSES, .jitter_ms = 2}, 4.5, 0.02, 2.5, 1e9, 3},
+        {{.what = "spare, each 2 ms", .spare = true, H200, UNEVEN_2, .jitter_ms = 2}, 3.5, 0.015, 1, 1e9, 3},
+        {{.what = "spare, a drift", .spare = true, H200, EACH_20, .jitter_ms = 1, .drift = 2e-6},
+         3.4,
+         0.015,
+         1.2,
+         1e9,
+         3},
+        {{.what = "spare, no beat", .spare = true, H200, EACH_20, .uneven = true}, 4.2, 0.02, 1e9, 1e9, 5},
+        {{.what = "spare, another step", .spare = true, H200, EACH_20, .jitter_ms = 1, .then_s = 50, .then_ms = 80},
+         6,
+         0.03,
+         1e9,
+         1e9,
+         4},
+        {{.what = "spare, a step of a second",
+          .spare = true,
+          .step_ms = 1000,
+          .cost_ms = 4.5,
+          .for_s = 100,
+          .from_s = 20,
+          EACH_20},
+         4.2,
+         0.02,
+         1e9,
+         1e9,
+         6}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pace_outcome worst = {0};
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            const pace_outcome o = pace_run(&rows[i].w, seed);
+            FL_CHECK(o.reads_per_s <= rows[i].reads_per_s && o.share <= rows[i].share,
+                     "%s, seed %llu: %g readings a second, %g of the time", rows[i].w.what, (unsigned long long)seed,
+                     o.reads_per_s, o.share);
+            FL_CHECK(o.powers > 0 && o.error_pct <= rows[i].error_pct,
+                     "%s, seed %llu: of %u powers one is wrong by %g %%", rows[i].w.what, (unsigned long long)seed,
+                     o.powers, o.error_pct);
+            FL_CHECK(o.late_ms <= rows[i].late_ms && o.stands_s <= rows[i].stands_s,
+                     "%s, seed %llu: late by %g ms, and one stood for %g s", rows[i].w.what, (unsigned long long)seed,
+                     o.late_ms, o.stands_s);
+            FL_CHECK(!o.falls && !o.wrong, "%s, seed %llu: %u times fell, %u values were never there", rows[i].w.what,
+                     (unsigned long long)seed, o.falls, o.wrong);
+            FL_CHECK(o.begin_reads_per_s * rows[i].w.from_s <= 330 || !rows[i].w.spare,
+                     "%s, seed %llu: %g readings a second at first", rows[i].w.what, (unsigned long long)seed,
+                     o.begin_reads_per_s);
+            worst.reads_per_s = fmax(worst.reads_per_s, o.reads_per_s);
+            worst.share = fmax(worst.share, o.share);
+            worst.error_pct = fmax(worst.error_pct, o.error_pct);
+            worst.mean_pct = fmax(worst.mean_pct, o.mean_pct);
+        }
+        printf("\n    %-26s %5.2f readings a second, %4.1f %% of the time, powers wrong by %.2f %%, at most %.2f %%",
+               rows[i].w.what, worst.reads_per_s, 100 * worst.share, worst.mean_pct, worst.error_pct);
+    }
+    printf(" ");
+}
+
+/* A counter that stops is read on within the budget, and shown as it stands: the host's own watch ends the session. */
+static void test_stops(void) {
+    for (int spare = 0; spare < 2; spare++)
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            const pace_world w = {.spare = spare, H200, EACH_20, .jitter_ms = 1, .stops_s = 50};
+            const pace_outcome o = pace_run(&w, seed);
+            FL_CHECK(!o.falls && !o.wrong && o.stands_s > 49 && o.stands_s < 51, "seed %llu: stood for %g s",
+                     (unsigned long long)seed, o.stands_s);
+            FL_CHECK(!spare || o.share < 0.02, "seed %llu: %g of the time", (unsigned long long)seed, o.share);
+        }
+}
+
+FL_SUITE("pace", {"rows", test_rows}, {"other steps", test_other_steps}, {"any steps", test_any},
+         {"worlds", test_worlds}, {"stops", test_stops})

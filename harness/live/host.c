@@ -12,7 +12,8 @@
 
 #define STALE_NS INT64_C(1000000000) /* a signal that did not refresh for that long is unknown */
 #define LAST_GRACE_NS INT64_C(30000000000)
-#define WATCHES 16 /* readings of an energy counter within the time after which it counts as frozen */
+#define SPARE_NS INT64_C(8000000000) /* twice as long as any signal is left out (harness/live/vendor/pace.c) */
+#define WATCHES 16                   /* readings of an energy counter within the time after which it counts as frozen */
 
 typedef struct watched { /* of one GPU: does its energy counter move? */
     double joules;
@@ -51,6 +52,14 @@ static uint64_t watch_needs(live *l, uint32_t i, int64_t t_ns) {
     w->asked = true;
     w->asked_ns = t_ns;
     return FL_BIT(FL_GPU_ENERGY_J);
+}
+
+/* A counter that the policy does without may be shown as of seconds before: only where a frozen one is given longer. */
+static void spare_uses(const live *l) {
+    const fl_gpus *g = l->o->gpus;
+    const bool soon = l->o->frozen_ns && l->o->frozen_ns < SPARE_NS;
+    if (g->back->spare)
+        g->back->spare(g->self, soon || !l->o->policy ? 0 : l->o->policy->gpu_uses & ~l->o->policy->gpu_needs);
 }
 
 static fl_status still_moving(live *l, uint32_t i, int64_t t_ns, const fl_gpu_sample *s, fl_diag *d) {
@@ -301,8 +310,10 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
               .host_needs = o->policy ? o->policy->host_needs : o->host_needs,
               .server_needs = o->policy ? o->policy->server_needs | o->policy->server_uses : 0};
     fl_status s = open_live(&l, d);
-    if (!s)
+    if (!s) {
+        spare_uses(&l);
         s = drive(&l, d);
+    }
     if (l.session) {
         r->guardians_lost = fl_session_replaced(l.session);
         fl_session_beat(l.session, now(&l) + LAST_GRACE_NS,

@@ -25,6 +25,10 @@ typedef struct fl_backend {
     /* Reads the signals among `needs` that the GPU has, at t_ns. FL_HARDWARE where the GPU or its driver is gone. A
      * signal that is not available is only marked invalid. */
     fl_status (*read)(void *self, uint32_t gpu, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d);
+    /* Says which signals whoever reads can do without; before it is called, none. One of them that is costly to read
+     * may then be shown as of a reading some seconds ago, and is invalid where its value is not known. It holds until
+     * it is called again. NULL: the back end reads each signal each time. */
+    void (*spare)(void *self, uint64_t signals);
     /* Forgets earlier readings: the next reading counts as the first one. */
     void (*forget)(void *self);
     /* Reads the prior values of the controls among `drives`, for a later restore. FL_IO where no user can read one of

@@ -40,6 +40,8 @@ static const char *unit(void *self, uint32_t i) { return ((fl_nvml_host *)self)-
 
 static uint32_t index_of(void *self, uint32_t i) { return ((fl_nvml_host *)self)->gpu[i].index; }
 
+static void spare(void *self, uint64_t signals) { ((fl_nvml_host *)self)->spared = signals; }
+
 static void forget(void *self) {
     fl_nvml_host *h = self;
     for (uint32_t i = 0; i < h->count; i++) {
@@ -74,6 +76,7 @@ static const fl_backend BACKEND = {.name = "nvml",
                                    .index = index_of,
                                    .facts = facts,
                                    .read = fl_nvml_read,
+                                   .spare = spare,
                                    .forget = forget,
                                    .prior = fl_nvml_prior,
                                    .set = fl_nvml_set,

@@ -29,6 +29,7 @@ typedef struct fl_nvml_host {
     char driver[80];
     fl_nvml_gpu *gpu;
     uint32_t count;
+    uint64_t spared;                       /* signals that whoever reads can do without */
     fl_extension_set_records *set_records; /* of a simulated session; else NULL */
 } fl_nvml_host;
 

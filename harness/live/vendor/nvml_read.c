@@ -33,27 +33,41 @@ static int64_t now_ns(void) {
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* In a simulated session each look at the clock lets time pass, and readings cost alike: it is read each time. */
+#define ENERGY (FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS))
+
+/* The counter as it stands, which the GPU's pace may know without a reading. In a simulated session each look at the
+ * clock lets time pass, and readings cost alike: it is read each time. */
 static bool read_energy(reading *r, unsigned long long *mj) {
     fl_pace *p = &r->g->energy;
     if (r->h->set_records)
         return fine(r, FL_NVML_CALL(r->h, energy, r->g->handle, mj));
-    if (fl_pace_rests(p, r->t_ns)) {
-        *mj = (unsigned long long)p->value;
-        return true;
-    }
-    const int64_t before = now_ns();
-    const bool ok = fine(r, FL_NVML_CALL(r->h, energy, r->g->handle, mj));
-    if (ok)
+    p->spare = (r->h->spared & ENERGY) == ENERGY;
+    if (!fl_pace_rests(p, r->t_ns)) {
+        const int64_t before = now_ns();
+        if (!fine(r, FL_NVML_CALL(r->h, energy, r->g->handle, mj))) {
+            *p = (fl_pace){0};
+            return false;
+        }
         fl_pace_read(p, r->t_ns, (double)*mj, now_ns() - before);
-    else
-        *p = (fl_pace){0};
-    return ok;
+    }
+    *mj = (unsigned long long)p->value;
+    return true;
+}
+
+static void read_counter(reading *r) {
+    const fl_pace *p = &r->g->energy;
+    unsigned long long mj = 0;
+    if (!(wants(r, FL_GPU_ENERGY_J) || wants(r, FL_GPU_ENERGY_NS)) || !read_energy(r, &mj))
+        return;
+    put_signal(r, FL_GPU_ENERGY_J, (double)mj);
+    if (r->h->set_records)
+        put_signal(r, FL_GPU_ENERGY_NS, (double)r->g->last[FL_GPU_ENERGY_J].fresh_ns);
+    else if (p->timed)
+        put_signal(r, FL_GPU_ENERGY_NS, (double)p->moved_ns);
 }
 
 static void read_power(reading *r) {
     unsigned mw = 0;
-    unsigned long long mj = 0;
     if (wants(r, FL_GPU_POWER_W) && fine(r, FL_NVML_CALL(r->h, power, r->g->handle, &mw)))
         put_signal(r, FL_GPU_POWER_W, mw);
     if (wants(r, FL_GPU_POWER_INSTANT_W)) {
@@ -61,10 +75,7 @@ static void read_power(reading *r) {
         if (fine(r, FL_NVML_CALL(r->h, fields, r->g->handle, 1, &f)) && fine(r, f.code))
             put_signal(r, FL_GPU_POWER_INSTANT_W, f.value.u);
     }
-    if ((wants(r, FL_GPU_ENERGY_J) || wants(r, FL_GPU_ENERGY_NS)) && read_energy(r, &mj)) {
-        put_signal(r, FL_GPU_ENERGY_J, (double)mj);
-        put_signal(r, FL_GPU_ENERGY_NS, (double)r->g->last[FL_GPU_ENERGY_J].fresh_ns);
-    }
+    read_counter(r);
 }
 
 static double throttle_bits(unsigned long long reasons) {
