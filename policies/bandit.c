@@ -35,6 +35,14 @@ typedef struct best_arms { /* arm with the largest of each; of equals the lowest
     int32_t bound, mean;
 } best_arms;
 
+typedef struct rest { /* all arms but one, while that one alone is pulled: nothing of theirs changes but `wide` */
+    int32_t arm;      /* which one; NO_ARM: nothing is known */
+    int32_t mean_arm; /* of the others the one with the largest mean, */
+    double mean;      /* and that mean */
+    double wide;      /* up to this node_state.wide */
+    double bound;     /* their bounds of Eq. 5 are this at most */
+} rest;
+
 typedef struct node_state {
     fl_random random;
     uint64_t pulls;     /* judged, of all arms: t */
@@ -42,12 +50,14 @@ typedef struct node_state {
     int64_t settled_ns; /* when the clock was found settled; < 0: not yet */
     double reward;      /* of the last pull; NAN before the first */
     uint32_t arms;
-    int32_t now;     /* arm in force; NO_ARM before the first */
-    uint32_t parked; /* the default holds, for want of readings */
-    uint32_t held;   /* this step could not judge */
-    uint32_t tried;  /* arms pulled at least once */
-    double wide;     /* alpha sqrt(ln t) of Eq. 5, as of the last pull judged */
-    best_arms best;  /* as of then */
+    int32_t now;      /* arm in force; NO_ARM before the first */
+    uint32_t parked;  /* the default holds, for want of readings */
+    uint32_t held;    /* this step could not judge */
+    uint32_t tried;   /* arms pulled at least once */
+    double wide;      /* alpha sqrt(ln t) of Eq. 5, as of the last pull judged */
+    double wide_next; /* as of the next one: a logarithm takes long, so it begins a step ahead */
+    best_arms best;   /* as of then */
+    rest rest;
     /* of each arm; what every choice reads of all arms lies together */
     double mean[ARMS_MAX]; /* reward so far */
     double root[ARMS_MAX]; /* 1 / sqrt(pulls); 0 before the first */
@@ -56,6 +66,13 @@ typedef struct node_state {
 } node_state;
 
 static fl_bandit_base *bases(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
+
+/* alpha sqrt(ln t) of Eq. 5. The released program counts the pulls so far, Algorithm 1 begins with t = 1 and is one
+ * ahead. */
+static double wide_after(const params *p, uint64_t pulls) {
+    const double t = (double)(int64_t)pulls + (p->ln_t == NEXT);
+    return p->alpha > 0 && t > 1 ? p->alpha * sqrt(log(t)) : 0;
+}
 
 /* ---- set-up -------------------------------------------------------------------------------------------------------
  */
@@ -79,7 +96,8 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
             return "arms_mhz must be ascending";
     }
     n->random = fl_random_seed(facts->seed, UINT64_C(0x62616e646974));
-    n->now = NO_ARM;
+    n->now = n->rest.arm = NO_ARM;
+    n->wide_next = wide_after(p, 1);
     n->reward = NAN;
     return NULL;
 }
@@ -87,11 +105,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
 /* ---- choosing -----------------------------------------------------------------------------------------------------
  */
 
-/* ln t of Eq. 5. The released program counts the pulls so far, Algorithm 1 begins with t = 1 and is one ahead. */
-static double ln_t(const node_state *n, int64_t which) {
-    const double t = (double)n->pulls + (which == NEXT);
-    return t > 1 ? log(t) : 0;
-}
+static double bound_of(const node_state *n, uint32_t arm, double wide) { return n->mean[arm] + wide * n->root[arm]; }
 
 /* The arm with the largest mean + alpha sqrt(ln t / n) (Eq. 5) and that with the largest mean. */
 static best_arms best(const node_state *n) {
@@ -101,7 +115,7 @@ static best_arms best(const node_state *n) {
     best_arms found = {0};
     double most = -INFINITY, most_mean = -INFINITY;
     for (uint32_t i = 0; i < n->arms; i++) {
-        const double mean = n->mean[i], value = mean + n->wide * n->root[i];
+        const double mean = n->mean[i], value = bound_of(n, i, n->wide);
         if (value > most) {
             most = value;
             found.bound = (int32_t)i;
@@ -112,6 +126,35 @@ static best_arms best(const node_state *n) {
         }
     }
     return found;
+}
+
+/* A bandit mostly pulls one arm again and again. The bounds of the others grow with `wide` alone, also as rounded, so
+ * those of a `wide` some steps ahead limit them until then. */
+static rest all_but(const node_state *n, uint32_t arm) {
+    rest r = {(int32_t)arm, NO_ARM, -INFINITY, n->wide * (1 + 0x1p-10), -INFINITY};
+    for (uint32_t i = 0; i < n->arms; i++) {
+        const double value = bound_of(n, i, r.wide);
+        if (i != arm && value > r.bound)
+            r.bound = value;
+        if (i != arm && n->mean[i] > r.mean) {
+            r.mean = n->mean[i];
+            r.mean_arm = (int32_t)i;
+        }
+    }
+    return r;
+}
+
+/* The best arms once `arm` was judged: as best() finds them, without a look at the others where they cannot be. */
+static void rank(node_state *n, uint32_t arm) {
+    const rest *r = &n->rest;
+    const double mean = n->mean[arm];
+    if (r->arm == (int32_t)arm && n->wide <= r->wide && bound_of(n, arm, n->wide) > r->bound &&
+        (mean > r->mean || mean < r->mean)) {
+        n->best = (best_arms){(int32_t)arm, mean > r->mean ? (int32_t)arm : r->mean_arm};
+        return;
+    }
+    n->best = best(n);
+    n->rest = n->tried == n->arms && n->best.bound == (int32_t)arm ? all_but(n, arm) : (rest){.arm = NO_ARM};
 }
 
 static int32_t least_pulled(const node_state *n) {
@@ -193,13 +236,14 @@ static int judge(node_state *n, const params *p, const fl_facts *facts, const fl
         return 0;
     const int32_t arm = n->now;
     n->reward = -draw.energy_j * draw.ratio * p->reward_scale;
-    const double pulls = (double)++n->arm_pulls[arm];
-    n->tried += pulls == 1;
+    const double pulls = (double)(int64_t)++n->arm_pulls[arm];
+    n->tried += n->arm_pulls[arm] == 1;
     n->mean[arm] += (n->reward - n->mean[arm]) / pulls;
     n->root[arm] = 1 / sqrt(pulls);
     n->pulls++;
-    n->wide = p->alpha > 0 ? p->alpha * sqrt(ln_t(n, p->ln_t)) : 0;
-    n->best = best(n);
+    n->wide = n->wide_next;
+    rank(n, (uint32_t)arm);
+    n->wide_next = wide_after(p, n->pulls + 1);
     return 1;
 }
 

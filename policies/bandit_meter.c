@@ -17,6 +17,14 @@ static int has_engines(const fl_gpu_sample *g) {
     return value(g, FL_GPU_COMPUTE_NS, &v) && value(g, FL_GPU_COPY_NS, &v);
 }
 
+/* The usual case, in one test: all four counters have refreshed, and they are numbers, as then their sum is. Where the
+ * sum of numbers is none, counter by counter decides. */
+static int all_fresh(const fl_gpu_sample *g) {
+    const double *v = g->value;
+    return (g->valid & g->fresh & (FL_BANDIT_SIGNALS | FL_BIT(UTILISED))) == FL_BANDIT_SIGNALS &&
+           isfinite(v[FL_GPU_ENERGY_J] + v[FL_GPU_ENERGY_NS] + v[FL_GPU_COMPUTE_NS] + v[FL_GPU_COPY_NS]);
+}
+
 static int take(fl_bandit_base *b, const fl_gpu_sample *g, uint64_t missing, int id, double *base) {
     if (!(missing & FL_BIT(id)) || !isfinite(g->value[id]))
         return 0;
@@ -53,10 +61,21 @@ static void utilise(fl_bandit_base *b, const fl_gpu_sample *g) {
 
 void fl_bandit_latch(fl_bandit_base *base, const fl_sample *sample) {
     for (uint32_t i = 0; i < sample->gpu_count; i++) {
-        base[i].known = 0;
-        base[i].gpu_pct = base[i].mem_pct = 0;
-        begin(&base[i], &sample->gpu[i], sample->time_ns);
-        utilise(&base[i], &sample->gpu[i]);
+        const fl_gpu_sample *g = &sample->gpu[i];
+        fl_bandit_base *b = &base[i];
+        if (all_fresh(g)) {
+            *b = (fl_bandit_base){.energy_j = g->value[FL_GPU_ENERGY_J],
+                                  .energy_ns = g->value[FL_GPU_ENERGY_NS],
+                                  .compute_ns = g->value[FL_GPU_COMPUTE_NS],
+                                  .copy_ns = g->value[FL_GPU_COPY_NS],
+                                  .time_ns = sample->time_ns,
+                                  .known = needed};
+            continue;
+        }
+        b->known = 0;
+        b->gpu_pct = b->mem_pct = 0;
+        begin(b, g, sample->time_ns);
+        utilise(b, g);
     }
 }
 

@@ -73,8 +73,12 @@ typedef struct host {
     fl_normals energy, ratio;
     fl_gpu_sample *gpu;
     int64_t now_ns;
-    size_t clock, best; /* in force; with the highest expected reward */
-    double gain;        /* of progress by one step at the clock in force */
+    uint64_t steps_max, to_mark; /* until the next mark of the regret */
+    double step_s, step_ns, gpus;
+    const fl_draw_clock *clock, *best; /* in force; with the highest expected reward */
+    double *spent;                     /* of the result's step_count, that of the clock in force */
+    double gain;                       /* of progress by one step at the clock in force */
+    double regret;                     /* of one step there */
     double progress;
     double energy_j, compute_ns, copy_ns; /* counters of each GPU */
 } host;
@@ -91,7 +95,8 @@ static double draw_positive(fl_normals *r, double mean, double sd) {
 static double reward(const fl_draw_clock *c) { return -c->energy_j * c->ratio; }
 
 static void show_counters(host *h, double power_w) {
-    for (uint32_t i = 0; i < h->o->facts->gpu_count; i++) {
+    const uint32_t gpus = h->o->facts->gpu_count;
+    for (uint32_t i = 0; i < gpus; i++) {
         fl_gpu_sample *g = &h->gpu[i];
         g->valid = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_COMPUTE_NS) |
                    FL_BIT(FL_GPU_COPY_NS) | FL_BIT(FL_GPU_SM_MHZ) | (isnan(power_w) ? 0 : FL_BIT(FL_GPU_POWER_W));
@@ -100,7 +105,7 @@ static void show_counters(host *h, double power_w) {
         g->value[FL_GPU_ENERGY_NS] = (double)h->now_ns;
         g->value[FL_GPU_COMPUTE_NS] = h->compute_ns;
         g->value[FL_GPU_COPY_NS] = h->copy_ns;
-        g->value[FL_GPU_SM_MHZ] = h->o->draws->clock[h->clock].mhz;
+        g->value[FL_GPU_SM_MHZ] = h->clock->mhz;
         g->value[FL_GPU_POWER_W] = power_w;
     }
 }
@@ -113,9 +118,11 @@ static size_t nearest(const fl_draws *draws, double mhz) {
     return best;
 }
 
-static void take_clock(host *h, size_t clock) {
-    h->clock = clock;
-    h->gain = (double)h->o->draws->step_ns * 1e-9 / h->o->draws->clock[clock].time_s;
+static void take_clock(host *h, size_t clock, fl_draws_result *r) {
+    h->clock = &h->o->draws->clock[clock];
+    h->spent = &r->step_count[clock];
+    h->gain = h->step_s / h->clock->time_s;
+    h->regret = reward(h->best) - reward(h->clock);
 }
 
 static void carry_out(host *h, const fl_decision *decision, fl_draws_result *r) {
@@ -124,20 +131,20 @@ static void carry_out(host *h, const fl_decision *decision, fl_draws_result *r) 
     if (!set->set)
         return;
     const size_t next = set->value > 0 ? nearest(draws, set->value) : draws->clock_count - 1;
-    r->switches += next != h->clock;
-    take_clock(h, next);
+    r->switches += &draws->clock[next] != h->clock;
+    take_clock(h, next, r);
 }
 
 /* One step at the clock in force; returns the mean power of each GPU. */
 static double pass(host *h, fl_draws_result *r) {
-    const fl_draw_clock *c = &h->o->draws->clock[h->clock];
-    const double step_s = (double)h->o->draws->step_ns * 1e-9, gain = h->gain, left = 1 - h->progress;
+    const fl_draw_clock *c = h->clock;
+    const double step_s = h->step_s, gain = h->gain, left = 1 - h->progress;
     /* the last step ends with the work; within rounding of its end it is whole */
     const double share = gain * (1 - 1e-9) <= left ? 1 : left / gain;
     const double energy = draw_positive(&h->energy, c->energy_j, c->energy_sd_j),
                  ratio = draw_positive(&h->ratio, c->ratio, c->ratio_sd);
-    const double n = h->o->facts->gpu_count, step_ns = (double)h->o->draws->step_ns;
-    h->energy_j += energy / n;
+    const double each = h->gpus > 1 ? energy / h->gpus : energy, step_ns = h->step_ns;
+    h->energy_j += each;
     h->compute_ns += step_ns * ratio / (1 + ratio); /* both within the step, their ratio as drawn */
     h->copy_ns += step_ns / (1 + ratio);
     h->now_ns += h->o->draws->step_ns;
@@ -146,34 +153,32 @@ static double pass(host *h, fl_draws_result *r) {
         h->progress = 1;
     r->energy_j += energy * share;
     r->time_s += step_s * share;
-    r->step_count[h->clock] += share;
-    r->reward_regret += reward(&h->o->draws->clock[h->best]) - reward(c);
+    *h->spent += share;
+    r->reward_regret += h->regret;
     r->steps++;
-    return energy / n / step_s;
+    return each / step_s;
 }
 
-static fl_status note_regret(fl_draws_result *r, fl_diag *d) {
-    if (r->steps % FL_DRAWS_MARK)
+static fl_status note_regret(host *h, fl_draws_result *r, fl_diag *d) {
+    if (--h->to_mark)
         return FL_OK;
+    h->to_mark = FL_DRAWS_MARK;
     if (fl_grow(&r->regret_mark, &r->mark_room, r->mark_count + 1, sizeof *r->regret_mark))
         return fl_no_memory(d, "the distribution replay");
     r->regret_mark[r->mark_count++] = r->reward_regret;
     return FL_OK;
 }
 
-static bool over(const host *h, const fl_draws_result *r) {
-    const uint64_t most = h->o->draws->steps_max;
-    return !(h->progress < 1) || (most && r->steps >= most);
-}
+static bool over(const host *h, const fl_draws_result *r) { return !(h->progress < 1) || r->steps >= h->steps_max; }
 
 static fl_status drive(host *h, fl_draws_result *r, fl_diag *d) {
     double power_w = NAN;
     fl_sample sample = {.gpu_count = h->o->facts->gpu_count, .gpu = h->gpu};
-    for (fl_status s = FL_OK; !over(h, r);) {
+    for (bool ended = over(h, r); !ended;) {
         const fl_decision *decision;
         show_counters(h, power_w);
         sample.time_ns = h->now_ns;
-        s = fl_instance_step(h->instance, &sample, &decision, d);
+        fl_status s = fl_instance_step(h->instance, &sample, &decision, d);
         if (!s && h->o->on_step)
             s = h->o->on_step(h->o->user, &sample, decision, d);
         if (s)
@@ -183,8 +188,9 @@ static fl_status drive(host *h, fl_draws_result *r, fl_diag *d) {
         const int64_t until = h->now_ns + decision->delay_ns;
         do { /* at least one step: nothing can be decided within it */
             power_w = pass(h, r);
-            s = note_regret(r, d);
-        } while (!s && !over(h, r) && h->now_ns + h->o->draws->step_ns <= until);
+            s = note_regret(h, r, d);
+            ended = over(h, r);
+        } while (!s && !ended && h->now_ns + h->o->draws->step_ns <= until);
         if (s)
             return s;
         if (r->steps > FL_DRAWS_STEPS_MAX)
@@ -196,16 +202,23 @@ static fl_status drive(host *h, fl_draws_result *r, fl_diag *d) {
 
 fl_status fl_draws_replay(const fl_draws_run *o, fl_draws_result *r, fl_diag *d) {
     *r = (fl_draws_result){0};
-    host h = {.o = o};
-    take_clock(&h, o->draws->clock_count - 1);
+    host h = {.o = o,
+              .steps_max = o->draws->steps_max ? o->draws->steps_max : UINT64_MAX,
+              .to_mark = FL_DRAWS_MARK,
+              .step_ns = (double)o->draws->step_ns,
+              .step_s = (double)o->draws->step_ns * 1e-9,
+              .gpus = o->facts->gpu_count};
     h.energy = fl_normals_seed(o->facts->seed, UINT64_C(0x656e65726779));
     h.ratio = fl_normals_seed(o->facts->seed, UINT64_C(0x726174696f));
+    h.best = o->draws->clock;
     for (size_t i = 1; i < o->draws->clock_count; i++)
-        if (reward(&o->draws->clock[i]) > reward(&o->draws->clock[h.best]))
-            h.best = i;
+        if (reward(&o->draws->clock[i]) > reward(h.best))
+            h.best = &o->draws->clock[i];
     h.gpu = calloc(o->facts->gpu_count, sizeof *h.gpu);
     r->step_count = calloc(o->draws->clock_count, sizeof *r->step_count);
     fl_status s = h.gpu && r->step_count ? FL_OK : fl_no_memory(d, "the distribution replay");
+    if (!s)
+        take_clock(&h, o->draws->clock_count - 1, r);
     const fl_instance_options in = {.policy = o->policy,
                                     .facts = o->facts,
                                     .label = o->label,

@@ -87,40 +87,40 @@ static double noise(const fl_host_sense *s, const fl_meter *m, int64_t k) {
     return fl_random_normal(&r);
 }
 
-static fl_host_reading refresh(const fl_host_sense *s, fl_meter *m, int64_t k, int64_t t, const fl_host_point *from,
-                               const fl_host_point *to) {
-    fl_host_reading r = {.stamp = {k, t}};
+/* In place: a copy would read in wide pieces what was written in narrow ones just before, and wait for that. */
+static void refresh(const fl_host_sense *s, fl_meter *m, int64_t k, int64_t t, const fl_host_point *from,
+                    const fl_host_point *to, fl_host_reading *r) {
+    *r = (fl_host_reading){.stamp = {k, t}};
     const double window = (double)m->window;
     const fl_sensor_spec *spec = m->spec;
     switch ((fl_host_sensor_id)m->id) {
     case FL_HOST_SENSOR_CPU:
-        r.mhz = window > 0 ? fl_real(to->mhz_ps - from->mhz_ps) / window : (double)to->cpu_mhz;
+        r->mhz = window > 0 ? fl_real(to->mhz_ps - from->mhz_ps) / window : (double)to->cpu_mhz;
         if (t < m->window)
-            r.mhz = t > 0 ? (double)to->mhz_ps / (double)t : (double)to->cpu_mhz; /* before 0 there was no clock */
-        r.util = window > 0 ? 100 * (double)(to->busy_ps - from->busy_ps) / window / s->host->cores : 0;
-        r.util = fmin(100, r.util);
-        r.uops = counted(to->uops);
-        r.cycles = counted(to->cycles);
-        r.bytes = counted(to->bytes);
+            r->mhz = t > 0 ? (double)to->mhz_ps / (double)t : (double)to->cpu_mhz; /* before 0 there was no clock */
+        r->util = window > 0 ? 100 * (double)(to->busy_ps - from->busy_ps) / window / s->host->cores : 0;
+        r->util = fmin(100, r->util);
+        r->uops = counted(to->uops);
+        r->cycles = counted(to->cycles);
+        r->bytes = counted(to->bytes);
         break;
     case FL_HOST_SENSOR_CPU_ENERGY:
-        r.energy_j = energy(to->cpu_fj, spec);
+        r->energy_j = energy(to->cpu_fj, spec);
         break;
     case FL_HOST_SENSOR_NODE_POWER:
-        r.power_w = window > 0 ? fl_real(to->node_fj - from->node_fj) / window * 1e-3 : (double)to->node_mw * 1e-3;
+        r->power_w = window > 0 ? fl_real(to->node_fj - from->node_fj) / window * 1e-3 : (double)to->node_mw * 1e-3;
         if (spec->lag_ns && m->period)
-            r.power_w = m->lagged = fl_sensor_lag(m->lagged, r.power_w, spec->period_ns, spec->lag_ns);
+            r->power_w = m->lagged = fl_sensor_lag(m->lagged, r->power_w, spec->period_ns, spec->lag_ns);
         if (spec->noise > 0)
-            r.power_w += spec->noise * noise(s, m, k);
-        r.power_w = fl_sensor_quantise(fmax(0, r.power_w), spec->quantum);
+            r->power_w += spec->noise * noise(s, m, k);
+        r->power_w = fl_sensor_quantise(fmax(0, r->power_w), spec->quantum);
         break;
     case FL_HOST_SENSOR_NODE_ENERGY:
-        r.energy_j = energy(to->node_fj, spec);
+        r->energy_j = energy(to->node_fj, spec);
         break;
     case FL_HOST_SENSOR_COUNT:
         break;
     }
-    return r;
 }
 
 bool fl_host_sense_due(const fl_host_sense *s, int64_t t) {
@@ -143,8 +143,9 @@ void fl_host_sense_at(fl_host_sense *s, const fl_host_point *p, int64_t t) {
         if (fl_meter_opens(m, t))
             *(fl_host_point *)fl_meter_open_window(m) = *p;
         if (fl_meter_ends(m, t)) {
-            const fl_host_reading r = refresh(s, m, m->refresh, t, fl_meter_window(m), p);
-            *(fl_host_reading *)fl_meter_take(m) = r;
+            const fl_host_point *from = fl_meter_window(m);
+            fl_host_reading *reading = fl_meter_take(m);
+            refresh(s, m, m->taken, t, from, p, reading);
         }
     }
 }
@@ -185,7 +186,8 @@ void fl_host_sense_read(fl_host_sense *s, const fl_host_point *now, int64_t t, b
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
         if (!m->period) {
-            const fl_host_reading r = refresh(s, m, t, t, now, now);
+            fl_host_reading r;
+            refresh(s, m, t, t, now, now, &r);
             show_reading(m, &r, true, out);
             continue;
         }

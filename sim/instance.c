@@ -31,6 +31,7 @@ struct fl_instance {
     control *gpu_control; /* gpu_count x FL_GPU_CONTROL_COUNT */
     control host_control[FL_HOST_CONTROL_COUNT];
     size_t pending;     /* controls that are */
+    bool decided_any;   /* of the last step something was decided: `decision` is not clear */
     double *probe;      /* probe_count cells */
     double **probe_row; /* the first cell of each of the policy's probes */
     fl_decision decision;
@@ -172,6 +173,22 @@ static void decide_host(fl_instance *in, const fl_host_command *command, int64_t
     }
 }
 
+/* Whether anything is to be decided. Most steps ask for nothing, and most follow one that asked for nothing either. */
+static bool asks(const fl_instance *in, const fl_command *command) {
+    uint64_t any = in->pending | command->host.set | command->wake;
+    for (uint32_t i = 0; i < in->facts->gpu_count; i++)
+        any |= in->command[i].set;
+    return any != 0;
+}
+
+static void decide(fl_instance *in, const fl_command *command, int64_t now_ns) {
+    in->decided_any = asks(in, command);
+    for (uint32_t i = 0; i < in->facts->gpu_count; i++)
+        decide_gpu(in, i, now_ns);
+    decide_host(in, &command->host, now_ns);
+    in->decision.wake = drop_undriven(in, command->wake, in->policy->wakes, FL_WAKE_COUNT);
+}
+
 /* What is written before a call and its mark are in this order for a handler on the same thread. */
 static void enter(const fl_instance *in, fl_call call, uint64_t step, int64_t time_ns) {
     fl_stepping *now = &fl_stepping_now;
@@ -205,9 +222,13 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
     if (sample->server_count != in->facts->server_count)
         return fl_refuse(d, "policy %s: a sample of %" PRIu32 " servers, expected %" PRIu32 " as in the facts",
                          policy->name, sample->server_count, in->facts->server_count);
-    memset(in->command, 0, gpus * sizeof *in->command);
-    for (size_t i = 0; i < in->probe_count; i++)
-        in->probe[i] = NAN;
+    if (gpus == 1)
+        in->command[0] = (fl_gpu_command){0}; /* the usual case, for which a call takes long */
+    else
+        memset(in->command, 0, gpus * sizeof *in->command);
+    double *const probe = in->probe;
+    for (size_t i = 0, count = in->probe_count; i < count; i++)
+        probe[i] = NAN;
     fl_command command = {.gpu = in->command, .probe = in->probe_row};
     enter(in, FL_CALL_STEP, sample->step, sample->time_ns);
     policy->step(in->state, in->params, in->facts, sample, &command);
@@ -217,11 +238,9 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
         in->delay_ns = command.delay_ns;
     else
         in->counts.faults++;
-    for (uint32_t i = 0; i < gpus; i++)
-        decide_gpu(in, i, sample->time_ns);
-    decide_host(in, &command.host, sample->time_ns);
     in->decision.delay_ns = in->delay_ns;
-    in->decision.wake = drop_undriven(in, command.wake, policy->wakes, FL_WAKE_COUNT);
+    if (asks(in, &command) || in->decided_any)
+        decide(in, &command, sample->time_ns);
     *decision = &in->decision;
     return FL_OK;
 }

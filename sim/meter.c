@@ -65,7 +65,9 @@ bool fl_meter_begins_before(fl_meter *m, int64_t *at_ps, void **point) {
 static void skip_ahead(fl_meter *m, int64_t now, int64_t read_ps) {
     if (m->spec->lag_ns || read_ps - m->delay < refresh_at(m, m->refresh + 1))
         return; /* the next one is the one */
-    int64_t last = (read_ps - m->delay - m->phase) / m->period;
+    int64_t last = m->refresh + 1;
+    if (read_ps - m->delay >= refresh_at(m, last + 1)) /* else it needs no division */
+        last = (read_ps - m->delay - m->phase) / m->period;
     if (last > m->refresh && refresh_at(m, last) - m->window > now)
         m->opening = m->refresh = last;
 }

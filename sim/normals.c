@@ -68,46 +68,24 @@ void fl_normals_plain(const double *u, const double *v, double *value, size_t co
 
 #ifdef __x86_64__
 #include <immintrin.h>
-#define TARGET __attribute__((target("avx2"))) /* without fused multiply-add, which would round otherwise */
-
-TARGET static inline __m256d horner(const double *coefficient, int count, __m256d x) {
-    __m256d sum = _mm256_set1_pd(coefficient[0]);
-    for (int i = 1; i < count; i++)
-        sum = _mm256_add_pd(_mm256_mul_pd(sum, x), _mm256_set1_pd(coefficient[i]));
-    return sum;
-}
-
-TARGET static inline __m256d ln_4(__m256d u) {
-    const __m256d one = _mm256_set1_pd(1);
-    const __m256i bits = _mm256_add_epi64(_mm256_castpd_si256(u), _mm256_set1_epi64x((long long)(ONE - ROOT_HALF)));
-    const __m256i above = _mm256_or_si256(_mm256_srli_epi64(bits, 52), _mm256_set1_epi64x((long long)TWO_52));
-    const __m256d k = _mm256_sub_pd(_mm256_castsi256_pd(above), _mm256_set1_pd(BIASED));
-    const __m256d m = _mm256_castsi256_pd(_mm256_add_epi64(
-        _mm256_and_si256(bits, _mm256_set1_epi64x((long long)FRACTION)), _mm256_set1_epi64x((long long)ROOT_HALF)));
-    const __m256d s = _mm256_div_pd(_mm256_sub_pd(m, one), _mm256_add_pd(m, one));
-    const __m256d sum = horner(artanh, ARTANH, _mm256_mul_pd(s, s));
-    return _mm256_add_pd(_mm256_mul_pd(k, _mm256_set1_pd(LN_2)),
-                         _mm256_mul_pd(_mm256_mul_pd(_mm256_set1_pd(2), s), sum));
-}
-
-TARGET static inline __m256d cos_of_turns_4(__m256d v) {
-    const __m256d off = _mm256_andnot_pd(_mm256_set1_pd(-0.0), _mm256_sub_pd(v, _mm256_set1_pd(0.5)));
-    const __m256d angle = _mm256_mul_pd(_mm256_set1_pd(TURN), _mm256_sub_pd(off, _mm256_set1_pd(0.25)));
-    return _mm256_mul_pd(angle, horner(sine, SINE, _mm256_mul_pd(angle, angle)));
-}
-
-TARGET static void normals_avx2(const double *u, const double *v, double *value, size_t count) {
-    for (size_t i = 0; i < count; i += 4) {
-        const __m256d square = _mm256_mul_pd(_mm256_set1_pd(-2), ln_4(_mm256_loadu_pd(u + i)));
-        _mm256_storeu_pd(value + i, _mm256_mul_pd(_mm256_sqrt_pd(square), cos_of_turns_4(_mm256_loadu_pd(v + i))));
-    }
-}
+/* Neither has fused multiply-add, which would round otherwise. */
+#define BITS 256
+#define TARGET "avx2"
+#define LANES by_four
+#include "sim/normals_lanes.h"
+#define BITS 512
+#define TARGET "avx512f"
+#define LANES by_eight
+#include "sim/normals_lanes.h"
 
 bool fl_normals_vector(const double *u, const double *v, double *value, size_t count) {
-    const bool here = __builtin_cpu_supports("avx2");
-    if (here)
-        normals_avx2(u, v, value, count);
-    return here;
+    if (__builtin_cpu_supports("avx512f") && count % 8 == 0)
+        by_eight(u, v, value, count);
+    else if (__builtin_cpu_supports("avx2"))
+        by_four(u, v, value, count);
+    else
+        return false;
+    return true;
 }
 #else
 bool fl_normals_vector(const double *u, const double *v, double *value, size_t count) {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { FL_NORMALS = 64 }; /* in a block; a multiple of 4 */
+enum { FL_NORMALS = 64 }; /* in a block; a multiple of 8 */
 
 typedef struct fl_normals {  /* plain state: a copy of it is a copy of everything */
     fl_random first, random; /* at the first of the block, and behind its last */

@@ -21,6 +21,21 @@ INLINE __m512i parts_of(const fl_row_parts *parts, const uint32_t id[BLOCK]) {
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
+/* Of each of eight vectors the sum of its lanes, in one vector: what eight times sum_of() would take three times as
+ * long for. */
+INLINE __m512i sums_of(const __m512i each[BLOCK]) {
+    __m512i two[4], four[2];
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++)
+        two[j] = _mm512_add_epi64(_mm512_unpacklo_epi64(each[2 * j], each[2 * j + 1]),
+                                  _mm512_unpackhi_epi64(each[2 * j], each[2 * j + 1]));
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; j++)
+        four[j] = _mm512_add_epi64(_mm512_shuffle_i64x2(two[2 * j], two[2 * j + 1], 0x88),
+                                   _mm512_shuffle_i64x2(two[2 * j], two[2 * j + 1], 0xdd));
+    return _mm512_add_epi64(_mm512_shuffle_i64x2(four[0], four[1], 0x88), _mm512_shuffle_i64x2(four[0], four[1], 0xdd));
+}
+
 INLINE __m512i lower_of(__m512i x) { return _mm512_srai_epi64(_mm512_slli_epi64(x, 32), 32); }
 
 INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const bool deep) {
@@ -29,7 +44,8 @@ INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const bool d
     const fl_row_parts *parts = p->rates->parts;
     const __m512i gap_factor = _mm512_set1_epi64(FL_MUL_ONE);
     const __m512i least = _mm512_set1_epi64((int64_t)((uint64_t)FL_REC_ESCAPE << 48));
-    __m512i busy = _mm512_setzero_si512(), dyn = busy, memory = busy, alu = busy, sms = busy, sm = busy, mem = busy;
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i time = zero, busy = zero, dyn = zero, memory = zero, alu = zero, sms = zero, sm = zero, mem = zero;
     uint64_t i = at->op, t = at->sums.t_ps;
     bool met = false;
     while (i + BLOCK <= stop && !met) {
@@ -48,19 +64,20 @@ INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const bool d
         transpose(rows, &mul_dyn, &rest);
         const __m512i gap = _mm512_and_si512(_mm512_srli_epi64(rec, 32), _mm512_set1_epi64(UINT16_MAX));
         __m512i length = scaled(rec, mul_dyn), each = _mm512_add_epi64(length, scaled(gap, gap_factor));
-        uint64_t all = sum_of(each);
+        const uint64_t all = sum_of(each);
         unsigned ended = BLOCK;
         if (all > t_ps - t) {
             const __m512i ends = running(each), left = _mm512_set1_epi64((int64_t)(t_ps - t));
             const __mmask8 taken = _mm512_cmple_epu64_mask(ends, left);
             length = _mm512_maskz_mov_epi64(taken, length);
-            all = sum_of(_mm512_maskz_mov_epi64(taken, each));
+            each = _mm512_maskz_mov_epi64(taken, each);
             ended = (unsigned)__builtin_popcount(taken);
             met = true;
         }
         const __m512i power = parts_of(parts, id);
-        t += all;
+        t += all; /* of no use once an op did not end */
         i += ended;
+        time = _mm512_add_epi64(time, each);
         busy = _mm512_add_epi64(busy, length);
         dyn = _mm512_add_epi64(dyn, _mm512_mullo_epi64(length, _mm512_srai_epi64(mul_dyn, 32)));
         memory = _mm512_add_epi64(memory, _mm512_mullo_epi64(length, part_of(rest, 0)));
@@ -71,15 +88,10 @@ INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const bool d
             alu = _mm512_add_epi64(alu, _mm512_mullo_epi64(length, part_of(rest, 32)));
         }
     }
-    const fl_prefix_sums add = {.t_ps = t - at->sums.t_ps,
-                                .busy_ps = sum_of(busy),
-                                .dyn_fj = sum_of(dyn),
-                                .memory = sum_of(memory),
-                                .alu = deep ? sum_of(alu) : 0,
-                                .sms = deep ? sum_of(sms) : 0,
-                                .sm_fj = sum_of(sm),
-                                .memory_fj = sum_of(mem)};
-    fl_prefix_add(at, i, &add);
+    _Static_assert(sizeof at->sums == sizeof zero, "the sums are one vector, in the order of their members");
+    const __m512i all = sums_of((const __m512i[BLOCK]){time, busy, dyn, memory, alu, sms, sm, mem});
+    at->op = i;
+    _mm512_storeu_si512(&at->sums, _mm512_add_epi64(_mm512_loadu_si512(&at->sums), all));
     return met;
 }
 

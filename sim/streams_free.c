@@ -164,39 +164,49 @@ static uint64_t open_lane(run *r, uint32_t who) {
 
 /* ---- what has passed ---- */
 
-/* Charges the ops of a batch that have finished, and the gaps of those that have started. */
-static void settle(run *r, fl_lane *l, batch *b, uint32_t finished, uint32_t started) {
+/* The host computes in the gaps. Usually all of its time is of one load: a sum in a register, since one in memory would
+ * make each op wait for the one before. */
+static void settle_gaps(run *r, const batch *b, uint32_t started) {
+    fl_host_sums *sums = &r->c->sums;
+    if (r->loads) {
+        for (uint32_t i = 1; i < started; i++) {
+            const uint32_t load = host_load(r->c, b->op[i].class_id);
+            sums->time_ps[load] += b->op[i].gap;
+            sums->work_ps[load] += b->op[i].gap;
+        }
+        return;
+    }
+    int64_t gaps = 0;
+    for (uint32_t i = 1; i < started; i++)
+        gaps += b->op[i].gap;
+    sums->time_ps[0] += gaps;
+    sums->work_ps[0] += gaps;
+}
+
+/* The ops that have finished, and since when the kernel in progress runs. `other`: not all of them are kernels; `deep`:
+ * somebody reads the profile. */
+static inline __attribute__((always_inline)) void settle_ops(run *r, fl_lane *l, const batch *b, uint32_t finished,
+                                                             uint32_t started, const bool other, const bool deep) {
     fl_gpu *g = r->g;
-    fl_course *c = r->c;
     int64_t *class_ps = g->slot[g->slot_now].class_ps;
-    int64_t dyn = 0, memory = 0, alu = 0, sms = 0, copy = 0;
+    int64_t dyn = 0, memory = 0, alu = 0, sms = 0, copy = 0, charged = b->charged;
     uint64_t kernels = 0;
-    if (b->untouched && l->phase == FL_PHASE_GAP) {
-        if (c->host)
-            end_host(c, &l->p, c->w->class[l->class_id].host, r->base + b->op[0].start);
-        if (!l->in_parts)
-            l->began_ps = r->base + b->op[0].start;
-    }
-    for (uint32_t i = 1; c->host && i < started; i++) {
-        const uint32_t load = host_load(r->c, b->op[i].class_id);
-        c->sums.time_ps[load] += b->op[i].gap;
-        c->sums.work_ps[load] += b->op[i].gap;
-    }
     for (uint32_t i = 0; i < finished; i++) {
         const op *o = &b->op[i];
         const fl_row *k = &r->row[o->class_id];
-        const int64_t ps = o->length - (i ? 0 : b->charged);
+        const int64_t ps = o->length - charged;
+        charged = 0;
         dyn += ps * k->dyn_mw;
         memory += ps * k->memory;
-        if (g->profiled) {
+        if (deep) {
             alu += ps * k->alu;
             sms += ps * k->sms;
             copy += k->resident ? 0 : ps;
         }
         class_ps[o->class_id] += ps;
-        kernels += k->resident == FL_RESIDENT_KERNEL;
-        if (k->resident) {
-            l->in_parts = k->resident == FL_RESIDENT_PART;
+        kernels += !other || k->resident == FL_RESIDENT_KERNEL;
+        if (!other || k->resident) {
+            l->in_parts = other && k->resident == FL_RESIDENT_PART;
         } else if (g->w->class[o->class_id].iteration) {
             g->sums.iterations++;
             l->iteration_ps[l->iterations++] = r->base + o->start + o->length;
@@ -204,16 +214,33 @@ static void settle(run *r, fl_lane *l, batch *b, uint32_t finished, uint32_t sta
         if (!l->in_parts && i + 1 < started)
             l->began_ps = r->base + o[1].start;
     }
-    for (; l->marks < l->s->mark_count && l->s->mark[l->marks] <= b->first + finished; l->marks++) {
-        const op *o = &b->op[l->s->mark[l->marks] - b->first - 1];
-        l->mark_ps[l->marks] = r->base + o->start + o->length;
-    }
     g->window.dyn_fj += dyn;
     g->window.memory += memory;
     g->window.alu += alu;
     g->window.sms += sms;
     g->sums.copy_ps += copy;
     g->sums.kernels += kernels;
+}
+
+/* Charges the ops of a batch that have finished, and the gaps of those that have started. */
+static void settle(run *r, fl_lane *l, batch *b, uint32_t finished, uint32_t started) {
+    fl_course *c = r->c;
+    if (b->untouched && l->phase == FL_PHASE_GAP) {
+        if (c->host)
+            end_host(c, &l->p, c->w->class[l->class_id].host, r->base + b->op[0].start);
+        if (!l->in_parts)
+            l->began_ps = r->base + b->op[0].start;
+    }
+    if (c->host)
+        settle_gaps(r, b, started);
+    if (l->s->other || r->g->profiled)
+        settle_ops(r, l, b, finished, started, true, r->g->profiled);
+    else
+        settle_ops(r, l, b, finished, started, false, false);
+    for (; l->marks < l->s->mark_count && l->s->mark[l->marks] <= b->first + finished; l->marks++) {
+        const op *o = &b->op[l->s->mark[l->marks] - b->first - 1];
+        l->mark_ps[l->marks] = r->base + o->start + o->length;
+    }
     b->untouched = false;
 }
 
@@ -222,6 +249,8 @@ static __attribute__((noinline)) uint64_t next_batch(run *r, uint32_t who) {
     batch *b = &r->batch[who];
     settle(r, r->c->mine[who], b, OPS, OPS + 1);
     b->first += OPS;
+    for (uint32_t i = OPS; i <= 2 * OPS; i += 8) /* what its next batch reads: between two the others read theirs */
+        __builtin_prefetch(&r->c->mine[who]->s->rec[b->first + i]);
     b->op[0] = b->op[OPS];
     b->charged = 0;
     return look_ahead(r, who, 0, b->op[0].start + b->op[0].length);
@@ -271,10 +300,10 @@ static void plant(run *r, uint32_t lanes) {
 }
 
 /* The leaf of a lane has a new key; returns the smallest key of all. */
-static inline uint64_t replay(run *r, uint32_t who, uint64_t key) {
-    uint32_t i = r->size + who;
+static inline __attribute__((always_inline)) uint64_t replay(run *r, const uint32_t size, uint32_t who, uint64_t key) {
+    uint32_t i = size + who;
     r->tree[i] = key;
-    for (; i > 1; i /= 2) {
+    for (uint32_t nodes = size; nodes > 1; nodes /= 2, i /= 2) {
         const uint64_t other = r->tree[i ^ 1];
         key = other < key ? other : key;
         r->tree[i / 2] = key;
@@ -284,7 +313,8 @@ static inline uint64_t replay(run *r, uint32_t who, uint64_t key) {
 
 /* Passes events up to the limit. It stops earlier where something is scarce when time would pass, and where an idle GPU
  * may be power-gated. Returns how many it passed. */
-static uint64_t merge(run *r, uint64_t *demand_now, uint64_t *load_now, int64_t *t_now) {
+static inline __attribute__((always_inline)) uint64_t merge_by(run *r, const uint32_t size, uint64_t *demand_now,
+                                                               uint64_t *load_now, int64_t *t_now) {
     fl_gpu *g = r->g;
     const uint64_t room =
         (UINT64_C(0x7fffffff) - FL_SHARE_ONE) << 32 | (UINT64_C(0x7fffffff) - r->c->capacity); /* beyond: SCARCE */
@@ -310,7 +340,7 @@ static uint64_t merge(run *r, uint64_t *demand_now, uint64_t *load_now, int64_t 
         key = e[1].key;
         if (__builtin_expect(!key, 0))
             key = next_batch(r, who);
-        key = replay(r, who, key);
+        key = replay(r, size, who, key);
     }
     g->sums.busy_ps += busy;
     if (peak != INT64_MIN && fl_gpu_base_mw(g) + peak > g->peak_mw)
@@ -319,6 +349,12 @@ static uint64_t merge(run *r, uint64_t *demand_now, uint64_t *load_now, int64_t 
     *load_now = load;
     *t_now = t;
     return passed;
+}
+
+/* A path through the tree of eight streams, of which there are often so many, needs no loop. */
+static uint64_t merge(run *r, uint64_t *demand_now, uint64_t *load_now, int64_t *t_now) {
+    return r->size == 8 ? merge_by(r, 8, demand_now, load_now, t_now)
+                        : merge_by(r, r->size, demand_now, load_now, t_now);
 }
 
 int64_t fl_streams_free(fl_course *c, int64_t t, int64_t until, uint64_t *passed) {
