@@ -2,6 +2,7 @@
  * out. */
 #include "models/fit_capping.h"
 #include "policies/random.h"
+#include "tests/support/exact.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ static const chip_case chips[] = {
     {"no rise at all", 9, 500, 1300, 100, 40, 60, 1, 0, 0, 1e-4},
     {"C large against A", 7, 614, 784, 20, 10, 120, 0, 0.1, 0, 1e-4},
     {"C small", 7, 614, 784, 150, 100, 8, 0, 0.2, 0, 1e-3},
+    {"a small chip", 7, 200, 900, 0.6, 0.3, 0.4, 0, 0.2, 0, 1e-3},
     {"readings that scatter by 0.2 %", 40, 500, 1500, 100, 60, 40, 0.3, 0.4, 0.002, 5},
 };
 
@@ -156,7 +158,14 @@ static void test_least_squares(void) {
             r.compute_w[i] = (c->a_w * v * v * r.mhz[i] / 1000 + c->c_w * v) * (1 + off[k % 3][READ + i]);
         }
         fl_capping_chip got = {0};
-        CU_ASSERT_FATAL(fl_fit_capping_chip(r.mhz, READ, r.memory_w, r.compute_w, got_volt, &got) == FL_MODEL_OK);
+        double *mhz = exact(r.mhz, sizeof r.mhz), *memory_w = exact(r.memory_w, sizeof r.memory_w),
+               *compute_w = exact(r.compute_w, sizeof r.compute_w), *v = exact(NULL, sizeof got_volt);
+        CU_ASSERT_FATAL(fl_fit_capping_chip(mhz, READ, memory_w, compute_w, v, &got) == FL_MODEL_OK);
+        memcpy(got_volt, v, sizeof got_volt);
+        free(mhz);
+        free(memory_w);
+        free(compute_w);
+        free(v);
         equations(&r, &got, got_volt, e, slope);
         for (int u = 0; u < KNOWN; u++) {
             double down = 0, size = 0;
@@ -235,13 +244,16 @@ static void test_refuses(void) {
 
 static const fl_capping_chip board = {.a_w = 90, .b_w = 45, .c_w = 50};
 
+/* Whatever alpha and beta gave the two powers comes back, on chips of 100 W and of 1 W. */
 static void test_app(void) {
+    static const fl_capping_chip small = {.a_w = 0.9, .b_w = 0.45, .c_w = 0.5};
     for (int a = 0; a <= 10; a++)
-        for (int b = 0; b <= 10; b++) {
-            const double alpha = a / 10.0, beta = b / 10.0;
+        for (int b = 0; b <= 21; b++) {
+            const double alpha = a / 10.0, beta = b % 11 / 10.0;
+            const fl_capping_chip *chip = b > 10 ? &small : &board;
             fl_capping_app got;
-            FL_CHECK(fl_fit_capping_app(&board, 614, fl_capping_power(&board, alpha, beta, 614, 1), 784, 1.15,
-                                        fl_capping_power(&board, alpha, beta, 784, 1.15), &got) == FL_MODEL_OK &&
+            FL_CHECK(fl_fit_capping_app(chip, 614, fl_capping_power(chip, alpha, beta, 614, 1), 784, 1.15,
+                                        fl_capping_power(chip, alpha, beta, 784, 1.15), &got) == FL_MODEL_OK &&
                          fabs(got.alpha - alpha) < 1e-9 && fabs(got.beta - beta) < 1e-9 && got.error_pct < 1e-9,
                      "alpha %g beta %g: %g and %g, %g %%", alpha, beta, got.alpha, got.beta, got.error_pct);
         }
@@ -249,7 +261,8 @@ static void test_app(void) {
 
 /* Powers that no alpha and beta within 0..1 give: the nearest on the border, and no other is nearer. */
 static void test_app_bounds(void) {
-    static const double true_alpha[] = {-0.1, 1.2, 0.5, 0.5, 1.3, -0.2}, true_beta[] = {0.5, 0.5, -0.2, 1.3, 1.4, -0.3};
+    static const double true_alpha[] = {-0.1, 1.2, 0.5, 0.5, 1.3, -0.2, 1.5, -0.2, 1.2},
+                        true_beta[] = {0.5, 0.5, -0.2, 1.3, 1.4, -0.3, -0.1, 1.1, -0.6};
     for (size_t k = 0; k < sizeof true_alpha / sizeof *true_alpha; k++) {
         const double low_w = fl_capping_power(&board, true_alpha[k], true_beta[k], 614, 1),
                      high_w = fl_capping_power(&board, true_alpha[k], true_beta[k], 784, 1.15);
@@ -297,6 +310,7 @@ static void test_app_refuses(void) {
         {90, 45, 50, INFINITY, 100, INFINITY, 1.1, 110, FL_MODEL_INVALID},
         /* the same V^2 f twice: nothing tells alpha */
         {90, 45, 50, 500, 100, 2000, 0.5, 110, FL_MODEL_NO_FIT},
+        {90, 0, 50, 500, 100, 2000, 0.5, 110, FL_MODEL_NO_FIT},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const fl_capping_chip chip = {.a_w = rows[i].a_w, .b_w = rows[i].b_w, .c_w = rows[i].c_w};
