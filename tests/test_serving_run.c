@@ -351,7 +351,24 @@ static void test_refusals(void) {
     refused(&x, "scale -1");
     x.setup.scale = 1e-30;
     refused(&x, "beyond 26 days");
+    x.setup.scale = NAN;
+    refused(&x, "scale nan");
+    x.setup.scale = INFINITY;
+    refused(&x, "scale inf");
     x.setup.scale = 0;
+    int64_t *const span[] = {&x.setup.ttft_target_ns, &x.setup.tbt_target_ns, &x.setup.signals_ns};
+    for (size_t i = 0; i < FL_COUNT(span); i++) {
+        const int64_t kept = *span[i];
+        *span[i] = -1;
+        refused(&x, "below 0");
+        *span[i] = kept;
+    }
+    static const double no_share[] = {-0.01, 1.01, (double)NAN};
+    for (size_t i = 0; i < FL_COUNT(no_share); i++) {
+        x.setup.target_share = no_share[i];
+        refused(&x, "are to meet the targets");
+    }
+    x.setup.target_share = 0.99;
     x.server[1].gpu_count = 0;
     refused(&x, "server 1 has no GPU");
     x.server[1].gpu_count = 1;
