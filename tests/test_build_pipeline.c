@@ -11,6 +11,7 @@ enum { RANKS_MAX = 12 };
 typedef struct shape {
     fl_pipeline_schedule schedule;
     uint32_t stages, microbatches, chunks, data, tensor, iterations;
+    bool fetches; /* the second rank loads as it receives; all of its stage then have that op, of no length */
 } shape;
 
 typedef struct built {
@@ -58,6 +59,8 @@ static void build(const shape *s, built *b) {
         put(&b->p, (int32_t)r, FL_PIPELINE_ACT, NAN, act_s(r), NAN);
         put(&b->p, (int32_t)r, FL_PIPELINE_GRAD, NAN, grad_s(r), NAN);
     }
+    if (s->fetches)
+        put(&b->p, 1, FL_PIPELINE_LOAD_IN_RECV, NAN, 7e-3, NAN);
     put(&b->p, -1, FL_PIPELINE_BLOCKED, NAN, NAN, 70);
     FX_MUST(fl_pipeline_finish(&b->p, d));
     static const int32_t mhz[] = {500, 1000};
@@ -220,13 +223,35 @@ static void check_transfers(const built *b, uint32_t rank, const char *what) {
     }
 }
 
+/* An input that is fetched while activations are received: before the transfer, or behind one that sends a gradient
+ * too, and once for each microbatch. */
+static void check_fetches(const built *b, uint32_t rank, const char *what) {
+    const shape *s = &b->s;
+    const bool fetches = s->fetches && rank % s->stages == 1;
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < b->w->stream[rank].count; i++) {
+        const fl_pipeline_op *op = &b->of[rank][i];
+        if (op->part != FL_PART_OF_LOAD_IN_RECV)
+            continue;
+        count++;
+        const bool behind = i > 0 && op[-1].part == FL_PART_OF_TRANSFER && op[-1].link == 0,
+                   before = i + 1 < b->w->stream[rank].count && op[1].part == FL_PART_OF_TRANSFER && op[1].link == 0;
+        FL_CHECK(behind || before, "%s: rank %u, op %d stands elsewhere", what, rank, (int)i);
+        FL_CHECK(ns_of(b, rank, i) == (rank == 1 ? 7000000 : 0) && !waits_of(&b->w->stream[rank], i),
+                 "%s: rank %u fetches for %g ms", what, rank, 1e-6 * (double)ns_of(b, rank, i));
+    }
+    FL_CHECK(count == (fetches ? s->microbatches * s->iterations : 0), "%s: rank %u fetches %u times", what, rank,
+             count);
+}
+
 static void test_structure(void) {
     static const shape shapes[] = {
-        {FL_PIPELINE_1F1B, 1, 3, 1, 1, 1, 1},       {FL_PIPELINE_1F1B, 2, 3, 1, 1, 1, 2},
-        {FL_PIPELINE_1F1B, 3, 4, 1, 2, 1, 2},       {FL_PIPELINE_1F1B, 3, 2, 1, 2, 2, 2},
-        {FL_PIPELINE_1F1B, 4, 5, 1, 1, 3, 1},       {FL_PIPELINE_GPIPE, 3, 3, 1, 2, 2, 2},
-        {FL_PIPELINE_GPIPE, 4, 2, 1, 3, 1, 1},      {FL_PIPELINE_INTERLEAVED, 2, 4, 2, 2, 2, 2},
-        {FL_PIPELINE_INTERLEAVED, 3, 6, 3, 1, 2, 1}};
+        {FL_PIPELINE_1F1B, 1, 3, 1, 1, 1, 1, false},        {FL_PIPELINE_1F1B, 2, 3, 1, 1, 1, 2, false},
+        {FL_PIPELINE_1F1B, 3, 4, 1, 2, 1, 2, false},        {FL_PIPELINE_1F1B, 3, 2, 1, 2, 2, 2, false},
+        {FL_PIPELINE_1F1B, 4, 5, 1, 1, 3, 1, false},        {FL_PIPELINE_GPIPE, 3, 3, 1, 2, 2, 2, false},
+        {FL_PIPELINE_GPIPE, 4, 2, 1, 3, 1, 1, false},       {FL_PIPELINE_INTERLEAVED, 2, 4, 2, 2, 2, 2, false},
+        {FL_PIPELINE_INTERLEAVED, 3, 6, 3, 1, 2, 1, false}, {FL_PIPELINE_1F1B, 2, 4, 1, 1, 1, 2, true},
+        {FL_PIPELINE_1F1B, 3, 5, 1, 2, 2, 1, true},         {FL_PIPELINE_GPIPE, 3, 3, 1, 2, 1, 2, true}};
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         built b;
         char what[32];
@@ -237,6 +262,7 @@ static void test_structure(void) {
             check_ends(&b, rank, what);
             check_meetings(&b, rank, what);
             check_parts(&b, rank, what);
+            check_fetches(&b, rank, what);
             if (shapes[k].schedule != FL_PIPELINE_INTERLEAVED)
                 check_transfers(&b, rank, what);
         }
