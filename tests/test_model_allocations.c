@@ -177,10 +177,12 @@ static fl_model_status unsound(double *result) {
         row[i].time_s *= 1.2;
     row[8].time_s *= 1.3;
     fl_unsound u = {0};
-    fl_row_curve c = {0};
+    fl_row_curve c = {.n = 1};
     fl_model_status s = FL_MODEL_OK;
     TRY(s, fl_unsound_find(row, ROWS, &u));
+    const bool opens = s == FL_MODEL_OK;
     TRY(s, fl_row_curve_open(row, CLOCKS * MEMS, 1, &c));
+    FL_CHECK(!opens || s == FL_MODEL_OK || (c.n == 0 && !c.x && !c.known), "a curve that could not be opened is none");
     if (s == FL_MODEL_OK)
         *result = (double)(u.rows + 100 * u.clocks) + u.row[8].time_pct;
     if (u.row)
