@@ -79,14 +79,14 @@ fl_model_status fl_cap_clock(const double *mhz, const double *power_w, size_t co
 
 /* The alpha with which the chip draws `watts` at its highest clock. */
 static double alpha_of(const fl_chip *chip, double beta, double mem_mhz, double watts) {
-    const fl_chip_load none = {.tc = 1, .beta = beta}, full = {.tc = 1, .alpha = 1, .beta = beta};
+    const fl_chip_load none = {.beta = beta}, full = {.alpha = 1, .beta = beta};
     const double rest = fl_chip_power(chip, &none, chip->sm_ref, mem_mhz, 1);
     return (watts - rest) / (fl_chip_power(chip, &full, chip->sm_ref, mem_mhz, 1) - rest);
 }
 
 fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w, double watts, double *mhz) {
     fl_chip c = *chip;
-    fl_chip_load load = {.tc = 1, .beta = fmax(0, chip->load_mean[1])};
+    fl_chip_load load = {.beta = fmax(0, chip->load_mean[1])};
     if (!chip->has_power || !(top_w > 0 && watts > 0 && isfinite(top_w + watts)))
         return FL_MODEL_INVALID;
     c.stall = c.stall_memory = 1; /* the times do not matter then */

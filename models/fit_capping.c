@@ -182,7 +182,7 @@ static void best_on_border(const run_point r[2], bool alpha_given, double given,
         up += free * (1 - r[i].c / r[i].w - fixed);
         down += free * free;
     }
-    const double other = down > 0 ? clamp(up / down) : 0;
+    const double other = clamp(up / down); /* 0 of 0 / 0: power without it */
     *alpha = alpha_given ? given : other;
     *beta = alpha_given ? other : given;
 }

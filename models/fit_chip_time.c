@@ -5,6 +5,7 @@
 
 #include <gsl/gsl_multimin.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ typedef struct search {
     double *memory, *rest, *offset; /* per span: the best */
     int linked;
     size_t stride; /* of the workloads in the outer search */
+    bool no_memory;
 } search;
 
 /* Loss of one workload for a given shape. The offset that minimises the robust loss comes from reweighting. */
@@ -182,6 +184,7 @@ static double polish(search *q, gsl_vector *x, int iterations) {
             gsl_vector_memcpy(x, m->x);
         }
     }
+    q->no_memory |= !step || !m;
     if (m)
         gsl_multimin_fminimizer_free(m);
     gsl_vector_free(step);
@@ -230,6 +233,7 @@ static double fit_outer(search *q, fl_chip_law law) {
         gsl_vector_free(x);
         gsl_vector_free(best);
         gsl_vector_free(one);
+        q->no_memory = true;
         return INFINITY;
     }
     gsl_vector_set(one, 0, log(8));
@@ -306,6 +310,8 @@ fl_model_status fl_chip_fit_time(const fl_chip_row *row, const fl_chip_span *spa
         s = q.curve ? FL_MODEL_OK : FL_MODEL_NO_MEMORY;
         if (s == FL_MODEL_OK && !isfinite(fit_outer(&q, law)))
             s = FL_MODEL_NO_FIT;
+        if (q.no_memory) /* a search cut short is no fit at all */
+            s = FL_MODEL_NO_MEMORY;
         for (size_t k = 0; s == FL_MODEL_OK && k < spans; k++) {
             fl_chip_shape(chip->sharpness, q.memory[k], q.rest[k], q.at.f_ratio + span[k].first, q.at.h + span[k].first,
                           span[k].count, q.at.model);

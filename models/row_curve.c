@@ -49,9 +49,9 @@ fl_model_status fl_row_curve_open(const fl_chip_row *row, size_t n, int power, f
     double told = 0;
     c.x = calloc(4 * n + n * n + 1, sizeof *c.x);
     c.known = calloc(2 * n + 1, 1);
-    *curve = c;
     if (!c.x || !c.known) {
         fl_row_curve_close(&c);
+        *curve = c;
         return FL_MODEL_NO_MEMORY;
     }
     c.used = c.known + n;

@@ -141,6 +141,7 @@ typedef struct trials {
     fl_sensor_learnt *out;
     trial tried[96];
     size_t count;
+    fl_model_status status; /* FL_MODEL_NO_MEMORY: one could not be tried */
 } trials;
 
 /* worth: the factor by which the RMS must fall before this trial replaces the best. */
@@ -154,8 +155,12 @@ static void try_one(trials *t, int64_t window_ns, int64_t lag_ns, double worth) 
     const double reach_s = REACH_S + (double)window_ns / NS / 2 + (double)lag_ns / NS;
     fl_sensor_match m = {0};
     if (t->count == sizeof t->tried / sizeof *t->tried ||
-        (double)window_ns / NS > (c->time_s[c->count - 1] - c->time_s[0]) / 4 ||
-        fl_sensor_align(&spec, c, &t->log, t->shown_s, reach_s, &m) != FL_MODEL_OK)
+        (double)window_ns / NS > (c->time_s[c->count - 1] - c->time_s[0]) / 4)
+        return;
+    const fl_model_status s = fl_sensor_align(&spec, c, &t->log, t->shown_s, reach_s, &m);
+    if (s == FL_MODEL_NO_MEMORY)
+        t->status = s;
+    if (s != FL_MODEL_OK)
         return;
     t->tried[t->count++] = (trial){window_ns, lag_ns, m.rms};
     if (t->count > 1 && m.rms >= worth * t->out->match.rms)
@@ -223,8 +228,10 @@ fl_model_status fl_sensor_learn_window(const fl_sensor_course *course, const fl_
                 .shown_s = shown_s + first,
                 .shift_s = shift_s,
                 .out = out};
-    if (s == FL_MODEL_OK)
+    if (s == FL_MODEL_OK) {
         try_all(&t);
+        s = t.status;
+    }
     if (s == FL_MODEL_OK && !t.count)
         s = FL_MODEL_NO_FIT;
     if (s == FL_MODEL_OK)

@@ -37,8 +37,6 @@ static uint32_t ratio_of(uint32_t part, uint32_t whole) {
 }
 
 void fl_shares_fill(const uint32_t *demand, uint32_t *grant, size_t count, uint32_t capacity) {
-    if (count == 0)
-        return;
     const uint32_t level = sum_of(demand, count) <= capacity ? UINT32_MAX : fill_level(demand, count, capacity);
     for (size_t i = 0; i < count; i++)
         grant[i] = demand[i] < level ? demand[i] : level;
@@ -74,8 +72,6 @@ static void cut_to_bandwidth(const uint32_t *memory, uint32_t *rate, size_t coun
 
 void fl_shares_rates(const uint32_t *sms, const uint32_t *memory, uint32_t *rate, size_t count, uint32_t capacity,
                      uint32_t interference) {
-    if (count == 0)
-        return;
     const uint32_t level = sum_of(sms, count) <= FL_SHARE_ONE ? UINT32_MAX : fill_level(sms, count, FL_SHARE_ONE);
     for (size_t i = 0; i < count; i++)
         rate[i] = sms[i] <= level ? FL_SHARE_ONE : ratio_of(level, sms[i]);

@@ -29,6 +29,32 @@ static void test_binds(void) {
         {"and although it changes little", {{300, 10, 200, 0}, {192, 10, 190, 0}, {191, 10, 189.6, 0}}, "FBB"},
         {"no power known", {{300, 10, NAN, 0}, {200, 11, NAN, 0}}, "FF"},
         {"one limit, far", {{300, 10, 200, 0}}, "F"},
+        /* 4 deviations of a difference, which are sqrt(2) times those of a reading: 1.1378 % of time, 2.868 % of power
+         */
+        {"1.12 % slower", {{300, 10, 180, 0}, {200, 10.112, 180, 0}}, "FF"},
+        {"1.16 % slower", {{300, 10, 180, 0}, {200, 10.116, 180, 0}}, "FB"},
+        {"2.8 % less power", {{300, 10, 180, 0}, {200, 10, 175.03, 0}}, "FF"},
+        {"2.9 % less power", {{300, 10, 180, 0}, {200, 10, 174.85, 0}}, "FB"},
+        {"3 deviations of time", {{300, 10, 180, 0}, {200, 10.0852, 180, 0}}, "FF"},
+        {"3 of power", {{300, 10, 180, 0}, {200, 10, 176.22, 0}}, "FF"},
+        {"3 of both: 4.2 together", {{300, 10, 180, 0}, {200, 10.0852, 176.22, 0}}, "FB"},
+        {"faster, and more power", {{300, 10, 180, 0}, {200, 9, 190, 0}}, "FF"},
+        /* what sets in step by step: more than 3 % slower than at the highest limit */
+        {"2.9 % in three steps",
+         {{300, 10, 140, 0}, {250, 10.1, 140, 0}, {200, 10.2, 140, 0}, {150, 10.29, 140, 0}},
+         "FFFF"},
+        {"3.1 % in three steps",
+         {{300, 10, 140, 0}, {250, 10.1, 140, 0}, {200, 10.2, 140, 0}, {150, 10.31, 140, 0}},
+         "FFFB"},
+        /* a mean power of three quarters of a limit that binds, at least */
+        {"at 74.9 % of its limit", {{400, 10, 180, 0}, {200, 11, 149.8, 0}}, "FF"},
+        {"at 75 %", {{400, 10, 180, 0}, {200, 11, 150, 0}}, "FB"},
+        {"the higher limit at 74.9 %", {{400, 10, 299.6, 0}, {200, 11, 190, 0}}, "FB"},
+        {"and at 75 %", {{400, 10, 300, 0}, {200, 11, 190, 0}}, "BB"},
+        {"the same limit twice", {{300, 10, 180, 0}, {200, 11, 190, 0}, {200, 11.5, 170, 0}}, "FBB"},
+        {"and where it does not bind", {{300, 10, 180, 0}, {300, 11, 290, 0}}, "FF"},
+        {"one limit, at 97 %", {{300, 10, 291, 0}}, "?"},
+        {"one limit, at 96.9 %", {{300, 10, 290.7, 0}}, "F"},
         {"one limit, close", {{300, 10, 294, 0}}, "?"},
         {"one limit, none", {{INFINITY, 10, 294, 0}}, "F"},
     };
@@ -58,20 +84,39 @@ static void test_scatter(void) {
         cell[i].power_w = 390 - 20 * i; /* all are close to their limits: none says how readings repeat */
     FL_CHECK(fl_cap_repeats(cell, 8, time, power) == 0, "limits that may bind");
     const fl_cap_scatter none = fl_cap_scatter_of(time, power, 4);
-    FL_CHECK(none.time > 0.004 && none.power > 0.009, "four repeats are too few: %g, %g", none.time, none.power);
+    FL_CHECK(none.time == 0.005 && none.power == 0.01, "four repeats are too few: %g, %g", none.time, none.power);
+    /* 1.4826 times the median of differences, which are sqrt(2) times those of a reading; a tenth of a per cent at
+     * least. The median of five is the third, in whatever order. */
+    double five_time[] = {0.004, 0.001, 0.1, 0.003, 0.002}, five_power[] = {0.0005, 0.0001, 0.0002, 0.9, 0.0009};
+    const fl_cap_scatter five = fl_cap_scatter_of(five_time, five_power, 5);
+    FL_CHECK(fabs(five.time - 1.4826 * 0.003 / M_SQRT2) < 1e-15 && five.power == 1e-3, "of five: %g, %g", five.time,
+             five.power);
+    /* below a limit of none there is no repeat; at three quarters of the limit there is none either */
+    fl_cap_cell few[] = {
+        {INFINITY, 10, 100, 0}, {300, 10, 110, 0}, {200, 11, 121, 0}, {160, 11, 120, 0}, {150, 11, 90, 0}};
+    FL_CHECK(fl_cap_repeats(few, 5, time, power) == 2 && fabs(time[0] - log(1.1)) < 1e-12 &&
+                 fabs(power[0] - log(1.1)) < 1e-12 && time[1] == 0 && fabs(power[1] - log(120 / 90.0)) < 1e-12,
+             "%g, %g, %g, %g", time[0], power[0], time[1], power[1]);
+    FL_CHECK(fl_cap_repeats(few, 1, time, power) == 0 && fl_cap_repeats(few, 0, time, power) == 0, "nothing repeats");
 }
 
 static void test_clock(void) {
     const double mhz[] = {600, 900, 1200, 1500}, watts[] = {100, 130, 180, 260};
-    static const struct {
+    const struct {
         double watts, want;
         fl_model_status status;
-    } rows[] = {{300, 1500, FL_MODEL_OK}, {260, 1500, FL_MODEL_OK},  {180, 1200, FL_MODEL_OK},
-                {100, 600, FL_MODEL_OK},  {99, 600, FL_MODEL_RANGE}, {216.333, 1341.6, FL_MODEL_OK}};
+    } rows[] = {{300, 1500, FL_MODEL_OK},
+                {260, 1500, FL_MODEL_OK},
+                {180, 1200, FL_MODEL_OK},
+                {100, 600, FL_MODEL_OK},
+                {99, 600, FL_MODEL_RANGE},
+                {sqrt(180 * 260.0), sqrt(1200 * 1500.0), FL_MODEL_OK},
+                {pow(100, 0.75) * pow(130, 0.25), pow(600, 0.75) * pow(900, 0.25), FL_MODEL_OK},
+                {pow(130, 0.1) * pow(180, 0.9), pow(900, 0.1) * pow(1200, 0.9), FL_MODEL_OK}};
     double at = 0;
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fl_model_status s = fl_cap_clock(mhz, watts, 4, rows[i].watts, &at);
-        FL_CHECK(s == rows[i].status && fabs(at - rows[i].want) < 0.5, "%g W: %s, %g MHz", rows[i].watts,
+        FL_CHECK(s == rows[i].status && fabs(at - rows[i].want) < 1e-9, "%g W: %s, %g MHz", rows[i].watts,
                  fl_model_text(s), at);
     }
     const double bad[] = {100, NAN, 180, 260};

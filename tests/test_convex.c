@@ -40,6 +40,17 @@ static void test_every_point(void) {
                 least = fmin(least, y[i] + price * x[i]);
             FL_CHECK(fabs(c.y[v] + price * c.x[v] - least) < 1e-12, "seed %llu, case %d: %.17g, expected %.17g",
                      (unsigned long long)seed, n, c.y[v] + price * c.x[v], least);
+            /* the hull is the highest of all lines that lie below every point */
+            const double at = c.x[0] + (c.x[c.count - 1] - c.x[0]) * fl_random_unit(&g);
+            double hull = -INFINITY;
+            for (size_t i = 0; i < c.count; i++) {
+                double low = INFINITY;
+                for (size_t j = 0; j < count; j++)
+                    low = fmin(low, y[j] + c.slope[i] * (x[j] - at));
+                hull = fmax(hull, low);
+            }
+            FL_CHECK(fabs(fl_convex_at(&c, at) - hull) < 1e-9, "seed %llu, case %d: %.17g at %g, expected %.17g",
+                     (unsigned long long)seed, n, fl_convex_at(&c, at), at, hull);
         }
         fl_convex_free(&c);
     }

@@ -27,6 +27,16 @@ static void test_allows(void) {
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         FL_CHECK(fl_decide_allows(&unsure, &top, row[i].bound, row[i].risk) == row[i].allowed, "row %zu", i);
     CU_ASSERT_FALSE(fl_decide_allows(&none, &top, 0.10, 1));
+    /* to the last bit within the bound, which holds; a little more does not */
+    const fl_chip_guess at = {1 + 0.1 + FL_DECIDE_TOLERANCE, 60, NAN, NAN},
+                        above = {1.1 + 3 * FL_DECIDE_TOLERANCE, 60, NAN, NAN};
+    CU_ASSERT(fl_decide_allows(&at, &top, 0.10, 0));
+    CU_ASSERT_FALSE(fl_decide_allows(&above, &top, 0.10, 1));
+    /* of even chance: allowed where that much risk is, or more */
+    const fl_chip_guess even = {1.05, 60, 2, 2};
+    const double chance = fl_decide_chance(&even, &top, 0.06);
+    CU_ASSERT(fl_decide_allows(&even, &top, 0.06, chance));
+    CU_ASSERT_FALSE(fl_decide_allows(&even, &top, 0.06, chance * 0.999));
 }
 
 static void test_regret(void) {

@@ -2,6 +2,7 @@
  * settings that count as known are listed by hand, and sums, growths and factors follow from their definitions. */
 #include "models/fit_chip_bars.h"
 #include "models/fit_chip_parts.h"
+#include "tests/support/made_up_chip.h"
 #include "tests/support/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -13,37 +14,13 @@ static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * fmax(1e-3, f
 static fl_chip chip;
 
 static void make_chip(void) {
-    chip = (fl_chip){.sm_ref = 1300,
-                     .mem_ref = 800,
-                     .sm_min = 500,
-                     .mem_min = 400,
-                     .sharpness = 4,
-                     .knots = 3,
-                     .knot_mhz = {500, 900, 1300},
-                     .volt = {1, 1, 1.3},
-                     .mems = 2,
-                     .mem_mhz = {400, 800},
-                     .b0_w = {12, 20},
-                     .a_w = 70,
-                     .a0_w = 8,
-                     .b_w = 45,
-                     .c_w = 15,
-                     .stall = 0.4,
-                     .stall_memory = 0.3,
-                     .load_mean = {0.6, 0.4},
-                     .load_cov = {0.04, -0.01, 0.03},
-                     .has_power = 1,
-                     .workloads = 3,
-                     .dram_width = INFINITY,
-                     .unit_width = INFINITY,
-                     .shares = 3};
-    chip.time_error = chip.power_error = (fl_chip_error){.scatter = 0.01,
-                                                         .smooth = 0.02,
-                                                         .length_sm = 0.3,
-                                                         .length_mem = 0.6,
-                                                         .growth = {0.1, 0.2, 0.3, 0.4},
-                                                         .wide = {2, 2, 2, 2},
-                                                         .own = {1.5, NAN, 0, 0.8}};
+    chip = made_up_chip();
+    chip.workloads = chip.shares = 3;
+    fl_chip_error *const e = &chip.time_error;
+    memcpy(e->growth, (const double[]){0.1, 0.2, 0.3, 0.4}, sizeof e->growth);
+    memcpy(e->wide, (const double[]){2, 2, 2, 2}, sizeof e->wide);
+    memcpy(e->own, (const double[]){1.5, NAN, 0, 0.8}, sizeof e->own);
+    chip.power_error = *e;
     for (uint32_t k = 0; k < chip.shares; k++)
         chip.share[k] = (fl_chip_share){.memory = 0.2 + 0.2 * k,
                                         .rest = 0.3 - 0.1 * k / 2,

@@ -3,6 +3,7 @@
  * of Gaussian-process regression with explicit basis functions (Rasmussen and Williams, 2006, Eqs. 2.23 to 2.25 and
  * 2.39 to 2.42), and the deviations those of its law of total variance. */
 #include "models/fit_chip_parts.h"
+#include "tests/support/made_up_chip.h"
 #include "tests/support/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -50,31 +51,12 @@ static const fl_chip_row asked[] = {{0, 1100, 800, NAN, NAN, NULL},
                                     {0, 900, 800, NAN, NAN, NULL}};
 
 static void make_chip(void) {
-    chip = (fl_chip){.sm_ref = 1400,
-                     .mem_ref = 800,
-                     .sm_min = 600,
-                     .mem_min = 400,
-                     .sharpness = 4,
-                     .link_mhz = 700,
-                     .link_slope = 2,
-                     .link_sharp = 8,
-                     .knots = 3,
-                     .knot_mhz = {600, 900, 1400},
-                     .volt = {1, 1, 1.3},
-                     .mems = 2,
-                     .mem_mhz = {400, 800},
-                     .b0_w = {12, 20},
-                     .a_w = 70,
-                     .a0_w = 8,
-                     .b_w = 45,
-                     .c_w = 15,
-                     .stall = 0.4,
-                     .stall_memory = 0.3,
-                     .load_mean = {0.6, 0.4},
-                     .load_cov = {0.04, -0.01, 0.03},
-                     .has_power = 1,
-                     .dram_width = INFINITY,
-                     .unit_width = INFINITY};
+    chip = made_up_chip();
+    chip.sm_ref = chip.knot_mhz[2] = 1400;
+    chip.sm_min = chip.knot_mhz[0] = 600;
+    chip.link_mhz = 700;
+    chip.link_slope = 2;
+    chip.link_sharp = 8;
     chip.time_error = (fl_chip_error){.scatter = 0.01,
                                       .smooth = 0.02,
                                       .length_sm = 0.3,

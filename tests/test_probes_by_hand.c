@@ -3,6 +3,7 @@
 #include "models/fit_chip_parts.h"
 #include "models/fit_chip_predict.h"
 #include "models/probes.h"
+#include "tests/support/made_up_chip.h"
 #include "tests/support/suite.h"
 
 enum { SETTINGS = 5 };
@@ -13,35 +14,12 @@ static bool near(double a, double b) { return isnan(b) ? isnan(a) : fabs(a - b) 
 
 /* 500, 900 and 1300 MHz at the top memory clock, the two ends at the other one. */
 static void make_chip(uint32_t shares, int has_power) {
-    chip = (fl_chip){.sm_ref = 1300,
-                     .mem_ref = 800,
-                     .sm_min = 500,
-                     .mem_min = 400,
-                     .sharpness = 4,
-                     .knots = 3,
-                     .knot_mhz = {500, 900, 1300},
-                     .volt = {1, 1, 1.3},
-                     .mems = 2,
-                     .mem_mhz = {400, 800},
-                     .b0_w = {12, 20},
-                     .a_w = 70,
-                     .a0_w = 8,
-                     .b_w = 45,
-                     .c_w = 15,
-                     .stall = 0.4,
-                     .stall_memory = 0.3,
-                     .load_mean = {0.6, 0.4},
-                     .load_cov = {0.04, -0.01, 0.03},
-                     .has_power = has_power,
-                     .workloads = shares,
-                     .dram_width = INFINITY,
-                     .unit_width = INFINITY,
-                     .shares = shares,
-                     .settings = SETTINGS,
-                     .setting_sm = {500, 1300, 500, 900, 1300},
-                     .setting_mem = {400, 400, 800, 800, 800}};
-    chip.time_error = chip.power_error =
-        (fl_chip_error){.scatter = 0.01, .smooth = 0.02, .length_sm = 0.3, .length_mem = 0.6};
+    chip = made_up_chip();
+    chip.has_power = has_power;
+    chip.workloads = chip.shares = shares;
+    chip.settings = SETTINGS;
+    memcpy(chip.setting_sm, (const double[SETTINGS]){500, 1300, 500, 900, 1300}, SETTINGS * sizeof(double));
+    memcpy(chip.setting_mem, (const double[SETTINGS]){400, 400, 800, 800, 800}, SETTINGS * sizeof(double));
     fl_chip_assume_growth(&chip);
     for (uint32_t k = 0; k < shares; k++) {
         const double x = (double)k / (shares - 1);

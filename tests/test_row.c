@@ -124,10 +124,88 @@ static void test_measured(void) {
         FL_CHECK(r.memory == rows[i].memory, "row %zu: memory %u", i, r.memory);
     }
     fl_row r;
+    /* what the sensors cannot have said: no time, at the clock or at the reference, or less than no power */
+    static const struct {
+        double ratio[3], watts[3];
+        fl_model_status want;
+    } bad[] = {{{0, 1, 0.9}, {60, 90, 40}, FL_MODEL_INVALID},     {{1.5, 0, 0.9}, {60, 90, 40}, FL_MODEL_INVALID},
+               {{1.5, -1, 0.9}, {60, 90, 40}, FL_MODEL_INVALID},  {{-1.5, -1, 0.9}, {60, 90, 40}, FL_MODEL_INVALID},
+               {{1.5, 1, 0.9}, {-0.5, 90, 40}, FL_MODEL_INVALID}, {{1.5, 1, 0.9}, {0, 90, 40}, FL_MODEL_OK}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fl_measured odd = {0};
+        fl_load of_odd = load;
+        CU_ASSERT_FATAL(fl_curve_new(&odd.time_ratio, mhz, bad[i].ratio, 3) == FL_MODEL_OK);
+        of_odd.measured = &odd;
+        FL_CHECK(fl_row_make(&dev, &of_odd, 500, 1000, &r, NULL) == FL_MODEL_INVALID, "row %zu without powers", i);
+        CU_ASSERT_FATAL(fl_curve_new(&odd.power_w, mhz, bad[i].watts, 3) == FL_MODEL_OK);
+        const fl_model_status s = fl_row_make(&dev, &of_odd, 500, 1000, &r, NULL);
+        FL_CHECK(s == bad[i].want, "row %zu: %s", i, fl_model_text(s));
+        fl_measured_free(&odd);
+    }
     FL_CHECK(fl_row_make(&dev, &load, 499, 1000, &r, NULL) == FL_MODEL_RANGE, "below the measured points");
     FL_CHECK(fl_row_make(&dev, &load, 1000, 500, &r, NULL) == FL_MODEL_RANGE, "another memory clock");
     fl_curve_free(m.time_ratio);
     fl_curve_free(m.power_w);
+    fl_curve_free(dev.voltage);
+}
+
+/* The table of a memory clock: the first is of the reference where it names none; half a MHz is as good as equal. */
+static void test_find(void) {
+    fl_measured slow = {.mem_mhz = 405}, middle = {.mem_mhz = 800, .next = &slow}, first = {.next = &middle};
+    const struct {
+        double mhz;
+        const fl_measured *want;
+    } rows[] = {{1000, &first},   {1000.5, &first}, {999.5, &first}, {1000.75, NULL}, {999.25, NULL}, {800, &middle},
+                {800.5, &middle}, {405, &slow},     {404.5, &slow},  {404.25, NULL},  {0, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        FL_CHECK(fl_measured_find(&first, 1000, rows[i].mhz) == rows[i].want, "row %zu", i);
+    first.mem_mhz = 900;
+    FL_CHECK(fl_measured_find(&first, 1000, 1000) == NULL && fl_measured_find(&first, 1000, 900) == &first,
+             "the first has a clock of its own");
+    FL_CHECK(fl_measured_find(NULL, 1000, 1000) == NULL, "no table");
+}
+
+/* Two megawatts are the most that a row holds, and they are allowed; so are a slowdown of 65536 less one unit, a load
+ * of nothing but memory or rest, and every share and factor at its limit. */
+static void test_limits(void) {
+    fl_device dev = device_of_hand();
+    fl_row r = {0};
+    fl_load l = memory_bound;
+    l.alpha = 20000; /* 100 W per V^2 GHz, at 1 V and 1 GHz */
+    l.beta = 0;
+    FL_CHECK(fl_row_make(&dev, &l, 1000, 1000, &r, NULL) == FL_MODEL_OK && r.dyn_mw == 2000000000, "%d mW", r.dyn_mw);
+    l.beta = 0.001;
+    FL_CHECK(fl_row_make(&dev, &l, 1000, 1000, &r, NULL) == FL_MODEL_OVERFLOW, "a little more");
+    const double mhz[] = {500, 1000, 1500}, one[] = {1, 1, 1}, watts[] = {2e6, 2.000001e6, 1};
+    fl_measured m = {0};
+    CU_ASSERT_FATAL(fl_curve_new(&m.time_ratio, mhz, one, 3) == FL_MODEL_OK);
+    CU_ASSERT_FATAL(fl_curve_new(&m.power_w, mhz, watts, 3) == FL_MODEL_OK);
+    l = memory_bound;
+    l.measured = &m;
+    FL_CHECK(fl_row_make(&dev, &l, 500, 1000, &r, NULL) == FL_MODEL_OK && r.dyn_mw == 2000000000 - 52500,
+             "measured: %d mW", r.dyn_mw);
+    FL_CHECK(fl_row_make(&dev, &l, 1000, 1000, &r, NULL) == FL_MODEL_OVERFLOW, "measured, a little more");
+    fl_measured_free(&m);
+    const fl_load limit[] = {
+        {.tc = 0, .tm = 1, .sharpness = 1, .ref_sm_mhz = 1000, .ref_mem_mhz = 1000},
+        {.tc = 1, .tm = 0, .sm_demand = 1, .ref_sm_mhz = 1000, .ref_mem_mhz = 1000},
+        {.tl = 1, .sm_demand = 1, .ref_sm_mhz = 1000, .ref_mem_mhz = 1000},
+    };
+    static const uint16_t sms[] = {0, FL_ROW_ONE, FL_ROW_ONE};
+    static const uint32_t half_mul[] = {65536000, 131072000, 65536000}; /* at half the SM clock */
+    for (size_t i = 0; i < 3; i++)
+        FL_CHECK(fl_row_make(&dev, &limit[i], 500, 1000, &r, NULL) == FL_MODEL_OK && r.mul == half_mul[i] &&
+                     r.sms == sms[i] && r.dyn_mw == 0,
+                 "limit %zu: mul %u, %u SMs, %d mW", i, r.mul, r.sms, r.dyn_mw);
+    l = limit[1];
+    l.ref_sm_mhz = 1000 * 4294967295.0 / FL_MUL_ONE;
+    FL_CHECK(fl_row_make(&dev, &l, 1000, 1000, &r, NULL) == FL_MODEL_OK && r.mul == UINT32_MAX, "the most: %u", r.mul);
+    l.ref_sm_mhz = 1000 * 4294967296.0 / FL_MUL_ONE;
+    FL_CHECK(fl_row_make(&dev, &l, 1000, 1000, &r, NULL) == FL_MODEL_OVERFLOW, "one unit more");
+    l.ref_sm_mhz = 1000 * 1.0 / FL_MUL_ONE;
+    FL_CHECK(fl_row_make(&dev, &l, 1000, 1000, &r, NULL) == FL_MODEL_OK && r.mul == 1, "the least: %u", r.mul);
+    l.ref_sm_mhz = 1000 * 0.4 / FL_MUL_ONE;
+    FL_CHECK(fl_row_make(&dev, &l, 1000, 1000, &r, NULL) == FL_MODEL_OVERFLOW, "nothing is left");
     fl_curve_free(dev.voltage);
 }
 
@@ -207,4 +285,5 @@ static void test_text(void) {
 }
 
 FL_SUITE("row", {"law", test_law}, {"sharpness", test_sharpness}, {"base", test_base}, {"measured", test_measured},
-         {"refused", test_refused}, {"exact", test_exact}, {"text", test_text})
+         {"find", test_find}, {"limits", test_limits}, {"refused", test_refused}, {"exact", test_exact},
+         {"text", test_text})

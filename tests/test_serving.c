@@ -181,6 +181,48 @@ static void test_slowest_rank(void) {
     sx_close(&x);
 }
 
+/* The requests of test_one_at_a_time on two ranks: each step is a kernel and an iteration of both, busy from its begin
+ * to its end, and between steps nothing runs, is resident or draws more than the base. */
+static void test_step_ends(void) {
+    static const struct {
+        int64_t at_us, busy_ps; /* the first steps end at 7.29505, 12.31515 and 17.33535 ms, the next begins at 21 ms */
+        uint64_t kernels;
+        bool runs;
+    } rows[] = {{500, 0, 0, false},
+                {2000, 1000000000, 0, true},
+                {8000, 7000000000, 1, true},
+                {13000, 12000000000, 2, true},
+                {18000, 6295050000 + 5020100000 + 5020200000, 3, false},
+                {22000, 6295050000 + 5020100000 + 5020200000 + 1000000000, 3, true}};
+    sx_rig x;
+    sx_open(&x, 1, 2);
+    sx_request(&x, 1000000, 100, 3);
+    sx_request(&x, 21000000, 16, 1);
+    sx_finish(&x);
+    fl_node *n = sx_node(&x, &(fl_node_options){0});
+    for (size_t i = 0; i < FL_COUNT(rows); i++) {
+        fx_advance(n, rows[i].at_us * FX_US_PS);
+        for (uint32_t k = 0; k < 2; k++) {
+            const fl_gpu *g = fl_node_gpu(n, k);
+            FL_CHECK(g->active == rows[i].runs && g->resident == rows[i].runs && (g->dyn_now_mw > 0) == rows[i].runs,
+                     "%d us, rank %u: %u run, %u resident, %d mW", (int)rows[i].at_us, k, g->active, g->resident,
+                     (int)g->dyn_now_mw);
+            FL_CHECK(g->sums.kernels == rows[i].kernels && g->sums.iterations == rows[i].kernels &&
+                         g->sums.busy_ps == rows[i].busy_ps,
+                     "%d us, rank %u: %d kernels, %d iterations, busy for %" PRId64, (int)rows[i].at_us, k,
+                     (int)g->sums.kernels, (int)g->sums.iterations, (int64_t)g->sums.busy_ps);
+        }
+    }
+    fx_to_end(n);
+    for (uint32_t k = 0; k < 2; k++)
+        FL_CHECK(fl_node_gpu(n, k)->sums.kernels == 4 &&
+                     fl_node_gpu(n, k)->sums.busy_ps == rows[4].busy_ps + 5161736000,
+                 "rank %u: %d kernels, busy for %" PRId64, k, (int)fl_node_gpu(n, k)->sums.kernels,
+                 (int64_t)fl_node_gpu(n, k)->sums.busy_ps);
+    fl_node_close(n);
+    sx_close(&x);
+}
+
 /* A step of two seconds at 1500 MHz draws more than the limit: the wall takes the clock down in it. */
 static void test_wall(void) {
     for (int ideal = 0; ideal < 2; ideal++) {
@@ -293,4 +335,4 @@ FL_SUITE("serving", {"range", test_range}, {"one request at a time", test_one_at
          {"a step shared", test_shared_step}, {"composed ahead", test_async},
          {"a clock changes in a step", test_change_in_a_step}, {"a static memory clock", test_static_memory_clock},
          {"records take time", test_records_take_time}, {"the slowest rank", test_slowest_rank},
-         {"the wall", test_wall}, {"a wrong model", test_model_error})
+         {"ends of steps", test_step_ends}, {"the wall", test_wall}, {"a wrong model", test_model_error})

@@ -167,6 +167,64 @@ static void test_windows(void) {
     check_windows(true);
 }
 
+static int by_span(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The upper end of the step of a histogram in which the nearest rank lies: single nanoseconds up to 64, then 64 steps
+ * of each power of two. */
+static double told_of(int64_t *span_ns, size_t count, size_t percent) {
+    qsort(span_ns, count, sizeof *span_ns, by_span);
+    const int64_t is = span_ns[(count * percent + 99) / 100 - 1];
+    int64_t width = 1;
+    while (is / width >= 128)
+        width *= 2;
+    return (double)((is / width + 1) * width - 1);
+}
+
+/* All six percentiles at several instants, against the tokens and first tokens of the ten seconds before. */
+static void test_percentiles(void) {
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        sx_rig x;
+        fl_random g = fl_random_seed(seed, 12);
+        sx_open(&x, 1, 1);
+        x.law.kv_s = x.law.kv_beside_s = 1e-6;
+        sx_random_requests(&x, &g, 150, 200e6, 3000, 60);
+        sx_finish(&x);
+        fl_node_options o = {.w = x.r.w, .rates = x.r.rates, .spec = &x.r.spec, .seed = 1, .server_needs = ALL};
+        fl_node *n;
+        FX_MUST(fl_node_open(&n, &o, d));
+        size_t first_seen = 0;
+        for (int64_t t = 2; t <= 24; t += 4) {
+            fx_advance(n, t * FL_PS_PER_S);
+            fl_server_sample s;
+            fl_node_read_server(n, 0, true, &s);
+            const fl_engines *v = fl_node_engines(n);
+            const fl_engine *e = v->engine;
+            static int64_t tbt[100000], ttft[1000];
+            size_t tbts = 0, ttfts = 0;
+            for (size_t i = 0; i < e->tbt_runs; i++)
+                for (int64_t k = 0; e->tbt[i].end_ps > (t - 10) * FL_PS_PER_S && k < e->tbt[i].count; k++)
+                    tbt[tbts++] = e->tbt[i].tbt_ps / FL_PS_PER_NS;
+            for (size_t i = 0; i < 150; i++)
+                if (v->served[i].first_ps <= t * FL_PS_PER_S && v->served[i].first_ps > (t - 10) * FL_PS_PER_S)
+                    ttft[ttfts++] = (v->served[i].first_ps - v->served[i].arrival_ps) / FL_PS_PER_NS;
+            first_seen += ttfts;
+            static const size_t percent[] = {50, 95, 99};
+            for (int i = 0; i < 3; i++)
+                FL_CHECK(tbts && ttfts && s.value[FL_SERVER_TBT_P50_NS + i] == told_of(tbt, tbts, percent[i]) &&
+                             s.value[FL_SERVER_TTFT_P50_NS + i] == told_of(ttft, ttfts, percent[i]),
+                         "seed %d, %d s, %zu %%: TBT %g of %g, TTFT %g of %g ns", (int)seed, (int)t, percent[i],
+                         s.value[FL_SERVER_TBT_P50_NS + i], told_of(tbt, tbts, percent[i]),
+                         s.value[FL_SERVER_TTFT_P50_NS + i], told_of(ttft, ttfts, percent[i]));
+        }
+        CU_ASSERT(first_seen > 100);
+        fl_node_close(n);
+        sx_close(&x);
+    }
+}
+
 /* ---- routing, facts ---- */
 
 static void test_routes(void) {
@@ -293,7 +351,24 @@ static void test_refusals(void) {
     refused(&x, "scale -1");
     x.setup.scale = 1e-30;
     refused(&x, "beyond 26 days");
+    x.setup.scale = NAN;
+    refused(&x, "scale nan");
+    x.setup.scale = INFINITY;
+    refused(&x, "scale inf");
     x.setup.scale = 0;
+    int64_t *const span[] = {&x.setup.ttft_target_ns, &x.setup.tbt_target_ns, &x.setup.signals_ns};
+    for (size_t i = 0; i < FL_COUNT(span); i++) {
+        const int64_t kept = *span[i];
+        *span[i] = -1;
+        refused(&x, "below 0");
+        *span[i] = kept;
+    }
+    static const double no_share[] = {-0.01, 1.01, (double)NAN};
+    for (size_t i = 0; i < FL_COUNT(no_share); i++) {
+        x.setup.target_share = no_share[i];
+        refused(&x, "are to meet the targets");
+    }
+    x.setup.target_share = 0.99;
     x.server[1].gpu_count = 0;
     refused(&x, "server 1 has no GPU");
     x.server[1].gpu_count = 1;
@@ -334,6 +409,7 @@ static void test_no_servers(void) {
     fx_close(&r);
 }
 
-FL_SUITE("serving_run", {"signals and records", test_signals}, {"windows", test_windows}, {"routes", test_routes},
-         {"facts", test_facts}, {"targets", test_targets}, {"a share met exactly", test_exact_share},
-         {"a lost GPU", test_lost_gpu}, {"refusals", test_refusals}, {"no servers", test_no_servers})
+FL_SUITE("serving_run", {"signals and records", test_signals}, {"windows", test_windows},
+         {"percentiles", test_percentiles}, {"routes", test_routes}, {"facts", test_facts}, {"targets", test_targets},
+         {"a share met exactly", test_exact_share}, {"a lost GPU", test_lost_gpu}, {"refusals", test_refusals},
+         {"no servers", test_no_servers})

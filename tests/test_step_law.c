@@ -135,9 +135,9 @@ static void test_outside(void) {
     static const struct {
         double mhz;
         bool two, one;
-    } rows[] = {{899, true, true},   {899.49, true, true},   {899.51, false, false},
-                {900, false, false}, {900.49, false, false}, {900.51, false, true},
-                {1500, false, true}, {2000.49, false, true}, {2000.51, true, true}};
+    } rows[] = {{899, true, true},   {899.49, true, true},   {899.51, false, false}, {899.5, false, false},
+                {900, false, false}, {900.49, false, false}, {900.5, false, false},  {900.51, false, true},
+                {1500, false, true}, {2000.49, false, true}, {2000.5, false, true},  {2000.51, true, true}};
     fl_step_law two = law_of_hand(), one = law_of_hand(), none = law_of_hand();
     fl_step_shape s = {0};
     fl_step_add_decode(&s, 1);
@@ -239,6 +239,76 @@ static void test_grids(void) {
              attention(&prompts, 2, 10, 16, 1000));
 }
 
+/* A grid that corrects an equation which gives no time corrects nothing. */
+static void test_nothing_to_correct(void) {
+    fl_step_law l = law_of_tables();
+    l.by_decodes = l.by_decodes_beside = (fl_step_grid){decodes, kv, decodes_s, 3};
+    l.by_chunk = (fl_step_grid){chunk, before, chunk_s, 2};
+    FL_CHECK(
+        attention(&l, 2, 10, 0, 1000) == 0 && attention(&l, 0, 0, 16, 1000) == 0 && attention(&l, 2, 10, 16, 1000) == 0,
+        "%g, %g, %g", attention(&l, 2, 10, 0, 1000), attention(&l, 0, 0, 16, 1000), attention(&l, 2, 10, 16, 1000));
+}
+
+/* A step that waits for keys one after another: c' holds up the chunk, loads the SMs and not the memory. */
+static void test_walk(void) {
+    fl_step_law l = fl_step_law_none();
+    fl_step_shape s = {0};
+    l.host_s = 1e-3;
+    l.chunk_key = 1e-6;
+    l.kv_s = 2e-6;
+    l.kv_clock = 5e-7;
+    l.pair = 1e-7;
+    fl_step_add_prompt(&s, 4, 100); /* 410 pairs, 104 keys */
+    fl_step_point at;
+    for (int norm = 1; norm <= 2; norm++) {
+        l.attention_sharpness = norm;
+        CU_ASSERT_FATAL(fl_step_at(&l, &s, 2000, 0.5, &at) == FL_MODEL_OK);
+        const double compute = 410e-7 / 2, memory = 104 * (2e-6 / 0.5 + 5e-7 / 2), walk = 104e-6 / 2;
+        const double time = 1e-3 + (norm == 1 ? compute + memory + walk : hypot(compute, memory + walk));
+        FL_CHECK(near(at.time_s, time) && near(at.compute, (compute + walk) / time) && near(at.memory, memory / time),
+                 "norm %d: %g s, expected %g, shares %g, %g", norm, at.time_s, time, at.compute, at.memory);
+    }
+}
+
+/* Chunks of a step against the grid of one: the mean chunk, over the mean context that makes as many pairs; between its
+ * rows by lines along both, before the first as there, beyond the last in proportion. */
+static void test_chunk_grid(void) {
+    double size[] = {16, 16, 32, 32}, context[] = {0, 64, 0, 64}, time[] = {3e-3, 4e-3, 5e-3, 9e-3};
+    fl_step_law l = law_of_tables();
+    l.by_chunk = (fl_step_grid){size, context, time, 4};
+    l.pair = 1e-6;
+    static const struct {
+        uint32_t tokens[2];
+        uint64_t context[2];
+        double chunk, mean; /* by hand: pairs over tokens, less half of the chunk and one */
+    } rows[] = {
+        {{16, 0}, {0, 0}, 16, 0},
+        {{24, 0}, {32, 0}, 24, 32},
+        {{8, 0}, {16, 0}, 8, 16},
+        {{64, 0}, {128, 0}, 64, 128},
+        {{16, 32}, {0, 0}, 24, (16 * 17 / 2 + 32 * 33 / 2) / 48.0 - 12.5},
+        {{16, 16}, {10, 50}, 16, 30},
+        {{32, 32}, {64, 0}, 32, 32},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        fl_step_shape s = {0}, rest = {0};
+        for (int k = 0; k < 2; k++)
+            if (rows[i].tokens[k])
+                fl_step_add_prompt(&s, rows[i].tokens[k], rows[i].context[k]);
+        rest.tokens = s.tokens;
+        rest.sequences = s.sequences;
+        const double c = rows[i].chunk, x = fmax(fmin(c, 32), 16), y = fmin(rows[i].mean, 64);
+        double line[2];
+        for (int k = 0; k < 2; k++)
+            line[k] = (time[2 * k] + (time[2 * k + 1] - time[2 * k]) * y / 64) * fmax(1, rows[i].mean / 64);
+        const double grid = (line[0] + (line[1] - line[0]) * (x - 16) / 16) * fmax(1, c / 32);
+        /* the equation's factor at the mean chunk: what the grid says over a GHz us for each of its pairs */
+        const double want = (double)s.pairs * 1e-6 * grid / (1e-6 * c * (rows[i].mean + (c + 1) / 2));
+        const double got = fl_step_time_s(&l, &s, 1000, 1) - fl_step_time_s(&l, &rest, 1000, 1);
+        FL_CHECK(fabs(got / want - 1) < 1e-9, "row %zu: %g, expected %g", i, got, want);
+    }
+}
+
 /* Every number may be 0 but not below; a sharpness is 1 at least. */
 static void check_every_member(void) {
     fl_step_law l = law_of_hand();
@@ -337,4 +407,5 @@ static void test_check(void) {
 
 FL_SUITE("step_law", {"rounding", test_rounding}, {"shape", test_shape}, {"by hand", test_by_hand},
          {"overlap", test_overlap}, {"over clocks", test_over_clocks}, {"outside", test_outside},
-         {"tables", test_tables}, {"grids", test_grids}, {"check", test_check})
+         {"tables", test_tables}, {"grids", test_grids}, {"nothing to correct", test_nothing_to_correct},
+         {"walk", test_walk}, {"chunks", test_chunk_grid}, {"check", test_check})
