@@ -184,7 +184,7 @@ static void begin_row(FILE *file, const fl_server_place *at, const char *device,
     fputc(',', file);
 }
 
-static void put_fresh(FILE *file, const char *const *signal, const double *value, const bool *fresh, size_t signals) {
+void fl_put_fresh(FILE *file, const char *const *signal, const double *value, const bool *fresh, size_t signals) {
     size_t valid = 0, marked = 0;
     for (size_t i = 0; i < signals; i++) {
         valid += isnan(value[i]) ? 0 : 1;
@@ -208,7 +208,7 @@ void fl_put_server_row(FILE *file, const fl_server_place *at, size_t server, uin
     if (lost != FL_STEPS_UNTOLD)
         fl_put_int(file, (int64_t)lost);
     fputc(',', file);
-    put_fresh(file, at->signal, value, fresh, at->signals);
+    fl_put_fresh(file, at->signal, value, fresh, at->signals);
     for (size_t i = 0; i < at->signals; i++) {
         fputc(',', file);
         fl_put_real(file, value[i]);

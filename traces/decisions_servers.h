@@ -48,6 +48,8 @@ typedef struct fl_server_place { /* where a row stands */
 size_t fl_server_column_count(size_t signals);
 void fl_put_server_names(FILE *file, const char *const *signal, size_t count);
 void fl_put_server_cells(FILE *file, size_t signals); /* of a host's or GPU's row: empty */
+/* Names of the fresh signals of a row, or '*' where those are all that have a value. */
+void fl_put_fresh(FILE *file, const char *const *signal, const double *value, const bool *fresh, size_t signals);
 /* value (NAN = invalid) and fresh: at->signals of them. */
 void fl_put_server_row(FILE *file, const fl_server_place *at, size_t server, uint64_t lost, const double *value,
                        const bool *fresh);

@@ -8,30 +8,11 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Names of the fresh signals of one row, or '*' where those are all that have a value. */
-static void put_fresh(FILE *file, const fl_decisions *r, const double *value, const bool *fresh) {
-    size_t valid = 0, marked = 0;
-    for (size_t i = 0; i < r->signal_count; i++) {
-        valid += isnan(value[i]) ? 0 : 1;
-        marked += fresh[i] && !isnan(value[i]) ? 1 : 0;
-    }
-    if (marked && marked == valid) {
-        fputc('*', file);
-        return;
-    }
-    const char *joint = "";
-    for (size_t i = 0; i < r->signal_count; i++)
-        if (fresh[i] && !isnan(value[i])) {
-            fprintf(file, "%s%s", joint, r->signal[i]);
-            joint = "+";
-        }
-}
-
-static void put_row(FILE *file, const fl_decisions *r, size_t step, size_t row) {
+static void put_row(FILE *file, const fl_decisions *r, size_t step, size_t number, size_t row) {
     size_t index = step * (r->gpu_count + 1) + row;
     const double *value = r->value + index * r->signal_count;
     const double *set = r->set + index * r->control_count;
-    fl_put_int(file, (int64_t)step);
+    fl_put_int(file, (int64_t)number);
     fputc(',', file);
     fl_put_int(file, r->t_ns[step]);
     fputc(',', file);
@@ -41,7 +22,7 @@ static void put_row(FILE *file, const fl_decisions *r, size_t step, size_t row) 
         fl_put_real(file, value[i]);
     }
     fputc(',', file);
-    put_fresh(file, r, value, r->fresh + index * r->signal_count);
+    fl_put_fresh(file, (const char *const *)r->signal, value, r->fresh + index * r->signal_count, r->signal_count);
     for (size_t i = 0; i < r->control_count; i++) {
         fputc(',', file);
         if (set[i] == -1)
@@ -59,12 +40,12 @@ static void put_row(FILE *file, const fl_decisions *r, size_t step, size_t row) 
     fputc('\n', file);
 }
 
-static void put_servers(FILE *file, const fl_decisions *r, size_t step) {
+static void put_servers(FILE *file, const fl_decisions *r, size_t step, size_t number) {
     const fl_logged_servers *s = &r->servers;
-    const fl_server_place at = {.step = step,
+    const fl_server_place at = {.step = number,
                                 .t_ns = r->t_ns[step],
-                                .between = r->signal_count + r->control_count + 2 +
-                                           (r->has_kernels ? FL_KERNEL_COLUMNS : 0),
+                                .between =
+                                    r->signal_count + r->control_count + 2 + (r->has_kernels ? FL_KERNEL_COLUMNS : 0),
                                 .signal = (const char *const *)s->signal,
                                 .signals = s->signal_count};
     for (uint32_t k = 0; k < s->count; k++) {
@@ -76,13 +57,40 @@ static void put_servers(FILE *file, const fl_decisions *r, size_t step) {
         fl_put_batch_row(file, &at, &s->batch[i]);
 }
 
-static void put_kernels(FILE *file, const fl_decisions *r, size_t step) {
-    const fl_step_place at = {step, r->signal_count + r->control_count + 2,
+static void put_kernels(FILE *file, const fl_decisions *r, size_t step, size_t number, size_t kinds) {
+    const fl_step_place at = {number, r->signal_count + r->control_count + 2,
                               r->servers.signal ? fl_server_column_count(r->servers.signal_count) : 0, r->t_ns[step]};
-    for (size_t i = step ? r->kinds_until[step - 1] : 0; i < r->kinds_until[step]; i++)
+    for (size_t i = kinds; i < r->kinds_until[step]; i++)
         fl_put_kind_row(file, &at, i, &r->kind[i]);
     for (size_t i = step ? r->kernels_until[step - 1] : 0; i < r->kernels_until[step]; i++)
         fl_put_kernel_row(file, &at, &r->kernel[i]);
+}
+
+void fl_decisions_put_names(FILE *file, const fl_decisions *r) {
+    fputs("step,t_ns,device", file);
+    for (size_t i = 0; i < r->signal_count; i++) {
+        fputc(',', file);
+        fl_csv_put(file, r->signal[i]);
+    }
+    fputs(",fresh", file);
+    for (size_t i = 0; i < r->control_count; i++)
+        fprintf(file, ",set_%s", r->control[i]);
+    fputs(",delay_ns", file);
+    if (r->has_kernels)
+        fl_put_kernel_names(file);
+    if (r->servers.signal)
+        fl_put_server_names(file, (const char *const *)r->servers.signal, r->servers.signal_count);
+    fputc('\n', file);
+}
+
+void fl_decisions_put_step(FILE *file, const fl_decisions *r, size_t step, size_t number, size_t kinds) {
+    for (size_t row = 0; row <= r->gpu_count; row++) {
+        put_row(file, r, step, number, row);
+        if (row == 0 && r->has_kernels)
+            put_kernels(file, r, step, number, kinds);
+        if (row == 0 && r->servers.signal)
+            put_servers(file, r, step, number);
+    }
 }
 
 /* What the reader would refuse must not get into a file. */
@@ -109,27 +117,8 @@ fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d
     if (status)
         return status;
     FILE *file = fl_output_file(o);
-    fputs("step,t_ns,device", file);
-    for (size_t i = 0; i < r->signal_count; i++) {
-        fputc(',', file);
-        fl_csv_put(file, r->signal[i]);
-    }
-    fputs(",fresh", file);
-    for (size_t i = 0; i < r->control_count; i++)
-        fprintf(file, ",set_%s", r->control[i]);
-    fputs(",delay_ns", file);
-    if (r->has_kernels)
-        fl_put_kernel_names(file);
-    if (r->servers.signal)
-        fl_put_server_names(file, (const char *const *)r->servers.signal, r->servers.signal_count);
-    fputc('\n', file);
+    fl_decisions_put_names(file, r);
     for (size_t step = 0; step < r->step_count; step++)
-        for (size_t row = 0; row <= r->gpu_count; row++) {
-            put_row(file, r, step, row);
-            if (row == 0 && r->has_kernels)
-                put_kernels(file, r, step);
-            if (row == 0 && r->servers.signal)
-                put_servers(file, r, step);
-        }
+        fl_decisions_put_step(file, r, step, step, step && r->has_kernels ? r->kinds_until[step - 1] : 0);
     return fl_output_commit(o, d);
 }

@@ -58,14 +58,15 @@ bool fl_takes_kernels(const fl_policy *policy) {
     return policy->needs_records || policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
 }
 
-fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind) {
+/* A kernel's kind and record in the form of decisions files; the name is borrowed. */
+static fl_logged_kind kind_of(const fl_kernel_kind *kind) {
     fl_logged_kind k = {.name = (char *)(uintptr_t)kind->name, .name_id = kind->name_id};
     memcpy(k.grid, kind->grid, sizeof k.grid);
     memcpy(k.block, kind->block, sizeof k.block);
     return k;
 }
 
-fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record) {
+static fl_logged_kernel kernel_of(const fl_kernel_record *record) {
     return (fl_logged_kernel){.start_ns = record->start_ns,
                               .end_ns = record->end_ns < 0 ? -1 : record->end_ns,
                               .kind = record->kind,
@@ -73,7 +74,7 @@ fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record) {
                               .stream = record->stream};
 }
 
-fl_logged_batch fl_logged_batch_of(const fl_batch_record *b) {
+static fl_logged_batch batch_of(const fl_batch_record *b) {
     return (fl_logged_batch){.start_ns = b->start_ns,
                              .end_ns = b->end_ns,
                              .server = b->server,
@@ -83,16 +84,22 @@ fl_logged_batch fl_logged_batch_of(const fl_batch_record *b) {
                              .kv_tokens = b->kv_tokens};
 }
 
-uint64_t fl_steps_lost(const fl_sample *sample) { return sample->batch ? sample->batch_lost : FL_STEPS_UNTOLD; }
+/* What a log says of the steps of engines that the policy missed, in the row of server 0. */
+static uint64_t steps_lost(const fl_sample *sample) { return sample->batch ? sample->batch_lost : FL_STEPS_UNTOLD; }
+
+fl_status fl_steplog_servers(fl_steplog *l, fl_diag *d) {
+    fl_logged_servers *s = &l->log.servers;
+    const uint64_t reads = l->policy->server_needs | l->policy->server_uses;
+    return s->signal ? FL_OK : add_names(&s->signal, &s->signal_count, FL_ROWS_SERVER_SIGNAL, reads, d);
+}
 
 static fl_status add_servers(fl_steplog *l, const fl_sample *sample, fl_diag *d) {
     fl_logged_servers *s = &l->log.servers;
-    const uint64_t reads = l->policy->server_needs | l->policy->server_uses;
     double value[FL_SERVER_SIGNAL_COUNT];
     bool fresh[FL_SERVER_SIGNAL_COUNT];
-    if (!sample->server_count)
+    if (!sample->server_count && !s->signal)
         return FL_OK;
-    fl_status status = s->signal ? FL_OK : add_names(&s->signal, &s->signal_count, FL_ROWS_SERVER_SIGNAL, reads, d);
+    fl_status status = fl_steplog_servers(l, d);
     for (uint32_t k = 0; !status && k < sample->server_count; k++) {
         const fl_server_sample *u = &sample->server[k];
         for (size_t c = 0; c < s->signal_count; c++) {
@@ -100,10 +107,10 @@ static fl_status add_servers(fl_steplog *l, const fl_sample *sample, fl_diag *d)
             value[c] = fl_server_known(u, id) ? u->value[id] : (double)NAN;
             fresh[c] = fl_server_fresh(u, id);
         }
-        status = fl_servers_add(s, &l->servers_room, value, fresh, k ? FL_STEPS_UNTOLD : fl_steps_lost(sample));
+        status = fl_servers_add(s, &l->servers_room, value, fresh, k ? FL_STEPS_UNTOLD : steps_lost(sample));
     }
     for (uint64_t i = 0; !status && sample->batch && i < sample->batch_count; i++) {
-        const fl_logged_batch batch = fl_logged_batch_of(&sample->batch[i]);
+        const fl_logged_batch batch = batch_of(&sample->batch[i]);
         status = fl_servers_add_batch(s, &l->servers_room, &batch);
     }
     if (!status)
@@ -116,11 +123,11 @@ static fl_status add_kernels(fl_steplog *l, const fl_sample *sample) {
     const size_t step = g->step_count;
     fl_status s = fl_decisions_add_step(g, &l->room, step, sample->record_lost);
     while (!s && g->kind_count < sample->kind_count) {
-        const fl_logged_kind kind = fl_logged_kind_of(&sample->kind[g->kind_count]);
+        const fl_logged_kind kind = kind_of(&sample->kind[g->kind_count]);
         s = fl_decisions_add_kind(g, &l->room, step, &kind);
     }
     for (uint64_t i = 0; !s && sample->record && i < sample->record_count; i++) {
-        const fl_logged_kernel kernel = fl_logged_kernel_of(&sample->record[i]);
+        const fl_logged_kernel kernel = kernel_of(&sample->record[i]);
         s = fl_decisions_add_kernel(g, &l->room, step, &kernel);
     }
     return s;
@@ -160,6 +167,11 @@ fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decisi
     }
     g->step_count++;
     return FL_OK;
+}
+
+void fl_steplog_forget(fl_steplog *l) {
+    l->log.step_count = l->log.kernel_count = 0;
+    l->log.servers.rows = l->log.servers.steps = l->log.servers.batch_count = 0;
 }
 
 void fl_steplog_free(fl_steplog *l) {

@@ -15,12 +15,6 @@ typedef struct fl_steplog {
 
 /* Whether the policy receives kernel records. */
 bool fl_takes_kernels(const fl_policy *policy);
-/* A kernel's kind and record in the form of decisions files; the name is borrowed. */
-fl_logged_kind fl_logged_kind_of(const fl_kernel_kind *kind);
-fl_logged_kernel fl_logged_kernel_of(const fl_kernel_record *record);
-fl_logged_batch fl_logged_batch_of(const fl_batch_record *record);
-/* What a log says of the steps of engines that the policy missed, in the row of server 0. */
-uint64_t fl_steps_lost(const fl_sample *sample);
 
 /* Of a policy that may be woken, the host's rows have two columns more: among the signals why the step came early (bits
  * FL_WAKE_...; 0: it did not), among the controls what it asks to be woken by next. */
@@ -30,5 +24,9 @@ uint64_t fl_steps_lost(const fl_sample *sample);
 /* Columns: the signals the policy reads and the controls it drives, and those of servers where the samples have any.
  * The head (l->log.head) is the caller's to fill. */
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
+/* The columns of servers, for a log that has them before its first step. */
+fl_status fl_steplog_servers(fl_steplog *l, fl_diag *d);
 fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
+/* Forgets the steps so far; the kinds of their kernels stay. */
+void fl_steplog_forget(fl_steplog *l);
 void fl_steplog_free(fl_steplog *l);
