@@ -3,7 +3,6 @@
 #include "traces/gunzip.h"
 
 #include <csv.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

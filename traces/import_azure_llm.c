@@ -4,7 +4,6 @@
 #include "traces/foreign.h"
 #include "traces/import.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

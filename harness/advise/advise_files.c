@@ -3,7 +3,6 @@
 #include "harness/advise/advise_kernels.h"
 #include "harness/advise/advise_set.h"
 #include "harness/advise/advise_source.h"
-#include "traces/trace_open.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #include "harness/advise/advise_source.h"
 
 #include "harness/advise/advise_log.h"
-#include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_limits.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 #include "harness/advise/advise_log.h"
 #include "harness/chip/fit_clocks.h"
 #include "harness/chip/sweep_check.h"
-#include "harness/input/sweep_model.h"
 #include "traces/tables.h"
 
 #include <math.h>

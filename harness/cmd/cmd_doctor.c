@@ -11,7 +11,6 @@
 #include "harness/live/vendor/vendors.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

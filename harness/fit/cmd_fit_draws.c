@@ -6,7 +6,6 @@
 #include "harness/fit/draws_fit.h"
 #include "harness/fit/draws_read.h"
 #include "harness/fit/fit.h"
-#include "sim/draws.h"
 #include "traces/writing.h"
 
 #include <stdlib.h>

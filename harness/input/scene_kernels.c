@@ -1,7 +1,6 @@
 #include "harness/input/scene_kernels.h"
 
 #include "sim/build_program.h"
-#include "sim/instance.h"
 #include "sim/synth_program.h"
 #include "traces/gzip.h"
 #include "traces/kernels.h"

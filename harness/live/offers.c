@@ -3,7 +3,6 @@
 #include "harness/live/cpu_host.h"
 #include "harness/live/vendor/vendors.h"
 #include "harness/log/steplog.h"
-#include "sim/instance.h"
 #include "sim/readout.h"
 
 #include <stdio.h>

@@ -2,8 +2,6 @@
 
 #include "sim/draws.h"
 
-#include "harness/base/json.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -54,45 +54,36 @@ static int add_range(struct dl_phdr_info *info, size_t size, void *of) {
     return 0;
 }
 
+/* By their numbers: the calls that end the session, and the names under which it tells them. */
+static const struct {
+    long number;
+    const char *name;
+} FORBIDDEN[] = {{SYS_clock_gettime, "clock_gettime"},
+                 {SYS_gettimeofday, "gettimeofday"},
+                 {SYS_time, "time"},
+                 {SYS_nanosleep, "nanosleep"},
+                 {SYS_clock_nanosleep, "clock_nanosleep"},
+                 {SYS_futex, "futex"},
+                 {SYS_poll, "poll"},
+                 {SYS_ppoll, "poll"},
+                 {SYS_select, "select"},
+                 {SYS_pselect6, "select"},
+                 {SYS_epoll_wait, "epoll_wait"},
+                 {SYS_epoll_pwait, "epoll_wait"},
+                 {SYS_timer_create, "timer_create"},
+                 {SYS_timerfd_create, "timerfd_create"},
+                 {SYS_setitimer, "setitimer"},
+                 {SYS_alarm, "alarm"},
+                 {SYS_clone, "clone"},
+                 {SYS_clone3, "clone"},
+                 {SYS_fork, "clone"},
+                 {SYS_vfork, "clone"}};
+
 static const char *forbidden(long number) {
-    switch (number) {
-    case SYS_clock_gettime:
-        return "clock_gettime";
-    case SYS_gettimeofday:
-        return "gettimeofday";
-    case SYS_time:
-        return "time";
-    case SYS_nanosleep:
-        return "nanosleep";
-    case SYS_clock_nanosleep:
-        return "clock_nanosleep";
-    case SYS_futex:
-        return "futex";
-    case SYS_poll:
-    case SYS_ppoll:
-        return "poll";
-    case SYS_select:
-    case SYS_pselect6:
-        return "select";
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-        return "epoll_wait";
-    case SYS_timer_create:
-        return "timer_create";
-    case SYS_timerfd_create:
-        return "timerfd_create";
-    case SYS_setitimer:
-        return "setitimer";
-    case SYS_alarm:
-        return "alarm";
-    case SYS_clone:
-    case SYS_clone3:
-    case SYS_fork:
-    case SYS_vfork:
-        return "clone";
-    default:
-        return NULL;
-    }
+    for (size_t i = 0; i < sizeof FORBIDDEN / sizeof *FORBIDDEN; i++)
+        if (FORBIDDEN[i].number == number)
+            return FORBIDDEN[i].name;
+    return NULL;
 }
 
 static struct sigaction theirs;
