@@ -242,8 +242,7 @@ static void print_all(const gpu *list, size_t count) {
             for (size_t i = 0; i <= count; i++) {
                 values_of(list, count, i, k, p, value);
                 (void)snprintf(name, sizeof name, "%s, %s", fl_fit_bars_kind[k], fl_fit_bars_place[p]);
-                fl_grid_add(&g, "%s", i < count ? list[i].name : "all");
-                fl_grid_add(&g, "%s", name);
+                fl_grid_add(&g, "%s\t%s", i < count ? list[i].name : "all", name);
                 for (size_t c = 0; c < BAR_VALUES; c++)
                     if (isnan(value[c]))
                         fl_grid_add(&g, "-");

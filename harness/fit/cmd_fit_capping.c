@@ -29,14 +29,9 @@ static void print_chips(const fl_capping *c) {
         const fl_capping_processor *chip = &c->chip[k];
         if (!chip->count)
             continue;
-        fl_grid_add(&g, "%s", fl_capping_part[k]);
-        fl_grid_add(&g, "%.4g", chip->fit.a_w);
-        fl_grid_add(&g, "%.4g", chip->fit.b_w);
-        fl_grid_add(&g, "%.4g", chip->fit.c_w);
-        fl_grid_add(&g, "%.2g", chip->fit.c_sd_pct);
-        fl_grid_add(&g, "%.4g", chip->volt[chip->count - 1]);
-        fl_grid_add(&g, "%.3f", chip->fit.rms_pct);
-        fl_grid_add(&g, "%.3f", chip->fit.worst_pct);
+        fl_grid_add(&g, "%s\t%.4g\t%.4g\t%.4g\t%.2g\t%.4g\t%.3f\t%.3f", fl_capping_part[k], chip->fit.a_w,
+                    chip->fit.b_w, chip->fit.c_w, chip->fit.c_sd_pct, chip->volt[chip->count - 1], chip->fit.rms_pct,
+                    chip->fit.worst_pct);
     }
     printf("P_static %.4g W, P_comm %.4g W; of the benchmarks against Eq. 2:\n\n", c->static_w, c->comm_w);
     fl_grid_print(&g, 1, stdout);
@@ -61,12 +56,8 @@ static void print_apps(const fl_capping *c) {
             if (p->count < 2 || !c->chip[k].count)
                 continue;
             fl_capping_errors(c, a, k, &w, &t);
-            fl_grid_add(&g, "%s", a->name);
-            fl_grid_add(&g, "%s", fl_capping_part[k]);
-            fl_grid_add(&g, "%.4f", a->fit[k].alpha);
-            fl_grid_add(&g, "%.4f", a->fit[k].beta);
-            fl_grid_add(&g, "%.4g", p->time_s[0]);
-            fl_grid_add(&g, "%.4g", p->time_s[p->count - 1]);
+            fl_grid_add(&g, "%s\t%s\t%.4f\t%.4f\t%.4g\t%.4g", a->name, fl_capping_part[k], a->fit[k].alpha,
+                        a->fit[k].beta, p->time_s[0], p->time_s[p->count - 1]);
             add_error(&g, w);
             add_error(&g, t);
         }

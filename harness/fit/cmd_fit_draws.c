@@ -76,13 +76,8 @@ static void print_text(const fl_draws_fit *f) {
     fl_grid g = FL_GRID_HEADED(head);
     for (uint32_t i = 0; i < f->row_count; i++) {
         const fl_draws_row *w = &f->row[i];
-        fl_grid_add(&g, "%s", w->name);
-        fl_grid_add(&g, "%.4g", w->core_share);
-        fl_grid_add(&g, "%.2f", w->round_robin_fit_j * 1e-3);
-        fl_grid_add(&g, "%.2f", w->round_robin_j * 1e-3);
-        fl_grid_add(&g, "%.2f", w->exponent);
-        fl_grid_add(&g, "%.2f", w->epsilon_greedy_fit_j * 1e-3);
-        fl_grid_add(&g, "%.2f", w->epsilon_greedy_j * 1e-3);
+        fl_grid_add(&g, "%s\t%.4g\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f", w->name, w->core_share, w->round_robin_fit_j * 1e-3,
+                    w->round_robin_j * 1e-3, w->exponent, w->epsilon_greedy_fit_j * 1e-3, w->epsilon_greedy_j * 1e-3);
     }
     fl_grid_print(&g, 1, stdout);
     printf(

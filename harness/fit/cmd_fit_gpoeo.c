@@ -175,8 +175,7 @@ static fl_status train(fit *f, bool json, fl_diag *d) {
         double value[4]; /* spread and rms, of the training rows and of the held-out rows */
         value[1] = rms_of(f, m, false, x, y, &value[0]);
         value[3] = rms_of(f, m, true, x, y, &value[2]);
-        fl_grid_add(&g, "%s", band[m / 2]);
-        fl_grid_add(&g, "%s", quantity);
+        fl_grid_add(&g, "%s\t%s", band[m / 2], quantity);
         cJSON_AddStringToObject(row, "band", band[m / 2]);
         cJSON_AddStringToObject(row, "quantity", quantity);
         for (size_t k = 0; k < 4; k++) {

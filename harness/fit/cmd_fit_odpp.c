@@ -227,12 +227,8 @@ static void print_errors(const fit *f) {
     fl_grid g = FL_GRID_HEADED(head);
     for (int row = 0; row < 2 * FL_ODPP_QUANTITIES; row++) {
         const score r = score_of(f, row / 2, row % 2);
-        fl_grid_add(&g, "%s", name[row / 2]);
-        fl_grid_add(&g, "%s", row % 2 ? "held out" : "trained on");
-        fl_grid_add(&g, "%g", r.n);
-        fl_grid_add(&g, "%.4g", r.mean);
-        fl_grid_add(&g, "%.4g", r.lines);
-        fl_grid_add(&g, "%.4g", r.network);
+        fl_grid_add(&g, "%s\t%s\t%g\t%.4g\t%.4g\t%.4g", name[row / 2], row % 2 ? "held out" : "trained on", r.n, r.mean,
+                    r.lines, r.network);
     }
     fl_grid_print(&g, 2, stdout);
     fl_grid_free(&g);

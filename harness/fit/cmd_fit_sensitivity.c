@@ -135,12 +135,8 @@ static void print_fit(const fl_state_runs *r, const fl_sensitivity_fit *f, int s
                                        "standard error", "weight x spread", "inflation"};
     fl_grid g = FL_GRID_HEADED(head);
     for (size_t m = 0; m < FL_METRICS; m++) {
-        fl_grid_add(&g, "%s", fl_metric_names[m]);
-        fl_grid_add(&g, "%.2f", f->correlation[m]);
-        fl_grid_add(&g, "%.2f", published[side][m]);
-        fl_grid_add(&g, "%.4g", f->weight[m]);
-        fl_grid_add(&g, "%.2g", f->error[m]);
-        fl_grid_add(&g, "%.3f", f->weight[m] * f->spread[m]);
+        fl_grid_add(&g, "%s\t%.2f\t%.2f\t%.4g\t%.2g\t%.3f", fl_metric_names[m], f->correlation[m], published[side][m],
+                    f->weight[m], f->error[m], f->weight[m] * f->spread[m]);
         if (isfinite(f->inflation[m]))
             fl_grid_add(&g, "%.1f", f->inflation[m]);
         else
@@ -155,9 +151,7 @@ static void print_fit(const fl_state_runs *r, const fl_sensitivity_fit *f, int s
             fl_grid_add(&g, k == 3 ? "alone" : "");
     }
     for (size_t m = 0; m < MISSING; m++) {
-        fl_grid_add(&g, "%s", missing[m].name);
-        fl_grid_add(&g, "n/a");
-        fl_grid_add(&g, "%.2f", missing[m].published[side]);
+        fl_grid_add(&g, "%s\tn/a\t%.2f", missing[m].name, missing[m].published[side]);
         for (size_t k = 3; k < g.columns; k++)
             fl_grid_add(&g, "%s", "");
     }
@@ -193,9 +187,7 @@ static fl_status print_kernels(const fl_state_runs *r, fl_diag *d) {
             if (!strcmp(r->run[i].kernel, top->kernel) && r->run[i].cpu_mhz >= top->cpu_mhz &&
                 r->run[i].sm_mhz >= top->sm_mhz)
                 top = &r->run[i];
-        fl_grid_add(&g, "%s", top->kernel);
-        fl_grid_add(&g, "%.3f", sensitivity_at(r, top, GPU));
-        fl_grid_add(&g, "%.3f", sensitivity_at(r, top, CPU));
+        fl_grid_add(&g, "%s\t%.3f\t%.3f", top->kernel, sensitivity_at(r, top, GPU), sensitivity_at(r, top, CPU));
         for (int m = 0; m < FL_METRICS; m++)
             fl_grid_add(&g, m == FL_METRIC_UPC ? "%.2f" : "%.1f", top->metric[m]);
         const size_t best = fl_state_runs_best(r, first[k], 0);

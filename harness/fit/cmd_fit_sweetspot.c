@@ -70,9 +70,7 @@ static double median_alpha(const fl_spots *all) {
  */
 
 static void add_point_cells(fl_grid *g, const fl_slope_point *p) {
-    fl_grid_add(g, "%.4f", p->performance);
-    fl_grid_add(g, "%.4f", p->power);
-    fl_grid_add(g, "%.4f", p->efficiency);
+    fl_grid_add(g, "%.4f\t%.4f\t%.4f", p->performance, p->power, p->efficiency);
     if (isnan(p->slope))
         fl_grid_add(g, "-");
     else
@@ -85,10 +83,7 @@ static void print_each(const fl_spot *s) {
     fl_grid g = FL_GRID_HEADED(head);
     for (size_t i = 0; i < s->count; i++) {
         const fl_slope_point *p = &s->point[i];
-        fl_grid_add(&g, "  %g", p->mhz);
-        fl_grid_add(&g, "%.5g", p->time_s);
-        fl_grid_add(&g, "%.2f", p->power_w);
-        fl_grid_add(&g, "%.4f", 1 / p->performance);
+        fl_grid_add(&g, "  %g\t%.5g\t%.2f\t%.4f", p->mhz, p->time_s, p->power_w, 1 / p->performance);
         add_point_cells(&g, p);
         fl_grid_add(&g, "%s", i != s->choice.index ? "" : s->choice.found ? "<" : "none qualifies");
     }
@@ -107,11 +102,8 @@ static void print_text(const fl_spots *all, const spot_options *o, bool each) {
         print_each(&all->item[i]);
     for (size_t i = 0; i < all->count; i++) {
         const fl_spot *s = &all->item[i];
-        fl_grid_add(&g, "%s", s->name);
-        fl_grid_add(&g, "%zu", s->count);
-        fl_grid_add(&g, "%g", s->point[s->count - 1].mhz);
-        fl_grid_add(&g, "%g", chosen(s)->mhz);
-        fl_grid_add(&g, "%.3f", s->choice.alpha);
+        fl_grid_add(&g, "%s\t%zu\t%g\t%g\t%.3f", s->name, s->count, s->point[s->count - 1].mhz, chosen(s)->mhz,
+                    s->choice.alpha);
         add_point_cells(&g, chosen(s));
         fl_grid_add(&g, "%s", s->choice.found ? "" : "no clock qualifies");
         none += !s->choice.found;

@@ -126,14 +126,10 @@ static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, con
         const fl_fit_means m = fl_fit_score_means(&o->score, FL_FIT_BOTH);
         if (!o->guess)
             continue;
-        fl_grid_add(&g, "%s", fl_fit_entity_name(&r->entity[i], name, sizeof name));
-        fl_grid_add(&g, "%zu", o->score.fitted);
-        fl_grid_add(&g, "%zu", m.rows);
-        fl_grid_add(&g, "%.0f", 100 * o->load.tc / sum);
-        fl_grid_add(&g, "%.0f", 100 * o->load.tm / sum);
-        fl_grid_add(&g, "%.0f", 100 * o->load.tl / sum);
-        fl_grid_add(&g, "%.3f", o->load.alpha);
-        fl_grid_add(&g, "%.3f", o->load.beta);
+        fl_grid_add(&g, "%s\t%zu\t%zu\t%.0f\t%.0f\t%.0f\t%.3f\t%.3f",
+                    fl_fit_entity_name(&r->entity[i], name, sizeof name), o->score.fitted, m.rows,
+                    100 * o->load.tc / sum, 100 * o->load.tm / sum, 100 * o->load.tl / sum, o->load.alpha,
+                    o->load.beta);
         add_means(&g, &m);
     }
     static const char *const class[] = {"interpolated", "extrapolated", "all predicted rows", "capped"};
@@ -143,8 +139,7 @@ static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, con
         if (which[k] == FL_FIT_CAPPED && !m.rows)
             continue;
         fl_grid_add(&g, "%s", class[k]);
-        fl_grid_add(&g, "%zu", all->fitted);
-        fl_grid_add(&g, "%zu", m.rows);
+        fl_grid_add(&g, "%zu\t%zu", all->fitted, m.rows);
         for (int c = 0; c < 5; c++)
             fl_grid_add(&g, "%s", "");
         add_means(&g, &m);
@@ -334,11 +329,8 @@ static void print_asked(const fl_fit_rows *r, const fl_fit_result_of *result) {
                 fl_grid_add(&g, "%g", row->mem_mhz);
             else
                 fl_grid_add(&g, "-");
-            fl_grid_add(&g, "%.5g", p->time_s);
-            fl_grid_add(&g, "%.1f", 2 * p->time_sd_pct);
-            fl_grid_add(&g, "%.5g", p->power_w);
-            fl_grid_add(&g, "%.1f", 2 * p->power_sd_pct);
-            fl_grid_add(&g, "%.5g", p->time_s * p->power_w);
+            fl_grid_add(&g, "%.5g\t%.1f\t%.5g\t%.1f\t%.5g", p->time_s, 2 * p->time_sd_pct, p->power_w,
+                        2 * p->power_sd_pct, p->time_s * p->power_w);
         }
     printf("\n"
            "predictions for settings without a measurement, +- two standard deviations\n\n");

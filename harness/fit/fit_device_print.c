@@ -32,9 +32,7 @@ static void add_error(fl_grid *g, const char *name, double value, double plain) 
 }
 
 static void add_load(fl_grid *g, const char *name, double value, double plain, bool known) {
-    fl_grid_add(g, "%s", name);
-    fl_grid_add(g, "%.4g", value);
-    fl_grid_add(g, "-");
+    fl_grid_add(g, "%s\t%.4g\t-", name, value);
     if (isnan(plain))
         fl_grid_add(g, "-");
     else
@@ -43,8 +41,7 @@ static void add_load(fl_grid *g, const char *name, double value, double plain, b
 }
 
 static void add_row(fl_grid *g, const char *name, double value, double sd, double plain) {
-    fl_grid_add(g, "%s", name);
-    fl_grid_add(g, "%.4g", value);
+    fl_grid_add(g, "%s\t%.4g", name, value);
     if (isfinite(sd))
         fl_grid_add(g, "%.2g", sd);
     else
@@ -58,20 +55,16 @@ static void add_row(fl_grid *g, const char *name, double value, double sd, doubl
 
 /* A share between 0 and 1, for which 0 is a plausible value. */
 static void add_share(fl_grid *g, const char *name, double value, double sd) {
-    fl_grid_add(g, "%s", name);
-    fl_grid_add(g, "%.2f", value);
+    fl_grid_add(g, "%s\t%.2f", name, value);
     if (isfinite(sd))
         fl_grid_add(g, "%.2f", sd);
     else
         fl_grid_add(g, "-");
-    fl_grid_add(g, "1");
-    fl_grid_add(g, "%s", isfinite(sd) && sd < 0.25 ? "" : "not identifiable");
+    fl_grid_add(g, "1\t%s", isfinite(sd) && sd < 0.25 ? "" : "not identifiable");
 }
 
 static void add_a0(fl_grid *g, const fl_chip *c, const fl_chip *p) {
-    fl_grid_add(g, "A0, W per V^2 GHz");
-    fl_grid_add(g, "%.4g", c->a0_w);
-    fl_grid_add(g, "-");
+    fl_grid_add(g, "A0, W per V^2 GHz\t%.4g\t-", c->a0_w);
     if (p->has_power)
         fl_grid_add(g, "%.4g", p->a0_w);
     else

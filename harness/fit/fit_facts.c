@@ -227,9 +227,7 @@ void fl_fit_facts_print(const fl_fit_facts *f) {
         fl_grid_add(&g, "%s", fl_kin_what[i]);
         for (size_t k = 0; k < 2; k++) {
             const double two = both[k]->factor[i] * both[k]->factor[i];
-            fl_grid_add(&g, "%.3g", both[k]->middle[i]);
-            fl_grid_add(&g, "%.3g", both[k]->middle[i] / two);
-            fl_grid_add(&g, "%.3g", both[k]->middle[i] * two);
+            fl_grid_add(&g, "%.3g\t%.3g\t%.3g", both[k]->middle[i], both[k]->middle[i] / two, both[k]->middle[i] * two);
         }
     }
     fl_grid_print(&g, 1, stdout);

@@ -132,8 +132,7 @@ static void print(const phases *all) {
     static const char *const head[] = {"phase", "s", "GPU %", "memory %", "W", "SM MHz"};
     fl_grid g = FL_GRID_HEADED(head);
     for (size_t i = 0; i < all->count; i++) {
-        fl_grid_add(&g, "%zu", i + 1);
-        fl_grid_add(&g, "%.2f", all->item[i].seconds);
+        fl_grid_add(&g, "%zu\t%.2f", i + 1, all->item[i].seconds);
         for (int k = 0; k < SIGNALS; k++)
             if (all->item[i].weight[k] > 0)
                 fl_grid_add(&g, "%.1f", all->item[i].mean[k]);
