@@ -108,21 +108,20 @@ timed() { # NAME COMMAND...: how a command ended and what processor time it took
   shift
   tell "$name" bash -c 'TIMEFORMAT="%R s, user %U s, system %S s"; time "$@"' - "$@"
 }
-if wanted waiting; then # what a policy costs before any program has begun, and while one runs steadily
-  for policy in tightrope "tightrope:trust=counters" assure; do
-    timed "$policy, no program" "$foldline" live --policy "$policy" --for 8s >"$out/waiting-${policy#*:}.txt" 2>&1
-    cat "$out/waiting-${policy#*:}.txt"
-  done
+if wanted waiting; then # what a policy costs as long as no program has begun
+  for policy in tightrope:30s tightrope:trust=counters:8s assure:8s; do
+    timed "${policy%:*}, no program" "$foldline" live --policy "${policy%:*}" --for "${policy##*:}"
+  done 2>&1 | tee "$out/waiting.txt"
 fi
 if wanted live; then
   rings=$(mktemp -d)
   FOLDLINE_RINGS=$rings CUDA_INJECTION64_PATH=$collector NVTX_INJECTION64_PATH=$collector \
-    python3 "$here/programs.py" train 700 >"$out/live.program.csv" 2>"$out/live.program.txt" &
+    python3 "$here/programs.py" train 1700 >"$out/live.program.csv" 2>"$out/live.program.txt" &
   sleep 9 # until it trains
   for policy in tightrope assure; do
     extra=()
     [ $policy = assure ] || extra=(--rings "$rings" --iteration iteration --bound 5%)
-    timed "$policy" "$foldline" live --policy $policy --for 12s --log "$out/live-$policy.log" "${extra[@]}" >"$out/live-$policy.txt" 2>&1 &
+    timed "$policy" "$foldline" live --policy $policy --for 40s --log "$out/live-$policy.log" "${extra[@]}" >"$out/live-$policy.txt" 2>&1 &
   done
   wait
   cat "$out"/live-*.txt "$out/live.program.csv"
