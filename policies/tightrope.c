@@ -100,7 +100,8 @@ static void start(node *n) {
         g->react_s = g->settle_s = (double)f->settle_ns * 1e-9;
         if (signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS)
             fl_set_gpu(n->c, i, FL_SET_RECORDS, 1);
-        g->work.record_s = (double)f->records_ns * 1e-9;
+        g->work.record_s = n->p->records_cost > 0 ? (double)f->records_ns * 1e-9 : 0;
+        g->work.afford = n->p->bound / 2;
         fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas, n->p->records_cost);
         g->lag_s = n->p->lag_ms > 0 ? n->p->lag_ms * 1e-3 : f->power_lag_ns > 0 ? (double)f->power_lag_ns * 1e-9 : NAN;
         fl_tightrope_lag_begin(&g->lag, fl_gpu_known(u, FL_GPU_POWER_W) ? u->value[FL_GPU_POWER_W] : 0);

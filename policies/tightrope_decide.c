@@ -62,9 +62,7 @@ double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *
 
 double fl_tightrope_cost(const fl_tightrope_gpu *g) {
     const int64_t signal = g->work.signal;
-    return signal == FL_TIGHTROPE_RECORDS ? fl_tightrope_records_cost(&g->work)
-           : signal == FL_TIGHTROPE_ENDS  ? g->work.cost
-                                          : 0;
+    return signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS ? fl_tightrope_records_cost(&g->work) : 0;
 }
 
 /* A look at the top clock makes the reference better. It pays where the error that is held back costs more, over as

@@ -32,7 +32,8 @@ static int64_t safe_until(const node *n) {
         if (fl_tightrope_idle(n, i))
             continue;
         const double length_s = (double)(n->now - g->work.window_ns) * 1e-9;
-        least = fmin(least, (1 + b) * fl_tightrope_credit_now(&g->work) - g->work.elapsed_s - length_s);
+        least = fmin(least, (1 + b) * fl_tightrope_credit_now(&g->work) - g->work.elapsed_s - length_s -
+                                fl_tightrope_records_kept(&g->work));
     }
     const double left_s = top || !(loss > 0) ? SAFE_S : fmin(SAFE_S, least / loss - react_s);
     return n->now + (int64_t)(fmax(0, left_s) * 1e9);

@@ -71,16 +71,18 @@ static int64_t uneven(fl_tightrope_gpu *g, int64_t mean) {
     return (int64_t)((double)mean * (0.5 + turn - floor(turn)));
 }
 
-/* Finely while a counter's line is drawn, coarsely else. A window that goes on past its end waits for something:
- * records of a program that has not begun, or a sensor. Nobody knows when that comes, so the time between readings
- * grows with the wait: a quarter of it is lost at most. */
+/* Finely while a counter's line is drawn, coarsely else. A window that goes on past its end waits for something: a
+ * program that has not begun, or a sensor. Nobody knows when that comes, so the time between readings grows with the
+ * wait: a quarter of it is lost at most. */
 int64_t fl_tightrope_wait_ns(const fl_tightrope_params *p, fl_tightrope_gpu *g, int64_t now, double end_s) {
     const fl_tightrope_work *w = &g->work;
     const double left = end_s - since(now, w->window_ns), zone = fmax(EDGE_S, 2.5 * w->unit_s);
     const int64_t fine = (int64_t)(p->poll_ms * 1e6);
     const int exact = w->signal <= FL_TIGHTROPE_RECORDS || w->signal >= FL_TIGHTROPE_NONE; /* or nothing to read */
-    if (!exact && (w->at_top || since(now, w->settled_ns) < zone || left <= zone || w->signal >= FL_TIGHTROPE_BYTES))
+    const int waits = left <= 0 && (exact || !(w->total > 0)); /* no line can be drawn yet */
+    if (!exact && !waits &&
+        (w->at_top || since(now, w->settled_ns) < zone || left <= zone || w->signal >= FL_TIGHTROPE_BYTES))
         return uneven(g, w->at_top ? fine / 4 : fine); /* every credit stands on the little time at the top */
-    const double wait = (!exact ? left - zone : left > 0 ? left : -left / 4) * 1e9;
+    const double wait = (waits ? -left / 4 : exact ? left : left - zone) * 1e9;
     return wait > FL_TIGHTROPE_COARSE_NS ? FL_TIGHTROPE_COARSE_NS : wait > (double)fine ? (int64_t)wait : fine;
 }

@@ -156,6 +156,7 @@ static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
         if (r->gpu != gpu || r->end_ns < r->start_ns)
             continue;
         const double weight = weight_of(w, r);
+        w->recorded++, w->busy_s += (double)(r->end_ns - r->start_ns) * 1e-9;
         w->total += weight;
         shows(w, r->end_ns);
         if (weight > 0)
@@ -186,6 +187,16 @@ void fl_tightrope_weigh(fl_tightrope_work *w) {
     w->origin_ns = -1;
 }
 
+/* How much more than they may records took lately: a sum that falls again while they take less (Page, "Continuous
+ * inspection schemes", 1954). */
+static void weigh_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
+    double count = 0;
+    for (uint64_t i = 0; i < s->record_count; i++)
+        count += s->record[i].gpu == gpu;
+    const double took_s = count * w->record_s, time_s = (double)(s->time_ns - w->last_ns) * 1e-9;
+    w->dear_s = fmax(0, w->dear_s + took_s - w->afford * (time_s - took_s));
+}
+
 static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int64_t power_ns) {
     if (fl_gpu_fresh(u, FL_GPU_POWER_W) && now >= power_ns) {
         const double p = u->value[FL_GPU_POWER_W];
@@ -205,6 +216,7 @@ void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu, i
         fl_tightrope_certain_cut(&w->sure, w->window_ns);
         fl_tightrope_certain_from(&w->sure, w->settled_ns, 1);
     }
+    weigh_records(w, s, gpu);
     if (w->signal == FL_TIGHTROPE_RECORDS)
         read_records(w, s, gpu);
     else if (w->signal == FL_TIGHTROPE_ENDS)

@@ -82,7 +82,7 @@ void fl_tightrope_begin_trial(fl_tightrope_step *n);
 /* Looks come one after the other: what a trial costs is the time until it knows. */
 int fl_tightrope_hurries(const fl_tightrope_step *n);
 
-/* 1: in a trial, records take more than half of the bound: kernels are short, and what one record takes is known. */
+/* 1: records of a GPU take more than half of the bound: its kernels are short, and what one record takes is known. */
 int fl_tightrope_dear(const fl_tightrope_step *n);
 
 /* 1: without records too a lower clock is safe, as one stream is known, or as who trusts counters says. */

@@ -11,11 +11,10 @@ typedef fl_tightrope_gpu gpu_state;
 typedef fl_tightrope_step node;
 
 #define TRIAL_DECISIONS                                                                                                \
-    12                  /* of a phase, with a look at each: chosen among 6, 12 and 24 on the tuning halves of sweeps */
-#define LEAST_S 1       /* the next trial comes that long after the last one at least, */
-#define AGAIN 0.25      /* and after this part of the time that the program has done the same */
-#define DEAR_RECORDS 50 /* tell the length of kernels */
-#define LAST_S 4        /* none begins so shortly before the program ends */
+    12             /* of a phase, with a look at each: chosen among 6, 12 and 24 on the tuning halves of sweeps */
+#define LEAST_S 1  /* the next trial comes that long after the last one at least, */
+#define AGAIN 0.25 /* and after this part of the time that the program has done the same */
+#define LAST_S 4   /* none begins so shortly before the program ends */
 
 int fl_tightrope_alone(const node *n) { return n->facts->streams == 1 || !fl_tightrope_strict(n->p); }
 
@@ -50,9 +49,10 @@ static int tried(const node *n) { return fl_tightrope_phase_decisions(&n->state-
 int fl_tightrope_hurries(const node *n) { return n->state->stage == FL_TIGHTROPE_TRIAL && !tried(n); }
 
 int fl_tightrope_dear(const node *n) {
-    const fl_tightrope_work *w = &n->gpu->work;
-    return n->state->stage == FL_TIGHTROPE_TRIAL && w->record_s > 0 && w->recorded >= DEAR_RECORDS &&
-           n->p->bound < 2 * fl_tightrope_records_cost(w);
+    for (uint32_t i = 0; i < n->count; i++)
+        if (fl_tightrope_records_dear(&n->gpu[i].work))
+            return 1;
+    return 0;
 }
 
 int fl_tightrope_turn_records(node *n) {

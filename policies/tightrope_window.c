@@ -75,7 +75,8 @@ static double least_slack(const node *n) {
     double least = INFINITY;
     for (uint32_t i = 0; i < n->count; i++) {
         const fl_tightrope_work *w = &n->gpu[i].work;
-        least = fmin(least, (1 + b) * fl_tightrope_credit(&n->gpu[i].work) - w->elapsed_s);
+        least =
+            fmin(least, (1 + b) * fl_tightrope_credit(&n->gpu[i].work) - w->elapsed_s - fl_tightrope_records_kept(w));
     }
     return least;
 }
@@ -183,8 +184,10 @@ int fl_tightrope_shares(const node *n) { return n->count == 1 && fl_tightrope_ov
 
 /* Without records only what is certain counts from now on. */
 static void stop_records(node *n) {
-    fl_set_gpu(n->c, 0, FL_SET_RECORDS, 0);
-    fl_tightrope_to_certain(&n->gpu->work);
+    for (uint32_t i = 0; i < n->count; i++) {
+        fl_set_gpu(n->c, i, FL_SET_RECORDS, 0);
+        fl_tightrope_to_certain(&n->gpu[i].work);
+    }
     fl_tightrope_to_reference(n);
 }
 
@@ -232,6 +235,10 @@ void fl_tightrope_end_window(node *n) {
     }
     if (n->count == 1 && fl_tightrope_crowded(&n->gpu->work)) {
         stop_overlapping(n);
+        return;
+    }
+    if (n->state->stage == FL_TIGHTROPE_ALWAYS && fl_tightrope_dear(n)) {
+        stop_records(n);
         return;
     }
     if (n->count == 1 && n->gpu->work.signal == FL_TIGHTROPE_RECORDS &&

@@ -4,12 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
-/* All but the kinds and what a record takes begins anew. */
+#define DEAR_S 0.01 /* a burst of short kernels may cost so much; two or three readings see more than that */
+
+/* All but the kinds and what a record takes, and may take, begins anew. */
 static void begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas, double cost) {
     const int64_t kinds = w->kinds;
-    const double record_s = w->record_s;
+    const double record_s = w->record_s, afford = w->afford;
     memset(w, 0, offsetof(fl_tightrope_work, kind));
-    w->kinds = kinds, w->record_s = record_s;
+    w->kinds = kinds, w->record_s = record_s, w->afford = afford;
     w->signal = signal;
     w->last_ns = w->begin_ns = w->last_end_ns = w->moved_ns = now_ns;
     w->origin_ns = -1;
@@ -223,8 +225,18 @@ double fl_tightrope_records_cost(const fl_tightrope_work *w) {
     return w->record_s > 0 && w->recorded > 0 ? paid_s / fmax(kernels_s, 1e-9) : w->cost;
 }
 
+static int takes_records(const fl_tightrope_work *w) {
+    return w->signal == FL_TIGHTROPE_RECORDS || w->signal == FL_TIGHTROPE_ENDS;
+}
+
+double fl_tightrope_records_kept(const fl_tightrope_work *w) {
+    return takes_records(w) && w->record_s > 0 ? DEAR_S : 0;
+}
+
+int fl_tightrope_records_dear(const fl_tightrope_work *w) { return takes_records(w) && w->dear_s > DEAR_S; }
+
 double fl_tightrope_credit(fl_tightrope_work *w) {
-    const double cost = w->signal == FL_TIGHTROPE_ENDS ? 1 + w->cost : 1;
+    const double cost = w->signal == FL_TIGHTROPE_ENDS ? 1 + fl_tightrope_records_cost(w) : 1;
     const double certain = (w->top_s + w->floor_s * (1 - w->tolerance)) / cost;
     if (w->signal == FL_TIGHTROPE_RECORDS)
         return fmin(w->elapsed_s, records_credit(w));

@@ -43,6 +43,8 @@ typedef struct fl_tightrope_work {
     int64_t alike;
     double before_s, before_elapsed_s; /* credited, and passed, before records were on */
     double record_s, recorded; /* by which a record stretches its kernel, 0: by the share `cost`; kernels that count */
+    double afford;             /* share of the time that records may take */
+    double dear_s;             /* by how much they took more, lately */
 
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
     double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
@@ -114,6 +116,13 @@ double fl_tightrope_reference_error(const fl_tightrope_work *w);
 
 /* By what share records stretch the kernels: by their number, where it is known what one takes. */
 double fl_tightrope_records_cost(const fl_tightrope_work *w);
+
+/* Slack that is kept for kernels that become so short that their records take more than they may: that much is lost
+ * until they go off. 0: it is not known what a record takes. */
+double fl_tightrope_records_kept(const fl_tightrope_work *w);
+
+/* 1: records took more than they may by so much that they must go off. */
+int fl_tightrope_records_dear(const fl_tightrope_work *w);
 
 /* Seconds at the top clock that the work done so far would have taken, at least. */
 double fl_tightrope_credit(fl_tightrope_work *w);

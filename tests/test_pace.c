@@ -191,5 +191,36 @@ static void test_stops(void) {
         }
 }
 
+/* Whoever read often enough to learn the beat, and asks seldom then. Of a needed counter the time of each value is
+ * known again after some seconds, as where it is read each time. A spare one is left alone for 6 s at most, also where
+ * the host asks at the same place of the beat each time, at which a step cannot be told from the next one. */
+static void test_then_seldom(void) {
+    static const double then_ms[] = {120, 200, 500, 1000};
+    for (int spare = 0; spare < 2; spare++)
+        for (size_t i = 0; i < sizeof then_ms / sizeof *then_ms; i++)
+            for (uint64_t seed = 1; seed <= 60; seed++) {
+                fl_random random = fl_random_seed(seed, 5);
+                fl_pace p = {.spare = spare != 0};
+                const double phase = 100 * fl_random_unit(&random), poll = seed % 2 ? 2 : 20,
+                             often_ms = spare ? 60e3 : 8e3;
+                double longest = 0, read_ms = 0;
+                for (double t = 0; t < often_ms + 200e3; t += t < often_ms ? poll : then_ms[i]) {
+                    const int64_t t_ns = (int64_t)(t * 1e6);
+                    if (!fl_pace_rests(&p, t_ns)) {
+                        const double jitter = 2 * fl_random_unit(&random) - 1;
+                        fl_pace_read(&p, t_ns, floor((t - phase - jitter) / 100), 4500000);
+                        longest = t > often_ms ? fmax(longest, t - read_ms) : longest;
+                        read_ms = t;
+                    }
+                }
+                if (spare)
+                    FL_CHECK(longest <= 6000 + then_ms[i], "spare, then each %g ms, seed %llu: not read for %g ms",
+                             then_ms[i], (unsigned long long)seed, longest);
+                else
+                    FL_CHECK(p.timed, "needed, then each %g ms, seed %llu: no time", then_ms[i],
+                             (unsigned long long)seed);
+            }
+}
+
 FL_SUITE("pace", {"rows", test_rows}, {"other steps", test_other_steps}, {"any steps", test_any},
-         {"worlds", test_worlds}, {"stops", test_stops})
+         {"worlds", test_worlds}, {"stops", test_stops}, {"then seldom", test_then_seldom})

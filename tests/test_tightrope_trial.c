@@ -1,5 +1,6 @@
 /* When tightrope turns records on and off, against values worked by hand; phases that records tell apart; and what is
  * certain of a time's work. */
+#include "policies/tightrope_signal.h"
 #include "policies/tightrope_step.h"
 #include "tests/support/suite.h"
 
@@ -116,34 +117,51 @@ static void test_end(void) {
     }
 }
 
-/* Fifty records of 1 us each among 5 ms of kernels: a cost of 1.01 %, which is more than half of a bound of 2 % and
- * less than half of one of 3 %. A trial whose records cost more than half ends at once. Fewer kernels than fifty tell
- * nothing yet, and neither does a share that is only assumed. */
+/* Readings 10 ms apart, each with so many kernels whose records take 1 us. A bound of 5 % leaves records half of it: 10
+ * ms with 1,000 kernels took 1 ms for records, where 0.225 ms of the other 9 ms may be. So 0.775 ms are too much, and
+ * 10 ms are passed with the thirteenth reading. A hundred kernels took 0.1 ms where 0.2475 ms may be: never too much,
+ * and what a burst took falls again. What only has a share is never judged. */
 static void test_dear(void) {
     static const struct {
         const char *why;
-        double bound, recorded, record_s;
+        double record_s;
         int64_t stage;
-        int dear;
-    } rows[] = {{"more than half of the bound", 0.02, 50, 1e-6, FL_TIGHTROPE_TRIAL, 1},
-                {"less than half", 0.03, 50, 1e-6, FL_TIGHTROPE_TRIAL, 0},
-                {"one too few", 0.02, 49, 1e-6, FL_TIGHTROPE_TRIAL, 0},
-                {"a share", 0.02, 50, 0, FL_TIGHTROPE_TRIAL, 0},
-                {"no trial", 0.02, 50, 1e-6, FL_TIGHTROPE_ALWAYS, 0}};
+        int readings, kernels, then, then_kernels, dear;
+    } rows[] = {{"short kernels, thirteen readings", 1e-6, FL_TIGHTROPE_TRIAL, 13, 1000, 0, 0, 1},
+                {"twelve", 1e-6, FL_TIGHTROPE_TRIAL, 12, 1000, 0, 0, 0},
+                {"long kernels", 1e-6, FL_TIGHTROPE_TRIAL, 500, 100, 0, 0, 0},
+                {"after many long ones", 1e-6, FL_TIGHTROPE_TRIAL, 500, 100, 13, 1000, 1},
+                {"a burst, and another after 700 ms", 1e-6, FL_TIGHTROPE_TRIAL, 12, 1000, 70, 100, 0},
+                {"a share", 0, FL_TIGHTROPE_TRIAL, 500, 1000, 0, 0, 0},
+                {"no trial", 1e-6, FL_TIGHTROPE_ALWAYS, 13, 1000, 0, 0, 1}};
+    static fl_kernel_record record[1000];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rig *r = open_rig();
-        r->p.bound = rows[i].bound;
+        fl_tightrope_work *w = &r->gpu.work;
+        fl_gpu_sample gpu = {0};
+        int64_t now = 0;
+        r->p.bound = 0.05;
         r->state.stage = rows[i].stage;
-        r->gpu.work.signal = FL_TIGHTROPE_RECORDS;
-        r->gpu.work.record_s = rows[i].record_s;
-        r->gpu.work.recorded = rows[i].recorded;
-        r->gpu.work.busy_s = 2e-3, r->gpu.work.top_busy_s = 3e-3;
-        r->gpu.work.cost = 0.02;
-        FL_CHECK(fl_tightrope_dear(&r->n) == rows[i].dear, "%s", rows[i].why);
-        const double cost = rows[i].record_s > 0 ? rows[i].recorded * 1e-6 / (5e-3 - rows[i].recorded * 1e-6) : 0.02;
-        FL_CHECK(fabs(fl_tightrope_cost(&r->gpu) - cost) < 1e-12, "%s: %g", rows[i].why, fl_tightrope_cost(&r->gpu));
-        FL_CHECK(fl_tightrope_turn_records(&r->n) == rows[i].dear &&
-                     (r->state.stage == FL_TIGHTROPE_CERTAIN) == (rows[i].dear == 1),
+        w->record_s = rows[i].record_s, w->afford = 0.025;
+        fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, 0, 0.03, 3, 0.02);
+        fl_tightrope_window(w, 0, 1, 0);
+        for (int k = 0; k < rows[i].readings + rows[i].then; k++) {
+            const int count = k < rows[i].readings ? rows[i].kernels : rows[i].then_kernels;
+            for (int j = 0; j < count; j++)
+                record[j] = (fl_kernel_record){.start_ns = now + j * (10000000 / count),
+                                               .end_ns = now + (j + 1) * (10000000 / count)};
+            now += 10000000;
+            const fl_sample s = {
+                .time_ns = now, .gpu_count = 1, .gpu = &gpu, .record = record, .record_count = (uint64_t)count};
+            fl_tightrope_read(w, &s, 0, INT64_MAX);
+        }
+        FL_CHECK(fl_tightrope_dear(&r->n) == rows[i].dear, "%s: %g s too much", rows[i].why, w->dear_s);
+        FL_CHECK(fl_tightrope_records_kept(w) == (rows[i].record_s > 0 ? 0.01 : 0), "%s: kept", rows[i].why);
+        const double took_s = w->recorded * rows[i].record_s, all_s = (double)now * 1e-9,
+                     cost = rows[i].record_s > 0 ? took_s / (all_s - took_s) : 0.02;
+        FL_CHECK(fabs(fl_tightrope_cost(&r->gpu) - cost) < 1e-6, "%s: %g", rows[i].why, fl_tightrope_cost(&r->gpu));
+        const int ends = rows[i].dear && rows[i].stage == FL_TIGHTROPE_TRIAL;
+        FL_CHECK(fl_tightrope_turn_records(&r->n) == ends && (r->state.stage == FL_TIGHTROPE_CERTAIN) == ends,
                  "%s: the trial's end", rows[i].why);
         free(r);
     }

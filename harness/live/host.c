@@ -12,7 +12,7 @@
 
 #define STALE_NS INT64_C(1000000000) /* a signal that did not refresh for that long is unknown */
 #define LAST_GRACE_NS INT64_C(30000000000)
-#define SPARE_NS INT64_C(8000000000) /* twice as long as any signal is left out (harness/live/vendor/pace.c) */
+#define SPARE_NS INT64_C(8000000000) /* longer than any signal is left out (harness/live/vendor/pace.c) */
 #define WATCHES 16                   /* readings of an energy counter within the time after which it counts as frozen */
 
 typedef struct watched { /* of one GPU: does its energy counter move? */

@@ -5,6 +5,7 @@
 #define COSTLY 4                       /* a reading that takes so many times as long as the quickest was interrupted */
 #define APART 4                        /* readings to learn from need not be closer: so many times their length */
 #define DEBT_NS INT64_C(4000000000)    /* no reading is put off for longer: a counter that stands still must be found */
+#define STANDS_NS INT64_C(6000000000)  /* nor is it left alone for longer where a step cannot be told */
 #define LEARN_NS INT64_C(2000000000)   /* learning takes no longer */
 #define FREE_NS INT64_C(20000000000)   /* in that time after its begin, some more readings cost nothing */
 #define AGAIN_NS INT64_C(120000000000) /* and it begins no earlier after it began before, at first */
@@ -16,6 +17,7 @@ enum {
     FREE = 128,  /* more readings soon after it that make the period known closely enough to leave out steps */
     WATCH = 8,   /* readings that see a step come where there is no beat */
     AGAIN = 32,  /* steps after which one is watched again */
+    SELDOM = 8,  /* moves in a row of which nobody knows when they came */
     STARVED = 64 /* times that somebody asked when a step could not be told from the next one */
 };
 
@@ -215,6 +217,8 @@ static void plain(fl_pace *p, int64_t t_ns, double value, int64_t by_ns) {
 }
 
 static bool plain_rests(fl_pace *p, int64_t t_ns) {
+    if (t_ns - p->read_ns >= STANDS_NS) /* a counter that stands still must be found */
+        return false;
     if (t_ns < p->paid_ns)
         return true;
     if (!told(p, p->number + (t_ns - p->step_ns) / p->beat.period_ns) || p->starved++ >= STARVED) {
@@ -264,6 +268,17 @@ static void pay(fl_pace *p, int64_t t_ns, int64_t cost_ns) {
     p->paid_ns = p->paid_ns < t_ns + DEBT_NS ? p->paid_ns : t_ns + DEBT_NS;
 }
 
+/* Whoever needs the value asks too seldom for a beat by now: each value has the time of its reading again. */
+static void forget_seldom(fl_pace *p, int64_t t_ns) {
+    p->starved = p->timed ? 0 : p->starved + 1;
+    if (p->starved < SELDOM)
+        return;
+    learn(p, t_ns);
+    p->usual_ns = 0;
+    p->starved = 0;
+    p->timed = true;
+}
+
 static void begin(fl_pace *p, int64_t t_ns, double value, int64_t cost_ns) {
     *p = (fl_pace){.spare = p->spare, .value = value, .moved_ns = t_ns, .cost_ns = cost_ns, .known = true};
     p->timed = !p->spare;
@@ -294,6 +309,8 @@ void fl_pace_read(fl_pace *p, int64_t t_ns, double value, int64_t cost_ns) {
         add_step(p, t_ns, value, t_ns + cost_ns);
         await_next(p);
     }
+    if (!p->spare && moved)
+        forget_seldom(p, t_ns);
     p->read = value;
     p->read_ns = t_ns;
 }

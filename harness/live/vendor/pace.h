@@ -38,7 +38,8 @@ typedef struct fl_pace { /* plain zero: nothing known, needed; no pointers. Time
     int64_t next_ns;         /* it is not read before: the next step cannot have come */
     uint32_t unseen;         /* steps since one was seen to be still away shortly before it came */
     uint32_t free;           /* readings left that the budget does not count */
-    uint32_t starved;        /* times that somebody asked when the step could not be told from the next one */
+    uint32_t starved;        /* spare: times that somebody asked when the step could not be told from the next one;
+                                needed: moves in a row of unknown time */
     uint32_t left;           /* without a beat: readings left to see a step come; 0 = none is watched */
     bool known, locked, watching, lost; /* lost: which step it shows is not known until the next one is seen */
 } fl_pace;
