@@ -79,10 +79,8 @@ int64_t fl_tightrope_wait_ns(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
     const double left = end_s - since(now, w->window_ns), zone = fmax(EDGE_S, 2.5 * w->unit_s);
     const int64_t fine = (int64_t)(p->poll_ms * 1e6);
     const int exact = w->signal <= FL_TIGHTROPE_RECORDS || w->signal >= FL_TIGHTROPE_NONE; /* or nothing to read */
-    const int waits = left <= 0 && (exact || !(w->total > 0)); /* no line can be drawn yet */
-    if (!exact && !waits &&
-        (w->at_top || since(now, w->settled_ns) < zone || left <= zone || w->signal >= FL_TIGHTROPE_BYTES))
+    if (!exact && (w->at_top || since(now, w->settled_ns) < zone || left <= zone || w->signal >= FL_TIGHTROPE_BYTES))
         return uneven(g, w->at_top ? fine / 4 : fine); /* every credit stands on the little time at the top */
-    const double wait = (waits ? -left / 4 : exact ? left : left - zone) * 1e9;
+    const double wait = (!exact ? left - zone : left > 0 ? left : -left / 4) * 1e9;
     return wait > FL_TIGHTROPE_COARSE_NS ? FL_TIGHTROPE_COARSE_NS : wait > (double)fine ? (int64_t)wait : fine;
 }
