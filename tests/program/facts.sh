@@ -78,6 +78,9 @@ sed 's/"slowdown_pct": 2/"kernel_us": 1.234/' models/platforms/generic.json >"$d
 check "what a record takes reaches the policy" [ "$(sets "$dir/records.csv")" -gt 50 ]
 succeed "records, replayed" ', 0 differ' "$f" replay "$dir/records.csv" --policy "$dir/facts.so"
 sed 's/"kernel_us": 1.234/"kernel_us": 5.678/' "$dir/timed.json" >"$dir/longer.json"
+sed 's/"kernel_us": 1.234/"slowdown_pct": 2, "kernel_us": 1.234/' "$dir/timed.json" >"$dir/both.json"
+"$f" run "$dir/t.csv" --platform "$dir/both.json" --policy "$dir/facts.so:fact=records" --log "$dir/both.csv" >/dev/null
+check "beside a share a time is not the whole cost" [ "$(sets "$dir/both.csv")" = 0 ]
 check "another time decides otherwise" eval "! '$f' replay '$dir/records.csv' --policy '$dir/facts.so' --platform '$dir/longer.json' >/dev/null"
 sed 's/"settle_ms": 20/"settle_ms": 23.7/; s/"lag_ms": [0-9.]*/"lag_ms": 123.4/' models/platforms/generic.json >"$dir/slow.json"
 check "another settle time decides otherwise" eval "! '$f' replay '$dir/settle.csv' --policy '$dir/facts.so' --platform '$dir/slow.json' >/dev/null"
