@@ -19,6 +19,11 @@ static int64_t settle_of(const fl_actuator_spec *a) {
     return ns > 0 ? ns : 1;
 }
 
+/* Beside a share a time for each kernel is not the whole cost, and a policy would count too little. */
+static int64_t records_of(const fl_device *dev) {
+    return dev->records_slowdown > 0 ? 0 : (int64_t)(dev->records_kernel_s * 1e9 + 0.5);
+}
+
 static fl_status law_of(const fl_device *dev, fl_power_law *law, fl_diag *d) {
     double *volt = calloc(dev->sm_count + 1, sizeof *volt), b0_w = NAN;
     if (!volt)
@@ -55,22 +60,21 @@ fl_status fl_facts_make(const fl_node_spec *node, uint64_t seed, fl_facts *facts
     fl_status s = gpu ? FL_OK : fl_no_memory(d, NULL);
     for (uint32_t g = 0; !s && g < node->gpu_count; g++) {
         const fl_device *dev = &node->device[node->gpu[g]];
-        gpu[g] =
-            (fl_gpu_facts){.name = dev->name,
-                           .sm = {dev->sm_mhz, dev->sm_count},
-                           .mem = {dev->mem_mhz, dev->mem_count},
-                           .power_lag_ns = lag_of(&dev->sensor[FL_SENSOR_POWER]),
-                           .settle_ns = settle_of(&dev->actuator),
-                           .records_ns = dev->records_slowdown > 0 ? 0 : (int64_t)(dev->records_kernel_s * 1e9 + 0.5),
-                           .default_sm_mhz = dev->default_sm_mhz,
-                           .default_mem_mhz = dev->default_mem_mhz,
-                           .power_min_w = dev->power_min_w,
-                           .power_max_w = dev->power_max_w,
-                           .power_default_w = dev->power_default_w,
-                           .tdp_w = dev->tdp_w,
-                           .peak_bytes_per_s = dev->peak_bytes_per_s,
-                           .sm_count = dev->sms,
-                           .cores_per_sm = dev->cores_per_sm};
+        gpu[g] = (fl_gpu_facts){.name = dev->name,
+                                .sm = {dev->sm_mhz, dev->sm_count},
+                                .mem = {dev->mem_mhz, dev->mem_count},
+                                .power_lag_ns = lag_of(&dev->sensor[FL_SENSOR_POWER]),
+                                .settle_ns = settle_of(&dev->actuator),
+                                .records_ns = records_of(dev),
+                                .default_sm_mhz = dev->default_sm_mhz,
+                                .default_mem_mhz = dev->default_mem_mhz,
+                                .power_min_w = dev->power_min_w,
+                                .power_max_w = dev->power_max_w,
+                                .power_default_w = dev->power_default_w,
+                                .tdp_w = dev->tdp_w,
+                                .peak_bytes_per_s = dev->peak_bytes_per_s,
+                                .sm_count = dev->sms,
+                                .cores_per_sm = dev->cores_per_sm};
         s = law_of(dev, &gpu[g].law, d);
     }
     if (s)

@@ -11,6 +11,7 @@
  * stays away, the beat is learned again. Learning lasts 2 s at most, and begins again after two minutes at the
  * earliest, or after four times as long each time that no beat was found. Of a counter without a beat a step is watched
  * as often as the budget allows: only a step that was seen to come has a time.
+ * Whatever is known of it, it is read after 6 s at the latest, so that a counter that stands still is found.
  *
  * A counter that is quick to read, and a needed one without a beat, is read each time. */
 #pragma once
