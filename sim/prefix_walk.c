@@ -3,7 +3,7 @@
 #include "sim/scan_inside.h"
 
 static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, uint64_t stop, uint64_t t_ps,
-                                                          const bool deep) {
+                                                          const fl_prefix_depth depth) {
     const fl_prefix *p = at->table;
     const fl_row *row = p->rates->row;
     const fl_row_parts *parts = p->rates->parts;
@@ -18,22 +18,26 @@ static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, u
             break;
         t += (uint64_t)gap_ps + length;
         add.busy_ps += length;
+        if (depth == FL_PREFIX_BUSY)
+            continue;
         add.dyn_fj += length * (uint64_t)(int64_t)k->dyn_mw;
         add.memory += length * k->memory;
         add.sm_fj += length * (uint64_t)(int64_t)parts[class_id].sm_mw;
         add.memory_fj += length * (uint64_t)(int64_t)parts[class_id].memory_mw;
-        add.alu += deep ? length * k->alu : 0;
-        add.sms += deep ? length * k->sms : 0;
+        add.alu += depth == FL_PREFIX_PROFILE ? length * k->alu : 0;
+        add.sms += depth == FL_PREFIX_PROFILE ? length * k->sms : 0;
     }
     add.t_ps = t - at->sums.t_ps;
     fl_prefix_add(at, i, &add);
 }
 
-void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
-    if (deep)
-        walk_by(at, stop, t_ps, true);
+void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth) {
+    if (depth == FL_PREFIX_BUSY)
+        walk_by(at, stop, t_ps, FL_PREFIX_BUSY);
+    else if (depth == FL_PREFIX_ENERGY)
+        walk_by(at, stop, t_ps, FL_PREFIX_ENERGY);
     else
-        walk_by(at, stop, t_ps, false);
+        walk_by(at, stop, t_ps, FL_PREFIX_PROFILE);
 }
 
 bool fl_prefix_walks_eight(void) {
@@ -44,10 +48,10 @@ bool fl_prefix_walks_eight(void) {
 #endif
 }
 
-void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
+void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth) {
 #if FL_SCAN_X86
-    if (at->op + 8 <= stop && fl_prefix_walks_eight() && fl_prefix_walk_eight(at, stop, t_ps, deep))
+    if (at->op + 8 <= stop && fl_prefix_walks_eight() && fl_prefix_walk_eight(at, stop, t_ps, depth))
         return;
 #endif
-    fl_prefix_walk_one(at, stop, t_ps, deep);
+    fl_prefix_walk_one(at, stop, t_ps, depth);
 }

@@ -30,6 +30,6 @@ static inline void fl_prefix_add(fl_prefix_place *at, uint64_t op, const fl_pref
 
 /* The two forms, for the test. Use the second only where fl_prefix_walks_eight allows it; it stops before the last ops
  * that are fewer than eight, and at one that needs more than 32 bits. True: an op did not end by t_ps. */
-void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
-bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
+void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth);
+bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth);
 bool fl_prefix_walks_eight(void);
