@@ -148,8 +148,14 @@ static fl_prefix_place *place_at(const fl_gpu *g, fl_lane *l, const fl_prefix *p
     fl_prefix_place *at = &l->place[l->stands];
     if (at->table != p || at->op > op || op - at->op > op % FL_PREFIX_ROW)
         stand_at_row(at, p, op / FL_PREFIX_ROW);
-    if (at->op < op)
+    if (at->op + 1 == op) { /* nearly always: past the op that met the last boundary */
+        int64_t gap_ps;
+        uint32_t class_id;
+        const int64_t length_ps = fl_prefix_op(p, at->op, &gap_ps, &class_id);
+        fl_prefix_pass(at, gap_ps, length_ps, class_id, FL_PREFIX_PROFILE);
+    } else if (at->op < op) {
         fl_prefix_walk(at, op, UINT64_MAX, depth_of(g));
+    }
     return at;
 }
 

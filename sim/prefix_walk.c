@@ -4,31 +4,16 @@
 
 static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, uint64_t stop, uint64_t t_ps,
                                                           const fl_prefix_depth depth) {
-    const fl_prefix *p = at->table;
-    const fl_row *row = p->rates->row;
-    const fl_row_parts *parts = p->rates->parts;
-    fl_prefix_sums add = {0};
-    uint64_t i = at->op, t = at->sums.t_ps;
-    for (; i < stop; i++) {
+    fl_prefix_place place = *at;
+    while (place.op < stop) {
         int64_t gap_ps;
         uint32_t class_id;
-        const uint64_t length = (uint64_t)fl_prefix_op(p, i, &gap_ps, &class_id);
-        const fl_row *k = &row[class_id];
-        if ((uint64_t)gap_ps + length > t_ps - t)
+        const int64_t length_ps = fl_prefix_op(place.table, place.op, &gap_ps, &class_id);
+        if ((uint64_t)(gap_ps + length_ps) > t_ps - place.sums.t_ps)
             break;
-        t += (uint64_t)gap_ps + length;
-        add.busy_ps += length;
-        if (depth == FL_PREFIX_BUSY)
-            continue;
-        add.dyn_fj += length * (uint64_t)(int64_t)k->dyn_mw;
-        add.memory += length * k->memory;
-        add.sm_fj += length * (uint64_t)(int64_t)parts[class_id].sm_mw;
-        add.memory_fj += length * (uint64_t)(int64_t)parts[class_id].memory_mw;
-        add.alu += depth == FL_PREFIX_PROFILE ? length * k->alu : 0;
-        add.sms += depth == FL_PREFIX_PROFILE ? length * k->sms : 0;
+        fl_prefix_pass(&place, gap_ps, length_ps, class_id, depth);
     }
-    add.t_ps = t - at->sums.t_ps;
-    fl_prefix_add(at, i, &add);
+    *at = place;
 }
 
 void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth) {
