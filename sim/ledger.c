@@ -19,6 +19,8 @@ fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d) {
         part[FL_PART_MEMORY] += s->memory_fj;
         part[FL_PART_UNSPLIT] += s->unsplit_fj;
         for (uint32_t c = 0; c < g->w->class_count; c++) {
+            if (!s->class_ps[c])
+                continue; /* nearly all of them in a run by tables of sums */
             const fl_row_parts *p = &s->rates->parts[c];
             part[FL_PART_SM] += (fl_wide)s->class_ps[c] * p->sm_mw;
             part[FL_PART_MEMORY] += (fl_wide)s->class_ps[c] * p->memory_mw;

@@ -39,11 +39,12 @@ static int64_t next_stop(fl_node *n, fl_course *c, int64_t until, int64_t read_p
     if (!c->source->foresee || n->stops)
         return fl_node_boundary(n, c->is, g->now_ps, until, read_ps);
     const int64_t due = due_next(n, c->is, g->now_ps, until);
+    const bool busy_only = fl_sense_busy_only(n->sense[g->index]);
     for (;;) {
         bool begins;
         fl_sums sums;
         const int64_t t = fl_sense_next(n->sense[g->index], g->now_ps, read_ps, &begins);
-        if (t >= due || !begins || !c->source->foresee(c, g, t, &sums))
+        if (t >= due || !begins || !c->source->foresee(c, g, t, busy_only, &sums))
             return t < g->now_ps ? g->now_ps : earlier(t, due);
         fl_sense_begin(n->sense[g->index], &sums, t);
     }

@@ -141,13 +141,21 @@ static const fl_prefix *table_of(fl_gpu *g, const fl_stream *s) {
     return atomic_load_explicit(&cell->table, memory_order_acquire);
 }
 
+static fl_prefix_depth depth_of(const fl_gpu *g) { return g->profiled ? FL_PREFIX_PROFILE : FL_PREFIX_ENERGY; }
+
 /* The lane's place moves to an op at which, or some ops before which, the lane stands. */
 static fl_prefix_place *place_at(const fl_gpu *g, fl_lane *l, const fl_prefix *p, uint64_t op) {
     fl_prefix_place *at = &l->place[l->stands];
     if (at->table != p || at->op > op || op - at->op > op % FL_PREFIX_ROW)
         stand_at_row(at, p, op / FL_PREFIX_ROW);
-    if (at->op < op)
-        fl_prefix_walk(at, op, UINT64_MAX, g->profiled);
+    if (at->op + 1 == op) { /* nearly always: past the op that met the last boundary */
+        int64_t gap_ps;
+        uint32_t class_id;
+        const int64_t length_ps = fl_prefix_op(p, at->op, &gap_ps, &class_id);
+        fl_prefix_pass(at, gap_ps, length_ps, class_id, FL_PREFIX_PROFILE);
+    } else if (at->op < op) {
+        fl_prefix_walk(at, op, UINT64_MAX, depth_of(g));
+    }
     return at;
 }
 
@@ -166,7 +174,7 @@ static bool jump(fl_gpu *g, fl_lane *l, const fl_prefix *p, int64_t *t, int64_t 
     l->stop.ahead_ps = until - g->now_ps;
     fl_prefix_place *to = &l->place[!l->stands];
     stand_at_row(to, p, row);
-    fl_prefix_walk(to, stop, end_ps, g->profiled);
+    fl_prefix_walk(to, stop, end_ps, depth_of(g));
     if (!note_jump(g, p, l->next, to->op))
         return false;
     charge(g, l, at, to);
@@ -216,7 +224,7 @@ static int64_t in_progress(const fl_gpu *g, const fl_lane *l, int64_t *left) {
     return g->now_ps + *left + (l->phase == FL_PHASE_GAP ? l->p.left_ps : 0);
 }
 
-bool fl_prefix_foresee(const fl_gpu *g, fl_lane *l, uint32_t gap_mul, int64_t t, fl_sums *sums) {
+bool fl_prefix_foresee(const fl_gpu *g, fl_lane *l, uint32_t gap_mul, int64_t t, bool busy_only, fl_sums *sums) {
     if (!fl_prefix_applies(g, l, gap_mul) || l->phase > FL_PHASE_RUN || !g->open)
         return false;
     const fl_prefix *p = atomic_load_explicit(&g->rates->prefix[l->s - g->w->stream].table, memory_order_acquire);
@@ -234,26 +242,29 @@ bool fl_prefix_foresee(const fl_gpu *g, fl_lane *l, uint32_t gap_mul, int64_t t,
         return false;
     fl_prefix_place to;
     stand_at_row(&to, p, find(p, &l->window, low + 1, p->rows, end_ps));
-    fl_prefix_walk(&to, l->s->count, end_ps, g->profiled);
+    fl_prefix_walk(&to, l->s->count, end_ps, busy_only ? FL_PREFIX_BUSY : depth_of(g));
     if (to.op >= l->s->count)
         return false;
     l->window.ahead_ps = t - g->now_ps;
-    *sums = g->sums;
+    int64_t gap_ps;
+    uint32_t class_id;
+    fl_prefix_op(p, to.op, &gap_ps, &class_id);
+    const int64_t since_ps = (int64_t)(end_ps - to.sums.t_ps), into = since_ps > gap_ps ? since_ps - gap_ps : 0;
     const fl_prefix_sums *a = &at->sums, *b = &to.sums;
+    const int64_t busy_ps = g->sums.busy_ps + (int64_t)(b->busy_ps - a->busy_ps);
+    if (busy_only) {
+        *sums = (fl_sums){.busy_ps = busy_ps + left + into};
+        return true;
+    }
+    *sums = g->sums;
     sums->energy_fj +=
         (fl_wide)(t - g->now_ps) * (g->rates->base.total_mw + g->leak_mw) + (int64_t)(b->dyn_fj - a->dyn_fj);
     sums->memory += (int64_t)(b->memory - a->memory);
     sums->alu += g->profiled ? (int64_t)(b->alu - a->alu) : 0;
     sums->sms += g->profiled ? (int64_t)(b->sms - a->sms) : 0;
-    sums->busy_ps += (int64_t)(b->busy_ps - a->busy_ps);
-    if (left)
-        add_work(g, l->class_id, left, sums);
-    int64_t gap_ps;
-    uint32_t class_id;
-    fl_prefix_op(p, to.op, &gap_ps, &class_id);
-    const int64_t into = (int64_t)(end_ps - to.sums.t_ps) - gap_ps;
-    if (into > 0)
-        add_work(g, class_id, into, sums);
+    sums->busy_ps = busy_ps;
+    add_work(g, l->class_id, left, sums);
+    add_work(g, class_id, into, sums);
     sums->bytes += (sums->memory - g->sums.memory) * g->dev->mem_mhz[g->mem];
     return true;
 }

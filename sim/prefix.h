@@ -24,8 +24,9 @@ bool fl_prefix_applies(const struct fl_gpu *g, const struct fl_lane *l, uint32_t
 int64_t fl_prefix_advance(struct fl_gpu *g, struct fl_lane *l, int64_t t, int64_t until, bool *met);
 
 /* The sums of a GPU at a later instant t, if such a lane is all that runs there and nothing changes before. False where
- * tables of sums do not tell them as fast as a stop at t would. */
-bool fl_prefix_foresee(const struct fl_gpu *g, struct fl_lane *l, uint32_t gap_mul, int64_t t, struct fl_sums *sums);
+ * tables of sums do not tell them as fast as a stop at t would. busy_only: only busy_ps is wanted, the others are 0. */
+bool fl_prefix_foresee(const struct fl_gpu *g, struct fl_lane *l, uint32_t gap_mul, int64_t t, bool busy_only,
+                       struct fl_sums *sums);
 
 /* The highest dyn_mw plus base of all jumps of a GPU, or `peak` where that is higher. In mW. */
 int64_t fl_prefix_peak_mw(const struct fl_gpu *g, int64_t peak);

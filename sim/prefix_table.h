@@ -23,6 +23,12 @@ typedef struct fl_prefix_sums { /* sums over the ops before one op, in one cache
     uint64_t sm_fj, memory_fj; /* parts of dyn_fj; the third is what is left of it */
 } fl_prefix_sums;
 
+typedef enum fl_prefix_depth {                   /* which of these sums somebody needs, besides t_ps */
+                               FL_PREFIX_BUSY,   /* busy_ps */
+                               FL_PREFIX_ENERGY, /* all but alu and sms */
+                               FL_PREFIX_PROFILE /* all */
+} fl_prefix_depth;
+
 typedef struct fl_prefix { /* immutable once visible */
     const fl_stream *s;
     const struct fl_clock_rates *rates;

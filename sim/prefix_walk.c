@@ -3,37 +3,26 @@
 #include "sim/scan_inside.h"
 
 static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, uint64_t stop, uint64_t t_ps,
-                                                          const bool deep) {
-    const fl_prefix *p = at->table;
-    const fl_row *row = p->rates->row;
-    const fl_row_parts *parts = p->rates->parts;
-    fl_prefix_sums add = {0};
-    uint64_t i = at->op, t = at->sums.t_ps;
-    for (; i < stop; i++) {
+                                                          const fl_prefix_depth depth) {
+    fl_prefix_place place = *at;
+    while (place.op < stop) {
         int64_t gap_ps;
         uint32_t class_id;
-        const uint64_t length = (uint64_t)fl_prefix_op(p, i, &gap_ps, &class_id);
-        const fl_row *k = &row[class_id];
-        if ((uint64_t)gap_ps + length > t_ps - t)
+        const int64_t length_ps = fl_prefix_op(place.table, place.op, &gap_ps, &class_id);
+        if ((uint64_t)(gap_ps + length_ps) > t_ps - place.sums.t_ps)
             break;
-        t += (uint64_t)gap_ps + length;
-        add.busy_ps += length;
-        add.dyn_fj += length * (uint64_t)(int64_t)k->dyn_mw;
-        add.memory += length * k->memory;
-        add.sm_fj += length * (uint64_t)(int64_t)parts[class_id].sm_mw;
-        add.memory_fj += length * (uint64_t)(int64_t)parts[class_id].memory_mw;
-        add.alu += deep ? length * k->alu : 0;
-        add.sms += deep ? length * k->sms : 0;
+        fl_prefix_pass(&place, gap_ps, length_ps, class_id, depth);
     }
-    add.t_ps = t - at->sums.t_ps;
-    fl_prefix_add(at, i, &add);
+    *at = place;
 }
 
-void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
-    if (deep)
-        walk_by(at, stop, t_ps, true);
+void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth) {
+    if (depth == FL_PREFIX_BUSY)
+        walk_by(at, stop, t_ps, FL_PREFIX_BUSY);
+    else if (depth == FL_PREFIX_ENERGY)
+        walk_by(at, stop, t_ps, FL_PREFIX_ENERGY);
     else
-        walk_by(at, stop, t_ps, false);
+        walk_by(at, stop, t_ps, FL_PREFIX_PROFILE);
 }
 
 bool fl_prefix_walks_eight(void) {
@@ -44,10 +33,10 @@ bool fl_prefix_walks_eight(void) {
 #endif
 }
 
-void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
+void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth) {
 #if FL_SCAN_X86
-    if (at->op + 8 <= stop && fl_prefix_walks_eight() && fl_prefix_walk_eight(at, stop, t_ps, deep))
+    if (at->op + 8 <= stop && fl_prefix_walks_eight() && fl_prefix_walk_eight(at, stop, t_ps, depth))
         return;
 #endif
-    fl_prefix_walk_one(at, stop, t_ps, deep);
+    fl_prefix_walk_one(at, stop, t_ps, depth);
 }

@@ -4,6 +4,6 @@
 
 #include "sim/prefix_walk_inside.h"
 
-/* Adds ops to a place while they end by t_ps on the table's own time, and before op `stop`. deep: adds ALU and SM
- * activity too. Uses vector registers where the CPU has AVX-512. */
-void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
+/* Adds ops to a place while they end by t_ps on the table's own time, and before op `stop`. Sums beyond `depth`
+ * stay as they are. Uses vector registers where the CPU has AVX-512. */
+void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth);

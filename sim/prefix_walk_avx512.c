@@ -38,7 +38,7 @@ INLINE __m512i sums_of(const __m512i each[BLOCK]) {
 
 INLINE __m512i lower_of(__m512i x) { return _mm512_srai_epi64(_mm512_slli_epi64(x, 32), 32); }
 
-INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const bool deep) {
+INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const fl_prefix_depth depth) {
     const fl_prefix *p = at->table;
     const fl_row *row = p->rates->row;
     const fl_row_parts *parts = p->rates->parts;
@@ -74,16 +74,18 @@ INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const bool d
             ended = (unsigned)__builtin_popcount(taken);
             met = true;
         }
-        const __m512i power = parts_of(parts, id);
         t += all; /* of no use once an op did not end */
         i += ended;
         time = _mm512_add_epi64(time, each);
         busy = _mm512_add_epi64(busy, length);
+        if (depth == FL_PREFIX_BUSY)
+            continue;
+        const __m512i power = parts_of(parts, id);
         dyn = _mm512_add_epi64(dyn, _mm512_mullo_epi64(length, _mm512_srai_epi64(mul_dyn, 32)));
         memory = _mm512_add_epi64(memory, _mm512_mullo_epi64(length, part_of(rest, 0)));
         sm = _mm512_add_epi64(sm, _mm512_mullo_epi64(length, lower_of(power)));
         mem = _mm512_add_epi64(mem, _mm512_mullo_epi64(length, _mm512_srai_epi64(power, 32)));
-        if (deep) {
+        if (depth == FL_PREFIX_PROFILE) {
             sms = _mm512_add_epi64(sms, _mm512_mullo_epi64(length, part_of(rest, 16)));
             alu = _mm512_add_epi64(alu, _mm512_mullo_epi64(length, part_of(rest, 32)));
         }
@@ -95,7 +97,9 @@ INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const bool d
     return met;
 }
 
-TARGET bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep) {
-    return deep ? walk(at, stop, t_ps, true) : walk(at, stop, t_ps, false);
+TARGET bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth) {
+    if (depth == FL_PREFIX_BUSY)
+        return walk(at, stop, t_ps, FL_PREFIX_BUSY);
+    return depth == FL_PREFIX_ENERGY ? walk(at, stop, t_ps, FL_PREFIX_ENERGY) : walk(at, stop, t_ps, FL_PREFIX_PROFILE);
 }
 #endif

@@ -15,21 +15,30 @@ static inline int64_t fl_prefix_op(const fl_prefix *p, uint64_t i, int64_t *gap_
     return fl_length_ps(work_ns, p->rates->row[*class_id].mul);
 }
 
-/* Records that the ops up to `op` add up to *sums. */
-static inline void fl_prefix_add(fl_prefix_place *at, uint64_t op, const fl_prefix_sums *sums) {
-    at->op = op;
-    at->sums.t_ps += sums->t_ps;
-    at->sums.busy_ps += sums->busy_ps;
-    at->sums.dyn_fj += sums->dyn_fj;
-    at->sums.memory += sums->memory;
-    at->sums.alu += sums->alu;
-    at->sums.sms += sums->sms;
-    at->sums.sm_fj += sums->sm_fj;
-    at->sums.memory_fj += sums->memory_fj;
+/* Moves a place past its op, whose length and gap these are. */
+static inline void fl_prefix_pass(fl_prefix_place *at, int64_t gap_ps, int64_t length_ps, uint32_t class_id,
+                                  fl_prefix_depth depth) {
+    const fl_row *row = &at->table->rates->row[class_id];
+    const fl_row_parts *parts = &at->table->rates->parts[class_id];
+    const uint64_t length = (uint64_t)length_ps;
+    fl_prefix_sums *sums = &at->sums;
+    at->op++;
+    sums->t_ps += (uint64_t)gap_ps + length;
+    sums->busy_ps += length;
+    if (depth == FL_PREFIX_BUSY)
+        return;
+    sums->dyn_fj += length * (uint64_t)(int64_t)row->dyn_mw;
+    sums->memory += length * row->memory;
+    sums->sm_fj += length * (uint64_t)(int64_t)parts->sm_mw;
+    sums->memory_fj += length * (uint64_t)(int64_t)parts->memory_mw;
+    if (depth == FL_PREFIX_ENERGY)
+        return;
+    sums->alu += length * row->alu;
+    sums->sms += length * row->sms;
 }
 
 /* The two forms, for the test. Use the second only where fl_prefix_walks_eight allows it; it stops before the last ops
  * that are fewer than eight, and at one that needs more than 32 bits. True: an op did not end by t_ps. */
-void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
-bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, bool deep);
+void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth);
+bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth);
 bool fl_prefix_walks_eight(void);

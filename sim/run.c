@@ -66,6 +66,18 @@ static fl_status take_records(fl_host *h, fl_sample *sample, fl_diag *d) {
     return FL_OK;
 }
 
+/* Made where somebody reads records: few policies do, and a workload may have thousands of kinds. */
+static fl_status name_kinds(fl_host *h, fl_diag *d) {
+    const fl_workload *w = h->o->w;
+    if (h->kind)
+        return FL_OK;
+    if (!(h->kind = calloc(w->class_count + 1, sizeof *h->kind)))
+        return fl_no_memory(d, "the run");
+    for (uint32_t i = 0; i < w->class_count; i++)
+        h->kind[i] = w->class[i].kind;
+    return FL_OK;
+}
+
 static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
     uint32_t n = fl_node_gpu_count(h->node);
     const int64_t now = fl_node_now(h->node) - h->began_ps;
@@ -96,8 +108,8 @@ static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
         fl_guard_server(h->guard, i, sample->time_ns, &h->servers.sample[i]);
     }
     if (h->sets.recording || h->recorded) {
-        fl_status s = take_records(h, sample, d);
-        if (s)
+        fl_status s = name_kinds(h, d);
+        if (s || (s = take_records(h, sample, d)))
             return s;
         sample->kind = h->kind;
         sample->kind_count = h->o->w->class_count;
@@ -314,7 +326,6 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     if (!s) {
         h.gpu = calloc(fl_node_gpu_count(h.node), sizeof *h.gpu);
         h.watched = calloc(fl_node_gpu_count(h.node), sizeof *h.watched);
-        h.kind = calloc(o->w->class_count + 1, sizeof *h.kind);
         if (o->reader && o->policy) {
             h.view = calloc(fl_node_gpu_count(h.node), sizeof *h.view);
             h.before = calloc(fl_node_gpu_count(h.node), sizeof *h.before);
@@ -322,11 +333,9 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
         }
     }
     if (!s)
-        s = h.gpu && h.watched && h.kind ? FL_OK : fl_no_memory(d, "the run");
+        s = h.gpu && h.watched ? FL_OK : fl_no_memory(d, "the run");
     if (!s)
         s = fl_run_sets_open(&h.sets, h.node, o->spec, h.view ? o->reader : NULL, h.faults, o->records_free, d);
-    for (uint32_t i = 0; !s && i < o->w->class_count; i++)
-        h.kind[i] = o->w->class[i].kind;
     if (!s)
         h.stage = o->w->serving ? fl_stage_begin("requests", o->w->serving->requests->count)
                                 : fl_stage_begin("kernels", o->w->op_count);

@@ -15,6 +15,7 @@ typedef struct fl_reading { /* one refresh */
 struct fl_sense {
     uint64_t needs, seed;
     int64_t idle_mw;
+    bool busy_only; /* no window shows more than how long a kernel was resident */
     size_t count;
     fl_meter meter[FL_SENSOR_COUNT];
 };
@@ -39,6 +40,7 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
     s->needs = needs;
     s->seed = seed;
     s->idle_mw = fl_gpu_idle_mw(g);
+    s->busy_only = !(needs & FL_BIT(FL_GPU_UTIL_MEM_PCT));
     for (int id = 0; id < FL_SENSOR_COUNT; id++) {
         const fl_sensor_spec *spec = &g->dev->sensor[id];
         if (!spec->present || !(needs & fl_sense_signals[id]))
@@ -51,6 +53,7 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
             fl_sense_close(s);
             return status;
         }
+        s->busy_only &= id == FL_SENSOR_UTILISATION || !m->window;
         m->lagged = (double)s->idle_mw * 1e-3;
         int64_t before;
         void *point; /* windows that begin before time 0 begin there with sums that idling would have left */
@@ -156,11 +159,19 @@ static void refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_
     }
 }
 
+static void begin_window(const fl_sense *s, fl_meter *m, const fl_sums *sums) {
+    fl_sums *point = fl_meter_open_window(m);
+    if (s->busy_only)
+        point->busy_ps = sums->busy_ps;
+    else
+        *point = *sums;
+}
+
 void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
         if (fl_meter_opens(m, t))
-            *(fl_sums *)fl_meter_open_window(m) = g->sums;
+            begin_window(s, m, &g->sums);
         if (fl_meter_ends(m, t)) {
             const fl_sums *from = fl_meter_window(m);
             fl_reading *reading = fl_meter_take(m);
@@ -169,10 +180,12 @@ void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t) {
     }
 }
 
+bool fl_sense_busy_only(const fl_sense *s) { return s->busy_only; }
+
 void fl_sense_begin(fl_sense *s, const fl_sums *sums, int64_t t) {
     for (size_t i = 0; i < s->count; i++)
         if (fl_meter_opens(&s->meter[i], t))
-            *(fl_sums *)fl_meter_open_window(&s->meter[i]) = *sums;
+            begin_window(s, &s->meter[i], sums);
 }
 
 static void set_signal(fl_gpu_sample *out, int id, double value, bool fresh) {

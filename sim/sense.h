@@ -23,6 +23,9 @@ int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps, bool *begins
 /* The GPU has been charged up to t: take what windows begin or end there. */
 void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t);
 
+/* Whether of the sums at which windows begin only busy_ps is wanted. */
+bool fl_sense_busy_only(const fl_sense *s);
+
 /* As fl_sense_at where windows only begin, of a GPU whose sums are *sums then. */
 void fl_sense_begin(fl_sense *s, const fl_sums *sums, int64_t t);
 

@@ -21,8 +21,8 @@ typedef struct fl_source {
     /* Power above the base with what runs on g now, if its SM clock were `sm`, with these rates; < 0: nothing runs. */
     int64_t (*predict_mw)(const fl_course *c, const fl_gpu *g, uint32_t sm, const fl_clock_rates *rates);
     /* Optional: the sums of g as they will be at t, which lies before the next boundary. False where it has to stop
-     * there to tell. */
-    bool (*foresee)(fl_course *c, const fl_gpu *g, int64_t t, fl_sums *sums);
+     * there to tell. busy_only: only busy_ps is wanted, the others may be 0. */
+    bool (*foresee)(fl_course *c, const fl_gpu *g, int64_t t, bool busy_only, fl_sums *sums);
     /* Optional: after all that happened at a boundary, before sensors are read. */
     void (*at_boundary)(const fl_course *c, fl_gpu *g);
     /* Optional: continues a hash with what the positions of the lanes do not tell. */

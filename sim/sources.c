@@ -23,8 +23,8 @@ static fl_status lone_advance(fl_course *c, int64_t target, int64_t *reached, bo
     return FL_OK;
 }
 
-static bool lone_foresee(fl_course *c, const fl_gpu *g, int64_t t, fl_sums *sums) {
-    return fl_prefix_foresee(g, c->mine[0], c->host ? c->host[0].mul : FL_MUL_ONE, t, sums);
+static bool lone_foresee(fl_course *c, const fl_gpu *g, int64_t t, bool busy_only, fl_sums *sums) {
+    return fl_prefix_foresee(g, c->mine[0], c->host ? c->host[0].mul : FL_MUL_ONE, t, busy_only, sums);
 }
 
 static bool lone_stuck(const fl_course *c, char *why, size_t size) {

@@ -230,7 +230,8 @@ static void test_foreseen(void) {
         for (int64_t now = 0; !fl_node_done(twin);) {
             fl_sums sums;
             const int64_t t = now + 1 + (int64_t)fl_random_below(&g, 4 * (uint64_t)FX_MS_PS);
-            const bool known = fl_prefix_foresee(&n->gpu[0], &n->lane[0], FL_MUL_ONE, t, &sums);
+            const bool busy_only = fl_random_below(&g, 2);
+            const bool known = fl_prefix_foresee(&n->gpu[0], &n->lane[0], FL_MUL_ONE, t, busy_only, &sums);
             if (fl_random_below(&g, 8) == 0) { /* settles at once: the rest of the op in progress is rescaled */
                 const double mhz = 500 + 100 * (double)fl_random_below(&g, 11);
                 fl_node_set(n, 0, t, mhz, 800);
@@ -240,7 +241,9 @@ static void test_foreseen(void) {
             FX_MUST(fl_node_advance(twin, t, d));
             asked++;
             told += known;
-            FL_CHECK(!known || same_sums(&sums, &n->gpu[0].sums), "seed %llu: other sums at %lld ps",
+            FL_CHECK(!known || sums.busy_ps == n->gpu[0].sums.busy_ps, "seed %llu: other busy time at %lld ps",
+                     (unsigned long long)seed, (long long)t);
+            FL_CHECK(!known || busy_only || same_sums(&sums, &n->gpu[0].sums), "seed %llu: other sums at %lld ps",
                      (unsigned long long)seed, (long long)t);
             FL_CHECK(fl_node_hash(n) == fl_node_hash(twin), "seed %llu: asking changed the course at %lld ps",
                      (unsigned long long)seed, (long long)t);

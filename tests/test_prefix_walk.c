@@ -67,15 +67,15 @@ static void test_same(void) {
         const uint64_t stop = one.op + fl_random_below(&g, OPS - one.op + 1);
         const uint64_t t_ps =
             fl_random_below(&g, 5) ? one.sums.t_ps + fl_random_below(&g, UINT64_C(1) << 43) : UINT64_MAX;
-        const bool deep = fl_random_below(&g, 2);
-        fl_prefix_walk_one(&one, stop, t_ps, deep);
-        fl_prefix_walk(&whole, stop, t_ps, deep);
+        const fl_prefix_depth depth = (fl_prefix_depth)fl_random_below(&g, 3);
+        fl_prefix_walk_one(&one, stop, t_ps, depth);
+        fl_prefix_walk(&whole, stop, t_ps, depth);
         FL_CHECK(!memcmp(&one, &whole, sizeof one), "seed %llu, trial %d: op %llu instead of %llu",
                  (unsigned long long)seed, trial, (unsigned long long)whole.op, (unsigned long long)one.op);
         if (!fl_prefix_walks_eight())
             continue;
         walked += eight.op + 8 <= stop;
-        if (fl_prefix_walk_eight(&eight, stop, t_ps, deep)) {
+        if (fl_prefix_walk_eight(&eight, stop, t_ps, depth)) {
             met++;
             FL_CHECK(!memcmp(&one, &eight, sizeof one), "seed %llu, trial %d: it met t_ps elsewhere",
                      (unsigned long long)seed, trial);
