@@ -263,6 +263,15 @@ static void test_own_hosts(void) {
     FL_CHECK(fl_run_carry_out(&r.h, &r.dec, true, now + 9 * US) == now + 12 * US &&
                  r.h.own[1].free_ps == now + 12 * US && r.h.records[1].at_ps == now + 12 * US && !r.h.records[1].to,
              "and who has something to set, be it the last of the controls");
+    memset(r.gpu, 0, sizeof r.gpu);
+    want(r.gpu[0], FL_SET_SM_MHZ, 900);
+    FL_CHECK(fl_run_carry_out(&r.h, &r.dec, true, now + 20 * US) == now + 28 * US &&
+                 r.h.own[0].free_ps == now + 28 * US && r.h.own[1].free_ps == now + 12 * US,
+             "or the first");
+    FL_CHECK(r.h.own[0].cost_ps == 30 * US && r.h.own[1].cost_ps == 32 * US && fl_run_sets_cost(&r.h) == 32 * US,
+             "the second is the busiest");
+    FL_CHECK(fl_run_carry_out(&r.h, &r.dec, true, now + 40 * US) == now + 48 * US && fl_run_sets_cost(&r.h) == 38 * US,
+             "now the first is");
     close_rig(&r);
 }
 
