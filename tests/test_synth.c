@@ -194,7 +194,8 @@ static void test_workload(void) {
     for (uint32_t s = 0; s < 6; s++) {
         const fl_stream *stream = &w->stream[s];
         int64_t last = 0;
-        FL_CHECK(stream->gpu == s / 3 && stream->id == (int32_t)(s % 3) && stream->count == (s < 5 ? 167 : 166),
+        FL_CHECK(stream->gpu == s / 3 && stream->process == 0 && stream->id == (int32_t)(s % 3) &&
+                     stream->count == (s < 5 ? 167 : 166),
                  "stream %u: %d ops", s, (int)stream->count);
         for (uint64_t i = 0; i < stream->count && at < 1001; i++, at++) {
             int64_t gap, work;
@@ -264,10 +265,10 @@ static void test_ranges(void) {
 
 /* One process for each named kind, all of them busy for the whole time, with kernels within a fifth of the mean. */
 static void test_mix(void) {
-    fl_kind_load kind[] = {{.name = "one", .phase = 0.5},
-                           {.name = "one", .phase = 0.5},
-                           {.name = "*", .phase = 1},
-                           {.name = "two", .phase = 1}};
+    fl_kind_load kind[] = {{.name = "one", .phase = 1},
+                           {.name = "two", .phase = 0.5},
+                           {.name = "two", .phase = 0.5},
+                           {.name = "*", .phase = 1}};
     const fl_kinds kinds = {.kind = kind, .count = 4};
     fl_kernel_trace t;
     FX_MUST(fl_synth_mix(&kinds, 5, 0.01, 100, 1200, 400, &t, d));
@@ -308,14 +309,16 @@ static void test_mix(void) {
                 {1, (double)NAN, false}, {101, 1, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fl_diag d = {0};
+        t = (fl_kernel_trace){.op_count = 9};
         const fl_status s = fl_synth_mix(&kinds, 1, rows[i].seconds, rows[i].mean_us, 1000, 800, &t, &d);
         FL_CHECK(s == (rows[i].fine ? FL_OK : FL_BAD_INPUT), "%g s of %g us: %d, %s", rows[i].seconds, rows[i].mean_us,
                  s, d.message);
+        FL_CHECK((s == FL_OK) == (t.op_count > 0), "%g s of %g us: what is left", rows[i].seconds, rows[i].mean_us);
         if (!s)
             fl_kernel_trace_free(&t);
     }
     fl_diag d = {0};
-    const fl_kinds none = {.kind = kind + 2, .count = 1};
+    const fl_kinds none = {.kind = kind + 3, .count = 1};
     FL_CHECK(fl_synth_mix(&none, 1, 0.01, 100, 1000, 800, &t, &d) == FL_BAD_INPUT && strstr(d.message, "no named kind"),
              "%s", d.message);
 }
