@@ -170,4 +170,24 @@ static void test_hot(void) {
     }
 }
 
-FL_SUITE("run_result", {"totals", test_totals}, {"arrays", test_arrays}, {"the CPU", test_cpu}, {"hot", test_hot})
+/* Without windows no process has an end that anybody noted; a state in which the CPU never was is not told. */
+static void test_little(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    nx_cpu(&r);
+    r.spec.host.cpu.boost_count = 0;
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 1000, fx_light(&r));
+    fx_finish(&r, 0);
+    fl_node *n = fx_node(&r, 0, false);
+    fx_to_end(n);
+    fl_run_result x = collect(&r, n, false);
+    FL_CHECK(!x.mark_count && !x.process_count && x.kernels == 1, "%zu processes", x.process_count);
+    FL_CHECK(x.cpu_count == 1 && x.cpu[0].mhz == 2000 && x.cpu[0].ps == FX_US_PS && x.last_cpu_mhz == 2000,
+             "%zu states", x.cpu_count);
+    fl_run_result_free(&x);
+    fl_node_close(n);
+    fx_close(&r);
+}
+
+FL_SUITE("run_result", {"totals", test_totals}, {"arrays", test_arrays}, {"the CPU", test_cpu}, {"hot", test_hot},
+         {"little", test_little})
