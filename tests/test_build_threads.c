@@ -4,22 +4,22 @@
 #include "tests/support/sim_fixture.h"
 #include "traces/kernels.h"
 
-enum { OPS = 12, NO = INT32_MAX };
+enum { OPS = 12, NO = INT32_MAX, TWO = NO - 1 };
 
 typedef struct row {
     const char *what;
     int32_t thread, process, stream;
     int32_t launch_us, start_us, end_us; /* a launch of NO: a synchronisation */
-    int waits;                           /* for this op; NO: for all that was launched */
+    int waits; /* for this op; TWO: for the second and the fourth; NO: for all that was launched */
 } row;
 
 static const row rows[OPS] = {
-    {"first on its stream", 7, 0, 0, 10, 20, 50, NO},
-    {"on another", 7, 0, 1, 15, 50, 60, NO},
+    {"first on its stream", 7, 0, 0, 10, 20, 60, NO},
+    {"on another", 7, 0, 1, 15, 50, 55, NO},
     {"for both", 7, 0, 0, NO, 30, 70, NO},
     {"launched while the host waited", 7, 0, 1, 65, 70, 71, NO},
     {"after the wait", 7, 0, 0, 80, 90, 95, NO},
-    {"for one that is done", 7, 0, 0, NO, 85, 86, 1},
+    {"for two that are done", 7, 0, 0, NO, 85, 86, TWO},
     {"for all, and told so before the last was done", 7, 0, 0, NO, 86, 86, NO},
     {"a second thread, later in time than the next", 3, 1, 0, 7, 60, 65, NO},
     {"the first of all", 3, 1, 0, 6, 40, 41, NO},
@@ -57,7 +57,7 @@ static const struct {
       {.type = FL_ITEM_SYNC, .host_us = 15, .after_us = 10, .waits = 2, .wait = {{0, 1}, {1, 1}}},
       {.type = FL_ITEM_LAUNCH, .stream = 1},
       {.type = FL_ITEM_LAUNCH, .host_us = 10, .stream = 0},
-      {.type = FL_ITEM_SYNC, .host_us = 5, .after_us = 1, .waits = 1, .wait = {{1, 1}}},
+      {.type = FL_ITEM_SYNC, .host_us = 5, .after_us = 1, .waits = 2, .wait = {{1, 1}, {1, 2}}},
       {.type = FL_ITEM_SYNC, .waits = 2, .wait = {{0, 2}, {1, 2}}}}},
 };
 
@@ -66,11 +66,12 @@ static void test_threads(void) {
     fx_open(&r, 1);
     fl_kernel_trace t = {.has_launches = true};
     const uint32_t kind = fl_trace_add_kind(&t, "k", (uint32_t[3]){1, 1, 1}, (uint32_t[3]){32, 1, 1});
-    uint32_t waits[OPS];
+    uint32_t waits[2 * OPS];
     for (uint32_t i = 0; i < OPS; i++) {
         const row *x = &rows[i];
         const bool sync = x->launch_us == NO;
-        waits[i] = x->waits == NO ? 0 : (uint32_t)x->waits;
+        waits[2 * i] = x->waits == NO ? 0 : x->waits == TWO ? 1 : (uint32_t)x->waits;
+        waits[2 * i + 1] = 3;
         const fl_trace_op op = {.start_ns = x->start_us * 1000,
                                 .end_ns = x->end_us * 1000,
                                 .launch_ns = sync ? INT64_MIN : x->launch_us * 1000,
@@ -79,13 +80,15 @@ static void test_threads(void) {
                                 .process = x->process,
                                 .stream = x->stream,
                                 .host_thread = x->thread,
-                                .waits_first = i,
-                                .waits_count = x->waits != NO,
+                                .waits_first = 2 * i,
+                                .waits_count = (uint16_t)(x->waits == NO    ? 0
+                                                          : x->waits == TWO ? 2
+                                                                            : 1),
                                 .type = sync ? FL_OP_SYNC : FL_OP_KERNEL};
         FX_MUST(fl_trace_add_op(&t, &op));
     }
     t.waits = waits;
-    t.wait_count = OPS;
+    t.wait_count = 2 * OPS;
     fl_workload *w;
     const fl_build_options o = {.assume = "compute"};
     FX_MUST(fl_build_trace(&w, "threads", &t, &r.spec, &o, d));
