@@ -120,6 +120,18 @@ static fl_status count(void *user, const fl_trace_op *op, fl_diag *d) {
     return ++*n == 3 ? fl_refuse(d, "enough") : FL_OK;
 }
 
+/* As many kernels as count takes; *n: how many came. */
+static fl_status try(fl_program_row *row, size_t rows, double seconds, uint64_t *n, fl_diag *d) {
+    uint32_t programs[] = {PROGRAM_A};
+    const fl_programs p = {
+        .names = names, .name_count = NAMES, .rows = row, .row_count = rows, .programs = programs, .program_count = 1};
+    fl_kernel_trace t;
+    *n = 0;
+    const fl_status s = fl_synth_program_each(&p, 0, 1, seconds, &t, count, n, d);
+    fl_kernel_trace_free(&t);
+    return s;
+}
+
 /* 1e8 kernels by their means are the most, 26 days the longest, and who takes the kernels may end it. */
 static void test_refused(void) {
     static const struct {
@@ -131,20 +143,53 @@ static void test_refused(void) {
                 {1, "enough"}};
     fl_program_row row[] = {ROW(PROGRAM_A, 1, 1e6, K, 1, 1, 2, 0, 1), ROW(PROGRAM_A, 1, 1e6, K, 1, 1, 4, 9, 1),
                             ROW(PROGRAM_A, 1, 1e6, K, 1, 1, 4, 9, 1)};
-    uint32_t programs[] = {PROGRAM_A};
-    const fl_programs p = {
-        .names = names, .name_count = NAMES, .rows = row, .row_count = 3, .programs = programs, .program_count = 1};
     /* a third of a kernel in a us on one stream, a fifth on the other: 1e8 of them in 187.5 s */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fl_kernel_trace t;
         fl_diag d = {0};
-        uint64_t n = 0;
-        FL_CHECK(fl_synth_program_each(&p, 0, 1, rows[i].seconds, &t, count, &n, &d) == FL_BAD_INPUT &&
-                     strstr(d.message, rows[i].says) && n == (i < 2 ? 0 : 3),
+        uint64_t n;
+        FL_CHECK(try(row, 3, rows[i].seconds, &n, &d) == FL_BAD_INPUT && strstr(d.message, rows[i].says) &&
+                     n == (i < 2 ? 0 : 3),
                  "%g s: %d kernels, %s", rows[i].seconds, (int)n, d.message);
-        fl_kernel_trace_free(&t);
+    }
+}
+
+/* Kernels are counted by part and cycle, stream by stream: a us each on the one, a s on the other. */
+static void test_counted(void) {
+    static const struct {
+        double first_s, second_s;
+        uint32_t cycles;
+        bool fine;
+    } rows[] = {{60, 39, 1, true}, {60, 41, 1, false}, {41, 60, 1, false}, {20, 13, 3, true}, {20, 13, 4, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_program_row row[] = {ROW(PROGRAM_A, 1, 1e6 * rows[i].first_s, K, 1, 0, 1, 0, rows[i].cycles),
+                                ROW(PROGRAM_A, 1, 1e6 * rows[i].first_s, K, 1, 0, 1e6, 2, rows[i].cycles),
+                                ROW(PROGRAM_A, 2, 1e6 * rows[i].second_s, K, 3, 0.25, 0.75, 0, rows[i].cycles)};
+        fl_diag d = {0};
+        uint64_t n;
+        FL_CHECK(try(row, 3, 0, &n, &d) == FL_BAD_INPUT &&
+                     strstr(d.message, rows[i].fine ? "enough" : "program 'a' would have more than 100000000 kernels"),
+                 "row %zu: %s", i, d.message);
+    }
+}
+
+/* A kernel, or the host time before it, of more than 25 hours says which it is. */
+static void test_too_long(void) {
+    static const struct {
+        double gap_us, time_us;
+        const char *says;
+    } rows[] = {{2e6, 9.3e10, "program 'a': a kernel of 93000 s after 2 s, 4 s from its start"},
+                {9.3e10, 2e6, "program 'a': a kernel of 2 s after 93000 s, 4 s from its start"},
+                {8.9e10, 8.9e10, "enough"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_program_row row[] = {ROW(PROGRAM_A, 1, 1e6, K, 1, 0, 4e6, 0, 1),
+                                ROW(PROGRAM_A, 1, 1e6, K, 1, rows[i].gap_us, rows[i].time_us, 0, 1),
+                                ROW(PROGRAM_A, 1, 1e6, K, 1, 0, 4e6, 0, 1)};
+        fl_diag d = {0};
+        uint64_t n;
+        FL_CHECK(try(row, 3, 0, &n, &d) == FL_BAD_INPUT && strstr(d.message, rows[i].says), "row %zu: %s", i,
+                 d.message);
     }
 }
 
 FL_SUITE("synth_program", {"parts", test_parts}, {"streams", test_streams}, {"cycles", test_cycles},
-         {"head", test_head}, {"refused", test_refused})
+         {"head", test_head}, {"refused", test_refused}, {"counted", test_counted}, {"too long", test_too_long})
