@@ -265,10 +265,10 @@ static void test_ranges(void) {
 
 /* One process for each named kind, all of them busy for the whole time, with kernels within a fifth of the mean. */
 static void test_mix(void) {
-    fl_kind_load kind[] = {{.name = "one", .phase = 1},
-                           {.name = "two", .phase = 0.5},
-                           {.name = "two", .phase = 0.5},
-                           {.name = "*", .phase = 1}};
+    fl_kind_load kind[] = {{.name = (char[]){"one"}, .phase = 1},
+                           {.name = (char[]){"two"}, .phase = 0.5},
+                           {.name = (char[]){"two"}, .phase = 0.5},
+                           {.name = (char[]){"*"}, .phase = 1}};
     const fl_kinds kinds = {.kind = kind, .count = 4};
     fl_kernel_trace t;
     FX_MUST(fl_synth_mix(&kinds, 5, 0.01, 100, 1200, 400, &t, d));
