@@ -190,5 +190,61 @@ static void test_too_many(void) {
     close_rig(&r);
 }
 
-FL_SUITE("build_outline", {"the same", test_same}, {"other platforms", test_other}, {"odd records", test_odd},
-         {"too many devices", test_too_many})
+/* Clocks in the head of a trace: above 0 and up to 100 GHz, and nothing behind the number. The law
+ * of a device may still not reach so far. */
+static void test_heads(void) {
+    static const char *const keys[] = {"sm_mhz", "mem_mhz", "cpu_mhz"};
+    static const struct {
+        const char *text;
+        bool fine;
+    } rows[] = {{"0.5", true}, {"1e5", true}, {"900", true}, {"0", false},     {"-1", false},
+                {"", false},   {"x", false},  {"9 ", false}, {"1.1e5", false}, {"nan", false}};
+    rig r;
+    open_rig(&r, 1, false);
+    for (size_t k = 0; k < 3; k++)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const char *before = fl_head_get(&r.t.head, keys[k]);
+            char kept_text[32];
+            snprintf(kept_text, sizeof kept_text, "%s", before ? before : "2000");
+            CU_ASSERT_FATAL(fl_head_set(&r.t.head, keys[k], rows[i].text));
+            fl_workload *w = NULL;
+            fl_outline outline = {0};
+            fl_diag d = {0};
+            const fl_build_options b = options(&r);
+            const fl_status s = fl_build_trace_outline(&w, &outline, "trace", &r.t, &r.fx.spec, &b, &d);
+            if (rows[i].fine)
+                FL_CHECK(s == FL_OK || !strstr(d.message, "expected a clock"), "%s '%s': %s", keys[k], rows[i].text,
+                         d.message);
+            else
+                FL_CHECK(s == FL_BAD_INPUT && strstr(d.message, keys[k]) &&
+                             strstr(d.message, "expected a clock in MHz") && d.line == 0 && d.column == 0,
+                         "%s '%s': %d, %s", keys[k], rows[i].text, s, d.message);
+            if (!s) {
+                FL_CHECK(k < 2 || w->host_ref_mhz == strtod(rows[i].text, NULL), "the host's clock is %g MHz",
+                         w->host_ref_mhz);
+                fl_outline_free(&outline);
+                fl_workload_free(w);
+            }
+            CU_ASSERT_FATAL(fl_head_set(&r.t.head, keys[k], kept_text));
+        }
+    close_rig(&r);
+}
+
+/* A platform that says how many launches a stream queues is believed; else it is 1,024. */
+static void test_queue(void) {
+    rig r;
+    open_rig(&r, 1, true);
+    FL_CHECK(r.w->launch_queue == 1024 && !r.w->gaps_are_host, "%u launches", r.w->launch_queue);
+    r.fx.spec.host.launch_queue = 7;
+    fl_workload *w;
+    fl_outline outline;
+    const fl_build_options b = options(&r);
+    FX_MUST(fl_build_trace_outline(&w, &outline, "trace", &r.t, &r.fx.spec, &b, d));
+    FL_CHECK(w->launch_queue == 7, "%u launches", w->launch_queue);
+    fl_outline_free(&outline);
+    fl_workload_free(w);
+    close_rig(&r);
+}
+
+FL_SUITE("build_outline", {"heads", test_heads}, {"the launch queue", test_queue}, {"the same", test_same},
+         {"other platforms", test_other}, {"odd records", test_odd}, {"too many devices", test_too_many})

@@ -270,4 +270,78 @@ static void test_structure(void) {
     }
 }
 
-FL_SUITE("build_pipeline", {"structure", test_structure})
+/* At the clocks of a plan each part is of a class at its clock, which all microbatches at that clock share; its length
+ * and power are those of the rows there. */
+static void test_at_clocks(void) {
+    built b;
+    const shape s = {FL_PIPELINE_1F1B, 2, 4, 1, 1, 1, 1, false};
+    fl_pipeline_clocks clocks;
+    build(&s, &b);
+    const uint32_t classes = b.w->class_count;
+    FX_MUST(fl_pipeline_clocks_new(&b.p, &clocks, d));
+    for (uint32_t rank = 0; rank < 2; rank++)
+        for (uint32_t back = 0; back < 2; back++)
+            for (uint32_t m = 0; m < 4; m++)
+                *fl_pipeline_clock(&clocks, rank, back, 0, m) = m % 2 ? 1000 : 500;
+    fl_workload *w;
+    fl_pipeline_op *op;
+    FX_MUST(fl_build_pipeline(&w, "test", &b.p, &b.o, &b.node, 1, &clocks, &op, d));
+    FL_CHECK(w->class_count == classes + 2 * 2 * 2, "%u classes more: two clocks of a forward and a backward each",
+             w->class_count - classes);
+    size_t at = 0;
+    for (uint32_t rank = 0; rank < 2; rank++)
+        for (uint64_t i = 0; i < w->stream[rank].count; i++, at++) {
+            const bool back = op[at].part == FL_PART_OF_BACKWARD;
+            int64_t gap, work;
+            uint32_t id;
+            fl_workload_op(&w->stream[rank], i, &gap, &work, &id);
+            if (op[at].part != FL_PART_OF_FORWARD && !back)
+                continue;
+            const double seconds = (op[at].microbatch % 2 ? 1 : 2) * ((back ? 0.020 : 0.010) + 1e-4 * rank);
+            double watts = 0;
+            FL_CHECK(work == llround(1e9 * seconds), "rank %u, microbatch %d: %lld ns", rank, op[at].microbatch,
+                     (long long)work);
+            CU_ASSERT(fl_curve_at(w->class[id].measured.power_w, 700, 0, &watts) == FL_MODEL_OK);
+            FL_CHECK(fabs(watts - 150) < 1e-9, "%g W at any clock", watts);
+        }
+    for (uint32_t c = 0; c < w->class_count; c++)
+        for (int k = 0; k < 3; k++)
+            FL_CHECK(w->class[c].kind.grid[k] == 1 && w->class[c].kind.block[k] == 1, "class %u: its shape", c);
+    fl_workload_free(w);
+    free(op);
+    *fl_pipeline_clock(&clocks, 1, false, 0, 2) = 1001;
+    fl_diag d = {0};
+    w = NULL;
+    op = NULL;
+    FL_CHECK(fl_build_pipeline(&w, "test", &b.p, &b.o, &b.node, 1, &clocks, &op, &d) == FL_BAD_INPUT &&
+                 strstr(d.message, "1001 MHz of rank 1, expected 500 to 1000") && d.line == 0 && d.column == 0,
+             "%s", d.message);
+    fl_pipeline_clocks_free(&clocks);
+    end(&b);
+}
+
+/* Boards that draw what the rows say: nothing of their own, the ladder that was asked for, the last clock by default.
+ */
+static void test_node(void) {
+    static const int32_t mhz[] = {700, 900, 1100};
+    fl_node_spec node;
+    FX_MUST(fl_pipeline_node(&node, 3, mhz, 3, d));
+    const fl_device *dev = node.device;
+    FL_CHECK(node.device_count == 1 && node.gpu_count == 3 && !node.gpu[0] && !node.gpu[2] &&
+                 !strcmp(node.name, "ranks"),
+             "%u GPUs of one kind", node.gpu_count);
+    FL_CHECK(dev->sm_count == 3 && !memcmp(dev->sm_mhz, mhz, sizeof mhz) && dev->default_sm_mhz == 1100 &&
+                 dev->mem_count == 1 && dev->mem_mhz[0] == 1 && dev->default_mem_mhz == 1 && isinf(dev->sharpness),
+             "%u clocks, %d MHz by default", dev->sm_count, (int)dev->default_sm_mhz);
+    FL_CHECK(dev->a_w == 0 && dev->a0_w == 0 && dev->b_w == 0 && dev->b0_w[0] == 0 && dev->c_w == 0 &&
+                 dev->no_context_w == 0,
+             "no power of their own");
+    double v = 0;
+    FL_CHECK(fl_curve_at(dev->voltage, 1, 0, &v) == FL_MODEL_OK && v == 1 &&
+                 fl_curve_at(dev->voltage, 1101, 0, &v) == FL_MODEL_OK && v == 1,
+             "one voltage for all clocks: %g", v);
+    fl_node_spec_free(&node);
+}
+
+FL_SUITE("build_pipeline", {"structure", test_structure}, {"at the clocks of a plan", test_at_clocks},
+         {"boards", test_node})

@@ -517,6 +517,10 @@ static void test_identity(void) {
         {"gpu signal power_w W GAUGE", "gpu signal power_w mW GAUGE",
          "built for 'abi 3', this program has 'abi 3'; first row that differs: 'gpu signal power_w mW GAUGE' there, "
          "'gpu signal power_w W GAUGE' here"},
+        {"gpu signal power_w W GAUGE", "gpu signal power_w V GAUGE", /* as long */
+         "first row that differs: 'gpu signal power_w V GAUGE' there, 'gpu signal power_w W GAUGE' here"},
+        {"gpu signal power_w W GAUGE", "gpu signal power_w W GAUG", /* ours goes on */
+         "first row that differs: 'gpu signal power_w W GAUG' there, 'gpu signal power_w W GAUGE' here"},
         {"abi 3", "abi 1",
          "built for 'abi 1', this program has 'abi 3'; first row that differs: 'abi 1' there, 'abi 3' here"},
         {"host signal cpu_mhz MHz GAUGE\n", "",

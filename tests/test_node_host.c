@@ -209,5 +209,32 @@ static void test_start(void) {
     fx_close(&r);
 }
 
+/* ---- copies ---- */
+
+/* The link draws 7 W while a copy runs, be it the first class or the last, and on whichever GPU. */
+static void test_copies(void) {
+    for (uint32_t which = 0; which < 3; which++) /* 2: none is a copy */
+        for (uint32_t gpu = 0; gpu < 2; gpu++) {
+            fx_rig r;
+            fx_open(&r, 2);
+            r.spec.host.comm_w = 7;
+            const uint32_t c[] = {fx_light(&r), fx_light(&r)}, s = fx_stream(&r, gpu, 0);
+            if (which < 2)
+                r.w->class[c[which]].copy = true;
+            fx_op(&r, s, 0, 1000000, c[0]);
+            fx_op(&r, s, 0, 3000000, c[1]);
+            fx_op(&r, fx_stream(&r, 1 - gpu, 0), 0, 9000000, c[which == 0]); /* no copy */
+            fx_finish(&r, 1);
+            fl_node *n = open_node(&r, 1);
+            fx_to_end(n);
+            static const int ms[] = {1, 3, 0};
+            FL_CHECK(fl_node_comm_fj(n) == (fl_wide)ms[which] * FX_MS_PS * 7000, "copy %u on GPU %u: %g J", which, gpu,
+                     fl_joules(fl_node_comm_fj(n)));
+            fl_node_close(n);
+            fx_close(&r);
+        }
+}
+
 FL_SUITE("node_host", {"bus of an APU", test_bus}, {"a kernel follows the bus", test_bus_rates},
-         {"budget of several GPUs", test_budget}, {"meter at the plug", test_plug}, {"meters at the start", test_start})
+         {"copies", test_copies}, {"budget of several GPUs", test_budget}, {"meter at the plug", test_plug},
+         {"meters at the start", test_start})

@@ -202,6 +202,20 @@ static void test_layers(void) {
              "%s", d.message);
 }
 
+/* A policy whose only row is a list: the copy's cells are its own, and either may go first. */
+static void test_only_a_list(void) {
+    const fl_policy lone = {.name = "lone", .param = &rows[LIST], .param_count = 1, .param_size = sizeof(own)};
+    void *out = NULL;
+    fl_diag d = {0};
+    CU_ASSERT_FATAL(fl_params_resolve(&out, &lone, NULL, 0, &d) == FL_OK && out);
+    own *copy = fl_params_copy(&lone, out);
+    CU_ASSERT_FATAL(copy != NULL);
+    FL_CHECK(copy->list.cell != ((const own *)out)->list.cell && copy->list.row_count == 2, "a list of its own");
+    fl_params_free(&lone, out);
+    FL_CHECK(copy->list.cell[0] == 1 && copy->list.cell[1] == 2.5, "which outlives the first");
+    fl_params_free(&lone, copy);
+}
+
 static void test_columns(void) {
     static const struct {
         const char *choices, *text;
@@ -250,4 +264,4 @@ static void test_outside(void) {
 }
 
 FL_SUITE("params", {"defaults", test_defaults}, {"texts", test_texts}, {"tables", test_tables}, {"layers", test_layers},
-         {"columns", test_columns}, {"outside", test_outside})
+         {"only a list", test_only_a_list}, {"columns", test_columns}, {"outside", test_outside})

@@ -106,6 +106,18 @@ static void check_stage(const fl_pipeline *p, const fl_pipeline_order *o, uint32
                          : p->schedule == FL_PIPELINE_GPIPE ? expect_gpipe(p, want)
                                                             : expect_interleaved(p, stage, want);
     const fl_pipeline_list *list = &o->stage[stage];
+    for (size_t i = 0; i < list->count; i++) { /* only what goes both ways names a second microbatch; an end, none */
+        const fl_instruction *item = &list->item[i];
+        const bool pair = item->type == FL_DO_SEND_ACT_RECV_GRAD || item->type == FL_DO_SEND_GRAD_RECV_ACT,
+                   end = i + 3 >= list->count;
+        FL_CHECK(pair ? item->microbatch2 >= 0 : item->microbatch2 == -1, "%s, stage %u, instruction %zu: %d", what,
+                 stage, i, item->microbatch2);
+        FL_CHECK(end ? item->microbatch == -1 && item->chunk == 0 : item->microbatch >= 0,
+                 "%s, stage %u, instruction %zu: microbatch %d of chunk %d", what, stage, i, item->microbatch,
+                 item->chunk);
+        FL_CHECK(p->schedule == FL_PIPELINE_INTERLEAVED || item->chunk == 0,
+                 "%s, stage %u, instruction %zu: there is one chunk", what, stage, i);
+    }
     const seen none = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, 0, 0, -1};
     seen between = none;
     size_t n = 0;

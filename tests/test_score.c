@@ -172,6 +172,16 @@ static void test_windows(void) {
     FL_CHECK(isnan(score_of(&s).worst_window_slowdown), "windows of an unknown workload");
 }
 
+/* No static clock holds the bound: what stands behind the points is none of them. */
+static void test_none_holds(void) {
+    scene s;
+    open_scene(&s, FL_MIN_ENERGY, 0.1);
+    s.point[1] = (fl_static_point){.makespan_ps = 10 * S_PS, .energy_fj = J_FJ};
+    s.ref.point_count = 1;
+    FX_MUST(fl_reference_solve(&s.ref, d));
+    FL_CHECK(s.ref.best_static == 1 && fx_near(s.ref.known, 800, 1e-12), "known %g J", s.ref.known);
+}
+
 static void test_references(void) {
     scene s;
     open_scene(&s, FL_MIN_ENERGY, 0.1);
@@ -249,4 +259,5 @@ static void test_interval(void) {
 
 FL_SUITE("score", {"plain figures", test_plain}, {"energy", test_energy}, {"edp and ed2p", test_edp},
          {"violated", test_violated}, {"offers", test_offers}, {"windows", test_windows},
-         {"references", test_references}, {"the default", test_default}, {"interval", test_interval})
+         {"none holds", test_none_holds}, {"references", test_references}, {"the default", test_default},
+         {"interval", test_interval})

@@ -55,4 +55,30 @@ static void test_work(void) {
         }
 }
 
-FL_SUITE("untangle", {"work", test_work})
+/* 256 at once are the most. One more may begin as one of them ends, whichever of the two has the lower number. */
+static void test_most(void) {
+    enum { MOST = 256 };
+    static fl_edge edge[2 * MOST + 2];
+    static uint32_t class_of_op[MOST + 1];
+    static double work[MOST + 1];
+    const fl_row row = {.sms = FL_SHARE_ONE / 2 / MOST};
+    for (int last = 0; last < 2; last++)
+        for (int64_t begins = 9; begins <= 10; begins++) {
+            bool shared = false;
+            fl_diag d = {0};
+            for (uint32_t i = 0; i <= MOST; i++) {
+                const bool late = i == (last ? MOST : 0);
+                edge[2 * i] = (fl_edge){.at_ns = late ? begins : 0, .op = i};
+                edge[2 * i + 1] = (fl_edge){.at_ns = late ? 30 : i == 7 ? 10 : 20, .op = i, .end = true};
+                work[i] = 0;
+            }
+            const fl_status s = fl_untangle(edge, 2 * MOST + 2, class_of_op, &row, work, 0, &shared, &d);
+            if (begins == 10)
+                FL_CHECK(s == FL_OK && !shared && work[7] == 10 && work[9] == 20 && work[last ? MOST : 0] == 20,
+                         "%s, late one worked %g ns", d.message, work[last ? MOST : 0]);
+            else
+                FL_CHECK(s == FL_BAD_INPUT && strstr(d.message, "more than 256"), "%s", d.message);
+        }
+}
+
+FL_SUITE("untangle", {"work", test_work}, {"the most", test_most})
