@@ -150,13 +150,13 @@ fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, in
     if (s->count == s->room && !more_room(s))
         return fl_no_memory(d, "the workload");
     fl_rec *r = &s->rec[s->count];
-    if (work_ns <= UINT32_MAX && gap_ns <= UINT16_MAX) {
-        *r = (fl_rec){(uint32_t)work_ns, (uint16_t)gap_ns, (uint16_t)class_id};
+    if (work_ns <= FL_WORK_MAX && gap_ns <= FL_GAP_MAX) {
+        *r = fl_rec_of((uint64_t)work_ns, (uint64_t)gap_ns, class_id);
     } else {
         if (s->big_count >= UINT32_MAX || fl_grow(&s->big, &s->big_room, s->big_count + 1, sizeof *s->big))
             return fl_no_memory(d, "the workload");
         s->big[s->big_count] = (fl_big){work_ns, gap_ns, class_id};
-        *r = (fl_rec){(uint32_t)s->big_count++, 0, FL_REC_ESCAPE};
+        *r = fl_rec_escape(s->big_count++);
     }
     if (s->wait_first) {
         if (fl_grow(&s->wait_first, &s->first_room, s->count + 2, sizeof *s->wait_first))
