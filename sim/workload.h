@@ -179,6 +179,8 @@ fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_ke
 fl_status fl_workload_add_host_load(fl_workload *w, const fl_host_load *load, uint32_t *id, fl_diag *d);
 fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, int32_t id, uint32_t *index,
                                  fl_diag *d);
+/* Room for so many ops in all, so that they need not be moved as they come. */
+fl_status fl_workload_expect(fl_workload *w, uint32_t stream, size_t ops, fl_diag *d);
 fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,
                              fl_diag *d);
 /* The op added last to `stream` waits for these. */
