@@ -29,7 +29,7 @@ typedef struct fl_mfp_stream {
     uint32_t id, used;
 } fl_mfp_stream;
 
-typedef struct fl_mfp_known { /* a kind whose key is known; 0: none */
+typedef struct fl_mfp_known { /* a kind whose key is known, of one GPU and so of its cores; 0: none */
     uint64_t key;
     uint32_t name_id, grid[3], block[3];
 } fl_mfp_known;

@@ -208,9 +208,7 @@ static inline fl_rec fl_rec_of(uint64_t work_ns, uint64_t gap_ns, uint32_t class
     return (fl_rec){work_ns & FL_WORK_MAX, gap_ns & FL_GAP_MAX, class_id & 0xffff};
 }
 
-static inline fl_rec fl_rec_escape(uint64_t index) {
-    return fl_rec_of(index, index >> FL_WORK_BITS, FL_REC_ESCAPE);
-}
+static inline fl_rec fl_rec_escape(uint64_t index) { return fl_rec_of(index, index >> FL_WORK_BITS, FL_REC_ESCAPE); }
 
 /* Of an escape. */
 static inline uint64_t fl_rec_index(const fl_rec *r) {

@@ -68,7 +68,8 @@ static void draw_rows(scene *x, fl_random *g, bool other) {
     x->rates.row = x->row;
 }
 
-/* One in `escapes` is an escape, and of those some need more than 32 bits; `most` bits of work in the others, as far as a record has them. */
+/* One in `escapes` is an escape, and of those some need more than 32 bits; `most` bits of work in the others, as far as
+ * a record has them. */
 static void draw_ops(scene *x, fl_random *g, size_t count, uint64_t escapes, unsigned most) {
     fl_stream *s = &x->s;
     s->count = count;
@@ -234,8 +235,9 @@ static void test_every_place(void) {
 
 /* One op at the border of what 32 bits hold, at each place among short ones. */
 static void test_borders(void) {
-    static const int64_t border[] = {0,          1,          65535,      65536,      2147482,     2147483,     2147484,
-                                     0x7ffffff,  0x8000000,  0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff, 0x100000000, 0x7fffffffff};
+    static const int64_t border[] = {0,          1,          65535,      65536,       2147482,
+                                     2147483,    2147484,    0x7ffffff,  0x8000000,   0x7fffffff,
+                                     0x80000000, 0xfffffffe, 0xffffffff, 0x100000000, 0x7fffffffff};
     fl_random g = fl_random_seed(19, 3);
     for (size_t b = 0; b < 2 * (sizeof border / sizeof *border); b++)
         for (size_t place = 0; place < 19; place++) {

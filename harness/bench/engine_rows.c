@@ -94,8 +94,8 @@ fl_status fl_bench_one_stream(fl_bench *b, fl_diag *d) {
          .passes = 100}};
     fl_bench_case far = {
         .step_key = "step.prefix_100m", .node = &node, .policy_name = "utilizscale", .period_ms = "1000", .passes = 20};
-    /* The goal is for steps of 1 s. With these gaps a step of 10 ms has 33 kernels, and the step itself takes as long as
-     * they do, so it has a separate row. */
+    /* The goal is for steps of 1 s. With these gaps a step of 10 ms has 33 kernels, and the step itself takes as long
+     * as they do, so it has a separate row. */
     fl_bench_case gaps[] = {
         {.key = "one.gaps", .policy_name = "utilizscale", .period_ms = "10"},
         {.key = "one.gaps_1s", .policy_name = "utilizscale", .period_ms = "1000", .path = FL_PATH_VECTOR}};
