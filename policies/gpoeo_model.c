@@ -27,12 +27,17 @@ fl_gpoeo_pipe fl_gpoeo_pipe_of(const char *name) {
 }
 
 void fl_gpoeo_take(fl_gpoeo_counters *c, const fl_sample *sample, uint32_t gpu) {
+    enum { KNOWN = 64 }; /* kinds come again and again: their names are searched once a step */
+    uint8_t known[KNOWN] = {0};
     for (uint64_t i = 0; sample->record && i < sample->record_count; i++) {
         const fl_kernel_record *r = &sample->record[i];
         if (r->gpu != gpu || r->end_ns < 0 || r->end_ns < r->start_ns || r->kind >= sample->kind_count)
             continue;
         const double seconds = (double)(r->end_ns - r->start_ns) * 1e-9;
-        const fl_gpoeo_pipe pipe = fl_gpoeo_pipe_of(sample->kind[r->kind].name);
+        uint8_t unknown = 0, *of = r->kind < KNOWN ? &known[r->kind] : &unknown;
+        if (!*of)
+            *of = (uint8_t)(1 + fl_gpoeo_pipe_of(sample->kind[r->kind].name));
+        const fl_gpoeo_pipe pipe = (fl_gpoeo_pipe)(*of - 1);
         c->busy_s += seconds;
         c->tensor_s += pipe == FL_GPOEO_TENSOR_PIPE ? seconds : 0;
         c->fp64_s += pipe == FL_GPOEO_FP64_PIPE ? seconds : 0;

@@ -100,15 +100,15 @@ static void join_short(candidates *c, double spacing_s) {
 static double pair_unlike(const double *a, const double *b, uint32_t m) {
     double low = a[0], high = a[0], mean = 0, of_a[LEVELS] = {0}, of_b[LEVELS] = {0}, sum = 0;
     for (uint32_t i = 0; i < m; i++) {
-        low = fmin(low, a[i]);
-        high = fmax(high, a[i]);
+        low = a[i] < low ? a[i] : low; /* no call of fmin, which takes longer; what is not a number ends below */
+        high = a[i] > high ? a[i] : high;
         mean += (fabs(a[i]) + fabs(b[i])) / (2 * m);
     }
     if (!(mean > 0))
         return 0;
     for (uint32_t i = 0; i < m; i++) {
-        const double level = high > low ? floor((a[i] - low) / (high - low) * LEVELS) : 0;
-        const int group = (int)fmin(level, LEVELS - 1);
+        const double level = high > low ? (a[i] - low) / (high - low) * LEVELS : 0;
+        const int group = level < LEVELS - 1 ? (int)level : LEVELS - 1;
         of_a[group] += a[i];
         of_b[group] += b[i];
     }

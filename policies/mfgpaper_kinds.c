@@ -25,6 +25,19 @@ static uint64_t key_of(const fl_kernel_kind *k, double cores) {
     return mix(key, bits);
 }
 
+static int same_size(const uint32_t a[3], const uint32_t b[3]) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
+
+/* The key of a record's kind. Kinds come again and again, and the last one of a cell is known. */
+static uint64_t known_key(fl_mfp_known *known, const fl_kernel_kind *k, const fl_kernel_record *r, double cores) {
+    fl_mfp_known *of = &known[r->kind % FL_MFP_KNOWN];
+    if (!of->key || of->name_id != k->name_id || !same_size(of->grid, k->grid) || !same_size(of->block, k->block))
+        *of = (fl_mfp_known){.key = key_of(k, cores),
+                             .name_id = k->name_id,
+                             .grid = {k->grid[0], k->grid[1], k->grid[2]},
+                             .block = {k->block[0], k->block[1], k->block[2]}};
+    return of->key;
+}
+
 /* The cell of a key: its own, or a free one; NULL where neither is near. `size` is a power of two. Kinds that have left
  * the table leave holes, so that a key may stand behind a free cell. */
 static fl_mfp_kind *cell(fl_mfp_kind *table, uint32_t size, uint64_t key) {
@@ -122,7 +135,7 @@ void fl_mfp_add(fl_mfp_data *data, const fl_mfp_scope *scope, const fl_kernel_ki
         return;
     }
     const uint16_t stream = (uint16_t)(s - data->stream);
-    const uint64_t key = key_of(kind, scope->cores);
+    const uint64_t key = known_key(data->known, kind, record, scope->cores);
     if (!add(data->kernel, FL_MFP_KERNELS, &data->kernel_kinds, mix(key, record->stream), stream, length)) {
         data->over++;
         data->over_ns += (double)length;

@@ -5,7 +5,7 @@
 
 #include "policies/policy.h"
 
-enum { FL_MFP_KERNELS = 2048, FL_MFP_GAPS = 4096, FL_MFP_STREAMS = 64, FL_MFP_TRIES = 32 };
+enum { FL_MFP_KERNELS = 2048, FL_MFP_GAPS = 4096, FL_MFP_STREAMS = 64, FL_MFP_TRIES = 32, FL_MFP_KNOWN = 64 };
 
 enum {                    /* flags of a kind */
        FL_MFP_BASED = 1,  /* the database knows it */
@@ -29,9 +29,15 @@ typedef struct fl_mfp_stream {
     uint32_t id, used;
 } fl_mfp_stream;
 
+typedef struct fl_mfp_known { /* a kind whose key is known, of one GPU and so of its cores; 0: none */
+    uint64_t key;
+    uint32_t name_id, grid[3], block[3];
+} fl_mfp_known;
+
 typedef struct fl_mfp_data { /* MeasureData and DataBase, Eq. 5. All zero: both empty. */
     fl_mfp_kind kernel[FL_MFP_KERNELS], gap[FL_MFP_GAPS];
     fl_mfp_stream stream[FL_MFP_STREAMS];
+    fl_mfp_known known[FL_MFP_KNOWN];
     uint64_t kernels; /* measured, those over included */
     uint64_t over;    /* kernels and gaps whose table or stream list was full, since the start */
     double over_ns;   /* execution time of such kernels in this measurement: not covered by any database */

@@ -1,13 +1,20 @@
 /* Eight ops in AVX-512 registers: what the loops over them share. Internal to sim/. */
 #pragma once
 
+#include "sim/workload.h"
+
 #include <immintrin.h>
-#include <stdint.h>
 
 #define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt")))
 #define INLINE TARGET static inline __attribute__((always_inline))
 
 enum { BLOCK = 8 };
+
+/* Work and gap of eight records, in ns. */
+INLINE __m512i work_of(__m512i rec) { return _mm512_and_si512(rec, _mm512_set1_epi64(FL_WORK_MAX)); }
+INLINE __m512i gap_of(__m512i rec) {
+    return _mm512_and_si512(_mm512_srli_epi64(rec, FL_WORK_BITS), _mm512_set1_epi64(FL_GAP_MAX));
+}
 
 /* 16 bytes from each of eight addresses: their first halves, and their second ones. */
 INLINE void transpose(const void *const at[BLOCK], __m512i *first, __m512i *second) {

@@ -186,9 +186,9 @@ static bool count_up(fl_workload *w) {
                 odd |= r->class_id >= w->class_count;
                 work += r->work_ns;
                 gaps += r->gap_ns;
-            } else if (r->work_ns < s->big_count && could_be(&s->big[r->work_ns], w)) {
-                work += (uint64_t)s->big[r->work_ns].work_ns;
-                gaps += (uint64_t)s->big[r->work_ns].gap_ns;
+            } else if (fl_rec_index(r) < s->big_count && could_be(&s->big[fl_rec_index(r)], w)) {
+                work += (uint64_t)s->big[fl_rec_index(r)].work_ns;
+                gaps += (uint64_t)s->big[fl_rec_index(r)].gap_ns;
             } else {
                 odd = 1;
             }

@@ -9,6 +9,7 @@
 typedef struct sink {
     fl_builder b;
     fl_kernel_trace t;
+    double about;   /* kernels to come */
     int64_t end_ns; /* of the op before */
     int32_t stream;
     uint32_t index;
@@ -29,6 +30,8 @@ static fl_status begin(sink *k, const fl_trace_op *op, fl_diag *d) {
     }
     if (!s && !(s = fl_builder_clocks(b, d)))
         s = fl_workload_add_stream(b->w, fl_builder_gpu(b, op->device), op->process, op->stream, &k->index, d);
+    if (!s)
+        s = fl_workload_expect(b->w, k->index, (size_t)(k->about * 1.01) + 1000, d); /* means are met within less */
     free(one);
     k->stream = op->stream;
     k->end_ns = op->start_ns; /* the workload begins with its first kernel */
@@ -66,7 +69,7 @@ fl_status fl_build_program(fl_workload **out, const char *name, const fl_program
     fl_status s = fl_workload_new(&k.b.w, name, d);
     if (s)
         return s;
-    s = fl_synth_program_each(p, index, seed, seconds, &k.t, add, &k, &why);
+    s = fl_synth_program_each(p, index, seed, seconds, &k.t, &k.about, add, &k, &why);
     if (!s && !(s = fl_builder_check_demands(&k.b, &why)))
         s = fl_workload_finish(k.b.w, o->windows, &why);
     fl_builder_end(&k.b);

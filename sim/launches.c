@@ -241,7 +241,7 @@ static inline __attribute__((always_inline)) uint64_t sweep(fl_launching *x, fl_
         uint32_t class_id = r.class_id;
         int64_t length, gap = r.gap_ns * FL_PS_PER_NS;
         if (!plain && __builtin_expect(class_id == FL_REC_ESCAPE, 0)) {
-            const fl_big *big = &s->big[r.work_ns];
+            const fl_big *big = &s->big[fl_rec_index(&r)];
             class_id = big->class_id;
             gap = big->gap_ns * FL_PS_PER_NS;
             length = fl_length_ps(big->work_ns, row[class_id].mul);

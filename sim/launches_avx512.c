@@ -57,9 +57,8 @@ INLINE uint64_t sweep(fl_launching *x, fl_chain *chain, uint64_t i, uint64_t sto
         __m512i mul_dyn, rest;
         transpose(of, &mul_dyn, &rest);
         const __m512i r = _mm512_loadu_si512(&rec[i]);
-        const __m512i length = scaled(r, mul_dyn);
-        const __m512i gap = _mm512_and_si512(_mm512_srli_epi64(r, 32), _mm512_set1_epi64(UINT16_MAX));
-        const __m512i each = _mm512_add_epi64(length, _mm512_mul_epu32(gap, _mm512_set1_epi64(FL_PS_PER_NS)));
+        const __m512i length = scaled(work_of(r), mul_dyn);
+        const __m512i each = _mm512_add_epi64(length, _mm512_mul_epu32(gap_of(r), _mm512_set1_epi64(FL_PS_PER_NS)));
         const __m512i sum = running(each);
         __m512i end = _mm512_add_epi64(sum, _mm512_set1_epi64(t));
         int64_t next_at = at, computed = 0;

@@ -1,6 +1,6 @@
 /* The best static clock without a run at each pair of clocks. Sums over classes give, at every pair, a lower bound of
- * time and energy that is within one picosecond per op of the truth. The search runs only those pairs that may be the
- * best by their bounds. */
+ * time and energy that is within one picosecond per op of the truth where nothing is shared. The search runs only those
+ * pairs that may be the best by their bounds, and those that the wall may slow down. */
 #include "sim/oracle.h"
 #include "sim/work.h"
 
@@ -30,6 +30,8 @@ static bool sums_apply(const fl_workload *w, const fl_node_spec *spec) {
         apply = w->stream[i].gpu == w->stream[0].gpu && !w->stream[i].wait_first && !w->stream[i].launched;
     return apply && spec->device[spec->gpu[w->stream[0].gpu]].thermal.period_ns <= 0;
 }
+
+static fl_wide longer(fl_wide a, fl_wide b) { return a > b ? a : b; }
 
 static void search_close(search *s) {
     for (uint32_t i = 0; s->sum && i < s->w->stream_count; i++) {
@@ -62,54 +64,52 @@ static fl_status search_open(search *s, const fl_workload *w, const fl_node_spec
     return ok ? FL_OK : fl_no_memory(d, "the oracle");
 }
 
-/* Lower bounds at one pair of clocks. *exact: no resource is ever scarce there and the wall is out of reach, so the
- * bounds differ only by the rounding of ops. Otherwise the true run is slower, and may draw less. */
-static void bound_at(const search *s, const fl_clock_rates *at, fl_static_point *p, bool *exact) {
+/* Lower bounds at one pair of clocks; false where the wall may lower the clock there, which may draw less. Kernels that
+ * share take longer and draw the same: what they do together in a time is at most the whole of a resource, but for what
+ * models/shares.c rounds up, which is less than 1 of FL_SHARE_ONE for each. */
+static bool bound_at(const search *s, const fl_clock_rates *at, fl_static_point *p) {
     const fl_device *dev = &s->spec->device[s->spec->gpu[s->gpu]];
-    int64_t sms = 0, memory = 0, mw = at->base.total_mw;
-    fl_wide longest = 0, dyn_fj = 0;
+    int64_t mw = at->base.total_mw;
+    fl_wide longest = 0, dyn_fj = 0, sms = 0, memory = 0;
     for (uint32_t i = 0; i < s->w->stream_count; i++) {
         const stream_sums *sum = &s->sum[i];
-        int64_t most_sms = 0, most_memory = 0, most_mw = 0;
+        int64_t most_mw = 0;
         fl_wide ps = sum->gap_ps;
         for (uint32_t c = 0; c < s->w->class_count; c++) {
             const fl_row *row = &at->row[c];
             const fl_wide length = (fl_wide)((fl_uwide)sum->work_ns[c] * row->mul >> 16), off = (fl_wide)sum->ops[c];
             if (!off)
                 continue;
-            ps += length > off ? length - off : 0;
-            dyn_fj += (row->dyn_mw < 0 ? length + off : length > off ? length - off : 0) * row->dyn_mw;
-            most_sms = row->sms > most_sms ? row->sms : most_sms;
-            most_memory = row->memory > most_memory ? row->memory : most_memory;
+            const fl_wide least = length > off ? length - off : 0;
+            ps += least;
+            sms += least * row->sms * 2;
+            memory += least * row->memory * 2;
+            dyn_fj += (row->dyn_mw < 0 ? length + off : least) * row->dyn_mw;
             most_mw = row->dyn_mw > most_mw ? row->dyn_mw : most_mw;
         }
-        longest = ps > longest ? ps : longest;
-        sms += 2 * most_sms;
-        memory += 2 * most_memory;
+        longest = longer(ps, longest);
         mw += most_mw;
     }
     const bool wall = dev->wall.period_ns > 0 && dev->power_default_w > 0 && (double)mw > dev->power_default_w * 1000;
-    *exact = !wall && (s->w->stream_count == 1 || (sms <= FL_SHARE_ONE && memory <= FL_SHARE_ONE));
+    if (!wall) /* a lower clock would ask for other shares */
+        longest = longer(longest, longer(sms / FL_SHARE_ONE, memory / (FL_SHARE_ONE + s->w->stream_count)));
     p->makespan_ps = longest < INT64_MAX / 2 ? (int64_t)longest : INT64_MAX / 2;
     p->energy_fj = longest * (at->base.total_mw + s->closed_mw) + dyn_fj;
+    return !wall;
 }
 
-/* Computes the bounds of every choice. Where they are not sufficient and the choice may hold the limit, it makes a run.
- */
+/* Computes the bounds of every choice. Where they are none and the choice may hold the limit, it makes a run. */
 static fl_status bounds(const search *s, fl_rates *rates, const fl_facts *facts, int64_t limit_ps,
                         const fl_choice *choice, size_t count, fl_static_point *point, bool *run, fl_diag *d) {
     const fl_device *dev = &s->spec->device[s->spec->gpu[s->gpu]];
     fl_status status = FL_OK;
     for (size_t i = 0; !status && i < count; i++) {
         const fl_clock_rates *at = NULL;
-        bool exact = false;
         const int sm = fl_ladder_index(dev->sm_mhz, dev->sm_count, choice[i].sm_mhz),
                   mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, choice[i].mem_mhz);
         point[i] = (fl_static_point){.at = choice[i]};
         status = fl_rates_at(rates, s->spec->gpu[s->gpu], (uint32_t)sm, (uint32_t)mem, &at, d);
-        if (!status)
-            bound_at(s, at, &point[i], &exact);
-        if (!status && !exact && point[i].makespan_ps <= limit_ps) {
+        if (!status && !bound_at(s, at, &point[i]) && point[i].makespan_ps <= limit_ps) {
             run[i] = true;
             status = fl_static_run(s->w, rates, s->spec, facts, &choice[i], &point[i], d);
         }

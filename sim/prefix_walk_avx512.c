@@ -62,8 +62,8 @@ INLINE bool walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, const fl_pre
         }
         __m512i mul_dyn, rest;
         transpose(rows, &mul_dyn, &rest);
-        const __m512i gap = _mm512_and_si512(_mm512_srli_epi64(rec, 32), _mm512_set1_epi64(UINT16_MAX));
-        __m512i length = scaled(rec, mul_dyn), each = _mm512_add_epi64(length, scaled(gap, gap_factor));
+        __m512i length = scaled(work_of(rec), mul_dyn),
+                each = _mm512_add_epi64(length, scaled(gap_of(rec), gap_factor));
         const uint64_t all = sum_of(each);
         unsigned ended = BLOCK;
         if (all > t_ps - t) {

@@ -47,7 +47,7 @@ INLINE bool load_escapes(const fl_stream *s, uint64_t i, __m256i rec, __m256i es
     const void *at[QUARTET];
     int64_t place[QUARTET] __attribute__((aligned(32)));
     __m256i work, gap;
-    _mm256_store_si256((void *)place, _mm256_and_si256(escape, _mm256_and_si256(rec, _mm256_set1_epi64x(UINT32_MAX))));
+    _mm256_store_si256((void *)place, _mm256_and_si256(escape, _mm256_srli_epi64(_mm256_slli_epi64(rec, 16), 16)));
 #pragma GCC unroll 4
     for (int j = 0; j < QUARTET; j++) {
         const fl_big *big = &s->big[place[j]];
@@ -65,8 +65,8 @@ INLINE bool load_escapes(const fl_stream *s, uint64_t i, __m256i rec, __m256i es
 
 INLINE bool load(const fl_stream *s, uint64_t i, const bool escapes, quartet *q) {
     const __m256i rec = _mm256_loadu_si256((const void *)&s->rec[i]);
-    q->work = rec;
-    q->gap = part_of(rec, 32);
+    q->work = _mm256_and_si256(rec, _mm256_set1_epi64x(FL_WORK_MAX));
+    q->gap = _mm256_and_si256(_mm256_srli_epi64(rec, FL_WORK_BITS), _mm256_set1_epi64x(FL_GAP_MAX));
     if (escapes) {
         const __m256i escape = _mm256_cmpeq_epi64(_mm256_srli_epi64(rec, 48), _mm256_set1_epi64x(FL_REC_ESCAPE));
         if (!_mm256_testz_si256(escape, escape))

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef struct block { /* eight ops */
-    __m512i work, gap; /* ns, in the lower half of each lane; `work` may have anything in the upper ones */
+    __m512i work, gap; /* ns, below 2^32 */
     uint32_t id[BLOCK];
 } block;
 
@@ -22,7 +22,7 @@ INLINE bool load_escapes(const fl_stream *s, uint64_t i, __m512i rec, __mmask8 e
     const void *at[BLOCK];
     int64_t place[BLOCK] __attribute__((aligned(64)));
     __m512i work, gap;
-    _mm512_store_si512(place, _mm512_maskz_and_epi64(escape, rec, lower));
+    _mm512_store_si512(place, _mm512_maskz_srli_epi64(escape, _mm512_slli_epi64(rec, 16), 16));
 #pragma GCC unroll 8
     for (int j = 0; j < BLOCK; j++) {
         const fl_big *big = &s->big[place[j]];
@@ -39,8 +39,8 @@ INLINE bool load_escapes(const fl_stream *s, uint64_t i, __m512i rec, __mmask8 e
 
 INLINE bool load(const fl_stream *s, uint64_t i, const bool escapes, block *b) {
     const __m512i rec = _mm512_loadu_si512(&s->rec[i]);
-    b->work = rec;
-    b->gap = _mm512_and_si512(_mm512_srli_epi64(rec, 32), _mm512_set1_epi64(UINT16_MAX));
+    b->work = work_of(rec);
+    b->gap = gap_of(rec);
     if (escapes) {
         const __m512i least = _mm512_set1_epi64((int64_t)((uint64_t)FL_REC_ESCAPE << 48));
         const __mmask8 escape = _mm512_cmpge_epu64_mask(rec, least);

@@ -132,15 +132,15 @@ static double stated_seconds(const maker *m) {
 }
 
 /* Before anything is allocated: what would be too many, or too long, by its own means. */
-static fl_status check_size(const maker *m, fl_diag *d) {
+static fl_status check_size(const maker *m, double *about, fl_diag *d) {
     const double seconds = stated_seconds(m) / m->row[0].cycles * m->cycles * m->scale;
-    double kernels = 0;
+    *about = 0;
     if (seconds * 1e12 > (double)FL_TIME_END)
         return fl_refuse(d, "program '%s' would take %g s, expected 26 days at most", m->p->names[m->row[0].program],
                          seconds);
     for (int32_t stream = 0; stream < STREAMS_MAX; stream++)
-        kernels += uses(m, stream) ? kernels_by_means(m, stream) : 0;
-    return kernels > (double)FL_PROGRAM_KERNELS_MAX ? too_many(m, d) : FL_OK;
+        *about += uses(m, stream) ? kernels_by_means(m, stream) : 0;
+    return *about > (double)FL_PROGRAM_KERNELS_MAX ? too_many(m, d) : FL_OK;
 }
 
 static fl_status take_head(const fl_programs *p, fl_kernel_trace *t, fl_diag *d) {
@@ -171,7 +171,7 @@ static fl_status make_rows(maker *m, fl_diag *d) {
 }
 
 fl_status fl_synth_program_each(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
-                                fl_program_sink sink, void *user, fl_diag *d) {
+                                double *about, fl_program_sink sink, void *user, fl_diag *d) {
     *t = (fl_kernel_trace){0};
     uint64_t made = 0;
     maker m = {.p = p, .t = t, .sink = sink, .user = user, .made = &made};
@@ -187,7 +187,7 @@ fl_status fl_synth_program_each(const fl_programs *p, size_t index, uint64_t see
         m.cycles = (uint32_t)fmin(fmax(1, round(m.cycles * m.scale)), UINT32_MAX);
         m.scale = 1;
     }
-    fl_status s = check_size(&m, d);
+    fl_status s = check_size(&m, about, d);
     if (!s)
         s = make_rows(&m, d);
     for (int32_t stream = 0; !s && stream < STREAMS_MAX; stream++) {
@@ -205,7 +205,8 @@ static fl_status add_to_trace(void *user, const fl_trace_op *op, fl_diag *d) {
 
 fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
                            fl_diag *d) {
-    const fl_status s = fl_synth_program_each(p, index, seed, seconds, t, add_to_trace, t, d);
+    double about;
+    const fl_status s = fl_synth_program_each(p, index, seed, seconds, t, &about, add_to_trace, t, d);
     if (s)
         fl_kernel_trace_free(t);
     return s;

@@ -134,11 +134,12 @@ fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, 
 
 /* Ops are read from end to end by every scan, which takes about a tenth less time where they lie in large pages (one.1s
  * of foldline bench). What is moved here while the array grows may leave its large pages; fl_node_open puts it back. */
-static bool more_room(fl_stream *s) {
-    if (fl_grow(&s->rec, &s->room, s->count + 1, sizeof *s->rec))
-        return false;
+fl_status fl_workload_expect(fl_workload *w, uint32_t stream, size_t ops, fl_diag *d) {
+    fl_stream *s = &w->stream[stream];
+    if (fl_grow(&s->rec, &s->room, ops, sizeof *s->rec))
+        return fl_no_memory(d, "the workload");
     fl_huge_ask(s->rec, s->room * sizeof *s->rec);
-    return true;
+    return FL_OK;
 }
 
 fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,
@@ -147,16 +148,19 @@ fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, in
     if (gap_ns < 0 || work_ns < 0 || gap_ns > FL_DURATION_MAX_NS || work_ns > FL_DURATION_MAX_NS)
         return fl_refuse(d, "%s: an op of %lld ns after %lld ns, expected 0 to 25 hours each", w->name,
                          (long long)work_ns, (long long)gap_ns);
-    if (s->count == s->room && !more_room(s))
-        return fl_no_memory(d, "the workload");
+    if (s->count == s->room) {
+        const fl_status status = fl_workload_expect(w, stream, s->count + 1, d);
+        if (status)
+            return status;
+    }
     fl_rec *r = &s->rec[s->count];
-    if (work_ns <= UINT32_MAX && gap_ns <= UINT16_MAX) {
-        *r = (fl_rec){(uint32_t)work_ns, (uint16_t)gap_ns, (uint16_t)class_id};
+    if (work_ns <= FL_WORK_MAX && gap_ns <= FL_GAP_MAX) {
+        *r = fl_rec_of((uint64_t)work_ns, (uint64_t)gap_ns, class_id);
     } else {
         if (s->big_count >= UINT32_MAX || fl_grow(&s->big, &s->big_room, s->big_count + 1, sizeof *s->big))
             return fl_no_memory(d, "the workload");
         s->big[s->big_count] = (fl_big){work_ns, gap_ns, class_id};
-        *r = (fl_rec){(uint32_t)s->big_count++, 0, FL_REC_ESCAPE};
+        *r = fl_rec_escape(s->big_count++);
     }
     if (s->wait_first) {
         if (fl_grow(&s->wait_first, &s->first_room, s->count + 2, sizeof *s->wait_first))

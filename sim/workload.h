@@ -12,10 +12,14 @@
 
 #include <stdbool.h>
 
-typedef struct fl_rec {
-    uint32_t work_ns;
-    uint16_t gap_ns;
-    uint16_t class_id; /* FL_REC_ESCAPE: work_ns is an index into `big` */
+enum { FL_WORK_BITS = 27, FL_GAP_BITS = 21 }; /* 0.13 s and 2 ms: what is longer is rare, and an escape into `big` */
+#define FL_WORK_MAX ((1u << FL_WORK_BITS) - 1)
+#define FL_GAP_MAX ((1u << FL_GAP_BITS) - 1)
+
+typedef struct fl_rec { /* 8 bytes, from the lowest bits up */
+    uint64_t work_ns : FL_WORK_BITS;
+    uint64_t gap_ns : FL_GAP_BITS;
+    uint64_t class_id : 16; /* FL_REC_ESCAPE: the rest is an index into `big` */
 } fl_rec;
 
 #define FL_REC_ESCAPE 0xffffu
@@ -175,6 +179,8 @@ fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_ke
 fl_status fl_workload_add_host_load(fl_workload *w, const fl_host_load *load, uint32_t *id, fl_diag *d);
 fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, int32_t id, uint32_t *index,
                                  fl_diag *d);
+/* Room for so many ops in all, so that they need not be moved as they come. */
+fl_status fl_workload_expect(fl_workload *w, uint32_t stream, size_t ops, fl_diag *d);
 fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,
                              fl_diag *d);
 /* The op added last to `stream` waits for these. */
@@ -197,11 +203,23 @@ void fl_workload_free_islands(fl_workload *w); /* a part of fl_workload_free */
 /* Whether a server of w->serving runs on this GPU. */
 bool fl_workload_serves(const fl_workload *w, uint32_t gpu);
 
+/* work_ns <= FL_WORK_MAX, gap_ns <= FL_GAP_MAX */
+static inline fl_rec fl_rec_of(uint64_t work_ns, uint64_t gap_ns, uint32_t class_id) {
+    return (fl_rec){work_ns & FL_WORK_MAX, gap_ns & FL_GAP_MAX, class_id & 0xffff};
+}
+
+static inline fl_rec fl_rec_escape(uint64_t index) { return fl_rec_of(index, index >> FL_WORK_BITS, FL_REC_ESCAPE); }
+
+/* Of an escape. */
+static inline uint64_t fl_rec_index(const fl_rec *r) {
+    return (uint64_t)r->gap_ns << FL_WORK_BITS | (uint64_t)r->work_ns;
+}
+
 static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_ns, int64_t *work_ns,
                                   uint32_t *class_id) {
     const fl_rec *r = &s->rec[i];
     if (r->class_id == FL_REC_ESCAPE) {
-        const fl_big *b = &s->big[r->work_ns];
+        const fl_big *b = &s->big[fl_rec_index(r)];
         *gap_ns = b->gap_ns, *work_ns = b->work_ns, *class_id = b->class_id;
     } else {
         *gap_ns = r->gap_ns, *work_ns = r->work_ns, *class_id = r->class_id;

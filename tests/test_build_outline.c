@@ -133,11 +133,11 @@ static void test_odd(void) {
     rig r;
     open_rig(&r, 1, false);
     fl_workload *w = kept(r.w);
-    w->stream[0].rec[3].class_id = (uint16_t)r.w->class_count;
+    w->stream[0].rec[3].class_id = r.w->class_count & 0xffff;
     FL_CHECK(!fits(&r, w), "a class that is not there");
     fl_workload_free(w);
     w = kept(r.w);
-    w->stream[0].rec[3].class_id = (uint16_t)(r.w->class_count - 1);
+    w->stream[0].rec[3].class_id = (r.w->class_count - 1) & 0xffff;
     FL_CHECK(fits(&r, w), "the last class is");
     fl_workload_free(w);
     static const struct {
@@ -164,7 +164,7 @@ static void test_odd(void) {
         s->big = fx_alloc(1, sizeof *s->big);
         s->big_count = s->big_room = 1;
         s->big[0] = (fl_big){rows[i].work_ns, rows[i].gap_ns, rows[i].class_id};
-        s->rec[3] = (fl_rec){rows[i].index, 0, FL_REC_ESCAPE};
+        s->rec[3] = fl_rec_escape(rows[i].index);
         FL_CHECK(fits(&r, w) == rows[i].fits, "row %zu", i);
         if (rows[i].fits)
             FL_CHECK(s->work_ns == r.w->stream[0].work_ns - was.work_ns + rows[i].work_ns &&

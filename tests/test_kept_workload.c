@@ -277,7 +277,7 @@ static bool classes_exist(const fl_workload *w) {
             int64_t gap, work;
             uint32_t class_id;
             const fl_rec *r = &w->stream[i].rec[k];
-            all &= r->class_id != FL_REC_ESCAPE || r->work_ns < w->stream[i].big_count;
+            all &= r->class_id != FL_REC_ESCAPE || fl_rec_index(r) < w->stream[i].big_count;
             if (all)
                 fl_workload_op(&w->stream[i], k, &gap, &work, &class_id);
             all &= all && class_id < w->class_count;

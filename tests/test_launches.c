@@ -42,8 +42,8 @@ static uint64_t add_launch(fx_rig *r, plan *p, uint64_t launched) {
     const bool phases = p->others && one_in(p, 12);
     const uint32_t parts = phases ? 1 + (uint32_t)fl_random_below(&p->g, 5) : 0;
     for (uint32_t i = 0; i <= parts; i++) {
-        const int64_t gap = one_in(p, 3) ? draw_ns(p, 3000, 65536) : 0;
-        int64_t work = draw_ns(p, p->op_mean_ns, INT64_C(1) << 32);
+        const int64_t gap = one_in(p, 3) ? draw_ns(p, 3000, 1 + FL_GAP_MAX) : 0;
+        int64_t work = draw_ns(p, p->op_mean_ns, one_in(p, 2) ? 1 + FL_WORK_MAX : INT64_C(1) << 32);
         uint32_t id = (uint32_t)fl_random_below(&p->g, p->classes - (p->others ? 0 : 3)); /* the last 3 are others */
         if (phases)
             id = i < parts ? p->classes - 1 : 0;

@@ -18,7 +18,7 @@ typedef struct world {
     fl_prefix table;
 } world;
 
-/* escapes: one op in so many has a gap beyond 16 bits or work beyond 32; 0 = none has. */
+/* escapes: one op in so many is an escape, with a gap of up to 34 bits; 0 = none is. */
 static void make(world *w, fl_random *g, uint64_t escapes) {
     *w = (world){.s = {.count = OPS}};
     for (uint32_t c = 0; c < CLASSES; c++) {
@@ -33,11 +33,11 @@ static void make(world *w, fl_random *g, uint64_t escapes) {
     }
     for (uint32_t i = 0; i < OPS; i++) {
         const uint32_t class_id = (uint32_t)fl_random_below(g, CLASSES);
-        const uint64_t work = fl_random_below(g, 4) ? fl_random_below(g, 200000) : fl_random_below(g, UINT32_MAX);
-        w->rec[i] = (fl_rec){(uint32_t)work, (uint16_t)fl_random_below(g, UINT16_MAX), (uint16_t)class_id};
+        const uint64_t work = fl_random_below(g, 4) ? fl_random_below(g, 200000) : fl_random_below(g, FL_WORK_MAX);
+        w->rec[i] = fl_rec_of(work, fl_random_below(g, FL_GAP_MAX), class_id);
         if (escapes && !fl_random_below(g, escapes)) {
             w->big[i] = (fl_big){(int64_t)work, (int64_t)fl_random_below(g, UINT64_C(1) << 34), class_id};
-            w->rec[i] = (fl_rec){i, 0, FL_REC_ESCAPE};
+            w->rec[i] = fl_rec_escape(i);
         }
     }
     w->s.rec = w->rec;

@@ -68,7 +68,8 @@ static void draw_rows(scene *x, fl_random *g, bool other) {
     x->rates.row = x->row;
 }
 
-/* One in `escapes` is an escape, and of those some need more than 32 bits; `most` bits of work in the others. */
+/* One in `escapes` is an escape, and of those some need more than 32 bits; `most` bits of work in the others, as far as
+ * a record has them. */
 static void draw_ops(scene *x, fl_random *g, size_t count, uint64_t escapes, unsigned most) {
     fl_stream *s = &x->s;
     s->count = count;
@@ -77,7 +78,7 @@ static void draw_ops(scene *x, fl_random *g, size_t count, uint64_t escapes, uns
     for (size_t i = 0; i < count; i++) {
         const uint32_t id = below(g, 30) ? (uint32_t)below(g, x->classes) : x->classes - 1;
         fl_rec *r = &s->rec[i];
-        *r = (fl_rec){.work_ns = (uint32_t)bits(g, most), .gap_ns = (uint16_t)bits(g, 16), .class_id = (uint16_t)id};
+        *r = fl_rec_of(bits(g, most < FL_WORK_BITS ? most : FL_WORK_BITS), bits(g, FL_GAP_BITS), id);
         if (!escapes || below(g, escapes))
             continue;
         const bool wide = !below(g, 25);
@@ -86,7 +87,7 @@ static void draw_ops(scene *x, fl_random *g, size_t count, uint64_t escapes, uns
                                                                                   : 32),
                                         .gap_ns = (int64_t)bits(g, wide ? 40 : 32),
                                         .class_id = id};
-        *r = (fl_rec){.work_ns = (uint32_t)s->big_count++, .class_id = FL_REC_ESCAPE};
+        *r = fl_rec_escape(s->big_count++);
     }
     s->big = realloc(s->big, (s->big_count ? s->big_count : 1) * sizeof *s->big);
     if (!s->big)
@@ -234,8 +235,9 @@ static void test_every_place(void) {
 
 /* One op at the border of what 32 bits hold, at each place among short ones. */
 static void test_borders(void) {
-    static const int64_t border[] = {0,          1,          65535,      65536,      2147482,     2147483,     2147484,
-                                     0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff, 0x100000000, 0x7fffffffff};
+    static const int64_t border[] = {0,          1,          65535,      65536,       2147482,
+                                     2147483,    2147484,    0x7ffffff,  0x8000000,   0x7fffffff,
+                                     0x80000000, 0xfffffffe, 0xffffffff, 0x100000000, 0x7fffffffff};
     fl_random g = fl_random_seed(19, 3);
     for (size_t b = 0; b < 2 * (sizeof border / sizeof *border); b++)
         for (size_t place = 0; place < 19; place++) {
@@ -243,15 +245,15 @@ static void test_borders(void) {
             open_scene(&x, &g, 19, place % 2 ? 3 : 0, 8);
             x.row[0].mul = place % 3 ? FL_MUL_ONE : UINT32_MAX;
             const int64_t v = border[b / 2];
-            if (v <= UINT32_MAX && b % 2) { /* as a record */
-                x.s.rec[place] = (fl_rec){.work_ns = (uint32_t)v};
+            if (v <= FL_WORK_MAX && b % 2) { /* as a record */
+                x.s.rec[place] = fl_rec_of((uint64_t)v, 0, 0);
             } else { /* as an escape of its own */
                 fl_big *big = realloc(x.s.big, (x.s.big_count + 1) * sizeof *big);
                 if (!big)
                     exit(1);
                 x.s.big = big;
                 big[x.s.big_count] = (fl_big){.work_ns = b % 2 ? v : 7, .gap_ns = b % 2 ? 7 : v};
-                x.s.rec[place] = (fl_rec){.work_ns = (uint32_t)x.s.big_count++, .class_id = FL_REC_ESCAPE};
+                x.s.rec[place] = fl_rec_escape(x.s.big_count++);
             }
             check_stretch("border", &x, 0, 0, MOST_PS, 19);
             check_stretch("border", &x, place, 0, MOST_PS, 19);

@@ -36,7 +36,7 @@ static int64_t draw_gap(fl_random *g, bool round, bool gaps) {
     if (!gaps || fl_random_below(g, 3) == 0)
         return 0;
     if (fl_random_below(g, 30) == 0)
-        return 65536 + (int64_t)fl_random_below(g, 100000); /* an escape */
+        return 1 + FL_GAP_MAX + (int64_t)fl_random_below(g, 100000); /* an escape */
     return round ? one_of(g, rounded, 4) : (int64_t)fl_random_below(g, 6000);
 }
 

@@ -126,8 +126,9 @@ static fl_status try(fl_program_row *row, size_t rows, double seconds, uint64_t 
     const fl_programs p = {
         .names = names, .name_count = NAMES, .rows = row, .row_count = rows, .programs = programs, .program_count = 1};
     fl_kernel_trace t;
+    double about;
     *n = 0;
-    const fl_status s = fl_synth_program_each(&p, 0, 1, seconds, &t, count, n, d);
+    const fl_status s = fl_synth_program_each(&p, 0, 1, seconds, &t, &about, count, n, d);
     fl_kernel_trace_free(&t);
     return s;
 }

@@ -12,8 +12,8 @@ static void check_op(const fl_stream *s, uint64_t i, int64_t gap, int64_t work, 
 }
 
 static void test_escapes(void) {
-    static const int64_t gaps[] = {0, 1, 65535, 65536, 3600000000000};
-    static const int64_t works[] = {0, 1, 4294967295, 4294967296, 3600000000000};
+    static const int64_t gaps[] = {0, 1, FL_GAP_MAX, FL_GAP_MAX + 1, 3600000000000};
+    static const int64_t works[] = {0, 1, FL_WORK_MAX, FL_WORK_MAX + 1, 3600000000000};
     fx_rig r;
     fx_open(&r, 1);
     uint32_t c = fx_light(&r), s = fx_stream(&r, 0, 0);

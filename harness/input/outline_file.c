@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const fl_sidefile_kind KIND = {"foldline built\n", 1};
+static const fl_sidefile_kind KIND = {"foldline built\n", 2};
 
 typedef struct counts { /* what comes first */
     uint64_t text, entries, names, notes, kinds, reps, devices, streams, threads;

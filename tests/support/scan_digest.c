@@ -67,11 +67,11 @@ static void draw(scene *x, fl_random *g, fl_stream *s) {
     for (size_t i = 0; i < s->count; i++) {
         const uint32_t id = (uint32_t)fl_random_below(g, CLASSES);
         const uint64_t work = fl_random_below(g, UINT64_C(1) << fl_random_below(g, 24));
-        x->rec[i] = (fl_rec){(uint32_t)work, (uint16_t)fl_random_below(g, 65536), (uint16_t)id};
+        x->rec[i] = fl_rec_of(work, fl_random_below(g, 65536), id);
         if (escapes && !fl_random_below(g, escapes)) {
             const uint64_t most = fl_random_below(g, 30) ? 1 << 20 : UINT64_C(1) << 34;
             x->big[s->big_count] = (fl_big){(int64_t)work, (int64_t)fl_random_below(g, most), id};
-            x->rec[i] = (fl_rec){(uint32_t)s->big_count++, 0, FL_REC_ESCAPE};
+            x->rec[i] = fl_rec_escape(s->big_count++);
         }
     }
     s->mark = x->mark;

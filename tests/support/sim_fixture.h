@@ -155,7 +155,7 @@ static inline void fx_random_ops(fx_rig *r, fl_random *g, uint32_t stream, size_
         if (!fl_random_below(g, 50))
             work = 0;
         if (!fl_random_below(g, 40))
-            gap = 65536 + (int64_t)fl_random_below(g, 1000); /* an escape */
+            gap = 65536 + (int64_t)fl_random_below(g, 1000); /* a long one */
         fx_op(r, stream, gap, work, (uint32_t)fl_random_below(g, r->w->class_count));
     }
 }
