@@ -91,7 +91,7 @@ static void test_changed(void) {
         if (way & 2)
             CU_ASSERT_FATAL(!truncate(source, (off_t)FL_CACHE_FROM));
         if (way == 2) { /* whole rows */
-            size_t size;
+            size_t size = 0;
             char *bytes = fl_temp_slurp(source, &size);
             while (bytes[size - 1] != '\n')
                 size--;

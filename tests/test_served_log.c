@@ -128,7 +128,7 @@ static void replay(const fl_policy *p, const char *path, fl_decisions *log) {
 }
 
 static void same_bytes(const fl_policy *p, const char *one, const char *other, const char *what) {
-    size_t a, b;
+    size_t a = 0, b = 0;
     char *was = fl_temp_slurp(one, &a), *is = fl_temp_slurp(other, &b);
     FL_CHECK(was && is && a == b && !memcmp(was, is, a), "%s: %s", p->name, what);
     free(was);
