@@ -96,7 +96,6 @@ static void start(node *n) {
         const fl_gpu_facts *f = &n->facts->gpu[i];
         g->clock = -1;
         g->error = 1;
-        g->memories = n->count == 1 && n->p->memory ? fl_tightrope_memories(f) : 1;
         g->signal_ns = n->now;
         g->react_s = g->settle_s = (double)f->settle_ns * 1e-9;
         if (signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS)
@@ -176,9 +175,7 @@ static void show(const node *n, uint32_t i) {
 static void arrive(node *n) {
     int all = 1;
     for (uint32_t i = 0; i < n->count; i++)
-        all &= fl_tightrope_arrive(
-            &n->gpu[i], &n->sample->gpu[i], n->now, fl_tightrope_mhz(n, i, n->gpu[i].clock),
-            n->gpu[i].lowered ? fl_tightrope_memory_mhz(&n->facts->gpu[i], (uint32_t)n->gpu[i].memory) : 0);
+        all &= fl_tightrope_arrive(&n->gpu[i], &n->sample->gpu[i], n->now, fl_tightrope_mhz(n, i, n->gpu[i].clock));
     for (uint32_t i = 0; i < n->count && !all; i++)
         n->gpu[i].arrived_ns = -1, n->gpu[i].power_ns = INT64_MAX;
 }
@@ -263,7 +260,6 @@ static const fl_param param_rows[] = {
     FL_PARAM(
         params, trust, CHOICE("records|counters"), "", "records",
         "what signal=auto may count by: records; or markers, kernels and bytes first, where their units are alike"),
-    FL_PARAM(params, memory, BOOL, "", "1", "lowers the memory clock of a lone GPU too, where that saves more"),
     FL_PARAM(params, tolerance, REAL(0, 1), "", "0.03", "by how much a slowdown may pass top / f"),
     FL_PARAM(params, sigmas, REAL(0, 10), "", "4.5", "of the reference's error held back"),
     FL_PARAM(params, records_cost, REAL(0, 1), "", "0.02", "by how much kernel records stretch kernels; 0: free"),
@@ -279,12 +275,11 @@ FL_POLICY(tightrope) = {FL_POLICY_ABI,
                         .gpu_needs = FL_BIT(FL_GPU_POWER_W),
                         .gpu_instead = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS),
                         .gpu_uses = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_SM_MHZ) |
-                                    FL_BIT(FL_GPU_MEM_MHZ) | FL_BIT(FL_GPU_KERNELS) | FL_BIT(FL_GPU_ITERATIONS) |
-                                    FL_BIT(FL_GPU_DRAM_BYTES) | FL_BIT(FL_GPU_UTIL_MEM_PCT) |
-                                    FL_BIT(FL_GPU_UTIL_GPU_PCT),
+                                    FL_BIT(FL_GPU_KERNELS) | FL_BIT(FL_GPU_ITERATIONS) | FL_BIT(FL_GPU_DRAM_BYTES) |
+                                    FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_UTIL_GPU_PCT),
                         .server_uses = FL_TIGHTROPE_SERVER_USES,
                         .uses_batches = 1,
-                        .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_RECORDS),
+                        .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_RECORDS),
                         .param = param_rows,
                         .param_count = FL_COUNT(param_rows),
                         .probe = probe_rows,

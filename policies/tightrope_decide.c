@@ -25,43 +25,20 @@ uint32_t fl_tightrope_count(const fl_gpu_facts *f) {
 
 uint32_t fl_tightrope_first(const fl_gpu_facts *f) { return f->sm.count - fl_tightrope_count(f); }
 
-#define APART 0.9 /* a memory clock that is less below the one before saves too little to be told apart */
-
-double fl_tightrope_memory_mhz(const fl_gpu_facts *f, uint32_t level) {
-    double mhz = f->default_mem_mhz > 0 ? f->default_mem_mhz : fl_ladder_max(f->mem);
-    for (uint32_t k = f->mem.count; level > 0 && k-- > 0;)
-        if (f->mem.mhz[k] < APART * mhz)
-            mhz = f->mem.mhz[k], level--;
-    return level > 0 ? 0 : mhz > 0 ? mhz : 1;
-}
-
-uint32_t fl_tightrope_memories(const fl_gpu_facts *f) {
-    uint32_t count = 1;
-    while (count < FL_TIGHTROPE_MEMORIES && (count + 1) * fl_tightrope_count(f) <= FL_TIGHTROPE_CLOCKS &&
-           fl_tightrope_memory_mhz(f, count) > 0)
-        count++;
-    return count;
-}
-
 static double deviation(const fl_tightrope_wander *w) { return w->number > 0 ? sqrt(w->square / w->number) : 0; }
 
 static fl_tightrope_chip chip_of(const fl_tightrope_params *p, const fl_tightrope_gpu *g, const fl_gpu_facts *f) {
-    fl_tightrope_chip c = {.mhz = f->sm.mhz + fl_tightrope_first(f),
-                           .volt = f->law.volt ? f->law.volt + fl_tightrope_first(f) : NULL,
-                           .count = (uint32_t)g->memories * fl_tightrope_count(f),
-                           .memories = (uint32_t)g->memories,
-                           .memory_w = f->law.volt ? f->law.b0_w : 0,
-                           .tolerance = p->tolerance,
-                           .sharpness = SHARPNESS,
-                           .fixed_share = FIXED_SHARE,
-                           .roughness = ROUGHNESS,
-                           .smooth = SMOOTH,
-                           .reach = g->brief ? REACH_SHORT : REACH,
-                           .time_wander = deviation(&g->time_wander),
-                           .power_wander = deviation(&g->power_wander)};
-    for (uint32_t i = 0; i < c.memories; i++)
-        c.memory[i] = fl_tightrope_memory_mhz(f, 0) / fl_tightrope_memory_mhz(f, i);
-    return c;
+    return (fl_tightrope_chip){.mhz = f->sm.mhz + fl_tightrope_first(f),
+                               .volt = f->law.volt ? f->law.volt + fl_tightrope_first(f) : NULL,
+                               .count = fl_tightrope_count(f),
+                               .tolerance = p->tolerance,
+                               .sharpness = SHARPNESS,
+                               .fixed_share = FIXED_SHARE,
+                               .roughness = ROUGHNESS,
+                               .smooth = SMOOTH,
+                               .reach = g->brief ? REACH_SHORT : REACH,
+                               .time_wander = deviation(&g->time_wander),
+                               .power_wander = deviation(&g->power_wander)};
 }
 
 double fl_tightrope_length(const fl_tightrope_gpu *g) {
@@ -77,13 +54,6 @@ double fl_tightrope_length(const fl_tightrope_gpu *g) {
 double fl_tightrope_first_length(const fl_tightrope_gpu *g) {
     return fmax(fl_tightrope_length(g),
                 FL_TIGHTROPE_SETTLE_S + (isnan(g->lag_s) ? 0 : g->lag_s) + FL_TIGHTROPE_POWER_S);
-}
-
-#define PROBE_S 0.1 /* least time that a probe counts */
-
-double fl_tightrope_probe_length(const fl_tightrope_gpu *g) {
-    const int tells = g->memories > 1 && g->work.signal == FL_TIGHTROPE_RECORDS;
-    return tells ? FL_TIGHTROPE_SETTLE_S + fmax(PROBE_S, fmax(4 * g->work.quiet_s, 8 * g->work.unit_s)) : 0;
 }
 
 double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *g) {
@@ -106,8 +76,7 @@ static int top_pays(const fl_tightrope_params *p, const fl_tightrope_gpu *g, con
 }
 
 uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, const fl_gpu_facts *f, double slack_s,
-                             double window_s, double first_window_s, double probe_s, int look, int steady,
-                             int certain) {
+                             double window_s, double first_window_s, int look, int steady, int certain) {
     const fl_tightrope_chip chip = chip_of(p, g, f);
     const double b = p->bound - FL_TIGHTROPE_MARGIN;
     const double blind_s = fl_tightrope_blind(p, g), cost = fl_tightrope_cost(g);
@@ -117,8 +86,6 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
     const double horizon = fmax(spent_s < 0 ? 0 : HORIZON_S, 2 * window_s);
     g->slack_s = slack_s;
     g->allowed = fmax(1, fmin(1 + 4 * b + 0.1, (1 + b) / (1 + cost) * (1 + spent_s / horizon)));
-    if (g->wanted_s > 0) /* half of what the bound allows is saved for a probe */
-        g->allowed = fmin(g->allowed, 1 + b / (1 + cost) / 2);
     const fl_tightrope_wish wish = {.allowed = g->allowed,
                                     .slack_s = slack_s,
                                     .bound = b,
@@ -126,24 +93,18 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
                                     .cost = cost,
                                     .window_s = window_s,
                                     .first_window_s = first_window_s,
-                                    .probe_s = probe_s,
                                     .elapsed_s = g->phase_s,
                                     .delay_power = (int32_t)p->objective,
                                     .steady = steady,
                                     .look = look,
                                     .now = (int32_t)g->clock};
     fl_tightrope_choice choice = fl_tightrope_choose(&chip, g->seen, &wish);
-    g->probes = choice.probed;
-    g->guess_w = choice.power_w;
-    g->wanted_s = look ? choice.wanted_s : g->wanted_s;
     g->top_pays = !choice.looked && !fl_tightrope_blindfold(&g->work) && top_pays(p, g, &choice, b);
     g->energy = choice.energy;
     const double without = certain ? choice.certain : 1;
     g->unpaid = choice.measured > without;
     return choice.clock;
 }
-
-#define GUESS 0.05 /* of a power that was not measured */
 
 static void average(double *mean, double value, double weight, double more) {
     *mean = weight > 0 ? (*mean * weight + value * more) / (weight + more) : value;
@@ -159,11 +120,11 @@ static void wanders(fl_tightrope_wander *w, double mean, double value, double wi
 void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling, int top) {
     fl_tightrope_seen *s = &g->seen[g->clock];
     const double weight = fmin(s->weight_s, REMEMBERED_S);
-    if (isnan(m->slowdown) || (isnan(m->power_w) && !(s->weight_s > 0) && !g->probes))
+    if (isnan(m->slowdown) || (isnan(m->power_w) && !(s->weight_s > 0)))
         return;
     if (s->windows > 0 && !top)
         wanders(&g->time_wander, s->slowdown, m->slowdown, s->windows);
-    if (s->windows > 0 && !isnan(m->power_w) && !s->guessed)
+    if (s->windows > 0 && !isnan(m->power_w))
         wanders(&g->power_wander, s->power_w, m->power_w, s->windows);
     s->windows++;
     average(&s->slowdown, fmax(1, m->slowdown), weight, m->length_s);
@@ -172,13 +133,7 @@ void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, 
     else
         average(&s->ceiling, fmax(1, ceiling), weight, m->length_s);
     s->noise = hypot(s->noise * weight, m->noise * m->length_s) / (weight + m->length_s);
-    if (isnan(m->power_w) && !(s->weight_s > 0)) {
-        s->power_w = g->guess_w, s->power_noise = GUESS;
-        s->guessed = 1;
-    } else if (s->guessed && !isnan(m->power_w)) {
-        s->power_w = m->power_w, s->power_noise = m->power_noise;
-        s->guessed = 0;
-    } else if (!isnan(m->power_w)) {
+    if (!isnan(m->power_w)) {
         average(&s->power_w, m->power_w, weight, m->length_s);
         s->power_noise = hypot(s->power_noise * weight, m->power_noise * m->length_s) / (weight + m->length_s);
     }

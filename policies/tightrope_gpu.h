@@ -8,7 +8,7 @@
 
 typedef struct fl_tightrope_params {
     double bound, tolerance, sigmas, records_cost, poll_ms, lag_ms;
-    int64_t signal, objective, alike, trust, memory;
+    int64_t signal, objective, alike, trust;
 } fl_tightrope_params;
 
 /* What signal=auto may credit work by: what holds in every phase, or counters too. */
@@ -32,12 +32,6 @@ typedef struct fl_tightrope_wander { /* how windows differ from the mean of thei
 
 typedef struct fl_tightrope_gpu {
     int64_t clock, next; /* index of the clock; of that of the next window */
-    int64_t memories;    /* clocks of the memory that it may have, 1 at least */
-    int64_t memory;      /* which of them was set last; 0: the highest */
-    int64_t lowered;     /* 1: another one than the highest was set before */
-    int64_t probes;      /* 1: the window is a probe of a memory clock */
-    double guess_w;      /* power that is expected of it */
-    double wanted_s;     /* slack that is saved for the next probe */
     int64_t readings;    /* fine ones so far */
     int64_t signal_ns;   /* when the signal was chosen */
     int64_t arrived_ns;  /* when the clock asked for was there; < 0: not yet */
@@ -64,9 +58,8 @@ typedef struct fl_tightrope_gpu {
 
 /* ---- readings (tightrope_readings.c) ---- */
 
-/* 1: the clock that was asked for, mhz, is there, or was waited for long enough. Until then nothing counts. memory_mhz:
- * of the memory; 0: it was never set. */
-int fl_tightrope_arrive(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now, double mhz, double memory_mhz);
+/* 1: the clock that was asked for, mhz, is there, or was waited for long enough. Until then nothing counts. */
+int fl_tightrope_arrive(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now, double mhz);
 
 /* One step's readings of the GPU. */
 void fl_tightrope_take(fl_tightrope_gpu *g, const fl_sample *sample, uint32_t gpu);
@@ -92,9 +85,6 @@ double fl_tightrope_busy(const fl_tightrope_gpu *g); /* share of the window; NAN
 /* At a clock not tried before, long enough for the power too. */
 double fl_tightrope_first_length(const fl_tightrope_gpu *g);
 
-/* Of a memory clock not tried before: what it does to time shows at once. 0: it shall not be tried. */
-double fl_tightrope_probe_length(const fl_tightrope_gpu *g);
-
 /* A window must show the slowdown well through the noise of the units, and the power through the sensor's lag. */
 double fl_tightrope_length(const fl_tightrope_gpu *g);
 
@@ -102,10 +92,9 @@ double fl_tightrope_length(const fl_tightrope_gpu *g);
 void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling, int top);
 
 /* The index of the clock to run at: the node's slack, how long the window will last at a clock that was tried or not,
- * or at a memory clock that was not (0: it may not be); whether two clocks may not take turns, and whether without
- * records the second fact is safe. */
+ * whether two clocks may not take turns, and whether without records the second fact is safe. */
 uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, const fl_gpu_facts *f, double slack_s,
-                             double window_s, double first_window_s, double probe_s, int look, int steady, int certain);
+                             double window_s, double first_window_s, int look, int steady, int certain);
 
 /* By how much the signal stretches what it measures. */
 double fl_tightrope_cost(const fl_tightrope_gpu *g);
@@ -116,8 +105,3 @@ double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *
 /* Index 0 of a GPU's clocks stands for this one of its ladder. */
 uint32_t fl_tightrope_first(const fl_gpu_facts *f);
 uint32_t fl_tightrope_count(const fl_gpu_facts *f);
-
-/* Clocks of the memory that are worth telling apart: at most FL_TIGHTROPE_MEMORIES, of which 0 is that of the driver.
- */
-uint32_t fl_tightrope_memories(const fl_gpu_facts *f);
-double fl_tightrope_memory_mhz(const fl_gpu_facts *f, uint32_t level);

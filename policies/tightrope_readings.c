@@ -11,18 +11,13 @@
 static double since(int64_t now, int64_t then) { return (double)(now - then) * 1e-9; }
 
 /* Nothing of a window counts before the clock that was asked for is there, for as long as one may wait for it. */
-static int is_off(const fl_gpu_sample *u, int signal, double mhz) {
-    return fl_gpu_known(u, signal) && fabs(u->value[signal] - mhz) > 1;
-}
-
-int fl_tightrope_arrive(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now, double mhz, double memory_mhz) {
+int fl_tightrope_arrive(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now, double mhz) {
     fl_tightrope_work *w = &g->work;
     if (g->arrived_ns >= 0)
         return 1;
     w->settled_ns = now + (int64_t)(FL_TIGHTROPE_SETTLE_S * 1e9);
-    const int late = fl_gpu_known(u, FL_GPU_SM_MHZ)
-                         ? is_off(u, FL_GPU_SM_MHZ, mhz) || (memory_mhz > 0 && is_off(u, FL_GPU_MEM_MHZ, memory_mhz))
-                         : since(now, w->window_ns) < g->settle_s;
+    const int late = fl_gpu_known(u, FL_GPU_SM_MHZ) ? fabs(u->value[FL_GPU_SM_MHZ] - mhz) > 1
+                                                    : since(now, w->window_ns) < g->settle_s;
     if (late && now - w->window_ns < ARRIVAL_NS)
         return 0;
     g->arrived_ns = now;

@@ -52,38 +52,9 @@ static fl_tightrope_kind *place(fl_tightrope_work *w, uint32_t kind) {
     return &w->kind[kind];
 }
 
-/* A whole kernel, that none ran beside; after: what it is by the kernel before it, NULL: nothing more than its kind.
- * rest: it is of many kinds, so no mean of theirs counts. */
-static void count_work(fl_tightrope_work *w, fl_tightrope_kind *k, fl_tightrope_kind *after, int rest, int64_t start_ns,
-                       int64_t end_ns) {
-    const double d = (double)(end_ns - start_ns) * 1e-9;
-    const int settled = start_ns >= w->settled_ns;
-    w->recorded++;
-    if (settled && w->at_top) {
-        w->top_busy_s += d;
-        if (!rest)
-            fl_tightrope_kind_top(k, d);
-        if (after)
-            fl_tightrope_kind_top(after, d);
-    } else {
-        const double certain_s = fl_tightrope_certain_between(&w->sure, start_ns, end_ns);
-        w->busy_s += d;
-        fl_tightrope_kind_low(k, d, certain_s);
-        if (after)
-            fl_tightrope_kind_low(after, d, certain_s);
-    }
-    const fl_tightrope_kind *known = k->differs && after && after->count >= 3 ? after : k;
-    if (settled && known->count >= 3)
-        w->known_s += d, w->ref_s += fl_tightrope_kind_mean(known);
-    else if (settled)
-        w->unknown_s += d;
-}
-
 /* Kernels that run beside others take the longer for it, here and at the top clock: their lengths tell nothing that is
  * certain. So they count nothing, and what ran beside them is taken back. */
 static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
-    if (s->record_lost)
-        fl_tightrope_context_break(&w->contexts);
     for (uint64_t i = 0; i < s->record_count; i++) {
         const fl_kernel_record *r = &s->record[i];
         if (r->gpu != gpu || r->end_ns < r->start_ns || r->end_ns <= w->begin_ns)
@@ -93,10 +64,8 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
         fl_tightrope_kind *k = place(w, rest ? FL_TIGHTROPE_KINDS - 1 : r->kind);
         const int64_t start_ns = r->start_ns > w->begin_ns ? r->start_ns : w->begin_ns;
         const double d = (double)(r->end_ns - start_ns) * 1e-9;
+        const int settled = start_ns >= w->settled_ns;
         const double beside_s = (double)(w->last_end_ns - start_ns) * 1e-9;
-        fl_tightrope_kind *after = rest ? NULL : fl_tightrope_context_next(&w->contexts, r->kind);
-        if (rest)
-            fl_tightrope_context_break(&w->contexts);
         if (w->alike != FL_TIGHTROPE_ALIKE_ALL && beside_s > RECORD_S) {
             w->overlap_s += beside_s;
             w->busy_s += fmax(0, d - beside_s);
@@ -112,7 +81,21 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
             continue;
         }
         count_kind(w, k, d);
-        count_work(w, k, after, rest, start_ns, r->end_ns);
+        w->recorded++;
+        if (settled && w->at_top) {
+            w->top_busy_s += d;
+            if (!rest)
+                k->count++, k->sum_s += d, k->square_s += d * d, k->now++, k->now_s += d;
+        } else {
+            k->done++, k->done_s += d, k->floor_s += fl_tightrope_certain_between(&w->sure, start_ns, r->end_ns);
+            w->busy_s += d;
+        }
+        if (!settled)
+            continue;
+        if (k->count >= 3)
+            w->known_s += d, w->ref_s += k->sum_s / k->count;
+        else
+            w->unknown_s += d;
     }
 }
 

@@ -4,8 +4,6 @@
 #include "policies/tightrope_gpu.h"
 #include "policies/tightrope_phase.h"
 
-#include <math.h>
-
 #define FL_TIGHTROPE_MEMBERS 64        /* GPUs of a node */
 #define FL_TIGHTROPE_REFERENCE_MAX_S 5 /* longest time at the top clock, where the reference's error stays large */
 #define FL_TIGHTROPE_IDLE 0.01         /* busy for less of a window, and no unit done: nothing runs there */
@@ -43,25 +41,12 @@ typedef struct fl_tightrope_step {
     int64_t now;
 } fl_tightrope_step;
 
-/* Of a clock (tightrope_curve.h): that of the cores; which of the memory's, 0: the highest; how much of the top clock.
- */
 static inline double fl_tightrope_mhz(const fl_tightrope_step *n, uint32_t i, int64_t clock) {
-    const fl_gpu_facts *f = &n->facts->gpu[i];
-    return f->sm.mhz[fl_tightrope_first(f) + (uint32_t)clock % fl_tightrope_count(f)];
+    return n->facts->gpu[i].sm.mhz[fl_tightrope_first(&n->facts->gpu[i]) + (uint32_t)clock];
 }
 
 static inline int64_t fl_tightrope_top(const fl_tightrope_step *n, uint32_t i) {
-    return n->gpu[i].memories * fl_tightrope_count(&n->facts->gpu[i]) - 1;
-}
-
-static inline uint32_t fl_tightrope_level(const fl_tightrope_step *n, uint32_t i, int64_t clock) {
-    return (uint32_t)(n->gpu[i].memories - 1 - clock / fl_tightrope_count(&n->facts->gpu[i]));
-}
-
-static inline double fl_tightrope_share(const fl_tightrope_step *n, uint32_t i, int64_t clock) {
-    const fl_gpu_facts *f = &n->facts->gpu[i];
-    return fmin(fl_tightrope_mhz(n, i, clock) / fl_tightrope_mhz(n, i, fl_tightrope_top(n, i)),
-                fl_tightrope_memory_mhz(f, fl_tightrope_level(n, i, clock)) / fl_tightrope_memory_mhz(f, 0));
+    return fl_tightrope_count(&n->facts->gpu[i]) - 1;
 }
 
 static inline int fl_tightrope_at_top(const fl_tightrope_step *n, uint32_t i) {

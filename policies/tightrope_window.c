@@ -15,16 +15,6 @@ typedef fl_tightrope_step node;
  */
 #define DRIFT 0.04
 
-/* The highest is left to the driver, as it was. */
-static void set_memory(node *n, uint32_t i, uint32_t level) {
-    gpu_state *g = &n->gpu[i];
-    if (g->memory == level)
-        return;
-    fl_set_gpu(n->c, i, FL_SET_MEM_MHZ, level ? fl_tightrope_memory_mhz(&n->facts->gpu[i], level) : FL_DEFAULT);
-    g->memory = level;
-    g->lowered = 1;
-}
-
 /* The window of all GPUs begins, each at the clock that is next for it. */
 static void begin_window(node *n) {
     double share = 1;
@@ -34,13 +24,12 @@ static void begin_window(node *n) {
         if (g->next != g->clock) {
             changed = 1;
             fl_set_gpu(n->c, i, FL_SET_SM_MHZ, fl_tightrope_mhz(n, i, g->next));
-            set_memory(n, i, fl_tightrope_level(n, i, g->next));
             if (g->clock >= 0 && isnan(g->lag_s))
                 fl_tightrope_lag_begin(&g->lag, g->power_w);
         }
         g->clock = g->next;
         g->util_sum = g->util_count = 0;
-        share = fmin(share, fl_tightrope_share(n, i, g->clock));
+        share = fmin(share, fl_tightrope_mhz(n, i, g->clock) / fl_tightrope_mhz(n, i, fl_tightrope_top(n, i)));
     }
     for (uint32_t i = 0; i < n->count; i++) {
         gpu_state *g = &n->gpu[i];
@@ -58,7 +47,6 @@ void fl_tightrope_to_reference(node *n) {
     for (uint32_t i = 0; i < n->count; i++) {
         memset(n->gpu[i].seen, 0, sizeof n->gpu[i].seen);
         n->gpu[i].next = fl_tightrope_top(n, i);
-        n->gpu[i].probes = 0, n->gpu[i].wanted_s = 0;
     }
     begin_window(n);
 }
@@ -108,22 +96,20 @@ static void decide(node *n) {
         window_s = first_s; /* one GPU's look is a long window for all */
     const int64_t turn = ++n->state->decisions;
     int top_pays = 0;
-    /* A trial that is not over shall end soon. */
-    const double probe_s = fl_tightrope_hurries(n) ? 0 : fl_tightrope_probe_length(n->gpu);
     n->state->window_s = window_s;
     for (uint32_t i = 0; i < n->count; i++) {
         gpu_state *g = &n->gpu[i];
         const int look = fl_tightrope_hurries(n) || (turn % LOOK_EVERY == 0 && turn / LOOK_EVERY % n->count == i);
-        g->next = fl_tightrope_decide(n->p, g, &n->facts->gpu[i], slack_s, window_s, first_s, probe_s, look,
+        g->next = fl_tightrope_decide(n->p, g, &n->facts->gpu[i], slack_s, window_s, first_s, look,
                                       n->count > 1 && !is_apart(n), fl_tightrope_alone(n));
-        if (!(g->seen[g->next].weight_s > 0) || g->seen[g->next].guessed)
-            n->state->window_s = g->probes ? probe_s : first_s;
+        if (!(g->seen[g->next].weight_s > 0))
+            n->state->window_s = first_s;
         top_pays |= g->top_pays != 0;
     }
     /* The reference is of all GPUs at the top. */
     top_pays |= n->state->stage == FL_TIGHTROPE_CERTAIN && !fl_tightrope_alone(n);
     for (uint32_t i = 0; i < n->count && (top_pays || n->state->alarm); i++)
-        n->gpu[i].next = fl_tightrope_top(n, i), n->gpu[i].probes = 0;
+        n->gpu[i].next = fl_tightrope_top(n, i);
     if (top_pays && n->count > 1)
         n->state->window_s = fmax(window_s, fmin(FL_TIGHTROPE_REFERENCE_MAX_S, n->gpu->work.elapsed_s / 16));
 }
@@ -138,7 +124,7 @@ static void go_on(node *n) {
 
 static int changed_power(const gpu_state *g, const fl_tightrope_seen_window *m) {
     const fl_tightrope_seen *s = &g->seen[g->clock];
-    return s->weight_s > 0 && !s->guessed && !isnan(m->power_w) &&
+    return s->weight_s > 0 && !isnan(m->power_w) &&
            fabs(m->power_w / s->power_w - 1) > fmax(1.5 * DRIFT, 5 * m->power_noise + 4 * m->noise);
 }
 

@@ -27,7 +27,6 @@ void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_n
                              double cost) {
     begin(w, signal, now_ns, tolerance, sigmas, cost);
     memset(w->kind, 0, (size_t)w->kinds * sizeof *w->kind);
-    memset(&w->contexts, 0, sizeof w->contexts);
     w->kinds = 0;
 }
 
@@ -42,9 +41,16 @@ void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns) {
     const int64_t settled_ns = w->settled_ns;
     const int at_top = w->at_top;
     begin(w, FL_TIGHTROPE_RECORDS, now_ns, w->tolerance, w->sigmas, w->cost);
-    for (int64_t i = 0; i < w->kinds; i++) /* what kinds take at the top clock is known already */
-        w->kind[i] = fl_tightrope_kind_known(&w->kind[i]);
-    fl_tightrope_context_keep(&w->contexts);
+    for (int64_t i = 0; i < w->kinds; i++) { /* what kinds take at the top clock is known already */
+        const fl_tightrope_kind *k = &w->kind[i];
+        w->kind[i] = (fl_tightrope_kind){.count = k->count,
+                                         .sum_s = k->sum_s,
+                                         .square_s = k->square_s,
+                                         .visits = k->visits,
+                                         .mean_s = k->mean_s,
+                                         .mean_square_s = k->mean_square_s,
+                                         .visit_square_s = k->visit_square_s};
+    }
     w->before_s = w->top_s = credit_s;
     w->before_elapsed_s = w->elapsed_s = elapsed_s;
     w->clock = clock, w->share = share, w->settled_ns = settled_ns, w->at_top = at_top; /* until the next window */
@@ -86,6 +92,14 @@ void fl_tightrope_forget_power(fl_tightrope_work *w) {
     w->energy_ns[0] = w->energy_ns[1] = -1;
 }
 
+/* Standard errors to hold back where their size was learned from so many durations: the quantile of Student's t that is
+ * as rare as sigmas of the normal law (Wallace, "Bounds on normal approximations to Student's and the chi-square
+ * distributions", 1959). */
+static double held_back(const fl_tightrope_work *w, double count) {
+    const double freedom = fmax(1, count - 1), z = w->sigmas * (8 * freedom + 3) / (8 * freedom + 1);
+    return sqrt(freedom * expm1(fmin(z * z / freedom, 50)));
+}
+
 /* Of all records at the top clock: the sum of their durations, and its variance by how each kind's differ. */
 static void records_spread(const fl_tightrope_work *w, double *variance, double *seconds) {
     *variance = *seconds = 0;
@@ -125,7 +139,7 @@ int fl_tightrope_enough(const fl_tightrope_work *w, double error) {
     records_spread(w, &variance, &seconds);
     for (int64_t i = 0; i < w->kinds; i++)
         count += w->kind[i].count;
-    return w->known_s > 0 && fl_tightrope_held_back(w->sigmas, count) * sqrt(variance) <= error * seconds;
+    return w->known_s > 0 && held_back(w, count) * sqrt(variance) <= error * seconds;
 }
 
 double fl_tightrope_reference_error(const fl_tightrope_work *w) {
@@ -145,10 +159,28 @@ double fl_tightrope_reference_error(const fl_tightrope_work *w) {
     return all > 0 ? sqrt(square) / all : 0;
 }
 
+/* A window at the top clock ends: what it told of each kind is one visit. */
 static void end_visit(fl_tightrope_work *w) {
-    for (int64_t i = 0; i < w->kinds; i++)
-        fl_tightrope_kind_visited(&w->kind[i]);
-    fl_tightrope_context_visited(&w->contexts);
+    for (int64_t i = 0; i < w->kinds; i++) {
+        fl_tightrope_kind *k = &w->kind[i];
+        if (!(k->now > 0))
+            continue;
+        const double mean = k->now_s / k->now;
+        k->visits++, k->mean_s += mean, k->mean_square_s += mean * mean, k->visit_square_s += mean * k->now_s;
+        k->now = k->now_s = 0;
+    }
+}
+
+/* Durations that differ from visit to visit more than within one change with the program: what visits tell of the time
+ * between them has the error of a mean of visits. variance: of one duration. */
+static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k, double variance) {
+    const double count = k->count - k->now, sum_s = k->sum_s - k->now_s; /* of the visits that ended */
+    if (k->visits < 2 ||
+        k->visit_square_s - sum_s * sum_s / count <= fl_tightrope_by_chance(k->visits) * (k->visits - 1) * variance)
+        return 0;
+    const double m = k->mean_s / k->visits,
+                 v = fmax(0, k->mean_square_s / k->visits - m * m) * k->visits / (k->visits - 1);
+    return fmax(held_back(w, k->visits) / sqrt(k->visits), FL_TIGHTROPE_WANDERS) * k->done * sqrt(v);
 }
 
 /* Records: kernel by kernel. One that ran at the top clock counts what it took, the others what their kind takes there;
@@ -157,12 +189,24 @@ static void end_visit(fl_tightrope_work *w) {
 static double records_credit(fl_tightrope_work *w) {
     double low = 0, held = 0;
     for (int64_t i = 0; i < w->kinds; i++) {
-        fl_tightrope_sum sum = {0};
-        fl_tightrope_kind_credit(&w->kind[i], w->sigmas, &sum);
-        if (w->kind[i].differs)
-            fl_tightrope_context_credit(&w->contexts, &w->kind[i], (uint32_t)i, w->sigmas, &sum);
-        low += sum.low_s;
-        held += sum.square;
+        const fl_tightrope_kind *k = &w->kind[i];
+        if (!(k->done > 0))
+            continue;
+        const double certain = k->floor_s;
+        if (k->count < 3) {
+            low += certain;
+            continue;
+        }
+        const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
+        const double mean = fmin(k->done_s, k->done * m);
+        const double variance = k->done * k->done * v / k->count + k->done * v;
+        const double error = fmax(held_back(w, k->count) * sqrt(variance), k->visits >= 4 ? visit_error(w, k, v) : 0);
+        if (error > mean - certain) {
+            low += fmax(certain, mean - error);
+            continue;
+        }
+        low += mean;
+        held += error * error;
     }
     w->error_s = sqrt(held);
     const double elapsed_s = w->elapsed_s - w->before_elapsed_s;

@@ -8,7 +8,6 @@
 
 #include "policies/policy.h"
 #include "policies/tightrope_certain.h"
-#include "policies/tightrope_context.h"
 #include "policies/tightrope_rate.h"
 
 enum {
@@ -24,6 +23,18 @@ enum {
 /* Whose units are taken for alike in all phases of the program: all signals', those of counters only (iterations,
  * kernels, bytes), none's. Where they are not, the second fact alone tells the work. */
 enum { FL_TIGHTROPE_ALIKE_ALL, FL_TIGHTROPE_ALIKE_COUNTERS, FL_TIGHTROPE_ALIKE_NONE };
+enum { FL_TIGHTROPE_KINDS = 2048 }; /* each with a place of its own; a program of PyTorch has a thousand */
+
+typedef struct fl_tightrope_kind {        /* of kernel */
+    double count, sum_s, square_s;        /* that ran at the top clock: number, durations, their squares */
+    double done, done_s;                  /* at any other clock: number, durations */
+    double floor_s;                       /* what is certain of these */
+    double now, now_s;                    /* of the window at the top clock: number, durations */
+    double visits, mean_s, mean_square_s; /* windows at the top clock, their means, the squares of these */
+    double visit_square_s;                /* the squares of these, each as often as the visit had records */
+    double window_s, spell_s;             /* time in the window; in the present spell of strange kernels */
+    int64_t spell, usual;                 /* the spell of spell_s; 1: the phase has this kind */
+} fl_tightrope_kind;
 
 typedef struct fl_tightrope_work {
     int64_t signal;
@@ -69,7 +80,6 @@ typedef struct fl_tightrope_work {
     double error_s;            /* of the last credit: what was held back */
     int64_t kinds;             /* places in use: the others are zero */
     fl_tightrope_kind kind[FL_TIGHTROPE_KINDS];
-    fl_tightrope_contexts contexts;
 } fl_tightrope_work;
 
 typedef struct fl_tightrope_seen_window {

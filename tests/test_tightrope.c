@@ -262,10 +262,10 @@ static void test_hull(void) {
                                     .roughness = 0.025,
                                     .smooth = 0.2,
                                     .reach = 0.15};
-    const fl_tightrope_seen seen[] = {{1.2, 120, 0, 0, 1.2, 1, 1, 0},
-                                      {1.1, 150, 0, 0, 1.1, 1, 1, 0},
-                                      {1.05, 180, 0, 0, 1.05, 1, 1, 0},
-                                      {1, 200, 0, 0, 1, 1, 1, 0}};
+    const fl_tightrope_seen seen[] = {{1.2, 120, 0, 0, 1.2, 1, 1},
+                                      {1.1, 150, 0, 0, 1.1, 1, 1},
+                                      {1.05, 180, 0, 0, 1.05, 1, 1},
+                                      {1, 200, 0, 0, 1, 1, 1}};
     static const struct {
         const char *what;
         double allowed, slack_s;

@@ -66,7 +66,7 @@ check "and of no other policy" eval '! grep -q "^  server" out.json'
 has "signals of a policy: of the GPU" '"needs":	\{'
 has "of a server" '"server":	\["waiting", "running", "kv_used_pct"'
 has "and of its engine's steps" '"engine_steps":	true'
-has "what it sets" '"gpu":	\["sm_mhz", "mem_mhz", "records"\]'
+has "what it sets" '"gpu":	\["sm_mhz", "records"\]'
 "$f" policies plan --json >out.json
 has "what wakes it" '"woken_by":	\["marker"\]'
 

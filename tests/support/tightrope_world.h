@@ -10,7 +10,7 @@
 
 extern const fl_policy fl_policy_tightrope;
 
-enum { WORLD_CLOCKS = 61, WORLD_RECORDS = 4096, WORLD_MEMORIES = 3 }; /* 600..1500 by 15 */
+enum { WORLD_CLOCKS = 61, WORLD_RECORDS = 4096 }; /* 600..1500 by 15 */
 
 typedef struct world {
     double slowdown[WORLD_CLOCKS], power_w[WORLD_CLOCKS];
@@ -19,11 +19,7 @@ typedef struct world {
     double bound;
     double turn_s, turned_unit_s; /* > 0: after so much work the kernels are others, slowed by all of top / f */
     bool records, counter, util;
-    bool free_records;         /* records cost nothing here; and the policy is told */
-    bool memory;               /* its clock can be set: 250, 500 or 1000 MHz */
-    double memory_q, memory_w; /* share of the time, p = 4, that its clock stretches; power that goes with it */
-    double lowered_s;          /* came out: time at a lower memory clock */
-    const char *trust;         /* the parameter; NULL: as it is by default */
+    const char *trust; /* the parameter; NULL: as it is by default */
     uint64_t seed;
     /* what came out */
     double elapsed_s, work_s, energy_j;
@@ -32,7 +28,6 @@ typedef struct world {
 } world;
 
 static int32_t world_ladder[WORLD_CLOCKS];
-static const int32_t world_memory[WORLD_MEMORIES] = {250, 500, 1000};
 
 static inline void world_law(world *w, double q, double p, double fixed_w, double swing_w) {
     for (int i = 0; i < WORLD_CLOCKS; i++) {
@@ -50,22 +45,9 @@ typedef struct world_run { /* its course */
     int64_t now_ns, began_ns, arrives_ns, shown_ns;
     double left_s, unit_s; /* of the unit that runs, at the top clock: what is left, and all of it */
     double shown_w;
-    int clock, asked, memory, memory_asked;
+    int clock, asked;
     double kernels;
 } world_run;
-
-static inline double world_memory_ratio(int memory) {
-    return (double)world_memory[WORLD_MEMORIES - 1] / world_memory[memory];
-}
-
-/* What a pair of clocks does: each clock stretches its part of the time. */
-static inline double world_slowdown(const world *w, int clock, int memory) {
-    return pow(pow(w->slowdown[clock], 4) + w->memory_q * (pow(world_memory_ratio(memory), 4) - 1), 0.25);
-}
-
-static inline double world_power_w(const world *w, int clock, int memory) {
-    return w->power_w[clock] - w->memory_w * (1 - 1 / world_memory_ratio(memory));
-}
 
 static inline bool world_turned(const world *w) { return w->turn_s > 0 && w->work_s >= w->turn_s; }
 
@@ -78,23 +60,20 @@ static inline void world_unit(const world *w, world_run *r) {
 /* To the end of the unit, the arrival of the clock, or `until`, whichever is first. */
 static inline void world_advance(world *w, world_run *r, int64_t until) {
     const bool turned = world_turned(w);
-    const double ratio = (double)world_ladder[WORLD_CLOCKS - 1] / world_ladder[r->clock];
-    const double slow = turned      ? fmax(ratio, world_memory_ratio(r->memory))
-                        : w->memory ? world_slowdown(w, r->clock, r->memory)
-                                    : w->slowdown[r->clock];
-    const double power_w = world_power_w(w, r->clock, r->memory);
+    const double slow =
+        turned ? (double)world_ladder[WORLD_CLOCKS - 1] / world_ladder[r->clock] : w->slowdown[r->clock];
     int64_t end = r->now_ns + (int64_t)ceil(r->left_s * slow * 1e9);
     const bool finishes = end <= until && end <= r->arrives_ns;
     end = finishes ? end : r->arrives_ns < until ? r->arrives_ns : until;
     const double s = (double)(end - r->now_ns) * 1e-9;
     w->elapsed_s += s;
-    w->energy_j += s * power_w;
-    w->lowered_s += r->memory < WORLD_MEMORIES - 1 ? s : 0;
+    w->energy_j += s * w->power_w[r->clock];
     r->left_s = finishes ? 0 : fmax(0, r->left_s - s / slow);
-    r->shown_w = w->lag_s > 0 ? power_w + (r->shown_w - power_w) * exp(-s / w->lag_s) : power_w;
+    r->shown_w = w->lag_s > 0 ? w->power_w[r->clock] + (r->shown_w - w->power_w[r->clock]) * exp(-s / w->lag_s)
+                              : w->power_w[r->clock];
     r->now_ns = end;
     if (r->now_ns == r->arrives_ns)
-        r->clock = r->asked, r->memory = r->memory_asked, r->arrives_ns = INT64_MAX;
+        r->clock = r->asked, r->arrives_ns = INT64_MAX;
     if (!finishes)
         return;
     r->kernels++;
@@ -110,12 +89,9 @@ static inline void world_play(world *w) {
     char bound[32];
     snprintf(bound, sizeof bound, "%.17g", w->bound);
     fl_setting setting[] = {{.name = "bound", .text = bound},
-                            {.name = "trust", .text = w->trust ? w->trust : "records"},
-                            {.name = "records_cost", .text = w->free_records ? "0" : "0.02"}};
+                            {.name = "trust", .text = w->trust ? w->trust : "records"}};
     fl_layer layer = {.origin = "test", .setting = setting, .count = FL_COUNT(setting)};
     fl_gpu_facts gpu = {.name = "gpu", .sm = {world_ladder, WORLD_CLOCKS}};
-    if (w->memory)
-        gpu.mem = (fl_ladder){world_memory, WORLD_MEMORIES}, gpu.default_mem_mhz = world_memory[WORLD_MEMORIES - 1];
     fl_facts facts = {.gpu_count = 1, .gpu = &gpu, .host = {.name = "host"}};
     fl_instance_options o = {.policy = &fl_policy_tightrope, .facts = &facts, .layer = &layer, .layer_count = 1};
     fl_instance *in;
@@ -127,16 +103,13 @@ static inline void world_play(world *w) {
                                    {.name = "turned", .grid = {1, 1, 1}, .block = {1, 1, 1}}};
     r->random = fl_random_seed(w->seed, 1);
     r->clock = r->asked = WORLD_CLOCKS - 1;
-    r->memory = r->memory_asked = WORLD_MEMORIES - 1;
     r->arrives_ns = INT64_MAX;
     world_unit(w, r);
     for (uint64_t step = 0; w->work_s < w->length_s; step++) {
         fl_gpu_sample g = {.valid = FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_SM_MHZ)};
         g.valid |= w->counter ? FL_BIT(FL_GPU_KERNELS) : 0;
         g.valid |= w->util ? FL_BIT(FL_GPU_UTIL_MEM_PCT) : 0;
-        g.valid |= w->memory ? FL_BIT(FL_GPU_MEM_MHZ) : 0;
         g.fresh = g.valid;
-        g.value[FL_GPU_MEM_MHZ] = world_memory[r->memory];
         g.value[FL_GPU_UTIL_MEM_PCT] = world_turned(w) ? 40 : 40 / w->slowdown[r->clock];
         g.value[FL_GPU_POWER_W] = r->shown_w;
         g.value[FL_GPU_SM_MHZ] = world_ladder[r->clock];
@@ -149,12 +122,6 @@ static inline void world_play(world *w) {
         if (decision->gpu[0][FL_SET_SM_MHZ].set) {
             for (int i = 0; i < WORLD_CLOCKS; i++)
                 r->asked = world_ladder[i] == decision->gpu[0][FL_SET_SM_MHZ].value ? i : r->asked;
-            r->arrives_ns = r->now_ns + (int64_t)(w->arrival_s * 1e9);
-        }
-        if (decision->gpu[0][FL_SET_MEM_MHZ].set) { /* its default is the highest */
-            r->memory_asked = WORLD_MEMORIES - 1;
-            for (int i = 0; i < WORLD_MEMORIES; i++)
-                r->memory_asked = world_memory[i] == decision->gpu[0][FL_SET_MEM_MHZ].value ? i : r->memory_asked;
             r->arrives_ns = r->now_ns + (int64_t)(w->arrival_s * 1e9);
         }
         const int64_t until = r->now_ns + decision->delay_ns;
