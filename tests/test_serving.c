@@ -89,6 +89,36 @@ static void test_shared_step(void) {
     sx_close(&x);
 }
 
+/* Three requests decode in the same steps, of which each draws some 9 kJ, more femtojoules than 63 bits hold, or far
+ * less. Each gets a third of it, and all parts together are what the node drew, to the last femtojoule. */
+static void test_large_steps(void) {
+    for (int large = 0; large < 2; large++) {
+        sx_rig x;
+        sx_open(&x, 1, 1);
+        x.law.weights_s = large ? 300 : 3e-3;
+        for (int i = 0; i < 3; i++)
+            sx_request(&x, 0, 16, 8);
+        sx_finish(&x);
+        fl_run_result run;
+        fx_run(&x.r, &(fx_how){.mode = -1}, &run);
+        fl_wide sum = run.served.sum.idle_fj, least = run.served.request[0].decode_fj, most = least;
+        for (int i = 0; i < 3; i++) {
+            const fl_served *s = &run.served.request[i];
+            sum += s->prefill_fj + s->decode_fj;
+            least = s->decode_fj < least ? s->decode_fj : least;
+            most = s->decode_fj > most ? s->decode_fj : most;
+        }
+        FL_CHECK(run.served.sum.steps == 8 && (fl_joules(run.energy_fj) / 8 > 9300) == large, "large %d: %g J a step",
+                 large, fl_joules(run.energy_fj) / 8);
+        FL_CHECK(sum <= run.energy_fj && run.energy_fj - sum < 3, "large %d: %.17g of %.17g J", large, fl_joules(sum),
+                 fl_joules(run.energy_fj));
+        FL_CHECK(least > 0 && most - least < 3, "large %d: from %.17g to %.17g J", large, fl_joules(least),
+                 fl_joules(most));
+        fl_run_result_free(&run);
+        sx_close(&x);
+    }
+}
+
 /* The second request comes during the first one's prompt. Its prompt is beside the first one's decode, or, where a step
  * is composed as the one before begins, one step later; a third one that finds the server idle waits for nobody. */
 static void test_async(void) {
@@ -332,7 +362,8 @@ static void test_range(void) {
 }
 
 FL_SUITE("serving", {"range", test_range}, {"one request at a time", test_one_at_a_time},
-         {"a step shared", test_shared_step}, {"composed ahead", test_async},
-         {"a clock changes in a step", test_change_in_a_step}, {"a static memory clock", test_static_memory_clock},
-         {"records take time", test_records_take_time}, {"the slowest rank", test_slowest_rank},
-         {"ends of steps", test_step_ends}, {"the wall", test_wall}, {"a wrong model", test_model_error})
+         {"a step shared", test_shared_step}, {"steps that draw much", test_large_steps},
+         {"composed ahead", test_async}, {"a clock changes in a step", test_change_in_a_step},
+         {"a static memory clock", test_static_memory_clock}, {"records take time", test_records_take_time},
+         {"the slowest rank", test_slowest_rank}, {"ends of steps", test_step_ends}, {"the wall", test_wall},
+         {"a wrong model", test_model_error})
