@@ -20,7 +20,8 @@ typedef struct search {
     int64_t closed_mw; /* power of the boards without work */
 } search;
 
-/* Streams of one GPU that only their own ops, the GPU's clocks and its shared resources can delay. */
+/* Streams of one GPU that only their own ops, the GPU's clocks and its shared resources can delay, and that always
+ * draws its base: a GPU whose power is gated while it is idle draws less, and the sums would bound no energy. */
 static bool sums_apply(const fl_workload *w, const fl_node_spec *spec) {
     const fl_cpu_spec *cpu = &spec->host.cpu;
     bool apply =
@@ -28,7 +29,10 @@ static bool sums_apply(const fl_workload *w, const fl_node_spec *spec) {
         !(cpu->count && (w->host_load_count || (cpu->bound > 0 && fl_cpu_ref_mhz(cpu) != fl_cpu_default_mhz(cpu))));
     for (uint32_t i = 0; apply && i < w->stream_count; i++)
         apply = w->stream[i].gpu == w->stream[0].gpu && !w->stream[i].wait_first && !w->stream[i].launched;
-    return apply && spec->device[spec->gpu[w->stream[0].gpu]].thermal.period_ns <= 0;
+    if (!apply)
+        return false;
+    const fl_device *dev = &spec->device[spec->gpu[w->stream[0].gpu]];
+    return dev->thermal.period_ns <= 0 && dev->gate_ns <= 0;
 }
 
 static fl_wide longer(fl_wide a, fl_wide b) { return a > b ? a : b; }

@@ -4,8 +4,10 @@
 
 #include "policies/registry.h"
 #include "sim/build.h"
+#include "sim/cpu.h"
 #include "sim/critical.h"
 #include "sim/draws.h"
+#include "sim/instance.h"
 #include "sim/oracle.h"
 #include "sim/pipeline_run.h"
 #include "sim/plan.h"
@@ -363,6 +365,86 @@ static fl_status plan(uint64_t *digest, fl_diag *d) {
     return s;
 }
 
+/* ---- what is refused anyway ---- */
+
+static const char *idle_init(void *state, const void *params, const fl_facts *facts) {
+    (void)state, (void)params, (void)facts;
+    return NULL;
+}
+
+static void idle_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
+                      fl_command *command) {
+    (void)state, (void)params, (void)facts, (void)sample;
+    command->delay_ns = 1000;
+}
+
+/* A parameter that no policy has, its name near that of one: without memory to look for that, the call says so. */
+static void test_misspelt(void) {
+    static const fl_param rows[] = {{"step_us", "us", FL_PARAM_INT, 0, "1000", 1, 1e12, NULL, "between steps"}};
+    static const fl_policy policy = {FL_POLICY_ABI,
+                                     .name = "idle",
+                                     .summary = "",
+                                     .source = "",
+                                     .param = rows,
+                                     .param_count = 1,
+                                     .param_size = sizeof(int64_t),
+                                     .init = idle_init,
+                                     .step = idle_step};
+    static const fl_facts facts = {.seed = 1};
+    const fl_setting setting = {.name = "step_ms", .text = "1"};
+    const fl_layer layer = {.origin = "test", .setting = &setting, .count = 1};
+    const fl_instance_options o = {.policy = &policy, .facts = &facts, .layer = &layer, .layer_count = 1};
+    fl_status s = FL_NO_MEMORY;
+    int refused = 0;
+    for (armed = 1; s == FL_NO_MEMORY && armed < 100; armed++) {
+        fl_instance *in = NULL;
+        fl_diag d = {0};
+        s = FL_OK;
+        seen = 0;
+        TRY(s, fl_instance_open(&in, &o, &d));
+        refused += s == FL_NO_MEMORY;
+        FL_CHECK(!in && (s == FL_NO_MEMORY ? strstr(d.message, "memory") != NULL
+                                           : s == FL_BAD_INPUT && strstr(d.message, "did you mean 'step_us'")),
+                 "allocation %ld: status %d, %s", armed, s, d.message);
+        fl_instance_close(in);
+    }
+    FL_CHECK(s == FL_BAD_INPUT && refused > 1, "%d allocations failed, then status %d", refused, s);
+}
+
+/* A CPU of three states and two loads: whichever of its tables finds no memory, it does not open. */
+static void test_cpu(void) {
+    static int32_t mhz[] = {1000, 1500, 2000};
+    static double volt[] = {1, 1, 1};
+    const fl_host_spec host = {.name = "host",
+                               .cpu = {.mhz = mhz,
+                                       .volt = volt,
+                                       .count = 3,
+                                       .default_mhz = 2000,
+                                       .ref_mhz = 2000,
+                                       .static_w = 10,
+                                       .core_w = 5,
+                                       .bound = 0.5,
+                                       .alpha = 1,
+                                       .upc = 1,
+                                       .bytes_per_s = 1e9}};
+    const fl_host_load other = {.bound = 0, .alpha = 2, .upc = 0.5, .bytes_per_s = 4e9};
+    fl_status s = FL_NO_MEMORY;
+    int refused = 0;
+    for (armed = 1; s == FL_NO_MEMORY && armed < 100; armed++) {
+        fl_cpu c;
+        fl_diag d = {0};
+        s = FL_OK;
+        seen = 0;
+        TRY(s, fl_cpu_open(&c, &host, 0, &other, 2, &d));
+        refused += s == FL_NO_MEMORY;
+        FL_CHECK(s == FL_NO_MEMORY ? strstr(d.message, "memory") != NULL && !c.state && !c.row && !c.slot : !s,
+                 "allocation %ld: status %d, %s", armed, s, d.message);
+        if (!s)
+            fl_cpu_close(&c);
+    }
+    FL_CHECK(s == FL_OK && refused == 9, "%d allocations failed, then status %d", refused, s);
+}
+
 static void test_gaps(void) { each_fails(gaps); }
 static void test_launched(void) { each_fails(launched); }
 static void test_mixed(void) { each_fails(mixed); }
@@ -373,6 +455,7 @@ static void test_serve(void) { each_fails(serve); }
 static void test_oracle(void) { each_fails(oracle); }
 static void test_plan(void) { each_fails(plan); }
 
-FL_SUITE("allocations", {"a trace", test_gaps}, {"a trace with launches", test_launched}, {"synthetic", test_mixed},
-         {"a sweep", test_sweep}, {"requests", test_requests}, {"runs", test_run}, {"servers", test_serve},
-         {"oracle", test_oracle}, {"planner", test_plan})
+FL_SUITE("allocations", {"a misspelt parameter", test_misspelt}, {"a CPU", test_cpu}, {"a trace", test_gaps},
+         {"a trace with launches", test_launched}, {"synthetic", test_mixed}, {"a sweep", test_sweep},
+         {"requests", test_requests}, {"runs", test_run}, {"servers", test_serve}, {"oracle", test_oracle},
+         {"planner", test_plan})

@@ -241,7 +241,11 @@ static void test_queue(void) {
     const fl_build_options b = options(&r);
     FX_MUST(fl_build_trace_outline(&w, &outline, "trace", &r.t, &r.fx.spec, &b, d));
     FL_CHECK(w->launch_queue == 7, "%u launches", w->launch_queue);
+    FL_CHECK(outline.rep && outline.rep_count && outline.device && outline.device_count,
+             "an outline of what was built");
     fl_outline_free(&outline);
+    FL_CHECK(!outline.rep && !outline.rep_count && !outline.device && !outline.device_count, "freed, it is empty");
+    fl_outline_free(&outline); /* and may be freed again */
     fl_workload_free(w);
     close_rig(&r);
 }

@@ -223,6 +223,21 @@ static void check_transfers(const built *b, uint32_t rank, const char *what) {
     }
 }
 
+/* What an op has nothing to do with, it does not name: a load is of a microbatch and of no chunk, a fetch, a meeting
+ * and an end are of neither, and only transfers are of a link. */
+static void check_names(const built *b, uint32_t rank, const char *what) {
+    for (uint64_t i = 0; i < b->w->stream[rank].count; i++) {
+        const fl_pipeline_op *op = &b->of[rank][i];
+        const bool computes = op->part == FL_PART_OF_FORWARD || op->part == FL_PART_OF_BACKWARD,
+                   marks = op->part == FL_PART_OF_MARKER, loads = op->part == FL_PART_OF_LOAD,
+                   moves = op->part == FL_PART_OF_TRANSFER;
+        FL_CHECK((op->chunk >= 0) == (computes || marks) && (op->microbatch >= 0) == (computes || marks || loads) &&
+                     (op->link >= 0) == moves && op->chunk >= -1 && op->microbatch >= -1 && op->link >= -1,
+                 "%s: rank %u, op %d of part %d: microbatch %d, chunk %d, link %d", what, rank, (int)i, (int)op->part,
+                 (int)op->microbatch, (int)op->chunk, (int)op->link);
+    }
+}
+
 /* An input that is fetched while activations are received: before the transfer, or behind one that sends a gradient
  * too, and once for each microbatch. */
 static void check_fetches(const built *b, uint32_t rank, const char *what) {
@@ -263,6 +278,7 @@ static void test_structure(void) {
             check_meetings(&b, rank, what);
             check_parts(&b, rank, what);
             check_fetches(&b, rank, what);
+            check_names(&b, rank, what);
             if (shapes[k].schedule != FL_PIPELINE_INTERLEAVED)
                 check_transfers(&b, rank, what);
         }

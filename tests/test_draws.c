@@ -173,6 +173,42 @@ static void test_assumed_times(void) {
     fl_sweep_free(&sweep);
 }
 
-FL_SUITE("draws", {"static rows of Table 1 and RRFreq", test_static_rows}, {"spread and regret", test_spread},
-         {"where a run ends", test_ends}, {"rows of their own", test_rows_of_their_own},
-         {"assumed run times", test_assumed_times})
+static const char *faulty_init(void *state, const void *params, const fl_facts *facts) {
+    (void)state, (void)params, (void)facts;
+    return NULL;
+}
+
+/* Asks for no time until the next step, which is a fault, in all steps but the first `right`. */
+static uint64_t right;
+
+static void faulty_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
+                        fl_command *command) {
+    (void)state, (void)params, (void)facts;
+    command->delay_ns = sample->step < right ? 10000000 : 0;
+}
+
+/* What a policy does wrong is counted, and the run goes on. */
+static void test_faults(void) {
+    static const fl_policy faulty = {
+        FL_POLICY_ABI,       .name = "faulty",   .summary = "", .source = "", .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
+        .init = faulty_init, .step = faulty_step};
+    fl_draw_clock clock[K];
+    for (int i = 0; i < K; i++)
+        clock[i] = (fl_draw_clock){.mhz = ladder[i], .time_s = 0.06, .energy_j = 10, .ratio = 1, .total_j = 60};
+    const fl_draws draws = {.clock = clock, .clock_count = K, .step_ns = 10000000};
+    const fl_gpu_facts gpu = {.name = "six", .sm = {ladder, K}};
+    const fl_facts facts = {.seed = 1, .gpu_count = 1, .gpu = &gpu};
+    for (right = 1; right <= 6; right++) {
+        const fl_draws_run run = {.draws = &draws, .facts = &facts, .policy = &faulty};
+        fl_draws_result r = {0};
+        fl_diag d = {0};
+        FL_CHECK(fl_draws_replay(&run, &r, &d) == FL_OK, "%s", d.message);
+        FL_CHECK(r.steps == 6 && r.faults == 6 - right, "%llu right of %llu steps: %llu faults",
+                 (unsigned long long)right, (unsigned long long)r.steps, (unsigned long long)r.faults);
+        fl_draws_result_free(&r);
+    }
+}
+
+FL_SUITE("draws", {"faults", test_faults}, {"static rows of Table 1 and RRFreq", test_static_rows},
+         {"spread and regret", test_spread}, {"where a run ends", test_ends},
+         {"rows of their own", test_rows_of_their_own}, {"assumed run times", test_assumed_times})

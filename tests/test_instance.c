@@ -2,6 +2,8 @@
  * contract. */
 #include "sim/instance.h"
 #include "sim/params.h"
+#include "sim/rows.h"
+#include "sim/stepping.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
@@ -314,6 +316,58 @@ static void test_bad_descriptor(void) {
              d.message);
 }
 
+/* A policy that reads a server's signals where there is none hears which it asked for: the first of them. */
+static void test_server_needs(void) {
+    for (int id = 0; id < FL_SERVER_SIGNAL_COUNT; id++) {
+        fl_policy p = puppet;
+        p.server_needs = FL_BIT(id) | FL_BIT(FL_SERVER_SIGNAL_COUNT - 1);
+        fl_instance_options o = {.policy = &p, .facts = &facts};
+        fl_instance *in;
+        fl_diag d = {0};
+        char expected[128];
+        snprintf(expected, sizeof expected, "a server that batches requests (%s), and there is none here",
+                 fl_rows_at(FL_ROWS_SERVER_SIGNAL, (size_t)id)->name);
+        FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, expected), "signal %d: %s", id,
+                 d.message);
+    }
+}
+
+static struct {
+    size_t size; /* of all states of GPUs */
+    bool zeroed, standing;
+} bytes;
+
+/* Writes each byte that is its own. What stands in init is at step 0 and at time 0. */
+static const char *bytes_init(void *state, const void *params, const fl_facts *its) {
+    unsigned char *byte = state;
+    (void)params;
+    bytes.zeroed = byte != NULL;
+    for (size_t i = 0; i < bytes.size; i++) {
+        bytes.zeroed = bytes.zeroed && byte[i] == 0;
+        byte[i] = 0xff;
+    }
+    bytes.standing = fl_stepping_now.call == FL_CALL_INIT && fl_stepping_now.step == 0 &&
+                     fl_stepping_now.time_ns == 0 && fl_stepping_now.seed == its->seed;
+    return NULL;
+}
+
+/* A state of any size: all of it is there and zeroed, and there is an address where it has none. */
+static void test_state_sizes(void) {
+    for (size_t size = 0; size <= 2 * FL_STATE_ALIGNMENT + 1; size++) {
+        fl_policy p = puppet;
+        const fl_facts one = {.seed = 9, .gpu_count = 1, .gpu = gpu_facts, .host = {.cpu = {cpu, 2}}};
+        fl_instance_options o = {.policy = &p, .facts = &one};
+        fl_instance *in;
+        fl_diag d = {0};
+        p.init = bytes_init;
+        p.state_size = 0;
+        p.gpu_size = bytes.size = size;
+        FL_CHECK(fl_instance_open(&in, &o, &d) == FL_OK && bytes.zeroed && bytes.standing,
+                 "%zu bytes: zeroed %d, standing in init %d, %s", size, bytes.zeroed, bytes.standing, d.message);
+        fl_instance_close(in);
+    }
+}
+
 /* ---- what a request becomes ---------------------------------------------------------------------------------------
  */
 
@@ -565,6 +619,7 @@ static void test_identity(void) {
 }
 
 FL_SUITE("instance", {"values", test_values}, {"layers", test_layers}, {"tables", test_tables},
-         {"bad descriptor", test_bad_descriptor}, {"requests", test_requests}, {"unknown ranges", test_unknown_ranges},
+         {"bad descriptor", test_bad_descriptor}, {"signals of a server", test_server_needs},
+         {"sizes of states", test_state_sizes}, {"requests", test_requests}, {"unknown ranges", test_unknown_ranges},
          {"host and faults", test_host_and_faults}, {"rate limit", test_rate_limit}, {"rows", test_rows},
          {"identity of the contract", test_identity})

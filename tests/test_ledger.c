@@ -224,6 +224,38 @@ static void test_peak(void) {
     fx_close(&r);
 }
 
+/* Two kernels of 40 W beside each other at 1000 MHz, then one of them beside one of 90 W. At the instant at which that
+ * begins the clock falls to 500 MHz, or rises to 1500: what the three would have drawn at the clock before, for no
+ * time, was never drawn. */
+static void test_peak_at_a_change(void) {
+    static const struct {
+        double mhz, watts;
+    } rows[] = {{1000, 40 + 40 + 90}, {500, 40 + 40 + 40}, {1500, 45 + 60 + 135}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int only = 0; only < 2; only++)
+            for (int stop = 0; stop < 2; stop++) {
+                fx_rig r;
+                fx_open(&r, 1);
+                const uint32_t low = fx_class(&r, 1, 0, 0, 0.4, 0, 0.3), high = fx_class(&r, 1, 0, 0, 0.9, 0, 0.3),
+                               one = fx_stream(&r, 0, 0), two = fx_stream(&r, 0, 1);
+                fx_op(&r, one, 0, 20000000, low);
+                fx_op(&r, two, 0, 5000000, low);
+                fx_op(&r, two, 0, 5000000, high);
+                fx_finish(&r, 0);
+                fl_node *n = fx_node(&r, 0, only);
+                fl_node_set(n, 0, 5 * FX_MS_PS, rows[i].mhz, NAN);
+                if (stop)
+                    fx_advance(n, 5 * FX_MS_PS);
+                fx_to_end(n);
+                const int64_t mw = fl_ledger_peak_mw(fl_node_gpu(n, 0));
+                FL_CHECK(mw == llround(rows[i].watts * 1000),
+                         "to %g MHz, way %d, stop %d: a peak of %lld mW, expected %g W", rows[i].mhz, only, stop,
+                         (long long)mw, rows[i].watts);
+                fl_node_close(n);
+                fx_close(&r);
+            }
+}
+
 /* What draws without working counts too: a board without a context, a program that only waits. fx_run holds every peak
  * against its mean. */
 static void test_idle_peak(void) {
@@ -294,5 +326,6 @@ static void test_too_large_powers(void) {
 
 FL_SUITE("ledger", {"residence closes", test_residence_closes}, {"runs close", test_runs_close},
          {"a leak is seen", test_a_leak_is_seen}, {"parts by hand", test_parts_by_hand}, {"unsplit", test_unsplit},
-         {"peak", test_peak}, {"peak of idle boards", test_idle_peak}, {"large powers", test_large_powers},
-         {"large sums", test_large_sums}, {"too large powers", test_too_large_powers})
+         {"peak", test_peak}, {"peak where the clock changes", test_peak_at_a_change},
+         {"peak of idle boards", test_idle_peak}, {"large powers", test_large_powers}, {"large sums", test_large_sums},
+         {"too large powers", test_too_large_powers})

@@ -185,6 +185,8 @@ static void test_plug(void) {
                  host_value(n, FL_HOST_NODE_ENERGY_J), expected);
         FL_CHECK(fl_node_comm_fj(n) == (fl_wide)150 * FX_MS_PS * 7000, "CPU %d: %g J of copies", cpu,
                  fl_joules(fl_node_comm_fj(n)));
+        FL_CHECK(fl_ledger_host_peak_mw(n, &r.spec) == 57000 + (cpu ? fl_node_cpu(n)->peak_mw : 0),
+                 "CPU %d: %lld mW at most beside the GPUs", cpu, (long long)fl_ledger_host_peak_mw(n, &r.spec));
         fl_node_close(n);
         fx_close(&r);
     }

@@ -452,6 +452,45 @@ static void test_static_search(void) {
     FL_CHECK(held > 200, "only %zu limits held", held);
 }
 
+/* After 20 ms of idling an op of 1 ms. The base is 25 W + 10 W/GHz beside 400 MHz of memory, and the op itself takes
+ * 100 mJ at any clock. Where the idle GPU draws its base all the time, the lowest clock is the best: 30 W for 22 ms.
+ * Where all but memory's 5 W is gated after 2 ms, a clock at which the op ends sooner is: 35 W for 3 ms instead of 30 W
+ * for 4 ms. */
+static void test_gated_search(void) {
+    static const struct {
+        int64_t gate_ns;
+        double sm_mhz;
+        int64_t mj;
+    } rows[] = {{0, 500, 760}, {20000000, 500, 760}, {2000000, 1100, 0}, {1, 1500, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        r.spec.device->gate_ns = rows[i].gate_ns;
+        const uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1);
+        fx_op(&r, fx_stream(&r, 0, 0), 20000000, 1000000, c);
+        fx_finish(&r, 0);
+        fl_choice *choice;
+        size_t count;
+        FX_MUST(fl_oracle_choices(r.w, &r.spec, &choice, &count, d));
+        fl_static_point point[22], best;
+        for (size_t k = 0; k < count; k++)
+            FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &choice[k], &point[k], d));
+        const size_t want = fl_static_best(point, count, FL_MIN_ENERGY, INT64_MAX);
+        bool found;
+        FX_MUST(fl_static_search(r.w, r.rates, &r.spec, &r.facts, FL_MIN_ENERGY, INT64_MAX, &best, &found, d));
+        FL_CHECK(found && best.at.sm_mhz == point[want].at.sm_mhz && best.at.mem_mhz == point[want].at.mem_mhz &&
+                     best.energy_fj == point[want].energy_fj,
+                 "gated after %lld ns: %g MHz, all runs say %g", (long long)rows[i].gate_ns, best.at.sm_mhz,
+                 point[want].at.sm_mhz);
+        FL_CHECK(best.at.sm_mhz == rows[i].sm_mhz && best.at.mem_mhz == 400, "gated after %lld ns: %g MHz, by hand %g",
+                 (long long)rows[i].gate_ns, best.at.sm_mhz, rows[i].sm_mhz);
+        FL_CHECK(!rows[i].mj || best.energy_fj == (fl_wide)rows[i].mj * 1000000000000, "gated after %lld ns: %g fJ",
+                 (long long)rows[i].gate_ns, fx_f(best.energy_fj));
+        free(choice);
+        fx_close(&r);
+    }
+}
+
 /* ---- kind by kind ---- */
 
 /* One kind, static power 1 W only where it is fast: by hand. 10 ops of 1 ms at 1000 MHz, compute-bound. Within 1.5
@@ -549,8 +588,8 @@ static void test_bound_of_positions(void) {
     }
 }
 FL_SUITE("oracle", {"choices", test_choices}, {"static best", test_static_best}, {"static search", test_static_search},
-         {"columns are static runs", test_columns}, {"the engine executes a schedule as the table says", test_executed},
-         {"brute force", test_brute_force}, {"large numbers", test_large_numbers}, {"bounds hold", test_bounds},
-         {"gap of a long table", test_gap}, {"mixture", test_mixture}, {"one choice for all", test_one_for_all},
-         {"divided kind", test_divided}, {"kind by kind is brute force", test_kinds_brute_force},
-         {"bound by kinds", test_bound_of_positions})
+         {"static search where idle power is gated", test_gated_search}, {"columns are static runs", test_columns},
+         {"the engine executes a schedule as the table says", test_executed}, {"brute force", test_brute_force},
+         {"large numbers", test_large_numbers}, {"bounds hold", test_bounds}, {"gap of a long table", test_gap},
+         {"mixture", test_mixture}, {"one choice for all", test_one_for_all}, {"divided kind", test_divided},
+         {"kind by kind is brute force", test_kinds_brute_force}, {"bound by kinds", test_bound_of_positions})

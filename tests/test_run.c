@@ -1,6 +1,7 @@
 /* One policy over one workload: what it is called with and when, where the truth is told, and what a run is known by.
  */
 #include "tests/support/sim_fixture.h"
+#include "traces/stage.h"
 
 /* So many kernels of 1 ms each at the default clocks, where nothing is scarce. */
 static void open_rig(fx_rig *r, int kernels) {
@@ -168,5 +169,47 @@ static void test_steps(void) {
     fx_close(&r);
 }
 
+static fl_status note_stage(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    const fl_stage_state at = fl_stage_look();
+    const int64_t ms = sample->time_ns / 1000000;
+    const uint64_t done = (uint64_t)((ms < 10 ? ms : 10) + ms / 2);
+    (void)decision, (void)d;
+    FL_CHECK(at.what && !strcmp(at.what, "kernels") && at.size == 20 && at.done == done,
+             "at %lld ns: %llu of %llu %s, expected %llu of 20", (long long)sample->time_ns,
+             (unsigned long long)at.done, (unsigned long long)at.size, at.what ? at.what : "of nothing",
+             (unsigned long long)done);
+    ++*(int *)user;
+    return FL_OK;
+}
+
+/* A program that asks is told how many of all kernels have ended: ten of 1 ms on the one GPU, ten of 2 ms on the other.
+ * When the run has ended, nothing is in progress. */
+static void test_progress(void) {
+    fx_rig r;
+    fx_open(&r, 2);
+    const uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 0.1), one = fx_stream(&r, 0, 0), two = fx_stream(&r, 1, 0);
+    for (int i = 0; i < 10; i++) {
+        fx_op(&r, one, 0, 1000000, c);
+        fx_op(&r, two, 0, 2000000, c);
+    }
+    fx_finish(&r, 1);
+    fl_stage_watch();
+    for (int only = 0; only < 2; only++) {
+        int steps = 0;
+        fl_run_result result;
+        fx_run(&r,
+               &(fx_how){.mode = FX_NOTHING,
+                         .step_us = 1300,
+                         .path = only ? FL_PATH_EVENTS : FL_PATH_AUTO,
+                         .on_step = note_stage,
+                         .user = &steps},
+               &result);
+        FL_CHECK(steps == 16 && !fl_stage_look().what, "%d steps, then %s", steps,
+                 fl_stage_look().what ? fl_stage_look().what : "nothing");
+        fl_run_result_free(&result);
+    }
+    fx_close(&r);
+}
+
 FL_SUITE("run", {"hash", test_hash}, {"truth", test_truth}, {"watch", test_watch}, {"first clocks", test_first_clocks},
-         {"steps", test_steps})
+         {"steps", test_steps}, {"progress", test_progress})

@@ -51,6 +51,32 @@ static void test_one_at_a_time(void) {
     sx_close(&x);
 }
 
+/* The first token comes after 6.29505 ms, the two others 5.0201 and 5.0202 ms later. What takes as long as its target
+ * allows is in time; a nanosecond more is not. */
+static void test_targets(void) {
+    static const struct {
+        int64_t ttft_ns, tbt_ns;
+        uint64_t ttft_missed, tbt_missed;
+    } rows[] = {{6295050, 5020200, 0, 0}, {6295049, 5020199, 1, 1}, {6295051, 5020100, 0, 1}, {6295050, 5020099, 0, 2}};
+    for (size_t i = 0; i < FL_COUNT(rows); i++) {
+        sx_rig x;
+        sx_open(&x, 1, 1);
+        x.setup.ttft_target_ns = rows[i].ttft_ns;
+        x.setup.tbt_target_ns = rows[i].tbt_ns;
+        sx_request(&x, 1000000, 100, 3);
+        sx_finish(&x);
+        fl_node *n = sx_node(&x, &(fl_node_options){0});
+        fx_to_end(n);
+        const fl_engine *e = fl_node_engines(n)->engine;
+        FL_CHECK(e->ttft_count == 1 && e->ttft_missed == rows[i].ttft_missed && e->tbt_count == 2 &&
+                     e->tbt_missed == rows[i].tbt_missed,
+                 "row %zu: %d of %d first tokens late, %d of %d others", i, (int)e->ttft_missed, (int)e->ttft_count,
+                 (int)e->tbt_missed, (int)e->tbt_count);
+        fl_node_close(n);
+        sx_close(&x);
+    }
+}
+
 /* Two decodes beside a prompt: who shares what. */
 static void test_shared_step(void) {
     sx_rig x;
@@ -87,6 +113,36 @@ static void test_shared_step(void) {
     FL_CHECK(third >= -2 && third <= 2, "prompts are off by %g fJ", fx_f(third));
     fl_run_result_free(&run);
     sx_close(&x);
+}
+
+/* Three requests decode in the same steps, of which each draws some 9 kJ, more femtojoules than 63 bits hold, or far
+ * less. Each gets a third of it, and all parts together are what the node drew, to the last femtojoule. */
+static void test_large_steps(void) {
+    for (int large = 0; large < 2; large++) {
+        sx_rig x;
+        sx_open(&x, 1, 1);
+        x.law.weights_s = large ? 300 : 3e-3;
+        for (int i = 0; i < 3; i++)
+            sx_request(&x, 0, 16, 8);
+        sx_finish(&x);
+        fl_run_result run;
+        fx_run(&x.r, &(fx_how){.mode = -1}, &run);
+        fl_wide sum = run.served.sum.idle_fj, least = run.served.request[0].decode_fj, most = least;
+        for (int i = 0; i < 3; i++) {
+            const fl_served *s = &run.served.request[i];
+            sum += s->prefill_fj + s->decode_fj;
+            least = s->decode_fj < least ? s->decode_fj : least;
+            most = s->decode_fj > most ? s->decode_fj : most;
+        }
+        FL_CHECK(run.served.sum.steps == 8 && (fl_joules(run.energy_fj) / 8 > 9300) == large, "large %d: %g J a step",
+                 large, fl_joules(run.energy_fj) / 8);
+        FL_CHECK(sum <= run.energy_fj && run.energy_fj - sum < 3, "large %d: %.17g of %.17g J", large, fl_joules(sum),
+                 fl_joules(run.energy_fj));
+        FL_CHECK(least > 0 && most - least < 3, "large %d: from %.17g to %.17g J", large, fl_joules(least),
+                 fl_joules(most));
+        fl_run_result_free(&run);
+        sx_close(&x);
+    }
 }
 
 /* The second request comes during the first one's prompt. Its prompt is beside the first one's decode, or, where a step
@@ -331,8 +387,9 @@ static void test_range(void) {
     sx_close(&x);
 }
 
-FL_SUITE("serving", {"range", test_range}, {"one request at a time", test_one_at_a_time},
-         {"a step shared", test_shared_step}, {"composed ahead", test_async},
-         {"a clock changes in a step", test_change_in_a_step}, {"a static memory clock", test_static_memory_clock},
-         {"records take time", test_records_take_time}, {"the slowest rank", test_slowest_rank},
-         {"ends of steps", test_step_ends}, {"the wall", test_wall}, {"a wrong model", test_model_error})
+FL_SUITE("serving", {"range", test_range}, {"one request at a time", test_one_at_a_time}, {"targets", test_targets},
+         {"a step shared", test_shared_step}, {"steps that draw much", test_large_steps},
+         {"composed ahead", test_async}, {"a clock changes in a step", test_change_in_a_step},
+         {"a static memory clock", test_static_memory_clock}, {"records take time", test_records_take_time},
+         {"the slowest rank", test_slowest_rank}, {"ends of steps", test_step_ends}, {"the wall", test_wall},
+         {"a wrong model", test_model_error})

@@ -83,4 +83,29 @@ static void test_servers(void) {
     sx_close(&x);
 }
 
-FL_SUITE("serving_bound", {"counts", test_counts}, {"cached", test_cached}, {"servers", test_servers})
+/* A law that does not say at which memory clock it was measured was measured at the board's default. Whatever it says,
+ * in whole MHz down to 1, no run takes less than the bound. */
+static void test_reference(void) {
+    static const double mhz[] = {0, 800, 400, 2, 1};
+    double first = 0;
+    for (size_t i = 0; i < sizeof mhz / sizeof *mhz; i++) {
+        sx_rig x;
+        sx_open(&x, 1, 1);
+        x.law.ref_mem_mhz = mhz[i];
+        for (int k = 0; k < 4; k++)
+            sx_request(&x, 0, 50, 20);
+        const fl_serving_bound b = bound_of(&x);
+        fl_run_result run;
+        fx_run(&x.r, &(fx_how){.mode = -1}, &run);
+        FL_CHECK(b.energy_j <= run.energy_j, "measured at %g MHz: %g J, a run takes %g", mhz[i], b.energy_j,
+                 run.energy_j);
+        first = i ? first : b.steps_j;
+        FL_CHECK(i > 1 ? b.steps_j < first : b.steps_j == first,
+                 "measured at %g MHz: %.17g J in steps, at the default %.17g", mhz[i], b.steps_j, first);
+        fl_run_result_free(&run);
+        sx_close(&x);
+    }
+}
+
+FL_SUITE("serving_bound", {"counts", test_counts}, {"cached", test_cached}, {"servers", test_servers},
+         {"the clock of a law", test_reference})

@@ -301,5 +301,32 @@ static void test_seeds(void) {
     close_apps(&a);
 }
 
+/* A board must have the clocks at which each application of the paper was at its best, the first and the last too: one
+ * whose ladder misses one of them is told which. */
+static void test_every_clock(void) {
+    apps a;
+    open_apps(&a, 0, 1);
+    fl_device *dev = &a.platform.node.device[0];
+    for (size_t i = 0; i < FL_APPS_PUBLISHED; i++)
+        for (int memory = 0; memory < 2; memory++) {
+            const fl_app_target *t = &fl_apps_published[i];
+            const int mhz = FL_APP_GEAR_MHZ(t->gear);
+            int32_t *rung = memory ? &dev->mem_mhz[fl_ladder_index(dev->mem_mhz, dev->mem_count, t->mem_mhz)]
+                                   : &dev->sm_mhz[fl_ladder_index(dev->sm_mhz, dev->sm_count, mhz)];
+            fl_programs programs;
+            fl_kinds kinds;
+            fl_diag d = {0};
+            char sm_text[32], mem_text[64];
+            snprintf(sm_text, sizeof sm_text, "no %d MHz", mhz);
+            snprintf(mem_text, sizeof mem_text, "memory at %g MHz", t->mem_mhz);
+            ++*rung;
+            FL_CHECK(fl_synth_apps(dev, 0, 1, &programs, &kinds, &d) == FL_BAD_INPUT &&
+                         strstr(d.message, memory ? mem_text : sm_text),
+                     "%s, %s clock: '%s'", t->name, memory ? "memory's" : "its", d.message);
+            --*rung;
+        }
+    close_apps(&a);
+}
+
 FL_SUITE("synth_apps", {"samples", test_samples}, {"published", test_published}, {"set", test_set},
-         {"kinds", test_kinds}, {"seeds", test_seeds})
+         {"kinds", test_kinds}, {"seeds", test_seeds}, {"clocks that a board must have", test_every_clock})

@@ -81,4 +81,33 @@ static void test_most(void) {
         }
 }
 
-FL_SUITE("untangle", {"work", test_work}, {"the most", test_most})
+/* Kernels that together ask for the whole of a resource have it, and do not share; the least more, and they do, and
+ * the one that asks for more gives way. Either of the two resources is enough for that. */
+static void test_whole(void) {
+    enum { HALF = FL_SHARE_ONE / 4 }; /* of a resource, in the units of a row */
+    static const struct {
+        uint16_t sms[2], memory[2];
+        bool shared;
+    } rows[] = {
+        {{HALF, HALF}, {0, 0}, false},    {{HALF, HALF + 1}, {0, 0}, true},    {{0, 0}, {HALF, HALF}, false},
+        {{0, 0}, {HALF, HALF + 1}, true}, {{HALF, HALF}, {HALF, HALF}, false}, {{HALF, HALF + 1}, {HALF, HALF}, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_edge edge[4] = {{.at_ns = 0, .op = 0},
+                           {.at_ns = 0, .op = 1},
+                           {.at_ns = 10, .op = 0, .end = true},
+                           {.at_ns = 10, .op = 1, .end = true}};
+        const uint32_t class_of_op[2] = {0, 1};
+        const fl_row row[2] = {{.sms = rows[i].sms[0], .memory = rows[i].memory[0]},
+                               {.sms = rows[i].sms[1], .memory = rows[i].memory[1]}};
+        double work[2] = {0};
+        bool shared = false;
+        fl_diag d = {0};
+        FL_CHECK(fl_untangle(edge, 4, class_of_op, row, work, 0, &shared, &d) == FL_OK, "%s", d.message);
+        FL_CHECK(shared == rows[i].shared, "row %zu: shared %d", i, shared);
+        FL_CHECK(work[0] == 10 && (rows[i].shared ? work[1] < 10 && work[1] > 9.99 : work[1] == 10),
+                 "row %zu: %.17g and %.17g ns of work", i, work[0], work[1]);
+    }
+}
+
+FL_SUITE("untangle", {"work", test_work}, {"the whole of a resource", test_whole}, {"the most", test_most})
