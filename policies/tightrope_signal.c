@@ -87,8 +87,11 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
             if (!rest)
                 k->count++, k->sum_s += d, k->square_s += d * d, k->now++, k->now_s += d;
         } else {
-            k->done++, k->done_s += d, k->floor_s += fl_tightrope_certain_between(&w->sure, start_ns, r->end_ns);
+            const double certain_s = fl_tightrope_certain_between(&w->sure, start_ns, r->end_ns);
+            k->done++, k->done_s += d, k->floor_s += certain_s;
             w->busy_s += d;
+            if (settled)
+                k->low++, k->low_s += d, k->low_floor_s += certain_s;
         }
         if (!settled)
             continue;

@@ -241,6 +241,10 @@ void fl_tightrope_end_window(node *n) {
         stop_records(n);
         return;
     }
+    if (m->renewed) { /* one GPU: records tell the work of no other */
+        fl_tightrope_to_reference(n);
+        return;
+    }
     if (n->count == 1 && n->gpu->work.signal == FL_TIGHTROPE_RECORDS &&
         fl_tightrope_phase_turns(&n->state->phases, &n->gpu->work, n->gpu->seen, m->length_s)) {
         if (n->gpu->seen[fl_tightrope_top(n, 0)].weight_s > 0)

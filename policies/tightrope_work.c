@@ -76,7 +76,7 @@ void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int
     w->units = w->total;
     w->known_s = w->ref_s = w->unknown_s = 0;
     for (int64_t i = 0; i < w->kinds; i++)
-        w->kind[i].window_s = 0;
+        w->kind[i].window_s = w->kind[i].low = w->kind[i].low_s = w->kind[i].low_floor_s = 0;
     fl_tightrope_forget_power(w);
 }
 
@@ -183,30 +183,61 @@ static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k
     return fmax(held_back(w, k->visits) / sqrt(k->visits), FL_TIGHTROPE_WANDERS) * k->done * sqrt(v);
 }
 
+/* What the kernels of a kind off the top clock are worth: the mean of what is known, and what is held back of it. Where
+ * that would be more than what is known beyond the certain, the mean is that of the least, and nothing is held back. */
+static double kind_credit(const fl_tightrope_work *w, const fl_tightrope_kind *k, double *held_s) {
+    const double certain = k->floor_s;
+    *held_s = 0;
+    if (!(k->done > 0) || k->count < 3)
+        return certain;
+    const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
+    const double mean = fmin(k->done_s, k->done * m);
+    const double variance = k->done * k->done * v / k->count + k->done * v;
+    const double error = fmax(held_back(w, k->count) * sqrt(variance), k->visits >= 4 ? visit_error(w, k, v) : 0);
+    if (error > mean - certain)
+        return fmax(certain, mean - error);
+    *held_s = error;
+    return mean;
+}
+
+/* By the first fact a lower clock is never faster. So a kind whose kernels take clearly less in a window below the top
+ * than they took at the top has changed, and at a still lower clock that would not show. What it was credited stays,
+ * but for that window, of which only what is certain counts; its reference begins anew. */
+#define CHANGED 0.1     /* far beyond what kinds that do not change stray by, windows of few kernels left out */
+#define CHANGED_LEAST 8 /* kernels */
+
+static int renew_changed(fl_tightrope_work *w) {
+    int renewed = 0;
+    for (int64_t i = 0; i < w->kinds; i++) {
+        fl_tightrope_kind *k = &w->kind[i];
+        if (k->low < CHANGED_LEAST || k->count < 3)
+            continue;
+        const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
+        const double error = held_back(w, k->count) * sqrt(v / k->low + v / k->count);
+        if (k->low_s / k->low >= m * (1 - CHANGED) - error)
+            continue;
+        double held_s;
+        k->done -= k->low, k->done_s -= k->low_s, k->floor_s -= k->low_floor_s;
+        const double credit_s = kind_credit(w, k, &held_s);
+        *k = (fl_tightrope_kind){.kept_s = k->kept_s + credit_s - held_s + k->low_floor_s,
+                                 .window_s = k->window_s,
+                                 .spell_s = k->spell_s,
+                                 .spell = k->spell,
+                                 .usual = k->usual};
+        renewed = 1;
+    }
+    return renewed;
+}
+
 /* Records: kernel by kernel. One that ran at the top clock counts what it took, the others what their kind takes there;
  * what is not known well counts as much as is certain. The host's time between kernels does not stretch; the kernel
  * that runs now may be stretched; where kernels overlap, their stretch is shared. */
 static double records_credit(fl_tightrope_work *w) {
     double low = 0, held = 0;
     for (int64_t i = 0; i < w->kinds; i++) {
-        const fl_tightrope_kind *k = &w->kind[i];
-        if (!(k->done > 0))
-            continue;
-        const double certain = k->floor_s;
-        if (k->count < 3) {
-            low += certain;
-            continue;
-        }
-        const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
-        const double mean = fmin(k->done_s, k->done * m);
-        const double variance = k->done * k->done * v / k->count + k->done * v;
-        const double error = fmax(held_back(w, k->count) * sqrt(variance), k->visits >= 4 ? visit_error(w, k, v) : 0);
-        if (error > mean - certain) {
-            low += fmax(certain, mean - error);
-            continue;
-        }
-        low += mean;
-        held += error * error;
+        double held_s;
+        low += w->kind[i].kept_s + kind_credit(w, &w->kind[i], &held_s);
+        held += held_s * held_s;
     }
     w->error_s = sqrt(held);
     const double elapsed_s = w->elapsed_s - w->before_elapsed_s;
@@ -327,6 +358,7 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
     }
     if (!fl_tightrope_blindfold(w) && !w->doubted)
         measure(w, &m);
+    m.renewed = w->signal == FL_TIGHTROPE_RECORDS && !w->at_top && renew_changed(w);
     if (m.doubtful)
         take_back(w, m.length_s);
     return m;

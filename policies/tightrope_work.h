@@ -29,6 +29,8 @@ typedef struct fl_tightrope_kind {        /* of kernel */
     double count, sum_s, square_s;        /* that ran at the top clock: number, durations, their squares */
     double done, done_s;                  /* at any other clock: number, durations */
     double floor_s;                       /* what is certain of these */
+    double low, low_s, low_floor_s;       /* the same of a window below the top clock, once its clock is there */
+    double kept_s;                        /* credited before its reference began anew */
     double now, now_s;                    /* of the window at the top clock: number, durations */
     double visits, mean_s, mean_square_s; /* windows at the top clock, their means, the squares of these */
     double visit_square_s;                /* the squares of these, each as often as the visit had records */
@@ -87,6 +89,7 @@ typedef struct fl_tightrope_seen_window {
     double slowdown, noise; /* against the top clock; relative standard error; NAN: not known */
     double power_w, power_noise;
     int doubtful; /* the slowdown is none that the clock can have: another phase of the program */
+    int renewed;  /* of some kinds the reference begins anew */
 } fl_tightrope_seen_window;
 
 void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
