@@ -183,8 +183,9 @@ static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k
     return fmax(held_back(w, k->visits) / sqrt(k->visits), FL_TIGHTROPE_WANDERS) * k->done * sqrt(v);
 }
 
-/* What the kernels of a kind off the top clock are worth: the mean of what is known, and what is held back of it. Where
- * that would be more than what is known beyond the certain, the mean is that of the least, and nothing is held back. */
+/* What the kernels of a kind off the top clock are worth, and *held_s, which is held back of it for its error. If that
+ * would leave less than what is certain, the certain counts and nothing is held back. Never seen three times at the
+ * top: what is certain. */
 static double kind_credit(const fl_tightrope_work *w, const fl_tightrope_kind *k, double *held_s) {
     const double certain = k->floor_s;
     *held_s = 0;

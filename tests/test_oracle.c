@@ -411,6 +411,20 @@ static void test_one_for_all(void) {
     fl_oracle_table_free(&t);
 }
 
+enum { CHOICES = 22 }; /* of the rig's device */
+
+/* A run at every choice of clocks. Returns how many there are. */
+static size_t run_all(fx_rig *r, fl_static_point point[CHOICES]) {
+    fl_choice *choice;
+    size_t count;
+    FX_MUST(fl_oracle_choices(r->w, &r->spec, &choice, &count, d));
+    for (size_t c = 0; c < count && c < CHOICES; c++)
+        FX_MUST(fl_static_run(r->w, r->rates, &r->spec, &r->facts, &choice[c], &point[c], d));
+    free(choice);
+    FL_CHECK(count <= CHOICES, "%zu choices", count);
+    return count < CHOICES ? count : CHOICES;
+}
+
 /* What bounds and few runs find is what runs at all choices find: alone, side by side, on two GPUs, with a wall in
  * reach, under any limit. */
 static void test_static_search(void) {
@@ -427,12 +441,8 @@ static void test_static_search(void) {
         for (uint32_t i = 0; i < 1 + (uint32_t)n % 3; i++)
             fx_random_ops(&r, &g, fx_stream(&r, n % 6 == 5 ? i % 2 : 0, (int32_t)i), 200, 50000);
         fx_finish(&r, 5);
-        fl_choice *choice;
-        size_t count;
-        FX_MUST(fl_oracle_choices(r.w, &r.spec, &choice, &count, d));
-        fl_static_point point[22], best;
-        for (size_t c = 0; c < count; c++)
-            FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &choice[c], &point[c], d));
+        fl_static_point point[CHOICES], best;
+        const size_t count = run_all(&r, point);
         for (int k = 0; k < 12; k++) {
             const int64_t top = point[count - 1].makespan_ps, limit = k == 11 ? INT64_MAX : top * (98 + 4 * k) / 100;
             const fl_objective objective = (fl_objective)(k % 3);
@@ -446,7 +456,6 @@ static void test_static_search(void) {
                      "instance %d, limit %d: %g/%g MHz, all runs say %g/%g", n, k, best.at.sm_mhz, best.at.mem_mhz,
                      point[want].at.sm_mhz, point[want].at.mem_mhz);
         }
-        free(choice);
         fx_close(&r);
     }
     FL_CHECK(held > 200, "only %zu limits held", held);
@@ -469,12 +478,8 @@ static void test_gated_search(void) {
         const uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1);
         fx_op(&r, fx_stream(&r, 0, 0), 20000000, 1000000, c);
         fx_finish(&r, 0);
-        fl_choice *choice;
-        size_t count;
-        FX_MUST(fl_oracle_choices(r.w, &r.spec, &choice, &count, d));
-        fl_static_point point[22], best;
-        for (size_t k = 0; k < count; k++)
-            FX_MUST(fl_static_run(r.w, r.rates, &r.spec, &r.facts, &choice[k], &point[k], d));
+        fl_static_point point[CHOICES], best;
+        const size_t count = run_all(&r, point);
         const size_t want = fl_static_best(point, count, FL_MIN_ENERGY, INT64_MAX);
         bool found;
         FX_MUST(fl_static_search(r.w, r.rates, &r.spec, &r.facts, FL_MIN_ENERGY, INT64_MAX, &best, &found, d));
@@ -486,7 +491,6 @@ static void test_gated_search(void) {
                  (long long)rows[i].gate_ns, best.at.sm_mhz, rows[i].sm_mhz);
         FL_CHECK(!rows[i].mj || best.energy_fj == (fl_wide)rows[i].mj * 1000000000000, "gated after %lld ns: %g fJ",
                  (long long)rows[i].gate_ns, fx_f(best.energy_fj));
-        free(choice);
         fx_close(&r);
     }
 }
