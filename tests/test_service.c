@@ -195,6 +195,31 @@ static void test_barriers(void) {
     end(&r, &s);
 }
 
+/* What all requests take together stays below 2^61 ns; the message says what one of them takes. */
+static void test_too_long(void) {
+    enum { MANY = 1100 };
+    static const struct {
+        int ops;
+        int64_t work_ns;
+        const char *error;
+    } rows[] = {{27, INT64_C(80000000000000), "1100 requests of 2.16e+06 s each, expected less in all"},
+                {30, INT64_C(80000000000000), "1100 requests of 2.4e+06 s each, expected less in all"},
+                {25, INT64_C(80000000000000), NULL}};
+    static int64_t arrival_ns[MANY];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        fx_rig r;
+        fl_diag d = {0};
+        fx_open(&r, 1);
+        const uint32_t c = fx_light(&r), stream = fx_stream(&r, 0, 0);
+        for (int k = 0; k < rows[i].ops; k++)
+            fx_op(&r, stream, 0, rows[i].work_ns, c);
+        const fl_status s = fl_workload_serve(r.w, arrival_ns, MANY, 1, &d);
+        FL_CHECK(rows[i].error ? s == FL_BAD_INPUT && strstr(d.message, rows[i].error) : s == FL_OK, "row %zu: %d, %s",
+                 i, s, d.message);
+        fx_close(&r);
+    }
+}
+
 /* Fewer than ten requests tell nothing; at a load of one the queue grows. */
 static void test_overloaded(void) {
     static const struct {
@@ -208,4 +233,4 @@ static void test_overloaded(void) {
 
 FL_SUITE("service", {"requests", test_requests}, {"iterations", test_iterations},
          {"iterations of requests", test_iterations_of_requests}, {"barriers", test_barriers},
-         {"overloaded", test_overloaded})
+         {"overloaded", test_overloaded}, {"too long", test_too_long})
