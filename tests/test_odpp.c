@@ -83,6 +83,20 @@ static void test_longer(void) {
                  fl_odpp_missing_s(row[i].length_s, row[i].period_s), row[i].missing_s);
 }
 
+/* The board's default limit; else the most that it takes; else what it is made for; else none. */
+static void test_limit(void) {
+    static const struct {
+        double standard_w, max_w, tdp_w, want_w;
+    } rows[] = {{350, 380, 320, 350}, {0, 380, 320, 380}, {0, 0, 320, 320},
+                {0, 0, 0, 0},         {350, 0, 0, 350},   {0, 380, 0, 380}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const fl_gpu_facts f = {
+            .power_default_w = rows[i].standard_w, .power_max_w = rows[i].max_w, .tdp_w = rows[i].tdp_w};
+        FL_CHECK(fl_readings_limit_w(&f) == rows[i].want_w, "row %zu: %g W, expected %g", i, fl_readings_limit_w(&f),
+                 rows[i].want_w);
+    }
+}
+
 /* The last period alone counts, and 30 W of it belong to no work. */
 static void test_measure(void) {
     trace.count = 0;
@@ -375,8 +389,8 @@ static void test_refusals(void) {
 }
 
 FL_SUITE("odpp", {"what is transformed", test_composite}, {"spectrum of the whole trace", test_spectrum},
-         {"longer traces", test_longer}, {"the last period", test_measure}, {"straight lines", test_lines},
-         {"course", test_course}, {"a long period", test_long_period}, {"choice", test_choice},
-         {"networks", test_networks}, {"idle power", test_idle_power}, {"watch", test_watch},
+         {"the limit", test_limit}, {"longer traces", test_longer}, {"the last period", test_measure},
+         {"straight lines", test_lines}, {"course", test_course}, {"a long period", test_long_period},
+         {"choice", test_choice}, {"networks", test_networks}, {"idle power", test_idle_power}, {"watch", test_watch},
          {"power as a mean", test_power_mean}, {"a GPU lost", test_lost}, {"an idle GPU", test_idle},
          {"refusals", test_refusals})
