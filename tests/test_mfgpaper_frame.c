@@ -450,6 +450,17 @@ static void test_lost(void) {
     }
 }
 
+/* What is tried without anybody watching ends a second after the last reading, not a step later. */
+static void test_blind_second(void) {
+    mx_node *n = open_loop(1, NULL, 0.5, 0);
+    CU_ASSERT_FATAL(mx_wait(n, 0, "state", SEARCH, 30));
+    const double seen = mx_now_s(n);
+    n->gpu[0].lost = true;
+    FL_CHECK(mx_wait(n, 0, "state", BASELINE, 10) && n->gpu[0].sm == FL_DEFAULT && fabs(mx_now_s(n) - seen - 1) < 1e-6,
+             "last seen at %g s, back at the default at %g", seen, mx_now_s(n));
+    mx_close(n);
+}
+
 static void test_no_power(void) {
     mx_node *n = open_loop(1, NULL, 0.5, 0);
     n->gpu[0].no_power = true;
@@ -556,6 +567,7 @@ FL_SUITE("mfgpaper_frame", {"courses", test_courses}, {"golden", test_golden}, {
          {"refused values", test_refused}, {"baseline that does not repeat", test_self},
          {"kinds that take turns", test_turns}, {"hopeless trials", test_hopeless},
          {"stable, then another phase", test_stable}, {"the same phase", test_same_phase},
-         {"a load that creeps", test_creeping}, {"a GPU lost", test_lost}, {"power not known", test_no_power},
-         {"idle time", test_idle}, {"each GPU by itself", test_gpus_apart}, {"one clock or none", test_one_clock},
+         {"a load that creeps", test_creeping}, {"a GPU lost", test_lost},
+         {"a second without readings", test_blind_second}, {"power not known", test_no_power}, {"idle time", test_idle},
+         {"each GPU by itself", test_gpus_apart}, {"one clock or none", test_one_clock},
          {"held clocks", test_held_clocks})

@@ -5,13 +5,13 @@
 #include "sim/work.h"
 #include "tests/support/sim_fixture.h"
 
-enum { KINDS = 3, CLOCKS = 3 };
+enum { KINDS = 3, CLOCKS = 11 };
 
 static const uint64_t seed = 103;
 
 typedef struct rig {
     fx_rig fx;
-    const fl_clock_rates *at[CLOCKS]; /* 500, 1000, 1500 MHz */
+    const fl_clock_rates *at[CLOCKS]; /* 500 to 1500 MHz by 100 */
 } rig;
 
 static void open_rig(rig *r) {
@@ -24,7 +24,7 @@ static void open_rig(rig *r) {
 static void finish(rig *r) {
     fx_finish(&r->fx, 1);
     for (uint32_t c = 0; c < CLOCKS; c++)
-        r->at[c] = fx_rates(&r->fx, 500 * (c + 1), 800);
+        r->at[c] = fx_rates(&r->fx, 500 + 100 * c, 800);
 }
 
 static void check(const rig *r, const char *what, long long count) {
