@@ -107,6 +107,30 @@ static void test_untangled_rounds(void) {
     }
 }
 
+/* A copy takes no SMs, whatever is said of its kind: beside a kernel that fills the GPU both run as if alone. */
+static void test_copy_beside(void) {
+    static const struct {
+        const char *name;
+        bool untangled;
+        int64_t work_ns;
+    } rows[] = {{"[CUDA memcpy HtoD]", false, 2000000}, {"b", true, 1000000}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char kinds[512], trace[512];
+        snprintf(kinds, sizeof kinds, KINDS "a,1,0,0,inf,1,0,1,,\n%s,1,0,0,inf,1,0,1,,\n", rows[i].name);
+        snprintf(trace, sizeof trace, HEAD "\n0,0,0,0,2000000,a,1,1,1,1,1,1\n0,0,1,0,2000000,%s,1,1,1,1,1,1\n",
+                 rows[i].name);
+        fl_scenes s;
+        fl_diag d = {0};
+        FL_CHECK(open_trace(temporary("t.csv", trace), "generic", temporary("k.csv", kinds), NULL, &s, &d) == FL_OK,
+                 "%s", d.message);
+        CU_ASSERT_FATAL(s.count == 1 && s.item[0]->w->stream_count == 2);
+        FL_CHECK(s.item[0]->w->untangled == rows[i].untangled && s.item[0]->w->stream[0].work_ns == rows[i].work_ns,
+                 "beside %s: untangled %d, %lld ns of work", rows[i].name, s.item[0]->w->untangled,
+                 (long long)s.item[0]->w->stream[0].work_ns);
+        fl_scenes_free(&s);
+    }
+}
+
 /* Kinds whose shares hold at other clocks than those of the recording. */
 static void test_kinds_at_other_clocks(void) {
     const char *kinds = temporary("k.csv", KINDS "a,1,1,0,inf,1,1,1,750,1000\n");
@@ -450,7 +474,8 @@ static void test_alone(void) {
 FL_SUITE("build", {"phases and host time of kinds", test_phases}, {"programs recorded alone", test_alone},
          {"the sample with launches takes its recorded time", test_launches_sample},
          {"recorded sharing is untangled", test_untangled}, {"to the nanosecond", test_untangled_rounds},
-         {"a recording comes back", test_recording_comes_back}, {"kinds at other clocks", test_kinds_at_other_clocks},
+         {"a copy beside a kernel", test_copy_beside}, {"a recording comes back", test_recording_comes_back},
+         {"kinds at other clocks", test_kinds_at_other_clocks},
          {"unknown kinds are refused or assumed", test_unknown_kinds},
          {"a stream half launched is refused", test_partly_launched},
          {"synth as trace and as workload", test_synth_both_ways}, {"a sweep becomes workloads", test_sweep_reproduced},

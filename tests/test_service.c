@@ -195,6 +195,35 @@ static void test_barriers(void) {
     end(&r, &s);
 }
 
+/* Each request repeats the ops of the first and their waits: the k-th op of stream b waits for the k-th of stream a. */
+static void test_repeated(void) {
+    for (size_t requests = 1; requests <= 4; requests++) {
+        static const int64_t arrival_ns[4] = {0, 5, 5, 90000};
+        fx_rig r;
+        fx_open(&r, 1);
+        const uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1);
+        for (uint64_t k = 1; k <= 3; k++) {
+            fx_op(&r, a, 100, 10000, c);
+            fx_op(&r, b, 0, 2000, c);
+            fx_wait(&r, b, a, k);
+        }
+        FX_MUST(fl_workload_serve(r.w, arrival_ns, requests, 1, d));
+        const fl_stream *s = &r.w->stream[a], *after = &r.w->stream[b];
+        const int64_t n = (int64_t)requests;
+        FL_CHECK(s->count == 3 * requests && s->work_ns == n * 30000 && s->span_ns == n * 30300 &&
+                     after->count == 3 * requests && after->work_ns == n * 6000 && after->span_ns == n * 6000,
+                 "%zu requests: %llu ops, %lld ns of work in %lld", requests, (unsigned long long)s->count,
+                 (long long)s->work_ns, (long long)s->span_ns);
+        CU_ASSERT_FATAL(after->wait_first && after->wait_count == 3 * requests);
+        for (uint32_t k = 0; k < 3 * requests; k++)
+            FL_CHECK(after->wait_first[k] == k && after->wait[k].stream == a && after->wait[k].done == k + 1,
+                     "%zu requests: op %u waits for %u ops of stream %u, from wait %u on", requests, k,
+                     (unsigned)after->wait[k].done, after->wait[k].stream, after->wait_first[k]);
+        FL_CHECK(after->wait_first[3 * requests] == 3 * requests, "and the last wait is the last");
+        fx_close(&r);
+    }
+}
+
 /* What all requests take together stays below 2^61 ns; the message says what one of them takes. */
 static void test_too_long(void) {
     enum { MANY = 1100 };
@@ -233,4 +262,4 @@ static void test_overloaded(void) {
 
 FL_SUITE("service", {"requests", test_requests}, {"iterations", test_iterations},
          {"iterations of requests", test_iterations_of_requests}, {"barriers", test_barriers},
-         {"overloaded", test_overloaded}, {"too long", test_too_long})
+         {"overloaded", test_overloaded}, {"repeated", test_repeated}, {"too long", test_too_long})

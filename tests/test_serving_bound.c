@@ -129,6 +129,33 @@ static void test_boards(void) {
     }
 }
 
+/* A step costs 0.05 J, which reading 1 ms of memory at 50 W takes, and each token beyond its first 1 us at 100 W: 0.1
+ * mJ. So no schedule of n steps and t tokens takes less than 0.0499 n + 0.0001 t: neither the cheapest step alone nor
+ * the cheapest token alone say as much. */
+static void test_line(void) {
+    static const struct {
+        uint32_t prompt, output;
+        double want_j;
+    } rows[] = {
+        {100, 50, 0.0499 * 50 + 1e-4 * 149}, {2000, 50, 0.0499 * 50 + 1e-4 * 2049}, {10, 1, 0.0499 + 1e-4 * 10}};
+    double tokens[] = {1, 4097}, token_s[] = {1e-3, 1e-3 + 4096e-6};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sx_rig x;
+        sx_open(&x, 1, 1);
+        x.law = fl_step_law_none();
+        x.law.sm_count = 1;
+        x.law.sm_mhz[0] = x.law.ref_sm_mhz = 1000;
+        x.law.ref_mem_mhz = 800;
+        x.law.by_tokens = (fl_step_table){.at = tokens, .time_s = token_s, .count = 2};
+        x.server[0].rules.token_budget = 4096;
+        sx_request(&x, 0, rows[i].prompt, rows[i].output);
+        const fl_serving_bound b = bound_of(&x);
+        FL_CHECK(fx_near(b.steps_j, rows[i].want_j, 1e-6), "row %zu: %.12g J, expected %.12g", i, b.steps_j,
+                 rows[i].want_j);
+        sx_close(&x);
+    }
+}
+
 /* Sequences that cost more in company: a step of one takes 1 ms, of two 3 ms, of four 8 ms. The first ms of each reads
  * memory at 50 W, the rest computes at 100 W per GHz, measured at 1 GHz: 0.05, 0.25 and 0.75 J. So each sequence of a
  * step costs 0.05 J or more, which is all that may be said of the ten there are: the line through the first two steps
@@ -157,4 +184,5 @@ static void test_dear_company(void) {
 }
 
 FL_SUITE("serving_bound", {"counts", test_counts}, {"cached", test_cached}, {"servers", test_servers},
-         {"boards", test_boards}, {"dear company", test_dear_company}, {"the clock of a law", test_reference})
+         {"boards", test_boards}, {"a line", test_line}, {"dear company", test_dear_company},
+         {"the clock of a law", test_reference})
