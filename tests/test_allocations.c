@@ -333,6 +333,10 @@ static void put_pipeline(fl_pipeline *p) {
         put(p, FL_PIPELINE_FORWARD, 500 + 500 * k, 0.03 / (1 + k), 100 + 60 * k);
         put(p, FL_PIPELINE_BACKWARD, 500 + 500 * k, 0.06 / (1 + k), 100 + 70 * k);
     }
+    put(p, FL_PIPELINE_LOAD, NAN, 1e-3, NAN);
+    put(p, FL_PIPELINE_ACT, NAN, 2e-3, NAN);
+    put(p, FL_PIPELINE_GRAD, NAN, 2e-3, NAN);
+    put(p, FL_PIPELINE_STEP, NAN, 5e-3, NAN);
     put(p, FL_PIPELINE_BLOCKED, NAN, NAN, 60);
     FX_MUST(fl_pipeline_finish(p, d));
 }
