@@ -78,4 +78,23 @@ static void test_full(void) {
     fx_close(&r.fx);
 }
 
-FL_SUITE("actuator", {"values", test_values}, {"order", test_order}, {"full", test_full})
+/* What the last place of a full queue names alone stays, whichever of the two clocks it is. */
+static void test_full_of_one(void) {
+    static const struct {
+        double last_sm, last_mem, sm, mem;
+    } rows[] = {{900, NAN, NAN, 400}, {NAN, 400, 900, NAN}, {500, 800, 900, 400}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rig r;
+        open_rig(&r);
+        for (int64_t k = 1; k < FL_PENDING_MAX; k++)
+            fl_actuator_set(&r.a, 0, 600, 800);
+        fl_actuator_set(&r.a, 0, rows[i].last_sm, rows[i].last_mem);
+        fl_actuator_set(&r.a, 0, rows[i].sm, rows[i].mem);
+        FL_CHECK(r.a.count == FL_PENDING_MAX, "row %zu: %u wait", i, r.a.count);
+        FL_CHECK(take(&r, 10000) && r.sm == 4 && r.mem == 0, "row %zu: %u and %u", i, r.sm, r.mem);
+        fx_close(&r.fx);
+    }
+}
+
+FL_SUITE("actuator", {"values", test_values}, {"order", test_order}, {"full", test_full},
+         {"full of sets of one clock", test_full_of_one})

@@ -12,6 +12,7 @@
 #include "sim/pipeline_run.h"
 #include "sim/plan.h"
 #include "sim/service.h"
+#include "sim/serving_bound.h"
 #include "sim/straggler.h"
 #include "sim/synth.h"
 #include "sim/synth_requests.h"
@@ -255,6 +256,10 @@ static fl_status serve(uint64_t *digest, fl_diag *d) {
         x.r.facts.server = x.facts;
         x.r.facts.server_count = x.setup.server_count;
         s = run_of(&x.r, "throttllem", digest, d);
+        fl_serving_bound bound;
+        TRY(s, fl_serving_bound_of(x.r.w, x.r.rates, &x.r.spec, &bound, d));
+        if (!s)
+            add(digest, (uint64_t)(bound.energy_j * 1e6));
     }
     sx_close(&x);
     return s;
@@ -328,6 +333,10 @@ static void put_pipeline(fl_pipeline *p) {
         put(p, FL_PIPELINE_FORWARD, 500 + 500 * k, 0.03 / (1 + k), 100 + 60 * k);
         put(p, FL_PIPELINE_BACKWARD, 500 + 500 * k, 0.06 / (1 + k), 100 + 70 * k);
     }
+    put(p, FL_PIPELINE_LOAD, NAN, 1e-3, NAN);
+    put(p, FL_PIPELINE_ACT, NAN, 2e-3, NAN);
+    put(p, FL_PIPELINE_GRAD, NAN, 2e-3, NAN);
+    put(p, FL_PIPELINE_STEP, NAN, 5e-3, NAN);
     put(p, FL_PIPELINE_BLOCKED, NAN, NAN, 60);
     FX_MUST(fl_pipeline_finish(p, d));
 }

@@ -85,6 +85,52 @@ static void test_untangled(void) {
     fl_scenes_free(&s);
 }
 
+/* Eleven kernels that each fill the GPU, beside each other from begin to end: each is an eleventh of the time in work,
+ * to the nearest nanosecond. */
+static void test_untangled_rounds(void) {
+    static const struct { int ns, work_ns; } rows[] = {{110, 10}, {109, 10}, {105, 10}, {104, 9}, {103, 9}, {99, 9}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *kinds = temporary("k.csv", KINDS "a,1,0,0,inf,1,0,1,,\n");
+        char text[2048];
+        int at = snprintf(text, sizeof text, HEAD "\n");
+        for (int k = 0; k < 11; k++)
+            at += snprintf(text + at, sizeof text - (size_t)at, "0,0,%d,0,%d,a,1,1,1,1,1,1\n", k, rows[i].ns);
+        fl_scenes s;
+        fl_diag d = {0};
+        FL_CHECK(open_trace(temporary("t.csv", text), "generic", kinds, NULL, &s, &d) == FL_OK, "%s", d.message);
+        CU_ASSERT_FATAL(s.count == 1 && s.item[0]->w->stream_count == 11);
+        for (uint32_t k = 0; k < 11; k++)
+            FL_CHECK(s.item[0]->w->stream[k].work_ns == rows[i].work_ns,
+                     "%d ns: stream %u has %lld of work, expected %d", rows[i].ns, k,
+                     (long long)s.item[0]->w->stream[k].work_ns, rows[i].work_ns);
+        fl_scenes_free(&s);
+    }
+}
+
+/* A copy takes no SMs, whatever is said of its kind: beside a kernel that fills the GPU both run as if alone. */
+static void test_copy_beside(void) {
+    static const struct {
+        const char *name;
+        bool untangled;
+        int64_t work_ns;
+    } rows[] = {{"[CUDA memcpy HtoD]", false, 2000000}, {"b", true, 1000000}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char kinds[512], trace[512];
+        snprintf(kinds, sizeof kinds, KINDS "a,1,0,0,inf,1,0,1,,\n%s,1,0,0,inf,1,0,1,,\n", rows[i].name);
+        snprintf(trace, sizeof trace, HEAD "\n0,0,0,0,2000000,a,1,1,1,1,1,1\n0,0,1,0,2000000,%s,1,1,1,1,1,1\n",
+                 rows[i].name);
+        fl_scenes s;
+        fl_diag d = {0};
+        FL_CHECK(open_trace(temporary("t.csv", trace), "generic", temporary("k.csv", kinds), NULL, &s, &d) == FL_OK,
+                 "%s", d.message);
+        CU_ASSERT_FATAL(s.count == 1 && s.item[0]->w->stream_count == 2);
+        FL_CHECK(s.item[0]->w->untangled == rows[i].untangled && s.item[0]->w->stream[0].work_ns == rows[i].work_ns,
+                 "beside %s: untangled %d, %lld ns of work", rows[i].name, s.item[0]->w->untangled,
+                 (long long)s.item[0]->w->stream[0].work_ns);
+        fl_scenes_free(&s);
+    }
+}
+
 /* Kinds whose shares hold at other clocks than those of the recording. */
 static void test_kinds_at_other_clocks(void) {
     const char *kinds = temporary("k.csv", KINDS "a,1,1,0,inf,1,1,1,750,1000\n");
@@ -113,12 +159,19 @@ static void test_unknown_kinds(void) {
 }
 
 static void test_partly_launched(void) {
-    const char *trace = temporary(
-        "part.csv", HEAD ",launch_ns,host_thread\n0,0,0,10,20,a,1,1,1,1,1,1,5,0\n0,0,0,30,40,a,1,1,1,1,1,1,,\n");
-    fl_scenes s;
-    fl_diag d = {0};
-    CU_ASSERT_EQUAL(open_trace(trace, "generic", NULL, "memory", &s, &d), FL_BAD_INPUT);
-    FL_CHECK(strstr(d.message, "launch_ns") != NULL, "%s", d.message);
+    static const struct {
+        const char *first, *second, *expected;
+    } rows[] = {{"5,0", ",", "row 1 has no launch_ns"}, {",", "25,0", "row 1 has a launch_ns"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 HEAD ",launch_ns,host_thread\n0,0,0,10,20,a,1,1,1,1,1,1,%s\n0,0,0,30,40,a,1,1,1,1,1,1,%s\n",
+                 rows[i].first, rows[i].second);
+        fl_scenes s;
+        fl_diag d = {0};
+        CU_ASSERT_EQUAL(open_trace(temporary("part.csv", text), "generic", NULL, "memory", &s, &d), FL_BAD_INPUT);
+        FL_CHECK(strstr(d.message, rows[i].expected) != NULL, "expected '%s': %s", rows[i].expected, d.message);
+    }
 }
 
 /* The same kernels as a trace and straight as a workload. */
@@ -420,7 +473,8 @@ static void test_alone(void) {
 
 FL_SUITE("build", {"phases and host time of kinds", test_phases}, {"programs recorded alone", test_alone},
          {"the sample with launches takes its recorded time", test_launches_sample},
-         {"recorded sharing is untangled", test_untangled}, {"a recording comes back", test_recording_comes_back},
+         {"recorded sharing is untangled", test_untangled}, {"to the nanosecond", test_untangled_rounds},
+         {"a copy beside a kernel", test_copy_beside}, {"a recording comes back", test_recording_comes_back},
          {"kinds at other clocks", test_kinds_at_other_clocks},
          {"unknown kinds are refused or assumed", test_unknown_kinds},
          {"a stream half launched is refused", test_partly_launched},

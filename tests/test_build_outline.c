@@ -230,6 +230,33 @@ static void test_heads(void) {
     close_rig(&r);
 }
 
+/* How wrong a fit says its kinds are reaches the workload; what is no share of at least 0 is not known. */
+static void test_errors_of_kinds(void) {
+    static const struct {
+        const char *text;
+        double want;
+    } rows[] = {{"3.5", 3.5}, {"0", 0}, {"-1", NAN}, {"much", NAN}, {"", NAN}};
+    rig r;
+    open_rig(&r, 1, false);
+    FL_CHECK(isnan(r.w->model_time_mape_pct) && isnan(r.w->model_power_mape_pct), "unsaid, it is not known");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int power = 0; power < 2; power++) {
+            CU_ASSERT_FATAL(fl_head_set(&r.k.head, "model_time_mape_pct", power ? "7" : rows[i].text));
+            CU_ASSERT_FATAL(fl_head_set(&r.k.head, "model_power_mape_pct", power ? rows[i].text : "7"));
+            fl_workload *w;
+            fl_outline outline;
+            const fl_build_options b = options(&r);
+            FX_MUST(fl_build_trace_outline(&w, &outline, "trace", &r.t, &r.fx.spec, &b, d));
+            const double pct = power ? w->model_power_mape_pct : w->model_time_mape_pct,
+                         other = power ? w->model_time_mape_pct : w->model_power_mape_pct;
+            FL_CHECK((isnan(rows[i].want) ? isnan(pct) : pct == rows[i].want) && other == 7,
+                     "%s '%s': %g %%, the other %g %%", power ? "power" : "time", rows[i].text, pct, other);
+            fl_outline_free(&outline);
+            fl_workload_free(w);
+        }
+    close_rig(&r);
+}
+
 /* A platform that says how many launches a stream queues is believed; else it is 1,024. */
 static void test_queue(void) {
     rig r;
@@ -250,5 +277,6 @@ static void test_queue(void) {
     close_rig(&r);
 }
 
-FL_SUITE("build_outline", {"heads", test_heads}, {"the launch queue", test_queue}, {"the same", test_same},
-         {"other platforms", test_other}, {"odd records", test_odd}, {"too many devices", test_too_many})
+FL_SUITE("build_outline", {"heads", test_heads}, {"errors of kinds", test_errors_of_kinds},
+         {"the launch queue", test_queue}, {"the same", test_same}, {"other platforms", test_other},
+         {"odd records", test_odd}, {"too many devices", test_too_many})

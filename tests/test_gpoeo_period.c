@@ -1,5 +1,5 @@
 /* GPOEO's period detection on traces made by hand. */
-#include "policies/gpoeo_period.h"
+#include "policies/gpoeo_trace.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 
@@ -273,8 +273,42 @@ static void test_longer(void) {
     }
 }
 
+/* A trace goes on for as long as it lacks for a stable period, also where that is less than a second; then it is looked
+ * at again. Six seconds of readings without a period, so that short ones are found in them and none is stable. */
+static void test_goes_on(void) {
+    enum { ROUNDS = 60 };
+    static const uint64_t seed = 31;
+    static fl_gpoeo_trace t;
+    int shorter = 0, longer = 0, whole = 0;
+    printf(" seed %llu ", (unsigned long long)seed);
+    fl_random g = fl_random_seed(seed, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        const int count = 30 + (int)fl_random_below(&g, 100);
+        fl_gpoeo_trace_begin(&t, 0, INT64_C(6000000000));
+        for (int i = 0; i < count; i++) {
+            fl_gpu_sample s = {.valid = FL_READINGS_NEEDS};
+            s.value[FL_GPU_POWER_W] = 200 + 50 * fl_random_unit(&g) + (round % 3 ? 0 : 100 * tone(i, 10));
+            s.value[FL_GPU_UTIL_GPU_PCT] = 50 + 20 * fl_random_unit(&g);
+            s.value[FL_GPU_UTIL_MEM_PCT] = 30 + 20 * fl_random_unit(&g);
+            fl_gpoeo_trace_read(&t, &s, (int64_t)i * 50000000);
+        }
+        const double missing =
+            fl_gpoeo_missing_s(fl_readings_length_s(&t.readings), fl_gpoeo_find(&work, &t.readings, 350, 0.15));
+        fl_gpoeo_period p;
+        const int ends = fl_gpoeo_trace_period(&t, 350, 0.15, &p);
+        FL_CHECK(ends == !(missing > 0) && llabs(t.end_ns - INT64_C(6000000000) - llround(missing * 1e9)) <= 1,
+                 "seed %d, round %d: %g s are missing, it ends: %d, at %lld ns", (int)seed, round, missing, ends,
+                 (long long)t.end_ns);
+        whole += !(missing > 0);
+        shorter += missing > 0 && missing < 1;
+        longer += missing > 1;
+    }
+    FL_CHECK(shorter > 3 && longer > 3 && whole > 3, "%d lack less than a second, %d more, %d nothing", shorter, longer,
+             whole);
+}
+
 FL_SUITE("gpoeo_period", {"what is transformed", test_composite}, {"signs", test_signs}, {"likeness", test_unlike},
          {"peaks", test_peaks}, {"padded", test_padded}, {"too long to pad", test_too_long_to_pad},
          {"short periods", test_short}, {"refined", test_refined}, {"refined within 15 s", test_refined_within},
          {"stable", test_stable}, {"spread", test_spread}, {"parts", test_parts}, {"no period", test_none},
-         {"longer traces", test_longer})
+         {"longer traces", test_longer}, {"a trace goes on", test_goes_on})

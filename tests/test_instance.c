@@ -368,6 +368,29 @@ static void test_state_sizes(void) {
     }
 }
 
+/* A state that no memory holds is refused, also where the size of that of two GPUs together would wrap around to
+ * little. */
+static void test_huge_states(void) {
+    static const struct {
+        size_t state, gpu;
+    } rows[] = {{SIZE_MAX, 0},     {SIZE_MAX / 2 + 1, 0}, {SIZE_MAX / 4, 0},       {0, SIZE_MAX / 2 + 1},
+                {0, SIZE_MAX / 4}, {8, SIZE_MAX / 2 + 5}, {SIZE_MAX - 7, SIZE_MAX}};
+    const fl_gpu_facts gpus[2] = {gpu_facts[0], gpu_facts[0]};
+    const fl_facts two = {.seed = 9, .gpu_count = 2, .gpu = gpus, .host = {.cpu = {cpu, 2}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_policy p = puppet;
+        p.state_size = rows[i].state;
+        p.gpu_size = rows[i].gpu;
+        const fl_instance_options o = {.policy = &p, .facts = &two};
+        fl_instance *in = NULL;
+        fl_diag d = {0};
+        const fl_status s = fl_instance_open(&in, &o, &d);
+        FL_CHECK(s == FL_NO_MEMORY, "row %zu: %d, %s", i, s, d.message);
+        if (!s)
+            fl_instance_close(in);
+    }
+}
+
 /* ---- what a request becomes ---------------------------------------------------------------------------------------
  */
 
@@ -620,6 +643,6 @@ static void test_identity(void) {
 
 FL_SUITE("instance", {"values", test_values}, {"layers", test_layers}, {"tables", test_tables},
          {"bad descriptor", test_bad_descriptor}, {"signals of a server", test_server_needs},
-         {"sizes of states", test_state_sizes}, {"requests", test_requests}, {"unknown ranges", test_unknown_ranges},
-         {"host and faults", test_host_and_faults}, {"rate limit", test_rate_limit}, {"rows", test_rows},
-         {"identity of the contract", test_identity})
+         {"sizes of states", test_state_sizes}, {"huge states", test_huge_states}, {"requests", test_requests},
+         {"unknown ranges", test_unknown_ranges}, {"host and faults", test_host_and_faults},
+         {"rate limit", test_rate_limit}, {"rows", test_rows}, {"identity of the contract", test_identity})

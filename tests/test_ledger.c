@@ -274,6 +274,35 @@ static void test_idle_peak(void) {
     fx_close(&r);
 }
 
+/* The idle board at 1500 and 800 MHz draws 20 + 10 + 15 W, closed 50 W. Each counts once it lasted a picosecond, beside
+ * a kernel that drew a milliwatt; heat comes on top of the board's alone. */
+static void test_peak_of_an_instant(void) {
+    static const struct {
+        int64_t open_ps, closed_ps, leak_mw, want_mw;
+    } rows[] = {{0, 0, 0, 1}, {1, 0, 0, 45000}, {0, 1, 0, 50000}, {1, 1, 7, 50000}, {1, 0, 7, 45007}, {0, 0, 7, 8}};
+    fx_rig r;
+    fx_open(&r, 1);
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 1000, fx_light(&r));
+    fx_finish(&r, 0);
+    fl_node *n = fx_node(&r, 0, false);
+    fx_to_end(n);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t class_ps = 0;
+        fl_slot slot = {.rates = fx_rates(&r, 1500, 800), .open_ps = rows[i].open_ps, .class_ps = &class_ps};
+        fl_gpu g = *fl_node_gpu(n, 0);
+        g.slot = &slot;
+        g.slot_count = 1;
+        g.peak_mw = 1;
+        g.leak_peak_mw = rows[i].leak_mw;
+        g.closed_ps = rows[i].closed_ps;
+        g.closed_mw = 50000;
+        FL_CHECK(fl_ledger_peak_mw(&g) == rows[i].want_mw, "row %zu: %lld mW, expected %lld", i,
+                 (long long)fl_ledger_peak_mw(&g), (long long)rows[i].want_mw);
+    }
+    fl_node_close(n);
+    fx_close(&r);
+}
+
 /* Beyond 2 kW within one window of accounts: nothing overflows. */
 static void test_large_powers(void) {
     for (int only = 0; only < 2; only++) {
@@ -327,5 +356,6 @@ static void test_too_large_powers(void) {
 FL_SUITE("ledger", {"residence closes", test_residence_closes}, {"runs close", test_runs_close},
          {"a leak is seen", test_a_leak_is_seen}, {"parts by hand", test_parts_by_hand}, {"unsplit", test_unsplit},
          {"peak", test_peak}, {"peak where the clock changes", test_peak_at_a_change},
-         {"peak of idle boards", test_idle_peak}, {"large powers", test_large_powers}, {"large sums", test_large_sums},
+         {"peak of idle boards", test_idle_peak}, {"peak of an instant", test_peak_of_an_instant},
+         {"large powers", test_large_powers}, {"large sums", test_large_sums},
          {"too large powers", test_too_large_powers})

@@ -98,6 +98,23 @@ static void test_gap_kinds(void) { /* Eq. 4 */
     free(d);
 }
 
+/* A gap as long as gap_max_ns is one still; a nanosecond more is idleness. */
+static void test_longest_gap(void) {
+    static const struct {
+        int64_t gap_ns;
+        double measured_ns;
+    } rows[] = {{0, 0}, {999999, 999999}, {1000000, 1000000}, {1000001, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_mfp_data *d = new_data();
+        put(d, 1, 1, 32, 0, 2000, 2100);
+        put(d, 2, 1, 32, 0, 2100 + rows[i].gap_ns, 2200 + rows[i].gap_ns);
+        FL_CHECK(d->gap_kinds == (rows[i].gap_ns <= 1000000) && exe_sum(d->gap, FL_MFP_GAPS) == rows[i].measured_ns,
+                 "a gap of %lld ns: %u kinds, %g ns", (long long)rows[i].gap_ns, d->gap_kinds,
+                 exe_sum(d->gap, FL_MFP_GAPS));
+        free(d);
+    }
+}
+
 static void test_stability(void) { /* Eq. 8: 2, 4, 4, 4, 5, 5, 7, 9 have mean 5 and deviation 2 */
     static const int64_t length[] = {2, 4, 4, 4, 5, 5, 7, 9};
     fl_mfp_data *d = new_data();
@@ -263,6 +280,23 @@ static void test_index(void) {
     free(d);
 }
 
+/* Kernels of a nanosecond, then of two, with 99 and 98 ns between them: the shortest there are count as well. */
+static void test_index_of_short_kernels(void) {
+    fl_mfp_data *d = new_data();
+    for (int after = 0; after < 2; after++) {
+        for (int64_t i = 0; i < 4; i++)
+            put(d, 1, 1, 32, 0, 2000 + 100 * i, 2001 + after + 100 * i);
+        if (after)
+            break;
+        fl_mfp_update(d, &filters);
+        fl_mfp_begin(d);
+    }
+    const fl_mfp_index i = fl_mfp_index_of(d, &filters);
+    FL_CHECK(near(i.index, (4 * 2 + 3 * 98) / (4 * 1 + 3 * 99.0)) && near(i.matched, 1), "index %.12g of %g", i.index,
+             i.matched);
+    free(d);
+}
+
 static void test_index_unmatched(void) {
     fl_mfp_data *d = new_data();
     put(d, 1, 1, 32, 0, 2000, 2100);
@@ -280,6 +314,11 @@ static void test_index_unmatched(void) {
     fl_mfp_begin(d);
     put(d, 1, 1, 32, 0, 2000, 2100);
     FL_CHECK(isnan(fl_mfp_index_of(d, &filters).index), "an index without a database");
+    fl_mfp_data *nothing = new_data();
+    const fl_mfp_index none = fl_mfp_index_of(nothing, &filters);
+    FL_CHECK(isnan(none.index) && isnan(none.error) && isnan(none.base_error) && none.matched == 0,
+             "of nothing, a share of %g is compared", none.matched);
+    free(nothing);
     free(d);
 }
 
@@ -677,13 +716,14 @@ static void test_meter(void) {
     FL_CHECK(isnan(fl_mfp_meter_mean(&m, FL_MFP_SM)), "a clock from nothing");
 }
 
-FL_SUITE("mfgpaper", {"grids (Eq. 7)", test_grid}, {"kinds of kernels (Eq. 3)", test_kernel_kinds},
-         {"kinds of gaps (Eq. 4)", test_gap_kinds}, {"stability (Eq. 8)", test_stability}, {"full tables", test_full},
-         {"many kinds", test_many}, {"coverage (Alg. 1)", test_coverage}, {"database (Alg. 2)", test_update},
-         {"kinds that vary", test_varying}, {"index (Alg. 3)", test_index}, {"index, unmatched", test_index_unmatched},
-         {"filters (Eq. 9, 10)", test_filters}, {"weights of the long run", test_long_run},
-         {"standard error", test_error}, {"error of what is not compared", test_error_of_rest},
-         {"controller (Eq. 13, Alg. 4)", test_pid}, {"stable (Alg. 5)", test_stable},
-         {"best within the bound", test_best_tried}, {"phase change (Alg. 6)", test_distance},
-         {"memory clocks", test_memory_order}, {"start", test_start}, {"bound and objective", test_bound_objective},
-         {"means", test_meter})
+FL_SUITE("mfgpaper", {"grids (Eq. 7)", test_grid}, {"the longest gap", test_longest_gap},
+         {"kinds of kernels (Eq. 3)", test_kernel_kinds}, {"kinds of gaps (Eq. 4)", test_gap_kinds},
+         {"stability (Eq. 8)", test_stability}, {"full tables", test_full}, {"many kinds", test_many},
+         {"coverage (Alg. 1)", test_coverage}, {"database (Alg. 2)", test_update}, {"kinds that vary", test_varying},
+         {"index (Alg. 3)", test_index}, {"index of short kernels", test_index_of_short_kernels},
+         {"index, unmatched", test_index_unmatched}, {"filters (Eq. 9, 10)", test_filters},
+         {"weights of the long run", test_long_run}, {"standard error", test_error},
+         {"error of what is not compared", test_error_of_rest}, {"controller (Eq. 13, Alg. 4)", test_pid},
+         {"stable (Alg. 5)", test_stable}, {"best within the bound", test_best_tried},
+         {"phase change (Alg. 6)", test_distance}, {"memory clocks", test_memory_order}, {"start", test_start},
+         {"bound and objective", test_bound_objective}, {"means", test_meter})

@@ -179,6 +179,39 @@ static void test_baseline(void) {
     mx_close(n);
 }
 
+/* A record of a kind that the sample does not describe is passed over: what lies behind the kinds is not read. */
+static void test_unknown_kinds(void) {
+    for (uint32_t known = 0; known <= 3; known++) {
+        mx_node *n = open_loop(1, NULL, 0.5, 0);
+        n->s.kind_count = known;
+        mx_until(n, 3);
+        FL_CHECK(mx_probe(n, 0, "kernel_kinds") == known, "of 3 kinds %u are described, %g are in the table", known,
+                 mx_probe(n, 0, "kernel_kinds"));
+        mx_close(n);
+    }
+}
+
+/* The search starts no higher than the clock that the default reaches, or the next one of the ladder: above it nothing
+ * would change. */
+static void test_reached(void) {
+    static const struct {
+        double reach_mhz, first_mhz;
+    } rows[] = {{1500, 1500}, {1486, 1500}, {1485, 1485}, {600, 600}};
+    mx_node *free = open_loop(1, NULL, 0.5, 0);
+    CU_ASSERT_FATAL(mx_wait(free, 0, "state", SEARCH, 30));
+    const double first = free->gpu[0].sm;
+    FL_CHECK(first > 1500, "with nothing in its way the search starts at %g MHz", first);
+    mx_close(free);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        mx_node *n = open_loop(1, NULL, 0.5, 0);
+        n->gpu[0].reach_mhz = rows[i].reach_mhz;
+        FL_CHECK(mx_wait(n, 0, "state", SEARCH, 30) && n->gpu[0].sm == rows[i].first_mhz,
+                 "the default reaches %g MHz, the search starts at %g, expected %g", rows[i].reach_mhz, n->gpu[0].sm,
+                 rows[i].first_mhz);
+        mx_close(n);
+    }
+}
+
 /* Kinds that never come back: the baseline is never complete, the default clocks stay, windows reach 20 s. */
 static void test_uncovered(void) {
     mx_kernel fresh[4] = {{0, 0, 900, 50}, {1, 0, 400, 20}, {2, 0, 1500, 100}, {3, 0, 900, 30}};
@@ -417,6 +450,17 @@ static void test_lost(void) {
     }
 }
 
+/* What is tried without anybody watching ends a second after the last reading, not a step later. */
+static void test_blind_second(void) {
+    mx_node *n = open_loop(1, NULL, 0.5, 0);
+    CU_ASSERT_FATAL(mx_wait(n, 0, "state", SEARCH, 30));
+    const double seen = mx_now_s(n);
+    n->gpu[0].lost = true;
+    FL_CHECK(mx_wait(n, 0, "state", BASELINE, 10) && n->gpu[0].sm == FL_DEFAULT && fabs(mx_now_s(n) - seen - 1) < 1e-6,
+             "last seen at %g s, back at the default at %g", seen, mx_now_s(n));
+    mx_close(n);
+}
+
 static void test_no_power(void) {
     mx_node *n = open_loop(1, NULL, 0.5, 0);
     n->gpu[0].no_power = true;
@@ -516,12 +560,14 @@ static void test_refused(void) {
 }
 
 FL_SUITE("mfgpaper_frame", {"courses", test_courses}, {"golden", test_golden}, {"baseline (Alg. 2)", test_baseline},
+         {"kinds that are not described", test_unknown_kinds}, {"the clock that is reached", test_reached},
          {"kinds that never repeat", test_uncovered}, {"outdated database (Alg. 7)", test_outdated},
          {"kernels that become longer", test_longer}, {"kernels longer in the next phase", test_longer_phase},
          {"work that cannot be compared", test_incomparable}, {"work that seldom can", test_seldom_comparable},
          {"refused values", test_refused}, {"baseline that does not repeat", test_self},
          {"kinds that take turns", test_turns}, {"hopeless trials", test_hopeless},
          {"stable, then another phase", test_stable}, {"the same phase", test_same_phase},
-         {"a load that creeps", test_creeping}, {"a GPU lost", test_lost}, {"power not known", test_no_power},
-         {"idle time", test_idle}, {"each GPU by itself", test_gpus_apart}, {"one clock or none", test_one_clock},
+         {"a load that creeps", test_creeping}, {"a GPU lost", test_lost},
+         {"a second without readings", test_blind_second}, {"power not known", test_no_power}, {"idle time", test_idle},
+         {"each GPU by itself", test_gpus_apart}, {"one clock or none", test_one_clock},
          {"held clocks", test_held_clocks})

@@ -83,6 +83,20 @@ static void test_longer(void) {
                  fl_odpp_missing_s(row[i].length_s, row[i].period_s), row[i].missing_s);
 }
 
+/* The board's default limit; else the most that it takes; else what it is made for; else none. */
+static void test_limit(void) {
+    static const struct {
+        double standard_w, max_w, tdp_w, want_w;
+    } rows[] = {{350, 380, 320, 350}, {0, 380, 320, 380}, {0, 0, 320, 320},
+                {0, 0, 0, 0},         {350, 0, 0, 350},   {0, 380, 0, 380}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const fl_gpu_facts f = {
+            .power_default_w = rows[i].standard_w, .power_max_w = rows[i].max_w, .tdp_w = rows[i].tdp_w};
+        FL_CHECK(fl_readings_limit_w(&f) == rows[i].want_w, "row %zu: %g W, expected %g", i, fl_readings_limit_w(&f),
+                 rows[i].want_w);
+    }
+}
+
 /* The last period alone counts, and 30 W of it belong to no work. */
 static void test_measure(void) {
     trace.count = 0;
@@ -298,6 +312,27 @@ static void test_watch(void) {
     wave_close(n);
 }
 
+/* Eight windows of 60 W, then one of less: the search begins anew where the range is more than 15 % of the mean of all
+ * nine, so below (540 - 480 x 0.15) / 9.15 = 51.15 W. */
+static void test_threshold(void) {
+    static const struct {
+        double share;
+        bool anew;
+    } rows[] = {{0.1, false}, {0.145, false}, {0.155, true}, {0.2, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        wave_node *n = open_odpp(1, 0, NULL);
+        n->gpu[0].dynamic_w = 0;
+        FL_CHECK(wave_wait(n, "state", 2, 400) && wave_wait(n, "checks", 8, 400), "no eight windows");
+        n->gpu[0].idle_w = (540 - 480 * rows[i].share) / (9 + rows[i].share);
+        if (rows[i].anew)
+            FL_CHECK(wave_wait(n, "state", 1, 60), "a range of %g of the mean starts no search", rows[i].share);
+        else
+            FL_CHECK(wave_wait(n, "checks", 9, 60) && wave_probe(n, 0, "state") >= 2,
+                     "a range of %g of the mean starts a search", rows[i].share);
+        wave_close(n);
+    }
+}
+
 /* The power is read as a mean of the last second. Right after the choice it is still that of the run before: a window
  * that began there would differ from all others, and the search would never end. */
 static void test_power_mean(void) {
@@ -375,8 +410,8 @@ static void test_refusals(void) {
 }
 
 FL_SUITE("odpp", {"what is transformed", test_composite}, {"spectrum of the whole trace", test_spectrum},
-         {"longer traces", test_longer}, {"the last period", test_measure}, {"straight lines", test_lines},
-         {"course", test_course}, {"a long period", test_long_period}, {"choice", test_choice},
-         {"networks", test_networks}, {"idle power", test_idle_power}, {"watch", test_watch},
-         {"power as a mean", test_power_mean}, {"a GPU lost", test_lost}, {"an idle GPU", test_idle},
-         {"refusals", test_refusals})
+         {"the limit", test_limit}, {"longer traces", test_longer}, {"the last period", test_measure},
+         {"straight lines", test_lines}, {"course", test_course}, {"a long period", test_long_period},
+         {"choice", test_choice}, {"networks", test_networks}, {"idle power", test_idle_power}, {"watch", test_watch},
+         {"what starts a search", test_threshold}, {"power as a mean", test_power_mean}, {"a GPU lost", test_lost},
+         {"an idle GPU", test_idle}, {"refusals", test_refusals})

@@ -180,7 +180,9 @@ static void test_again(void) {
         FX_MUST(fl_plan_frontier(&r.pl, 10, &point, &found[n], d));
         for (size_t i = 0; i < found[n]; i++)
             energy[n][i] = point[i].energy_j;
-        free_points(point, found[n]);
+        fl_plan_point_free(&point[0]);
+        FL_CHECK(!point[0].at && !point[0].energy_j, "freed, it is empty");
+        free_points(point, found[n]); /* and may be freed again */
         fl_rig_end(&r);
     }
     FL_CHECK(found[0] == found[1] && !memcmp(energy[0], energy[1], found[0] * sizeof **energy), "not the same again");

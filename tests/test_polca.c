@@ -4,6 +4,8 @@
 
 #define D FL_DEFAULT
 
+enum { HELD = 2 }; /* place of the probe */
+
 enum { STEPS = 6 };
 static const struct {
     const char *rule;
@@ -64,6 +66,11 @@ static void test_unknown(void) {
     rig_step(&r);
     rig_step(&r);
     FL_CHECK(r.mhz == FL_DEFAULT, "%g MHz after 12 s without a reading, expected the default", r.mhz);
+    FL_CHECK(r.decision->probe[HELD] == 1, "and says so");
+    rig_gpu(&r, FL_GPU_POWER_W, 850);
+    rig_step(&r);
+    FL_CHECK(r.mhz == 1300 && r.decision->probe[HELD] == 0, "%g MHz with readings again, held %g", r.mhz,
+             r.decision->probe[HELD]);
     rig_close(&r);
 }
 

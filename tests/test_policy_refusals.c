@@ -156,6 +156,8 @@ static void test_parameters(void) {
         {"odpp", {"probe_mhz", "1/2/3/4/5/6/7/8/9"}, "2 to 8 clocks"},
         {"odpp", {"probe_mhz", "1000/1000"}, "must rise"},
         {"odpp", {"train_mhz", "1/2/3/4/5/6/7/8/9"}, "2 to 8 clocks"},
+        {"odpp", {"probe_mhz", "1/511", "step_mhz", "1"}, NULL},
+        {"odpp", {"probe_mhz", "1/512", "step_mhz", "1"}, "more than 511 clocks"},
         {"depo", {"step_w", "1"}, NULL},
         {"depo", {"step_w", "0.5"}, NULL},
         {"depo", {"step_w", "0.39"}, "more than 512 gears"},
@@ -169,6 +171,62 @@ static void test_parameters(void) {
 }
 
 static const char *const nothing[2 * SETTINGS] = {NULL};
+
+/* What is to hold on every GPU must be a clock of every one; a memory clock to be tried, of one of them. GPU 1 has 800
+ * and 1000 MHz alone, and 800 MHz of the memory. */
+static void test_unlike_gpus(void) {
+    static const int32_t few_sm[] = {800, 1000}, one_mem[] = {800};
+    static const struct {
+        const char *policy, *set[2 * SETTINGS], *refusal;
+    } rows[] = {
+        {"mf-gpoeo", {"hold_sm_mhz", "800"}, NULL},
+        {"mf-gpoeo", {"hold_sm_mhz", "900"}, "hold_sm_mhz must"},
+        {"mf-gpoeo", {"hold_mem_mhz", "800"}, NULL},
+        {"mf-gpoeo", {"hold_mem_mhz", "400"}, "hold_mem_mhz must"},
+        {"mf-gpoeo-printed", {"hold_sm_mhz", "800"}, NULL},
+        {"mf-gpoeo-printed", {"hold_sm_mhz", "900"}, "hold_sm_mhz must"},
+        {"mf-gpoeo-printed", {"hold_sm_mhz", "950"}, "hold_sm_mhz must"},
+        {"mf-gpoeo-printed", {"hold_mem_mhz", "800"}, NULL},
+        {"mf-gpoeo-printed", {"hold_mem_mhz", "400"}, "hold_mem_mhz must"},
+        {"mf-gpoeo-printed", {"mem_mhz", "400/800"}, NULL},
+        {"fixed", {"sm_mhz", "1000"}, NULL},
+        {"fixed", {"sm_mhz", "900"}, "SM ladder of every GPU"},
+        {"fixed", {"mem_mhz", "800"}, NULL},
+        {"fixed", {"mem_mhz", "400"}, "memory ladder of every GPU"},
+    };
+    for (size_t i = 0; i < FL_COUNT(rows); i++)
+        for (int other = 0; other < 2; other++) {
+            node n = make();
+            n.gpu[other].sm = (fl_ladder){few_sm, 2};
+            n.gpu[other].mem = (fl_ladder){one_mem, 1};
+            n.gpu[other].default_sm_mhz = 1000;
+            check(&n, rows[i].policy, rows[i].set, rows[i].refusal);
+        }
+}
+
+/* A board that does not tell which limits it takes is asked nothing before it is set; the other one still is. */
+static void test_unknown_limits(void) {
+    static const struct {
+        const char *set[2 * SETTINGS];
+        bool known[2];
+        const char *refusal;
+    } rows[] = {
+        {{"power_limit_w", "50"}, {false, false}, NULL},
+        {{"power_limit_w", "50"}, {false, true}, "power_limit_w is not"},
+        {{"power_limit_w", "50"}, {true, false}, "power_limit_w is not"},
+        {{"power_limit_w", "200"}, {true, false}, NULL},
+        {{"power_limits_w", "50/200"}, {false, true}, NULL},
+        {{"power_limits_w", "200/500"}, {true, false}, NULL},
+        {{"power_limits_w", "200/500"}, {false, true}, "power_limit_w is not"},
+    };
+    for (size_t i = 0; i < FL_COUNT(rows); i++) {
+        node n = make();
+        for (int g = 0; g < 2; g++)
+            if (!rows[i].known[g])
+                n.gpu[g].power_min_w = n.gpu[g].power_max_w = 0;
+        check(&n, "fixed", rows[i].set, rows[i].refusal);
+    }
+}
 
 /* A GPU without a ladder, the first or another. */
 static void test_ladders(void) {
@@ -226,5 +284,6 @@ static void test_servers(void) {
     check(&n, "polca", nothing, "which GPUs");
 }
 
-FL_SUITE("policy_refusals", {"parameters", test_parameters}, {"tables", test_tables}, {"ladders", test_ladders},
+FL_SUITE("policy_refusals", {"parameters", test_parameters}, {"unlike GPUs", test_unlike_gpus},
+         {"limits that are not known", test_unknown_limits}, {"tables", test_tables}, {"ladders", test_ladders},
          {"servers", test_servers})

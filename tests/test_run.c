@@ -211,5 +211,44 @@ static void test_progress(void) {
     fx_close(&r);
 }
 
-FL_SUITE("run", {"hash", test_hash}, {"truth", test_truth}, {"watch", test_watch}, {"first clocks", test_first_clocks},
-         {"steps", test_steps}, {"progress", test_progress})
+/* The shortest time between two looks is a nanosecond: a kernel of 3 ns is seen at 0, 1, 2 and 3. */
+static void test_each_nanosecond(void) {
+    static const struct {
+        int64_t truth_ns;
+        size_t times;
+    } rows[] = {{1, 4}, {2, 3}, {3, 2}, {0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        fx_op(&r, fx_stream(&r, 0, 0), 0, 3, fx_light(&r));
+        fx_finish(&r, 0);
+        seen s = {0};
+        fl_run_result result;
+        fx_run(&r, &(fx_how){.mode = -1, .truth_ns = rows[i].truth_ns, .on_truth = note_truth, .user = &s}, &result);
+        FL_CHECK(s.count == rows[i].times, "each %lld ns: told %zu times, expected %zu", (long long)rows[i].truth_ns,
+                 s.count, rows[i].times);
+        for (size_t k = 0; k < s.count && k < rows[i].times; k++)
+            FL_CHECK(s.at_ps[k] == (k * (size_t)rows[i].truth_ns < 3 ? (int64_t)k * rows[i].truth_ns * 1000 : 3000),
+                     "each %lld ns: told at %lld ps", (long long)rows[i].truth_ns, (long long)s.at_ps[k]);
+        fl_run_result_free(&result);
+        fx_close(&r);
+    }
+}
+
+/* A run that takes no time has no mean power that anybody could state: 0, and no result of a division by 0. */
+static void test_no_time(void) {
+    fx_rig r;
+    fx_open(&r, 1);
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 0, fx_light(&r));
+    fx_finish(&r, 0);
+    fl_run_result result;
+    fx_run(&r, &(fx_how){.mode = -1}, &result);
+    FL_CHECK(result.makespan_ps == 0 && result.energy_j == 0 && result.mean_power_w == 0 && result.kernels == 1,
+             "%lld ps, %g J, %g W", (long long)result.makespan_ps, result.energy_j, result.mean_power_w);
+    fl_run_result_free(&result);
+    fx_close(&r);
+}
+
+FL_SUITE("run", {"hash", test_hash}, {"truth", test_truth}, {"each nanosecond", test_each_nanosecond},
+         {"no time", test_no_time}, {"watch", test_watch}, {"first clocks", test_first_clocks}, {"steps", test_steps},
+         {"progress", test_progress})

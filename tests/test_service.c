@@ -195,6 +195,60 @@ static void test_barriers(void) {
     end(&r, &s);
 }
 
+/* Each request repeats the ops of the first and their waits: the k-th op of stream b waits for the k-th of stream a. */
+static void test_repeated(void) {
+    for (size_t requests = 1; requests <= 4; requests++) {
+        static const int64_t arrival_ns[4] = {0, 5, 5, 90000};
+        fx_rig r;
+        fx_open(&r, 1);
+        const uint32_t c = fx_light(&r), a = fx_stream(&r, 0, 0), b = fx_stream(&r, 0, 1);
+        for (uint64_t k = 1; k <= 3; k++) {
+            fx_op(&r, a, 100, 10000, c);
+            fx_op(&r, b, 0, 2000, c);
+            fx_wait(&r, b, a, k);
+        }
+        FX_MUST(fl_workload_serve(r.w, arrival_ns, requests, 1, d));
+        const fl_stream *s = &r.w->stream[a], *after = &r.w->stream[b];
+        const int64_t n = (int64_t)requests;
+        FL_CHECK(s->count == 3 * requests && s->work_ns == n * 30000 && s->span_ns == n * 30300 &&
+                     after->count == 3 * requests && after->work_ns == n * 6000 && after->span_ns == n * 6000,
+                 "%zu requests: %llu ops, %lld ns of work in %lld", requests, (unsigned long long)s->count,
+                 (long long)s->work_ns, (long long)s->span_ns);
+        CU_ASSERT_FATAL(after->wait_first && after->wait_count == 3 * requests);
+        for (uint32_t k = 0; k < 3 * requests; k++)
+            FL_CHECK(after->wait_first[k] == k && after->wait[k].stream == a && after->wait[k].done == k + 1,
+                     "%zu requests: op %u waits for %u ops of stream %u, from wait %u on", requests, k,
+                     (unsigned)after->wait[k].done, after->wait[k].stream, after->wait_first[k]);
+        FL_CHECK(after->wait_first[3 * requests] == 3 * requests, "and the last wait is the last");
+        fx_close(&r);
+    }
+}
+
+/* What all requests take together stays below 2^61 ns; the message says what one of them takes. */
+static void test_too_long(void) {
+    enum { MANY = 1100 };
+    static const struct {
+        int ops;
+        int64_t work_ns;
+        const char *error;
+    } rows[] = {{27, INT64_C(80000000000000), "1100 requests of 2.16e+06 s each, expected less in all"},
+                {30, INT64_C(80000000000000), "1100 requests of 2.4e+06 s each, expected less in all"},
+                {25, INT64_C(80000000000000), NULL}};
+    static int64_t arrival_ns[MANY];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        fx_rig r;
+        fl_diag d = {0};
+        fx_open(&r, 1);
+        const uint32_t c = fx_light(&r), stream = fx_stream(&r, 0, 0);
+        for (int k = 0; k < rows[i].ops; k++)
+            fx_op(&r, stream, 0, rows[i].work_ns, c);
+        const fl_status s = fl_workload_serve(r.w, arrival_ns, MANY, 1, &d);
+        FL_CHECK(rows[i].error ? s == FL_BAD_INPUT && strstr(d.message, rows[i].error) : s == FL_OK, "row %zu: %d, %s",
+                 i, s, d.message);
+        fx_close(&r);
+    }
+}
+
 /* Fewer than ten requests tell nothing; at a load of one the queue grows. */
 static void test_overloaded(void) {
     static const struct {
@@ -208,4 +262,4 @@ static void test_overloaded(void) {
 
 FL_SUITE("service", {"requests", test_requests}, {"iterations", test_iterations},
          {"iterations of requests", test_iterations_of_requests}, {"barriers", test_barriers},
-         {"overloaded", test_overloaded})
+         {"overloaded", test_overloaded}, {"repeated", test_repeated}, {"too long", test_too_long})

@@ -107,5 +107,82 @@ static void test_reference(void) {
     }
 }
 
+/* The board draws least where the least is, whichever clock of the memory that is: 20 W static and 5 W of the clock
+ * tree at 500 MHz beside 10 and 5, or 3 and 10 W of idle memory, for 2 s. A GPU without a server draws 8 W. */
+static void test_boards(void) {
+    static const struct {
+        double memory_w[2], want_j;
+    } rows[] = {{{5, 10}, 60 + 16}, {{10, 5}, 60 + 16}, {{3, 10}, 56 + 16}, {{10, 3}, 56 + 16}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sx_rig x;
+        sx_open(&x, 2, 1);
+        x.setup.server_count = 1;
+        x.gpu[0] = 1;
+        memcpy(x.r.spec.device->b0_w, rows[i].memory_w, sizeof rows[i].memory_w);
+        sx_request(&x, 0, 100, 3);
+        sx_request(&x, 2000000000, 20, 1);
+        const fl_serving_bound b = bound_of(&x);
+        FL_CHECK(!fl_workload_serves(x.r.w, 0) && fl_workload_serves(x.r.w, 1), "row %zu: GPU 1 serves", i);
+        FL_CHECK(b.floor_j <= rows[i].want_j && fx_near(b.floor_j, rows[i].want_j, 1e-4), "row %zu: %g J, expected %g",
+                 i, b.floor_j, rows[i].want_j);
+        sx_close(&x);
+    }
+}
+
+/* A step costs 0.05 J, which reading 1 ms of memory at 50 W takes, and each token beyond its first 1 us at 100 W: 0.1
+ * mJ. So no schedule of n steps and t tokens takes less than 0.0499 n + 0.0001 t: neither the cheapest step alone nor
+ * the cheapest token alone say as much. */
+static void test_line(void) {
+    static const struct {
+        uint32_t prompt, output;
+        double want_j;
+    } rows[] = {
+        {100, 50, 0.0499 * 50 + 1e-4 * 149}, {2000, 50, 0.0499 * 50 + 1e-4 * 2049}, {10, 1, 0.0499 + 1e-4 * 10}};
+    double tokens[] = {1, 4097}, token_s[] = {1e-3, 1e-3 + 4096e-6};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sx_rig x;
+        sx_open(&x, 1, 1);
+        x.law = fl_step_law_none();
+        x.law.sm_count = 1;
+        x.law.sm_mhz[0] = x.law.ref_sm_mhz = 1000;
+        x.law.ref_mem_mhz = 800;
+        x.law.by_tokens = (fl_step_table){.at = tokens, .time_s = token_s, .count = 2};
+        x.server[0].rules.token_budget = 4096;
+        sx_request(&x, 0, rows[i].prompt, rows[i].output);
+        const fl_serving_bound b = bound_of(&x);
+        FL_CHECK(fx_near(b.steps_j, rows[i].want_j, 1e-6), "row %zu: %.12g J, expected %.12g", i, b.steps_j,
+                 rows[i].want_j);
+        sx_close(&x);
+    }
+}
+
+/* Sequences that cost more in company: a step of one takes 1 ms, of two 3 ms, of four 8 ms. The first ms of each reads
+ * memory at 50 W, the rest computes at 100 W per GHz, measured at 1 GHz: 0.05, 0.25 and 0.75 J. So each sequence of a
+ * step costs 0.05 J or more, which is all that may be said of the ten there are: the line through the first two steps
+ * would give a step without sequences less than nothing. Tokens cost next to nothing. */
+static void test_dear_company(void) {
+    double tokens[] = {1, 4096}, token_s[] = {1e-9, 1e-9}, at[] = {1, 2, 4}, time_s[] = {1e-3, 3e-3, 8e-3};
+    sx_rig x;
+    sx_open(&x, 1, 1);
+    x.law = fl_step_law_none();
+    x.law.sm_count = 1;
+    x.law.sm_mhz[0] = x.law.ref_sm_mhz = 1000;
+    x.law.ref_mem_mhz = 800;
+    x.law.by_tokens = (fl_step_table){.at = tokens, .time_s = token_s, .count = 2};
+    x.law.by_sequence = (fl_step_table){.at = at, .time_s = time_s, .count = 3};
+    x.server[0].rules.max_seqs = 4;
+    for (uint32_t i = 0; i < 4; i++)
+        sx_request(&x, 0, 10, 1 + i);
+    const fl_serving_bound b = bound_of(&x);
+    FL_CHECK(b.parts == 10 && b.steps == 4, "%g parts, %g steps", b.parts, b.steps);
+    FL_CHECK(fx_near(b.steps_j, 0.5, 1e-5), "%.12g J, expected 0.5", b.steps_j);
+    fl_run_result run;
+    fx_run(&x.r, &(fx_how){.mode = -1}, &run);
+    FL_CHECK(b.energy_j <= run.energy_j, "a run takes %g J, the bound is %g", run.energy_j, b.energy_j);
+    fl_run_result_free(&run);
+    sx_close(&x);
+}
+
 FL_SUITE("serving_bound", {"counts", test_counts}, {"cached", test_cached}, {"servers", test_servers},
+         {"boards", test_boards}, {"a line", test_line}, {"dear company", test_dear_company},
          {"the clock of a law", test_reference})

@@ -154,6 +154,28 @@ static void test_refused(void) {
     }
 }
 
+/* How long a program would take follows from its own cycles, whatever stands behind it in its file: a program of one
+ * row that lasts 1 s, once for each cycle. */
+static void test_own_cycles(void) {
+    static const struct {
+        uint32_t own, next;
+        double seconds;
+        const char *says;
+    } rows[] = {{1, 1000000, 2306000, "would take 2.306e+06 s, expected 26 days at most"},
+                {1, 1000000, 1000, "enough"},
+                {1000000, 1, 1000000, "enough"},
+                {1000000, 1, 2306000, "would take 2.306e+06 s, expected 26 days at most"},
+                {1, 1, 1000, "enough"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_program_row row[] = {ROW(PROGRAM_A, 1, 1e6, K, 1, 5e5, 5e5, 0, rows[i].own),
+                                ROW(PROGRAM_B, 1, 1e6, K, 1, 5e5, 5e5, 0, rows[i].next)};
+        fl_diag d = {0};
+        uint64_t n;
+        FL_CHECK(try(row, 2, rows[i].seconds, &n, &d) == FL_BAD_INPUT && strstr(d.message, rows[i].says),
+                 "row %zu: %d kernels, %s", i, (int)n, d.message);
+    }
+}
+
 /* Kernels are counted by part and cycle, stream by stream: a us each on the one, a s on the other. */
 static void test_counted(void) {
     static const struct {
@@ -193,4 +215,5 @@ static void test_too_long(void) {
 }
 
 FL_SUITE("synth_program", {"parts", test_parts}, {"streams", test_streams}, {"cycles", test_cycles},
-         {"head", test_head}, {"refused", test_refused}, {"counted", test_counted}, {"too long", test_too_long})
+         {"head", test_head}, {"refused", test_refused}, {"own cycles", test_own_cycles}, {"counted", test_counted},
+         {"too long", test_too_long})

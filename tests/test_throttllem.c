@@ -17,6 +17,8 @@ static const struct {
     {"85 % of it does not", 0, 0, 85, false, 1100},
 };
 
+enum { BATCH = 1, KV = 2 }; /* places of the probes */
+
 static rig r;
 
 static void test_rule(void) {
@@ -41,6 +43,35 @@ static void test_rule(void) {
     }
 }
 
+/* All that waits is taken into the batch, as far as the server's most sequences let it; a server that states none takes
+ * all. 8 run and 4 wait. With 256 tokens to a request and half of them to go, each of the batch adds 1.28 % of the
+ * cache's 10,000 tokens, and the prompts that wait 20.48 %. */
+static void test_batch(void) {
+    static const struct {
+        uint32_t most;
+        double batch;
+    } rows[] = {{64, 12}, {12, 12}, {11, 11}, {8, 8}, {1, 1}, {0, 12}};
+    for (size_t i = 0; i < FL_COUNT(rows); i++) {
+        rig_begin(&r, 1);
+        r.server.max_seqs = rows[i].most;
+        rig_open(&r, "throttllem", NULL, 0);
+        for (int k = 0; k < 3; k++) {
+            const fl_batch_record decode = {.decode_sequences = 8, .kv_tokens = 1000};
+            rig_know(&r, FL_SERVER_WAITING, 4);
+            rig_know(&r, FL_SERVER_RUNNING, 8);
+            rig_know(&r, FL_SERVER_OLDEST_WAIT_NS, 0);
+            rig_know(&r, FL_SERVER_KV_USED_PCT, 10);
+            rig_serve(&r, &decode, 0.01, 0);
+            rig_step(&r);
+        }
+        FL_CHECK(r.decision->probe[BATCH] == rows[i].batch, "of at most %u: a batch of %g, expected %g", rows[i].most,
+                 r.decision->probe[BATCH], rows[i].batch);
+        FL_CHECK(fabs(r.decision->probe[KV] - (10 + 20.48 + 1.28 * rows[i].batch)) < 1e-9,
+                 "of at most %u: %g %% of the cache", rows[i].most, r.decision->probe[KV]);
+        rig_close(&r);
+    }
+}
+
 static void test_unknown(void) {
     rig_begin(&r, 2);
     rig_open(&r, "throttllem", NULL, 0);
@@ -49,4 +80,5 @@ static void test_unknown(void) {
     rig_close(&r);
 }
 
-FL_SUITE("throttllem", {"rule", test_rule}, {"signals that are not known", test_unknown})
+FL_SUITE("throttllem", {"rule", test_rule}, {"the projected batch", test_batch},
+         {"signals that are not known", test_unknown})

@@ -107,6 +107,7 @@ static void test_limits(void) {
     fl_wall_deal(&r.w, 90000);
     CU_ASSERT(r.w.limit_mw == 90000);
     CU_ASSERT(fl_wall_limit(&r.w, 80) && r.w.limit_mw == 80000);
+    CU_ASSERT(fl_wall_limit(&r.w, 0) && r.w.limit_mw == 0); /* a limit too, and not the board's own */
     CU_ASSERT(fl_wall_limit(&r.w, -1) && r.w.limit_mw == 90000);
     fl_wall_deal(&r.w, INT64_MAX);
     CU_ASSERT(r.w.limit_mw == 200000);

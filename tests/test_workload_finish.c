@@ -1,5 +1,6 @@
 /* What closing a workload finds, against a look at every pair: which GPUs can affect each other, what streams hold
  * beside kernels, who waits for another GPU, and where windows of work end. */
+#include "models/shares.h"
 #include "tests/support/sim_fixture.h"
 
 enum { GPUS_MAX = 6, STREAMS_MAX = 12, THREADS_MAX = 4 };
@@ -179,4 +180,28 @@ static void test_random(void) {
     }
 }
 
-FL_SUITE("workload_finish", {"random", test_random})
+/* So many streams may share a GPU, and no more; those of another GPU are not counted. */
+static void test_streams_of_a_gpu(void) {
+    static const struct {
+        uint32_t streams[2];
+        const char *error;
+    } rows[] = {{{FL_SHARES_MAX, 1}, NULL},
+                {{FL_SHARES_MAX, FL_SHARES_MAX}, NULL},
+                {{FL_SHARES_MAX + 1, 1}, "257 streams on GPU 0, expected at most 256"},
+                {{1, FL_SHARES_MAX + 1}, "257 streams on GPU 1, expected at most 256"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fx_rig r;
+        fx_open(&r, 2);
+        const uint32_t c = fx_light(&r);
+        for (uint32_t g = 0; g < 2; g++)
+            for (uint32_t k = 0; k < rows[i].streams[g]; k++)
+                fx_op(&r, fx_stream(&r, g, (int32_t)k), 0, 1000, c);
+        fl_diag d = {0};
+        const fl_status s = fl_workload_finish(r.w, 0, &d);
+        FL_CHECK(s == (rows[i].error ? FL_BAD_INPUT : FL_OK), "row %zu: status %d, %s", i, s, d.message);
+        FL_CHECK(!rows[i].error || strstr(d.message, rows[i].error), "row %zu: '%s'", i, d.message);
+        fx_close(&r);
+    }
+}
+
+FL_SUITE("workload_finish", {"random", test_random}, {"streams of a GPU", test_streams_of_a_gpu})
