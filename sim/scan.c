@@ -17,8 +17,8 @@ static void finish_op(fl_gpu *g, fl_lane *l, int64_t t) {
         l->mark_ps[l->marks++] = t;
 }
 
-/* One op, or as much of it as fits. This is the way for ops that meet a boundary, need an escape, are recorded, or may
- * leave the GPU idle until it is power-gated. */
+/* One op, or as much of it as fits. This is the way for ops that meet a boundary, need more than 32 bits, or may leave
+ * the GPU idle until it is power-gated. */
 static int64_t advance_op(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint32_t gap_mul) {
     if (l->phase == FL_PHASE_FRESH) {
         int64_t gap_ns, work_ns;
@@ -63,10 +63,13 @@ int64_t fl_scan_advance(fl_gpu *g, fl_lane *l, int64_t until, uint32_t gap_mul) 
         bool met = false;
         if (sums && l->phase == FL_PHASE_FRESH)
             t = fl_prefix_advance(g, l, t, until, &met);
-        if (!met && l->phase == FL_PHASE_FRESH && !g->records.on && !g->gate_ps) {
+        if (!met && l->phase == FL_PHASE_FRESH && !g->gate_ps) {
             uint64_t stop = l->marks < l->s->mark_count ? l->s->mark[l->marks] : l->s->count;
             uint64_t from = l->next;
+            const fl_scan_place begun = {.op = from, .t = t, .in_parts = l->in_parts};
             t = whole_ops(g, l, t, until, stop, gap_mul);
+            if (g->records.on)
+                fl_scan_record(l, &begun, gap_mul);
             if (l->next == stop && l->next > from && l->marks < l->s->mark_count) {
                 l->mark_ps[l->marks++] = t;
                 continue;

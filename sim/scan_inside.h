@@ -2,8 +2,8 @@
  *
  * Each takes the ops from l->next on that end by `until` and come before op `stop`. It charges them to the window and
  * the residence of the present clocks, and returns the instant reached. It takes only whole ops: it leaves an op that
- * continues beyond `until`, and it stops at one that needs more than 32 bits. The lane is FRESH before and after;
- * nothing is recorded, no mark lies before `stop`, and the GPU is never power-gated. */
+ * continues beyond `until`, and it stops at one that needs more than 32 bits. The lane is FRESH before and after; no
+ * mark lies before `stop`, and the GPU is never power-gated. It records no kernel: fl_scan_record does, behind it. */
 #pragma once
 
 #include "sim/lane.h"
@@ -19,6 +19,15 @@ typedef int64_t fl_scan_ops(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uin
 fl_scan_ops fl_scan_plain;  /* the plain form, which defines the others */
 fl_scan_ops fl_scan_avx2;   /* where FL_SCAN_X86, on a CPU that has AVX2; */
 fl_scan_ops fl_scan_avx512; /* on one that has AVX-512 F, DQ and VL, BMI2 and POPCNT */
+
+typedef struct fl_scan_place { /* where a lane stood */
+    uint64_t op;
+    int64_t t;
+    bool in_parts;
+} fl_scan_place;
+
+/* The records of the kernels that such a loop took: those from `begun` up to where the lane stands now. */
+void fl_scan_record(fl_lane *l, const fl_scan_place *begun, uint32_t gap_mul);
 
 /* The fastest vector loop of this CPU; NULL where it has none. */
 fl_scan_ops *fl_scan_vector(void);

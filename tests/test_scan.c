@@ -184,6 +184,42 @@ static uint64_t check_stretch(const char *what, const scene *x, uint64_t first, 
     return expected.l.next - first;
 }
 
+/* ---- records of a stretch ---- */
+
+/* The pass behind a loop, against one op at a time: the same records, and the same beginning of a kernel whose phases go
+ * on. */
+static void check_records(const scene *x, uint64_t first, int64_t t, int64_t until, uint64_t stop) {
+    outcome o;
+    fl_slot slot;
+    start(x, first, first & 1, &slot, x->class_ps, &o);
+    o.l.gpu = &o.g;
+    o.l.began_ps = t / 2;
+    const fl_scan_place begun = {.op = first, .t = t, .in_parts = o.l.in_parts};
+    int64_t at = t, began_ps = o.l.began_ps;
+    bool in_parts = o.l.in_parts, same = true;
+    size_t n = 0;
+    fl_scan_plain(&o.g, &o.l, t, until, stop, x->gap_mul);
+    fl_scan_record(&o.l, &begun, x->gap_mul);
+    for (uint64_t i = first; i < o.l.next; i++) {
+        int64_t gap_ns, work_ns;
+        uint32_t id;
+        fl_workload_op(&x->s, i, &gap_ns, &work_ns, &id);
+        at += wide_length(gap_ns, x->gap_mul);
+        if (!in_parts)
+            began_ps = at;
+        at += wide_length(work_ns, x->row[id].mul);
+        in_parts = x->row[id].resident == FL_RESIDENT_PART;
+        if (x->row[id].resident != FL_RESIDENT_KERNEL)
+            continue;
+        const fl_kernel_record *r = &o.g.records.record[n++];
+        same &= n <= o.g.records.count && r->start_ns == began_ps / 1000 && r->end_ns == at / 1000 && r->kind == id;
+    }
+    FL_CHECK(same && n == o.g.records.count && o.l.began_ps == began_ps,
+             "ops %llu to %llu: %zu records, expected %zu; or one is wrong", (unsigned long long)first,
+             (unsigned long long)o.l.next, o.g.records.count, n);
+    free(o.g.records.record);
+}
+
 /* ---- the tests ---- */
 
 /* Any stretch of any stream; boundaries wherever they fall. */
@@ -200,6 +236,7 @@ static void test_random_streams(void) {
             const uint64_t stop = first + below(&g, x.s.count - first + 1);
             const int64_t t = (int64_t)bits(&g, 60), span = below(&g, 4) ? (int64_t)bits(&g, 39) : MOST_PS;
             const uint64_t some = check_stretch("random", &x, first, t, t + span, stop);
+            check_records(&x, first, t, t + span, stop);
             taken += some;
             first += some && below(&g, 2) ? some : below(&g, 20);
         }
