@@ -95,7 +95,7 @@ static void start(node *n) {
         const int64_t signal = first_signal(n, u);
         const fl_gpu_facts *f = &n->facts->gpu[i];
         g->clock = -1;
-        g->error = g->deep = 1;
+        g->error = 1;
         g->signal_ns = n->now;
         g->react_s = g->settle_s = (double)f->settle_ns * 1e-9;
         if (signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS)
@@ -240,8 +240,6 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         (over && !other &&
          (!learning || length_s > FL_TIGHTROPE_REFERENCE_MAX_S || learned(&n) || fl_tightrope_shares(&n))))
         fl_tightrope_end_window(&n);
-    else
-        fl_tightrope_let_rest(&n);
     const int64_t fine = (int64_t)(n.p->poll_ms * 1e6), safe = n.state->safe_ns - n.now - fine / 2;
     c->delay_ns = safe > FL_TIGHTROPE_COARSE_NS ? FL_TIGHTROPE_COARSE_NS : safe > fine ? safe : fine;
     for (uint32_t i = 0; i < n.count; i++) {

@@ -298,7 +298,7 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
             least = value, best = i;
     }
     const uint32_t fast = w->steady ? best_alone(s, e, first, c->count, w) : h.at[best];
-    const double measured = hull_energy(&h, s, e, (1 + w->bound) / (1 + w->long_cost)) * (1 + w->long_cost);
+    const double measured = hull_energy(&h, s, e, (1 + w->bound) / (1 + w->cost)) * (1 + w->cost);
     fl_tightrope_choice choice = {
         .clock = fast, .energy = e[fast], .certain = certain_energy(c, e, first, w->bound), .measured = measured};
     double trade = 0; /* energy given for a unit of slowdown */

@@ -36,7 +36,6 @@ typedef struct fl_tightrope_wish {
     double bound;          /* slowdown - 1 that the whole run may have */
     double blind_s;        /* time that may pass at the clock before anything shows, and the way back to the top */
     double cost;           /* by how much what is measured was stretched by measuring it */
-    double long_cost;      /* the same over a long run, in which records rest now and then */
     double window_s;       /* how long the chosen clock will be kept */
     double first_window_s; /* the same, of one not tried before */
     double elapsed_s;      /* how long the program has run */

@@ -15,12 +15,9 @@
 
 #define WINDOW_S 0.15 /* least time at a clock: the arrival of a clock takes a fifth of it on a V100 */
 #define WINDOW_MAX_S 20
-#define COUNTER_S 0.5 /* of a counter that drivers refresh each 0.1 s, at first; 1 s tells more, later */
-#define HORIZON_S 5   /* over which slack is spent: far more than a window, far less than a run */
-#define RESERVE 0.25    /* of what records cost may be held back for their rests */
-#define REST_LEAST_S (2.5 * FL_TIGHTROPE_LISTEN_S)
-#define REST_MAX_S (7 * FL_TIGHTROPE_LISTEN_S) /* records cost little of an eighth of the time */
-#define REMEMBERED_S 30                        /* of windows at one clock, which their mean stands on */
+#define COUNTER_S 0.5   /* of a counter that drivers refresh each 0.1 s, at first; 1 s tells more, later */
+#define HORIZON_S 5     /* over which slack is spent: far more than a window, far less than a run */
+#define REMEMBERED_S 30 /* of windows at one clock, which their mean stands on */
 
 uint32_t fl_tightrope_count(const fl_gpu_facts *f) {
     return f->sm.count < FL_TIGHTROPE_CLOCKS ? f->sm.count : FL_TIGHTROPE_CLOCKS;
@@ -68,21 +65,6 @@ double fl_tightrope_cost(const fl_tightrope_gpu *g) {
     return signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS ? fl_tightrope_records_cost(&g->work) : 0;
 }
 
-double fl_tightrope_mean_cost(const fl_tightrope_gpu *g, double rest_s) {
-    return fl_tightrope_cost(g) * FL_TIGHTROPE_LISTEN_S / (FL_TIGHTROPE_LISTEN_S + rest_s);
-}
-
-/* What rests may hide is held back FL_TIGHTROPE_ESCAPES times, and once more while a rest lasts (tightrope_rest.h). That
- * may take a part of what records would have cost so far, had they been on all the time. */
-double fl_tightrope_rest_s(const fl_tightrope_params *p, const fl_tightrope_gpu *g, double phase_s) {
-    const double loss = fl_tightrope_burn(p->bound, (1 + p->tolerance) / g->deep);
-    if (g->work.signal != FL_TIGHTROPE_RECORDS || !(loss > 0))
-        return 0;
-    const double reserve_s = RESERVE * fl_tightrope_cost(g) * g->work.elapsed_s;
-    const double rest_s = fmin(fmin(reserve_s / ((FL_TIGHTROPE_ESCAPES + 1) * loss), phase_s / 8), REST_MAX_S);
-    return rest_s < REST_LEAST_S ? 0 : rest_s;
-}
-
 /* A look at the top clock makes the reference better. It pays where the error that is held back costs more, over as
  * long again as the program has run, than the look: what the look leaves of the slack is spent later. */
 static int top_pays(const fl_tightrope_params *p, const fl_tightrope_gpu *g, const fl_tightrope_choice *choice,
@@ -99,23 +81,16 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
     const double b = p->bound - FL_TIGHTROPE_MARGIN;
     const double blind_s = fl_tightrope_blind(p, g), cost = fl_tightrope_cost(g);
     /* Some is kept for what nobody sees, and for looks of the others. */
-    const double loss = fl_tightrope_burn(b, (1 + p->tolerance) * (1 + cost) / g->work.clock);
-    g->deep = g->work.clock < 1 ? g->work.clock : g->deep;
-    const double deep_loss = fl_tightrope_burn(b, (1 + p->tolerance) * (1 + cost) / g->deep);
-    const double rest_s = fl_tightrope_rest_s(p, g, g->phase_s), long_s = fl_tightrope_rest_s(p, g, INFINITY);
-    const double unheard_s = rest_s > 0 ? 1.5 * rest_s + FL_TIGHTROPE_LISTEN_S : 0;
-    const double kept_s = fmax(blind_s * loss, rest_s > 0 ? (blind_s + unheard_s) * deep_loss : 0);
+    const double kept_s = blind_s * fl_tightrope_burn(b, (1 + p->tolerance) * (1 + cost) / g->work.clock);
     const double spent_s = slack_s - kept_s - (steady ? 2 * b * window_s : 0);
     const double horizon = fmax(spent_s < 0 ? 0 : HORIZON_S, 2 * window_s);
     g->slack_s = slack_s;
-    g->allowed =
-        fmax(1, fmin(1 + 4 * b + 0.1, (1 + b) / (1 + fl_tightrope_mean_cost(g, rest_s)) * (1 + spent_s / horizon)));
+    g->allowed = fmax(1, fmin(1 + 4 * b + 0.1, (1 + b) / (1 + cost) * (1 + spent_s / horizon)));
     const fl_tightrope_wish wish = {.allowed = g->allowed,
                                     .slack_s = slack_s,
                                     .bound = b,
-                                    .blind_s = blind_s + unheard_s,
+                                    .blind_s = blind_s,
                                     .cost = cost,
-                                    .long_cost = fl_tightrope_mean_cost(g, long_s),
                                     .window_s = window_s,
                                     .first_window_s = first_window_s,
                                     .elapsed_s = g->phase_s,

@@ -24,7 +24,6 @@ static inline int fl_tightrope_strict(const fl_tightrope_params *p) {
 #define FL_TIGHTROPE_MARGIN 0.0005
 #define FL_TIGHTROPE_SETTLE_S 0.03      /* after the achieved clock has arrived, readings do not count */
 #define FL_TIGHTROPE_COARSE_NS 20000000 /* between readings that only keep the ledger */
-#define FL_TIGHTROPE_LISTEN_S 0.1       /* records on between two rests of theirs, at least */
 #define FL_TIGHTROPE_POWER_S 0.08       /* of readings make a mean of power */
 
 typedef struct fl_tightrope_wander { /* how windows differ from the mean of their clock: relative squares, number */
@@ -38,8 +37,6 @@ typedef struct fl_tightrope_gpu {
     int64_t arrived_ns;  /* when the clock asked for was there; < 0: not yet */
     int64_t power_ns;    /* power readings count from here on */
     int64_t until_ns;    /* the window lasts at least until then */
-    int64_t wake_ns;     /* records rest until then */
-    double deep;         /* clock / top of the last window below the top clock; 1: there was none */
     double power_w;      /* of the last window */
     double lag_s;        /* of the power sensor; NAN: not known yet */
     double util_sum, util_count;
@@ -101,13 +98,6 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
 
 /* By how much the signal stretches what it measures. */
 double fl_tightrope_cost(const fl_tightrope_gpu *g);
-
-/* How long records may rest, at the clock of the last window, in a part of the program that lasts so long; 0: that pays
- * for nothing. */
-double fl_tightrope_rest_s(const fl_tightrope_params *p, const fl_tightrope_gpu *g, double phase_s);
-
-/* By how much the signal stretches what it measures, in the mean, where records rest so long. */
-double fl_tightrope_mean_cost(const fl_tightrope_gpu *g, double rest_s);
 
 /* Time for which nobody may see what a clock does, and the way back to the top. */
 double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *g);

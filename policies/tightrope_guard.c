@@ -21,7 +21,7 @@ static double burn(const node *n) {
 /* Until when the present clocks are safe whatever the program does: a program that turns to other work in the midst of
  * a window is slowed by all that the clocks can slow it, and what was measured before says nothing of it. What is
  * certain of the slack must pay for that until the next reading, and then for the way back to the top. */
-double fl_tightrope_safe_s(const node *n) {
+static int64_t safe_until(const node *n) {
     const double b = n->p->bound - FL_TIGHTROPE_MARGIN, loss = burn(n);
     double least = INFINITY, react_s = 0;
     int top = 1;
@@ -35,12 +35,13 @@ double fl_tightrope_safe_s(const node *n) {
         least = fmin(least, (1 + b) * fl_tightrope_credit_now(&g->work) - g->work.elapsed_s - length_s -
                                 fl_tightrope_records_kept(&g->work));
     }
-    return top || !(loss > 0) ? SAFE_S : fmax(0, fmin(SAFE_S, least / loss - react_s));
+    const double left_s = top || !(loss > 0) ? SAFE_S : fmin(SAFE_S, least / loss - react_s);
+    return n->now + (int64_t)(fmax(0, left_s) * 1e9);
 }
 
 /* Readings may have shown more work since safe_ns was told, so it is asked again in time. */
 int fl_tightrope_guard(node *n) {
     if (n->state->safe_ns - n->now <= (int64_t)(n->p->poll_ms * 1e6))
-        n->state->safe_ns = n->now + (int64_t)(fl_tightrope_safe_s(n) * 1e9);
+        n->state->safe_ns = safe_until(n);
     return n->state->safe_ns <= n->now;
 }

@@ -47,37 +47,9 @@ static void count_kind(fl_tightrope_work *w, fl_tightrope_kind *k, double d) {
     k->spell_s += d;
 }
 
-/* A kernel that ran at the window's clock. */
-static void count_settled(fl_tightrope_work *w, fl_tightrope_kind *k, int64_t start_ns, double d) {
-    fl_tightrope_heard *h = &w->rest.heard;
-    h->from_ns = h->from_ns ? h->from_ns : start_ns;
-    h->count++, h->kernels_s += d;
-    k->heard++, k->heard_s += d;
-    if (k->count >= 3)
-        w->known_s += d, w->ref_s += k->sum_s / k->count;
-    else
-        w->unknown_s += d;
-}
-
 static fl_tightrope_kind *place(fl_tightrope_work *w, uint32_t kind) {
     w->kinds = kind < w->kinds ? w->kinds : kind + 1;
     return &w->kind[kind];
-}
-
-/* While records rest none counts. Then all counts from the start of the first kernel on that began with records on. */
-static int hears(fl_tightrope_work *w, const fl_kernel_record *r) {
-    fl_tightrope_rest *rest = &w->rest;
-    if (rest->stage == FL_TIGHTROPE_RESTS)
-        return 0;
-    if (rest->stage == FL_TIGHTROPE_LISTENS)
-        return r->start_ns >= rest->on_ns;
-    if (r->start_ns < rest->on_ns) {
-        w->last_end_ns = r->end_ns > w->last_end_ns ? r->end_ns : w->last_end_ns;
-        return 0;
-    }
-    fl_tightrope_rest_over(rest, r->start_ns, fl_tightrope_certain_between(&w->sure, rest->end_ns, r->start_ns));
-    w->moved_ns = r->start_ns;
-    return 1;
 }
 
 /* Kernels that run beside others take the longer for it, here and at the top clock: their lengths tell nothing that is
@@ -85,7 +57,7 @@ static int hears(fl_tightrope_work *w, const fl_kernel_record *r) {
 static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
     for (uint64_t i = 0; i < s->record_count; i++) {
         const fl_kernel_record *r = &s->record[i];
-        if (r->gpu != gpu || r->end_ns < r->start_ns || r->end_ns <= w->begin_ns || !hears(w, r))
+        if (r->gpu != gpu || r->end_ns < r->start_ns || r->end_ns <= w->begin_ns)
             continue;
         /* The last place is for all kinds that have none of their own: they are unlike, so no mean of theirs counts. */
         const int rest = r->kind >= FL_TIGHTROPE_KINDS - 1;
@@ -95,7 +67,7 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
         const int settled = start_ns >= w->settled_ns;
         const double beside_s = (double)(w->last_end_ns - start_ns) * 1e-9;
         if (w->alike != FL_TIGHTROPE_ALIKE_ALL && beside_s > RECORD_S) {
-            w->overlap_s += beside_s, w->rest.heard.overlap_s += beside_s;
+            w->overlap_s += beside_s;
             w->busy_s += fmax(0, d - beside_s);
             shows(w, r->end_ns);
             w->last_end_ns = r->end_ns > w->last_end_ns ? r->end_ns : w->last_end_ns;
@@ -121,8 +93,12 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
             if (settled)
                 k->low++, k->low_s += d, k->low_floor_s += certain_s;
         }
-        if (settled)
-            count_settled(w, k, r->start_ns, d);
+        if (!settled)
+            continue;
+        if (k->count >= 3)
+            w->known_s += d, w->ref_s += k->sum_s / k->count;
+        else
+            w->unknown_s += d;
     }
 }
 
@@ -200,9 +176,7 @@ int fl_tightrope_overlap(const fl_tightrope_work *w) {
 }
 
 int fl_tightrope_crowded(const fl_tightrope_work *w) {
-    const double told_s = (double)(w->last_ns - w->begin_ns) * 1e-9 - (w->rest.all_s - w->rested_before_s) -
-                          fl_tightrope_rest_open(&w->rest, w->last_ns);
-    return w->signal == FL_TIGHTROPE_RECORDS && w->overlap_s > 0.01 * told_s;
+    return w->signal == FL_TIGHTROPE_RECORDS && w->overlap_s > 0.01 * (double)(w->last_ns - w->begin_ns) * 1e-9;
 }
 
 void fl_tightrope_weigh(fl_tightrope_work *w) {

@@ -26,7 +26,6 @@ typedef struct fl_tightrope_state { /* of the node, from step to step */
     int64_t contradicted;       /* times that a counter's units were not alike */
     double window_s;            /* planned length */
     int64_t safe_ns;            /* until then the slack cannot run out, whatever the program does */
-    int64_t rests;              /* of records, so far */
     double apart, compared;     /* see is_apart (tightrope_window.c) */
     fl_tightrope_phases phases; /* of the lone GPU whose records tell them */
 } fl_tightrope_state;
@@ -80,12 +79,6 @@ int fl_tightrope_turn_records(fl_tightrope_step *n);
 /* Records go on, and tell the work from now on. The reference must be learned again. */
 void fl_tightrope_begin_trial(fl_tightrope_step *n);
 
-/* Of a lone GPU, in a window: records rest for a while where that pays, and go on again. */
-void fl_tightrope_let_rest(fl_tightrope_step *n);
-
-/* The window ends: records must be on. */
-void fl_tightrope_wake(fl_tightrope_step *n);
-
 /* Looks come one after the other: what a trial costs is the time until it knows. */
 int fl_tightrope_hurries(const fl_tightrope_step *n);
 
@@ -102,6 +95,3 @@ int fl_tightrope_shares(const fl_tightrope_step *n);
 
 /* 1: the clocks must go to the top now. */
 int fl_tightrope_guard(fl_tightrope_step *n);
-
-/* For so long from now on the present clocks are safe, whatever the program does and though no reading shows it. */
-double fl_tightrope_safe_s(const fl_tightrope_step *n);

@@ -3,7 +3,6 @@
  * Records take time while they are on. The second fact costs nothing, and holds where no kernels overlap: on one
  * stream. So a trial at the start tells whether what records allow saves more than they cost. Where it does not, they
  * go off and the second fact counts, and what that saves pays for the next trial. */
-#include "policies/random.h"
 #include "policies/tightrope_step.h"
 
 #include <math.h>
@@ -16,7 +15,6 @@ typedef fl_tightrope_step node;
 #define LEAST_S 1  /* the next trial comes that long after the last one at least, */
 #define AGAIN 0.25 /* and after this part of the time that the program has done the same */
 #define LAST_S 4   /* none begins so shortly before the program ends */
-#define WAKE_S 5   /* longest time that a window waits for a kernel after a rest */
 
 int fl_tightrope_alone(const node *n) { return n->facts->streams == 1 || !fl_tightrope_strict(n->p); }
 
@@ -66,49 +64,4 @@ int fl_tightrope_turn_records(node *n) {
         return 0;
     end_trial(n);
     return 1;
-}
-
-static double since(const node *n, int64_t then_ns) { return (double)(n->now - then_ns) * 1e-9; }
-
-void fl_tightrope_wake(node *n) {
-    if (n->count > 1 || n->gpu->work.rest.stage != FL_TIGHTROPE_RESTS)
-        return;
-    fl_set_gpu(n->c, 0, FL_SET_RECORDS, 1);
-    fl_tightrope_rest_ends(&n->gpu->work, n->now);
-}
-
-/* The window lasts so much longer from now on, at least. */
-static void prolong(node *n, double more_s) {
-    const double since_s = since(n, n->gpu->work.window_ns) - fl_tightrope_late_s(n->gpu);
-    n->state->window_s = fmax(n->state->window_s, since_s + more_s);
-}
-
-/* For a random time, whatever the window has left, so that no program can run in step with it. */
-static void fall_asleep(node *n, double mean_s) {
-    fl_random random = fl_random_seed(n->facts->seed, (uint64_t)n->state->rests++);
-    const double rest_s = mean_s * (0.5 + fl_random_unit(&random));
-    fl_tightrope_rest_begins(&n->gpu->work);
-    fl_set_gpu(n->c, 0, FL_SET_RECORDS, 0);
-    n->gpu->wake_ns = n->now + (int64_t)(rest_s * 1e9);
-    prolong(n, rest_s + FL_TIGHTROPE_LISTEN_S);
-}
-
-/* What is heard decides nothing of when a listen ends: then long kernels would end it more often, or less. */
-void fl_tightrope_let_rest(node *n) {
-    gpu_state *g = n->gpu;
-    const fl_tightrope_rest *r = &g->work.rest;
-    if (n->count > 1)
-        return;
-    if (r->stage == FL_TIGHTROPE_RESTS && n->now >= g->wake_ns)
-        fl_tightrope_wake(n);
-    if (r->stage == FL_TIGHTROPE_WAKES && since(n, r->on_ns) < WAKE_S)
-        prolong(n, FL_TIGHTROPE_LISTEN_S);
-    const int64_t begin_ns = r->heard.begin_ns > g->work.settled_ns ? r->heard.begin_ns : g->work.settled_ns;
-    if (r->stage != FL_TIGHTROPE_LISTENS || fl_tightrope_hurries(n) || g->work.at_top || !fl_tightrope_tried(n, 0) ||
-        g->arrived_ns < 0 || g->work.strange_s > 0 || since(n, begin_ns) < FL_TIGHTROPE_LISTEN_S)
-        return;
-    const double mean_s =
-        fmin(fl_tightrope_rest_s(n->p, g, g->phase_s), (fl_tightrope_safe_s(n) - FL_TIGHTROPE_LISTEN_S) / 1.5);
-    if (mean_s >= 2 * FL_TIGHTROPE_LISTEN_S)
-        fall_asleep(n, mean_s);
 }

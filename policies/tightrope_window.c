@@ -210,7 +210,6 @@ void fl_tightrope_end_window(node *n) {
         fl_tightrope_to_reference(n);
         return;
     }
-    fl_tightrope_wake(n);
     fl_tightrope_seen_window m[FL_TIGHTROPE_MEMBERS];
     fl_tightrope_member member[FL_TIGHTROPE_MEMBERS];
     const int first = !fl_tightrope_tried(n, 0);

@@ -36,12 +36,28 @@ void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_n
     w->before_s = w->before_elapsed_s = w->elapsed_s = w->top_s = elapsed_s;
 }
 
+void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns) {
+    const double credit_s = fl_tightrope_credit(w), elapsed_s = w->elapsed_s, clock = w->clock, share = w->share;
+    const int64_t settled_ns = w->settled_ns;
+    const int at_top = w->at_top;
+    begin(w, FL_TIGHTROPE_RECORDS, now_ns, w->tolerance, w->sigmas, w->cost);
+    for (int64_t i = 0; i < w->kinds; i++) { /* what kinds take at the top clock is known already */
+        const fl_tightrope_kind *k = &w->kind[i];
+        w->kind[i] = (fl_tightrope_kind){.count = k->count,
+                                         .sum_s = k->sum_s,
+                                         .square_s = k->square_s,
+                                         .visits = k->visits,
+                                         .mean_s = k->mean_s,
+                                         .mean_square_s = k->mean_square_s,
+                                         .visit_square_s = k->visit_square_s};
+    }
+    w->before_s = w->top_s = credit_s;
+    w->before_elapsed_s = w->elapsed_s = elapsed_s;
+    w->clock = clock, w->share = share, w->settled_ns = settled_ns, w->at_top = at_top; /* until the next window */
+}
+
 /* A counter's line is drawn on over windows at one clock, for so long: a line that never ends sees no change. */
 #define STRETCH_S 2
-
-static double rested(const fl_tightrope_work *w) {
-    return w->rest.all_s + fl_tightrope_rest_open(&w->rest, w->last_ns);
-}
 
 void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed) {
     if (changed || w->rate.last_s > STRETCH_S) {
@@ -56,16 +72,11 @@ void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int
     w->clock = clock;
     w->at_top = clock >= 1;
     fl_tightrope_certain_from(&w->sure, now_ns, w->at_top && !changed ? 1 : w->share * (1 - w->tolerance));
-    w->rest.heard = (fl_tightrope_heard){0};
-    fl_tightrope_rest_window(&w->rest);
-    w->rested_s = rested(w);
     w->doubted = 0;
     w->units = w->total;
     w->known_s = w->ref_s = w->unknown_s = 0;
     for (int64_t i = 0; i < w->kinds; i++)
-        w->kind[i].window_s = w->kind[i].low = w->kind[i].low_s = w->kind[i].low_floor_s = w->kind[i].heard =
-            w->kind[i].heard_s = w->kind[i].lent = w->kind[i].lent_s = w->kind[i].lent_floor_s = 0;
-    w->lent_busy_s = w->lent = w->lent_s = 0;
+        w->kind[i].window_s = w->kind[i].low = w->kind[i].low_s = w->kind[i].low_floor_s = 0;
     fl_tightrope_forget_power(w);
 }
 
@@ -172,21 +183,18 @@ static double visit_error(const fl_tightrope_work *w, const fl_tightrope_kind *k
     return fmax(held_back(w, k->visits) / sqrt(k->visits), FL_TIGHTROPE_WANDERS) * k->done * sqrt(v);
 }
 
-/* By how much the kernels of a kind off the top clock may be worth less than by its mean there. */
-static double kind_error(const fl_tightrope_work *w, const fl_tightrope_kind *k) {
-    const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
-    const double variance = k->done * k->done * v / k->count + k->done * v;
-    return fmax(held_back(w, k->count) * sqrt(variance), k->visits >= 4 ? visit_error(w, k, v) : 0);
-}
-
-/* What they are worth, and *held_s, which is held back of it for its error. If that would leave less than what is
- * certain, the certain counts and nothing is held back. Never seen three times at the top: what is certain. */
+/* What the kernels of a kind off the top clock are worth, and *held_s, which is held back of it for its error. If that
+ * would leave less than what is certain, the certain counts and nothing is held back. Never seen three times at the
+ * top: what is certain. */
 static double kind_credit(const fl_tightrope_work *w, const fl_tightrope_kind *k, double *held_s) {
     const double certain = k->floor_s;
     *held_s = 0;
     if (!(k->done > 0) || k->count < 3)
         return certain;
-    const double mean = fmin(k->done_s, k->done * k->sum_s / k->count), error = kind_error(w, k);
+    const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
+    const double mean = fmin(k->done_s, k->done * m);
+    const double variance = k->done * k->done * v / k->count + k->done * v;
+    const double error = fmax(held_back(w, k->count) * sqrt(variance), k->visits >= 4 ? visit_error(w, k, v) : 0);
     if (error > mean - certain)
         return fmax(certain, mean - error);
     *held_s = error;
@@ -199,115 +207,17 @@ static double kind_credit(const fl_tightrope_work *w, const fl_tightrope_kind *k
 #define CHANGED 0.1     /* far beyond what kinds that do not change stray by, windows of few kernels left out */
 #define CHANGED_LEAST 8 /* kernels */
 
-static int has_changed(const fl_tightrope_work *w, const fl_tightrope_kind *k, double number, double sum_s) {
-    if (number < CHANGED_LEAST || k->count < 3)
-        return 0;
-    const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
-    const double error = held_back(w, k->count) * sqrt(v / number + v / k->count);
-    return sum_s / number < m * (1 - CHANGED) - error;
-}
-
-static double least_rate(const fl_tightrope_work *w) { return w->share * (1 - w->tolerance); }
-
-/* What the listen's kernels take at the top clock, by the means there. A kind that changed has none (see
- * renew_changed): NAN. */
-static double heard_work(const fl_tightrope_work *w) {
-    double sum = 0;
-    for (int64_t i = 0; i < w->kinds; i++) {
-        const fl_tightrope_kind *k = &w->kind[i];
-        if (has_changed(w, k, k->heard, k->heard_s))
-            return NAN;
-        sum += k->count >= 3 ? fmin(k->heard_s, k->heard * k->sum_s / k->count) : k->heard_s * least_rate(w);
-    }
-    return sum;
-}
-
-static fl_tightrope_rates heard_rates(const fl_tightrope_work *w) {
-    fl_tightrope_heard h = w->rest.heard;
-    h.begin_ns = h.begin_ns > w->settled_ns ? h.begin_ns : w->settled_ns;
-    return fl_tightrope_heard_rates(&h, w->last_end_ns, w->last_ns, heard_work(w), least_rate(w), w->cost, w->record_s);
-}
-
-static double heard_s(const fl_tightrope_work *w) { return (double)(w->last_end_ns - w->rest.heard.from_ns) * 1e-9; }
-
-/* What is certain of the time since records went off, until then. */
-static double certain_rest(const fl_tightrope_work *w, int64_t then_ns) {
-    return fl_tightrope_certain_between(&w->sure, w->rest.end_ns, then_ns);
-}
-
-static double rests_credit(const fl_tightrope_work *w) {
-    const double open_s = w->rest.stage == FL_TIGHTROPE_LISTENS ? 0 : certain_rest(w, w->last_ns);
-    return open_s + fl_tightrope_rest_credit(&w->rest, w->sigmas);
-}
-
-/* Kernels of a kind are taken for as many more. */
-static void lend_kind(fl_tightrope_kind *k, double number, double sum_s, double floor_s) {
-    k->done += number, k->done_s += sum_s, k->floor_s += floor_s;
-    k->lent += number, k->lent_s += sum_s, k->lent_floor_s += floor_s;
-}
-
-/* The ledger takes the rest for as much time as that, with records and with the kernels of the listen after it. */
-static void lend(fl_tightrope_work *w, double rest_s) {
-    const fl_tightrope_heard *h = &w->rest.heard;
-    const double heard = heard_s(w), paid_s = w->record_s > 0 ? fmin(h->count * w->record_s, h->kernels_s)
-                                                              : h->kernels_s - h->kernels_s / (1 + w->cost);
-    const double times = rest_s / (heard - paid_s);
-    for (int64_t i = 0; i < w->kinds; i++) {
-        fl_tightrope_kind *k = &w->kind[i];
-        lend_kind(k, times * k->heard, times * k->heard_s, times * k->heard_s * least_rate(w));
-    }
-    w->busy_s += times * h->kernels_s, w->lent_busy_s += times * h->kernels_s;
-    w->recorded += times * h->count, w->lent += times * h->count;
-    w->before_elapsed_s -= times * heard, w->lent_s += times * heard;
-}
-
-/* It takes nothing for that in this window. */
-static void take_lent_back(fl_tightrope_work *w) {
-    fl_tightrope_rest_forget(&w->rest);
-    for (int64_t i = 0; i < w->kinds; i++) {
-        fl_tightrope_kind *k = &w->kind[i];
-        lend_kind(k, -k->lent, -k->lent_s, -k->lent_floor_s);
-    }
-    w->busy_s -= w->lent_busy_s, w->recorded -= w->lent, w->before_elapsed_s += w->lent_s;
-    w->lent_busy_s = w->lent = w->lent_s = 0;
-}
-
-static double judge_rest(fl_tightrope_work *w) {
-    const fl_tightrope_rates rates = heard_rates(w);
-    const double rest_s = fl_tightrope_rest_judge(&w->rest, rates, w->spread, heard_s(w));
-    if (rest_s > 0)
-        lend(w, rest_s);
-    return rates.least;
-}
-
-void fl_tightrope_rest_begins(fl_tightrope_work *w) {
-    const double rate = judge_rest(w);
-    fl_tightrope_rest_off(&w->rest, w->last_end_ns, w->last_ns, rate);
-}
-
-void fl_tightrope_rest_ends(fl_tightrope_work *w, int64_t now_ns) {
-    fl_tightrope_rest_on(&w->rest, now_ns);
-    for (int64_t i = 0; i < w->kinds; i++)
-        w->kind[i].heard = w->kind[i].heard_s = 0;
-}
-
-/* The window ends. A rest that goes on, because no kernel began since, will be heard at another clock. */
-static void end_listen(fl_tightrope_work *w) {
-    if (w->rest.stage == FL_TIGHTROPE_LISTENS)
-        judge_rest(w);
-    else
-        w->rest.before = NAN;
-}
-
 static int renew_changed(fl_tightrope_work *w) {
     int renewed = 0;
     for (int64_t i = 0; i < w->kinds; i++) {
         fl_tightrope_kind *k = &w->kind[i];
-        if (!has_changed(w, k, k->low, k->low_s))
+        if (k->low < CHANGED_LEAST || k->count < 3)
+            continue;
+        const double m = k->sum_s / k->count, v = fmax(0, k->square_s / k->count - m * m) * k->count / (k->count - 1);
+        const double error = held_back(w, k->count) * sqrt(v / k->low + v / k->count);
+        if (k->low_s / k->low >= m * (1 - CHANGED) - error)
             continue;
         double held_s;
-        if (!renewed)
-            take_lent_back(w);
         k->done -= k->low, k->done_s -= k->low_s, k->floor_s -= k->low_floor_s;
         const double credit_s = kind_credit(w, k, &held_s);
         *k = (fl_tightrope_kind){.kept_s = k->kept_s + credit_s - held_s + k->low_floor_s,
@@ -331,11 +241,9 @@ static double records_credit(fl_tightrope_work *w) {
         held += held_s * held_s;
     }
     w->error_s = sqrt(held);
-    const double resting_s = fl_tightrope_rest_open(&w->rest, w->last_ns);
-    const double elapsed_s = w->elapsed_s - w->before_elapsed_s - w->rest.all_s - resting_s;
+    const double elapsed_s = w->elapsed_s - w->before_elapsed_s;
     const double all_s = w->busy_s + w->top_busy_s, over = fmax(1, all_s / elapsed_s);
-    const double since_s = resting_s > 0 ? 0 : (double)(w->last_ns - w->last_end_ns) * 1e-9;
-    const double open_s = fmax(0, fmin(elapsed_s - all_s, since_s));
+    const double open_s = fmax(0, fmin(elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
     const double idle_s = fmax(0, elapsed_s - all_s - open_s);
     w->busy_share = elapsed_s > idle_s ? 1 - idle_s / elapsed_s : 1;
     const double kernels_s = (w->top_busy_s + low - w->error_s - w->overlap_s) / over +
@@ -359,12 +267,11 @@ double fl_tightrope_records_kept(const fl_tightrope_work *w) {
 
 int fl_tightrope_records_dear(const fl_tightrope_work *w) { return takes_records(w) && w->dear_s > DEAR_S; }
 
-/* Of all but the rests of records. */
-static double credit_awake(fl_tightrope_work *w) {
+double fl_tightrope_credit(fl_tightrope_work *w) {
     const double cost = w->signal == FL_TIGHTROPE_ENDS ? 1 + fl_tightrope_records_cost(w) : 1;
     const double certain = (w->top_s + w->floor_s * (1 - w->tolerance)) / cost;
     if (w->signal == FL_TIGHTROPE_RECORDS)
-        return records_credit(w);
+        return fmin(w->elapsed_s, records_credit(w));
     const double units = (w->total - w->origin) / w->quantum;
     if (fl_tightrope_blindfold(w) || !(w->unit_s > 0))
         return certain;
@@ -374,11 +281,6 @@ static double credit_awake(fl_tightrope_work *w) {
     const double open_s = fl_tightrope_certain_between(&w->sure, w->moved_ns, w->last_ns);
     const double credit = fmin(w->elapsed_s, w->base_s + (least + open_s) / cost) - w->taken_back_s;
     return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;
-}
-
-double fl_tightrope_credit(fl_tightrope_work *w) {
-    const double awake_s = credit_awake(w);
-    return fmin(w->elapsed_s, awake_s + rests_credit(w));
 }
 
 /* The window's time so far. */
@@ -428,7 +330,7 @@ static void measure(const fl_tightrope_work *w, fl_tightrope_seen_window *m) {
         const double kernels =
             w->known_s / w->ref_s; /* stretch of the kernels; the time between them does not stretch */
         m->slowdown = 1 + (kernels - 1) * w->busy_share;
-        m->noise = sqrt(w->spread / m->told_s);
+        m->noise = sqrt(w->spread / m->length_s);
         return;
     }
     const fl_tightrope_pace p = fl_tightrope_rate_now(&w->rate);
@@ -444,8 +346,6 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
     fl_tightrope_seen_window m = {.length_s = (double)(now_ns - w->window_ns) * 1e-9};
     m.power_w = window_power(w, &m.power_noise);
     m.slowdown = NAN;
-    end_listen(w);
-    m.told_s = fmax(0, m.length_s - (rested(w) - w->rested_s));
     if (idle)
         return m;
     count_time(w, now_ns);
@@ -466,36 +366,9 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
 }
 
 void fl_tightrope_to_certain(fl_tightrope_work *w) {
-    if (w->rest.stage != FL_TIGHTROPE_LISTENS)
-        fl_tightrope_rest_over(&w->rest, w->last_ns, certain_rest(w, w->last_ns));
-    const double credit = credit_awake(w);
+    const double credit = fl_tightrope_credit(w);
     w->signal = FL_TIGHTROPE_NONE;
     w->top_s = credit, w->floor_s = 0;
-}
-
-void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns) {
-    const double credit_s = credit_awake(w), elapsed_s = w->elapsed_s;
-    const double clock = w->clock, share = w->share;
-    const fl_tightrope_rest rest = w->rest;
-    const int64_t settled_ns = w->settled_ns;
-    const int at_top = w->at_top;
-    begin(w, FL_TIGHTROPE_RECORDS, now_ns, w->tolerance, w->sigmas, w->cost);
-    for (int64_t i = 0; i < w->kinds; i++) { /* what kinds take at the top clock is known already */
-        const fl_tightrope_kind *k = &w->kind[i];
-        w->kind[i] = (fl_tightrope_kind){.count = k->count,
-                                         .sum_s = k->sum_s,
-                                         .square_s = k->square_s,
-                                         .visits = k->visits,
-                                         .mean_s = k->mean_s,
-                                         .mean_square_s = k->mean_square_s,
-                                         .visit_square_s = k->visit_square_s};
-    }
-    w->rest = rest;
-    w->rested_before_s = rest.all_s;
-    w->before_s = w->top_s = credit_s;
-    w->elapsed_s = elapsed_s;
-    w->before_elapsed_s = elapsed_s - rest.all_s;
-    w->clock = clock, w->share = share, w->settled_ns = settled_ns, w->at_top = at_top; /* until the next window */
 }
 
 void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window *m) {
@@ -504,7 +377,7 @@ void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window 
 }
 
 void fl_tightrope_new_phase(fl_tightrope_work *w) {
-    const double credit = credit_awake(w);
+    const double credit = fl_tightrope_credit(w);
     if (w->signal == FL_TIGHTROPE_RECORDS)
         return;
     w->base_s = credit - open_time(w); /* the unit that runs counts when it ends */

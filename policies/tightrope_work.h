@@ -9,7 +9,6 @@
 #include "policies/policy.h"
 #include "policies/tightrope_certain.h"
 #include "policies/tightrope_rate.h"
-#include "policies/tightrope_rest.h"
 
 enum {
     FL_TIGHTROPE_AUTO,
@@ -31,8 +30,6 @@ typedef struct fl_tightrope_kind {        /* of kernel */
     double done, done_s;                  /* at any other clock: number, durations */
     double floor_s;                       /* what is certain of these */
     double low, low_s, low_floor_s;       /* the same of a window below the top clock, once its clock is there */
-    double heard, heard_s;                /* since records were on, or the window began: number, durations */
-    double lent, lent_s, lent_floor_s;    /* in rests of the window, as the listens tell (tightrope_rest.h) */
     double kept_s;                        /* credited before its reference began anew */
     double now, now_s;                    /* of the window at the top clock: number, durations */
     double visits, mean_s, mean_square_s; /* windows at the top clock, their means, the squares of these */
@@ -78,22 +75,18 @@ typedef struct fl_tightrope_work {
     double power_sum, power_count, power_square;
     double energy_j[2], energy_ns[2]; /* first and last reading of the energy counter */
 
-    fl_tightrope_rest rest;           /* times in which records were off */
-    double rested_s;                  /* of these, before the window */
-    double rested_before_s;           /* before begin_ns */
-    double lent, lent_busy_s, lent_s; /* kernels taken for those of the window's rests: number, time; with waits */
-    double overlap_s;                 /* credited to kernels that another one ran beside */
-    double busy_s, top_busy_s;        /* records: durations off the top clock and at it, all kinds */
-    int64_t last_end_ns;              /* of a record */
-    double busy_share;                /* of the time, in which kernels run */
-    double error_s;                   /* of the last credit: what was held back */
-    int64_t kinds;                    /* places in use: the others are zero */
+    double overlap_s;          /* credited to kernels that another one ran beside */
+    double busy_s, top_busy_s; /* records: durations off the top clock and at it, all kinds */
+    int64_t last_end_ns;       /* of a record */
+    double busy_share;         /* of the time, in which kernels run */
+    double error_s;            /* of the last credit: what was held back */
+    int64_t kinds;             /* places in use: the others are zero */
     fl_tightrope_kind kind[FL_TIGHTROPE_KINDS];
 } fl_tightrope_work;
 
 typedef struct fl_tightrope_seen_window {
-    double length_s, told_s; /* all of it; without the rest of its records */
-    double slowdown, noise;  /* against the top clock; relative standard error; NAN: not known */
+    double length_s;
+    double slowdown, noise; /* against the top clock; relative standard error; NAN: not known */
     double power_w, power_noise;
     int doubtful; /* the slowdown is none that the clock can have: another phase of the program */
     int renewed;  /* of some kinds the reference begins anew */
@@ -140,13 +133,6 @@ double fl_tightrope_credit(fl_tightrope_work *w);
 /* The same at the time of the last reading, inside a window: what no reading has shown yet counts as much as is
  * certain. */
 double fl_tightrope_credit_now(fl_tightrope_work *w);
-
-/* Records go off at the last reading: the time until they are on again is credited by what is heard before and after.
- */
-void fl_tightrope_rest_begins(fl_tightrope_work *w);
-
-/* They are on again. */
-void fl_tightrope_rest_ends(fl_tightrope_work *w, int64_t now_ns);
 
 /* The window, at the top clock, has what a reference needs: error is what may be held back for it, relative. */
 int fl_tightrope_enough(const fl_tightrope_work *w, double error);

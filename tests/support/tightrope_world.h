@@ -18,16 +18,13 @@ typedef struct world {
     double length_s;                         /* of all work at the top clock */
     double bound;
     double turn_s, turned_unit_s; /* > 0: after so much work the kernels are others, slowed by all of top / f */
-    double burst_s, calm_s;       /* > 0: such kernels run for random times of that mean, after others of that mean */
     bool records, counter, util;
-    double record_cost; /* > 0: by how much kernels take longer while records are on; off, there are none */
-    const char *trust;  /* the parameter; NULL: as it is by default */
+    const char *trust; /* the parameter; NULL: as it is by default */
     uint64_t seed;
     /* what came out */
     double elapsed_s, work_s, energy_j;
     double worst, worst_at_s; /* most that elapsed time passed work by, at the end of a unit, relative; when */
     double references;
-    double told_s; /* time with records on, where they cost */
 } world;
 
 static int32_t world_ladder[WORLD_CLOCKS];
@@ -49,36 +46,27 @@ typedef struct world_run { /* its course */
     double left_s, unit_s; /* of the unit that runs, at the top clock: what is left, and all of it */
     double shown_w;
     int clock, asked;
-    double kernels, turns_at_s; /* work at which a burst begins or ends */
-    bool on, told, burst;       /* records are on; they were as the unit began; a burst runs */
+    double kernels;
 } world_run;
 
-static inline bool world_turned(const world *w, const world_run *r) {
-    return r->burst || (w->turn_s > 0 && w->work_s >= w->turn_s);
-}
+static inline bool world_turned(const world *w) { return w->turn_s > 0 && w->work_s >= w->turn_s; }
 
 static inline void world_unit(const world *w, world_run *r) {
     const double z = fmax(-3, fmin(3, fl_random_normal(&r->random)));
-    if (w->burst_s > 0 && w->work_s >= r->turns_at_s) {
-        r->burst = r->turns_at_s > 0 && !r->burst;
-        r->turns_at_s = w->work_s - (r->burst ? w->burst_s : w->calm_s) * log(1 - fl_random_unit(&r->random));
-    }
-    r->told = r->on;
-    r->left_s = r->unit_s = (world_turned(w, r) ? w->turned_unit_s : w->unit_s) * (1 + w->jitter * z);
+    r->left_s = r->unit_s = (world_turned(w) ? w->turned_unit_s : w->unit_s) * (1 + w->jitter * z);
     r->began_ns = r->now_ns;
 }
 
 /* To the end of the unit, the arrival of the clock, or `until`, whichever is first. */
 static inline void world_advance(world *w, world_run *r, int64_t until) {
-    const bool turned = world_turned(w, r);
-    const double law = turned ? (double)world_ladder[WORLD_CLOCKS - 1] / world_ladder[r->clock] : w->slowdown[r->clock];
-    const double slow = law * (r->on ? 1 + w->record_cost : 1);
+    const bool turned = world_turned(w);
+    const double slow =
+        turned ? (double)world_ladder[WORLD_CLOCKS - 1] / world_ladder[r->clock] : w->slowdown[r->clock];
     int64_t end = r->now_ns + (int64_t)ceil(r->left_s * slow * 1e9);
     const bool finishes = end <= until && end <= r->arrives_ns;
     end = finishes ? end : r->arrives_ns < until ? r->arrives_ns : until;
     const double s = (double)(end - r->now_ns) * 1e-9;
     w->elapsed_s += s;
-    w->told_s += r->on ? s : 0;
     w->energy_j += s * w->power_w[r->clock];
     r->left_s = finishes ? 0 : fmax(0, r->left_s - s / slow);
     r->shown_w = w->lag_s > 0 ? w->power_w[r->clock] + (r->shown_w - w->power_w[r->clock]) * exp(-s / w->lag_s)
@@ -92,7 +80,7 @@ static inline void world_advance(world *w, world_run *r, int64_t until) {
     w->work_s += r->unit_s;
     if (w->elapsed_s / w->work_s - 1 > w->worst)
         w->worst = w->elapsed_s / w->work_s - 1, w->worst_at_s = w->elapsed_s;
-    if (w->records && r->records < WORLD_RECORDS && (!(w->record_cost > 0) || (r->on && r->told)))
+    if (w->records && r->records < WORLD_RECORDS)
         r->record[r->records++] = (fl_kernel_record){.kind = turned, .start_ns = r->began_ns, .end_ns = r->now_ns};
     world_unit(w, r);
 }
@@ -122,7 +110,7 @@ static inline void world_play(world *w) {
         g.valid |= w->counter ? FL_BIT(FL_GPU_KERNELS) : 0;
         g.valid |= w->util ? FL_BIT(FL_GPU_UTIL_MEM_PCT) : 0;
         g.fresh = g.valid;
-        g.value[FL_GPU_UTIL_MEM_PCT] = world_turned(w, r) ? 40 : 40 / w->slowdown[r->clock];
+        g.value[FL_GPU_UTIL_MEM_PCT] = world_turned(w) ? 40 : 40 / w->slowdown[r->clock];
         g.value[FL_GPU_POWER_W] = r->shown_w;
         g.value[FL_GPU_SM_MHZ] = world_ladder[r->clock];
         g.value[FL_GPU_KERNELS] = r->kernels;
@@ -136,8 +124,6 @@ static inline void world_play(world *w) {
                 r->asked = world_ladder[i] == decision->gpu[0][FL_SET_SM_MHZ].value ? i : r->asked;
             r->arrives_ns = r->now_ns + (int64_t)(w->arrival_s * 1e9);
         }
-        if (decision->gpu[0][FL_SET_RECORDS].set)
-            r->on = w->record_cost > 0 && decision->gpu[0][FL_SET_RECORDS].value > 0;
         const int64_t until = r->now_ns + decision->delay_ns;
         while (r->now_ns < until && w->work_s < w->length_s)
             world_advance(w, r, until);
