@@ -129,6 +129,14 @@ static void test_boards(void) {
     }
 }
 
+/* A law measured at 1 GHz of the SMs and 800 MHz of the memory: nothing takes time yet. */
+static void at_one_clock(sx_rig *x) {
+    x->law = fl_step_law_none();
+    x->law.sm_count = 1;
+    x->law.sm_mhz[0] = x->law.ref_sm_mhz = 1000;
+    x->law.ref_mem_mhz = 800;
+}
+
 /* A step costs 0.05 J, which reading 1 ms of memory at 50 W takes, and each token beyond its first 1 us at 100 W: 0.1
  * mJ. So no schedule of n steps and t tokens takes less than 0.0499 n + 0.0001 t: neither the cheapest step alone nor
  * the cheapest token alone say as much. */
@@ -142,10 +150,7 @@ static void test_line(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         sx_rig x;
         sx_open(&x, 1, 1);
-        x.law = fl_step_law_none();
-        x.law.sm_count = 1;
-        x.law.sm_mhz[0] = x.law.ref_sm_mhz = 1000;
-        x.law.ref_mem_mhz = 800;
+        at_one_clock(&x);
         x.law.by_tokens = (fl_step_table){.at = tokens, .time_s = token_s, .count = 2};
         x.server[0].rules.token_budget = 4096;
         sx_request(&x, 0, rows[i].prompt, rows[i].output);
@@ -164,10 +169,7 @@ static void test_dear_company(void) {
     double tokens[] = {1, 4096}, token_s[] = {1e-9, 1e-9}, at[] = {1, 2, 4}, time_s[] = {1e-3, 3e-3, 8e-3};
     sx_rig x;
     sx_open(&x, 1, 1);
-    x.law = fl_step_law_none();
-    x.law.sm_count = 1;
-    x.law.sm_mhz[0] = x.law.ref_sm_mhz = 1000;
-    x.law.ref_mem_mhz = 800;
+    at_one_clock(&x);
     x.law.by_tokens = (fl_step_table){.at = tokens, .time_s = token_s, .count = 2};
     x.law.by_sequence = (fl_step_table){.at = at, .time_s = time_s, .count = 3};
     x.server[0].rules.max_seqs = 4;
