@@ -60,7 +60,8 @@ fl_status fl_cpu_open(fl_cpu *c, const fl_host_spec *host, double ref_mhz, const
     c->asked = default_state(c);
     c->now = target(c);
     c->look_ps = watches(c) ? spec->period_ns * FL_PS_PER_NS : FL_TIME_NEVER;
-    c->mw = c->state[c->now].static_mw;
+    c->mean_fj = (double)c->state[c->now].static_mw;
+    c->mean_ps = 1;
     return FL_OK;
 }
 
@@ -127,14 +128,18 @@ void fl_cpu_collect(fl_cpu *c, fl_host_sums *sums) {
     c->sums.cycles += (fl_wide)busy * state->cycles;
 }
 
+int64_t fl_cpu_mw(const fl_cpu *c) { return (int64_t)(c->mean_fj / (double)c->mean_ps + 0.5); }
+
 void fl_cpu_charge_to(fl_cpu *c, int64_t t) {
     const int64_t dt = t - c->now_ps;
     c->slot[c->now].open_ps += dt;
     c->sums.cpu_fj += (fl_wide)dt * c->state[c->now].static_mw;
     c->sums.mhz_ps += (fl_wide)dt * c->state[c->now].mhz;
     if (dt > 0) {
-        c->mw = (int64_t)(fl_real(c->sums.cpu_fj - c->charged_fj) / (double)dt + 0.5);
-        c->peak_mw = c->mw > c->peak_mw ? c->mw : c->peak_mw;
+        c->mean_fj = fl_real(c->sums.cpu_fj - c->charged_fj);
+        c->mean_ps = dt;
+        if (c->mean_fj > (double)c->peak_mw * (double)dt) /* else no division is needed: it cannot round above */
+            c->peak_mw = fl_cpu_mw(c) > c->peak_mw ? fl_cpu_mw(c) : c->peak_mw;
     }
     c->charged_fj = c->sums.cpu_fj;
     c->now_ps = t;

@@ -42,8 +42,9 @@ typedef struct fl_cpu {
     int64_t now_ps;                   /* charged up to here */
     fl_host_point sums;
     fl_wide charged_fj; /* sums.cpu_fj at the last charge */
-    int64_t mw;         /* mean since the charge before */
-    int64_t peak_mw;    /* the largest of those means */
+    double mean_fj;     /* energy of the last stretch between two charges, */
+    int64_t mean_ps;    /* and how long that took */
+    int64_t peak_mw;    /* the largest mean power of such a stretch */
     uint64_t switches;
 } fl_cpu;
 
@@ -66,6 +67,8 @@ int64_t fl_cpu_next(const fl_cpu *c);
 void fl_cpu_collect(fl_cpu *c, fl_host_sums *sums);
 /* After all courses have been collected: charges the package up to t. */
 void fl_cpu_charge_to(fl_cpu *c, int64_t t);
+/* The mean power since the charge before that. */
+int64_t fl_cpu_mw(const fl_cpu *c);
 
 /* Charged up to t: sets settle, and it looks at budget and limit. gpu_fj: energy of the GPUs up to t. True if the state
  * in force has changed. */

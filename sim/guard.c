@@ -1,5 +1,6 @@
 #include "sim/guard.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ typedef struct watch { /* one signal */
     double carry; /* counter: shown = raw + carry */
     double shown;
     int64_t limit_ns, fresh_ns;
-    double low, high; /* what it can be; high 0 = no bound */
+    double low, high; /* what it can be, both finite */
     uint64_t absurd;  /* readings that were not */
 } watch;
 
@@ -32,6 +33,12 @@ static const uint64_t gpu_counters = 0 FL_GPU_SIGNALS(COUNTER_BIT_GPU);
 static const uint64_t host_counters = 0 FL_HOST_SIGNALS(COUNTER_BIT_HOST);
 static const uint64_t server_counters = 0 FL_SERVER_SIGNALS(COUNTER_BIT_SERVER);
 
+/* Anything from 0 on; not infinite. */
+static void unbound(watch *w, size_t count) {
+    for (size_t i = 0; w && i < count; i++)
+        w[i].high = DBL_MAX;
+}
+
 fl_status fl_guard_open(fl_guard **out, uint32_t gpu_count, fl_diag *d) {
     fl_guard *g = calloc(1, sizeof *g);
     if (g) {
@@ -44,6 +51,8 @@ fl_status fl_guard_open(fl_guard **out, uint32_t gpu_count, fl_diag *d) {
         *out = NULL;
         return fl_no_memory(d, "the readings of the GPUs");
     }
+    unbound(*g->gpu, (size_t)gpu_count * FL_GPU_SIGNAL_COUNT);
+    unbound(g->host, FL_HOST_SIGNAL_COUNT);
     *out = g;
     return FL_OK;
 }
@@ -53,6 +62,7 @@ fl_status fl_guard_servers(fl_guard *g, uint32_t count, fl_diag *d) {
     g->server_seen = calloc((size_t)count + 1, sizeof *g->server_seen);
     if (!g->server || !g->server_seen)
         return fl_no_memory(d, "the readings of the servers");
+    unbound(*g->server, (size_t)count * FL_SERVER_SIGNAL_COUNT);
     g->server_count = count;
     return FL_OK;
 }
@@ -99,7 +109,7 @@ void fl_guard_gpu_bounds(fl_guard *g, uint32_t gpu, int signal, double low, doub
     if (!w)
         return;
     w->low = low > 0 ? low : 0;
-    w->high = high > 0 && isfinite(high) ? high : 0;
+    w->high = high > 0 && isfinite(high) ? high : DBL_MAX;
 }
 uint64_t fl_guard_gpu_absurd(const fl_guard *g, uint32_t gpu, int signal) {
     const bool known = gpu < g->gpu_count && signal >= 0 && signal < FL_GPU_SIGNAL_COUNT;
@@ -130,28 +140,28 @@ static bool count(watch *w, double raw, bool first) {
 
 static void look(watch *watches, uint64_t rows, uint64_t counters, uint64_t *seen, int64_t t_ns, uint64_t *valid,
                  uint64_t *fresh, double *value) {
-    uint64_t bad = 0;
+    const uint64_t news = *fresh | ~*seen; /* what is read for the first time is fresh */
+    uint64_t absurd = 0, bad = 0;
     for (uint64_t left = *valid & rows; left; left &= left - 1) {
         const int i = __builtin_ctzll(left);
-        const uint64_t bit = FL_BIT(i);
+        const uint64_t bit = left & -left;
         watch *w = &watches[i];
-        if (!(value[i] >= w->low && isfinite(value[i])) || (w->high > 0 && value[i] > w->high)) {
-            bad |= bit;
+        if (!(value[i] >= w->low && value[i] <= w->high)) {
+            absurd |= bit;
             w->absurd++;
             continue;
         }
-        const bool first = !(*seen & bit);
-        *seen |= bit;
-        if (first || *fresh & bit)
+        if (news & bit)
             w->fresh_ns = t_ns;
         else if (w->limit_ns && t_ns - w->fresh_ns > w->limit_ns)
             bad |= bit;
         if (counters & bit) {
-            bad |= count(w, value[i], first) ? 0 : bit;
+            bad |= count(w, value[i], !(*seen & bit)) ? 0 : bit;
             value[i] = w->shown;
         }
     }
-    *valid &= ~bad;
+    *seen |= *valid & rows & ~absurd;
+    *valid &= ~(absurd | bad);
     *fresh &= *valid;
 }
 

@@ -87,10 +87,10 @@ static double noise(const fl_host_sense *s, const fl_meter *m, int64_t k) {
     return fl_random_normal(&r);
 }
 
-/* In place: a copy would read in wide pieces what was written in narrow ones just before, and wait for that. */
+/* In place, for the same reason as below. */
 static void refresh(const fl_host_sense *s, fl_meter *m, int64_t k, int64_t t, const fl_host_point *from,
                     const fl_host_point *to, fl_host_reading *r) {
-    *r = (fl_host_reading){.stamp = {k, t}};
+    r->stamp = (fl_meter_stamp){k, t};
     const double window = (double)m->window;
     const fl_sensor_spec *spec = m->spec;
     switch ((fl_host_sensor_id)m->id) {
@@ -137,11 +137,19 @@ bool fl_host_sense_instant(const fl_host_sense *s) {
     return false;
 }
 
+/* Only what means are made of. A copy of the whole would read in wide pieces what was just written in narrow ones. */
+static void begin_window(fl_meter *m, const fl_host_point *p) {
+    fl_host_point *point = fl_meter_open_window(m);
+    point->node_fj = p->node_fj;
+    point->busy_ps = p->busy_ps;
+    point->mhz_ps = p->mhz_ps;
+}
+
 void fl_host_sense_at(fl_host_sense *s, const fl_host_point *p, int64_t t) {
     for (size_t i = 0; i < s->count; i++) {
         fl_meter *m = &s->meter[i];
         if (fl_meter_opens(m, t))
-            *(fl_host_point *)fl_meter_open_window(m) = *p;
+            begin_window(m, p);
         if (fl_meter_ends(m, t)) {
             const fl_host_point *from = fl_meter_window(m);
             fl_host_reading *reading = fl_meter_take(m);

@@ -21,10 +21,11 @@ typedef struct fl_meter {
     int id; /* its owner's name for it */
     const fl_sensor_spec *spec;
     int64_t period, phase, window, delay; /* ps; period 0: a reading shows the value at its instant, without a window */
-    int64_t refresh;                      /* index of the next refresh to take */
-    int64_t opening;                      /* index of the next refresh whose window start has not been seen */
+    int64_t refresh, ends_ps;             /* index of the next refresh to take, and when it is due */
+    int64_t opening, opens_ps;            /* of the next refresh whose window has not begun, and when that begins */
     int64_t taken;                        /* index of the refresh taken last; -1 = none */
     int64_t seen;                         /* index of the refresh that the reader saw last; -1 = none */
+    const fl_meter_stamp *latest;         /* the reading taken last; NULL = none */
     double lagged;                        /* state of the lag; the owner sets its start value */
     size_t point_size, reading_size, start_room, shown_room;
     unsigned char *start; /* ring of the points at which windows began, opening > k >= refresh */
@@ -44,18 +45,9 @@ bool fl_meter_begins_before(fl_meter *m, int64_t *at_ps, void **point);
 /* The next instant at which the meter needs a point, given that no one reads before read_ps; FL_TIME_NEVER = none. */
 int64_t fl_meter_next(fl_meter *m, int64_t now_ps, int64_t read_ps);
 
-/* When the next refresh is due. */
-static inline int64_t fl_meter_end(const fl_meter *m) {
-    return m->period ? m->phase + m->refresh * m->period : FL_TIME_NEVER;
-}
-
 /* Whether a window begins or a refresh is due at t. False without a period. */
-static inline bool fl_meter_opens(const fl_meter *m, int64_t t) {
-    return m->period && m->phase + m->opening * m->period - m->window == t;
-}
-static inline bool fl_meter_ends(const fl_meter *m, int64_t t) {
-    return m->period && m->phase + m->refresh * m->period == t;
-}
+static inline bool fl_meter_opens(const fl_meter *m, int64_t t) { return m->opens_ps == t; }
+static inline bool fl_meter_ends(const fl_meter *m, int64_t t) { return m->ends_ps == t; }
 
 /* A window begins with the point that the caller writes there, before any other call. Where another window ends at the
  * same instant, call this first. */

@@ -38,7 +38,7 @@ fl_status fl_node_host_open(fl_node *n, uint64_t needs, fl_diag *d) {
         n->bus_ps = 0;
     if (host->gpu_budget_w > 0)
         n->budget_ps = 0;
-    const int64_t cpu_mw = n->hosted ? n->cpu.mw : 0;
+    const int64_t cpu_mw = n->hosted ? fl_cpu_mw(&n->cpu) : 0;
     needs &= ~FL_BIT(FL_HOST_LOOP_NS); /* the host that runs the policy knows that itself */
     n->meets = n->hosted || needs || n->budget_ps == 0;
     return fl_host_sense_open(&n->host_sense, host, n->hosted, needs, n->seed, n->static_mw + cpu_mw + idle_gpus_mw(n),
@@ -167,14 +167,15 @@ fl_wide fl_node_energy_fj(const fl_node *n) {
     return gpus_fj(n) + (n->hosted ? n->cpu.sums.cpu_fj : 0) + (fl_wide)n->now * n->static_mw + fl_node_comm_fj(n);
 }
 
-static fl_host_point point(const fl_node *n) {
-    fl_host_point p = n->hosted ? n->cpu.sums : (fl_host_point){0};
-    p.cpu_mw = n->hosted ? n->cpu.mw : 0;
-    p.cpu_mhz = n->hosted ? n->cpu.state[n->cpu.now].mhz : 0;
-    p.node_fj = fl_node_energy_fj(n);
-    p.node_mw = p.cpu_mw + n->static_mw;
+/* The CPU's sums are the CPU's own point; the rest of it is the node's. */
+static const fl_host_point *point(fl_node *n) {
+    fl_host_point *p = &n->cpu.sums;
+    p->cpu_mw = n->hosted ? fl_cpu_mw(&n->cpu) : 0;
+    p->cpu_mhz = n->hosted ? n->cpu.state[n->cpu.now].mhz : 0;
+    p->node_fj = fl_node_energy_fj(n);
+    p->node_mw = p->cpu_mw + n->static_mw;
     for (uint32_t i = 0; i < n->gpu_count; i++)
-        p.node_mw += fl_gpu_power_mw(&n->gpu[i]);
+        p->node_mw += fl_gpu_power_mw(&n->gpu[i]);
     return p;
 }
 
@@ -190,18 +191,13 @@ void fl_node_host_at(fl_node *n) {
         draw_bus(n);
     if (n->budget_ps <= n->now)
         deal_budget(n);
-    if (fl_host_sense_due(n->host_sense, n->now)) {
-        const fl_host_point p = point(n);
-        fl_host_sense_at(n->host_sense, &p, n->now);
-    }
+    if (fl_host_sense_due(n->host_sense, n->now))
+        fl_host_sense_at(n->host_sense, point(n), n->now);
 }
 
 void fl_node_read_host(fl_node *n, bool remember, fl_host_sample *out) {
-    fl_host_point p;
     const bool instant = fl_host_sense_instant(n->host_sense);
-    if (instant)
-        p = point(n);
-    fl_host_sense_read(n->host_sense, instant ? &p : NULL, n->now, remember, out);
+    fl_host_sense_read(n->host_sense, instant ? point(n) : NULL, n->now, remember, out);
 }
 
 const fl_cpu *fl_node_cpu(const fl_node *n) { return n->hosted ? &n->cpu : NULL; }

@@ -156,7 +156,7 @@ fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d) {
     if (!s)
         s = fl_node_host_open(n, o->host_needs, d);
     for (uint32_t i = 0; !s && i < n->gpu_count; i++) {
-        fl_heat_open(&n->heat[i], &n->gpu[i], fl_node_one_die(n) ? n->cpu.mw : 0);
+        fl_heat_open(&n->heat[i], &n->gpu[i], fl_node_one_die(n) ? fl_cpu_mw(&n->cpu) : 0);
         s = fl_sense_open(&n->sense[i], &n->gpu[i], o->gpu_needs, o->seed, d);
         if (!s)
             fl_sense_at(n->sense[i], &n->gpu[i], 0);

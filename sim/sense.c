@@ -75,7 +75,7 @@ void fl_sense_close(fl_sense *s) {
 int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps, bool *begins) {
     int64_t next = FL_TIME_NEVER, end = FL_TIME_NEVER;
     for (size_t i = 0; i < s->count; i++) {
-        const int64_t at = fl_meter_next(&s->meter[i], now_ps, read_ps), ends = fl_meter_end(&s->meter[i]);
+        const int64_t at = fl_meter_next(&s->meter[i], now_ps, read_ps), ends = s->meter[i].ends_ps;
         next = at < next ? at : next;
         end = ends < end ? ends : end;
     }
@@ -107,7 +107,7 @@ static double throttle(const fl_gpu *g) {
 static void refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_t t, const fl_sums *from,
                     fl_reading *r) {
     const fl_sums *to = &g->sums;
-    *r = (fl_reading){.stamp = {k, t}};
+    r->stamp = (fl_meter_stamp){k, t};
     double window = (double)m->window;
     const fl_sensor_spec *spec = m->spec;
     switch ((fl_sensor_id)m->id) {

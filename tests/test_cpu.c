@@ -90,8 +90,9 @@ static void test_opens(void) {
     fl_cpu c;
     fl_diag d = {0};
     FL_CHECK(fl_cpu_open(&c, &host, 3000, NULL, 1, &d) == FL_OK, "opens");
-    FL_CHECK(c.limit_mw == 25000 && fl_cpu_next(&c) == PERIOD_PS && c.mw == 10000, "%lld mW of %lld, looks at %lld ps",
-             (long long)c.mw, (long long)c.limit_mw, (long long)fl_cpu_next(&c));
+    FL_CHECK(c.limit_mw == 25000 && fl_cpu_next(&c) == PERIOD_PS && fl_cpu_mw(&c) == 10000,
+             "%lld mW of %lld, looks at %lld ps", (long long)fl_cpu_mw(&c), (long long)c.limit_mw,
+             (long long)fl_cpu_next(&c));
     FL_CHECK(fl_cpu_rows(&c)[0].mul == FL_MUL_ONE && host.cpu.ref_mhz == 2000, "recorded at the boost clock: %u",
              fl_cpu_rows(&c)[0].mul);
     fl_cpu_close(&c);
@@ -150,15 +151,20 @@ static void test_collect(void) {
                  c.slot[NOMINAL].wait_ps == 12 * MS_PS && c.slot[NOMINAL].open_ps == 15 * MS_PS,
              "residence");
     FL_CHECK(c.sums.busy_ps == 20 * MS_PS && c.sums.mhz_ps == (fl_wide)15 * MS_PS * 2000, "busy, and the clock");
-    FL_CHECK(c.mw == (int64_t)(fl_joules(fj) / 0.015 * 1000 + 0.5), "a mean of %lld mW", (long long)c.mw);
+    FL_CHECK(fl_cpu_mw(&c) == (int64_t)(fl_joules(fj) / 0.015 * 1000 + 0.5), "a mean of %lld mW",
+             (long long)fl_cpu_mw(&c));
+    const int64_t first_mw = fl_cpu_mw(&c);
+    FL_CHECK(c.peak_mw == first_mw, "the peak is the first mean: %lld mW", (long long)c.peak_mw);
     after_set(&c, 15 * MS_PS, 1000, (double)NAN);
     time[1] = work[1] = sums.active_ps = MS_PS; /* once more, at 1000 MHz */
     fl_cpu_collect(&c, &sums);
     fl_cpu_charge_to(&c, 17 * MS_PS);
     FL_CHECK(c.sums.cpu_fj == fj + (fl_wide)MS_PS * (2 * 10000 + 10000) && fl_cpu_residence_fj(&c) == c.sums.cpu_fj,
              "%g J in all", fl_joules(c.sums.cpu_fj));
-    FL_CHECK(c.mw == 15000 && c.sums.busy_ps == 21 * MS_PS && c.sums.mhz_ps == (fl_wide)MS_PS * (15 * 2000 + 2 * 1000),
-             "a mean of %lld mW since then", (long long)c.mw);
+    FL_CHECK(fl_cpu_mw(&c) == 15000 && c.sums.busy_ps == 21 * MS_PS &&
+                 c.sums.mhz_ps == (fl_wide)MS_PS * (15 * 2000 + 2 * 1000),
+             "a mean of %lld mW since then", (long long)fl_cpu_mw(&c));
+    FL_CHECK(c.peak_mw == (first_mw > 15000 ? first_mw : 15000), "the larger of both: %lld mW", (long long)c.peak_mw);
     FL_CHECK(c.sums.cycles == (fl_wide)MS_PS * (20 * (fl_wide)c.state[NOMINAL].cycles + c.state[SLOW].cycles),
              "%g cycles", (double)(c.sums.cycles >> 20));
     fl_cpu_close(&c);

@@ -51,7 +51,7 @@ static fl_status write_lines(const char *path, bool stream, bool end) {
 
 static void test_packed(void) {
     char plain[512], packed[512], again[512];
-    size_t size, packed_size, again_size, back_size;
+    size_t size = 0, packed_size = 0, again_size = 0, back_size = 0;
     snprintf(plain, sizeof plain, "%s", fl_temp_path("a.csv"));
     snprintf(packed, sizeof packed, "%s", fl_temp_path("a.csv.gz"));
     snprintf(again, sizeof again, "%s", fl_temp_path("b.csv.gz"));

@@ -24,14 +24,14 @@ typedef struct fl_diag {
 /* Fills *d (which may be NULL) and returns status, so that callers write `return fl_fail(...)`. file may be NULL. The
  * function replaces control characters in the text by '?', so that no input can disturb a terminal. */
 fl_status fl_fail(fl_diag *d, fl_status status, const char *file, int64_t line, int64_t column, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
+    __attribute__((format(printf, 6, 7), cold));
 
 /* The same without a file: the first with status FL_BAD_INPUT, the second with any other. */
-fl_status fl_refuse(fl_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
-fl_status fl_error(fl_diag *d, fl_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+fl_status fl_refuse(fl_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+fl_status fl_error(fl_diag *d, fl_status status, const char *format, ...) __attribute__((format(printf, 3, 4), cold));
 
 /* FL_NO_MEMORY: "out of memory for WHAT"; what may be NULL. */
-fl_status fl_no_memory(fl_diag *d, const char *what);
+fl_status fl_no_memory(fl_diag *d, const char *what) __attribute__((cold));
 
 /* "-" stands for a standard stream where a file is named (traces/standard.h). A file of that name is "./-". */
 bool fl_is_standard(const char *path);
