@@ -374,7 +374,6 @@ fl_status fl_instance_copy(fl_instance **out, const fl_instance *in, fl_diag *d)
     size_t gpus = in->facts->gpu_count;
     memcpy(copy->state, in->state, in->state_size);
     memcpy(copy->gpu_control, in->gpu_control, gpus * FL_GPU_CONTROL_COUNT * sizeof *in->gpu_control);
-    memcpy(copy->decided, in->decided, gpus * sizeof *in->decided);
     memcpy(copy->probe, in->probe, in->probe_count * sizeof *in->probe);
     *out = copy;
     return FL_OK;

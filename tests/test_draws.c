@@ -92,6 +92,45 @@ static void test_spread(void) { /* mean and deviation of what is drawn; the same
     fl_draws_result_free(&b);
 }
 
+typedef struct shown { /* to the policy at the last step */
+    double energy_j[2], compute_ns[2];
+    int64_t time_ns;
+} shown;
+
+static fl_status keep_shown(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    (void)decision, (void)d;
+    shown *s = user;
+    s->time_ns = sample->time_ns;
+    for (uint32_t i = 0; i < sample->gpu_count; i++) {
+        s->energy_j[i] = sample->gpu[i].value[FL_GPU_ENERGY_J];
+        s->compute_ns[i] = sample->gpu[i].value[FL_GPU_COMPUTE_NS];
+    }
+    return FL_OK;
+}
+
+/* The energy of a step is the node's: each GPU counts its share. Engines count on each GPU what they did. */
+static void test_gpus_share(void) {
+    fl_draw_clock clock[K];
+    for (int i = 0; i < K; i++)
+        clock[i] = (fl_draw_clock){.mhz = ladder[i], .time_s = 0.1, .energy_j = 10, .ratio = 3, .total_j = 100};
+    const fl_draws draws = {.clock = clock, .clock_count = K, .step_ns = 10000000};
+    const fl_gpu_facts gpu[2] = {{.name = "a", .sm = {ladder, K}}, {.name = "b", .sm = {ladder, K}}};
+    for (uint32_t gpus = 1; gpus <= 2; gpus++) {
+        const fl_facts facts = {.seed = 1, .gpu_count = gpus, .gpu = gpu};
+        shown last = {0};
+        const fl_draws_run run = {
+            .draws = &draws, .facts = &facts, .policy = policy("round-robin"), .on_step = keep_shown, .user = &last};
+        fl_draws_result r = {0};
+        fl_diag d = {0};
+        FL_CHECK(fl_draws_replay(&run, &r, &d) == FL_OK && r.steps == 10, "%s", d.message);
+        FL_CHECK(last.time_ns == 90000000, "last asked at %lld ns", (long long)last.time_ns);
+        for (uint32_t i = 0; i < gpus; i++)
+            FL_CHECK(fabs(last.energy_j[i] - 90.0 / gpus) < 1e-9 && fabs(last.compute_ns[i] - 0.75 * 9e7) < 1e-3,
+                     "GPU %u of %u: %g J, %g ns", i, gpus, last.energy_j[i], last.compute_ns[i]);
+        fl_draws_result_free(&r);
+    }
+}
+
 /* The work may end while a policy still explores, and a run may end before its work. */
 static void test_ends(void) {
     fl_draw_clock clock[K];
@@ -210,5 +249,5 @@ static void test_faults(void) {
 }
 
 FL_SUITE("draws", {"faults", test_faults}, {"static rows of Table 1 and RRFreq", test_static_rows},
-         {"spread and regret", test_spread}, {"where a run ends", test_ends},
+         {"spread and regret", test_spread}, {"where a run ends", test_ends}, {"GPUs share", test_gpus_share},
          {"rows of their own", test_rows_of_their_own}, {"assumed run times", test_assumed_times})

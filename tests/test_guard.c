@@ -56,6 +56,7 @@ static const script scripts[] = {
       {5, 10, 1, 1, 1, 310},
       {6, 11, 1, 1, 1, 311}}},
     {"half a wrap is still one", FL_GPU_ENERGY_J, 100, 0, 2, {{0, 80, 1, 1, 1, 80}, {1, 30, 1, 1, 1, 130}}},
+    {"a wrap below one unit", FL_GPU_ENERGY_J, 0.5, 0, 2, {{0, 0.4, 1, 1, 1, 0.4}, {1, 0.1, 1, 1, 1, 0.6}}},
     {"more than half cannot be",
      FL_GPU_ENERGY_J,
      100,

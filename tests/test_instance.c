@@ -615,6 +615,15 @@ static void test_identity(void) {
         FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, edits[i].expected), "edit %zu: %s", i,
                  text);
     }
+    /* Of a long row the first 120 characters tell enough. */
+    for (int length = 119; length <= 122; length++) {
+        char expected[160], name[160];
+        memset(name, 'x', sizeof name);
+        snprintf(rows, sizeof rows, "abi 3\n%.*s\n", length, name);
+        snprintf(expected, sizeof expected, "differs: '%.*s' there", length < 120 ? length : 120, name);
+        abi.rows = rows;
+        FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, expected), "%d: %s", length, text);
+    }
     abi.rows = NULL;
     FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, "'end' there"), "no rows: %s", text);
 

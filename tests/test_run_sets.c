@@ -127,6 +127,23 @@ static void test_library(void) {
     }
 }
 
+/* A board without a limit shows none, though its wall looks. */
+static void test_no_limit(void) {
+    static const double LIMITS[] = {0, 0.001, 300};
+    for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
+        fx_rig fx;
+        fx_open(&fx, 1);
+        nx_wall(&fx, LIMITS[i]);
+        fx_op(&fx, fx_stream(&fx, 0, 0), 0, 1000000, fx_light(&fx));
+        fx_finish(&fx, 1);
+        fl_node *n = fx_node(&fx, 0, false);
+        const double shown = fl_node_limit_w(n, 0);
+        FL_CHECK(LIMITS[i] > 0 ? shown == LIMITS[i] : isnan(shown), "%g W: %g W shown", LIMITS[i], shown);
+        fl_node_close(n);
+        fx_close(&fx);
+    }
+}
+
 /* Of a library, a limit is a whole number of its steps; the board's own stays what it is. */
 static void test_limits(void) {
     static const struct {
@@ -298,5 +315,5 @@ static void test_records(void) {
 }
 
 FL_SUITE("run_sets", {"clocks", test_clocks}, {"a library", test_library}, {"limits", test_limits},
-         {"ignored", test_ignored}, {"the host", test_host}, {"refused", test_refused}, {"own hosts", test_own_hosts},
-         {"records", test_records})
+         {"no limit", test_no_limit}, {"ignored", test_ignored}, {"the host", test_host}, {"refused", test_refused},
+         {"own hosts", test_own_hosts}, {"records", test_records})
