@@ -116,7 +116,8 @@ static void test_visits(void) {
     } rows[] = {{"four visits", 4, 8, 20, 200, 0, 0, 1},
                 {"three visits", 3, 8, 20, 200, 0, 0, 0},
                 {"alike", 4, 8, 16, 160, 0, 0, 0},
-                {"the fifth has not ended: its durations are none of theirs", 4, 8, 20, 200, 10, 20, 1}};
+                {"the fifth has not ended: its durations are none of theirs", 4, 8, 20, 200, 10, 20, 1},
+                {"alike in time, beside a fifth", 4, 8, 20, 160, 10, 20, 0}};
     CU_ASSERT_FATAL(student < 2);
     for (size_t i = 0; i < FL_COUNT(rows); i++) {
         const double now = rows[i].now;
@@ -355,6 +356,18 @@ static void test_doubtful(void) {
     }
 }
 
+/* Nothing is known of the slowdown where no unit ended, or the reference is not known. */
+static void test_no_pace(void) {
+    for (int row = 0; row < 2; row++) {
+        open_counter(0.015, row ? 100 : 0);
+        w->unit_s = row ? 0 : w->unit_s;
+        const fl_tightrope_seen_window m = fl_tightrope_close(w, 4 * S, 0);
+        FL_CHECK(isnan(m.slowdown) && m.noise == 0 && !m.doubtful && w->taken_back_s == 0, "row %d: %g", row,
+                 m.slowdown);
+        free(w);
+    }
+}
+
 /* A window at the top clock again, with units of another length: no part of the reference from 3 % on. */
 static void test_doubted_reference(void) {
     static const double units_s[] = {0.00968, 0.00972, 0.01028, 0.01032};
@@ -461,6 +474,9 @@ static void test_credit_of_a_counter(void) {
     FL_CHECK(near(fl_tightrope_credit(w), certain), "fewer units than are certain: %g s", fl_tightrope_credit(w));
     w->origin = 25, w->base_s = 0.25;
     FL_CHECK(fabs(fl_tightrope_credit(w) - credit) < 1e-3, "since 25 units: %g s", fl_tightrope_credit(w));
+    w->origin = 250, w->base_s = 2.5; /* of what came since then nothing was measured at the top clock */
+    FL_CHECK(near(fl_tightrope_credit(w), 2.5 + fl_tightrope_rate_least(&w->rate, 3, 0, 50, 0)), "the last 50: %g s",
+             fl_tightrope_credit(w));
     w->origin = 0, w->base_s = 0, w->quantum = 2, w->total = 600;
     FL_CHECK(near(fl_tightrope_credit(w), credit), "two of the counter each: %g s", fl_tightrope_credit(w));
     w->quantum = 1, w->total = 300, w->moved_ns -= S / 50;
@@ -567,11 +583,12 @@ static void test_visit(void) {
     w->kinds = 2;
     w->kind[1] = (fl_tightrope_kind){.count = 6, .sum_s = 12, .square_s = 26, .now = 4, .now_s = 10};
     w->kind[1].visits = 1, w->kind[1].mean_s = 1, w->kind[1].mean_square_s = 1, w->kind[1].visit_square_s = 2;
+    w->kind[0] = (fl_tightrope_kind){.now = 1, .now_s = 0.5};
     w->known_s = 3, w->ref_s = 2, w->busy_share = 0.5;
     const fl_tightrope_seen_window m = fl_tightrope_close(w, 20 * S, 0);
     const fl_tightrope_kind *k = &w->kind[1];
     FL_CHECK(k->visits == 2 && k->mean_s == 3.5 && k->mean_square_s == 7.25 && k->visit_square_s == 27 && k->now == 0 &&
-                 k->now_s == 0 && w->kind[0].visits == 0,
+                 k->now_s == 0 && w->kind[0].visits == 1 && w->kind[0].mean_s == 0.5,
              "%g visits", k->visits);
     /* Kernels stretched by half, for half of the time; 2 s^2 of 12 s, over 20 s. */
     FL_CHECK(near(m.slowdown, 1.25) && near(w->rate_s, 12) && near(w->spread, 2.0 / 12) &&
@@ -648,8 +665,8 @@ FL_SUITE("tightrope_ledger", {"credit of records", test_credit_of_records}, {"cr
          {"visits that differ", test_visits}, {"visits that differ by chance", test_visits_by_chance},
          {"what a clock is worth", test_share}, {"stretches", test_stretches}, {"blindfold", test_blindfold},
          {"power", test_power}, {"time", test_time}, {"a pace that no clock has", test_doubtful},
-         {"a reference that is doubted", test_doubted_reference}, {"distrust", test_distrust},
-         {"a new phase", test_new_phase}, {"nothing tells the work", test_to_certain},
+         {"no pace", test_no_pace}, {"a reference that is doubted", test_doubted_reference},
+         {"distrust", test_distrust}, {"a new phase", test_new_phase}, {"nothing tells the work", test_to_certain},
          {"credit of a counter", test_credit_of_a_counter}, {"an uncertain reference", test_uncertain_reference},
          {"to records", test_to_records}, {"from what is certain", test_from_certain}, {"a visit", test_visit},
          {"what records cost", test_cost}, {"cycles", test_cycle}, {"enough", test_enough})
