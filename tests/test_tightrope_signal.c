@@ -118,6 +118,18 @@ static void test_ends_of_units(void) {
     free(g);
 }
 
+/* A line that began as time did has begun. */
+static void test_origin(void) {
+    open_work(FL_TIGHTROPE_KERNELS);
+    w->origin_ns = 0;
+    show(FL_GPU_KERNELS, 0, 1);
+    take_at(S);
+    show(FL_GPU_KERNELS, 2, 1);
+    take_at(S + MS);
+    CU_ASSERT(w->origin_ns == 0 && w->origin == 0 && w->base_s == 0 && w->rate.edges == 1);
+    free(g);
+}
+
 /* The longest quiet lately: it is forgotten by as much as passes. */
 static void test_quiet(void) {
     open_work(FL_TIGHTROPE_KERNELS);
@@ -164,6 +176,9 @@ static void test_record(void) {
         {"its end is missing", 200, -1000, 3, 1, 0, 1, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
         {"it took no time", 200, 200, 3, 1, 0, 1, 3, {3, 1, 1, 0, 0, 0, 0, 0, 1}, 200},
         {"before the ledger began", -50, 0, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
+        {"all of it before", -50, -10, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
+        {"nothing, as the ledger began", 0, 0, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
+        {"its end is before its start", 200, 150, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
         {"it ran as the ledger began", -50, 150, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0.07275, 0.07725, 0, 0}, 200},
         {"as the ledger began", 0, 50, 3, 1, 0, 0, 3, {3, 1, 0, 0, 0, 0, 0.05, 0, 1}, 200},
         {"beside another", 150, 250, 3, 1, 0, 1, 3, {3, 0, 0, 0, 0, 0, 0.05, 0.05, 0}, 250},
@@ -344,14 +359,20 @@ static void test_overlap(void) {
 
 /* A unit is the mean kernel then; the line begins anew. */
 static void test_weigh(void) {
-    for (int some = 0; some < 2; some++) {
+    for (int some = 0; some < 3; some++) {
         open_work(FL_TIGHTROPE_RECORDS);
         w->kinds = 3;
-        if (some)
+        if (some == 1)
             w->kind[0].count = 3, w->kind[2].count = 1;
+        else if (some)
+            w->kind[1].count = 1;
+        w->kind[3].count = 50; /* none of these kinds */
         w->top_busy_s = 2, w->total = w->edge_total = 5, w->origin_ns = 7;
         fl_tightrope_weigh(w);
-        FL_CHECK(w->signal == FL_TIGHTROPE_ENDS && w->weighed == 1 && w->quantum == (some ? 0.5 : 1e-3) &&
+        FL_CHECK(w->signal == FL_TIGHTROPE_ENDS && w->weighed == 1 &&
+                     w->quantum == (some == 2 ? 2
+                                    : some    ? 0.5
+                                              : 1e-3) &&
                      w->total == 0 && w->edge_total == 0 && w->origin_ns == -1,
                  "a unit of %g s", w->quantum);
         free(g);
@@ -499,6 +520,44 @@ static void test_busy(void) {
     free(g);
 }
 
+/* Fresh power readings after the clock is there tell the sensor's lag, until it is known. Then power counts from that
+ * moment on, for 80 ms at least, and what came before is forgotten. */
+static void test_watch_lag(void) {
+    static const struct {
+        const char *what;
+        int64_t arrived_ns;
+        double lag_s;
+        int fresh, watched;
+    } rows[] = {{"watched", S, NAN, 1, 1},
+                {"there as time began", 0, NAN, 1, 1},
+                {"not there", -1, NAN, 1, 0},
+                {"old readings", S, NAN, 0, 0},
+                {"known", S, 0.5, 1, 0}};
+    for (size_t i = 0; i < FL_COUNT(rows); i++) {
+        open_work(FL_TIGHTROPE_NONE);
+        fl_tightrope_lag_begin(&g->lag, 200);
+        g->arrived_ns = rows[i].arrived_ns, g->lag_s = rows[i].lag_s;
+        w->power_count = 5, w->power_sum = 500;
+        int64_t now = 2 * S;
+        for (int k = 0; k < 100 && !(isnan(rows[i].lag_s) && !isnan(g->lag_s)); k++) {
+            now += 20 * MS;
+            show(FL_GPU_POWER_W, k < 10 ? 200 : 150, rows[i].fresh);
+            const fl_sample s = {.time_ns = now, .gpu_count = 2, .gpu = u};
+            g->power_ns = INT64_MAX;
+            fl_tightrope_take(g, &s, 1);
+        }
+        FL_CHECK((isnan(rows[i].lag_s) && !isnan(g->lag_s)) == rows[i].watched && (g->lag.count > 0) == rows[i].watched,
+                 "%s: %g s", rows[i].what, g->lag_s);
+        if (rows[i].watched) /* of the readings after the change; the one that told it counts */
+            FL_CHECK(near(g->lag_s, (double)(2 * S + 220 * MS - rows[i].arrived_ns) * 1e-9) && g->power_ns == now &&
+                         g->until_ns == now + 80 * MS && w->power_count == 1 && w->power_sum == 150,
+                     "%s: %g s, then %g readings", rows[i].what, g->lag_s, w->power_count);
+        else
+            CU_ASSERT(g->power_ns == INT64_MAX && g->until_ns == 0 && w->power_count == 5);
+        free(g);
+    }
+}
+
 /* When a window may end: after its length, not before the power is known, and not while the sensor is on its way, for
  * which it waits 4 s. */
 static void test_over(void) {
@@ -586,14 +645,56 @@ static void test_wait(void) {
         FL_CHECK(least > rows[i].least_ms - near_ms && least < rows[i].least_ms + fmax(near_ms, 0.3) &&
                      most < rows[i].most_ms + near_ms && most > rows[i].most_ms - fmax(near_ms, 0.3),
                  "%s: from %g to %g ms", rows[i].what, least, most);
+        CU_ASSERT(g->readings == (span > 0.5 ? 1000 : 0)); /* fine ones */
         FL_CHECK(fabs(sum - (rows[i].least_ms + rows[i].most_ms) / 2) < 0.11, "%s: %g ms", rows[i].what, sum);
         free(g);
     }
 }
 
-FL_SUITE("tightrope_signal", {"a counter", test_counter}, {"ends of units", test_ends_of_units}, {"quiet", test_quiet},
-         {"a record", test_record}, {"beside another", test_beside}, {"all records", test_all_records},
-         {"strange kernels", test_strange}, {"weights of ends", test_weights}, {"overlap", test_overlap},
-         {"weigh", test_weigh}, {"dear records", test_dear}, {"power", test_power},
-         {"a clock on its way", test_on_its_way}, {"a clock that is there", test_arrive}, {"busy", test_busy},
-         {"the end of a window", test_over}, {"reaction", test_reaction}, {"the next reading", test_wait})
+/* Just at the end of its part a reading is fine at the window's end, and not at its beginning. The first is the
+ * soonest. */
+static void test_wait_edges(void) {
+    const fl_tightrope_params p = {.poll_ms = 4};
+    open_work(FL_TIGHTROPE_KERNELS);
+    w->window_ns = w->settled_ns = 5 * S, w->unit_s = 0.1;
+    CU_ASSERT(fl_tightrope_wait_ns(&p, g, 6 * S, 1.25) == 2 * MS && g->readings == 1);
+    const double second = (double)fl_tightrope_wait_ns(&p, g, 6 * S, 1.25);
+    FL_CHECK(fabs(second - 4e6 * (0.5 + 0.6180339887498949)) < 2, "%g ns", second);
+    w->settled_ns = 6 * S - S / 4;
+    CU_ASSERT(fl_tightrope_wait_ns(&p, g, 6 * S, 9) == 20 * MS);
+    free(g);
+}
+
+/* Work that ended before other work was seen to end tells nothing of quiet. */
+static void test_late_record(void) {
+    open_work(FL_TIGHTROPE_RECORDS);
+    w->moved_ns = 3 * S, w->quiet_s = 0.5;
+    const fl_kernel_record r[] = {{.start_ns = 2 * S, .end_ns = 2 * S + 1, .gpu = 1},
+                                  {.start_ns = 3 * S, .end_ns = 3 * S, .gpu = 1}};
+    take(4 * S, r, 2, INT64_MAX);
+    CU_ASSERT(w->moved_ns == 3 * S && w->quiet_s == 0.5);
+    free(g);
+}
+
+/* Where nothing or utilisation tells the work, no counter does. */
+static void test_no_counter(void) {
+    for (int util = 0; util < 2; util++) {
+        open_work(util ? FL_TIGHTROPE_UTIL : FL_TIGHTROPE_NONE);
+        for (int step = 0; step < 2; step++) {
+            for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
+                show(id, id == FL_GPU_UTIL_MEM_PCT ? 50 : 100 + 10 * step, 1);
+            take_at(S + step * 4 * MS);
+        }
+        FL_CHECK(near(w->total, util ? 50 * 0.004 : 0), "moved by %g", w->total);
+        free(g);
+    }
+}
+
+FL_SUITE("tightrope_signal", {"a counter", test_counter}, {"ends of units", test_ends_of_units},
+         {"the line's beginning", test_origin}, {"quiet", test_quiet}, {"a record", test_record},
+         {"beside another", test_beside}, {"all records", test_all_records}, {"strange kernels", test_strange},
+         {"weights of ends", test_weights}, {"overlap", test_overlap}, {"weigh", test_weigh},
+         {"dear records", test_dear}, {"power", test_power}, {"a clock on its way", test_on_its_way},
+         {"a clock that is there", test_arrive}, {"busy", test_busy}, {"the sensor's lag", test_watch_lag},
+         {"the end of a window", test_over}, {"reaction", test_reaction}, {"the next reading", test_wait},
+         {"just then", test_wait_edges}, {"a late record", test_late_record}, {"no counter", test_no_counter})
