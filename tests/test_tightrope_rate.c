@@ -195,6 +195,7 @@ static void test_block_line(void) {
     }
     const fl_tightrope_line *l = &r->line[BLOCKS];
     FL_CHECK(l->edges == 5 && l->units == 20 && l->samples == 3, "%g blocks, %g units", l->edges, l->units);
+    CU_ASSERT(r->ends == 20); /* those that told the block are forgotten */
     const fl_tightrope_pace p = fl_tightrope_rate_now(r);
     FL_CHECK(fabs(p.unit_s - 0.024 / 5) < 1e-6, "%g s", p.unit_s);
     free(r);
