@@ -7,14 +7,17 @@ static const struct {
     double waiting, wait_s, kv_pct;
     bool prompts_seen;
     double expected_mhz;
+    const char *margin; /* on both targets; NULL: none */
 } situations[] = {
-    {"15 ms between tokens: 13.6 at 1100", 0, 0, 10, false, 1100},
-    {"who waits has a second: 1100 still", 4, 0.1, 10, true, 1100},
-    {"the wait leaves 5 ms: nothing meets it, the top", 4, 0.995, 10, true, 1500},
-    {"the wait leaves 12 ms: 10.7 at 1400", 4, 0.988, 10, true, 1400},
-    {"nobody knows how long a prompt takes: the top", 4, 0.1, 10, false, 1500},
-    {"95 % of the cache, and 8 requests with 128 tokens to go: it runs over, the top", 0, 0, 95, false, 1500},
-    {"85 % of it does not", 0, 0, 85, false, 1100},
+    {"15 ms between tokens: 13.6 at 1100", 0, 0, 10, false, 1100, NULL},
+    {"who waits has a second: 1100 still", 4, 0.1, 10, true, 1100, NULL},
+    {"the wait leaves 5 ms: nothing meets it, the top", 4, 0.995, 10, true, 1500, NULL},
+    {"the wait leaves 12 ms: 10.7 at 1400", 4, 0.988, 10, true, 1400, NULL},
+    {"nobody knows how long a prompt takes: the top", 4, 0.1, 10, false, 1500, NULL},
+    {"95 % of the cache, and 8 requests with 128 tokens to go: it runs over, the top", 0, 0, 95, false, 1500, NULL},
+    {"85 % of it does not", 0, 0, 85, false, 1100, NULL},
+    {"a fifth more between tokens, 18 ms: 16.7 at 900", 0, 0, 10, false, 900, "0.2"},
+    {"a tenth more for the first: 12 ms are left, 10.7 at 1400", 4, 1.088, 10, true, 1400, "0.1"},
 };
 
 enum { BATCH = 1, KV = 2 }; /* places of the probes */
@@ -24,7 +27,8 @@ static rig r;
 static void test_rule(void) {
     for (size_t i = 0; i < FL_COUNT(situations); i++) {
         rig_begin(&r, 1);
-        rig_open(&r, "throttllem", NULL, 0);
+        const fl_setting margin = {.name = "margin", .text = (char *)situations[i].margin};
+        rig_open(&r, "throttllem", &margin, situations[i].margin != NULL);
         for (int k = 0; k < 60; k++) {
             const fl_batch_record decode = {.decode_sequences = 8 + (uint32_t)k % 8,
                                             .kv_tokens = 500 + 200 * (uint64_t)k},
