@@ -11,7 +11,7 @@ typedef struct watch { /* one signal */
     double carry; /* counter: shown = raw + carry */
     double shown;
     int64_t limit_ns, fresh_ns;
-    double low, high; /* what it can be, both finite */
+    double low, high; /* what it can be; high is finite */
     uint64_t absurd;  /* readings that were not */
 } watch;
 
