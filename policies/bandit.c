@@ -39,8 +39,9 @@ typedef struct rest { /* all arms but one, while that one alone is pulled: nothi
     int32_t arm;      /* which one; NO_ARM: nothing is known */
     int32_t mean_arm; /* of the others the one with the largest mean, */
     double mean;      /* and that mean */
-    double wide;      /* up to this node_state.wide */
-    double bound;     /* their bounds of Eq. 5 are this at most */
+    double bound;     /* their bounds of Eq. 5 are this at most, */
+    double until;     /* as long as t is no more than this */
+    double wide;      /* node_state.wide is at least this from now on */
 } rest;
 
 typedef struct node_state {
@@ -54,9 +55,9 @@ typedef struct node_state {
     uint32_t parked;  /* the default holds, for want of readings */
     uint32_t held;    /* this step could not judge */
     uint32_t tried;   /* arms pulled at least once */
-    double wide;      /* alpha sqrt(ln t) of Eq. 5, as of the last pull judged */
-    double wide_next; /* as of the next one: a logarithm takes long, so it begins a step ahead */
-    best_arms best;   /* as of then */
+    double wide;      /* alpha sqrt(ln t) of Eq. 5, */
+    uint64_t wide_of; /* as of so many pulls */
+    best_arms best;   /* as of the last pull judged */
     rest rest;
     /* of each arm; what every choice reads of all arms lies together */
     double mean[ARMS_MAX]; /* reward so far */
@@ -67,11 +68,15 @@ typedef struct node_state {
 
 static fl_bandit_base *bases(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
 
-/* alpha sqrt(ln t) of Eq. 5. The released program counts the pulls so far, Algorithm 1 begins with t = 1 and is one
- * ahead. */
-static double wide_after(const params *p, uint64_t pulls) {
-    const double t = (double)(int64_t)pulls + (p->ln_t == NEXT);
-    return p->alpha > 0 && t > 1 ? p->alpha * sqrt(log(t)) : 0;
+/* t of Eq. 5. The released program counts the pulls so far, Algorithm 1 begins with t = 1 and is one ahead. */
+static double rounds(const node_state *n, const params *p) { return (double)(int64_t)n->pulls + (p->ln_t == NEXT); }
+
+/* Brings `wide` up to date: alpha sqrt(ln t) of Eq. 5. A logarithm takes long, and most steps do without. */
+static void widen(node_state *n, const params *p) {
+    const double t = rounds(n, p);
+    if (n->wide_of != n->pulls)
+        n->wide = p->alpha > 0 && t > 1 ? p->alpha * sqrt(log(t)) : 0;
+    n->wide_of = n->pulls;
 }
 
 /* ---- set-up -------------------------------------------------------------------------------------------------------
@@ -97,7 +102,6 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     }
     n->random = fl_random_seed(facts->seed, UINT64_C(0x62616e646974));
     n->now = n->rest.arm = NO_ARM;
-    n->wide_next = wide_after(p, 1);
     n->reward = NAN;
     return NULL;
 }
@@ -128,12 +132,19 @@ static best_arms best(const node_state *n) {
     return found;
 }
 
-/* A bandit mostly pulls one arm again and again. The bounds of the others grow with `wide` alone, also as rounded, so
- * those of a `wide` some steps ahead limit them until then. */
-static rest all_but(const node_state *n, uint32_t arm) {
-    rest r = {(int32_t)arm, NO_ARM, -INFINITY, n->wide * (1 + 0x1p-10), -INFINITY};
+/* A bandit mostly pulls one arm again and again. The bounds of the others grow with `wide` alone, so those of a `wide`
+ * some steps ahead limit them until then. ln t grows by 2^-10 up to `until`, and its root by half as much: what is left
+ * to 2^-10 is more than any rounding. */
+static rest all_but(const node_state *n, const params *p, uint32_t arm) {
+    const double t = rounds(n, p), wide = n->wide * (1 + 0x1p-10);
+    rest r = {.arm = (int32_t)arm,
+              .mean_arm = NO_ARM,
+              .mean = -INFINITY,
+              .bound = -INFINITY,
+              .until = p->alpha > 0 ? pow(t, 1 + 0x1p-10) : INFINITY,
+              .wide = n->wide * (1 - 0x1p-40)};
     for (uint32_t i = 0; i < n->arms; i++) {
-        const double value = bound_of(n, i, r.wide);
+        const double value = bound_of(n, i, wide);
         if (i != arm && value > r.bound)
             r.bound = value;
         if (i != arm && n->mean[i] > r.mean) {
@@ -145,16 +156,17 @@ static rest all_but(const node_state *n, uint32_t arm) {
 }
 
 /* The best arms once `arm` was judged: as best() finds them, without a look at the others where they cannot be. */
-static void rank(node_state *n, uint32_t arm) {
+static void rank(node_state *n, const params *p, uint32_t arm) {
     const rest *r = &n->rest;
     const double mean = n->mean[arm];
-    if (r->arm == (int32_t)arm && n->wide <= r->wide && bound_of(n, arm, n->wide) > r->bound &&
+    if (r->arm == (int32_t)arm && rounds(n, p) <= r->until && bound_of(n, arm, r->wide) > r->bound &&
         (mean > r->mean || mean < r->mean)) {
         n->best = (best_arms){(int32_t)arm, mean > r->mean ? (int32_t)arm : r->mean_arm};
         return;
     }
+    widen(n, p);
     n->best = best(n);
-    n->rest = n->tried == n->arms && n->best.bound == (int32_t)arm ? all_but(n, arm) : (rest){.arm = NO_ARM};
+    n->rest = n->tried == n->arms && n->best.bound == (int32_t)arm ? all_but(n, p, arm) : (rest){.arm = NO_ARM};
 }
 
 static int32_t least_pulled(const node_state *n) {
@@ -241,9 +253,6 @@ static int judge(node_state *n, const params *p, const fl_facts *facts, const fl
     n->mean[arm] += (n->reward - n->mean[arm]) / pulls;
     n->root[arm] = 1 / sqrt(pulls);
     n->pulls++;
-    n->wide = n->wide_next;
-    rank(n, (uint32_t)arm);
-    n->wide_next = wide_after(p, n->pulls + 1);
     return 1;
 }
 
@@ -278,8 +287,11 @@ static void leave_parking(node_state *n, const params *p, const fl_facts *facts,
     X("held", "", "1: nothing to judge by, so nothing was decided", n->held)
 static const fl_probe probe_rows[] = {PROBES(FL_PROBE_NODE_ROW)};
 
-static void show(const node_state *n, fl_command *c) {
+static void show(node_state *n, const params *p, fl_command *c) {
     const int32_t arm = n->now;
+    if (c->unwatched)
+        return;
+    widen(n, p);
     fl_show_all(c, 0, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
 }
 
@@ -291,13 +303,15 @@ static void step(void *state, const params *p, kind k, const fl_facts *facts, co
         leave_parking(n, p, facts, sample, c);
         n->held = n->parked;
     } else if (n->now == NO_ARM || judge(n, p, facts, sample)) {
+        if (n->now != NO_ARM && (k == UCB || k == EPSILON_GREEDY || !c->unwatched))
+            rank(n, p, (uint32_t)n->now);
         const int32_t next = choose(n, p, k);
         pull(n, next, next != n->now, facts, sample, c);
     } else {
         n->held = 1;
         wait_for_readings(n, p, facts, sample, c);
     }
-    show(n, c);
+    show(n, p, c);
 }
 
 #define STEP(ident, which)                                                                                             \

@@ -67,6 +67,7 @@ static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t h
     const double into = (double)(int64_t)(t_ps - coarse[c]);
     const uint64_t span = begin + FL_PREFIX_COARSE <= p->rows ? coarse[c + 1] - coarse[c] : 0;
     const double share = span ? into / (double)span : 0; /* may be anything from 0 on where `high` comes first */
+    look->last = high;
     if (high > begin + FL_PREFIX_COARSE - 1)
         high = begin + FL_PREFIX_COARSE - 1;
     const size_t rows = share < 1 ? (size_t)(share * FL_PREFIX_COARSE) : FL_PREFIX_COARSE;
@@ -85,7 +86,7 @@ static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t h
 
 /* The last row of `low` .. `high` that begins by t_ps; row `low` does. Usually `look` knows already where to look. */
 static size_t find(const fl_prefix *p, fl_prefix_look *look, size_t low, size_t high, uint64_t t_ps) {
-    if (look->table != p || look->t_ps != t_ps)
+    if (look->table != p || look->t_ps != t_ps || look->last < high)
         about(look, p, low, high, t_ps);
     if (look->low > high)
         return high;
