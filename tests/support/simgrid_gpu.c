@@ -1,9 +1,12 @@
 /* The side of SimGrid of tests/simgrid.sh, which alone compiles it: a GPU is a host with a pstate for each clock, one
  * actor runs kernel after kernel on it, a second one wakes each 10 ms, reads the energy and sets the pstate that the
- * rule draws. simgrid_gpu PLATFORM.xml WORK SEED LOWEST ENERGY [--cfg=...] WORK: a file with one number for each
- * kernel, its flops. LOWEST: the lowest pstate that is drawn. ENERGY: 0 leaves the plug-in for energy out. Prints
- * kernels, steps, makespan in s, energy in J, and the processor time of the simulation in s, without what comes before
- * and after it. */
+ * rule draws.
+ *
+ *   simgrid_gpu PLATFORM.xml WORK SEED LOWEST ENERGY [--cfg=...]
+ *
+ * WORK: a file with one number for each kernel, its flops. LOWEST: the lowest pstate that is drawn. ENERGY: 0 leaves
+ * the plug-in for energy out. It prints kernels, steps, makespan in s, energy in J, and the processor time of the
+ * simulation in s, without what comes before and after it. */
 #include "tests/support/simgrid_rule.h"
 
 #include <simgrid/actor.h>
