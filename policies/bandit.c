@@ -177,6 +177,10 @@ static int32_t least_pulled(const node_state *n) {
     return found;
 }
 
+/* Whether rewards decide what comes next. Where they do not, a pull need not be judged, and nobody but a watcher asks
+ * for its reward. */
+static int learns(kind k) { return k == UCB || k == EPSILON_GREEDY; }
+
 static int32_t choose(node_state *n, const params *p, kind k) {
     switch (k) {
     case UCB: /* Algorithm 1: C cycles through all arms, then the largest bound */
@@ -188,7 +192,7 @@ static int32_t choose(node_state *n, const params *p, kind k) {
             return (int32_t)((uint64_t)(n->now + 1) + fl_random_below(&n->random, n->arms - 1)) % (int32_t)n->arms;
         return (int32_t)fl_random_below(&n->random, n->arms);
     case ROUND_ROBIN:
-        return (int32_t)(n->pulls % n->arms);
+        return (int32_t)((uint64_t)(n->now + 1) % n->arms);
     case EPSILON_GREEDY:
         if (fl_random_unit(&n->random) < p->epsilon)
             return p->explore ? least_pulled(n) : (int32_t)fl_random_below(&n->random, n->arms);
@@ -224,7 +228,6 @@ static void pull(node_state *n, int32_t next, int set, const fl_facts *facts, co
     n->settled_ns = set ? -1 : s->time_ns;
     n->now = next;
     n->since_ns = s->time_ns;
-    fl_bandit_latch(bases(n), s);
 }
 
 static int judgeable(const fl_bandit_draw *draw) { return draw->gpus && !draw->late && draw->ratio > 0; }
@@ -273,6 +276,7 @@ static void leave_parking(node_state *n, const params *p, const fl_facts *facts,
         return;
     n->parked = 0;
     pull(n, n->now, 1, facts, s, c);
+    fl_bandit_latch(bases(n), s);
 }
 
 #define PROBES(X)                                                                                                      \
@@ -302,14 +306,20 @@ static void step(void *state, const params *p, kind k, const fl_facts *facts, co
     if (n->parked) {
         leave_parking(n, p, facts, sample, c);
         n->held = n->parked;
-    } else if (n->now == NO_ARM || judge(n, p, facts, sample)) {
-        if (n->now != NO_ARM && (k == UCB || k == EPSILON_GREEDY || !c->unwatched))
-            rank(n, p, (uint32_t)n->now);
-        const int32_t next = choose(n, p, k);
-        pull(n, next, next != n->now, facts, sample, c);
     } else {
-        n->held = 1;
-        wait_for_readings(n, p, facts, sample, c);
+        const int asks = learns(k) || !c->unwatched;
+        const int judged = asks && n->now != NO_ARM && judge(n, p, facts, sample);
+        if (judged)
+            rank(n, p, (uint32_t)n->now);
+        if (judged || n->now == NO_ARM || !learns(k)) {
+            const int32_t next = choose(n, p, k);
+            pull(n, next, next != n->now, facts, sample, c);
+            if (asks)
+                fl_bandit_latch(bases(n), sample);
+        } else {
+            n->held = 1;
+            wait_for_readings(n, p, facts, sample, c);
+        }
     }
     show(n, p, c);
 }

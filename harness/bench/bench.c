@@ -11,8 +11,9 @@
 const fl_bench_row fl_bench_rows[] = {
     {"bare", "the bare loop, policy each 10 ms", "M kernels/s", FL_BENCH_RATE, NAN},
     RATIO("one.utilizscale", "one stream, utilizscale each 10 ms", 0.85),
-    RATIO("one.random", "one stream, random each 10 ms", 0.75),
-    RATIO("one.energyucb", "one stream, energyucb each 10 ms", 0.75),
+    RATIO("one.random", "one stream, random each 10 ms, of one clock", 0.75),
+    RATIO("one.moves", "the same of all clocks: another each 10 ms", NAN),
+    RATIO("one.energyucb", "one stream, energyucb each 10 ms, held", 0.75),
     RATIO("one.none", "one stream, no policy, by scan", NAN),
     RATIO("one.1s", "one stream, utilizscale each 1 s, by scan", 1.8),
     RATIO("one.events", "one stream, by the way of events", NAN),
