@@ -170,8 +170,7 @@ static void set_signal(fl_host_sample *out, int id, double value, bool fresh) {
         out->fresh |= FL_BIT(id);
 }
 
-static void show_reading(const fl_meter *m, const fl_host_reading *r, bool fresh, uint64_t needs,
-                         fl_host_sample *out) {
+static void show_reading(const fl_meter *m, const fl_host_reading *r, bool fresh, uint64_t needs, fl_host_sample *out) {
     switch ((fl_host_sensor_id)m->id) {
     case FL_HOST_SENSOR_CPU:
         set_signal(out, FL_HOST_CPU_UOPS, r->uops, fresh);

@@ -52,7 +52,7 @@ typedef struct fl_prefix_look { /* where to look for the row of an instant, know
     const fl_prefix *table;     /* NULL: nothing is known */
     uint64_t t_ps;              /* the instant on that table; its row is among low .. high, likely `at` */
     size_t low, high, at;
-    size_t last;      /* the highest row that was asked about, as up to a mark: one beyond it has to be looked for anew */
+    size_t last; /* the highest row that was asked about, as up to a mark: one beyond it has to be looked for anew */
     int64_t ahead_ps; /* how far ahead of a boundary the instant lay last time; 0: there was none */
     size_t rows;      /* and how many rows of the table that was, about */
 } fl_prefix_look;

@@ -76,11 +76,7 @@ fl_status fl_bench_one_stream(fl_bench *b, fl_diag *d) {
     snprintf(held, sizeof held, "%.17g", dev.default_sm_mhz);
     fl_bench_case scan[] = {
         {.key = "one.utilizscale", .policy_name = "utilizscale", .period_ms = "10"},
-        {.key = "one.random",
-         .policy_name = "random",
-         .parameter = "interval_ms",
-         .period_ms = "10",
-         .clocks = held},
+        {.key = "one.random", .policy_name = "random", .parameter = "interval_ms", .period_ms = "10", .clocks = held},
         {.key = "one.moves", .policy_name = "random", .parameter = "interval_ms", .period_ms = "10"},
         {.key = "one.energyucb", .policy_name = "energyucb", .parameter = "interval_ms", .period_ms = "10"},
         {.key = "one.none", .path = FL_PATH_VECTOR},
