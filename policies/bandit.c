@@ -9,7 +9,10 @@
  * that reward of 0 too, whatever the clock), not before the clock has settled: the arm stays and the policy waits.
  * UC and UU are the busy times of the compute and the copy engines. A board without such counters has its utilisations
  * instead: the ratio of their means over the pull, from the second refresh on, whose window lies in the pull.
- * After `patience_ms` without a judgement the driver's default holds until readings return. */
+ * After `patience_ms` without a judgement the driver's default holds until readings return.
+ *
+ * random and round-robin choose without rewards, so they take another arm at each step, judged or not. Their rewards are
+ * for those who watch them. */
 #include "policies/bandit_meter.h"
 #include "policies/policy.h"
 #include "policies/random.h"

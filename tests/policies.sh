@@ -11,7 +11,8 @@
 #   tests/policies.sh PROGRAM --tiny                        the shipped sweep alone, some seconds
 #   tests/policies.sh PROGRAM --page                        writes figure and table of harness/experiments/tightrope.md
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --savings    writes the table of savings of policies/tightrope.md
-#   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --tune   finds the parameters of the others, writes that file and tightrope.json
+#   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --tune   finds the parameters of the others, writes that file and tightrope.json;
+#                                                           FAMILIES="random ...": of these, the rows of the others stay
 # Prints each goal as held or missed, --all and --tiny also what each policy did; exit status 1 where a goal is missed, and
 # the last line counts them. RESULTS=FILE keeps every run as a row. HALF=tune runs the half that the others were tuned on.
 set -u
@@ -88,6 +89,10 @@ if [ "$form" = --tune ]; then
         prepare "$sweep" "$of"
         for bound in 0.02 0.05 0.1; do
             for family in $(tables families); do
+                case " ${FAMILIES:-$family} " in
+                *" $family "*) ;;
+                *) grep "^$name,$bound,$family," "$ladder" >>"$work/ladder"; continue ;;
+                esac
                 tables grid "$family" "$platform" "$bound" "$(part 100 tune)" >"$work/grid.json" || fail "$family"
                 nice -n 10 "$program" search "$work/grid.json" --threads 2 --json >"$work/found.json" 2>"$work/err" ||
                     { echo "left out: $name, $family: $(tail -n 1 "$work/err")"; continue; }
