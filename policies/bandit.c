@@ -11,8 +11,8 @@
  * instead: the ratio of their means over the pull, from the second refresh on, whose window lies in the pull.
  * After `patience_ms` without a judgement the driver's default holds until readings return.
  *
- * random and round-robin choose without rewards, so they take another arm at each step, judged or not. Their rewards are
- * for those who watch them. */
+ * random and round-robin choose without rewards, so they take another arm at each step, judged or not. Their rewards
+ * are for those who watch them. */
 #include "policies/bandit_meter.h"
 #include "policies/policy.h"
 #include "policies/random.h"
@@ -345,11 +345,12 @@ STEP(epsilon_step, EPSILON_GREEDY)
         FL_PARAM(params, reward_scale, REAL(1e-9, 1e9), "", "1",                                                       \
                  "factor on the reward of Eq. 4, which the paper does not normalise"),                                 \
         FL_PARAM(params, settle_ms, REAL(0, 60000), "ms", "100",                                                       \
-                 "longest wait for the achieved clock to show the arm's (assumed)"),                                   \
-        FL_PARAM(params, patience_ms, REAL(1, 3600000), "ms", "1000",                                                  \
-                 "longest wait for a pull that can be judged, then the default clock holds (assumed)")
+                 "longest wait for the achieved clock to show the arm's before a pull is judged (assumed)")
+#define PATIENCE_ROW                                                                                                   \
+    FL_PARAM(params, patience_ms, REAL(1, 3600000), "ms", "1000",                                                      \
+             "longest wait for a pull that can be judged, then the default clock holds (assumed)")
 static const fl_param ucb_rows[] = {
-    COMMON_ROWS, FL_PARAM(params, alpha, REAL(0, 1e9), "", "1", "exploration weight alpha (Eq. 5)"),
+    COMMON_ROWS, PATIENCE_ROW, FL_PARAM(params, alpha, REAL(0, 1e9), "", "1", "exploration weight alpha (Eq. 5)"),
     FL_PARAM(params, cycles, INT(0, 1000000), "", "4", "cycles C of pure exploration (Algorithm 1, lines 3-11)"),
     FL_PARAM(params, ln_t, CHOICE("pulls|next"), "", "pulls",
              "t of ln t in Eq. 5: pulls so far (the released program), or one more (Algorithm 1)")};
@@ -359,7 +360,7 @@ static const fl_param random_rows[] = {
              "1: never the same clock twice in a row, the other reading of 'a different frequency at random'")};
 static const fl_param round_robin_rows[] = {COMMON_ROWS};
 static const fl_param epsilon_rows[] = {
-    COMMON_ROWS,
+    COMMON_ROWS, PATIENCE_ROW,
     FL_PARAM(params, epsilon, REAL(0, 1), "", "0.1", "share of pulls that explore (Implementation Details)"),
     FL_PARAM(params, explore, CHOICE("uniform|least"), "", "uniform",
              "any clock alike, or the one chosen least: two readings of 'less frequently chosen options'")};
