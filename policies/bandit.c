@@ -288,7 +288,7 @@ static void leave_parking(node_state *n, const params *p, const fl_facts *facts,
     X("pulls", "", "pulls judged so far: t", (double)n->pulls)                                                         \
     X("reward", "", "of the last pull (Eq. 4)", n->reward)                                                             \
     X("best_mhz", "MHz", "clock with the largest mean reward, once each was pulled",                                   \
-      n->pulls >= n->arms ? n->mhz[n->best.mean] : (double)NAN)                                                        \
+      n->tried == n->arms ? n->mhz[n->best.mean] : (double)NAN)                                                        \
     X("bound", "", "upper confidence bound of the arm in force (Eq. 5)",                                               \
       arm != NO_ARM && n->arm_pulls[arm] && n->pulls > 1 ? n->mean[arm] + n->wide * n->root[arm] : (double)NAN)        \
     X("held", "", "1: nothing to judge by, so nothing was decided", n->held)
@@ -365,21 +365,22 @@ static const fl_param epsilon_rows[] = {
     FL_PARAM(params, explore, CHOICE("uniform|least"), "", "uniform",
              "any clock alike, or the one chosen least: two readings of 'less frequently chosen options'")};
 
-#define BANDIT(title, text, where, rows, function)                                                                     \
+#define SIGNALS (FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ))
+#define LEARNER .gpu_needs = SIGNALS, .gpu_instead = FL_BANDIT_INSTEAD
+#define BASELINE .gpu_uses = SIGNALS /* for the rewards that it shows */
+#define BANDIT(title, text, where, signals, rows, function)                                                            \
     {                                                                                                                  \
-        FL_POLICY_ABI, .name = title, .summary = text, .source = where,                                                \
-                       .gpu_needs = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ), .gpu_instead = FL_BANDIT_INSTEAD,       \
-                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ), FL_PARAM_ROWS(rows, params), FL_PROBE_ROWS(probe_rows),    \
-                       .state_size = sizeof(node_state), .gpu_size = sizeof(fl_bandit_base), .init = init,             \
-                       .step = function                                                                                \
+        FL_POLICY_ABI, .name = title, .summary = text, .source = where, signals, .gpu_drives = FL_BIT(FL_SET_SM_MHZ),  \
+                       FL_PARAM_ROWS(rows, params), FL_PROBE_ROWS(probe_rows), .state_size = sizeof(node_state),       \
+                       .gpu_size = sizeof(fl_bandit_base), .init = init, .step = function                              \
     }
 
 FL_POLICY(energyucb) = BANDIT("energyucb", "a bandit over SM clocks: upper confidence bounds of energy x core/uncore",
-                              "EnergyUCB, Algorithm 1, reward Eq. 4, bound Eq. 5", ucb_rows, ucb_step);
-FL_POLICY(random) = BANDIT("random", "another SM clock at random at each step", "EnergyUCB, baseline RDFreq",
+                              "EnergyUCB, Algorithm 1, reward Eq. 4, bound Eq. 5", LEARNER, ucb_rows, ucb_step);
+FL_POLICY(random) = BANDIT("random", "another SM clock at random at each step", "EnergyUCB, baseline RDFreq", BASELINE,
                            random_rows, random_step);
 FL_POLICY(round_robin) = BANDIT("round-robin", "each SM clock in turn, one a step", "EnergyUCB, baseline RRFreq",
-                                round_robin_rows, round_robin_step);
+                                BASELINE, round_robin_rows, round_robin_step);
 FL_POLICY(epsilon_greedy) = BANDIT("epsilon-greedy", "the SM clock of the best mean reward, and now and then another",
-                                   "EnergyUCB, baseline epsilon-greedy (epsilon 0.10), reward Eq. 4", epsilon_rows,
-                                   epsilon_step);
+                                   "EnergyUCB, baseline epsilon-greedy (epsilon 0.10), reward Eq. 4", LEARNER,
+                                   epsilon_rows, epsilon_step);

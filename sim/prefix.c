@@ -64,8 +64,8 @@ static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t h
     const size_t first = low / FL_PREFIX_COARSE, end = high / FL_PREFIX_COARSE;
     const size_t likely = (look->rows < high - low ? low + look->rows : high) / FL_PREFIX_COARSE;
     const size_t c = last_by(coarse, 1, first, end, likely, t_ps), begin = c * FL_PREFIX_COARSE;
-    const double into =
-        (double)(int64_t)(t_ps - coarse[c]) * p->rows_a_ps[c]; /* any number of rows where `high` ends */
+    /* rows into it; may be any number where `high` comes first */
+    const double into = (double)(int64_t)(t_ps - coarse[c]) * p->rows_a_ps[c];
     look->last = high;
     if (high > begin + FL_PREFIX_COARSE - 1)
         high = begin + FL_PREFIX_COARSE - 1;

@@ -36,7 +36,7 @@ typedef struct fl_prefix { /* immutable once visible */
     size_t rows;         /* stretches of FL_PREFIX_ROW ops that the table holds */
     fl_prefix_sums *row; /* rows + 1: before each FL_PREFIX_ROW-th op */
     uint64_t *coarse_ps; /* t_ps of each FL_PREFIX_COARSE-th row: few enough to stay in a near cache */
-    float *rows_a_ps;    /* how densely rows lie behind each of these instants, about; 0 where they end */
+    float *rows_a_ps;    /* rows per ps after each of these instants, about; 0 after the last */
     int32_t *peak_mw;    /* of each FL_PREFIX_PEAK ops that take time, the highest dyn_mw; INT32_MIN where none does */
     int32_t most_mw;     /* the highest of them */
     int64_t worth_ps;    /* FL_PREFIX_WORTH ops on average */

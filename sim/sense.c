@@ -152,7 +152,7 @@ static void refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_
         r->sm_mhz = g->dev->sm_mhz[g->open ? g->sm : 0]; /* without a context: the idle clock */
         r->mem_mhz = g->dev->mem_mhz[g->mem];
         if (!(s->needs & held_signals))
-            break; /* a platform without refreshes makes them at each step */
+            break; /* nobody reads them; a platform without refreshes would make them at each step */
         r->throttle = throttle(g);
         r->power_held_ns = (double)(g->wall_held_ps / FL_PS_PER_NS);
         r->heat_held_ns = (double)(g->heat_held_ps / FL_PS_PER_NS);

@@ -70,12 +70,12 @@ node=(--platform "$dir/gpu.json" --wall off --no-cpu)
 # simgrid LOWEST ENERGY OPTIM: its line of figures
 simgrid() {
   "$dir/simgrid_gpu" "$dir/gpu.xml" "$dir/flops" 1 "$1" "$2" --cfg=contexts/factory:raw "--cfg=cpu/optim:$3" --log=root.thres:error \
-    2>"$dir/err" || { cat "$dir/err" >&2; return 1; }
+    2>"$dir/err" || { cat "$dir/err" >&2; touch "$dir/failed"; return 1; }
 }
-# cpu COMMAND...: its processor time in seconds
+# cpu COMMAND...: its processor time in seconds. One that failed ends the script at the end of its round.
 cpu() {
   local TIMEFORMAT='%U %S'
-  { time "$@" >/dev/null 2>"$dir/err"; } 2>&1 | tail -n 1 | awk '{ print $1 + $2 }'
+  { time "$@" >/dev/null 2>"$dir/err" || { cat "$dir/err" >"$dir/failed"; }; } 2>&1 | tail -n 1 | awk '{ print $1 + $2 }'
 }
 compare() { cpu "$f" compare "$dir/work.csv" "${node[@]}" --policy "$dir/rule.so:lowest=$1" --no-oracle --threads 1 --seeds "$2"; }
 value() { awk -v key="\"$1\":" '$1 == key { gsub(/,/, "", $2); print $2; exit }' "$dir/run.json"; }
@@ -113,6 +113,7 @@ for lowest in 12 6 0; do
       row("SimGrid without energy, cpu/optim Full", best["0Full"])
       row("SimGrid without energy, cpu/optim Lazy", best["0Lazy"])
     }'
+  [ ! -e "$dir/failed" ] || failed "a run failed: $(cat "$dir/failed")"
 done
 echo
 run=("$f" run "$dir/work.csv" "${node[@]}" --policy "$dir/rule.so")

@@ -363,6 +363,13 @@ static void test_rewards_unasked(void) {
         FL_CHECK(seen[k] > 70 && seen[k] < 130, "%zu of 900 at %d MHz", seen[k], ladder[k]); /* 100 +- 3.2 sigma */
     fl_instance_close(robin.in);
     fl_instance_close(random.in);
+    rig some; /* copies in every third interval: three arms are judged again and again, and no best one is told of */
+    open_rig_for(&some, "round-robin", 1);
+    for (int k = 0; k < 90; k++)
+        go(&some, 3, 8, k % 3 ? 0 : 2);
+    FL_CHECK(probe(&some, PULLS) > 2 * K && isnan(probe(&some, BEST)), "%g pulls, best %g MHz", probe(&some, PULLS),
+             probe(&some, BEST));
+    fl_instance_close(some.in);
 }
 
 static void test_settles(void) {

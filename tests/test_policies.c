@@ -554,8 +554,8 @@ static void test_refusals(void) {
         {"tests/support/plugins/wrong_row.c",
          "another contract: built for 'abi " FL_TEXT(FL_ABI_VERSION) "', this program has 'abi " FL_TEXT(
              FL_ABI_VERSION) "'; first row that "
-                             "differs: 'gpu signal power_w mW "
-                             "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
+         "differs: 'gpu signal power_w mW "
+         "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
         {"tests/support/plugins/wrong_size.c", "struct fl_command has "},
         {"tests/support/plugins/no_policy.c", "no symbol 'foldline_policy'"},
     };

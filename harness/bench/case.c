@@ -49,9 +49,8 @@ void fl_bench_features_off(const fl_bench *b, fl_node_spec *node, fl_device *dev
 
 fl_status fl_bench_pass(const fl_bench *b, const fl_bench_scene *scene, fl_bench_case *c, fl_diag *d) {
     const fl_policy *policy = c->policy ? c->policy : fl_bench_policy(c->policy_name);
-    fl_setting setting[] = {{.name = (char *)(c->parameter ? c->parameter : "period_ms"), .text = (char *)c->period_ms},
-                            {.name = (char *)"arms_mhz", .text = (char *)c->clocks}};
-    const fl_layer layer = {.origin = "bench", .setting = setting, .count = !policy ? 0 : c->clocks ? 2 : 1};
+    fl_setting setting = {.name = (char *)(c->parameter ? c->parameter : "period_ms"), .text = (char *)c->period_ms};
+    const fl_layer layer = {.origin = "bench", .setting = &setting, .count = policy ? 1 : 0};
     const fl_run_options o = {.w = scene->w,
                               .rates = scene->rates,
                               .spec = c->node ? c->node : &b->platform.node,

@@ -23,7 +23,6 @@ typedef struct fl_bench_case { /* one way to run a scene; policy NULL: nothing i
     const fl_policy *policy; /* instead of the name's */
     const char *parameter;   /* the policy's period; "period_ms" where NULL */
     const char *period_ms;
-    const char *clocks; /* "arms_mhz" of a bandit; NULL: the whole ladder */
     fl_path path;
     int passes;           /* that follow each other and are timed as one; 0 = 1, or of a row about kernels as many as
                              last FL_BENCH_ROUND_S */

@@ -2,7 +2,6 @@
 #include "harness/bench/case.h"
 #include "sim/build.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static bool any(const fl_bench *b, const fl_bench_case *c, size_t count) {
@@ -72,12 +71,9 @@ fl_status fl_bench_one_stream(fl_bench *b, fl_diag *d) {
     fl_node_spec node; /* for the rows per step: wall and heat would read the past between two steps */
     fl_device dev;
     fl_bench_features_off(b, &node, &dev);
-    char held[32]; /* one clock: the bandits of the rows per kernel read their signals and hold it, but for one.moves */
-    snprintf(held, sizeof held, "%.17g", dev.default_sm_mhz);
     fl_bench_case scan[] = {
         {.key = "one.utilizscale", .policy_name = "utilizscale", .period_ms = "10"},
-        {.key = "one.random", .policy_name = "random", .parameter = "interval_ms", .period_ms = "10", .clocks = held},
-        {.key = "one.moves", .policy_name = "random", .parameter = "interval_ms", .period_ms = "10"},
+        {.key = "one.random", .policy_name = "random", .parameter = "interval_ms", .period_ms = "10"},
         {.key = "one.energyucb", .policy_name = "energyucb", .parameter = "interval_ms", .period_ms = "10"},
         {.key = "one.none", .path = FL_PATH_VECTOR},
         {.key = "one.1s", .policy_name = "utilizscale", .period_ms = "1000", .path = FL_PATH_VECTOR},
