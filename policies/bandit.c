@@ -9,7 +9,10 @@
  * that reward of 0 too, whatever the clock), not before the clock has settled: the arm stays and the policy waits.
  * UC and UU are the busy times of the compute and the copy engines. A board without such counters has its utilisations
  * instead: the ratio of their means over the pull, from the second refresh on, whose window lies in the pull.
- * After `patience_ms` without a judgement the driver's default holds until readings return. */
+ * After `patience_ms` without a judgement the driver's default holds until readings return.
+ *
+ * random and round-robin choose without rewards, so they take another arm at each step, judged or not. Their rewards
+ * are for those who watch them. */
 #include "policies/bandit_meter.h"
 #include "policies/policy.h"
 #include "policies/random.h"
@@ -39,8 +42,9 @@ typedef struct rest { /* all arms but one, while that one alone is pulled: nothi
     int32_t arm;      /* which one; NO_ARM: nothing is known */
     int32_t mean_arm; /* of the others the one with the largest mean, */
     double mean;      /* and that mean */
-    double wide;      /* up to this node_state.wide */
-    double bound;     /* their bounds of Eq. 5 are this at most */
+    double bound;     /* their bounds of Eq. 5 are this at most, */
+    double until;     /* as long as t is no more than this */
+    double wide;      /* node_state.wide is at least this from now on */
 } rest;
 
 typedef struct node_state {
@@ -54,9 +58,9 @@ typedef struct node_state {
     uint32_t parked;  /* the default holds, for want of readings */
     uint32_t held;    /* this step could not judge */
     uint32_t tried;   /* arms pulled at least once */
-    double wide;      /* alpha sqrt(ln t) of Eq. 5, as of the last pull judged */
-    double wide_next; /* as of the next one: a logarithm takes long, so it begins a step ahead */
-    best_arms best;   /* as of then */
+    double wide;      /* alpha sqrt(ln t) of Eq. 5, */
+    uint64_t wide_of; /* as of so many pulls */
+    best_arms best;   /* as of the last pull judged */
     rest rest;
     /* of each arm; what every choice reads of all arms lies together */
     double mean[ARMS_MAX]; /* reward so far */
@@ -67,11 +71,15 @@ typedef struct node_state {
 
 static fl_bandit_base *bases(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
 
-/* alpha sqrt(ln t) of Eq. 5. The released program counts the pulls so far, Algorithm 1 begins with t = 1 and is one
- * ahead. */
-static double wide_after(const params *p, uint64_t pulls) {
-    const double t = (double)(int64_t)pulls + (p->ln_t == NEXT);
-    return p->alpha > 0 && t > 1 ? p->alpha * sqrt(log(t)) : 0;
+/* t of Eq. 5. The released program counts the pulls so far, Algorithm 1 begins with t = 1 and is one ahead. */
+static double rounds(const node_state *n, const params *p) { return (double)(int64_t)n->pulls + (p->ln_t == NEXT); }
+
+/* Brings `wide` up to date: alpha sqrt(ln t) of Eq. 5. A logarithm takes long, and most steps do without. */
+static void widen(node_state *n, const params *p) {
+    const double t = rounds(n, p);
+    if (n->wide_of != n->pulls)
+        n->wide = p->alpha > 0 && t > 1 ? p->alpha * sqrt(log(t)) : 0;
+    n->wide_of = n->pulls;
 }
 
 /* ---- set-up -------------------------------------------------------------------------------------------------------
@@ -97,7 +105,6 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     }
     n->random = fl_random_seed(facts->seed, UINT64_C(0x62616e646974));
     n->now = n->rest.arm = NO_ARM;
-    n->wide_next = wide_after(p, 1);
     n->reward = NAN;
     return NULL;
 }
@@ -128,12 +135,19 @@ static best_arms best(const node_state *n) {
     return found;
 }
 
-/* A bandit mostly pulls one arm again and again. The bounds of the others grow with `wide` alone, also as rounded, so
- * those of a `wide` some steps ahead limit them until then. */
-static rest all_but(const node_state *n, uint32_t arm) {
-    rest r = {(int32_t)arm, NO_ARM, -INFINITY, n->wide * (1 + 0x1p-10), -INFINITY};
+/* A bandit mostly pulls one arm again and again. The bounds of the others grow with `wide` alone, so those of a `wide`
+ * some steps ahead limit them until then. ln t grows by 2^-10 up to `until`, and its root by half as much: what is left
+ * to 2^-10 is more than any rounding. */
+static rest all_but(const node_state *n, const params *p, uint32_t arm) {
+    const double t = rounds(n, p), wide = n->wide * (1 + 0x1p-10);
+    rest r = {.arm = (int32_t)arm,
+              .mean_arm = NO_ARM,
+              .mean = -INFINITY,
+              .bound = -INFINITY,
+              .until = p->alpha > 0 ? pow(t, 1 + 0x1p-10) : INFINITY,
+              .wide = n->wide * (1 - 0x1p-40)};
     for (uint32_t i = 0; i < n->arms; i++) {
-        const double value = bound_of(n, i, r.wide);
+        const double value = bound_of(n, i, wide);
         if (i != arm && value > r.bound)
             r.bound = value;
         if (i != arm && n->mean[i] > r.mean) {
@@ -145,16 +159,17 @@ static rest all_but(const node_state *n, uint32_t arm) {
 }
 
 /* The best arms once `arm` was judged: as best() finds them, without a look at the others where they cannot be. */
-static void rank(node_state *n, uint32_t arm) {
+static void rank(node_state *n, const params *p, uint32_t arm) {
     const rest *r = &n->rest;
     const double mean = n->mean[arm];
-    if (r->arm == (int32_t)arm && n->wide <= r->wide && bound_of(n, arm, n->wide) > r->bound &&
+    if (r->arm == (int32_t)arm && rounds(n, p) <= r->until && bound_of(n, arm, r->wide) > r->bound &&
         (mean > r->mean || mean < r->mean)) {
         n->best = (best_arms){(int32_t)arm, mean > r->mean ? (int32_t)arm : r->mean_arm};
         return;
     }
+    widen(n, p);
     n->best = best(n);
-    n->rest = n->tried == n->arms && n->best.bound == (int32_t)arm ? all_but(n, arm) : (rest){.arm = NO_ARM};
+    n->rest = n->tried == n->arms && n->best.bound == (int32_t)arm ? all_but(n, p, arm) : (rest){.arm = NO_ARM};
 }
 
 static int32_t least_pulled(const node_state *n) {
@@ -164,6 +179,10 @@ static int32_t least_pulled(const node_state *n) {
             found = (int32_t)i;
     return found;
 }
+
+/* Whether rewards decide what comes next. Where they do not, a pull need not be judged, and nobody but a watcher asks
+ * for its reward. */
+static int learns(kind k) { return k == UCB || k == EPSILON_GREEDY; }
 
 static int32_t choose(node_state *n, const params *p, kind k) {
     switch (k) {
@@ -176,7 +195,7 @@ static int32_t choose(node_state *n, const params *p, kind k) {
             return (int32_t)((uint64_t)(n->now + 1) + fl_random_below(&n->random, n->arms - 1)) % (int32_t)n->arms;
         return (int32_t)fl_random_below(&n->random, n->arms);
     case ROUND_ROBIN:
-        return (int32_t)(n->pulls % n->arms);
+        return (int32_t)((uint64_t)(n->now + 1) % n->arms);
     case EPSILON_GREEDY:
         if (fl_random_unit(&n->random) < p->epsilon)
             return p->explore ? least_pulled(n) : (int32_t)fl_random_below(&n->random, n->arms);
@@ -212,7 +231,6 @@ static void pull(node_state *n, int32_t next, int set, const fl_facts *facts, co
     n->settled_ns = set ? -1 : s->time_ns;
     n->now = next;
     n->since_ns = s->time_ns;
-    fl_bandit_latch(bases(n), s);
 }
 
 static int judgeable(const fl_bandit_draw *draw) { return draw->gpus && !draw->late && draw->ratio > 0; }
@@ -241,9 +259,6 @@ static int judge(node_state *n, const params *p, const fl_facts *facts, const fl
     n->mean[arm] += (n->reward - n->mean[arm]) / pulls;
     n->root[arm] = 1 / sqrt(pulls);
     n->pulls++;
-    n->wide = n->wide_next;
-    rank(n, (uint32_t)arm);
-    n->wide_next = wide_after(p, n->pulls + 1);
     return 1;
 }
 
@@ -264,6 +279,7 @@ static void leave_parking(node_state *n, const params *p, const fl_facts *facts,
         return;
     n->parked = 0;
     pull(n, n->now, 1, facts, s, c);
+    fl_bandit_latch(bases(n), s);
 }
 
 #define PROBES(X)                                                                                                      \
@@ -272,14 +288,17 @@ static void leave_parking(node_state *n, const params *p, const fl_facts *facts,
     X("pulls", "", "pulls judged so far: t", (double)n->pulls)                                                         \
     X("reward", "", "of the last pull (Eq. 4)", n->reward)                                                             \
     X("best_mhz", "MHz", "clock with the largest mean reward, once each was pulled",                                   \
-      n->pulls >= n->arms ? n->mhz[n->best.mean] : (double)NAN)                                                        \
+      n->tried == n->arms ? n->mhz[n->best.mean] : (double)NAN)                                                        \
     X("bound", "", "upper confidence bound of the arm in force (Eq. 5)",                                               \
       arm != NO_ARM && n->arm_pulls[arm] && n->pulls > 1 ? n->mean[arm] + n->wide * n->root[arm] : (double)NAN)        \
     X("held", "", "1: nothing to judge by, so nothing was decided", n->held)
 static const fl_probe probe_rows[] = {PROBES(FL_PROBE_NODE_ROW)};
 
-static void show(const node_state *n, fl_command *c) {
+static void show(node_state *n, const params *p, fl_command *c) {
     const int32_t arm = n->now;
+    if (c->unwatched)
+        return;
+    widen(n, p);
     fl_show_all(c, 0, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
 }
 
@@ -290,14 +309,22 @@ static void step(void *state, const params *p, kind k, const fl_facts *facts, co
     if (n->parked) {
         leave_parking(n, p, facts, sample, c);
         n->held = n->parked;
-    } else if (n->now == NO_ARM || judge(n, p, facts, sample)) {
-        const int32_t next = choose(n, p, k);
-        pull(n, next, next != n->now, facts, sample, c);
     } else {
-        n->held = 1;
-        wait_for_readings(n, p, facts, sample, c);
+        const int asks = learns(k) || !c->unwatched;
+        const int judged = asks && n->now != NO_ARM && judge(n, p, facts, sample);
+        if (judged)
+            rank(n, p, (uint32_t)n->now);
+        if (judged || n->now == NO_ARM || !learns(k)) {
+            const int32_t next = choose(n, p, k);
+            pull(n, next, next != n->now, facts, sample, c);
+            if (asks)
+                fl_bandit_latch(bases(n), sample);
+        } else {
+            n->held = 1;
+            wait_for_readings(n, p, facts, sample, c);
+        }
     }
-    show(n, c);
+    show(n, p, c);
 }
 
 #define STEP(ident, which)                                                                                             \
@@ -318,11 +345,12 @@ STEP(epsilon_step, EPSILON_GREEDY)
         FL_PARAM(params, reward_scale, REAL(1e-9, 1e9), "", "1",                                                       \
                  "factor on the reward of Eq. 4, which the paper does not normalise"),                                 \
         FL_PARAM(params, settle_ms, REAL(0, 60000), "ms", "100",                                                       \
-                 "longest wait for the achieved clock to show the arm's (assumed)"),                                   \
-        FL_PARAM(params, patience_ms, REAL(1, 3600000), "ms", "1000",                                                  \
-                 "longest wait for a pull that can be judged, then the default clock holds (assumed)")
+                 "longest wait for the achieved clock to show the arm's before a pull is judged (assumed)")
+#define PATIENCE_ROW                                                                                                   \
+    FL_PARAM(params, patience_ms, REAL(1, 3600000), "ms", "1000",                                                      \
+             "longest wait for a pull that can be judged, then the default clock holds (assumed)")
 static const fl_param ucb_rows[] = {
-    COMMON_ROWS, FL_PARAM(params, alpha, REAL(0, 1e9), "", "1", "exploration weight alpha (Eq. 5)"),
+    COMMON_ROWS, PATIENCE_ROW, FL_PARAM(params, alpha, REAL(0, 1e9), "", "1", "exploration weight alpha (Eq. 5)"),
     FL_PARAM(params, cycles, INT(0, 1000000), "", "4", "cycles C of pure exploration (Algorithm 1, lines 3-11)"),
     FL_PARAM(params, ln_t, CHOICE("pulls|next"), "", "pulls",
              "t of ln t in Eq. 5: pulls so far (the released program), or one more (Algorithm 1)")};
@@ -332,26 +360,27 @@ static const fl_param random_rows[] = {
              "1: never the same clock twice in a row, the other reading of 'a different frequency at random'")};
 static const fl_param round_robin_rows[] = {COMMON_ROWS};
 static const fl_param epsilon_rows[] = {
-    COMMON_ROWS,
+    COMMON_ROWS, PATIENCE_ROW,
     FL_PARAM(params, epsilon, REAL(0, 1), "", "0.1", "share of pulls that explore (Implementation Details)"),
     FL_PARAM(params, explore, CHOICE("uniform|least"), "", "uniform",
              "any clock alike, or the one chosen least: two readings of 'less frequently chosen options'")};
 
-#define BANDIT(title, text, where, rows, function)                                                                     \
+#define SIGNALS (FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ))
+#define LEARNER .gpu_needs = SIGNALS, .gpu_instead = FL_BANDIT_INSTEAD
+#define BASELINE .gpu_uses = SIGNALS /* for the rewards that it shows */
+#define BANDIT(title, text, where, signals, rows, function)                                                            \
     {                                                                                                                  \
-        FL_POLICY_ABI, .name = title, .summary = text, .source = where,                                                \
-                       .gpu_needs = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ), .gpu_instead = FL_BANDIT_INSTEAD,       \
-                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ), FL_PARAM_ROWS(rows, params), FL_PROBE_ROWS(probe_rows),    \
-                       .state_size = sizeof(node_state), .gpu_size = sizeof(fl_bandit_base), .init = init,             \
-                       .step = function                                                                                \
+        FL_POLICY_ABI, .name = title, .summary = text, .source = where, signals, .gpu_drives = FL_BIT(FL_SET_SM_MHZ),  \
+                       FL_PARAM_ROWS(rows, params), FL_PROBE_ROWS(probe_rows), .state_size = sizeof(node_state),       \
+                       .gpu_size = sizeof(fl_bandit_base), .init = init, .step = function                              \
     }
 
 FL_POLICY(energyucb) = BANDIT("energyucb", "a bandit over SM clocks: upper confidence bounds of energy x core/uncore",
-                              "EnergyUCB, Algorithm 1, reward Eq. 4, bound Eq. 5", ucb_rows, ucb_step);
-FL_POLICY(random) = BANDIT("random", "another SM clock at random at each step", "EnergyUCB, baseline RDFreq",
+                              "EnergyUCB, Algorithm 1, reward Eq. 4, bound Eq. 5", LEARNER, ucb_rows, ucb_step);
+FL_POLICY(random) = BANDIT("random", "another SM clock at random at each step", "EnergyUCB, baseline RDFreq", BASELINE,
                            random_rows, random_step);
 FL_POLICY(round_robin) = BANDIT("round-robin", "each SM clock in turn, one a step", "EnergyUCB, baseline RRFreq",
-                                round_robin_rows, round_robin_step);
+                                BASELINE, round_robin_rows, round_robin_step);
 FL_POLICY(epsilon_greedy) = BANDIT("epsilon-greedy", "the SM clock of the best mean reward, and now and then another",
-                                   "EnergyUCB, baseline epsilon-greedy (epsilon 0.10), reward Eq. 4", epsilon_rows,
-                                   epsilon_step);
+                                   "EnergyUCB, baseline epsilon-greedy (epsilon 0.10), reward Eq. 4", LEARNER,
+                                   epsilon_rows, epsilon_step);

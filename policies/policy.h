@@ -212,6 +212,7 @@ typedef struct fl_command {
     fl_gpu_command *gpu; /* gpu_count */
     fl_host_command host;
     double *const *probe; /* probe_count rows of cells: gpu_count of a per-GPU probe, else one; NaN = nothing to show */
+    uint32_t unwatched;   /* 1: nobody reads the probes of this run: they are not cleared, what only they need may be left out */
 } fl_command;
 
 /* ---- what a policy may know of the machine ------------------------------------------------------------------------
@@ -476,7 +477,7 @@ static inline void fl_show_gpu(fl_command *c, uint32_t gpu, int probe, double va
 static inline void fl_show_node(fl_command *c, int probe, double value) { c->probe[probe][0] = value; }
 /* The `count` probes from `first` on; those of the node with gpu 0. */
 static inline void fl_show_all(fl_command *c, uint32_t gpu, int first, const double *value, int count) {
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < count && !c->unwatched; k++)
         fl_show_gpu(c, gpu, first + k, value[k]);
 }
 

@@ -223,6 +223,7 @@ fl_status fl_draws_replay(const fl_draws_run *o, fl_draws_result *r, fl_diag *d)
                                     .facts = o->facts,
                                     .label = o->label,
                                     .run = o->run,
+                                    .unwatched = !o->on_step,
                                     .layer = o->layer,
                                     .layer_count = o->layer_count};
     if (!s)

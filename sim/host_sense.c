@@ -87,6 +87,9 @@ static double noise(const fl_host_sense *s, const fl_meter *m, int64_t k) {
     return fl_random_normal(&r);
 }
 
+/* Of a window of the CPU's sensor; its other signals are counters. */
+static const uint64_t cpu_means = FL_BIT(FL_HOST_CPU_MHZ) | FL_BIT(FL_HOST_CPU_UTIL_PCT);
+
 /* In place, for the same reason as below. */
 static void refresh(const fl_host_sense *s, fl_meter *m, int64_t k, int64_t t, const fl_host_point *from,
                     const fl_host_point *to, fl_host_reading *r) {
@@ -95,14 +98,16 @@ static void refresh(const fl_host_sense *s, fl_meter *m, int64_t k, int64_t t, c
     const fl_sensor_spec *spec = m->spec;
     switch ((fl_host_sensor_id)m->id) {
     case FL_HOST_SENSOR_CPU:
+        r->uops = counted(to->uops);
+        r->cycles = counted(to->cycles);
+        r->bytes = counted(to->bytes);
+        if (!(s->needs & cpu_means))
+            break;
         r->mhz = window > 0 ? fl_real(to->mhz_ps - from->mhz_ps) / window : (double)to->cpu_mhz;
         if (t < m->window)
             r->mhz = t > 0 ? (double)to->mhz_ps / (double)t : (double)to->cpu_mhz; /* before 0 there was no clock */
         r->util = window > 0 ? 100 * (double)(to->busy_ps - from->busy_ps) / window / s->host->cores : 0;
         r->util = fmin(100, r->util);
-        r->uops = counted(to->uops);
-        r->cycles = counted(to->cycles);
-        r->bytes = counted(to->bytes);
         break;
     case FL_HOST_SENSOR_CPU_ENERGY:
         r->energy_j = energy(to->cpu_fj, spec);
@@ -165,15 +170,17 @@ static void set_signal(fl_host_sample *out, int id, double value, bool fresh) {
         out->fresh |= FL_BIT(id);
 }
 
-static void show_reading(const fl_meter *m, const fl_host_reading *r, bool fresh, fl_host_sample *out) {
+static void show_reading(const fl_meter *m, const fl_host_reading *r, bool fresh, uint64_t needs, fl_host_sample *out) {
     switch ((fl_host_sensor_id)m->id) {
     case FL_HOST_SENSOR_CPU:
-        set_signal(out, FL_HOST_CPU_MHZ, r->mhz, fresh);
-        if (m->window)
-            set_signal(out, FL_HOST_CPU_UTIL_PCT, r->util, fresh);
         set_signal(out, FL_HOST_CPU_UOPS, r->uops, fresh);
         set_signal(out, FL_HOST_CPU_CYCLES, r->cycles, fresh);
         set_signal(out, FL_HOST_CPU_MEM_BYTES, r->bytes, fresh);
+        if (!(needs & cpu_means))
+            break;
+        set_signal(out, FL_HOST_CPU_MHZ, r->mhz, fresh);
+        if (m->window)
+            set_signal(out, FL_HOST_CPU_UTIL_PCT, r->util, fresh);
         break;
     case FL_HOST_SENSOR_CPU_ENERGY:
         set_signal(out, FL_HOST_CPU_ENERGY_J, r->energy_j, fresh);
@@ -196,13 +203,13 @@ void fl_host_sense_read(fl_host_sense *s, const fl_host_point *now, int64_t t, b
         if (!m->period) {
             fl_host_reading r;
             refresh(s, m, t, t, now, now, &r);
-            show_reading(m, &r, true, out);
+            show_reading(m, &r, true, s->needs, out);
             continue;
         }
         bool fresh;
         const fl_host_reading *best = fl_meter_shown(m, t, remember, &fresh);
         if (best)
-            show_reading(m, best, fresh, out);
+            show_reading(m, best, fresh, s->needs, out);
     }
     out->valid &= s->needs;
     out->fresh &= s->needs;

@@ -22,6 +22,7 @@ struct fl_instance {
     const fl_facts *facts;
     const char *label, *run;
     int64_t min_set_interval_ns;
+    bool unwatched;
     void *params;
     void *state;
     size_t state_size, probe_count;
@@ -227,9 +228,9 @@ fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_de
     else
         memset(in->command, 0, gpus * sizeof *in->command);
     double *const probe = in->probe;
-    for (size_t i = 0, count = in->probe_count; i < count; i++)
+    for (size_t i = 0, count = in->unwatched ? 0 : in->probe_count; i < count; i++)
         probe[i] = NAN;
-    fl_command command = {.gpu = in->command, .probe = in->probe_row};
+    fl_command command = {.gpu = in->command, .probe = in->probe_row, .unwatched = in->unwatched};
     enter(in, FL_CALL_STEP, sample->step, sample->time_ns);
     policy->step(in->state, in->params, in->facts, sample, &command);
     leave();
@@ -280,6 +281,8 @@ static bool allocate(fl_instance *in) {
     if (!in->state || !in->command || !in->decided || !in->gpu_control || !in->probe || !in->probe_row)
         return false;
     memset(in->state, 0, rounded);
+    for (size_t i = 0; i < in->probe_count; i++)
+        in->probe[i] = NAN;
     place_probes(in);
     in->decision.gpu_count = in->facts->gpu_count;
     in->decision.gpu = (const fl_decided(*)[FL_GPU_CONTROL_COUNT])in->decided;
@@ -343,6 +346,7 @@ fl_status fl_instance_open(fl_instance **out, const fl_instance_options *o, fl_d
     in->label = o->label;
     in->run = o->run;
     in->min_set_interval_ns = o->min_set_interval_ns;
+    in->unwatched = o->unwatched;
     in->delay_ns = FIRST_DELAY_NS;
     in->probe_count = probe_cells(o->policy, o->facts->gpu_count);
     fl_status status = open_checked(in, o, d);

@@ -21,6 +21,7 @@ typedef struct fl_instance_options {
     size_t layer_count;
     int64_t min_set_interval_ns; /* a control is set at most this often; a set that comes too early is kept and made at
                                     the first step that may, unless a later one replaces it. 0 = no limit */
+    bool unwatched; /* nobody reads the probes: a policy may leave them out, and they are not cleared before a step */
     const char *label, *run; /* of the policy, and what it runs over; for the line of a crash (sim/stepping.h). NULL =
                                 not stated; borrowed until the instance is closed */
 } fl_instance_options;

@@ -64,12 +64,12 @@ static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t h
     const size_t first = low / FL_PREFIX_COARSE, end = high / FL_PREFIX_COARSE;
     const size_t likely = (look->rows < high - low ? low + look->rows : high) / FL_PREFIX_COARSE;
     const size_t c = last_by(coarse, 1, first, end, likely, t_ps), begin = c * FL_PREFIX_COARSE;
-    const double into = (double)(int64_t)(t_ps - coarse[c]);
-    const uint64_t span = begin + FL_PREFIX_COARSE <= p->rows ? coarse[c + 1] - coarse[c] : 0;
-    const double share = span ? into / (double)span : 0; /* may be anything from 0 on where `high` comes first */
+    /* rows into it; may be any number where `high` comes first */
+    const double into = (double)(int64_t)(t_ps - coarse[c]) * p->rows_a_ps[c];
+    look->last = high;
     if (high > begin + FL_PREFIX_COARSE - 1)
         high = begin + FL_PREFIX_COARSE - 1;
-    const size_t rows = share < 1 ? (size_t)(share * FL_PREFIX_COARSE) : FL_PREFIX_COARSE;
+    const size_t rows = into < FL_PREFIX_COARSE ? (size_t)into : FL_PREFIX_COARSE;
     const size_t at = begin + rows < high ? begin + rows : high;
     const size_t lowest = low;
     if (low < begin)
@@ -85,7 +85,7 @@ static void about(fl_prefix_look *look, const fl_prefix *p, size_t low, size_t h
 
 /* The last row of `low` .. `high` that begins by t_ps; row `low` does. Usually `look` knows already where to look. */
 static size_t find(const fl_prefix *p, fl_prefix_look *look, size_t low, size_t high, uint64_t t_ps) {
-    if (look->table != p || look->t_ps != t_ps)
+    if (look->table != p || look->t_ps != t_ps || look->last < high)
         about(look, p, low, high, t_ps);
     if (look->low > high)
         return high;

@@ -43,6 +43,10 @@ static void fill(fl_prefix *p, size_t rows) {
         if (r == rows || x.t_ps >= INT64_MAX / 2)
             break;
     }
+    for (size_t c = 1; c * FL_PREFIX_COARSE <= p->rows; c++) {
+        const uint64_t span_ps = p->coarse_ps[c] - p->coarse_ps[c - 1];
+        p->rows_a_ps[c - 1] = span_ps ? (float)FL_PREFIX_COARSE / (float)span_ps : 0;
+    }
     p->most_mw = INT32_MIN;
     for (size_t i = 0; i < fl_prefix_peaks(rows); i++)
         p->most_mw = p->peak_mw[i] > p->most_mw ? p->peak_mw[i] : p->most_mw;

@@ -16,7 +16,7 @@ size_t fl_prefix_peaks(size_t rows) { return rows * FL_PREFIX_ROW / FL_PREFIX_PE
 
 static int64_t bytes_of(const fl_stream *s) {
     const size_t rows = fl_prefix_rows(s);
-    return (int64_t)((rows + 1) * sizeof(fl_prefix_sums) + coarse_of(rows) * sizeof(uint64_t) +
+    return (int64_t)((rows + 1) * sizeof(fl_prefix_sums) + coarse_of(rows) * (sizeof(uint64_t) + sizeof(float)) +
                      fl_prefix_peaks(rows) * sizeof(int32_t));
 }
 
@@ -25,6 +25,7 @@ static void table_free(fl_prefix *p) {
         return;
     free(p->row);
     free(p->coarse_ps);
+    free(p->rows_a_ps);
     free(p->peak_mw);
     free(p);
 }
@@ -57,9 +58,10 @@ fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates)
         *p = (fl_prefix){.s = s, .rates = rates, .bytes = bytes};
         p->row = fl_huge_alloc((rows + 1) * sizeof *p->row);
         p->coarse_ps = malloc(coarse_of(rows) * sizeof *p->coarse_ps);
+        p->rows_a_ps = calloc(coarse_of(rows), sizeof *p->rows_a_ps);
         p->peak_mw = malloc(fl_prefix_peaks(rows) * sizeof *p->peak_mw);
     }
-    if (p && p->row && p->coarse_ps && p->peak_mw)
+    if (p && p->row && p->coarse_ps && p->rows_a_ps && p->peak_mw)
         return p;
     atomic_fetch_sub_explicit(&taken, bytes, memory_order_relaxed);
     table_free(p);

@@ -36,6 +36,7 @@ typedef struct fl_prefix { /* immutable once visible */
     size_t rows;         /* stretches of FL_PREFIX_ROW ops that the table holds */
     fl_prefix_sums *row; /* rows + 1: before each FL_PREFIX_ROW-th op */
     uint64_t *coarse_ps; /* t_ps of each FL_PREFIX_COARSE-th row: few enough to stay in a near cache */
+    float *rows_a_ps;    /* rows per ps after each of these instants, about; 0 after the last */
     int32_t *peak_mw;    /* of each FL_PREFIX_PEAK ops that take time, the highest dyn_mw; INT32_MIN where none does */
     int32_t most_mw;     /* the highest of them */
     int64_t worth_ps;    /* FL_PREFIX_WORTH ops on average */
@@ -51,6 +52,7 @@ typedef struct fl_prefix_look { /* where to look for the row of an instant, know
     const fl_prefix *table;     /* NULL: nothing is known */
     uint64_t t_ps;              /* the instant on that table; its row is among low .. high, likely `at` */
     size_t low, high, at;
+    size_t last; /* the highest row that was asked about, as up to a mark: one beyond it has to be looked for anew */
     int64_t ahead_ps; /* how far ahead of a boundary the instant lay last time; 0: there was none */
     size_t rows;      /* and how many rows of the table that was, about */
 } fl_prefix_look;

@@ -240,7 +240,8 @@ static fl_status drive(fl_host *h, fl_diag *d) {
         }
         fl_node_stop_at_markers(h->node, false);
         note_stage(h);
-        hash = (hash ^ fl_node_hash(h->node)) * UINT64_C(0x100000001b3);
+        if (h->o->hashed)
+            hash = (hash ^ fl_node_hash(h->node)) * UINT64_C(0x100000001b3);
         if (fl_node_done(h->node))
             break;
         if (next >= FL_TIME_END)
@@ -320,6 +321,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                                   .layer_count = o->layer_count,
                                   .label = o->label,
                                   .run = o->w->name,
+                                  .unwatched = !o->on_step,
                                   .min_set_interval_ns = o->min_set_interval_ns};
         s = fl_instance_open(&h.instance, &in, d);
     }

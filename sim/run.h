@@ -30,6 +30,7 @@ typedef struct fl_run_options {
     int64_t min_set_interval_ns;
     double first_sm_mhz, first_mem_mhz; /* without a policy: static clocks from time 0; 0 = the default */
     fl_path path;                       /* see fl_node_options */
+    bool hashed;                        /* hash of the result is asked for: it takes a part of each step */
     bool classes;                       /* class_energy_j and class_time_s of the result are asked for */
     bool records_free;                  /* kernel records take no time, whatever the device says */
     const fl_fault *fault;              /* fault_count: injected into what the policy sees and sets */

@@ -103,6 +103,10 @@ static double throttle(const fl_gpu *g) {
            (heat && g->heat_sm <= g->wall_sm ? FL_THROTTLE_THERMAL : 0);
 }
 
+/* What holds the clock below the lock, and for how long it did. */
+static const uint64_t held_signals =
+    FL_BIT(FL_GPU_THROTTLE) | FL_BIT(FL_GPU_POWER_VIOLATION_NS) | FL_BIT(FL_GPU_THERMAL_VIOLATION_NS);
+
 /* One refresh at t: the window's means from the difference of two points. */
 static void refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_t t, const fl_sums *from,
                     fl_reading *r) {
@@ -147,6 +151,8 @@ static void refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_
     case FL_SENSOR_CLOCK:
         r->sm_mhz = g->dev->sm_mhz[g->open ? g->sm : 0]; /* without a context: the idle clock */
         r->mem_mhz = g->dev->mem_mhz[g->mem];
+        if (!(s->needs & held_signals))
+            break; /* nobody reads them; a platform without refreshes would make them at each step */
         r->throttle = throttle(g);
         r->power_held_ns = (double)(g->wall_held_ps / FL_PS_PER_NS);
         r->heat_held_ns = (double)(g->heat_held_ps / FL_PS_PER_NS);
@@ -195,7 +201,7 @@ static void set_signal(fl_gpu_sample *out, int id, double value, bool fresh) {
         out->fresh |= FL_BIT(id);
 }
 
-static void show_reading(const fl_meter *m, const fl_reading *r, bool fresh, fl_gpu_sample *out) {
+static void show_reading(const fl_meter *m, const fl_reading *r, bool fresh, uint64_t needs, fl_gpu_sample *out) {
     switch ((fl_sensor_id)m->id) {
     case FL_SENSOR_POWER:
         set_signal(out, FL_GPU_POWER_W, r->power_w, fresh);
@@ -223,6 +229,8 @@ static void show_reading(const fl_meter *m, const fl_reading *r, bool fresh, fl_
     case FL_SENSOR_CLOCK:
         set_signal(out, FL_GPU_SM_MHZ, r->sm_mhz, fresh);
         set_signal(out, FL_GPU_MEM_MHZ, r->mem_mhz, fresh);
+        if (!(needs & held_signals))
+            break;
         set_signal(out, FL_GPU_THROTTLE, r->throttle, fresh);
         set_signal(out, FL_GPU_POWER_VIOLATION_NS, r->power_held_ns, fresh);
         set_signal(out, FL_GPU_THERMAL_VIOLATION_NS, r->heat_held_ns, fresh);
@@ -245,13 +253,13 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
         if (!m->period) { /* as it is at this instant */
             fl_reading r;
             refresh(s, g, m, t, t, &g->sums, &r); /* noise by the instant */
-            show_reading(m, &r, true, out);
+            show_reading(m, &r, true, s->needs, out);
             continue;
         }
         bool fresh;
         const fl_reading *best = fl_meter_shown(m, t, remember, &fresh);
         if (best) /* nothing shown yet: unknown is not zero */
-            show_reading(m, best, fresh, out);
+            show_reading(m, best, fresh, s->needs, out);
     }
     if (g->counted || g->records.on)
         set_signal(out, FL_GPU_KERNELS, (double)(g->sums.kernels - (g->counted ? 0 : g->uncounted)), true);

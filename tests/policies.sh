@@ -12,6 +12,7 @@
 #   tests/policies.sh PROGRAM --page                        writes figure and table of harness/experiments/tightrope.md
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --savings    writes the table of savings of policies/tightrope.md
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --tune   finds the parameters of the others, writes that file and tightrope.json
+#   FAMILIES="random round-robin" ...                       tunes these alone and keeps the rows of the other policies
 # Prints each goal as held or missed, --all and --tiny also what each policy did; exit status 1 where a goal is missed, and
 # the last line counts them. RESULTS=FILE keeps every run as a row. HALF=tune runs the half that the others were tuned on.
 set -u
@@ -81,6 +82,9 @@ part() {
 
 # ---- the ladder: the best parameters of the others, bound by bound ----
 if [ "$form" = --tune ]; then
+    for family in ${FAMILIES-}; do
+        [[ " $(tables families | tr '\n' ' ') " == *" $family "* ]] || { echo "policies: no policy '$family' to tune" >&2; exit 2; }
+    done
     echo "# foldline search over tests/support/policies.py grid, workloads of 100 s, the half that is not scored (seed $(tables seed));" \
         "by tests/policies.sh PROGRAM --tune" >"$work/ladder"
     echo "sweep,bound,policy,tuned_saving_pct,tuned_violated,tuned_runs,spec" >>"$work/ladder"
@@ -88,6 +92,10 @@ if [ "$form" = --tune ]; then
         prepare "$sweep" "$of"
         for bound in 0.02 0.05 0.1; do
             for family in $(tables families); do
+                case " ${FAMILIES:-$family} " in
+                *" $family "*) ;;
+                *) grep "^$name,$bound,$family," "$ladder" >>"$work/ladder"; continue ;;
+                esac
                 tables grid "$family" "$platform" "$bound" "$(part 100 tune)" >"$work/grid.json" || fail "$family"
                 nice -n 10 "$program" search "$work/grid.json" --threads 2 --json >"$work/found.json" 2>"$work/err" ||
                     { echo "left out: $name, $family: $(tail -n 1 "$work/err")"; continue; }

@@ -172,6 +172,35 @@ static void test_same_arms(void) {
     fl_draws_free(&draws);
 }
 
+/* The replay is the same where nobody follows it: then no probe is made, nor what only probes need. */
+static void test_unfollowed(void) {
+    static const char *const names[] = {"energyucb", "epsilon-greedy", "random", "round-robin"};
+    const fl_gpu_facts gpu = {.name = "six", .sm = {ladder, K}};
+    fl_draws draws = pot3d(0.1, 1);
+    for (size_t i = 0; i < FL_COUNT(names); i++)
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            static trail t;
+            const fl_facts facts = facts_of(1, &gpu, seed);
+            fl_draws_run run = {
+                .draws = &draws, .facts = &facts, .policy = policy(names[i]), .on_step = follow, .user = &t};
+            fl_draws_result with, without;
+            fl_diag d = {0};
+            t = (trail){.now = 1600};
+            FL_CHECK(fl_draws_replay(&run, &with, &d) == FL_OK, "%s", d.message);
+            run.on_step = NULL;
+            FL_CHECK(fl_draws_replay(&run, &without, &d) == FL_OK, "%s", d.message);
+            bool same = with.energy_j == without.energy_j && with.time_s == without.time_s &&
+                        with.switches == without.switches && with.steps == without.steps;
+            for (int k = 0; k < K; k++)
+                same = same && with.step_count[k] == without.step_count[k];
+            FL_CHECK(same && with.steps > 5000, "%s, seed %llu: %.17g J followed, %.17g J not", names[i],
+                     (unsigned long long)seed, with.energy_j, without.energy_j);
+            fl_draws_result_free(&with);
+            fl_draws_result_free(&without);
+        }
+    fl_draws_free(&draws);
+}
+
 static void test_random(void) {
     static trail t;
     fl_draws draws = pot3d(0.1, 1);
@@ -222,7 +251,7 @@ typedef struct rig { /* a node whose counters a test turns by hand */
     const fl_decision *decision;
 } rig;
 
-static void open_rig(rig *r, uint32_t gpus) {
+static void open_rig_for(rig *r, const char *name, uint32_t gpus) {
     *r = (rig){0};
     for (uint32_t i = 0; i < gpus; i++) {
         r->gpu_facts[i] = (fl_gpu_facts){.name = "one", .sm = {ladder, K}};
@@ -230,11 +259,13 @@ static void open_rig(rig *r, uint32_t gpus) {
         r->gpu[i].value[FL_GPU_SM_MHZ] = 1600;
     }
     r->facts = facts_of(gpus, r->gpu_facts, 1);
-    const fl_instance_options o = {.policy = policy("energyucb"), .facts = &r->facts};
+    const fl_instance_options o = {.policy = policy(name), .facts = &r->facts};
     fl_diag d = {0};
     FL_CHECK(fl_instance_open(&r->in, &o, &d) == FL_OK, "%s", d.message);
     r->sample = (fl_sample){.gpu_count = gpus, .gpu = r->gpu};
 }
+
+static void open_rig(rig *r, uint32_t gpus) { open_rig_for(r, "energyucb", gpus); }
 
 /* 10 ms go by: joules, ms of core and ms of uncore activity on each GPU; then a step. */
 static void go(rig *r, double joules, double core_ms, double uncore_ms) {
@@ -311,6 +342,34 @@ static void test_waits(void) {
     go(&r, 3, 10, 0); /* 10 over 5, of two intervals */
     FL_CHECK(probe(&r, PULLS) == 3 && fabs(probe(&r, REWARD) + 6) < 1e-9, "10 over 5: reward %g", probe(&r, REWARD));
     fl_instance_close(r.in);
+}
+
+/* "A different frequency at random at each time t", and each in turn: neither asks what a pull has cost. So they go on
+ * where nothing is copied, where no counter moves and where no clock settles. */
+static void test_rewards_unasked(void) {
+    rig robin, random;
+    open_rig_for(&robin, "round-robin", 1);
+    open_rig_for(&random, "random", 1);
+    size_t seen[K] = {0};
+    for (int k = 0; k < 900; k++) {
+        go(&robin, k % 2 ? 3 : 0, k % 3 ? 8 : 0, 0);
+        robin.gpu[0].value[FL_GPU_SM_MHZ] = 1600;
+        FL_CHECK(probe(&robin, ARM) == ladder[k % K] && probe(&robin, HELD) == 0 && probe(&robin, PULLS) == 0,
+                 "step %d: %g MHz", k, probe(&robin, ARM));
+        go(&random, 0, 0, 0);
+        seen[(int)(probe(&random, ARM) - 800) / 100]++;
+    }
+    for (int k = 0; k < K; k++)
+        FL_CHECK(seen[k] > 70 && seen[k] < 130, "%zu of 900 at %d MHz", seen[k], ladder[k]); /* 100 +- 3.2 sigma */
+    fl_instance_close(robin.in);
+    fl_instance_close(random.in);
+    rig some; /* copies in every third interval: three arms are judged again and again, and no best one is told of */
+    open_rig_for(&some, "round-robin", 1);
+    for (int k = 0; k < 90; k++)
+        go(&some, 3, 8, k % 3 ? 0 : 2);
+    FL_CHECK(probe(&some, PULLS) > 2 * K && isnan(probe(&some, BEST)), "%g pulls, best %g MHz", probe(&some, PULLS),
+             probe(&some, BEST));
+    fl_instance_close(some.in);
 }
 
 static void test_settles(void) {
@@ -438,7 +497,8 @@ static void test_arms(void) {
 }
 
 FL_SUITE("bandit", {"utilisation stands in", test_stand_in}, {"arms equal Algorithm 1, written again", test_same_arms},
-         {"random clocks", test_random}, {"golden", test_golden}, {"reward", test_reward},
-         {"36 pulls in turn, then the lowest of equals", test_ties}, {"what does not count", test_waits},
+         {"not followed", test_unfollowed}, {"random clocks", test_random}, {"golden", test_golden},
+         {"reward", test_reward}, {"36 pulls in turn, then the lowest of equals", test_ties},
+         {"what does not count", test_waits}, {"no reward asked for", test_rewards_unasked},
          {"clocks settle first", test_settles}, {"a slow energy counter", test_slow_counter},
          {"patience", test_patience}, {"ladders", test_arms})

@@ -7,7 +7,8 @@
 static const uint64_t seed = 20240607;
 
 static fl_run_options run_options(const fx_rig *r, bool streams_only) {
-    return (fl_run_options){.w = r->w,
+    return (fl_run_options){.hashed = true,
+                            .w = r->w,
                             .rates = r->rates,
                             .spec = &r->spec,
                             .facts = &r->facts,

@@ -143,11 +143,12 @@ static const fl_sample *feed_next(feed *f, double known, int64_t delay_ns) {
     return &f->sample;
 }
 
-static fl_instance *open_policy(const fl_policy *policy, const fl_setting *setting, size_t settings) {
+static fl_instance *open_as(const fl_policy *policy, const fl_setting *setting, size_t settings, bool unwatched) {
     static const fl_setting clock = {"sm_mhz", "900", NULL}; /* fixed has no use without one */
     const bool bare = !settings && !strcmp(policy->name, "fixed");
     fl_layer layer = {"test", bare ? &clock : setting, bare ? 1 : settings};
-    fl_instance_options o = {.policy = policy, .facts = facts_for(policy), .layer = &layer, .layer_count = 1};
+    fl_instance_options o = {
+        .policy = policy, .facts = facts_for(policy), .layer = &layer, .layer_count = 1, .unwatched = unwatched};
     fl_instance *in;
     fl_diag d = {0};
     fl_status status = fl_instance_open(&in, &o, &d);
@@ -155,6 +156,10 @@ static fl_instance *open_policy(const fl_policy *policy, const fl_setting *setti
     if (status != FL_OK)
         exit(1);
     return in;
+}
+
+static fl_instance *open_policy(const fl_policy *policy, const fl_setting *setting, size_t settings) {
+    return open_as(policy, setting, settings, false);
 }
 
 static const fl_decision *step_with(fl_instance *in, const fl_sample *sample) {
@@ -209,7 +214,8 @@ static void test_copies(void) {
     const uint64_t seed = 31;
     for (size_t i = 0; i < fl_policies_count; i++) {
         const fl_policy *p = fl_policies[i];
-        fl_instance *first = open_policy(p, NULL, 0), *copy = NULL, *fresh = open_policy(p, NULL, 0);
+        fl_instance *first = open_policy(p, NULL, 0), *copy = NULL, *fresh = open_policy(p, NULL, 0),
+                    *unwatched = open_as(p, NULL, 0, true);
         feed f = feed_for(p, seed, i);
         fl_diag d;
         int64_t delay_ns = 1000000;
@@ -224,16 +230,19 @@ static void test_copies(void) {
             fl_instance *now = copy ? copy : first;
             const fl_decision *a = step_with(now, sample), *b = step_with(fresh, sample);
             delay_ns = a->delay_ns;
-            bool same = same_decision(a, b, probes);
+            bool same = same_decision(a, b, probes), seen = same_decision(b, step_with(unwatched, sample), 0);
             FL_CHECK(same, "%s: seed %llu, step %d: a copy, or a second run, decides otherwise", p->name,
                      (unsigned long long)seed, step);
-            if (!same)
+            FL_CHECK(seen, "%s: seed %llu, step %d: decides otherwise where nobody reads its probes", p->name,
+                     (unsigned long long)seed, step);
+            if (!same || !seen)
                 break;
         }
         FL_CHECK(fl_instance_counts_of(fresh).faults == 0, "%s: seed %llu: %llu faults", p->name,
                  (unsigned long long)seed, (unsigned long long)fl_instance_counts_of(fresh).faults);
         fl_instance_close(copy);
         fl_instance_close(fresh);
+        fl_instance_close(unwatched);
     }
 }
 

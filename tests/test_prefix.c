@@ -348,7 +348,7 @@ static int tables_of(const fx_rig *r) {
 
 /* Tables of 11 clocks in room for less than 4 of them: the other clocks go without. What is freed is room again. */
 static void test_room(void) {
-    const int64_t ops = 32000, table = (ops / 32 + 1) * 64 + (ops / 32 / 64 + 1) * 8 + (ops / 1024 + 1) * 4;
+    const int64_t ops = 32000, table = (ops / 32 + 1) * 64 + (ops / 32 / 64 + 1) * 12 + (ops / 1024 + 1) * 4;
     fl_prefix_limit(4 * table - 1);
     for (int again = 0; again < 2; again++) {
         fx_rig r;

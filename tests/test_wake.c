@@ -114,7 +114,8 @@ static void run(const fx_rig *r, const how *h, seen *s, fl_run_result *result) {
     if (h->delays)
         setting[count++] = (fl_setting){.name = "delays", .table = h->delays};
     const fl_layer layer = {.origin = "test", .setting = setting, .count = count};
-    const fl_run_options o = {.w = r->w,
+    const fl_run_options o = {.hashed = true,
+                              .w = r->w,
                               .rates = r->rates,
                               .spec = &r->spec,
                               .facts = &r->facts,

@@ -278,7 +278,8 @@ static inline fl_status fx_try(const fx_rig *r, const fx_how *how, fl_run_result
     fl_layer layer = {.origin = "test", .setting = setting, .count = 2};
     fl_policy policy = fx_policy(how->needs);
     policy.needs_records = how->records;
-    fl_run_options o = {.w = r->w,
+    fl_run_options o = {.hashed = true,
+                        .w = r->w,
                         .rates = r->rates,
                         .spec = &r->spec,
                         .facts = &r->facts,
