@@ -101,19 +101,20 @@ static void test_two_gpus(void) {
     }
 }
 
-/* 20 days at 1000 MHz are 40 at 500, longer than a run may be. Where bounds rule that clock out, it is not run, and the
+/* 20 days at 1000 MHz are 40 or 60 at 500, longer than a run may be. Where bounds rule that clock out, it is not run, and the
  * program is none the worse for it. */
 static void test_long(void) {
     static const struct {
         const char *what;
-        double no_context_w, wall_w, watts[2]; /* at 500 and at 1000 MHz */
+        double no_context_w, wall_w, slower, watts[2]; /* slower and power at 500 MHz, power at 1000 */
         int64_t limit_days;
     } rows[] = {
-        {"slow is dear", 8, 0, {100, 100}, 1000},
-        {"slow is dear for the GPUs without work", 500, 0, {30, 100}, 1000},
-        {"slow is cheap, and beyond the limit", 8, 0, {40, 100}, 38},
-        {"slow is dear, just at the wall", 8, 200, {200, 100}, 1000},
-        {"slow is dear, just below the wall", 8, 200.001, {200, 100}, 1000},
+        {"slow is dear", 8, 0, 2, {100, 100}, 1000},
+        {"slow is dear for the GPUs without work", 500, 0, 2, {30, 100}, 1000},
+        {"slow is cheap, and beyond the limit", 8, 0, 2, {40, 100}, 38},
+        {"beyond the limit and what 64 bits hold twice", 8, 0, 3, {36, 400}, 38},
+        {"slow is dear, just at the wall", 8, 200, 2, {200, 100}, 1000},
+        {"slow is dear, just below the wall", 8, 200.001, 2, {200, 100}, 1000},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fx_rig r;
@@ -124,7 +125,7 @@ static void test_long(void) {
         dev->no_context_w = rows[i].no_context_w;
         if (rows[i].wall_w > 0)
             nx_wall(&r, rows[i].wall_w);
-        const double x[] = {500, 1000}, time[] = {2, 1};
+        const double x[] = {500, 1000}, time[] = {rows[i].slower, 1};
         fl_measured m = {0};
         CU_ASSERT_FATAL(fl_curve_new(&m.time_ratio, x, time, 2) == FL_MODEL_OK);
         CU_ASSERT_FATAL(fl_curve_new(&m.power_w, x, rows[i].watts, 2) == FL_MODEL_OK);
