@@ -1,5 +1,7 @@
 /* One controller and its guardian, step by step and without chance: who starts whom, what is recorded before what is
  * set, what is restored after which end, what is told. test_live_guardian tries the same at random times. */
+#include "tests/support/fail_alloc.c"
+
 #include "harness/live/guardian.h"
 #include "harness/live/guardian_inside.h"
 #include "harness/live/restore.h"
@@ -266,13 +268,13 @@ static void test_arguments(void) {
 
 /* ---- what it does at an end -------------------------------------------------------------------------------------- */
 
-typedef enum end { ENDS, DISMISSES, HANGS, CLOSES_WIRE, CLOSES_AND_HANGS } end;
+typedef enum way { ENDS, DISMISSES, HANGS, CLOSES_WIRE, CLOSES_AND_HANGS } way;
 
-static bool hangs(end how) { return how == HANGS || how == CLOSES_AND_HANGS; }
+static bool hangs(way how) { return how == HANGS || how == CLOSES_AND_HANGS; }
 
 typedef struct ending {
     const char *name;
-    end how;
+    way how;
     const char *spoil;  /* after it was read: "gone", "torn"; before: "unread", "torn-unread"; "successor", "refuse" */
     bool back;          /* the limit of before returns */
     bool record, locks; /* their files are left */
@@ -678,6 +680,34 @@ static void test_session_may(void) {
     fl_gpus_close(&gpus);
 }
 
+/* Each allocation of a session that begins fails in turn: nothing is set, and nothing is left but what a guardian that
+ * had begun waits for. */
+static void test_session_no_memory(void) {
+    bool begins = false;
+    int refused = 0;
+    fresh();
+    CU_ASSERT_FATAL(!fl_nvml_host_open(&gpus, NULL, NULL, NULL));
+    const fl_session_options o = {.gpus = &gpus, .gpu_drives = DRIVES, .check_ns = 20 * MS};
+    for (long n = 1; n < 400 && !begins; n++) {
+        fl_session *s = NULL;
+        fl_diag d = {0};
+        const int before = descriptors();
+        seen = 0;
+        fail_at = n;
+        const fl_status status = fl_session_open(&s, &o, &d);
+        begins = seen < n; /* it needed less than that */
+        fail_at = -1;
+        refused += status == FL_NO_MEMORY;
+        FL_CHECK((status == FL_OK) == (s != NULL), "allocation %ld: status %d", n, status);
+        CU_ASSERT(stub->sets == 0 && !fl_session_close(s, NULL) && left_nothing());
+        FL_CHECK(descriptors() == before, "allocation %ld: a descriptor is left", n);
+        end_guardians();
+        stub->inits = 0;
+    }
+    FL_CHECK(begins && refused > 0, "%d were told", refused);
+    fl_gpus_close(&gpus);
+}
+
 static fl_gpus whole; /* the library's GPUs, before what is changed of them below */
 static bool one_sm, one_mem;
 static const char *no_clocks(void *self, uint32_t i, int control) {
@@ -751,6 +781,7 @@ static const fl_case CASES[] = {{"does the guardian answer", test_answers},
                                 {"guardians that are lost", test_session_replaces},
                                 {"a successor knows the time", test_replaced_knows_the_time},
                                 {"what may be set", test_session_may},
+                                {"no memory", test_session_no_memory},
                                 {"one clock", test_session_one_clock},
                                 {"somebody else in control", test_session_refuses}};
 
