@@ -495,5 +495,5 @@ static void test_plan(void) { each_fails(plan); }
 
 FL_SUITE("allocations", {"a misspelt parameter", test_misspelt}, {"a CPU", test_cpu}, {"a trace", test_gaps},
          {"a trace with launches", test_launched}, {"synthetic", test_mixed}, {"a sweep", test_sweep},
-         {"requests", test_requests}, {"runs", test_run}, {"runs by sums", test_sums}, {"servers", test_serve}, {"oracle", test_oracle},
-         {"planner", test_plan})
+         {"requests", test_requests}, {"runs", test_run}, {"runs by sums", test_sums}, {"servers", test_serve},
+         {"oracle", test_oracle}, {"planner", test_plan})

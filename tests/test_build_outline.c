@@ -336,4 +336,5 @@ static void test_queue(void) {
 
 FL_SUITE("build_outline", {"heads", test_heads}, {"errors of kinds", test_errors_of_kinds},
          {"the launch queue", test_queue}, {"the same", test_same}, {"other platforms", test_other},
-         {"odd records", test_odd}, {"phases", test_phases}, {"too long", test_too_long}, {"too many devices", test_too_many})
+         {"odd records", test_odd}, {"phases", test_phases}, {"too long", test_too_long},
+         {"too many devices", test_too_many})

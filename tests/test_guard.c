@@ -315,8 +315,8 @@ static void test_edges(void) {
     fl_guard_close(g);
 }
 
-/* From the first signal to the last of each kind of sample: what is not fresh for longer than its limit is not known, and
- * what is beyond its bounds is counted. What is not a signal has neither. */
+/* From the first signal to the last of each kind of sample: what is not fresh for longer than its limit is not known,
+ * and what is beyond its bounds is counted. What is not a signal has neither. */
 static void test_every_signal(void) {
     fl_guard *g = opened(1);
     CU_ASSERT_FATAL(fl_guard_servers(g, 1, NULL) == FL_OK);
@@ -454,5 +454,5 @@ static void test_servers(void) {
 }
 
 FL_SUITE("guard", {"scripts", test_scripts}, {"never falls", test_never_falls}, {"host", test_host},
-         {"edges", test_edges}, {"every signal", test_every_signal}, {"bounds", test_bounds}, {"no bound", test_no_bound}, {"frozen", test_frozen},
-         {"servers", test_servers})
+         {"edges", test_edges}, {"every signal", test_every_signal}, {"bounds", test_bounds},
+         {"no bound", test_no_bound}, {"frozen", test_frozen}, {"servers", test_servers})

@@ -455,9 +455,9 @@ static void test_host_limits(void) {
     static const struct {
         double asked, value;
         int verdict;
-    } rows[] = {{50, 50, AS_IT_IS}, {8, 8, AS_IT_IS},    {7.9, 8, CLAMPED}, {1, 8, CLAMPED},  {0.5, 8, CLAMPED},
-                {90, 90, AS_IT_IS}, {90.5, 90, CLAMPED}, {0, 0, FAULT},     {-2, 0, FAULT},   {INFINITY, 0, FAULT},
-                {NAN, 0, FAULT},    {FL_DEFAULT, FL_DEFAULT, AS_IT_IS}};
+    } rows[] = {{50, 50, AS_IT_IS}, {8, 8, AS_IT_IS},     {7.9, 8, CLAMPED},   {1, 8, CLAMPED},
+                {0.5, 8, CLAMPED},  {90, 90, AS_IT_IS},   {90.5, 90, CLAMPED}, {0, 0, FAULT},
+                {-2, 0, FAULT},     {INFINITY, 0, FAULT}, {NAN, 0, FAULT},     {FL_DEFAULT, FL_DEFAULT, AS_IT_IS}};
     fl_facts limited = facts;
     limited.host.power_min_w = 8, limited.host.power_max_w = 90;
     fl_policy p = puppet;
@@ -684,5 +684,6 @@ static void test_identity(void) {
 FL_SUITE("instance", {"values", test_values}, {"layers", test_layers}, {"tables", test_tables},
          {"bad descriptor", test_bad_descriptor}, {"signals of a server", test_server_needs},
          {"sizes of states", test_state_sizes}, {"huge states", test_huge_states}, {"requests", test_requests},
-         {"unknown ranges", test_unknown_ranges}, {"limits of the host", test_host_limits}, {"host and faults", test_host_and_faults},
-         {"rate limit", test_rate_limit}, {"rows", test_rows}, {"identity of the contract", test_identity})
+         {"unknown ranges", test_unknown_ranges}, {"limits of the host", test_host_limits},
+         {"host and faults", test_host_and_faults}, {"rate limit", test_rate_limit}, {"rows", test_rows},
+         {"identity of the contract", test_identity})

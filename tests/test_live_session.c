@@ -569,8 +569,8 @@ static void test_restore_all(void) {
                          r.failed == ROWS[i].failed,
                      "%s: status %d, of %zu %zu restored, %zu failed", ROWS[i].name, status, r.records, r.restored,
                      r.failed);
-            FL_CHECK(!told || (ROWS[i].says ? strstr(d.message, ROWS[i].says) && *d.message : !*d.message),
-                     "%s: '%s'", ROWS[i].name, d.message);
+            FL_CHECK(!told || (ROWS[i].says ? strstr(d.message, ROWS[i].says) && *d.message : !*d.message), "%s: '%s'",
+                     ROWS[i].name, d.message);
             FL_CHECK(!strstr(d.message, "; "), "%s: '%s'", ROWS[i].name, d.message); /* nothing more to tell */
             FL_CHECK(stub->inits == 1, "%s: the library was opened %u times", ROWS[i].name, stub->inits);
             const bool left[] = {ROWS[i].set_code || ROWS[i].init_code, ROWS[i].init_code != 0};
@@ -680,8 +680,8 @@ static void test_session_may(void) {
     fl_gpus_close(&gpus);
 }
 
-/* Each allocation of a session that begins fails in turn, its own five and the next: nothing is set and nothing is left,
- * whether it says that there is no memory or does without. */
+/* Each allocation of a session that begins fails in turn, its own five and the next: nothing is set and nothing is
+ * left, whether it says that there is no memory or does without. */
 static void test_session_no_memory(void) {
     enum { OWN = 5, TRIED = 8 };
     fresh();
@@ -696,8 +696,8 @@ static void test_session_no_memory(void) {
         const fl_status status = fl_session_open(&s, &o, &d);
         CU_ASSERT(seen >= n);
         fail_at = -1;
-        FL_CHECK((n > OWN || status == FL_NO_MEMORY) && (status == FL_OK) == (s != NULL), "allocation %ld: status %d", n,
-                 status);
+        FL_CHECK((n > OWN || status == FL_NO_MEMORY) && (status == FL_OK) == (s != NULL), "allocation %ld: status %d",
+                 n, status);
         CU_ASSERT(stub->sets == 0 && !fl_session_close(s, NULL) && left_nothing());
         FL_CHECK(descriptors() == before, "allocation %ld: a descriptor is left", n);
     }

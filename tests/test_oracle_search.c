@@ -95,8 +95,8 @@ static void test_bound_meets(void) {
     }
     for (int m = 0; m < 3; m++) {
         fl_oracle_result o = solve(&t, (fl_objective)m, INT64_MAX);
-        FL_CHECK(o.solved && o.time_ps == (int64_t)SLOW_PS * POSITIONS && o.energy_fj == INT64_C(1000000000) * POSITIONS &&
-                     o.gap_pct == 0,
+        FL_CHECK(o.solved && o.time_ps == (int64_t)SLOW_PS * POSITIONS &&
+                     o.energy_fj == INT64_C(1000000000) * POSITIONS && o.gap_pct == 0,
                  "E T^%d: solved %d, %lld ps, gap %g %%", m, o.solved, (long long)o.time_ps, o.gap_pct);
         free(o.schedule);
     }

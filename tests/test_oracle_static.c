@@ -101,8 +101,8 @@ static void test_two_gpus(void) {
     }
 }
 
-/* 20 days at 1000 MHz are 40 or 60 at 500, longer than a run may be. Where bounds rule that clock out, it is not run, and the
- * program is none the worse for it. */
+/* 20 days at 1000 MHz are 40 or 60 at 500, longer than a run may be. Where bounds rule that clock out, it is not run,
+ * and the program is none the worse for it. */
 static void test_long(void) {
     static const struct {
         const char *what;
@@ -140,10 +140,9 @@ static void test_long(void) {
         fl_static_point best;
         fl_diag diag = {0};
         bool found = false;
-        const fl_status status = fl_static_search(r.w, r.rates, &r.spec, &r.facts, FL_MIN_ENERGY,
-                                                  rows[i].limit_days > 100 ? INT64_MAX
-                                                                           : rows[i].limit_days * DAY_NS * FL_PS_PER_NS,
-                                                  &best, &found, &diag);
+        const fl_status status = fl_static_search(
+            r.w, r.rates, &r.spec, &r.facts, FL_MIN_ENERGY,
+            rows[i].limit_days > 100 ? INT64_MAX : rows[i].limit_days * DAY_NS * FL_PS_PER_NS, &best, &found, &diag);
         FL_CHECK(!status && found && best.at.sm_mhz == 1000, "%s: status %d, %s", rows[i].what, status, diag.message);
         fx_close(&r);
     }

@@ -316,5 +316,5 @@ static void test_hull(void) {
     }
 }
 
-FL_SUITE("oracle_work", {"hull", test_hull}, {"sums", test_sums}, {"too long", test_long}, {"one clock for all", test_one_clock},
-         {"schedules", test_random})
+FL_SUITE("oracle_work", {"hull", test_hull}, {"sums", test_sums}, {"too long", test_long},
+         {"one clock for all", test_one_clock}, {"schedules", test_random})
