@@ -348,7 +348,7 @@ static const ending ENDINGS[] = {
     {"it hangs", HANGS, 0, true, false, false, " s and was killed; restored\n",
      "foldline live: killed by its guardian: the controller missed its time by 0."},
     {"it gives the guardian up and hangs", CLOSES_AND_HANGS, 0, true, false, false, " s and was killed; restored\n",
-     "foldline live: killed by its guardian: the controller missed its time by 0."}};
+     "foldline live: killed by its guardian: the controller missed its time by "}};
 
 static void test_endings(void) {
     for (size_t i = 0; i < sizeof ENDINGS / sizeof *ENDINGS; i++) {
