@@ -352,6 +352,35 @@ static void test_percentiles(void) {
     FL_CHECK(!none.count && isnan(none.mean_s) && isnan(none.p99_s), "of none there is nothing to say");
 }
 
+/* A request may arrive until 26 days are over, the last instant of a run, and no later. */
+static void test_latest(void) {
+    static const int64_t most = INT64_MAX / 4000;
+    for (int64_t over = -1; over <= 1; over++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        fx_op(&r, fx_stream(&r, 0, 0), 0, 1000, fx_light(&r));
+        FX_MUST(fl_workload_finish(r.w, 1, d));
+        fl_diag diag = {0};
+        const int64_t arrival[] = {0, most + over};
+        const fl_status status = fl_workload_serve(r.w, arrival, 2, 1, &diag);
+        FL_CHECK(over > 0 ? status == FL_BAD_INPUT && strstr(diag.message, "request 1 arrives at") : !status,
+                 "%lld ns: %d, %s", (long long)arrival[1], status, diag.message);
+        fx_close(&r);
+    }
+}
+
+/* What takes no time takes no energy, and its ledger closes all the same. */
+static void test_no_time(void) {
+    fx_rig r;
+    fx_open(&r, 2);
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 0, fx_light(&r));
+    fx_finish(&r, 1);
+    fl_run_result out = run_at(&r, 0);
+    FL_CHECK(out.makespan_ps == 0 && out.energy_fj == 0, "%lld ps, %g J", (long long)out.makespan_ps, out.energy_j);
+    fl_run_result_free(&out);
+    fx_close(&r);
+}
+
 typedef struct passed {
     double most;
     bool known, seen;
@@ -598,6 +627,7 @@ FL_SUITE("arrivals", {"a list by hand", test_list_by_hand},
          {"one request is one pass", test_one_request_is_one_pass}, {"requests far apart", test_requests_far_apart},
          {"refused", test_refused}, {"Pollaczek-Khinchine", test_pollaczek_khinchine}, {"overload", test_overload},
          {"boundaries do not show", test_boundaries_do_not_show}, {"percentiles", test_percentiles},
-         {"iterations", test_iterations}, {"iterations told", test_iterations_told}, {"barriers", test_barriers},
+         {"iterations", test_iterations}, {"iterations told", test_iterations_told}, {"the latest", test_latest},
+         {"no time", test_no_time}, {"barriers", test_barriers},
          {"own waits are no barrier", test_own_waits_are_no_barrier}, {"Poisson", test_poisson}, {"specs", test_spec},
          {"reader", test_reader}, {"damaged files", test_damaged_files})
