@@ -192,16 +192,17 @@ static void test_late(void) {
     fl_wide fj[2 * LONG];
     uint32_t choice[LONG] = {0};
     for (size_t i = 0; i < LONG; i++) {
-        ps[2 * i] = 1, fj[2 * i] = INT64_C(1) << 40;
-        ps[2 * i + 1] = 1 + (INT64_C(1) << i), fj[2 * i + 1] = (INT64_C(1) << 40) - (INT64_C(1) << i);
+        ps[2 * i] = FAST_PS, fj[2 * i] = INT64_C(1) << 40;
+        ps[2 * i + 1] = FAST_PS + (INT64_C(1) << i), fj[2 * i + 1] = (INT64_C(1) << 40) - (INT64_C(1) << i);
     }
     const fl_oracle_table t = {.positions = LONG, .choices = 2, .time_ps = ps, .energy_fj = fj};
     uint64_t switches;
     bool solved = false;
     fl_total total = fl_oracle_total(&t, choice, &switches);
     const fl_wide dearest = total.energy_fj;
-    FX_MUST(fl_oracle_labels(&t, 0, LONG + 2, 0, choice, &total, &solved, d));
-    FL_CHECK(solved && total.time_ps == LONG + 2 && total.energy_fj == dearest - 2 && choice[1] == 1,
+    const int64_t limit_ps = (int64_t)LONG * FAST_PS + 2;
+    FX_MUST(fl_oracle_labels(&t, 0, limit_ps, 0, choice, &total, &solved, d));
+    FL_CHECK(solved && total.time_ps == limit_ps && total.energy_fj == dearest - 2 && choice[1] == 1,
              "solved %d, %.17g fJ less, %lld ps", solved, fx_f(dearest - total.energy_fj), (long long)total.time_ps);
 }
 
