@@ -184,10 +184,10 @@ static void test_least_price(void) {
              "%.17g fJ, %lld ps", fx_f(total.energy_fj), (long long)total.time_ps);
 }
 
-/* What cannot hold the limit any more is not looked at: of a million schedules whose times all differ three can,
- * whatever the energy of what is known, and so they are found. */
+/* What cannot hold the limit any more with all that is to come is not looked at: of a million schedules whose times all
+ * differ three can, whatever the energy of what is known, and so they are found. */
 static void test_late(void) {
-    enum { LONG = 20 };
+    enum { LONG = 20, FAST_PS = 1 << 21 };
     int64_t ps[2 * LONG];
     fl_wide fj[2 * LONG];
     uint32_t choice[LONG] = {0};
