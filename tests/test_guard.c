@@ -382,6 +382,22 @@ static void test_bounds(void) {
     fl_guard_close(g);
 }
 
+/* The least that a limit of age or a lower bound may be: a nanosecond, and less than one. */
+static void test_least(void) {
+    fl_guard *g = opened(1);
+    fl_guard_gpu_stale(g, 0, FL_GPU_TEMP_C, 1);
+    fl_guard_gpu_bounds(g, 0, FL_GPU_POWER_W, 0.5, 90);
+    for (int64_t t = 0; t < 3; t++) {
+        fl_gpu_sample s = {.valid = FL_BIT(FL_GPU_TEMP_C) | FL_BIT(FL_GPU_POWER_W),
+                           .fresh = FL_BIT(FL_GPU_POWER_W) | (t ? 0 : FL_BIT(FL_GPU_TEMP_C))};
+        s.value[FL_GPU_POWER_W] = 0.25 * (double)(t + 1);
+        fl_guard_gpu(g, 0, t, &s);
+        FL_CHECK(fl_gpu_known(&s, FL_GPU_TEMP_C) == (t < 2), "%lld ns after it was fresh", (long long)t);
+        FL_CHECK(fl_gpu_known(&s, FL_GPU_POWER_W) == (t > 0), "%g W", 0.25 * (double)(t + 1));
+    }
+    fl_guard_close(g);
+}
+
 /* A bound that is none: nothing above is refused where the highest is 0, negative, infinite or unknown. */
 static void test_no_bound(void) {
     static const double highest[] = {0, -5, INFINITY, -INFINITY, NAN};
@@ -454,5 +470,5 @@ static void test_servers(void) {
 }
 
 FL_SUITE("guard", {"scripts", test_scripts}, {"never falls", test_never_falls}, {"host", test_host},
-         {"edges", test_edges}, {"every signal", test_every_signal}, {"bounds", test_bounds},
+         {"edges", test_edges}, {"every signal", test_every_signal}, {"bounds", test_bounds}, {"the least", test_least},
          {"no bound", test_no_bound}, {"frozen", test_frozen}, {"servers", test_servers})

@@ -182,7 +182,7 @@ static void test_folders(void) {
     umask(mask);
 }
 
-/* A program may be started without a standard input: then its first descriptor is 0, as good as any. */
+/* Descriptor 0 is as good as any, should the standard input be closed. */
 static void test_descriptor_0(void) {
     fl_diag d = {0};
     fresh();
@@ -197,6 +197,15 @@ static void test_descriptor_0(void) {
         fl_lock_close(&lock);
         CU_ASSERT(fcntl(0, F_GETFD) < 0 && lock.fd == -1 && lock.held == -1);
     }
+    char **unit = NULL;
+    size_t count = 0;
+    const int left = open(in(state, "GPU-1.record"), O_RDWR | O_CREAT, 0600);
+    close(left);
+    CU_ASSERT(left == 0 && !fl_record_units(state, &unit, &count, &d) && count == 1);
+    for (size_t i = 0; i < count; i++)
+        free(unit[i]);
+    free(unit);
+    CU_ASSERT(!fl_state_remove(state, "GPU-1", ".record", &d) && !there(in(state, "GPU-1.record")));
     CU_ASSERT(dup2(input, 0) == 0);
     close(input);
 }

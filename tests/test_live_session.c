@@ -392,6 +392,9 @@ static void test_restore_repeats(void) {
     stub->gpu[1].set_code = 0;
     UNTIL(gone(stub->init_pid[0]));
     CU_ASSERT(stub->gpu[1].limit_mw == PRIOR && !there(in(state, GPU1 ".record")));
+    char *log = text_of(in(state, "guardian.log")); /* what went wrong before does not count any more */
+    FL_CHECK(strstr(log, "the controller ended; restored\n"), "the log says '%s'", log);
+    free(log);
 }
 
 /* The log starts again where it has become large. */
@@ -483,7 +486,8 @@ static void test_session(void) {
     CU_ASSERT(descriptors() == before && !fl_session_close(NULL, NULL));
     s = opened(DRIVES); /* nothing set, nothing to restore */
     const unsigned sets = stub->sets;
-    CU_ASSERT(!fl_session_close(s, &d) && stub->sets == sets && left_nothing());
+    write_text(in(state, "cpu.record"), "somebody else's"); /* it drives no CPU, so it leaves one alone */
+    CU_ASSERT(!fl_session_close(s, &d) && stub->sets == sets && left_nothing() && there(in(state, "cpu.record")));
     fl_gpus_close(&gpus);
 }
 
@@ -630,6 +634,14 @@ static void test_session_replaces(void) {
     fl_diag d = {0};
     fresh();
     fl_session *s = opened(DRIVES);
+    lose(guardian(1)); /* before it was told any time: its successor expects none either, however long it starts */
+    stub->init_us = 300000;
+    CU_ASSERT(!fl_session_set(s, 0, FL_SET_SM_MHZ, 900, &d) && fl_session_replaced(s) == 1);
+    stub->init_us = 0;
+    CU_ASSERT(time_told() == INT64_MAX && !fl_session_close(s, &d));
+    fl_gpus_close(&gpus);
+    fresh();
+    s = opened(DRIVES);
     CU_ASSERT(!fl_session_beat(s, now_ns() + 60 * SECOND, &d));
     lose(guardian(1));
     CU_ASSERT(!fl_session_set(s, 0, FL_SET_SM_MHZ, 1200, &d) && fl_session_replaced(s) == 1);
@@ -696,10 +708,10 @@ static void test_session_may(void) {
     fl_gpus_close(&gpus);
 }
 
-/* Each allocation of a session that begins fails in turn, its own five and the next: nothing is set and nothing is
- * left, whether it says that there is no memory or does without. */
+/* Each allocation of a session that begins fails in turn, its own five and some after them: nothing is set and nothing
+ * is left, whether it says that there is no memory or does without. */
 static void test_session_no_memory(void) {
-    enum { OWN = 5, TRIED = 8 };
+    enum { OWN = 5, TRIED = 16 };
     fresh();
     CU_ASSERT_FATAL(!fl_nvml_host_open(&gpus, NULL, NULL, NULL));
     const fl_session_options o = {.gpus = &gpus, .gpu_drives = DRIVES, .check_ns = 20 * MS};
