@@ -199,6 +199,9 @@ static void test_descriptor_0(void) {
     }
     char **unit = NULL;
     size_t count = 0;
+    int file = -1;
+    CU_ASSERT(!fl_state_file(state, "GPU-1", ".x", O_RDWR | O_CREAT, &file, &d) && file > 0);
+    close(file);
     const int left = open(in(state, "GPU-1.record"), O_RDWR | O_CREAT, 0600);
     close(left);
     CU_ASSERT(left == 0 && !fl_record_units(state, &unit, &count, &d) && count == 1);
