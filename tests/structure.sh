@@ -115,7 +115,7 @@ bad=$?
 
 # Of a checkout the files that are kept count, so that what a user writes beside them does no harm.
 top='.ci .clang-format .gitignore CMakeLists.txt LICENSE README.md harness models plots policies sim tests traces'
-for entry in $(if [ -d .git ]; then git ls-files | sed 's|/.*||' | sort -u; else ls; fi); do
+for entry in $(if [ -e .git ]; then git ls-files | sed 's|/.*||' | sort -u; else ls; fi); do
   case " $top " in *" $entry "*) continue ;; esac
   echo "$entry: does not belong into the top folder" >&2
   bad=1

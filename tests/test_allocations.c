@@ -215,6 +215,34 @@ static fl_status run_of(fx_rig *r, const char *policy, uint64_t *digest, fl_diag
     return s;
 }
 
+/* One stream by sums over its ops, whose jumps are recorded for the times of its classes. */
+static fl_status run_by_sums(uint64_t *digest, fl_diag *d) {
+    fx_rig r;
+    fx_open(&r, 1);
+    const uint32_t id = fx_light(&r), heavy = fx_class(&r, 0.5, 0.5, 0, 1, 1, 0.8), s = fx_stream(&r, 0, 0);
+    for (int i = 0; i < 600; i++)
+        fx_op(&r, s, 1000, 40000 + i, i % 3 ? id : heavy);
+    fx_finish(&r, 7);
+    const fl_run_options o = {.w = r.w,
+                              .rates = r.rates,
+                              .spec = &r.spec,
+                              .facts = &r.facts,
+                              .policy = policy_named("assure"),
+                              .path = FL_PATH_PREFIX,
+                              .classes = true};
+    fl_run_result result = {0};
+    fl_status status = FL_OK;
+    TRY(status, fl_run(&o, &result, d));
+    if (!status) {
+        add(digest, (uint64_t)result.makespan_ps);
+        for (uint32_t c = 0; c < result.class_count; c++)
+            add(digest, (uint64_t)llround(result.class_time_s[c] * 1e12));
+    }
+    fl_run_result_free(&result);
+    fx_close(&r);
+    return status;
+}
+
 /* Two GPUs; one has two streams of which one waits for the other GPU's, and a thread that launches. */
 static fl_status run_busy(uint64_t *digest, fl_diag *d) {
     fx_rig r;
@@ -460,11 +488,12 @@ static void test_mixed(void) { each_fails(mixed); }
 static void test_sweep(void) { each_fails(sweep); }
 static void test_requests(void) { each_fails(requests); }
 static void test_run(void) { each_fails(run_busy); }
+static void test_sums(void) { each_fails(run_by_sums); }
 static void test_serve(void) { each_fails(serve); }
 static void test_oracle(void) { each_fails(oracle); }
 static void test_plan(void) { each_fails(plan); }
 
 FL_SUITE("allocations", {"a misspelt parameter", test_misspelt}, {"a CPU", test_cpu}, {"a trace", test_gaps},
          {"a trace with launches", test_launched}, {"synthetic", test_mixed}, {"a sweep", test_sweep},
-         {"requests", test_requests}, {"runs", test_run}, {"servers", test_serve}, {"oracle", test_oracle},
-         {"planner", test_plan})
+         {"requests", test_requests}, {"runs", test_run}, {"runs by sums", test_sums}, {"servers", test_serve},
+         {"oracle", test_oracle}, {"planner", test_plan})

@@ -352,6 +352,73 @@ static void test_percentiles(void) {
     FL_CHECK(!none.count && isnan(none.mean_s) && isnan(none.p99_s), "of none there is nothing to say");
 }
 
+/* A request may arrive until 26 days are over, the last instant of a run, and no later. */
+static void test_latest(void) {
+    static const int64_t most = INT64_MAX / 4000;
+    for (int64_t over = -1; over <= 1; over++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        fx_op(&r, fx_stream(&r, 0, 0), 0, 1000, fx_light(&r));
+        FX_MUST(fl_workload_finish(r.w, 1, d));
+        fl_diag diag = {0};
+        const int64_t arrival[] = {0, most + over};
+        const fl_status status = fl_workload_serve(r.w, arrival, 2, 1, &diag);
+        FL_CHECK(over > 0 ? status == FL_BAD_INPUT && strstr(diag.message, "request 1 arrives at") : !status,
+                 "%lld ns: %d, %s", (long long)arrival[1], status, diag.message);
+        fx_close(&r);
+    }
+}
+
+/* What takes no time takes no energy, and its ledger closes all the same. */
+static void test_no_time(void) {
+    fx_rig r;
+    fx_open(&r, 2);
+    fx_op(&r, fx_stream(&r, 0, 0), 0, 0, fx_light(&r));
+    fx_finish(&r, 1);
+    fl_run_result out = run_at(&r, 0);
+    FL_CHECK(out.makespan_ps == 0 && out.energy_fj == 0, "%lld ps, %g J", (long long)out.makespan_ps, out.energy_j);
+    fl_run_result_free(&out);
+    fx_close(&r);
+}
+
+typedef struct passed {
+    double most;
+    bool known, seen;
+} passed;
+
+static fl_status note_iterations(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
+    passed *p = user;
+    (void)decision, (void)d;
+    p->seen = true;
+    p->known = fl_gpu_known(&sample->gpu[0], FL_GPU_ITERATIONS);
+    p->most = p->known ? sample->gpu[0].value[FL_GPU_ITERATIONS] : -1;
+    return FL_OK;
+}
+
+/* A policy is told of iterations wherever a program marks some, be it a single one; of a program without marks nothing
+ * is known. */
+static void test_iterations_told(void) {
+    for (int marks = 0; marks < 4; marks++) {
+        fx_rig r;
+        fx_open(&r, 1);
+        const uint32_t kernel = fx_light(&r), mark = fx_class(&r, 0, 0, 1, 0, 0, 0), s = fx_stream(&r, 0, 0);
+        r.w->class[mark].iteration = true;
+        for (int i = 0; i < 10; i++) {
+            fx_op(&r, s, 0, 1000000, kernel);
+            if (i < marks)
+                fx_op(&r, s, 0, 0, mark);
+        }
+        fx_finish(&r, 1);
+        passed p = {0};
+        fl_run_result result;
+        fx_run(&r, &(fx_how){.needs = FL_BIT(FL_GPU_ITERATIONS), .on_step = note_iterations, .user = &p}, &result);
+        FL_CHECK(p.seen && p.known == (marks > 0) && p.most == (marks ? marks : -1), "%d marks: known %d, %g", marks,
+                 p.known, p.most);
+        fl_run_result_free(&result);
+        fx_close(&r);
+    }
+}
+
 static void test_iterations(void) {
     static const int64_t arrival[] = {0, 100000};
     for (int served = 0; served < 2; served++) {
@@ -560,6 +627,7 @@ FL_SUITE("arrivals", {"a list by hand", test_list_by_hand},
          {"one request is one pass", test_one_request_is_one_pass}, {"requests far apart", test_requests_far_apart},
          {"refused", test_refused}, {"Pollaczek-Khinchine", test_pollaczek_khinchine}, {"overload", test_overload},
          {"boundaries do not show", test_boundaries_do_not_show}, {"percentiles", test_percentiles},
-         {"iterations", test_iterations}, {"barriers", test_barriers},
+         {"iterations", test_iterations}, {"iterations told", test_iterations_told}, {"the latest", test_latest},
+         {"no time", test_no_time}, {"barriers", test_barriers},
          {"own waits are no barrier", test_own_waits_are_no_barrier}, {"Poisson", test_poisson}, {"specs", test_spec},
          {"reader", test_reader}, {"damaged files", test_damaged_files})

@@ -176,6 +176,63 @@ static void test_odd(void) {
     close_rig(&r);
 }
 
+/* A trace whose kernels are of one kind, in two phases of 0.3 and 0.7. Records hang on how long each phase is, the
+ * first kind's as any other's. */
+static void test_phases(void) {
+    static const struct {
+        double share[2];
+        bool fits;
+    } rows[] = {{{0.3, 0.7}, true}, {{0.7, 0.3}, false}, {{0.3, 0.6}, false}, {{0.2, 0.7}, false}};
+    rig r = {0};
+    fx_open(&r.fx, 2);
+    fl_synth_options o = fl_synth_standard;
+    o.kernels = 20, o.kinds = 1;
+    FX_MUST(fl_synth_trace(&o, 1000, 800, &r.t, &r.k, d));
+    CU_ASSERT_FATAL(r.k.count == 1);
+    fl_kind_load both[2] = {r.k.kind[0], r.k.kind[0]}, *const one = r.k.kind;
+    both[0].phase = 0.3, both[1].phase = 0.7;
+    r.k.kind = both, r.k.count = 2;
+    const fl_build_options b = options(&r);
+    FX_MUST(fl_build_trace_outline(&r.w, &r.outline, "trace", &r.t, &r.fx.spec, &b, d));
+    CU_ASSERT_FATAL(r.w->class_count == 2);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        both[0].phase = rows[i].share[0], both[1].phase = rows[i].share[1];
+        FL_CHECK(fits_once(&r) == rows[i].fits, "row %zu", i);
+    }
+    r.k.kind = one, r.k.count = 1;
+    close_rig(&r);
+}
+
+/* A stream whose ops take longer together than 64 bits hold cannot have been built, whatever the sum is before the op
+ * with which it is too long: a ns below the most, the most itself. */
+static void test_too_long(void) {
+    enum { BIG = 100000, REST = (int)(INT64_MAX - BIG * FL_DURATION_MAX_NS) };
+    rig r;
+    open_rig(&r, 1, false);
+    for (int last = 0; last < 3; last++) { /* ns of the last op, after one that reaches the most less 1 */
+        fl_workload *w = kept(r.w);
+        fl_stream *s = &w->stream[0];
+        free(s->rec);
+        free(s->big);
+        s->rec = fx_alloc(BIG + 2, sizeof *s->rec);
+        s->big = fx_alloc(BIG, sizeof *s->big);
+        s->count = s->room = BIG + 2;
+        s->big_count = s->big_room = BIG;
+        for (int k = 0; k < BIG; k++) {
+            s->big[k] = (fl_big){FL_DURATION_MAX_NS, 0, 0};
+            s->rec[k] = fl_rec_escape((uint64_t)k);
+        }
+        s->rec[BIG] = fl_rec_of(REST - (last < 2), 0, 0);
+        s->rec[BIG + 1] = fl_rec_of(1 + (uint64_t)(last == 1), 0, 0);
+        bool found = false;
+        fl_diag d = {0};
+        const fl_status status = complete(&r, w, &r.fx.spec, &found, &d);
+        FL_CHECK(last ? !status && !found : status || found, "%d: status %d, fits %d", last, status, found);
+        fl_workload_free(w);
+    }
+    close_rig(&r);
+}
+
 static void test_too_many(void) {
     rig r;
     open_rig(&r, 1, false);
@@ -279,4 +336,5 @@ static void test_queue(void) {
 
 FL_SUITE("build_outline", {"heads", test_heads}, {"errors of kinds", test_errors_of_kinds},
          {"the launch queue", test_queue}, {"the same", test_same}, {"other platforms", test_other},
-         {"odd records", test_odd}, {"too many devices", test_too_many})
+         {"odd records", test_odd}, {"phases", test_phases}, {"too long", test_too_long},
+         {"too many devices", test_too_many})

@@ -93,7 +93,7 @@ static void test_spread(void) { /* mean and deviation of what is drawn; the same
 }
 
 typedef struct shown { /* to the policy at the last step */
-    double energy_j[2], compute_ns[2];
+    double energy_j[2], compute_ns[2], power_w[2];
     int64_t time_ns;
 } shown;
 
@@ -104,6 +104,7 @@ static fl_status keep_shown(void *user, const fl_sample *sample, const fl_decisi
     for (uint32_t i = 0; i < sample->gpu_count; i++) {
         s->energy_j[i] = sample->gpu[i].value[FL_GPU_ENERGY_J];
         s->compute_ns[i] = sample->gpu[i].value[FL_GPU_COMPUTE_NS];
+        s->power_w[i] = fl_gpu_known(&sample->gpu[i], FL_GPU_POWER_W) ? sample->gpu[i].value[FL_GPU_POWER_W] : -1;
     }
     return FL_OK;
 }
@@ -125,8 +126,9 @@ static void test_gpus_share(void) {
         FL_CHECK(fl_draws_replay(&run, &r, &d) == FL_OK && r.steps == 10, "%s", d.message);
         FL_CHECK(last.time_ns == 90000000, "last asked at %lld ns", (long long)last.time_ns);
         for (uint32_t i = 0; i < gpus; i++)
-            FL_CHECK(fabs(last.energy_j[i] - 90.0 / gpus) < 1e-9 && fabs(last.compute_ns[i] - 0.75 * 9e7) < 1e-3,
-                     "GPU %u of %u: %g J, %g ns", i, gpus, last.energy_j[i], last.compute_ns[i]);
+            FL_CHECK(fabs(last.energy_j[i] - 90.0 / gpus) < 1e-9 && fabs(last.compute_ns[i] - 0.75 * 9e7) < 1e-3 &&
+                         fabs(last.power_w[i] - 1000.0 / gpus) < 1e-9,
+                     "GPU %u of %u: %g J, %g ns, %g W", i, gpus, last.energy_j[i], last.compute_ns[i], last.power_w[i]);
         fl_draws_result_free(&r);
     }
 }

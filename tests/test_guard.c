@@ -315,6 +315,47 @@ static void test_edges(void) {
     fl_guard_close(g);
 }
 
+/* From the first signal to the last of each kind of sample: what is not fresh for longer than its limit is not known,
+ * and what is beyond its bounds is counted. What is not a signal has neither. */
+static void test_every_signal(void) {
+    fl_guard *g = opened(1);
+    CU_ASSERT_FATAL(fl_guard_servers(g, 1, NULL) == FL_OK);
+    for (int id = -1; id <= FL_GPU_SIGNAL_COUNT; id++) {
+        fl_guard_gpu_stale(g, 0, id, 20 * MS);
+        fl_guard_gpu_bounds(g, 0, id, 10, 90);
+    }
+    for (int id = -1; id <= FL_HOST_SIGNAL_COUNT; id++)
+        fl_guard_host_stale(g, id, 20 * MS);
+    for (int id = -1; id <= FL_SERVER_SIGNAL_COUNT; id++)
+        fl_guard_server_stale(g, 0, id, 20 * MS);
+    for (int k = 0; k < 4; k++) { /* fresh once, then never again */
+        const int64_t t = k * 10 * MS;
+        const uint64_t fresh = k ? 0 : ~UINT64_C(0);
+        fl_gpu_sample gpu = {.valid = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1, .fresh = fresh};
+        fl_host_sample host = {.valid = FL_BIT(FL_HOST_SIGNAL_COUNT) - 1, .fresh = fresh};
+        fl_server_sample server = {.valid = FL_BIT(FL_SERVER_SIGNAL_COUNT) - 1, .fresh = fresh};
+        for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
+            gpu.value[id] = 50;
+        fl_guard_gpu(g, 0, t, &gpu);
+        fl_guard_host(g, t, &host);
+        fl_guard_server(g, 0, t, &server);
+        FL_CHECK(gpu.valid == (k < 3 ? FL_BIT(FL_GPU_SIGNAL_COUNT) - 1 : 0), "look %d: GPU %llx", k,
+                 (unsigned long long)gpu.valid);
+        FL_CHECK(host.valid == (k < 3 ? FL_BIT(FL_HOST_SIGNAL_COUNT) - 1 : 0), "look %d: host %llx", k,
+                 (unsigned long long)host.valid);
+        FL_CHECK(server.valid == (k < 3 ? FL_BIT(FL_SERVER_SIGNAL_COUNT) - 1 : 0), "look %d: server %llx", k,
+                 (unsigned long long)server.valid);
+    }
+    fl_gpu_sample gpu = {.valid = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1, .fresh = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1};
+    for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
+        gpu.value[id] = 95;
+    fl_guard_gpu(g, 0, 50 * MS, &gpu);
+    for (int id = -1; id <= FL_GPU_SIGNAL_COUNT; id++)
+        FL_CHECK(fl_guard_gpu_absurd(g, 0, id) == (id >= 0 && id < FL_GPU_SIGNAL_COUNT), "GPU signal %d: %d beyond", id,
+                 (int)fl_guard_gpu_absurd(g, 0, id));
+    fl_guard_close(g);
+}
+
 /* Both ends of its bounds are what a signal can be; what is beyond is as if it had not been read, and is counted. */
 static void test_bounds(void) {
     static const struct {
@@ -338,6 +379,22 @@ static void test_bounds(void) {
               fl_guard_gpu_absurd(g, 1, FL_GPU_UTIL_GPU_PCT) == 4);
     CU_ASSERT(!fl_guard_gpu_absurd(g, 1, FL_GPU_TEMP_C) && !fl_guard_gpu_absurd(g, 2, 0) &&
               !fl_guard_gpu_absurd(g, 0, -1));
+    fl_guard_close(g);
+}
+
+/* The least that a limit of age or a lower bound may be: a nanosecond, and less than one. */
+static void test_least(void) {
+    fl_guard *g = opened(1);
+    fl_guard_gpu_stale(g, 0, FL_GPU_TEMP_C, 1);
+    fl_guard_gpu_bounds(g, 0, FL_GPU_POWER_W, 0.5, 90);
+    for (int64_t t = 0; t < 3; t++) {
+        fl_gpu_sample s = {.valid = FL_BIT(FL_GPU_TEMP_C) | FL_BIT(FL_GPU_POWER_W),
+                           .fresh = FL_BIT(FL_GPU_POWER_W) | (t ? 0 : FL_BIT(FL_GPU_TEMP_C))};
+        s.value[FL_GPU_POWER_W] = 0.25 * (double)(t + 1);
+        fl_guard_gpu(g, 0, t, &s);
+        FL_CHECK(fl_gpu_known(&s, FL_GPU_TEMP_C) == (t < 2), "%lld ns after it was fresh", (long long)t);
+        FL_CHECK(fl_gpu_known(&s, FL_GPU_POWER_W) == (t > 0), "%g W", 0.25 * (double)(t + 1));
+    }
     fl_guard_close(g);
 }
 
@@ -413,5 +470,5 @@ static void test_servers(void) {
 }
 
 FL_SUITE("guard", {"scripts", test_scripts}, {"never falls", test_never_falls}, {"host", test_host},
-         {"edges", test_edges}, {"bounds", test_bounds}, {"no bound", test_no_bound}, {"frozen", test_frozen},
-         {"servers", test_servers})
+         {"edges", test_edges}, {"every signal", test_every_signal}, {"bounds", test_bounds}, {"the least", test_least},
+         {"no bound", test_no_bound}, {"frozen", test_frozen}, {"servers", test_servers})

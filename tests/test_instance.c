@@ -450,6 +450,37 @@ static void test_requests(void) {
     }
 }
 
+/* The host's limit of power is brought into its range, however little is asked for, as long as it is something. */
+static void test_host_limits(void) {
+    static const struct {
+        double asked, value;
+        int verdict;
+    } rows[] = {{50, 50, AS_IT_IS}, {8, 8, AS_IT_IS},     {7.9, 8, CLAMPED},   {1, 8, CLAMPED},
+                {0.5, 8, CLAMPED},  {90, 90, AS_IT_IS},   {90.5, 90, CLAMPED}, {0, 0, FAULT},
+                {-2, 0, FAULT},     {INFINITY, 0, FAULT}, {NAN, 0, FAULT},     {FL_DEFAULT, FL_DEFAULT, AS_IT_IS}};
+    fl_facts limited = facts;
+    limited.host.power_min_w = 8, limited.host.power_max_w = 90;
+    fl_policy p = puppet;
+    p.host_drives |= FL_BIT(FL_SET_HOST_CPU_POWER_LIMIT_W);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_instance *in;
+        fl_diag d = {0};
+        const fl_instance_options o = {.policy = &p, .facts = &limited};
+        hand_rest();
+        hand.host_set = FL_BIT(FL_SET_HOST_CPU_POWER_LIMIT_W);
+        hand.host[FL_SET_HOST_CPU_POWER_LIMIT_W] = rows[i].asked;
+        CU_ASSERT_FATAL(fl_instance_open(&in, &o, &d) == FL_OK);
+        const fl_decided got = step_at(in, 0)->host[FL_SET_HOST_CPU_POWER_LIMIT_W];
+        const fl_instance_counts c = fl_instance_counts_of(in);
+        const bool fault = rows[i].verdict == FAULT;
+        FL_CHECK(got.set == !fault && (fault || got.value == rows[i].value), "%g W becomes %g", rows[i].asked,
+                 got.value);
+        FL_CHECK(c.faults == fault && c.clamped == (rows[i].verdict == CLAMPED), "%g W: %d faults, %d clamped",
+                 rows[i].asked, (int)c.faults, (int)c.clamped);
+        fl_instance_close(in);
+    }
+}
+
 /* A ladder or limit that is not known changes nothing. */
 static void test_unknown_ranges(void) {
     static const fl_gpu_facts plain[2] = {{.power_min_w = 100}, {.power_max_w = 250}};
@@ -653,5 +684,6 @@ static void test_identity(void) {
 FL_SUITE("instance", {"values", test_values}, {"layers", test_layers}, {"tables", test_tables},
          {"bad descriptor", test_bad_descriptor}, {"signals of a server", test_server_needs},
          {"sizes of states", test_state_sizes}, {"huge states", test_huge_states}, {"requests", test_requests},
-         {"unknown ranges", test_unknown_ranges}, {"host and faults", test_host_and_faults},
-         {"rate limit", test_rate_limit}, {"rows", test_rows}, {"identity of the contract", test_identity})
+         {"unknown ranges", test_unknown_ranges}, {"limits of the host", test_host_limits},
+         {"host and faults", test_host_and_faults}, {"rate limit", test_rate_limit}, {"rows", test_rows},
+         {"identity of the contract", test_identity})

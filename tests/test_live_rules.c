@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -165,8 +166,11 @@ static void test_folders(void) {
         bool good;
     } MODES[] = {{0700, true}, {0755, true}, {0711, true}, {0720, false}, {0702, false}, {0777, false}};
     for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++) {
+        char says[32];
+        snprintf(says, sizeof says, "(mode %03o): nothing", (unsigned)MODES[i].mode);
         CU_ASSERT(!chmod(in(state, "new"), MODES[i].mode));
         expect_folder(in(state, "new"), MODES[i].good ? FL_OK : FL_IO, MODES[i].good ? NULL : "others may write");
+        expect_folder(in(state, "new"), MODES[i].good ? FL_OK : FL_IO, MODES[i].good ? NULL : says);
     }
     if (!geteuid()) {
         CU_ASSERT(!chmod(in(state, "new"), 0755) && !chown(in(state, "new"), 65533, (gid_t)-1));
@@ -178,6 +182,37 @@ static void test_folders(void) {
     umask(mask);
 }
 
+/* Descriptor 0 is as good as any, should the standard input be closed. */
+static void test_descriptor_0(void) {
+    fl_diag d = {0};
+    fresh();
+    const int input = fcntl(0, F_DUPFD_CLOEXEC, 3);
+    CU_ASSERT_FATAL(input >= 0);
+    close(0);
+    FL_CHECK(!fl_folder_make(in(state, "new"), &d), "%s", d.message);
+    CU_ASSERT(fcntl(0, F_GETFD) < 0);
+    for (int held = 0; held < 2; held++) {
+        CU_ASSERT(open("/dev/null", O_RDWR | O_CLOEXEC) == 0);
+        fl_lock lock = {.fd = held ? -1 : 0, .held = held ? 0 : -1};
+        fl_lock_close(&lock);
+        CU_ASSERT(fcntl(0, F_GETFD) < 0 && lock.fd == -1 && lock.held == -1);
+    }
+    char **unit = NULL;
+    size_t count = 0;
+    int file = -1;
+    CU_ASSERT(!fl_state_file(state, "GPU-1", ".x", O_RDWR | O_CREAT, &file, &d) && file > 0);
+    close(file);
+    const int left = open(in(state, "GPU-1.record"), O_RDWR | O_CREAT, 0600);
+    close(left);
+    CU_ASSERT(left == 0 && !fl_record_units(state, &unit, &count, &d) && count == 1);
+    for (size_t i = 0; i < count; i++)
+        free(unit[i]);
+    free(unit);
+    CU_ASSERT(!fl_state_remove(state, "GPU-1", ".record", &d) && !there(in(state, "GPU-1.record")));
+    CU_ASSERT(dup2(input, 0) == 0);
+    close(input);
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static void expect_file(const char *unit, int flags, fl_status status, bool opened, const char *says) {
@@ -187,6 +222,7 @@ static void expect_file(const char *unit, int flags, fl_status status, bool open
     const fl_status s = fl_state_file(state, unit, ".x", flags, &fd, &d);
     FL_CHECK(s == status && (!says || strstr(d.message, says)), "%s: %d: %s", unit, (int)s, d.message);
     FL_CHECK((fd >= 0) == opened, "%s: descriptor %d", unit, fd);
+    CU_ASSERT(d.line == 0 && d.column == 0); /* it is about the whole file */
     if (fd >= 0) {
         CU_ASSERT(fcntl(fd, F_GETFD) & FD_CLOEXEC);
         close(fd);
@@ -452,6 +488,8 @@ static void test_record_written(void) {
     CU_ASSERT(fl_record_write(state, &r, &d) == FL_IO && strstr(d.message, "cannot write the record of prior values"));
     CU_ASSERT(!there(in(state, "GPU-1.new")));
     CU_ASSERT(fl_record_read(state, "GPU-1", &back, &found, &d) == FL_BAD_INPUT && !found);
+    CU_ASSERT(!chmod(state, 0777)); /* it says what is wrong, not what that led to */
+    CU_ASSERT(fl_record_write(state, &r, &d) == FL_IO && strstr(d.message, "others may write the folder"));
     clean(state);
     CU_ASSERT(fl_record_write(state, &r, &d) == FL_IO);
     CU_ASSERT(descriptors() == before);
@@ -584,6 +622,72 @@ static void test_lock_taken(void) {
     fl_lock_close(&lock);
     CU_ASSERT(!fl_lock_take(state, "GPU-2", FL_LOCK_CONTROL, 0, &lock, &d));
     fl_lock_close(&lock);
+}
+
+static volatile int unlockable; /* as on a file system without locks */
+
+/* In the place of libc's. */
+int flock(int fd, int how) {
+    if (!unlockable)
+        return (int)syscall(SYS_flock, fd, how);
+    errno = ENOLCK;
+    return -1;
+}
+
+/* Where nothing can be locked, that is said at once: whoever waited for it would wait for nobody. */
+static void test_lock_none(void) {
+    fl_lock lock;
+    fl_diag d = {0};
+    fresh();
+    const int before = descriptors();
+    unlockable = 1;
+    const fl_status status = fl_lock_take(state, "GPU-1", FL_LOCK_CONTROL, SECOND / 100, &lock, &d);
+    unlockable = 0;
+    FL_CHECK(status == FL_IO && strstr(d.message, "cannot lock GPU-1: "), "%d: %s", status, d.message);
+    CU_ASSERT(lock.fd == -1 && lock.held == -1 && descriptors() == before);
+}
+
+/* How often this process has the file open, or a file of that name that was removed. */
+static int opened_files(const char *path) {
+    char name[700], target[700];
+    int count = 0;
+    for (int fd = 0; fd < 64; fd++) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+        const ssize_t size = readlink(name, target, sizeof target - 1);
+        target[size > 0 ? size : 0] = '\0';
+        count += !strncmp(target, path, strlen(path));
+    }
+    return count;
+}
+
+static fl_lock waited;
+static fl_status waited_status;
+
+static void *wait_for_it(void *user) {
+    (void)user;
+    waited_status = fl_lock_take(state, "GPU-1", FL_LOCK_RESTORE, 600 * SECOND, &waited, NULL);
+    return NULL;
+}
+
+/* Whoever waits for a lock whose holder removes its files has then locked what is no longer there: it takes the files
+ * that are, and keeps nothing of the others open. */
+static void test_lock_removed(void) {
+    fl_lock lock;
+    pthread_t thread;
+    fresh();
+    const int before = descriptors();
+    CU_ASSERT_FATAL(!fl_lock_take(state, "GPU-1", FL_LOCK_RESTORE, 0, &lock, NULL));
+    CU_ASSERT_FATAL(!pthread_create(&thread, NULL, wait_for_it, NULL));
+    for (const int64_t end = now_ns() + 60 * SECOND; opened_files(in(run, "GPU-1.held")) < 2 && now_ns() < end;)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    fl_lock_unlink(state, &lock);
+    CU_ASSERT(!there(in(run, "GPU-1.held")) && !there(in(state, "GPU-1.lock")));
+    fl_lock_close(&lock);
+    CU_ASSERT(!pthread_join(thread, NULL) && !waited_status);
+    CU_ASSERT(there(in(run, "GPU-1.held")) && there(in(state, "GPU-1.lock")) && !fl_lock_superseded(state, &waited));
+    CU_ASSERT(descriptors() == before + 2);
+    fl_lock_close(&waited);
+    CU_ASSERT(descriptors() == before);
 }
 
 /* A guardian that somebody stopped holds the lock; whoever waits for it continues it. */
@@ -826,6 +930,27 @@ static void test_stop(void) {
     FL_CHECK(status == 128 + SIGINT, "it ends with %d: line %d, if below 128", status, status - 1);
 }
 
+static void *mask_of_it(void *user) {
+    pthread_sigmask(SIG_SETMASK, NULL, user);
+    return NULL;
+}
+
+/* A thread beside the controller takes no signal that is meant for it; the controller takes them as before. */
+static void test_stop_thread(void) {
+    const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGUSR1};
+    pthread_t thread;
+    sigset_t before, after, there_mask;
+    CU_ASSERT(!pthread_sigmask(SIG_SETMASK, NULL, &before));
+    CU_ASSERT_FATAL(!fl_stop_thread(&thread, mask_of_it, &there_mask) && !pthread_join(thread, NULL));
+    CU_ASSERT(!pthread_sigmask(SIG_SETMASK, NULL, &after));
+    for (int i = 0; i < 5; i++) {
+        FL_CHECK(sigismember(&there_mask, numbers[i]) == 1, "the thread takes signal %d", numbers[i]);
+        FL_CHECK(sigismember(&after, numbers[i]) == sigismember(&before, numbers[i]), "signal %d is blocked",
+                 numbers[i]);
+    }
+    CU_ASSERT(!pthread_sigmask(SIG_SETMASK, &before, NULL));
+}
+
 /* ---- a ring that is cut while it is read ------------------------------------------------------------------------- */
 
 static volatile int work_done;
@@ -856,6 +981,7 @@ static void test_ring_guard(void) {
 static const fl_case CASES[] = {{"names of files", test_paths},
                                 {"where they are", test_where},
                                 {"folders", test_folders},
+                                {"without a standard input", test_descriptor_0},
                                 {"files", test_files},
                                 {"records: ranges", test_record_ranges},
                                 {"records: keys", test_record_keys},
@@ -866,12 +992,15 @@ static const fl_case CASES[] = {{"names of files", test_paths},
                                 {"locks: files", test_lock_files},
                                 {"locks: which descriptor is one", test_lock_is},
                                 {"locks: taken", test_lock_taken},
+                                {"locks: where there are none", test_lock_none},
+                                {"locks: removed by their holder", test_lock_removed},
                                 {"locks: a stopped guardian", test_lock_wakes},
                                 {"locks: a dead holder", test_lock_dead},
                                 {"locks: places", test_lock_places},
                                 {"restores", test_restores},
                                 {"bounds", test_bounds},
                                 {"signals that end it", test_stop},
+                                {"a thread beside it", test_stop_thread},
                                 {"a ring that is cut", test_ring_guard}};
 
 int main(void) {

@@ -1,7 +1,10 @@
 /* One controller and its guardian, step by step and without chance: who starts whom, what is recorded before what is
  * set, what is restored after which end, what is told. test_live_guardian tries the same at random times. */
+#include "tests/support/fail_alloc.c"
+
 #include "harness/live/guardian.h"
 #include "harness/live/guardian_inside.h"
+#include "harness/live/restore.h"
 #include "harness/live/session.h"
 #include "harness/live/vendor/backend.h"
 #include "tests/support/suite.h"
@@ -265,11 +268,13 @@ static void test_arguments(void) {
 
 /* ---- what it does at an end -------------------------------------------------------------------------------------- */
 
-typedef enum end { ENDS, DISMISSES, HANGS, CLOSES_WIRE } end;
+typedef enum way { ENDS, DISMISSES, HANGS, CLOSES_WIRE, CLOSES_AND_HANGS } way;
+
+static bool hangs(way how) { return how == HANGS || how == CLOSES_AND_HANGS; }
 
 typedef struct ending {
     const char *name;
-    end how;
+    way how;
     const char *spoil;  /* after it was read: "gone", "torn"; before: "unread", "torn-unread"; "successor", "refuse" */
     bool back;          /* the limit of before returns */
     bool record, locks; /* their files are left */
@@ -314,8 +319,10 @@ static void control(const ending *e) {
     }
     if (!strcmp(spoil, "refuse"))
         stub->gpu[1].set_code = 4;
-    fl_guardian_beat(&g, e->how == HANGS ? now_ns() + 100 * MS : INT64_MAX);
-    if (e->how == HANGS)
+    if (e->how == CLOSES_AND_HANGS)
+        close(g.wire);
+    fl_guardian_beat(&g, hangs(e->how) ? now_ns() + 100 * MS : INT64_MAX);
+    if (hangs(e->how))
         for (;;)
             pause();
     if (e->how == DISMISSES)
@@ -339,7 +346,9 @@ static const ending ENDINGS[] = {
     {"a successor is in control", ENDS, "successor", false, true, true, "the controller ended; restored\n", 0},
     {"it dismisses", DISMISSES, 0, false, true, true, NULL, 0},
     {"it hangs", HANGS, 0, true, false, false, " s and was killed; restored\n",
-     "foldline live: killed by its guardian: the controller missed its time by 0."}};
+     "foldline live: killed by its guardian: the controller missed its time by 0."},
+    {"it gives the guardian up and hangs", CLOSES_AND_HANGS, 0, true, false, false, " s and was killed; restored\n",
+     "foldline live: killed by its guardian: the controller missed its time by "}};
 
 static void test_endings(void) {
     for (size_t i = 0; i < sizeof ENDINGS / sizeof *ENDINGS; i++) {
@@ -350,7 +359,7 @@ static void test_endings(void) {
         if (!pid)
             control(e);
         const int status = exit_of(pid);
-        FL_CHECK(status == (e->how == HANGS ? 128 + SIGKILL : 0), "%s: status %d", e->name, status);
+        FL_CHECK(status == (hangs(e->how) ? 128 + SIGKILL : 0), "%s: status %d", e->name, status);
         const pid_t guardian = stub->init_pid[0];
         UNTIL(gone(guardian));
         CU_ASSERT(guardian && guardian != pid && gone(guardian));
@@ -383,6 +392,9 @@ static void test_restore_repeats(void) {
     stub->gpu[1].set_code = 0;
     UNTIL(gone(stub->init_pid[0]));
     CU_ASSERT(stub->gpu[1].limit_mw == PRIOR && !there(in(state, GPU1 ".record")));
+    char *log = text_of(in(state, "guardian.log")); /* what went wrong before does not count any more */
+    FL_CHECK(strstr(log, "the controller ended; restored\n"), "the log says '%s'", log);
+    free(log);
 }
 
 /* The log starts again where it has become large. */
@@ -474,7 +486,8 @@ static void test_session(void) {
     CU_ASSERT(descriptors() == before && !fl_session_close(NULL, NULL));
     s = opened(DRIVES); /* nothing set, nothing to restore */
     const unsigned sets = stub->sets;
-    CU_ASSERT(!fl_session_close(s, &d) && stub->sets == sets && left_nothing());
+    write_text(in(state, "cpu.record"), "somebody else's"); /* it drives no CPU, so it leaves one alone */
+    CU_ASSERT(!fl_session_close(s, &d) && stub->sets == sets && left_nothing() && there(in(state, "cpu.record")));
     fl_gpus_close(&gpus);
 }
 
@@ -512,6 +525,76 @@ static void test_session_stale(void) {
     fl_gpus_close(&gpus);
 }
 
+/* Where what was left cannot be restored nothing begins, and the first reason is told; the other GPU is back. */
+static void test_session_stale_fails(void) {
+    fl_session *s = NULL;
+    fl_diag d = {0};
+    fresh();
+    write_record(GPU0);
+    write_record(GPU1);
+    stub->gpu[0].set_code = 4;
+    CU_ASSERT_FATAL(!fl_nvml_host_open(&gpus, NULL, NULL, &d));
+    const fl_session_options o = {.gpus = &gpus, .gpu_drives = DRIVES, .check_ns = 20 * MS};
+    CU_ASSERT(fl_session_open(&s, &o, &d) == FL_IO && !s && stub->inits == 1);
+    FL_CHECK(strstr(d.message, "GPU 0"), "%s", d.message);
+    CU_ASSERT(stub->gpu[0].limit_mw == LIMIT && stub->gpu[1].limit_mw == PRIOR);
+    CU_ASSERT(there(in(state, GPU0 ".record")) && !there(in(state, GPU1 ".record")));
+    fl_gpus_close(&gpus);
+}
+
+/* All records of a folder, by who calls for it. What fails is counted, keeps its record and its locks, and holds up no
+ * other; what is restored leaves nothing. */
+static void test_restore_all(void) {
+    static const struct {
+        const char *name, *says; /* the whole message, NULL: none */
+        int set_code, init_code;
+        bool stranger;
+        size_t restored, failed;
+        fl_status status;
+    } ROWS[] = {{"both", NULL, 0, 0, false, 2, 0, FL_OK},
+                {"one refuses", "GPU 0", 4, 0, false, 1, 1, FL_IO},
+                {"no driver", "", 0, 9, false, 0, 2, FL_HARDWARE},
+                {"one is not there", "GPU-1: no such GPU now, or it does not answer", 0, 0, true, 2, 1, FL_HARDWARE}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        for (int told = 0; told < 2; told++) {
+            fl_restore_result r = {0};
+            fl_diag d = {0};
+            fresh();
+            write_record(GPU0);
+            write_record(GPU1);
+            if (ROWS[i].stranger)
+                write_record("GPU-1");
+            stub->gpu[0].set_code = ROWS[i].set_code;
+            stub->init_code = ROWS[i].init_code;
+            const int before = descriptors();
+            const fl_status status = fl_restore_all(&r, told ? &d : NULL);
+            stub->init_code = 0;
+            FL_CHECK(status == ROWS[i].status && r.records == 2U + ROWS[i].stranger && r.restored == ROWS[i].restored &&
+                         r.failed == ROWS[i].failed,
+                     "%s: status %d, of %zu %zu restored, %zu failed", ROWS[i].name, status, r.records, r.restored,
+                     r.failed);
+            FL_CHECK(!told || (ROWS[i].says ? strstr(d.message, ROWS[i].says) && *d.message : !*d.message), "%s: '%s'",
+                     ROWS[i].name, d.message);
+            FL_CHECK(!strstr(d.message, "; "), "%s: '%s'", ROWS[i].name, d.message); /* nothing more to tell */
+            FL_CHECK(stub->inits == 1, "%s: the library was opened %u times", ROWS[i].name, stub->inits);
+            const bool left[] = {ROWS[i].set_code || ROWS[i].init_code, ROWS[i].init_code != 0};
+            static const char *const UNIT[] = {GPU0, GPU1};
+            for (int k = 0; k < 2; k++) {
+                char name[3][64];
+                snprintf(name[0], sizeof name[0], "%s.record", UNIT[k]);
+                snprintf(name[1], sizeof name[1], "%s.lock", UNIT[k]);
+                snprintf(name[2], sizeof name[2], "%s.held", UNIT[k]);
+                FL_CHECK(there(in(state, name[0])) == left[k], "%s: the record of GPU %d", ROWS[i].name, k);
+                FL_CHECK(there(in(state, name[1])) == (left[k] && !ROWS[i].init_code) &&
+                             there(in(run, name[2])) == (left[k] && !ROWS[i].init_code),
+                         "%s: the locks of GPU %d", ROWS[i].name, k);
+                FL_CHECK(stub->gpu[k].limit_mw == (left[k] ? LIMIT : PRIOR), "%s: GPU %d is at %u mW", ROWS[i].name, k,
+                         stub->gpu[k].limit_mw);
+            }
+            CU_ASSERT(descriptors() == before);
+        }
+}
+
 /* A restore that fails leaves its record and its guardian, who goes on; the other GPU is back. */
 static void test_session_fails(void) {
     fl_diag d = {0};
@@ -531,15 +614,40 @@ static void test_session_fails(void) {
     fl_gpus_close(&gpus);
 }
 
+/* The time by which the guardian of this process expects to hear of it next, in the memory that both have; 0: no
+ * guardian.
+ */
+static int64_t time_told(void) {
+    char line[400];
+    struct fl_beat *beat = NULL;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (strstr(line, "foldline-beat"))
+            beat = (struct fl_beat *)(uintptr_t)strtoull(line, NULL, 16);
+    if (f)
+        fclose(f);
+    return beat ? atomic_load(&beat->until_ns) : 0;
+}
+
 /* A guardian that was lost, or that stands still, is replaced before the next set; its successor knows the time. */
 static void test_session_replaces(void) {
     fl_diag d = {0};
     fresh();
     fl_session *s = opened(DRIVES);
+    lose(guardian(1)); /* before it was told any time: its successor expects none either, however long it starts */
+    stub->init_us = 300000;
+    CU_ASSERT(!fl_session_set(s, 0, FL_SET_SM_MHZ, 900, &d) && fl_session_replaced(s) == 1);
+    stub->init_us = 0;
+    CU_ASSERT(time_told() == INT64_MAX && !fl_session_close(s, &d));
+    fl_gpus_close(&gpus);
+    fresh();
+    s = opened(DRIVES);
     CU_ASSERT(!fl_session_beat(s, now_ns() + 60 * SECOND, &d));
     lose(guardian(1));
     CU_ASSERT(!fl_session_set(s, 0, FL_SET_SM_MHZ, 1200, &d) && fl_session_replaced(s) == 1);
     CU_ASSERT(guardian(2) && guardian(2) != guardian(1) && !gone(guardian(2)));
+    const int64_t told = time_told(); /* what was left of the minute */
+    CU_ASSERT(told > now_ns() && told < now_ns() + 61 * SECOND);
     lose(guardian(2));
     CU_ASSERT(!fl_session_beat(s, now_ns() + 60 * SECOND, &d) && fl_session_replaced(s) == 2 && !gone(guardian(3)));
     stub->init_code = 9; /* none can follow: nothing is set */
@@ -600,6 +708,71 @@ static void test_session_may(void) {
     fl_gpus_close(&gpus);
 }
 
+/* Each allocation of a session that begins fails in turn, its own five and some after them: nothing is set and nothing
+ * is left, whether it says that there is no memory or does without. */
+static void test_session_no_memory(void) {
+    enum { OWN = 5, TRIED = 16 };
+    fresh();
+    CU_ASSERT_FATAL(!fl_nvml_host_open(&gpus, NULL, NULL, NULL));
+    const fl_session_options o = {.gpus = &gpus, .gpu_drives = DRIVES, .check_ns = 20 * MS};
+    for (long n = 1; n <= TRIED; n++) {
+        fl_session *s = NULL;
+        fl_diag d = {0};
+        const int before = descriptors();
+        seen = 0;
+        fail_at = n;
+        const fl_status status = fl_session_open(&s, &o, &d);
+        CU_ASSERT(seen >= n);
+        fail_at = -1;
+        FL_CHECK((n > OWN || status == FL_NO_MEMORY) && (status == FL_OK) == (s != NULL), "allocation %ld: status %d",
+                 n, status);
+        CU_ASSERT(stub->sets == 0 && !fl_session_close(s, NULL) && left_nothing());
+        FL_CHECK(descriptors() == before, "allocation %ld: a descriptor is left", n);
+    }
+    fl_gpus_close(&gpus);
+    end_guardians();
+}
+
+static fl_gpus whole; /* the library's GPUs, before what is changed of them below */
+static bool one_sm, one_mem;
+static const char *no_clocks(void *self, uint32_t i, int control) {
+    return control == FL_SET_SM_MHZ || control == FL_SET_MEM_MHZ ? "not here" : whole.back->hindrance(self, i, control);
+}
+static fl_status few_clocks(void *self, uint32_t i, fl_gpu_facts *f, fl_diag *d) {
+    const fl_status status = whole.back->facts(self, i, f, d);
+    f->sm.count = one_sm ? 1 : 2;
+    f->mem.count = one_mem ? 1 : 2;
+    return status;
+}
+
+/* A GPU that has one clock runs at it: a policy that sets it asks for nothing. */
+static void test_session_one_clock(void) {
+    fl_diag d = {0};
+    fl_session *s = NULL;
+    fresh();
+    CU_ASSERT_FATAL(!fl_nvml_host_open(&whole, NULL, NULL, &d));
+    fl_backend back = *whole.back;
+    back.hindrance = no_clocks;
+    back.facts = few_clocks;
+    gpus = (fl_gpus){&back, whole.self};
+    const fl_session_options o = {.gpus = &gpus, .gpu_drives = DRIVES, .check_ns = 20 * MS};
+    FL_CHECK(!fl_session_open(&s, &o, &d), "%s", d.message);
+    CU_ASSERT_FATAL(s != NULL);
+    for (int i = 0; i < 16; i++) {
+        const int gpu = i & 1, control = i & 2 ? FL_SET_SM_MHZ : FL_SET_MEM_MHZ;
+        bool made = true;
+        one_sm = i & 4;
+        one_mem = i & 8;
+        const bool fine = control == FL_SET_SM_MHZ ? one_sm : one_mem;
+        CU_ASSERT(fl_session_may(s, gpu, control, 900, &made, &d) == (fine ? FL_OK : FL_HARDWARE) && !made);
+    }
+    one_sm = one_mem = true; /* the CPU is no GPU */
+    bool made;
+    CU_ASSERT(fl_session_may(s, -1, FL_SET_HOST_CPU_MHZ, 2000, &made, &d) == FL_HARDWARE && !made);
+    CU_ASSERT(!fl_session_close(s, &d));
+    fl_gpus_close(&whole);
+}
+
 /* Somebody else controls one of the GPUs: nothing is taken, set or left. */
 static void test_session_refuses(void) {
     fl_session *s = NULL;
@@ -627,10 +800,14 @@ static const fl_case CASES[] = {{"does the guardian answer", test_answers},
                                 {"a session", test_session},
                                 {"sets that fail", test_session_refused},
                                 {"a record that was left", test_session_stale},
+                                {"a record that cannot be restored", test_session_stale_fails},
+                                {"all records", test_restore_all},
                                 {"a restore that fails", test_session_fails},
                                 {"guardians that are lost", test_session_replaces},
                                 {"a successor knows the time", test_replaced_knows_the_time},
                                 {"what may be set", test_session_may},
+                                {"no memory", test_session_no_memory},
+                                {"one clock", test_session_one_clock},
                                 {"somebody else in control", test_session_refuses}};
 
 int main(int argc, char **argv) {

@@ -141,4 +141,102 @@ static void test_large(void) {
     free(choice);
 }
 
-FL_SUITE("oracle_solve", {"at a price", test_price}, {"labels", test_labels}, {"large", test_large})
+/* Schedules on one line of time and energy: where the known one is on that line at the limit, none is better, and none
+ * is looked at. Their times all differ, so whoever went on with what is equal would find too many labels. */
+static void test_equals(void) {
+    enum { LONG = 20 };
+    int64_t ps[2 * LONG];
+    fl_wide fj[2 * LONG];
+    uint32_t choice[LONG];
+    const uint32_t slow = 699999; /* a bit for each position that takes its slow choice */
+    for (size_t i = 0; i < LONG; i++) {
+        ps[2 * i] = 1, fj[2 * i] = 1 + (INT64_C(1) << i);
+        ps[2 * i + 1] = 1 + (INT64_C(1) << i), fj[2 * i + 1] = 1;
+        choice[i] = slow >> i & 1;
+    }
+    const fl_oracle_table t = {.positions = LONG, .choices = 2, .time_ps = ps, .energy_fj = fj};
+    uint64_t switches;
+    bool solved = false;
+    fl_total total = fl_oracle_total(&t, choice, &switches);
+    const fl_total known = total;
+    FX_MUST(fl_oracle_labels(&t, 0, known.time_ps, INT64_C(1) << FL_PRICE_BITS, choice, &total, &solved, d));
+    FL_CHECK(solved && total.energy_fj == known.energy_fj && total.time_ps == known.time_ps,
+             "solved %d, %.17g fJ, %lld ps", solved, fx_f(total.energy_fj), (long long)total.time_ps);
+}
+
+/* The least price that is none: a fJ for each 2^20 ps. All lie on its line, and E T is least at the slow end of it. */
+static void test_least_price(void) {
+    enum { UNIT = 1 << FL_PRICE_BITS };
+    static const int64_t slow[2][3] = {{0, 0, 0}, {5, 13, 14}}; /* of UNIT ps; the energies add up to 15 with them */
+    int64_t ps[6];
+    fl_wide fj[6];
+    for (size_t k = 0; k < 6; k++) {
+        ps[k] = slow[k / 3][k % 3] * UNIT;
+        fj[k] = k < 3 ? 0 : 15 - slow[1][k % 3];
+    }
+    const fl_oracle_table t = {.positions = 2, .choices = 3, .time_ps = ps, .energy_fj = fj};
+    uint32_t choice[] = {1, 1};
+    uint64_t switches;
+    bool solved = false;
+    fl_total total = fl_oracle_total(&t, choice, &switches);
+    FX_MUST(fl_oracle_labels(&t, 1, INT64_C(100) * UNIT, 1, choice, &total, &solved, d));
+    FL_CHECK(solved && total.energy_fj == 1 && total.time_ps == INT64_C(14) * UNIT && choice[1] == 2,
+             "%.17g fJ, %lld ps", fx_f(total.energy_fj), (long long)total.time_ps);
+}
+
+/* What cannot hold the limit any more with all that is to come is not looked at: of a million schedules whose times all
+ * differ three can, whatever the energy of what is known, and so they are found. */
+static void test_late(void) {
+    enum { LONG = 20, FAST_PS = 1 << 21 };
+    int64_t ps[2 * LONG];
+    fl_wide fj[2 * LONG];
+    uint32_t choice[LONG] = {0};
+    for (size_t i = 0; i < LONG; i++) {
+        ps[2 * i] = FAST_PS, fj[2 * i] = INT64_C(1) << 40;
+        ps[2 * i + 1] = FAST_PS + (INT64_C(1) << i), fj[2 * i + 1] = (INT64_C(1) << 40) - (INT64_C(1) << i);
+    }
+    const fl_oracle_table t = {.positions = LONG, .choices = 2, .time_ps = ps, .energy_fj = fj};
+    uint64_t switches;
+    bool solved = false;
+    fl_total total = fl_oracle_total(&t, choice, &switches);
+    const fl_wide dearest = total.energy_fj;
+    const int64_t limit_ps = (int64_t)LONG * FAST_PS + 2;
+    FX_MUST(fl_oracle_labels(&t, 0, limit_ps, 0, choice, &total, &solved, d));
+    FL_CHECK(solved && total.time_ps == limit_ps && total.energy_fj == dearest - 2 && choice[1] == 1,
+             "solved %d, %.17g fJ less, %lld ps", solved, fx_f(dearest - total.energy_fj), (long long)total.time_ps);
+}
+
+/* It gives up after 2^20 looks, however few labels it keeps: at most 1,024 of them at each position, of 64 choices that
+ * are all the same but one. With 2 labels after the second position, and twice as many after each up to the eleventh,
+ * the first eleven take 64 x 1,024 looks and each further one as many: 26 positions take 2^20. */
+static void test_looks(void) {
+    enum { LONG = 40, WIDE = 64, BITS = 11 };
+    int64_t *ps = fx_alloc(LONG * WIDE, sizeof *ps);
+    fl_wide *fj = fx_alloc(LONG * WIDE, sizeof *fj);
+    for (size_t i = 0; i < LONG; i++)
+        for (size_t c = 0; c < WIDE; c++) {
+            const bool slow = i < BITS && i != 1 && c == 1;
+            const int bit = i ? (int)i - 1 : 0;
+            ps[i * WIDE + c] = 1 + (slow ? INT64_C(1) << bit : 0);
+            fj[i * WIDE + c] = 2000 - (slow ? 1 << bit : 0);
+        }
+    static const struct {
+        size_t positions;
+        bool solved;
+    } rows[] = {{20, true}, {26, true}, {27, false}, {40, false}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        const fl_oracle_table t = {.positions = rows[k].positions, .choices = WIDE, .time_ps = ps, .energy_fj = fj};
+        uint32_t choice[LONG] = {0};
+        bool solved = !rows[k].solved;
+        fl_total total = {.energy_fj = 1000000, .time_ps = 1000000};
+        FX_MUST(fl_oracle_labels(&t, 0, 1000000, 0, choice, &total, &solved, d));
+        FL_CHECK(solved == rows[k].solved, "%zu positions: solved %d", rows[k].positions, solved);
+        FL_CHECK(total.energy_fj == (solved ? (fl_wide)(2000 * rows[k].positions - 1023) : 1000000),
+                 "%zu positions: %.17g fJ", rows[k].positions, fx_f(total.energy_fj));
+    }
+    free(ps);
+    free(fj);
+}
+
+FL_SUITE("oracle_solve", {"at a price", test_price}, {"labels", test_labels}, {"large", test_large},
+         {"equals", test_equals}, {"the least price", test_least_price}, {"late", test_late}, {"looks", test_looks})

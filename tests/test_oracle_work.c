@@ -198,8 +198,8 @@ static void test_random(void) {
             slow += t.ps[k][0];
         }
         for (int m = 0; m < 3; m++)
-            for (int i = -1; i < 12; i++)
-                check_plan(&r, &t, m, fast + (slow - fast) / 10 * i, n);
+            for (int i = -1; i < 12 + CLOCKS; i++) /* some limits, and what each clock takes for all */
+                check_plan(&r, &t, m, i < 12 ? fast + (slow - fast) / 10 * i : r.work->all[i - 12].ps, n);
         close_rig(&r);
     }
 }
@@ -230,6 +230,36 @@ static void test_sums(void) {
         FL_CHECK(r.work->all[c].ps == ps && r.work->all[c].fj == fj, "all at clock %zu", c);
     }
     close_rig(&r);
+}
+
+/* One op of 16, 33 or 39 ps. The clock in the middle lies above the line from end to end, 825 fJ against 802.4, so no
+ * price selects it; but within its own 33 ps the ends can be mixed in whole picoseconds alone, which takes 909 fJ. */
+static void test_one_clock(void) {
+    static const int64_t ps[] = {16, 33, 39}, mw[] = {137, 25, 8};
+    fx_rig fx;
+    fx_open(&fx, 1);
+    fx_op(&fx, fx_stream(&fx, 0, 0), 0, 1, fx_light(&fx));
+    fx_finish(&fx, 1);
+    fl_row row[3] = {{0}};
+    fl_clock_rates rates[3] = {{.row = NULL}};
+    const fl_clock_rates **at = fx_alloc(3, sizeof *at);
+    for (size_t c = 0; c < 3; c++) {
+        row[c] = (fl_row){.mul = (uint32_t)ps[c] << 16, .dyn_mw = (int32_t)mw[c]};
+        rates[c].row = &row[c];
+        at[c] = &rates[c];
+    }
+    fl_oracle_work *work;
+    FX_MUST(fl_oracle_work_make(fx.w, &fx.w->stream[0], at, 3, 0, &work, d));
+    for (size_t c = 0; c < 3; c++)
+        for (int m = 0; m < 3; m++) {
+            fl_work_plan p;
+            CU_ASSERT_FATAL(work->all[c].ps == ps[c]);
+            FL_CHECK(fl_oracle_work_plan(work, m, ps[c], &p) && p.total.ps <= ps[c] &&
+                         product(m, p.total.fj, p.total.ps) <= product(m, ps[c] * mw[c], ps[c]),
+                     "E T^%d within %lld ps: %.17g fJ", m, (long long)ps[c], fx_f(p.total.fj));
+        }
+    fl_oracle_work_free(work);
+    fx_close(&fx);
 }
 
 /* 53 days are the most at the slowest clock. */
@@ -286,4 +316,5 @@ static void test_hull(void) {
     }
 }
 
-FL_SUITE("oracle_work", {"hull", test_hull}, {"sums", test_sums}, {"too long", test_long}, {"schedules", test_random})
+FL_SUITE("oracle_work", {"hull", test_hull}, {"sums", test_sums}, {"too long", test_long},
+         {"one clock for all", test_one_clock}, {"schedules", test_random})

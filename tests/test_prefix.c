@@ -202,6 +202,27 @@ static void test_edges(void) {
     }
 }
 
+/* A kernel of no length draws nothing, however hungry its kind is: it is no peak, wherever in a table it lies. */
+static void test_no_length(void) {
+    for (int at = 0; at < 200; at += 7) {
+        fx_rig r;
+        fx_open(&r, 1);
+        const uint32_t light = fx_light(&r), hungry = fx_class(&r, 1, 0, 0, 5, 5, 1), s = fx_stream(&r, 0, 0);
+        for (int i = 0; i < 200; i++)
+            fx_op(&r, s, 100, i == at ? 0 : 50000, i == at ? hungry : light);
+        fx_finish(&r, 1);
+        outcome plain, sums;
+        const fx_how how = {.mode = FX_NOTHING, .step_us = 1100, .needs = FL_BIT(FL_GPU_POWER_W)};
+        run_by(&r, how, FL_PATH_EVENTS, &plain);
+        run_by(&r, how, FL_PATH_PREFIX, &sums);
+        must_equal("no length", (uint64_t)at, &plain, &sums);
+        FL_CHECK(sums.r.peak_power_w < 145, "op %d: a peak of %g W", at, sums.r.peak_power_w); /* 40 and 100 by hand */
+        free_outcome(&plain);
+        free_outcome(&sums);
+        fx_close(&r);
+    }
+}
+
 static bool same_sums(const fl_sums *a, const fl_sums *b) {
     return a->energy_fj == b->energy_fj && a->memory == b->memory && a->busy_ps == b->busy_ps && a->alu == b->alu &&
            a->sms == b->sms && a->bytes == b->bytes && a->copy_ps == b->copy_ps;
@@ -399,5 +420,5 @@ static void test_threads(void) {
 }
 
 FL_SUITE("prefix", {"random streams", test_random}, {"borders", test_borders}, {"edges", test_edges},
-         {"foreseen", test_foreseen}, {"stays away", test_stays_away}, {"when", test_when}, {"room", test_room},
-         {"threads", test_threads})
+         {"no length", test_no_length}, {"foreseen", test_foreseen}, {"stays away", test_stays_away},
+         {"when", test_when}, {"room", test_room}, {"threads", test_threads})

@@ -110,4 +110,26 @@ static void test_whole(void) {
     }
 }
 
-FL_SUITE("untangle", {"work", test_work}, {"the whole of a resource", test_whole}, {"the most", test_most})
+/* What a kernel asked for of either resource is free again as it ends: those that come later share with nobody. */
+static void test_ended(void) {
+    static const int64_t from[] = {0, 10, 30}, to[] = {10, 20, 40};
+    for (int memory = 0; memory < 2; memory++) {
+        const uint16_t most = FL_SHARE_ONE / 8 * 3; /* three quarters, in the units of a row */
+        const fl_row row = {.sms = memory ? 0 : most, .memory = memory ? most : 0};
+        const uint32_t class_of_op[3] = {0};
+        fl_edge edge[6];
+        double work[3] = {0};
+        bool shared = false;
+        fl_diag d = {0};
+        for (uint32_t i = 0; i < 3; i++) {
+            edge[2 * i] = (fl_edge){.at_ns = from[i], .op = i};
+            edge[2 * i + 1] = (fl_edge){.at_ns = to[i], .op = i, .end = true};
+        }
+        FL_CHECK(fl_untangle(edge, 6, class_of_op, &row, work, 0, &shared, &d) == FL_OK, "%s", d.message);
+        FL_CHECK(!shared && work[0] == 10 && work[1] == 10 && work[2] == 10, "%s: shared %d, %g, %g and %g ns",
+                 memory ? "memory" : "SMs", shared, work[0], work[1], work[2]);
+    }
+}
+
+FL_SUITE("untangle", {"work", test_work}, {"the whole of a resource", test_whole}, {"the most", test_most},
+         {"ended", test_ended})

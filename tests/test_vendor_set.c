@@ -541,6 +541,7 @@ static const row ZE[] = {
      "plain 2147483647 1", 0},
     {"no limit is larger", SET, LIMIT, BACK, "power_limit_mw=2147483648 sustained_enabled=1", 0, 0, 0, "old", 0,
      "plain 300000 1", 0},
+    {"the least default", SET, LIMIT, BACK, 0, 0, 0, 0, "old least-default", 0, "plain 1 1", 0},
     {"no default", SET, LIMIT, BACK, 0, 0, 0, 0, "old no-default", FL_IO, "", "reading the default power limit"},
     {"records", SET, FL_SET_RECORDS, 1, 0, 0, 0, 0, 0, 0, "", 0},
     {"prior", PRIOR, ALL, 0, 0, 0, 0, 0, 0, 0,
@@ -590,7 +591,7 @@ static void ze_board(fl_ze_host *h, fl_ze_gpu gpu[2]) {
     gpu[1].mem.count = !with("no-mem");
     gpu[1].mem.part[0] = (fl_ze_part)(uintptr_t)3;
     gpu[1].power = with("powerless") ? NULL : (fl_ze_part)(uintptr_t)POWER;
-    gpu[1].limits.standard_mw = with("no-default") ? 0 : 300000;
+    gpu[1].limits.standard_mw = with("no-default") ? 0 : with("least-default") ? 1 : 300000;
     range_now[1] = (fl_ze_range){650.25, 1350};
     range_now[2] = (fl_ze_range){-1, 0};
     range_now[3] = (fl_ze_range){0, -1};

@@ -22,7 +22,7 @@ struct fl_session {
     uint64_t *hindered;   /* units: controls that nobody can set here */
     bool *touched;        /* units: something may have been set */
     fl_guardian guardian;
-    bool guarded, recorded;
+    bool recorded;
     uint64_t replaced;
     int64_t allowed_ns; /* what the last beat left until the next */
 };
@@ -64,9 +64,7 @@ static fl_status restore_stale(fl_session *s, fl_diag *d) {
 }
 
 static fl_status start_guardian(fl_session *s, fl_diag *d) {
-    fl_status status = fl_guardian_start(&s->guardian, s->lock, s->units, s->o.check_ns, d);
-    s->guarded = !status;
-    return status;
+    return fl_guardian_start(&s->guardian, s->lock, s->units, s->o.check_ns, d);
 }
 
 static fl_status find_hindered(fl_session *s, uint32_t i, uint64_t drives, fl_diag *d) {
