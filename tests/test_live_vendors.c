@@ -372,8 +372,8 @@ static void test_gpu_lost(void) {
         fresh(k, 2);
         const int told = strcmp(k->vendor, "intel") != 0; /* utilisation stands in for what that policy needs */
         stub->lost_after_sets = 5;
-        int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("random"), ARG("--control"), ARG("--for"), ARG("120s"),
-                              ARG("--min-set-ms"), ARG("0"));
+        int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("energyucb"), ARG("--control"), ARG("--for"),
+                              ARG("120s"), ARG("--min-set-ms"), ARG("0"));
         FL_CHECK(status == 3 && lines_of("err.txt") == 1 + told, "%s: exit status %d, %d lines", k->name, status,
                  lines_of("err.txt"));
         CU_ASSERT(said("err.txt", "GPU 0: ") && (!told || said("err.txt", "instead of compute_ns, copy_ns")));
