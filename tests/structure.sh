@@ -115,7 +115,8 @@ bad=$?
 
 # Of a checkout the files that are kept count, so that what a user writes beside them does no harm.
 top='.ci .clang-format .gitignore CMakeLists.txt LICENSE README.md harness models plots policies sim tests traces'
-for entry in $(if [ -e .git ]; then git ls-files | sed 's|/.*||' | sort -u; else ls; fi); do
+kept=$(git ls-files 2>/dev/null | sed 's|/.*||' | sort -u)
+for entry in ${kept:-$(ls)}; do
   case " $top " in *" $entry "*) continue ;; esac
   echo "$entry: does not belong into the top folder" >&2
   bad=1

@@ -346,7 +346,7 @@ static const ending ENDINGS[] = {
     {"a successor is in control", ENDS, "successor", false, true, true, "the controller ended; restored\n", 0},
     {"it dismisses", DISMISSES, 0, false, true, true, NULL, 0},
     {"it hangs", HANGS, 0, true, false, false, " s and was killed; restored\n",
-     "foldline live: killed by its guardian: the controller missed its time by 0."},
+     "foldline live: killed by its guardian: the controller missed its time by "},
     {"it gives the guardian up and hangs", CLOSES_AND_HANGS, 0, true, false, false, " s and was killed; restored\n",
      "foldline live: killed by its guardian: the controller missed its time by "}};
 
