@@ -212,7 +212,8 @@ typedef struct fl_command {
     fl_gpu_command *gpu; /* gpu_count */
     fl_host_command host;
     double *const *probe; /* probe_count rows of cells: gpu_count of a per-GPU probe, else one; NaN = nothing to show */
-    uint32_t unwatched;   /* 1: nobody reads the probes of this run: they are not cleared, what only they need may be left out */
+    uint32_t unwatched;   /* 1: nobody reads the probes of this run. They are not cleared then, and a step may leave out
+                             what only they need */
 } fl_command;
 
 /* ---- what a policy may know of the machine ------------------------------------------------------------------------

@@ -33,7 +33,8 @@ typedef struct fl_run_result {
      * that occurred where there is one part (peak_parts), else at most so much. */
     double makespan_s, mean_power_w, peak_power_w;
     uint32_t peak_parts;
-    uint64_t kernels, switches, hash; /* hash: of energy and position at each step where it was asked for, else a constant */
+    uint64_t kernels, switches;
+    uint64_t hash; /* of energy and position at each step, where it was asked for; else a constant */
     fl_instance_counts counts;
     uint64_t ignored_sets; /* of controls that this simulated node does not have */
     uint64_t refused_sets; /* by an injected fault */
