@@ -124,6 +124,7 @@ experiment() { # FOLDER SEEDS: a short program under one policy, so many times
 rows() {
   experiment rows 100
   "$f" sweep "$dir/rows/e.json" -o "$dir/rows/r.csv" >/dev/null 2>&1 || { echo "rows: the sweep failed"; return; }
+  # A draw of the bootstrap adds up runs in random order: of half of these rows, 64 bytes of values and 4 of what is drawn.
   for n in 1000 10000 100000 ${large:+1000000}; do
     # the same rows under further seeds; no field before the seed holds a comma in quotes here
     awk -F, -v OFS=, -v n="$n" '
@@ -132,10 +133,10 @@ rows() {
       END { for (i = 0; i < n; i++) { split(row[i % rows + 1], cell, ","); line = row[i % rows + 1]
               seed = cell[at] + 100 * int(i / rows); $0 = line; $at = seed; print } }' "$dir/rows/r.csv" >"$dir/rows/$n.csv"
     echo "$n $(beyond "$(cpu "$f" report "$dir/rows/$n.csv" -o "$dir/rows/r.html")" "$start")"
-  done | of "rows of a result, report (per row)" 1000
+  done | of "rows of a result, report (per row)" 34
   for n in 1000 10000 100000 ${large:+1000000}; do
     echo "$n $(beyond "$(cpu "$f" plot pareto "$dir/rows/$n.csv" -o "$dir/rows/r.png")" "$start")"
-  done | of "rows of a result, plot pareto (per row)" 1000
+  done | of "rows of a result, plot pareto (per row)" 34
 }
 seeds() {
   for n in 1 10 100 1000 10000 ${large:+100000}; do

@@ -32,6 +32,34 @@ static fl_comparison rows(void) {
     return c;
 }
 
+/* Rows of one policy and one variant have one mean, wherever they stand; the means come in the order of their first
+ * rows. */
+static void test_means(void) {
+    static const struct {
+        const char *label;
+        double energy_j;
+    } means[] = {{"base", 250},       {"good", 175},      {"luck:p=1", (80 + 90 + 380) / 3.0},
+                 {"base [off]", 200}, {"good [off]", 20}, {"base [on]", 7}};
+    static const uint32_t of[] = {0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 0};
+    fl_comparison c = rows();
+    fl_diag d = {0};
+    c.count--; /* its own mean */
+    const fl_row_result more[] = {row("one [on]", "base", "on", 1, 7, 10), row("three", "base", NULL, 1, 250, 10)};
+    for (size_t i = 0; i < FL_COUNT(more); i++)
+        FL_CHECK(fl_comparison_add(&c, &more[i], &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_comparison_means(&c, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(c.mean_first == FL_COUNT(of) && c.count == FL_COUNT(of) + FL_COUNT(means), "%zu rows", c.count);
+    for (size_t i = 0; i < c.mean_first; i++)
+        FL_CHECK(c.mean[i] == of[i], "row %zu belongs to mean %u, expected %u", i, c.mean[i], of[i]);
+    for (size_t k = 0; k < FL_COUNT(means) && c.mean_first + k < c.count; k++) {
+        const fl_row_result *m = &c.row[c.mean_first + k];
+        FL_CHECK(!strcmp(m->policy, means[k].label) && fabs(m->score.energy_j - means[k].energy_j) < 1e-9,
+                 "mean %zu: %s %g J, expected %s %g J", k, m->policy, m->score.energy_j, means[k].label,
+                 means[k].energy_j);
+    }
+    fl_comparison_free(&c);
+}
+
 static const char *const labels[] = {"base", "good", "luck:p=1", "plain", "lone"};
 
 static fl_status open_text(const char *lines, fl_experiment *e, fl_published **p, fl_diag *d) {
@@ -583,7 +611,7 @@ static void test_refusals(void) {
 
 static void test_clean_up(void) { fl_temp_remove(); }
 
-FL_SUITE("result_table", {"values", test_values}, {"gates", test_gates}, {"draws", test_draws},
+FL_SUITE("result_table", {"means", test_means}, {"values", test_values}, {"gates", test_gates}, {"draws", test_draws},
          {"gates by draw", test_gates_by_draw}, {"stated failures", test_stated}, {"share of", test_share_of},
          {"ladder", test_ladder}, {"tables", test_tables}, {"steps", test_steps}, {"unknown values", test_unknown},
          {"refusals", test_refusals}, {"clean up", test_clean_up})

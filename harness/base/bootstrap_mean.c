@@ -10,9 +10,11 @@
 #define LANES ((size_t)8) /* means that are added up side by side */
 
 enum {
-    PICKS_MOST = 1 << 18,   /* drawn runs stored at a time: they fit the cache of a core */
-    DRAWN_MOST = 1 << 21,   /* drawn means stored at a time */
-    WAITING_MOST = 4 << 20, /* values that wait for their draws */
+    PICKS_MOST = 1 << 18, /* drawn runs stored at a time: they fit the cache of a core */
+    DRAWN_MOST = 1 << 21, /* drawn means stored at a time */
+    WAITING_MOST =
+        4 << 20, /* values that wait for their draws; four times as many while a group of means is not full */
+    AHEAD = 32,  /* picks from one whose values are added to one whose values are fetched */
 };
 
 /* ---- quantiles ---- */
@@ -184,7 +186,8 @@ fl_status fl_means_add(fl_means *m, const double *value, size_t workloads, size_
     }
     fl_means_pattern *p = find_pattern(m, &key);
     s = p ? queue(m, p, value, workloads * seeds, out, d) : fl_no_memory(d, "the statistics");
-    return !s && m->held > WAITING_MOST ? fl_means_draw(m, d) : s;
+    const size_t most = p && p->count % LANES ? 4 * (size_t)WAITING_MOST : WAITING_MOST;
+    return !s && m->held > most ? fl_means_draw(m, d) : s;
 }
 
 /* ---- draws ---- */
@@ -234,6 +237,7 @@ static void make_picks(drawing *g, size_t draws) {
 }
 
 static inline void add(double to[LANES], const double *value) {
+#pragma GCC unroll 8
     for (size_t k = 0; k < LANES; k++)
         to[k] += value[k];
 }
@@ -254,8 +258,10 @@ static const uint32_t *redraw(const fl_means_pattern *p, const double *value, co
     for (size_t i = 0; i < p->workloads; i++) {
         const uint32_t runs = *pick++;
         double of_seeds[LANES] = {0};
-        for (uint32_t k = 0; k < runs; k++)
-            add(of_seeds, value + (size_t)*pick++ * LANES);
+        for (uint32_t k = 0; k < runs; k++, pick++) { /* many runs do not fit a near cache */
+            __builtin_prefetch(value + (size_t)pick[k + AHEAD < runs ? AHEAD : 0] * LANES);
+            add(of_seeds, value + (size_t)*pick * LANES);
+        }
         divide(of_seeds, (double)runs);
         add(sum, of_seeds);
     }

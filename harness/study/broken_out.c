@@ -3,14 +3,16 @@
 #include <string.h>
 
 typedef struct tally { /* of a policy, by bit */
+    const fl_row_result *first;
     size_t runs, broken[FL_PROMISES_MAX + 1], unknown[FL_PROMISES_MAX + 1];
 } tally;
 
-static tally count(const fl_comparison *c, const fl_row_result *of, size_t bits) {
+static tally count(const fl_comparison *c, uint32_t mean, size_t bits) {
     tally t = {0};
     for (size_t i = 0; i < c->mean_first; i++) {
-        if (!fl_row_same_mean(&c->row[i], of))
+        if (c->mean[i] != mean)
             continue;
+        t.first = t.first ? t.first : &c->row[i];
         t.runs++;
         for (size_t bit = 0; bit < bits; bit++) {
             t.broken[bit] += c->row[i].broken >> bit & 1;
@@ -20,7 +22,8 @@ static tally count(const fl_comparison *c, const fl_row_result *of, size_t bits)
     return t;
 }
 
-static void print_policy(const fl_row_result *row, const tally *t, const fl_comparison_options *o, FILE *out) {
+static void print_policy(const tally *t, const fl_comparison_options *o, FILE *out) {
+    const fl_row_result *row = t->first;
     char text[FL_PROMISE_TEXT];
     size_t told = 0;
     for (size_t bit = 0; bit <= o->promises->count; bit++) {
@@ -77,13 +80,9 @@ void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FIL
     for (size_t i = 0; i < c->mean_first; i++)
         violated += c->row[i].violated > 0;
     fprintf(out, violated ? "\nviolated:\n" : "\nevery run holds all bounds\n");
-    for (size_t i = 0; i < c->mean_first; i++) {
-        bool first = true;
-        for (size_t k = 0; k < i && first; k++)
-            first = !fl_row_same_mean(&c->row[k], &c->row[i]);
-        const tally t = first ? count(c, &c->row[i], o->promises->count + 1) : (tally){0};
-        if (first)
-            print_policy(&c->row[i], &t, o, out);
+    for (uint32_t k = 0; k < c->count - c->mean_first; k++) {
+        const tally t = count(c, k, o->promises->count + 1);
+        print_policy(&t, o, out);
     }
     if (o->oracles)
         print_none(c, out);

@@ -2,6 +2,7 @@
 
 #include "harness/base/turns.h"
 #include "harness/study/best_known.h"
+#include "traces/intern.h"
 #include "traces/stage.h"
 
 #include <stdlib.h>
@@ -14,9 +15,38 @@ fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag 
     return FL_OK;
 }
 
-bool fl_row_same_mean(const fl_row_result *a, const fl_row_result *b) {
+/* Rows of one mean, over workloads and seeds. */
+static bool same_mean(const void *owner, uint32_t index, const void *key) {
+    const fl_row_result *a = &((const fl_comparison *)owner)->row[index], *b = key;
     return !strcmp(a->policy, b->policy) &&
            (a->variant && b->variant ? !strcmp(a->variant, b->variant) : a->variant == b->variant);
+}
+
+static uint32_t hash_of(const fl_row_result *row) {
+    const char *variant = row->variant ? row->variant : "";
+    return fl_hash(row->policy, strlen(row->policy)) ^ 31 * fl_hash(variant, strlen(variant));
+}
+
+/* Fills c->mean; *means: how many there are. */
+static fl_status number_means(fl_comparison *c, size_t *means, fl_diag *d) {
+    fl_intern known = {0};
+    bool full = false;
+    *means = 0;
+    free(c->mean);
+    c->mean = malloc((c->count + 1) * sizeof *c->mean);
+    for (size_t i = 0; c->mean && !full && i < c->count; i++) {
+        fl_intern_slot *slot = fl_intern_find(&known, hash_of(&c->row[i]), same_mean, c, &c->row[i]);
+        full = !slot;
+        if (full)
+            continue;
+        if (slot->index == UINT32_MAX) {
+            slot->index = (uint32_t)i;
+            c->mean[i] = (uint32_t)(*means)++;
+        }
+        c->mean[i] = c->mean[slot->index];
+    }
+    fl_intern_free(&known);
+    return !c->mean || full ? fl_no_memory(d, "the comparison") : FL_OK;
 }
 
 /* What a mean is a mean of: the policy, and the variant of the node where there are any. */
@@ -32,26 +62,43 @@ static fl_status mean_label(fl_comparison *c, const fl_row_result *row, const ch
     return FL_OK;
 }
 
+/* Pointers to the rows of each mean, mean by mean; those of mean k end before end[k]. */
+static void gather(const fl_comparison *c, size_t means, const fl_row_result **member, size_t *end) {
+    for (size_t k = 0; k <= means; k++)
+        end[k] = 0;
+    for (size_t i = 0; i < c->count; i++)
+        end[c->mean[i] + 1]++;
+    for (size_t k = 0; k < means; k++)
+        end[k + 1] += end[k];
+    for (size_t i = 0; i < c->count; i++)
+        member[end[c->mean[i]]++] = &c->row[i];
+}
+
 fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
     const size_t rows = c->count;
-    const fl_row_result **group = malloc((rows + 1) * sizeof *group);
+    size_t means;
+    fl_status s = number_means(c, &means, d);
+    if (s)
+        return s;
+    const fl_row_result **member = malloc((rows + 1) * sizeof *member);
     double *room = malloc((rows + 1) * sizeof *room);
-    fl_status s = group && room ? FL_OK : fl_no_memory(d, "the comparison");
-    for (size_t i = 0; !s && i < rows; i++) {
-        fl_row_result mean = {.workload = "mean", .seed = c->row[i].seed};
-        size_t before = 0, n = 0;
-        while (before < i && !fl_row_same_mean(&c->row[before], &c->row[i]))
-            before++;
-        if (before < i || (s = mean_label(c, &c->row[i], &mean.policy, d)))
-            continue;
-        for (size_t k = i; k < rows; k++)
-            if (fl_row_same_mean(&c->row[k], &c->row[i]))
-                group[n++] = &c->row[k];
-        fl_row_mean(group, n, room, &mean);
-        s = fl_comparison_add(c, &mean, d);
+    size_t *end = malloc((means + 1) * sizeof *end);
+    fl_row_result *mean = calloc(means + 1, sizeof *mean);
+    s = member && room && end && mean ? FL_OK : fl_no_memory(d, "the comparison");
+    if (!s)
+        gather(c, means, member, end);
+    for (size_t k = 0, begin = 0; !s && k < means; begin = end[k++]) {
+        mean[k] = (fl_row_result){.workload = "mean", .seed = member[begin]->seed};
+        s = mean_label(c, member[begin], &mean[k].policy, d);
+        if (!s)
+            fl_row_mean(member + begin, end[k] - begin, room, &mean[k]);
     }
-    free(group);
+    for (size_t k = 0; !s && k < means; k++) /* not before: the rows move as they grow */
+        s = fl_comparison_add(c, &mean[k], d);
+    free(member);
     free(room);
+    free(end);
+    free(mean);
     c->mean_first = rows;
     return s;
 }
@@ -164,6 +211,7 @@ void fl_comparison_free(fl_comparison *c) {
     for (size_t i = 0; i < c->label_count; i++)
         free(c->label[i]);
     free(c->label);
+    free(c->mean);
     free(c->row);
     *c = (fl_comparison){0};
 }

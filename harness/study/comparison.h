@@ -9,6 +9,7 @@ typedef struct fl_comparison {
     char **label; /* label_count: policies of the means of variants */
     size_t label_count, label_room;
     size_t mean_first; /* rows from here on are means over workloads and seeds, in the order of the policies */
+    uint32_t *mean;    /* of each row before them the mean that it is part of: 0 for the first; NULL: there are none yet */
     uint64_t ignored_sets, faults;
     size_t unstepped; /* runs that ended before their policy looked a second time */
 } fl_comparison;
@@ -31,6 +32,3 @@ fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag 
 void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
 /* Below such a table: what the mark of a mean says that leaves out some of its rows; nothing where none does. */
 void fl_comparison_note_marks(const fl_comparison *c, FILE *out);
-
-/* Rows of one mean, over workloads and seeds. */
-bool fl_row_same_mean(const fl_row_result *a, const fl_row_result *b);
