@@ -104,9 +104,8 @@ void fl_tightrope_phase_leave(fl_tightrope_phases *p, const fl_tightrope_seen *s
     p->current = -1;
 }
 
-static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, int strange) {
-    int known;
-    const int64_t next = find(p, w, strange, &known);
+static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, int strange, int64_t next,
+                  int known) {
     fl_tightrope_phase *to = &p->phase[next];
     if (p->current >= 0)
         fl_tightrope_phase_leave(p, seen);
@@ -127,13 +126,17 @@ static void count_stay(fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
         learned += seen[i].weight_s > 0;
     const double before_s = p->useful_s > 0 ? p->useful_s : LONG_S, stay_s = learned > 1 ? fmin(p->stay_s, LONG_S) : 0;
     p->useful_s = before_s + (stay_s - before_s) / LATELY;
+    fl_tightrope_phase *now = &p->phase[p->current];
+    now->usual_s = now->usual_s > 0 ? now->usual_s + (p->stay_s - now->usual_s) / 2 : p->stay_s;
 }
 
 int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, double length_s) {
     if (p->current < 0) {
         if (!(total(w, 0) > 0))
             return 0;
-        enter(p, w, seen, 0);
+        int known;
+        const int64_t next = find(p, w, 0, &known);
+        enter(p, w, seen, 0, next, known);
         show(&p->phase[p->current], w);
         return 1;
     }
@@ -146,10 +149,12 @@ int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_ti
     if (now->weight_s > 0 && !(total(w, 0) > 0))
         return 0;
     const int turned = now->weight_s > 0 && (strange || common(now, w, 0, &covered) < UNLIKE);
+    int known = 0;
+    const int64_t next = turned ? find(p, w, strange, &known) : -1;
     if (turned)
         count_stay(p, seen);
-    if (turned && p->useful_s > BRIEF_S) {
-        enter(p, w, seen, strange);
+    if (turned && (p->useful_s > BRIEF_S || (known && p->phase[next].usual_s > BRIEF_S))) {
+        enter(p, w, seen, strange, next, known);
         show(&p->phase[p->current], w);
         return 1;
     }
