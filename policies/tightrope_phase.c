@@ -4,7 +4,8 @@
 #include <string.h>
 
 #define STRANGE_S 0.04  /* of kernels that the phase does not have, more than of its own, end it */
-#define BRIEF_S 0.7     /* where useful stays are shorter no change of the clock pays, and the phases become one */
+#define BRIEF_S 0.7     /* where useful stays are shorter no change of the clock pays, and phases become one, but for
+                         * those known for longer stays */
 #define LATELY 8        /* stays, that their mean length remembers */
 #define LONG_S 2        /* what it is taken for at first, and a longer one counts as */
 #define USUAL 0.005     /* least share of a kind that a phase has */
@@ -104,11 +105,15 @@ void fl_tightrope_phase_leave(fl_tightrope_phases *p, const fl_tightrope_seen *s
     p->current = -1;
 }
 
-static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, int strange, int64_t next,
-                  int known) {
+static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, int strange) {
+    int known;
+    const int64_t next = find(p, w, strange, &known);
     fl_tightrope_phase *to = &p->phase[next];
-    if (p->current >= 0)
+    if (p->current >= 0) {
+        fl_tightrope_phase *from = &p->phase[p->current];
+        from->usual_s = from->usual_s > 0 ? (from->usual_s + p->stay_s) / 2 : p->stay_s;
         fl_tightrope_phase_leave(p, seen);
+    }
     if (!known) {
         memset(to, 0, sizeof *to);
         add(to, w, strange);
@@ -120,23 +125,27 @@ static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_see
     p->stay_s = 0;
 }
 
+/* A phase that was seen before, and stays long, begins. A program of long parts may have a part of short ones between
+ * them; the long ones keep their clocks. */
+static int stays(const fl_tightrope_phases *p, const fl_tightrope_work *w, int strange) {
+    int known;
+    const int64_t next = find(p, w, strange, &known);
+    return known && p->phase[next].usual_s > BRIEF_S;
+}
+
 static void count_stay(fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
     int learned = 0;
     for (int i = 0; i < FL_TIGHTROPE_CLOCKS; i++)
         learned += seen[i].weight_s > 0;
     const double before_s = p->useful_s > 0 ? p->useful_s : LONG_S, stay_s = learned > 1 ? fmin(p->stay_s, LONG_S) : 0;
     p->useful_s = before_s + (stay_s - before_s) / LATELY;
-    fl_tightrope_phase *now = &p->phase[p->current];
-    now->usual_s = now->usual_s > 0 ? now->usual_s + (p->stay_s - now->usual_s) / 2 : p->stay_s;
 }
 
 int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, double length_s) {
     if (p->current < 0) {
         if (!(total(w, 0) > 0))
             return 0;
-        int known;
-        const int64_t next = find(p, w, 0, &known);
-        enter(p, w, seen, 0, next, known);
+        enter(p, w, seen, 0);
         show(&p->phase[p->current], w);
         return 1;
     }
@@ -149,12 +158,10 @@ int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_ti
     if (now->weight_s > 0 && !(total(w, 0) > 0))
         return 0;
     const int turned = now->weight_s > 0 && (strange || common(now, w, 0, &covered) < UNLIKE);
-    int known = 0;
-    const int64_t next = turned ? find(p, w, strange, &known) : -1;
     if (turned)
         count_stay(p, seen);
-    if (turned && (p->useful_s > BRIEF_S || (known && p->phase[next].usual_s > BRIEF_S))) {
-        enter(p, w, seen, strange, next, known);
+    if (turned && (p->useful_s > BRIEF_S || stays(p, w, strange))) {
+        enter(p, w, seen, strange);
         show(&p->phase[p->current], w);
         return 1;
     }
