@@ -3,13 +3,16 @@
 #include <math.h>
 #include <string.h>
 
-#define STRANGE_S 0.04  /* of kernels that the phase does not have, more than of its own, end it */
-#define BRIEF_S 0.7     /* where useful stays are shorter no change of the clock pays, and the phases become one */
+#define STRANGE_S 0.04 /* of kernels that the phase does not have, more than of its own, end it */
+#define BRIEF_S                                                                                                        \
+    0.7                 /* where useful stays are shorter no change of the clock pays, and phases become one, but for  \
+                         * those known for longer stays */
 #define LATELY 8        /* stays, that their mean length remembers */
 #define LONG_S 2        /* what it is taken for at first, and a longer one counts as */
 #define USUAL 0.005     /* least share of a kind that a phase has */
 #define COVERED 0.75    /* of the time in which a phase is looked for, least share of kinds that it has */
 #define UNLIKE 0.3      /* least part that a window has in common with its phase */
+#define NEARLY 0.1      /* two phases that have as much in common with a window, but for this, are one */
 #define REMEMBERED_S 30 /* of windows, that the shares stand on */
 
 int fl_tightrope_phase_strange(const fl_tightrope_work *w) {
@@ -78,23 +81,22 @@ static void show(const fl_tightrope_phase *p, fl_tightrope_work *w) {
     w->spell++;
 }
 
-/* A phase of those kinds that was seen before, or a new one. */
-static int64_t find(const fl_tightrope_phases *p, const fl_tightrope_work *w, int strange, int *known) {
+/* A phase of those kinds that was seen before, and what both have in common; or a new one, 0. */
+static int64_t find(const fl_tightrope_phases *p, const fl_tightrope_work *w, int strange, double *most) {
     int64_t best = -1, least = -1;
-    double most = 0;
+    *most = 0;
     for (int64_t i = 0; i < FL_TIGHTROPE_PHASES; i++) {
         const fl_tightrope_phase *f = &p->phase[i];
         double covered;
         if (i == p->current)
             continue;
         const double same = common(f, w, strange, &covered);
-        if (f->weight_s > 0 && covered >= COVERED && same > most)
-            most = same, best = i;
+        if (f->weight_s > 0 && covered >= COVERED && same > *most)
+            *most = same, best = i;
         if (least < 0 || f->time_s < p->phase[least].time_s)
             least = i;
     }
-    *known = best >= 0;
-    return *known ? best : least;
+    return best >= 0 ? best : least;
 }
 
 void fl_tightrope_phase_leave(fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
@@ -104,13 +106,25 @@ void fl_tightrope_phase_leave(fl_tightrope_phases *p, const fl_tightrope_seen *s
     p->current = -1;
 }
 
+/* The present stay as far as it is over; 0: no other clock than the top was learned in it. */
+static double useful_stay(const fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
+    int learned = 0;
+    for (int i = 0; i < FL_TIGHTROPE_CLOCKS; i++)
+        learned += seen[i].weight_s > 0;
+    return learned > 1 ? p->stay_s : 0;
+}
+
 static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, int strange) {
-    int known;
-    const int64_t next = find(p, w, strange, &known);
+    double same;
+    const int64_t next = find(p, w, strange, &same);
     fl_tightrope_phase *to = &p->phase[next];
-    if (p->current >= 0)
+    if (p->current >= 0) {
+        fl_tightrope_phase *from = &p->phase[p->current];
+        const double stay_s = useful_stay(p, seen);
+        from->usual_s = from->usual_s > 0 ? (from->usual_s + stay_s) / 2 : stay_s;
         fl_tightrope_phase_leave(p, seen);
-    if (!known) {
+    }
+    if (!(same > 0)) {
         memset(to, 0, sizeof *to);
         add(to, w, strange);
     }
@@ -121,12 +135,25 @@ static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_see
     p->stay_s = 0;
 }
 
+/* A phase that was seen before, and stays long, begins. A program of long parts may have a part of short ones between
+ * them; the long ones keep their clocks. */
+static int stays(const fl_tightrope_phases *p, const fl_tightrope_work *w, int strange) {
+    double same;
+    const int64_t next = find(p, w, strange, &same);
+    return same > 0 && p->phase[next].usual_s > BRIEF_S;
+}
+
 static void count_stay(fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
-    int learned = 0;
-    for (int i = 0; i < FL_TIGHTROPE_CLOCKS; i++)
-        learned += seen[i].weight_s > 0;
-    const double before_s = p->useful_s > 0 ? p->useful_s : LONG_S, stay_s = learned > 1 ? fmin(p->stay_s, LONG_S) : 0;
-    p->useful_s = before_s + (stay_s - before_s) / LATELY;
+    const double before_s = p->useful_s > 0 ? p->useful_s : LONG_S;
+    p->useful_s = before_s + (fmin(useful_stay(p, seen), LONG_S) - before_s) / LATELY;
+}
+
+/* A phase that began while kernels of two ran was taken for a new one. The window shows that it is an older one. */
+static int is_older(const fl_tightrope_phases *p, const fl_tightrope_work *w) {
+    const fl_tightrope_phase *now = &p->phase[p->current];
+    double same, covered;
+    const int64_t next = find(p, w, 0, &same);
+    return same > 0 && p->phase[next].time_s > now->time_s && same > common(now, w, 0, &covered) - NEARLY;
 }
 
 int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, double length_s) {
@@ -148,8 +175,14 @@ int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_ti
     const int turned = now->weight_s > 0 && (strange || common(now, w, 0, &covered) < UNLIKE);
     if (turned)
         count_stay(p, seen);
-    if (turned && p->useful_s > BRIEF_S) {
+    if (turned && (p->useful_s > BRIEF_S || stays(p, w, strange))) {
         enter(p, w, seen, strange);
+        show(&p->phase[p->current], w);
+        return 1;
+    }
+    if (!turned && is_older(p, w)) {
+        enter(p, w, seen, 0);
+        memset(now, 0, sizeof *now);
         show(&p->phase[p->current], w);
         return 1;
     }

@@ -128,6 +128,8 @@ static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t n
     } else if (w->signal == FL_TIGHTROPE_UTIL && fl_gpu_known(u, FL_GPU_UTIL_MEM_PCT)) {
         moved = u->value[FL_GPU_UTIL_MEM_PCT] * (double)(now - w->last_ns) * 1e-9;
         fresh = fl_gpu_fresh(u, FL_GPU_UTIL_MEM_PCT);
+        if (fresh && now >= w->settled_ns)
+            fl_tightrope_percent_add(&w->percent, u->value[FL_GPU_UTIL_MEM_PCT]);
     }
     w->total += moved;
     if (moved > 0)

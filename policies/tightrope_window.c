@@ -182,6 +182,19 @@ static int contradicted(node *n, const fl_tightrope_seen_window *m) {
 
 int fl_tightrope_shares(const node *n) { return n->count == 1 && fl_tightrope_overlap(&n->gpu->work); }
 
+/* The references of some kinds are learned again. What clocks do to the phase was learned of all its kinds, and stays.
+ */
+static void learn_anew(node *n) {
+    if (!(n->gpu->seen[fl_tightrope_top(n, 0)].weight_s > 0)) {
+        fl_tightrope_to_reference(n);
+        return;
+    }
+    n->state->references++;
+    n->state->window_s = fl_tightrope_length(n->gpu);
+    n->gpu->next = fl_tightrope_top(n, 0);
+    begin_window(n);
+}
+
 /* Without records only what is certain counts from now on. */
 static void stop_records(node *n) {
     for (uint32_t i = 0; i < n->count; i++) {
@@ -242,7 +255,7 @@ void fl_tightrope_end_window(node *n) {
         return;
     }
     if (m->renewed) { /* one GPU: records tell the work of no other */
-        fl_tightrope_to_reference(n);
+        learn_anew(n);
         return;
     }
     if (n->count == 1 && n->gpu->work.signal == FL_TIGHTROPE_RECORDS &&

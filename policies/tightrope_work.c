@@ -267,6 +267,16 @@ double fl_tightrope_records_kept(const fl_tightrope_work *w) {
 
 int fl_tightrope_records_dear(const fl_tightrope_work *w) { return takes_records(w) && w->dear_s > DEAR_S; }
 
+/* Relative error of the work that a utilisation tells, as it comes in whole percent: of its pace at the top clock, and
+ * of what it read since. */
+static double rounding(const fl_tightrope_work *w, double units) {
+    if (w->signal != FL_TIGHTROPE_UTIL || !(units > 0))
+        return 0;
+    const double since_s = (double)(w->last_ns - w->origin_ns) * 1e-9, top_pct = w->quantum / w->unit_s,
+                 mean_pct = units * w->quantum / since_s;
+    return fl_tightrope_percent_error(&w->percent) * (1 / top_pct + 1 / mean_pct);
+}
+
 double fl_tightrope_credit(fl_tightrope_work *w) {
     const double cost = w->signal == FL_TIGHTROPE_ENDS ? 1 + fl_tightrope_records_cost(w) : 1;
     const double certain = (w->top_s + w->floor_s * (1 - w->tolerance)) / cost;
@@ -275,9 +285,9 @@ double fl_tightrope_credit(fl_tightrope_work *w) {
     const double units = (w->total - w->origin) / w->quantum;
     if (fl_tightrope_blindfold(w) || !(w->unit_s > 0))
         return certain;
-    const double work = units * w->unit_s;
-    const double least =
-        fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top && !w->doubted, units, fmax(0, w->top_s - w->base_s));
+    const double work = units * w->unit_s, sure_s = fmax(0, w->top_s - w->base_s);
+    const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top && !w->doubted, units, sure_s) -
+                         rounding(w, units) * fmax(0, work - sure_s);
     const double open_s = fl_tightrope_certain_between(&w->sure, w->moved_ns, w->last_ns);
     const double credit = fmin(w->elapsed_s, w->base_s + (least + open_s) / cost) - w->taken_back_s;
     return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;
@@ -349,6 +359,7 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
     if (idle)
         return m;
     count_time(w, now_ns);
+    fl_tightrope_percent_end(&w->percent);
     /* A pace that is off what the reference says is no part of it: all work before would be told by it too. */
     if (w->at_top && w->rate.kept_s > 0 && !fl_tightrope_blindfold(w))
         measure(w, &m);

@@ -8,6 +8,7 @@
 
 #include "policies/policy.h"
 #include "policies/tightrope_certain.h"
+#include "policies/tightrope_percent.h"
 #include "policies/tightrope_rate.h"
 
 enum {
@@ -51,11 +52,12 @@ typedef struct fl_tightrope_work {
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
     double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
     fl_tightrope_rate rate;
-    double edge_total;           /* the sum at the last end of a unit that counted */
-    double unit_s, spread;       /* seconds per unit at the top clock, 0: not known; how units differ (likeliest) */
-    double cycle_s;              /* window that shows the pace through their cycles well */
-    double rate_s;               /* time at the top clock that the reference stands on */
-    double base_s, taken_back_s; /* credit before the origin; credit that was doubted */
+    double edge_total;            /* the sum at the last end of a unit that counted */
+    double unit_s, spread;        /* seconds per unit at the top clock, 0: not known; how units differ (likeliest) */
+    double cycle_s;               /* window that shows the pace through their cycles well */
+    fl_tightrope_percent percent; /* readings of a utilisation that tells the work */
+    double rate_s;                /* time at the top clock that the reference stands on */
+    double base_s, taken_back_s;  /* credit before the origin; credit that was doubted */
 
     fl_tightrope_certain sure;
     double top_s, floor_s, elapsed_s; /* settled at the top clock; certain of the rest; all */

@@ -231,6 +231,67 @@ static void test_brief(void) {
     free(p), free(w), free(seen);
 }
 
+/* A part of short phases makes phases one, and the long phase before it still keeps its clocks. */
+static void test_long_beside_brief(void) {
+    fl_tightrope_phases *p = calloc(1, sizeof *p);
+    fl_tightrope_work *w = calloc(1, sizeof *w);
+    fl_tightrope_seen *seen = calloc(FL_TIGHTROPE_CLOCKS, sizeof *seen);
+    CU_ASSERT_FATAL(p != NULL && w != NULL && seen != NULL);
+    w->signal = FL_TIGHTROPE_RECORDS;
+    window_of(p, w, seen, 0, 1, 0, 0);
+    seen[0].weight_s = 5, seen[1].weight_s = 1;
+    window_of(p, w, seen, 0, 1, 0, 0);
+    int turns = 0;
+    for (int i = 0; i < 20; i++)
+        turns += window_of(p, w, seen, 1 + i % 2, 1, 1 + i % 2, 0);
+    FL_CHECK(turns == 8 && p->phase[0].usual_s == 3, "%d turns, of a stay of %g s", turns, p->phase[0].usual_s);
+    FL_CHECK(window_of(p, w, seen, 0, 1, 0, 0) && seen[0].weight_s == 5, "the long one comes back");
+    seen[1].weight_s = 0; /* as if its other clock had been forgotten: a stay of no use */
+    p->useful_s = 0.5;
+    FL_CHECK(!window_of(p, w, seen, 1, 1, 1, 0) && seen[0].weight_s == 5, "a short one is a part of it");
+    p->stay_s = 0, seen[1].weight_s = 1;
+    FL_CHECK(!window_of(p, w, seen, 5, 1, 5, 0) && p->useful_s < 0.7, "nor is a new one a phase");
+    p->useful_s = 2;
+    FL_CHECK(window_of(p, w, seen, 6, 1, 6, 0) && p->phase[0].usual_s == 2.5, "stays of 3 and of %g s",
+             p->phase[0].usual_s);
+    free(p), free(w), free(seen);
+}
+
+/* A phase begins while kernels of two run, and the next window shows that it is one seen before. Another one that has
+ * less in common with the window than the present one changes nothing. */
+static void test_older(void) {
+    static const struct {
+        const char *what;
+        double strange[2], window[2]; /* time of the kinds 3 and 9 as the phase begins, and in its first window */
+        int joins;
+    } rows[] = {{"began beside the kernels of another", {0.5, 0.5}, {1, 0}, 1},
+                {"hardly less in common with the older", {0.95, 0.05}, {0.97, 0.03}, 1},
+                {"is another one", {0.5, 0.5}, {0.6, 0.4}, 0},
+                {"has half of it", {0.3, 0.7}, {0.75, 0.25}, 1},
+                {"has less in common with the older", {0.7, 0.3}, {0.75, 0.25}, 0}};
+    for (size_t i = 0; i < FL_COUNT(rows); i++) {
+        fl_tightrope_phases *p = calloc(1, sizeof *p);
+        fl_tightrope_work *w = calloc(1, sizeof *w);
+        fl_tightrope_seen *seen = calloc(FL_TIGHTROPE_CLOCKS, sizeof *seen);
+        CU_ASSERT_FATAL(p != NULL && w != NULL && seen != NULL);
+        w->signal = FL_TIGHTROPE_RECORDS;
+        window_of(p, w, seen, 3, 1, 3, 0);
+        seen[0].weight_s = 5, seen[1].weight_s = 1;
+        window_of(p, w, seen, 3, 1, 3, 0);
+        window_of(p, w, seen, 3, 1, 3, 0);
+        w->strange_s = 0.05;
+        w->kind[3].spell = w->kind[9].spell = w->spell;
+        w->kind[3].spell_s = rows[i].strange[0], w->kind[9].spell_s = rows[i].strange[1];
+        FL_CHECK(window_of(p, w, seen, 3, 1, 9, 0) && p->current == 1 && seen[0].weight_s == 0, "%s: a new one",
+                 rows[i].what);
+        const int joined = window_of(p, w, seen, 3, rows[i].window[0], 9, rows[i].window[1]);
+        FL_CHECK(joined == rows[i].joins && p->current == !joined && seen[0].weight_s == 5 * joined &&
+                     (p->phase[1].weight_s > 0) == !joined,
+                 "%s: %d, phase %d", rows[i].what, joined, (int)p->current);
+        free(p), free(w), free(seen);
+    }
+}
+
 /* ---- what is certain ---- */
 
 static bool near(double a, double b) { return fabs(a - b) < 1e-12; }
@@ -359,5 +420,6 @@ static void test_enough(void) {
 }
 
 FL_SUITE("tightrope_trial", {"due", test_due}, {"end", test_end}, {"dear", test_dear}, {"phases", test_phases},
-         {"brief", test_brief}, {"certain", test_certain}, {"spans", test_spans},
-         {"reference error", test_reference_error}, {"enough", test_enough}, {"many kinds", test_many_kinds})
+         {"brief", test_brief}, {"long beside brief", test_long_beside_brief}, {"older", test_older},
+         {"certain", test_certain}, {"spans", test_spans}, {"reference error", test_reference_error},
+         {"enough", test_enough}, {"many kinds", test_many_kinds})

@@ -530,20 +530,28 @@ static void test_share(void) {
     }
 }
 
-/* A kind of kernel that changed: the reference is learned again. */
+/* A kind of kernel that changed: its reference is learned again at the top clock. What clocks do to the phase stays
+ * known, if that was learned at all. */
 static void test_renewed(void) {
-    open_rig(1);
-    at(0, 7);
-    tried(0, TOP, 1, 100);
-    fl_tightrope_work *w = &r->gpu->work;
-    w->signal = FL_TIGHTROPE_RECORDS;
-    w->kinds = 1, w->busy_s = 5;
-    w->kind[0] =
-        (fl_tightrope_kind){.count = 3, .sum_s = 3, .square_s = 3, .done = 8, .done_s = 4, .low = 8, .low_s = 4};
-    fl_tightrope_end_window(&r->n);
-    CU_ASSERT(r->state.references == 6 && r->gpu->clock == TOP && r->gpu->seen[TOP].weight_s == 0 &&
-              r->state.phases.phase[0].decisions == 0);
-    free(r);
+    for (int known = 0; known < 2; known++) {
+        open_rig(1);
+        at(0, 7);
+        if (known)
+            tried(0, TOP, 1, 100);
+        tried(0, 5, 1.1, 90);
+        fl_tightrope_work *w = &r->gpu->work;
+        w->signal = FL_TIGHTROPE_RECORDS;
+        w->kinds = 1, w->busy_s = 5, w->spread = 4 * 0.0075 * 0.0075;
+        w->kind[0] =
+            (fl_tightrope_kind){.count = 3, .sum_s = 3, .square_s = 3, .done = 8, .done_s = 4, .low = 8, .low_s = 4};
+        fl_tightrope_end_window(&r->n);
+        CU_ASSERT(r->state.references == 6 && r->gpu->clock == TOP && r->state.phases.phase[0].decisions == 0);
+        FL_CHECK((r->gpu->seen[TOP].weight_s > 0) == known && (r->gpu->seen[5].weight_s > 0) == known,
+                 "known %d: %g and %g s", known, r->gpu->seen[TOP].weight_s, r->gpu->seen[5].weight_s);
+        if (known)
+            FL_CHECK(near(r->state.window_s, 4), "a window of %g s", r->state.window_s);
+        free(r);
+    }
 }
 
 /* Records tell another phase: of one that was seen before the clocks are known, of a new one nothing is. */

@@ -25,18 +25,25 @@ def goal(what, held, said):
     print(f"  {'held     ' if held else 'MISSED   '} {what}: {said}")
 
 
+def run_of(row):
+    return row["workload"], row["draw"], row["seed"]
+
+
 def read(paths):
     """By policy and run: that run's energy in J, saving in % and slowdown against the top clock."""
     out = {}
     for path in paths:
         with open(path, newline="") as f:
             rows = [r for r in csv.DictReader(f) if r["workload"] != "mean"]
-        top = {(r["workload"], r["seed"]): float(r["makespan_s"]) for r in rows if r["policy"] == "maxfreq"}
+        top = {run_of(r): float(r["makespan_s"]) for r in rows if r["policy"] == "maxfreq"}
         for r in rows:
-            run = (r["workload"], r["seed"])
+            run = run_of(r)
             if run not in top:
                 sys.exit(f"policies_more: {path}: {run} has no run at the top clock")
-            out.setdefault(r["policy"], {})[(path, *run)] = (
+            runs = out.setdefault(r["policy"], {})
+            if (path, *run) in runs:
+                sys.exit(f"policies_more: {path}: {run} has two rows of {r['policy']}")
+            runs[(path, *run)] = (
                 float(r["energy_j"]), float(r["energy_saving_pct"]), float(r["makespan_s"]) / top[run] - 1)
     return out
 
