@@ -2,26 +2,40 @@
 
 #include <math.h>
 
-#define FREE_LEAST 12 /* with fewer readings nothing is known of their noise */
+#define LEAST 12 /* with fewer readings nothing is known of their noise */
 
 void fl_tightrope_percent_add(fl_tightrope_percent *p, double pct) {
+    p->seen[(int)lround(fmin(fmax(pct, 0), FL_TIGHTROPE_PERCENTS - 1))]++;
     p->count++;
-    p->sum += pct;
-    p->square += pct * pct;
 }
 
-void fl_tightrope_percent_end(fl_tightrope_percent *p) {
-    if (p->count > 1) {
-        p->apart += fmax(0, p->square - p->sum * p->sum / p->count);
-        p->free += p->count - 1;
-    }
-    p->count = p->sum = p->square = 0;
+/* Variance of the noise around one number, by how often both its neighbours come beside it: the normal law has
+ * exp(-1 / (2 s^2)) of them, and rounding adds a twelfth to s^2. Levels of the program have no neighbours, and one that
+ * alternates between two numbers has one. */
+static double variance(const fl_tightrope_percent *p, int pct) {
+    if (pct == 0 || pct == FL_TIGHTROPE_PERCENTS - 1)
+        return 0;
+    const double share = fmin(p->seen[pct - 1], p->seen[pct + 1]) / p->seen[pct];
+    return share >= 1 ? INFINITY : share > 0 ? fmax(0, 1 / (-2 * log(share)) - 1.0 / 12) : 0;
 }
 
-/* Of a value with noise of deviation s, in steps, the mean of what it is rounded to is off by half a step at s = 0, and
- * by exp(-2 pi^2 s^2) of that at most where s is larger (Widrow and Kollar, "Quantization Noise", 2008, on dither). Of
- * the variance seen, up to a quarter may be a value between two steps that alternates, which tells nothing. */
+/* What the readings at 100 cut off, of each on average: noise goes as far above as it does below, where the numbers
+ * seen reach without a gap. */
+static double cut_off(const fl_tightrope_percent *p) {
+    double sum = 0, count = 0;
+    for (int i = FL_TIGHTROPE_PERCENTS - 2; i >= 0 && p->seen[i] > 0; i--)
+        sum += (double)p->seen[i] * (FL_TIGHTROPE_PERCENTS - 1 - i), count += p->seen[i];
+    return count > 0 ? sum / count : 0;
+}
+
+/* Of a value with normal noise of variance s^2, the mean of what it is rounded to is off by half a step where there is
+ * no noise, and by exp(-2 pi^2 s^2) of that at most (Widrow and Kollar, "Quantization Noise", 2008, on dither). */
 double fl_tightrope_percent_error(const fl_tightrope_percent *p) {
-    const double seen = p->free >= FREE_LEAST ? p->apart / p->free : 0;
-    return 0.5 * exp(-2 * M_PI * M_PI * fmax(0, seen - 0.25));
+    if (p->count < LEAST)
+        return 0.5;
+    double sum = p->seen[FL_TIGHTROPE_PERCENTS - 1] * cut_off(p);
+    for (int i = 0; i < FL_TIGHTROPE_PERCENTS; i++)
+        if (p->seen[i] > 0)
+            sum += p->seen[i] * 0.5 * exp(-2 * M_PI * M_PI * variance(p, i));
+    return sum / p->count;
 }

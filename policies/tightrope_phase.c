@@ -120,7 +120,7 @@ static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_see
     fl_tightrope_phase *to = &p->phase[next];
     if (p->current >= 0) {
         fl_tightrope_phase *from = &p->phase[p->current];
-        const double stay_s = useful_stay(p, seen);
+        const double stay_s = fmin(useful_stay(p, seen), LONG_S);
         from->usual_s = from->usual_s > 0 ? (from->usual_s + stay_s) / 2 : stay_s;
         fl_tightrope_phase_leave(p, seen);
     }
@@ -180,8 +180,12 @@ int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_ti
         show(&p->phase[p->current], w);
         return 1;
     }
-    if (!turned && is_older(p, w)) {
+    if (!turned && is_older(p, w)) { /* which is no turn of the program */
+        const int64_t turns = p->turns;
+        const double began_s = p->began_s;
         enter(p, w, seen, 0);
+        p->turns = turns, p->began_s = began_s;
+        p->phase[p->current].time_s += now->time_s, p->phase[p->current].decisions += now->decisions;
         memset(now, 0, sizeof *now);
         show(&p->phase[p->current], w);
         return 1;

@@ -15,7 +15,7 @@ typedef struct fl_tightrope_phase {
     double share[FL_TIGHTROPE_KINDS]; /* of the time of its kernels */
     double weight_s;                  /* time that the shares stand on; 0: no phase */
     double time_s, decisions;         /* that it ran so far, of all stays; windows that ended in it */
-    double usual_s;                   /* how long its own useful stays are lately; 0: there was none */
+    double usual_s;                   /* how long its own useful stays are lately, 2 s at most; 0: there was none */
     fl_tightrope_seen seen[FL_TIGHTROPE_CLOCKS];
 } fl_tightrope_phase;
 

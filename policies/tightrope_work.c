@@ -267,14 +267,13 @@ double fl_tightrope_records_kept(const fl_tightrope_work *w) {
 
 int fl_tightrope_records_dear(const fl_tightrope_work *w) { return takes_records(w) && w->dear_s > DEAR_S; }
 
-/* Relative error of the work that a utilisation tells, as it comes in whole percent: of its pace at the top clock, and
- * of what it read since. */
-static double rounding(const fl_tightrope_work *w, double units) {
-    if (w->signal != FL_TIGHTROPE_UTIL || !(units > 0))
+/* What is held back, in seconds, as a utilisation comes in whole percent: of its reading at the top clock for the work
+ * below it, and of the readings below it for the time that they were taken in. */
+static double rounding(const fl_tightrope_work *w, double work_s, double sure_s) {
+    if (w->signal != FL_TIGHTROPE_UTIL)
         return 0;
-    const double since_s = (double)(w->last_ns - w->origin_ns) * 1e-9, top_pct = w->quantum / w->unit_s,
-                 mean_pct = units * w->quantum / since_s;
-    return fl_tightrope_percent_error(&w->percent) * (1 / top_pct + 1 / mean_pct);
+    const double top_pct = w->quantum / w->unit_s, since_s = (double)(w->last_ns - w->origin_ns) * 1e-9;
+    return fl_tightrope_percent_error(&w->percent) / top_pct * (fmax(0, work_s - sure_s) + fmax(0, since_s - sure_s));
 }
 
 double fl_tightrope_credit(fl_tightrope_work *w) {
@@ -287,7 +286,7 @@ double fl_tightrope_credit(fl_tightrope_work *w) {
         return certain;
     const double work = units * w->unit_s, sure_s = fmax(0, w->top_s - w->base_s);
     const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top && !w->doubted, units, sure_s) -
-                         rounding(w, units) * fmax(0, work - sure_s);
+                         rounding(w, work, sure_s);
     const double open_s = fl_tightrope_certain_between(&w->sure, w->moved_ns, w->last_ns);
     const double credit = fmin(w->elapsed_s, w->base_s + (least + open_s) / cost) - w->taken_back_s;
     return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;
@@ -359,7 +358,6 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
     if (idle)
         return m;
     count_time(w, now_ns);
-    fl_tightrope_percent_end(&w->percent);
     /* A pace that is off what the reference says is no part of it: all work before would be told by it too. */
     if (w->at_top && w->rate.kept_s > 0 && !fl_tightrope_blindfold(w))
         measure(w, &m);
@@ -396,5 +394,6 @@ void fl_tightrope_new_phase(fl_tightrope_work *w) {
     w->top_s = credit, w->floor_s = 0;
     w->origin = w->total;
     w->rate = (fl_tightrope_rate){0};
+    w->percent = (fl_tightrope_percent){0};
     w->rate_s = w->unit_s = w->spread = 0;
 }

@@ -25,7 +25,7 @@ done 2>/dev/null)
 done)
 echo "data caches:" $caches
 
-# of NAME BYTES [WHY]: reads "units seconds" from stdin. BYTES: what a unit keeps in memory, about. WHY: what is known of a
+# of NAME BYTES [WHY]: reads "units seconds" from stdin. BYTES: what is read again and again of a unit, about. WHY: what is known of a
 # growth that no cache explains; it is printed below a table that has a marked line.
 of() {
   NAME=$1 BYTES=$2 WHY=${3-} CACHES=$caches awk '

@@ -244,15 +244,15 @@ static void test_long_beside_brief(void) {
     int turns = 0;
     for (int i = 0; i < 20; i++)
         turns += window_of(p, w, seen, 1 + i % 2, 1, 1 + i % 2, 0);
-    FL_CHECK(turns == 8 && p->phase[0].usual_s == 3, "%d turns, of a stay of %g s", turns, p->phase[0].usual_s);
+    FL_CHECK(turns == 8 && p->phase[0].usual_s == 2, "%d turns, of a stay of %g s", turns, p->phase[0].usual_s);
     FL_CHECK(window_of(p, w, seen, 0, 1, 0, 0) && seen[0].weight_s == 5, "the long one comes back");
     seen[1].weight_s = 0; /* as if its other clock had been forgotten: a stay of no use */
     p->useful_s = 0.5;
     FL_CHECK(!window_of(p, w, seen, 1, 1, 1, 0) && seen[0].weight_s == 5, "a short one is a part of it");
     p->stay_s = 0, seen[1].weight_s = 1;
     FL_CHECK(!window_of(p, w, seen, 5, 1, 5, 0) && p->useful_s < 0.7, "nor is a new one a phase");
-    p->useful_s = 2;
-    FL_CHECK(window_of(p, w, seen, 6, 1, 6, 0) && p->phase[0].usual_s == 2.5, "stays of 3 and of %g s",
+    p->useful_s = 2, p->stay_s = 0;
+    FL_CHECK(window_of(p, w, seen, 6, 1, 6, 0) && p->phase[0].usual_s == 1.5, "stays of 2 s at most, and of 1: %g s",
              p->phase[0].usual_s);
     free(p), free(w), free(seen);
 }
@@ -286,8 +286,10 @@ static void test_older(void) {
                  rows[i].what);
         const int joined = window_of(p, w, seen, 3, rows[i].window[0], 9, rows[i].window[1]);
         FL_CHECK(joined == rows[i].joins && p->current == !joined && seen[0].weight_s == 5 * joined &&
-                     (p->phase[1].weight_s > 0) == !joined,
+                     (p->phase[1].weight_s > 0) == !joined && p->turns == 1 && p->began_s == 4,
                  "%s: %d, phase %d", rows[i].what, joined, (int)p->current);
+        FL_CHECK(p->phase[p->current].time_s == (joined ? 5 : 1), "%s: it has run for %g s", rows[i].what,
+                 p->phase[p->current].time_s);
         free(p), free(w), free(seen);
     }
 }

@@ -13,7 +13,7 @@ enum {
     PICKS_MOST = 1 << 18, /* drawn runs stored at a time: they fit the cache of a core */
     DRAWN_MOST = 1 << 21, /* drawn means stored at a time */
     WAITING_MOST =
-        4 << 20, /* values that wait for their draws; four times as many while a group of means is not full */
+        4 << 20, /* values that wait for their draws; four times as many where the last group of means is not full */
     AHEAD = 32,  /* picks from one whose values are added to one whose values are fetched */
 };
 

@@ -80,7 +80,7 @@ void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FIL
     for (size_t i = 0; i < c->mean_first; i++)
         violated += c->row[i].violated > 0;
     fprintf(out, violated ? "\nviolated:\n" : "\nevery run holds all bounds\n");
-    for (uint32_t k = 0; k < c->count - c->mean_first; k++) {
+    for (uint32_t k = 0; c->mean && k < c->count - c->mean_first; k++) {
         const tally t = count(c, k, o->promises->count + 1);
         print_policy(&t, o, out);
     }
