@@ -129,7 +129,7 @@ static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t n
         moved = u->value[FL_GPU_UTIL_MEM_PCT] * (double)(now - w->last_ns) * 1e-9;
         fresh = fl_gpu_fresh(u, FL_GPU_UTIL_MEM_PCT);
         if (fresh && now >= w->settled_ns)
-            fl_tightrope_percent_add(&w->percent, u->value[FL_GPU_UTIL_MEM_PCT]);
+            fl_tightrope_percent_add(&w->percent, w->at_top ? 1 : w->clock, u->value[FL_GPU_UTIL_MEM_PCT]);
     }
     w->total += moved;
     if (moved > 0)

@@ -273,7 +273,9 @@ static double rounding(const fl_tightrope_work *w, double work_s, double sure_s)
     if (w->signal != FL_TIGHTROPE_UTIL)
         return 0;
     const double top_pct = w->quantum / w->unit_s, since_s = (double)(w->last_ns - w->origin_ns) * 1e-9;
-    return fl_tightrope_percent_error(&w->percent) / top_pct * (fmax(0, work_s - sure_s) + fmax(0, since_s - sure_s));
+    return (fl_tightrope_percent_top(&w->percent) * fmax(0, work_s - sure_s) +
+            fl_tightrope_percent_low(&w->percent) * fmax(0, since_s - sure_s)) /
+           top_pct;
 }
 
 double fl_tightrope_credit(fl_tightrope_work *w) {
