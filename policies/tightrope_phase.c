@@ -106,12 +106,12 @@ void fl_tightrope_phase_leave(fl_tightrope_phases *p, const fl_tightrope_seen *s
     p->current = -1;
 }
 
-/* The present stay as far as it is over; 0: no other clock than the top was learned in it. */
+/* The present stay as far as it is over, LONG_S at most; 0: no other clock than the top was learned in it. */
 static double useful_stay(const fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
     int learned = 0;
     for (int i = 0; i < FL_TIGHTROPE_CLOCKS; i++)
         learned += seen[i].weight_s > 0;
-    return learned > 1 ? p->stay_s : 0;
+    return learned > 1 ? fmin(p->stay_s, LONG_S) : 0;
 }
 
 static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, int strange) {
@@ -120,7 +120,7 @@ static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_see
     fl_tightrope_phase *to = &p->phase[next];
     if (p->current >= 0) {
         fl_tightrope_phase *from = &p->phase[p->current];
-        const double stay_s = fmin(useful_stay(p, seen), LONG_S);
+        const double stay_s = useful_stay(p, seen);
         from->usual_s = from->usual_s > 0 ? (from->usual_s + stay_s) / 2 : stay_s;
         fl_tightrope_phase_leave(p, seen);
     }
@@ -145,7 +145,7 @@ static int stays(const fl_tightrope_phases *p, const fl_tightrope_work *w, int s
 
 static void count_stay(fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
     const double before_s = p->useful_s > 0 ? p->useful_s : LONG_S;
-    p->useful_s = before_s + (fmin(useful_stay(p, seen), LONG_S) - before_s) / LATELY;
+    p->useful_s = before_s + (useful_stay(p, seen) - before_s) / LATELY;
 }
 
 /* A phase that began while kernels of two ran was taken for a new one. The window shows that it is an older one. */

@@ -25,8 +25,8 @@ done 2>/dev/null)
 done)
 echo "data caches:" $caches
 
-# of NAME BYTES [WHY]: reads "units seconds" from stdin. BYTES: what is read again and again of a unit, about. WHY: what is known of a
-# growth that no cache explains; it is printed below a table that has a marked line.
+# of NAME BYTES [WHY]: reads "units seconds" from stdin. BYTES: what is read again and again of a unit,
+# about. WHY: what is known of a growth that no cache explains; it is printed below a table that has a marked line.
 of() {
   NAME=$1 BYTES=$2 WHY=${3-} CACHES=$caches awk '
     BEGIN {

@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#define S INT64_C(1000000000)
 #define MS INT64_C(1000000)
 
 enum { OFFS = 9 };
