@@ -1,4 +1,4 @@
-/* Magnitudes of the discrete Fourier transform of a trace, of any length: what ODPP and GPOEO look for periods in. */
+/* Magnitudes of the discrete Fourier transform of a trace, of any length: what ODPP looks for periods in. */
 #pragma once
 
 #include <stdint.h>

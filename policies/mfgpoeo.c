@@ -1,7 +1,7 @@
 /* MF-GPOEO as its authors released it: kernel times and gaps at the default clocks are the database; the same kinds
  * under other clocks give the loss of performance; a controller lowers the SM clock until the bound on it is reached,
- * after memory clocks were tried. Where the program differs from the paper, the program holds; the paper's algorithms
- * as printed are mf-gpoeo-printed (mfgpaper.c). Each GPU of a node is optimised by itself. Parts:
+ * after memory clocks were tried. Where the program differs from the paper, the program holds. Each GPU of a node is
+ * optimised by itself. Parts:
  *
  *     kinds, totals     what one window measures, and how it joins the database
  *     gate, window      the idle gate, and one window after it

@@ -18,14 +18,15 @@ void fl_readings_add(fl_readings *r, const fl_gpu_sample *s, int64_t now_ns) {
     r->mem_pct[r->count++] = (float)s->value[FL_GPU_UTIL_MEM_PCT];
 }
 
-double fl_readings_spacing_s(const fl_readings *r) {
+/* Seconds between samples, on average; 0 for fewer than two. */
+static double spacing_s(const fl_readings *r) {
     return r->count > 1 ? (double)(r->last_ns - r->first_ns) * 1e-9 / (r->count - 1) : 0;
 }
 
-double fl_readings_length_s(const fl_readings *r) { return r->count * fl_readings_spacing_s(r); }
+double fl_readings_length_s(const fl_readings *r) { return r->count * spacing_s(r); }
 
 fl_readings_mean fl_readings_last(const fl_readings *r, double seconds) {
-    const double spacing = fl_readings_spacing_s(r), wanted = spacing > 0 ? rint(seconds / spacing) : 1;
+    const double spacing = spacing_s(r), wanted = spacing > 0 ? rint(seconds / spacing) : 1;
     const uint32_t count = (uint32_t)fmin(r->count, fmax(1, wanted));
     fl_readings_mean m = {0, 0, 0};
     for (uint32_t i = r->count - count; i < r->count; i++) {

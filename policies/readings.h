@@ -1,5 +1,5 @@
-/* A trace of what NVML tells of one GPU: power and the two utilisations, sample by sample. ODPP and GPOEO look at
- * nothing else while they look for a period. */
+/* A trace of what NVML tells of one GPU: power and the two utilisations, sample by sample. ODPP looks at nothing
+ * else while it looks for a period. */
 #pragma once
 
 #include "policies/fft.h"
@@ -23,8 +23,7 @@ int fl_readings_known(const fl_gpu_sample *s);
 /* Adds one sample; nothing where one of the three is not known, or where the trace is full. */
 void fl_readings_add(fl_readings *r, const fl_gpu_sample *s, int64_t now_ns);
 
-/* Seconds between samples, on average, and of all of them; 0 for fewer than two. */
-double fl_readings_spacing_s(const fl_readings *r);
+/* Return the seconds that all samples cover; 0 for fewer than two. */
 double fl_readings_length_s(const fl_readings *r);
 
 /* Means of the last `seconds`, at least of the last sample; zeros where there is none. */

@@ -25,11 +25,8 @@
     X(round_robin)                                                                                                     \
     X(epsilon_greedy)                                                                                                  \
     X(mfgpoeo)                                                                                                         \
-    X(mfgpaper_extended)                                                                                               \
-    X(mfgpaper_printed)                                                                                                \
     X(depo)                                                                                                            \
     X(odpp)                                                                                                            \
-    X(gpoeo)                                                                                                           \
     X(plan)                                                                                                            \
     X(tightrope)                                                                                                       \
     X(ecofreq)                                                                                                         \

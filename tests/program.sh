@@ -162,14 +162,14 @@ compare --csv "$dir/again.csv" >/dev/null
 check "two runs: same bytes" cmp "$dir/c1.csv" "$dir/again.csv"
 "$f" synth -o "$dir/t2.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null
 check "synth twice: same kernels" cmp <(grep -v '^#' "$trace") <(grep -v '^#' "$dir/t2.csv")
-draws() { "$f" compare harness/experiments/mf-gpoeo-short.json --policy mf-gpoeo-extended --workload AI_FE --seconds 40 --no-oracle "$@"; }
+draws() { "$f" compare harness/experiments/mf-gpoeo-short.json --policy mf-gpoeo --workload AI_FE --seconds 40 --no-oracle "$@"; }
 draws --threads 1 --csv "$dir/d1.csv" >/dev/null && draws --threads 3 --csv "$dir/d3.csv" >/dev/null || bad "drawn applications"
 check "drawn applications, 1 and 3 threads: same bytes" cmp "$dir/d1.csv" "$dir/d3.csv"
 rows_of() { awk -F, -v d="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["draw"] == d' "$dir/d1.csv"; }
 check "each draw has its rows" test "$(rows_of 1 | wc -l)-$(rows_of 101 | wc -l)" = 3-3
 check "and its own applications" test "$(rows_of 1 | cut -d, -f3)" != "$(rows_of 101 | cut -d, -f3)"
 check "kernel records at cost, and free beside it" test "$(rows_of 1 | cut -d, -f2 | tr '\n' ' ')" = \
-  'baseline:default mf-gpoeo-extended mf-gpoeo-extended (records free) '
+  'baseline:default mf-gpoeo mf-gpoeo (records free) '
 check "provenance says which draw" grep -q '"applications_seed":.*"101"' "$dir/d1.provenance.json"
 check "and what records cost" grep -q '"records_slowdown_pct":.*2' "$dir/d1.provenance.json"
 check "provenance names its keys" grep -q '"policy_archive_sha256":.*"[0-9a-f]\{64\}"' "$dir/c1.provenance.json"
@@ -445,7 +445,7 @@ succeed "which the command line overrides, by what is standard too" '1 workload,
 sed 's/"drawn": 4, "seeds": .1, 101./"drawn": 4, "seeds": []/' harness/experiments/mf-gpoeo-short.json >"$dir/none.json"
 refuse "applications that are never drawn" 2 'none.json.*expected seeds' "$f" compare "$dir/none.json"
 for e in harness/experiments/*.json; do # kernel records cost time: what needs them is shown with and without that, or says why not
-  ! grep -q '"\(mf-gpoeo[a-z-]*\|ideal-static\)"' "$e" || check "$e: records both ways" grep -q '"records": "\(both\|free\)"' "$e"
+  ! grep -q '"\(mf-gpoeo\|ideal-static\)"' "$e" || check "$e: records both ways" grep -q '"records": "\(both\|free\)"' "$e"
 done
 refuse "records neither free nor at cost" 2 'expected cost, free or both' "$f" run "$trace" --platform generic --policy nvboost --records some
 refuse "an experiment without its input" 2 'the experiment names no workload' "$f" compare harness/experiments/power-wall.json

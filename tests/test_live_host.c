@@ -708,9 +708,8 @@ static void test_logs_with_kernels_replay(void) {
     snprintf(rings, sizeof rings, "%s", fl_temp_path("rings"));
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
     setenv("FOLDLINE_STUB_UUIDS", "1", 1);
-    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("mf-gpoeo-extended")) == 3 &&
-              said("err.txt", "give --rings DIR"));
-    const size_t kernels = replays("mf-gpoeo-extended", true, rings, 2);
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("mf-gpoeo")) == 3 && said("err.txt", "give --rings DIR"));
+    const size_t kernels = replays("mf-gpoeo", true, rings, 2);
     FL_CHECK(kernels == 1000, "%zu kernels of 1000 in the log", kernels);
     CU_ASSERT(replays("assure", false, rings, 1) == 0); /* is shown none, and none is in its log */
     CU_ASSERT(replays("skeleton", false, rings, 1) == 0);

@@ -108,7 +108,6 @@ static const command commands[] = {
     {.text = "advise I/e.json"},
     {.text = "compare --sweep I/chip.csv --platform generic --model fitted --policy nvboost --risk 0.05 --bound 0.1"},
     {.text = "fit odpp I/p.programs.csv --platform rtx3080ti --seconds 30 --step 735 --epochs 1 -o w.csv", .points = 2},
-    {.text = "fit gpoeo I/p.programs.csv --platform rtx3080ti --seconds 10 --step 750 --trees 1 -o t.csv", .points = 2},
     {.text = "fit draws S/energyucb-published.json --out d.csv", .points = 1, .slow = true},
     {.text = "fit sensor I/sensor.csv --meter I/meter.csv -o s.json", .points = 4},
     {.text = "fit capping --sweep S/powercap.sweep.csv"},

@@ -16,9 +16,9 @@
 
 /* Those whose nodes are exact for one stream; without the power wall, which random kernels may reach. */
 static const char *const platforms[] = {"a100", "h100", "generic", "v100-300w", "v100-163w", "k20xm-e5-2660"};
-static const char *const policies[] = {"nvboost",           "assure",    "utilizscale",    "efficientfix",
-                                       "mf-gpoeo-extended", "sweetspot", "random",         "energyucb",
-                                       "round-robin",       "odpp",      "epsilon-greedy", "maxfreq"};
+static const char *const policies[] = {"nvboost",     "assure",    "utilizscale",    "efficientfix",
+                                       "mf-gpoeo",    "sweetspot", "random",         "energyucb",
+                                       "round-robin", "odpp",      "epsilon-greedy", "maxfreq"};
 static const double bounds[] = {0, 0.05, 0.1, INFINITY};
 enum { POLICIES = sizeof policies / sizeof *policies, BOUNDS = sizeof bounds / sizeof *bounds, OBJECTIVES = 3 };
 

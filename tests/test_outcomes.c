@@ -87,7 +87,7 @@ static const scene SCENES[] = {
      {.platform = "rtx3080ti", .programs = SAMPLE("mf-gpoeo.programs.csv"), .seconds = 2},
      NULL,
      "AI_I2T",
-     {"gpoeo", "odpp"},
+     {"odpp"},
      SEARCHED},
     {"a host's clocks",
      {.platform = "k20xm-e5-2660", .programs = SAMPLE("powercap.programs.csv"), .seconds = 3},

@@ -138,12 +138,6 @@ static void test_parameters(void) {
         {"mf-gpoeo", {"hold_sm_mhz", "950"}, "hold_sm_mhz must"},
         {"mf-gpoeo", {"hold_mem_mhz", "400"}, NULL},
         {"mf-gpoeo", {"hold_mem_mhz", "500"}, "hold_mem_mhz must"},
-        {"mf-gpoeo-printed", {"hold_sm_mhz", "900"}, NULL},
-        {"mf-gpoeo-printed", {"hold_sm_mhz", "950"}, "hold_sm_mhz must"},
-        {"mf-gpoeo-printed", {"hold_mem_mhz", "800"}, NULL},
-        {"mf-gpoeo-printed", {"hold_mem_mhz", "500"}, "hold_mem_mhz must"},
-        {"mf-gpoeo-printed", {"mem_mhz", "400/800"}, NULL},
-        {"mf-gpoeo-printed", {"mem_mhz", "400/500"}, "mem_mhz must"},
         {"multilevelth", {"medium_pct", "50", "high_pct", "50"}, NULL},
         {"multilevelth", {"medium_pct", "51", "high_pct", "50"}, "must not exceed high_pct"},
         {"polca", {"first", "0.5", "second", "0.6"}, NULL},
@@ -179,20 +173,10 @@ static void test_unlike_gpus(void) {
     static const struct {
         const char *policy, *set[2 * SETTINGS], *refusal;
     } rows[] = {
-        {"mf-gpoeo", {"hold_sm_mhz", "800"}, NULL},
-        {"mf-gpoeo", {"hold_sm_mhz", "900"}, "hold_sm_mhz must"},
-        {"mf-gpoeo", {"hold_mem_mhz", "800"}, NULL},
-        {"mf-gpoeo", {"hold_mem_mhz", "400"}, "hold_mem_mhz must"},
-        {"mf-gpoeo-printed", {"hold_sm_mhz", "800"}, NULL},
-        {"mf-gpoeo-printed", {"hold_sm_mhz", "900"}, "hold_sm_mhz must"},
-        {"mf-gpoeo-printed", {"hold_sm_mhz", "950"}, "hold_sm_mhz must"},
-        {"mf-gpoeo-printed", {"hold_mem_mhz", "800"}, NULL},
-        {"mf-gpoeo-printed", {"hold_mem_mhz", "400"}, "hold_mem_mhz must"},
-        {"mf-gpoeo-printed", {"mem_mhz", "400/800"}, NULL},
-        {"fixed", {"sm_mhz", "1000"}, NULL},
-        {"fixed", {"sm_mhz", "900"}, "SM ladder of every GPU"},
-        {"fixed", {"mem_mhz", "800"}, NULL},
-        {"fixed", {"mem_mhz", "400"}, "memory ladder of every GPU"},
+        {"mf-gpoeo", {"hold_sm_mhz", "800"}, NULL},  {"mf-gpoeo", {"hold_sm_mhz", "900"}, "hold_sm_mhz must"},
+        {"mf-gpoeo", {"hold_mem_mhz", "800"}, NULL}, {"mf-gpoeo", {"hold_mem_mhz", "400"}, "hold_mem_mhz must"},
+        {"fixed", {"sm_mhz", "1000"}, NULL},         {"fixed", {"sm_mhz", "900"}, "SM ladder of every GPU"},
+        {"fixed", {"mem_mhz", "800"}, NULL},         {"fixed", {"mem_mhz", "400"}, "memory ladder of every GPU"},
     };
     for (size_t i = 0; i < FL_COUNT(rows); i++)
         for (int other = 0; other < 2; other++) {

@@ -1,7 +1,6 @@
 /* What policies make of seeded readings, number by number: the choice of tightrope's clock, its ledger under every
- * signal, GPOEO's periods. Courses (test_courses.c) show decisions, and many a number may be wrong before one moves.
+ * signal, and the lags. Courses (test_courses.c) show decisions, and many a number may be wrong before one moves.
  * Kept in tests/golden/ with seven digits; who means to change one writes it anew with FL_BLESS=1, and says why. */
-#include "policies/gpoeo_period.h"
 #include "policies/random.h"
 #include "policies/tightrope_curve.h"
 #include "policies/tightrope_lag.h"
@@ -208,38 +207,4 @@ static void test_lag(void) {
     kept("seeded-lags.csv");
 }
 
-/* ---- GPOEO's periods ---- */
-
-static void test_periods(void) {
-    fl_random g = fl_random_seed(8, 8);
-    fl_gpoeo_work *w = room(sizeof *w);
-    for (int n = 0; n < 50; n++) {
-        const uint32_t count = 60 + 37 * (uint32_t)n;
-        const double spacing_s = 0.05 * (1 + n % 3), period = 8 + 11 * (n % 9) + between(&g, 0, 1), noise = n % 5 * 4.0;
-        fl_readings *r = room(sizeof *r);
-        r->count = count;
-        r->first_ns = (int64_t)S, r->last_ns = (int64_t)((1 + spacing_s * (count - 1)) * S);
-        for (uint32_t i = 0; i < r->count; i++) {
-            const double at = fmod(i, period) / period;
-            r->power_w[i] = (float)(150 + (at < 0.3 ? 80 : 0) + 20 * sin(2 * 3.14159265358979 * 3 * at) +
-                                    noise * fl_random_unit(&g));
-            r->gpu_pct[i] = (float)(at < 0.6 ? 90 : 40 + noise * fl_random_unit(&g));
-            r->mem_pct[i] = (float)(at > 0.2 && at < 0.5 ? 50 : 20);
-        }
-        double first;
-        fl_gpoeo_composite(r, n % 4 ? 300 : 0, w->x);
-        double sum = 0;
-        for (uint32_t i = 0; i < r->count; i++)
-            sum += w->x[i] * (1 + i % 7);
-        const double best = fl_gpoeo_best(w, w->x, r->count, spacing_s, &first);
-        const fl_gpoeo_period p = fl_gpoeo_find(w, r, 300, 0.05 * (1 + n % 3));
-        say("%d,%u,%.7g,%.7g,%.7g,%.7g,%d,%.7g,%.7g\n", n, r->count, sum, best, first, p.period_s, p.stable,
-            fl_gpoeo_unlike(w->x, r->count, period), fl_gpoeo_missing_s(spacing_s * r->count, p));
-        free(r);
-    }
-    free(w);
-    kept("seeded-periods.csv");
-}
-
-FL_SUITE("seeded_policies", {"choices", test_choose}, {"ledgers", test_ledger}, {"lags", test_lag},
-         {"periods", test_periods})
+FL_SUITE("seeded_policies", {"choices", test_choose}, {"ledgers", test_ledger}, {"lags", test_lag})

@@ -137,11 +137,6 @@ static const struct {
       "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --epochs 2 -o weights.csv",
       "foldline synth --apps 5 --seed 1009 -o apps.programs.csv && foldline fit odpp apps.programs.csv --platform "
       "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --epochs 2 --shuffle 2 --json"}},
-    {"fit gpoeo",
-     {"foldline synth --apps 5 --seed 1009 -o some.programs.csv && foldline fit gpoeo some.programs.csv --platform "
-      "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --trees 2 -o trees.csv",
-      "foldline synth --apps 5 --seed 1009 -o small.programs.csv && foldline fit gpoeo small.programs.csv --platform "
-      "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --trees 2 --json"}},
     {"fit sensitivity",
      {"foldline fit sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k",
       "foldline fit sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k -o runs.csv "

@@ -253,7 +253,7 @@ int fl_cmd_fit_odpp(int argc, char **argv) {
     fit f = {.step_mhz = 45, .epochs = 200, .seed = 1};
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        FL_FIT_MATCH_OPTION(&match),
+        {"match", "PATTERN", FL_OPTION_TEXT, &match, 0, 0, "only workloads with such a name, as a shell pattern (all)"},
         {"step", "MHZ", FL_OPTION_REAL, &f.step_mhz, 1, 1e4, "between the clocks that are learnt from (45)"},
         {"epochs", "N", FL_OPTION_INT, &f.epochs, 1, 1e6, "passes over all samples (200)"},
         {"shuffle", "N", FL_OPTION_INT, &f.seed, 1, 9e15, "seed of the first weights and of the order (1)"},

@@ -11,11 +11,10 @@
     X(logs, "a sweep, from logs of runs at fixed clocks")                                                              \
     X(sensor, "a power sensor's refresh, window and gain, from its log and an external meter")                         \
     X(pipeline, "a pipeline's times and powers, from executed clock plans")                                            \
-    X(serving, "a server's batch steps: times and power, from layer tables, step tables or a measured run")                \
+    X(serving, "a server's batch steps: times and power, from layer tables, step tables or a measured run")            \
     X(trace, "kinds of kernels, from recordings of a program at several clocks")                                       \
     X(capping, "the model of the power capping policies, from sweeps")                                                 \
     X(odpp, "the two networks of the policy odpp, from simulated programs")                                            \
-    X(gpoeo, "the six models of the policy gpoeo, from simulated programs")                                            \
     X(sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states")                            \
     X(sweetspot, "SweetSpot's alpha, from a frequency sweep")                                                          \
     X(draws, "a distribution replay, from what was published of other policies")

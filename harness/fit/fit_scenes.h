@@ -15,7 +15,3 @@ enum { FL_FIT_HELD_OUT = 5 }; /* every fifth program serves only as a test */
  * FL_BAD_INPUT where there is neither file nor sweep, or fewer scenes than FL_FIT_HELD_OUT. */
 fl_status fl_fit_scenes(const fl_scene_options *o, const char *match, const fl_texts *programs, unsigned threads,
                         void *items, size_t size, size_t *count, fl_fit_scene each, void *user, fl_diag *d);
-
-/* The option row for `match`, for tables of options. */
-#define FL_FIT_MATCH_OPTION(into)                                                                                      \
-    { "match", "PATTERN", FL_OPTION_TEXT, into, 0, 0, "only workloads with such a name, as a shell pattern (all)" }

@@ -165,7 +165,7 @@ foldline fit sensitivity --programs "$samples/dynaco.programs.csv" --platform ap
 { head -n 30 states.csv; } >states-short.csv
 seed state-runs states-short.csv
 seed draws "$samples/energyucb-published.json"
-for f in odpp.weights gpoeo.trees dynaco.states; do head -n 60 "$root/harness/experiments/$f.csv" >short.csv && seed table short.csv; done
+for f in odpp.weights dynaco.states; do head -n 60 "$root/harness/experiments/$f.csv" >short.csv && seed table short.csv; done
 for p in assure energyucb mf-gpoeo; do
   foldline run t.csv --platform rtx3080ti --policy $p --log log.csv
   head -n 60 log.csv >log-short.csv

@@ -95,7 +95,6 @@ json "fit trace" '^own_pct +[0-9]' "$f" fit trace t.csv t900.csv --platform gene
 few=(--platform rtx3080ti --match 'gnn_*' --seconds 30 --step 300)
 for k in 1 2 3 4 5; do few+=(--workload gnn_0$k); done
 json "fit odpp" '^quantity +held_out' "$f" fit odpp apps.programs.csv "${few[@]}" --epochs 2
-json "fit gpoeo" '^band +quantity' "$f" fit gpoeo apps.programs.csv "${few[@]}" --trees 2
 
 # show --json is UTF-8 with each key once, whatever the table holds.
 printf 'name,v,v\nlat\xe9n,1,2\n\xc3\xa9\xc2\x9b\xe2\x82,3,4\n' >latin.csv

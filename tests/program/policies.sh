@@ -66,7 +66,7 @@ check "but where Assure breaks the bound it is no measure" goals
 bash tests/policies.sh "$f" --tiny >"$dir/tiny" 2>"$dir/err"
 check "the smallest form holds every goal" [ $? = 0 ]
 check "and says the seed of its halves" grep -q '^seed of the halves: 20$' "$dir/tiny"
-for p in fixed assure sweetspot energyucb mf-gpoeo depo odpp gpoeo bapm; do
+for p in fixed assure sweetspot energyucb mf-gpoeo depo odpp bapm; do
   check "it has a row of $p" grep -q "^energyucb-table1 .* $p:.* [0-9]*/4\$" "$dir/tiny"
 done
 "$f" compare --help | grep -q -e '--jitter SHARE' && check "with jitter, by seed" grep -qE '^energyucb-table1 +10 +5% platform +5% tightrope:bound=0.05,signal=kernels .*/8$' "$dir/tiny"

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-extern const fl_policy fl_policy_mfgpoeo, fl_policy_mfgpaper_extended;
+extern const fl_policy fl_policy_mfgpoeo;
 
 enum { MX_GPUS = 2, MX_RECORDS = 4096, MX_SM = 124, MX_MEM = 5 };
 

@@ -345,11 +345,8 @@ def grid(family, platform, bound, sweep):
         "random": [{"arms_mhz": a} for a in arms],
         "epsilon-greedy": [{"epsilon": each([0.03, 0.1]), "arms_mhz": a} for a in arms],
         "mf-gpoeo": [{"con_perf": each(losses), "memory": False}],
-        "mf-gpoeo-extended": [{"con_perf": each(losses), "mem_near": 0}],
-        "mf-gpoeo-printed": [{"con_perf": each(losses), "mem_near": 0}],
         "depo": [{"con_perf": each(losses), "step_w": each([5, 10]), "window_s": each([2, 4])}],
         "odpp": [{"con_perf": each(losses), "probe_mhz": p, "train_mhz": p} for p in probes],
-        "gpoeo": [{"con_perf": each(losses), "lowest_mhz": each([few[0], near[0]]), "top_mhz": top, "start_mhz": near[-1]}],
         "skeleton": [{"high_pct": each([90, 99]), "low_pct": each([30, 60])}],
     }
     json.dump({"foldline_experiment": 1, "about": "parameters of one policy", "platform": platform, "sweep": sweep,
@@ -379,7 +376,7 @@ def experiment(ladder, sweep, platform, bound):
 
 FAMILIES = ["fixed", "efficientfix", "utilizscale", "assure", "sweetspot", "1levelth", "multilevelth", "bapm",
             "cap-dynamic-max", "cap-dynamic-min", "energyucb", "round-robin", "random", "epsilon-greedy", "mf-gpoeo",
-            "mf-gpoeo-extended", "mf-gpoeo-printed", "depo", "odpp", "gpoeo", "skeleton"]
+            "depo", "odpp", "skeleton"]
 
 
 def main(argv):

@@ -1,6 +1,6 @@
 /* GPUs made by hand whose readings come in waves: a program of equal iterations, each first busy, then less so. The
- * length of an iteration follows from the clocks that the policy sets. ODPP and GPOEO look for it. Clocks: SM 210 to
- * 2055 MHz by 15, memory as on an RTX 3080 Ti. */
+ * length of an iteration follows from the clocks that the policy sets. ODPP looks for it. Clocks: SM 210 to 2055 MHz by
+ * 15, memory as on an RTX 3080 Ti. */
 #pragma once
 
 #include "sim/instance.h"
@@ -8,18 +8,16 @@
 
 #include <math.h>
 
-enum { WAVE_SM = 124, WAVE_MEM = 5, WAVE_GPUS = 2, WAVE_RECORDS = 512, WAVE_PAST = 16 };
+enum { WAVE_SM = 124, WAVE_MEM = 5, WAVE_GPUS = 2, WAVE_PAST = 16 };
 
 typedef struct wave_gpu {
     double period_s, sm_share,
         mem_share;            /* time of an iteration is period (1 + sm (2055 / f - 1) + mem (9501 / m - 1)) */
     double idle_w, dynamic_w; /* power: idle_w + dynamic_w (f / 2055)^3, the second part 0.4 of it in the
                                  second half of an iteration */
-    double kernel_s;          /* a kernel of half that length ends so often; 0: none */
     double sm, mem;           /* as set; FL_DEFAULT */
-    double records, phase, kernels;
-    int64_t kernel_ns; /* start of the next kernel */
-    uint32_t mean_of;  /* the power that is read is the mean of so many steps; 0: of one */
+    double phase;
+    uint32_t mean_of; /* the power that is read is the mean of so many steps; 0: of one */
     double past_w[WAVE_PAST];
     uint32_t pasts;
     bool idle, lost;
@@ -31,13 +29,10 @@ typedef struct wave_node {
     fl_facts facts;
     wave_gpu gpu[WAVE_GPUS];
     fl_gpu_sample sample[WAVE_GPUS];
-    fl_kernel_record record[WAVE_RECORDS];
-    fl_kernel_kind kind[2];
     fl_sample s;
     const fl_decision *decision;
     int32_t sm[WAVE_SM];
     const fl_policy *policy;
-    bool drops; /* kernel records are lost */
 } wave_node;
 
 static const int32_t wave_mem[WAVE_MEM] = {405, 810, 5001, 9251, 9501};
@@ -59,11 +54,8 @@ static inline wave_node *wave_open(const fl_policy *policy, uint32_t gpus, const
                                          .power_min_w = 100,
                                          .power_max_w = 380,
                                          .power_default_w = 350};
-        n->gpu[i] = (wave_gpu){
-            .period_s = 1, .idle_w = 60, .dynamic_w = 240, .sm = FL_DEFAULT, .mem = FL_DEFAULT, .kernel_ns = 0};
+        n->gpu[i] = (wave_gpu){.period_s = 1, .idle_w = 60, .dynamic_w = 240, .sm = FL_DEFAULT, .mem = FL_DEFAULT};
     }
-    n->kind[0] = (fl_kernel_kind){.name = "gemm_0", .name_id = 0, .grid = {80, 1, 1}, .block = {256, 1, 1}};
-    n->kind[1] = (fl_kernel_kind){.name = "copy_1", .name_id = 1, .grid = {80, 1, 1}, .block = {256, 1, 1}};
     n->policy = policy;
     n->facts = (fl_facts){.seed = 1, .gpu_count = gpus, .gpu = n->gpu_facts, .host = {.name = "host"}};
     fl_instance_options o = {.policy = policy, .facts = &n->facts, .layer = &layer, .layer_count = 1};
@@ -71,7 +63,7 @@ static inline wave_node *wave_open(const fl_policy *policy, uint32_t gpus, const
         printf("\n    %s\n", d.message);
         exit(1);
     }
-    n->s = (fl_sample){.gpu_count = gpus, .gpu = n->sample, .kind = n->kind, .kind_count = 2};
+    n->s = (fl_sample){.gpu_count = gpus, .gpu = n->sample};
     return n;
 }
 
@@ -102,27 +94,10 @@ static inline double wave_power_read(wave_gpu *g) {
     return sum / of;
 }
 
-static inline void wave_kernels(wave_node *n, uint32_t i) {
-    wave_gpu *g = &n->gpu[i];
-    const int64_t length = (int64_t)(g->kernel_s * wave_slowdown(g) * 1e9);
-    while (length > 0 && !g->idle && g->kernel_ns + length <= n->s.time_ns) {
-        if (n->drops)
-            n->s.record_lost++;
-        else if (g->records > 0 && n->s.record_count < WAVE_RECORDS)
-            n->record[n->s.record_count++] = (fl_kernel_record){.start_ns = g->kernel_ns,
-                                                                .end_ns = g->kernel_ns + length / 2,
-                                                                .kind = (uint32_t)fmod(g->kernels, 4) / 3,
-                                                                .gpu = i};
-        g->kernels++;
-        g->kernel_ns += length;
-    }
-}
-
 static inline void wave_read(wave_node *n, uint32_t i, double seconds) {
     wave_gpu *g = &n->gpu[i];
     fl_gpu_sample *s = &n->sample[i];
     g->phase += g->idle ? 0 : seconds / (g->period_s * wave_slowdown(g));
-    wave_kernels(n, i);
     const bool busy = fmod(g->phase, 1) < 0.5;
     const double power_w = wave_power_read(g);
     s->valid = s->fresh = g->lost ? 0 : n->policy->gpu_needs;
@@ -133,22 +108,18 @@ static inline void wave_read(wave_node *n, uint32_t i, double seconds) {
     s->value[FL_GPU_POWER_W] = power_w;
     s->value[FL_GPU_UTIL_GPU_PCT] = g->idle ? 0 : busy ? 90 : 30;
     s->value[FL_GPU_UTIL_MEM_PCT] = g->idle ? 0 : busy ? 40 : 10;
-    s->value[FL_GPU_KERNELS] = g->kernels;
 }
 
 static inline void wave_step(wave_node *n) {
     fl_diag d;
     const int64_t before = n->s.time_ns;
     n->s.time_ns += n->s.step ? n->decision->delay_ns : 0;
-    n->s.record_count = n->s.record_lost = 0;
     for (uint32_t i = 0; i < n->s.gpu_count; i++)
         wave_read(n, i, (double)(n->s.time_ns - before) * 1e-9);
-    n->s.record = n->record;
     CU_ASSERT_FATAL(fl_instance_step(n->in, &n->s, &n->decision, &d) == FL_OK);
     n->s.step++;
     for (uint32_t i = 0; i < n->s.gpu_count; i++) {
-        double *at[FL_GPU_CONTROL_COUNT] = {
-            [FL_SET_SM_MHZ] = &n->gpu[i].sm, [FL_SET_MEM_MHZ] = &n->gpu[i].mem, [FL_SET_RECORDS] = &n->gpu[i].records};
+        double *at[FL_GPU_CONTROL_COUNT] = {[FL_SET_SM_MHZ] = &n->gpu[i].sm, [FL_SET_MEM_MHZ] = &n->gpu[i].mem};
         for (int c = 0; c < FL_GPU_CONTROL_COUNT; c++)
             if (at[c] && n->decision->gpu[i][c].set)
                 *at[c] = n->decision->gpu[i][c].value;
