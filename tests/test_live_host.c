@@ -709,7 +709,7 @@ static void test_logs_with_kernels_replay(void) {
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
     setenv("FOLDLINE_STUB_UUIDS", "1", 1);
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("mf-gpoeo")) == 3 && said("err.txt", "give --rings DIR"));
-    const size_t kernels = replays("mf-gpoeo", true, rings, 2);
+    const size_t kernels = replays("tightrope:signal=records,records_cost=0", true, rings, 2);
     FL_CHECK(kernels == 1000, "%zu kernels of 1000 in the log", kernels);
     CU_ASSERT(replays("assure", false, rings, 1) == 0); /* is shown none, and none is in its log */
     CU_ASSERT(replays("skeleton", false, rings, 1) == 0);
