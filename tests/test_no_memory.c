@@ -98,7 +98,6 @@ static const command commands[] = {
     {.text = "fit workload --device I/device.json --sweep I/chip.csv --clocks calibrated --json"},
     {.text = "fit probes --sweep I/chip.csv --count 1"},
     {.text = "fit split --sweep I/chip.csv --splits 1 --decide --json"},
-    {.text = "fit bars --sweep one=I/chip.csv --sweep two=I/chip.csv --splits 1 --out b.json"},
     {.text = "fit logs I/w@1500.log I/w@1000.log -o s.csv"},
     {.text = "fit trace I/long.csv I/long.csv --platform generic --sm-mhz 1500 --sm-mhz 1000 -o k.csv"},
     {.text = "fit sensitivity I/states.csv --table t.csv --json"},

@@ -109,11 +109,6 @@ static const struct {
     {"fit split",
      {"foldline fit split --sweep traces/samples/energyucb-table1.csv --splits 1",
       "foldline fit split --sweep traces/samples/energyucb-table1.csv --at sm=1000 --splits 1"}},
-    {"fit bars",
-     {"foldline fit bars --sweep one=traces/samples/energyucb-table1.csv --sweep "
-      "two=traces/samples/energyucb-table1.csv --splits 1",
-      "foldline fit bars --sweep max=traces/samples/energyucb-table1.csv --sweep "
-      "two=traces/samples/energyucb-table1.csv --splits 1 --out bars.json"}},
     {"fit logs",
      {"for f in 1000 1500; do foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=$f "
       "--telemetry mix8@$f.csv; done && foldline fit logs mix8@1000.csv mix8@1500.csv -o measured.csv",

@@ -4,7 +4,6 @@
 #include "harness/bench/result.h"
 #include "harness/chip/sweep_chip.h"
 #include "harness/fit/draws_read.h"
-#include "harness/fit/fit_bars.h"
 #include "harness/fit/fit_facts_device.h"
 #include "harness/fit/fit_idle_log.h"
 #include "harness/fit/fit_meter.h"
@@ -227,16 +226,6 @@ static void meter(const uint8_t *data, size_t size) {
         fl_meter_free(&m);
 }
 
-static void bars(const uint8_t *data, size_t size) {
-    fl_diag d = {0};
-    fl_chip_bars b = {0};
-    if (!fuzz_write("in.json", data, size))
-        return;
-    refused(fl_fit_bars_read("in.json", NULL, &b, &d), &d);
-    d = (fl_diag){0};
-    refused(fl_fit_bars_read("in.json", "one", &b, &d), &d);
-}
-
 static void calibration(const uint8_t *data, size_t size) {
     fl_diag d = {0};
     fl_sweep_chip c = {0};
@@ -336,7 +325,7 @@ static const struct {
                {"board", board},     {"draws", draws},       {"table", table},
                {"texts", texts},     {"gzip", gzip},         {"against", against},
                {"facts", facts},     {"idle", idle},         {"base", base},
-               {"meter", meter},     {"bars", bars},         {"calibration", calibration}};
+               {"meter", meter},     {"calibration", calibration}};
 
 static void (*target)(const uint8_t *data, size_t size);
 

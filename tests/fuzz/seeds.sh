@@ -159,8 +159,6 @@ printf '%s\n' request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns 0,100000000,20000000,900
 seed plot-latencies requests-served.csv
 printf 't_s,power_w\n0,50\n1,60.5\n2,55\n' >m.csv
 seed meter m.csv
-foldline fit bars --sweep one=chip.csv --sweep two=chip.csv --splits 1 --out bars.json
-seed bars bars.json
 foldline fit sensitivity --programs "$samples/dynaco.programs.csv" --platform apu-a10-5800k --seconds 0.2 -o states.csv
 { head -n 30 states.csv; } >states-short.csv
 seed state-runs states-short.csv
