@@ -91,8 +91,6 @@ foldline regress e.json --bless -o base.json --fail-if "energy_j>1%"
 seed baseline base.json
 printf '[{"key": "bare", "relative": 1, "noise": 0.02}]' >earlier.json
 seed against earlier.json
-printf '\010\000\377\377\377\377\377\377\377\377' >changes.bin
-seed workload changes.bin
 seed regress base.json
 seed results-json base.json
 seed experiment e.json
