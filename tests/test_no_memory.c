@@ -85,9 +85,6 @@ static const command commands[] = {
     {.text = "sweep I/e.json --shard 1/2 -o c.csv"},
     {.text = "merge I/s.csv.shard-1-of-2 I/s.csv.shard-2-of-2 -o m.csv"},
     {.text = "search I/e.json --threads 1"},
-    {.text = "search --adversary --platform generic --policy fixed:sm_mhz=1200 --bound 50% --seconds 0.2 --trials 3 "
-             "--threads 1 -o w.csv",
-     .points = 3},
     {.text = "regress I/e.json --bless -o b.json"},
     {.text = "regress I/base.json --bless -o b.json"},
     {.text = "regress I/base.json --junit j.xml --all"},
@@ -142,7 +139,6 @@ static const command commands[] = {
     {.text = "search I/e.json --threads 1 --bound mean_power_w<250"},
     {.text = "regress I/base.json --bound mean_power_w<250"},
     {.text = "restore"},
-    {.text = "bench --kernels 1000 --repeat 1", .points = 3, .times = true},
     {.text = "emulate I/t.csv --platform generic --quiet --time virtual --report r.json -- sleep 1", .times = true},
     {.text = "doctor", .times = true, .gpu = true},
     {.text = "record --out r.csv --every-ms 20 --for 60ms", .times = true, .gpu = true},

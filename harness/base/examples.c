@@ -86,7 +86,6 @@ static const struct {
      {"foldline compare harness/experiments/first-light.json --csv page.csv && foldline report page.csv -o page.html",
       "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle --csv own.csv && "
       "foldline report own.csv -o own.html --about 'What does Assure save?'"}},
-    {"bench", {"foldline bench --only one.random", "foldline bench --only one.random --json"}},
     {"help", {"foldline help compare", "foldline help experiments --schema"}},
     {"fit device",
      {"foldline fit device --sweep traces/samples/energyucb-528.pot3d.csv --out device.json",

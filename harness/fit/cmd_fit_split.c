@@ -64,7 +64,7 @@ typedef struct asked { /* one question: the settings that a prediction may use *
 typedef struct splitter {
     const split_options *o;
     fl_fit_rows rows, device, beside, unlit; /* unlit: the rows without their activities */
-    bool *half; /* per entity of rows: whether the device is fitted to it */
+    bool *half;                              /* per entity of rows: whether the device is fitted to it */
     asked *asked;
     size_t plain, splits; /* splits in which the device has the plain law, and all splits */
     double law_time[2], law_power[2];

@@ -49,9 +49,7 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
     return n;
 }
 
-static uint32_t device_count(const fl_scene_origin *from) {
-    return from->set ? 1 : devices_of(&from->in.kernels);
-}
+static uint32_t device_count(const fl_scene_origin *from) { return from->set ? 1 : devices_of(&from->in.kernels); }
 
 static fl_status read_trace(const char *path, fl_scene_origin *from, fl_diag *d) {
     fl_status status = fl_trace_open_key(path, NULL, NULL, &from->in, &from->key, &from->known, d);

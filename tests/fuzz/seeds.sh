@@ -89,8 +89,6 @@ foldline sweep e.json -o whole.csv
 seed results whole.csv whole.provenance.json
 foldline regress e.json --bless -o base.json --fail-if "energy_j>1%"
 seed baseline base.json
-printf '[{"key": "bare", "relative": 1, "noise": 0.02}]' >earlier.json
-seed against earlier.json
 seed regress base.json
 seed results-json base.json
 seed experiment e.json
