@@ -24,7 +24,7 @@ static int written(int status) {
 /* Of commands that wait for a machine, or for another program, nobody knows how far they are; and those have the
  * terminal to themselves. */
 static bool shows_progress(const char *command) {
-    static const char *const without[] = {"live", "record", "doctor", "restore", "emulate", "bench", "help"};
+    static const char *const without[] = {"live", "record", "doctor", "restore", "emulate", "help"};
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!strcmp(command, without[i]))
             return false;

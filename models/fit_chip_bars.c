@@ -2,8 +2,10 @@
 
 #include <math.h>
 
-/* Printed by `foldline fit bars` under "all", for the sweeps and platforms that tests/accuracy.sh gives it, with 10
- * splits and seed 1001: two V100, a GTX 1080 Ti, a GTX Titan X and an A100. */
+/* Measured on the sweeps that tests/accuracy.sh uses and one of an A100: two V100, a GTX 1080 Ti, a GTX Titan X and the
+ * A100. A device was fitted to half of the workloads of a GPU and judged on the other half, in 10 splits from seed
+ * 1001. typical and own_typical are geometric means over the GPUs, trust is the slope of ln real factor over ln own.
+ * spec is a standard deviation above the mean, since nothing tells a good data sheet from a bad one. */
 const fl_chip_bars fl_chip_bars_measured = {{{{1.461, 1.438, 0.911, 7.801},
                                               {1.078, 1.137, 0.919, 3.791},
                                               {0.753, 0.787, 0.458, 0.936},

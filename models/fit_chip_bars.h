@@ -2,8 +2,8 @@
  *
  * A chip that is fitted to several workloads can test itself: a chip fitted without one workload predicts that workload
  * from a few settings. The strain of an error is its size over the stated deviation, and the factor is what the stated
- * deviations lack. Few workloads give a poor estimate of it. `foldline fit bars` measured on several GPUs what a chip's
- * own factor means for workloads that the chip never saw. This module keeps the result:
+ * deviations lack. Few workloads give a poor estimate of it. Measurements of several GPUs show what a chip's own factor
+ * means for workloads that the chip never saw:
  *
  *   ln factor = ln typical + trust (ln own - ln own_typical)
  *
@@ -23,7 +23,7 @@ typedef struct fl_chip_bars {
     fl_chip_bar of[FL_CHIP_KINDS][FL_CHIP_PLACES];
 } fl_chip_bars;
 
-extern const fl_chip_bars fl_chip_bars_measured; /* measured on all the GPUs that fit bars was run on */
+extern const fl_chip_bars fl_chip_bars_measured; /* geometric means over the GPUs that were measured */
 
 /* Sets the factors of the chip's errors (`wide`) from its own factors (`own`). */
 void fl_chip_widen(fl_chip *chip, const fl_chip_bars *bars);
@@ -34,11 +34,6 @@ typedef struct fl_chip_strains {
     size_t count, room;
 } fl_chip_strains;
 
-/* Adds the strains of a workload that the chip was not fitted to, by kind and place. The function predicts the workload
- * from a few of its settings, chosen in several ways. row: sorted by memory clock, then SM clock. The strains of power
- * count only the part of the error that time_error.own, the factor of errors in time, does not explain. */
-fl_model_status fl_chip_strain(const fl_chip *chip, const fl_chip_row *row, size_t count,
-                               fl_chip_strains to[FL_CHIP_KINDS][FL_CHIP_PLACES]);
 /* The factor that makes two deviations cover the intended share of the strains. The function sorts them. NaN: there are
  * none. The factor is at least a quarter: where errors in time explain those of power, the rest of a few rows may be 0
  * by chance. */

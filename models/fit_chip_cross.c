@@ -17,8 +17,7 @@
 #define WANTED 0.95       /* share of the errors within 2 standard deviations */
 #define FACTOR_LEAST 0.25 /* fl_chip_covering */
 #define FREEDOM 4.0       /* degrees of freedom of Student's distribution of the errors */
-/* FACTOR_LEAST, GROWTH_SPREAD, the growths of fl_chip_assume_growth and the designs (CROSSED too) were set by hand. No
- * fit produces them, so --without GPU does not remove what the data of that GPU taught the person who set them. */
+/* FACTOR_LEAST, GROWTH_SPREAD, the growths of fl_chip_assume_growth and the designs (CROSSED too) were set by hand. */
 #define GROWTH_SPREAD 0.7 /* of ln growth, from chip to chip: a factor of two either way is common */
 #define LEAST 0.002       /* growth: the grid is LEAST FINE^k up to LEAST FINE^STEPS = 3 */
 #define FINE 1.13
@@ -299,22 +298,6 @@ static fl_model_status test_new(const fl_chip *chip, const fl_chip_row *row, siz
         s = test_all(rest, row, count, to);
     }
     free(rest);
-    return s;
-}
-
-fl_model_status fl_chip_strain(const fl_chip *chip, const fl_chip_row *row, size_t count,
-                               fl_chip_strains to[FL_CHIP_KINDS][FL_CHIP_PLACES]) {
-    piles pile = {{{0}}};
-    fl_model_status s = test_new(chip, row, count, pile);
-    for (int k = 0; s == FL_MODEL_OK && k < FL_CHIP_KINDS; k++) {
-        const fl_chip_error *e = k == FL_CHIP_TIME ? &chip->time_error : &chip->power_error;
-        for (int i = 0; s == FL_MODEL_OK && i < FL_CHIP_PLACES; i++) {
-            if (k == FL_CHIP_WATTS)
-                set_drift(&chip->time_error, (fl_chip_place)i, &pile[k][i]);
-            s = add_strains(&pile[k][i], e->growth[i], &to[k][i]);
-        }
-    }
-    free(pile[0][0].list);
     return s;
 }
 

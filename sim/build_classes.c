@@ -130,9 +130,6 @@ fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, f
         if (!p)
             *id = added;
     }
-    if (fl_grow(&b->rep, &b->rep_room, b->rep_count + 1, sizeof *b->rep))
-        return fl_no_memory(d, "the workload");
-    b->rep[b->rep_count++] = *op;
     b->link[*id] = (struct fl_link){b->first_class[op->kind], op->sm_mhz, device};
     b->first_class[op->kind] = *id;
     return FL_OK;

@@ -1,7 +1,7 @@
 /* The insides of a workload's making from a kernel trace: the builder that its parts share. */
 #pragma once
 
-#include "sim/outline.h"
+#include "sim/build.h"
 
 typedef struct fl_builder {
     const fl_kernel_trace *t;
@@ -26,8 +26,6 @@ typedef struct fl_builder {
         uint32_t phases;
         bool known;
     } * rows;
-    fl_trace_op *rep; /* rep_count: the ops for which classes were made, in order */
-    size_t rep_count, rep_room;
     bool overlap;     /* kernels of one GPU overlapped */
     int64_t *work_ns; /* by op, at the clocks of the recording, alone; NULL: as long as they were recorded */
     int64_t origin_ns;
@@ -48,7 +46,7 @@ static inline uint32_t fl_builder_gpu(const fl_builder *b, int32_t device) {
 
 static inline int64_t fl_builder_later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* build_outline.c: what a trace says beside its ops. begin: room, and what platform and kinds say of the whole. */
+/* builder.c: what a trace says beside its ops. begin: room, and what platform and kinds say of the whole. */
 fl_status fl_builder_begin(fl_builder *b, fl_diag *d);
 void fl_builder_end(fl_builder *b); /* frees all but the workload */
 fl_status fl_builder_host_clock(fl_builder *b, fl_diag *d);
@@ -59,8 +57,6 @@ bool fl_builder_shares(const fl_builder *b); /* kernels that overlapped slowed e
 fl_status fl_builder_demands(const fl_builder *b, uint32_t gpu, fl_row *row, fl_diag *d);
 /* What untangling would refuse, on one GPU where nothing overlaps. */
 fl_status fl_builder_check_demands(const fl_builder *b, fl_diag *d);
-/* Moves the outline out of the builder. */
-fl_status fl_builder_outline(fl_builder *b, fl_outline *o, fl_diag *d);
 
 /* build_order.c: fills order with `count` ops, those of each stream by start, end and row. */
 fl_status fl_builder_order(fl_builder *b, size_t *count, fl_diag *d);

@@ -206,10 +206,9 @@ static fl_status build_any(fl_builder *b, fl_diag *d) {
     return s;
 }
 
-fl_status fl_build_trace_outline(fl_workload **out, fl_outline *outline, const char *name, const fl_kernel_trace *t,
-                                 const fl_node_spec *node, const fl_build_options *o, fl_diag *d) {
+fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_trace *t, const fl_node_spec *node,
+                         const fl_build_options *o, fl_diag *d) {
     fl_builder b = {.t = t, .node = node, .o = o};
-    *outline = (fl_outline){0};
     fl_status s = fl_workload_new(&b.w, name, d);
     if (s)
         return s;
@@ -221,23 +220,10 @@ fl_status fl_build_trace_outline(fl_workload **out, fl_outline *outline, const c
         s = lone ? build_lone(&b, d) : build_any(&b, d);
     if (!s)
         s = fl_workload_finish(b.w, o->windows, d);
-    if (!s)
-        s = fl_builder_outline(&b, outline, d);
     fl_builder_end(&b);
-    if (s) {
+    if (s)
         fl_workload_free(b.w);
-        fl_outline_free(outline);
-    } else {
+    else
         *out = b.w;
-    }
-    return s;
-}
-
-fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_trace *t, const fl_node_spec *node,
-                         const fl_build_options *o, fl_diag *d) {
-    fl_outline outline;
-    fl_status s = fl_build_trace_outline(out, &outline, name, t, node, o, d);
-    if (!s)
-        fl_outline_free(&outline);
     return s;
 }

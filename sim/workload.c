@@ -133,7 +133,7 @@ fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, 
 }
 
 /* Ops are read from end to end by every scan, which takes about a tenth less time where they lie in large pages (one.1s
- * of foldline bench). What is moved here while the array grows may leave its large pages; fl_node_open puts it back. */
+ * of tests/bench). What is moved here while the array grows may leave its large pages; fl_node_open puts it back. */
 fl_status fl_workload_expect(fl_workload *w, uint32_t stream, size_t ops, fl_diag *d) {
     fl_stream *s = &w->stream[stream];
     if (fl_grow(&s->rec, &s->room, ops, sizeof *s->rec))

@@ -73,7 +73,7 @@ adversary)
     for streams in 1 2; do
         found=${KEEP:-$work}/worst-$streams.programs.csv
         # The search itself ends with 1 where a trial is beyond the bound.
-        nice -n 10 "$program" search --adversary --platform generic --policy tightrope:bound=0.05 --streams $streams \
+        nice -n 10 "$(dirname "$program")/tests/adversary" --platform generic --policy tightrope:bound=0.05 --streams $streams \
             --trials $(((trials + 1) / 2)) --seed $((90 + streams)) --threads "$threads" -o "$found" --json >"$work/found.json" 2>"$work/err"
         [ $? -le 1 ] || fail "$(tail -n 1 "$work/err")"
         judge adversary "$work/found.json" $streams "$found" || missed=1

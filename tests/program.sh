@@ -245,7 +245,7 @@ check "both of its files" grep -q '^fft,,1000,,,1,100,100$' "$dir/gpu.sweep.csv"
 refuse "its power alone" 2 "without its table of times" "$f" import "$dir/gpu_power.csv"
 refuse "two tables" 2 "expected one file" "$f" import "$dir/table.csv" "$dir/table.csv" --map "$map"
 
-# ---- a device from sweeps: activity, law, and how wide its error bars are ----
+# ---- a device from sweeps: activity and law ----
 awk 'BEGIN { print "workload,sm_mhz,mem_mhz,time_s,power_w,dram_active_pct"
   for (k = 0; k < 14; k++) for (f = 700; f <= 1500; f += 200) { m = k / 14; t = (1 - m) * 1500 / f + m
     printf "w%d,%d,877,%.6f,%.4f,%.3f\n", k, f, t, 60 + 60 * (1 - m) * f / 1000 + 90 * m / t, 80 * m / t } }' >"$dir/active.csv"
@@ -254,11 +254,7 @@ check "the scatter of the data" grep -q 'scatter of the data about smooth curves
 check "the law and why" grep -q 'law: .* errors on workloads left out, full and plain: time' "$dir/out"
 succeed "fit device says which law" 'law of the calibration: .* left out' "$f" fit device --sweep "$dir/active.csv" --out "$dir/active.json"
 succeed "fit workload by activity" 'uses the measured activities of 14 of 14' "$f" fit workload --device "$dir/active.json" --sweep "$dir/active.csv" --at sm=1500
-succeed "fit bars" 'time, alone' "$f" fit bars --sweep "one=$dir/active.csv" --sweep "two=$dir/active.csv" --spec one=generic --splits 1 --out "$dir/bars.json"
-succeed "bars by another GPU" 'fitted at ends' "$f" fit split --sweep "$dir/active.csv" --splits 1 --bars "$dir/bars.json" --without one
 succeed "a platform's constants as they are" 'device as platform generic has it' "$f" fit split --sweep "$dir/active.csv" --spec generic
-refuse "bars without a GPU that they know" 2 "bars.json.*three" "$f" fit split --sweep "$dir/active.csv" --bars "$dir/bars.json" --without three
-refuse "bars of no GPU" 2 "expected GPU=FILE" "$f" fit bars --sweep "$dir/active.csv"
 refuse "a law that there is not" 2 "expected best, full or plain" "$f" fit split --sweep "$dir/active.csv" --law linear
 refuse "a platform beside a device" 2 "expected one of them" "$f" fit split --sweep "$dir/active.csv" --spec generic --beside "$dir/active.csv"
 sed '2s/,[^,]*$/,130/' "$dir/active.csv" >"$dir/active2.csv"

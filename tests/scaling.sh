@@ -63,9 +63,9 @@ cpu() {
 }
 beyond() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; print (d > 1e-4 ? d : 1e-4) }'; }
 
-# One figure of foldline bench: ROW FIELD KERNELS
+# One figure of tests/bench: ROW FIELD KERNELS
 figure() {
-  "$f" bench --kernels "$3" --repeat 3 --only "^$1\$" --json 2>"$dir/err" |
+  "$(dirname "$f")/tests/bench" --kernels "$3" --repeat 3 --only "^$1\$" --json 2>"$dir/err" |
     awk -v row="$1" -v field="\"$2\":" '/"key":/ { here = index($0, "\"" row "\"") } here && $1 == field { gsub(/,/, "", $2); print $2; exit }'
 }
 

@@ -34,7 +34,7 @@ sed -e "s/\"voltage\": .*/\"voltage\": [$table]/" -e 's/"energy": {"refresh_ms":
   -e 's/"actuator": .*/"actuator": {"call_ms": 0, "settle_ms": 0, "read_ms": 0},/' "$generic" >"$dir/gpu.json"
 [ "$(diff "$generic" "$dir/gpu.json" | grep -c '^>')" = 3 ] || failed "$generic is another than this script knows"
 
-# The work: lengths and kinds as in foldline bench, without gaps and latencies. No kind is bound by memory.
+# The work: lengths and kinds as in tests/bench, without gaps and latencies. No kind is bound by memory.
 "$f" synth -o "$dir/work.csv" --kernels "$kernels" --kinds 512 --mean-us 50 --gap-us 0 --burst 1 --memory 0 >/dev/null || exit 1
 awk -F, -v OFS=, '/^#/ { print; next } !names { names = 1; for (i = 1; i <= NF; i++) if ($i == "tl") at = i; print; next } { $at = 0; print }' \
   "$dir/work.kinds.csv" >"$dir/kinds" && mv "$dir/kinds" "$dir/work.kinds.csv"

@@ -58,7 +58,6 @@ harness/chip         : models traces sim harness/base
 harness/input        : policies models traces sim harness/base harness/chip
 harness/log          : policies traces sim harness/base
 harness/study        : policies traces sim harness/base harness/input
-harness/bench        : policies traces sim harness/base harness/input harness/study
 harness/fit          : policies models traces sim harness/base harness/input harness/chip
 harness/advise       : traces sim harness/base harness/chip harness/input harness/study
 harness/report       : traces harness/base harness/study
@@ -67,7 +66,7 @@ harness/live/vendor  : policies traces sim
 harness/live         : policies traces sim harness/log harness/live/vendor harness/live/collector
 harness/emulate/client :
 harness/emulate      : policies traces sim harness/input harness/live harness/live/collector harness/emulate/client
-harness/cmd          : policies models traces sim harness/base harness/input harness/log harness/study harness/fit harness/advise harness/bench harness/report harness/live harness/live/vendor harness/emulate
+harness/cmd          : policies models traces sim harness/base harness/input harness/log harness/study harness/fit harness/advise harness/report harness/live harness/live/vendor harness/emulate
 harness              : harness/base harness/cmd
 '
 

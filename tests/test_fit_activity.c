@@ -187,41 +187,5 @@ static void test_bars(void) {
         }
 }
 
-/* Bars hold what they say for workloads that the chip never saw, in every place. */
-static void test_strains(void) {
-    static made m;
-    static fl_chip c;
-    static fl_chip_row half[ROWS];
-    fl_chip_strains to[FL_CHIP_KINDS][FL_CHIP_PLACES] = {{{0}}};
-    make(&m, 0.01);
-    const size_t n = even_half(&m, half);
-    for (size_t i = 0; i < n; i++)
-        half[i].activity = NULL;
-    FL_CHECK(fl_chip_fit(half, n, FL_CHIP_FULL, &c) == FL_MODEL_OK, "fit");
-    for (size_t k = 1; k < WORKLOADS; k += 2)
-        FL_CHECK(fl_chip_strain(&c, &m.row[k * CLOCKS], CLOCKS, to) == FL_MODEL_OK, "workload %zu", k);
-    for (int k = 0; k < FL_CHIP_KINDS; k++) {
-        const fl_chip_error *e = k == FL_CHIP_TIME ? &c.time_error : &c.power_error;
-        for (int p = 0; p < FL_CHIP_PLACES; p++) {
-            const double real = fl_chip_covering(&to[k][p]);
-            size_t within = 0;
-            if (p == FL_CHIP_OTHER_MEMORY) {
-                FL_CHECK(to[k][p].count == 0 && isnan(e->own[p]), "one memory clock has no other");
-                continue;
-            }
-            for (size_t i = 0; i < to[k][p].count; i++)
-                within += to[k][p].list[i] <= real;
-            FL_CHECK(to[k][p].count > 0 && (double)within >= 0.95 * (double)to[k][p].count &&
-                         (double)within < 0.95 * (double)to[k][p].count + 1.5,
-                     "kind %d, place %d: %zu of %zu within %g", k, p, within, to[k][p].count, real);
-            FL_CHECK(e->own[p] > 0.3 * real && e->own[p] < 3 * real, "kind %d, place %d: own %g, real %g", k, p,
-                     e->own[p], real);
-            free(to[k][p].list);
-        }
-    }
-    const fl_chip_strains none = {0};
-    FL_CHECK(isnan(fl_chip_covering(&none)), "nothing to cover");
-}
-
 FL_SUITE("fit_activity", {"places", test_places}, {"reference", test_reference}, {"noise", test_noise},
-         {"law", test_law}, {"bars", test_bars}, {"strains", test_strains})
+         {"law", test_law}, {"bars", test_bars})

@@ -154,8 +154,6 @@ static void test_designs(void) {
         memset(piles, 0, sizeof piles);
         collect(chip, row, n, of->known);
         CU_ASSERT_FATAL(fl_chip_add_errors(&chip, row, n, sum, count) == FL_MODEL_OK);
-        fl_chip_strains strains[FL_CHIP_KINDS][FL_CHIP_PLACES] = {{{0}}};
-        CU_ASSERT_FATAL(fl_chip_strain(&chip, row, n, strains) == FL_MODEL_OK);
         for (int k = 0; k < FL_CHIP_KINDS; k++)
             for (int p = 0; p < FL_CHIP_PLACES; p++) {
                 const pile *all = &piles[k][p];
@@ -167,15 +165,6 @@ static void test_designs(void) {
                 FL_CHECK(near(sum[k][p], want) && near(count[k][p], weights),
                          "%s, kind %d, place %d: %g of %g, not %g of %g", of->what, k, p, sum[k][p], count[k][p], want,
                          weights);
-                FL_CHECK(strains[k][p].count == all->count, "%s, kind %d, place %d: %zu strains of %zu misses",
-                         of->what, k, p, strains[k][p].count, all->count);
-                for (size_t i = 0; i < all->count && i < strains[k][p].count; i++) {
-                    const double growth = (k ? chip.power_error : chip.time_error).growth[p],
-                                 s = strain_of(&all->of[i], growth, k ? drift_of(&all->of[i], p) : 0);
-                    FL_CHECK(near(strains[k][p].list[i], s), "%s, kind %d, place %d, %zu: %g, not %g", of->what, k, p,
-                             i, strains[k][p].list[i], s);
-                }
-                free(strains[k][p].list);
             }
     }
 }

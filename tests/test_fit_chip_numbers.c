@@ -4,7 +4,6 @@
  * where a search ends, so numbers are compared within NEAR, and words and counts as they are. */
 #include "models/fit_chip.h"
 #include "models/fit_chip_activity.h"
-#include "models/fit_chip_bars.h"
 #include "models/fit_chip_predict.h"
 #include "models/fit_kin.h"
 #include "models/probes.h"
@@ -179,21 +178,6 @@ static void put_guesses(const fl_chip_row *own, size_t count) {
     }
 }
 
-static void put_strains(const fl_chip_row *own, size_t count) {
-    fl_chip_strains to[FL_CHIP_KINDS][FL_CHIP_PLACES] = {0};
-    fl_chip_row sorted[CLOCKS * MEMS];
-    for (size_t i = 0; i < count; i++) /* the lower memory clock first */
-        sorted[i] = own[(i + (count > CLOCKS ? CLOCKS : 0)) % count];
-    CU_ASSERT_FATAL(fl_chip_strain(&chip, sorted, count, to) == FL_MODEL_OK);
-    for (int kind = 0; kind < FL_CHIP_KINDS; kind++)
-        for (int place = 0; place < FL_CHIP_PLACES; place++) {
-            fprintf(out, "\nstrain %d %d %zu", kind, place, to[kind][place].count);
-            put("covering", fl_chip_covering(&to[kind][place]));
-            put_all("is", to[kind][place].list, to[kind][place].count);
-            free(to[kind][place].list);
-        }
-}
-
 static void test_fits(void) {
     static fl_chip_row row[ROWS], other[ROWS];
     static double activity[ROWS][FL_CHIP_ACTIVITIES], of_other[ROWS][FL_CHIP_ACTIVITIES];
@@ -204,7 +188,6 @@ static void test_fits(void) {
         begin();
         put_chip(chips[i].name);
         put_guesses(other + 3 * each, each);
-        put_strains(other + 4 * each, each);
         finish(chips[i].name);
     }
 }

@@ -7,7 +7,6 @@
 #include "models/curve.h"
 #include "models/fit_capping.h"
 #include "models/fit_chip.h"
-#include "models/fit_chip_bars.h"
 #include "models/fit_chip_parts.h"
 #include "models/fit_chip_predict.h"
 #include "models/fit_sensitivity.h"
@@ -233,18 +232,10 @@ static fl_model_status predictions(double *result) {
     static fl_chip_row row[ROWS];
     make_rows(row);
     fl_chip_guess guess[ROWS];
-    fl_chip_strains strains[FL_CHIP_KINDS][FL_CHIP_PLACES] = {{{0}}};
-    double sum = 0;
     fl_model_status s = FL_MODEL_OK;
     TRY(s, fl_chip_predict(known_chip(), row, 2, row + 2, 6, guess, NULL));
-    TRY(s, fl_chip_strain(known_chip(), row, CLOCKS * MEMS, strains));
-    for (int k = 0; k < FL_CHIP_KINDS; k++)
-        for (int p = 0; p < FL_CHIP_PLACES; p++) {
-            sum += (double)strains[k][p].count;
-            free(strains[k][p].list);
-        }
     if (s == FL_MODEL_OK)
-        *result = guess[3].time_s + guess[3].power_w + sum;
+        *result = guess[3].time_s + guess[3].power_w;
     return s;
 }
 

@@ -22,7 +22,8 @@ static bool keeps = true;
 
 void fl_trace_keep(bool keep) { keeps = keep; }
 
-bool fl_trace_may_keep(const char *path) {
+/* True where a file is large enough, and of a kind, for a cache beside it, and the setting allows it. */
+static bool may_keep(const char *path) {
     fl_cache_stamp now;
     return keeps && !fl_is_standard(path) && fl_cache_stamp_of(path, &now) && now.size >= FL_CACHE_FROM &&
            stands_alone(path);
@@ -56,7 +57,7 @@ fl_status fl_trace_open_key(const char *path, const char *format, const fl_impor
         return status;
     o = o ? o : &ALL;
     char *cache = NULL;
-    if (!fl_trace_may_keep(path) || asprintf(&cache, "%s" FL_CACHE_SUFFIX, path) < 0)
+    if (!may_keep(path) || asprintf(&cache, "%s" FL_CACHE_SUFFIX, path) < 0)
         return fl_reader_read(reader, path, o, out, d);
     *known = fl_cache_load_key(cache, path, reader->name, o, out, key);
     if (!*known) {

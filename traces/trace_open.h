@@ -11,12 +11,10 @@
  * telemetry, the function uses a cache beside it (traces/cache.h) if that was made from exactly these bytes, reader and
  * options; otherwise it writes one. A cache that cannot be written is not a failure. */
 fl_status fl_trace_open(const char *path, const char *format, const fl_import_options *o, fl_imported *out, fl_diag *d);
-/* The same, for callers that keep other files beside the trace: *known is true where *key belongs to exactly the bytes
+/* The same, for callers that read the trace again: *known is true where *key belongs to exactly the bytes
  * that were read. */
 fl_status fl_trace_open_key(const char *path, const char *format, const fl_import_options *o, fl_imported *out,
                             fl_cache_key *key, bool *known, fl_diag *d);
-/* Whether the process keeps and uses files beside traces. The default is yes. The setting holds for the whole process;
+/* Whether the process keeps and uses caches beside traces. The default is yes. The setting holds for the whole process;
  * set it before other threads read. */
 void fl_trace_keep(bool keep);
-/* True where a file is large enough, and of a kind, for a file beside it, and the setting allows it. */
-bool fl_trace_may_keep(const char *path);

@@ -261,10 +261,12 @@ void fl_args_examples(const fl_page *page, const char *command) {
     }
 }
 
+const char *fl_args_prefix = "foldline ";
+
 void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count) {
     const fl_page page = {.out = out, .width = fl_terminal_width(out)};
     char text[1024];
-    (void)snprintf(text, sizeof text, "foldline %s %s", c->name, c->usage);
+    (void)snprintf(text, sizeof text, "%s%s %s", fl_args_prefix, c->name, c->usage);
     fl_page_fill(&page, 0, 4, text);
     fl_page_gap(&page);
     fl_page_fill(&page, 0, 0, c->summary);

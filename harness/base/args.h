@@ -56,6 +56,9 @@ bool fl_same_file(const char *a, const char *b);
 void fl_args_left(const fl_option *o, char *buf, size_t size);
 /* Prints the examples of a command (harness/base/examples.h) under a heading; nothing where it has none. */
 void fl_args_examples(const fl_page *page, const char *command);
+/* What stands before the name of a command in its help and its errors: "foldline ". The tools of the tests that have
+ * options of this kind set their own, before they parse any. */
+extern const char *fl_args_prefix;
 /* Prints the help, in lines of the terminal's width, with the examples at its end. */
 void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count);
 void fl_texts_free(fl_texts *t);

@@ -9,7 +9,7 @@ const fl_command_reader *fl_command_read_by;
 int fl_command_fail(const char *command, const fl_diag *d) {
     char text[2048];
     fl_ticker_stop();
-    fl_terminal_say(stderr, "foldline%s%s: %s", command ? " " : "", command ? command : "",
+    fl_terminal_say(stderr, "%s%s: %s", command ? fl_args_prefix : "foldline", command ? command : "",
                     fl_diag_text(d, text, sizeof text));
     return d->status == FL_BAD_INPUT ? FL_EXIT_USAGE : FL_EXIT_SYSTEM;
 }

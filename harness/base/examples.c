@@ -86,7 +86,6 @@ static const struct {
      {"foldline compare harness/experiments/first-light.json --csv page.csv && foldline report page.csv -o page.html",
       "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle --csv own.csv && "
       "foldline report own.csv -o own.html --about 'What does Assure save?'"}},
-    {"bench", {"foldline bench --only one.random", "foldline bench --only one.random --json"}},
     {"help", {"foldline help compare", "foldline help experiments --schema"}},
     {"fit device",
      {"foldline fit device --sweep traces/samples/energyucb-528.pot3d.csv --out device.json",
@@ -109,11 +108,6 @@ static const struct {
     {"fit split",
      {"foldline fit split --sweep traces/samples/energyucb-table1.csv --splits 1",
       "foldline fit split --sweep traces/samples/energyucb-table1.csv --at sm=1000 --splits 1"}},
-    {"fit bars",
-     {"foldline fit bars --sweep one=traces/samples/energyucb-table1.csv --sweep "
-      "two=traces/samples/energyucb-table1.csv --splits 1",
-      "foldline fit bars --sweep max=traces/samples/energyucb-table1.csv --sweep "
-      "two=traces/samples/energyucb-table1.csv --splits 1 --out bars.json"}},
     {"fit logs",
      {"for f in 1000 1500; do foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=$f "
       "--telemetry mix8@$f.csv; done && foldline fit logs mix8@1000.csv mix8@1500.csv -o measured.csv",

@@ -1,7 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/base/grid.h"
 #include "harness/base/json_out.h"
-#include "harness/cmd/cmd_search_adversary.h"
 #include "harness/cmd/commands.h"
 #include "harness/study/search.h"
 #include "harness/study/search_check.h"
@@ -11,7 +10,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "search", "EXPERIMENT.json [--tune PATTERN --score PATTERN | --hold-out workload|platform], or --adversary",
+    "search", "EXPERIMENT.json [--tune PATTERN --score PATTERN | --hold-out workload|platform]",
     "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
     "workloads that it was not tuned on.",
     "The search runs every candidate on a few workloads and seeds, and the better ones on more. It judges a "
@@ -207,12 +206,8 @@ int fl_cmd_search(int argc, char **argv) {
          "workload or platform: each in turn is scored on, not tuned on"},
         {"keep", "X", FL_OPTION_REAL, &keep, 0, 1, "share of the candidates that each round keeps (0.5)"},
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
-        {"adversary", NULL, FL_OPTION_FLAG, &(bool){false}, 0, 0,
-         "finds the workload on which a policy does worst instead (search --adversary --help)"},
     };
     int status = FL_EXIT_OK;
-    if (fl_search_is_adversary(argc, argv))
-        return fl_cmd_search_adversary(argc, argv);
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))
         return status;
     fl_diag d = {0};

@@ -1,6 +1,6 @@
 #include "harness/base/command.h"
 #include "harness/cmd/commands.h"
-#include "harness/cmd/kinds_beside.h"
+#include "harness/base/kinds_beside.h"
 #include "harness/input/platform.h"
 #include "sim/synth.h"
 #include "sim/synth_apps.h"

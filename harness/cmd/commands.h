@@ -33,7 +33,6 @@
     X(restore, "clocks and limits as they were before")                                                                \
     X(emulate, "a program that uses NVML, on a simulated GPU")                                                         \
     X(report, "one page of results, to read and to print")                                                             \
-    X(bench, "the simulator's own speed, as ratios within one run")                                                    \
     X(help, "a command, or a topic: experiments, traces, platforms, policies")
 
 /* Parts of synth: fl_cmd_synth_NAME, as the parts of fit (harness/fit/fit.h). */

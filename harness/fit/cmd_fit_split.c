@@ -6,7 +6,6 @@
 #include "harness/fit/fit.h"
 #include "harness/chip/fit_clocks.h"
 #include "harness/chip/fit_sound.h"
-#include "harness/fit/fit_bars.h"
 #include "harness/fit/fit_capped.h"
 #include "harness/fit/fit_chosen.h"
 #include "harness/fit/fit_decide.h"
@@ -37,7 +36,7 @@ static const fl_command_help help = {
 
 typedef struct split_options {
     fl_texts sweeps, device, beside, ats;
-    const char *bars, *without, *spec, *crest;
+    const char *spec, *crest;
     int64_t splits, seed;
     fl_chip_law law;
     bool json, decide;
@@ -65,8 +64,7 @@ typedef struct asked { /* one question: the settings that a prediction may use *
 typedef struct splitter {
     const split_options *o;
     fl_fit_rows rows, device, beside, unlit; /* unlit: the rows without their activities */
-    fl_chip_bars bars;
-    bool *half; /* per entity of rows: whether the device is fitted to it */
+    bool *half;                              /* per entity of rows: whether the device is fitted to it */
     asked *asked;
     size_t plain, splits; /* splits in which the device has the plain law, and all splits */
     double law_time[2], law_power[2];
@@ -123,7 +121,6 @@ static fl_status fit_device(splitter *q, fl_diag *d) {
     if (f != FL_MODEL_OK)
         return f == FL_MODEL_NO_MEMORY ? fl_no_memory(d, NULL)
                                        : fl_refuse(d, "no device model fits: %s", fl_model_text(f));
-    fl_chip_widen(&q->chip, &q->bars);
     q->plain += q->chip.law == FL_CHIP_PLAIN;
     q->splits++;
     for (int i = 0; i < 2; i++) {
@@ -158,8 +155,6 @@ static fl_status take_spec(splitter *q, fl_diag *d) {
     }
     for (size_t i = 0; !s && i < q->rows.count && !q->rows.mem_known; i++)
         q->rows.row[i].mem_mhz = q->unlit.row[i].mem_mhz = q->chip.mem_ref;
-    if (!s)
-        fl_chip_widen(&q->chip, &q->bars);
     fl_platform_free(&p);
     return s;
 }
@@ -342,9 +337,6 @@ static fl_status read_all(splitter *q, fl_diag *d) {
     fl_status s = fl_fit_crest_parse(o->crest, &q->crest, d);
     for (size_t i = 0; !s && i < o->ats.count; i++)
         s = fl_fit_at_parse(o->ats.item[i], &q->asked[i].at, d);
-    q->bars = fl_chip_bars_measured;
-    if (!s && o->bars)
-        s = fl_fit_bars_read(o->bars, o->without, &q->bars, d);
     if (!s)
         s = fl_fit_rows_sound(&o->sweeps, &none, &q->rows, d);
     if (!s && o->device.count)
@@ -443,8 +435,6 @@ int fl_cmd_fit_split(int argc, char **argv) {
         {"law", "NAME", FL_OPTION_TEXT, &law, 0, 0,
          "full; plain, the simulator's own, without link and stall; best, which predicts workloads left out better "
          "(best)"},
-        {"bars", "FILE", FL_OPTION_TEXT, &o.bars, 0, 0, "widths of error bars, a file that fit bars wrote"},
-        {"without", "GPU", FL_OPTION_TEXT, &o.without, 0, 0, "takes from --bars the constants fitted without this GPU"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -460,8 +450,6 @@ int fl_cmd_fit_split(int argc, char **argv) {
         s = read_law(law, &o.law, &d);
     if (!s && o.spec && (o.device.count || o.beside.count))
         s = fl_refuse(&d, "--spec %s beside a sweep of the device, expected one of them", o.spec);
-    if (!s && o.without && !o.bars)
-        s = fl_refuse(&d, "--without %s, expected --bars FILE with it", o.without);
     if (!s && !o.ats.count)
         s = fl_texts_add(&o.ats, "ends", &d);
     if (!s)

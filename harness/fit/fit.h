@@ -7,7 +7,6 @@
     X(workload, "a workload's other settings, from a few measured ones")                                               \
     X(probes, "which clocks of a workload to measure, so that the others can be told from them")                       \
     X(split, "how well both do: device from half of the workloads, scored on the other half")                          \
-    X(bars, "how wide error bars must be, from sweeps of several GPUs")                                                \
     X(logs, "a sweep, from logs of runs at fixed clocks")                                                              \
     X(sensor, "a power sensor's refresh, window and gain, from its log and an external meter")                         \
     X(pipeline, "a pipeline's times and powers, from executed clock plans")                                            \

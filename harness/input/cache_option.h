@@ -6,5 +6,5 @@
 /* clang-format off */
 #define FL_CACHE_OPTION(into)                                                                                          \
     {"no-cache", NULL, FL_OPTION_FLAG, into, 0, 0,                                                                     \
-     "neither writes nor uses the FILE.foldline-cache and FILE.foldline-workload beside big traces"}
+     "neither writes nor uses the FILE.foldline-cache beside big traces"}
 /* clang-format on */

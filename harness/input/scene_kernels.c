@@ -49,15 +49,7 @@ static uint32_t devices_of(const fl_kernel_trace *t) {
     return n;
 }
 
-static const fl_kernel_trace *kernels_of(const fl_scene_origin *from) {
-    return from->kept.w ? &from->kept.t : &from->in.kernels;
-}
-
-static uint32_t device_count(const fl_scene_origin *from) {
-    if (from->set)
-        return 1;
-    return from->kept.w ? from->kept.outline.device_count : devices_of(&from->in.kernels);
-}
+static uint32_t device_count(const fl_scene_origin *from) { return from->set ? 1 : devices_of(&from->in.kernels); }
 
 static fl_status read_trace(const char *path, fl_scene_origin *from, fl_diag *d) {
     fl_status status = fl_trace_open_key(path, NULL, NULL, &from->in, &from->key, &from->known, d);
@@ -69,19 +61,6 @@ static fl_status read_trace(const char *path, fl_scene_origin *from, fl_diag *d)
     return status;
 }
 
-static fl_status build_kernels(fl_scene *s, const char *name, fl_scene_origin *from, const fl_build_options *build,
-                               fl_diag *d) {
-    fl_outline outline;
-    const fl_status status =
-        fl_build_trace_outline(&s->w, &outline, name, &from->in.kernels, &s->platform.node, build, d);
-    if (status)
-        return status;
-    if (from->known)
-        fl_kept_workload_save(s->source, &from->key, &from->in, &outline, s->w);
-    fl_outline_free(&outline);
-    return FL_OK;
-}
-
 static fl_status build_program(fl_scene *s, const char *name, fl_scene_origin *from, const fl_build_options *build,
                                fl_diag *d) {
     fl_status status =
@@ -89,39 +68,18 @@ static fl_status build_program(fl_scene *s, const char *name, fl_scene_origin *f
     if (status || s->w)
         return status;
     status = fl_synth_program(from->set, from->index, from->seed, from->seconds, &from->in.kernels, d);
-    return status ? status : build_kernels(s, name, from, build, d);
+    return status ? status : fl_build_trace(&s->w, name, &from->in.kernels, &s->platform.node, build, d);
 }
 
-/* As it was kept, if it is the same for this platform and these kinds; else from the trace. */
 static fl_status build(fl_scene *s, const char *name, fl_scene_origin *from, const fl_build_options *build,
                        fl_diag *d) {
-    bool fits = false;
-    if (from->set)
-        return build_program(s, name, from, build, d);
-    if (!from->kept.w)
-        return build_kernels(s, name, from, build, d);
-    free(from->kept.w->name);
-    if (!(from->kept.w->name = strdup(name)))
-        return fl_no_memory(d, "the workload");
-    fl_status status =
-        fl_build_outline(from->kept.w, &from->kept.outline, &from->kept.t, &s->platform.node, build, &fits, d);
-    if (fits) {
-        s->w = from->kept.w;
-        from->kept.w = NULL;
-    }
-    if (status || fits)
-        return status;
-    fl_kept_workload_free(&from->kept);
-    status = read_trace(s->source, from, d);
-    return status ? status : build_kernels(s, name, from, build, d);
+    return from->set ? build_program(s, name, from, build, d)
+                     : fl_build_trace(&s->w, name, &from->in.kernels, &s->platform.node, build, d);
 }
 
-void fl_scene_origin_free(fl_scene_origin *from) {
-    fl_kept_workload_free(&from->kept);
-    fl_imported_free(&from->in);
-}
+void fl_scene_origin_free(fl_scene_origin *from) { fl_imported_free(&from->in); }
 
-/* Fills the scene of kernels that were read, made or kept. */
+/* Fills the scene of kernels that were read or made. */
 fl_status fl_scene_from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
                                 fl_scene_origin *from, fl_diag *d) {
     fl_kinds kinds = {0};
@@ -183,9 +141,8 @@ static void replace_workload(fl_workload *old, fl_workload *made) {
 
 /* The trace of a scene that is built again, which must be the one that it was built of first. */
 static fl_status read_again(const fl_scene *s, fl_scene_origin *from, fl_diag *d) {
-    const fl_status status = fl_kept_workload_load(s->source, &from->kept) ? FL_OK : read_trace(s->source, from, d);
-    const fl_cache_key *now = from->kept.w ? &from->kept.key : from->known ? &from->key : NULL;
-    if (status || (now && !memcmp(now->hash, s->again->key.hash, sizeof now->hash)))
+    const fl_status status = read_trace(s->source, from, d);
+    if (status || (from->known && !memcmp(from->key.hash, s->again->key.hash, sizeof from->key.hash)))
         return status;
     return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0,
                    "changed while the command ran, expected the trace to stay as it was until the end");
@@ -238,19 +195,18 @@ static fl_status take_notes(fl_scene *s, char **note, size_t count, fl_diag *d) 
 fl_status fl_scenes_from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
     fl_scene_origin from = {0};
     fl_scene *s = NULL;
-    fl_status status = fl_kept_workload_load(path, &from.kept) ? FL_OK : read_trace(path, &from, d);
+    fl_status status = read_trace(path, &from, d);
     if (!status)
         status = fl_scene_add(all, path, &s, d);
     if (!status)
-        status = from.kept.w ? take_notes(s, from.kept.note, from.kept.note_count, d)
-                             : take_notes(s, from.in.note, from.in.note_count, d);
-    if (!status && o->hold != FL_SCENES_AT_ONCE && (from.kept.w || from.known)) { /* which can be read again */
+        status = take_notes(s, from.in.note, from.in.note_count, d);
+    if (!status && o->hold != FL_SCENES_AT_ONCE && from.known) { /* which can be read again */
         status = fl_scene_make_again(s, o, NULL, 0, d);
         if (!status)
-            s->again->key = from.kept.w ? from.kept.key : from.key;
+            s->again->key = from.key;
     }
     if (!status)
-        status = fl_scene_from_kernels(o, s, fl_input_name(path), &kernels_of(&from)->head, &from, d);
+        status = fl_scene_from_kernels(o, s, fl_input_name(path), &from.in.kernels.head, &from, d);
     fl_scene_origin_free(&from);
     return status;
 }

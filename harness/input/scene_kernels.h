@@ -1,10 +1,9 @@
 /* Scenes of kernels: of a trace, or of what a program expands to; and how a scene is built again. */
 #pragma once
 
-#include "harness/input/outline_file.h"
 #include "harness/input/scene.h"
 
-/* What a workload is built of: kernels that were read or made, or, of a trace, the workload as it was kept. */
+/* What a workload is built of: kernels that were read or made. */
 typedef struct fl_scene_origin {
     fl_imported in;
     const fl_kinds *kinds;  /* of the set, or read before; NULL: the scene's source names them, or there are none */
@@ -12,7 +11,6 @@ typedef struct fl_scene_origin {
     size_t index;
     uint64_t seed;
     double seconds;
-    fl_kept_workload kept;
     fl_cache_key key;
     bool known; /* key is that of in */
 } fl_scene_origin;
@@ -20,7 +18,7 @@ void fl_scene_origin_free(fl_scene_origin *from);
 
 /* Adds the scene of a file in any format that has kernels. The platform supplies what the format does not carry. */
 fl_status fl_scenes_from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d);
-/* Fills a scene from kernels that were read, made or kept. */
+/* Fills a scene from kernels that were read or made. */
 fl_status fl_scene_from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
                                 fl_scene_origin *from, fl_diag *d);
 /* Keeps with the scene what is needed to build it again. set: NULL for a trace. */

@@ -1,10 +1,8 @@
 /* What the program's rooms read, a reader at a time (FL_FUZZ_NAME), against bytes that nobody meant, for libFuzzer. No
  * reader may crash, hang or leak; it refuses with a message, or what it took is written and read again the same. */
 #include "harness/base/table_file.h"
-#include "harness/bench/result.h"
 #include "harness/chip/sweep_chip.h"
 #include "harness/fit/draws_read.h"
-#include "harness/fit/fit_bars.h"
 #include "harness/fit/fit_facts_device.h"
 #include "harness/fit/fit_idle_log.h"
 #include "harness/fit/fit_meter.h"
@@ -227,16 +225,6 @@ static void meter(const uint8_t *data, size_t size) {
         fl_meter_free(&m);
 }
 
-static void bars(const uint8_t *data, size_t size) {
-    fl_diag d = {0};
-    fl_chip_bars b = {0};
-    if (!fuzz_write("in.json", data, size))
-        return;
-    refused(fl_fit_bars_read("in.json", NULL, &b, &d), &d);
-    d = (fl_diag){0};
-    refused(fl_fit_bars_read("in.json", "one", &b, &d), &d);
-}
-
 static void calibration(const uint8_t *data, size_t size) {
     fl_diag d = {0};
     fl_sweep_chip c = {0};
@@ -310,33 +298,24 @@ static void gzip(const uint8_t *data, size_t size) {
     free(text);
 }
 
-/* An earlier run of bench, against two rows of this one. */
-static void against(const uint8_t *data, size_t size) {
-    const fl_bench_figure now[] = {
-        {.row = &fl_bench_rows[0], .value = 600, .noise = 0.02, .of_goal = NAN, .relative = 1},
-        {.row = &fl_bench_rows[1], .value = 0.9, .noise = 0.02, .of_goal = 1, .relative = 0.9},
-    };
-    fl_diag d = {0};
-    cJSON *tree = NULL;
-    size_t worse;
-    FILE *nothing = fopen("/dev/null", "w");
-    if (nothing && fuzz_write("earlier.json", data, size) && !refused(fl_bench_earlier("earlier.json", &tree, &d), &d))
-        refused(fl_bench_against(now, 2, tree, "earlier.json", &worse, nothing, &d), &d);
-    cJSON_Delete(tree);
-    if (nothing)
-        fclose(nothing);
-}
-
 /* ---- */
 
 static const struct {
     const char *name;
     void (*run)(const uint8_t *data, size_t size);
-} targets[] = {{"journal", journal}, {"baseline", baseline}, {"experiment", experiment},
-               {"board", board},     {"draws", draws},       {"table", table},
-               {"texts", texts},     {"gzip", gzip},         {"against", against},
-               {"facts", facts},     {"idle", idle},         {"base", base},
-               {"meter", meter},     {"bars", bars},         {"calibration", calibration}};
+} targets[] = {{"journal", journal},
+               {"baseline", baseline},
+               {"experiment", experiment},
+               {"board", board},
+               {"draws", draws},
+               {"table", table},
+               {"texts", texts},
+               {"gzip", gzip},
+               {"facts", facts},
+               {"idle", idle},
+               {"base", base},
+               {"meter", meter},
+               {"calibration", calibration}};
 
 static void (*target)(const uint8_t *data, size_t size);
 

@@ -89,10 +89,6 @@ foldline sweep e.json -o whole.csv
 seed results whole.csv whole.provenance.json
 foldline regress e.json --bless -o base.json --fail-if "energy_j>1%"
 seed baseline base.json
-printf '[{"key": "bare", "relative": 1, "noise": 0.02}]' >earlier.json
-seed against earlier.json
-printf '\010\000\377\377\377\377\377\377\377\377' >changes.bin
-seed workload changes.bin
 seed regress base.json
 seed results-json base.json
 seed experiment e.json
@@ -159,8 +155,6 @@ printf '%s\n' request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns 0,100000000,20000000,900
 seed plot-latencies requests-served.csv
 printf 't_s,power_w\n0,50\n1,60.5\n2,55\n' >m.csv
 seed meter m.csv
-foldline fit bars --sweep one=chip.csv --sweep two=chip.csv --splits 1 --out bars.json
-seed bars bars.json
 foldline fit sensitivity --programs "$samples/dynaco.programs.csv" --platform apu-a10-5800k --seconds 0.2 -o states.csv
 { head -n 30 states.csv; } >states-short.csv
 seed state-runs states-short.csv

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# foldline bench: every row of its table is measured, what it prints can be read back, and --against tells what moved. No
+# tests/bench: every row of its table is measured, what it prints can be read back, and --against tells what moved. No
 # figure is asserted: machines are slow and shared.
 . "$(dirname "$0")/shell.sh"
+bench=$(dirname "$f")/tests/bench
 
 export TMPDIR=$dir
 small=(--kernels 20000 --repeat 2)
-succeed "the rows of one stream, beside their goals" 'one\.energyucb .*of the bare loop .*0\.75' "$f" bench "${small[@]}" --only '^one'
+succeed "the rows of one stream, beside their goals" 'one\.energyucb .*of the bare loop .*0\.75' "$bench" "${small[@]}" --only '^one'
 check "none of another group" bash -c "! grep -q '^free' '$dir/out'"
-succeed "and as JSON" '"key":' "$f" bench "${small[@]}" --only '^(one|step|features|free|scarce|draws|serving)' --json
+succeed "and as JSON" '"key":' "$bench" "${small[@]}" --only '^(one|step|features|free|scarce|draws|serving)' --json
 cp "$dir/out" "$dir/before.json"
 for key in bare one.launches one.gaps step.prefix features.step features.eight free.2 free.32 scarce.none draws.energyucb serving.requests; do
   check "$key has a value, a goal or none, and what it is compared by" python3 - "$dir/before.json" "$key" <<'PY'
@@ -17,12 +18,12 @@ assert len(row) == 1 and row[0]["value"] > 0 and row[0]["relative"] > 0 and row[
 assert row[0]["measure"] in ("ratio", "rate", "time", "memory") and "goal" in row[0] and "of_goal" in row[0], row
 PY
 done
-succeed "rows about files and commands" 'load.run_mb' "$f" bench --kernels 20000 --repeat 1 --only 'load|command.run|grid.sweep|threads'
+succeed "rows about files and commands" 'load.run_mb' "$bench" --kernels 20000 --repeat 1 --only 'load|command.run|grid.sweep|threads'
 check "leaves no file behind" bash -c "! ls -d '$dir'/foldline-bench-* 2>/dev/null | grep -q ."
-"$f" bench --kernels 1000000 --repeat 1 --only 'load[.](csv|json_mb)' >"$dir/out" 2>"$dir/err" # much is freed before the last
+"$bench" --kernels 1000000 --repeat 1 --only 'load[.](csv|json_mb)' >"$dir/out" 2>"$dir/err" # much is freed before the last
 check "what is read of JSON takes memory beyond its records, other rows before it or not" grep -Eq '^load.json_mb .* (0[.]0*[1-9]|[1-9])[0-9.]* +MB' "$dir/out"
 for end in TERM HUP; do
-  "$f" bench --kernels 20000 --repeat 1000 --only 'load|command.run' >"$dir/out" 2>"$dir/err" &
+  "$bench" --kernels 20000 --repeat 1000 --only 'load|command.run' >"$dir/out" 2>"$dir/err" &
   child=$!
   for _ in $(seq 200); do
     compgen -G "$dir/foldline-bench-*/?*" >/dev/null && break
@@ -49,7 +50,7 @@ PY
 }
 moved() { # name, exit status, pattern
   local status
-  "$f" bench "${small[@]}" --only 'features.step|draws|step.prefix' --against "$dir/scaled.json" >"$dir/out" 2>"$dir/err"
+  "$bench" "${small[@]}" --only 'features.step|draws|step.prefix' --against "$dir/scaled.json" >"$dir/out" 2>"$dir/err"
   status=$?
   if [ $status = "$2" ] && grep -q "$3" "$dir/out"; then ok "$1"; else bad "$1" "exit $status: $(tail -n 4 "$dir/out" "$dir/err")"; fi
 }
@@ -71,16 +72,16 @@ mkdir -p "$dir/share/platforms"
 cp models/platforms/generic.json "$dir/share/platforms"
 FOLDLINE_SHARE=$dir/share refuse "why a command failed is told" 3 \
   "foldline synth --apps did not end well \(exit status 2\): foldline synth: .*rtx3080ti" \
-  "$f" bench "${small[@]}" --only command.oracle
+  "$bench" "${small[@]}" --only command.oracle
 
 # ---- bad input ----
 refuse "no such row is refused with the groups of names" 2 \
-  "'sixteen' is the name of no row, expected part of one: bare, one.*, step.*, .*, command.* " "$f" bench --only sixteen --json
+  "'sixteen' is the name of no row, expected part of one: bare, one.*, step.*, .*, command.* " "$bench" --only sixteen --json
 refuse "a row that only --long measures" 2 "'plan.executed_10k' names only rows that are measured with --long" \
-  "$f" bench "${small[@]}" --only plan.executed_10k --json
-refuse "no regular expression" 2 'is no regular expression' "$f" bench --only '('
-refuse "no file to compare with" 2 'nowhere.json' "$f" bench --against "$dir/nowhere.json"
+  "$bench" "${small[@]}" --only plan.executed_10k --json
+refuse "no regular expression" 2 'is no regular expression' "$bench" --only '('
+refuse "no file to compare with" 2 'nowhere.json' "$bench" --against "$dir/nowhere.json"
 echo '{}' >"$dir/none.json"
-refuse "figures of something else" 2 'none.json.*expected an array' "$f" bench "${small[@]}" --only draws --against "$dir/none.json" --json
-refuse "an argument too many" 2 "unexpected 'fast'" "$f" bench fast
+refuse "figures of something else" 2 'none.json.*expected an array' "$bench" "${small[@]}" --only draws --against "$dir/none.json" --json
+refuse "an argument too many" 2 "unexpected 'fast'" "$bench" fast
 finish

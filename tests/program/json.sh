@@ -83,7 +83,6 @@ has "with the processors" '"processors":'
 awk 'BEGIN { print "workload,sm_mhz,mem_mhz,time_s,power_w"
   for (k = 0; k < 6; k++) for (f = 700; f <= 1500; f += 200) { m = k / 6; t = (1 - m) * 1500 / f + m
     printf "w%d,%d,877,%.6f,%.4f\n", k, f, t, 60 + 60 * (1 - m) * f / 1000 + 90 * m / t } }' >active.csv
-json "fit bars" '^gpu +error +place' "$f" fit bars --sweep one=active.csv --sweep two=active.csv --splits 1
 for mhz in 900 1500; do
   "$f" run t.csv --platform generic --policy fixed --set sm_mhz=$mhz --telemetry log$mhz.csv >/dev/null
 done

@@ -11,24 +11,24 @@ for t in t l; do
     "$f" run "$dir/$t.csv" --platform $platform --policy utilizscale --json >"$dir/$t.$platform" 2>&1
     check "$t on $platform runs" grep -q energy_j "$dir/$t.$platform"
   done
-  check "$t: its workload is kept" [ -s "$dir/$t.csv.foldline-workload" ]
+  check "$t: it is kept" [ -s "$dir/$t.csv.foldline-cache" ]
   for platform in a100 generic a100; do
     "$f" run "$dir/$t.csv" --platform $platform --policy utilizscale --json >"$dir/again" 2>&1
     check "$t on $platform: kept, the same bytes" cmp "$dir/again" "$dir/$t.$platform"
   done
-  cp "$dir/$t.csv.foldline-workload" "$dir/whole"
+  cp "$dir/$t.csv.foldline-cache" "$dir/whole"
   size=$(stat -c %s "$dir/whole")
   for at in 0 20 100 150 400 5000 $((size / 2)) $((size - 1)); do
-    cp "$dir/whole" "$dir/$t.csv.foldline-workload"
-    printf '\377' | dd of="$dir/$t.csv.foldline-workload" bs=1 seek="$at" conv=notrunc 2>/dev/null
+    cp "$dir/whole" "$dir/$t.csv.foldline-cache"
+    printf '\377' | dd of="$dir/$t.csv.foldline-cache" bs=1 seek="$at" conv=notrunc 2>/dev/null
     "$f" run "$dir/$t.csv" --platform a100 --policy utilizscale --json >"$dir/again" 2>&1
     check "$t with byte $at changed: the same bytes" cmp "$dir/again" "$dir/$t.a100"
-    head -c "$at" "$dir/whole" >"$dir/$t.csv.foldline-workload"
+    head -c "$at" "$dir/whole" >"$dir/$t.csv.foldline-cache"
     "$f" run "$dir/$t.csv" --platform a100 --policy utilizscale --json >"$dir/again" 2>&1
     check "$t cut to $at bytes: the same bytes" cmp "$dir/again" "$dir/$t.a100"
   done
   rm -f "$dir/$t.csv".foldline-*
-  ln -s "$dir/nowhere" "$dir/$t.csv.foldline-workload"
+  ln -s "$dir/nowhere" "$dir/$t.csv.foldline-cache"
   "$f" run "$dir/$t.csv" --platform a100 --policy utilizscale --json >"$dir/again" 2>&1
   check "$t beside a link: the same bytes" cmp "$dir/again" "$dir/$t.a100"
   check "$t: nothing is written through it" [ ! -e "$dir/nowhere" ]

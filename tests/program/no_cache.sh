@@ -21,19 +21,19 @@ check "in a folder that nobody may write to: the same bytes" cmp "$dir/again" "$
 chmod +w "$dir/in"
 run >"$dir/again" 2>"$dir/err"
 check "without it: the same bytes" cmp "$dir/again" "$dir/plain"
-check "and both are kept" [ "$(here)" = "t.csv t.csv.foldline-cache t.csv.foldline-workload t.kinds.csv " ]
+check "and a cache is kept" [ "$(here)" = "t.csv t.csv.foldline-cache t.kinds.csv " ]
 if strace -V >/dev/null 2>&1; then
   strace -f -o "$dir/calls" "$f" run "$t" --platform generic --policy utilizscale --no-cache >/dev/null 2>&1
   check "what is kept is not even looked at" [ "$(grep -c "csv[.]foldline-" "$dir/calls")" = 0 ]
   strace -f -o "$dir/calls" "$f" run "$t" --platform generic --policy utilizscale >/dev/null 2>&1
   check "and without --no-cache it is" [ "$(grep -c "csv[.]foldline-" "$dir/calls")" -gt 0 ]
 fi
-cp "$t.foldline-workload" "$dir/kept" # a run without --no-cache may have put the time into it by which the trace is known
-chmod 000 "$t.foldline-workload" "$t.foldline-cache"
+cp "$t.foldline-cache" "$dir/kept" # a run without --no-cache may have put the time into it by which the trace is known
+chmod 000 "$t.foldline-cache"
 run --no-cache >"$dir/again" 2>"$dir/err"
 check "beside what is kept: the same bytes" cmp "$dir/again" "$dir/plain"
-chmod 600 "$t.foldline-workload" "$t.foldline-cache"
-check "which stays as it is" cmp "$t.foldline-workload" "$dir/kept"
+chmod 600 "$t.foldline-cache"
+check "which stays as it is" cmp "$t.foldline-cache" "$dir/kept"
 for c in run compare sweep oracle trace "fit trace"; do
   check "$c --help tells of it" grep -q -- '--no-cache ' <("$f" $c --help)
 done

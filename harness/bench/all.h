@@ -1,8 +1,0 @@
-/* All groups of rows, one after the other. */
-#pragma once
-
-#include "harness/bench/bench.h"
-
-/* b->platform, facts, rec and result are made here; fl_bench_free frees them, also after an error. */
-fl_status fl_bench_run(fl_bench *b, fl_diag *d);
-void fl_bench_free(fl_bench *b);
