@@ -3,51 +3,9 @@
 # those that it includes, and those whose global symbols its object takes, by nm of the objects that are linked together
 # (all archives are, and each shared library is by itself).
 #   tests/circles.sh BUILD [ROOM...]   BUILD: a folder in which all is built; ROOM: only these (models, harness/live)
-#   tests/circles.sh --planted         plants circles in a small tree: each must be found
 # Base names are unique within a library, as its archive's members have no folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-plant() { # what must be found ('' = nothing), file, text, file, text, ... ; unbuilt.c gets no object
-  local want=$1 tree=$scratch/tree object=$scratch/tree/build/CMakeFiles/fl_x.dir found file
-  shift
-  rm -rf "$tree"
-  mkdir -p "$tree"/{policies,models,traces,sim,harness/base,tests} "$object"/{models,harness/base}
-  cp tests/circles.sh "$tree/tests"
-  echo "$object" >"$tree/build/CMakeFiles/TargetDirectories.txt"
-  for (( ; $#; )); do
-    printf '%b\n' "$2" >"$tree/$1"
-    shift 2
-  done
-  for file in $(cd "$tree" && find models harness -name '*.c' ! -name unbuilt.c); do
-    cc -I"$tree" -c "$tree/$file" -o "$object/$file.o"
-  done
-  if found=$(bash "$tree/tests/circles.sh" "$tree/build" 2>&1); then
-    [ -z "$want" ] && return
-  elif [ -n "$want" ] && [[ $found == *"$want"* ]]; then
-    return
-  fi
-  echo "expected '${want:-no circle}', found: $found"
-  exit 1
-}
-
-if [ "${1-}" = --planted ]; then
-  scratch=$(mktemp -d)
-  trap 'rm -rf "$scratch"' EXIT
-  a='void a(void);' b='void b(void);' include='#include "models/'
-  calls_a='void b(void) { a(); }' calls_b='void a(void) { b(); }'
-  plant '' models/a.c "$b $calls_b" models/b.c 'void b(void) {}'
-  plant 'models/b takes a of models/a' models/a.c "$b $calls_b" models/b.c "$a $calls_a"
-  plant 'models/b includes models/a' models/a.h "${include}b.h\"" models/b.h "#pragma once\n${include}a.h\""
-  plant 'models/b takes a of models/a' models/a.c "${include}b.h\"\nvoid a(void) {}" models/b.h "$b" \
-    models/b.c "$a $calls_a"
-  plant 'circle of 3 files' models/a.c "$b $calls_b" models/b.c "${include}c.h\"\nvoid b(void) {}" models/c.h '' \
-    models/c.c "$a void c(void) { a(); }"
-  plant 'two files a.c: harness/base/a.c models/a.c' models/a.c "$a" harness/base/a.c "$b"
-  plant 'models/unbuilt.c has no object' models/a.c "$a" models/unbuilt.c "$b"
-  echo 'circles: each planted one is found'
-  exit 0
-fi
 
 perl - "$@" <<'PERL'
 use strict;

@@ -382,7 +382,7 @@ def apply(mutant, text):
 
 
 def key_of(m):
-    """What a mutant is known by in the list of those left."""
+    """What a mutant is known by, wherever its line moves."""
     return (m.file, m.function, m.kind, m.context)
 
 

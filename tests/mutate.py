@@ -33,8 +33,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mutants as tokens  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-GUARDS, LEFT = "tests/mutate_guards.txt", "tests/mutants_left.txt"
-ENOUGH_OF_FILE, ENOUGH_OF_ROOM = 4, 30  # mutants tried, fewer of which say nothing of a file or a room
+GUARDS = "tests/mutate_guards.txt"
+ENOUGH_OF_FILE = 4  # mutants tried; fewer say nothing of a file
 COSTLY_S = 1  # a suite that takes longer runs case by case
 NO_CASE = 77  # how a suite ends that has no case of that number (tests/support/suite.h)
 NO_MUTANT = {"does not compile": "do not compile", "changes nothing": "give the same code"}
@@ -79,23 +79,24 @@ class Tree:
             elif what == "guard":
                 for file in glob.glob(name, root_dir=ROOT) or fail("%s: no file matches %s" % (GUARDS, name)):
                     self.further.setdefault(file, []).extend(values.split())
-            elif what not in ("slow", "share", "quick"):
-                fail("%s: expected room, share, quick, guard or slow, not %s" % (GUARDS, what))
-        self.expected = {(what, name): float(percent) for what, name, percent in rows_of(GUARDS, 3)
-                         if what in ("share", "quick")}
+            elif what != "slow":
+                fail("%s: expected room, guard or slow, not %s" % (GUARDS, what))
         self.slow = {name for what, name, _ in rows_of(GUARDS, 3) if what == "slow"}
-        self.suites = {os.path.basename(p)[:-2] for p in glob.glob("tests/test_*.c", root_dir=ROOT)}
+        self.suites = {os.path.basename(p)[:-2]: p for p in glob.glob("tests/*/test_*.c", root_dir=ROOT)}
         for name in {s for further in self.further.values() for s in further} | self.slow:
             if name not in self.suites:
                 fail("%s: no suite %s" % (GUARDS, name))
-        self.includes, self.with_cases = {}, set()
-        for suite in self.suites:
-            with open(os.path.join(ROOT, "tests", suite + ".c"), encoding="utf-8") as f:
+        self.includes = {}
+        for suite, path in self.suites.items():
+            with open(os.path.join(ROOT, path), encoding="utf-8") as f:
                 text = f.read()
-                if re.search(r"^FL_SUITE\(", text, re.M):
-                    self.with_cases.add(suite)
                 for header in re.findall(r'^#include "([^"]*)"', text, re.M):
                     self.includes.setdefault(header, set()).add(suite)
+
+    def program(self, suite):
+        """The program that a suite is part of: that of its folder (tests/CMakeLists.txt), or one of its own."""
+        folder = os.path.basename(os.path.dirname(self.suites[suite]))
+        return suite if folder == "alone" else "test_" + folder
 
     def guards(self, file):
         """The suites named after the file or the first words of its name; those that include its header; and what the
@@ -110,8 +111,8 @@ class Tree:
 class Build:
     """A build of everything with shared rooms; what one mutant needs is compiled by the commands of that build."""
 
-    def __init__(self, folder, jobs):
-        self.folder, self.jobs = os.path.abspath(folder), jobs
+    def __init__(self, folder, jobs, tree):
+        self.folder, self.jobs, self.tree = os.path.abspath(folder), jobs, tree
         self.none = os.path.join(self.folder, "none")
         os.makedirs(self.none, exist_ok=True)
         self.lock = open(os.path.join(self.folder, "lock"), "w")  # one at a time builds in one folder
@@ -144,7 +145,7 @@ class Build:
             fail("%s:\n%s" % (" ".join(command[:6]), done.stdout[-4000:]))
 
     def make(self, suites):
-        self.call(["cmake", "--build", self.folder, "-j", str(self.jobs), "--target"] + sorted(suites))
+        self.call(["cmake", "--build", self.folder, "-j", str(self.jobs), "--target"] + sorted({self.tree.program(s) for s in suites}))
         fcntl.flock(self.lock, fcntl.LOCK_UN)
 
     def compiler(self, file):
@@ -216,7 +217,7 @@ class Build:
         output = os.path.join(place, "output")
         with open(output, "wb") as out:
             job = subprocess.Popen(
-                [os.path.join(self.folder, "tests", suite)], cwd=here, env=environment, stdin=subprocess.DEVNULL,
+                [os.path.join(self.folder, "tests", self.tree.program(suite)), suite[len("test_") :]], cwd=here, env=environment, stdin=subprocess.DEVNULL,
                 stdout=out, stderr=out, start_new_session=True, preexec_fn=limits)
             timer = threading.Timer(wall_s, lambda: os.killpg(job.pid, signal.SIGKILL))
             timer.start()
@@ -235,23 +236,9 @@ class Build:
         return status, used.ru_utime + used.ru_stime, said, lines
 
 
-class Left:
-    """The list of mutants that live: equivalent ones, which no test can kill, and others that none kills yet."""
-
-    def __init__(self):
-        self.rows = {}
-        for row in rows_of(LEFT, 6):
-            if row[4] not in ("equivalent", "open"):
-                fail("%s: expected equivalent or open, not %s" % (LEFT, row[4]))
-            self.rows[tuple(row[:4])] = row[4]
-
-    def of(self, m):
-        return self.rows.get(tokens.key_of(m))
-
-
-def drawn(tree, args, left):
-    """Every mutant of the rooms asked for, and those of them to try, the first of each file before the second of any."""
-    every, chosen, skipped = {}, {}, 0
+def drawn(tree, args):
+    """The mutants to try of the rooms asked for, the first of each file before the second of any; how many were skipped."""
+    chosen, skipped = {}, 0
     lanes = open("/proc/cpuinfo", encoding="utf-8").read() if os.path.exists("/proc/cpuinfo") else ""
     wide = "avx512dq" in lanes and "avx512vl" in lanes
     rooms = {r: tree.rooms[r] for r in args.room or tree.rooms}
@@ -265,17 +252,16 @@ def drawn(tree, args, left):
         for file in files:
             with open(os.path.join(ROOT, file), encoding="utf-8") as f:
                 text = f.read()
-            got = every.setdefault(file, sorted(tokens.mutants_of(file, text), key=lambda m: tokens.rank(args.seed, m)))
+            got = sorted(tokens.mutants_of(file, text), key=lambda m: tokens.rank(args.seed, m))
             if not wide and ("avx512" in file or file == "sim/streams_lanes.c"):
                 skipped += len(got)
                 continue
-            got = [m for m in got if left.of(m) != "equivalent"]
             got = [m for m in got if not args.match or re.search(args.match, " ".join(tokens.key_of(m)))]
             pool += [(n if args.per_file else 0, tokens.rank(args.seed, m), m) for n, m in enumerate(got)
                      if not args.per_file or n < args.per_file]
         pool.sort(key=lambda p: p[:2])
         chosen[room] = [m for _, _, m in pool][: args.sample if args.sample and not args.per_file else None]
-    return every, chosen, skipped
+    return chosen, skipped
 
 
 class Trial:
@@ -322,13 +308,12 @@ class Trial:
                 found["%s %d" % (suite, n)] = part
 
         def once(suite):
-            made = [built, os.path.getmtime(os.path.join(self.build.folder, "tests", suite))]
+            made = [built, os.path.getmtime(os.path.join(self.build.folder, "tests", self.tree.program(suite)))]
             if suite in kept and kept[suite]["made"] == made and (kept[suite]["parts"] or self.args.quick):
                 return
-            has_cases = suite in self.tree.with_cases
             quick = self.args.quick
-            status, said, part = counted(suite, COSTLY_S if has_cases or quick else 900, 10 if quick else 3000)
-            costly, parts = bool(status) and (has_cases or quick), {}
+            status, said, part = counted(suite, COSTLY_S, 10 if quick else 3000)
+            costly, parts = bool(status), {}
             killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
             if costly and not quick:
                 parts = cases(suite)
@@ -404,7 +389,7 @@ def tried(trial, chosen, args, began, ready=0):
     for n in range(max(map(len, lists), default=0)):
         order += [ms[n] for ms in lists if n < len(ms)]
     results, said = {}, time.time()
-    late = lambda: args.seconds and time.time() - began > args.seconds and len(results) >= ENOUGH_OF_ROOM  # noqa: E731
+    late = lambda: args.seconds and time.time() - began > args.seconds  # noqa: E731
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         jobs, todo = {}, iter(order)
         while True:
@@ -434,16 +419,7 @@ def share(results):
     return len(counted), killed, 100.0 * killed / len(counted) if counted else 100.0
 
 
-def least(count, percent):
-    """So many of `count` mutants are killed at least, but in one sample of a hundred, where `percent` of all are."""
-    p, below, k = percent / 100, 0.0, -1
-    while below < 0.01:
-        k += 1
-        below += math.comb(count, k) * p**k * (1 - p) ** (count - k)
-    return k
-
-
-def report(tree, chosen, results, left, args):
+def report(chosen, results):
     """Prints the shares and what lives; returns what is wrong."""
     wrong = []
     for room, ms in chosen.items():
@@ -454,27 +430,14 @@ def report(tree, chosen, results, left, args):
         for file, those in by_file.items():
             count, killed, percent = share(results[m] for m in those)
             print("%-44s %5d of %5d killed  %5.1f %%" % (file, killed, count, percent))
-            known = sum(1 for m in those if left.of(m))
-            if count >= ENOUGH_OF_FILE and not killed and not known:
+            if count >= ENOUGH_OF_FILE and not killed:
                 wrong.append("%s: no suite kills any of its %d mutants" % (file, count))
         count, killed, percent = share(results[m] for m in ms)
         none = ", ".join("%d more %s" % (sum(results[m] == why for m in ms), do) for why, do in NO_MUTANT.items())
         print("room %-39s %5d of %5d killed  %5.1f %%  (%s)" % (room, killed, count, percent, none))
-        expected = tree.expected.get(("quick", room) if args.quick else ("share", room))
-        if args.judge and expected and count < ENOUGH_OF_ROOM:
-            print("mutate: room %s: %d mutants tried, too few to judge it" % (room, count))
-        elif args.judge and expected and killed < least(count, expected):
-            wrong.append("room %s: %d of %d killed, expected at least %d, as %s: %g %%"
-                         % (room, killed, count, least(count, expected), GUARDS, expected))
         lives = [m for m in ms if results[m] == "lives"]
-        fresh = [m for m in lives if not left.of(m)]
-        if args.fresh is not None and len(fresh) > max(2, args.fresh * count / 100):
-            wrong.append("room %s: %d mutants live that %s does not name" % (room, len(fresh), LEFT))
         for m in lives:
-            print("  %s %s:%d | %s" % (left.of(m) or "lives", m.file, m.line, " | ".join(tokens.key_of(m))))
-        for m in ms:
-            if left.of(m) and results[m] not in ("lives", *NO_MUTANT):
-                print("  killed now by %s, take it out of %s: %s" % (results[m], LEFT, " | ".join(tokens.key_of(m))))
+            print("  lives %s:%d | %s" % (m.file, m.line, " | ".join(tokens.key_of(m))))
     return wrong
 
 
@@ -491,38 +454,29 @@ def main():
     parser.add_argument("--quick", action="store_true",
                         help="leave out each suite that takes longer than a second of processor time")
     parser.add_argument("--seconds", type=float,
-                        help="begin no mutant so many seconds after the start; but %d are tried at least" % ENOUGH_OF_ROOM)
-    parser.add_argument("--judge", action="store_true",
-                        help="fail where fewer of a room are killed than its share in " + GUARDS + " allows in a hundredth"
-                             " of samples")
-    parser.add_argument("--fresh", type=float, metavar="PCT",
-                        help="fail where more than PCT %% of a room (and more than 2) live that " + LEFT + " does not name")
+                        help="begin no mutant so many seconds after the start")
     parser.add_argument("--build", default="build-mutate", metavar="DIR", help="where to build (default: build-mutate)")
     parser.add_argument("--list", action="store_true",
-                        help="print what would be tried, and try none; fail where " + LEFT + " names what is not there")
+                        help="print what would be tried, and try none")
     parser.add_argument("--verbose", action="store_true", help="say of each mutant that is killed what the suite printed")
     args = parser.parse_args()
     if not (args.all or args.sample or args.per_file or args.match):
         args.sample = 100
     began = time.time()
-    tree, left = Tree(), Left()
+    tree = Tree()
     for room in args.room or []:
         if room not in tree.rooms:
             fail("no room %s; there are %s" % (room, ", ".join(tree.rooms)))
-    every, chosen, skipped = drawn(tree, args, left)
+    chosen, skipped = drawn(tree, args)
     print("mutate: seed %s, %s" % (args.seed, ", ".join("%s %d" % (r, len(ms)) for r, ms in chosen.items())))
     if skipped:
         print("mutate: skipped, as this CPU has no AVX-512: %d mutants" % skipped)
-    known = {tokens.key_of(m) for ms in every.values() for m in ms}
-    stale = [k for k in left.rows if k not in known and (k[0] in every or not (args.room or args.file))]
-    for key in stale:
-        print("mutate: %s: no longer in the source: %s" % (LEFT, " | ".join(key)))
     if args.list:
         for ms in chosen.values():
             for m in ms:
                 print("%s:%d | %s" % (m.file, m.line, " | ".join(tokens.key_of(m))))
-        return 1 if stale else 0
-    build = Build(args.build, args.jobs)
+        return 0
+    build = Build(args.build, args.jobs, tree)
     trial = Trial(tree, build, args)
     try:
         trial.time_suites(sorted({m.file for ms in chosen.values() for m in ms}))
@@ -530,7 +484,7 @@ def main():
         results, expected = tried(trial, chosen, args, began, ready)
     finally:
         shutil.rmtree(trial.work, ignore_errors=True)
-    wrong = report(tree, chosen, results, left, args)
+    wrong = report(chosen, results)
     count, killed, percent = share(results.values())
     print("mutate: seed %s: %d of %d mutants killed, %.1f %%; %d of %d tried in %.0f s (%.0f s of them before the first)"
           % (args.seed, killed, count, percent, len(results), expected, time.time() - began, ready))

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds with sanitizers and warnings as errors, runs every test. Ends with ctest's summary.
-#   tests/run.sh            all tests
-#   tests/run.sh --loaded   the same on one core, beside two busy loops: what depends on time shows here
-#   tests/run.sh --nightly  the same, then what takes long: more trials, the long experiments with their gates, the fuzzers.
-#                           Each part runs whatever became of the others, and a line says how it went; FL_PARTS='a|b': these
-#                           alone, of tests, quickstart, the experiments by name, mutants, memory, scaling, fuzz
+# Installs missing packages, builds twice, runs the tests. Ends with the time of each part and ctest's summary.
+#   tests/run.sh            what CI runs: the suites with sanitizers, and the scripts on a program without
+#   tests/run.sh --loaded   the same on one core, beside two busy loops: a test that depends on time fails here
+#   tests/run.sh --nightly  everything, in its long form, the scripts on the program with sanitizers; then the long experiments
+#                           with their gates, mutants and the fuzzers. A part that fails stops no other part. FL_PARTS='a|b': only
+#                           these parts, of tests, quickstart, the experiments by name, mutants, memory, scaling, fuzz
 #   tests/run.sh --fuzz     the fuzzers alone: each with as many inputs as tests/fuzz/fuzzers.txt says (or for FL_FUZZ_SECONDS
-#                           seconds each), as many at once as there are processors; needs clang. What breaks one is left in
-#                           build-fuzz/found. FL_FUZZ_ONLY='a|b': these alone
+#                           seconds each), as many at once as there are processors; needs clang. An input that breaks one is
+#                           left in build-fuzz/found. FL_FUZZ_ONLY='a|b': only these
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . harness/packages.sh
@@ -64,16 +64,35 @@ fi
 
 fl_install $FL_BUILD_PACKAGES $FL_TEST_PACKAGES
 build=${FL_TEST_BUILD:-build-test}
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DFL_SANITIZE=ON -DFL_WERROR=ON >"$build.log" 2>&1 ||
-  { cat "$build.log"; exit 1; }
-cmake --build "$build" -j "$(nproc)" >>"$build.log" 2>&1 || { tail -n 60 "$build.log"; exit 1; }
-mv "$build.log" "$build/build.log"
+mkdir -p "$build"
+build=$(realpath "$build") plain=$(realpath "$build")/plain
+times=
+
+make_build() { # NAME FOLDER TARGET FLAGS OPTION...: configures and builds; the end of the log if that fails
+  local name=$1 folder=$2 target=$3 flags=$4 start=$SECONDS log=$build/build-$1.log
+  shift 4
+  { cmake -S . -B "$folder" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="$flags" -DFL_WERROR=ON "$@" &&
+    cmake --build "$folder" -j "$(nproc)" --target "$target"; } >"$log" 2>&1 || { tail -n 60 "$log"; exit 1; }
+  times+="build for $name $((SECONDS - start)) s, "
+}
+
+# run_tests OPTION...: ctest; then the time of each part, and ctest's summary once more
+run_tests() {
+  local start=$SECONDS status=0 log=$build/tests.log
+  ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "$@" 2>&1 | tee "$log" || status=1
+  times+="tests $((SECONDS - start)) s"
+  sed -nE 's/^(suites|scripts|nightly) += +([0-9.]+) sec.proc .([0-9]+) tests?.$/\2 s in \3 \1/p' "$log" | paste -sd, | sed "s/^/$times: /; s/,/, /g"
+  grep 'tests passed,' "$log"
+  return $status
+}
+
+make_build suites "$build" all "-O1 -g1" -DFL_SANITIZE=ON -DFL_SCRIPT_BUILD="$([ "${1-}" = --nightly ] && echo "$build" || echo "$plain")"
 if [ "${1-}" != --nightly ]; then
-  ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
+  make_build scripts "$plain" scripts -O1
+  run_tests -LE nightly
   exit
 fi
 
-# Of the nightly parts each runs, whatever became of the others: a night that ends at its first red line tells too little.
 night=$build/nightly
 mkdir -p "$night"
 red=
@@ -92,7 +111,7 @@ part() { # NAME COMMAND...: runs it, its output in $night/NAME.log; a line that 
 
 long_tests() {
   FL_TRIALS=1000 FL_GATE_RUNS=100 FL_DAEMON_LOGS=120 FL_ALLOCATIONS=2000 FL_WORKLOADS=2000 FL_PATHS=300 FL_EXAMPLES=all FL_RUNS=100 \
-    FL_LOAD=2 ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
+    FL_LOAD=2 run_tests
 }
 
 part tests long_tests

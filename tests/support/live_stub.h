@@ -126,7 +126,7 @@ static inline void hold_still(pid_t pid) {
 
 #define FOLDLINE(...) exit_of(foldline_start((char *[]){(char *)"foldline", __VA_ARGS__, NULL}))
 
-/* The commands of the live side, for a test's main: -1 where the arguments name none. */
+/* Run the command of the live side that the arguments name; -1 where they name none. */
 static inline int foldline_main(int argc, char **argv) {
     static const struct {
         const char *name;

@@ -1,6 +1,7 @@
-/* A CUnit suite named after its module: FL_SUITE("diag", {"nearest", test_nearest}, ...) at the end of
- * tests/test_diag.c. With FL_BLESS=1 in the environment, golden checks rewrite their expectation instead of comparing.
- * With FL_CASE=3, the fourth case runs alone; where there are fewer, the suite ends with FL_NO_CASE.
+/* A CUnit suite for one module: FL_SUITE("diag", {"nearest", test_nearest}, ...) at the end of test_diag.c. All suites of a
+ * folder are linked into one program, tests/support/suite.c has its main: "test_traces diag" runs this suite alone.
+ * With FL_CASE=3 in the environment, only the suite's fourth case runs; a suite with fewer cases ends with FL_NO_CASE.
+ * With FL_BLESS=1, golden checks rewrite their expectation instead of comparing.
  */
 #pragma once
 
@@ -15,36 +16,32 @@ typedef struct fl_case {
     void (*run)(void);
 } fl_case;
 
+typedef struct fl_suite {
+    const char *file; /* .../test_NAME.c: NAME runs the suite */
+    const char *title;
+    const fl_case *cases;
+    size_t count;
+    int (*program)(int argc, char **argv); /* runs the program that the suite starts this one anew as; -1: not with these arguments */
+    void (*open)(void);                    /* before the first case */
+    void (*close)(void);                   /* after the last */
+    struct fl_suite *next;
+} fl_suite;
+
 #define FL_NO_CASE 77
 
-static inline int fl_suite_run(const char *suite, const fl_case *cases, size_t count) {
-    const char *only = getenv("FL_CASE");
-    if (only) {
-        size_t at = strtoul(only, NULL, 10);
-        if (at >= count)
-            return FL_NO_CASE;
-        cases += at;
-        count = 1;
-    }
-    if (CU_initialize_registry() != CUE_SUCCESS)
-        return 1;
-    CU_pSuite s = CU_add_suite(suite, NULL, NULL);
-    for (size_t i = 0; s && i < count; i++)
-        if (!CU_add_test(s, cases[i].name, cases[i].run))
-            s = NULL;
-    if (!s)
-        return 1;
-    CU_basic_set_mode(CU_BRM_VERBOSE);
-    CU_basic_run_tests();
-    unsigned failed = CU_get_number_of_failures() + CU_get_number_of_suites_failed();
-    CU_cleanup_registry();
-    return failed != 0;
-}
+/* Adds a suite to those of the program. Called before main. */
+void fl_suite_add(fl_suite *suite);
 
 #define FL_SUITE(name, ...)                                                                                            \
-    int main(void) {                                                                                                   \
-        static const fl_case cases[] = {__VA_ARGS__};                                                                  \
-        return fl_suite_run(name, cases, sizeof cases / sizeof *cases);                                                \
+    static const fl_case fl_cases_[] = {__VA_ARGS__};                                                                  \
+    FL_SUITE_OF(name, fl_cases_, .next = NULL)
+
+/* The same, of an array of cases, with further members of fl_suite. */
+#define FL_SUITE_OF(name, array, ...)                                                                                  \
+    __attribute__((constructor)) static void fl_suite_here_(void) {                                                    \
+        static fl_suite suite = {                                                                                      \
+            .file = __FILE__, .title = name, .cases = array, .count = sizeof array / sizeof *array, __VA_ARGS__};      \
+        fl_suite_add(&suite);                                                                                          \
     }
 
 static inline bool fl_blessing(void) {

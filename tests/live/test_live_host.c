@@ -1157,14 +1157,12 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"records are void after a reboot", test_void_after_reboot},
                                 {"durations", test_durations}};
 
-int main(int argc, char **argv) {
+static int program(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "cuda-program"))
         return cuda_program(argc > 2 ? (uint32_t)atoi(argv[2]) : 0, argc > 3 ? argv[3] : NULL);
-    const int status = foldline_main(argc, argv);
-    if (status >= 0)
-        return status;
-    stub_open(2);
-    int failed = fl_suite_run("live_host", CASES, sizeof CASES / sizeof *CASES);
-    stub_close();
-    return failed;
+    return foldline_main(argc, argv);
 }
+
+static void open_stub(void) { stub_open(2); }
+
+FL_SUITE_OF("live_host", CASES, .program = program, .open = open_stub, .close = stub_close)

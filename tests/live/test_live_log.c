@@ -175,13 +175,9 @@ static const fl_case CASES[] = {{"a disk that stands still", test_stalled_disk},
                                 {"a disk that never comes back", test_disk_that_never_comes_back},
                                 {"nobody reads notices", test_nobody_reads_notices}};
 
-int main(int argc, char **argv) {
-    const int status = foldline_main(argc, argv);
-    if (status >= 0)
-        return status;
+static void open_stub(void) {
     signal(SIGPIPE, SIG_IGN);
     stub_open(1);
-    int failed = fl_suite_run("live_log", CASES, sizeof CASES / sizeof *CASES);
-    stub_close();
-    return failed;
 }
+
+FL_SUITE_OF("live_log", CASES, .program = foldline_main, .open = open_stub, .close = stub_close)

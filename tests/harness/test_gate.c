@@ -117,7 +117,7 @@ static void test_noise(void) {
     size_t alarms[3] = {0};
     for (int t = 0; t < TRIALS; t++) {
         static double a[ROWS][SEEDS], b[ROWS][SEEDS];
-        static char name[ROWS][8];
+        static char name[ROWS][16];
         fl_gate_row x[ROWS], y[ROWS];
         for (int i = 0; i < ROWS; i++) {
             snprintf(name[i], sizeof name[i], "p%d", i);

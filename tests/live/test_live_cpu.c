@@ -244,8 +244,4 @@ static const fl_case CASES[] = {{"facts and clock", test_facts_and_clock},
                                 {"Intel's turbo is inverted", test_intel_turbo_is_inverted},
                                 {"a bare machine", test_bare_machine}};
 
-int main(void) {
-    int failed = fl_suite_run("live_cpu", CASES, sizeof CASES / sizeof *CASES);
-    remove_tree();
-    return failed;
-}
+FL_SUITE_OF("live_cpu", CASES, .close = remove_tree)

@@ -26,7 +26,7 @@
 #include <time.h>
 
 #define SECOND INT64_C(1000000000)
-static char state[300], other[300], run[300];
+static char state[512], other[512], run[512];
 
 static char *in(const char *folder, const char *name) {
     static char path[4][700];
@@ -741,7 +741,7 @@ static void test_lock_places(void) {
     fl_lock_close(&lock);
     CU_ASSERT(!fl_record_write(state, &r, &d));
     CU_ASSERT(fl_lock_take(other, "GPU-1", FL_LOCK_CONTROL, 0, &lock, &d) == FL_HARDWARE);
-    char says[400];
+    char says[600];
     snprintf(says, sizeof says, "FOLDLINE_STATE=%s foldline restore first", state);
     FL_CHECK(strstr(d.message, says), "%s", d.message);
     put(in(state, "GPU-1.record"), "torn", 0600);
@@ -1003,11 +1003,10 @@ static const fl_case CASES[] = {{"names of files", test_paths},
                                 {"a thread beside it", test_stop_thread},
                                 {"a ring that is cut", test_ring_guard}};
 
-int main(void) {
+static void name_folders(void) {
     snprintf(state, sizeof state, "%s", fl_temp_path("state"));
     snprintf(other, sizeof other, "%s", fl_temp_path("other"));
     snprintf(run, sizeof run, "%s", fl_temp_path("run"));
-    const int failed = fl_suite_run("live_rules", CASES, sizeof CASES / sizeof *CASES);
-    clean_up();
-    return failed;
 }
+
+FL_SUITE_OF("live_rules", CASES, .open = name_folders, .close = clean_up)

@@ -306,12 +306,6 @@ static const fl_case CASES[] = {{"lists that grow", test_lists_that_grow},
                                 {"the whole program", test_program},
                                 {"absurd readings", test_absurd_readings}};
 
-int main(int argc, char **argv) {
-    const int status = foldline_main(argc, argv);
-    if (status >= 0)
-        return status;
-    stub_open(1);
-    int failed = fl_suite_run("live_effect", CASES, sizeof CASES / sizeof *CASES);
-    stub_close();
-    return failed;
-}
+static void open_stub(void) { stub_open(1); }
+
+FL_SUITE_OF("live_effect", CASES, .program = foldline_main, .open = open_stub, .close = stub_close)

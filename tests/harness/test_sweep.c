@@ -159,7 +159,7 @@ static void test_threads_and_shards(void) {
     snprintf(one, sizeof one, "%s", in_folder("one.csv"));
     FL_CHECK(RUN("sweep", e, "-o", one, "--threads", "1") == 0, "one thread");
     for (int n = 2; n <= 4; n += 2) {
-        char threads[8];
+        char threads[16];
         snprintf(threads, sizeof threads, "%d", n);
         FL_CHECK(RUN("sweep", e, "-o", in_folder("more.csv"), "--threads", threads) == 0 &&
                      same_bytes(one, in_folder("more.csv")),

@@ -913,12 +913,15 @@ static void test_mutations(void) {
 
 static const fl_case CASES[] = {{"patterns", test_patterns}, {"mutations", test_mutations}};
 
-int main(int argc, char **argv) {
+static int guardian_main(int argc, char **argv) {
     if (argc > 2 && !strcmp(argv[1], "live") && !strcmp(argv[2], "--guardian"))
         return fl_guardian_main(argc - 3, argv + 3);
+    return -1;
+}
+
+static void open_stub(void) {
     stub_open(GPUS);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int status = fl_suite_run("live_guardian", CASES, sizeof CASES / sizeof *CASES);
-    stub_close();
-    return status;
 }
+
+FL_SUITE_OF("live_guardian", CASES, .program = guardian_main, .open = open_stub, .close = stub_close)

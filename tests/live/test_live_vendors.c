@@ -456,12 +456,6 @@ static const fl_case CASES[] = {{"Level Zero's units", test_ze_units},
                                 {"frozen sensor", test_frozen_sensor},
                                 {"which vendor", test_choice}};
 
-int main(int argc, char **argv) {
-    const int status = foldline_main(argc, argv);
-    if (status >= 0)
-        return status;
-    stub_open(2);
-    int failed = fl_suite_run("live_vendors", CASES, sizeof CASES / sizeof *CASES);
-    stub_close();
-    return failed;
-}
+static void open_stub(void) { stub_open(2); }
+
+FL_SUITE_OF("live_vendors", CASES, .program = foldline_main, .open = open_stub, .close = stub_close)

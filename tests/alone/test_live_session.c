@@ -27,7 +27,7 @@ enum { GPUS = 2, LIMIT = 150000, PRIOR = 211000 };
 #define GPU1 "GPU-00000000-stub-1"
 
 static stub_state *stub;
-static char state[300], run[300], said_path[400];
+static char state[512], run[512], said_path[512];
 
 static char *in(const char *folder, const char *name) {
     static char path[4][700];
@@ -810,22 +810,25 @@ static const fl_case CASES[] = {{"does the guardian answer", test_answers},
                                 {"one clock", test_session_one_clock},
                                 {"somebody else in control", test_session_refuses}};
 
-int main(int argc, char **argv) {
+static int guardian_main(int argc, char **argv) {
     if (argc > 2 && !strcmp(argv[1], "live") && !strcmp(argv[2], "--guardian"))
         return fl_guardian_main(argc - 3, argv + 3);
+    return -1;
+}
+
+static void open_stub(void) {
     snprintf(state, sizeof state, "%s", fl_temp_path("state"));
     snprintf(run, sizeof run, "%s", fl_temp_path("run"));
     snprintf(said_path, sizeof said_path, "%s", fl_temp_path("said"));
     const int fd = open(fl_temp_path("stub"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || ftruncate(fd, sizeof *stub))
-        return 1;
+        exit(1);
     stub = mmap(NULL, sizeof *stub, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     setenv("FOLDLINE_STUB", fl_temp_path("stub"), 1);
     setenv("FOLDLINE_STATE", state, 1);
     setenv("FOLDLINE_RUN", run, 1);
     setenv("FOLDLINE_NVML", FL_STUB_NVML, 1);
-    const int failed = fl_suite_run("live_session", CASES, sizeof CASES / sizeof *CASES);
-    clean_up();
-    return failed;
 }
+
+FL_SUITE_OF("live_session", CASES, .program = guardian_main, .open = open_stub, .close = clean_up)

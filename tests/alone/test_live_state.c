@@ -428,15 +428,17 @@ static void open_up(void) {
     setenv("FOLDLINE_ROOT", root, 1);
 }
 
-int main(int argc, char **argv) {
+static int program(int argc, char **argv) {
     if (argc > 2 && !strcmp(argv[1], "live") && !strcmp(argv[2], "--guardian"))
         return fl_guardian_main(argc - 3, argv + 3);
-    const int status = foldline_main(argc, argv);
-    if (status >= 0)
-        return status;
+    return foldline_main(argc, argv);
+}
+
+static void open_stub(void) {
     stub_open(GPUS);
     open_up();
-    int failed = fl_suite_run("live_state", CASES, sizeof CASES / sizeof *CASES);
-    clean(folder);
-    return failed;
 }
+
+static void close_stub(void) { clean(folder); }
+
+FL_SUITE_OF("live_state", CASES, .program = program, .open = open_stub, .close = close_stub)

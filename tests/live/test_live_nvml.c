@@ -92,9 +92,6 @@ static void test_slow_counter(void) {
 
 static const fl_case CASES[] = {{"newer calls first", test_newer_calls_first}, {"a slow counter", test_slow_counter}};
 
-int main(void) {
-    stub_open(1);
-    int failed = fl_suite_run("live_nvml", CASES, sizeof CASES / sizeof *CASES);
-    stub_close();
-    return failed;
-}
+static void open_stub(void) { stub_open(1); }
+
+FL_SUITE_OF("live_nvml", CASES, .open = open_stub, .close = stub_close)
