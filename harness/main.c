@@ -1,8 +1,8 @@
-#include "harness/base/command.h"
-#include "harness/base/memory.h"
-#include "harness/base/ticker.h"
-#include "harness/base/version.h"
-#include "harness/cmd/commands.h"
+#include "harness/base/cli/command.h"
+#include "harness/base/work/memory.h"
+#include "harness/base/cli/ticker.h"
+#include "harness/base/cli/version.h"
+#include "harness/base/cli/commands.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -224,7 +224,7 @@ typedef struct fl_ladder { /* ascending, no duplicates */
     uint32_t count;
 } fl_ladder;
 
-/* Board power while a kernel runs, f in GHz and m in MHz (models/device.h):
+/* Board power while a kernel runs, f in GHz and m in MHz (models/laws/device.h):
  * alpha A V^2 f + beta B m/m_ref + B0 + C V + A0 V^2 f, with alpha and beta the kernel's loads. */
 typedef struct fl_power_law {
     const double *volt;               /* V at each clock of the SM ladder, relative; NULL = the law is not known */

@@ -1,6 +1,6 @@
 /* A policy to start from: copy this file, rename the policy, change the rows and the step. It compiles
  *
- *   as a built-in: put it into policies/ and add its row to policies/registry.c;
+ *   as a built-in: put it into policies/ and add its row to policies/registry/registry.c;
  *   as a plug-in, anywhere, with nothing but the repository's headers:
  *       cc -std=gnu17 -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I REPOSITORY -o mine.so mine.c -lm
  *       foldline run --policy ./mine.so ...

@@ -27,15 +27,15 @@ expect() { # what, pattern, command...: it succeeds and prints the pattern
 # a policy: its file, one row
 sed 's/FL_POLICY(skeleton)/FL_POLICY(added_policy)/; s/\.name = "skeleton"/.name = "added-policy"/' policies/skeleton.c \
   >policies/added_policy.c
-row policies/registry.c 'X(skeleton)' '    X(added_policy) \'
+row policies/registry/registry.c 'X(skeleton)' '    X(added_policy) \'
 
 # a platform: its file
 sed 's/An invented GPU/An added GPU/' models/platforms/generic.json >models/platforms/added-platform.json
 
 # a reader: its file, one row (and seeds for its fuzzer, which tests/test_detect.c asks for)
-cat >traces/import_added.c <<'END'
-#include "traces/csv.h"
-#include "traces/readings.h"
+cat >traces/import/added.c <<'END'
+#include "traces/io/csv.h"
+#include "traces/import/readings.h"
 
 #include <string.h>
 
@@ -84,13 +84,13 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
 
 const fl_reader fl_reader_added = {"added-meter", "a meter of this test", detect, read};
 END
-row traces/readers.h 'X(geepafs)' '    X(added) \'
+row traces/open/readers.h 'X(geepafs)' '    X(added) \'
 
 # a command: its file, one row
-commands=harness/cmd/commands.h
+commands=harness/base/cli/commands.h
 row $commands 'X(run,' '    X(hello, "says hello") \'
-cat >harness/cmd/cmd_hello.c <<END
-#include "harness/base/command.h"
+cat >harness/cmd/hello.c <<END
+#include "harness/base/cli/command.h"
 #include "$commands"
 
 #include <stdio.h>
@@ -129,7 +129,7 @@ FL_BLESS=1 build/tests/test_policies >out 2>&1 || true
 mkdir -p tests/fuzz/seeds/added-meter
 cp meter.txt tests/fuzz/seeds/added-meter/three.txt
 expect "its fuzzer is asked for" 'added-meter has no fuzzer' bash -c '! build/tests/test_detect'
-echo 'added-meter | 20000 | fuzz_reader.c | traces/import_added.c' >>tests/fuzz/fuzzers.txt
+echo 'added-meter | 20000 | fuzz_reader.c | traces/import/added.c' >>tests/fuzz/fuzzers.txt
 expect "the golden case suffices" 'asserts' build/tests/test_policies
 expect "the seeds suffice" 'asserts' build/tests/test_detect
 [ -s tests/golden/policies/added-policy.csv ] || { echo "adding: no golden case was written"; exit 1; }

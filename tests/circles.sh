@@ -14,7 +14,7 @@ use Cwd 'abs_path';
 my ($build, @rooms) = @ARGV;
 die "usage: tests/circles.sh BUILD [ROOM...]\n" unless $build && -d $build;
 $build = abs_path($build);
-@rooms = (qw(policies models traces sim), split /\n/, `find harness -type d`) unless @rooms;
+@rooms = split /\n/, `find policies models traces sim harness -type d` unless @rooms;
 my @paths = map { glob "$_/*.[ch]" } @rooms;
 my %source = map { s/\.[ch]$//r => 1 } @paths;
 my (%uses, %built, %linked, $bad); # uses: file, file it uses, how; linked: where, object, its file

@@ -7,25 +7,75 @@ cd "${1:-$(dirname "$0")/..}" || exit 1
 
 # A room, and the rooms that its files may include. A room may always include itself.
 arrows='
-policies             :
-models               :
-traces               :
-sim                  : policies models traces
-harness/base         : policies traces
-harness/chip         : models traces sim harness/base
-harness/input        : policies models traces sim harness/base harness/chip
-harness/log          : policies traces sim harness/base
-harness/study        : policies traces sim harness/base harness/input
-harness/fit          : policies models traces sim harness/base harness/input harness/chip
-harness/advise       : traces sim harness/base harness/chip harness/input harness/study
-harness/report       : traces harness/base harness/study
-harness/live/collector :
-harness/live/vendor  : policies traces sim
-harness/live         : policies traces sim harness/log harness/live/vendor harness/live/collector
-harness/emulate/client :
-harness/emulate      : policies traces sim harness/input harness/live harness/live/collector harness/emulate/client
-harness/cmd          : policies models traces sim harness/base harness/input harness/log harness/study harness/fit harness/advise harness/report harness/live harness/live/vendor harness/emulate
-harness              : harness/base harness/cmd
+policies                    :
+traces/io                   :
+harness/base/cli            : policies traces/io
+harness/base/work           : policies traces/io
+harness/base/json           : harness/base/cli traces/io
+models/math                 :
+models/laws                 : models/math
+sim/base                    : policies
+sim/instance                : policies sim/base traces/io
+harness/input/platform      : harness/base/cli harness/base/json models/laws policies sim/instance traces/io
+policies/compared           : policies
+policies/mfgpoeo            : policies
+policies/papers             : policies
+policies/server             : policies
+policies/tightrope          : policies policies/server
+policies/registry           : policies
+traces/files                : traces/io
+traces/serving              : traces/io
+traces/import               : traces/files traces/io traces/serving
+traces/profiler             : traces/files traces/import traces/io
+traces/open                 : traces/files traces/import traces/io
+sim/workload                : models/laws policies sim/base traces/files traces/io
+sim/gpu                     : models/laws policies sim/base sim/workload traces/io
+sim/advance                 : sim/gpu sim/workload traces/io
+sim/serving                 : models/laws sim/base sim/gpu sim/workload traces/io traces/serving
+sim/node                    : models/laws policies sim/advance sim/base sim/gpu sim/instance sim/serving traces/io
+traces/pipeline             : traces/io
+harness/input/policy        : harness/base/cli policies policies/registry sim/base sim/instance sim/node traces/io traces/pipeline
+models/fit                  : models/laws models/math
+models/chip                 : models/fit models/laws models/math
+models/unsound              : models/chip models/math
+harness/chip                : harness/base/cli harness/base/json models/chip models/unsound sim/workload traces/files traces/import traces/io traces/open
+sim/pipeline                : models/math policies sim/node sim/workload traces/pipeline
+sim/synth                   : models/laws models/math policies sim/workload traces/files traces/io traces/serving
+harness/input/scene         : harness/base/cli harness/base/json harness/base/work harness/chip harness/input/platform harness/input/policy models/chip models/laws sim/base sim/gpu sim/instance sim/pipeline sim/serving sim/synth sim/workload traces/files traces/import traces/io traces/open traces/pipeline traces/serving
+harness/input/experiment    : harness/base/cli harness/base/json harness/input/policy harness/input/scene traces/io
+sim/draws                   : sim/base sim/instance sim/node traces/io
+sim/oracle                  : sim/base sim/gpu sim/node sim/workload traces/io
+harness/study/trial         : harness/base/cli harness/base/json harness/base/work harness/input/experiment harness/input/policy harness/input/scene policies sim/draws sim/node sim/oracle sim/serving traces/io
+harness/study/compare       : harness/base/cli harness/base/json harness/base/work harness/input/experiment harness/input/policy harness/input/scene harness/study/trial sim/draws traces/files traces/io
+harness/study/grid          : harness/base/cli harness/base/json harness/base/work harness/study/compare harness/study/trial policies traces/io
+harness/emulate/client      :
+harness/live/collector      :
+harness/emulate/driver      : harness/emulate/client harness/input/platform harness/input/scene harness/live/collector policies sim/instance sim/node traces/io
+harness/emulate/virtual     : harness/emulate/client harness/emulate/driver
+harness/live/vendor         : policies traces/io
+harness/live/vendor/nvml    : harness/live/vendor sim/node traces/io
+harness/live/vendor/rsmi    : harness/live/vendor sim/instance traces/io
+harness/live/vendor/ze      : harness/live/vendor sim/instance traces/io
+harness/live/guard          : harness/live/vendor harness/live/vendor/rsmi harness/live/vendor/ze policies sim/instance sim/node traces/io
+harness/emulate/session     : harness/emulate/client harness/emulate/driver harness/emulate/virtual harness/live/guard
+harness/fit/chip            : harness/base/cli harness/base/json harness/chip harness/input/platform models/chip models/fit policies traces/io traces/open
+harness/live/records        : harness/live/collector harness/live/guard policies traces/io
+harness/live/server         : harness/live/guard policies traces/io
+harness/log                 : harness/base/cli harness/base/json policies sim/instance sim/node sim/serving traces/files traces/io
+harness/live/host           : harness/live/guard harness/live/records harness/live/server harness/live/vendor harness/log policies sim/instance sim/node traces/io
+harness/cmd/machine         : harness/base/cli harness/base/json harness/emulate/session harness/fit/chip harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/live/guard harness/live/host harness/live/server sim/instance traces/files traces/io traces/open traces/profiler
+harness/advise              : harness/base/cli harness/base/work harness/chip harness/input/platform harness/input/scene harness/study/compare harness/study/trial sim/oracle traces/files traces/import traces/io
+harness/report/data         : harness/base/json harness/base/work harness/study/compare harness/study/trial traces/io
+harness/report/picture      : harness/base/cli harness/report/data traces/files traces/io
+harness/report/page         : harness/base/cli harness/report/data harness/report/picture traces/files traces/io
+harness/plan                : harness/base/cli harness/base/json harness/input/platform harness/input/scene harness/study/trial models/laws models/math policies sim/oracle sim/pipeline traces/io traces/pipeline
+harness/serving             : harness/advise harness/base/cli harness/base/json harness/base/work harness/input/platform harness/input/scene harness/plan harness/study/trial models/laws models/math sim/serving sim/synth traces/io traces/serving
+harness/cmd/study           : harness/advise harness/base/cli harness/base/json harness/base/work harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/log harness/report/data harness/report/page harness/report/picture harness/serving harness/study/compare harness/study/grid harness/study/trial sim/gpu sim/node sim/oracle traces/files traces/import traces/io
+harness/fit/policy          : harness/base/cli harness/base/json harness/base/work harness/chip harness/input/experiment harness/input/platform harness/input/scene models/fit models/math policies/compared policies/registry sim/draws sim/gpu sim/node sim/oracle sim/workload traces/files traces/io
+harness/fit/trace           : harness/base/cli harness/base/json harness/chip harness/input/platform harness/input/scene models/fit models/laws traces/files traces/import traces/io traces/open
+harness/cmd                 : harness/base/cli harness/base/json harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/live/guard harness/live/host harness/plan harness/report/picture models/laws policies/registry sim/instance sim/synth traces/files traces/import traces/io traces/open traces/profiler
+harness                     : harness/base/cli harness/base/work
+harness/emulate/client/time : harness/emulate/client
 '
 
 # Every file, then every include of a file of the project, in whatever way it is written, against the table.
@@ -79,7 +129,7 @@ for entry in ${kept:-$(ls)}; do
   bad=1
 done
 
-rows=$(grep -nE '\b(exit|abort|printf|puts|perror)[[:space:]]*\(' models/*.c traces/*.c policies/*.c sim/*.c)
+rows=$(grep -nE '\b(exit|abort|printf|puts|perror)[[:space:]]*\(' models/*/*.c traces/*/*.c policies/*.c policies/*/*.c sim/*/*.c)
 if [ -n "$rows" ]; then
   printf 'a library exits or prints:\n%s\n' "$rows" >&2
   bad=1

@@ -2,7 +2,7 @@
  * Says how sure the choice is. */
 #pragma once
 
-#include "harness/input/stated.h"
+#include "harness/input/scene/stated.h"
 
 enum { FL_ADVISE_CASES = 3 };
 
@@ -27,7 +27,7 @@ typedef struct fl_advice {
 } fl_advice;
 
 /* Ignores settings that a case does not know; the reference itself may always be chosen. Among the settings that every
- * case allows (models/decide.h) it chooses the one of least energy on average. FL_BAD_INPUT where a case does not know
+ * case allows (models/chip/decide.h) it chooses the one of least energy on average. FL_BAD_INPUT where a case does not know
  * the reference. */
 fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref, double bound, double risk,
                     fl_advice *out, fl_diag *d);

@@ -1,7 +1,7 @@
 /* Whether a log that names one GPU has the readings of several, stamped some milliseconds apart. */
 #pragma once
 
-#include "traces/records.h"
+#include "traces/io/records.h"
 
 #include <stdbool.h>
 

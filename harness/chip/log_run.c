@@ -1,7 +1,7 @@
 #include "harness/chip/log_run.h"
 
 #include "harness/chip/log_boards.h"
-#include "traces/trace_open.h"
+#include "traces/open/trace_open.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* One run of a program in a log of telemetry: its time span, its clocks, its length and its power. */
 #pragma once
 
-#include "traces/diag.h"
-#include "traces/import.h"
-#include "traces/records.h"
+#include "traces/io/diag.h"
+#include "traces/import/import.h"
+#include "traces/io/records.h"
 
 #include <stdbool.h>
 

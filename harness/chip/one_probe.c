@@ -1,8 +1,8 @@
 #include "harness/chip/one_probe.h"
 
 #include "harness/chip/sweep_chip.h"
-#include "models/fit_chip.h"
-#include "models/fit_chip_predict.h"
+#include "models/chip/fit_chip.h"
+#include "models/chip/predict.h"
 
 #include <math.h>
 #include <stdlib.h>

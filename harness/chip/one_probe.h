@@ -1,5 +1,5 @@
 /* What the power and the utilisation of one run at one clock tell. They are one measured setting of the same fit as all
- * others (models/fit_chip_predict.h); its time says nothing about other clocks.
+ * others (models/chip/predict.h); its time says nothing about other clocks.
  *
  * A GPU that had no work for a part of the run waits for its host there. That part of the time does not depend on the
  * GPU's clocks, and its power is what the law gives for an idle GPU. Utilisation counts the time in which any kernel
@@ -9,7 +9,7 @@
 #pragma once
 
 #include "harness/chip/log_run.h"
-#include "models/chip.h"
+#include "models/chip/chip.h"
 
 typedef struct fl_one_probe {
     fl_log_run busy; /* the run without its idle time; its memory clock is known */

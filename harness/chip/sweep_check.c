@@ -1,6 +1,6 @@
 #include "harness/chip/sweep_check.h"
 
-#include "traces/csv.h"
+#include "traces/io/csv.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * what was written. A fit would take kilohertz for a GPU of its own, and the mean of two workloads for one. */
 #pragma once
 
-#include "traces/diag.h"
-#include "traces/records.h"
+#include "traces/io/diag.h"
+#include "traces/io/records.h"
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 #include "harness/chip/sweep_chip.h"
 
-#include "harness/base/json.h"
-#include "harness/chip/fit_chip_json.h"
-#include "harness/chip/fit_clocks.h"
-#include "harness/chip/fit_sound.h"
-#include "models/fit_chip_predict.h"
-#include "models/row_curve.h"
+#include "harness/base/json/json.h"
+#include "harness/chip/chip_json.h"
+#include "harness/chip/clocks.h"
+#include "harness/chip/sound.h"
+#include "models/chip/predict.h"
+#include "models/chip/row_curve.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  * used. Settings outside them are predicted and marked, and nothing chooses them. */
 #pragma once
 
-#include "harness/chip/fit_rows.h"
-#include "sim/build.h"
+#include "harness/chip/rows.h"
+#include "sim/workload/build.h"
 
 typedef struct fl_sweep_chip {
     fl_chip *chip;
@@ -37,7 +37,7 @@ bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
  * decide by a fit use this for measured settings. */
 fl_chip_guess fl_chip_measured(const fl_chip *chip, double time_s, double power_w, double rows);
 
-/* The same where no fit gives a scatter: the usual repeatability of measurements (models/row_curve.h). */
+/* The same where no fit gives a scatter: the usual repeatability of measurements (models/chip/row_curve.h). */
 fl_chip_guess fl_chip_repeats(double time_s, double power_w);
 
 /* One workload of a sweep at a ladder's settings: rows for fl_build_sweep, with their deviations. */
@@ -56,7 +56,7 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
 fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32_t name, fl_sweep_law *law, fl_diag *d);
 void fl_predicted_free(fl_predicted *p);
 
-/* The next measurement that would narrow the prediction of a workload most (models/probes.h): clocks as a user sets
+/* The next measurement that would narrow the prediction of a workload most (models/chip/probes.h): clocks as a user sets
  * them, NAN = all settings of the chip were measured. *known is false, and no other output is set, where the chip has
  * too few workloads or more settings are known than the search can weigh. FL_NO_MEMORY. */
 typedef struct fl_chip_next {

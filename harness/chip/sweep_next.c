@@ -1,5 +1,5 @@
 /* Finds the most useful next measurement of a workload of a sweep. */
-#include "harness/chip/fit_clocks.h"
+#include "harness/chip/clocks.h"
 #include "harness/chip/sweep_chip.h"
 
 #include <math.h>

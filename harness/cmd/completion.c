@@ -1,10 +1,10 @@
 /* Completions of shells: what follows "foldline", out of the same rows as the help. */
 #include "harness/cmd/completion.h"
 
-#include "harness/base/place_list.h"
+#include "harness/base/cli/place_list.h"
 #include "harness/cmd/topics.h"
-#include "harness/input/platform.h"
-#include "policies/registry.h"
+#include "harness/input/platform/platform.h"
+#include "policies/registry/registry.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "harness/cmd/pages.h"
 
 #include "harness/cmd/completion.h"
-#include "traces/writing.h"
+#include "traces/io/writing.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,10 +2,10 @@
  * help, read by running it with --help. Who runs commands is handed in: the list of them stands above. */
 #pragma once
 
-#include "harness/base/command.h"
-#include "harness/base/page.h"
-#include "harness/cmd/commands.h"
-#include "harness/fit/fit.h"
+#include "harness/base/cli/command.h"
+#include "harness/base/cli/page.h"
+#include "harness/base/cli/commands.h"
+#include "harness/base/cli/fit.h"
 
 #define FL_PAGES_ONE(name, summary) +1
 enum {

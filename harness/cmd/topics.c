@@ -1,13 +1,13 @@
 #include "harness/cmd/topics.h"
 
-#include "harness/base/page.h"
-#include "harness/base/place_list.h"
-#include "harness/base/terminal.h"
-#include "harness/cmd/commands.h"
-#include "harness/input/experiment_keys.h"
-#include "harness/input/platform.h"
-#include "policies/registry.h"
-#include "traces/import.h"
+#include "harness/base/cli/page.h"
+#include "harness/base/cli/place_list.h"
+#include "harness/base/cli/terminal.h"
+#include "harness/base/cli/commands.h"
+#include "harness/input/experiment/keys.h"
+#include "harness/input/platform/platform.h"
+#include "policies/registry/registry.h"
+#include "traces/import/import.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* What `foldline help` explains beside commands. */
 #pragma once
 
-#include "traces/diag.h"
+#include "traces/io/diag.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #include "harness/log/facts_head.h"
 
-#include "traces/text.h"
+#include "traces/io/text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "policies/policy.h"
-#include "traces/diag.h"
-#include "traces/records.h"
+#include "traces/io/diag.h"
+#include "traces/io/records.h"
 
 /* Writes the keys host.*, gpuN.*. */
 fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d);

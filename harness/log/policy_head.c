@@ -1,11 +1,11 @@
 #include "harness/log/policy_head.h"
 
-#include "harness/base/table_file.h"
+#include "harness/base/cli/table_file.h"
 #include "harness/log/facts_head.h"
 #include "harness/log/server_head.h"
-#include "sim/params.h"
-#include "traces/numbers.h"
-#include "traces/memory.h"
+#include "sim/instance/params.h"
+#include "traces/io/numbers.h"
+#include "traces/io/memory.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * facts stand beside them (facts_head.h). */
 #pragma once
 
-#include "sim/instance.h"
-#include "traces/records.h"
+#include "sim/instance/instance.h"
+#include "traces/io/records.h"
 
 fl_status fl_policy_head_put(fl_head *h, const fl_policy *policy, const fl_facts *facts, const fl_layer *layer,
                              size_t layer_count, fl_diag *d);

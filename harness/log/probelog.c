@@ -1,7 +1,7 @@
 #include "harness/log/probelog.h"
 
-#include "traces/numbers.h"
-#include "traces/writing.h"
+#include "traces/io/numbers.h"
+#include "traces/io/writing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  */
 #pragma once
 
-#include "sim/instance.h"
+#include "sim/instance/instance.h"
 
 typedef struct fl_probelog {
     const fl_policy *policy;

@@ -1,8 +1,8 @@
 /* Feeds the recorded readings of a policy to the same policy here and checks that it decides the same. */
 #pragma once
 
-#include "sim/instance.h"
-#include "traces/records.h"
+#include "sim/instance/instance.h"
+#include "traces/io/records.h"
 
 typedef struct fl_replay_result {
     uint64_t steps, decisions, differ; /* decisions: one per step and GPU, and one per step that sets a host control */

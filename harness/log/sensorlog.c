@@ -1,6 +1,6 @@
 #include "harness/log/sensorlog.h"
 
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdio.h>

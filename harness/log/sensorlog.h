@@ -2,8 +2,8 @@
  * written, including noise and delays. */
 #pragma once
 
-#include "sim/run.h"
-#include "traces/records.h"
+#include "sim/node/run.h"
+#include "traces/io/records.h"
 
 typedef struct fl_sensorlog {
     fl_telemetry t;

@@ -1,7 +1,7 @@
 #include "harness/log/served.h"
 
-#include "harness/base/json_out.h"
-#include "traces/writing.h"
+#include "harness/base/json/json_out.h"
+#include "traces/io/writing.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* What a run completed, for people and machines: requests, iterations and barriers. */
 #pragma once
 
-#include "sim/run.h"
-#include "sim/served.h"
+#include "sim/node/run.h"
+#include "sim/serving/served.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

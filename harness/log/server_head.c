@@ -1,7 +1,7 @@
 #include "harness/log/server_head.h"
 
-#include "traces/numbers.h"
-#include "traces/text.h"
+#include "traces/io/numbers.h"
+#include "traces/io/text.h"
 
 #include <inttypes.h>
 #include <math.h>

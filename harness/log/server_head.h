@@ -2,8 +2,8 @@
 #pragma once
 
 #include "policies/policy.h"
-#include "traces/diag.h"
-#include "traces/records.h"
+#include "traces/io/diag.h"
+#include "traces/io/records.h"
 
 /* Keys servers, serverN.gpus, serverN.limits (max_seqs/token_budget/kv_tokens), serverN.targets (TTFT/TBT in ns,
  * share). Nothing where there is none. */

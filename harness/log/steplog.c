@@ -1,6 +1,6 @@
 #include "harness/log/steplog.h"
 
-#include "sim/readout.h"
+#include "sim/node/readout.h"
 
 #include <math.h>
 #include <stdio.h>

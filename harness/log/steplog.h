@@ -1,10 +1,10 @@
 /* Collects during a run, step by step, what a policy saw and set, as a decisions trace. */
 #pragma once
 
-#include "sim/instance.h"
-#include "traces/decisions.h"
-#include "traces/decisions_servers.h"
-#include "traces/tables.h"
+#include "sim/instance/instance.h"
+#include "traces/files/decisions.h"
+#include "traces/files/decisions_servers.h"
+#include "traces/files/tables.h"
 
 typedef struct fl_steplog {
     fl_decisions log;

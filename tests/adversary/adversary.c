@@ -1,12 +1,12 @@
 #include "tests/adversary/adversary.h"
 
-#include "harness/base/pool.h"
-#include "harness/input/plan_layout.h"
-#include "sim/build_program.h"
-#include "sim/rates.h"
-#include "sim/run.h"
-#include "sim/synth_program.h"
-#include "traces/stage.h"
+#include "harness/base/work/pool.h"
+#include "harness/input/scene/plan_layout.h"
+#include "sim/workload/build_program.h"
+#include "sim/gpu/rates.h"
+#include "sim/node/run.h"
+#include "sim/workload/synth_program.h"
+#include "traces/io/stage.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static const fl_device *first_device(const fl_adversary_options *o) {
 
 static double top_mhz(const fl_device *dev) { return dev->sm_mhz[dev->sm_count - 1]; }
 
-/* As harness/input/scene.c builds a program, so that a replay of the files is the trial itself. */
+/* As harness/input/scene/scene.c builds a program, so that a replay of the files is the trial itself. */
 static fl_status build(const fl_adversary_options *o, const fl_adversary_case *c, stage_set *set, fl_diag *d) {
     const fl_node_spec *node = &o->platform->node;
     const fl_device *dev = first_device(o);

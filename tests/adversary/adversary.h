@@ -7,8 +7,8 @@
  * counts apart and nothing is made of it. */
 #pragma once
 
-#include "harness/input/platform.h"
-#include "harness/input/spec.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/spec.h"
 #include "tests/adversary/adversary_case.h"
 
 #include <stdbool.h>

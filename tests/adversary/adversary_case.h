@@ -4,7 +4,7 @@
 #pragma once
 
 #include "policies/random.h"
-#include "traces/programs.h"
+#include "traces/files/programs.h"
 
 enum { FL_ADVERSARY_KINDS = 4, FL_ADVERSARY_PARTS = 4, FL_ADVERSARY_ROWS = 3 };
 

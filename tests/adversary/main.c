@@ -1,13 +1,13 @@
 /* Finds the workload on which a policy does worst. */
-#include "harness/base/command.h"
-#include "harness/base/json_out.h"
-#include "harness/base/kinds_beside.h"
-#include "harness/base/pool.h"
-#include "harness/base/ticker.h"
-#include "harness/input/node_choice.h"
-#include "harness/input/plugin_watch.h"
+#include "harness/base/cli/command.h"
+#include "harness/base/json/json_out.h"
+#include "harness/base/cli/kinds_beside.h"
+#include "harness/base/work/pool.h"
+#include "harness/base/cli/ticker.h"
+#include "harness/input/scene/node_choice.h"
+#include "harness/input/policy/plugin_watch.h"
 #include "tests/adversary/adversary.h"
-#include "traces/kernels.h"
+#include "traces/files/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>

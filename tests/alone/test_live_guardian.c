@@ -2,9 +2,9 @@
  * pattern; FL_TRIALS=1000 for more of them, FL_SEED for others. Then each safety rule broken on purpose must be
  * noticed. State is read from the stub's shared memory, not through the code under test. */
 #include "harness/live/vendor/backend.h"
-#include "harness/live/guardian.h"
-#include "harness/live/restore.h"
-#include "harness/live/session.h"
+#include "harness/live/guard/guardian.h"
+#include "harness/live/guard/restore.h"
+#include "harness/live/guard/session.h"
 #include "tests/support/live_stub.h"
 
 #include <linux/capability.h>

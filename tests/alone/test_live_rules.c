@@ -1,11 +1,11 @@
 /* The rules that keep a machine as it was found, one by one and within this process: what may be a file of state, what
  * a record may say, who holds a lock, what a signal may be, what ends a controller. test_live_state and
  * test_live_guardian hold the same rules in the whole program. */
-#include "harness/live/bounds.h"
-#include "harness/live/locks.h"
-#include "harness/live/restore.h"
-#include "harness/live/ring_guard.h"
-#include "harness/live/stop.h"
+#include "harness/live/guard/bounds.h"
+#include "harness/live/guard/locks.h"
+#include "harness/live/guard/restore.h"
+#include "harness/live/records/ring_guard.h"
+#include "harness/live/guard/stop.h"
 #include "harness/live/vendor/record.h"
 #include "harness/live/vendor/state.h"
 #include "tests/support/suite.h"

@@ -2,10 +2,10 @@
  * set, what is restored after which end, what is told. test_live_guardian tries the same at random times. */
 #include "tests/support/fail_alloc.c"
 
-#include "harness/live/guardian.h"
-#include "harness/live/guardian_inside.h"
-#include "harness/live/restore.h"
-#include "harness/live/session.h"
+#include "harness/live/guard/guardian.h"
+#include "harness/live/guard/guardian_inside.h"
+#include "harness/live/guard/restore.h"
+#include "harness/live/guard/session.h"
 #include "harness/live/vendor/backend.h"
 #include "tests/support/suite.h"
 #include "tests/support/stub_nvml.h"

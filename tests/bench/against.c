@@ -1,5 +1,5 @@
-#include "harness/base/grid.h"
-#include "harness/base/json.h"
+#include "harness/base/cli/grid.h"
+#include "harness/base/json/json.h"
 #include "tests/bench/result.h"
 
 #include <math.h>

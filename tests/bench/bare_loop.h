@@ -2,7 +2,7 @@
  * trace under a changing clock, and nothing else. No accounts per kind, no sensors, no host, no exact sums: doubles. */
 #pragma once
 
-#include "sim/workload.h"
+#include "sim/workload/workload.h"
 
 typedef struct fl_bare_rec { /* a kernel, 24 bytes */
     double length;           /* s, at the reference clocks */

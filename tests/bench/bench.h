@@ -4,7 +4,7 @@
 #pragma once
 
 #include "tests/bench/bare_loop.h"
-#include "harness/input/platform.h"
+#include "harness/input/platform/platform.h"
 
 #include <regex.h>
 #include <stdbool.h>

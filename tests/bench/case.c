@@ -1,6 +1,6 @@
 #include "tests/bench/case.h"
 
-#include "policies/registry.h"
+#include "policies/registry/registry.h"
 
 #include <math.h>
 #include <string.h>

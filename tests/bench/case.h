@@ -2,8 +2,8 @@
 #pragma once
 
 #include "tests/bench/bench.h"
-#include "sim/run.h"
-#include "sim/synth.h"
+#include "sim/node/run.h"
+#include "sim/synth/synth.h"
 
 typedef struct fl_bench_scene {
     fl_workload *w;

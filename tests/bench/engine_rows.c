@@ -1,6 +1,6 @@
 /* Rows about one run at a time: one stream and many, with and without launches, gaps and prefix sums. */
 #include "tests/bench/case.h"
-#include "sim/build.h"
+#include "sim/workload/build.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * the program is interrupted. */
 #pragma once
 
-#include "traces/diag.h"
+#include "traces/io/diag.h"
 
 #include <sys/types.h>
 

@@ -2,7 +2,7 @@
  * a pipe. */
 #include "tests/bench/folder.h"
 #include "tests/bench/process.h"
-#include "traces/readers.h"
+#include "traces/open/readers.h"
 
 #include <errno.h>
 #include <math.h>

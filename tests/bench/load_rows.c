@@ -3,8 +3,8 @@
 #include "tests/bench/folder.h"
 #include "tests/bench/process.h"
 
-#include "traces/cache.h"
-#include "traces/kernels.h"
+#include "traces/open/cache.h"
+#include "traces/files/kernels.h"
 
 #include <csv.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* Rows about a pipeline of 8 stages, 256 microbatches, 8,272 instructions and 40 clocks: its iterations on the
  * engine, and planning its clocks. */
-#include "harness/base/pool.h"
+#include "harness/base/work/pool.h"
 #include "tests/bench/bench.h"
-#include "sim/pipeline_run.h"
-#include "sim/plan.h"
-#include "sim/run.h"
+#include "sim/pipeline/run.h"
+#include "sim/pipeline/plan.h"
+#include "sim/node/run.h"
 
 #include <math.h>
 #include <stdlib.h>

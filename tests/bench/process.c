@@ -1,6 +1,6 @@
 #include "tests/bench/process.h"
 
-#include "harness/base/command.h"
+#include "harness/base/cli/command.h"
 #include "tests/bench/folder.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "tests/bench/result.h"
 
-#include "harness/base/grid.h"
-#include "harness/base/json_out.h"
+#include "harness/base/cli/grid.h"
+#include "harness/base/json/json_out.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

@@ -1,7 +1,7 @@
 /* A server of a language model: how many requests it simulates per second. */
 #include "tests/bench/case.h"
-#include "sim/serving.h"
-#include "sim/synth_requests.h"
+#include "sim/serving/serving.h"
+#include "sim/synth/requests.h"
 
 /* A law as of an eight-billion-parameter model on one large GPU. Its numbers are made up: it only matters that a
  * step costs the simulator as much as with any fitted law. Decodes dominate, about 30 at a time. */

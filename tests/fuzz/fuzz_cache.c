@@ -1,8 +1,8 @@
 /* The cache of kernel traces against bytes that nobody meant, for libFuzzer. Sizes, version, source and hashes are put
  * right in the head, as no fuzzer finds a hash: what is behind them must hold by itself. */
-#include "traces/cache.h"
-#include "traces/cache_hash.h"
-#include "traces/kernels.h"
+#include "traces/open/cache.h"
+#include "traces/open/cache_hash.h"
+#include "traces/files/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* What the live side reads, a reader at a time (FL_FUZZ_NAME), against bytes that nobody meant, for libFuzzer. What
  * others may have written runs in a program that may be root: nothing of it may crash, hang or lead anywhere else. */
-#include "harness/emulate/emulate_command.h"
+#include "harness/emulate/session/command.h"
 #include "harness/live/collector/ring.h"
-#include "harness/live/cpu_host.h"
-#include "harness/live/locks.h"
-#include "harness/live/page_text.h"
-#include "harness/live/server_view.h"
+#include "harness/live/guard/cpu_host.h"
+#include "harness/live/guard/locks.h"
+#include "harness/live/server/page_text.h"
+#include "harness/live/server/view.h"
 #include "harness/live/vendor/state.h"
 #include "tests/fuzz/fuzz_folder.h"
 

@@ -1,11 +1,11 @@
-/* One reader of traces/readers.h (FL_FUZZ_READER is its name) against bytes that nobody meant, for libFuzzer. It may
+/* One reader of traces/open/readers.h (FL_FUZZ_READER is its name) against bytes that nobody meant, for libFuzzer. It may
  * not crash, hang or leak; refuses with a message and a zeroed struct, or gives a trace that can be written as a
  * canonical file, read again the same, and packed and unpacked as a cache. */
-#include "traces/cache.h"
-#include "traces/cache_ops.h"
-#include "traces/import.h"
-#include "traces/kernels.h"
-#include "traces/tables.h"
+#include "traces/open/cache.h"
+#include "traces/open/cache_ops.h"
+#include "traces/import/import.h"
+#include "traces/files/kernels.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,15 +6,15 @@
  *
  * Built with -fsanitize=fuzzer and -DFL_LIBFUZZER, libFuzzer supplies the bytes instead. */
 #include "tests/support/arrivals_write.h"
-#include "traces/diag.h"
-#include "traces/kernels.h"
-#include "traces/pipeline_order.h"
-#include "traces/pipeline_runs.h"
-#include "traces/programs.h"
-#include "traces/serving.h"
-#include "traces/step_tables.h"
-#include "traces/requests.h"
-#include "traces/tables.h"
+#include "traces/io/diag.h"
+#include "traces/files/kernels.h"
+#include "traces/pipeline/order.h"
+#include "traces/pipeline/runs.h"
+#include "traces/files/programs.h"
+#include "traces/serving/serving.h"
+#include "traces/serving/step_tables.h"
+#include "traces/serving/requests.h"
+#include "traces/files/tables.h"
 
 #include <stdbool.h>
 #include <stdio.h>

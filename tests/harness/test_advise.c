@@ -1,10 +1,10 @@
 /* One clock for what was measured: worked by hand, out of every kind of file, and against rows that were left out. */
-#include "harness/advise/advise_files.h"
-#include "harness/advise/advise_set.h"
+#include "harness/advise/files.h"
+#include "harness/advise/set.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Requests that arrive by the clock, iterations and barriers: by hand, against one pass, and against queueing theory.
  */
-#include "harness/input/arrivals_spec.h"
-#include "sim/cpu.h"
-#include "sim/poisson.h"
-#include "sim/serve.h"
+#include "harness/input/scene/arrivals_spec.h"
+#include "sim/gpu/cpu.h"
+#include "sim/base/poisson.h"
+#include "sim/workload/serve.h"
 #include "tests/support/node_fixture.h"
 #include "tests/support/temp_file.h"
 #include "tests/support/arrivals_write.h"

@@ -1,4 +1,4 @@
-#include "harness/study/best_known.h"
+#include "harness/study/trial/best_known.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

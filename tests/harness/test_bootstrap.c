@@ -1,4 +1,4 @@
-#include "harness/base/bootstrap.h"
+#include "harness/base/work/bootstrap.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

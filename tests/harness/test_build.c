@@ -1,11 +1,11 @@
 /* From files to workloads: what was recorded comes out again at the clocks of the recording. */
-#include "harness/input/scene.h"
-#include "harness/input/scenes_open.h"
-#include "sim/node.h"
-#include "sim/run.h"
-#include "sim/synth.h"
+#include "harness/input/scene/scene.h"
+#include "harness/input/scene/scenes_open.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/synth/synth.h"
 #include "tests/support/suite.h"
-#include "traces/kernels.h"
+#include "traces/files/kernels.h"
 
 #include <math.h>
 #include <unistd.h>

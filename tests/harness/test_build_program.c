@@ -1,12 +1,12 @@
 /* Programs straight into workloads: what comes out is what their trace would give. */
-#include "harness/input/platform.h"
+#include "harness/input/platform/platform.h"
 #include "policies/random.h"
-#include "sim/build_program.h"
-#include "sim/synth_program.h"
+#include "sim/workload/build_program.h"
+#include "sim/workload/synth_program.h"
 #include "tests/support/same_workload.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/kernels.h"
+#include "traces/files/kernels.h"
 
 static void read_kinds(fl_kinds *k, bool phases) {
     const char *text = phases

@@ -4,7 +4,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "harness/base/table_file.h"
+#include "harness/base/cli/table_file.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
 /* How CPU and GPU hang together: what DynaCo measured on an APU (Figs. 6 and 7), and a program on a V100 whose launches
  * set the pace. */
-#include "harness/input/node_choice.h"
-#include "harness/input/platform.h"
-#include "sim/cpu.h"
-#include "sim/run.h"
+#include "harness/input/scene/node_choice.h"
+#include "harness/input/platform/platform.h"
+#include "sim/gpu/cpu.h"
+#include "sim/node/run.h"
 #include "tests/support/sim_fixture.h"
 
 typedef struct stage {

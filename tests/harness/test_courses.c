@@ -2,11 +2,11 @@
  * step, and the time and energy that came out, against tests/golden/courses.csv. Nothing here says that a course is
  * right. It says that a change of behaviour is seen, and of whose: bless it (FL_BLESS=1) after you know why it moved.
  */
-#include "harness/input/experiment.h"
-#include "harness/input/scenes_open.h"
-#include "harness/input/spec.h"
-#include "policies/registry.h"
-#include "sim/run.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/scenes_open.h"
+#include "harness/input/policy/spec.h"
+#include "policies/registry/registry.h"
+#include "sim/node/run.h"
 #include "tests/support/golden.h"
 
 #include <math.h>

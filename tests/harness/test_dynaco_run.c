@@ -1,7 +1,7 @@
 /* DynaCo and BAPM on a simulated APU: the three behaviours of miniMD, as in test_coupling.c, but bound by memory with a
  * knee below the medium clock. */
-#include "harness/input/node_choice.h"
-#include "harness/input/platform.h"
+#include "harness/input/scene/node_choice.h"
+#include "harness/input/platform/platform.h"
 #include "tests/support/sim_fixture.h"
 
 extern const fl_policy fl_policy_onelevelth, fl_policy_multilevelth, fl_policy_bapm;

@@ -1,5 +1,5 @@
-#include "harness/input/fault_spec.h"
-#include "sim/fault.h"
+#include "harness/input/scene/fault_spec.h"
+#include "sim/instance/fault.h"
 #include "tests/support/suite.h"
 
 #define MS INT64_C(1000000)

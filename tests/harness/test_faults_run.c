@@ -1,6 +1,6 @@
 /* Whole runs with injected faults: the policy sees an invalid signal rather than a zero, and the run finishes or stops
  * with a clear error; nothing negative, nothing NaN. */
-#include "harness/input/fault_spec.h"
+#include "harness/input/scene/fault_spec.h"
 #include "tests/support/node_fixture.h"
 
 typedef struct witness {

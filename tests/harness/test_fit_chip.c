@@ -1,12 +1,12 @@
-#include "harness/chip/fit_chip_json.h"
-#include "harness/fit/fit_scatter.h"
-#include "harness/fit/fit_score.h"
-#include "models/fit_chip.h"
-#include "models/fit_chip_predict.h"
+#include "harness/chip/chip_json.h"
+#include "harness/fit/chip/scatter.h"
+#include "harness/fit/chip/score.h"
+#include "models/chip/fit_chip.h"
+#include "models/chip/predict.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/diag.h"
+#include "traces/io/diag.h"
 
 #include <math.h>
 #include <unistd.h>

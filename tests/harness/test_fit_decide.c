@@ -1,5 +1,5 @@
 /* Clocks chosen by a fit, and what the hardware does at them: worked by hand. */
-#include "harness/fit/fit_decide.h"
+#include "harness/fit/chip/decide.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

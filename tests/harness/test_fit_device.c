@@ -1,11 +1,11 @@
-#include "harness/input/platform.h"
-#include "models/chip.h"
-#include "models/fit_idle.h"
-#include "models/row.h"
+#include "harness/input/platform/platform.h"
+#include "models/chip/chip.h"
+#include "models/fit/idle.h"
+#include "models/laws/row.h"
 #include "policies/random.h"
 #include "tests/support/fit_voltage.h"
 #include "tests/support/suite.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 

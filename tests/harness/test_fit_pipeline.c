@@ -1,6 +1,6 @@
 /* The fit of a pipeline: a made-up chip whose laws are known, half of its plans learned, the others told; and files
  * that are wrong. */
-#include "harness/fit/fit_pipeline_score.h"
+#include "harness/plan/score.h"
 #include "tests/support/sim_fixture.h"
 
 #include <stdlib.h>

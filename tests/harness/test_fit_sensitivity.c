@@ -1,6 +1,6 @@
 /* Frequency sensitivity and its regression on counters: exact planes come back, what the data cannot tell is said. */
-#include "harness/fit/profile_states.h"
-#include "models/fit_sensitivity.h"
+#include "harness/fit/policy/profile_states.h"
+#include "models/fit/sensitivity.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"

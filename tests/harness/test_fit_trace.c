@@ -1,13 +1,13 @@
 /* `foldline fit trace`: recordings of one program at several clocks give back the terms they were made with; what was
  * seen once borrows; a log alone becomes phases. Through the functions and through the program. */
-#include "harness/fit/fit_trace_kernels.h"
-#include "harness/input/platform.h"
-#include "models/row.h"
-#include "models/time.h"
+#include "harness/fit/trace/kernels.h"
+#include "harness/input/platform/platform.h"
+#include "models/laws/row.h"
+#include "models/laws/time.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/kernels.h"
+#include "traces/files/kernels.h"
 
 #include <math.h>
 #include <stdarg.h>

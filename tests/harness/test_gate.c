@@ -1,6 +1,6 @@
 /* The gate: rules, intervals, what passes and what does not, and the files. The whole program with planted faults:
  * tests/gate.sh. */
-#include "harness/study/gate.h"
+#include "harness/study/grid/gate.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"

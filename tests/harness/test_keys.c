@@ -1,8 +1,8 @@
 /* The rows of an experiment's keys: what they refuse, and that what they say of standards is what the code takes. */
-#include "harness/input/experiment.h"
-#include "harness/input/experiment_keys.h"
-#include "harness/study/objective.h"
-#include "harness/study/setup.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/experiment/keys.h"
+#include "harness/study/trial/objective.h"
+#include "harness/study/trial/setup.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,5 +1,5 @@
 /* A GPU that nobody has measured, from what chips like it are: what is known narrows what is not. */
-#include "models/fit_kin.h"
+#include "models/chip/fit_kin.h"
 #include "tests/support/known_chips.h"
 
 #include <math.h>

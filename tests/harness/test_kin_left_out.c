@@ -1,7 +1,7 @@
 /* A GPU that nobody has measured: whether the deviations that are stated hold on chips that the prior has not seen. */
-#include "harness/chip/fit_rows.h"
-#include "harness/fit/fit_score.h"
-#include "models/probes.h"
+#include "harness/chip/rows.h"
+#include "harness/fit/chip/score.h"
+#include "models/chip/probes.h"
 #include "tests/support/known_chips.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * when node power reaches the limit, up when it is well below. Behind a transport delay it swings between the ends of
  * the ladder at an interval of 0.2 s (their Fig. 1) and rests at 5 s; behind a first-order lag of the same length it
  * does neither. */
-#include "harness/input/platform.h"
+#include "harness/input/platform/platform.h"
 #include "tests/support/sim_fixture.h"
 
 #include <stdlib.h>

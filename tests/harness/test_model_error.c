@@ -1,6 +1,6 @@
 /* Models moved within their error: by how much rows move, that a run still closes its ledger, and the ranking. */
-#include "harness/study/model_error.h"
-#include "policies/registry.h"
+#include "harness/study/trial/model_error.h"
+#include "policies/registry/registry.h"
 #include "tests/support/sim_fixture.h"
 #include "tests/support/temp_file.h"
 

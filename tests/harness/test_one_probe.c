@@ -1,12 +1,12 @@
 /* What one run at one clock tells: its busy part, the powers at other clocks, and, on a measured sweep, whether the
  * intervals that advice states from it hold. */
-#include "harness/advise/advise_files.h"
+#include "harness/advise/files.h"
 #include "harness/chip/one_probe.h"
-#include "harness/input/platform.h"
-#include "models/fit_chip.h"
+#include "harness/input/platform/platform.h"
+#include "models/chip/fit_chip.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdlib.h>

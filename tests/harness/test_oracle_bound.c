@@ -2,11 +2,11 @@
  * policy is better than the clairvoyant schedule by more than its printed gap, under any objective and bound; one clock
  * per kind of kernel is never worse than one for all; and the engine carries the schedule out as it was priced.
  * FL_WORKLOADS: how many; the nightly tries 2,000. */
-#include "harness/input/node_choice.h"
-#include "harness/input/platform.h"
-#include "harness/input/spec.h"
-#include "sim/oracle.h"
-#include "sim/synth.h"
+#include "harness/input/scene/node_choice.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/spec.h"
+#include "sim/oracle/oracle.h"
+#include "sim/synth/synth.h"
 #include "tests/support/node_fixture.h"
 
 #define SEED UINT64_C(20261118)

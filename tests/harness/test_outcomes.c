@@ -1,15 +1,15 @@
 /* What simulated runs, searches and drawn workloads come to, number by number, against tests/golden/outcomes.csv.
  * Nothing here says that a number is right. It says that a change is seen, and of what: bless it (FL_BLESS=1) after you
  * know why it moved. Nine digits, so that the last bits of a library's exp do not count. */
-#include "harness/input/experiment.h"
-#include "harness/input/scenes_open.h"
-#include "harness/input/spec.h"
-#include "policies/registry.h"
-#include "sim/oracle.h"
-#include "sim/synth.h"
-#include "sim/synth_program.h"
-#include "sim/synth_requests.h"
-#include "sim/vary.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/scenes_open.h"
+#include "harness/input/policy/spec.h"
+#include "policies/registry/registry.h"
+#include "sim/oracle/oracle.h"
+#include "sim/synth/synth.h"
+#include "sim/workload/synth_program.h"
+#include "sim/synth/requests.h"
+#include "sim/gpu/vary.h"
 #include "tests/support/golden.h"
 #include "tests/support/temp_file.h"
 

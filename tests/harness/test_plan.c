@@ -1,6 +1,6 @@
 /* Plans: their files; and the policy that replays one at markers against a pipeline that was built with its clocks. */
-#include "harness/input/plan_layout.h"
-#include "sim/pipeline.h"
+#include "harness/input/scene/plan_layout.h"
+#include "sim/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 #include "tests/support/temp_file.h"
 

@@ -1,8 +1,8 @@
-#include "harness/base/json.h"
-#include "harness/input/node_choice.h"
-#include "harness/input/platform.h"
-#include "models/cpu_row.h"
-#include "models/row.h"
+#include "harness/base/json/json.h"
+#include "harness/input/scene/node_choice.h"
+#include "harness/input/platform/platform.h"
+#include "models/laws/cpu_row.h"
+#include "models/laws/row.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

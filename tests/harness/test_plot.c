@@ -1,4 +1,4 @@
-#include "harness/report/plot.h"
+#include "harness/report/picture/plot.h"
 #include "tests/support/suite.h"
 
 #include <sys/stat.h>

@@ -1,9 +1,9 @@
 /* What every policy must keep, and what the simple ones do: purity of the archive, copies that decide alike, unknown
  * signals, plug-ins and their refusals, the baselines. */
-#include "harness/input/plugin.h"
+#include "harness/input/policy/plugin.h"
 #include "policies/random.h"
-#include "policies/registry.h"
-#include "sim/instance.h"
+#include "policies/registry/registry.h"
+#include "sim/instance/instance.h"
 #include "tests/support/golden.h"
 #include "tests/support/server_feed.h"
 #include "tests/support/suite.h"

@@ -2,7 +2,7 @@
 #include "harness/log/policy_head.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <stddef.h>
 #include <stdio.h>

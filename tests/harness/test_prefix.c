@@ -1,10 +1,10 @@
 /* A lone stream by sums: the bits of the scan, whatever the boundaries, and the table built once and only where it
  * pays. */
-#include "harness/base/pool.h"
-#include "sim/lane.h"
-#include "sim/node.h"
-#include "sim/node_inside.h"
-#include "sim/prefix.h"
+#include "harness/base/work/pool.h"
+#include "sim/gpu/lane.h"
+#include "sim/node/node.h"
+#include "sim/node/inside.h"
+#include "sim/advance/prefix.h"
 #include "tests/support/sim_fixture.h"
 
 #include <string.h>

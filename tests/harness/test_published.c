@@ -1,11 +1,11 @@
 /* Measured and published behaviour of nodes under a power wall, against the platforms as they are bundled. The measured
  * part needs a folder of recordings: FOLDLINE_DATA. */
-#include "harness/input/experiment.h"
-#include "harness/input/scenes_open.h"
-#include "harness/input/spec.h"
-#include "sim/run.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/scenes_open.h"
+#include "harness/input/policy/spec.h"
+#include "sim/node/run.h"
 #include "tests/support/suite.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* The clocks that recorded kernels get, from readings that are made up. */
-#include "harness/cmd/record_clocks.h"
+#include "harness/cmd/machine/record_clocks.h"
 #include "tests/support/suite.h"
-#include "traces/kernels.h"
+#include "traces/files/kernels.h"
 
 #include <math.h>
 

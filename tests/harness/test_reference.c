@@ -1,9 +1,9 @@
 /* MF-GPOEO's released controller and a second implementation of it (tests/reference/README.md): the same sets at every
  * step, under drawn applications and on drawn numbers. FL_REFERENCE_SEEDS=400 draws more of both. */
-#include "harness/input/node_choice.h"
-#include "harness/input/platform.h"
-#include "policies/registry.h"
-#include "sim/run.h"
+#include "harness/input/scene/node_choice.h"
+#include "harness/input/platform/platform.h"
+#include "policies/registry/registry.h"
+#include "sim/node/run.h"
 #include "tests/reference/draw.h"
 #include "tests/reference/mfgpoeo.h"
 #include "tests/reference/script.h"

@@ -1,8 +1,8 @@
 /* The report of a result, by the real program from end to end: what the page says, that it needs nothing else, and,
  * where there is a Chromium, that it works in a browser, at the width of a phone too. */
-#include "harness/report/report_data.h"
-#include "harness/report/report_summary.h"
-#include "harness/report/report_timeline.h"
+#include "harness/report/data/report_data.h"
+#include "harness/report/data/summary.h"
+#include "harness/report/data/timeline.h"
 #include "tests/support/suite.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* Published results beside simulated ones: what a selection picks, what becomes of it, and when a gate holds. */
-#include "harness/study/measure.h"
-#include "harness/study/result_tables.h"
+#include "harness/study/trial/measure.h"
+#include "harness/study/compare/result_tables.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,10 +1,10 @@
 /* Scenes that are built in turn: what is built again is what was built first, or the change of its trace is told. */
-#include "harness/input/scene.h"
-#include "harness/input/scene_kernels.h"
-#include "harness/input/scenes_open.h"
+#include "harness/input/scene/scene.h"
+#include "harness/input/scene/kernels.h"
+#include "harness/input/scene/scenes_open.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/trace_open.h"
+#include "traces/open/trace_open.h"
 
 #include <sys/stat.h>
 

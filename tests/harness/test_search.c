@@ -1,8 +1,8 @@
 /* Successive halving: it finds what the whole grid finds where nothing is noisy, runs far fewer trials, keeps tuning
  * and scoring apart, and gives the same at any number of threads. */
-#include "harness/study/search.h"
-#include "harness/study/search_check.h"
-#include "harness/study/setup.h"
+#include "harness/study/grid/search.h"
+#include "harness/study/grid/search_check.h"
+#include "harness/study/trial/setup.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,14 +1,14 @@
 /* The same seed gives the same for ever: synthetic traces and requests, plans, and what could have been achieved, as
  * they are kept in tests/golden/seeded.csv. Times are whole ns or ps, so what is kept of them is a hash; what is a real
  * number stands there with nine digits. Who means to change a result writes it anew with FL_BLESS=1, and says why. */
-#include "harness/input/node_choice.h"
-#include "harness/input/platform.h"
-#include "sim/critical.h"
-#include "sim/plan_static.h"
-#include "sim/straggler.h"
-#include "sim/synth_apps.h"
-#include "sim/synth_program.h"
-#include "sim/synth_requests.h"
+#include "harness/input/scene/node_choice.h"
+#include "harness/input/platform/platform.h"
+#include "sim/pipeline/critical.h"
+#include "sim/pipeline/plan_static.h"
+#include "sim/pipeline/straggler.h"
+#include "sim/synth/apps.h"
+#include "sim/workload/synth_program.h"
+#include "sim/synth/requests.h"
 #include "tests/support/golden.h"
 #include "tests/support/oracle_rig.h"
 #include "tests/support/random_pipeline.h"

@@ -1,9 +1,9 @@
 /* Serving files and the tables that servers are fitted to: read, written, turned into laws and rules, refused. */
-#include "harness/input/serving_file.h"
+#include "harness/input/scene/serving_file.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/serving.h"
-#include "traces/step_tables.h"
+#include "traces/serving/serving.h"
+#include "traces/serving/step_tables.h"
 
 #include <math.h>
 

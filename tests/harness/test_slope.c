@@ -1,8 +1,8 @@
 /* The slope of performance against clock (SweetSpot, Eq. 6), the choice of alpha, and foldline fit sweetspot, which
  * makes them of measured rows and of sweeps that it runs itself. */
-#include "harness/fit/fit_sweetspot_sweep.h"
-#include "harness/input/scenes_open.h"
-#include "models/slope.h"
+#include "harness/fit/policy/sweetspot_sweep.h"
+#include "harness/input/scene/scenes_open.h"
+#include "models/math/slope.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,6 +1,6 @@
 /* Policies as they are asked for: the text form of the command line, and the values of an experiment. */
-#include "harness/input/experiment.h"
-#include "harness/input/spec.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/policy/spec.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

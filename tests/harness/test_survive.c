@@ -2,11 +2,11 @@
  * GPUs that go, kernel records of every sort, clocks that do not tick evenly. Whatever a policy decides there must be a
  * command that a host can carry out, and a copy of its state must decide the same. All random, all seeded: a failure
  * names policy, machine and weather, and is the same each time. */
-#include "harness/input/platform.h"
+#include "harness/input/platform/platform.h"
 #include "policies/random.h"
-#include "policies/registry.h"
-#include "sim/run.h"
-#include "sim/synth.h"
+#include "policies/registry/registry.h"
+#include "sim/node/run.h"
+#include "sim/synth/synth.h"
 #include "tests/support/server_feed.h"
 #include "tests/support/suite.h"
 

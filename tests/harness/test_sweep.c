@@ -1,6 +1,6 @@
 /* Grids end to end: the same bytes whatever kills, threads, shards and order; what is refused. And the journal by
  * itself. */
-#include "harness/study/journal.h"
+#include "harness/study/grid/journal.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"

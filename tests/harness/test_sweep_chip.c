@@ -1,15 +1,15 @@
 /* One rule for all that model a sweep: what a fit says of every clock of a ladder, and what it leaves out. */
-#include "harness/base/json.h"
-#include "harness/base/json_out.h"
-#include "harness/chip/fit_chip_json.h"
+#include "harness/base/json/json.h"
+#include "harness/base/json/json_out.h"
+#include "harness/chip/chip_json.h"
 #include "harness/chip/sweep_chip.h"
-#include "harness/input/scene.h"
-#include "harness/input/scenes_open.h"
-#include "sim/oracle.h"
-#include "sim/run.h"
+#include "harness/input/scene/scene.h"
+#include "harness/input/scene/scenes_open.h"
+#include "sim/oracle/oracle.h"
+#include "sim/node/run.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Tables of any shape as sweeps: what a map says, what it computes, and what is refused where. */
-#include "harness/input/sweep_map_spec.h"
+#include "harness/input/scene/sweep_map_spec.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/readers.h"
-#include "traces/sweep_map.h"
+#include "traces/open/readers.h"
+#include "traces/import/sweep_map.h"
 
 #include <math.h>
 

@@ -1,13 +1,13 @@
-#include "harness/input/node_choice.h"
-#include "harness/input/platform.h"
-#include "models/row.h"
-#include "sim/build.h"
-#include "sim/oracle.h"
-#include "sim/synth_apps.h"
-#include "sim/synth_program.h"
+#include "harness/input/scene/node_choice.h"
+#include "harness/input/platform/platform.h"
+#include "models/laws/row.h"
+#include "sim/workload/build.h"
+#include "sim/oracle/oracle.h"
+#include "sim/synth/apps.h"
+#include "sim/workload/synth_program.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/kernels.h"
+#include "traces/files/kernels.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Items in turns: stages in order, no more under way than asked for, the first failure told, whatever the threads. */
-#include "harness/base/turns.h"
+#include "harness/base/work/turns.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
 /* The CPU side on a tree of files made for it: clocks, energy that wraps, settings recorded and put back. */
-#include "harness/live/cpu_host.h"
+#include "harness/live/guard/cpu_host.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,9 +1,9 @@
 /* Libraries and boards that do not do as they say: lists that grow, readings that cannot be, sets without effect or
  * rounded, others who set too. Each is seen, told once and counted, and ends nothing. */
-#include "harness/live/host.h"
-#include "harness/live/vendor/vendors.h"
+#include "harness/live/host/host.h"
+#include "harness/live/guard/vendors.h"
 #include "tests/support/live_stub.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* The decisions log of a controller whose disk stands still, loses steps, or is full: control goes on, or ends in order
  * and says why. The disk is a FIFO that nobody reads. */
-#include "harness/live/guardian.h"
-#include "harness/live/live_log.h"
-#include "policies/registry.h"
+#include "harness/live/guard/guardian.h"
+#include "harness/live/host/live_log.h"
+#include "policies/registry/registry.h"
 #include "tests/support/live_stub.h"
 
 #include <sys/ioctl.h>

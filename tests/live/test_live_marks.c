@@ -1,10 +1,10 @@
 /* Markers of a program: its NVTX through the collector into the ring, what counts as an iteration, who is woken when,
  * and what damaged or hostile rings do. */
 #include "harness/live/collector/nvtx.h"
-#include "harness/live/clock.h"
+#include "harness/live/guard/clock.h"
 #include "tests/support/ring_fixture.h"
-#include "traces/kernels.h"
-#include "traces/trace_marks.h"
+#include "traces/files/kernels.h"
+#include "traces/open/marks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* The live commands on GPUs of the other vendors, each a stub of its library: what they read, to the unit; what they
  * set, and that it is put back, also after a KILL; what they say where something is missing. */
 #include "harness/live/vendor/backend.h"
-#include "harness/live/vendor/vendors.h"
-#include "sim/instance.h"
+#include "harness/live/guard/vendors.h"
+#include "sim/instance/instance.h"
 #include "tests/support/live_stub.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* An engine's page as numbers, and its pages one after the other as the signals of a server. */
-#include "harness/live/page_text.h"
-#include "harness/live/server_view.h"
+#include "harness/live/server/page_text.h"
+#include "harness/live/server/view.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* Decisions of a policy for servers, logged, written, read and replayed: the same decisions, and the same bytes again.
  */
-#include "harness/live/live_log.h"
+#include "harness/live/host/live_log.h"
 #include "harness/log/replay.h"
 #include "harness/log/server_head.h"
 #include "harness/log/steplog.h"
-#include "policies/registry.h"
-#include "sim/readout.h"
+#include "policies/registry/registry.h"
+#include "sim/node/readout.h"
 #include "tests/support/server_feed.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"

@@ -2,8 +2,8 @@
  * librocm-smi-dev; CUDA's toolkit); they are not needed for anything else. */
 #include "harness/live/collector/cuda.h"
 #include "harness/live/collector/nvtx.h"
-#include "harness/live/vendor/rsmi.h"
-#include "harness/live/vendor/ze.h"
+#include "harness/live/vendor/rsmi/rsmi.h"
+#include "harness/live/vendor/ze/ze.h"
 #include "tests/support/suite.h"
 
 #if __has_include(<level_zero/zes_api.h>)

@@ -1,8 +1,8 @@
 /* What each vendor's back end sends to its library for a set, a prior value and a restore, call by call, with functions
  * of this file in the library's place. Every row runs twice, the second time without a diagnostic. */
-#include "harness/live/vendor/nvml_inside.h"
-#include "harness/live/vendor/rsmi_inside.h"
-#include "harness/live/vendor/ze_inside.h"
+#include "harness/live/vendor/nvml/inside.h"
+#include "harness/live/vendor/rsmi/inside.h"
+#include "harness/live/vendor/ze/inside.h"
 #include "tests/support/suite.h"
 
 #include <inttypes.h>

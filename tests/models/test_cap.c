@@ -1,5 +1,5 @@
 /* Power limits: which of them bind, and at which clock a program runs under one. */
-#include "models/cap.h"
+#include "models/chip/cap.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* The law of a chip, with numbers worked out by hand from the equations of models/chip.h. */
-#include "models/chip.h"
+/* The law of a chip, with numbers worked out by hand from the equations of models/chip/chip.h. */
+#include "models/chip/chip.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

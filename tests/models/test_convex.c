@@ -1,5 +1,5 @@
 /* The hull that prices pick from: by hand, and against a look at every point. */
-#include "models/convex.h"
+#include "models/math/convex.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,4 +1,4 @@
-#include "models/cpu_row.h"
+#include "models/laws/cpu_row.h"
 
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
-#include "models/curve.h"
-#include "models/device.h"
-#include "models/sensor.h"
+#include "models/math/curve.h"
+#include "models/laws/device.h"
+#include "models/laws/sensor.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* What a device is made of: its ladders, and how far its kernels disturb each other. */
-#include "models/device.h"
+#include "models/laws/device.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-#include "models/fit_chip.h"
-#include "models/fit_chip_activity.h"
-#include "models/fit_chip_bars.h"
-#include "models/fit_chip_predict.h"
+#include "models/chip/fit_chip.h"
+#include "models/chip/activity.h"
+#include "models/chip/bars.h"
+#include "models/chip/predict.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

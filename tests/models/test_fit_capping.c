@@ -1,6 +1,6 @@
 /* The two-step procedure of power-capping 3.2.2 on powers made by its own law, with and without what the law leaves
  * out. */
-#include "models/fit_capping.h"
+#include "models/fit/capping.h"
 #include "policies/random.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"

@@ -1,6 +1,6 @@
 /* What a workload's activities say of it, with numbers worked out by hand. The chip's reference is 1000 and 800 MHz. */
-#include "models/fit_chip_activity.h"
-#include "models/fit_chip_parts.h"
+#include "models/chip/activity.h"
+#include "models/chip/parts.h"
 #include "tests/support/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

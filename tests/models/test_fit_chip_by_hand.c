@@ -1,6 +1,6 @@
 /* The parts of a chip's fit and of its predictions, with numbers worked out by hand. */
-#include "models/fit_chip.h"
-#include "models/fit_chip_parts.h"
+#include "models/chip/fit_chip.h"
+#include "models/chip/parts.h"
 #include "tests/support/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

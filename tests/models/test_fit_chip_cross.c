@@ -1,7 +1,7 @@
 /* How far off a chip's predictions are for workloads that it was not fitted to, collected once more in this file: the
  * settings that count as known are listed by hand, and sums, growths and factors follow from their definitions. */
-#include "models/fit_chip_bars.h"
-#include "models/fit_chip_parts.h"
+#include "models/chip/bars.h"
+#include "models/chip/parts.h"
 #include "tests/support/made_up_chip.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* How measurements scatter about the law: numbers by hand, and a second computation of the most likely scatter, with
  * determinants and inverted matrices in place of a Cholesky factor. */
-#include "models/fit_chip_parts.h"
+#include "models/chip/parts.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

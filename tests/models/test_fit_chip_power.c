@@ -1,6 +1,6 @@
 /* The power part of a chip from measurements without any error: the law meets them, its numbers follow the conventions
  * by which equal laws are told apart, and what is kept of each row is how far it lies off. */
-#include "models/fit_chip_parts.h"
+#include "models/chip/parts.h"
 #include "tests/support/suite.h"
 
 #include <stdlib.h>

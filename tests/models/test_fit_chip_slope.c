@@ -1,6 +1,6 @@
 /* The least slope of power in V^2 f, with numbers worked out by hand. Clocks of 1000, 2000, ... MHz make f 1, 2, ...
  * GHz. */
-#include "models/fit_chip_parts.h"
+#include "models/chip/parts.h"
 #include "tests/support/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

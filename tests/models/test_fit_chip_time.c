@@ -1,6 +1,6 @@
 /* The time part of a chip from measurements without any error: what the law was comes back, and so do the
  * residuals. */
-#include "models/fit_chip_parts.h"
+#include "models/chip/parts.h"
 #include "tests/support/suite.h"
 
 enum { ROWS = 400, SPANS = 12 };

@@ -1,6 +1,6 @@
 /* Kernel times at a few clocks: the shares they were made of come back, also from two clocks and with noise. */
-#include "models/fit_kernel.h"
-#include "models/time.h"
+#include "models/fit/kernel.h"
+#include "models/laws/time.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

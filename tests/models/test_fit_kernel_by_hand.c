@@ -1,5 +1,5 @@
 /* A kernel's law from two and three clocks, put together from its closed form. */
-#include "models/fit_kernel.h"
+#include "models/fit/kernel.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

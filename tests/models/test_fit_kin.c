@@ -1,7 +1,7 @@
 /* A chip that nobody has measured, with numbers worked out by hand: where the prior is so narrow that it leaves one
  * chip, and where it leaves one number open, beside a sum over that number. test_kin.c holds it to real chips. */
-#include "models/curve.h"
-#include "models/fit_kin.h"
+#include "models/math/curve.h"
+#include "models/chip/fit_kin.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

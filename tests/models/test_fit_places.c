@@ -1,7 +1,7 @@
 /* Where a setting lies among the known ones, what an error in time makes of power, and that a chip judges itself by
  * workloads that it was not fitted to. */
-#include "models/fit_chip_parts.h"
-#include "models/fit_chip_predict.h"
+#include "models/chip/parts.h"
+#include "models/chip/predict.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

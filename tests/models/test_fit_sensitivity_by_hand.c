@@ -1,6 +1,6 @@
 /* The regression of sensitivities, against ordinary least squares by its normal equations: weights, standard errors,
  * variance inflation and the multiple correlation as textbooks define them. */
-#include "models/fit_sensitivity.h"
+#include "models/fit/sensitivity.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

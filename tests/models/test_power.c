@@ -1,5 +1,5 @@
 /* The power law of a board, by hand: what a load draws, what the board draws anyway, and what is refused. */
-#include "models/power.h"
+#include "models/laws/power.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

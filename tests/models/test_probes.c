@@ -1,8 +1,8 @@
 /* Which settings tell most about a workload: what is chosen is what does best, and the ends only where they do. */
-#include "models/fit_chip.h"
-#include "models/fit_chip_parts.h"
-#include "models/fit_chip_predict.h"
-#include "models/probes.h"
+#include "models/chip/fit_chip.h"
+#include "models/chip/parts.h"
+#include "models/chip/predict.h"
+#include "models/chip/probes.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,8 +1,8 @@
 /* What a set of settings tells, put together from its definition: each workload in turn as the calibration keeps it,
  * predicted by a chip without it. Small chips, of which every set can be tried. */
-#include "models/fit_chip_parts.h"
-#include "models/fit_chip_predict.h"
-#include "models/probes.h"
+#include "models/chip/parts.h"
+#include "models/chip/predict.h"
+#include "models/chip/probes.h"
 #include "tests/support/made_up_chip.h"
 #include "tests/support/suite.h"
 

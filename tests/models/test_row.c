@@ -1,5 +1,5 @@
-#include "models/row.h"
-#include "models/time.h"
+#include "models/laws/row.h"
+#include "models/laws/time.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

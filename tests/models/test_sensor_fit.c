@@ -1,7 +1,7 @@
-#include "models/sensor_fit.h"
+#include "models/fit/sensor_fit.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
-#include "traces/csv.h"
+#include "traces/io/csv.h"
 
 #include <math.h>
 

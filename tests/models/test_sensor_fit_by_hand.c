@@ -1,6 +1,6 @@
 /* What a log and a meter's course tell of a sensor, by hand or by a second computation from the definitions in
- * models/sensor_fit.h and models/sensor_learn.h. */
-#include "models/sensor_learn.h"
+ * models/fit/sensor_fit.h and models/fit/sensor_learn.h. */
+#include "models/fit/sensor_learn.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"
 

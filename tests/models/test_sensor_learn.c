@@ -1,6 +1,6 @@
 /* A power sensor learnt from made-up recordings: a course of seeded steps, seen by sensors of known refresh, window,
  * lag, quantum, gain and clock. What is learnt must hold the truth. */
-#include "models/sensor_learn.h"
+#include "models/fit/sensor_learn.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

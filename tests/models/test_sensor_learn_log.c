@@ -1,5 +1,5 @@
 /* What the log of a sensor tells by itself. */
-#include "models/sensor_learn.h"
+#include "models/fit/sensor_learn.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "models/shares.h"
+#include "models/laws/shares.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,5 @@
 /* The law of a serving engine's steps: by hand, at other clocks, and from tables. */
-#include "models/step_law.h"
+#include "models/laws/step_law.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,4 +1,4 @@
-#include "models/time.h"
+#include "models/laws/time.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

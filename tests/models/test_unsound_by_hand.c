@@ -1,5 +1,5 @@
 /* Rows that lie about their clock, of workloads whose law a person can follow: T falls as 1/f and P rises as f^2. */
-#include "models/unsound_find.h"
+#include "models/unsound/find.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The Fourier magnitudes against the sum that defines them, for lengths with all sorts of factors. */
-#include "policies/fft.h"
+#include "policies/compared/fft.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

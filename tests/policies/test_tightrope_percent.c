@@ -1,5 +1,5 @@
 /* Utilisation in whole percent: how far off its mean may be, and what tightrope holds back for that. */
-#include "policies/tightrope_signal.h"
+#include "policies/tightrope/signal.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* tightrope's readings by hand: what a counter, records and their ends say of the work done, and when readings count.
  */
-#include "policies/tightrope_gpu.h"
-#include "policies/tightrope_signal.h"
+#include "policies/tightrope/tightrope_gpu.h"
+#include "policies/tightrope/signal.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

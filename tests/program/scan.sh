@@ -31,7 +31,7 @@ done
 # ---- the scan alone ----
 
 flags="-std=gnu17 -O2 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I. -D_GNU_SOURCE"
-sources="tests/support/scan_digest.c sim/scan.c sim/scan_vector.c sim/scan_plain.c sim/scan_avx2.c sim/scan_avx512.c"
+sources="tests/support/scan_digest.c sim/advance/scan.c sim/advance/scan_vector.c sim/advance/scan_plain.c sim/advance/scan_avx2.c sim/advance/scan_avx512.c"
 check "the scan builds alone" cc $flags $sources -o "$dir/digest"
 "$dir/digest" plain >"$dir/plain"
 check "it prints a number" test -s "$dir/plain"
@@ -48,7 +48,7 @@ if command -v $cross >/dev/null && command -v qemu-aarch64 >/dev/null; then
   qemu-aarch64 "$dir/digest64" vector >"$dir/vector64"
   check "AArch64: vector gives way to plain" cmp "$dir/plain" "$dir/vector64"
   mkdir "$dir/include" && ln -s /usr/include/gsl "$dir/include/gsl" # headers alone, the same on every machine
-  for source in sim/*.c; do
+  for source in sim/*/*.c; do
     $cross $flags -isystem "$dir/include" -fsyntax-only "$source" || echo "$source"
   done >"$dir/bad" 2>&1
   check "AArch64: all of sim/ compiles" test ! -s "$dir/bad"

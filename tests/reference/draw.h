@@ -1,7 +1,7 @@
 /* Applications for the comparison, drawn from a seed. What is drawn is fixed here and knows no result. */
 #pragma once
 
-#include "sim/run.h"
+#include "sim/node/run.h"
 
 /* A workload of a few minutes on GPU 0 of `device`, recorded at its default clocks. The caller frees it with
  * fl_workload_free. The text says what was drawn. */

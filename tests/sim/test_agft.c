@@ -1,6 +1,6 @@
 /* AGFT: its bandit worked by hand, and its course on a server whose best clock is known. */
-#include "policies/linucb.h"
-#include "policies/linucb.h"
+#include "policies/server/linucb.h"
+#include "policies/server/linucb.h"
 #include "tests/support/serving_rig.h"
 
 /* One arm, ridge 1, x = (1, 0, ...): A = 1 + n, b = sum of rewards; theta = b / A, width 1 / sqrt(A). */

@@ -1,11 +1,11 @@
 /* EnergyUCB and its baselines: the sequence of arms against a second implementation written from the paper's Algorithm
  * 1, and what a pull needs before it counts. */
-#include "policies/bandit_meter.h"
+#include "policies/papers/bandit_meter.h"
 #include "policies/random.h"
-#include "policies/registry.h"
-#include "sim/draws.h"
+#include "policies/registry/registry.h"
+#include "sim/draws/draws.h"
 #include "tests/support/golden.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 

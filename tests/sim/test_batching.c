@@ -1,5 +1,5 @@
 /* The scheduler of a serving engine, by hand. */
-#include "sim/batching.h"
+#include "sim/serving/batching.h"
 #include "tests/support/suite.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Pipelines as streams: who waits for whom, for how long an op runs, and what it is, op by op, derived a second time
- * from what sim/pipeline.h says of replicas, tensor-parallel groups, transfers and the ends of an iteration. */
-#include "sim/pipeline_run.h"
+ * from what sim/pipeline/pipeline.h says of replicas, tensor-parallel groups, transfers and the ends of an iteration. */
+#include "sim/pipeline/run.h"
 #include "tests/support/sim_fixture.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What a workload takes from a trace beside its ops. */
-#include "sim/build.h"
-#include "sim/synth.h"
+#include "sim/workload/build.h"
+#include "sim/synth/synth.h"
 #include "tests/support/sim_fixture.h"
 
 typedef struct rig {

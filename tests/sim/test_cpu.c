@@ -1,4 +1,4 @@
-#include "sim/cpu.h"
+#include "sim/gpu/cpu.h"
 
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* The critical path: by hand, and against the engine on random pipelines. */
-#include "sim/critical.h"
-#include "sim/pipeline.h"
+#include "sim/pipeline/critical.h"
+#include "sim/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 
 /* Two streams: a (3), b after a's first (2), a's second (4) after b: 3 + 2 + 4, and c (1) beside. */

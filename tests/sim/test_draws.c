@@ -1,9 +1,9 @@
 /* The distribution replay: fixed clocks give the published energies, round robin its closed form, and the sample's run
  * times are what its head says. */
-#include "policies/registry.h"
-#include "sim/draws.h"
+#include "policies/registry/registry.h"
+#include "sim/draws/draws.h"
 #include "tests/support/suite.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 

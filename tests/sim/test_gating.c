@@ -1,6 +1,6 @@
 /* Power gating: an idle GPU loses C V and A0 V^2 f once it has been idle for long enough. By hand, in every instant,
  * and with equal bits by both ways of advancing. */
-#include "sim/oracle.h"
+#include "sim/oracle/oracle.h"
 #include "tests/support/sim_fixture.h"
 
 #define GATE_NS 2000000

@@ -1,5 +1,5 @@
-#include "sim/fault.h"
-#include "sim/guard.h"
+#include "sim/instance/fault.h"
+#include "sim/instance/guard.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "sim/heat.h"
+#include "sim/gpu/heat.h"
 
 #include "tests/support/suite.h"
 

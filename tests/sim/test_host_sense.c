@@ -1,5 +1,5 @@
 /* What software reads of the node: points made up by hand, so that each value can be checked by one. */
-#include "sim/host_sense.h"
+#include "sim/gpu/host_sense.h"
 
 #include "tests/support/suite.h"
 

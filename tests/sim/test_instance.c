@@ -1,9 +1,9 @@
 /* The policy instance: parameters, snapping, clamping, faults, rate limit, copies, rows and the identity of the
  * contract. */
-#include "sim/instance.h"
-#include "sim/params.h"
-#include "sim/rows.h"
-#include "sim/stepping.h"
+#include "sim/instance/instance.h"
+#include "sim/instance/params.h"
+#include "sim/instance/rows.h"
+#include "sim/base/stepping.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

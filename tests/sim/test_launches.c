@@ -2,9 +2,9 @@
  * boundary can show is the same, wherever the boundaries lie. */
 #include "tests/support/node_fixture.h"
 
-#include "sim/launches.h"
-#include "sim/node_inside.h"
-#include "sim/serve.h"
+#include "sim/advance/launches.h"
+#include "sim/node/inside.h"
+#include "sim/workload/serve.h"
 
 typedef struct plan { /* of one random stream */
     fl_random g;

@@ -1,7 +1,7 @@
 /* What a reader of a meter sees: of all readings that were ever taken the latest that is out, whichever were skipped.
  */
 #include "policies/random.h"
-#include "sim/meter.h"
+#include "sim/gpu/meter.h"
 #include "tests/support/suite.h"
 
 enum { STEPS = 400 };

@@ -1,8 +1,8 @@
 /* The whole node with every feature on: wall, heat, host CPU, meters, streams, launches, APU. */
 #include "tests/support/node_fixture.h"
 
-#include "sim/cpu.h"
-#include "sim/sense.h"
+#include "sim/gpu/cpu.h"
+#include "sim/gpu/sense.h"
 
 static const uint64_t seed = 20240607;
 

@@ -1,6 +1,6 @@
 /* Kernel records of a node come in the order of their ends; of those that end together, by GPU, stream, start and kind.
  */
-#include "sim/node.h"
+#include "sim/node/node.h"
 #include "tests/support/sim_fixture.h"
 
 static int order(int64_t a, int64_t b) { return a < b ? -1 : a > b; }

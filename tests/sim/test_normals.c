@@ -1,7 +1,7 @@
 /* Normals in blocks: the vector form gives the bits of the plain one, both what fl_random_normal gives but for
  * rounding, a copy of the state draws the same, and whole parts are those of the C library's normals. */
-#include "sim/normals.h"
-#include "sim/spread.h"
+#include "sim/base/normals.h"
+#include "sim/base/spread.h"
 #include "tests/support/suite.h"
 
 enum { COUNT = 4096 };

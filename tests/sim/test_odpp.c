@@ -1,6 +1,6 @@
 /* ODPP: period, measure and lines on traces made by hand; then the whole course on a GPU whose readings come in waves.
  */
-#include "policies/odpp_model.h"
+#include "policies/compared/odpp_model.h"
 #include "tests/support/wave_node.h"
 
 extern const fl_policy fl_policy_odpp;

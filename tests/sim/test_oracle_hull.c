@@ -1,5 +1,5 @@
 /* The points that some price on time selects, against a look at every pair of others. */
-#include "sim/oracle_hull.h"
+#include "sim/oracle/hull.h"
 #include "policies/random.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"

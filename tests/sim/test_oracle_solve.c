@@ -1,6 +1,6 @@
 /* The parts of the clairvoyant schedule on small tables, of which every schedule is tried. */
 #include "policies/random.h"
-#include "sim/oracle_solve.h"
+#include "sim/oracle/solve.h"
 #include "tests/support/sim_fixture.h"
 
 enum { POSITIONS = 5, CHOICES = 3, SCHEDULES = 243 };

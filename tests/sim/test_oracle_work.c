@@ -1,8 +1,8 @@
 /* The schedule that may change clocks at any instant, against what can be worked out without it: its changes are walked
  * op by op, every assignment of clocks to kinds is tried, and the price of time gives a bound by weak duality. */
 #include "policies/random.h"
-#include "sim/oracle_work.h"
-#include "sim/work.h"
+#include "sim/oracle/work.h"
+#include "sim/gpu/work.h"
 #include "tests/support/sim_fixture.h"
 
 static const uint64_t seed = 61;

@@ -1,5 +1,5 @@
 /* The parameter struct of a policy: what each type takes and refuses, layer over layer, and its text again. */
-#include "sim/params.h"
+#include "sim/instance/params.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"
 

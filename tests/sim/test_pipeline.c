@@ -1,5 +1,5 @@
 /* Pipelines: files, schedules, closed forms, what a rank burns while it waits, and who waits for whom for ever. */
-#include "sim/pipeline.h"
+#include "sim/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 
 #include <stdlib.h>

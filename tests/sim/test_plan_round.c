@@ -1,5 +1,5 @@
 /* From lengths to clocks of the ladder, by hand: a part beside ops whose length no clock changes. */
-#include "sim/plan_round.h"
+#include "sim/pipeline/plan_round.h"
 #include "tests/support/sim_fixture.h"
 
 #include <string.h>

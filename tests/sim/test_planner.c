@@ -1,8 +1,8 @@
 /* The planner of clocks: against every plan of tiny pipelines, against the engine, and what its bound promises. */
-#include "sim/plan.h"
-#include "sim/pipeline_run.h"
-#include "sim/plan_static.h"
-#include "sim/straggler.h"
+#include "sim/pipeline/plan.h"
+#include "sim/pipeline/run.h"
+#include "sim/pipeline/plan_static.h"
+#include "sim/pipeline/straggler.h"
 #include "tests/support/random_pipeline.h"
 
 #include <string.h>

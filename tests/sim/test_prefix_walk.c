@@ -1,5 +1,5 @@
 /* The ops behind a row of sums, eight at a time: the sums and the place of the walk one by one. */
-#include "sim/prefix_walk.h"
+#include "sim/advance/prefix_walk.h"
 
 #include "policies/random.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
 /* Programs files: what is read and refused, that they come back as written, and the kernel traces made of them. */
-#include "sim/synth_program.h"
+#include "sim/workload/synth_program.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

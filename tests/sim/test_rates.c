@@ -1,7 +1,7 @@
 /* Rows of a workload per clock: those of the laws, made longer by kernel records, or moved by errors whose size is
  * asked for. */
-#include "sim/rates.h"
-#include "models/power.h"
+#include "sim/gpu/rates.h"
+#include "models/laws/power.h"
 #include "tests/support/sim_fixture.h"
 
 enum { FULL, HALF_MEMORY, COPY, MARKER, PHASE, UNUSED, CLASSES };

@@ -1,7 +1,7 @@
 /* What a host sees that reads through a vendor's library: which signals, in which steps, when it takes them for
  * refreshed; and its first look, before a run begins. */
-#include "sim/readout.h"
-#include "sim/run.h"
+#include "sim/node/readout.h"
+#include "sim/node/run.h"
 #include "tests/support/node_fixture.h"
 
 /* ---- when a value is fresh ---- */

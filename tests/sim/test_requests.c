@@ -1,7 +1,7 @@
 /* Request traces: read, written, imported from Azure's, refused; synthetic ones. */
-#include "sim/synth_requests.h"
+#include "sim/synth/requests.h"
 #include "tests/support/import_fixture.h"
-#include "traces/requests.h"
+#include "traces/serving/requests.h"
 
 #include <inttypes.h>
 #include <math.h>

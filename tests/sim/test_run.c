@@ -1,7 +1,7 @@
 /* One policy over one workload: what it is called with and when, where the truth is told, and what a run is known by.
  */
 #include "tests/support/sim_fixture.h"
-#include "traces/stage.h"
+#include "traces/io/stage.h"
 
 /* So many kernels of 1 ms each at the default clocks, where nothing is scarce. */
 static void open_rig(fx_rig *r, int kernels) {

@@ -1,6 +1,6 @@
 /* The scan of a lone stream: its plain loop against a model of one op at a time in 128 bits, and the loops in vector
  * registers against the plain one, over random rows and streams up to the borders of their integers. */
-#include "sim/scan_inside.h"
+#include "sim/advance/scan_inside.h"
 #include "tests/support/sim_fixture.h"
 
 #define MOST_PS INT64_C(1000000000000) /* between two boundaries: see FL_BOUNDARY_MAX_PS */

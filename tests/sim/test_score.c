@@ -1,4 +1,4 @@
-#include "sim/score.h"
+#include "sim/oracle/score.h"
 #include "tests/support/sim_fixture.h"
 
 /* Cases by hand. Times in units of 1 s, energies in J: a default run of 10 s and 1000 J. */

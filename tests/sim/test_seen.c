@@ -1,5 +1,5 @@
 /* When a sensor refreshed: a changed value says so, and so does time, but for a counter that always moves. */
-#include "sim/seen.h"
+#include "sim/instance/seen.h"
 #include "tests/support/suite.h"
 
 static void test_fresh(void) {

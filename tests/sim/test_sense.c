@@ -1,6 +1,6 @@
 /* What software reads: against hand cases, and against a node without sensors that is stopped wherever a window begins
  * or ends. */
-#include "sim/sense.h"
+#include "sim/gpu/sense.h"
 #include "tests/support/sim_fixture.h"
 
 static const uint64_t every_signal = ~UINT64_C(0);

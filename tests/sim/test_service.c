@@ -1,7 +1,7 @@
 /* What a run served, by hand: requests with their latencies, load and backlog; iterations from marker to marker; and
  * the time that GPUs wait for each other. Kernels of whole microseconds at the clock of their recording. */
-#include "sim/serve.h"
-#include "sim/service.h"
+#include "sim/workload/serve.h"
+#include "sim/node/service.h"
 #include "tests/support/sim_fixture.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

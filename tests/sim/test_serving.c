@@ -1,6 +1,6 @@
 /* Servers on a simulated node: by hand, and through changes of the clock. */
-#include "sim/oracle.h"
-#include "sim/work.h"
+#include "sim/oracle/oracle.h"
+#include "sim/gpu/work.h"
 #include "tests/support/serving_fixture.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* What the bound of serving counts, by hand: tokens, parts and steps that no schedule can do without, and what the
  * boards draw until the last request has come. */
-#include "sim/serving_bound.h"
+#include "sim/serving/bound.h"
 #include "tests/support/serving_fixture.h"
 
 static fl_serving_bound bound_of(sx_rig *x) {

@@ -1,6 +1,6 @@
 /* A step as a kernel of its GPUs: how long it may take, and what a rank draws that waits for a slower one. The law is
  * in round numbers: 1 ms of the host, and of each token 10 us at 1 GHz. */
-#include "sim/serving_inside.h"
+#include "sim/serving/inside.h"
 #include "tests/support/serving_fixture.h"
 
 enum { RANKS = 2 };

@@ -1,6 +1,6 @@
 /* Servers on a simulated node, seeded: where it is cut cannot show, and what must be conserved whatever happens. */
-#include "policies/registry.h"
-#include "sim/serving_bound.h"
+#include "policies/registry/registry.h"
+#include "sim/serving/bound.h"
 #include "tests/support/serving_fixture.h"
 
 #include <inttypes.h>

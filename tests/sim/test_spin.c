@@ -1,6 +1,6 @@
 /* Kernels that spin while they wait for another GPU: what they draw and for how long, whatever else happens on their
  * GPU meanwhile. */
-#include "sim/ledger.h"
+#include "sim/node/ledger.h"
 #include "tests/support/node_fixture.h"
 
 #include <string.h>

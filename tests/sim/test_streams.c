@@ -1,6 +1,6 @@
 /* Several streams, host threads and GPUs: cases by hand, order, and a second simulator that shares no line with the
  * first. */
-#include "sim/cpu.h"
+#include "sim/gpu/cpu.h"
 #include "tests/support/node_fixture.h"
 #include "tests/support/sim_reference.h"
 

@@ -1,7 +1,7 @@
 /* The shortcuts through several streams against the general way: random workloads, cut by random boundaries, and all
  * that can be seen of a node compared at each of them. */
-#include "sim/ledger.h"
-#include "sim/streams_inside.h"
+#include "sim/node/ledger.h"
+#include "sim/advance/streams_inside.h"
 #include "tests/support/node_fixture.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* How a kernel of a sweep is cut into ops: exact sums, markers, jitter. */
-#include "sim/sweep_ops.h"
+#include "sim/workload/sweep_ops.h"
 #include "tests/support/sim_fixture.h"
 
 typedef struct cut_of {

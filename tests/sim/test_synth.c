@@ -1,6 +1,6 @@
 /* Synthetic traces, their kinds and the same kernels as a workload: what the options mean, which are refused, and that
  * a seed gives the same kernels for ever (golden/synth.csv). */
-#include "sim/synth.h"
+#include "sim/synth/synth.h"
 #include "tests/support/golden.h"
 #include "tests/support/sim_fixture.h"
 

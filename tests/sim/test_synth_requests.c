@@ -1,7 +1,7 @@
 /* Drawn requests: arrivals put together once more from their definition, lengths by their bounds, and what is out of
  * range. */
 #include "policies/random.h"
-#include "sim/synth_requests.h"
+#include "sim/synth/requests.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Durations and runs of durations: mean, nearest ranks and the longest, against one list of them all. */
-#include "sim/times.h"
+#include "sim/base/times.h"
 #include "policies/random.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"

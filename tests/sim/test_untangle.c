@@ -1,8 +1,8 @@
 /* What kernels that shared a GPU would have taken alone. Each of two kernels wants all SMs, so that both at once run at
  * half their speed: a time together is half a time of work for either. Events at one instant have an order: ends come
  * before begins, and then the operations as they are numbered. */
-#include "sim/untangle.h"
-#include "models/shares.h"
+#include "sim/workload/untangle.h"
+#include "models/laws/shares.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

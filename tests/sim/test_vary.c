@@ -1,6 +1,6 @@
-#include "sim/vary.h"
+#include "sim/gpu/vary.h"
 
-#include "models/row.h"
+#include "models/laws/row.h"
 #include "tests/support/node_fixture.h"
 
 static void test_units(void) {

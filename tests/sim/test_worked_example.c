@@ -1,6 +1,6 @@
 /* The worked example of sim/README.md: its tables are read from the page, and every number in them is what the engine
  * gives, by either way of advancing. */
-#include "sim/node_inside.h"
+#include "sim/node/inside.h"
 #include "tests/support/sim_fixture.h"
 
 #define HEADING "\n## A worked example\n"

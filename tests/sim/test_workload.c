@@ -1,6 +1,6 @@
 /* The workload's arrays: what is stored is what was given, whatever its size, and what no engine could run is refused.
  */
-#include "models/shares.h"
+#include "models/laws/shares.h"
 #include "tests/support/sim_fixture.h"
 
 static void check_op(const fl_stream *s, uint64_t i, int64_t gap, int64_t work, uint32_t class_id) {

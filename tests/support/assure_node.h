@@ -1,7 +1,7 @@
 /* A node of up to three GPUs under Assure or SweetSpot, for their tests: readings in, clocks and internals out. */
 #pragma once
 
-#include "sim/instance.h"
+#include "sim/instance/instance.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * each window sees. Between windows it says something else, so that a window at the wrong time shows in the limits. */
 #pragma once
 
-#include "sim/instance.h"
+#include "sim/instance/instance.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -5,9 +5,9 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/import.h"
-#include "traces/kernels.h"
-#include "traces/tables.h"
+#include "traces/import/import.h"
+#include "traces/files/kernels.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 

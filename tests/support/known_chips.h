@@ -1,8 +1,8 @@
-/* The chips behind a prior (models/fit_kin.h), for tests. */
+/* The chips behind a prior (models/chip/fit_kin.h), for tests. */
 #pragma once
 
-#include "harness/input/platform.h"
-#include "models/fit_kin.h"
+#include "harness/input/platform/platform.h"
+#include "models/chip/fit_kin.h"
 #include "tests/support/suite.h"
 
 #include <fnmatch.h>

@@ -2,7 +2,7 @@
  * of loads, all in round numbers. */
 #pragma once
 
-#include "models/chip.h"
+#include "models/chip/chip.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "policies/policy.h"
-#include "sim/instance.h"
+#include "sim/instance/instance.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

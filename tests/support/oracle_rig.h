@@ -1,9 +1,9 @@
 /* Random workloads on one stream, and their oracle's tables: what the suites of the oracle share. */
 #pragma once
 
-#include "sim/oracle.h"
-#include "sim/oracle_work.h"
-#include "sim/synth.h"
+#include "sim/oracle/oracle.h"
+#include "sim/oracle/work.h"
+#include "sim/synth/synth.h"
 #include "tests/support/node_fixture.h"
 
 #define SEED UINT64_C(20240611)

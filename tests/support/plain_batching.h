@@ -1,9 +1,9 @@
 /* The rules of the batching scheduler a second time, as plainly as they can be said: lists that are searched from one
- * end to the other, no state that could be derived. Written from the rules (the head of sim/batching.h, and vLLM v1),
+ * end to the other, no state that could be derived. Written from the rules (the head of sim/serving/batching.h, and vLLM v1),
  * not from the code; for tests. Runs out of no memory that a test has. */
 #pragma once
 
-#include "sim/batching.h"
+#include "sim/serving/batching.h"
 
 #include <stdlib.h>
 #include <string.h>

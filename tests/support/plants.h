@@ -1,10 +1,10 @@
 /* Rows that lie about their clock, planted into sweeps. Kinds and numbers were fixed before any result was seen. */
 #pragma once
 
-#include "models/unsound_find.h"
+#include "models/unsound/find.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
  * out. */
 #pragma once
 
-#include "sim/instance.h"
+#include "sim/instance/instance.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Small pipelines of random chips, and all that a planner needs of one. */
 #pragma once
 
-#include "sim/pipeline_run.h"
-#include "sim/plan.h"
+#include "sim/pipeline/run.h"
+#include "sim/pipeline/plan.h"
 #include "tests/support/sim_fixture.h"
 
 typedef struct fl_pipeline_rig {

@@ -1,7 +1,7 @@
 /* What the tests of kernel records share: a folder of rings, clocks, the ends of programs. */
 #pragma once
 
-#include "harness/live/kernel_feed.h"
+#include "harness/live/records/feed.h"
 #include "harness/live/collector/ring.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"

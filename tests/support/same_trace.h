@@ -1,7 +1,7 @@
 /* Whether two kernel traces hold the same, to the last op, name and wait. */
 #pragma once
 
-#include "traces/records.h"
+#include "traces/io/records.h"
 
 #include <string.h>
 

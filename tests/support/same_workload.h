@@ -1,7 +1,7 @@
 /* Whether two workloads are the same to a run: field by field, as arrays and their holes may lie anywhere. */
 #pragma once
 
-#include "sim/workload.h"
+#include "sim/workload/workload.h"
 
 #include <string.h>
 

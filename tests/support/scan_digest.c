@@ -1,8 +1,8 @@
 /* Scans random streams between random boundaries, at clocks that change, and prints one number made of all that comes
  * out. `scan_digest PATH`: the same number by every path, and on every machine. Links the loops of sim/scan*.c alone. */
 #include "policies/random.h"
-#include "sim/scan.h"
-#include "sim/scan_inside.h"
+#include "sim/advance/scan.h"
+#include "sim/advance/scan_inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "policies/random.h"
-#include "sim/rows.h"
+#include "sim/instance/rows.h"
 
 #include <math.h>
 #include <string.h>

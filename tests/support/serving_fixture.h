@@ -4,7 +4,7 @@
  * 1 ms of it is the host's. It was measured from 500 to 1500 MHz, at 800 MHz of the memory. */
 #pragma once
 
-#include "sim/serving_steps.h"
+#include "sim/serving/steps.h"
 #include "tests/support/node_fixture.h"
 
 enum { SX_SERVERS_MAX = 4 };

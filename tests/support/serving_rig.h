@@ -2,8 +2,8 @@
  * the engine made. */
 #pragma once
 
-#include "policies/registry.h"
-#include "sim/instance.h"
+#include "policies/registry/registry.h"
+#include "sim/instance/instance.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

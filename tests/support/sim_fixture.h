@@ -8,7 +8,7 @@
 #pragma once
 
 #include "policies/random.h"
-#include "sim/run.h"
+#include "sim/node/run.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

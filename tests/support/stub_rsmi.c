@@ -3,7 +3,7 @@
  * STUB_NEW as ROCm 6: the other layout of clocks, rsmi_dev_power_get. */
 #include "tests/support/stub_common.h"
 
-#include "harness/live/vendor/rsmi.h"
+#include "harness/live/vendor/rsmi/rsmi.h"
 
 enum { SM_CLOCKS = 3, MEM_CLOCKS = 4 };
 static const uint64_t SM_HZ[SM_CLOCKS] = {500000000, 800000000, 1700000000},

@@ -3,7 +3,7 @@
  * descriptors; and without ZES_ENABLE_SYSMAN nothing answers. */
 #include "tests/support/stub_common.h"
 
-#include "harness/live/vendor/ze.h"
+#include "harness/live/vendor/ze/ze.h"
 
 enum { LOW = 300, HIGH = 1600, STEP = 50, RUNGS = (HIGH - LOW) / STEP + 1, MEM_MHZ = 1300 };
 enum { CLOCK0, CLOCK1, CLOCK_MEM, POWER, POWER_TILE, ENGINE, COPY0, COPY1, HEAT, HEAT_GPU, MEMORY, KINDS };

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "policies/random.h"
-#include "sim/instance.h"
+#include "sim/instance/instance.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * 15, memory as on an RTX 3080 Ti. */
 #pragma once
 
-#include "sim/instance.h"
+#include "sim/instance/instance.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

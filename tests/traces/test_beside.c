@@ -1,9 +1,9 @@
 /* Files that take another's place once they are whole: nothing of a writer that is killed stays. */
-#include "traces/beside.h"
+#include "traces/io/beside.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/beside_stale.h"
-#include "traces/writing.h"
+#include "traces/io/beside_stale.h"
+#include "traces/io/writing.h"
 
 #include <dirent.h>
 #include <errno.h>

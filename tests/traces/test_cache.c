@@ -3,11 +3,11 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/cache.h"
-#include "traces/cache_ops.h"
-#include "traces/cache_hash.h"
-#include "traces/kernels.h"
-#include "traces/trace_open.h"
+#include "traces/open/cache.h"
+#include "traces/open/cache_ops.h"
+#include "traces/open/cache_hash.h"
+#include "traces/files/kernels.h"
+#include "traces/open/trace_open.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

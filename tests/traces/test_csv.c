@@ -1,8 +1,8 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/csv.h"
-#include "traces/writing.h"
+#include "traces/io/csv.h"
+#include "traces/io/writing.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 #include "tests/support/suite.h"
 
-#include "traces/diag.h"
-#include "traces/intern.h"
-#include "traces/numbers.h"
-#include "traces/records.h"
+#include "traces/io/diag.h"
+#include "traces/io/intern.h"
+#include "traces/io/numbers.h"
+#include "traces/io/records.h"
 
 #include <errno.h>
 #include <locale.h>

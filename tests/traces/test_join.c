@@ -1,7 +1,7 @@
 /* Kernels and telemetry of one run: the offset between their clocks, the clocks that kernels ran at. */
 #include "tests/support/import_fixture.h"
 
-#include "traces/join.h"
+#include "traces/profiler/join.h"
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/kernels.h"
-#include "traces/kinds_index.h"
+#include "traces/files/kernels.h"
+#include "traces/files/kinds_index.h"
 
 #include <math.h>
 

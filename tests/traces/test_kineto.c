@@ -2,11 +2,11 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/host_log.h"
-#include "traces/kernels.h"
-#include "traces/kineto_event.h"
-#include "traces/kineto_number.h"
-#include "traces/readers.h"
+#include "traces/profiler/host_log.h"
+#include "traces/files/kernels.h"
+#include "traces/profiler/kineto_event.h"
+#include "traces/profiler/kineto_number.h"
+#include "traces/open/readers.h"
 
 #include <zlib.h>
 

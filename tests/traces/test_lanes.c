@@ -1,8 +1,8 @@
 /* Ops of one lane that overlap: by hand, at the borders of each rule, and as a property of random traces. */
 #include "policies/random.h"
 #include "tests/support/suite.h"
-#include "traces/kernels.h"
-#include "traces/lanes.h"
+#include "traces/files/kernels.h"
+#include "traces/files/lanes.h"
 
 enum { MOST = 4 };
 

@@ -3,8 +3,8 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/kernels.h"
-#include "traces/readers.h"
+#include "traces/files/kernels.h"
+#include "traces/open/readers.h"
 
 #include <sqlite3.h>
 

@@ -1,7 +1,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/tables.h"
+#include "traces/files/tables.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Beside NVML: what hosts that know this library may ask (harness/live/vendor/extension.h), and tests. */
+/* Beside NVML: what hosts that know this library may ask (harness/live/vendor/nvml/extension.h), and tests. */
 #include "harness/emulate/client/ask.h"
 
 /* What NVML cannot say of a board: the lock in force. which: fl_ask_lock. NVML_NOT_FOUND where nothing is locked. */

@@ -75,7 +75,7 @@ typedef fl_status fl_gpus_add(void *self, uint32_t index, const char *list, fl_d
 fl_status fl_gpus_gather(const fl_gpus *g, uint32_t all, const char *list, fl_gpus_add *add, fl_diag *missing,
                          fl_diag *d);
 
-/* As an fl_kernels_position (harness/live/kernel_feed.h); gpus: an fl_gpus. */
+/* As an fl_kernels_position (harness/live/records/feed.h); gpus: an fl_gpus. */
 int fl_gpus_position(void *gpus, const char *uuid, size_t size);
 
 /* Sorts clocks, in any order and possibly repeated, in place into a ladder of whole MHz; returns how many remain. */

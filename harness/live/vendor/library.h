@@ -1,7 +1,7 @@
 /* A vendor's library, opened at run time. */
 #pragma once
 
-#include "traces/diag.h"
+#include "traces/io/diag.h"
 
 /* Opens the library that the environment variable names, else the first of names (NULL at the end) that opens. path
  * receives its name. NULL where none opens: FL_HARDWARE, "no WHAT: why". */

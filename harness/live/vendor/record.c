@@ -120,7 +120,7 @@ static const struct {
             {FL_RSMI_PREFIX, "mem_allowed", -1, -1},
             {FL_RSMI_PREFIX, "power_cap_uw", 0, INT64_C(1000000000000)}};
 
-/* Files of the CPU (harness/live/cpu_host.c), relative to the root of its tree. '#' stands for a number. */
+/* Files of the CPU (harness/live/guard/cpu_host.c), relative to the root of its tree. '#' stands for a number. */
 static const struct {
     const char *path;
     int64_t low, high;

@@ -4,7 +4,7 @@
  * links are not followed, and a FIFO does not block. Everything else is refused, and the diagnostic says what to do. */
 #pragma once
 
-#include "traces/diag.h"
+#include "traces/io/diag.h"
 
 #include <stdbool.h>
 

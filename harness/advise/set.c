@@ -1,0 +1,205 @@
+#include "harness/advise/set.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+typedef enum board { LOCKS, APPLICATION, NEITHER, NOT_KNOWN, AMD, INTEL } board;
+
+/* No GeForce is a Volta: GTX 16xx and later are Turing, lower numbers are Pascal and older. */
+#define GEFORCE_VOLTA 1600
+
+/* A chip's letter and its number: K20Xm, M60, P100, GP100, P6000. */
+static bool is_old_chip(const char *word) {
+    word += toupper((unsigned char)word[0]) == 'G' && toupper((unsigned char)word[1]) == 'P';
+    const char letter = (char)toupper((unsigned char)word[0]);
+    return (letter == 'K' || letter == 'M' || letter == 'P') && isdigit((unsigned char)word[1]);
+}
+
+/* "GTX 1080 Ti", "GTX1080", "GeForce 940M": the number after the words. */
+static bool is_old_geforce(const char *word, const char *before) {
+    static const char *const series[] = {"GTX", "GTS", "GT", "GeForce"};
+    for (size_t i = 0; i < sizeof series / sizeof *series; i++) {
+        const size_t n = strlen(series[i]);
+        const char *number = !strcasecmp(before, series[i]) ? word : !strncasecmp(word, series[i], n) ? word + n : "";
+        if (isdigit((unsigned char)*number))
+            return strtol(number, NULL, 10) < GEFORCE_VOLTA;
+    }
+    return false;
+}
+
+static board nvidia(const char *device) {
+    char name[128], before[128] = "";
+    const bool titan = strcasestr(device, "titan") != NULL;
+    (void)snprintf(name, sizeof name, "%s", device);
+    if (titan)
+        return strcasestr(device, "titan v") || strcasestr(device, "titan rtx") ? LOCKS : APPLICATION;
+    char *rest = NULL;
+    for (char *word = strtok_r(name, " -_()", &rest); word; word = strtok_r(NULL, " -_()", &rest)) {
+        if (is_old_geforce(word, before))
+            return NEITHER;
+        if (is_old_chip(word))
+            return APPLICATION;
+        (void)snprintf(before, sizeof before, "%s", word);
+    }
+    return LOCKS;
+}
+
+static board board_of(const char *device) {
+    if (!*device)
+        return NOT_KNOWN;
+    if (strcasestr(device, "amd") || strcasestr(device, "radeon") || strcasestr(device, "instinct"))
+        return AMD;
+    if (strcasestr(device, "intel") || strcasestr(device, "data center gpu max"))
+        return INTEL;
+    return nvidia(device);
+}
+
+bool fl_advise_other_vendor(const char *measured, const char *device) {
+    const board of = board_of(measured), other = board_of(device);
+    const bool nvidias = strcasestr(measured, "nvidia") || strcasestr(measured, "geforce");
+    if (other == NOT_KNOWN || (of != AMD && of != INTEL && !nvidias))
+        return false;
+    return nvidias ? other == AMD || other == INTEL : other != of;
+}
+
+/* The word that states a board's model, without the name of a series before its number: "A100", "5090", "MI250X". Sizes
+ * of memory, sockets and watts state none. */
+static bool model_of(const char *device, char model[32]) {
+    static const char *const no_model[] = {"SXM", "HBM", "GDDR", "PCI", "Gen"};
+    static const char *const series[] = {"GTX", "RTX", "GTS", "GT"};
+    char name[128], *rest = NULL;
+    (void)snprintf(name, sizeof name, "%s", device);
+    for (char *word = strtok_r(name, " -_()", &rest); word; word = strtok_r(NULL, " -_()", &rest)) {
+        const char *digit = strpbrk(word, "0123456789"), last = word[strlen(word) - 1];
+        bool is = digit && isdigit((unsigned char)digit[1]) && !(digit == word && (last == 'B' || last == 'W'));
+        for (size_t i = 0; i < sizeof no_model / sizeof *no_model; i++)
+            is = is && strncasecmp(word, no_model[i], strlen(no_model[i])) != 0;
+        if (!is)
+            continue;
+        for (size_t i = 0; i < sizeof series / sizeof *series; i++)
+            if ((size_t)(digit - word) == strlen(series[i]) && !strncasecmp(word, series[i], strlen(series[i])))
+                word += strlen(series[i]);
+        (void)snprintf(model, 32, "%s", word);
+        return true;
+    }
+    return false;
+}
+
+/* "1080" begins "1080Ti", but "A10" is not "A100". */
+static bool begins(const char *model, const char *with) {
+    return !strncasecmp(model, with, strlen(with)) && !isdigit((unsigned char)model[strlen(with)]);
+}
+
+bool fl_advise_other_model(const char *measured, const char *device) {
+    char a[32], b[32];
+    return model_of(measured, a) && model_of(device, b) && !begins(a, b) && !begins(b, a);
+}
+
+static void lock(fl_advise_commands *c, const char *tool, fl_setting_clocks at, bool memory) {
+    const int n = snprintf(c->set, sizeof c->set, "%s -lgc %.0f,%.0f", tool, at.sm_mhz, at.sm_mhz);
+    if (memory)
+        (void)snprintf(c->set + n, sizeof c->set - (size_t)n, " && %s -lmc %.0f,%.0f", tool, at.mem_mhz, at.mem_mhz);
+    const int m = snprintf(c->undo, sizeof c->undo, "%s -rgc", tool);
+    if (memory)
+        (void)snprintf(c->undo + m, sizeof c->undo - (size_t)m, " && %s -rmc", tool);
+}
+
+/* " 0 1 2": the numbers below n, or the one that the user named. */
+static void list_devices(char *text, size_t size, long n, int64_t only) {
+    int used = only >= 0 ? snprintf(text, size, " %lld", (long long)only) : 0;
+    for (long i = 0; only < 0 && i < n && used < (int)size - 8; i++)
+        used += snprintf(text + used, size - (size_t)used, " %ld", i);
+}
+
+/* xpu-smi sets one tile of one device at a time. A platform may take several devices as one board ("6 x Intel Max
+ * 1550"); a Max 1550 has two tiles. */
+static void intel(fl_advise_commands *c, const char *device, int64_t gpu, double sm_mhz) {
+    enum { DEVICES_MAX = 16 };
+    char *after = NULL, list[64], tile[] = "xpu-smi config -d $d -t $t --frequencyrange", *to[] = {c->set, c->undo};
+    const long named = strtol(device, &after, 10);
+    const bool several = named > 1 && named <= DEVICES_MAX && !strncmp(after, " x ", 3);
+    const bool two_tiles = strstr(device, "1550") != NULL;
+    list_devices(list, sizeof list, several ? named : 1, gpu);
+    for (size_t i = 0; i < 2; i++) {
+        char range[32] = "MIN,MAX";
+        if (i == 0)
+            (void)snprintf(range, sizeof range, "%.0f,%.0f", sm_mhz, sm_mhz);
+        const int n = snprintf(to[i], sizeof c->set, "for d in%s; do for t in 0%s; do %s %s; done; done", list,
+                               two_tiles ? " 1" : "", tile, range);
+        if (i && n > 0 && (size_t)n < sizeof c->set)
+            (void)snprintf(to[i] + n, sizeof c->set - (size_t)n, " # as it was: xpu-smi config -d %lld",
+                           (long long)(gpu < 0 ? 0 : gpu));
+    }
+    if (!two_tiles || (!several && gpu < 0))
+        c->note = "for the devices d and tiles t named; xpu-smi discovery lists those of the machine";
+}
+
+/* The tool of the board's vendor, for the GPU that the user named. */
+static void tool_of(board is, int64_t gpu, char *tool, size_t size) {
+    const char *name = is == AMD ? "rocm-smi" : is == INTEL ? "xpu-smi config" : "nvidia-smi";
+    if (gpu >= 0)
+        (void)snprintf(tool, size, "%s %s %lld", name, is == AMD || is == INTEL ? "-d" : "-i", (long long)gpu);
+    else
+        (void)snprintf(tool, size, "%s%s", name, is == INTEL ? " -d 0" : "");
+}
+
+static void add_command(char *to, size_t size, const char *tool, const char *option, const char *value) {
+    const size_t used = strlen(to);
+    (void)snprintf(to + used, size - used, "%s%s %s%s", used ? " && " : "", tool, option, value);
+}
+
+void fl_advise_add_limit(fl_advise_commands *c, const char *device, int64_t gpu, double limit_w, double own_w) {
+    char tool[64], value[32] = "DEFAULT";
+    const board is = board_of(device);
+    if (is == NEITHER)
+        return; /* the limit goes with a clock that no command sets */
+    tool_of(is, gpu, tool, sizeof tool);
+    const char *option = is == AMD ? "--setpoweroverdrive " : is == INTEL ? "--powerlimit " : "-pl ";
+    if (own_w > 0 && isfinite(own_w))
+        (void)snprintf(value, sizeof value, "%.0f", own_w);
+    else if (!c->note && is != AMD)
+        c->note = "DEFAULT is the board's default power limit, which nvidia-smi -q -d POWER or xpu-smi config tells";
+    if (is == AMD)
+        add_command(c->undo, sizeof c->undo, tool, "--resetpoweroverdrive", "");
+    else
+        add_command(c->undo, sizeof c->undo, tool, option, value);
+    (void)snprintf(value, sizeof value, "%.0f", limit_w);
+    add_command(c->set, sizeof c->set, tool, option, value);
+}
+
+fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_setting_clocks at, bool memory) {
+    fl_advise_commands c = {.set = ""};
+    char tool[64];
+    const board is = board_of(device);
+    tool_of(is, gpu, tool, sizeof tool);
+    switch (is) {
+    case AMD:
+        (void)snprintf(c.set, sizeof c.set, "%s --setperfdeterminism %.0f", tool, at.sm_mhz);
+        (void)snprintf(c.undo, sizeof c.undo, "%s --resetperfdeterminism", tool);
+        break;
+    case INTEL:
+        intel(&c, device, gpu, at.sm_mhz);
+        break;
+    case APPLICATION:
+        (void)snprintf(c.set, sizeof c.set, "%s -ac %.0f,%.0f", tool, at.mem_mhz, at.sm_mhz);
+        (void)snprintf(c.undo, sizeof c.undo, "%s -rac", tool);
+        break;
+    case NEITHER:
+        c.note = "no command sets it: GeForce boards before Volta have neither clock locks nor application clocks";
+        break;
+    case NOT_KNOWN:
+        c.note =
+            "for NVIDIA boards from Volta on; before, nvidia-smi -ac MEM,SM, undone by nvidia-smi -rac, but GeForce "
+            "boards of that time have neither";
+        lock(&c, tool, at, memory);
+        break;
+    case LOCKS:
+        lock(&c, tool, at, memory);
+        break;
+    }
+    return c;
+}

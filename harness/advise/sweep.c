@@ -1,0 +1,346 @@
+/* Advice on the workloads of a sweep, measured or predicted. */
+#include "harness/advise/source.h"
+
+#include "harness/advise/limits.h"
+#include "harness/advise/log.h"
+#include "harness/chip/clocks.h"
+#include "harness/chip/sweep_check.h"
+#include "traces/files/tables.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int ascending(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
+
+/* The clocks that the laws know, where no platform lists the clocks. The highest that was measured is the default, even
+ * where a limit held it down. */
+static fl_status ladder_of(const fl_sweep_chip *c, const fl_sweep *sweep, fl_device *dev, fl_diag *d) {
+    dev->sm_mhz = calloc(c->rows.count + 1, sizeof *dev->sm_mhz);
+    dev->mem_mhz = calloc(c->rows.count + 1, sizeof *dev->mem_mhz);
+    if (!dev->sm_mhz || !dev->mem_mhz)
+        return fl_no_memory(d, "the clocks");
+    int32_t *const list[] = {dev->sm_mhz, dev->mem_mhz};
+    uint32_t *const count[] = {&dev->sm_count, &dev->mem_count};
+    for (size_t k = 0; k < 2; k++) {
+        size_t rows = 0;
+        for (size_t i = 0; i < c->rows.count; i++) /* leave out a clock that a user reaches only under another name */
+            if (k || fl_fit_asked_mhz(&c->rows, c->rows.row[i].sm_mhz) == c->rows.row[i].sm_mhz)
+                list[k][rows++] = (int32_t)lround(k ? c->rows.row[i].mem_mhz : c->rows.row[i].sm_mhz);
+        qsort(list[k], rows, sizeof **list, ascending);
+        for (size_t i = 0; i < rows; i++)
+            if (!*count[k] || list[k][*count[k] - 1] < list[k][i])
+                list[k][(*count[k])++] = list[k][i];
+    }
+    dev->default_sm_mhz = dev->sm_mhz[dev->sm_count - 1];
+    for (size_t i = 0; i < sweep->row_count; i++)
+        if (isnan(sweep->rows[i].power_cap_w) && fl_advise_as_measured(c, &sweep->rows[i]) &&
+            sweep->rows[i].sm_mhz > dev->default_sm_mhz)
+            dev->default_sm_mhz = (int32_t)lround(sweep->rows[i].sm_mhz);
+    dev->default_mem_mhz = dev->mem_mhz[dev->mem_count - 1];
+    return FL_OK;
+}
+
+/* Savings are relative to the driver's default or, where that is not known, to the highest known clocks, under the
+ * board's own limit where that is known. */
+static fl_setting_clocks reference_of(const fl_stated *s, const fl_device *dev) {
+    const fl_setting_clocks own = {dev->default_sm_mhz, dev->default_mem_mhz, 0};
+    fl_chip_guess g;
+    size_t last = s->count - 1;
+    while (last > 0 && s->at[last].limit_w > 0)
+        last--;
+    last = s->at[last].limit_w > 0 ? s->count - 1 : last;
+    return fl_stated_at(s, own, &g) ? own : s->at[last];
+}
+
+static bool has_rows(const fl_sweep_chip *c, const char *workload) {
+    for (size_t i = 0; i < c->rows.entities; i++)
+        if (c->rows.entity[i].count && !strcmp(c->rows.entity[i].workload, workload))
+            return true;
+    return false;
+}
+
+static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, uint32_t name,
+                              const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
+    fl_predicted p = {0};
+    char low[48], high[48];
+    fl_advise_subject *to = NULL;
+    fl_status status =
+        has_rows(c, sweep->names[name]) ? fl_sweep_chip_predict(c, path, sweep, name, dev, &p, d) : FL_OK;
+    if (!status)
+        status = fl_advise_add_limited(c, sweep, name, p.law.sm_min_mhz, p.law.sm_max_mhz, &p.sweep, d);
+    if (!status && !p.sweep.row_count) {
+        fl_predicted_free(&p);
+        return FL_ADVISE_REST(s, d, "%s is left out: all its rows are %snot at the clock they name", sweep->names[name],
+                              c->rows.predicted ? "predicted, or " : "");
+    }
+    if (!status)
+        status = fl_advise_add(s, sweep->names[name], &to, d);
+    if (!status) {
+        to->cases = 1;
+        status = fl_stated_make(&p.sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
+    }
+    if (!status && !to->of[0].stated.count)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                         "%s: no clock of the ladder lies within the measured range, %s to %s MHz", sweep->names[name],
+                         fl_fit_clock_text(&c->rows, c->chip->sm_min, low, sizeof low),
+                         fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high));
+    if (!status)
+        to->ref = reference_of(&to->of[0].stated, dev);
+    fl_predicted_free(&p);
+    return status;
+}
+
+/* Whether somebody measured the setting under the board's own limit, although no law uses the row. */
+static bool was_measured(const fl_sweep_chip *c, const fl_sweep *sweep, const char *workload, const fl_chip_next *at) {
+    for (size_t i = 0; i < sweep->row_count; i++) {
+        const fl_sweep_row *r = &sweep->rows[i];
+        if (!strcmp(sweep->names[r->workload], workload) && isnan(r->power_cap_w) && fl_advise_as_measured(c, r) &&
+            fabs(r->sm_mhz - at->sm_mhz) < 0.5 && !(fabs(r->mem_mhz - at->mem_mhz) >= 0.5))
+            return true;
+    }
+    return false;
+}
+
+/* The next measurement of each workload. */
+static fl_status find_next(const fl_sweep_chip *c, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
+    fl_status status = FL_OK;
+    for (size_t i = 0; !status && i < s->count; i++) {
+        size_t k = 0;
+        while (k < i && !fl_sweep_chip_alike(c, s->item[k].name, s->item[i].name))
+            k++;
+        if (k < i)
+            s->item[i].next = s->item[k].next;
+        else
+            status = fl_sweep_chip_next(c, s->item[i].name, &s->item[i].next, d);
+        if (!has_rows(c, s->item[i].name))
+            s->item[i].next.known = true; /* by its own rows alone, all of which were measured */
+        if (was_measured(c, sweep, s->item[i].name, &s->item[i].next))
+            s->item[i].next.sm_mhz = NAN;
+    }
+    return status;
+}
+
+/* Which limit goes without saying. */
+static fl_status note_limits(const fl_sweep *sweep, const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
+    size_t lower = 0;
+    for (size_t i = 0; i < sweep->row_count; i++)
+        lower += isnan(sweep->rows[i].power_cap_w) ? 0 : 1;
+    if (!lower)
+        return FL_OK;
+    return isinf(s->own_limit_w)
+               ? FL_ADVISE_REST(s, d, "settings under a power limit, as they were measured: %zu", lower)
+               : FL_ADVISE_REST(s, d,
+                                "settings under a lower power limit than the board's own, as they were measured: %zu; "
+                                "%g W count as its own, %s",
+                                lower, s->own_limit_w,
+                                dev->power_default_w > 0 ? "which the platform says" : "the highest that was measured");
+}
+
+/* FL_BAD_INPUT where rows that the fit kept contradict each other: the lower clock is much faster. */
+static fl_status check_kept(const fl_sweep_chip *c, const char *path, fl_diag *d) {
+    for (size_t e = 0; e < c->rows.entities; e++) {
+        const fl_fit_entity *of = &c->rows.entity[e];
+        for (size_t i = of->first; i < of->first + of->count; i++)
+            for (size_t k = of->first; k < of->first + of->count; k++) {
+                const fl_chip_row *low = &c->rows.row[i], *high = &c->rows.row[k];
+                if (low->sm_mhz < high->sm_mhz && fabs(low->mem_mhz - high->mem_mhz) < 0.5 &&
+                    low->time_s < FL_SWEEP_FASTER * high->time_s)
+                    return fl_fail(
+                        d, FL_BAD_INPUT, path, 0, 0,
+                        "%s took %g s at %g MHz, but %g s at %g MHz: no clock explains that the lower one is "
+                        "so much faster, expected one program, one input and the clocks at which it ran",
+                        of->workload, low->time_s, low->sm_mhz, high->time_s, high->sm_mhz);
+            }
+    }
+    return FL_OK;
+}
+
+fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
+                         fl_advise_subjects *s, fl_diag *d) {
+    uint32_t *names = NULL;
+    size_t count = 0;
+    char low[48], high[48];
+    fl_device own = {.name = ""};
+    const fl_device *dev = platform ? &platform->node.device[platform->node.gpu[0]] : &own;
+    double least = INFINITY, most = 0; /* clocks of the rows, not of a calibration */
+    for (size_t i = 0; i < c->rows.count; i++) {
+        least = fmin(least, c->rows.row[i].sm_mhz);
+        most = fmax(most, c->rows.row[i].sm_mhz);
+    }
+    s->own_limit_w = fl_advise_settle_limits(sweep, dev);
+    fl_status status = check_kept(c, path, d);
+    if (!status && !platform)
+        status = ladder_of(c, sweep, &own, d);
+    if (!status)
+        status = fl_sweep_workloads(sweep, &names, &count, d);
+    for (size_t i = 0; !status && i < count; i++)
+        status = one_workload(c, path, sweep, names[i], dev, s, d);
+    if (!status && !s->count)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit can use");
+    if (!status)
+        status = FL_ADVISE_REST(
+            s, d, "%s: %zu measured setting%s of %zu workload%s at %s%s%s MHz; %s", basename(path), c->rows.count,
+            c->rows.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
+            least < most ? fl_fit_clock_text(&c->rows, least, low, sizeof low) : "", least < most ? " to " : "",
+            fl_fit_clock_text(&c->rows, most, high, sizeof high),
+            platform ? "clocks in between are predicted"
+                     : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
+    if (!status && c->rows.predicted)
+        status = FL_ADVISE_REST(s, d, "predicted rows of the file teach nothing: %zu", c->rows.predicted);
+    if (!status)
+        status = note_limits(sweep, dev, s, d);
+    if (!status && c->rows.unsounds)
+        status = FL_ADVISE_REST(
+            s, d, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
+            c->rows.unsounds);
+    for (size_t i = 0; !status && i < c->rows.clocks; i++)
+        if (fl_fit_clock_shows(&c->rows, i))
+            status = FL_ADVISE_REST(s, d, "rows at %g MHz ran at about %.0f MHz", c->rows.clock[i].sm_mhz,
+                                    c->rows.clock[i].ran_mhz);
+    if (!status && s->item[0].ref.sm_mhz > 0 && fabs(s->item[0].ref.sm_mhz - dev->default_sm_mhz) >= 0.5)
+        status = FL_ADVISE_REST(s, d, "%g MHz to be compared with, as the driver's default, %g MHz, lies outside those",
+                                s->item[0].ref.sm_mhz, dev->default_sm_mhz);
+    if (!status && c->calibrated)
+        status = FL_ADVISE_REST(s, d, "the platform's calibration, from %u workloads", c->chip->workloads);
+    if (!status)
+        status = find_next(c, sweep, s, d);
+    s->several_memories = dev->mem_count > 1 && c->mem_known;
+    free(names);
+    free(own.sm_mhz);
+    free(own.mem_mhz);
+    return status;
+}
+
+static bool is_predicted(const fl_sweep_row *r) { return r->time_sd_pct > 0 || r->power_sd_pct > 0; }
+
+static size_t count_predicted(const fl_sweep *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->row_count; i++)
+        n += is_predicted(&s->rows[i]);
+    return n;
+}
+
+/* One workload of a file that a fit wrote, as the file states it. */
+static fl_status one_stated(const char *path, const fl_sweep *sweep, uint32_t name, bool predicted,
+                            const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
+    fl_advise_subject *to = NULL;
+    fl_status status = fl_advise_add(s, sweep->names[name], &to, d);
+    if (!status) {
+        to->cases = 1;
+        status = fl_stated_make(sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
+    }
+    if (!status && !to->of[0].stated.count)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s: no row names an SM clock", sweep->names[name]);
+    if (!status)
+        to->ref = reference_of(&to->of[0].stated, dev);
+    to->next = (fl_chip_next){.known = !predicted, .sm_mhz = NAN}; /* all was measured */
+    return status;
+}
+
+/* Settings that no law can predict: predictions in a file, without a calibration that could make them again, or rows
+ * of one clock under several power limits. The function uses the deviations that the file states for its rows. Measured
+ * rows are as sure as measurements repeat. */
+static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platform *platform, fl_advise_subjects *s,
+                             fl_diag *d) {
+    static const fl_device none = {.name = ""};
+    const fl_device *dev = platform ? &platform->node.device[platform->node.gpu[0]] : &none;
+    const size_t predicted = count_predicted(sweep);
+    uint32_t *names = NULL;
+    size_t count = 0;
+    double mem = NAN;
+    s->own_limit_w = fl_advise_settle_limits(sweep, dev);
+    for (size_t i = 0; i < sweep->row_count; i++) {
+        fl_sweep_row *r = &sweep->rows[i];
+        s->several_memories |= fabs(r->mem_mhz - mem) >= 0.5; /* false where one is NAN */
+        mem = isnan(mem) ? r->mem_mhz : mem;
+        if (!is_predicted(r)) {
+            const fl_chip_guess g = fl_chip_repeats(r->time_s, r->power_w);
+            r->time_sd_pct = g.time_sd_pct;
+            r->power_sd_pct = g.power_sd_pct;
+        }
+    }
+    fl_status status = fl_sweep_workloads(sweep, &names, &count, d);
+    for (size_t i = 0; !status && i < count; i++)
+        status = one_stated(path, sweep, names[i], predicted > 0, dev, s, d);
+    if (!status)
+        status = FL_ADVISE_REST(s, d, "%s: %zu measured and %zu predicted settings of %zu workload%s, as sure as %s",
+                                basename(path), sweep->row_count - predicted, predicted, count, count == 1 ? "" : "s",
+                                predicted ? "the file states"
+                                          : "measurements usually repeat: no law fits them, so what lies between is "
+                                            "unknown");
+    if (!status)
+        status = note_limits(sweep, dev, s, d);
+    free(names);
+    return status;
+}
+
+/* One setting of each workload, on a platform without a calibration: the same as a log of one run. */
+static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
+    fl_status status =
+        FL_ADVISE_REST(s, d,
+                       "%s: one measured setting of each workload, whose power tells what idles and what works; "
+                       "how they depend on clocks was assumed, three ways",
+                       basename(f->sweep_path));
+    for (size_t i = 0; !status && i < sweep->row_count; i++) {
+        const fl_sweep_row *r = &sweep->rows[i];
+        const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true, NAN, NAN};
+        fl_one_probe told;
+        fl_advise_subject *to = NULL;
+        if (isnan(r->sm_mhz))
+            return fl_fail(d, FL_BAD_INPUT, f->sweep_path, r->line, 0,
+                           "no sm_mhz, expected the SM clock of the setting");
+        status = fl_advise_add(s, sweep->names[r->workload], &to, d);
+        if (!status)
+            status = fl_advise_log(f->sweep_path, &run, f->o, to, &told, d);
+        if (!status && !told.tells)
+            status = FL_ADVISE_REST(s, d, "%s: its power tells nothing", to->name);
+    }
+    return status;
+}
+
+/* Whether a workload ran under several power limits. */
+static bool has_limits(const fl_sweep *s) {
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (s->rows[i].workload == s->rows[k].workload &&
+                fabs(s->rows[i].power_cap_w - s->rows[k].power_cap_w) >= 0.5)
+                return true;
+    return false;
+}
+
+static bool single_rows(const fl_sweep *s) {
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (s->rows[i].workload == s->rows[k].workload)
+                return false;
+    return true;
+}
+
+fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
+    fl_sweep sweep = {0};
+    fl_sweep_chip c = {0};
+    fl_diag why = {0};
+    fl_status status = fl_sweep_read(f->sweep_path, &sweep, d);
+    if (status)
+        return status;
+    status = fl_sweep_check_units(f->sweep_path, &sweep, &why);
+    if (!status)
+        status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
+    const bool sound = !status;
+    if (sound)
+        status = fl_sweep_chip_open(&c, f->sweep_path, p ? p->path : NULL, &why);
+    if (sound && status != FL_NO_MEMORY && !c.calibrated && count_predicted(&sweep))
+        status = from_stated(f->sweep_path, &sweep, p, s, d);
+    else if (!status)
+        status = fl_advise_rows(&c, f->sweep_path, &sweep, p, s, d);
+    else if (sound && status == FL_BAD_INPUT && has_limits(&sweep))
+        status = from_stated(f->sweep_path, &sweep, p, s, d);
+    else if (sound && status == FL_BAD_INPUT && p && single_rows(&sweep))
+        status = from_single_rows(f, &sweep, s, d);
+    else
+        *d = why;
+    fl_sweep_chip_free(&c);
+    fl_sweep_free(&sweep);
+    return status;
+}

@@ -1,0 +1,151 @@
+#include "harness/base/cli/examples.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+    const char *command, *example[FL_EXAMPLES_EACH];
+} table[] = {
+    {"", {"foldline help compare", "foldline policies"}},
+    {"run",
+     {"foldline run traces/samples/mix8.csv --platform generic --policy assure",
+      "foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=1200 --timeline "
+      "timeline.csv"}},
+    {"compare",
+     {"foldline compare traces/samples/mix8.csv --platform generic --policy assure --policy utilizscale",
+      "foldline compare harness/experiments/first-light.json --csv results.csv"}},
+    {"sweep",
+     {"foldline sweep harness/experiments/first-light.json -o grid.csv",
+      "foldline sweep harness/experiments/first-light.json -o grid.csv --shard 1/2"}},
+    {"merge",
+     {"foldline sweep harness/experiments/first-light.json -o whole.csv --shard 1/1 && foldline merge "
+      "whole.csv.shard-1-of-1 -o whole.csv",
+      "for i in 1 2; do foldline sweep harness/experiments/first-light.json -o both.csv --shard $i/2; done && foldline "
+      "merge both.csv.shard-*-of-2 -o both.csv"}},
+    {"search",
+     {"foldline search harness/experiments/first-light.json --objective edp",
+      "foldline search harness/experiments/first-light.json --bound 10%"}},
+    {"regress",
+     {"foldline regress harness/experiments/first-light.json --bless -o baseline.json",
+      "foldline regress harness/experiments/first-light.json --bless -o strict.json --fail-if 'energy_j>+0.1%' && "
+      "foldline regress strict.json"}},
+    {"plan",
+     {"foldline plan traces/samples/four-stages.pipeline.csv --slowdown 5%",
+      "foldline plan traces/samples/four-stages.pipeline.csv --frontier --points 10 -o stages.plan.csv --csv "
+      "stages.frontier.csv"}},
+    {"oracle",
+     {"foldline oracle traces/samples/mix8.csv --platform generic --bound 10%",
+      "foldline oracle --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --bound 5%"}},
+    {"advise",
+     {"foldline advise traces/samples/energyucb-528.pot3d.csv --bound 5%",
+      "foldline advise traces/samples/mix8.csv --platform generic --bound 10%"}},
+    {"fit", {"foldline help fit device", "foldline fit sweetspot --sweep traces/samples/energyucb-528.pot3d.csv"}},
+    {"replay",
+     {"foldline run traces/samples/mix8.csv --platform generic --policy assure --log decisions.csv && foldline replay "
+      "decisions.csv",
+      "foldline run traces/samples/mix8.csv --platform generic --policy utilizscale --log scaled.csv && foldline "
+      "replay scaled.csv --json"}},
+    {"synth",
+     {"foldline synth -o demo.csv --kernels 20000 --streams 2 --seed 7",
+      "foldline synth -o short.csv --kernels 500 && foldline trace stats short.csv"}},
+    {"synth requests",
+     {"foldline synth requests -o requests.csv --rate 2 --seconds 300 && foldline show requests.csv --rows 5",
+      "foldline synth requests -o bursts.csv --rate 4 --cv 3 --daily 0.8 --day 3600 --seconds 3600 --shared 256"}},
+    {"import", {"foldline import traces/samples/mix8.csv", "foldline import traces/samples/mix8.csv -o canonical.csv"}},
+    {"trace", {"foldline trace stats traces/samples/mix8.csv", "foldline trace stats traces/samples/mix8.csv --json"}},
+    {"policies", {"foldline policies", "foldline policies assure"}},
+    {"platforms", {"foldline platforms", "foldline platforms h100"}},
+    {"show",
+     {"foldline show traces/samples/energyucb-table1.csv --rows 5",
+      "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle --csv shown.csv && "
+      "foldline show shown.csv --where 'slowdown<0.05'"}},
+    {"plot",
+     {"foldline compare traces/samples/mix8.csv --platform generic --policy assure --policy utilizscale --no-oracle "
+      "--csv drawn.csv && foldline plot pareto drawn.csv -o pareto.svg",
+      "foldline run traces/samples/mix8.csv --platform generic --policy assure --timeline course.csv && foldline plot "
+      "timeline course.csv -o course.svg"}},
+    {"live",
+     {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline live --policy assure "
+      "--for 2s",
+      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline live --policy nvboost "
+      "--for 1s --log live.csv"}},
+    {"record",
+     {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline record --out "
+      "telemetry.csv --for 2s",
+      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline record --out program.csv "
+      "--every-ms 50 -- sleep 1"}},
+    {"doctor",
+     {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline doctor",
+      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline doctor --policy assure"}},
+    {"restore", {"foldline restore", "foldline restore --json"}},
+    {"emulate",
+     {"foldline emulate traces/samples/mix8.csv --platform h100 --time virtual -- foldline doctor",
+      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline live --policy assure "
+      "--control --for 2s"}},
+    {"report",
+     {"foldline compare harness/experiments/first-light.json --csv page.csv && foldline report page.csv -o page.html",
+      "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle --csv own.csv && "
+      "foldline report own.csv -o own.html --about 'What does Assure save?'"}},
+    {"help", {"foldline help compare", "foldline help experiments --schema"}},
+    {"fit device",
+     {"foldline fit device --sweep traces/samples/energyucb-528.pot3d.csv --out device.json",
+      "foldline fit device --sweep traces/samples/energyucb-table1.csv --only '51*' --base pvc-max1550x6 --out "
+      "three.json"}},
+    {"fit workload",
+     {"foldline fit workload --device pvc-max1550x6 --sweep traces/samples/energyucb-528.pot3d.csv",
+      "foldline fit workload --device pvc-max1550x6 --sweep traces/samples/energyucb-528.pot3d.csv --at ends --csv "
+      "predicted.csv"}},
+    {"fit probes",
+     {"foldline fit probes --sweep traces/samples/energyucb-table1.csv --only '5[23]*' --count 1",
+      "foldline fit probes pvc-max1550x6 --count 1"}},
+    {"fit serving",
+     {"cd traces/samples/serving && foldline fit serving --dense rtx4090-llama3.1-8b.dense.csv --per-sequence "
+      "rtx4090-llama3.1-8b.per_sequence.csv --attention rtx4090-llama3.1-8b.attention.csv --layers 32 --sm-mhz 2520",
+      "cd traces/samples/serving && foldline fit serving --serving rtx4090-llama3.1-8b.serving.csv --json"}},
+    {"fit pipeline",
+     {"foldline fit pipeline traces/samples/perseus/A100-bert --learn half",
+      "foldline fit pipeline traces/samples/perseus/A100-bert -o bert.pipeline.csv"}},
+    {"fit split",
+     {"foldline fit split --sweep traces/samples/energyucb-table1.csv --splits 1",
+      "foldline fit split --sweep traces/samples/energyucb-table1.csv --at sm=1000 --splits 1"}},
+    {"fit logs",
+     {"for f in 1000 1500; do foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=$f "
+      "--telemetry mix8@$f.csv; done && foldline fit logs mix8@1000.csv mix8@1500.csv -o measured.csv",
+      "foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry default.csv && foldline "
+      "fit logs default.csv -o default.sweep.csv --workload mix8"}},
+    {"fit sensor",
+     {"foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry sensor.csv && foldline fit "
+      "sensor sensor.csv",
+      "foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry readings.csv && foldline "
+      "fit sensor readings.csv -o sensors.json"}},
+    {"fit trace",
+     {"foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=1200 --telemetry steady.csv "
+      "&& foldline fit trace steady.csv --platform generic -o steady.programs.csv",
+      "foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry phases.csv && foldline fit "
+      "trace phases.csv --platform generic -o phases.programs.csv"}},
+    {"fit capping",
+     {"foldline fit capping traces/samples/powercap.sweep.csv",
+      "foldline fit capping traces/samples/powercap.sweep.csv --out powercap"}},
+    {"fit odpp",
+     {"foldline synth --apps 5 --seed 1009 -o few.programs.csv && foldline fit odpp few.programs.csv --platform "
+      "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --epochs 2 -o weights.csv",
+      "foldline synth --apps 5 --seed 1009 -o apps.programs.csv && foldline fit odpp apps.programs.csv --platform "
+      "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --epochs 2 --shuffle 2 --json"}},
+    {"fit sensitivity",
+     {"foldline fit sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k",
+      "foldline fit sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k -o runs.csv "
+      "--table states.csv"}},
+    {"fit sweetspot",
+     {"foldline fit sweetspot --sweep traces/samples/energyucb-table1.csv --each",
+      "foldline fit sweetspot traces/samples/mix8.csv --platform generic --step 100"}},
+    {"fit draws",
+     {"foldline fit draws traces/samples/energyucb-published.json",
+      "foldline fit draws traces/samples/energyucb-published.json --out published.sweep.csv --draws draws.json"}},
+};
+
+const char *const *fl_examples_of(const char *command) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!strcmp(table[i].command, command))
+            return table[i].example;
+    return NULL;
+}

@@ -1,0 +1,318 @@
+
+#include "harness/base/cli/command.h"
+#include "harness/base/json/json_out.h"
+#include "harness/base/cli/place.h"
+#include "harness/base/cli/commands.h"
+#include "harness/cmd/machine/emulate_tell.h"
+#include "harness/emulate/session/emulate.h"
+#include "harness/fit/chip/board_platform.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/fault_spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const fl_command_help help = {
+    "emulate",
+    "[EXPERIMENT.json | TRACE.csv | --sweep FILE --workload NAME] [--platform NAME] [--board FILE] [--time virtual] -- "
+    "COMMAND ...",
+    "Runs a program that uses NVML against a simulated GPU: the workload runs there, sensors show it, locks and limits "
+    "change its course. The program and all it starts find the simulated libnvidia-ml.so.1, wherever they look for it.",
+    "In virtual time one thread of the session runs at a time and time jumps to the next instant at which one wants to "
+    "go on: an hour takes well under a second and every run is the same. What cannot be virtual ends the run with exit "
+    "status 3. Reading the sensors of a GPU takes the platform's read_ms, as the next look at the clock shows.\n\n"
+    "Fan, PCIe, memory sizes and encoders are not simulated: fixed values; temperature is 40 C at all times without "
+    "--heat. Work begins when the command does. The exit status is the command's."};
+
+static fl_status parse_time(const char *text, fl_emulate_options *o, fl_diag *d) {
+    char *end;
+    o->time = FL_TIME_WALL;
+    o->scale = 1;
+    if (!text || !strcmp(text, "wall"))
+        return FL_OK;
+    if (!strcmp(text, "virtual")) {
+        o->time = FL_TIME_VIRTUAL;
+        return FL_OK;
+    }
+    o->scale = strtod(text, &end);
+    if (end == text || strcmp(end, "x") || !(o->scale >= 0.001 && o->scale <= 1000))
+        return fl_refuse(d, "--time '%s', expected wall, virtual or a factor such as 10x", text);
+    return FL_OK;
+}
+
+static fl_status parse_confine(const char *text, fl_emulate_options *o, fl_diag *d) {
+    static const char *const names[] = {"try", "need", "off"}; /* as fl_confine has them */
+    size_t i = 0;
+    while (text && i < 3 && strcmp(text, names[i]) != 0)
+        i++;
+    o->confine = (fl_confine)i;
+    return i < 3 ? FL_OK : fl_refuse(d, "--confine '%s', expected try, need or off", text);
+}
+
+static void say(const char *text) { fprintf(stderr, "foldline emulate: note: %s\n", text); }
+
+static bool read_ms(const char *text, size_t size, double *ms) {
+    char copy[32], *end;
+    snprintf(copy, sizeof copy, "%.*s", (int)size, text);
+    *ms = strtod(copy, &end);
+    return size && size < sizeof copy && !*end && *ms >= 0 && *ms <= 60000;
+}
+
+static fl_status parse_set_ms(const char *text, fl_emulate_options *o, fl_diag *d) {
+    o->set_ms[0] = o->set_ms[1] = -1;
+    if (!text)
+        return FL_OK;
+    const char *to = strstr(text, "..");
+    const size_t size = to ? (size_t)(to - text) : strlen(text);
+    const char *last = to ? to + 2 : text;
+    if (!read_ms(text, size, &o->set_ms[0]) || !read_ms(last, strlen(last), &o->set_ms[1]) ||
+        o->set_ms[1] < o->set_ms[0])
+        return fl_refuse(d, "--set-ms '%s', expected milliseconds, or a range such as 0..5", text);
+    return FL_OK;
+}
+
+static fl_status parse_errors(const fl_texts *texts, fl_refusal **out, fl_diag *d) {
+    fl_status s = FL_OK;
+    *out = calloc(texts->count + 1, sizeof **out);
+    if (!*out)
+        return fl_no_memory(d, "the errors");
+    for (size_t i = 0; !s && i < texts->count; i++)
+        s = fl_refusal_parse(texts->item[i], &(*out)[i], d);
+    return s;
+}
+
+static fl_status find_client(char *dir, size_t size, fl_diag *d) {
+    char library[4200];
+    snprintf(library, sizeof library, "%s/libnvidia-ml.so.1", fl_place(FL_PLACE_CLIENTS, dir, size));
+    return !access(library, R_OK)
+               ? FL_OK
+               : fl_fail(d, FL_IO, library, 0, 0,
+                         "cannot open the simulated library: %s; FOLDLINE_CLIENT_DIR names its folder",
+                         fl_reason(errno));
+}
+
+static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_experiment *e, fl_scenes *scenes,
+                            fl_diag *d) {
+    fl_texts traces = {0};
+    const char *objective = NULL;
+    int64_t seeds = 0;
+    size_t variants;
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < rest->count; i++) {
+        s = fl_is_experiment(rest->item[i]) && !e->tree ? fl_experiment_open(rest->item[i], e, d)
+                                                        : fl_texts_add(&traces, rest->item[i], d);
+    }
+    if (!s && e->tree)
+        s = fl_experiment_apply(e, so, &traces, &objective, &seeds, d);
+    if (!s)
+        s = fl_scene_check(so, &traces, d);
+    if (!s)
+        s = fl_experiment_scenes(e, so, &traces, scenes, &variants, d);
+    if (!s && scenes->count != 1)
+        s = fl_refuse(d, "%zu workloads, expected one (--workload NAME chooses)", scenes->count);
+    fl_texts_free(&traces);
+    return s;
+}
+
+typedef struct asked {
+    fl_scene_options scene;
+    fl_texts rest, faults, errors;
+    const char *time, *driver, *set_ms, *report, *rings, *board, *confine;
+    bool quiet, anyone, kills;
+} asked;
+
+typedef struct session { /* what is made of it */
+    fl_experiment experiment;
+    fl_scenes scenes;
+    fl_fault *fault;
+    fl_refusal *refusal;
+    fl_smi smi;
+    char folder[64], platform[192]; /* with the file that was made of the board; empty = none was */
+    char dir[4096];
+    fl_emulate_options o;
+} session;
+
+/* A board instead of a platform, or beside one: the platform then has the law of power, the board what its GPUs say
+ * they are. */
+static fl_status open_board(asked *a, session *s, fl_diag *d) {
+    if (!a->board)
+        return FL_OK;
+    fl_status status = fl_is_smi(a->board) ? fl_smi_read(a->board, &s->smi, d) : FL_OK;
+    if (!status && !a->driver && s->smi.driver[0]) {
+        a->driver = s->smi.driver;
+        if (fl_driver_parse(a->driver, &s->o.driver, NULL))
+            status =
+                fl_refuse(d, "%s: driver_version '%s', expected a version from 450 on; --driver VERSION chooses one",
+                          a->board, a->driver);
+    }
+    if (!status && !a->scene.gpus)
+        a->scene.gpus = (int64_t)s->smi.count;
+    if (status || a->scene.platform)
+        return status;
+    snprintf(s->folder, sizeof s->folder, "/tmp/foldline-board-XXXXXX");
+    if (!mkdtemp(s->folder)) {
+        s->folder[0] = 0;
+        return fl_error(d, FL_IO, "cannot make a folder for the platform: %s", fl_reason(errno));
+    }
+    const char *slash = strrchr(a->board, '/'), *name = slash ? slash + 1 : a->board, *end = strrchr(name, '.');
+    const size_t size = end && end > name ? (size_t)(end - name) : strlen(name); /* it is called as the board is */
+    snprintf(s->platform, sizeof s->platform, "%s/%.*s.json", s->folder, (int)(size < 64 ? size : 64), name);
+    a->scene.platform = s->platform;
+    return fl_fit_board_platform(a->board, "generic", s->platform, d);
+}
+
+/* The number of GPUs is known once the scene is open. */
+static fl_status check_errors(const asked *a, const session *s, fl_diag *d) {
+    const uint32_t gpus = s->scenes.item[0]->platform.node.gpu_count;
+    for (size_t i = 0; i < a->errors.count; i++)
+        if (s->refusal[i].gpu >= 0 && (uint32_t)s->refusal[i].gpu >= gpus)
+            return fl_refuse(d, "--error '%s': GPU %d, but the node has %u, counted from 0", a->errors.item[i],
+                             (int)s->refusal[i].gpu, (unsigned)gpus);
+    return FL_OK;
+}
+
+static fl_status prepare(asked *a, session *s, fl_diag *d) {
+    fl_status status = parse_time(a->time, &s->o, d);
+    if (!status)
+        status = parse_set_ms(a->set_ms, &s->o, d);
+    if (!status)
+        status = parse_confine(a->confine, &s->o, d);
+    if (!status)
+        status = parse_errors(&a->errors, &s->refusal, d);
+    if (!status)
+        status = fl_fault_specs_parse(&a->faults, &s->fault, d);
+    if (!status)
+        status = find_client(s->dir, sizeof s->dir, d);
+    if (!status)
+        status = open_board(a, s, d);
+    if (!status)
+        status = fl_driver_parse(a->driver, &s->o.driver, d);
+    if (!status)
+        status = open_scene(&a->scene, &a->rest, &s->experiment, &s->scenes, d);
+    if (!status)
+        status = check_errors(a, s, d);
+    if (status)
+        return status;
+    s->o.scene = s->scenes.item[0];
+    s->o.fault = s->fault, s->o.fault_count = a->faults.count;
+    s->o.refusal = s->refusal, s->o.refusal_count = a->errors.count;
+    s->o.smi = s->smi.count ? &s->smi : NULL;
+    s->o.client_dir = s->dir;
+    s->o.note = say;
+    s->o.rings = a->rings;
+    s->o.anyone = a->anyone;
+    return FL_OK;
+}
+
+static void close_session(session *s) {
+    if (s->folder[0]) {
+        unlink(s->platform);
+        rmdir(s->folder);
+    }
+    fl_smi_free(&s->smi);
+    fl_scenes_free(&s->scenes);
+    fl_experiment_free(&s->experiment);
+    free(s->fault);
+    free(s->refusal);
+}
+
+/* Before the command runs, so that an hour of it is not lost to a folder that is not there. */
+static fl_status check_report(const char *path, fl_diag *d) {
+    char folder[4096] = ".";
+    struct stat st;
+    if (path && !stat(path, &st) && S_ISDIR(st.st_mode))
+        return fl_fail(d, FL_IO, path, 0, 0, "is a directory, expected a file to write");
+    if (!path || !strcmp(path, "-") || !access(path, W_OK))
+        return FL_OK;
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return errno == ENOENT && !access(folder, W_OK | X_OK)
+               ? FL_OK
+               : fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(errno));
+}
+
+/* One session; *status: the command's. */
+static fl_status run_once(const asked *a, const session *s, int *status, fl_diag *d) {
+    fl_emulate_result r = {0};
+    fl_status e = fl_emulate(&s->o, &r, d);
+    if (!e && a->report) {
+        cJSON *tree = fl_emulate_json(&r);
+        e = tree ? fl_json_write(a->report, tree, d) : fl_no_memory(d, NULL);
+        cJSON_Delete(tree);
+    }
+    if (!e) {
+        *status = WIFSIGNALED(r.command_status) ? 128 + WTERMSIG(r.command_status) : WEXITSTATUS(r.command_status);
+        if (!a->quiet)
+            fl_emulate_print(&r, s->o.scene);
+    }
+    fl_emulate_result_free(&r);
+    return e;
+}
+
+/* A session for each pattern; *status: a gate that holds where nothing is left changed. */
+static fl_status run_kills(const asked *a, const session *s, int *status, fl_diag *d) {
+    fl_kills k = {0};
+    fl_status e = fl_kills_run(&s->o, &k, d);
+    if (!e && a->report) {
+        cJSON *tree = fl_kills_json(&k);
+        e = tree ? fl_json_write(a->report, tree, d) : fl_no_memory(d, NULL);
+        cJSON_Delete(tree);
+    }
+    if (!e && !a->quiet)
+        fl_kills_print(&k);
+    for (size_t i = 0; !e && i < k.count; i++)
+        *status = k.row[i].changed ? FL_EXIT_GATE : *status;
+    fl_kills_free(&k);
+    return e;
+}
+
+int fl_cmd_emulate(int argc, char **argv) {
+    asked a = {0};
+    session s = {0};
+    const fl_option option[] = {
+        FL_SCENE_OPTIONS(a.scene),
+        {"board", "FILE", FL_OPTION_TEXT, &a.board, 0, 0,
+         "GPUs as `nvidia-smi -q -x` printed them (.xml), or a board of `foldline platforms`; without --platform the "
+         "law of power is assumed from chips alike"},
+        {"time", "HOW", FL_OPTION_TEXT, &a.time, 0, 0, "wall, a factor of it such as 10x, or virtual (wall)"},
+        {"set-ms", "A[..B]", FL_OPTION_TEXT, &a.set_ms, 0, 0, "a set call takes this long (as the platform says)"},
+        {"privileged", NULL, FL_OPTION_FLAG, &a.anyone, 0, 0,
+         "whoever asks may set clocks and limits (root only, as with the driver)"},
+        {"driver", "VERSION", FL_OPTION_TEXT, &a.driver, 0, 0, FL_DRIVER_HELP},
+        {"error", "SPEC", FL_OPTION_LIST, &a.errors, 0, 0, FL_REFUSAL_HELP},
+        {"fault", "SPEC", FL_OPTION_LIST, &a.faults, 0, 0, FL_FAULT_SPEC_HELP},
+        {"confine", "HOW", FL_OPTION_TEXT, &a.confine, 0, 0,
+         "covers a real driver's libraries and devices in namespaces of the run: try, need (else refuses), off (try)"},
+        {"rings", "DIR", FL_OPTION_TEXT, &a.rings, 0, 0,
+         "hands out kernel records there, as the collector in a program does"},
+        {"kill-patterns", NULL, FL_OPTION_FLAG, &a.kills, 0, 0,
+         "runs the command once to its end, then once for each way to kill it: what it leaves changed"},
+        {"report", "FILE", FL_OPTION_OUTPUT, &a.report, 0, 0, "writes what happened as JSON, set by set (- prints it)"},
+        {"quiet", NULL, FL_OPTION_FLAG, &a.quiet, 0, 0, "prints no report on stderr"},
+    };
+    int split = 0, status = FL_EXIT_OK;
+    while (split < argc && strcmp(argv[split], "--") != 0)
+        split++;
+    if (!fl_command_begin(split, argv, &help, option, sizeof option / sizeof *option, &a.rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_status e = split + 1 < argc ? prepare(&a, &s, &d) : fl_refuse(&d, "no command given, expected -- COMMAND ...");
+    if (!e && !(e = check_report(a.report, &d))) {
+        s.o.command = argv + split + 1;
+        e = a.kills ? run_kills(&a, &s, &status, &d) : run_once(&a, &s, &status, &d);
+    }
+    if (e)
+        status = fl_command_fail("emulate", &d);
+    close_session(&s);
+    fl_texts_free(&a.rest);
+    fl_texts_free(&a.scene.only);
+    fl_texts_free(&a.faults);
+    fl_texts_free(&a.errors);
+    return status;
+}

@@ -1,0 +1,362 @@
+/* foldline advise: one clock, or one policy, for what somebody measured. */
+#include "harness/advise/experiment.h"
+#include "harness/advise/files.h"
+#include "harness/advise/set.h"
+#include "harness/base/cli/command.h"
+#include "harness/base/cli/grid.h"
+#include "harness/base/json/json_out.h"
+#include "harness/serving/advise_serving.h"
+#include "harness/base/cli/commands.h"
+#include "harness/input/experiment/experiment.h"
+#include "traces/import/import.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "advise", "FILE... [--platform NAME] [--bound 5%]",
+    "Names the clock with the least energy within a bound on the slowdown, from measurements, and says how sure it is.",
+    "FILE is one of these: a sweep; logs of one program (nvidia-smi, dcgmi, foldline record), each of a run at one "
+    "clock; a recording of its kernels (Nsight Systems, rocprofv3, Kineto), with or without a log of that run; or an "
+    "experiment, for which the command names the policy that saves most. Kernels, and logs at a single clock, need "
+    "--platform, which says what other clocks do. Where no file says how kernels depend on clocks, the command makes "
+    "all three assumptions in turn (compute, balanced, memory): the clock holds the bound under each, and the "
+    "intervals span them.\n\n"
+    "Savings are relative to the driver's default clock or, where no platform states that clock, to the highest clock "
+    "measured. An interval reaches two standard deviations to either side; the fit states its own deviation. A clock "
+    "is chosen only if the chance that it breaks the bound is at most --risk, or if that chance is unknown. The last "
+    "lines are the commands that set the clock and undo it. \"measure next\" is the setting whose measurement would "
+    "narrow the interval most. foldline fit probes finds it where the workloads of the calibration or of the sweep "
+    "suffice; elsewhere it is the least known setting.\n\n"
+    "With --serving, FILE is a request trace. The command tries every number of servers up to --servers and every "
+    "clock, and names the choice with the least energy that meets --ttft and --tbt. --bound and --risk have no effect "
+    "there."};
+
+#define BOUND_STANDARD 0.05
+#define RISK_STANDARD 0.05
+
+typedef struct advise_options {
+    fl_advise_options files;
+    fl_serving_choice serving;
+    double bound, risk;
+    bool json;
+} advise_options;
+
+/* ---- telling ---- */
+
+static bool stays(const fl_advise_subject *of, const fl_advice *a) { return fl_stated_same(a->at, of->ref); }
+
+static fl_advise_commands commands_of(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a) {
+    fl_advise_commands c = {.set = ""};
+    if (a->at.sm_mhz > 0)
+        c = fl_advise_commands_of(s->device, s->gpu, a->at,
+                                  s->several_memories && fabs(a->at.mem_mhz - of->ref.mem_mhz) >= 0.5);
+    if (a->at.limit_w > 0)
+        fl_advise_add_limit(&c, s->device, s->gpu, a->at.limit_w, s->own_limit_w);
+    return c;
+}
+
+static void print_line(const char *what, const char *text) {
+    if (text && *text)
+        printf("  %-20s %s\n", what, text);
+}
+
+/* "885 MHz", with the memory clock where that may be set too, and the limit where one is. Into buf; returns buf. */
+static char *clocks_text(const fl_advise_subjects *s, fl_setting_clocks at, char *buf, size_t size) {
+    int n = 0;
+    if (at.sm_mhz > 0)
+        n = s->several_memories ? snprintf(buf, size, "%g MHz, memory %g MHz", at.sm_mhz, at.mem_mhz)
+                                : snprintf(buf, size, "%g MHz", at.sm_mhz);
+    if (at.limit_w > 0)
+        (void)snprintf(buf + n, size - (size_t)n, "%sa power limit of %g W", n ? " under " : "", at.limit_w);
+    else if (!n)
+        (void)snprintf(buf, size, "the board's own power limit");
+    return buf;
+}
+
+static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a,
+                      const advise_options *o) {
+    char at[96];
+    const bool stay = stays(of, a);
+    printf("%s: %s", of->name, clocks_text(s, a->at, at, sizeof at));
+    if (stay) {
+        printf(", as it is: no other setting saves energy and holds the bound of %g %% at a risk of %g %%\n",
+               100 * o->bound, 100 * o->risk);
+    } else {
+        if (of->ref.sm_mhz > 0 && !(of->ref.limit_w > 0))
+            printf(" instead of %g\n", of->ref.sm_mhz);
+        else
+            printf(" instead of %s\n", clocks_text(s, of->ref, at, sizeof at));
+        printf("  energy saved         %.1f %%, between %.1f and %.1f\n", a->saving.value, a->saving.low,
+               a->saving.high);
+        printf("  slowdown             %.1f %%, between %.1f and %.1f; ", a->slowdown.value, a->slowdown.low,
+               a->slowdown.high);
+        if (!isnan(a->chance))
+            printf("the bound of %g %% breaks with a chance of %.1f %%\n", 100 * o->bound, 100 * a->chance);
+        else
+            printf("the bound of %g %% holds%s; how likely that is is unknown\n", 100 * o->bound,
+                   of->cases > 1 ? " under every assumption" : " by the model");
+    }
+    if (of->cases > 1)
+        printf("  range                over three assumptions: all kernels bound by compute, by memory, or by both%s\n",
+               a->stated ? "" : "; the error of the platform's models is unknown");
+    else if (!stay && !(a->saving.high > a->saving.low))
+        printf("  range                none: %s\n",
+               a->stated ? "both settings were measured" : "the model's error is unknown");
+    if (!isnan(a->measure.sm_mhz) && of->next.known)
+        printf("  measure next         a run at %s: it would narrow the range most (expected error of the energy: "
+               "%.2f %% now, %.2f %% then)\n",
+               clocks_text(s, a->measure, at, sizeof at), of->next.now_pct, of->next.then_pct);
+    else if (!isnan(a->measure.sm_mhz))
+        printf("  measure next         a run at %s%s: it would narrow the range most\n",
+               clocks_text(s, a->measure, at, sizeof at), of->cases > 1 ? ", and one at the highest clock" : "");
+    if (stay)
+        return;
+    const fl_advise_commands c = commands_of(s, of, a);
+    print_line("set", c.set);
+    print_line("undo", c.undo);
+    print_line("note", c.note);
+}
+
+/* Whether nothing is to be undone for the workload, or the commands of another one undo it too. */
+static bool is_undone(const fl_advise_subjects *s, const fl_advice *a, size_t i) {
+    const fl_advise_commands mine = commands_of(s, &s->item[i], &a[i]);
+    bool is = stays(&s->item[i], &a[i]);
+    for (size_t k = 0; k < s->count; k++) {
+        const fl_advise_commands c = commands_of(s, &s->item[k], &a[k]);
+        is |= !stays(&s->item[k], &a[k]) && strstr(c.undo, mine.undo) && (strcmp(c.undo, mine.undo) != 0 || k < i);
+    }
+    return is;
+}
+
+/* Each command once, with the workloads that it is for. */
+static void print_commands(const fl_advise_subjects *s, const fl_advice *a) {
+    const char *note = NULL;
+    for (size_t i = 0; i < s->count; i++) {
+        const fl_advise_commands c = commands_of(s, &s->item[i], &a[i]);
+        bool told = stays(&s->item[i], &a[i]);
+        for (size_t k = 0; k < i; k++)
+            told |= !stays(&s->item[k], &a[k]) && !strcmp(commands_of(s, &s->item[k], &a[k]).set, c.set);
+        if (told)
+            continue;
+        if (*c.set)
+            printf("  set                  %s   for", c.set);
+        for (size_t k = i, n = 0; *c.set && k < s->count; k++)
+            if (!stays(&s->item[k], &a[k]) && !strcmp(commands_of(s, &s->item[k], &a[k]).set, c.set))
+                printf("%s %s", n++ ? "," : "", s->item[k].name);
+        if (*c.set)
+            putchar('\n');
+        note = c.note ? c.note : note;
+    }
+    for (size_t i = 0; i < s->count; i++) /* one that undoes the memory clock undoes the SM clock as well */
+        if (!is_undone(s, a, i))
+            print_line("undo", commands_of(s, &s->item[i], &a[i]).undo);
+    print_line("note", note);
+}
+
+static void add_or_none(fl_grid *g, double value) {
+    if (value > 0)
+        fl_grid_add(g, "%g", value);
+    else
+        fl_grid_add(g, "-");
+}
+
+static void print_text(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
+    static const char *const head[] = {"workload",    "MHz", "memory",     "limit W", "saving %",
+                                       "from",        "to",  "slowdown %", "to",      "breaks the bound %",
+                                       "measure next"};
+    char at[96];
+    if (s->count == 1) {
+        print_one(s, &s->item[0], &a[0], o);
+    } else {
+        fl_grid g = FL_GRID_HEADED(head);
+        for (size_t i = 0; i < s->count; i++) {
+            fl_grid_add(&g, "%s", s->item[i].name);
+            add_or_none(&g, a[i].at.sm_mhz);
+            add_or_none(&g, s->several_memories ? a[i].at.mem_mhz : 0);
+            add_or_none(&g, a[i].at.limit_w);
+            fl_grid_add(&g, "%.1f\t%.1f\t%.1f\t%.1f\t%.1f", a[i].saving.value, a[i].saving.low, a[i].saving.high,
+                        a[i].slowdown.value, a[i].slowdown.high);
+            if (!isnan(a[i].chance))
+                fl_grid_add(&g, "%.1f", 100 * a[i].chance);
+            else
+                fl_grid_add(&g, "n/a");
+            if (isnan(a[i].measure.sm_mhz))
+                fl_grid_add(&g, "-");
+            else
+                fl_grid_add(&g, "%s", clocks_text(s, a[i].measure, at, sizeof at));
+        }
+        fl_grid_print(&g, 1, stdout);
+        bool one = true;
+        for (size_t i = 1; i < s->count; i++)
+            one &= fl_stated_same(s->item[i].ref, s->item[0].ref);
+        printf("\nenergy saved and slowdown against %s, within a bound of %g %% and a risk of %g %%\n",
+               one ? clocks_text(s, s->item[0].ref, at, sizeof at) : "each workload's highest setting", 100 * o->bound,
+               100 * o->risk);
+        print_commands(s, a);
+    }
+    for (size_t i = 0; i < s->rest_count; i++)
+        printf("%s%s\n", i ? "                       " : "rests on               ", s->rests[i]);
+}
+
+static double or_nan(double x) { return x > 0 ? x : (double)NAN; }
+
+static void add_interval(cJSON *to, const char *key, const fl_interval *x) {
+    cJSON *at = cJSON_AddObjectToObject(to, key);
+    fl_json_add_real(at, "value", x->value);
+    fl_json_add_real(at, "low", x->low);
+    fl_json_add_real(at, "high", x->high);
+}
+
+/* null: there is none, or nothing is to be set. */
+static void add_command(cJSON *to, const char *key, const char *command) {
+    cJSON_AddItemToObject(to, key, *command ? cJSON_CreateString(command) : cJSON_CreateNull());
+}
+
+static void print_json(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
+    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "advice");
+    fl_json_add_real(root, "bound", o->bound);
+    fl_json_add_real(root, "risk", o->risk);
+    for (size_t i = 0; i < s->count; i++) {
+        const fl_advise_commands c = commands_of(s, &s->item[i], &a[i]);
+        cJSON *w = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, w);
+        cJSON_AddStringToObject(w, "workload", s->item[i].name);
+        fl_json_add_real(w, "sm_mhz", or_nan(a[i].at.sm_mhz));
+        fl_json_add_real(w, "mem_mhz", s->several_memories ? a[i].at.mem_mhz : (double)NAN);
+        fl_json_add_real(w, "power_limit_w", or_nan(a[i].at.limit_w)); /* null: the board's own */
+        fl_json_add_real(w, "reference_sm_mhz", or_nan(s->item[i].ref.sm_mhz));
+        fl_json_add_real(w, "reference_mem_mhz", s->several_memories ? s->item[i].ref.mem_mhz : (double)NAN);
+        fl_json_add_real(w, "reference_power_limit_w", or_nan(s->item[i].ref.limit_w));
+        add_interval(w, "saving_pct", &a[i].saving);
+        add_interval(w, "slowdown_pct", &a[i].slowdown);
+        fl_json_add_real(w, "bound_break_chance", a[i].chance);
+        cJSON *assumed = cJSON_AddArrayToObject(w, "assumed");
+        for (size_t k = 0; k < s->item[i].cases; k++)
+            if (s->item[i].of[k].assume)
+                cJSON_AddItemToArray(assumed, cJSON_CreateString(s->item[i].of[k].assume));
+        fl_json_add_real(w, "measure_sm_mhz", a[i].measure.sm_mhz);
+        fl_json_add_real(w, "measure_mem_mhz", s->several_memories ? a[i].measure.mem_mhz : (double)NAN);
+        const bool next = s->item[i].next.known && !isnan(s->item[i].next.sm_mhz); /* else all was measured */
+        fl_json_add_real(w, "energy_error_now_pct", next ? s->item[i].next.now_pct : (double)NAN);
+        fl_json_add_real(w, "energy_error_then_pct", next ? s->item[i].next.then_pct : (double)NAN);
+        const bool stay = stays(&s->item[i], &a[i]);
+        add_command(w, "set", stay ? "" : c.set);
+        add_command(w, "undo", stay ? "" : c.undo);
+        if (c.note && !stay)
+            cJSON_AddStringToObject(w, "note", c.note);
+    }
+    fl_json_add_texts(root, "rests_on", s->rests, s->rest_count);
+    fl_json_tell(root);
+}
+
+static void print_policy(const fl_advise_policy *p, bool json) {
+    if (json) {
+        cJSON *root = cJSON_CreateObject();
+        if (p->policy)
+            cJSON_AddStringToObject(root, "policy", p->policy);
+        else
+            cJSON_AddNullToObject(root, "policy");
+        fl_json_add_real(root, "bound", p->bound);
+        add_interval(root, "saving_pct", &p->saving);
+        fl_json_add_real(root, "bound_break_chance", p->chance);
+        fl_json_add_real(root, "worst_slowdown_pct", p->worst_slowdown_pct);
+        cJSON_AddNumberToObject(root, "runs", (double)p->runs);
+        fl_json_tell(root);
+        return;
+    }
+    if (!p->policy) {
+        printf("none of the %zu policies holds the bound of %g %%: even the best one breaks it in %.0f %% of its %zu "
+               "runs; keep the driver's default\n",
+               p->policies, 100 * p->bound, 100 * p->chance, p->runs);
+        return;
+    }
+    printf("%s\n", p->policy);
+    printf("  energy saved         %.1f %%", p->saving.value);
+    if (isfinite(p->saving.low))
+        printf(", between %.1f and %.1f", p->saving.low, p->saving.high);
+    printf(" (mean of %zu run%s)\n", p->runs, p->runs == 1 ? "" : "s");
+    printf("  slowdown             at most %.1f %%; the bound of %g %% broke in %.0f %% of the runs\n",
+           p->worst_slowdown_pct, 100 * p->bound, 100 * p->chance);
+    printf("  set                  foldline live --policy '%s' --control\n  undo                 foldline restore\n",
+           p->policy);
+    printf("rests on               the experiment's workloads, simulated, and %zu policies\n", p->policies);
+}
+
+/* ---- the command ---- */
+
+/* An experiment is a *.json that no reader knows as a recording. */
+static bool is_experiment(const fl_texts *files) {
+    const char *path = files->count == 1 ? files->item[0] : "";
+    const fl_reader *reader = NULL;
+    fl_diag ignored = {0};
+    return fl_is_experiment(path) && fl_reader_find(path, NULL, &reader, &ignored) != FL_OK;
+}
+
+static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
+    fl_advise_subjects subjects;
+    o->bound = isinf(o->bound) ? BOUND_STANDARD : o->bound;
+    fl_status s = fl_advise_open(files, &o->files, &subjects, d);
+    if (s)
+        return s;
+    fl_advice *a = calloc(subjects.count + 1, sizeof *a);
+    if (!a)
+        s = fl_no_memory(d, "the advice");
+    for (size_t i = 0; !s && i < subjects.count; i++) {
+        const fl_advise_subject *of = &subjects.item[i];
+        s = fl_advise(of->of, of->cases, of->ref, o->bound, o->risk, &a[i], d);
+        if (!s && of->next.known)
+            a[i].measure = (fl_setting_clocks){of->next.sm_mhz, of->next.mem_mhz, 0};
+    }
+    if (!s && o->json)
+        print_json(&subjects, a, o);
+    else if (!s)
+        print_text(&subjects, a, o);
+    free(a);
+    fl_advise_close(&subjects);
+    return s;
+}
+
+int fl_cmd_advise(int argc, char **argv) {
+    advise_options o = {.files = {.device = -1}, .bound = INFINITY, .risk = RISK_STANDARD};
+    fl_texts files = {0};
+    const fl_option option[] = {
+        {"platform", "NAME", FL_OPTION_TEXT, &o.files.platform, 0, 0,
+         "platform, or a path to its file (see foldline platforms)"},
+        {"bound", "X", FL_OPTION_SHARE, &o.bound, 0, 100,
+         "largest slowdown allowed: 0.05 or 5% (" FL_AS_TEXT(BOUND_STANDARD) ", or the experiment's)"},
+        {"risk", "P", FL_OPTION_SHARE, &o.risk, 1e-9, 1,
+         "highest chance that the bound breaks (" FL_AS_TEXT(RISK_STANDARD) ")"},
+        {"kinds", "FILE", FL_OPTION_TEXT, &o.files.kinds, 0, 0, "how kinds of kernels depend on clocks"},
+        {"device", "N", FL_OPTION_INT, &o.files.device, 0, 65535, "the GPU to set, and to read of logs with several"},
+        {"interval", "S", FL_OPTION_REAL, &o.files.interval_s, 1e-6, 1e6,
+         "time between rows that have no time stamps (dcgmi dmon -d)"},
+        FL_SERVING_OPTIONS(o.serving),
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &files, &status))
+        return status;
+    fl_diag d = {0};
+    fl_status s = FL_OK;
+    const bool serves = fl_serving_choice_any(&o.serving);
+    if ((serves || is_experiment(&files)) && (o.files.kinds || o.files.device >= 0 || o.files.interval_s > 0)) {
+        s = fl_refuse(&d, "--kinds, --device and --interval have no effect %s, expected none of them",
+                      serves ? "with --serving" : "on an experiment");
+    } else if (serves) {
+        if (isfinite(o.bound) || o.risk != RISK_STANDARD)
+            s = fl_refuse(&d, "--bound and --risk have no effect with --serving, expected --ttft or --tbt");
+        if (!s)
+            s = fl_advise_serving(&o.serving, &files, o.files.platform, o.json, &d);
+    } else if (is_experiment(&files)) {
+        fl_advise_policy p;
+        s = fl_advise_experiment(files.item[0], o.files.platform, o.bound, o.risk, &p, &d);
+        if (!s)
+            print_policy(&p, o.json);
+        fl_advise_policy_free(&p);
+    } else {
+        s = advise(&files, &o, &d);
+    }
+    return fl_command_close("advise", s, &d, option, sizeof option / sizeof *option, &files);
+}

@@ -1,0 +1,266 @@
+#include "harness/base/cli/command.h"
+#include "harness/base/json/json_out.h"
+#include "harness/base/cli/terminal.h"
+#include "harness/base/cli/ticker.h"
+#include "harness/base/cli/commands.h"
+#include "harness/input/scene/path_option.h"
+#include "harness/input/scene/text.h"
+#include "harness/study/trial/best_known.h"
+#include "harness/study/compare/draws_compare.h"
+#include "harness/study/trial/model_error.h"
+#include "harness/study/compare/provenance.h"
+#include "harness/study/compare/result_tables.h"
+#include "harness/study/compare/result_beside.h"
+#include "harness/study/trial/setup.h"
+#include "traces/io/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "compare", "[TRACE.csv ...] [EXPERIMENT.json] [--programs FILE] [--sweep FILE] --platform NAME --policy SPEC ...",
+    "Runs every policy over every workload and scores it against the driver's default, the best static clock, the best "
+    "clock per kind of kernel and the clairvoyant schedule. Workloads are kernel traces, programs made of kinds, or "
+    "the rows of a measured sweep.",
+    "SPEC is a policy name or a path to a .so, with parameters after a colon: "
+    "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n\n"
+    "The CSV holds a row per workload and policy (and seed), then rows whose workload is 'mean'. slowdown is a "
+    "fraction of the default's makespan. Regrets are in joules (or J s, J s^2) and in percent of the best choice that "
+    "holds --bound; a row that violates the bound has n/a there, but every row has regret_at_own_slowdown_j. In a mean "
+    "row, violated counts rows, and n/a cells are left out: the text marks such a mean with *, and regret_static_rows "
+    "and regret_clairvoyant_rows count the rows in it. objective_unit is the unit of regrets and of oracle_objective. "
+    "clock is the clock of baseline:static. FILE.provenance.json, beside FILE.csv, records the inputs and parameters "
+    "of the result; FILE.published.json and FILE.regret.csv serve foldline report. energy_j and both powers are those "
+    "of the GPUs, on an APU those of the node. peak_power_w adds the peaks of several parts, so it is an upper "
+    "limit.\n\n"
+    "An experiment that names no workload, such as harness/experiments/power-wall.json, needs --sweep FILE, --programs "
+    "FILE or a trace as well; its \"about\" says which at its beginning.\n\n"
+    "An experiment that replays a paper ends with a table of published and simulated results. The exit status is 1 if "
+    "one of its gates does not hold. The table is left out if you give policies or workloads of your own."};
+
+typedef struct compare_options {
+    fl_setup_options setup;
+    fl_model_error_options error; /* draws 0: the model is not moved */
+    const char *csv;
+    bool each, json;
+} compare_options;
+
+typedef struct compared { /* and what is told of it */
+    fl_setup u;
+    fl_comparison c;
+    fl_published *published;  /* NULL: the experiment has none, or it is not about this comparison */
+    fl_result_tables *tables; /* as published */
+    fl_ranking *ranking;      /* NULL: not asked for */
+    cJSON *record;
+    bool draws; /* a distribution replay */
+} compared;
+
+/* A policy that did not come to decide is named once, whatever the seeds and workloads. */
+static void put_unstepped(const fl_comparison *c, FILE *out) {
+    size_t named = 0;
+    for (size_t i = 0; i < c->mean_first; i++) {
+        size_t k = 0;
+        while (k < i && (!c->row[k].unstepped || strcmp(c->row[k].policy, c->row[i].policy) != 0))
+            k++;
+        if (c->row[i].unstepped && k == i)
+            fprintf(out, "%s%s", named++ ? ", " : "", c->row[i].policy);
+    }
+}
+
+static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out) {
+    fl_best_known_print(c->row, c->mean_first, out);
+    fl_scene_notes(scenes, out);
+    if (c->ignored_sets)
+        fprintf(out, "note: %llu commands set a control that this simulated node does not have; they had no effect\n",
+                (unsigned long long)c->ignored_sets);
+    if (c->unstepped) {
+        fprintf(out,
+                "note: %zu run%s ended before %s policy looked a second time: its period is longer than all of %s (",
+                c->unstepped, c->unstepped == 1 ? "" : "s", c->unstepped == 1 ? "the" : "their",
+                c->unstepped == 1 ? "it" : "them");
+        put_unstepped(c, out);
+        fputs(")\n", out);
+    }
+    if (c->faults)
+        fprintf(out,
+                "note: %llu commands were faulty (0, NaN, infinity, a control that the policy does not declare) and "
+                "had no effect\n",
+                (unsigned long long)c->faults);
+}
+
+/* The notes of the text, one by one. */
+static void add_notes(cJSON *root, const compared *r) {
+    cJSON *list = cJSON_AddArrayToObject(root, "notes");
+    fl_text memory;
+    FILE *f = fl_text_open(&memory);
+    if (f)
+        put_notes(&r->c, &r->u.scenes, f);
+    char *text = fl_text_close(&memory, NULL);
+    fl_json_add_notes(list, text);
+    free(text);
+}
+
+static void print_json(const compared *r) {
+    const fl_objective objective = r->draws ? FL_MIN_ENERGY : r->u.o.objective;
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "objective", fl_objective_names[objective]);
+    cJSON_AddStringToObject(root, "objective_unit", fl_objective_unit[objective]);
+    cJSON *rows = cJSON_AddArrayToObject(root, "rows");
+    for (size_t i = 0; i < r->c.count; i++) {
+        cJSON *row = fl_json_add_row(rows);
+        fl_row_json(row, &r->c.row[i]);
+    }
+    if (r->published)
+        cJSON_AddItemToObject(root, "published", fl_published_json(r->published));
+    if (r->tables)
+        cJSON_AddItemToObject(root, "tables", fl_result_tables_json(r->tables));
+    add_notes(root, r);
+    cJSON_AddItemReferenceToObject(root, "provenance", r->record);
+    fl_json_tell(root);
+}
+
+static void print_text(const compared *r, const compare_options *o) {
+    if (r->draws)
+        fl_draws_print(&r->c, &r->u.o, o->each, stdout);
+    else
+        fl_comparison_print(&r->c, &r->u.o, o->each || (r->u.variants && r->u.o.draws == 1), stdout);
+    putchar('\n');
+    put_notes(&r->c, &r->u.scenes, stdout);
+    if (o->csv)
+        printf("written: %s\n", o->csv);
+    if (r->ranking) {
+        putchar('\n');
+        fl_model_error_print(&r->u.o, &o->error, r->ranking, stdout);
+    }
+    if (r->tables) {
+        putchar('\n');
+        fl_result_tables_print(r->tables, stdout);
+    }
+    if (r->published) {
+        putchar('\n');
+        fl_published_print(r->published, stdout);
+    }
+}
+
+/* ---- the comparison ---- */
+
+static fl_status rank(compared *r, const fl_model_error_options *error, fl_diag *d) {
+    if (r->u.promises.count)
+        return fl_refuse(d, "--model-error supports only a bound on the slowdown, expected no other bound");
+    if (r->draws)
+        return fl_refuse(d, "--model-error: a distribution replay has no model to vary");
+    if (r->u.draw_count > 1)
+        return fl_refuse(d, "--model-error: the applications are drawn more than once, expected one seed");
+    r->ranking = calloc(r->u.o.spec_count, sizeof *r->ranking);
+    return r->ranking ? fl_model_error_run(&r->u.o, error, r->ranking, d) : fl_no_memory(d, "the ranking");
+}
+
+/* Draw by draw, so that the kernels of one draw alone are held at a time. */
+static fl_status run_draws(compared *r, fl_setup_options *o, fl_diag *d) {
+    fl_setup *u = &r->u;
+    fl_status s = FL_OK;
+    for (size_t first = 0, last; !s; first = last) {
+        last = u->scenes.count;
+        fl_scenes part = {.item = u->scenes.item + first, .count = last - first};
+        fl_comparison_options one = u->o;
+        one.scenes = &part;
+        s = fl_comparison_scenes(&one, &r->c, d);
+        if (s || u->draws_open >= u->draw_count)
+            break;
+        fl_scenes_forget(&u->scenes, first);
+        s = fl_setup_next(u, o, d);
+    }
+    return s ? s : fl_comparison_means(&r->c, d);
+}
+
+static fl_status compare(compared *r, compare_options *o, const fl_option *option, size_t count, fl_diag *d) {
+    fl_setup *u = &r->u;
+    o->setup.scene.hold = o->error.draws ? FL_SCENES_AT_ONCE : FL_SCENES_IN_TURN; /* which go through them again */
+    fl_status s = fl_setup_open(u, &o->setup, d);
+    if (s || (s = fl_scenes_spare(&u->scenes, option, count, d)))
+        return s;
+    fl_scene_warnings(&u->scenes);
+    if (!u->own) /* published results belong to the experiment's own policies and workloads */
+        s = fl_published_open(&u->experiment, &u->labels, &r->published, d);
+    if (!s && !u->own)
+        s = fl_result_tables_open(&u->experiment, &u->labels, &r->tables, d);
+    if (!s && (r->published || r->tables))
+        s = fl_experiment_window(&u->experiment, &u->o.watch_ns, d);
+    r->draws = fl_experiment_draws(&u->experiment);
+    if (!s && r->draws && u->o.objective != FL_MIN_ENERGY)
+        s = fl_refuse(d, "--objective %s has no effect in a distribution replay, which minimises energy",
+                      fl_objective_names[u->o.objective]);
+    if (!s)
+        s = r->draws ? fl_draws_compare(&u->experiment, &u->o, &r->c, d) : run_draws(r, &o->setup, d);
+    if (!s && r->published)
+        s = fl_published_solve(r->published, &r->c, d);
+    if (!s && r->tables)
+        s = fl_result_tables_solve(r->tables, &r->c, d);
+    o->error.seed = u->o.seed;
+    if (!s && o->error.draws)
+        s = rank(r, &o->error, d);
+    if (!s)
+        s = fl_report_record(u, &r->record, d);
+    if (!s)
+        fl_report_about(u, r->record);
+    return s;
+}
+
+static fl_status write_results(const compared *r, const char *csv, fl_diag *d) {
+    fl_status s = fl_comparison_write(&r->c, csv, d);
+    if (!s)
+        s = fl_provenance_write(csv, r->record, d);
+    return s ? s : fl_report_beside_write(&r->u, &r->c, r->published, csv, d);
+}
+
+int fl_cmd_compare(int argc, char **argv) {
+    compare_options o = {.setup = {.bound = INFINITY, .by_draw = true}, .error = {.time_pct = NAN, .power_pct = NAN}};
+    const char *path = NULL;
+    int64_t error_draws = 0;
+    const fl_option option[] = {
+        FL_SETUP_OPTIONS(o.setup),
+        FL_PATH_OPTION(&path),
+        {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes all rows, and FILE.provenance.json beside it"},
+        {"each", NULL, FL_OPTION_FLAG, &o.each, 0, 0, "prints every row, not only the means"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all rows and the provenance as JSON"},
+        {"model-error", "N", FL_OPTION_INT, &error_draws, 1, 1e6,
+         "moves the model within its error N times, 1000 say: which policy is first how often"},
+        {"time-error", "PCT", FL_OPTION_REAL, &o.error.time_pct, 0, 100, "mean error in time (what the model says)"},
+        {"power-error", "PCT", FL_OPTION_REAL, &o.error.power_pct, 0, 100, "mean error in power (what the model says)"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &o.setup.rest, &status))
+        return status;
+    fl_diag d = {0};
+    compared r = {0};
+    o.error.draws = (size_t)error_draws;
+    fl_status s = fl_path_option_use(path, &d);
+    if (!s)
+        s = compare(&r, &o, option, FL_COUNT(option), &d);
+    if (!s && o.csv)
+        s = write_results(&r, o.csv, &d);
+    const size_t failed = !s && r.published ? fl_published_failed(r.published) : 0;
+    if (s)
+        status = fl_command_fail("compare", &d);
+    else if (o.json)
+        print_json(&r);
+    else
+        print_text(&r, &o);
+    if (!s)
+        fl_path_option_tell(path);
+    if (failed) {
+        fl_ticker_clear();
+        fl_terminal_say(stderr, "foldline compare: %zu gate%s of the experiment did not hold", failed,
+                        failed == 1 ? "" : "s");
+        status = FL_EXIT_GATE;
+    }
+    fl_published_free(r.published);
+    fl_result_tables_free(r.tables);
+    free(r.ranking);
+    cJSON_Delete(r.record);
+    fl_comparison_free(&r.c);
+    fl_setup_free(&r.u);
+    fl_setup_options_free(&o.setup);
+    return status;
+}

@@ -1,0 +1,472 @@
+#include "harness/base/cli/command.h"
+#include "harness/base/cli/grid.h"
+#include "harness/base/json/json_out.h"
+#include "harness/base/work/pool.h"
+#include "harness/base/cli/commands.h"
+#include "harness/input/scene/path_option.h"
+#include "harness/input/scene/text.h"
+#include "harness/input/scene/scenes_open.h"
+#include "harness/study/trial/objective.h"
+#include "harness/study/trial/risk.h"
+#include "harness/serving/oracle.h"
+#include "harness/study/trial/serving_promise.h"
+#include "harness/study/trial/static_promise.h"
+#include "sim/oracle/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "oracle", "[TRACE.csv ...] [--sweep FILE] --platform NAME [--bound X]",
+    "Shows what was possible: the best static clock under the bound, the best clock per kind of kernel, and the "
+    "clairvoyant schedule with its certified bound.",
+    "The clairvoyant schedule knows the future and may set any clock at any instant. No policy and no schedule that "
+    "holds --bound reaches a lower objective than the 'bound' shown; the schedule found is above it by at most 'gap'. "
+    "With several streams the schedule is a reference and no bound is certified. --positions makes it coarser, and the "
+    "gap shows the cost.\n\n"
+    "The best clock per kernel gives one clock to each kind of kernel, together with the host time before it, so that "
+    "the objective of the whole run is least. --kernels lists each kind at its clock and at the default clocks, and "
+    "the host time.\n\n"
+    "With --serving, the command lists, for each number of servers from 1 to --servers, the best static clock that "
+    "meets --ttft and --tbt. Servers that are switched off draw no power. The command gives no schedule over time, "
+    "since none is known to be the best."};
+
+typedef struct fl_oracle_job {
+    fl_scene *scene;
+    fl_run_result standard;
+    fl_choice *choice;
+    fl_static_point *point;
+    fl_row_result *row; /* by choice, where there are promises: choice_count */
+    size_t choice_count, choices, runs;
+    bool exact; /* one stream on one GPU: a table tells what static clocks take */
+    fl_oracle_table table;
+    fl_reference ref;
+    fl_kernel_choice *kernel;
+    fl_kernel_total whole; /* with the best clock per kind of kernel */
+    uint64_t switches;     /* of the clairvoyant schedule */
+} fl_oracle_job;
+
+typedef struct fl_oracle_jobs {
+    fl_oracle_job *job;
+    fl_promises promises;
+    double bound, risk;
+    fl_objective objective;
+    size_t positions;
+} fl_oracle_jobs;
+
+static fl_status count_switches(fl_oracle_job *j, const fl_oracle_jobs *w, fl_diag *d) {
+    fl_oracle_result r;
+    fl_status s =
+        fl_oracle_clairvoyant(&j->table, w->objective, fl_limit_ps(j->standard.makespan_ps, w->bound), true, &r, d);
+    j->switches = s ? 0 : r.switches;
+    free(r.schedule);
+    free(r.change);
+    return s;
+}
+
+/* The run at the default clocks, and how many runs at static clocks it takes: none where a table tells them all. */
+static fl_status begin(void *user, size_t i, fl_diag *d) {
+    const fl_oracle_jobs *w = user;
+    fl_oracle_job *j = &w->job[i];
+    fl_scene *s = j->scene;
+    fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
+    fl_status status = fl_run(&run, &j->standard, d);
+    if (!status)
+        status = fl_oracle_choices(s->w, &s->platform.node, &j->choice, &j->choices, d);
+    if (status)
+        return status;
+    j->choice_count = j->choices;
+    j->exact = !fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+    j->runs = w->promises.count || !j->exact ? j->choices : 0;
+    j->point = calloc(j->choices + 1, sizeof *j->point);
+    j->kernel = calloc(s->w->class_count + 1, sizeof *j->kernel);
+    j->row = calloc(j->choices + 1, sizeof *j->row);
+    return j->point && j->kernel && j->row ? FL_OK : fl_no_memory(d, "the oracle");
+}
+
+/* k counts the runs of all scenes. */
+static fl_status run_static(void *user, size_t k, fl_diag *d) {
+    const fl_oracle_jobs *w = user;
+    const fl_promised_under under = {&w->promises, w->bound, fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0,
+                                     w->objective};
+    fl_oracle_job *j = w->job;
+    for (; k >= j->runs; j++)
+        k -= j->runs;
+    fl_scene *s = j->scene;
+    if (w->promises.count)
+        return fl_static_promised(s, &j->standard, &under, &j->choice[k], &j->point[k], &j->row[k], d);
+    return fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
+}
+
+static fl_status solve(void *user, size_t i, fl_diag *d) {
+    const fl_oracle_jobs *w = user;
+    fl_oracle_job *j = &w->job[i];
+    const fl_scene *s = j->scene;
+    fl_status status = j->exact ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
+                                : fl_oracle_table_static(j->point, j->choices, &j->table, d);
+    if (!status && j->exact)
+        fl_oracle_table_points(&j->table, j->point);
+    if (!status && w->promises.count)
+        j->choices = fl_static_keep(j->row, j->point, j->choices);
+    j->choices = fl_risk_keep(s, w->bound, w->risk, j->point, j->choices);
+    j->ref = (fl_reference){.w = s->w,
+                            .standard = &j->standard,
+                            .point = j->point,
+                            .point_count = j->choices,
+                            .table = &j->table,
+                            .objective = w->objective,
+                            .bound = w->bound};
+    if (!status)
+        status = fl_reference_solve(&j->ref, d);
+    if (!status)
+        status = count_switches(j, w, d);
+    if (!status)
+        status = fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->objective, w->bound, &j->table, j->kernel,
+                                      &j->whole, d);
+    if (!status && !w->promises.count) /* which it may break */
+        fl_reference_offer(&j->ref, j->whole.energy_j, j->whole.time_s, j->whole.time_ps);
+    return status;
+}
+
+static fl_status solve_all(fl_oracle_jobs *w, size_t scenes, unsigned threads, fl_diag *d) {
+    size_t runs = 0;
+    fl_status s = fl_pool_run(begin, w, scenes, threads, NULL, d);
+    for (size_t i = 0; i < scenes; i++)
+        runs += w->job[i].runs;
+    if (!s)
+        s = fl_pool_run(run_static, w, runs, threads, "static clocks", d);
+    return s ? s : fl_pool_run(solve, w, scenes, threads, "oracles", d);
+}
+
+static void add_percent(fl_grid *g, double share) {
+    if (isfinite(share))
+        fl_grid_add(g, "%.2f", 100 * share);
+    else
+        fl_grid_add(g, "n/a"); /* nothing ran */
+}
+
+/* What is minimised has columns of its own where it is not the energy. */
+static void add_heads(fl_grid *g, fl_objective objective) {
+    fl_grid_add(g, "workload\tchoice\tenergy J\tsaving %%");
+    if (objective != FL_MIN_ENERGY) {
+        fl_grid_add(g, "%s %s\t%s saving %%", fl_objective_title[objective], fl_objective_unit[objective],
+                    fl_objective_title[objective]);
+    }
+    fl_grid_add(g, "time s\tslowdown %%\t");
+}
+
+static void add_number(fl_grid *g, double value) {
+    if (isfinite(value))
+        fl_grid_add(g, "%.6g", value);
+    else
+        fl_grid_add(g, "n/a");
+}
+
+/* against_j, against_s: what it is compared with. */
+static void add_line(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, const char *what, double energy_j,
+                     double time_s, double against_j, double against_s, const char *remark) {
+    fl_grid_add(g, "%s\t%s", j->scene->w->name, what);
+    add_number(g, energy_j);
+    add_percent(g, 1 - energy_j / against_j);
+    if (w->objective != FL_MIN_ENERGY) {
+        const double own = fl_objective_value(w->objective, energy_j, time_s);
+        add_number(g, own);
+        add_percent(g, 1 - own / fl_objective_value(w->objective, against_j, against_s));
+    }
+    add_number(g, time_s);
+    add_percent(g, time_s / against_s - 1);
+    fl_grid_add(g, "%s", remark);
+}
+
+/* Of the whole workload, against its default. */
+static void add_whole(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, const char *what, double energy_j,
+                      double time_s, const char *remark) {
+    add_line(g, w, j, what, energy_j, time_s, j->standard.energy_j, j->standard.makespan_s, remark);
+}
+
+/* Of the best static clock; NAN where there is none, or the model states nothing. */
+static fl_risk risk_of(const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    if (j->ref.best_static >= j->choices)
+        return (fl_risk){NAN, NAN};
+    return fl_risk_at(j->scene, &j->point[j->ref.best_static].at, w->bound, w->objective);
+}
+
+/* "; COLUMN VALUE" of all that was promised. */
+static void add_promised(const fl_oracle_jobs *w, const fl_oracle_job *j, char *text, size_t size) {
+    const fl_choice *at = &j->point[j->ref.best_static].at;
+    size_t k = 0;
+    while (w->promises.count && (j->choice[k].sm != at->sm || j->choice[k].mem != at->mem))
+        k++;
+    for (size_t i = 0; i < w->promises.count; i++) {
+        const size_t used = strlen(text);
+        double value = NAN;
+        fl_row_value(&j->row[k], w->promises.item[i].column, &value, NULL);
+        snprintf(text + used, size - used, "; %s %.5g", w->promises.item[i].column, value);
+    }
+}
+
+static void add_none(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    char all[512] = "no clock holds", text[FL_PROMISE_TEXT];
+    for (size_t bit = isinf(w->bound) ? 1 : 0; bit <= w->promises.count; bit++) {
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, "%s %s", used > 14 ? " and" : "",
+                 fl_promises_name(&w->promises, w->bound, bit, text));
+    }
+    add_whole(g, w, j, "best static", NAN, NAN, all);
+}
+
+static const char *alone(const fl_oracle_jobs *w) { return w->promises.count ? "; bounded in time alone" : ""; }
+
+/* A schedule over other tables than exact ones is not told under bounds that it may break. */
+static bool told(const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    return j->ref.clairvoyant.feasible && (j->table.exact || !w->promises.count);
+}
+
+/* A reference counts against others only while it is the best one known. */
+static void add_clairvoyant(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    char remark[192], at[48] = "";
+    const fl_oracle_result *c = &j->ref.clairvoyant;
+    const fl_scene *s = j->scene;
+    if (!told(w, j))
+        return;
+    if (j->table.exact) {
+        if (j->table.positions)
+            snprintf(at, sizeof at, " at %zu positions", j->table.positions);
+        const double behind = c->objective > 0 ? 1 - j->ref.known / c->objective : 0;
+        const int used = snprintf(remark, sizeof remark, "%llu switches%s, bound %.6g %s, gap %.2g %%%s",
+                                  (unsigned long long)j->switches, at, c->objective_bound,
+                                  fl_objective_unit[w->objective], c->gap_pct, alone(w));
+        if (behind > 1e-6)
+            snprintf(remark + used, sizeof remark - (size_t)used, "; not the best known: a baseline is %.3g %% below",
+                     100 * behind);
+        add_whole(g, w, j, "clairvoyant", c->energy_j, c->time_s, remark);
+    } else {
+        const char *why = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
+        snprintf(remark, sizeof remark, "%s: no bound", why ? why : "not exact");
+        add_whole(g, w, j, "reference", c->energy_j, c->time_s, remark);
+    }
+}
+
+/* Each kind against itself at the default clocks: with the host time they are the whole of 'best per kernel'. */
+static void add_kernels(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    char remark[64], name[96];
+    const fl_device *dev = &j->scene->platform.node.device[j->scene->platform.node.gpu[0]];
+    for (uint32_t k = 0; k < j->scene->w->class_count; k++) {
+        const fl_kernel_choice *c = &j->kernel[k];
+        if (!(c->standard_time_s > 0)) /* a marker, or a kind of which nothing runs */
+            continue;
+        snprintf(name, sizeof name, "  %s", j->scene->w->class[k].kind.name);
+        add_line(g, w, j, name, c->energy_j, c->time_s, c->standard_energy_j, c->standard_time_s,
+                 fl_clocks_text(dev, c->at.sm_mhz, c->at.mem_mhz, remark, sizeof remark));
+    }
+    if (j->whole.gap_time_s > 0)
+        add_line(g, w, j, "  (host time)", j->whole.gap_energy_j, j->whole.gap_time_s, j->whole.standard_gap_energy_j,
+                 j->whole.gap_time_s, "at the clock of the kernel that follows");
+}
+
+static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, bool kernels) {
+    char remark[512];
+    const fl_scene *s = j->scene;
+    const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
+    add_whole(g, w, j, "default", j->standard.energy_j, j->standard.makespan_s, "");
+    if (j->ref.best_static < j->choices) {
+        const fl_static_point *p = &j->point[j->ref.best_static];
+        const fl_risk risk = risk_of(w, j);
+        fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, remark, sizeof remark);
+        if (fl_scene_interpolated(s, p->at.sm_mhz, p->at.mem_mhz))
+            strcat(remark, ", not measured: interpolated");
+        const size_t used = strlen(remark);
+        if (!isnan(risk.chance))
+            snprintf(remark + used, sizeof remark - used, "; breaks the bound with a chance of %.1f %%, regret %.2f %%",
+                     100 * risk.chance, 100 * risk.regret);
+        add_promised(w, j, remark, sizeof remark);
+        add_whole(g, w, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
+    } else if (w->promises.count) {
+        add_none(g, w, j);
+    }
+    if (j->table.exact) {
+        snprintf(remark, sizeof remark, "switches free%s%s", j->whole.held ? "" : "; does not hold the bound",
+                 alone(w));
+        add_whole(g, w, j, "best per kernel", j->whole.energy_j, j->whole.time_s, remark);
+    }
+    add_clairvoyant(g, w, j);
+    if (kernels)
+        add_kernels(g, w, j);
+}
+
+static cJSON *kernels_json(const fl_oracle_job *j) {
+    cJSON *all = cJSON_CreateArray();
+    for (uint32_t k = 0; k < j->scene->w->class_count; k++) {
+        const fl_kernel_choice *c = &j->kernel[k];
+        cJSON *o = fl_json_add_row(all);
+        cJSON_AddStringToObject(o, "name", j->scene->w->class[k].kind.name);
+        fl_json_add_real(o, "sm_mhz", c->at.sm_mhz);
+        fl_json_add_real(o, "mem_mhz", c->at.mem_mhz);
+        fl_json_add_real(o, "energy_j", c->energy_j);
+        fl_json_add_real(o, "time_s", c->time_s);
+        fl_json_add_real(o, "default_j", c->standard_energy_j);
+        fl_json_add_real(o, "default_s", c->standard_time_s);
+    }
+    return all;
+}
+
+/* The best clock per kind of kernel and the clairvoyant schedule: both are bounded in time alone. */
+static void add_schedules(cJSON *o, const fl_oracle_jobs *w, const fl_oracle_job *j) {
+    const fl_oracle_result *c = &j->ref.clairvoyant;
+    const bool exact = j->table.exact, any = told(w, j), bounded = any && c->bounded;
+    fl_json_add_real(o, "per_kernel_j", exact ? j->whole.energy_j : NAN);
+    fl_json_add_real(o, "per_kernel_s", exact ? j->whole.time_s : NAN);
+    cJSON_AddItemToObject(o, "per_kernel_held", exact ? cJSON_CreateBool(j->whole.held) : cJSON_CreateNull());
+    fl_json_add_real(o, "oracle_j", any ? c->energy_j : NAN);
+    fl_json_add_real(o, "oracle_s", any ? c->time_s : NAN);
+    fl_json_add_real(o, "oracle_bound_j", bounded && w->objective == FL_MIN_ENERGY ? c->bound_j : NAN);
+    fl_json_add_real(o, "oracle_objective", any ? c->objective : NAN);
+    fl_json_add_real(o, "oracle_objective_bound", bounded ? c->objective_bound : NAN);
+    fl_json_add_real(o, "oracle_gap_pct", bounded ? c->gap_pct : NAN);
+    fl_json_add_real(o, "best_known_objective", any ? j->ref.known : NAN);
+    cJSON_AddBoolToObject(o, "bounded", bounded);
+    cJSON_AddBoolToObject(o, "oracle_bounded_in_time_alone", any && w->promises.count);
+}
+
+/* With the host time the kinds are the whole of per_kernel_j. */
+static void add_kernels_json(cJSON *o, const fl_oracle_job *j) {
+    cJSON_AddItemToObject(o, "kernels", kernels_json(j));
+    fl_json_add_real(o, "host_j", j->whole.gap_energy_j);
+    fl_json_add_real(o, "host_s", j->whole.gap_time_s);
+    fl_json_add_real(o, "host_default_j", j->whole.standard_gap_energy_j);
+}
+
+static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
+    cJSON *all = cJSON_CreateArray();
+    for (size_t i = 0; i < count; i++) {
+        const fl_oracle_job *j = &w->job[i];
+        cJSON *o = fl_json_add_row(all);
+        cJSON_AddStringToObject(o, "workload", j->scene->w->name);
+        fl_json_add_real(o, "default_j", j->standard.energy_j);
+        fl_json_add_real(o, "default_s", j->standard.makespan_s);
+        cJSON_AddBoolToObject(o, "assumed_power", fl_scene_power_assumed(j->scene));
+        cJSON_AddStringToObject(o, "objective", fl_objective_names[w->objective]);
+        cJSON_AddStringToObject(o, "objective_unit", fl_objective_unit[w->objective]);
+        fl_json_add_real(o, "default_objective",
+                         fl_objective_value(w->objective, j->standard.energy_j, j->standard.makespan_s));
+        bool found = j->ref.best_static < j->choices;
+        fl_json_add_real(o, "static_mhz", found ? j->point[j->ref.best_static].at.sm_mhz : NAN);
+        fl_json_add_real(o, "static_mem_mhz", found ? j->point[j->ref.best_static].at.mem_mhz : NAN);
+        const fl_choice *at = &j->point[found ? j->ref.best_static : 0].at;
+        cJSON_AddBoolToObject(o, "static_interpolated",
+                              found && fl_scene_interpolated(j->scene, at->sm_mhz, at->mem_mhz));
+        fl_json_add_real(o, "static_j", found ? fl_joules(j->point[j->ref.best_static].energy_fj) : NAN);
+        fl_json_add_real(o, "static_s", found ? fl_seconds(j->point[j->ref.best_static].makespan_ps) : NAN);
+        fl_json_add_real(o, "static_break_chance", risk_of(w, j).chance);
+        fl_json_add_real(o, "static_expected_regret", risk_of(w, j).regret);
+        add_schedules(o, w, j);
+        cJSON_AddItemToObject(o, "bounds", fl_promises_json(&w->promises)); /* the best static clock holds them */
+        if (kernels)
+            add_kernels_json(o, j);
+    }
+    fl_json_tell(all);
+}
+
+/* Of servers there are more choices than clocks, and no schedule that is known to be the best. */
+static fl_status tell_serving(const fl_serving_oracle_options *o, bool json, fl_diag *d) {
+    fl_serving_oracle r;
+    const fl_status s = fl_serving_oracle_run(o, &r, d);
+    if (!s && json) {
+        cJSON *root = fl_serving_oracle_json(&r, o);
+        fl_json_tell(root);
+    } else if (!s) {
+        fl_serving_oracle_print(&r, o, stdout);
+        fl_scene_notes(&r.scenes, stdout);
+    }
+    fl_serving_oracle_free(&r);
+    return s;
+}
+
+int fl_cmd_oracle(int argc, char **argv) {
+    fl_scene_options so = {0};
+    fl_texts traces = {0}, bounds = {0};
+    const char *objective = FL_OBJECTIVE_STANDARD, *path = NULL;
+    double risk = 0;
+    int64_t threads = 0, positions = FL_POSITIONS_ALL;
+    bool json = false, kernels = false;
+    const fl_option option[] = {
+        FL_SCENE_OPTIONS(so),
+        FL_SERVING_OPTIONS(so.serving),
+        FL_BOUND_OPTION(&bounds),
+        FL_RISK_OPTION(&risk),
+        FL_OBJECTIVE_OPTION(&objective),
+        FL_POSITIONS_OPTION(&positions),
+        {"kernels", NULL, FL_OPTION_FLAG, &kernels, 0, 0, "lists the best clock of every kind of kernel"},
+        FL_THREADS_OPTION(&threads),
+        FL_PATH_OPTION(&path),
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &traces, &status))
+        return status;
+    fl_diag d = {0};
+    fl_scenes scenes = {0};
+    fl_oracle_jobs w = {.bound = INFINITY, .risk = risk, .positions = (size_t)positions};
+    fl_status s = fl_objective_parse(objective, &w.objective, &d);
+    if (!s)
+        s = fl_promises_parse(&bounds, &w.promises, &w.bound, &d);
+    if (!s)
+        s = fl_scene_check(&so, &traces, &d);
+    if (!s)
+        s = fl_path_option_use(path, &d);
+    if (!s)
+        s = fl_promises_targets(&so.serving, &w.promises, &d);
+    if (!s && so.serving.server) {
+        const fl_serving_oracle_options serving = {&so, &w.promises, w.bound, w.objective, (unsigned)threads};
+        if (kernels || risk > 0)
+            s = fl_refuse(&d, "%s has no effect with --serving, expected --serving without it",
+                          kernels ? "--kernels" : "--risk");
+        if (s || (s = tell_serving(&serving, json, &d)))
+            status = fl_command_fail("oracle", &d);
+        else
+            fl_path_option_tell(path);
+        fl_command_end(option, sizeof option / sizeof *option, &traces);
+        return status;
+    }
+    if (!s)
+        s = fl_scenes_open(&so, &traces, &scenes, &d);
+    if (!s)
+        s = fl_risk_check(&scenes, w.bound, risk, &d);
+    if (!s)
+        s = fl_promises_check(&w.promises, &scenes, &d);
+    if (!s)
+        fl_scene_warnings(&scenes);
+    if (!s && !(w.job = calloc(scenes.count + 1, sizeof *w.job)))
+        s = fl_no_memory(&d, "the oracle");
+    for (size_t i = 0; !s && i < scenes.count; i++)
+        w.job[i].scene = scenes.item[i];
+    if (!s)
+        s = solve_all(&w, scenes.count, (unsigned)threads, &d);
+    if (!s && json) {
+        print_json(&w, scenes.count, kernels);
+    } else if (!s) {
+        fl_grid g = {.columns = w.objective == FL_MIN_ENERGY ? 7 : 9};
+        add_heads(&g, w.objective);
+        for (size_t i = 0; i < scenes.count; i++)
+            print_job(&g, &w, &w.job[i], kernels);
+        fl_grid_print(&g, 2, stdout);
+        fputc('\n', stdout);
+        fl_scene_notes(&scenes, stdout);
+    }
+    for (size_t i = 0; w.job && i < scenes.count; i++) {
+        for (size_t k = 0; w.job[i].row && k < w.job[i].choice_count; k++)
+            fl_row_free(&w.job[i].row[k]);
+        free(w.job[i].row);
+        fl_run_result_free(&w.job[i].standard);
+        fl_oracle_table_free(&w.job[i].table);
+        free(w.job[i].choice);
+        free(w.job[i].point);
+        free(w.job[i].kernel);
+    }
+    free(w.job);
+    fl_scenes_free(&scenes);
+    if (!s)
+        fl_path_option_tell(path);
+    return fl_command_close("oracle", s, &d, option, sizeof option / sizeof *option, &traces);
+}

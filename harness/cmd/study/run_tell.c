@@ -1,0 +1,328 @@
+#include "harness/cmd/study/run_tell.h"
+
+#include "harness/base/json/json_out.h"
+#include "harness/input/platform/device.h"
+#include "harness/input/scene/text.h"
+#include "harness/log/served.h"
+#include "harness/study/compare/provenance.h"
+#include "sim/node/readout.h"
+#include "sim/gpu/sense.h"
+#include "traces/io/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double saving_pct(const fl_run_told *t) { return 100 * (1 - t->result->energy_j / t->standard->energy_j); }
+
+static double slowdown(const fl_run_told *t) { return t->result->makespan_s / t->standard->makespan_s - 1; }
+
+/* The sensors whose readings the policy takes. */
+static bool is_read(const fl_run_told *t, int sensor) {
+    return t->scenes->item[0]->platform.node.device[0].sensor[sensor].present &&
+           (fl_policy_reads(t->spec->policy) & fl_sense_signals[sensor]) != 0;
+}
+
+static void put_notes(const fl_run_told *t, FILE *out) {
+    const fl_run_result *r = t->result;
+    fl_scene_notes(t->scenes, out);
+    fl_served_note(r, out);
+    if (r->ignored_sets)
+        fprintf(out, "note: %llu commands set a control that this simulated node does not have; they had no effect\n",
+                (unsigned long long)r->ignored_sets);
+    if (r->refused_sets)
+        fprintf(out, "note: %llu sets were refused by an injected fault\n", (unsigned long long)r->refused_sets);
+    if (r->counts.faults)
+        fprintf(out, "note: %llu commands were faulty and had no effect\n", (unsigned long long)r->counts.faults);
+    if (fl_spec_unstepped(t->spec, r->counts.steps))
+        fprintf(out, "note: the run ended before %s looked a second time: its period is longer than all of it\n",
+                t->spec->label);
+}
+
+/* ---- JSON ---- */
+
+static void add_split(cJSON *root, const fl_run_result *r) {
+    cJSON *parts = cJSON_AddObjectToObject(root, "energy_split_j");
+    for (int i = 0; i < FL_PART_COUNT; i++)
+        if (r->ledger.part_fj[i])
+            fl_json_add_real(parts, fl_part_names[i], fl_joules(r->ledger.part_fj[i]));
+}
+
+/* What only a node with such parts has. */
+static void add_node(cJSON *root, const fl_run_result *r) {
+    fl_json_add_real(root, "wall_held_s", fl_seconds(r->wall_held_ps));
+    fl_json_add_real(root, "heat_held_s", fl_seconds(r->heat_held_ps));
+    if (!isnan(r->hottest_c))
+        fl_json_add_real(root, "hottest_c", r->hottest_c), fl_json_add_real(root, "end_c", r->end_c);
+    if (r->refused_sets)
+        cJSON_AddNumberToObject(root, "refused_sets", (double)r->refused_sets);
+    cJSON *cpu = r->cpu_count ? cJSON_AddArrayToObject(root, "cpu_residence") : NULL;
+    for (size_t i = 0; i < r->cpu_count; i++) {
+        cJSON *at = fl_json_add_row(cpu);
+        cJSON_AddNumberToObject(at, "mhz", r->cpu[i].mhz);
+        fl_json_add_real(at, "s", fl_seconds(r->cpu[i].ps));
+    }
+    cJSON *process = cJSON_AddArrayToObject(root, "processes");
+    for (size_t i = 0; i < r->process_count; i++) {
+        cJSON *at = fl_json_add_row(process);
+        cJSON_AddNumberToObject(at, "gpu", r->process[i].gpu);
+        cJSON_AddNumberToObject(at, "process", r->process[i].process);
+        fl_json_add_real(at, "makespan_s", fl_seconds(r->process[i].end_ps));
+    }
+}
+
+static void add_standard(cJSON *root, const fl_run_told *t) {
+    cJSON *o = cJSON_AddObjectToObject(root, "default");
+    fl_json_add_real(o, "energy_j", t->standard->energy_j);
+    fl_json_add_real(o, "node_energy_j", t->standard->node_energy_j);
+    fl_json_add_real(o, "makespan_s", t->standard->makespan_s);
+    fl_json_add_real(o, "mean_power_w", t->standard->mean_power_w);
+    fl_json_add_real(o, "peak_power_w", t->standard->peak_power_w);
+    fl_json_add_real(root, "energy_saving_pct", saving_pct(t));
+    fl_json_add_real(root, "slowdown", slowdown(t));
+}
+
+static void add_sensors(cJSON *root, const fl_run_told *t) {
+    cJSON *list = cJSON_AddArrayToObject(root, "sensors");
+    for (int i = 0; i < FL_SENSOR_COUNT; i++) {
+        const fl_sensor_spec *s = &t->scenes->item[0]->platform.node.device[0].sensor[i];
+        if (!is_read(t, i))
+            continue;
+        cJSON *o = fl_json_add_row(list);
+        cJSON_AddStringToObject(o, "sensor", fl_platform_sensor_name[i]);
+        fl_json_add_real(o, "refresh_ms", (double)s->period_ns * 1e-6);
+        fl_json_add_real(o, "window_ms", (double)s->window_ns * 1e-6);
+    }
+}
+
+/* The notes of the text, one by one. */
+static void add_notes(cJSON *root, const fl_run_told *t) {
+    cJSON *list = cJSON_AddArrayToObject(root, "notes");
+    fl_text memory;
+    FILE *f = fl_text_open(&memory);
+    if (f)
+        put_notes(t, f);
+    char *text = fl_text_close(&memory, NULL);
+    fl_json_add_notes(list, text);
+    free(text);
+}
+
+void fl_run_tell_json(const fl_run_told *t) {
+    const fl_run_result *r = t->result;
+    const fl_scene *scene = t->scenes->item[0];
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "workload", scene->w->name);
+    cJSON_AddStringToObject(root, "policy", t->spec->label);
+    fl_json_add_real(root, "energy_j", r->energy_j);
+    fl_json_add_real(root, "node_energy_j", r->node_energy_j);
+    fl_json_add_real(root, "makespan_s", r->makespan_s);
+    fl_json_add_real(root, "mean_power_w", r->mean_power_w);
+    fl_json_add_real(root, "peak_power_w", r->peak_power_w);
+    cJSON_AddNumberToObject(root, "peak_parts", r->peak_parts);
+    cJSON_AddStringToObject(root, "energy_of", scene->platform.node.host.apu ? "node" : "GPUs");
+    cJSON_AddNumberToObject(root, "kernels", (double)r->kernels);
+    cJSON_AddNumberToObject(root, "switches", (double)r->switches);
+    cJSON_AddNumberToObject(root, "steps", (double)r->counts.steps);
+    cJSON_AddNumberToObject(root, "faults", (double)r->counts.faults);
+    cJSON_AddNumberToObject(root, "ignored_sets", (double)r->ignored_sets);
+    fl_json_add_real(root, "policy_cost_s", fl_seconds(r->policy_cost_ps));
+    cJSON_AddStringToObject(root, "setting_hosts",
+                            scene->platform.node.host.hosts_per_gpu ? FL_HOSTS_PER_GPU : FL_HOSTS_ONE);
+    add_node(root, r);
+    fl_served_json(root, r);
+    add_split(root, r);
+    cJSON *residence = cJSON_AddArrayToObject(root, "residence");
+    for (size_t i = 0; i < r->residence_count; i++) {
+        cJSON *at = fl_json_add_row(residence);
+        cJSON_AddNumberToObject(at, "gpu", r->residence[i].gpu);
+        cJSON_AddNumberToObject(at, "sm_mhz", r->residence[i].sm_mhz);
+        cJSON_AddNumberToObject(at, "mem_mhz", r->residence[i].mem_mhz);
+        fl_json_add_real(at, "s", fl_seconds(r->residence[i].ps));
+    }
+    add_standard(root, t);
+    add_sensors(root, t);
+    add_notes(root, t);
+    cJSON_AddItemToObject(root, "provenance", fl_provenance(t->scenes, t->spec, 1, scene->facts.seed));
+    fl_json_tell(root);
+}
+
+/* ---- text ---- */
+
+static void put_serving(const fl_serving_scene *s) {
+    const fl_serving_setup *x = &s->setup;
+    printf(", %u server%s", x->server_count, x->server_count == 1 ? "" : "s");
+    if (x->scale < 1 || x->scale > 1)
+        printf(", requests %g times as fast", x->scale);
+    if (x->ttft_target_ns)
+        printf(", TTFT within %g s", (double)x->ttft_target_ns * 1e-9);
+    if (x->tbt_target_ns)
+        printf(", TBT within %g s", (double)x->tbt_target_ns * 1e-9);
+    if (x->ttft_target_ns || x->tbt_target_ns)
+        printf(" for %g %%", 100 * x->target_share);
+}
+
+static void put_asked(const fl_run_told *t) {
+    const fl_scene *s = t->scenes->item[0];
+    const fl_node_choice *c = &s->node;
+    const uint32_t gpus = s->facts.gpu_count;
+    printf("%s under %s on %s\n\n", s->w->name, t->spec->label, s->platform.name);
+    printf("asked       %u GPU%s, ", gpus, gpus == 1 ? "" : "s");
+    if (s->serving)
+        printf("%zu request%s", s->serving->requests.count, s->serving->requests.count == 1 ? "" : "s");
+    else
+        printf("%zu kernels", s->w->op_count);
+    printf(", seed %llu, wall %s", (unsigned long long)s->facts.seed, c->wall ? c->wall : "real");
+    printf("%s%s%s", c->heat ? ", heat" : "", c->no_cpu ? ", no CPU" : "", c->no_contention ? ", no interference" : "");
+    if (s->jitter > 0)
+        printf(", jitter %g %%", 100 * s->jitter);
+    if (s->arrivals)
+        printf(", arrivals %s", s->arrivals);
+    if (s->serving)
+        put_serving(s->serving);
+    if (c->actuator)
+        printf(", actuator %s", c->actuator);
+    if (t->reader)
+        printf(", read through %s", t->reader);
+    if (t->min_set_ms > 0)
+        printf(", sets at least %g ms apart", t->min_set_ms);
+    for (size_t i = 0; i < t->faults->count; i++)
+        printf(", fault %s", t->faults->item[i]);
+    putchar('\n');
+}
+
+static double shown(double value, int digits) { return fabs(value) < 0.5 * pow(10, -digits) ? 0 : value; }
+
+/* The answer: what the policy is worth against the clocks that the driver takes by itself. */
+static void put_against(const fl_run_told *t) {
+    const double more = shown(100 * slowdown(t), 2), saved = shown(saving_pct(t), 2);
+    if (!isfinite(more) || !isfinite(saved)) {
+        printf("saving      n/a: nothing ran\n\n");
+        return;
+    }
+    printf("saving      %.2f %% of the energy, slowdown %.2f %%: with the default clocks %.6g J in %.6g s\n\n", saved,
+           more, t->standard->energy_j, t->standard->makespan_s);
+}
+
+/* The first energy is the one that scores use, and the powers are of the same parts. */
+static void put_energy(const fl_run_result *r, bool apu) {
+    if (apu)
+        printf("energy      %.6g J for the node (CPU and GPU are one package), %.6g J of it on the GPU\n", r->energy_j,
+               r->gpu_energy_j);
+    else
+        printf("energy      %.6g J on the GPUs, %.6g J for the node\n", r->energy_j, r->node_energy_j);
+    printf("power       %s: %.5g W mean, ", apu ? "node" : "GPUs", r->mean_power_w);
+    if (r->peak_parts > 1)
+        printf("at most %.5g W (peaks of %s, added)\n", r->peak_power_w, apu ? "GPU, CPU and the rest" : "all GPUs");
+    else
+        printf("%.5g W peak\n", r->peak_power_w);
+    size_t parts = 0;
+    printf("split      ");
+    for (int i = 0; i < FL_PART_COUNT; i++)
+        if (r->ledger.part_fj[i])
+            printf("%s %s %.4g J", parts++ ? "," : "", fl_part_names[i], fl_joules(r->ledger.part_fj[i]));
+    printf("\n\n");
+}
+
+static int by_time(const void *a, const void *b) {
+    int64_t x = ((const fl_residence *)a)->ps, y = ((const fl_residence *)b)->ps;
+    return x > y ? -1 : x < y;
+}
+
+static void print_clock(const fl_residence *at, bool memory, double pct, bool first) {
+    printf("%s %u", first ? "" : ",", at->sm_mhz);
+    if (memory)
+        printf("/%u", at->mem_mhz);
+    printf(" MHz %.1f %%", pct);
+}
+
+static void put_clocks(fl_run_result *r) {
+    printf("clocks     ");
+    int64_t open = 0;
+    size_t clocks = 0; /* one entry per pair of clocks, over all GPUs */
+    for (size_t i = 0; i < r->residence_count; i++) {
+        size_t k = 0;
+        while (k < clocks &&
+               (r->residence[k].sm_mhz != r->residence[i].sm_mhz || r->residence[k].mem_mhz != r->residence[i].mem_mhz))
+            k++;
+        fl_residence at = r->residence[i];
+        open += at.ps;
+        at.ps += k < clocks ? r->residence[k].ps : 0;
+        r->residence[k] = at;
+        clocks += k == clocks;
+    }
+    qsort(r->residence, clocks, sizeof *r->residence, by_time);
+    bool memories = false; /* the memory clock is said where there were several */
+    for (size_t i = 1; i < clocks; i++)
+        memories |= r->residence[i].mem_mhz != r->residence[0].mem_mhz;
+    for (size_t i = 0; i < clocks && i < 8; i++)
+        print_clock(&r->residence[i], memories, open ? 100.0 * (double)r->residence[i].ps / (double)open : 0, i == 0);
+    printf("%s\n", clocks > 8 ? " ..." : "");
+}
+
+static void put_limits(const fl_run_result *r) {
+    if (r->wall_held_ps || r->heat_held_ps)
+        printf("held        the power wall held the clock below the request for %.4g s, heat for %.4g s\n",
+               fl_seconds(r->wall_held_ps), fl_seconds(r->heat_held_ps));
+    if (!isnan(r->hottest_c))
+        printf("heat        %.4g C at the most, %.4g C at the end\n", r->hottest_c, r->end_c);
+    if (r->cpu_count) {
+        printf("CPU        ");
+        for (size_t i = 0; i < r->cpu_count; i++)
+            printf("%s %u MHz %.1f %%", i ? "," : "", r->cpu[i].mhz,
+                   100.0 * (double)r->cpu[i].ps / (double)r->makespan_ps);
+        fputc('\n', stdout);
+    }
+    putchar('\n');
+}
+
+static void put_processes(const fl_run_result *r, uint32_t gpus) {
+    if (r->process_count > 1) {
+        printf("processes  ");
+        for (size_t i = 0; i < r->process_count && i < 16; i++)
+            if (gpus > 1)
+                printf("%s GPU %u, %d: %.5g s", i ? ";" : "", r->process[i].gpu, r->process[i].process,
+                       fl_seconds(r->process[i].end_ps));
+            else
+                printf("%s %d: %.5g s", i ? "," : "", r->process[i].process, fl_seconds(r->process[i].end_ps));
+        printf("%s\n", r->process_count > 16 ? " ..." : "");
+    }
+}
+
+static void put_time(const fl_run_told *t) {
+    printf("makespan    %.6g s\n", t->result->makespan_s);
+    put_processes(t->result, t->scenes->item[0]->facts.gpu_count);
+    fl_served_print(t->result, stdout);
+    putchar('\n');
+}
+
+static void put_policy(const fl_run_told *t) {
+    const fl_run_result *r = t->result;
+    size_t read = 0;
+    const bool each = t->scenes->item[0]->platform.node.host.hosts_per_gpu;
+    printf("policy      %llu steps, %llu sets, %llu changes of a clock, %.3g s of %s\nsensors    ",
+           (unsigned long long)r->counts.steps, (unsigned long long)r->counts.sets, (unsigned long long)r->switches,
+           fl_seconds(r->policy_cost_ps), each ? "the busiest host's time, one for each GPU" : "the host's time");
+    for (int i = 0; i < FL_SENSOR_COUNT; i++) {
+        const fl_sensor_spec *s = &t->scenes->item[0]->platform.node.device[0].sensor[i];
+        if (!is_read(t, i))
+            continue;
+        printf("%s %s", read++ ? ";" : "", fl_platform_sensor_name[i]);
+        if (s->period_ns > 0)
+            printf(" each %g ms", (double)s->period_ns * 1e-6);
+        else
+            printf(" as it is");
+        if (s->window_ns > 0)
+            printf(", mean of %g ms", (double)s->window_ns * 1e-6);
+    }
+    printf("%s\n\n", read ? "" : " none of a GPU's are read");
+}
+
+void fl_run_tell_text(const fl_run_told *t) {
+    put_asked(t);
+    put_against(t);
+    put_energy(t->result, t->scenes->item[0]->platform.node.host.apu);
+    put_time(t);
+    put_clocks(t->result);
+    put_limits(t->result);
+    put_policy(t);
+    put_notes(t, stdout);
+}

@@ -1,0 +1,264 @@
+#include "harness/base/cli/command.h"
+#include "harness/base/cli/grid.h"
+#include "harness/base/json/json_out.h"
+#include "harness/base/cli/commands.h"
+#include "harness/study/grid/search.h"
+#include "harness/study/grid/search_check.h"
+#include "harness/study/trial/setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "search", "EXPERIMENT.json [--tune PATTERN --score PATTERN | --hold-out workload|platform]",
+    "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
+    "workloads that it was not tuned on.",
+    "The search runs every candidate on a few workloads and seeds, and the better ones on more. It judges a "
+    "candidate by its objective divided by the default's. A candidate that breaks a --bound never ranks above one "
+    "that holds all bounds; the winner holds them on everything it was tuned on, unless no candidate does. --tune "
+    "and --score take shell patterns of workload names. --hold-out leaves out each workload (or platform) in turn, "
+    "tunes on the rest and scores on the one left out. Slowdown and violations are those of the scored workloads. "
+    "The output says how many trials the search saved over the whole grid. The winner is checked: all candidates "
+    "run on " FL_AS_TEXT(FL_SEARCH_CHECK_PAIRS) " pairs of workload and seed of those tuned on, drawn with "
+                                                "seed " FL_AS_TEXT(FL_SEARCH_CHECK_SEED) "."};
+
+typedef struct fold { /* what is tuned on, and scored on */
+    const char *name;
+    bool *tune, *score; /* by scene */
+} fold;
+
+typedef struct found { /* in one fold */
+    fl_search_result result;
+    fl_search_sum score;
+    fl_search_check check;
+} found;
+
+static bool matches(const fl_scene *s, const char *pattern) {
+    return !pattern || fl_workload_matches(s->w->name, s->variant, pattern);
+}
+
+static const char *group_of(const fl_scene *s, bool platform) { return platform ? s->platform.name : s->w->name; }
+
+static fl_status add_fold(fold **all, size_t *count, size_t *room, const char *name, size_t scenes, fl_diag *d) {
+    if (fl_grow(all, room, *count + 1, sizeof **all))
+        return fl_no_memory(d, "the search");
+    fold *f = &(*all)[(*count)++];
+    *f = (fold){name, calloc(scenes + 1, sizeof(bool)), calloc(scenes + 1, sizeof(bool))};
+    return f->tune && f->score ? FL_OK : fl_no_memory(d, "the search");
+}
+
+static fl_status make_folds(const fl_scenes *scenes, const char *tune, const char *score, const char *hold_out,
+                            fold **all, size_t *count, fl_diag *d) {
+    size_t room = 0;
+    const bool platform = hold_out && !strcmp(hold_out, "platform");
+    fl_status s = FL_OK;
+    if (hold_out && !platform && strcmp(hold_out, "workload") != 0)
+        return fl_refuse(d, "--hold-out '%s', expected workload or platform", hold_out);
+    for (size_t i = 0; !s && i < (hold_out ? scenes->count : 1); i++) {
+        const char *name = hold_out ? group_of(scenes->item[i], platform) : NULL;
+        bool seen = false;
+        for (size_t k = 0; k < *count; k++)
+            seen |= name && !strcmp((*all)[k].name, name);
+        if (seen)
+            continue;
+        s = add_fold(all, count, &room, name, scenes->count, d);
+        for (size_t k = 0; !s && k < scenes->count; k++) {
+            fold *f = &(*all)[*count - 1];
+            const bool out = name && !strcmp(group_of(scenes->item[k], platform), name);
+            f->tune[k] = hold_out ? !out : matches(scenes->item[k], tune);
+            f->score[k] = hold_out ? out : matches(scenes->item[k], score ? score : tune);
+        }
+    }
+    if (!s && hold_out && *count < 2)
+        s = fl_refuse(d, "--hold-out %s: there is only one, expected two or more", hold_out);
+    return s;
+}
+
+/* Options that would do nothing. */
+static fl_status check_options(const fl_setup_options *so, const char *tune, const char *score, const char *hold_out,
+                               fl_diag *d) {
+    if (so->positions || so->no_oracle)
+        return fl_refuse(d, "%s has no effect in a search, which uses no oracle",
+                         so->positions ? "--positions" : "--no-oracle");
+    if (hold_out && (tune || score))
+        return fl_refuse(d, "--hold-out beside --%s, expected either", tune ? "tune" : "score");
+    return FL_OK;
+}
+
+static double saving_pct(double ratio) { return 100 * (1 - ratio); }
+
+static void add_row(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_sum *score,
+                    fl_grid *g) {
+    fl_grid_add(g, "%s\t%s\t%.2f%s", f->name ? f->name : "-", u->spec[r->winner].label, saving_pct(r->sum.ratio),
+                r->sum.violated ? " (breaks the bound)" : "");
+    if (score->runs) {
+        fl_grid_add(g, "%.2f%s\t%.2f\t%zu of %zu", saving_pct(score->ratio),
+                    score->violated ? " (breaks the bound)" : "", 100 * score->slowdown, score->violated, score->runs);
+    } else {
+        fl_grid_add(g, "n/a (is for none)\tn/a\tn/a");
+    }
+    fl_grid_add(g, "%zu of %zu\t%.1f", r->trials, r->whole, 100 * (1 - (double)r->trials / (double)r->whole));
+}
+
+static void print_check(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_check *c) {
+    const bool bounded = isfinite(u->o.bound) || u->promises.count;
+    if (r->sum.violated)
+        printf("no candidate holds the bounds on all pairs of workload and seed%s%s\n",
+               f->name ? " that are not of " : "", f->name ? f->name : "");
+    printf("check%s%s: all %zu candidates on %zu of %zu pairs of workload and seed, drawn with seed %d: ",
+           f->name ? ", held out " : "", f->name ? f->name : "", c->compared, c->pairs, c->of, FL_SEARCH_CHECK_SEED);
+    if (c->best_spec == SIZE_MAX) {
+        printf("none holds the bounds there\n");
+        return;
+    }
+    if (c->best_spec == r->winner) {
+        printf(bounded ? "the winner is the best of %zu that hold the bounds there\n" : "the winner is the best\n",
+               c->held);
+        return;
+    }
+    printf("%s saves %.2f %% there, the winner %.2f; ", u->spec[c->best_spec].label, saving_pct(c->best.ratio),
+           saving_pct(c->winner.ratio));
+    if (c->everywhere.violated)
+        printf("it breaks a bound in %zu of all %zu\n", c->everywhere.violated, c->everywhere.runs);
+    else
+        printf("on all %zu it saves %.2f %%\n", c->everywhere.runs, saving_pct(c->everywhere.ratio));
+}
+
+/* PREFIX_saving_pct and so on: how a candidate did. */
+static void add_sum(cJSON *o, const char *prefix, const fl_search_sum *sum) {
+    char key[64];
+    snprintf(key, sizeof key, "%s_saving_pct", prefix);
+    fl_json_add_real(o, key, saving_pct(sum->ratio));
+    snprintf(key, sizeof key, "%s_slowdown_pct", prefix);
+    fl_json_add_real(o, key, 100 * sum->slowdown);
+    snprintf(key, sizeof key, "%s_runs", prefix);
+    cJSON_AddNumberToObject(o, key, (double)sum->runs);
+    snprintf(key, sizeof key, "%s_violated", prefix);
+    cJSON_AddNumberToObject(o, key, (double)sum->violated);
+}
+
+static cJSON *check_json(const fl_setup *u, const fl_search_check *c, size_t winner) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "seed", FL_SEARCH_CHECK_SEED);
+    cJSON_AddNumberToObject(o, "pairs", (double)c->pairs);
+    cJSON_AddNumberToObject(o, "of", (double)c->of);
+    cJSON_AddNumberToObject(o, "compared", (double)c->compared);
+    cJSON_AddNumberToObject(o, "held", (double)c->held);
+    add_sum(o, "winner", &c->winner);
+    if (c->best_spec == SIZE_MAX) {
+        cJSON_AddNullToObject(o, "best");
+        return o;
+    }
+    cJSON_AddStringToObject(o, "best", u->spec[c->best_spec].label);
+    add_sum(o, "best", &c->best);
+    if (c->best_spec != winner)
+        add_sum(o, "best_everywhere", &c->everywhere);
+    return o;
+}
+
+static cJSON *found_json(const fl_setup *u, const fold *f, const found *x) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToObject(o, "held_out", f->name ? cJSON_CreateString(f->name) : cJSON_CreateNull());
+    cJSON_AddStringToObject(o, "policy", u->spec[x->result.winner].label);
+    add_sum(o, "tuned", &x->result.sum);
+    add_sum(o, "scored", &x->score);
+    cJSON_AddNumberToObject(o, "trials", (double)x->result.trials);
+    cJSON_AddNumberToObject(o, "grid_trials", (double)x->result.whole);
+    cJSON_AddItemToObject(o, "check", check_json(u, &x->check, x->result.winner));
+    return o;
+}
+
+/* One search: tuned, scored, checked. */
+static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, double keep, found *x, fl_grid *g,
+                            fl_diag *d) {
+    const fl_search_options how = {.keep = keep, .seed = u->o.seed, .use = f->tune};
+    fl_status s = fl_search_run(t, &u->o, &how, &x->result, d);
+    if (!s)
+        s = fl_search_score(t, &u->o, x->result.winner, f->score, &x->score, d);
+    if (!s)
+        s = fl_search_check_run(t, &u->o, f->tune, x->result.winner, &x->check, d);
+    if (!s)
+        add_row(u, f, &x->result, &x->score, g);
+    return s;
+}
+
+static void print_json(const fl_setup *u, const fold *f, const found *x, size_t count) {
+    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
+    cJSON_AddNumberToObject(root, "candidates", (double)u->o.spec_count);
+    cJSON_AddStringToObject(root, "objective", fl_objective_names[u->o.objective]);
+    fl_json_add_real(root, "bound", u->o.bound);
+    cJSON_AddItemToObject(root, "bounds", fl_promises_json(&u->promises));
+    for (size_t i = 0; i < count; i++)
+        cJSON_AddItemToArray(rows, found_json(u, &f[i], &x[i]));
+    fl_json_tell(root);
+}
+
+int fl_cmd_search(int argc, char **argv) {
+    fl_setup_options so = FL_SETUP_UNSET;
+    const char *tune = NULL, *score = NULL, *hold_out = NULL;
+    double keep = 0.5;
+    bool json = false;
+    const fl_option option[] = {
+        FL_SETUP_OPTIONS(so),
+        {"tune", "PATTERN", FL_OPTION_TEXT, &tune, 0, 0, "workloads to tune on (all)"},
+        {"score", "PATTERN", FL_OPTION_TEXT, &score, 0, 0, "workloads to score on (those tuned on)"},
+        {"hold-out", "WHAT", FL_OPTION_TEXT, &hold_out, 0, 0,
+         "workload or platform: each in turn is scored on, not tuned on"},
+        {"keep", "X", FL_OPTION_REAL, &keep, 0, 1, "share of the candidates that each round keeps (0.5)"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))
+        return status;
+    fl_diag d = {0};
+    fl_setup u = {0};
+    fl_trials *t = NULL;
+    fold *folds = NULL;
+    size_t count = 0;
+    static const char *const head[] = {"held out",   "best",     "saving % tuned", "saving % scored",
+                                       "slowdown %", "violated", "trials",         "trials saved %"};
+    fl_grid g = FL_GRID_HEADED(head);
+    fl_status s = check_options(&so, tune, score, hold_out, &d);
+    so.no_oracle = true;
+    if (!s)
+        s = fl_setup_open(&u, &so, &d);
+    if (!s && fl_experiment_draws(&u.experiment))
+        s = fl_fail(&d, FL_BAD_INPUT, u.experiment.path, 0, 0,
+                    "a distribution replay, expected an experiment with kernels");
+    if (!s)
+        s = make_folds(&u.scenes, tune, score, hold_out, &folds, &count, &d);
+    if (!s)
+        s = fl_trials_open(&t, &u.o, &d);
+    found *all = calloc(count + 1, sizeof *all);
+    if (!s && !all)
+        s = fl_no_memory(&d, "the search");
+    for (size_t i = 0; !s && i < count; i++)
+        s = search_one(&u, t, &folds[i], keep, &all[i], &g, &d);
+    if (s) {
+        status = fl_command_fail("search", &d);
+    } else if (json) {
+        print_json(&u, folds, all, count);
+    } else {
+        printf("successive halving over %zu candidates", u.o.spec_count);
+        if (isfinite(u.o.bound))
+            printf(", bound on the slowdown %g %%", 100 * u.o.bound);
+        fl_promises_put(&u.promises, stdout);
+        printf(", objective %s%s\n\n", fl_objective_names[u.o.objective],
+               hold_out ? ", scored on what was held out" : "");
+        fl_grid_print(&g, 2, stdout);
+        putchar('\n');
+        for (size_t i = 0; i < count; i++)
+            print_check(&u, &folds[i], &all[i].result, &all[i].check);
+    }
+    fl_grid_free(&g);
+    for (size_t i = 0; i < count; i++) {
+        free(folds[i].tune);
+        free(folds[i].score);
+    }
+    free(folds);
+    free(all);
+    fl_trials_close(t);
+    fl_setup_free(&u);
+    fl_setup_options_free(&so);
+    return status;
+}

@@ -1,0 +1,255 @@
+/* foldline trace stats: what is in a trace. */
+#include "harness/base/cli/command.h"
+#include "harness/base/cli/grid.h"
+#include "harness/base/json/json_out.h"
+#include "harness/base/cli/commands.h"
+#include "harness/input/scene/cache_option.h"
+#include "harness/input/scene/trace_beside.h"
+#include "harness/report/picture/plot.h"
+#include "traces/open/trace_open.h"
+#include "traces/open/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "trace", "stats FILE [TELEMETRY] [--json] [-o PLOT.svg|png|pdf]",
+    "Summarises a trace: duration, kernels, streams, gaps, utilisation, power and energy.",
+    "FILE may have any format that foldline import reads. A second file may hold telemetry on the same clock; for "
+    "X.csv the command takes X.telemetry.csv if it exists. -o draws activity, power and clock over time, and writes "
+    "the numbers drawn to PLOT.csv."};
+
+enum { BINS = 500, FIRST_NAMES = 10 };
+
+static const char *const GAP_CLASS[FL_STATS_GAPS] = {"below 10 us", "10 to 100 us", "0.1 to 1 ms", "1 to 10 ms",
+                                                     "10 ms and more"};
+
+/* ---- reading ---- */
+
+static fl_status read_one(const char *path, const char *format, double interval_s, fl_imported *run, fl_diag *d) {
+    fl_imported one = {0};
+    const fl_import_options o = {.interval_s = interval_s, .device = -1};
+    fl_status s = fl_trace_open(path, format, &o, &one, d);
+    if (!s && ((one.has_kernels && run->has_kernels) || (one.has_telemetry && run->has_telemetry)))
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                    "two files of the same kind, expected one of kernels and one of telemetry");
+    if (!s && !one.has_kernels && !one.has_telemetry)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected kernels or telemetry",
+                    one.has_requests ? "has requests" : "is a sweep");
+    for (size_t i = 0; !s && i < one.note_count; i++)
+        s = fl_import_note(run, d, "%s", one.note[i]);
+    if (!s && one.has_kernels) {
+        run->kernels = one.kernels;
+        run->has_kernels = true;
+        one.kernels = (fl_kernel_trace){0};
+    }
+    if (!s && one.has_telemetry) {
+        run->telemetry = one.telemetry;
+        run->has_telemetry = true;
+        one.telemetry = (fl_telemetry){0};
+    }
+    fl_imported_free(&one);
+    return s;
+}
+
+/* ---- telling ---- */
+
+static void add_count(cJSON *o, const char *key, size_t n) { cJSON_AddNumberToObject(o, key, (double)n); }
+
+static void add_device(cJSON *list, const fl_device_stats *v, bool kernels) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddItemToArray(list, o);
+    cJSON_AddNumberToObject(o, "device", v->device);
+    fl_json_add_real(o, "span_s", v->span_s);
+    if (kernels) {
+        add_count(o, "kernels", v->kernels);
+        add_count(o, "copies", v->copies);
+        add_count(o, "streams", v->streams);
+        fl_json_add_real(o, "busy_s", v->busy_s);
+        fl_json_add_real(o, "busy_pct", v->span_s > 0 ? 100 * v->busy_s / v->span_s : NAN);
+        fl_json_add_real(o, "copy_s", v->copy_s);
+        fl_json_add_real(o, "kernels_at_once", v->busy_s > 0 ? v->kernel_s / v->busy_s : NAN);
+        cJSON *gaps = cJSON_AddObjectToObject(o, "gaps");
+        add_count(gaps, "count", v->gaps);
+        fl_json_add_real(gaps, "total_s", v->gap_s);
+        fl_json_add_real(gaps, "longest_s", v->longest_gap_s);
+        cJSON *class = cJSON_AddArrayToObject(gaps, "classes");
+        for (int c = 0; c < FL_STATS_GAPS; c++) {
+            cJSON *of = fl_json_add_row(class);
+            cJSON_AddStringToObject(of, "length", GAP_CLASS[c]);
+            add_count(of, "count", v->gap_count[c]);
+            fl_json_add_real(of, "total_s", v->gap_class_s[c]);
+        }
+    }
+    if (!v->readings)
+        return;
+    add_count(o, "readings", v->readings);
+    fl_json_add_real(o, "interval_s", v->interval_s);
+    fl_json_add_real(o, "power_w", v->power_w);
+    fl_json_add_real(o, "energy_j", v->energy_j);
+    fl_json_add_real(o, "sm_mhz", v->sm_mhz);
+    fl_json_add_real(o, "sm_mhz_min", v->sm_mhz_min);
+    fl_json_add_real(o, "sm_mhz_max", v->sm_mhz_max);
+    fl_json_add_real(o, "util_gpu_pct", v->util_pct);
+}
+
+static void print_json(const fl_stats *s, const fl_imported *run) {
+    cJSON *root = cJSON_CreateObject();
+    fl_json_add_real(root, "duration_s", s->duration_s);
+    if (run->has_kernels) {
+        add_count(root, "kernels", s->kernels);
+        add_count(root, "copies", s->copies);
+        add_count(root, "syncs", s->syncs);
+        add_count(root, "iterations", s->iterations);
+        add_count(root, "kinds", s->kinds);
+        add_count(root, "names", s->names);
+        add_count(root, "streams", s->streams);
+        add_count(root, "processes", s->processes);
+        cJSON_AddBoolToObject(root, "launches", s->has_launches);
+        cJSON_AddBoolToObject(root, "clocks", s->has_clocks);
+    }
+    cJSON *devices = cJSON_AddArrayToObject(root, "devices");
+    for (size_t i = 0; i < s->device_count; i++)
+        add_device(devices, &s->device[i], run->has_kernels);
+    cJSON *top = run->has_kernels ? cJSON_AddArrayToObject(root, "top") : NULL;
+    double total = 0;
+    for (size_t i = 0; i < s->name_count; i++)
+        total += s->name[i].total_s;
+    for (size_t i = 0; i < s->name_count && i < FIRST_NAMES; i++) {
+        cJSON *o = fl_json_add_row(top);
+        cJSON_AddStringToObject(o, "name", s->name[i].name);
+        add_count(o, "count", s->name[i].count);
+        add_count(o, "kinds", s->name[i].kinds);
+        fl_json_add_real(o, "total_s", s->name[i].total_s);
+        fl_json_add_real(o, "share_pct", total > 0 ? 100 * s->name[i].total_s / total : NAN);
+    }
+    fl_json_add_texts(root, "notes", run->note, run->note_count);
+    fl_json_tell(root);
+}
+
+static void print_device(const fl_device_stats *v, bool kernels) {
+    printf("device %d\n", v->device);
+    if (kernels) {
+        printf("  activity  %zu kernels and %zu copies on %zu streams in %.6g s; a kernel runs %.1f %% of the time, "
+               "%.2f at once\n",
+               v->kernels, v->copies, v->streams, v->span_s, v->span_s > 0 ? 100 * v->busy_s / v->span_s : 0,
+               v->busy_s > 0 ? v->kernel_s / v->busy_s : 0);
+        printf("  gaps      %zu, %.4g s together, the longest %.4g s:", v->gaps, v->gap_s, v->longest_gap_s);
+        bool any = false;
+        for (int c = 0; c < FL_STATS_GAPS; c++)
+            if (v->gap_count[c]) {
+                printf("%s %zu %s (%.3g s)", any ? "," : "", v->gap_count[c], GAP_CLASS[c], v->gap_class_s[c]);
+                any = true;
+            }
+        printf("%s\n", any ? "" : " none");
+    }
+    if (!v->readings)
+        return;
+    printf("  telemetry %zu readings", v->readings);
+    if (!isnan(v->interval_s))
+        printf(", one every %.4g s", v->interval_s);
+    if (!isnan(v->util_pct))
+        printf(", utilisation %.1f %%", v->util_pct);
+    fputc('\n', stdout);
+    if (!isnan(v->power_w))
+        printf("  power     %.5g W mean\n", v->power_w);
+    if (!isnan(v->energy_j))
+        printf("  energy    %.6g J%s\n", v->energy_j, kernels ? " from the first kernel to the last" : "");
+    if (!isnan(v->sm_mhz))
+        printf("  clock     %.5g MHz mean, %.5g to %.5g MHz\n", v->sm_mhz, v->sm_mhz_min, v->sm_mhz_max);
+}
+
+static void print_top(const fl_stats *s) {
+    static const char *const head[] = {"kernel", "count", "kinds", "total s", "share %", "mean us"};
+    fl_grid g = FL_GRID_HEADED(head);
+    double total = 0;
+    for (size_t i = 0; i < s->name_count; i++)
+        total += s->name[i].total_s;
+    for (size_t i = 0; i < s->name_count && i < FIRST_NAMES; i++) {
+        const fl_name_stats *n = &s->name[i];
+        size_t size = strlen(n->name), cut = size < 60 ? size : 57;
+        while (size >= 60 && cut && ((unsigned char)n->name[cut] & 0xc0) == 0x80)
+            cut--;
+        fl_grid_add(&g, "%.*s%s\t%zu\t%zu\t%.4g\t%.1f\t%.4g", (int)cut, n->name, size < 60 ? "" : "...", n->count,
+                    n->kinds, n->total_s, total > 0 ? 100 * n->total_s / total : 0,
+                    n->total_s / (double)n->count * 1e6);
+    }
+    fputc('\n', stdout);
+    fl_grid_print(&g, 1, stdout);
+    if (s->name_count > FIRST_NAMES)
+        printf("... and %zu more\n", s->name_count - FIRST_NAMES);
+}
+
+static void print_text(const fl_stats *s, const fl_imported *run) {
+    printf("duration    %.6g s\n", s->duration_s);
+    if (run->has_kernels)
+        printf("kernels     %zu of %zu kinds and %zu names, %zu copies, %zu syncs, %zu iterations; %zu streams of %zu "
+               "processes\nrecorded    %s, %s\n",
+               s->kernels, s->kinds, s->names, s->copies, s->syncs, s->iterations, s->streams, s->processes,
+               s->has_launches ? "launches" : "no launches", s->has_clocks ? "clocks" : "no clocks");
+    for (size_t i = 0; i < s->device_count; i++)
+        print_device(&s->device[i], run->has_kernels);
+    if (s->name_count)
+        print_top(s);
+    if (run->note_count)
+        fputc('\n', stdout);
+    for (size_t i = 0; i < run->note_count; i++)
+        printf("note: %s\n", run->note[i]);
+}
+
+static fl_status draw_plot(const char *plot, const fl_imported *run, char **csv, fl_diag *d) {
+    const char *dot = strrchr(plot, '.');
+    if (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png") && strcmp(dot, ".pdf")))
+        return fl_fail(d, FL_BAD_INPUT, plot, 0, 0,
+                       "unknown picture format, expected a name ending in .svg, .png or .pdf");
+    if (asprintf(csv, "%.*s.series.csv", (int)(dot - plot), plot) < 0) {
+        *csv = NULL;
+        return fl_no_memory(d, NULL);
+    }
+    fl_status s = fl_stats_write_series(*csv, run, BINS, d);
+    return s ? s : fl_plot("trace", *csv, plot, d);
+}
+
+int fl_cmd_trace(int argc, char **argv) {
+    fl_texts rest = {0};
+    const char *plot = NULL, *format = NULL;
+    double interval_s = 0;
+    bool json = false, no_cache = false;
+    const fl_option option[] = {
+        {"o", "PLOT", FL_OPTION_OUTPUT, &plot, 0, 0, "draws activity, power and clock over time"},
+        {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "format of FILE, where it is not to be detected"},
+        {"interval", "S", FL_OPTION_REAL, &interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
+        FL_CACHE_OPTION(&no_cache),
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_trace_keep(!no_cache);
+    fl_diag d = {0};
+    fl_imported run = {0};
+    fl_stats stats = {0};
+    char *csv = NULL;
+    fl_status s = rest.count < 2 || rest.count > 3 || strcmp(rest.item[0], "stats") != 0
+                      ? fl_refuse(&d, "expected stats FILE [TELEMETRY], see --help")
+                      : FL_OK;
+    for (size_t i = 1; !s && i < rest.count; i++)
+        s = read_one(rest.item[i], i == 1 ? format : NULL, interval_s, &run, &d);
+    if (!s && rest.count == 2)
+        s = fl_trace_beside(rest.item[1], &run, &d);
+    if (!s)
+        s = fl_stats_make(&stats, &run, &d);
+    if (!s && plot)
+        s = draw_plot(plot, &run, &csv, &d);
+    if (!s && json)
+        print_json(&stats, &run);
+    else if (!s)
+        print_text(&stats, &run);
+    if (!s && plot && !json)
+        printf("written: %s, %s\n", plot, csv);
+    free(csv);
+    fl_stats_free(&stats);
+    fl_imported_free(&run);
+    return fl_command_close("trace", s, &d, option, sizeof option / sizeof *option, &rest);
+}

@@ -1,0 +1,199 @@
+#include "harness/fit/chip/capped.h"
+
+#include "models/chip/cap.h"
+#include "models/chip/predict.h"
+#include "models/chip/row_curve.h"
+
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS 48  /* clocks at which power is predicted, below the requested one */
+#define DEEP 0.25 /* of the lowest calibrated clock: the deepest clock to which a prediction may take a board */
+
+fl_status fl_fit_crest_parse(const char *text, fl_fit_crest *crest, fl_diag *d) {
+    char *end = NULL;
+    *crest = (fl_fit_crest){.kind = FL_FIT_CREST_RUN};
+    if (!strcmp(text, "run"))
+        return FL_OK;
+    crest->kind = !strcmp(text, "device") ? FL_FIT_CREST_DEVICE : FL_FIT_CREST_GIVEN;
+    if (crest->kind == FL_FIT_CREST_DEVICE)
+        return FL_OK;
+    crest->share = strtod(text, &end);
+    if (end == text || *end || !(crest->share > 0.1 && crest->share <= 1))
+        return fl_refuse(d,
+                         "--crest %s, expected run, device, or the mean power divided by the limit, such as 0.95 "
+                         "(0.1 to 1)",
+                         text);
+    return FL_OK;
+}
+
+static double share_of(const fl_fit_capped *c) { return c->power_w / c->limit_w; }
+
+/* The run that the prediction may use: of the runs that requested the highest clock, the one in the middle of their
+ * limits. */
+static size_t pick_run(const fl_fit_capped *row, size_t count) {
+    double highest = 0;
+    size_t among = 0;
+    for (size_t i = 0; i < count; i++)
+        highest = fmax(highest, row[i].sm_mhz);
+    for (size_t i = 0; i < count; i++)
+        among += row[i].sm_mhz >= highest - 0.5 ? 1 : 0;
+    for (size_t i = 0, k = 0; i < count; i++) /* the rows are sorted by limit */
+        if (row[i].sm_mhz >= highest - 0.5 && k++ == among / 2)
+            return i;
+    return count;
+}
+
+size_t fl_fit_crest_of_rows(const fl_fit_rows *r, double *share, double *sd) {
+    double *own = malloc((2 * r->cappeds + r->entities + 1) * sizeof *own), *all = own ? own + r->cappeds : NULL;
+    size_t loads = 0;
+    for (size_t i = 0; own && i < r->cappeds;) {
+        size_t n = 0;
+        for (const size_t e = r->capped[i].entity; i < r->cappeds && r->capped[i].entity == e; i++)
+            own[n++] = share_of(&r->capped[i]);
+        gsl_sort(own, 1, n);
+        all[loads++] = 0.5 * (own[(n - 1) / 2] + own[n / 2]);
+    }
+    if (loads) {
+        gsl_sort(all, 1, loads);
+        *share = fmin(1, 0.5 * (all[(loads - 1) / 2] + all[loads / 2]));
+        *sd = (all[loads - 1] - all[0]) / 2; /* half their range, because they are few */
+    }
+    free(own);
+    return loads;
+}
+
+typedef struct under { /* the predictions for a workload up to one requested clock */
+    double mhz[STEPS + 1], power[STEPS + 1];
+    fl_chip_guess guess[STEPS + 1];
+} under;
+
+static fl_status predict_up_to(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
+                               const fl_fit_capped *row, bool extrapolate, under *u, fl_diag *d) {
+    fl_chip_row asked[STEPS + 1];
+    const double low = fmin(row->sm_mhz, extrapolate ? DEEP * chip->sm_min : chip->sm_min);
+    const double mem = row->mem_mhz;
+    for (int i = 0; i <= STEPS; i++) {
+        u->mhz[i] = low * pow(row->sm_mhz / low, (double)i / STEPS);
+        asked[i] = (fl_chip_row){.sm_mhz = u->mhz[i], .mem_mhz = mem, .time_s = NAN, .power_w = NAN};
+    }
+    const fl_model_status f = fl_chip_predict(chip, known, known_count, asked, STEPS + 1, u->guess, NULL);
+    for (int i = 0; i <= STEPS; i++)
+        u->power[i] = u->guess[i].power_w;
+    return f == FL_MODEL_OK
+               ? FL_OK
+               : fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s", fl_model_text(f));
+}
+
+/* ln T at a clock, linear between the predicted ones. */
+static double ln_time_at(const under *u, double mhz, double *sd_pct) {
+    int i = 1;
+    while (i < STEPS && u->mhz[i] < mhz)
+        i++;
+    const double span = log(u->mhz[i] / u->mhz[i - 1]), w = span > 0 ? log(mhz / u->mhz[i - 1]) / span : 1;
+    *sd_pct = (1 - w) * u->guess[i - 1].time_sd_pct + w * u->guess[i].time_sd_pct;
+    return (1 - w) * log(u->guess[i - 1].time_s) + w * log(u->guess[i].time_s);
+}
+
+static void predict_row(const fl_chip *chip, const under *u, const fl_fit_capped *row, double crest, double crest_sd,
+                        bool extrapolate, fl_fit_capped_row *out) {
+    const double watts = crest * row->limit_w;
+    double mhz = NAN, lower = NAN, sd = 0, ignored = 0;
+    out->guess = (fl_chip_guess){NAN, NAN, NAN, NAN};
+    fl_model_status s = fl_cap_clock(u->mhz, u->power, STEPS + 1, watts, &mhz);
+    const double lowest_sd = hypot(u->guess[0].power_sd_pct / 100, crest_sd / crest);
+    if (s == FL_MODEL_RANGE &&
+        u->power[0] < watts * exp(lowest_sd)) /* the lowest clock meets the limit, within the uncertainty */
+        s = FL_MODEL_OK;
+    out->ran_mhz = mhz;
+    out->beyond = s == FL_MODEL_RANGE || mhz < chip->sm_min - 0.5;
+    if (s != FL_MODEL_OK || (out->beyond && !extrapolate))
+        return;
+    const double ln_time = ln_time_at(u, mhz, &sd);
+    const fl_chip_guess *top = &u->guess[STEPS];
+    out->guess = (fl_chip_guess){exp(ln_time), fmin(watts, top->power_w), sd, 100 * crest_sd / crest};
+    if (top->power_w <= watts) { /* the limit is not expected to bind */
+        out->guess = *top;
+        return;
+    }
+    /* The uncertainty of the power moves the clock, and with it the time. */
+    const double doubt = hypot(top->power_sd_pct / 100, crest_sd / crest);
+    if (fl_cap_clock(u->mhz, u->power, STEPS + 1, watts * exp(-doubt), &lower) == FL_MODEL_OK)
+        out->guess.time_sd_pct = hypot(sd, 100 * (ln_time_at(u, lower, &ignored) - ln_time));
+}
+
+static fl_status predict_all(const fl_chip *chip, const fl_fit_rows *r, const fl_chip_row *known, size_t known_count,
+                             double crest_sd, bool extrapolate, fl_fit_capped_result *o, fl_diag *d) {
+    fl_status s = FL_OK;
+    bool *done = calloc(o->count + 1, sizeof *done);
+    if (!done)
+        return fl_no_memory(d, "the capped rows");
+    for (size_t i = 0; !s && i < o->count; i++) { /* one prediction for all limits of a requested clock */
+        const fl_fit_capped *row = &r->capped[o->first + i];
+        under u;
+        if (done[i])
+            continue;
+        s = predict_up_to(chip, known, known_count, row, extrapolate, &u, d);
+        for (size_t k = i; !s && k < o->count; k++) {
+            const fl_fit_capped *other = &r->capped[o->first + k];
+            if (fabs(other->sm_mhz - row->sm_mhz) > 1e-9 || fabs(other->mem_mhz - row->mem_mhz) > 1e-9)
+                continue;
+            predict_row(chip, &u, other, o->crest, crest_sd, extrapolate, &o->row[k]);
+            done[k] = true;
+            o->refused += o->row[k].beyond && !extrapolate ? 1 : 0;
+        }
+    }
+    free(done);
+    return s;
+}
+
+fl_status fl_fit_capped_run(const fl_chip *chip, const fl_fit_rows *r, size_t e, const fl_fit_at *at,
+                            const fl_fit_crest *crest, bool extrapolate, fl_fit_score *score, fl_fit_capped_result *out,
+                            fl_diag *d) {
+    fl_fit_capped_result o = {.crest = NAN};
+    *out = o;
+    while (o.first < r->cappeds && r->capped[o.first].entity != e)
+        o.first++;
+    while (o.first + o.count < r->cappeds && r->capped[o.first + o.count].entity == e)
+        o.count++;
+    fl_chip_row *known = calloc(r->entity[e].count + 1, sizeof *known);
+    const size_t n = known ? fl_fit_known(chip, r, &r->entity[e], at, extrapolate, known) : 0;
+    if (!known)
+        return fl_no_memory(d, "the capped rows");
+    if (o.count == 0 || n == 0 || !chip->has_power) {
+        free(known);
+        return FL_OK;
+    }
+    const fl_fit_capped *row = &r->capped[o.first];
+    double sd = FL_ROW_NOISE_POWER;
+    o.row = calloc(o.count, sizeof *o.row);
+    const size_t run = crest->kind == FL_FIT_CREST_RUN && o.count > 1 ? pick_run(row, o.count) : o.count;
+    if (crest->kind == FL_FIT_CREST_GIVEN) {
+        o.crest = crest->share;
+    } else if (run < o.count) {
+        o.crest = fmin(1, share_of(&row[run]));
+    } else if (chip->crest > 0) {
+        o.crest = chip->crest;
+        sd = hypot(sd, chip->crest_sd);
+    }
+    for (size_t i = 0; o.row && i < o.count; i++)
+        o.row[i] = (fl_fit_capped_row){.guess = {NAN, NAN, NAN, NAN}, .ran_mhz = NAN, .looked = i == run};
+    fl_status s = o.row ? FL_OK : fl_no_memory(d, "the capped rows");
+    if (!s && !isnan(o.crest))
+        s = predict_all(chip, r, known, n, sd, extrapolate, &o, d);
+    for (size_t i = 0; !s && i < o.count; i++)
+        if (!o.row[i].looked && !isnan(o.row[i].guess.time_s))
+            s = fl_fit_score_add_row(&score->capped, &o.row[i].guess, row[i].time_s, row[i].power_w, d);
+    free(known);
+    if (s)
+        fl_fit_capped_free(&o);
+    *out = o;
+    return s;
+}
+
+void fl_fit_capped_free(fl_fit_capped_result *result) {
+    free(result->row);
+    *result = (fl_fit_capped_result){0};
+}

@@ -1,0 +1,241 @@
+#include "harness/fit/chip/facts.h"
+
+#include "harness/base/cli/grid.h"
+#include "harness/chip/sound.h"
+#include "harness/fit/chip/idle_log.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/platform/device.h"
+#include "harness/input/platform/smi_xml.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KIN_MAX 64
+
+void fl_fit_facts_free(fl_fit_facts *f) {
+    free(f->sm);
+    free(f->mem);
+    fl_board_free(&f->board);
+    *f = (fl_fit_facts){0};
+}
+
+static void borrow_ladders(fl_fit_facts *f) {
+    f->known.sm_mhz = f->sm;
+    f->known.mem_mhz = f->mem;
+}
+
+static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
+    static const char *const known[] = {"name", "sm_mhz", "mem_mhz", "default_mem_mhz", "tdp_w", "peak_gb_s"};
+    fl_status s = fl_json_known(root, known, sizeof known / sizeof *known, d);
+    f->peak_gb_s = (double)NAN;
+    snprintf(f->name, sizeof f->name, "%s", "GPU of facts");
+    if (!s && fl_json_has(root, "name"))
+        s = fl_platform_name(root, f->name, sizeof f->name, d);
+    if (!s)
+        s = fl_platform_ladder(root, "sm_mhz", &f->sm, &f->known.sm_count, d);
+    if (!s && f->known.sm_count < 2)
+        s = fl_platform_refuse(root, "sm_mhz", d, "one clock, expected two or more");
+    if (!s)
+        s = fl_platform_ladder(root, "mem_mhz", &f->mem, &f->known.mem_count, d);
+    if (!s)
+        f->known.default_mem_mhz = f->mem[f->known.mem_count - 1];
+    if (!s && fl_json_has(root, "default_mem_mhz"))
+        s = fl_json_get_real(root, "default_mem_mhz", 1, FL_PLATFORM_MHZ_MAX, &f->known.default_mem_mhz, d);
+    if (!s && fl_ladder_index(f->mem, f->known.mem_count, f->known.default_mem_mhz) < 0)
+        s = fl_platform_refuse(root, "default_mem_mhz", d, "%g, expected a clock of mem_mhz", f->known.default_mem_mhz);
+    if (!s)
+        s = fl_json_get_real(root, "tdp_w", 1, FL_PLATFORM_WATTS_MAX, &f->known.tdp_w, d);
+    if (!s && fl_json_has(root, "peak_gb_s"))
+        s = fl_json_get_real(root, "peak_gb_s", 0.1, 1e6, &f->peak_gb_s, d);
+    borrow_ladders(f);
+    return s;
+}
+
+/* ---- a bundled board ---- */
+
+#define STEP_MHZ 15 /* of NVIDIA's ladders, where no data sheet gives it: A10G, T4, RTX 3090, H100 NVL, A100 */
+
+static fl_status copy_ladder(const int32_t *mhz, uint32_t count, int32_t **to, uint32_t *to_count, fl_diag *d) {
+    if (!(*to = calloc(count, sizeof **to)))
+        return fl_no_memory(d, NULL);
+    memcpy(*to, mhz, count * sizeof **to);
+    *to_count = count;
+    return FL_OK;
+}
+
+/* A whole number of steps must lead from the lowest to the highest clock, to within half a MHz: steps may alternate
+ * between 7 and 8. */
+static fl_status step_ladder(const fl_board *b, double low, double step, fl_fit_facts *f, fl_diag *d) {
+    const double top = b->fact[FL_BOARD_sm_max_mhz], steps = (top - low) / step;
+    if (!(steps >= 1) || steps > 10000 || fabs(steps - round(steps)) > 1e-9)
+        return fl_refuse(d, "board %s: no ladder from %g to %g MHz by %g%s, expected a file of facts with sm_mhz",
+                         b->name, low, top, step, f->step_assumed ? " (assumed: sm_step_mhz is unknown)" : "");
+    f->known.sm_count = (uint32_t)round(steps) + 1;
+    if (!(f->sm = calloc(f->known.sm_count, sizeof *f->sm)))
+        return fl_no_memory(d, NULL);
+    for (uint32_t i = 0; i < f->known.sm_count; i++)
+        f->sm[i] = (int32_t)floor(low + i * step);
+    return FL_OK;
+}
+
+static fl_status of_board(const char *name, fl_fit_facts *f, fl_diag *d) {
+    fl_board *b = &f->board;
+    fl_status s = fl_board_open(name, b, d);
+    if (s)
+        return s;
+    const double *fact = b->fact;
+    f->low_assumed = isnan(fact[FL_BOARD_sm_min_mhz]);
+    f->step_assumed = isnan(fact[FL_BOARD_sm_step_mhz]);
+    char text[128];
+    const char *lacks = fl_board_lacks(b, text, sizeof text);
+    const double low = f->low_assumed ? fact[FL_BOARD_sm_idle_mhz] : fact[FL_BOARD_sm_min_mhz];
+    if (lacks)
+        return fl_refuse(
+            d, "board %s: unknown: %s; expected a board that has them, or a file of facts (fit probes --help)", name,
+            lacks);
+    s = b->sm_count > 1 ? copy_ladder(b->sm_mhz, b->sm_count, &f->sm, &f->known.sm_count, d)
+                        : step_ladder(b, low, f->step_assumed ? STEP_MHZ : fact[FL_BOARD_sm_step_mhz], f, d);
+    if (!s)
+        s = copy_ladder(b->mem_mhz, b->mem_count, &f->mem, &f->known.mem_count, d);
+    if (s)
+        return s;
+    snprintf(f->name, sizeof f->name, "%s", b->gpu);
+    f->known.default_mem_mhz = f->mem[f->known.mem_count - 1];
+    f->known.tdp_w = fact[FL_BOARD_limit_default_w];
+    f->peak_gb_s = fact[FL_BOARD_peak_gb_s];
+    borrow_ladders(f);
+    return FL_OK;
+}
+
+fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d) {
+    cJSON *tree = NULL;
+    const bool board = fl_board_exists(path) || fl_is_smi(path);
+    *f = (fl_fit_facts){0};
+    fl_status s = board ? of_board(path, f, d) : fl_json_read(path, &tree, d);
+    if (!s && !board) {
+        const fl_json root = fl_json_root(tree, path);
+        s = read_root(&root, f, d);
+    }
+    cJSON_Delete(tree);
+    if (s)
+        fl_fit_facts_free(f);
+    return s;
+}
+
+fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d) {
+    fl_platform p = {0};
+    *f = (fl_fit_facts){0};
+    fl_status s = fl_platform_open(name, 1, &p, d);
+    if (!s) {
+        const fl_device *dev = &p.node.device[0];
+        f->sm = calloc(dev->sm_count, sizeof *f->sm);
+        f->mem = calloc(dev->mem_count, sizeof *f->mem);
+        if (!f->sm || !f->mem)
+            s = fl_no_memory(d, NULL);
+        else if (dev->sm_count < 2 || !(dev->tdp_w > 0))
+            s = fl_fail(d, FL_BAD_INPUT, p.path, 0, 0, "no ladder or no TDP, expected both");
+        snprintf(f->name, sizeof f->name, "%s", dev->name);
+        for (uint32_t i = 0; !s && i < dev->sm_count; i++)
+            f->sm[i] = dev->sm_mhz[i];
+        for (uint32_t i = 0; !s && i < dev->mem_count; i++)
+            f->mem[i] = dev->mem_mhz[i];
+        f->known = (fl_kin_facts){NULL, NULL, dev->sm_count, dev->mem_count, dev->default_mem_mhz, dev->tdp_w};
+        f->peak_gb_s = dev->peak_bytes_per_s / 1e9;
+        borrow_ladders(f);
+    }
+    fl_platform_free(&p);
+    if (s)
+        fl_fit_facts_free(f);
+    return s;
+}
+
+/* The constants of the bundled chips and their spread; *kin is their number (generic does not count). FL_NO_MEMORY, or
+ * the error of a platform that cannot be opened. */
+static fl_status kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {
+    char **names = NULL;
+    fl_kin list[KIN_MAX];
+    size_t count = 0, n = 0;
+    fl_status s = fl_platform_list(&names, &count, d);
+    for (size_t i = 0; i < count; i++) {
+        fl_platform p = {0};
+        if (!s && n < KIN_MAX && strcmp(names[i], "generic") != 0) { /* generic is not a real chip */
+            s = fl_platform_open(names[i], 1, &p, d);
+            n += !s && fl_kin_of_device(&p.node.device[0], &list[n]) == FL_MODEL_OK;
+        }
+        fl_platform_free(&p);
+        free(names[i]);
+    }
+    free(names);
+    if (!s && fl_kin_prior(list, n, prior) != FL_MODEL_OK)
+        s = fl_refuse(d, "%zu platforms that describe a chip, expected three or more to tell how chips differ", n);
+    *kin = n;
+    return s;
+}
+
+/* Rows of one workload, at the GPU's default memory clock where they name none. */
+static fl_status read_run(fl_fit_facts *f, const char *path, fl_fit_rows *rows, fl_diag *d) {
+    const char *item = path;
+    const fl_texts files = {.item = &item, .count = 1}, all = {0};
+    fl_status s = fl_fit_rows_sound(&files, &all, rows, d);
+    if (!s && rows->latent)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                    "power limits but no SM clocks, expected a run at clocks that are known");
+    if (!s && rows->entities > 1)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                    "%zu workloads, expected the run of one; fit device --sweep takes several", rows->entities);
+    for (size_t i = 0; !s && i < rows->count; i++) {
+        fl_chip_row *r = &rows->row[i];
+        if (!rows->mem_known)
+            r->mem_mhz = f->known.default_mem_mhz;
+        if (r->sm_mhz < f->sm[0] - 0.5 || r->sm_mhz > f->sm[f->known.sm_count - 1] + 0.5 ||
+            r->mem_mhz < f->mem[0] - 0.5 || r->mem_mhz > f->mem[f->known.mem_count - 1] + 0.5)
+            s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                        "a run at %g MHz, memory %g MHz, expected clocks within the ladders", r->sm_mhz, r->mem_mhz);
+    }
+    f->run_rows = s ? 0 : rows->count;
+    return s;
+}
+
+fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, fl_chip *chip, fl_diag *d) {
+    fl_idle_point *point = NULL;
+    fl_fit_rows rows = {0};
+    int device = 0;
+    fl_status s = kin_prior(&f->prior, &f->kin, d);
+    if (!s && idle)
+        s = fl_idle_log_points(idle, &point, &f->idle_clocks, &device, d);
+    if (!s && run)
+        s = read_run(f, run, &rows, d);
+    if (!s) {
+        const fl_model_status m =
+            fl_kin_chip(&f->known, &f->prior, point, f->idle_clocks, rows.row, rows.count, chip, &f->after);
+        if (m != FL_MODEL_OK)
+            s = m == FL_MODEL_NO_MEMORY
+                    ? fl_no_memory(d, NULL)
+                    : fl_refuse(d, "these facts do not suffice to describe a chip: %s", fl_model_text(m));
+    }
+    free(point);
+    fl_fit_rows_free(&rows);
+    return s;
+}
+
+void fl_fit_facts_print(const fl_fit_facts *f) {
+    static const char *const head[] = {"of the GPU", "about", "2 sd from", "to", "chips alike", "from", "to"};
+    fl_grid g = FL_GRID_HEADED(head);
+    for (int i = 0; i < FL_KIN_COUNT; i++) {
+        const fl_kin_spread *const both[] = {&f->after, &f->prior};
+        fl_grid_add(&g, "%s", fl_kin_what[i]);
+        for (size_t k = 0; k < 2; k++) {
+            const double two = both[k]->factor[i] * both[k]->factor[i];
+            fl_grid_add(&g, "%.3g\t%.3g\t%.3g", both[k]->middle[i], both[k]->middle[i] / two, both[k]->middle[i] * two);
+        }
+    }
+    fl_grid_print(&g, 1, stdout);
+    printf("\nfrom %zu known chips, a TDP of %g W and a ladder of %d to %d MHz", f->kin, f->known.tdp_w, f->sm[0],
+           f->sm[f->known.sm_count - 1]);
+    if (f->idle_clocks)
+        printf(", idling at %zu clocks", f->idle_clocks);
+    if (f->run_rows)
+        printf(", one workload at %zu settings", f->run_rows);
+    printf("\n");
+}

@@ -1,0 +1,321 @@
+#include "harness/input/platform/platform.h"
+#include "harness/base/json/json.h"
+#include "harness/base/cli/place_list.h"
+#include "harness/input/platform/board.h"
+#include "harness/input/platform/device.h"
+#include "harness/input/platform/host.h"
+#include "traces/io/gzip.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FORMAT_VERSION 1
+#define GPU_MAX 1024
+#define COUNT_OF(a) (sizeof(a) / sizeof *(a))
+
+static const char suffix[] = ".json";
+
+static bool ends_in_json(const char *name) { return fl_name_ends(name, suffix); }
+
+/* ---- which file ---- */
+
+fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d) {
+    return fl_place_list(FL_PLACE_PLATFORMS, names, count, d);
+}
+
+static fl_status unknown_name(const char *name, fl_diag *d) {
+    char **names = NULL, all[512] = "";
+    size_t count = 0, used = 0;
+    if (fl_board_exists(name))
+        return fl_refuse(d,
+                         "'%s' is a board whose power model is unknown (foldline platforms %s), expected a platform; "
+                         "foldline fit device --facts %s --out %s.json makes one from similar chips",
+                         name, name, name, name);
+    fl_status s = fl_platform_list(&names, &count, d);
+    if (s)
+        return s;
+    const char *near = fl_nearest(name, (const char *const *)names, count);
+    for (size_t i = 0; i < count && used < sizeof all; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
+    if (near)
+        s = fl_refuse(d, "unknown platform '%s', did you mean '%s'? (all: %s)", name, near, all);
+    else
+        s = fl_refuse(d, "unknown platform '%s', expected a path or one of: %s", name, all);
+    fl_place_list_free(names, count);
+    return s;
+}
+
+/* The path and the plain name of a platform given by either. */
+static fl_status find_file(const char *name, fl_platform *p, fl_diag *d) {
+    if (fl_is_standard(name) || strchr(name, '/') || ends_in_json(name)) {
+        const char *shown = fl_is_standard(name) ? "stdin" : name, *slash = strrchr(shown, '/');
+        const char *base = slash ? slash + 1 : shown;
+        p->path = strdup(name);
+        p->name = strndup(base, ends_in_json(base) ? fl_stem_length(base, suffix) : strlen(base));
+        return p->path && p->name ? FL_OK : fl_no_memory(d, NULL);
+    }
+    char folder[PATH_MAX];
+    if (asprintf(&p->path, "%s/%s%s", fl_place(FL_PLACE_PLATFORMS, folder, sizeof folder), name, suffix) < 0) {
+        p->path = NULL;
+        return fl_no_memory(d, NULL);
+    }
+    if (access(p->path, F_OK) != 0)
+        return unknown_name(name, d);
+    p->name = strdup(name);
+    return p->name ? FL_OK : fl_no_memory(d, NULL);
+}
+
+/* ---- notes: where each number comes from ---- */
+
+/* A note on a key speaks for everything below it. */
+static bool covers(const char *note, const char *path) {
+    const size_t n = strlen(note);
+    return strncmp(note, path, n) == 0 && (path[n] == '\0' || path[n] == '.' || path[n] == '[');
+}
+
+bool fl_platform_assumed(const fl_platform *p, const char *key) {
+    const fl_platform_note *nearest = NULL;
+    for (size_t i = 0; i < p->note_count; i++)
+        if (covers(p->note[i].key, key) && (!nearest || strlen(p->note[i].key) > strlen(nearest->key)))
+            nearest = &p->note[i];
+    return nearest && !strncmp(nearest->text, "assumed", 7);
+}
+
+static fl_status require_notes(const fl_json *at, const fl_platform *p, fl_diag *d) {
+    fl_status s = FL_OK;
+    if (strcmp(at->path, "foldline_platform") == 0 || strcmp(at->path, "notes") == 0)
+        return FL_OK;
+    if (cJSON_IsNumber(at->node)) {
+        for (size_t i = 0; i < p->note_count; i++)
+            if (covers(p->note[i].key, at->path))
+                return FL_OK;
+        return fl_json_fail(at, d, "no source, expected a line in notes; write \"assumed: why\" where it is");
+    }
+    for (fl_json e = fl_json_first(at); !s && e.node; e = fl_json_next(at, &e))
+        s = require_notes(&e, p, d);
+    return s;
+}
+
+/* Whether a note's key names a value of the file. */
+static bool names_value(const fl_json *at, const char *key) {
+    if (*at->path && strcmp(at->path, key) == 0)
+        return true;
+    if (*at->path && !covers(at->path, key))
+        return false;
+    for (fl_json e = fl_json_first(at); e.node; e = fl_json_next(at, &e))
+        if (names_value(&e, key))
+            return true;
+    return false;
+}
+
+static fl_status read_notes(const fl_json *root, fl_platform *p, fl_diag *d) {
+    fl_json notes;
+    fl_status s = fl_json_get_object(root, "notes", &notes, d);
+    if (s)
+        return s;
+    p->note = calloc(fl_json_count(&notes) + 1, sizeof *p->note);
+    if (!p->note)
+        return fl_no_memory(d, NULL);
+    for (fl_json e = fl_json_first(&notes); !s && e.node; e = fl_json_next(&notes, &e)) {
+        const char *text = NULL;
+        s = fl_json_get_text(&notes, e.node->string, &text, d);
+        if (!s && !names_value(root, e.node->string))
+            s = fl_json_fail(&e, d, "names no value of this file, expected a key such as gpu.power.a_w");
+        if (s)
+            break;
+        fl_platform_note *n = &p->note[p->note_count++];
+        n->key = strdup(e.node->string);
+        n->text = strdup(text);
+        if (!n->key || !n->text)
+            s = fl_no_memory(d, NULL);
+    }
+    return s ? s : require_notes(root, p, d);
+}
+
+/* ---- policies: defaults that the machine gives to parameters ---- */
+
+static fl_status read_policies(const fl_json *root, fl_platform *p, fl_diag *d) {
+    fl_json policies;
+    if (!fl_json_has(root, "policies"))
+        return FL_OK;
+    fl_status s = fl_json_get_object(root, "policies", &policies, d);
+    if (s)
+        return s;
+    p->policy = calloc(fl_json_count(&policies) + 1, sizeof *p->policy);
+    if (!p->policy)
+        return fl_no_memory(d, NULL);
+    for (fl_json e = fl_json_first(&policies); e.node; e = fl_json_next(&policies, &e)) {
+        s = fl_json_object(&e, d);
+        if (s)
+            return s;
+        fl_platform_policy *policy = &p->policy[p->policy_count++];
+        policy->policy = strdup(e.node->string);
+        policy->setting = calloc(fl_json_count(&e) + 1, sizeof *policy->setting);
+        if (!policy->policy || !policy->setting)
+            return fl_no_memory(d, NULL);
+        for (fl_json v = fl_json_first(&e); v.node; v = fl_json_next(&e, &v)) {
+            char *text = NULL;
+            s = fl_json_param_text(&v, &text, d);
+            if (s)
+                return s;
+            fl_setting *setting = &policy->setting[policy->count++];
+            setting->text = text;
+            setting->name = strdup(v.node->string);
+            if (!setting->name)
+                return fl_no_memory(d, NULL);
+        }
+    }
+    return FL_OK;
+}
+
+/* ---- hardware ---- */
+
+/* The kind of each GPU: as the file counts them; where the caller says how many, that sequence over and over. */
+static fl_status place_gpus(fl_node_spec *node, const uint32_t *count, uint32_t wanted, const fl_json *root,
+                            fl_diag *d) {
+    uint64_t total = 0;
+    for (uint32_t k = 0; k < node->device_count; k++)
+        total += count[k];
+    if (total > GPU_MAX || wanted > GPU_MAX)
+        return fl_json_fail(root, d, "%llu GPUs, expected at most %d", (unsigned long long)(wanted ? wanted : total),
+                            GPU_MAX);
+    node->gpu_count = wanted ? wanted : (uint32_t)total;
+    node->gpu = calloc(node->gpu_count, sizeof *node->gpu);
+    if (!node->gpu)
+        return fl_no_memory(d, NULL);
+    for (uint32_t g = 0; g < node->gpu_count; g++) {
+        uint32_t place = g % (uint32_t)total, kind = 0;
+        while (place >= count[kind])
+            place -= count[kind++];
+        node->gpu[g] = kind;
+    }
+    return FL_OK;
+}
+
+static fl_status read_count(const fl_json *object, uint32_t *count, fl_diag *d) {
+    int64_t n = 1;
+    fl_status s = fl_json_has(object, "count") ? fl_json_get_int(object, "count", 1, GPU_MAX, &n, d) : FL_OK;
+    *count = (uint32_t)n;
+    return s;
+}
+
+/* "gpu": one kind, with "count" beside or in it; or "gpus": a list of kinds, each with its count. */
+static fl_status read_gpus(const fl_json *root, fl_node_spec *node, uint32_t wanted, fl_diag *d) {
+    fl_json at;
+    const bool list = fl_json_has(root, "gpus");
+    if (list && (fl_json_has(root, "gpu") || fl_json_has(root, "count")))
+        return fl_json_fail(root, d, "gpus beside gpu or count, expected either a list of kinds or one kind");
+    fl_status s = list ? fl_json_get_array(root, "gpus", &at, d) : fl_json_get_object(root, "gpu", &at, d);
+    if (s)
+        return s;
+    const size_t kinds = list ? fl_json_count(&at) : 1;
+    if (kinds == 0 || kinds > GPU_MAX)
+        return fl_json_fail(&at, d, "%zu kinds, expected 1..%d", kinds, GPU_MAX);
+    uint32_t *count = calloc(kinds, sizeof *count);
+    node->device = calloc(kinds, sizeof *node->device);
+    if (!count || !node->device) {
+        free(count);
+        return fl_no_memory(d, NULL);
+    }
+    fl_json e = list ? fl_json_first(&at) : at;
+    for (; !s && node->device_count < kinds; e = list ? fl_json_next(&at, &e) : e) {
+        const uint32_t k = node->device_count++;
+        s = fl_platform_device(&e, &node->device[k], d);
+        if (!s && !list && fl_json_has(root, "count") && fl_json_has(&e, "count"))
+            s = fl_json_fail(&e, d, "count within gpu and beside it, expected one of the two");
+        if (!s)
+            s = read_count(!list && fl_json_has(root, "count") ? root : &e, &count[k], d);
+    }
+    if (!s)
+        s = place_gpus(node, count, wanted, root, d);
+    free(count);
+    return s;
+}
+
+static fl_status read_root(const fl_json *root, uint32_t gpu_count, fl_platform *p, fl_diag *d) {
+    static const char *const known[] = {"foldline_platform", "title",       "count", "gpu", "gpus", "host",
+                                        "policies",          "calibration", "notes"};
+    int64_t version = 0;
+    const char *title = NULL;
+    fl_json host;
+    fl_status s = fl_json_get_int(root, "foldline_platform", FORMAT_VERSION, FORMAT_VERSION, &version, d);
+    if (!s)
+        s = fl_json_known(root, known, COUNT_OF(known), d);
+    if (!s)
+        s = fl_json_get_text(root, "title", &title, d);
+    if (!s)
+        s = read_gpus(root, &p->node, gpu_count, d);
+    if (!s)
+        s = fl_json_get_object(root, "host", &host, d);
+    if (!s)
+        s = fl_platform_host(&host, &p->node.host, d);
+    if (!s && p->node.host.apu) {
+        if (p->node.gpu_count != 1) /* they share one bus and one budget */
+            return fl_json_fail(&host, d, "an APU of %u GPUs, expected one", p->node.gpu_count);
+        p->node.device[0].dram_share = p->node.host.bus_max;
+    }
+    if (!s)
+        s = read_policies(root, p, d);
+    if (!s)
+        s = read_notes(root, p, d);
+    if (s)
+        return s;
+    (void)snprintf(p->node.name, sizeof p->node.name, "%s", p->name);
+    p->title = strdup(title);
+    if (asprintf(&p->origin, "platform %s", p->name) < 0)
+        p->origin = NULL;
+    return p->title && p->origin ? FL_OK : fl_no_memory(d, NULL);
+}
+
+fl_status fl_platform_open(const char *name, uint32_t gpu_count, fl_platform *p, fl_diag *d) {
+    cJSON *tree = NULL;
+    fl_platform fresh = {0};
+    fl_status s = find_file(name, &fresh, d);
+    if (!s)
+        s = fl_json_read(fresh.path, &tree, d);
+    if (!s) {
+        const fl_json root = fl_json_root(tree, fresh.path);
+        s = read_root(&root, gpu_count, &fresh, d);
+    }
+    cJSON_Delete(tree);
+    if (s)
+        fl_platform_free(&fresh);
+    *p = fresh; /* all zero after a failure */
+    return s;
+}
+
+void fl_platform_free(fl_platform *p) {
+    fl_node_spec_free(&p->node);
+    for (size_t i = 0; i < p->note_count; i++) {
+        free(p->note[i].key);
+        free(p->note[i].text);
+    }
+    for (size_t i = 0; i < p->policy_count; i++) {
+        for (size_t k = 0; k < p->policy[i].count; k++) {
+            free((void *)p->policy[i].setting[k].name);
+            free((void *)p->policy[i].setting[k].text);
+        }
+        free(p->policy[i].setting);
+        free(p->policy[i].policy);
+    }
+    free(p->note);
+    free(p->policy);
+    free(p->name);
+    free(p->title);
+    free(p->path);
+    free(p->origin);
+    memset(p, 0, sizeof *p);
+}
+
+fl_layer fl_platform_layer(const fl_platform *p, const char *policy) {
+    fl_layer layer = {.origin = p->origin};
+    for (size_t i = 0; i < p->policy_count; i++)
+        if (strcmp(p->policy[i].policy, policy) == 0) {
+            layer.setting = p->policy[i].setting;
+            layer.count = p->policy[i].count;
+        }
+    return layer;
+}

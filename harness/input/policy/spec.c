@@ -1,0 +1,199 @@
+#include "harness/input/policy/spec.h"
+
+#include "harness/base/cli/table_file.h"
+#include "harness/input/policy/plugin.h"
+#include "sim/node/readout.h"
+#include "traces/io/numbers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fl_spec_free(fl_spec *s) {
+    for (size_t i = 0; s->table && i < s->layer.count; i++)
+        fl_table_file_free(&s->table[i]);
+    free(s->table);
+    if (s->plans)
+        fl_plans_free(s->plans);
+    free(s->plans);
+    free(s->file);
+    free((fl_setting *)(uintptr_t)s->layer.setting);
+    free(s->label);
+    fl_texts_free(&s->only);
+    free(s->text);
+    *s = (fl_spec){0};
+}
+
+bool fl_spec_records(const fl_spec *s) {
+    return s->policy->needs_records || s->policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
+}
+
+bool fl_spec_unstepped(const fl_spec *s, uint64_t steps) {
+    return steps < 2 && (fl_policy_reads(s->policy) || s->policy->host_needs || s->policy->needs_records);
+}
+
+static const fl_param *find_row(const fl_policy *p, const char *name) {
+    for (uint32_t i = 0; i < p->param_count; i++)
+        if (!strcmp(p->param[i].name, name))
+            return &p->param[i];
+    return NULL;
+}
+
+/* Name and settings as texts of the spec's own, in one block. */
+static fl_status keep(fl_spec *s, const char *name, const char *label, const fl_layer *given, fl_diag *d) {
+    const size_t count = given->count;
+    size_t size = strlen(name) + 1;
+    for (size_t i = 0; i < count; i++)
+        size += strlen(given->setting[i].name) + 1 + (given->setting[i].text ? strlen(given->setting[i].text) + 1 : 0);
+    fl_setting *setting = calloc(count + 1, sizeof *setting);
+    s->layer = (fl_layer){.origin = given->origin, .setting = setting};
+    s->label = strdup(label);
+    s->text = malloc(size);
+    s->table = calloc(count + 1, sizeof *s->table);
+    s->file = calloc(count + 1, sizeof *s->file);
+    if (!setting || !s->label || !s->text || !s->table || !s->file)
+        return fl_no_memory(d, NULL);
+    char *at = stpcpy(s->text, name) + 1;
+    for (size_t i = 0; i < count; i++) {
+        setting[i].name = at;
+        at = stpcpy(at, given->setting[i].name) + 1;
+        if (!given->setting[i].text)
+            continue;
+        setting[i].text = at;
+        at = stpcpy(at, given->setting[i].text) + 1;
+    }
+    s->layer.count = count;
+    return FL_OK;
+}
+
+/* FILE#NUMBER, cut in place. Without a number the file must have one plan. */
+static fl_status take_plan(fl_spec *s, char *path, const char *param, fl_diag *d) {
+    char *number = strrchr(path, '#');
+    int64_t n;
+    if (!number || fl_int_parse(number + 1, &n) != FL_NUMBER_OK)
+        number = NULL;
+    else
+        *number = 0;
+    if (!fl_plans_is(path)) {
+        if (number)
+            *number = '#';
+        return FL_OK;
+    }
+    if (s->plans)
+        return fl_refuse(d, "policy %s: a second plan, expected one", s->policy->name);
+    if (!(s->plans = calloc(1, sizeof *s->plans)))
+        return fl_no_memory(d, NULL);
+    s->plan_param = param;
+    fl_status status = fl_plans_read(path, s->plans, d);
+    if (!status && number)
+        status = fl_plans_find(s->plans, n, &s->plan_place, d);
+    else if (!status && s->plans->plan_count > 1)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "has %zu plans, expected %s#NUMBER, such as #%lld",
+                         s->plans->plan_count, path, (long long)s->plans->number[s->plans->plan_count - 1]);
+    return status;
+}
+
+/* Reads the file of a table parameter. */
+static fl_status take(fl_spec *s, size_t index, fl_setting *at, fl_diag *d) {
+    if (!at->text)
+        return fl_refuse(d, "policy %s: '%s', expected parameter=value", s->policy->name, at->name);
+    const fl_param *row = find_row(s->policy, at->name);
+    if (!row || row->type != FL_PARAM_TABLE)
+        return FL_OK;
+    char *path = s->text + (at->text - s->text); /* the spec's own */
+    fl_status status = strcmp(row->choices, FL_SPEC_PLAN) != 0 ? FL_OK : take_plan(s, path, row->name, d);
+    if (!status && !s->plans)
+        status = fl_table_file_read(at->text, row, &s->table[index], d);
+    else
+        s->table[index].column_count = 3; /* no rows: they come with the scene */
+    s->file[index] = at->text;
+    at->text = NULL;
+    at->table = &s->table[index];
+    return status;
+}
+
+fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, fl_spec *s, fl_diag *d) {
+    *s = (fl_spec){0};
+    fl_status status = keep(s, name, label, given, d);
+    if (!status)
+        status = fl_policy_open(s->text, &s->policy, d);
+    if (!status)
+        s->plugin = strcmp(s->policy->name, name) != 0 ? s->text : NULL;
+    fl_setting *setting = (fl_setting *)(uintptr_t)s->layer.setting; /* the spec's own */
+    for (size_t i = 0; !status && i < s->layer.count; i++)
+        status = take(s, i, &setting[i], d);
+    if (status)
+        fl_spec_free(s);
+    return status;
+}
+
+/* ---- the text form ---- */
+
+/* "parameter=value" in place; text stays NULL where it is not of that form. */
+static fl_setting cut(char *pair) {
+    char *equals = strchr(pair, '=');
+    if (!equals || equals == pair)
+        return (fl_setting){.name = pair};
+    *equals = 0;
+    return (fl_setting){.name = pair, .text = equals + 1};
+}
+
+/* NAME:a=1,b=2 in place: the name ends at the colon, each pair becomes a setting. */
+static size_t split(char *text, fl_setting *setting) {
+    size_t count = 0;
+    char *colon = strchr(text, ':'), *save = NULL;
+    if (colon)
+        *colon = 0;
+    for (char *p = colon ? strtok_r(colon + 1, ",", &save) : NULL; p; p = strtok_r(NULL, ",", &save))
+        setting[count++] = cut(p);
+    return count;
+}
+
+static fl_status open_text(const char *text, const char *label, const fl_texts *set, fl_spec *s, fl_diag *d) {
+    size_t size = strlen(text) + 1, most = 1 + (set ? set->count : 0);
+    for (const char *c = text; *c; c++)
+        most += *c == ',';
+    for (size_t i = 0; set && i < set->count; i++)
+        size += strlen(set->item[i]) + 1;
+    char *copy = malloc(size);
+    fl_setting *setting = calloc(most, sizeof *setting);
+    fl_status status = copy && setting ? FL_OK : fl_no_memory(d, NULL);
+    if (!status) {
+        char *at = stpcpy(copy, text) + 1;
+        size_t count = split(copy, setting);
+        for (size_t i = 0; set && i < set->count; i++) {
+            char *end = stpcpy(at, set->item[i]);
+            setting[count++] = cut(at);
+            at = end + 1;
+        }
+        const fl_layer given = {.origin = set ? "--set" : "--policy", .setting = setting, .count = count};
+        status = fl_spec_open_values(copy, label, &given, s, d);
+    }
+    free(setting);
+    free(copy);
+    return status;
+}
+
+/* CALLED=NAME:...: how long CALLED is; 0 where the policy is called as it is written. What follows a colon are
+ * settings, and a path with an "=" in it has a slash before. */
+static fl_status find_name(const char *text, size_t *called, fl_diag *d) {
+    const size_t until = strcspn(text, ":/="), allowed = strspn(text, FL_SPEC_CALLED);
+    *called = text[until] == '=' ? until : 0;
+    if (text[until] != '=' || (until && allowed == until))
+        return FL_OK;
+    return fl_refuse(d, "a policy called '%.*s', expected a name of letters, digits and . _ + - before the '='",
+                     (int)(until < 60 ? until : 60), text);
+}
+
+fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d) {
+    size_t called;
+    *s = (fl_spec){0};
+    fl_status status = find_name(text, &called, d);
+    if (status || !called)
+        return status ? status : open_text(text, text, set, s, d);
+    char *label = strndup(text, called);
+    status = label ? open_text(text + called + 1, label, set, s, d) : fl_no_memory(d, NULL);
+    free(label);
+    return status;
+}
+
+fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d) { return fl_spec_open_set(text, NULL, s, d); }

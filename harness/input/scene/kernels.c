@@ -1,0 +1,212 @@
+#include "harness/input/scene/kernels.h"
+
+#include "sim/workload/build_program.h"
+#include "sim/workload/synth_program.h"
+#include "traces/io/gzip.h"
+#include "traces/files/kernels.h"
+#include "traces/open/trace_open.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HELD_OPS = 50000 }; /* 400 KB: what is shorter is held, not built again */
+
+char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head) {
+    if (given)
+        return strdup(given);
+    const char *named = fl_head_get(head, "kinds"), *slash = strrchr(trace, '/');
+    char *path = NULL;
+    size_t stem = fl_plain_length(trace);
+    if (named && (named[0] == '/' || !slash))
+        return strdup(named);
+    if (named)
+        return asprintf(&path, "%.*s/%s", (int)(slash - trace), trace, named) < 0 ? NULL : path;
+    for (size_t i = stem; i && trace[i - 1] != '/'; i--)
+        if (trace[i - 1] == '.') {
+            stem = i - 1;
+            break;
+        }
+    if (asprintf(&path, "%.*s.kinds.csv", (int)stem, trace) < 0)
+        return NULL;
+    if (access(path, R_OK)) {
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+static uint32_t devices_of(const fl_kernel_trace *t) {
+    int32_t seen[1024];
+    uint32_t n = 0;
+    for (size_t i = 0; i < t->op_count && n < 1024; i++) {
+        uint32_t k = 0;
+        while (k < n && seen[k] != t->ops[i].device)
+            k++;
+        if (k == n)
+            seen[n++] = t->ops[i].device;
+    }
+    return n;
+}
+
+static uint32_t device_count(const fl_scene_origin *from) { return from->set ? 1 : devices_of(&from->in.kernels); }
+
+static fl_status read_trace(const char *path, fl_scene_origin *from, fl_diag *d) {
+    fl_status status = fl_trace_open_key(path, NULL, NULL, &from->in, &from->key, &from->known, d);
+    if (!status && !from->in.has_kernels)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected a kernel trace",
+                         from->in.has_telemetry  ? "has telemetry only"
+                         : from->in.has_requests ? "has requests to a server"
+                                                 : "is a sweep, which --sweep FILE takes");
+    return status;
+}
+
+static fl_status build_program(fl_scene *s, const char *name, fl_scene_origin *from, const fl_build_options *build,
+                               fl_diag *d) {
+    fl_status status =
+        fl_build_program(&s->w, name, from->set, from->index, from->seed, from->seconds, &s->platform.node, build, d);
+    if (status || s->w)
+        return status;
+    status = fl_synth_program(from->set, from->index, from->seed, from->seconds, &from->in.kernels, d);
+    return status ? status : fl_build_trace(&s->w, name, &from->in.kernels, &s->platform.node, build, d);
+}
+
+static fl_status build(fl_scene *s, const char *name, fl_scene_origin *from, const fl_build_options *build,
+                       fl_diag *d) {
+    return from->set ? build_program(s, name, from, build, d)
+                     : fl_build_trace(&s->w, name, &from->in.kernels, &s->platform.node, build, d);
+}
+
+void fl_scene_origin_free(fl_scene_origin *from) { fl_imported_free(&from->in); }
+
+/* Fills the scene of kernels that were read or made. */
+fl_status fl_scene_from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
+                                fl_scene_origin *from, fl_diag *d) {
+    fl_kinds kinds = {0};
+    if (!from->set)
+        s->kinds = fl_scene_kinds_path(o->kinds, s->source, head);
+    const bool beside = !from->set && s->kinds;
+    fl_status status = beside ? fl_kinds_read(s->kinds, &kinds, d) : FL_OK;
+    if (!status)
+        status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
+    uint32_t devices = status ? 0 : device_count(from);
+    if (!status && !o->gpus && devices > s->platform.node.gpu_count) {
+        fl_platform_free(&s->platform);
+        status = fl_platform_open(o->platform, devices, &s->platform, d);
+    }
+    if (!status)
+        status = fl_node_choose(&s->platform.node, &o->node, d);
+    const fl_build_options options = {
+        .windows = (uint32_t)o->windows, .kinds = beside ? &kinds : from->kinds, .assume = o->assume};
+    if (!status)
+        status = build(s, name, from, &options, d);
+    if (!status)
+        status = fl_scene_complete(s, o, d);
+    if (!status && beside && s->again) {
+        s->again->kinds = kinds;
+        s->again->has_kinds = true;
+        kinds = (fl_kinds){0};
+    }
+    fl_kinds_free(&kinds);
+    if (!status && s->again && (s->w->op_count > HELD_OPS || from->seconds != o->seconds))
+        fl_scene_give_back(s);
+    return status;
+}
+
+const fl_kinds *fl_program_set_kinds(const fl_program_set *set) { return set->has_kinds ? &set->kinds : NULL; }
+
+/* Of a trace, the trace; the program that it was, else. */
+static void find_origin(const fl_scene *s, fl_scene_origin *from) {
+    const struct fl_scene_again *again = s->again;
+    from->kinds = again->has_kinds ? &again->kinds : NULL;
+    if (!again->set)
+        return;
+    from->kinds = fl_program_set_kinds(again->set);
+    from->set = &again->set->p;
+    from->index = again->index;
+    from->seed = (uint64_t)again->o.seed;
+    from->seconds = again->o.seconds;
+}
+
+/* The workload stays where it is: rates and rows point to it, and its name may say more than that of its source. */
+static void replace_workload(fl_workload *old, fl_workload *made) {
+    char *name = old->name;
+    old->name = made->name;
+    made->name = name;
+    const fl_workload first = *old;
+    *old = *made;
+    *made = first;
+    fl_workload_free(made);
+}
+
+/* The trace of a scene that is built again, which must be the one that it was built of first. */
+static fl_status read_again(const fl_scene *s, fl_scene_origin *from, fl_diag *d) {
+    const fl_status status = read_trace(s->source, from, d);
+    if (status || (from->known && !memcmp(from->key.hash, s->again->key.hash, sizeof from->key.hash)))
+        return status;
+    return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0,
+                   "changed while the command ran, expected the trace to stay as it was until the end");
+}
+
+fl_status fl_scene_build(fl_scene *s, fl_diag *d) {
+    if (s->rates)
+        return FL_OK;
+    const fl_scene_options *o = &s->again->o;
+    fl_scene_origin from = {0};
+    fl_workload *old = s->w;
+    find_origin(s, &from);
+    s->w = NULL;
+    fl_status status = from.set ? FL_OK : read_again(s, &from, d);
+    const fl_build_options options = {.windows = (uint32_t)o->windows, .kinds = from.kinds, .assume = o->assume};
+    if (!status)
+        status = build(s, old->name, &from, &options, d);
+    if (!status && o->arrivals)
+        status = fl_scene_serve(s, o, d);
+    if (!status)
+        replace_workload(old, s->w);
+    else
+        fl_workload_free(s->w);
+    s->w = old;
+    if (!status)
+        status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
+    fl_scene_origin_free(&from);
+    return status;
+}
+
+fl_status fl_scene_make_again(fl_scene *s, const fl_scene_options *o, fl_program_set *set, size_t index, fl_diag *d) {
+    if (!(s->again = calloc(1, sizeof *s->again)))
+        return fl_no_memory(d, NULL);
+    *s->again = (struct fl_scene_again){.o = *o, .set = set, .index = index};
+    if (set)
+        set->users++;
+    return FL_OK;
+}
+
+static fl_status take_notes(fl_scene *s, char **note, size_t count, fl_diag *d) {
+    if (!(s->note = calloc(count + 1, sizeof *s->note)))
+        return fl_no_memory(d, NULL);
+    for (; s->note_count < count; s->note_count++)
+        if (!(s->note[s->note_count] = strdup(note[s->note_count])))
+            return fl_no_memory(d, NULL);
+    return FL_OK;
+}
+
+/* Any format that has kernels; what it does not carry is the platform's. */
+fl_status fl_scenes_from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
+    fl_scene_origin from = {0};
+    fl_scene *s = NULL;
+    fl_status status = read_trace(path, &from, d);
+    if (!status)
+        status = fl_scene_add(all, path, &s, d);
+    if (!status)
+        status = take_notes(s, from.in.note, from.in.note_count, d);
+    if (!status && o->hold != FL_SCENES_AT_ONCE && from.known) { /* which can be read again */
+        status = fl_scene_make_again(s, o, NULL, 0, d);
+        if (!status)
+            s->again->key = from.key;
+    }
+    if (!status)
+        status = fl_scene_from_kernels(o, s, fl_input_name(path), &from.in.kernels.head, &from, d);
+    fl_scene_origin_free(&from);
+    return status;
+}

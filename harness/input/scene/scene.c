@@ -1,0 +1,290 @@
+#include "harness/input/scene/scene.h"
+
+#include "sim/workload/serve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fl_program_set_leave(fl_program_set *set) {
+    if (!set || --set->users)
+        return;
+    fl_programs_free(&set->p);
+    fl_kinds_free(&set->kinds);
+    free(set->kinds_path);
+    free(set);
+}
+
+static void again_free(struct fl_scene_again *again) {
+    if (!again)
+        return;
+    fl_program_set_leave(again->set);
+    fl_kinds_free(&again->kinds);
+    free(again);
+}
+
+static void scene_free(fl_scene *s) {
+    if (!s)
+        return;
+    again_free(s->again);
+    fl_facts_free(&s->facts);
+    fl_rates_free(s->rates);
+    fl_workload_free(s->w);
+    fl_serving_scene_free(s->serving);
+    fl_stated_free(&s->stated);
+    fl_platform_free(&s->platform);
+    free(s->source);
+    free(s->kinds);
+    free(s->order);
+    free(s->slow);
+    free(s->op);
+    fl_pipeline_free(&s->pipeline);
+    fl_pipeline_order_free(&s->instructions);
+    free(s->asked);
+    free(s->variant);
+    for (size_t i = 0; i < s->note_count; i++)
+        free(s->note[i]);
+    free(s->note);
+    free(s->arrivals);
+    free(s->applications);
+    free(s);
+}
+
+void fl_scenes_forget(fl_scenes *s, size_t first) {
+    for (size_t i = first; i < s->count; i++) {
+        fl_rates_free(s->item[i]->rates);
+        s->item[i]->rates = NULL;
+        fl_workload_forget(s->item[i]->w);
+    }
+}
+
+void fl_scene_give_back(fl_scene *s) {
+    if (!s->again)
+        return;
+    fl_rates_free(s->rates);
+    s->rates = NULL;
+    fl_workload_forget(s->w);
+}
+
+void fl_scenes_free(fl_scenes *s) {
+    for (size_t i = 0; i < s->count; i++)
+        scene_free(s->item[i]);
+    free(s->item);
+    *s = (fl_scenes){0};
+}
+
+fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d) {
+    if (fl_grow(&all->item, &all->room, all->count + more->count, sizeof *all->item))
+        return fl_no_memory(d, NULL);
+    for (size_t i = 0; i < more->count; i++)
+        all->item[all->count++] = more->item[i];
+    all->clipped += more->clipped;
+    free(more->item);
+    *more = (fl_scenes){0};
+    return FL_OK;
+}
+
+bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz) {
+    bool cut = false;
+    for (uint32_t k = 0; k < n->device_count; k++) {
+        fl_device *dev = &n->device[k];
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < dev->sm_count; i++)
+            if (dev->sm_mhz[i] >= sm_min && dev->sm_mhz[i] <= sm_max)
+                dev->sm_mhz[kept++] = dev->sm_mhz[i];
+        cut |= kept < dev->sm_count;
+        dev->sm_count = kept;
+        if (kept && dev->default_sm_mhz > dev->sm_mhz[kept - 1])
+            dev->default_sm_mhz = dev->sm_mhz[kept - 1];
+        if (kept && dev->default_sm_mhz < dev->sm_mhz[0])
+            dev->default_sm_mhz = dev->sm_mhz[0];
+        int mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, mem_mhz);
+        if (mem < 0)
+            continue;
+        cut |= dev->mem_count > 1;
+        dev->mem_mhz[0] = dev->mem_mhz[mem];
+        dev->b0_w[0] = dev->b0_w[mem];
+        dev->default_mem_mhz = dev->mem_mhz[0];
+        dev->mem_count = 1;
+    }
+    return cut;
+}
+
+/* Cuts the memory clocks to those that a predicted load has. */
+static void keep_memories(fl_node_spec *n, const fl_load *load) {
+    for (uint32_t k = 0; k < n->device_count; k++) {
+        fl_device *dev = &n->device[k];
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < dev->mem_count; i++)
+            if (fl_measured_find(load->measured, load->ref_mem_mhz, dev->mem_mhz[i])) {
+                dev->mem_mhz[kept] = dev->mem_mhz[i];
+                dev->b0_w[kept++] = dev->b0_w[i];
+            }
+        if (!kept)
+            continue; /* another kind of GPU */
+        dev->mem_count = kept;
+        if (fl_ladder_index(dev->mem_mhz, kept, dev->default_mem_mhz) < 0)
+            dev->default_mem_mhz = dev->mem_mhz[kept - 1];
+    }
+}
+
+static fl_status rename_variant(fl_workload *w, const char *variant, fl_diag *d) {
+    char *name;
+    if (asprintf(&name, "%s [%s]", w->name, variant) < 0)
+        return fl_no_memory(d, NULL);
+    free(w->name);
+    w->name = name;
+    return FL_OK;
+}
+
+void fl_scene_resolve(fl_scene_options *o) {
+    o->model = o->model ? o->model : FL_MODEL_STANDARD;
+    o->repeat = o->repeat ? o->repeat : FL_REPEAT_STANDARD;
+    o->windows = o->windows ? o->windows : FL_WINDOWS_STANDARD;
+    o->seed = o->seed ? o->seed : FL_SEED_STANDARD;
+    o->draws = o->draws ? o->draws : 1;
+}
+
+fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d) {
+    const bool programs = o->programs || o->applications, other = traces->count || programs || o->sweep || o->pipeline;
+    const bool any = other || o->serving.server;
+    const fl_status served = fl_serving_choice_check(&o->serving, d);
+    if (served)
+        return served;
+    if (o->serving.server && other)
+        return fl_refuse(d, "--serving and another workload have different targets and results, expected only one of "
+                            "them");
+    if (o->serving.server && (o->gpus || o->arrivals || o->kinds || o->assume))
+        return fl_refuse(d, "%s has no effect with --serving, expected --serving without it",
+                         o->gpus       ? "--gpus (a server states its GPUs)"
+                         : o->arrivals ? "--arrivals (requests have their times)"
+                         : o->kinds    ? "--kinds"
+                                       : "--assume");
+    if (any && !o->sweep && o->model)
+        return fl_refuse(d, "--model has no effect without a sweep, expected --sweep FILE as well");
+    if (any && !o->sweep && !o->pipeline && o->repeat)
+        return fl_refuse(d, "--repeat has no effect without a sweep or a pipeline, expected --sweep FILE or "
+                            "--pipeline FILE as well");
+    if (any && !o->sweep && (o->replay.jitter || o->replay.iteration_s > 0))
+        return fl_refuse(d, "%s has no effect without a sweep, expected --sweep FILE as well",
+                         o->replay.jitter ? "--jitter" : "--iteration");
+    if (any && !o->pipeline && o->slow.count)
+        return fl_refuse(d, "--slow has no effect without a pipeline, expected --pipeline FILE as well");
+    if (o->pipeline && o->gpus)
+        return fl_refuse(d, "--gpus has no effect with a pipeline, which has one GPU per rank, expected --pipeline "
+                            "without it");
+    if (o->pipeline && o->arrivals)
+        return fl_refuse(d, "--arrivals has no effect with a pipeline, expected a workload that serves requests");
+    if (any && !programs && o->seconds > 0)
+        return fl_refuse(d, "--seconds has no effect without programs, expected --programs FILE as well");
+    if (any && !programs && !o->sweep && o->only.count)
+        return fl_refuse(d, "--workload has no effect without a sweep or programs, expected --sweep FILE or "
+                            "--programs FILE as well");
+    return FL_OK;
+}
+
+fl_status fl_scene_serve(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
+    fl_arrivals_spec spec;
+    fl_arrivals a = {0};
+    fl_status status = fl_arrivals_spec_parse(o->arrivals, &spec, d);
+    if (!status)
+        status = fl_arrivals_make(&spec, (uint64_t)o->seed, s->draw, &a, d);
+    if (!status)
+        status = fl_workload_serve(s->w, a.t_ns, a.count, (uint32_t)o->windows, d);
+    fl_arrivals_free(&a);
+    return status || s->arrivals || (s->arrivals = strdup(o->arrivals)) ? status : fl_no_memory(d, NULL);
+}
+
+/* What is stated of the streams must be so: a policy may rest its promise on it. */
+static fl_status check_streams(const fl_scene *s, const fl_stated_facts *stated, fl_diag *d) {
+    for (uint32_t i = 0; stated->streams && i < s->w->stream_count; i++) {
+        int64_t count = 0;
+        for (uint32_t k = 0; k < s->w->stream_count; k++)
+            count += s->w->stream[k].gpu == s->w->stream[i].gpu;
+        if (count > stated->streams)
+            return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0, "%lld streams use GPU %u, but --streams is %lld",
+                           (long long)count, s->w->stream[i].gpu, (long long)stated->streams);
+    }
+    return FL_OK;
+}
+
+fl_status fl_scene_complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
+    s->draw = (uint64_t)o->draw;
+    if (o->arrivals) {
+        fl_status served = fl_scene_serve(s, o, d);
+        if (served)
+            return served;
+    }
+    if (o->variant) {
+        fl_status renamed = rename_variant(s->w, o->variant, d);
+        if (renamed)
+            return renamed;
+        if (!(s->variant = strdup(o->variant)))
+            return fl_no_memory(d, NULL);
+    }
+    if (s->w->measured) /* a measured table is never extrapolated: the ladder ends where the measurements end */
+        s->clipped =
+            fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz, s->w->class[0].load.ref_mem_mhz);
+    if (s->w->predicted)
+        keep_memories(&s->platform.node, &s->w->class[0].load);
+    s->node = o->node;
+    if (!(s->asked = strdup(o->platform)))
+        return fl_no_memory(d, NULL);
+    if (!s->platform.node.device[s->platform.node.gpu[0]].sm_count)
+        return fl_fail(d, FL_BAD_INPUT, s->source, 0, 0,
+                       "%s was measured from %g to %g MHz, but %s has no clock in that range", s->w->name,
+                       s->w->sm_min_mhz, s->w->sm_max_mhz, s->platform.name);
+    fl_status status = fl_rates_new(&s->rates, s->w, &s->platform.node, d);
+    if (!status)
+        status = fl_facts_make(&s->platform.node, (uint64_t)o->seed + s->draw, &s->facts, d);
+    if (!status)
+        fl_facts_state(&o->stated, &s->facts);
+    return status ? status : check_streams(s, &o->stated, d);
+}
+
+fl_status fl_scene_add(fl_scenes *all, const char *source, fl_scene **s, fl_diag *d) {
+    if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
+        return fl_no_memory(d, NULL);
+    if (!(*s = all->item[all->count++] = calloc(1, sizeof **s)) || !((*s)->source = strdup(source)))
+        return fl_no_memory(d, NULL);
+    return FL_OK;
+}
+
+/* Which of `count` workloads named by `name` are wanted: all, or those that `only` lists. */
+bool fl_scene_wanted(const fl_texts *only, const char *name) {
+    bool wanted = !only->count;
+    for (size_t k = 0; !wanted && k < only->count; k++)
+        wanted = !strcmp(name, only->item[k]);
+    return wanted;
+}
+
+/* Each wanted name must be one of those that names[index[0..count)] gives. */
+fl_status fl_scene_check_wanted(const fl_texts *only, const char *path, char *const *names, const uint32_t *index,
+                                size_t count, fl_diag *d) {
+    const char **all = malloc((count + 1) * sizeof *all);
+    fl_status s = all ? FL_OK : fl_no_memory(d, NULL);
+    for (size_t i = 0; all && i < count; i++)
+        all[i] = names[index[i]];
+    for (size_t k = 0; !s && k < only->count; k++) {
+        size_t i = 0;
+        while (i < count && strcmp(all[i], only->item[k]))
+            i++;
+        if (i == count)
+            s = fl_fail_unknown(d, path, "workload", only->item[k], all, count);
+    }
+    free(all);
+    return s;
+}
+
+fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d) {
+    for (size_t i = 0; i < count; i++) {
+        const char *out = option[i].type == FL_OPTION_OUTPUT ? *(const char *const *)option[i].into : NULL;
+        for (size_t k = 0; out && k < s->count; k++) {
+            const fl_scene *scene = s->item[k];
+            const char *const in[] = {scene->source, scene->kinds, scene->platform.path};
+            for (size_t n = 0; n < sizeof in / sizeof *in; n++)
+                if (in[n] && fl_same_file(in[n], out))
+                    return fl_fail(d, FL_BAD_INPUT, out, 0, 0, "is an input, expected another file to write");
+        }
+    }
+    return FL_OK;
+}

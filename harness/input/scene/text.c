@@ -1,0 +1,141 @@
+#include "harness/input/scene/text.h"
+
+#include "harness/base/cli/terminal.h"
+#include "harness/base/cli/ticker.h"
+#include "harness/input/scene/serving_file.h"
+#include "models/laws/row.h"
+
+#include <math.h>
+#include <string.h>
+
+char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *buf, size_t size) {
+    if (dev->mem_count > 1)
+        snprintf(buf, size, "%g MHz, memory %g MHz", sm_mhz, mem_mhz);
+    else
+        snprintf(buf, size, "%g MHz", sm_mhz);
+    return buf;
+}
+
+/* A trace that is opened for several platforms or variants says so once. */
+static bool was_told(const fl_scenes *scenes, size_t until, const fl_scene *s) {
+    for (size_t i = 0; i < until; i++)
+        if (scenes->item[i]->note_count && !strcmp(scenes->item[i]->source, s->source))
+            return true;
+    return false;
+}
+
+void fl_scene_warnings(const fl_scenes *scenes) {
+    fl_ticker_clear();
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_scene *s = scenes->item[i];
+        for (size_t k = 0; k < s->note_count && !was_told(scenes, i, s); k++)
+            fl_terminal_say(stderr, "note: %s: %s", basename(s->source), s->note[k]);
+    }
+}
+
+bool fl_scene_power_assumed(const fl_scene *s) {
+    return !s->w->measured && !s->w->predicted && fl_platform_assumed(&s->platform, "gpu.power.a_w");
+}
+
+bool fl_scene_interpolated(const fl_scene *s, double sm_mhz, double mem_mhz) {
+    if (!s->w->measured || s->w->predicted || !s->w->class_count)
+        return false;
+    const fl_load *of = &s->w->class[0].load;
+    const fl_measured *m = fl_measured_find(of->measured, of->ref_mem_mhz, mem_mhz);
+    return m && !fl_curve_has(m->time_ratio, sm_mhz);
+}
+
+/* Of the workload that was measured at the fewest clocks of its ladder. */
+static void put_interpolated(const fl_scenes *scenes, FILE *out) {
+    size_t most = 0, of = 0;
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_device *dev = &scenes->item[i]->platform.node.device[scenes->item[i]->platform.node.gpu[0]];
+        size_t n = 0;
+        for (size_t k = 0; k < dev->sm_count * dev->mem_count; k++)
+            n +=
+                fl_scene_interpolated(scenes->item[i], dev->sm_mhz[k % dev->sm_count], dev->mem_mhz[k / dev->sm_count]);
+        if (n > most) {
+            most = n;
+            of = dev->sm_count * dev->mem_count;
+        }
+    }
+    if (most)
+        fprintf(out,
+                "note: %zu of %zu clocks were not measured: time and power there are interpolated, also those of "
+                "static clocks\n",
+                most, of);
+}
+
+/* A platform is spoken of once. */
+static bool told_before(const fl_scenes *scenes, size_t until) {
+    for (size_t i = 0; i < until; i++)
+        if (fl_scene_power_assumed(scenes->item[i]) && !strcmp(scenes->item[i]->asked, scenes->item[until]->asked))
+            return true;
+    return false;
+}
+
+/* Of each serving file once. */
+static void put_servers(const fl_scenes *scenes, FILE *out) {
+    char text[FL_SERVING_CLOCKS_TEXT];
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_serving_scene *s = scenes->item[i]->serving;
+        size_t before = 0;
+        while (s && before < i &&
+               (!scenes->item[before]->serving || strcmp(scenes->item[before]->serving->path, s->path) != 0))
+            before++;
+        if (s && before == i)
+            fprintf(out, "note: %s: %s\n", basename(s->path), fl_serving_scene_clocks(s, text, sizeof text));
+    }
+}
+
+void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
+    size_t assumed = 0, host = 0, untangled = 0, fitted = 0, powers = 0;
+    double time_pct = 0, power_pct = 0;
+    for (size_t i = 0; i < scenes->count; i++) {
+        const fl_workload *w = scenes->item[i]->w;
+        assumed += w->assumed && !scenes->item[i]->serving; /* of whose steps the line above tells */
+        host += w->gaps_are_host && !w->measured && isnan(w->model_time_mape_pct);
+        untangled += w->untangled;
+        if (isfinite(w->model_time_mape_pct)) {
+            fitted++;
+            time_pct += w->model_time_mape_pct;
+        }
+        if (isfinite(w->model_power_mape_pct)) {
+            powers++;
+            power_pct += w->model_power_mape_pct;
+        }
+    }
+    put_servers(scenes, out);
+    if (scenes->clipped) {
+        const fl_device *dev = &scenes->item[0]->platform.node.device[0];
+        fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz)\n",
+                scenes->item[0]->platform.name, dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
+    }
+    put_interpolated(scenes, out);
+    if (fitted || powers) {
+        char time[32] = "not known", power[32] = "not known";
+        if (fitted)
+            snprintf(time, sizeof time, "%.2f %%", time_pct / (double)fitted);
+        if (powers)
+            snprintf(power, sizeof power, "%.2f %%", power_pct / (double)powers);
+        fprintf(out,
+                "note: models fitted to the rows of %zu workloads; expected mean error at settings without a "
+                "measurement: %s in time, %s in power\n",
+                fitted > powers ? fitted : powers, time, power);
+    }
+    for (size_t i = 0; i < scenes->count; i++)
+        if (fl_scene_power_assumed(scenes->item[i]) && !told_before(scenes, i))
+            fprintf(out, "note: the power model of %s is assumed, not measured: foldline platforms %s says from what\n",
+                    scenes->item[i]->platform.name, scenes->item[i]->asked);
+    if (assumed)
+        fprintf(out, "note: for %zu of %zu workloads, how kernels depend on clocks is unknown and was assumed\n",
+                assumed, scenes->count);
+    if (host)
+        fprintf(out, "note: no launches recorded in %zu of %zu workloads: gaps before kernels count as host time\n",
+                host, scenes->count);
+    if (untangled)
+        fprintf(out,
+                "note: kernels overlapped in %zu of %zu recordings: the slowdown from sharing the GPU was taken out of "
+                "their work\n",
+                untangled, scenes->count);
+}

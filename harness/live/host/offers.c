@@ -1,0 +1,85 @@
+#include "harness/live/host/offers.h"
+
+#include "harness/live/guard/cpu_host.h"
+#include "harness/live/guard/vendors.h"
+#include "harness/log/steplog.h"
+#include "sim/node/readout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The collector of kernel records is CUPTI's, that of markers NVTX's (harness/live/collector). */
+static bool collects(const char *vendor) { return !strcmp(vendor, "nvidia"); }
+
+fl_offer fl_offer_of(const fl_policy *p, const char *vendor, bool markers) {
+    const uint64_t collected = FL_BIT(FL_GPU_KERNELS) | (markers ? FL_BIT(FL_GPU_ITERATIONS) : 0),
+                   counted = collects(vendor) ? collected : 0, reads = fl_vendor_reads(vendor) | counted,
+                   host = fl_cpu_host_reads() | FL_BIT(FL_HOST_LOOP_NS);
+    fl_offer o = {.here = fl_policy_where(p, reads)};
+    const bool records = p->needs_records || p->gpu_needs & FL_BIT(FL_GPU_KERNELS);
+    o.without = p->gpu_uses & ~reads;
+    o.gpu = o.here.gpu_needs & ~reads & ~FL_BIT(FL_GPU_KERNELS);
+    o.host = p->host_needs & ~host;
+    o.instead_of = p->gpu_needs & ~o.here.gpu_needs;
+    o.records = records && collects(vendor);
+    o.given = counted;
+    o.markers = p->gpu_needs & counted & FL_BIT(FL_GPU_ITERATIONS);
+    o.no_records = records && !collects(vendor);
+    o.may_mark = p->gpu_uses & counted & FL_BIT(FL_GPU_ITERATIONS);
+    o.may_record = !records && collects(vendor) && fl_takes_kernels(p);
+    const uint64_t signals = fl_policy_reads(p) | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS));
+    o.sees = !signals || fl_policy_reads(&o.here) & reads || p->host_needs & host & ~FL_BIT(FL_HOST_LOOP_NS);
+    return o;
+}
+
+static void add_names(char *text, size_t size, fl_row_set set, uint64_t bits) {
+    for (size_t i = 0; i < fl_rows_count(set); i++) {
+        const size_t at = strlen(text);
+        const char *comma = at && text[at - 1] != ' ' ? ", " : "";
+        if (bits >> i & 1)
+            snprintf(text + at, size - at, "%s%s", comma, fl_rows_at(set, i)->name);
+    }
+}
+
+static void add_text(char *text, size_t size, const char *more) {
+    const size_t at = strlen(text);
+    snprintf(text + at, size - at, "%s", more);
+}
+
+void fl_offer_instead(const fl_offer *o, char *text, size_t size) {
+    *text = '\0';
+    if (!o->instead_of)
+        return;
+    add_names(text, size, FL_ROWS_GPU_SIGNAL, o->here.gpu_instead);
+    add_text(text, size, " instead of ");
+    add_names(text, size, FL_ROWS_GPU_SIGNAL, o->instead_of);
+}
+
+void fl_offer_text(const fl_offer *o, char *text, size_t size) {
+    const bool lacks = o->gpu || o->host || o->no_records;
+    fl_offer_instead(o, text, size);
+    if (lacks) {
+        add_text(text, size, *text ? "; lacks " : "lacks ");
+        add_names(text, size, FL_ROWS_GPU_SIGNAL, o->gpu);
+        add_names(text, size, FL_ROWS_HOST_SIGNAL, o->host);
+        if (o->no_records)
+            add_text(text, size, o->gpu || o->host ? ", kernel records" : "kernel records");
+        add_text(text, size, o->sees && !o->no_records ? ": may never decide" : ": cannot decide");
+    } else if (!*text) {
+        add_text(text, size, "all");
+    }
+    if (o->records)
+        add_text(text, size, ", kernel records by the collector");
+    if (o->markers)
+        add_text(text, size, ", markers by the collector");
+    if (o->without) {
+        add_text(text, size, lacks ? "; does without " : ", without ");
+        add_names(text, size, FL_ROWS_GPU_SIGNAL, o->without);
+    }
+    if (o->may_record)
+        add_text(text, size,
+                 o->may_mark ? ", with kernel records and markers if the collector runs"
+                             : ", with kernel records if the collector runs");
+    if (o->here.server_needs)
+        add_text(text, size, ", a server's page by --server");
+}

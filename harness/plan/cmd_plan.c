@@ -1,0 +1,156 @@
+/* Clocks for a pipeline of training, for one time or for all. */
+#include "harness/base/cli/command.h"
+#include "harness/base/cli/commands.h"
+#include "harness/plan/tell.h"
+#include "harness/study/trial/objective.h"
+#include "traces/io/writing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POINTS_STANDARD 40
+
+static const fl_command_help help = {
+    "plan", "PIPELINE [--time S | --slowdown X | --frontier] [-o FILE.plan.csv]",
+    "Plans a clock for every forward and backward of a pipeline of training, for the least energy within a time.",
+    "PIPELINE is a file as fit pipeline writes it (traces/pipeline/pipeline.h). Without a time, it is the plan of least energy "
+    "of all.\n"
+    "'bound' is what no plan as fast can beat, whatever its clocks (sim/pipeline/plan_dual.h), 'gap' how far the plan is above "
+    "it\n"
+    "at most. The plan stands beside the driver's default, one clock for all, and one clock for each rank; time and "
+    "energy\n"
+    "of each are those of a run on the engine, of one iteration, until all ranks end. Clocks change at once there.\n\n"
+    "--frontier gives a plan for each of --points times, from the shortest to that of the least energy. With "
+    "--measured plans\n"
+    "that were executed stand beside it (traces/pipeline/runs.h). Plans make use of what their pipeline gets\n"
+    "wrong; --judge asks another one, fitted to other plans, what it says of each plan.\n\n"
+    "A rank that computes slower than it was measured is --slow rank=3:1.2; --power-limit rank=3:250 keeps clocks out "
+    "at which\n"
+    "a rank draws more. Plans are replayed by the policy plan."};
+
+typedef struct options {
+    fl_texts pipeline, slow, limit;
+    const char *platform, *measured, *judge, *objective, *out, *csv;
+    double time_s, slowdown;
+    int64_t points;
+    bool frontier, json;
+} options;
+
+static fl_status read_limits(const options *o, uint32_t ranks, double **limit_w, fl_diag *d) {
+    fl_status s = FL_OK;
+    *limit_w = calloc(ranks, sizeof **limit_w);
+    if (!*limit_w)
+        return fl_no_memory(d, "the limits");
+    for (uint32_t rank = 0; rank < ranks; rank++)
+        (*limit_w)[rank] = INFINITY;
+    for (size_t i = 0; !s && i < o->limit.count; i++) {
+        uint32_t rank;
+        double watts;
+        s = fl_rank_value_parse("--power-limit", o->limit.item[i], &rank, &watts, d);
+        if (!s && rank >= ranks)
+            s = fl_refuse(d, "--power-limit %s: no such rank, expected 0 to %u", o->limit.item[i], ranks - 1);
+        if (!s)
+            (*limit_w)[rank] = fmin((*limit_w)[rank], watts);
+    }
+    return s;
+}
+
+static fl_status check(const options *o, fl_diag *d) {
+    if (o->pipeline.count != 1)
+        return fl_refuse(d, "expected one PIPELINE, see --help");
+    if (!isnan(o->time_s) && !isnan(o->slowdown))
+        return fl_refuse(d, "--time and --slowdown both bound the time, expected one of them");
+    if (o->frontier && (!isnan(o->time_s) || !isnan(o->slowdown)))
+        return fl_refuse(d, "--frontier is of all times, expected it without --time and --slowdown");
+    if (o->measured && !o->frontier)
+        return fl_refuse(d, "--measured plans stand beside a frontier, expected --frontier, too");
+    return FL_OK;
+}
+
+static fl_status write_plans(const options *o, fl_planned *r, fl_diag *d) {
+    if (!fl_head_set(&r->plans.head, "pipeline", fl_input_name(o->pipeline.item[0])) ||
+        !fl_head_set(&r->plans.head, "source", "foldline plan"))
+        return fl_no_memory(d, o->out);
+    return fl_plans_write(o->out, &r->plans, d);
+}
+
+/* The table takes its place when the plans have: neither is there without the other. */
+static fl_status write_files(const options *o, fl_planned *r, fl_diag *d) {
+    fl_output *csv = o->csv ? fl_output_open(o->csv, d) : NULL;
+    if (o->csv && !csv)
+        return d->status;
+    if (csv)
+        fl_plan_tell_csv(r, fl_output_file(csv));
+    const fl_status s = o->out ? write_plans(o, r, d) : FL_OK;
+    if (s && csv)
+        fl_output_abort(csv);
+    return s || !csv ? s : fl_output_commit(csv, d);
+}
+
+static fl_status work(const options *o, fl_plan_ask *ask, fl_diag *d) {
+    fl_training t = {0}, judge = {0};
+    fl_planned r = {0};
+    double *limit_w = NULL;
+    fl_status s = fl_training_open(o->pipeline.item[0], o->platform, &o->slow, &t, d);
+    if (!s && o->judge)
+        s = fl_training_open(o->judge, o->platform, &o->slow, &judge, d);
+    if (!s)
+        s = read_limits(o, t.p.ranks, &limit_w, d);
+    ask->t = &t;
+    ask->judge = o->judge ? &judge : NULL;
+    ask->limit_w = limit_w;
+    if (!s)
+        s = fl_planned_make(ask, &r, d);
+    if (!s)
+        s = write_files(o, &r, d);
+    if (!s && o->json)
+        fl_plan_tell_json(&r, ask);
+    else if (!s)
+        fl_plan_tell_text(&r, ask);
+    fl_planned_free(&r);
+    free(limit_w);
+    fl_training_free(&judge);
+    fl_training_free(&t);
+    return s;
+}
+
+int fl_cmd_plan(int argc, char **argv) {
+    options o = {.time_s = NAN, .slowdown = NAN, .points = POINTS_STANDARD, .objective = FL_OBJECTIVE_STANDARD};
+    const fl_option option[] = {
+        {"platform", "NAME", FL_OPTION_TEXT, &o.platform, 0, 0,
+         "its ladder, and its default clock (the clocks that PIPELINE states, and the top one)"},
+        {"time", "S", FL_OPTION_REAL, &o.time_s, 1e-9, 1e9, "at most so many seconds an iteration"},
+        {"slowdown", "X", FL_OPTION_SHARE, &o.slowdown, 0, 1e3, "at most so much slower than the default clocks"},
+        {"objective", "NAME", FL_OPTION_TEXT, &o.objective, 0, 0,
+         "what the plan has least of: energy, edp or ed2p (" FL_OBJECTIVE_STANDARD ")"},
+        {"frontier", NULL, FL_OPTION_FLAG, &o.frontier, 0, 0, "plans for all times"},
+        {"points", "N", FL_OPTION_INT, &o.points, 2, 100000,
+         "of the frontier, at most (" FL_AS_TEXT(POINTS_STANDARD) ")"},
+        {"slow", "rank=R:X", FL_OPTION_LIST, &o.slow, 0, 0,
+         "rank R takes X times as long to compute (may be repeated)"},
+        {"power-limit", "rank=R:W", FL_OPTION_LIST, &o.limit, 0, 0,
+         "rank R draws at most W while it computes (may be repeated)"},
+        {"measured", "BASE", FL_OPTION_TEXT, &o.measured, 0, 0, "executed plans: the beginning of their files' names"},
+        {"judge", "FILE", FL_OPTION_TEXT, &o.judge, 0, 0, "another pipeline, which says what it makes of every plan"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the plan, or all of the frontier, for --policy plan"},
+        {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "all rows, for plot frontier"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all rows as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &o.pipeline, &status))
+        return status;
+    fl_diag d = {0};
+    fl_plan_ask ask = {.frontier = o.frontier,
+                       .points = (size_t)o.points,
+                       .measured = o.measured,
+                       .time_s = isnan(o.time_s) ? (double)INFINITY : o.time_s,
+                       .slowdown = isnan(o.slowdown) ? (double)INFINITY : o.slowdown};
+    fl_status s = check(&o, &d);
+    if (!s)
+        s = fl_objective_parse(o.objective, &ask.objective, &d);
+    if (!s)
+        s = work(&o, &ask, &d);
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &o.pipeline);
+}

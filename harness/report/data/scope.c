@@ -1,0 +1,163 @@
+#include "harness/report/data/report_data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows of each variant, one variant after the other: those of v start at row[first[v]]. */
+typedef struct sorted {
+    size_t *row, *first, *runs; /* runs: of each policy, all 0 between two scopes */
+} sorted;
+
+static void unsort(sorted *x) {
+    free(x->row);
+    free(x->first);
+    free(x->runs);
+}
+
+static fl_status sort(const fl_report_data *r, sorted *x, fl_diag *d) {
+    *x = (sorted){.row = malloc((r->row_count + 1) * sizeof *x->row),
+                  .first = calloc(r->variant.count + 2, sizeof *x->first),
+                  .runs = calloc(r->policy.count + 1, sizeof *x->runs)};
+    if (!x->row || !x->first || !x->runs) {
+        unsort(x);
+        return fl_no_memory(d, "the report");
+    }
+    size_t *next = x->first + 1; /* first the count, then the place of the next row; at the end first[v + 1] */
+    for (size_t i = 0; i < r->row_count; i++)
+        if (r->row[i].variant + 1 < r->variant.count)
+            next[r->row[i].variant + 1]++;
+    for (size_t v = 1; v < r->variant.count; v++)
+        next[v] += next[v - 1];
+    for (size_t i = 0; i < r->row_count; i++)
+        x->row[next[r->row[i].variant]++] = i;
+    return FL_OK;
+}
+
+static int by_index(const void *a, const void *b) {
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool holds(const fl_scope *s, const fl_report_row *row) {
+    return s->platform == FL_REPORT_ALL || row->platform == (size_t)s->platform;
+}
+
+/* Finds the policies of the scope and their rows. */
+static fl_status make(const fl_report_data *r, const sorted *x, int platform, size_t variant, fl_scope *s, fl_diag *d) {
+    const size_t *row = x->row + x->first[variant], count = x->first[variant + 1] - x->first[variant];
+    const size_t most = count < r->policy.count ? count : r->policy.count;
+    *s = (fl_scope){.data = r,
+                    .platform = platform,
+                    .variant = variant,
+                    .policy = malloc((most + 1) * sizeof *s->policy),
+                    .row = malloc((count + 1) * sizeof *s->row),
+                    .first = calloc(most + 2, sizeof *s->first),
+                    .workloads = r->workload.count * (platform == FL_REPORT_ALL ? r->platform.count : 1),
+                    .seeds = r->seed_count};
+    if (!s->policy || !s->row || !s->first)
+        return fl_no_memory(d, "the report");
+    for (size_t i = 0; i < count; i++)
+        if (holds(s, &r->row[row[i]]) && !x->runs[r->row[row[i]].policy]++)
+            s->policy[s->policy_count++] = r->row[row[i]].policy;
+    qsort(s->policy, s->policy_count, sizeof *s->policy, by_index);
+    for (size_t p = 0; p < s->policy_count; p++) {
+        s->first[p + 1] = s->first[p] + x->runs[s->policy[p]];
+        x->runs[s->policy[p]] = s->first[p]; /* the place of its next row */
+    }
+    for (size_t i = 0; i < count; i++)
+        if (holds(s, &r->row[row[i]]))
+            s->row[x->runs[r->row[row[i]].policy]++] = row[i];
+    for (size_t p = 0; p < s->policy_count; p++)
+        x->runs[s->policy[p]] = 0;
+    return FL_OK;
+}
+
+static void free_scope(fl_scope *s) {
+    free(s->policy);
+    free(s->row);
+    free(s->first);
+}
+
+fl_status fl_scopes_make(const fl_report_data *r, fl_scope **list, size_t *count, fl_diag *d) {
+    const size_t each = r->platform.count > 1 ? 1 + r->platform.count : 1;
+    sorted x;
+    *count = 0;
+    *list = NULL;
+    fl_status s = sort(r, &x, d);
+    if (s)
+        return s;
+    *list = calloc(r->variant.count * each + 1, sizeof **list);
+    s = *list ? FL_OK : fl_no_memory(d, "the report");
+    for (size_t v = 0; !s && v < r->variant.count; v++)
+        for (size_t k = 0; !s && k < each; k++) {
+            fl_scope *at = &(*list)[(*count)++];
+            s = make(r, &x, k ? (int)k - 1 : FL_REPORT_ALL, v, at, d);
+            if (!s && !at->policy_count) { /* not every variant is on every platform */
+                free_scope(at);
+                --*count;
+            }
+        }
+    unsort(&x);
+    if (s) {
+        fl_scopes_free(*list, *count);
+        *list = NULL;
+        *count = 0;
+    }
+    return s;
+}
+
+void fl_scopes_free(fl_scope *list, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free_scope(&list[i]);
+    free(list);
+}
+
+double *fl_scope_panel(const fl_scope *s, fl_report_column column) {
+    const fl_report_data *r = s->data;
+    const size_t each = s->workloads * s->seeds, total = s->policy_count * each;
+    double *panel = malloc((total + 1) * sizeof *panel);
+    for (size_t i = 0; panel && i < total; i++)
+        panel[i] = NAN;
+    for (size_t p = 0; panel && p < s->policy_count; p++)
+        for (size_t i = s->first[p]; i < s->first[p + 1]; i++) {
+            const fl_report_row *row = &r->row[s->row[i]];
+            const size_t w = row->workload + (s->platform == FL_REPORT_ALL ? row->platform * r->workload.count : 0);
+            panel[p * each + w * s->seeds + row->seed_at] = row->value[column];
+        }
+    return panel;
+}
+
+/* The percentage of the driver's default, workload by workload, for a quantity without a separate column. */
+static double *against_default(const fl_scope *s, fl_report_column column) {
+    double *panel = fl_scope_panel(s, column);
+    size_t standard = 0;
+    while (standard < s->policy_count && strcmp(s->data->policy.item[s->policy[standard]], "baseline:default"))
+        standard++;
+    double *of = malloc((s->seeds + 1) * sizeof *of);
+    for (size_t w = 0; panel && of && w < s->workloads; w++) {
+        double any = NAN; /* with random arrivals, each seed has a separate default */
+        for (size_t k = 0; k < s->seeds; k++) {
+            of[k] = standard < s->policy_count ? panel[(standard * s->workloads + w) * s->seeds + k] : (double)NAN;
+            any = isnan(any) ? of[k] : any;
+        }
+        for (size_t p = 0; p < s->policy_count; p++)
+            for (size_t k = 0; k < s->seeds; k++) {
+                double *at = &panel[(p * s->workloads + w) * s->seeds + k];
+                *at = 100 * (1 - *at / (isnan(of[k]) ? any : of[k]));
+            }
+    }
+    if (!of) {
+        free(panel);
+        panel = NULL;
+    }
+    free(of);
+    return panel;
+}
+
+double *fl_scope_merit(const fl_scope *s) {
+    const char *objective = fl_report_objective(s->data);
+    if (!strcmp(objective, "energy"))
+        return fl_scope_panel(s, FL_REPORT_SAVING_PCT);
+    return against_default(s, strcmp(objective, "edp") ? FL_REPORT_ED2P : FL_REPORT_EDP);
+}

@@ -1,0 +1,167 @@
+#include "harness/report/data/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static fl_status add_column(fl_summary *s, fl_means *m, int column, fl_diag *d) {
+    const fl_scope *sc = s->scope;
+    const size_t each = sc->workloads * sc->seeds;
+    double *panel = fl_scope_panel(sc, (fl_report_column)column);
+    fl_status st = panel ? FL_OK : fl_no_memory(d, "the report");
+    for (size_t p = 0; !st && p < s->count; p++) {
+        const double *row = panel + p * each;
+        st = fl_means_add(m, row, sc->workloads, sc->seeds, &s->item[p].value[column], d);
+        if (column != FL_REPORT_VIOLATED)
+            continue;
+        s->item[p].violations = s->item[p].value[column].runs ? 0 : (double)NAN;
+        for (size_t i = 0; i < each; i++)
+            s->item[p].violations += isnan(row[i]) ? 0 : row[i];
+    }
+    free(panel);
+    return st;
+}
+
+static fl_status means(fl_summary *s, fl_diag *d) {
+    const fl_scope *sc = s->scope;
+    fl_means m = {.b = s->bootstrap};
+    fl_status st = FL_OK;
+    for (int column = 0; !st && column < FL_REPORT_COLUMNS; column++)
+        st = add_column(s, &m, column, d);
+    for (size_t p = 0; !st && p < s->count; p++)
+        st = fl_means_add(&m, s->merit + p * sc->workloads * sc->seeds, sc->workloads, sc->seeds, &s->item[p].merit, d);
+    if (!st)
+        st = fl_means_draw(&m, d);
+    fl_means_free(&m);
+    for (size_t p = s->count; p-- > 0;)
+        if (!strcmp(fl_summary_name(s, p), "baseline:default"))
+            s->most = s->item[p].value[FL_REPORT_ENERGY_J].runs;
+    return st;
+}
+
+/* Who breaks a bound stands behind all that hold them. */
+static int by_merit(const void *a, const void *b, void *user) {
+    const fl_summary *s = user;
+    const size_t i = *(const size_t *)a, k = *(const size_t *)b;
+    const double x = s->item[i].merit.mean, y = s->item[k].merit.mean;
+    if (isnan(x) || isnan(y))
+        return isnan(x) - isnan(y);
+    const bool over = s->item[i].violations > 0, over2 = s->item[k].violations > 0;
+    if (over != over2)
+        return over - over2;
+    return x != y ? (x < y) - (x > y) : (i > k) - (i < k);
+}
+
+static fl_status choose(fl_summary *s, const char *reference, fl_diag *d) {
+    s->reference = SIZE_MAX;
+    for (size_t i = 0; i < s->count; i++)
+        s->order[i] = i;
+    qsort_r(s->order, s->count, sizeof *s->order, by_merit, s);
+    for (size_t i = 0; i < s->count; i++)
+        if (reference && !strcmp(fl_summary_name(s, i), reference))
+            s->reference = i;
+    if (reference && s->reference == SIZE_MAX)
+        return fl_refuse(d, "no policy '%s' in the result, expected one of its policies", reference);
+    for (int violating = 0; violating < 2; violating++)
+        for (size_t k = 0; k < s->count && s->reference == SIZE_MAX; k++) {
+            const fl_policy_summary *p = &s->item[s->order[k]];
+            if (!p->baseline && !isnan(p->merit.mean) && (violating || !(p->violations > 0)))
+                s->reference = s->order[k];
+        }
+    return FL_OK;
+}
+
+static fl_status pairs(fl_summary *s, fl_diag *d) {
+    const fl_scope *sc = s->scope;
+    const size_t each = sc->workloads * sc->seeds;
+    double *slow = s->reference < s->count ? fl_scope_panel(sc, FL_REPORT_SLOWDOWN) : NULL;
+    if (s->reference >= s->count)
+        return FL_OK;
+    if (!slow)
+        return fl_no_memory(d, "the report");
+    for (size_t i = 0; i < s->count * each; i++)
+        slow[i] *= 100;
+    s->paired = s->count > 1;
+    fl_means m = {.b = s->bootstrap};
+    fl_status st = FL_OK;
+    for (size_t p = 0; !st && p < s->count; p++) {
+        /* a tie is a difference that no figure of the page would show: a hundredth of a percent point */
+        st = fl_means_add_paired(&m, s->merit + p * each, s->merit + s->reference * each, sc->workloads, sc->seeds,
+                                 0.01, &s->item[p].merit_pair, d);
+        if (!st)
+            st = fl_means_add_paired(&m, slow + p * each, slow + s->reference * each, sc->workloads, sc->seeds, 0.01,
+                                     &s->item[p].slowdown_pair, d);
+    }
+    if (!st)
+        st = fl_means_draw(&m, d);
+    fl_means_free(&m);
+    free(slow);
+    return st;
+}
+
+/* A run that breaks a bound ranks behind those that hold it: it counts as if it lost more than any can, in points. */
+#define BEHIND 1e6
+
+static void put_behind(double *merit, const double *violated, size_t each) {
+    for (size_t i = 0; i < each; i++)
+        merit[i] -= violated[i] > 0 ? BEHIND : 0;
+}
+
+static fl_status ranks(fl_summary *s, fl_diag *d) {
+    const size_t each = s->scope->workloads * s->scope->seeds;
+    double *violated = fl_scope_panel(s->scope, FL_REPORT_VIOLATED);
+    double *value = malloc((s->count * each + 1) * sizeof *value);
+    fl_rank_result *rank = calloc(s->count + 1, sizeof *rank);
+    size_t n = 0;
+    fl_status st = value && rank && violated ? FL_OK : fl_no_memory(d, "the report");
+    for (size_t p = 0; !st && p < s->count; p++) {
+        s->item[p].rank = (fl_rank_result){.rank = {NAN, NAN, NAN, 0, 0}};
+        if (s->item[p].baseline)
+            continue;
+        memcpy(value + n * each, s->merit + p * each, each * sizeof *value);
+        put_behind(value + n++ * each, violated + p * each, each);
+    }
+    if (!st && n > 1)
+        st = fl_bootstrap_ranks(value, n, s->scope->workloads, s->scope->seeds, &s->bootstrap, rank, d);
+    for (size_t p = 0, k = 0; !st && n > 1 && p < s->count; p++)
+        if (!s->item[p].baseline)
+            s->item[p].rank = rank[k++];
+    s->ranked = !st && n > 1 && rank[0].rank.workloads;
+    free(violated);
+    free(value);
+    free(rank);
+    return st;
+}
+
+fl_status fl_summary_make(const fl_scope *sc, const fl_bootstrap *b, const char *reference, fl_summary *out,
+                          fl_diag *d) {
+    *out = (fl_summary){.scope = sc, .bootstrap = *b, .count = sc->policy_count};
+    if (!b->draws) /* for a grid: seconds, not minutes */
+        out->bootstrap.draws = sc->policy_count > FL_GRID_POLICIES ? FL_DRAWS_GRID : FL_DRAWS_STANDARD;
+    out->item = calloc(out->count + 1, sizeof *out->item);
+    out->order = calloc(out->count + 1, sizeof *out->order);
+    out->merit = fl_scope_merit(sc);
+    fl_status s = out->item && out->order && out->merit ? FL_OK : fl_no_memory(d, "the report");
+    for (size_t p = 0; !s && p < out->count; p++) {
+        out->item[p].policy = sc->policy[p];
+        out->item[p].baseline = fl_report_is_baseline(fl_summary_name(out, p));
+    }
+    if (!s)
+        s = means(out, d);
+    if (!s)
+        s = choose(out, reference, d);
+    if (!s)
+        s = pairs(out, d);
+    if (!s)
+        s = ranks(out, d);
+    if (s)
+        fl_summary_free(out);
+    return s;
+}
+
+void fl_summary_free(fl_summary *s) {
+    free(s->item);
+    free(s->order);
+    free(s->merit);
+    *s = (fl_summary){0};
+}

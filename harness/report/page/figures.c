@@ -1,0 +1,327 @@
+#include "harness/report/page/figures.h"
+
+#include "harness/report/page/embed.h"
+#include "harness/report/data/html.h"
+#include "traces/files/tables.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CURVES_MAX = 24, STUDIES_MAX = 24 };
+
+static void begin(fl_figures *g, const char *class_name, const char *alt) {
+    fprintf(g->f, "<figure%s><div class=\"plot\" role=\"img\" aria-label=\"", class_name);
+    fl_html_text(g->f, alt);
+    fputs("\">\n", g->f);
+}
+
+static void caption(fl_figures *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void caption(fl_figures *g, const char *format, ...) {
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    fputs("</div><figcaption>", g->f);
+    fl_html_text(g->f, text ? text : "");
+    fputs("</figcaption></figure>\n", g->f);
+    free(text);
+}
+
+/* Draws a finished picture and embeds it in the page. */
+static fl_status put(fl_figures *g, fl_picture *p, const char *script, const char *class_name, fl_diag *d) {
+    char *svg = NULL;
+    size_t size;
+    fl_status s = fl_picture_draw(p, script, "page", g->input, &svg, &size, d);
+    if (!s)
+        fl_embed(g->f, svg, class_name, !g->drawn++);
+    free(svg);
+    return s;
+}
+
+/* Returns "; bars: 95 % intervals over ..." or nothing. */
+static const char *bars(const fl_summary *s, bool drawn, char text[160]) {
+    char intervals[128] = "";
+    if (!drawn)
+        return strcpy(text, "");
+    fl_lead_intervals(s, intervals, sizeof intervals);
+    snprintf(text, 160, "%s%s", *intervals ? "; bars: " : "", intervals);
+    return text;
+}
+
+/* A function that fills an open picture. */
+typedef fl_status fill(fl_picture *p, void *from, size_t *drawn, fl_diag *d);
+
+/* A figure as wide as the page; a phone shows a second drawing of it. It stays open for its caption if *drawn. */
+static fl_status put_wide(fl_figures *g, fill *make, void *from, const char *script, const char *alt, size_t *drawn,
+                          fl_diag *d) {
+    static const struct {
+        fl_picture_size size;
+        const char *class_name;
+    } drawing[] = {{FL_PICTURE_WIDE, "for-wide"}, {FL_PICTURE_NARROW, "for-narrow"}};
+    fl_status s = FL_OK;
+    *drawn = 0;
+    for (size_t i = 0; !s && i < 2; i++) {
+        fl_picture p = {0};
+        s = fl_picture_open(&p, drawing[i].size, d);
+        if (!s)
+            s = make(&p, from, drawn, d);
+        if (!s && *drawn && !i)
+            begin(g, " class=\"lead\"", alt);
+        if (!s && *drawn)
+            s = put(g, &p, script, drawing[i].class_name, d);
+        fl_picture_close(&p);
+    }
+    return s;
+}
+
+typedef struct pareto {
+    const fl_summary *s;
+    const fl_looks *looks;
+    bool bars;
+} pareto;
+
+static fl_status fill_pareto(fl_picture *p, void *from, size_t *drawn, fl_diag *d) {
+    pareto *x = from;
+    const fl_status s = fl_picture_pareto(p, x->s, x->looks, drawn, d);
+    x->bars = p->bars;
+    return s;
+}
+
+fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *looks, fl_diag *d) {
+    char about[512], alt[700], over[160];
+    pareto from = {s, looks, false};
+    fl_lead lead;
+    size_t drawn;
+    if (g->off)
+        return FL_OK;
+    fl_lead_of(s, &lead);
+    fl_lead_about(s, about, sizeof about);
+    snprintf(alt, sizeof alt, "Scatter plot of %zu policies and baselines, %s: %s over %s; the table has the numbers.",
+             s->count, about, lead.y.name, lead.x.name);
+    const fl_status st = put_wide(g, fill_pareto, &from, "pareto", alt, &drawn, d);
+    if (!st && drawn)
+        caption(g,
+                "%s: %s. %s and left is better. Dotted: the Pareto front, whose policies are named beside it or, where "
+                "they are many, by number%s. Every mark stands at its values; a ring is another at the same place, "
+                "named from the inside out%s.",
+                lead.title, about, lead.y.more ? "Up" : "Down",
+                isfinite(lead.x.bound) ? "; dashed: the bound; hollow, thin ring or boxed: who breaks it in a run" : "",
+                bars(s, from.bars, over));
+    return st;
+}
+
+static fl_status rows(fl_figures *g, const fl_summary *s, const fl_looks *looks, bool ranks, fl_diag *d) {
+    char about[512], over[160], merit[64];
+    fl_picture p = {0};
+    size_t drawn = 0;
+    if (g->off)
+        return FL_OK;
+    fl_status st = fl_picture_open(&p, FL_PICTURE_PANEL, d);
+    if (!st)
+        st = fl_picture_rows(&p, s, looks, ranks, &drawn, d);
+    fl_lead_about(s, about, sizeof about);
+    snprintf(merit, sizeof merit, "%s", fl_merit_name(s->scope->data));
+    *merit = (char)toupper((unsigned char)*merit);
+    if (!st && drawn && (!ranks || drawn > 1)) {
+        begin(g, "",
+              ranks ? "Dot plot of mean ranks; the table of pairs has the numbers."
+                    : "Dot plot of the policies, the best first; the table has the numbers.");
+        st = put(g, &p, "rows", "", d);
+        if (!st && ranks)
+            caption(g,
+                    "Mean rank by %s, %s%s. A run that breaks a bound ranks behind those that hold it. Baselines are "
+                    "not ranked%s.",
+                    fl_merit_name(s->scope->data), about, bars(s, p.bars, over),
+                    drawn == FL_ROWS_MAX ? "; the best 40" : "");
+        else if (!st)
+            caption(g, "%s against the driver's default, the best first and last who breaks a bound%s: %s%s.", merit,
+                    drawn == FL_ROWS_MAX ? " (40)" : "", about, bars(s, p.bars, over));
+    }
+    fl_picture_close(&p);
+    return st;
+}
+
+fl_status fl_figure_merit(fl_figures *g, const fl_summary *s, const fl_looks *looks, fl_diag *d) {
+    return rows(g, s, looks, false, d);
+}
+
+fl_status fl_figure_ranks(fl_figures *g, const fl_summary *s, const fl_looks *looks, fl_diag *d) {
+    return rows(g, s, looks, true, d);
+}
+
+fl_status fl_figure_regret(fl_figures *g, const fl_summary *s, fl_diag *d) {
+    fl_picture p = {0};
+    size_t drawn = 0;
+    bool any = false;
+    for (size_t i = 0; i < s->count; i++)
+        any |= !s->item[i].baseline && (isfinite(s->item[i].value[FL_REPORT_REGRET_STATIC_PCT].mean) ||
+                                        isfinite(s->item[i].value[FL_REPORT_REGRET_CLAIRVOYANT_PCT].mean));
+    if (g->off || !any)
+        return FL_OK;
+    fl_status st = fl_picture_open(&p, FL_PICTURE_PANEL, d);
+    if (!st)
+        st = fl_picture_regret(&p, s, &drawn, d);
+    if (!st && drawn) {
+        begin(g, "", "Bar chart of the regret of each policy; the table has the numbers.");
+        st = put(g, &p, "regret", "", d);
+        if (!st)
+            caption(g, "What each policy left on the table. *: over the runs that hold the bound; n/a: there is none.");
+    }
+    fl_picture_close(&p);
+    return st;
+}
+
+static void count_study(void *user, const fl_study *t) {
+    (void)t;
+    ++*(size_t *)user;
+}
+
+fl_status fl_figures_sensitivity(fl_figures *g, const fl_summary *s, fl_diag *d) {
+    size_t studies = 0;
+    char over[160];
+    fl_status st = FL_OK;
+    if (!g->off)
+        fl_studies(s, count_study, &studies);
+    if (!studies)
+        return FL_OK;
+    fputs("<h3>Sensitivity to parameters</h3>\n<div class=\"figures\">\n", g->f);
+    for (size_t i = 0; !st && i < studies && i < STUDIES_MAX; i++) {
+        fl_picture p = {0};
+        size_t drawn = 0;
+        st = fl_picture_open(&p, FL_PICTURE_PANEL, d);
+        if (!st)
+            st = fl_picture_studies(&p, s, i, 1, &drawn, d);
+        if (!st) {
+            begin(g, "", "Line charts: saving and slowdown over a parameter; the table has the numbers.");
+            st = put(g, &p, "lines", "", d);
+        }
+        if (!st)
+            caption(g,
+                    "Ticks stand at the values tried; a line for each setting of the others, or, where they are many, "
+                    "a bundle and its mean%s.",
+                    bars(s, p.bars, over));
+        fl_picture_close(&p);
+    }
+    fputs("</div>\n", g->f);
+    if (studies > STUDIES_MAX)
+        fprintf(g->f, "<p class=\"note\">%d of %zu parameters are drawn.</p>\n", STUDIES_MAX, studies);
+    return st;
+}
+
+fl_status fl_figures_curves(fl_figures *g, const fl_report_data *r, fl_diag *d) {
+    fl_curves c = {0};
+    size_t shown = 0;
+    fl_status st = g->off ? FL_OK : fl_curves_read(r->regret_path, r, &c, d);
+    if (g->off)
+        return FL_OK;
+    fputs("<div class=\"figures\">\n", g->f);
+    for (size_t i = 0; !st && i < c.group.count && i < CURVES_MAX; i++) {
+        fl_picture p = {0};
+        size_t drawn = 0;
+        char alt[600];
+        snprintf(alt, sizeof alt, "Line chart: cumulative regret of each policy over the steps of %s.",
+                 c.group.item[i]);
+        st = fl_picture_open(&p, FL_PICTURE_PANEL, d);
+        if (!st)
+            st = fl_picture_curves(&p, &c, i, 1, &drawn, d);
+        if (!st && drawn) {
+            begin(g, "", alt);
+            st = put(g, &p, "lines", "", d);
+            if (!st)
+                caption(g, "%s.%s", c.group.item[i],
+                        p.x0 > 0 ? " Both axes logarithmic: policies without regret are not drawn; dotted, a steady "
+                                   "loss."
+                                 : "");
+            shown++;
+        }
+        fl_picture_close(&p);
+    }
+    fputs("</div>\n", g->f);
+    if (c.group.count > CURVES_MAX)
+        fprintf(g->f, "<p class=\"note\">%zu of %zu workloads and variants are drawn; the file has them all.</p>\n",
+                shown, c.group.count);
+    fl_curves_free(&c);
+    return st;
+}
+
+fl_status fl_figures_timeline(fl_figures *g, const char *path, fl_diag *d) {
+    static const struct {
+        fl_status (*make)(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
+        const char *script, *alt, *what;
+    } figure[] = {{fl_picture_timeline, "lines", "Line charts: SM clock and power over time.",
+                   "clock and power over time, dashed the power limit in force where the file knows it"},
+                  {fl_picture_residency, "residency", "Bar chart: share of time at each SM clock.",
+                   "residency, the share of time at each SM clock, all GPUs together"}};
+    fl_telemetry t = {0};
+    const char *slash = strrchr(path, '/');
+    fl_status s = g->off ? FL_OK : fl_telemetry_read(path, &t, d);
+    for (size_t i = 0; !s && !g->off && i < 2; i++) {
+        fl_picture p = {0};
+        size_t drawn = 0;
+        s = fl_picture_open(&p, FL_PICTURE_PANEL, d);
+        if (!s)
+            s = figure[i].make(&p, &t, path, &drawn, d);
+        if (!s && drawn) {
+            begin(g, "", figure[i].alt);
+            s = put(g, &p, figure[i].script, "", d);
+            if (!s)
+                caption(g, "%s: %s.", slash ? slash + 1 : path, figure[i].what);
+        }
+        fl_picture_close(&p);
+    }
+    fl_telemetry_free(&t);
+    return s;
+}
+
+static fl_status fill_load(fl_picture *p, void *from, size_t *drawn, fl_diag *d) {
+    const fl_report_data *const *r = from;
+    return fl_picture_load(p, (*r)->path, drawn, d);
+}
+
+fl_status fl_figure_load(fl_figures *g, const fl_report_data *r, fl_diag *d) {
+    size_t drawn = 0;
+    if (g->off || !r->serves)
+        return FL_OK;
+    const fl_status s = put_wide(g, fill_load, &r, "lines",
+                                 "Line charts: energy that each policy saves over the requests that arrive; the table "
+                                 "of workloads has the numbers.",
+                                 &drawn, d);
+    if (!s && drawn)
+        caption(g, "What a policy saves against the load: lines are means of runs at one load; hollow ones break a "
+                   "bound; crossed ones serve less than 95 %% of what arrives.");
+    return s;
+}
+
+typedef struct plans {
+    const char *const *path;
+    size_t count;
+} plans;
+
+static fl_status fill_gantt(fl_picture *p, void *from, size_t *drawn, fl_diag *d) {
+    const plans *x = from;
+    return fl_picture_gantt(p, x->path, x->count, drawn, d);
+}
+
+fl_status fl_figure_gantt(fl_figures *g, const char *const *path, size_t count, fl_diag *d) {
+    plans from = {path, count};
+    size_t drawn = 0;
+    if (g->off || !count)
+        return FL_OK;
+    if (count > FL_GANTT_PLANS_MAX)
+        return fl_refuse(d, "--instructions: %zu files, expected one or two", count);
+    const fl_status s = put_wide(g, fill_gantt, &from, "gantt",
+                                 "Gantt chart: the instructions of each rank over time, coloured by clock, and the "
+                                 "power of all boards.",
+                                 &drawn, d);
+    if (!s)
+        caption(g,
+                "%s: tall bars are backward, lower ones forward, in the colour of their clock; grey: transfers and "
+                "loads; sand: waiting. Below: what all boards draw together.",
+                count > 1 ? "Two plans" : "One plan");
+    return s;
+}

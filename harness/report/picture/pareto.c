@@ -1,0 +1,405 @@
+/* Two quantities of every policy against each other. Every mark stands at its values. Of marks that would hide each
+ * other, one keeps its shape and the others become rings around it, and one list names them from the inside out. This
+ * file places the names, because gnuplot does not know what they would cover. */
+#include "harness/report/picture/pareto_plane.h"
+#include "harness/report/picture/lines.h"
+#include "harness/report/picture/pictures.h"
+#include "harness/report/data/partial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARK = 6, LIST_MAX = 8, NAMED_MAX = 16, NUMBERED_MAX = 300 };
+
+static void hold_all(const fl_plane *m, bool y, double *low, double *high) {
+    *low = HUGE_VAL;
+    *high = -HUGE_VAL;
+    for (size_t i = 0; i < m->count; i++) {
+        const fl_interval *v = y ? &m->spot[i].y : &m->spot[i].x;
+        fl_hold(low, high, v->mean);
+    }
+    fl_hold(low, high, y ? m->lead.y.bound : m->lead.x.bound);
+    const double from = *low, to = *high, most = 0.2 * (to - from); /* long intervals are clipped at the edge */
+    for (size_t i = 0; i < m->count; i++) {
+        const fl_interval *v = y ? &m->spot[i].y : &m->spot[i].x;
+        fl_hold(low, high, isfinite(v->low) ? fmax(v->low, from - most) : v->mean);
+        fl_hold(low, high, isfinite(v->high) ? fmin(v->high, to + most) : v->mean);
+    }
+    const double span = *high - *low, room = span > 0 ? 0.05 * span : fmax(fabs(*high) * 0.1, 0.5);
+    *low -= room;
+    *high += room;
+}
+
+/* ---- names ---- */
+
+/* Lines that pass through a name: intervals, which are drawn only for a few policies. */
+static double cost_of_bars(const fl_plane *m, const fl_box *b) {
+    double cost = 0;
+    for (size_t i = 0; m->p->bars && i < m->count; i++) {
+        const fl_spot *o = &m->spot[i];
+        const fl_box across = {fl_picture_px(m->p, fmin(o->x.low, o->x.mean)), o->py - 1,
+                               fl_picture_px(m->p, fmax(o->x.high, o->x.mean)), o->py + 1};
+        const fl_box along = {o->px - 1, fl_picture_py(m->p, fmax(o->y.high, o->y.mean)), o->px + 1,
+                              fl_picture_py(m->p, fmin(o->y.low, o->y.mean))};
+        cost += (fl_boxes_meet(b, &across) ? 20 : 0) + (fl_boxes_meet(b, &along) ? 20 : 0);
+    }
+    return cost;
+}
+
+/* Marks, and the front's line. */
+static fl_status add_obstacles(fl_plane *m, fl_diag *d) {
+    fl_status st = fl_clutter_open(&m->clutter, m->p->width, m->p->height, d);
+    for (size_t i = 0; !st && i < m->count; i++) {
+        const fl_spot *o = &m->spot[i];
+        const double r = MARK * o->size;
+        st = fl_clutter_add(&m->clutter,
+                            &(fl_obstacle){{o->px - r, o->py - r, o->px + r, o->py + r}, 120, 400, o->place}, d);
+    }
+    for (size_t i = 0; !st && i < m->segments; i++)
+        st = fl_clutter_add(&m->clutter, &(fl_obstacle){m->segment[i], 15, 15, SIZE_MAX}, d);
+    return st;
+}
+
+/* The text beside a mark: the front's number where there are too many names; "*" where runs are missing. */
+static char *name_of(const fl_plane *m, const fl_spot *o, char name[256]) {
+    const fl_policy_summary *p = &m->s->item[o->item];
+    const char *whole = fl_summary_name(m->s, o->item);
+    if (o->number)
+        snprintf(name, 256, "%zu", o->number);
+    else
+        fl_text_fit(p->baseline ? whole + 9 : whole, m->p->right - m->p->left - 30, name);
+    const size_t length = strlen(name);
+    if (fl_partial_rows(m->s, p) && length < 254)
+        memcpy(name + length, " *", 3);
+    return name;
+}
+
+/* Whether another mark is nearer to the name than its own. */
+static bool mistaken(const fl_plane *m, const fl_spot *o, const fl_box *b, double own) {
+    for (size_t i = 0; i < m->count; i++) {
+        const fl_spot *other = &m->spot[i];
+        const double x = fmax(b->x1, fmin(other->px, b->x2)), y = fmax(b->y1, fmin(other->py, b->y2));
+        if (fmax(fabs(x - other->px), fabs(y - other->py)) - MARK * other->size >= own)
+            continue; /* most are far away */
+        if (other->place != o->place && hypot(x - other->px, y - other->py) - MARK * other->size < own)
+            return true;
+    }
+    return false;
+}
+
+/* Finds the nearest place where `lines` names of width `width` cover least. Returns its cost; where that exceeds
+ * `most`, the place is arbitrary. */
+static double seek(const fl_plane *m, size_t i, double width, size_t lines, double reach, double most, fl_box *best) {
+    const fl_spot *o = &m->spot[i];
+    const fl_picture *p = m->p;
+    const double bound = fl_picture_px(p, m->lead.x.bound), more = 14 * (double)(lines - 1) / 2;
+    double least = HUGE_VAL;
+    for (double away = 9; away < 180; away *= 1.35)
+        for (int turn = 0; turn < 16; turn++) {
+            const double angle = turn * M_PI / 8, far = away + reach, cx = o->px + far * cos(angle),
+                         cy = o->py - (far + more * fabs(sin(angle))) * sin(angle);
+            const double side = cos(angle) > 0.3 ? 0 : cos(angle) < -0.3 ? width : width / 2;
+            fl_box b = {cx - side, cy - 8 - more, cx - side + width, cy + 6 + more};
+            const double shift = fmax(p->left + 3 - b.x1, 0) - fmax(b.x2 - p->right - 8, 0);
+            b.x1 += shift;
+            b.x2 += shift;
+            const double lift = lines > 1 ? fmax(p->top - 6 - b.y1, 0) - fmax(b.y2 - p->bottom + 2, 0) : 0;
+            b.y1 += lift;
+            b.y2 += lift;
+            if (b.y1 < p->top - 6 || b.y2 > p->bottom - 2)
+                continue;
+            const double far_away = away + 0.2 * (fabs(shift) + fabs(lift)) + (turn ? 1 : 0);
+            const double covered = fl_clutter_cost(&m->clutter, &b, o->place, fmin(least, most) - far_away + 1);
+            const double cost = far_away + (covered + cost_of_bars(m, &b) + (b.x1 < bound && b.x2 > bound ? 25 : 0));
+            if (cost < least) {
+                least = cost;
+                *best = b;
+            }
+        }
+    return least;
+}
+
+/* Draws names beside their mark, one below the other, with a line to the mark where it is far or could be mistaken. */
+static fl_status put_list(fl_plane *m, const size_t *of, size_t lines, bool must, fl_diag *d) {
+    const size_t place = m->spot[of[0]].place;
+    const fl_spot *o = &m->spot[place];
+    fl_picture *p = m->p;
+    char name[256];
+    double width = 0, reach = 0;
+    for (size_t k = 0; k < lines; k++)
+        width = fmax(width, fl_text_width(name_of(m, &m->spot[of[k]], name)) + 2);
+    for (size_t i = m->first[place]; i < m->first[place + 1]; i++)
+        reach = fmax(reach, MARK * (m->spot[m->member[i]].size - 1));
+    fl_box best = {0};
+    const double least = seek(m, of[0], width, lines, reach, must ? HUGE_VAL : 40, &best);
+    if (least == HUGE_VAL || (!must && least > 40))
+        return FL_OK;
+    for (size_t k = 0; k < lines; k++) {
+        fprintf(p->table, "name,%.17g,%.17g,n/a,n/a,0,0,", fl_picture_x(p, best.x1 + 1),
+                fl_picture_y(p, best.y1 + 8 + 14 * (double)k));
+        fl_picture_field(p, name_of(m, &m->spot[of[k]], name));
+        fputs(",1\n", p->table);
+    }
+    const double nx = fmax(best.x1, fmin(o->px, best.x2)), ny = fmax(best.y1, fmin(o->py, best.y2)),
+                 away = hypot(nx - o->px, ny - o->py);
+    if (away > 15 + reach || mistaken(m, o, &best, away - MARK - reach))
+        fprintf(p->table, "leader,%.17g,%.17g,%.17g,%.17g,0,0,,0\n", fl_picture_x(p, o->px), fl_picture_y(p, o->py),
+                fl_picture_x(p, nx) - fl_picture_x(p, o->px), fl_picture_y(p, ny) - fl_picture_y(p, o->py));
+    return fl_clutter_add(&m->clutter, &(fl_obstacle){best, 1000, 1000, SIZE_MAX}, d);
+}
+
+/* The names at one place, from the inside out: policies, then baselines. */
+static fl_status put_place(fl_plane *m, size_t place, bool must, fl_diag *d) {
+    size_t of[LIST_MAX], lines = 0;
+    bool ringed = false;
+    fl_status st = FL_OK;
+    for (size_t i = m->first[place]; i < m->first[place + 1] && !ringed; i++)
+        ringed = m->spot[m->member[i]].thick > 0;
+    for (int baseline = 0; baseline < 2; baseline++)
+        for (size_t i = m->first[place]; !st && i < m->first[place + 1]; i++) {
+            const size_t k = m->member[i];
+            if (m->s->item[m->spot[k].item].baseline != (baseline != 0) || !(m->spot[k].front || ringed || baseline))
+                continue;
+            of[lines++] = k;
+            if (lines == LIST_MAX) {
+                st = put_list(m, of, lines, must, d);
+                lines = 0;
+            }
+        }
+    return lines && !st ? put_list(m, of, lines, must, d) : st;
+}
+
+/* Names every policy of the front and those at the same place; of the other places those that find room. */
+static fl_status put_names(fl_plane *m, fl_diag *d) {
+    fl_status st = add_obstacles(m, d);
+    for (int front = 1; !st && front >= 0; front--)
+        for (size_t place = 0; !st && place < m->count; place++) {
+            bool must = false;
+            for (size_t i = m->first[place]; i < m->first[place + 1]; i++)
+                must |= m->spot[m->member[i]].front;
+            if (m->first[place] < m->first[place + 1] && must == (front != 0))
+                st = put_place(m, place, must, d);
+        }
+    return st;
+}
+
+/* ---- rows ---- */
+
+static void put_ranges(const fl_plane *m, const fl_spot *o) {
+    const int colour = m->looks->of[m->s->item[o->item].policy].colour;
+    const double left = fmax(o->x.low, m->p->x0), right = fmin(o->x.high, m->p->x1), low = fmax(o->y.low, m->p->y0),
+                 high = fmin(o->y.high, m->p->y1);
+    if (o->x.low < o->x.high)
+        fprintf(m->p->table, "range,%.17g,%.17g,%.17g,0,0,%d,,0\n", left, o->y.mean, right - left, colour);
+    if (o->y.low < o->y.high)
+        fprintf(m->p->table, "range,%.17g,%.17g,0,%.17g,0,%d,,0\n", o->x.mean, low, high - low, colour);
+}
+
+/* A ring is a disc covered by paper; a thin one breaks the bound, like a hollow mark. A cross has no hollow form, so a
+ * box marks it. */
+static void put_mark(const fl_plane *m, const fl_spot *o) {
+    enum { BOX = 4, CIRCLE = 6, DISC = 7, PAPER = -2 };
+    const fl_policy_summary *p = &m->s->item[o->item];
+    const fl_look look = m->looks->of[p->policy];
+    const int point = o->thick <= 0 ? fl_picture_point(look, p->baseline, o->hollow) : o->hollow ? CIRCLE : DISC;
+    char tip[512], runs[64] = "";
+    FILE *f = m->p->table;
+    if (p->baseline && o->hollow && o->thick <= 0)
+        fprintf(f, "box,%.17g,%.17g,n/a,n/a,%d,%d,,1.3\n", o->x.mean, o->y.mean, BOX, look.colour);
+    fprintf(f, "mark,%.17g,%.17g,n/a,n/a,%d,%d,", o->x.mean, o->y.mean, point, look.colour);
+    if (fl_partial_rows(m->s, p))
+        snprintf(runs, sizeof runs, ", mean of %zu of %zu runs", p->value[FL_REPORT_ENERGY_J].runs, m->s->most);
+    snprintf(tip, sizeof tip, "%s: %s %s%s, %s %s%s%s%s", fl_summary_name(m->s, o->item), m->lead.y.name,
+             fl_lead_number(o->y.mean, (char[32]){0}), m->lead.y.unit, m->lead.x.name,
+             fl_lead_number(o->x.mean, (char[32]){0}), m->lead.x.unit, o->hollow ? ", breaks the bound" : "", runs);
+    fl_picture_field(m->p, tip);
+    fprintf(f, ",%g\n", o->size);
+    if (point == DISC && o->thick > 0)
+        fprintf(f, "paper,%.17g,%.17g,n/a,n/a,%d,%d,,%g\n", o->x.mean, o->y.mean, DISC, PAPER, o->size - o->thick);
+}
+
+typedef struct layer {
+    double size;
+    bool baseline;
+    size_t spot;
+} layer;
+
+static int by_depth(const void *a, const void *b) {
+    const layer *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
+    return x->baseline != y->baseline ? y->baseline - x->baseline : (x->spot < y->spot) - (x->spot > y->spot);
+}
+
+/* The most important last, so that it lies on top: first larger marks, then baselines, worse policies, and better ones.
+ */
+static void put_marks(fl_plane *m) {
+    layer *l = calloc(m->count + 1, sizeof *l);
+    for (size_t i = 0; l && i < m->count; i++)
+        l[i] = (layer){m->spot[i].size, m->s->item[m->spot[i].item].baseline, i};
+    if (l)
+        qsort(l, m->count, sizeof *l, by_depth);
+    for (size_t i = 0; l && i < m->count; i++)
+        put_ranges(m, &m->spot[l[i].spot]);
+    for (size_t i = 0; l && i < m->count; i++)
+        put_mark(m, &m->spot[l[i].spot]);
+    free(l);
+}
+
+static int by_x(const void *a, const void *b) {
+    const double *x = a, *y = b;
+    return x[0] != y[0] ? (x[0] > y[0]) - (x[0] < y[0]) : (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+/* Its steps, from the best on x to the best on y. */
+static void put_front(fl_plane *m) {
+    double(*at)[2] = malloc((m->count + 1) * sizeof *at);
+    size_t n = 0;
+    for (size_t i = 0; at && i < m->count; i++)
+        if (m->spot[i].front) {
+            at[n][0] = m->spot[i].x.mean;
+            at[n++][1] = m->spot[i].y.mean;
+        }
+    if (at)
+        qsort(at, n, sizeof *at, by_x);
+    m->segment = calloc(2 * n + 1, sizeof *m->segment);
+    for (size_t i = 1; m->segment && i < n; i++) {
+        const double x1 = fl_picture_px(m->p, at[i - 1][0]), x2 = fl_picture_px(m->p, at[i][0]),
+                     y1 = fl_picture_py(m->p, at[i - 1][1]), y2 = fl_picture_py(m->p, at[i][1]);
+        m->segment[m->segments++] = (fl_box){x1, y1 - 1, x2, y1 + 1};
+        m->segment[m->segments++] = (fl_box){x2 - 1, fmin(y1, y2), x2 + 1, fmax(y1, y2)};
+    }
+    for (size_t i = 0; i < n; i++)
+        fprintf(m->p->table, "front,%.17g,%.17g,n/a,n/a,0,0,,0\n", at[i][0], at[i][1]);
+    free(at);
+}
+
+/* ---- the picture ---- */
+
+static void put_numbers(fl_plane *m, size_t numbers, double most) {
+    for (size_t n = 1; n <= numbers; n++) {
+        const fl_spot *o = &m->spot[m->front[n - 1]];
+        const fl_look look = m->looks->of[m->s->item[o->item].policy];
+        char text[320], name[256];
+        snprintf(text, sizeof text, "%zu %s", n, fl_text_fit(fl_summary_name(m->s, o->item), most, name));
+        fl_picture_entry(m->p, text, look, fl_picture_point(look, false, o->hollow));
+    }
+}
+
+/* There are more families than looks, so the marks cannot identify them, and the numbers do. */
+static bool told(const fl_plane *m, size_t i, size_t numbers) {
+    return !numbers || m->looks->legend.count <= FL_PICTURE_LOOKS || fl_report_is_baseline(m->looks->legend.item[i]);
+}
+
+static void put_legend(fl_plane *m) {
+    const size_t numbers = m->fronts <= NAMED_MAX ? 0 : m->fronts < NUMBERED_MAX ? m->fronts : NUMBERED_MAX;
+    double longest = 0;
+    bool hollow = false, thin = false, boxed = false, partial = false;
+    for (size_t i = 0; i < m->count; i++) {
+        const fl_policy_summary *p = &m->s->item[m->spot[i].item];
+        hollow |= m->spot[i].hollow;
+        thin |= m->spot[i].hollow && m->spot[i].thick > 0;
+        boxed |= m->spot[i].hollow && m->spot[i].thick <= 0 && p->baseline;
+        partial |= fl_partial_rows(m->s, p);
+    }
+    size_t count = hollow + partial + numbers;
+    char name[256];
+    const double most = m->p->width - 80;
+    for (size_t i = 0; i < m->looks->legend.count; i++) {
+        if (!told(m, i, numbers))
+            continue;
+        longest = fmax(longest, fl_text_width(fl_text_fit(m->looks->legend.item[i], most, name)));
+        count++;
+    }
+    for (size_t n = 1; n <= numbers; n++)
+        longest =
+            fmax(longest, fl_text_width(fl_text_fit(fl_summary_name(m->s, m->spot[m->front[n - 1]].item), most, name)) +
+                              fl_text_width("000 "));
+    char breaks[96];
+    snprintf(breaks, sizeof breaks, "hollow%s%s: breaks the bound in a run", thin ? ", thin ring" : "",
+             boxed ? ", boxed cross" : "");
+    static const char fewer[] = "* a mean over some of the runs";
+    if (hollow)
+        longest = fmax(longest, fl_text_width(breaks));
+    if (partial)
+        longest = fmax(longest, fl_text_width(fewer));
+    fl_picture_legend(m->p, count, longest);
+    for (size_t i = 0; i < m->looks->legend.count; i++) {
+        const bool baseline = fl_report_is_baseline(m->looks->legend.item[i]);
+        if (!told(m, i, numbers))
+            continue;
+        const fl_look look = m->looks->legend_look[i];
+        fl_picture_entry(m->p, fl_text_fit(m->looks->legend.item[i], most, name), look,
+                         fl_picture_point(look, baseline, false));
+    }
+    if (hollow)
+        fl_picture_entry(m->p, breaks, (fl_look){0}, fl_picture_point((fl_look){0}, false, true));
+    if (partial)
+        fl_picture_entry(m->p, fewer, (fl_look){0}, -1);
+    put_numbers(m, numbers, most);
+}
+
+static fl_status gather(fl_plane *m, fl_diag *d) {
+    m->spot = calloc(m->s->count + 1, sizeof *m->spot);
+    if (!m->spot)
+        return fl_no_memory(d, "a picture");
+    for (size_t k = 0; k < m->s->count; k++) {
+        const fl_policy_summary *p = &m->s->item[m->s->order[k]];
+        fl_spot o = {.item = m->s->order[k],
+                     .x = fl_lead_value(&m->lead.x, p),
+                     .y = fl_lead_value(&m->lead.y, p),
+                     .hollow = p->violations > 0,
+                     .size = 1};
+        if (isfinite(o.x.mean) && isfinite(o.y.mean))
+            m->spot[m->count++] = o;
+    }
+    return FL_OK;
+}
+
+fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d) {
+    fl_plane m = {.s = s, .looks = looks, .p = p};
+    char about[512], intervals[128];
+    fl_lead_of(s, &m.lead);
+    fl_status st = gather(&m, d);
+    *drawn = m.count;
+    if (st || !m.count) {
+        fl_plane_close(&m);
+        return st;
+    }
+    fl_lead_about(s, about, sizeof about);
+    fl_lead_intervals(s, intervals, sizeof intervals);
+    p->bars = *intervals && m.count <= FL_BARS_MAX;
+    if (p->bars)
+        snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
+    st = fl_plane_front(&m, NAMED_MAX, d);
+    fl_picture_plot(p, 60, 24, p->width < 600 ? 320 : 400);
+    double x0, x1, y0, y1;
+    hold_all(&m, false, &x0, &x1);
+    hold_all(&m, true, &y0, &y1);
+    fl_picture_range(p, x0, x1, y0, y1);
+    p->left = fl_picture_ticks(p, y0, y1);
+    if (!st)
+        st = fl_plane_places(&m, d);
+    if (m.ringed)
+        snprintf(about + strlen(about), sizeof about - strlen(about),
+                 "; rings: others at the same place, named from the inside out");
+    fl_picture_title(p, m.lead.title, about);
+    put_legend(&m);
+    if (!st)
+        st = fl_plane_places(&m, d); /* below the title */
+    fl_picture_text(p, "x_label", m.lead.x.label);
+    fl_picture_text(p, "y_label", m.lead.y.label);
+    fl_picture_number(p, "x_bound", m.lead.x.bound);
+    char text[64], limit[32];
+    snprintf(text, sizeof text, "bound %s%s", fl_lead_number(m.lead.x.bound, limit), m.lead.x.unit);
+    fl_picture_text(p, "bound_text", text);
+    fl_picture_number(p, "many", m.count > FL_BARS_MAX);
+    fputs("what,x,y,dx,dy,point,colour,text,size\n", p->table);
+    put_front(&m);
+    put_marks(&m);
+    if (!st)
+        st = put_names(&m, d);
+    fl_plane_close(&m);
+    return st;
+}

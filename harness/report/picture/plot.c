@@ -1,0 +1,221 @@
+#include "harness/report/data/bounds.h"
+#include "harness/report/picture/plot.h"
+
+#include "harness/report/picture/pictures.h"
+#include "traces/io/csv.h"
+#include "traces/io/gzip.h"
+#include "traces/files/tables.h"
+#include "traces/io/writing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PANELS_MOST = 6 };
+
+typedef fl_status (*of_summary)(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
+
+static fl_status intervals(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+    return fl_picture_rows(p, s, l, false, drawn, d);
+}
+
+static fl_status ranks(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+    return fl_picture_rows(p, s, l, true, drawn, d);
+}
+
+static fl_status regret(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+    (void)l;
+    return fl_picture_regret(p, s, drawn, d);
+}
+
+static fl_status sensitivity(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+    (void)l;
+    return fl_picture_studies(p, s, 0, PANELS_MOST, drawn, d);
+}
+
+typedef fl_status (*of_file)(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
+typedef fl_status (*of_telemetry)(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
+
+/* The source and the script of each kind; the script is plots/SCRIPT.gp. */
+static const struct kind {
+    const char *name, *script;
+    of_summary result;
+    of_telemetry telemetry;
+    of_file file;        /* reads its input itself */
+    const char *nothing; /* to say where there is nothing to draw */
+} kinds[] = {
+    {"pareto", "pareto", fl_picture_pareto, NULL, NULL, "no policy with an energy saving"},
+    {"workloads", "pareto", fl_picture_workloads, NULL, NULL, "no run with an energy saving"},
+    {"timeline", "lines", NULL, fl_picture_timeline, NULL, "no row of a GPU"},
+    {"regret", "regret", regret, NULL, NULL, "no policy beside the baselines"},
+    {"regret-curves", "lines", NULL, NULL, NULL, "no step with a regret"},
+    {"sensitivity", "lines", sensitivity, NULL, NULL,
+     "no policy with a parameter of several values, expected labels such as assure:theta=0.9"},
+    {"intervals", "rows", intervals, NULL, NULL, "no policy with an energy saving"},
+    {"ranks", "rows", ranks, NULL, NULL, "no two policies ran the same workloads"},
+    {"residency", "residency", NULL, fl_picture_residency, NULL, "no clock over any time"},
+    {"trace", "trace", NULL, NULL, NULL, "no row below it"},
+    {"frontier", "frontier", NULL, NULL, fl_picture_frontier, "no row below it"},
+    {"gantt", "gantt", NULL, NULL, NULL, "no row below it"},
+    {"serving", "lines", NULL, NULL, fl_picture_serving,
+     "no run of a server, expected the file of foldline compare --serving"},
+    {"serving-load", "lines", NULL, NULL, fl_picture_load,
+     "no run of a server, expected the file of foldline compare --serving"},
+    {"latencies", "lines", NULL, NULL, fl_picture_latencies,
+     "no request, expected the file of foldline run --serving --served"},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+const char *const fl_plot_kinds[] = {"pareto",    "workloads",    "timeline",  "regret", "regret-curves", "sensitivity",
+                                     "intervals", "ranks",        "residency", "trace",  "frontier",      "gantt",
+                                     "serving",   "serving-load", "latencies", NULL};
+
+/* ---- inputs ---- */
+
+static fl_status from_result(const struct kind *k, const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
+    fl_report_data data = {0};
+    fl_scope *scope = NULL;
+    size_t scopes = 0;
+    fl_summary s = {0};
+    fl_looks looks = {0};
+    const fl_bootstrap b = {.seed = 1};
+    fl_status st = fl_report_read(input, &data, d);
+    if (!st)
+        st = fl_report_judge(&data, &(fl_texts){0}, d);
+    if (!st)
+        st = fl_scopes_make(&data, &scope, &scopes, d);
+    if (!st)
+        st = fl_looks_make(&data, &looks, d);
+    if (!st)
+        st = fl_summary_make(&scope[0], &b, NULL, &s, d);
+    if (!st)
+        st = k->result(p, &s, &looks, drawn, d);
+    fl_summary_free(&s);
+    fl_looks_free(&looks);
+    fl_scopes_free(scope, scopes);
+    if (data.path)
+        fl_report_free(&data);
+    return st;
+}
+
+static fl_status from_telemetry(const struct kind *k, const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
+    fl_telemetry t = {0};
+    fl_status s = fl_telemetry_read(input, &t, d);
+    if (!s)
+        s = k->telemetry(p, &t, input, drawn, d);
+    fl_telemetry_free(&t);
+    return s;
+}
+
+static fl_status from_curves(const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
+    fl_curves c;
+    fl_status s = fl_curves_read(input, NULL, &c, d);
+    if (!s)
+        s = fl_picture_curves(p, &c, 0, PANELS_MOST, drawn, d);
+    fl_curves_free(&c);
+    return s;
+}
+
+typedef struct copying {
+    fl_picture *p;
+    size_t rows;
+} copying;
+
+static fl_status copy_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    static const char *const column[] = {"t_s", "device", "busy_pct", "power_w", "sm_mhz", "util_gpu_pct"};
+    copying *c = user;
+    for (size_t k = 0; !c->rows && k < sizeof column / sizeof *column; k++) {
+        size_t at = 0;
+        while (at < row->count && strcmp(row->field[at].text, column[k]))
+            at++;
+        if (at == row->count)
+            return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
+                           "no column '%s', expected the file of foldline trace stats -o", column[k]);
+    }
+    for (size_t i = 0; i < row->count; i++) {
+        if (i)
+            fputc(',', c->p->table);
+        fl_picture_field(c->p, row->field[i].text);
+    }
+    fputc('\n', c->p->table);
+    c->rows++;
+    return FL_OK;
+}
+
+static fl_status from_trace(const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
+    const fl_csv_options options = {.trim = true};
+    copying c = {.p = p};
+    const char *slash = strrchr(input, '/');
+    fl_picture_plot(p, 66, 18, 480);
+    fl_picture_title(p, "Trace over time", slash ? slash + 1 : input);
+    fl_status s = fl_csv_read(input, &options, NULL, copy_row, &c, d);
+    *drawn = c.rows ? c.rows - 1 : 0;
+    return s;
+}
+
+/* ---- the file ---- */
+
+static fl_status check(const char *name, const char *output, const struct kind **k, const char **format, fl_diag *d) {
+    *k = NULL;
+    for (size_t i = 0; i < KINDS; i++)
+        if (!strcmp(name, kinds[i].name))
+            *k = &kinds[i];
+    if (!*k) {
+        const char *near = fl_nearest(name, fl_plot_kinds, KINDS);
+        if (near)
+            return fl_refuse(d, "unknown plot '%s', did you mean '%s'?", name, near);
+        return fl_refuse(d, "unknown plot '%s', see foldline plot --help", name);
+    }
+    static const char *const formats[] = {"svg", "png", "pdf"};
+    const size_t length = fl_plain_length(output);
+    *format = fl_is_standard(output) ? "svg" : NULL;
+    for (size_t i = 0; !*format && i < 3; i++)
+        if (length > 4 && output[length - 4] == '.' && !strncmp(output + length - 3, formats[i], 3))
+            *format = formats[i];
+    if (!*format)
+        return fl_fail(d, FL_BAD_INPUT, output, 0, 0,
+                       "unknown picture format, expected a name ending in .svg, .png or .pdf");
+    return FL_OK;
+}
+
+static fl_status write_whole(const char *output, const char *bytes, size_t size, fl_diag *d) {
+    fl_output *o = fl_output_open(output, d);
+    if (!o)
+        return d->status;
+    fwrite(bytes, 1, size, fl_output_file(o)); /* the commit checks whether the write succeeded */
+    return fl_output_commit(o, d);
+}
+
+fl_status fl_plot(const char *name, const char *input, const char *output, fl_diag *d) {
+    return fl_plot_all(name, &input, 1, output, d);
+}
+
+fl_status fl_plot_all(const char *name, const char *const *inputs, size_t count, const char *output, fl_diag *d) {
+    const char *input = inputs[0];
+    const bool gantt = !strcmp(name, "gantt");
+    const struct kind *k = NULL;
+    const char *format = NULL;
+    fl_picture p = {0};
+    char *bytes = NULL;
+    size_t drawn = 0, size = 0;
+    fl_status s = check(name, output, &k, &format, d);
+    if (!s && count > (gantt ? FL_GANTT_PLANS_MAX : 1))
+        s = fl_refuse(d, "plot %s: %zu inputs, expected %s", name, count, gantt ? "one or two" : "one");
+    if (!s)
+        s = fl_picture_open(&p, FL_PICTURE_PRINT, d);
+    if (!s)
+        s = k->result                        ? from_result(k, input, &p, &drawn, d)
+            : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
+            : k->file                        ? k->file(&p, input, &drawn, d)
+            : !strcmp(name, "regret-curves") ? from_curves(input, &p, &drawn, d)
+            : gantt                          ? fl_picture_gantt(&p, inputs, count, &drawn, d)
+                                             : from_trace(input, &p, &drawn, d);
+    if (!s && !drawn)
+        s = fl_fail(d, FL_BAD_INPUT, input, 0, 0, "%s, nothing to draw", k->nothing);
+    if (!s)
+        s = fl_picture_draw(&p, k->script, format, input, &bytes, &size, d);
+    if (!s)
+        s = write_whole(output, bytes, size, d);
+    fl_picture_close(&p);
+    free(bytes);
+    return s;
+}

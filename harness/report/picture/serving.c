@@ -1,0 +1,325 @@
+/* Servers of a language model: what a token costs against the latency that it comes with, what a policy saves against
+ * the load, and how the latencies of one run are distributed. */
+#include "harness/report/picture/lines.h"
+#include "harness/report/picture/pictures.h"
+#include "traces/io/numbers.h"
+
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_MOST = 200, CURVE_POINTS = 400 };
+
+typedef struct number_row { /* a row of a result: some columns as numbers */
+    size_t policy;
+    double value[4];
+    bool violated;
+} number_row;
+
+typedef struct numbers {
+    const char *const *column; /* wanted */
+    size_t columns;
+    size_t at[4], policy_at, workload_at, violated_at; /* their places; SIZE_MAX: there is none */
+    bool named;                                        /* rows have policies, and means among them are left out */
+    fl_names policy;
+    number_row *row;
+    size_t count, room;
+} numbers;
+
+static fl_status take_head(numbers *n, const fl_csv_row *row, fl_diag *d) {
+    n->policy_at = fl_report_find(row, "policy");
+    n->workload_at = fl_report_find(row, "workload");
+    n->violated_at = fl_report_find(row, "violated");
+    for (size_t k = 0; k < n->columns; k++)
+        if ((n->at[k] = fl_report_find(row, n->column[k])) == SIZE_MAX || (n->named && n->policy_at == SIZE_MAX))
+            return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "no column '%s', expected the file of foldline %s",
+                           n->at[k] == SIZE_MAX ? n->column[k] : "policy",
+                           n->named ? "compare --serving" : "run --serving --served");
+    return FL_OK;
+}
+
+static double number_at(const fl_csv_row *row, size_t at) {
+    double x;
+    return at < row->count && fl_real_parse(row->field[at].text, &x) == FL_NUMBER_OK ? x : (double)NAN;
+}
+
+static fl_status take_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    numbers *n = user;
+    if (n->policy_at == SIZE_MAX - 1) /* the head comes first */
+        return take_head(n, row, d);
+    if (n->workload_at < row->count && n->named && !strcmp(row->field[n->workload_at].text, "mean"))
+        return FL_OK;
+    number_row one = {.violated = number_at(row, n->violated_at) > 0};
+    bool any = false;
+    for (size_t k = 0; k < n->columns; k++) {
+        one.value[k] = number_at(row, n->at[k]);
+        any |= isfinite(one.value[k]);
+    }
+    if (!any)
+        return FL_OK;
+    fl_status s = n->named && n->policy_at < row->count
+                      ? fl_names_index(&n->policy, row->field[n->policy_at].text, &one.policy, d)
+                      : FL_OK;
+    if (!s && fl_grow(&n->row, &n->room, n->count + 1, sizeof *n->row))
+        s = fl_no_memory(d, "the picture");
+    if (!s)
+        n->row[n->count++] = one;
+    return s;
+}
+
+static fl_status read_numbers(const char *input, const char *const *column, size_t columns, bool named, numbers *n,
+                              fl_diag *d) {
+    const fl_csv_options options = {.trim = true};
+    *n = (numbers){.column = column, .columns = columns, .policy_at = SIZE_MAX - 1, .named = named};
+    return fl_csv_read(input, &options, NULL, take_row, n, d);
+}
+
+static void free_numbers(numbers *n) {
+    fl_names_free(&n->policy);
+    free(n->row);
+}
+
+/* Grey for baselines, which all results have; the others in the order of the file. */
+static int colour_of(const numbers *n, size_t policy) {
+    int colour = 0;
+    if (fl_report_is_baseline(n->policy.item[policy]))
+        return 0;
+    for (size_t i = 0; i <= policy; i++)
+        colour += !fl_report_is_baseline(n->policy.item[i]);
+    return 1 + (colour - 1) % FL_PICTURE_COLOURS;
+}
+
+static double widest(const numbers *n) {
+    double most = 0;
+    for (size_t i = 0; i < n->policy.count; i++)
+        most = fmax(most, fl_text_width(n->policy.item[i]));
+    return fmin(most, NAMES_MOST);
+}
+
+static void extent(const numbers *n, size_t k, double *low, double *high) {
+    *low = HUGE_VAL;
+    *high = -HUGE_VAL;
+    for (size_t i = 0; i < n->count; i++)
+        fl_hold(low, high, n->row[i].value[k]);
+}
+
+static size_t last_of(const numbers *n, size_t policy, size_t y) {
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; i < n->count; i++)
+        if (n->row[i].policy == policy && isfinite(n->row[i].value[y]))
+            last = i;
+    return last;
+}
+
+/* ---- energy per token against latency ---- */
+
+/* From 0, or logarithmic where a server that was overloaded would press all others together. */
+static void latency_axis(const numbers *n, size_t k, fl_panel *panel) {
+    double low, high;
+    extent(n, k, &low, &high);
+    panel->log_x = low > 0 && high > 20 * low;
+    panel->x0 = panel->log_x ? low / 1.2 : 0;
+    panel->x1 = high > 0 ? (panel->log_x ? 1.2 : 1.06) * high : 1;
+}
+
+static void put_marks(fl_lines *l, const numbers *n, size_t x, size_t y) {
+    for (size_t p = 0; p < n->policy.count; p++) {
+        const size_t last = last_of(n, p, y);
+        for (size_t i = 0; i < n->count; i++) {
+            const number_row *r = &n->row[i];
+            char tip[512];
+            if (r->policy != p)
+                continue;
+            fl_lines_point(l, r->violated ? "ring" : "point", r->value[x], r->value[y], NAN, NAN, colour_of(n, p));
+            fl_lines_lift(l);
+            snprintf(tip, sizeof tip, "%.200s: %.4g J/token, %.4g s%s", n->policy.item[p], r->value[y], r->value[x],
+                     r->violated ? ", breaks a bound" : "");
+            fl_lines_tip(l, r->value[x], r->value[y], tip);
+        }
+        if (last != SIZE_MAX)
+            fl_lines_name(l, n->row[last].value[y], colour_of(n, p), n->policy.item[p]);
+    }
+}
+
+fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl_diag *d) {
+    static const char *const column[] = {"energy_per_token_j", "ttft_p99_s", "tbt_p99_s"};
+    numbers n;
+    fl_lines l;
+    fl_status s = read_numbers(input, column, 3, true, &n, d);
+    *drawn = s ? 0 : n.count;
+    if (*drawn) {
+        fl_panel panel = {
+            .title = "time to first token", .x_label = "99th percentile of TTFT, s", .y_label = "J per token"};
+        extent(&n, 0, &panel.y0, &panel.y1);
+        fl_loosen(&panel.y0, &panel.y1);
+        panel.y0 = fmax(panel.y0, 0);
+        latency_axis(&n, 1, &panel);
+        fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width), false,
+                       "What a token costs, and how long one waits for it",
+                       "each mark is a run; hollow ones break a bound, grey ones are baselines");
+        fl_lines_panel(&l, &panel);
+        put_marks(&l, &n, 1, 0);
+        panel.title = "time between tokens";
+        panel.x_label = "99th percentile of TBT, s";
+        latency_axis(&n, 2, &panel);
+        fl_lines_panel(&l, &panel);
+        put_marks(&l, &n, 2, 0);
+        fl_lines_end(&l);
+    }
+    free_numbers(&n);
+    return s;
+}
+
+/* ---- saving against load ---- */
+
+static int by_load(const void *a, const void *b) {
+    const number_row *x = a, *y = b;
+    if (x->policy != y->policy)
+        return x->policy < y->policy ? -1 : 1;
+    return (x->value[0] > y->value[0]) - (x->value[0] < y->value[0]);
+}
+
+/* It serves less than what arrives, by more than the time that the last requests take explains. */
+static bool overloaded(const number_row *r) { return r->value[3] < 0.95 * r->value[0]; }
+
+/* Runs at nearly one rate differ in something else: the line goes through their mean. */
+static void put_savings(fl_lines *l, const numbers *n, size_t y) {
+    for (size_t i = 0, end; i < n->count; i = end) {
+        const size_t policy = n->row[i].policy;
+        const int colour = colour_of(n, policy);
+        double last = NAN;
+        for (end = i; end < n->count && n->row[end].policy == policy;) {
+            const double x = n->row[end].value[0];
+            double sum = 0;
+            size_t count = 0;
+            for (; end < n->count && n->row[end].policy == policy && n->row[end].value[0] <= 1.02 * x; end++)
+                if (isfinite(n->row[end].value[y])) {
+                    sum += n->row[end].value[y];
+                    count++;
+                }
+            if (!count)
+                continue;
+            last = sum / (double)count;
+            fl_lines_point(l, "line", x, last, NAN, NAN, colour);
+        }
+        fl_lines_lift(l);
+        fl_lines_name(l, last, colour, n->policy.item[policy]);
+    }
+    for (size_t i = 0; i < n->count; i++) { /* every run */
+        const number_row *r = &n->row[i];
+        const int colour = colour_of(n, r->policy);
+        fl_lines_point(l, r->violated ? "ring" : "point", r->value[0], r->value[y], NAN, NAN, colour);
+        if (overloaded(r))
+            fl_lines_point(l, "cross", r->value[0], r->value[y], NAN, NAN, colour);
+    }
+    fl_lines_lift(l);
+}
+
+fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_diag *d) {
+    static const char *const column[] = {"offered_rps", "energy_saving_pct", "saving_static_pct", "served_rps"};
+    static const char *const title[] = {"against the driver's default",
+                                        "against the best static clock that meets the targets"};
+    numbers n;
+    fl_lines l;
+    fl_status s = read_numbers(input, column, 4, true, &n, d);
+    size_t kept = 0;
+    for (size_t i = 0; !s && i < n.count; i++) /* where no requests arrive there is no load */
+        if (isfinite(n.row[i].value[0]))
+            n.row[kept++] = n.row[i];
+    n.count = kept;
+    *drawn = kept;
+    if (*drawn) {
+        double low, high, low2, high2;
+        fl_panel panel = {.x_label = "requests per second that arrive", .y_label = "energy saved, %"};
+        qsort(n.row, n.count, sizeof *n.row, by_load);
+        extent(&n, 0, &panel.x0, &panel.x1);
+        panel.x0 = 0;
+        panel.x1 *= 1.06;
+        extent(&n, 1, &low, &high);
+        extent(&n, 2, &low2, &high2);
+        panel.y0 = fmin(low, low2); /* one scale: they are to be held against each other */
+        panel.y1 = fmax(high, high2);
+        fl_loosen(&panel.y0, &panel.y1);
+        fl_lines_begin(
+            &l, p, 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width), false,
+            "What a policy saves, against the load",
+            "lines are means of runs at one load; hollow ones break a bound; crossed ones serve less than 95 % of "
+            "what arrives");
+        for (size_t k = 0; k < 2; k++) {
+            panel.title = title[k];
+            fl_lines_panel(&l, &panel);
+            fl_lines_point(&l, "slope", panel.x0, 0, NAN, NAN, 0);
+            fl_lines_point(&l, "slope", panel.x1, 0, NAN, NAN, 0);
+            fl_lines_lift(&l);
+            put_savings(&l, &n, k + 1);
+        }
+        fl_lines_end(&l);
+    }
+    free_numbers(&n);
+    return s;
+}
+
+/* ---- distributions of one run ---- */
+
+/* The share of requests at most so long, in at most CURVE_POINTS steps; the ends always. */
+static void put_share(fl_lines *l, const numbers *n, size_t k, int colour, const char *name, double *room) {
+    size_t count = 0;
+    for (size_t i = 0; i < n->count; i++)
+        if (isfinite(n->row[i].value[k]))
+            room[count++] = n->row[i].value[k] * 1e-9;
+    gsl_sort(room, 1, count);
+    const size_t every = count / CURVE_POINTS + 1;
+    if (count)
+        fl_lines_step(l, "line", room[0], 0, colour);
+    for (size_t i = 0; i < count; i = i + 1 == count ? count : i + every < count ? i + every : count - 1)
+        fl_lines_step(l, "line", room[i], 100.0 * (double)(i + 1) / (double)count, colour);
+    fl_lines_lift(l);
+    if (count)
+        fl_lines_name(l, colour == 1 ? 100 : 90, colour, name);
+}
+
+/* From the least to the largest of two columns, and a little to either side, so that equal times too make an axis. */
+static void span(const numbers *n, size_t k, size_t also, fl_panel *panel) {
+    panel->x0 = HUGE_VAL;
+    panel->x1 = -HUGE_VAL;
+    for (size_t i = 0; i < n->count; i++) {
+        if (n->row[i].value[k] > 0)
+            fl_hold(&panel->x0, &panel->x1, n->row[i].value[k] * 1e-9);
+        if (n->row[i].value[also] > 0)
+            fl_hold(&panel->x0, &panel->x1, n->row[i].value[also] * 1e-9);
+    }
+    const bool any = panel->x0 <= panel->x1; /* single tokens alone have no time between them */
+    panel->x0 = any ? panel->x0 / 1.3 : 1e-3;
+    panel->x1 = any ? panel->x1 * 1.3 : 1;
+}
+
+fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, fl_diag *d) {
+    static const char *const column[] = {"ttft_ns", "tpot_ns", "tbt_max_ns", "e2e_ns"};
+    numbers n;
+    fl_lines l;
+    fl_status s = read_numbers(input, column, 4, false, &n, d);
+    double *room = s ? NULL : malloc((n.count + 1) * sizeof *room);
+    if (!s && !room)
+        s = fl_no_memory(d, "the picture");
+    *drawn = s ? 0 : n.count;
+    if (*drawn) {
+        fl_panel panel = {
+            .title = "of a request", .x_label = "seconds", .y_label = "share of requests, %", .y1 = 100, .log_x = true};
+        fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fl_text_width("longest (TBT) "), false,
+                       "How long requests took", "the share of requests whose time is at most so long");
+        span(&n, 0, 3, &panel);
+        fl_lines_panel(&l, &panel);
+        put_share(&l, &n, 0, 1, "to first token", room);
+        put_share(&l, &n, 3, 2, "end to end", room);
+        panel.title = "between its tokens";
+        span(&n, 1, 2, &panel);
+        fl_lines_panel(&l, &panel);
+        put_share(&l, &n, 1, 1, "mean (TPOT)", room);
+        put_share(&l, &n, 2, 2, "longest (TBT)", room);
+        fl_lines_end(&l);
+    }
+    free(room);
+    free_numbers(&n);
+    return s;
+}

@@ -1,0 +1,220 @@
+#include "harness/serving/oracle.h"
+
+#include "harness/base/cli/grid.h"
+#include "harness/base/json/json_out.h"
+#include "harness/base/work/pool.h"
+#include "harness/input/scene/text.h"
+#include "harness/input/scene/scenes_open.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct work {
+    const fl_serving_oracle_options *o;
+    fl_serving_oracle *out;
+    fl_run_result *standard; /* by number of servers, from 1 */
+} work;
+
+static fl_scene *scene_of(const work *w, const fl_serving_point *p) { return w->out->scenes.item[p->servers - 1]; }
+
+static fl_status open_scenes(const fl_scene_options *asked, fl_scenes *scenes, fl_diag *d) {
+    const fl_texts none = {0};
+    const int64_t most = asked->serving.servers ? asked->serving.servers : 1;
+    fl_status s = FL_OK;
+    for (int64_t n = 1; !s && n <= most; n++) {
+        fl_scene_options one = *asked;
+        fl_scenes more = {0};
+        one.serving.servers = n;
+        s = fl_scenes_open(&one, &none, &more, d);
+        if (!s)
+            s = fl_scenes_append(scenes, &more, d);
+        fl_scenes_free(&more);
+    }
+    return s;
+}
+
+static fl_serving_point default_of(const fl_scene *s, uint32_t servers) {
+    const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
+    return (fl_serving_point){
+        .servers = servers, .standard = true, .at = {.sm_mhz = dev->default_sm_mhz, .mem_mhz = dev->default_mem_mhz}};
+}
+
+/* Each number of servers at the default, then at every clock. */
+static fl_status make_points(fl_serving_oracle *o, fl_diag *d) {
+    size_t room = 0;
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < o->scenes.count; i++) {
+        const fl_scene *scene = o->scenes.item[i];
+        fl_choice *choice = NULL;
+        size_t choices = 0;
+        s = fl_oracle_choices(scene->w, &scene->platform.node, &choice, &choices, d);
+        if (!s && fl_grow(&o->point, &room, o->count + choices + 1, sizeof *o->point))
+            s = fl_no_memory(d, "the oracle");
+        if (!s)
+            o->point[o->count++] = default_of(scene, (uint32_t)i + 1);
+        for (size_t k = 0; !s && k < choices; k++)
+            o->point[o->count++] = (fl_serving_point){.servers = (uint32_t)i + 1, .at = choice[k]};
+        free(choice);
+    }
+    return s;
+}
+
+static fl_status run_standard(void *user, size_t i, fl_diag *d) {
+    const work *w = user;
+    fl_scene *s = w->out->scenes.item[i];
+    const fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
+    return fl_run(&run, &w->standard[i], d);
+}
+
+static fl_status run_point(void *user, size_t i, fl_diag *d) {
+    const work *w = user;
+    fl_serving_point *p = &w->out->point[i];
+    const fl_run_result *standard = &w->standard[p->servers - 1];
+    const fl_promised_under under = {w->o->promises, w->o->bound,
+                                     fl_promises_watched(w->o->promises) ? FL_POWER_WINDOW_NS : 0, w->o->objective};
+    fl_static_point ignored;
+    const fl_status s = fl_static_promised(scene_of(w, p), standard, &under, &p->at, &ignored, &p->row, d);
+    p->row.policy = p->standard ? "baseline:default" : "baseline:static";
+    return s;
+}
+
+static double value_of(const fl_serving_point *p, fl_objective objective) {
+    return fl_objective_value(objective, p->row.score.energy_j, p->row.score.makespan_s);
+}
+
+static void choose(fl_serving_oracle *o, fl_objective objective) {
+    o->best = o->count;
+    for (size_t i = 0; i < o->scenes.count; i++)
+        o->best_of[i] = o->count;
+    for (size_t i = 0; i < o->count; i++) {
+        const fl_serving_point *p = &o->point[i];
+        if (p->standard || p->row.violated > 0)
+            continue;
+        size_t *of = &o->best_of[p->servers - 1];
+        const double own = value_of(p, objective);
+        o->held++;
+        if (*of == o->count ||
+            own <= value_of(&o->point[*of], objective)) /* of equals the higher clock, which comes later */
+            *of = i;
+    }
+    for (size_t i = 0; i < o->scenes.count; i++)
+        if (o->best_of[i] < o->count && (o->best == o->count || value_of(&o->point[o->best_of[i]], objective) <
+                                                                    value_of(&o->point[o->best], objective)))
+            o->best = o->best_of[i];
+}
+
+fl_status fl_serving_oracle_run(const fl_serving_oracle_options *o, fl_serving_oracle *out, fl_diag *d) {
+    work w = {.o = o, .out = out};
+    *out = (fl_serving_oracle){0};
+    fl_status s = open_scenes(o->scene, &out->scenes, d);
+    if (!s)
+        s = fl_promises_check(o->promises, &out->scenes, d);
+    if (!s)
+        s = make_points(out, d);
+    if (!s) {
+        w.standard = calloc(out->scenes.count + 1, sizeof *w.standard);
+        out->best_of = calloc(out->scenes.count + 1, sizeof *out->best_of);
+        s = w.standard && out->best_of ? FL_OK : fl_no_memory(d, "the oracle");
+    }
+    if (!s)
+        s = fl_pool_run(run_standard, &w, out->scenes.count, o->threads, "defaults", d);
+    if (!s)
+        s = fl_pool_run(run_point, &w, out->count, o->threads, "static clocks", d);
+    if (!s)
+        choose(out, o->objective);
+    for (size_t i = 0; w.standard && i < out->scenes.count; i++)
+        fl_run_result_free(&w.standard[i]);
+    free(w.standard);
+    return s;
+}
+
+void fl_serving_oracle_free(fl_serving_oracle *o) {
+    for (size_t i = 0; i < o->count; i++)
+        fl_row_free(&o->point[i].row);
+    free(o->point);
+    free(o->best_of);
+    fl_scenes_free(&o->scenes);
+    *o = (fl_serving_oracle){0};
+}
+
+/* ---- telling ---- */
+
+static void add_number(fl_grid *g, double value, int digits) {
+    if (isfinite(value))
+        fl_grid_add(g, "%.*g", digits, value);
+    else
+        fl_grid_add(g, "n/a");
+}
+
+char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_point *p, char *buf, size_t size) {
+    const fl_node_spec *node = &o->scenes.item[p->servers - 1]->platform.node;
+    return fl_clocks_text(&node->device[node->gpu[0]], p->at.sm_mhz, p->at.mem_mhz, buf, size);
+}
+
+static void add_point(fl_grid *g, const fl_serving_oracle *o, const fl_serving_point *p, double against_j) {
+    const fl_row_result *r = &p->row;
+    char clock[64] = "default";
+    fl_grid_add(g, "%u", p->servers);
+    if (!p->standard)
+        fl_serving_oracle_clocks(o, p, clock, sizeof clock);
+    fl_grid_add(g, "%s\t%.6g\t%.2f", clock, r->score.energy_j, 100 * (1 - r->score.energy_j / against_j));
+    add_number(g, r->energy_per_token_j, 4);
+    add_number(g, r->ttft.p99_s, 3);
+    add_number(g, r->tbt.p99_s, 3);
+    add_number(g, r->ttft_missed_pct, 3);
+    add_number(g, r->tbt_missed_pct, 3);
+    add_number(g, r->goodput_rps, 3);
+    fl_grid_add(g, "%s%s", r->violated > 0 ? "no: " : "yes", r->breaks);
+}
+
+void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, FILE *out) {
+    static const char *const head[] = {"servers",      "clock",      "energy J",  "saving %",
+                                       "J/token",      "TTFT p99 s", "TBT p99 s", "TTFT missed %",
+                                       "TBT missed %", "goodput/s",  "held"};
+    fl_grid g = FL_GRID_HEADED(head);
+    char clock[64];
+    /* All savings are against as many servers as were asked for, at the driver's default. */
+    double against_j = NAN;
+    for (size_t i = 0; i < o->count; i++)
+        if (o->point[i].standard)
+            against_j = o->point[i].row.score.energy_j;
+    for (size_t i = 0; i < o->count; i++)
+        if (o->point[i].standard || o->best_of[o->point[i].servers - 1] == i)
+            add_point(&g, o, &o->point[i], against_j);
+    fprintf(out, "%s: the default and the best static clock of each number of servers", o->scenes.item[0]->w->name);
+    fl_promises_put(asked->promises, out);
+    fprintf(out, ", objective %s\nsavings are against %zu server%s at the default\n\n",
+            fl_objective_names[asked->objective], o->scenes.count, o->scenes.count == 1 ? "" : "s");
+    fl_grid_print(&g, 2, out);
+    if (o->best == o->count)
+        fprintf(out, "\nno static clock holds all bounds, with up to %zu server%s\n\n", o->scenes.count,
+                o->scenes.count == 1 ? "" : "s");
+    else
+        fprintf(out, "\nbest: %u server%s at %s (%zu of %zu choices hold the bounds)\n\n", o->point[o->best].servers,
+                o->point[o->best].servers == 1 ? "" : "s",
+                fl_serving_oracle_clocks(o, &o->point[o->best], clock, sizeof clock), o->held,
+                o->count - o->scenes.count);
+}
+
+cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "objective", fl_objective_names[asked->objective]);
+    cJSON_AddItemToObject(root, "bounds", fl_promises_json(asked->promises));
+    if (o->best < o->count) {
+        cJSON_AddNumberToObject(root, "best_servers", o->point[o->best].servers);
+        fl_json_add_real(root, "best_sm_mhz", o->point[o->best].at.sm_mhz);
+        fl_json_add_real(root, "best_mem_mhz", o->point[o->best].at.mem_mhz);
+    } else {
+        cJSON_AddNullToObject(root, "best_servers");
+    }
+    cJSON *points = cJSON_AddArrayToObject(root, "points");
+    for (size_t i = 0; i < o->count; i++) {
+        cJSON *at = fl_json_add_row(points);
+        cJSON_AddNumberToObject(at, "servers", o->point[i].servers);
+        cJSON_AddBoolToObject(at, "default", o->point[i].standard);
+        fl_json_add_real(at, "sm_mhz", o->point[i].at.sm_mhz);
+        fl_json_add_real(at, "mem_mhz", o->point[i].at.mem_mhz);
+        fl_row_json(at, &o->point[i].row);
+    }
+    return root;
+}

@@ -1,0 +1,217 @@
+#include "harness/study/compare/comparison.h"
+
+#include "harness/base/work/turns.h"
+#include "harness/study/trial/best_known.h"
+#include "traces/io/intern.h"
+#include "traces/io/stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag *d) {
+    if (fl_grow(&c->row, &c->room, c->count + 1, sizeof *c->row))
+        return fl_no_memory(d, "the comparison");
+    c->row[c->count++] = *row;
+    return FL_OK;
+}
+
+/* Rows of one mean, over workloads and seeds. */
+static bool same_mean(const void *owner, uint32_t index, const void *key) {
+    const fl_row_result *a = &((const fl_comparison *)owner)->row[index], *b = key;
+    return !strcmp(a->policy, b->policy) &&
+           (a->variant && b->variant ? !strcmp(a->variant, b->variant) : a->variant == b->variant);
+}
+
+static uint32_t hash_of(const fl_row_result *row) {
+    const char *variant = row->variant ? row->variant : "";
+    return fl_hash(row->policy, strlen(row->policy)) ^ 31 * fl_hash(variant, strlen(variant));
+}
+
+/* Fills c->mean; *means: how many there are. */
+static fl_status number_means(fl_comparison *c, size_t *means, fl_diag *d) {
+    fl_intern known = {0};
+    bool full = false;
+    *means = 0;
+    free(c->mean);
+    c->mean = malloc((c->count + 1) * sizeof *c->mean);
+    for (size_t i = 0; c->mean && !full && i < c->count; i++) {
+        fl_intern_slot *slot = fl_intern_find(&known, hash_of(&c->row[i]), same_mean, c, &c->row[i]);
+        full = !slot;
+        if (full)
+            continue;
+        if (slot->index == UINT32_MAX) {
+            slot->index = (uint32_t)i;
+            c->mean[i] = (uint32_t)(*means)++;
+        }
+        c->mean[i] = c->mean[slot->index];
+    }
+    fl_intern_free(&known);
+    return !c->mean || full ? fl_no_memory(d, "the comparison") : FL_OK;
+}
+
+/* What a mean is a mean of: the policy, and the variant of the node where there are any. */
+static fl_status mean_label(fl_comparison *c, const fl_row_result *row, const char **label, fl_diag *d) {
+    char *text;
+    *label = row->policy;
+    if (!row->variant)
+        return FL_OK;
+    if (fl_grow(&c->label, &c->label_room, c->label_count + 1, sizeof *c->label) ||
+        asprintf(&text, "%s [%s]", row->policy, row->variant) < 0)
+        return fl_no_memory(d, "the comparison");
+    *label = c->label[c->label_count++] = text;
+    return FL_OK;
+}
+
+/* Pointers to the rows of each mean, mean by mean; those of mean k end before end[k]. */
+static void gather(const fl_comparison *c, size_t means, const fl_row_result **member, size_t *end) {
+    for (size_t k = 0; k <= means; k++)
+        end[k] = 0;
+    for (size_t i = 0; i < c->count; i++)
+        end[c->mean[i] + 1]++;
+    for (size_t k = 0; k < means; k++)
+        end[k + 1] += end[k];
+    for (size_t i = 0; i < c->count; i++)
+        member[end[c->mean[i]]++] = &c->row[i];
+}
+
+fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
+    const size_t rows = c->count;
+    size_t means;
+    fl_status s = number_means(c, &means, d);
+    if (s)
+        return s;
+    const fl_row_result **member = malloc((rows + 1) * sizeof *member);
+    double *room = malloc((rows + 1) * sizeof *room);
+    size_t *end = malloc((means + 1) * sizeof *end);
+    fl_row_result *mean = calloc(means + 1, sizeof *mean);
+    s = member && room && end && mean ? FL_OK : fl_no_memory(d, "the comparison");
+    if (!s)
+        gather(c, means, member, end);
+    for (size_t k = 0, begin = 0; !s && k < means; begin = end[k++]) {
+        mean[k] = (fl_row_result){.workload = "mean", .seed = member[begin]->seed};
+        s = mean_label(c, member[begin], &mean[k].policy, d);
+        if (!s)
+            fl_row_mean(member + begin, end[k] - begin, room, &mean[k]);
+    }
+    for (size_t k = 0; !s && k < means; k++) /* not before: the rows move as they grow */
+        s = fl_comparison_add(c, &mean[k], d);
+    free(member);
+    free(room);
+    free(end);
+    free(mean);
+    c->mean_first = rows;
+    return s;
+}
+
+typedef struct baselines {
+    fl_row_result row[FL_BASELINES];
+    size_t count;
+} baselines;
+
+typedef struct work {
+    const fl_comparison_options *o;
+    fl_trials *trials;
+    fl_row_result *row;
+    baselines *base; /* of each scene */
+    fl_stage told;
+} work;
+
+enum { RUNS = FL_TRIALS_READY, END, STAGES };
+
+static size_t runs_of_scene(const fl_comparison_options *o) { return o->spec_count * o->seeds; }
+
+static size_t jobs(void *user, size_t scene, size_t stage) {
+    const work *w = user;
+    if (stage < FL_TRIALS_READY)
+        return fl_trials_jobs(w->trials, scene, (fl_trials_stage)stage);
+    return stage == RUNS ? runs_of_scene(w->o) : stage == END ? 1 : FL_TURNS_OVER;
+}
+
+static fl_status run_one(void *user, size_t scene, size_t stage, size_t job, fl_diag *d) {
+    work *w = user;
+    const size_t i = scene * runs_of_scene(w->o) + job;
+    if (stage < FL_TRIALS_READY)
+        return fl_trials_prepare(w->trials, scene, (fl_trials_stage)stage, job, d);
+    if (stage == RUNS) {
+        const fl_status s = fl_trials_run(w->trials, i, &w->row[i], d);
+        fl_stage_add(w->told, 1);
+        return s;
+    }
+    const fl_status s = fl_trials_baselines(w->trials, scene, w->base[scene].row, &w->base[scene].count, d);
+    w->base[scene].count = s ? 0 : w->base[scene].count; /* freed already */
+    fl_trials_forget(w->trials, scene);
+    return s;
+}
+
+/* Moves a row into the comparison; what it kept is freed where that fails. */
+static fl_status move_row(fl_comparison *c, fl_row_result *row, fl_diag *d) {
+    fl_status s = fl_comparison_add(c, row, d);
+    if (s)
+        fl_row_free(row);
+    row->kept = NULL;
+    return s;
+}
+
+static fl_status collect(const fl_comparison_options *o, work *w, fl_comparison *c, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (size_t i = 0, at = 0; !s && i < o->scenes->count; i++) {
+        const size_t first = c->count;
+        for (size_t k = 0; !s && k < w->base[i].count; k++)
+            s = move_row(c, &w->base[i].row[k], d);
+        for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
+            if (!w->row[at].policy)
+                continue;
+            c->ignored_sets += w->row[at].ignored_sets;
+            c->unstepped += w->row[at].unstepped;
+            c->faults += w->row[at].faults;
+            s = move_row(c, &w->row[at], d);
+        }
+        if (!s)
+            fl_best_known(c->row + first, c->count - first, o->objective);
+    }
+    return s;
+}
+
+fl_status fl_comparison_scenes(const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
+    const size_t runs = fl_trials_count(o), scenes = o->scenes->count;
+    work w = {.o = o, .row = calloc(runs + 1, sizeof *w.row), .base = calloc(scenes + 1, sizeof *w.base)};
+    fl_status s = w.row && w.base ? fl_trials_new(&w.trials, o, d) : fl_no_memory(d, "the comparison");
+    /* As many scenes as threads: each thread has work, and no more is built than they can be at. */
+    const fl_turns turns = {jobs, run_one, &w, scenes, fl_threads(o->threads)};
+    w.told = fl_stage_begin("policies", runs);
+    if (!s)
+        s = fl_turns_run(&turns, o->threads, d);
+    fl_stage_end(w.told);
+    if (!s)
+        s = collect(o, &w, c, d);
+    for (size_t i = 0; w.row && i < runs; i++)
+        fl_row_free(&w.row[i]);
+    for (size_t i = 0; w.base && i < scenes; i++)
+        for (size_t k = 0; k < w.base[i].count; k++)
+            fl_row_free(&w.base[i].row[k]);
+    free(w.row);
+    free(w.base);
+    fl_trials_close(w.trials);
+    return s;
+}
+
+fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
+    *c = (fl_comparison){0};
+    fl_status s = fl_comparison_scenes(o, c, d);
+    if (!s)
+        s = fl_comparison_means(c, d);
+    if (s)
+        fl_comparison_free(c);
+    return s;
+}
+
+void fl_comparison_free(fl_comparison *c) {
+    for (size_t i = 0; i < c->count; i++)
+        fl_row_free(&c->row[i]);
+    for (size_t i = 0; i < c->label_count; i++)
+        free(c->label[i]);
+    free(c->label);
+    free(c->mean);
+    free(c->row);
+    *c = (fl_comparison){0};
+}

@@ -1,0 +1,342 @@
+#include "harness/study/grid/gate.h"
+
+#include "harness/base/cli/place_list.h"
+#include "traces/io/writing.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- rules ---- */
+
+fl_status fl_gate_parse(const char *text, fl_gate_rule *rule, fl_diag *d) {
+    const size_t size = strcspn(text, "<>!");
+    fl_row_result none = {0};
+    double ignored;
+    char *end;
+    *rule = (fl_gate_rule){.sign = text[size]};
+    if (!size || size >= sizeof rule->metric || !text[size])
+        return fl_refuse(d, "gate '%s', expected METRIC>+1%%, METRIC<-1%% or METRIC!1%%", text);
+    memcpy(rule->metric, text, size);
+    const char *number = text + size + 1;
+    const double limit = strtod(number, &end);
+    rule->relative = *end == '%';
+    if (end == number || end[rule->relative] || !isfinite(limit) || (rule->sign == '<' ? limit > 0 : limit < 0))
+        return fl_refuse(d, "gate '%s': '%s', expected a number such as +1%% (>), -1%% (<) or 1%% (!)", text, number);
+    rule->limit = fabs(limit);
+    fl_status s = fl_row_value(&none, rule->metric, &ignored, d);
+    if (!s && !(rule->text = strdup(text)))
+        s = fl_no_memory(d, "the gate");
+    return s;
+}
+
+/* ---- records ---- */
+
+void fl_gate_record_free(fl_gate_record *r) {
+    for (size_t i = 0; i < r->row_count; i++) {
+        free(r->row[i].policy);
+        free(r->row[i].workload);
+        free(r->row[i].platform);
+        free(r->row[i].value);
+        free(r->row[i].breaks);
+    }
+    free(r->row);
+    free(r->experiment);
+    cJSON_Delete(r->provenance);
+    fl_place_list_free(r->metric, r->metric_count);
+    fl_place_list_free(r->fail_if, r->fail_if_count);
+    fl_place_list_free(r->bound, r->bound_count);
+    *r = (fl_gate_record){0};
+}
+
+static fl_gate_row *find_row(const fl_gate_record *r, const char *policy, const char *workload, const char *platform) {
+    for (size_t i = 0; i < r->row_count; i++)
+        if (!strcmp(r->row[i].policy, policy) && !strcmp(r->row[i].workload, workload) &&
+            !strcmp(r->row[i].platform, platform))
+            return &r->row[i];
+    return NULL;
+}
+
+static fl_status add_row(fl_gate_record *r, const char *policy, const char *workload, const char *platform,
+                         fl_gate_row **row, fl_diag *d) {
+    if (fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
+        return fl_no_memory(d, "the gate");
+    *row = &r->row[r->row_count++];
+    **row = (fl_gate_row){strdup(policy), strdup(workload), strdup(platform), NULL, 0, NULL};
+    return (*row)->policy && (*row)->workload && (*row)->platform ? FL_OK : fl_no_memory(d, "the gate");
+}
+
+/* One more seed: the values of a metric stand together, so they move apart. */
+static fl_status add_seed(const fl_gate_record *r, fl_gate_row *row, const double *value, fl_diag *d) {
+    const size_t n = row->seeds;
+    double *more = malloc((r->metric_count * (n + 1) + 1) * sizeof *more);
+    if (!more)
+        return fl_no_memory(d, "the gate");
+    for (size_t m = 0; m < r->metric_count; m++) {
+        if (n)
+            memcpy(more + m * (n + 1), row->value + m * n, n * sizeof *more);
+        more[m * (n + 1) + n] = value[m];
+    }
+    free(row->value);
+    row->value = more;
+    row->seeds = n + 1;
+    return FL_OK;
+}
+
+fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d) {
+    double *value = malloc((r->metric_count + 1) * sizeof *value);
+    fl_status s = value ? FL_OK : fl_no_memory(d, "the gate");
+    for (size_t i = 0; !s && i < c->mean_first; i++) {
+        const fl_row_result *from = &c->row[i];
+        const char *platform = from->platform ? from->platform : "";
+        for (size_t m = 0; !s && m < r->metric_count; m++)
+            s = fl_row_value(from, r->metric[m], &value[m], d);
+        fl_gate_row *row = s ? NULL : find_row(r, from->policy, from->workload, platform);
+        if (!s && !row)
+            s = add_row(r, from->policy, from->workload, platform, &row, d);
+        if (!s)
+            s = add_seed(r, row, value, d);
+        if (!s && from->breaks[0] && !row->breaks && !(row->breaks = strdup(from->breaks)))
+            s = fl_no_memory(d, "the gate");
+    }
+    free(value);
+    return s;
+}
+
+/* ---- comparing ---- */
+
+typedef struct spread {
+    double mean, half;
+} spread;
+
+/* Mean and half-width of the interval at error rate alpha of n values; half 0 where there is nothing to tell it by. */
+static spread of(const double *x, size_t n, double alpha) {
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    const double mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    if (n < 2 || squares <= 0)
+        return (spread){mean, 0};
+    return (spread){mean, gsl_cdf_tdist_Qinv(alpha / 2, (double)(n - 1)) * sqrt(squares / (double)(n - 1) / (double)n)};
+}
+
+static double variance(const double *x, size_t n, double mean) {
+    double squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    return n > 1 ? squares / (double)(n - 1) : 0;
+}
+
+/* Welch: no pairs, so both spreads count. */
+static spread welch(const double *a, size_t n, const double *b, size_t m, double alpha) {
+    const double ma = of(a, n, alpha).mean, mb = of(b, m, alpha).mean, va = variance(a, n, ma) / (double)n,
+                 vb = variance(b, m, mb) / (double)m;
+    if (va + vb <= 0)
+        return (spread){mb - ma, 0};
+    const double below = (n > 1 ? va * va / (double)(n - 1) : 0) + (m > 1 ? vb * vb / (double)(m - 1) : 0);
+    return (spread){mb - ma, gsl_cdf_tdist_Qinv(alpha / 2, (va + vb) * (va + vb) / below) * sqrt(va + vb)};
+}
+
+static bool beyond(const fl_gate_rule *rule, const fl_gate_finding *f) {
+    const bool up = f->low > rule->limit, down = f->high < -rule->limit;
+    return rule->sign == '>' ? up : rule->sign == '<' ? down : up || down;
+}
+
+/* The values that are known, in their order; of pairs those known in both. Returns how many. */
+static size_t known_of(const double *x, const double *other, size_t n, double *out) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(x[i]) && !(other && isnan(other[i])))
+            out[count++] = x[i];
+    return count;
+}
+
+/* True where runs have become n/a, or known: of pairs any one, otherwise their share. */
+static bool other_unknowns(const double *a, size_t n, const double *b, size_t m, bool paired) {
+    size_t then = 0, now = 0;
+    bool moved = false;
+    for (size_t i = 0; i < n; i++) {
+        then += isnan(a[i]) != 0;
+        moved |= paired && !isnan(a[i]) != !isnan(b[i]);
+    }
+    for (size_t i = 0; i < m; i++)
+        now += isnan(b[i]) != 0;
+    return moved || then * m != now * n;
+}
+
+/* On known values. */
+static void judge_known(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
+                        const fl_gate_rule *rule, fl_gate_finding *f) {
+    double *difference = malloc((n + 1) * sizeof *difference);
+    f->old_mean = of(a, n, alpha).mean;
+    f->new_mean = of(b, m, alpha).mean;
+    for (size_t i = 0; difference && paired && i < n; i++)
+        difference[i] = b[i] - a[i];
+    const spread x = paired && difference ? of(difference, n, alpha) : welch(a, n, b, m, alpha);
+    free(difference);
+    const double scale = rule->relative ? (f->old_mean != 0 ? 100 / fabs(f->old_mean) : x.mean != 0 ? HUGE_VAL : 0) : 1;
+    f->change = x.mean * scale;
+    f->low = (x.mean - x.half) * scale;
+    f->high = (x.mean + x.half) * scale;
+    f->failed = beyond(rule, f);
+}
+
+/* Six, and all of them where six show no difference. */
+static int digits(const fl_gate_finding *f) {
+    char old[32], now[32];
+    snprintf(old, sizeof old, "%.6g", f->old_mean);
+    snprintf(now, sizeof now, "%.6g", f->new_mean);
+    return strcmp(old, now) != 0 || f->old_mean == f->new_mean ? 6 : 17;
+}
+
+/* A run that is n/a has no value to compare, but those beside it have. */
+static fl_status judge(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
+                       const fl_gate_rule *rule, fl_gate_finding *f, fl_diag *d) {
+    double *x = malloc((n + 1) * sizeof *x), *y = malloc((m + 1) * sizeof *y);
+    if (!x || !y) {
+        free(x);
+        free(y);
+        return fl_no_memory(d, "the gate");
+    }
+    const size_t unknown = n - known_of(a, NULL, n, x), unknown_now = m - known_of(b, NULL, m, y),
+                 left = known_of(a, paired ? b : NULL, n, x), left_now = known_of(b, paired ? a : NULL, m, y);
+    f->old_mean = f->new_mean = f->change = f->low = f->high = NAN;
+    if (left && left_now)
+        judge_known(x, left, y, left_now, paired, alpha, rule, f);
+    const bool moved = other_unknowns(a, n, b, m, paired);
+    f->failed |= moved || !left != !left_now;
+    int at = snprintf(f->text, sizeof f->text, "%s on %s: %s ", f->row->policy, f->row->workload, rule->metric);
+    at = at < (int)sizeof f->text ? at : (int)sizeof f->text - 1;
+    if (unknown || unknown_now)
+        at += snprintf(f->text + at, sizeof f->text - (size_t)at, "is n/a in %zu of %zu runs, before in %zu of %zu%s%s",
+                       unknown_now, m, unknown, n, moved && unknown == unknown_now && n == m ? ", of other seeds" : "",
+                       left && left_now ? "; in the others " : "");
+    at = at < (int)sizeof f->text ? at : (int)sizeof f->text - 1;
+    if (left && left_now)
+        snprintf(f->text + at, sizeof f->text - (size_t)at, "%.*g -> %.*g (%+.3g%s, interval %+.3g to %+.3g), gate %s",
+                 digits(f), f->old_mean, digits(f), f->new_mean, f->change, rule->relative ? " %" : "", f->low, f->high,
+                 rule->text);
+    free(x);
+    free(y);
+    return FL_OK;
+}
+
+static fl_status add_finding(fl_gate_result *out, const fl_gate_finding *f, fl_diag *d) {
+    if (fl_grow(&out->finding, &out->room, out->count + 1, sizeof *out->finding))
+        return fl_no_memory(d, "the gate");
+    out->finding[out->count++] = *f;
+    out->failed += f->failed;
+    return FL_OK;
+}
+
+static size_t metric_index(const fl_gate_record *r, const char *name) {
+    size_t m = 0;
+    while (m < r->metric_count && strcmp(r->metric[m], name) != 0)
+        m++;
+    return m;
+}
+
+static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *now, const fl_gate_row *row,
+                             const fl_gate_rule *rule, size_t rules, double alpha, fl_gate_result *out, fl_diag *d) {
+    const fl_gate_row *other = find_row(now, row->policy, row->workload, row->platform);
+    fl_gate_finding f = {.row = row, .failed = true};
+    if (!other) {
+        snprintf(f.text, sizeof f.text, "%s on %s: recorded, but not there any more", row->policy, row->workload);
+        return add_finding(out, &f, d);
+    }
+    fl_status s = FL_OK;
+    for (size_t k = 0; !s && k < rules; k++) {
+        const size_t m = metric_index(old, rule[k].metric), at = metric_index(now, rule[k].metric);
+        if (m == old->metric_count)
+            return fl_refuse(d, "the baseline has no '%s', expected one recorded with it: --bless", rule[k].metric);
+        f = (fl_gate_finding){.row = row, .rule = &rule[k]};
+        s = judge(row->value + m * row->seeds, row->seeds, other->value + at * other->seeds, other->seeds,
+                  row->seeds == other->seeds && old->seed == now->seed, alpha, &rule[k], &f, d);
+        if (!s && f.failed && other->breaks && !strcmp(rule[k].metric, "violated")) {
+            const size_t used = strlen(f.text);
+            snprintf(f.text + used, sizeof f.text - used, "; breaks %s", other->breaks);
+        }
+        if (!s)
+            s = add_finding(out, &f, d);
+    }
+    return s;
+}
+
+fl_status fl_gate_compare(const fl_gate_record *old, const fl_gate_record *now, const fl_gate_rule *rule,
+                          size_t rule_count, fl_gate_result *out, fl_diag *d) {
+    *out = (fl_gate_result){0};
+    const size_t tests = old->row_count * rule_count;
+    const double alpha = 0.05 / (double)(tests ? tests : 1);
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < old->row_count; i++)
+        s = compare_row(old, now, &old->row[i], rule, rule_count, alpha, out, d);
+    for (size_t i = 0; !s && i < now->row_count; i++) {
+        const fl_gate_row *row = &now->row[i];
+        fl_gate_finding f = {.row = row};
+        if (find_row(old, row->policy, row->workload, row->platform))
+            continue;
+        snprintf(f.text, sizeof f.text, "%s on %s: new, not in the baseline", row->policy, row->workload);
+        s = add_finding(out, &f, d);
+    }
+    if (s)
+        fl_gate_result_free(out);
+    return s;
+}
+
+void fl_gate_result_free(fl_gate_result *r) {
+    free(r->finding);
+    *r = (fl_gate_result){0};
+}
+
+/* ---- JUnit ---- */
+
+static void put_xml(FILE *f, const char *text) {
+    for (; *text; text++)
+        switch (*text) {
+        case '&':
+            fputs("&amp;", f);
+            break;
+        case '<':
+            fputs("&lt;", f);
+            break;
+        case '>':
+            fputs("&gt;", f);
+            break;
+        case '"':
+            fputs("&quot;", f);
+            break;
+        default:
+            fputc(*text, f);
+        }
+}
+
+fl_status fl_gate_junit(const char *path, const char *name, const fl_gate_result *r, fl_diag *d) {
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d->status;
+    FILE *f = fl_output_file(o);
+    fprintf(f, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
+    put_xml(f, name);
+    fprintf(f, "\" tests=\"%zu\" failures=\"%zu\">\n", r->count, r->failed);
+    for (size_t i = 0; i < r->count; i++) {
+        const fl_gate_finding *x = &r->finding[i];
+        fputs("  <testcase classname=\"", f);
+        put_xml(f, x->row->workload);
+        fputs("\" name=\"", f);
+        put_xml(f, x->row->policy);
+        fputc(' ', f);
+        put_xml(f, x->rule ? x->rule->text : "row");
+        if (x->failed) {
+            fputs("\"><failure message=\"", f);
+            put_xml(f, x->text);
+            fputs("\"/></testcase>\n", f);
+        } else {
+            fputs("\"/>\n", f);
+        }
+    }
+    fputs("</testsuite>\n", f);
+    return fl_output_commit(o, d);
+}

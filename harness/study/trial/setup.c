@@ -1,0 +1,189 @@
+#include "harness/study/trial/setup.h"
+
+#include "harness/study/trial/serving_promise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fl_setup_options_free(fl_setup_options *o) {
+    fl_texts_free(&o->rest);
+    fl_texts_free(&o->policies);
+    fl_texts_free(&o->bounds);
+    fl_texts_free(&o->scene.only);
+}
+
+/* Two policies of one name would share one row of means. Those of an experiment may be for different workloads, and on
+ * the command line the same text is the same policy. */
+static fl_status check_name(const fl_setup *u, size_t i, const fl_texts *texts, fl_diag *d) {
+    const fl_spec *spec = u->spec;
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(spec[k].label, spec[i].label) && !(spec[k].only.count && spec[i].only.count) &&
+            !(texts && !strcmp(texts->item[k], texts->item[i])))
+            return fl_fail(d, FL_BAD_INPUT, texts ? NULL : u->experiment.path, 0, 0,
+                           "two policies have the name '%.60s', expected a different name for each", spec[i].label);
+    return FL_OK;
+}
+
+/* Those of the command line, else the experiment's, whose texts join the options: they are part of a sweep's key. */
+static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
+    const size_t own = policies->count;
+    fl_status s = FL_OK;
+    if (!own && u->experiment.tree)
+        s = fl_experiment_specs(&u->experiment, &u->spec, &u->o.spec_count, policies, d);
+    else if (own && !(u->spec = calloc(own, sizeof *u->spec)))
+        s = fl_no_memory(d, "the policies");
+    for (size_t i = 0; !s && i < own; i++) {
+        s = fl_spec_open(policies->item[i], &u->spec[i], d);
+        u->o.spec_count += !s;
+    }
+    for (size_t i = 1; !s && i < u->o.spec_count; i++)
+        s = check_name(u, i, i < own ? policies : NULL, d);
+    if (!s && !u->o.spec_count)
+        s = fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
+    for (size_t i = 0; !s && i < u->o.spec_count; i++)
+        s = fl_texts_add(&u->labels, u->spec[i].label, d);
+    return s;
+}
+
+/* Policies that need kernel records once more, with records that take no time: what their cost does stands beside
+ * it. */
+static fl_status add_twins(fl_setup *u, fl_diag *d) {
+    const size_t own = u->own_specs = u->o.spec_count;
+    fl_spec *all = realloc(u->spec, 2 * own * sizeof *all);
+    if (!all)
+        return fl_no_memory(d, "the policies");
+    u->spec = all;
+    for (size_t i = 0; i < own; i++) {
+        fl_spec *twin = &all[u->o.spec_count];
+        if (!fl_spec_records(&all[i]))
+            continue;
+        *twin = all[i];
+        twin->twin_of = all[i].label;
+        if (asprintf(&twin->label, "%s (records free)", all[i].label) < 0)
+            return fl_no_memory(d, "the policies");
+        u->o.spec_count++;
+    }
+    return FL_OK;
+}
+
+/* What neither the command line nor the experiment gave. */
+static void resolve(fl_setup_options *o) {
+    fl_scene_resolve(&o->scene);
+    o->seeds = o->seeds ? o->seeds : FL_SEEDS_STANDARD;
+    o->objective = o->objective ? o->objective : FL_OBJECTIVE_STANDARD;
+}
+
+fl_status fl_setup_next(fl_setup *u, fl_setup_options *o, fl_diag *d) {
+    fl_scenes more = {0};
+    if (u->draw_count)
+        o->scene.application_seed = u->draw[u->draws_open];
+    fl_status s = fl_experiment_scenes(&u->experiment, &o->scene, &u->traces, &more, &u->variants, d);
+    if (!s)
+        s = fl_scenes_append(&u->scenes, &more, d);
+    fl_scenes_free(&more);
+    u->draws_open++;
+    if (u->draw_count)
+        u->o.draws = (int64_t)u->draws_open;
+    return s;
+}
+
+/* The applications that the experiment draws, unless the command line has workloads of its own. */
+static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
+    if (u->traces.count || o->scene.sweep || o->scene.programs || o->scene.pipeline || o->scene.serving.server)
+        return FL_OK;
+    return fl_experiment_applications(&u->experiment, &o->scene.applications, &u->draw, &u->draw_count, d);
+}
+
+/* An experiment may leave its workloads to the command line; what it needs its about says first. */
+static fl_status check_workloads(const fl_setup *u, const fl_setup_options *o, fl_diag *d) {
+    const cJSON *about = cJSON_GetObjectItem(u->experiment.tree, "about");
+    if (!u->experiment.tree || u->traces.count || o->scene.sweep || o->scene.programs || o->scene.pipeline ||
+        o->scene.serving.server || o->scene.applications)
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
+                   "the experiment names no workload, expected --sweep FILE, --programs FILE, --serving FILE or a "
+                   "kernel trace as well%s%.80s",
+                   cJSON_IsString(about) ? ". It says: " : "", cJSON_IsString(about) ? about->valuestring : "");
+}
+
+fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
+    *u = (fl_setup){.o = {.bound = o->bound, .risk = o->risk, .threads = (unsigned)o->threads, .draws = 1}};
+    fl_experiment *e = &u->experiment;
+    u->o.promises = &u->promises;
+    fl_status s = fl_promises_parse(&o->bounds, &u->promises, &u->o.bound, d);
+    if (!s)
+        s = fl_experiment_find(&o->rest, e, &u->traces, d);
+    u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.pipeline ||
+             o->scene.serving.server || o->scene.only.count;
+    if (s || (s = find_draws(u, o, d)) ||
+        (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &o->objective, &o->seeds, d)) ||
+                     (s = fl_promises_read(e, &u->promises, &u->o.bound, d)) ||
+                     (s = fl_experiment_positions(e, &o->positions, d)))))
+        goto out;
+    if ((s = fl_scene_check(&o->scene, &u->traces, d)) || (s = check_workloads(u, o, d)))
+        goto out;
+    resolve(o);
+    if ((s = fl_promises_targets(&o->scene.serving, &u->promises, d)))
+        goto out;
+    s = fl_objective_parse(o->objective, &u->o.objective, d);
+    if (!s)
+        s = open_specs(u, &o->policies, d);
+    u->own_specs = u->o.spec_count; /* those that were opened, also where one was refused */
+    if (s)
+        goto out;
+    if (o->scene.node.records && !strcmp(o->scene.node.records, FL_RECORDS_BOTH) && (s = add_twins(u, d)))
+        goto out;
+    if (o->scene.arrivals && fl_experiment_draws(e)) {
+        s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
+                    "arrivals have no effect in a distribution replay, expected an experiment with kernels");
+        goto out;
+    }
+    if ((o->scene.replay.jitter || o->scene.replay.iteration_s > 0) && fl_experiment_draws(e)) {
+        s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
+                    "jitter and iterations have no effect in a distribution replay, expected it without them");
+        goto out;
+    }
+    if (o->seeds > 1 && fl_experiment_redraws(e, &o->scene)) {
+        /* other arrivals or other work, so other defaults and references too */
+        o->scene.draws = u->o.draws = o->seeds;
+        o->seeds = 1;
+    }
+    do
+        s = fl_setup_next(u, o, d);
+    while (!s && !o->by_draw && u->draws_open < u->draw_count);
+    if (!s)
+        s = fl_risk_check(&u->scenes, u->o.bound, u->o.risk, d);
+    if (!s)
+        s = fl_promises_check(&u->promises, &u->scenes, d);
+    u->o.watch_ns = fl_promises_watched(&u->promises) ? FL_POWER_WINDOW_NS : 0;
+    u->o.scenes = &u->scenes;
+    u->o.spec = u->spec;
+    u->o.positions = (size_t)o->positions;
+    u->o.seed = (uint64_t)o->scene.seed;
+    u->o.seeds = (uint32_t)o->seeds;
+    fl_oracles which = FL_ORACLES_NONE;
+    if (!s && !o->no_oracle)
+        s = fl_experiment_oracles(e, &which, d);
+    u->o.oracles = which != FL_ORACLES_NONE;
+    u->o.only_static = which == FL_ORACLES_STATIC;
+out:
+    if (s)
+        fl_setup_free(u);
+    return s;
+}
+
+size_t fl_setup_seeds(const fl_setup *u) { return u->o.seeds * (size_t)u->o.draws; }
+
+void fl_setup_free(fl_setup *u) {
+    fl_scenes_free(&u->scenes);
+    for (size_t i = u->own_specs; i < u->o.spec_count; i++)
+        free(u->spec[i].label);
+    for (size_t i = 0; i < u->own_specs; i++)
+        fl_spec_free(&u->spec[i]);
+    free(u->spec);
+    free(u->draw);
+    fl_experiment_free(&u->experiment);
+    fl_texts_free(&u->traces);
+    fl_texts_free(&u->labels);
+    *u = (fl_setup){0};
+}

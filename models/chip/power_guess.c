@@ -1,0 +1,244 @@
+/* A workload's powers at settings that were not measured. Bayesian linear regression finds its alpha and beta, with the
+ * prior that the chip's other workloads give. Two common parts of its known errors carry over: their smooth part, and a
+ * share of the power that by the law all workloads have. That base, B0 + C V + A0 V^2 f, is separated from alpha and
+ * beta only as far as the chip's workloads differ. Two busy workloads put it at three quarters of their power, and a
+ * third that draws less than that then needs alpha and beta below 0 or a smaller base. */
+#include "models/chip/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fl_chip_columns(const fl_chip *c, double sm_mhz, double mem_mhz, double rate, double *core, double *memory,
+                     double *base) {
+    const double v = fl_chip_volt(c, sm_mhz, mem_mhz), ghz = sm_mhz / 1000, m = mem_mhz / c->mem_ref;
+    *core = v * v * ghz * (c->stall + (1 - c->stall) * rate * c->sm_ref / sm_mhz);
+    *memory = m * (c->stall_memory + (1 - c->stall_memory) * rate / m);
+    *base = fl_chip_b0(c, mem_mhz) + c->c_w * v + c->a0_w * v * v * ghz;
+}
+
+void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, double *x, double *y) {
+    const double det = aa * bb - ab * ab;
+    *x = *y = 0;
+    if (det > 1e-12 * aa * bb) {
+        *x = (az * bb - bz * ab) / det;
+        *y = (bz * aa - az * ab) / det;
+        if (*x >= 0 && *y >= 0)
+            return;
+    }
+    const double only_x = aa > 0 ? fmax(0, az / aa) : 0, only_y = bb > 0 ? fmax(0, bz / bb) : 0;
+    const int first = only_x * az >= only_y * bz;
+    *x = first ? only_x : 0;
+    *y = first ? 0 : only_y;
+}
+
+/* Slope of y over x, both less their means, from sums of w x^2 and w x y. A slope that chance may produce is shrunk. */
+static double held_slope(double xx, double xy) { return xy / (xx + 1e-3); }
+
+void fl_chip_load_prior(const fl_chip *c, const double *weight, const double *dram, double mean[2], double cov[3]) {
+    double sum = 0, squares = 0, at = 0, xx = 0, slope[2] = {0, 0};
+    mean[0] = mean[1] = cov[0] = cov[1] = cov[2] = 0;
+    for (uint32_t k = 0; k < c->shares; k++)
+        sum += weight ? weight[k] : 1;
+    for (uint32_t k = 0; k < c->shares; k++) {
+        const double w = (weight ? weight[k] : 1) / sum;
+        squares += w * w;
+        mean[0] += w * c->share[k].alpha;
+        mean[1] += w * c->share[k].beta;
+        at += dram ? w * dram[k] : 0;
+    }
+    for (uint32_t k = 0; dram && k < c->shares; k++) {
+        const double w = weight[k] / sum, x = dram[k] - at;
+        xx += w * x * x;
+        slope[0] += w * x * (c->share[k].alpha - mean[0]);
+        slope[1] += w * x * (c->share[k].beta - mean[1]);
+    }
+    for (int i = 0; i < 2; i++)
+        slope[i] = held_slope(xx, slope[i]);
+    for (uint32_t k = 0; k < c->shares; k++) {
+        const double w = (weight ? weight[k] : 1) / sum, x = dram ? dram[k] - at : 0;
+        const double a = c->share[k].alpha - mean[0] - slope[0] * x, b = c->share[k].beta - mean[1] - slope[1] * x;
+        cov[0] += w * a * a;
+        cov[1] += w * a * b;
+        cov[2] += w * b * b;
+    }
+    for (int i = 0; i < 2; i++) /* at the workload's own activity */
+        mean[i] = fmax(0, mean[i] - slope[i] * at);
+    /* Few workloads say little about others: their covariance is widened and the correlation weakened. */
+    const double n = c->shares ? 1 / squares : 1, trust = n / (n + 4);
+    cov[0] += (1 - trust) * 0.25 + 1e-4;
+    cov[1] *= trust;
+    cov[2] += (1 - trust) * 0.25 + 1e-4;
+}
+
+/* Deviation of a workload's base, as a share of the chip's. A wide prior costs little, since the known rows decide: on
+ * measured chips the errors are nearly the same from 0.05 to 0.15. */
+#define BASE_SD 0.1
+#define LAW_LEAST 0.1 /* share of the law's power: no prediction is lower, however far outside */
+
+/* The known rows as shares of the measured power, made independent (L^-1) by the covariance of their errors. */
+typedef struct regression {
+    const fl_chip *chip;
+    const fl_chip_row *row;
+    size_t n;
+    double *core, *memory, *base, *left; /* left: the part that alpha and beta have to explain */
+    double *lower, *gain;
+    double time_ref;
+    double mean[2], cov[3];    /* prior of alpha and beta */
+    double aa, ab, bb, az, bz; /* normal equations of alpha and beta, including the prior */
+} regression;
+
+static fl_model_status whiten(regression *q) {
+    const fl_chip *chip = q->chip;
+    const fl_chip_error *e = &chip->power_error;
+    for (size_t i = 0; i < q->n; i++) {
+        const fl_chip_row *row = &q->row[i];
+        fl_chip_columns(chip, row->sm_mhz, row->mem_mhz, q->time_ref / row->time_s, &q->core[i], &q->memory[i],
+                        &q->base[i]);
+        q->core[i] *= chip->a_w / row->power_w;
+        q->memory[i] *= chip->b_w / row->power_w;
+        q->base[i] /= row->power_w;
+        q->left[i] = 1 - q->base[i];
+        for (size_t j = 0; j <= i; j++)
+            q->lower[i * q->n + j] =
+                fl_chip_covariance(e, row, &q->row[j]) + BASE_SD * BASE_SD * q->base[i] * q->base[j];
+        q->lower[i * q->n + i] += e->scatter * e->scatter + 1e-10;
+    }
+    if (!fl_chip_cholesky(q->lower, q->n))
+        return FL_MODEL_NO_FIT;
+    double *const column[] = {q->core, q->memory, q->base, q->left};
+    for (size_t k = 0; k < sizeof column / sizeof *column; k++)
+        fl_chip_lower_solve(q->lower, q->n, column[k]);
+    return FL_MODEL_OK;
+}
+
+static void add_up(regression *q) {
+    const double *mean = q->mean, *v = q->cov, det = v[0] * v[2] - v[1] * v[1];
+    q->aa = v[2] / det;
+    q->ab = -v[1] / det;
+    q->bb = v[0] / det;
+    q->az = q->aa * mean[0] + q->ab * mean[1];
+    q->bz = q->ab * mean[0] + q->bb * mean[1];
+    for (size_t i = 0; i < q->n; i++) {
+        q->aa += q->core[i] * q->core[i];
+        q->ab += q->core[i] * q->memory[i];
+        q->bb += q->memory[i] * q->memory[i];
+        q->az += q->core[i] * q->left[i];
+        q->bz += q->memory[i] * q->left[i];
+    }
+}
+
+/* Fits alpha and beta. off: how far the law is off for similar workloads, whitened; it is subtracted from the known
+ * powers. */
+static void take_off(regression *q, const double *off, fl_chip_load *load) {
+    for (size_t i = 0; i < q->n; i++) {
+        q->left[i] -= off[i];
+        q->az -= q->core[i] * off[i];
+        q->bz -= q->memory[i] * off[i];
+    }
+    fl_chip_solve_two(q->aa, q->ab, q->bb, q->az, q->bz, &load->alpha, &load->beta);
+    for (size_t i = 0; i < q->n; i++)
+        q->left[i] -= load->alpha * q->core[i] + load->beta * q->memory[i];
+}
+
+/* W per ln time: the part of the dynamic power that follows the work done per cycle. */
+static double time_slope(const regression *q, const fl_chip_load *load, const fl_chip_row *asked, double time_s) {
+    const fl_chip *c = q->chip;
+    double core = 0, memory = 0, core_still = 0, memory_still = 0, base = 0;
+    fl_chip_columns(c, asked->sm_mhz, asked->mem_mhz, q->time_ref / time_s, &core, &memory, &base);
+    fl_chip_columns(c, asked->sm_mhz, asked->mem_mhz, 0, &core_still, &memory_still, &base);
+    return -load->alpha * c->a_w * (core - core_still) - load->beta * c->b_w * (memory - memory_still);
+}
+
+/* base_off: the error of the workload's base, as a share. off: how far the law is off for similar workloads at this
+ * row. */
+static void guess_one(const regression *q, const fl_chip_load *load, double base_off, double off,
+                      const fl_chip_row *asked, fl_chip_guess *guess, double *slope) {
+    const fl_chip_error *e = &q->chip->power_error;
+    double core = 0, memory = 0, base = 0, shift = off;
+    fl_chip_columns(q->chip, asked->sm_mhz, asked->mem_mhz, q->time_ref / guess->time_s, &core, &memory, &base);
+    for (size_t i = 0; i < q->n; i++)
+        q->gain[i] = fl_chip_covariance(e, asked, &q->row[i]);
+    fl_chip_lower_solve(q->lower, q->n, q->gain);
+    for (size_t i = 0; i < q->n; i++)
+        shift += q->gain[i] * q->left[i];
+    const double law = base + load->alpha * q->chip->a_w * core + load->beta * q->chip->b_w * memory;
+    /* The base's share may fall below 0 where it is small, because alpha and beta were found together with it. */
+    const double watts = fmax(LAW_LEAST * law, law + base_off * base);
+    const double steep = time_slope(q, load, asked, guess->time_s) / watts;
+    core *= q->chip->a_w / watts;
+    memory *= q->chip->b_w / watts;
+    base /= watts;
+    double variance = e->scatter * e->scatter + e->smooth * e->smooth + BASE_SD * BASE_SD * base * base;
+    for (size_t i = 0; i < q->n;
+         i++) { /* the uncertainty of alpha and beta counts only as far as the known rows leave it */
+        const double gain = q->gain[i] + BASE_SD * BASE_SD * base * q->base[i];
+        variance -= gain * gain;
+        core -= gain * q->core[i];
+        memory -= gain * q->memory[i];
+    }
+    variance +=
+        (core * core * q->bb - 2 * core * memory * q->ab + memory * memory * q->aa) / (q->aa * q->bb - q->ab * q->ab);
+    guess->power_w = watts / (1 - fmax(-0.5, fmin(0.5, shift)));
+    guess->power_sd_pct = hypot(fl_chip_sd_pct(e, q->row, q->n, asked, variance), steep * guess->time_sd_pct);
+    if (slope)
+        *slope = steep;
+}
+
+fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
+                                      const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
+                                      fl_chip_load *load, double *slope) {
+    const size_t both = known_count + asked_count;
+    double *memory = calloc(known_count * (known_count + 5) + both * ((size_t)chip->shares + 1) + 8, sizeof *memory);
+    fl_chip_row *power_known = calloc(known_count + 1, sizeof *power_known);
+    size_t n = 0;
+    if (!memory || !power_known) {
+        free(memory);
+        free(power_known);
+        return FL_MODEL_NO_MEMORY;
+    }
+    for (size_t i = 0; i < known_count; i++)
+        if (!isnan(known[i].power_w))
+            power_known[n++] = known[i];
+    double *const lower = memory + 5 * n, *const off = lower + n * n, *const offs = off + both;
+    regression q = {.chip = chip,
+                    .row = power_known,
+                    .n = n,
+                    .core = memory,
+                    .memory = memory + n,
+                    .base = memory + 2 * n,
+                    .left = memory + 3 * n,
+                    .gain = memory + 4 * n,
+                    .lower = lower,
+                    .time_ref = fl_chip_time(chip, load, chip->sm_ref, chip->mem_ref)};
+    double likely[FL_CHIP_SHARES], dram[FL_CHIP_SHARES];
+    for (uint32_t k = 0; k < chip->shares; k++)
+        likely[k] = 1;
+    memcpy(q.mean, chip->load_mean, sizeof q.mean);
+    memcpy(q.cov, chip->load_cov, sizeof q.cov);
+    if (fl_chip_weigh_activity(chip, known, known_count, likely, dram))
+        fl_chip_load_prior(chip, likely, dram, q.mean, q.cov);
+    const fl_model_status s = whiten(&q);
+    if (s == FL_MODEL_OK) {
+        add_up(&q);
+        fl_chip_solve_two(q.aa, q.ab, q.bb, q.az, q.bz, &load->alpha, &load->beta);
+        const double t = load->tc + load->tm + load->tl;
+        const fl_chip_share as = {.memory = load->tm / (load->tc + load->tm + 1e-30),
+                                  .rest = load->tl / t,
+                                  .alpha = load->alpha,
+                                  .beta = load->beta};
+        fl_chip_offs_make(chip, 1, power_known, n, offs);
+        fl_chip_offs_make(chip, 1, asked, asked_count, offs + n * chip->shares);
+        fl_chip_offs_at(chip, 1, offs, n + asked_count, &as, off);
+        fl_chip_lower_solve(lower, n, off);
+        take_off(&q, off, load);
+        double base_off = 0;
+        for (size_t i = 0; i < n; i++)
+            base_off += BASE_SD * BASE_SD * q.base[i] * q.left[i];
+        for (size_t j = 0; j < asked_count; j++)
+            guess_one(&q, load, base_off, off[n + j], &asked[j], &guess[j], slope ? &slope[j] : NULL);
+    }
+    free(memory);
+    free(power_known);
+    return s;
+}

@@ -1,0 +1,161 @@
+/* A device: everything the simulator may know of one kind of GPU, and of a node of them. The program fills it from
+ * platform files. It holds plain numbers, and no text except names. */
+#pragma once
+
+#include "models/math/curve.h"
+#include "models/laws/sensor.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum fl_sensor_id {
+    FL_SENSOR_POWER,         /* power_w */
+    FL_SENSOR_POWER_INSTANT, /* power_instant_w */
+    FL_SENSOR_ENERGY,        /* energy_j, energy_ns */
+    FL_SENSOR_UTILISATION,   /* util_gpu_pct, util_mem_pct */
+    FL_SENSOR_PROFILE,       /* sm_active, dram_active, dram_bytes, alu_busy, gpu_clock_busy, compute_ns, copy_ns */
+    FL_SENSOR_CLOCK,         /* sm_mhz, mem_mhz, throttle, power_violation_ns, thermal_violation_ns */
+    FL_SENSOR_TEMPERATURE,   /* temp_c */
+    FL_SENSOR_COUNT
+} fl_sensor_id;
+
+typedef enum fl_host_sensor_id {
+    FL_HOST_SENSOR_CPU,         /* cpu_mhz, cpu_util_pct, cpu_uops, cpu_cycles, cpu_mem_bytes */
+    FL_HOST_SENSOR_CPU_ENERGY,  /* cpu_energy_j */
+    FL_HOST_SENSOR_NODE_POWER,  /* node_power_w */
+    FL_HOST_SENSOR_NODE_ENERGY, /* node_energy_j */
+    FL_HOST_SENSOR_COUNT
+} fl_host_sensor_id;
+
+typedef struct fl_actuator_spec {
+    int64_t call_ns;   /* a call that sets a clock blocks its caller this long */
+    int64_t settle_ns; /* from the end of the call until the clock has changed */
+    int64_t read_ns;   /* reading all signals of one GPU blocks the caller this long */
+} fl_actuator_spec;
+
+/* The controller by which a board holds its power limit. Each period it looks at the filtered power. While that exceeds
+ * the limit it lowers the clock; once it has fallen below the release level it raises the clock again. */
+typedef struct fl_wall_spec {
+    int64_t period_ns; /* between looks; 0 = the board has no such controller */
+    int64_t filter_ns; /* time constant of the first-order filter of power */
+    double down, up;   /* change of the clock per look, as shares of the top clock */
+    double release;    /* the clock rises again once filtered power is below this share of the limit */
+    int ideal; /* for comparison: each look sets at once the highest clock at which the running work fits the limit */
+} fl_wall_spec;
+
+/* One RC stage and the effects of heat. T moves towards ambient + R P with time constant tau; leakage rises linearly.
+ */
+typedef struct fl_thermal_spec {
+    int64_t period_ns; /* between looks; 0 = heat is not described */
+    double ambient_c;
+    double c_per_w; /* R */
+    double tau_s;
+    double leak_w_per_c, leak_ref_c; /* W added to C V for each degree above leak_ref_c */
+    double limit_c, release_c;       /* the clock falls above the first, and rises again below the second */
+} fl_thermal_spec;
+
+typedef struct fl_device {
+    char name[64];
+    int32_t *sm_mhz, *mem_mhz; /* ladders, ascending */
+    uint32_t sm_count, mem_count;
+    double default_sm_mhz, default_mem_mhz; /* the clocks that the driver aims at when nothing is locked */
+
+    /* Power while a kernel runs (power-capping Eq. 2, extended), f in GHz, m and m_ref in MHz:
+     *   P = alpha A V^2 f + beta B m/m_ref + B0(m) + C V + A0 V^2 f */
+    double a_w;          /* A: W per V^2 GHz, SMs at full load */
+    double a0_w;         /* A0: W per V^2 GHz, idle clock tree, while a context is open */
+    double b_w;          /* B: W at the default memory clock, memory at full load */
+    double *b0_w;        /* B0(m): W, one per memory clock: power of idle memory */
+    double c_w;          /* C: W per V, static */
+    double no_context_w; /* power of the board when no context is open, at its idle clock */
+    int64_t gate_ns;     /* after this long without an op the GPU is power-gated: C V and A0 V^2 f vanish; 0 = never */
+    fl_curve *voltage;   /* V(f) against MHz, monotone, with a floor; 1 at the lowest clock unless known */
+    double sharpness;    /* p of kernel time, for kernels that give none */
+
+    double power_min_w, power_max_w, power_default_w; /* limits that may be set; 0 = not known */
+    double tdp_w;
+    double peak_bytes_per_s; /* at the default memory clock */
+    uint32_t sms, cores_per_sm;
+    fl_sensor_spec sensor[FL_SENSOR_COUNT];
+    double util_mem_noise_pct; /* standard deviation of the memory utilisation reading */
+    fl_actuator_spec actuator;
+    fl_wall_spec wall;
+    fl_thermal_spec thermal;
+    /* Kernels that together ask for D > 1 times the bandwidth get 1 / (1 + interference (D - 1)) of it, because of row
+     * conflicts and because they evict each other's cache lines. 0 = no loss. A sweep of kernels run together
+     * calibrates it. */
+    double interference;
+    double records_slowdown;    /* share by which kernels take longer with kernel records on */
+    double records_kernel_s;    /* and by which each takes longer, whatever its length */
+    double dram_share;          /* bytes/s with the memory controller fully active, as a share of peak; 0 = the peak */
+    double v_excess;            /* this unit's V(f) is (1 + v_excess) times the curve (variation between units) */
+    double v_sigma, leak_sigma; /* standard deviations between units, as shares: of V(f), and of C and leakage */
+} fl_device;
+
+static inline bool fl_device_records_cost(const fl_device *dev) {
+    return dev->records_slowdown > 0 || dev->records_kernel_s > 0;
+}
+
+/* The host CPU. Its states are the clocks that software may set and, above them, boost clocks that only the hardware
+ * enters. The power in a state, with V relative to the lowest state and f in GHz, is
+ *
+ *   P = static_w V + core_w V^2 f (sum over threads: alpha while computing, wait_alpha while it waits for the GPU)
+ *
+ * A trace recorded its host time at clock ref_mhz. At clock f it takes (bound ref_mhz / f + 1 - bound) times as long.
+ */
+typedef struct fl_cpu_spec {
+    int32_t *mhz; /* states that software may set, ascending; count 0 = the CPU is not modelled */
+    double *volt; /* count */
+    uint32_t count;
+    int32_t *boost_mhz; /* boost states, ascending, all above mhz[count - 1] */
+    double *boost_volt;
+    uint32_t boost_count;
+    double default_mhz;         /* the state that the system asks for when nothing is set */
+    double ref_mhz;             /* clock at which host time counts as recorded; 0 = the highest state */
+    double static_w, core_w;    /* of the package, see above */
+    double bound;               /* CPU-bound share of host time, 0..1 */
+    double alpha, wait_alpha;   /* activity of a thread that computes, and of one that waits */
+    double upc, wait_upc;       /* micro-operations per cycle of a computing and of a waiting thread, at ref_mhz */
+    double bytes_per_s;         /* memory traffic of a computing thread at ref_mhz */
+    int sleeps;                 /* a waiting thread sleeps: it draws no power and issues no micro-operations */
+    int64_t call_ns, settle_ns; /* of setting a state */
+    int64_t period_ns;          /* period of the controllers of boost and power limit */
+    int64_t filter_ns;          /* time constant of their filter of power */
+    double power_min_w, power_max_w, power_default_w; /* package limits that software may set; 0 = not known */
+} fl_cpu_spec;
+
+typedef struct fl_host_spec {
+    char name[64];
+    double static_w; /* power of the node without its GPUs and CPU, while the program runs; 0 = not modelled */
+    double comm_w;   /* power added while a copy between host and GPU runs */
+    fl_cpu_spec cpu;
+    double peak_bytes_per_s;
+    uint32_t cores;
+    int apu;         /* CPU and GPU share memory bandwidth and budget_w */
+    double budget_w; /* APU: the CPU enters boost states while CPU and GPU together draw at most this power; 0 = no
+                        budget */
+    double bus_min, bus_max; /* APU: range of the bandwidth that traffic reaches, as shares of peak; drawn anew each
+                                bus_period_ns */
+    int64_t bus_period_ns;
+    double gpu_budget_w;   /* discrete GPUs: one limit for all together, divided into power limits; 0 = none */
+    int hosts_per_gpu;     /* each GPU has a process of its own that reads and sets it; 0: one has all in turn */
+    uint32_t launch_queue; /* launches that a stream queues before the host has to wait */
+    fl_sensor_spec sensor[FL_HOST_SENSOR_COUNT];
+} fl_host_spec;
+
+typedef struct fl_node_spec {
+    char name[64];
+    fl_device *device; /* device_count kinds */
+    uint32_t device_count;
+    uint32_t *gpu; /* gpu_count entries: index of each GPU's kind in device */
+    uint32_t gpu_count;
+    fl_host_spec host;
+} fl_node_spec;
+
+void fl_node_spec_free(fl_node_spec *n); /* accepts a zeroed struct; leaves the struct zeroed */
+
+/* Interference in 1/65536, as fl_shares_capacity takes it. */
+uint32_t fl_gpu_interference(const fl_device *dev);
+
+/* Index of the ladder clock equal to mhz, or -1. */
+int fl_ladder_index(const int32_t *mhz, uint32_t count, double value);

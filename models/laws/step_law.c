@@ -1,0 +1,271 @@
+#include "models/laws/step_law.h"
+#include "models/laws/time.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TILE = 128 }; /* beyond it the tiles of matrix products no longer grow */
+
+void fl_step_add_prompt(fl_step_shape *s, uint32_t tokens, uint64_t context) {
+    const uint64_t c = tokens;
+    s->tokens += tokens;
+    s->prompt_tokens += tokens;
+    s->sequences++;
+    s->prompts++;
+    s->pairs += c * context + c * (c + 1) / 2;
+    s->kv_read += context + c;
+}
+
+void fl_step_add_decode(fl_step_shape *s, uint64_t context) {
+    s->tokens++;
+    s->sequences++;
+    s->decodes++;
+    s->kv_read += context + 1;
+    s->kv_decode += context + 1;
+}
+
+fl_step_law fl_step_law_none(void) {
+    return (fl_step_law){
+        .sharpness = 1, .attention_sharpness = 1, .time_error = -1, .power_error = -1, .sm_load = 1, .memory_load = 1};
+}
+
+static void table_free(fl_step_table *t) {
+    free(t->at);
+    free(t->time_s);
+}
+
+static void grid_free(fl_step_grid *g) {
+    free(g->at);
+    free(g->kv);
+    free(g->time_s);
+}
+
+void fl_step_law_free(fl_step_law *law) {
+    table_free(&law->by_tokens);
+    table_free(&law->by_sequence);
+    grid_free(&law->by_decodes);
+    grid_free(&law->by_decodes_beside);
+    grid_free(&law->by_chunk);
+    *law = (fl_step_law){0};
+}
+
+static bool table_is_sound(const fl_step_table *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (!(t->at[i] > (i ? t->at[i - 1] : 0)) || !isfinite(t->at[i]) || !(t->time_s[i] > 0) ||
+            !isfinite(t->time_s[i]))
+            return false;
+    return true;
+}
+
+static bool grid_is_sound(const fl_step_grid *g) {
+    for (size_t i = 0; i < g->count; i++) {
+        const bool same = i && g->at[i] == g->at[i - 1];
+        if (!(g->at[i] >= 1) || !isfinite(g->at[i]) || (i && g->at[i] < g->at[i - 1]) ||
+            !(same ? g->kv[i] > g->kv[i - 1] : g->kv[i] >= 0) || !isfinite(g->kv[i]) || !(g->time_s[i] > 0) ||
+            !isfinite(g->time_s[i]))
+            return false;
+    }
+    return true;
+}
+
+fl_model_status fl_step_law_check(const fl_step_law *law) {
+    const double part[] = {law->host_s,       law->host_sequence_s, law->token,          law->sequence,
+                           law->weights_s,    law->weights_clock,   law->pair,           law->chunk_key,
+                           law->kv_s,         law->kv_clock,        law->decode,         law->kv_beside_s,
+                           law->beside_token, law->reduce_s,        law->reduce_token_s, law->decode_beside,
+                           law->ref_sm_mhz,   law->ref_mem_mhz,     law->sm_load,        law->memory_load};
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (!(part[i] >= 0) || !isfinite(part[i]))
+            return FL_MODEL_INVALID;
+    if (!(law->sharpness >= 1) || !(law->attention_sharpness >= 1) || law->sm_count > FL_STEP_CLOCKS)
+        return FL_MODEL_INVALID;
+    for (uint32_t i = 0; i < law->sm_count; i++)
+        if (!(law->sm_mhz[i] > (i ? law->sm_mhz[i - 1] : 0)) || !isfinite(law->sm_mhz[i]))
+            return FL_MODEL_INVALID;
+    if (!table_is_sound(&law->by_tokens) || !table_is_sound(&law->by_sequence) || !grid_is_sound(&law->by_decodes) ||
+        !grid_is_sound(&law->by_decodes_beside) || !grid_is_sound(&law->by_chunk))
+        return FL_MODEL_INVALID;
+    if ((law->by_tokens.count || law->by_sequence.count || law->by_decodes.count || law->by_decodes_beside.count ||
+         law->by_chunk.count) &&
+        !(law->ref_sm_mhz > 0))
+        return FL_MODEL_INVALID;
+    return law->by_tokens.count || law->token > 0 || law->weights_s > 0 || law->host_s > 0 ? FL_MODEL_OK
+                                                                                           : FL_MODEL_INVALID;
+}
+
+uint32_t fl_step_tiles(uint32_t tokens) {
+    uint32_t tile = 1;
+    if (tokens > UINT32_MAX - TILE)
+        return tokens;
+    if (tokens > TILE)
+        return (tokens + TILE - 1) / TILE * TILE;
+    while (tile < tokens)
+        tile *= 2;
+    return tokens ? tile : 0;
+}
+
+uint32_t fl_step_padded(uint32_t tokens, uint32_t most) {
+    if (tokens > most || tokens <= 2)
+        return tokens;
+    const uint32_t size = tokens <= 4 ? 4 : tokens <= 256 ? (tokens + 7) / 8 * 8 : (tokens + 15) / 16 * 16;
+    return size <= most ? size : tokens; /* no graph of that size was captured: such a step runs without one */
+}
+
+static double table_at(const fl_step_table *t, double x) {
+    size_t from = 0, to = t->count - 1;
+    if (x <= t->at[0])
+        return t->time_s[0];
+    if (x >= t->at[to])
+        return t->time_s[to] * (x / t->at[to]);
+    while (to - from > 1) {
+        const size_t middle = from + (to - from) / 2;
+        if (t->at[middle] <= x)
+            from = middle;
+        else
+            to = middle;
+    }
+    return t->time_s[from] + (t->time_s[to] - t->time_s[from]) * ((x - t->at[from]) / (t->at[to] - t->at[from]));
+}
+
+/* Along the rows [from, to) of one number of decodes. */
+static double along_kv(const fl_step_grid *g, size_t from, size_t to, double kv) {
+    const fl_step_table line = {g->kv + from, g->time_s + from, to - from};
+    return table_at(&line, kv);
+}
+
+static size_t line_end(const fl_step_grid *g, size_t from) {
+    size_t to = from;
+    while (to < g->count && g->at[to] == g->at[from])
+        to++;
+    return to;
+}
+
+static double grid_at(const fl_step_grid *g, double decodes, double kv) {
+    size_t from = 0, to = line_end(g, 0);
+    while (to < g->count && g->at[to] <= decodes) {
+        from = to;
+        to = line_end(g, from);
+    }
+    const double here = along_kv(g, from, to, kv), n = g->at[from];
+    if (decodes <= n)
+        return here;
+    if (to == g->count)
+        return here * (decodes / n);
+    return here + (along_kv(g, to, line_end(g, to), kv) - here) * ((decodes - n) / (g->at[to] - n));
+}
+
+/* A part of the step: seconds, and those in which compute and memory would be busy if they had not to wait. */
+typedef struct part {
+    double time_s, compute_s, memory_s;
+} part;
+
+static void add(part *sum, double compute_s, double memory_s, double p) {
+    sum->time_s += fl_time_norm(compute_s, memory_s, p);
+    sum->compute_s += compute_s;
+    sum->memory_s += memory_s;
+}
+
+/* f_ratio: clock of the table over the clock asked for. At 1 and m = 1 the time is the table's to the last digits. */
+static void add_table(part *sum, const fl_step_table *t, double x, double f_ratio, double m, double p) {
+    const double whole = table_at(t, x), memory = fmin(t->time_s[0], whole);
+    const double compute = whole > memory ? whole * pow(1 - pow(memory / whole, p), 1 / p) : 0;
+    add(sum, compute * f_ratio, memory / m, p);
+}
+
+static void add_scaled(part *sum, const part *one, double factor) {
+    sum->time_s += factor * one->time_s;
+    sum->compute_s += factor * one->compute_s;
+    sum->memory_s += factor * one->memory_s;
+}
+
+/* The attention of prompt chunks with so many pairs and tokens of KV, by the equation. */
+static part chunks_by_law(const fl_step_law *law, double pairs, double kv, double ghz, double m) {
+    part one = {0};
+    const double walk_s = kv * law->chunk_key / ghz;
+    add(&one, law->pair * pairs / ghz, kv * (law->kv_s / m + law->kv_clock / ghz) + walk_s, law->attention_sharpness);
+    one.compute_s += walk_s; /* it waits for keys one after another, and the memory is not busy for it */
+    one.memory_s -= walk_s;
+    return one;
+}
+
+/* The grid is looked at for the mean chunk, and the mean context that makes as many pairs. */
+static void add_chunks(part *sum, const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
+    const double kv = (double)(s->kv_read - s->kv_decode), pairs = (double)s->pairs;
+    const part here = chunks_by_law(law, pairs, kv, ghz, m);
+    double factor = 1;
+    if (law->by_chunk.count) {
+        const double chunk = (double)s->prompt_tokens / s->prompts;
+        const double context = fmax(pairs / s->prompt_tokens - (chunk + 1) / 2, 0);
+        const double same_pairs = chunk * (context + (chunk + 1) / 2);
+        const part then = chunks_by_law(law, same_pairs, context + chunk, law->ref_sm_mhz / 1000, 1);
+        factor = then.time_s > 0 ? grid_at(&law->by_chunk, chunk, context) / then.time_s : 1;
+    }
+    add_scaled(sum, &here, factor);
+}
+
+static part decodes_by_law(const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
+    part one = {0};
+    const bool beside = s->prompts > 0;
+    const double kv_s = beside ? law->kv_beside_s : law->kv_s;
+    add(&one, (beside ? law->decode_beside : law->decode) * s->decodes / ghz,
+        (double)s->kv_decode * (kv_s / m + law->kv_clock / ghz), law->attention_sharpness);
+    return one;
+}
+
+static void add_decodes(part *sum, const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
+    const fl_step_grid *g = s->prompts ? &law->by_decodes_beside : &law->by_decodes;
+    const part here = decodes_by_law(law, s, ghz, m);
+    double factor = 1 + law->beside_token * s->prompt_tokens;
+    if (g->count) {
+        const part then = decodes_by_law(law, s, law->ref_sm_mhz / 1000, 1);
+        factor *= then.time_s > 0 ? grid_at(g, s->decodes, (double)s->kv_decode / s->decodes) / then.time_s : 1;
+    }
+    add_scaled(sum, &here, factor);
+}
+
+static part step_parts(const fl_step_law *law, const fl_step_shape *s, double ghz, double m) {
+    part sum = {0};
+    const double p = law->sharpness;
+    if (law->by_tokens.count) {
+        const double f_ratio = law->ref_sm_mhz / (1000 * ghz);
+        add_table(&sum, &law->by_tokens, fl_step_padded(s->tokens, law->graph_tokens), f_ratio, m, p);
+        if (law->by_sequence.count)
+            add_table(&sum, &law->by_sequence, s->sequences, f_ratio, m, p);
+    } else {
+        add(&sum, (law->token * fl_step_tiles(s->tokens) + law->sequence * s->sequences) / ghz,
+            law->weights_s / m + law->weights_clock / ghz, p);
+    }
+    if (s->prompts)
+        add_chunks(&sum, law, s, ghz, m);
+    if (s->decodes)
+        add_decodes(&sum, law, s, ghz, m);
+    sum.time_s += law->host_s + law->host_sequence_s * s->sequences +
+                  law->reduces * (law->reduce_s + law->reduce_token_s * s->tokens);
+    return sum;
+}
+
+bool fl_step_outside(const fl_step_law *law, double sm_mhz) {
+    const double slack = 0.5; /* ladders round their clocks */
+    return !law->sm_count || sm_mhz < law->sm_mhz[0] - slack || sm_mhz > law->sm_mhz[law->sm_count - 1] + slack;
+}
+
+fl_model_status fl_step_at(const fl_step_law *law, const fl_step_shape *shape, double sm_mhz, double mem_ratio,
+                           fl_step_point *point) {
+    if (!(sm_mhz > 0) || !isfinite(sm_mhz) || !(mem_ratio > 0) || !isfinite(mem_ratio))
+        return FL_MODEL_INVALID;
+    *point = (fl_step_point){.outside = fl_step_outside(law, sm_mhz)};
+    if (!shape->sequences)
+        return FL_MODEL_OK;
+    const part sum = step_parts(law, shape, sm_mhz / 1000, mem_ratio);
+    if (!(sum.time_s > 0) || !isfinite(sum.time_s))
+        return FL_MODEL_INVALID;
+    point->time_s = sum.time_s;
+    point->compute = fmin(1, sum.compute_s / sum.time_s);
+    point->memory = fmin(1, fmax(0, sum.memory_s) / sum.time_s);
+    return FL_MODEL_OK;
+}
+
+double fl_step_time_s(const fl_step_law *law, const fl_step_shape *shape, double sm_mhz, double mem_ratio) {
+    fl_step_point at;
+    return fl_step_at(law, shape, sm_mhz, mem_ratio, &at) == FL_MODEL_OK ? at.time_s : 0;
+}

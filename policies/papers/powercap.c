@@ -1,0 +1,240 @@
+/* Hybrid power capping (Tsuzuku and Endo, SMARTGREENS 2015): the seven methods of Table 4. The meter is the node's.
+ *
+ * Dynamic (3.1): one step of the ladder per control interval, down when power reaches or exceeds the cap, up when it is
+ * well below. Static (3.2): clocks of GPU and CPU from the model, set once. Hybrid (3.3): begins at the model's clocks
+ * and goes on dynamically, hybrid2 never above the clock that it began with. */
+#include "policies/papers/powercap_model.h"
+
+#include <math.h>
+
+typedef enum powercap_reading { READ_LAST, READ_MEAN, READ_PEAK } powercap_reading;
+
+enum { ENDS_MEASURED, ENDS_PRINTED };
+
+typedef struct powercap_params {
+    double cap_w, margin_w, interval_s, monitor_ms;
+    int64_t reading, objective, ends;
+    fl_table model;
+} powercap_params;
+
+typedef enum powercap_start { START_LOWEST, START_HIGHEST, START_MODEL } powercap_start;
+
+typedef struct powercap_method {
+    powercap_start start;
+    int dynamic; /* goes on by what the meter shows */
+    int bounded; /* and never above the clock that it began with */
+} powercap_method;
+
+typedef struct powercap_state {
+    uint64_t begun;
+    int64_t control_ns; /* next decision */
+    uint64_t seen;      /* fresh readings since the last decision */
+    double last_w, sum_w, peak_w;
+    uint64_t readings, above; /* over the whole run; above the cap */
+    double total_w;
+    uint64_t held;
+    uint64_t chosen; /* the model gave the clocks below */
+    double gpu_mhz, cpu_mhz, predicted_w, predicted_s, predicted_j;
+} powercap_state;
+
+typedef struct powercap_gpu {
+    uint64_t at, ceiling; /* indices on its ladder */
+} powercap_gpu;
+
+/* `held` of a static method: the meter only keeps the accounts, no decision waits for it. */
+#define PROBES(X)                                                                                                      \
+    X("held", "",                                                                                                      \
+      "1: the last decision had no reading of the node meter, and changed nothing; none where the meter "              \
+      "decides nothing",                                                                                               \
+      how->dynamic ? (double)s->held : (double)NAN)                                                                    \
+    X("meter_w", "W", "the node meter's last reading", s->readings ? s->last_w : (double)NAN)                          \
+    X("excess_pct", "%", "excess duration: share of the readings so far above the cap (4.2)",                          \
+      s->readings ? 100 * (double)s->above / (double)s->readings : (double)NAN)                                        \
+    X("mean_w", "W", "mean of the readings so far", s->readings ? s->total_w / (double)s->readings : (double)NAN)      \
+    X("predicted_w", "W", "the model's node power at its clocks", s->chosen ? s->predicted_w : (double)NAN)            \
+    X("predicted_s", "s", "the model's run time", s->chosen ? s->predicted_s : (double)NAN)                            \
+    X("predicted_j", "J", "the model's node energy (Eq. 1)", s->chosen ? s->predicted_j : (double)NAN)                 \
+    X("model_mhz", "MHz", "the GPU clock that the model gives", s->chosen ? s->gpu_mhz : (double)NAN)                  \
+    X("model_cpu_mhz", "MHz", "the CPU clock that the model gives",                                                    \
+      s->chosen && s->cpu_mhz > 0 ? s->cpu_mhz : (double)NAN)
+static const fl_probe probe_rows[] = {PROBES(FL_PROBE_NODE_ROW)};
+
+static const char *init(void *state, const void *params, const fl_facts *facts) {
+    powercap_state *s = state;
+    const powercap_params *p = params;
+    powercap_model m;
+    powercap_choice c = {0};
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        if (!facts->gpu[i].sm.count)
+            return "needs the SM ladder of every GPU";
+    if (!p->model.row_count || !facts->gpu_count)
+        return NULL; /* without a model: the lowest clocks, which no cap forbids */
+    const char *wrong = powercap_model_read(&m, &p->model);
+    if (wrong)
+        return wrong;
+    const fl_ladder sm = facts->gpu[0].sm, cpu = facts->host.cpu;
+    m.printed = p->ends == ENDS_PRINTED;
+    if (fl_ladder_min(sm) < m.gpu.volt_low_mhz || fl_ladder_max(sm) > m.gpu.volt_high_mhz)
+        return "the model's gpu.volt does not reach over the SM ladder";
+    if (m.has_cpu && cpu.count && (fl_ladder_min(cpu) < m.cpu.volt_low_mhz || fl_ladder_max(cpu) > m.cpu.volt_high_mhz))
+        return "the model's cpu.volt does not reach over the CPU's states";
+    powercap_choose(&m, sm, cpu, p->cap_w, (int)p->objective, &c);
+    s->chosen = 1;
+    s->gpu_mhz = c.gpu_mhz;
+    s->cpu_mhz = c.cpu_mhz;
+    s->predicted_w = c.peak_w;
+    s->predicted_s = c.time_s;
+    s->predicted_j = c.energy_j;
+    return NULL;
+}
+
+static uint64_t index_of(fl_ladder l, double mhz) { /* of the largest clock that is not above mhz */
+    uint64_t i = l.count - 1;
+    while (i && l.mhz[i] > mhz)
+        i--;
+    return i;
+}
+
+static void begin(powercap_state *s, powercap_gpu *gpu, const powercap_method *how, const fl_facts *facts,
+                  fl_command *command) {
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        const fl_ladder sm = facts->gpu[i].sm;
+        const uint64_t top = sm.count - 1;
+        if (how->start == START_MODEL)
+            gpu[i].at = s->chosen ? index_of(sm, s->gpu_mhz) : 0;
+        else
+            gpu[i].at = how->start == START_HIGHEST ? top : 0;
+        gpu[i].ceiling = how->bounded ? gpu[i].at : top;
+        fl_set_gpu(command, i, FL_SET_SM_MHZ, sm.mhz[gpu[i].at]);
+    }
+    if (how->start == START_MODEL && s->chosen && s->cpu_mhz > 0)
+        fl_set_host(command, FL_SET_HOST_CPU_MHZ, s->cpu_mhz);
+}
+
+/* A refresh of the meter counts once. */
+static void watch(powercap_state *s, const powercap_params *p, const fl_host_sample *host) {
+    const double w = host->value[FL_HOST_NODE_POWER_W];
+    if (!(host->valid & host->fresh & FL_BIT(FL_HOST_NODE_POWER_W)) || !(w >= 0) || !isfinite(w))
+        return;
+    s->last_w = w;
+    s->sum_w += w;
+    s->peak_w = s->seen && s->peak_w > w ? s->peak_w : w;
+    s->seen++;
+    s->readings++;
+    s->above += w > p->cap_w;
+    s->total_w += w;
+}
+
+/* One step, all GPUs together: the meter does not tell them apart. */
+static void control(powercap_state *s, powercap_gpu *gpu, const powercap_params *p, const fl_facts *facts,
+                    fl_command *command) {
+    s->held = !s->seen;
+    if (!s->seen)
+        return; /* what was set last holds */
+    const double w = p->reading == READ_LAST   ? s->last_w
+                     : p->reading == READ_MEAN ? s->sum_w / (double)s->seen
+                                               : s->peak_w;
+    s->seen = 0;
+    s->sum_w = 0;
+    for (uint32_t i = 0; i < facts->gpu_count; i++) {
+        const uint64_t before = gpu[i].at;
+        if (w >= p->cap_w)
+            gpu[i].at -= gpu[i].at > 0;
+        else if (w < p->cap_w - p->margin_w)
+            gpu[i].at += gpu[i].at < gpu[i].ceiling;
+        if (gpu[i].at != before)
+            fl_set_gpu(command, i, FL_SET_SM_MHZ, facts->gpu[i].sm.mhz[gpu[i].at]);
+    }
+}
+
+static void run(const powercap_method *how, void *state, const void *params, const fl_facts *facts,
+                const fl_sample *sample, fl_command *command) {
+    powercap_state *s = state;
+    powercap_gpu *gpu = fl_gpu_states(state, sizeof *s);
+    const powercap_params *p = params;
+    const int64_t monitor_ns = (int64_t)(p->monitor_ms * 1e6 + 0.5);
+    const int64_t interval_ns = how->dynamic ? (int64_t)(p->interval_s * 1e9 + 0.5) : 0;
+    const int64_t now = sample->time_ns;
+    watch(s, p, &sample->host);
+    if (!s->begun) {
+        s->begun = 1;
+        begin(s, gpu, how, facts, command);
+        s->control_ns = now + interval_ns;
+    } else if (how->dynamic && now >= s->control_ns) {
+        control(s, gpu, p, facts, command);
+        s->control_ns = now + interval_ns;
+    }
+    command->delay_ns = monitor_ns;
+    if (how->dynamic && s->control_ns - now < monitor_ns)
+        command->delay_ns = s->control_ns - now;
+    fl_show_all(command, 0, 0, (double[]){PROBES(FL_PROBE_VALUE)}, FL_COUNT(probe_rows));
+}
+
+#define COMMON_ROWS                                                                                                    \
+    FL_PARAM(powercap_params, cap_w, REAL(1, 1e6), "W", "280",                                                         \
+             "power constraint of the node; the paper's are 260 to 300 (Fig. 3)"),                                     \
+        FL_PARAM(powercap_params, monitor_ms, REAL(0.001, 3.6e6), "ms", "15",                                          \
+                 "between readings of the node meter (4.1)")
+#define DYNAMIC_ROWS                                                                                                   \
+    FL_PARAM(powercap_params, interval_s, REAL(0.001, 1e6), "s", "5",                                                  \
+             "control interval, one ladder step each (3.1, 4.1)"),                                                     \
+        FL_PARAM(powercap_params, margin_w, REAL(0, 1e6), "W", "5",                                                    \
+                 "\"much lower than the limit\" (3.1) is below cap_w by more than this; unpublished, assumed: of 0 "   \
+                 "to 25 W (harness/experiments/power-capping.json) it agrees best"),                                   \
+        FL_PARAM(powercap_params, reading, CHOICE("last|mean|peak"), "", "last",                                       \
+                 "of the readings since the last decision; unpublished, assumed: the last")
+#define MODEL_ROWS                                                                                                     \
+    FL_PARAM(powercap_params, model, TABLE(POWERCAP_COLUMNS), "", "",                                                  \
+             "A, B, C, V(f), alpha, beta, T (Eq. 1 to 3) of the machine and the application, by foldline fit "         \
+             "capping; without: the lowest clock"),                                                                    \
+        FL_PARAM(powercap_params, objective, CHOICE("energy|time"), "", "energy",                                      \
+                 "what is least among the clocks under the cap (3.2: energy); the other breaks ties"),                 \
+        FL_PARAM(powercap_params, ends, CHOICE("measured|printed"), "", "measured",                                    \
+                 "run time at the two measured clocks: as measured, or by Eq. 3 as printed, which does not know that " \
+                 "a CPU boosts from its highest state")
+static const fl_param hybrid_rows[] = {COMMON_ROWS, DYNAMIC_ROWS, MODEL_ROWS};
+
+#define POWERCAP(ident, name_, summary_, source_, rows_, drives_host_, start_, dynamic_, bounded_)                     \
+    static void step_##ident(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,          \
+                             fl_command *command) {                                                                    \
+        static const powercap_method how = {start_, dynamic_, bounded_};                                               \
+        run(&how, state, params, facts, sample, command);                                                              \
+    }                                                                                                                  \
+    FL_POLICY(ident) = {FL_POLICY_ABI,                                                                                 \
+                        .name = name_,                                                                                 \
+                        .summary = summary_,                                                                           \
+                        .source = "power-capping (Tsuzuku and Endo, SMARTGREENS 2015), " source_,                      \
+                        .host_needs = FL_BIT(FL_HOST_NODE_POWER_W),                                                    \
+                        .gpu_drives = FL_BIT(FL_SET_SM_MHZ),                                                           \
+                        .host_drives = drives_host_,                                                                   \
+                        FL_PARAM_ROWS(rows_, powercap_params),                                                         \
+                        FL_PROBE_ROWS(probe_rows),                                                                     \
+                        .state_size = sizeof(powercap_state),                                                          \
+                        .gpu_size = sizeof(powercap_gpu),                                                              \
+                        .init = init,                                                                                  \
+                        .step = step_##ident}
+
+#define SETS_CPU FL_BIT(FL_SET_HOST_CPU_MHZ)
+
+POWERCAP(cap_hybrid2, "cap-hybrid2", "caps node power: starts at the model's clocks, steps, never above them",
+         "hybrid2 of 3.3, Eq. 1 to 3, Table 4", hybrid_rows, SETS_CPU, START_MODEL, 1, 1);
+
+#ifndef POLICY_PLUGIN /* a plug-in holds one policy */
+static const fl_param fixed_rows[] = {COMMON_ROWS};
+static const fl_param dynamic_rows[] = {COMMON_ROWS, DYNAMIC_ROWS};
+static const fl_param static_rows[] = {COMMON_ROWS, MODEL_ROWS};
+
+POWERCAP(cap_hybrid1, "cap-hybrid1", "caps node power: starts at the model's clocks, then one step per interval",
+         "hybrid1 of 3.3, Eq. 1 to 3, Table 4", hybrid_rows, SETS_CPU, START_MODEL, 1, 0);
+POWERCAP(cap_static, "cap-static", "caps node power: the model's clocks of GPU and CPU, set once",
+         "static of 3.2, Eq. 1 to 3, Table 4", static_rows, SETS_CPU, START_MODEL, 0, 0);
+POWERCAP(cap_dynamic_min, "cap-dynamic-min", "caps node power: starts at the lowest clock, one step per interval",
+         "dynamic min of 3.1, Table 4", dynamic_rows, 0, START_LOWEST, 1, 0);
+POWERCAP(cap_dynamic_max, "cap-dynamic-max", "caps node power: starts at the highest clock, one step per interval",
+         "dynamic max of 3.1, Table 4", dynamic_rows, 0, START_HIGHEST, 1, 0);
+POWERCAP(cap_static_max, "cap-static-max", "no capping: the highest clock", "static max of Table 4", fixed_rows, 0,
+         START_HIGHEST, 0, 0);
+POWERCAP(cap_static_min, "cap-static-min", "no capping: the lowest clock", "static min of Table 4", fixed_rows, 0,
+         START_LOWEST, 0, 0);
+
+#endif

@@ -1,0 +1,336 @@
+#include "policies/tightrope/curve.h"
+
+#include <math.h>
+
+static double ratio(const fl_tightrope_chip *c, uint32_t clock) { return (double)c->mhz[c->count - 1] / c->mhz[clock]; }
+
+/* ---- what is known at each clock --------------------------------------------------------------------------------
+ * Both curves are a law and what strays from it. The law has its constants from the clocks that were tried; what strays
+ * is a Gaussian process of log clock (Matern 3/2), so that a prediction follows its neighbours as far as their noise
+ * allows, and says how far off it may be (kriging; Rasmussen and Williams, "Gaussian processes", 2006, Eq. 2.23-24). */
+
+enum { TRIED_MAX = 64 };
+
+typedef struct tried_clocks { /* clocks that were tried, those with most time where there are more */
+    uint32_t at[TRIED_MAX], count;
+} tried_clocks;
+
+typedef struct kriging {
+    double factor[TRIED_MAX][TRIED_MAX]; /* lower Cholesky factor of the covariance of what was seen */
+    double weight[TRIED_MAX];            /* covariance^-1 x what strays */
+} kriging;
+
+typedef struct curves {
+    double log_mhz[FL_TIGHTROPE_CLOCKS];
+    double slowdown[FL_TIGHTROPE_CLOCKS], power[FL_TIGHTROPE_CLOCKS]; /* the laws, then with what strays */
+    double doubt[FL_TIGHTROPE_CLOCKS];                                /* relative standard error of their product */
+} curves;
+
+static void gather(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, tried_clocks *t) {
+    t->count = 0;
+    for (uint32_t k = 0; k < c->count; k++) {
+        if (!(seen[k].weight_s > 0))
+            continue;
+        if (t->count < TRIED_MAX) {
+            t->at[t->count++] = k;
+            continue;
+        }
+        uint32_t least = 0;
+        for (uint32_t i = 1; i < TRIED_MAX; i++)
+            if (seen[t->at[i]].weight_s < seen[t->at[least]].weight_s)
+                least = i;
+        if (seen[t->at[least]].weight_s < seen[k].weight_s)
+            t->at[least] = k;
+    }
+}
+
+static double alike(const fl_tightrope_chip *c, double from, double to) {
+    const double d = sqrt(3) * fabs(from - to) / c->smooth;
+    return c->roughness * c->roughness * (1 + d) * exp(-d);
+}
+
+/* off: what strays at each clock tried, relative; noise: its standard error. */
+static void krige(const fl_tightrope_chip *c, const tried_clocks *t, const double *log_mhz, const double *off,
+                  const double *noise, kriging *k) {
+    for (uint32_t i = 0; i < t->count; i++) {
+        double y = off[i];
+        for (uint32_t j = 0; j <= i; j++) {
+            double a = alike(c, log_mhz[t->at[i]], log_mhz[t->at[j]]);
+            if (i == j)
+                a += noise[i] * noise[i] + 1e-8;
+            for (uint32_t m = 0; m < j; m++)
+                a -= k->factor[i][m] * k->factor[j][m];
+            k->factor[i][j] = i == j ? sqrt(fmax(a, 1e-12)) : a / k->factor[j][j];
+        }
+        for (uint32_t m = 0; m < i; m++)
+            y -= k->factor[i][m] * k->weight[m];
+        k->weight[i] = y / k->factor[i][i];
+    }
+    for (uint32_t i = t->count; i-- > 0;) {
+        for (uint32_t m = i + 1; m < t->count; m++)
+            k->weight[i] -= k->factor[m][i] * k->weight[m];
+        k->weight[i] /= k->factor[i][i];
+    }
+}
+
+/* What strays at one clock, and its variance. */
+static double strays(const fl_tightrope_chip *c, const tried_clocks *t, const double *log_mhz, const kriging *k,
+                     uint32_t clock, double *variance) {
+    double like[TRIED_MAX], sum = 0;
+    *variance = c->roughness * c->roughness;
+    for (uint32_t i = 0; i < t->count; i++) {
+        double v = alike(c, log_mhz[t->at[i]], log_mhz[clock]);
+        sum += v * k->weight[i];
+        for (uint32_t m = 0; m < i; m++)
+            v -= k->factor[i][m] * like[m];
+        like[i] = v / k->factor[i][i];
+        *variance -= like[i] * like[i];
+    }
+    *variance = fmax(*variance, 0);
+    return sum;
+}
+
+/* What a clock showed in few windows may be those windows' own. */
+static double noise_of(const fl_tightrope_seen *s, double noise, double wander) {
+    return hypot(noise, wander / sqrt(fmax(1, s->windows)));
+}
+
+/* s^p = 1 + q (x^p - 1), x = top / f: q by what was tried; the worst case until then. */
+static void time_law(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, const tried_clocks *t,
+                     double *slowdown) {
+    const double p = c->sharpness;
+    double weight = 1e-4, sum = 1e-4;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const double x = pow(ratio(c, t->at[i]), p) - 1, s = seen[t->at[i]].slowdown;
+        const double noise =
+            p * hypot(noise_of(&seen[t->at[i]], seen[t->at[i]].noise, c->time_wander), c->roughness) * pow(s, p);
+        weight += x * x / (noise * noise);
+        sum += x * (pow(s, p) - 1) / (noise * noise);
+    }
+    const double q = fmin(1, fmax(0, sum / weight));
+    for (uint32_t k = 0; k < c->count; k++)
+        slowdown[k] = pow(1 + q * (pow(ratio(c, k), p) - 1), 1 / p);
+}
+
+/* V^2 f, 1 at the top clock. Where V is not known: a floor up to 0.65 of the top clock, and 1.35 times it at the top.
+ */
+static double swing(const fl_tightrope_chip *c, uint32_t clock) {
+    const double share = 1 / ratio(c, clock);
+    double v = 1 + 0.35 * fmax(0, (share - 0.65) / 0.35), v_top = 1.35;
+    if (c->volt)
+        v = c->volt[clock], v_top = c->volt[c->count - 1];
+    return v * v / (v_top * v_top) * share;
+}
+
+/* P = a + b V^2 f by what was tried. Until two clocks were tried b is the assumed one. */
+static void power_law(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, const tried_clocks *t, double *power) {
+    double weight = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const double x = swing(c, t->at[i]), y = seen[t->at[i]].power_w;
+        const double noise = noise_of(&seen[t->at[i]], seen[t->at[i]].power_noise, c->power_wander);
+        const double w = 1 / (noise * noise + c->roughness * c->roughness);
+        weight += w, wx += w * x, wy += w * y, wxx += w * x * x, wxy += w * x * y;
+    }
+    const double mx = wx / weight, my = wy / weight;
+    const double assumed = my * (1 - c->fixed_share) / (c->fixed_share + (1 - c->fixed_share) * mx);
+    const double ridge = 1e-3 * weight;
+    const double b = fmax(0.1 * assumed, (wxy - wx * my + ridge * assumed) / (wxx - wx * mx + ridge));
+    for (uint32_t k = 0; k < c->count; k++)
+        power[k] = fmax(0.05 * my, my + b * (swing(c, k) - mx));
+}
+
+static void predict(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, uint32_t first, curves *v) {
+    tried_clocks t;
+    kriging time, power;
+    double time_off[TRIED_MAX] = {0}, power_off[TRIED_MAX] = {0}, time_noise[TRIED_MAX] = {0},
+           power_noise[TRIED_MAX] = {0};
+    gather(c, seen, &t);
+    time_law(c, seen, &t, v->slowdown);
+    power_law(c, seen, &t, v->power);
+    for (uint32_t k = 0; k < c->count; k++)
+        v->log_mhz[k] = log(c->mhz[k]);
+    for (uint32_t i = 0; i < t.count; i++) {
+        const fl_tightrope_seen *s = &seen[t.at[i]];
+        time_off[i] = s->slowdown / v->slowdown[t.at[i]] - 1;
+        power_off[i] = s->power_w / v->power[t.at[i]] - 1;
+        time_noise[i] = noise_of(s, s->noise, c->time_wander);
+        power_noise[i] = noise_of(s, s->power_noise, c->power_wander);
+    }
+    krige(c, &t, v->log_mhz, time_off, time_noise, &time);
+    krige(c, &t, v->log_mhz, power_off, power_noise, &power);
+    const int only_top = t.count == 1 && t.at[0] == c->count - 1;
+    for (uint32_t k = first; k < c->count; k++) {
+        double time_variance, power_variance;
+        /* Until a lower clock was tried the slowdown may be all that the two facts leave. */
+        const double unknown = only_top ? (ratio(c, k) - 1) / sqrt(3) : 0;
+        v->slowdown[k] *= 1 + strays(c, &t, v->log_mhz, &time, k, &time_variance);
+        v->slowdown[k] = fmax(1, fmin(v->slowdown[k], ratio(c, k) * (1 + c->tolerance)));
+        v->power[k] *= 1 + strays(c, &t, v->log_mhz, &power, k, &power_variance);
+        v->doubt[k] = sqrt(time_variance + power_variance + unknown * unknown);
+    }
+}
+
+double fl_tightrope_burn(double bound, double most) { return fmax(0, 1 - (1 + bound) / most); }
+
+int fl_tightrope_affordable(const fl_tightrope_wish *w, double window_s, double worst, double most) {
+    const double blind_s = w->blind_s * fl_tightrope_burn(w->bound, most);
+    return w->slack_s + fmin(0, (1 + w->bound) * window_s / worst - window_s) >= blind_s;
+}
+
+static double length(const fl_tightrope_wish *w, const fl_tightrope_seen *seen, uint32_t clock) {
+    return seen[clock].weight_s > 0 ? w->window_s : w->first_window_s;
+}
+
+static int can_pay(const fl_tightrope_chip *c, const fl_tightrope_wish *w, const fl_tightrope_seen *seen,
+                   const double *worst, uint32_t clock) {
+    return fl_tightrope_affordable(w, length(w, seen, clock), worst[clock],
+                                   ratio(c, clock) * (1 + c->tolerance) * (1 + w->cost));
+}
+
+/* The lowest clock that may be chosen: not far below what was tried, for there predictions are guesses. */
+static uint32_t lowest(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, double bound) {
+    const uint32_t top = c->count - 1;
+    uint32_t tried = 0, first = top;
+    while (tried < top && !(seen[tried].weight_s > 0))
+        tried++;
+    const double reach = tried == top ? fmax(bound, 0.02) : c->reach;
+    while (first > 0 && (c->mhz[first - 1] >= c->mhz[tried] / (1 + reach) || first - 1 + 1 >= tried))
+        first--;
+    return first;
+}
+
+typedef struct lower_hull {
+    uint32_t at[FL_TIGHTROPE_CLOCKS]; /* clocks, ascending slowdown */
+    uint32_t count;
+} lower_hull;
+
+/* Lower convex hull of (slowdown, energy) over clocks first..top, from the fastest on (Andrew's monotone chain). */
+static void make_hull(const double *s, const double *e, uint32_t first, uint32_t count, lower_hull *h) {
+    uint32_t order[FL_TIGHTROPE_CLOCKS], n = 0;
+    for (uint32_t k = count; k-- > first;) { /* insertion: slowdowns rise with falling clocks nearly everywhere */
+        uint32_t at = n++;
+        for (; at > 0 && (s[order[at - 1]] > s[k] || (s[order[at - 1]] == s[k] && e[order[at - 1]] > e[k])); at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+    }
+    h->count = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = order[i];
+        if (h->count && e[k] >= e[h->at[h->count - 1]])
+            continue; /* slower and no better */
+        while (h->count > 1) {
+            const uint32_t a = h->at[h->count - 2], b = h->at[h->count - 1];
+            if ((e[b] - e[a]) * (s[k] - s[a]) <= (e[k] - e[a]) * (s[b] - s[a]))
+                break;
+            h->count--;
+        }
+        h->at[h->count++] = k;
+    }
+}
+
+/* A prediction alone proves nothing: a clock that was not tried is slower by the ratio of the clocks at most, than the
+ * top clock and than any that was tried. */
+static void worst_cases(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, const curves *v, uint32_t first,
+                        double *worst) {
+    double least = INFINITY; /* of worst x clock over the clocks tried above */
+    for (uint32_t k = c->count; k-- > first;) {
+        worst[k] = fmin(ratio(c, k), least / c->mhz[k]) * (1 + c->tolerance);
+        if (!(seen[k].weight_s > 0))
+            continue;
+        worst[k] = fmin(fmax(v->slowdown[k], seen[k].ceiling) * (1 + 2 * v->doubt[k]), worst[k]);
+        least = fmin(least, worst[k] * c->mhz[k]);
+    }
+}
+
+/* The clock of least objective that is allowed by itself. */
+static uint32_t best_alone(const double *s, const double *e, uint32_t first, uint32_t count,
+                           const fl_tightrope_wish *w) {
+    uint32_t best = count - 1;
+    for (uint32_t k = count - 1; k-- > first;)
+        if (s[k] <= w->allowed && e[k] * pow(s[k], w->delay_power) < e[best] * pow(s[best], w->delay_power))
+            best = k;
+    return best;
+}
+
+/* Energy at the clocks that the bound allows by the second fact alone: between two of them by turns. */
+static double certain_energy(const fl_tightrope_chip *c, const double *e, uint32_t first, double bound) {
+    const double allowed = (1 + bound) / (1 + c->tolerance);
+    double above = 1, energy = e[c->count - 1];
+    for (uint32_t k = c->count - 1; k-- > first && above < allowed;) {
+        const double next = fmin(allowed, ratio(c, k)), share = (next - above) / (ratio(c, k) - above);
+        energy += (e[k] - energy) * share;
+        above = next;
+    }
+    return fmin(e[c->count - 1], energy);
+}
+
+/* Energy on the hull at a slowdown: between two clocks by turns. */
+static double hull_energy(const lower_hull *h, const double *s, const double *e, double allowed) {
+    uint32_t i = 0;
+    while (i + 1 < h->count && s[h->at[i + 1]] <= allowed)
+        i++;
+    const uint32_t a = h->at[i];
+    if (i + 1 == h->count || allowed <= s[a])
+        return e[a];
+    const uint32_t b = h->at[i + 1];
+    return e[a] + (e[b] - e[a]) * (allowed - s[a]) / (s[b] - s[a]);
+}
+
+fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tightrope_seen *seen,
+                                        const fl_tightrope_wish *w) {
+    const uint32_t top = c->count - 1, first = lowest(c, seen, w->bound);
+    double e[FL_TIGHTROPE_CLOCKS], worst[FL_TIGHTROPE_CLOCKS];
+    curves v;
+    lower_hull h;
+    predict(c, seen, first, &v);
+    const double *s = v.slowdown;
+    for (uint32_t k = first; k <= top; k++)
+        e[k] = s[k] * v.power[k] / v.power[top];
+    worst_cases(c, seen, &v, first, worst);
+    make_hull(s, e, first, c->count, &h);
+    /* Along the hull energy falls with slowdown; under a product with delay the best place is a corner, as the product
+     * is concave between two, or where the allowance ends. */
+    uint32_t best = 0;
+    double least = INFINITY;
+    for (uint32_t i = 0; i < h.count && (i == 0 || s[h.at[i]] <= w->allowed); i++) {
+        const double value = e[h.at[i]] * pow(s[h.at[i]], w->delay_power);
+        if (value < least)
+            least = value, best = i;
+    }
+    const uint32_t fast = w->steady ? best_alone(s, e, first, c->count, w) : h.at[best];
+    const double measured = hull_energy(&h, s, e, (1 + w->bound) / (1 + w->cost)) * (1 + w->cost);
+    fl_tightrope_choice choice = {
+        .clock = fast, .energy = e[fast], .certain = certain_energy(c, e, first, w->bound), .measured = measured};
+    double trade = 0; /* energy given for a unit of slowdown */
+    if (!w->steady && best + 1 < h.count && s[h.at[best + 1]] > w->allowed && w->allowed >= s[fast]) {
+        const uint32_t slow = h.at[best + 1];
+        const double rate = (e[fast] - e[slow]) / (s[slow] - s[fast]);
+        const double mixed = e[fast] - rate * (w->allowed - s[fast]);
+        if (mixed * pow(w->allowed, w->delay_power) < least) {
+            trade = rate;
+            choice.energy = mixed;
+            choice.steepness = rate / mixed;
+            if (can_pay(c, w, seen, worst, slow)) /* two clocks take turns: the slower one while slack carries it */
+                choice.clock = slow;
+        }
+    }
+    const double price = e[choice.clock] + trade * s[choice.clock];
+    if (!trade && w->now >= (int32_t)first && s[w->now] <= w->allowed && w->delay_power == 0 &&
+        e[w->now] < e[choice.clock] * 1.0005)
+        choice.clock = (uint32_t)w->now;
+    while (choice.clock < top && !can_pay(c, w, seen, worst, choice.clock))
+        choice.clock++;
+    if (!w->look)
+        return choice;
+    double hope = 0;
+    for (uint32_t k = first; k <= top; k++) {
+        if (!can_pay(c, w, seen, worst, k) || (w->steady && s[k] > w->allowed * (1 + v.doubt[k])))
+            continue;
+        /* What a look may win, over as long again as the program has run, against what it is expected to lose. */
+        const double value = e[k] + trade * s[k], gain = price - value + e[k] * v.doubt[k];
+        const double worth = 0.1 * gain * w->elapsed_s - (fmax(0, value - price) + 0.01 * price) * length(w, seen, k);
+        if (gain > 2e-4 * price && worth > hope)
+            hope = worth, choice.clock = k, choice.looked = 1;
+    }
+    return choice;
+}

@@ -1,0 +1,141 @@
+/* tightrope: what a window taught, and which clock comes next. */
+#include "policies/tightrope/tightrope_gpu.h"
+
+#include <math.h>
+
+/* Constants of the curves, from measured sweeps of a V100 and an RTX 8000 (harness/HOWTO.md, sweeps): time follows a
+ * law of sharpness 4, four tenths of a board's power do not follow V^2 f, and both stray from their laws by 2.5 %,
+ * alike over 0.2 in log clock. A clock 15 % below what was tried is the furthest that such a law foretells. */
+#define SHARPNESS 4
+#define FIXED_SHARE 0.4
+#define ROUGHNESS 0.025
+#define SMOOTH 0.2
+#define REACH 0.15
+#define REACH_SHORT 0.4 /* the same where phases are short: looks must be few */
+
+#define WINDOW_S 0.15 /* least time at a clock: the arrival of a clock takes a fifth of it on a V100 */
+#define WINDOW_MAX_S 20
+#define COUNTER_S 0.5   /* of a counter that drivers refresh each 0.1 s, at first; 1 s tells more, later */
+#define HORIZON_S 5     /* over which slack is spent: far more than a window, far less than a run */
+#define REMEMBERED_S 30 /* of windows at one clock, which their mean stands on */
+
+uint32_t fl_tightrope_count(const fl_gpu_facts *f) {
+    return f->sm.count < FL_TIGHTROPE_CLOCKS ? f->sm.count : FL_TIGHTROPE_CLOCKS;
+}
+
+uint32_t fl_tightrope_first(const fl_gpu_facts *f) { return f->sm.count - fl_tightrope_count(f); }
+
+static double deviation(const fl_tightrope_wander *w) { return w->number > 0 ? sqrt(w->square / w->number) : 0; }
+
+static fl_tightrope_chip chip_of(const fl_tightrope_params *p, const fl_tightrope_gpu *g, const fl_gpu_facts *f) {
+    return (fl_tightrope_chip){.mhz = f->sm.mhz + fl_tightrope_first(f),
+                               .volt = f->law.volt ? f->law.volt + fl_tightrope_first(f) : NULL,
+                               .count = fl_tightrope_count(f),
+                               .tolerance = p->tolerance,
+                               .sharpness = SHARPNESS,
+                               .fixed_share = FIXED_SHARE,
+                               .roughness = ROUGHNESS,
+                               .smooth = SMOOTH,
+                               .reach = g->brief ? REACH_SHORT : REACH,
+                               .time_wander = deviation(&g->time_wander),
+                               .power_wander = deviation(&g->power_wander)};
+}
+
+double fl_tightrope_length(const fl_tightrope_gpu *g) {
+    const fl_tightrope_work *w = &g->work;
+    double s = fmax(WINDOW_S, fmax(w->cycle_s, w->spread / (0.0075 * 0.0075)));
+    if (w->signal == FL_TIGHTROPE_BYTES || w->signal == FL_TIGHTROPE_UTIL)
+        s = fmax(s, fmax(COUNTER_S, fmin(1, w->elapsed_s / 16)));
+    else
+        s = fmax(fmax(s, 8 * w->unit_s), fmin(1, g->phase_s / 64)); /* long lines tell more, few changes cost less */
+    return fmin(s, WINDOW_MAX_S);
+}
+
+double fl_tightrope_first_length(const fl_tightrope_gpu *g) {
+    return fmax(fl_tightrope_length(g),
+                FL_TIGHTROPE_SETTLE_S + (isnan(g->lag_s) ? 0 : g->lag_s) + FL_TIGHTROPE_POWER_S);
+}
+
+double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *g) {
+    return fl_tightrope_reaction(p, g) + (fl_tightrope_blindfold(&g->work) ? 0 : g->work.quiet_s);
+}
+
+double fl_tightrope_cost(const fl_tightrope_gpu *g) {
+    const int64_t signal = g->work.signal;
+    return signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS ? fl_tightrope_records_cost(&g->work) : 0;
+}
+
+/* A look at the top clock makes the reference better. It pays where the error that is held back costs more, over as
+ * long again as the program has run, than the look: what the look leaves of the slack is spent later. */
+static int top_pays(const fl_tightrope_params *p, const fl_tightrope_gpu *g, const fl_tightrope_choice *choice,
+                    double bound) {
+    const double error = p->sigmas * g->error;
+    const double trade = choice->steepness * choice->energy; /* energy for a unit of slowdown */
+    const double gain = trade * error * g->work.elapsed_s / (2 * fmax(g->work.rate_s, 1e-3));
+    return gain > fmax(0.1 * (1 - choice->energy), 1 - choice->energy - trade * bound);
+}
+
+uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, const fl_gpu_facts *f, double slack_s,
+                             double window_s, double first_window_s, int look, int steady, int certain) {
+    const fl_tightrope_chip chip = chip_of(p, g, f);
+    const double b = p->bound - FL_TIGHTROPE_MARGIN;
+    const double blind_s = fl_tightrope_blind(p, g), cost = fl_tightrope_cost(g);
+    /* Some is kept for what nobody sees, and for looks of the others. */
+    const double kept_s = blind_s * fl_tightrope_burn(b, (1 + p->tolerance) * (1 + cost) / g->work.clock);
+    const double spent_s = slack_s - kept_s - (steady ? 2 * b * window_s : 0);
+    const double horizon = fmax(spent_s < 0 ? 0 : HORIZON_S, 2 * window_s);
+    g->slack_s = slack_s;
+    g->allowed = fmax(1, fmin(1 + 4 * b + 0.1, (1 + b) / (1 + cost) * (1 + spent_s / horizon)));
+    const fl_tightrope_wish wish = {.allowed = g->allowed,
+                                    .slack_s = slack_s,
+                                    .bound = b,
+                                    .blind_s = blind_s,
+                                    .cost = cost,
+                                    .window_s = window_s,
+                                    .first_window_s = first_window_s,
+                                    .elapsed_s = g->phase_s,
+                                    .delay_power = (int32_t)p->objective,
+                                    .steady = steady,
+                                    .look = look,
+                                    .now = (int32_t)g->clock};
+    fl_tightrope_choice choice = fl_tightrope_choose(&chip, g->seen, &wish);
+    g->top_pays = !choice.looked && !fl_tightrope_blindfold(&g->work) && top_pays(p, g, &choice, b);
+    g->energy = choice.energy;
+    const double without = certain ? choice.certain : 1;
+    g->unpaid = choice.measured > without;
+    return choice.clock;
+}
+
+static void average(double *mean, double value, double weight, double more) {
+    *mean = weight > 0 ? (*mean * weight + value * more) / (weight + more) : value;
+}
+
+/* The mean of n earlier windows differs from one more by (n + 1) / n of a window's variance. */
+static void wanders(fl_tightrope_wander *w, double mean, double value, double windows) {
+    const double off = value / mean - 1;
+    w->square += off * off * windows / (windows + 1);
+    w->number++;
+}
+
+void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling, int top) {
+    fl_tightrope_seen *s = &g->seen[g->clock];
+    const double weight = fmin(s->weight_s, REMEMBERED_S);
+    if (isnan(m->slowdown) || (isnan(m->power_w) && !(s->weight_s > 0)))
+        return;
+    if (s->windows > 0 && !top)
+        wanders(&g->time_wander, s->slowdown, m->slowdown, s->windows);
+    if (s->windows > 0 && !isnan(m->power_w))
+        wanders(&g->power_wander, s->power_w, m->power_w, s->windows);
+    s->windows++;
+    average(&s->slowdown, fmax(1, m->slowdown), weight, m->length_s);
+    if (ceiling < s->ceiling * (1 - 2 * m->noise))
+        s->ceiling = fmax(1, ceiling);
+    else
+        average(&s->ceiling, fmax(1, ceiling), weight, m->length_s);
+    s->noise = hypot(s->noise * weight, m->noise * m->length_s) / (weight + m->length_s);
+    if (!isnan(m->power_w)) {
+        average(&s->power_w, m->power_w, weight, m->length_s);
+        s->power_noise = hypot(s->power_noise * weight, m->power_noise * m->length_s) / (weight + m->length_s);
+    }
+    s->weight_s = weight + m->length_s;
+}

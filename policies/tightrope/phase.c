@@ -1,0 +1,198 @@
+#include "policies/tightrope/phase.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STRANGE_S 0.04 /* of kernels that the phase does not have, more than of its own, end it */
+#define BRIEF_S                                                                                                        \
+    0.7                 /* where useful stays are shorter no change of the clock pays, and phases become one, but for  \
+                         * those known for longer stays */
+#define LATELY 8        /* stays, that their mean length remembers */
+#define LONG_S 2        /* what it is taken for at first, and a longer one counts as */
+#define USUAL 0.005     /* least share of a kind that a phase has */
+#define COVERED 0.75    /* of the time in which a phase is looked for, least share of kinds that it has */
+#define UNLIKE 0.3      /* least part that a window has in common with its phase */
+#define NEARLY 0.1      /* two phases that have as much in common with a window, but for this, are one */
+#define REMEMBERED_S 30 /* of windows, that the shares stand on */
+
+int fl_tightrope_phase_strange(const fl_tightrope_work *w) {
+    return w->signal == FL_TIGHTROPE_RECORDS && w->strange_s > STRANGE_S;
+}
+
+double fl_tightrope_phase_time(const fl_tightrope_phases *p, const fl_tightrope_work *w) {
+    return p->turns && p->current >= 0 ? p->phase[p->current].time_s : w->elapsed_s;
+}
+
+double fl_tightrope_phase_decisions(const fl_tightrope_phases *p) {
+    return p->current >= 0 ? p->phase[p->current].decisions : 0;
+}
+
+/* Least share of a kind that the phase has: where many kinds share the time, each has little of it. */
+static double usual(const fl_tightrope_phase *p, int64_t kinds) {
+    double square = 0; /* the mean share of what runs at some instant */
+    for (int64_t i = 0; i < kinds; i++)
+        square += p->share[i] * p->share[i];
+    return fmin(USUAL, square / 20);
+}
+
+/* Time of each kind since strange kernels began, or in the whole window. */
+static double time_of(const fl_tightrope_work *w, int64_t kind, int strange) {
+    const fl_tightrope_kind *k = &w->kind[kind];
+    return !strange ? k->window_s : k->spell == w->spell ? k->spell_s : 0;
+}
+
+static double total(const fl_tightrope_work *w, int strange) {
+    double sum = 0;
+    for (int64_t i = 0; i < w->kinds; i++)
+        sum += time_of(w, i, strange);
+    return sum;
+}
+
+/* What both have in common, of 1; covered: the share of the time whose kinds the phase has. */
+static double common(const fl_tightrope_phase *p, const fl_tightrope_work *w, int strange, double *covered) {
+    const double all = total(w, strange);
+    const double least = usual(p, w->kinds);
+    double sum = 0;
+    *covered = 0;
+    for (int64_t i = 0; i < w->kinds && all > 0; i++) {
+        const double share = time_of(w, i, strange) / all;
+        sum += fmin(share, p->share[i]);
+        *covered += p->share[i] > least ? share : 0;
+    }
+    return sum;
+}
+
+static void add(fl_tightrope_phase *p, const fl_tightrope_work *w, int strange) {
+    const double all = total(w, strange), weight = fmin(p->weight_s, REMEMBERED_S);
+    if (!(all > 0))
+        return;
+    for (int64_t i = 0; i < w->kinds; i++)
+        p->share[i] = (p->share[i] * weight + time_of(w, i, strange)) / (weight + all);
+    p->weight_s = weight + all;
+}
+
+/* The records that follow are held against the present phase. */
+static void show(const fl_tightrope_phase *p, fl_tightrope_work *w) {
+    const double least = usual(p, w->kinds);
+    for (int64_t i = 0; i < w->kinds; i++)
+        w->kind[i].usual = p->share[i] > least;
+    w->phased = p->weight_s > 0;
+    w->strange_s = 0;
+    w->spell++;
+}
+
+/* A phase of those kinds that was seen before, and what both have in common; or a new one, 0. */
+static int64_t find(const fl_tightrope_phases *p, const fl_tightrope_work *w, int strange, double *most) {
+    int64_t best = -1, least = -1;
+    *most = 0;
+    for (int64_t i = 0; i < FL_TIGHTROPE_PHASES; i++) {
+        const fl_tightrope_phase *f = &p->phase[i];
+        double covered;
+        if (i == p->current)
+            continue;
+        const double same = common(f, w, strange, &covered);
+        if (f->weight_s > 0 && covered >= COVERED && same > *most)
+            *most = same, best = i;
+        if (least < 0 || f->time_s < p->phase[least].time_s)
+            least = i;
+    }
+    return best >= 0 ? best : least;
+}
+
+void fl_tightrope_phase_leave(fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
+    fl_tightrope_phase *from = &p->phase[p->current];
+    memcpy(from->seen, seen, sizeof from->seen);
+    p->last = p->current;
+    p->current = -1;
+}
+
+/* The present stay as far as it is over, LONG_S at most; 0: no other clock than the top was learned in it. */
+static double useful_stay(const fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
+    int learned = 0;
+    for (int i = 0; i < FL_TIGHTROPE_CLOCKS; i++)
+        learned += seen[i].weight_s > 0;
+    return learned > 1 ? fmin(p->stay_s, LONG_S) : 0;
+}
+
+static void enter(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, int strange) {
+    double same;
+    const int64_t next = find(p, w, strange, &same);
+    fl_tightrope_phase *to = &p->phase[next];
+    if (p->current >= 0) {
+        fl_tightrope_phase *from = &p->phase[p->current];
+        const double stay_s = useful_stay(p, seen);
+        from->usual_s = from->usual_s > 0 ? (from->usual_s + stay_s) / 2 : stay_s;
+        fl_tightrope_phase_leave(p, seen);
+    }
+    if (!(same > 0)) {
+        memset(to, 0, sizeof *to);
+        add(to, w, strange);
+    }
+    memcpy(seen, to->seen, sizeof to->seen);
+    if (next != p->last)
+        p->turns++, p->began_s = w->elapsed_s;
+    p->current = next;
+    p->stay_s = 0;
+}
+
+/* A phase that was seen before, and stays long, begins. A program of long parts may have a part of short ones between
+ * them; the long ones keep their clocks. */
+static int stays(const fl_tightrope_phases *p, const fl_tightrope_work *w, int strange) {
+    double same;
+    const int64_t next = find(p, w, strange, &same);
+    return same > 0 && p->phase[next].usual_s > BRIEF_S;
+}
+
+static void count_stay(fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
+    const double before_s = p->useful_s > 0 ? p->useful_s : LONG_S;
+    p->useful_s = before_s + (useful_stay(p, seen) - before_s) / LATELY;
+}
+
+/* A phase that began while kernels of two ran was taken for a new one. The window shows that it is an older one. */
+static int is_older(const fl_tightrope_phases *p, const fl_tightrope_work *w) {
+    const fl_tightrope_phase *now = &p->phase[p->current];
+    double same, covered;
+    const int64_t next = find(p, w, 0, &same);
+    return same > 0 && p->phase[next].time_s > now->time_s && same > common(now, w, 0, &covered) - NEARLY;
+}
+
+int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, double length_s) {
+    if (p->current < 0) {
+        if (!(total(w, 0) > 0))
+            return 0;
+        enter(p, w, seen, 0);
+        show(&p->phase[p->current], w);
+        return 1;
+    }
+    fl_tightrope_phase *now = &p->phase[p->current];
+    const int strange = fl_tightrope_phase_strange(w);
+    double covered;
+    p->stay_s += length_s;
+    now->time_s += length_s;
+    now->decisions++;
+    if (now->weight_s > 0 && !(total(w, 0) > 0))
+        return 0;
+    const int turned = now->weight_s > 0 && (strange || common(now, w, 0, &covered) < UNLIKE);
+    if (turned)
+        count_stay(p, seen);
+    if (turned && (p->useful_s > BRIEF_S || stays(p, w, strange))) {
+        enter(p, w, seen, strange);
+        show(&p->phase[p->current], w);
+        return 1;
+    }
+    if (!turned && is_older(p, w)) { /* which is no turn of the program */
+        const int64_t turns = p->turns;
+        const double began_s = p->began_s;
+        enter(p, w, seen, 0);
+        p->turns = turns, p->began_s = began_s;
+        p->phase[p->current].time_s += now->time_s, p->phase[p->current].decisions += now->decisions;
+        memset(now, 0, sizeof *now);
+        show(&p->phase[p->current], w);
+        return 1;
+    }
+    if (turned || !(w->strange_s > 0)) {
+        add(now, w, 0);
+        show(now, w);
+    }
+    return 0;
+}

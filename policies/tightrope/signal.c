@@ -1,0 +1,233 @@
+#include "policies/tightrope/signal.h"
+
+#include <math.h>
+
+static int signal_id(const fl_tightrope_work *w) {
+    switch (w->signal) {
+    case FL_TIGHTROPE_ITERATIONS:
+        return FL_GPU_ITERATIONS;
+    case FL_TIGHTROPE_KERNELS:
+        return FL_GPU_KERNELS;
+    case FL_TIGHTROPE_BYTES:
+        return FL_GPU_DRAM_BYTES;
+    default:
+        return -1;
+    }
+}
+
+#define QUIET_S 10 /* time that the longest quiet is remembered for */
+
+/* Work ended by then. What is quiet for long now and then may be so again: it is forgotten by a tenth at a time. */
+static void shows(fl_tightrope_work *w, int64_t then) {
+    const double quiet_s = (double)(then - w->moved_ns) * 1e-9;
+    if (!(quiet_s > 0))
+        return;
+    w->quiet_s = fmax(quiet_s, w->quiet_s * exp(-quiet_s / QUIET_S));
+    w->moved_ns = then;
+}
+
+#define RECORD_S 1e-6 /* a record's end is known to that */
+
+/* It ran already as the ledger began: it tells no whole length, and only what is certain of its rest counts. */
+static void read_rest(fl_tightrope_work *w, int64_t end_ns) {
+    const double certain = fl_tightrope_certain_between(&w->sure, w->begin_ns, end_ns);
+    w->top_busy_s += certain;
+    w->busy_s += (double)(end_ns - w->begin_ns) * 1e-9 - certain;
+}
+
+/* Time of each kind, and of kinds that the phase does not have (tightrope_phase.h). */
+static void count_kind(fl_tightrope_work *w, fl_tightrope_kind *k, double d) {
+    k->window_s += d;
+    if (!w->phased)
+        return;
+    w->strange_s = fmax(0, w->strange_s + (k->usual ? -d : d));
+    w->spell += !(w->strange_s > 0);
+    if (k->spell != w->spell)
+        k->spell = w->spell, k->spell_s = 0;
+    k->spell_s += d;
+}
+
+static fl_tightrope_kind *place(fl_tightrope_work *w, uint32_t kind) {
+    w->kinds = kind < w->kinds ? w->kinds : kind + 1;
+    return &w->kind[kind];
+}
+
+/* Kernels that run beside others take the longer for it, here and at the top clock: their lengths tell nothing that is
+ * certain. So they count nothing, and what ran beside them is taken back. */
+static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
+    for (uint64_t i = 0; i < s->record_count; i++) {
+        const fl_kernel_record *r = &s->record[i];
+        if (r->gpu != gpu || r->end_ns < r->start_ns || r->end_ns <= w->begin_ns)
+            continue;
+        /* The last place is for all kinds that have none of their own: they are unlike, so no mean of theirs counts. */
+        const int rest = r->kind >= FL_TIGHTROPE_KINDS - 1;
+        fl_tightrope_kind *k = place(w, rest ? FL_TIGHTROPE_KINDS - 1 : r->kind);
+        const int64_t start_ns = r->start_ns > w->begin_ns ? r->start_ns : w->begin_ns;
+        const double d = (double)(r->end_ns - start_ns) * 1e-9;
+        const int settled = start_ns >= w->settled_ns;
+        const double beside_s = (double)(w->last_end_ns - start_ns) * 1e-9;
+        if (w->alike != FL_TIGHTROPE_ALIKE_ALL && beside_s > RECORD_S) {
+            w->overlap_s += beside_s;
+            w->busy_s += fmax(0, d - beside_s);
+            shows(w, r->end_ns);
+            w->last_end_ns = r->end_ns > w->last_end_ns ? r->end_ns : w->last_end_ns;
+            continue;
+        }
+        if (r->end_ns > w->last_end_ns)
+            w->last_end_ns = r->end_ns;
+        shows(w, r->end_ns);
+        if (start_ns > r->start_ns) {
+            read_rest(w, r->end_ns);
+            continue;
+        }
+        count_kind(w, k, d);
+        w->recorded++;
+        if (settled && w->at_top) {
+            w->top_busy_s += d;
+            if (!rest)
+                k->count++, k->sum_s += d, k->square_s += d * d, k->now++, k->now_s += d;
+        } else {
+            const double certain_s = fl_tightrope_certain_between(&w->sure, start_ns, r->end_ns);
+            k->done++, k->done_s += d, k->floor_s += certain_s;
+            w->busy_s += d;
+            if (settled)
+                k->low++, k->low_s += d, k->low_floor_s += certain_s;
+        }
+        if (!settled)
+            continue;
+        if (k->count >= 3)
+            w->known_s += d, w->ref_s += k->sum_s / k->count;
+        else
+            w->unknown_s += d;
+    }
+}
+
+/* A counter of whole units shows the end of one, late by less than the reading's part of a unit. */
+static void read_edge(fl_tightrope_work *w, int64_t now, double gap_s, double moved) {
+    if (!(w->quantum > 0))
+        w->quantum = w->signal <= FL_TIGHTROPE_KERNELS || w->signal == FL_TIGHTROPE_ENDS ? 1 : moved;
+    if (w->origin_ns < 0) { /* the ledger's line begins where a unit ends */
+        w->origin_ns = now, w->origin = w->total;
+        w->base_s = w->before_s + (double)(now - w->begin_ns) * 1e-9 - gap_s;
+    }
+    if (now < w->settled_ns)
+        return;
+    fl_tightrope_rate_edge(&w->rate, now, gap_s / fmax(1, moved / w->quantum), (w->total - w->edge_total) / w->quantum);
+    w->edge_total = w->total;
+}
+
+static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int fine) {
+    const int id = signal_id(w);
+    double moved = 0;
+    int fresh = 1;
+    if (id >= 0 && fl_gpu_known(u, id)) {
+        const double value = u->value[id];
+        moved = value > w->counter ? value - w->counter : 0;
+        fresh = id != FL_GPU_DRAM_BYTES || fl_gpu_fresh(u, id);
+        w->counter = value;
+    } else if (w->signal == FL_TIGHTROPE_UTIL && fl_gpu_known(u, FL_GPU_UTIL_MEM_PCT)) {
+        moved = u->value[FL_GPU_UTIL_MEM_PCT] * (double)(now - w->last_ns) * 1e-9;
+        fresh = fl_gpu_fresh(u, FL_GPU_UTIL_MEM_PCT);
+        if (fresh && now >= w->settled_ns)
+            fl_tightrope_percent_add(&w->percent, w->at_top ? 1 : w->clock, u->value[FL_GPU_UTIL_MEM_PCT]);
+    }
+    w->total += moved;
+    if (moved > 0)
+        w->moved_late_s = (double)(now - w->last_ns) * 1e-9, shows(w, now);
+    if (moved > 0 && fresh && fine)
+        read_edge(w, now, (double)(now - w->last_ns) * 1e-9, moved);
+}
+
+/* What a kernel counts for: 1, or where kinds are weighed what it takes at the top clock, beside what runs there. A
+ * kind that was not seen there counts what is certain. */
+static double weight_of(fl_tightrope_work *w, const fl_kernel_record *r) {
+    if (!w->weighed)
+        return 1;
+    const double d = (double)(r->end_ns - r->start_ns) * 1e-9;
+    const int top = w->at_top && r->start_ns >= w->settled_ns;
+    if (r->kind >= FL_TIGHTROPE_KINDS - 1)
+        return top ? d : d * w->share * (1 - w->tolerance);
+    fl_tightrope_kind *k = place(w, r->kind);
+    if (k->count >= 3) /* from then on it stays, so that the same kernel always counts the same */
+        return k->sum_s / k->count;
+    if (top)
+        k->count++, k->sum_s += d;
+    return top ? d : d * w->share * (1 - w->tolerance);
+}
+
+static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
+    for (uint64_t i = 0; i < s->record_count; i++) {
+        const fl_kernel_record *r = &s->record[i];
+        if (r->gpu != gpu || r->end_ns < r->start_ns)
+            continue;
+        const double weight = weight_of(w, r);
+        w->recorded++, w->busy_s += (double)(r->end_ns - r->start_ns) * 1e-9;
+        w->total += weight;
+        shows(w, r->end_ns);
+        if (weight > 0)
+            read_edge(w, r->end_ns, RECORD_S, weight);
+    }
+}
+
+/* Kernels that overlap by a twentieth share the GPU: none of them tells its length. */
+#define OVERLAP 1.05
+
+int fl_tightrope_overlap(const fl_tightrope_work *w) {
+    return w->signal == FL_TIGHTROPE_RECORDS && w->alike == FL_TIGHTROPE_ALIKE_ALL &&
+           w->busy_s + w->top_busy_s > OVERLAP * (double)(w->last_ns - w->begin_ns) * 1e-9;
+}
+
+int fl_tightrope_crowded(const fl_tightrope_work *w) {
+    return w->signal == FL_TIGHTROPE_RECORDS && w->overlap_s > 0.01 * (double)(w->last_ns - w->begin_ns) * 1e-9;
+}
+
+void fl_tightrope_weigh(fl_tightrope_work *w) {
+    double count = 0;
+    for (int64_t i = 0; i < w->kinds; i++)
+        count += w->kind[i].count;
+    w->signal = FL_TIGHTROPE_ENDS;
+    w->weighed = 1;
+    w->quantum = count > 0 ? w->top_busy_s / count : 1e-3;
+    w->total = w->edge_total = 0;
+    w->origin_ns = -1;
+}
+
+/* How much more than they may records took lately: a sum that falls again while they take less (Page, "Continuous
+ * inspection schemes", 1954). */
+static void weigh_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
+    double count = 0;
+    for (uint64_t i = 0; i < s->record_count; i++)
+        count += s->record[i].gpu == gpu;
+    const double took_s = count * w->record_s, time_s = (double)(s->time_ns - w->last_ns) * 1e-9;
+    w->dear_s = fmax(0, w->dear_s + took_s - w->afford * (time_s - took_s));
+}
+
+static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int64_t power_ns) {
+    if (fl_gpu_fresh(u, FL_GPU_POWER_W) && now >= power_ns) {
+        const double p = u->value[FL_GPU_POWER_W];
+        w->power_sum += p, w->power_square += p * p, w->power_count++;
+    }
+    if (fl_gpu_fresh(u, FL_GPU_ENERGY_J) && fl_gpu_known(u, FL_GPU_ENERGY_NS) &&
+        u->value[FL_GPU_ENERGY_NS] >= (double)power_ns) {
+        const int i = w->energy_ns[0] >= 0;
+        w->energy_j[i] = u->value[FL_GPU_ENERGY_J];
+        w->energy_ns[i] = u->value[FL_GPU_ENERGY_NS];
+    }
+}
+
+void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu, int64_t power_ns) {
+    const int64_t now = s->time_ns;
+    if (w->at_top && w->settled_ns > w->window_ns) { /* the top clock was on its way until then */
+        fl_tightrope_certain_cut(&w->sure, w->window_ns);
+        fl_tightrope_certain_from(&w->sure, w->settled_ns, 1);
+    }
+    weigh_records(w, s, gpu);
+    if (w->signal == FL_TIGHTROPE_RECORDS)
+        read_records(w, s, gpu);
+    else if (w->signal == FL_TIGHTROPE_ENDS)
+        read_ends(w, s, gpu);
+    else
+        read_counter(w, &s->gpu[gpu], now, now - w->last_ns <= 6000000);
+    read_power(w, &s->gpu[gpu], now, power_ns);
+    w->last_ns = now;
+}

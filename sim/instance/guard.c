@@ -1,0 +1,182 @@
+#include "sim/instance/guard.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+typedef struct watch { /* one signal */
+    double wrap;
+    double raw;   /* counter: as it was last read */
+    double carry; /* counter: shown = raw + carry */
+    double shown;
+    int64_t limit_ns, fresh_ns;
+    double low, high; /* what it can be; high is finite */
+    uint64_t absurd;  /* readings that were not */
+} watch;
+
+struct fl_guard {
+    uint32_t gpu_count;
+    uint64_t host_seen;
+    uint64_t *gpu_seen; /* per GPU: signals read at least once */
+    watch (*gpu)[FL_GPU_SIGNAL_COUNT];
+    watch host[FL_HOST_SIGNAL_COUNT];
+    uint32_t server_count;
+    uint64_t *server_seen; /* per server, likewise */
+    watch (*server)[FL_SERVER_SIGNAL_COUNT];
+};
+
+#define COUNTER_BIT_GPU(id, name, unit, kind, meaning) | (FL_##kind == FL_COUNTER ? FL_BIT(FL_GPU_##id) : 0)
+#define COUNTER_BIT_HOST(id, name, unit, kind, meaning) | (FL_##kind == FL_COUNTER ? FL_BIT(FL_HOST_##id) : 0)
+#define COUNTER_BIT_SERVER(id, name, unit, kind, meaning) | (FL_##kind == FL_COUNTER ? FL_BIT(FL_SERVER_##id) : 0)
+static const uint64_t gpu_counters = 0 FL_GPU_SIGNALS(COUNTER_BIT_GPU);
+static const uint64_t host_counters = 0 FL_HOST_SIGNALS(COUNTER_BIT_HOST);
+static const uint64_t server_counters = 0 FL_SERVER_SIGNALS(COUNTER_BIT_SERVER);
+
+/* Anything from 0 on; not infinite. */
+static void unbound(watch *w, size_t count) {
+    for (size_t i = 0; w && i < count; i++)
+        w[i].high = DBL_MAX;
+}
+
+fl_status fl_guard_open(fl_guard **out, uint32_t gpu_count, fl_diag *d) {
+    fl_guard *g = calloc(1, sizeof *g);
+    if (g) {
+        g->gpu_count = gpu_count;
+        g->gpu = calloc((size_t)gpu_count + 1, sizeof *g->gpu);
+        g->gpu_seen = calloc((size_t)gpu_count + 1, sizeof *g->gpu_seen);
+    }
+    if (!g || !g->gpu || !g->gpu_seen) {
+        fl_guard_close(g);
+        *out = NULL;
+        return fl_no_memory(d, "the readings of the GPUs");
+    }
+    unbound(*g->gpu, (size_t)gpu_count * FL_GPU_SIGNAL_COUNT);
+    unbound(g->host, FL_HOST_SIGNAL_COUNT);
+    *out = g;
+    return FL_OK;
+}
+
+fl_status fl_guard_servers(fl_guard *g, uint32_t count, fl_diag *d) {
+    g->server = calloc((size_t)count + 1, sizeof *g->server);
+    g->server_seen = calloc((size_t)count + 1, sizeof *g->server_seen);
+    if (!g->server || !g->server_seen)
+        return fl_no_memory(d, "the readings of the servers");
+    unbound(*g->server, (size_t)count * FL_SERVER_SIGNAL_COUNT);
+    g->server_count = count;
+    return FL_OK;
+}
+
+void fl_guard_close(fl_guard *g) {
+    if (!g)
+        return;
+    free(g->server);
+    free(g->server_seen);
+    free(g->gpu);
+    free(g->gpu_seen);
+    free(g);
+}
+
+static watch *gpu_watch(fl_guard *g, uint32_t gpu, int signal) {
+    return gpu < g->gpu_count && signal >= 0 && signal < FL_GPU_SIGNAL_COUNT ? &g->gpu[gpu][signal] : NULL;
+}
+
+static watch *host_watch(fl_guard *g, int signal) {
+    return signal >= 0 && signal < FL_HOST_SIGNAL_COUNT ? &g->host[signal] : NULL;
+}
+
+static watch *server_watch(fl_guard *g, uint32_t server, int signal) {
+    const bool known = server < g->server_count && signal >= 0 && signal < FL_SERVER_SIGNAL_COUNT;
+    return known ? &g->server[server][signal] : NULL;
+}
+
+static void set_wrap(watch *w, double wrap) {
+    if (w)
+        w->wrap = wrap > 0 && isfinite(wrap) ? wrap : 0;
+}
+
+static void set_limit(watch *w, int64_t limit_ns) {
+    if (w)
+        w->limit_ns = limit_ns > 0 ? limit_ns : 0;
+}
+
+void fl_guard_gpu_wrap(fl_guard *g, uint32_t gpu, int signal, double wrap) {
+    set_wrap(gpu_watch(g, gpu, signal), wrap);
+}
+void fl_guard_host_wrap(fl_guard *g, int signal, double wrap) { set_wrap(host_watch(g, signal), wrap); }
+void fl_guard_gpu_bounds(fl_guard *g, uint32_t gpu, int signal, double low, double high) {
+    watch *w = gpu_watch(g, gpu, signal);
+    if (!w)
+        return;
+    w->low = low > 0 ? low : 0;
+    w->high = high > 0 && isfinite(high) ? high : DBL_MAX;
+}
+uint64_t fl_guard_gpu_absurd(const fl_guard *g, uint32_t gpu, int signal) {
+    const bool known = gpu < g->gpu_count && signal >= 0 && signal < FL_GPU_SIGNAL_COUNT;
+    return known ? g->gpu[gpu][signal].absurd : 0;
+}
+void fl_guard_gpu_stale(fl_guard *g, uint32_t gpu, int signal, int64_t limit_ns) {
+    set_limit(gpu_watch(g, gpu, signal), limit_ns);
+}
+void fl_guard_host_stale(fl_guard *g, int signal, int64_t limit_ns) { set_limit(host_watch(g, signal), limit_ns); }
+void fl_guard_server_stale(fl_guard *g, uint32_t server, int signal, int64_t limit_ns) {
+    set_limit(server_watch(g, server, signal), limit_ns);
+}
+
+/* Takes a counter's raw value; false where it was reset. */
+static bool count(watch *w, double raw, bool first) {
+    bool reset = false;
+    if (first) {
+        w->shown = raw;
+    } else if (raw < w->raw) {
+        reset = !(w->raw < w->wrap && raw + (w->wrap - w->raw) <= w->wrap / 2);
+        w->carry = reset ? w->shown - raw : w->carry + w->wrap;
+    }
+    w->raw = raw;
+    if (raw + w->carry > w->shown) /* after a reset the sum may round below */
+        w->shown = raw + w->carry;
+    return !reset;
+}
+
+static void look(watch *watches, uint64_t rows, uint64_t counters, uint64_t *seen, int64_t t_ns, uint64_t *valid,
+                 uint64_t *fresh, double *value) {
+    const uint64_t news = *fresh | ~*seen; /* what is read for the first time is fresh */
+    uint64_t absurd = 0, bad = 0;
+    for (uint64_t left = *valid & rows; left; left &= left - 1) {
+        const int i = __builtin_ctzll(left);
+        const uint64_t bit = left & -left;
+        watch *w = &watches[i];
+        if (!(value[i] >= w->low && value[i] <= w->high)) {
+            absurd |= bit;
+            w->absurd++;
+            continue;
+        }
+        if (news & bit)
+            w->fresh_ns = t_ns;
+        else if (w->limit_ns && t_ns - w->fresh_ns > w->limit_ns)
+            bad |= bit;
+        if (counters & bit) {
+            bad |= count(w, value[i], !(*seen & bit)) ? 0 : bit;
+            value[i] = w->shown;
+        }
+    }
+    *seen |= *valid & rows & ~absurd;
+    *valid &= ~(absurd | bad);
+    *fresh &= *valid;
+}
+
+void fl_guard_gpu(fl_guard *g, uint32_t gpu, int64_t t_ns, fl_gpu_sample *s) {
+    if (gpu < g->gpu_count)
+        look(g->gpu[gpu], FL_BIT(FL_GPU_SIGNAL_COUNT) - 1, gpu_counters, &g->gpu_seen[gpu], t_ns, &s->valid, &s->fresh,
+             s->value);
+}
+
+void fl_guard_host(fl_guard *g, int64_t t_ns, fl_host_sample *s) {
+    look(g->host, FL_BIT(FL_HOST_SIGNAL_COUNT) - 1, host_counters, &g->host_seen, t_ns, &s->valid, &s->fresh, s->value);
+}
+
+void fl_guard_server(fl_guard *g, uint32_t server, int64_t t_ns, fl_server_sample *s) {
+    if (server < g->server_count)
+        look(g->server[server], FL_BIT(FL_SERVER_SIGNAL_COUNT) - 1, server_counters, &g->server_seen[server], t_ns,
+             &s->valid, &s->fresh, s->value);
+}

@@ -1,0 +1,227 @@
+/* A workload: what a trace asks of a node, as immutable arrays. Built once per (trace, platform) and shared by all
+ * runs.
+ *
+ * An op is 8 bytes. Its class is its kind of kernel with the load it puts on a device; its work is its length in ns at
+ * the reference clock of that class; its gap is the host time in ns between the moment it could start and its start. */
+#pragma once
+
+#include "models/laws/cpu_row.h"
+#include "models/laws/row.h"
+#include "policies/policy.h"
+#include "traces/io/diag.h"
+
+#include <stdbool.h>
+
+enum { FL_WORK_BITS = 27, FL_GAP_BITS = 21 }; /* 0.13 s and 2 ms: what is longer is rare, and an escape into `big` */
+#define FL_WORK_MAX ((1u << FL_WORK_BITS) - 1)
+#define FL_GAP_MAX ((1u << FL_GAP_BITS) - 1)
+
+typedef struct fl_rec { /* 8 bytes, from the lowest bits up */
+    uint64_t work_ns : FL_WORK_BITS;
+    uint64_t gap_ns : FL_GAP_BITS;
+    uint64_t class_id : 16; /* FL_REC_ESCAPE: the rest is an index into `big` */
+} fl_rec;
+
+#define FL_REC_ESCAPE 0xffffu
+#define FL_CLASSES_MAX 0xffffu
+#define FL_NONE UINT32_MAX
+/* 25 hours: the longest op, gap before one, and host time before or after a launch or a synchronisation. */
+#define FL_DURATION_MAX_NS (INT64_MAX / 100000)
+
+typedef struct fl_big {
+    int64_t work_ns, gap_ns;
+    uint32_t class_id;
+} fl_big;
+
+typedef struct fl_class {
+    fl_load load;
+    fl_measured measured; /* owned; load.measured points here where it is used */
+    fl_kernel_kind kind;  /* name owned by the workload */
+    bool copy;            /* a memory copy: no SM, not a resident kernel */
+    bool iteration;       /* an iteration marker: no work */
+    bool part;            /* a phase of a kernel that goes on: it is not counted and not recorded by itself */
+    bool spins;           /* it is launched, and draws, while it waits for another GPU, as a collective does */
+    uint32_t host;        /* how the host time before its ops loads the CPU: 0 = as the platform says, else an entry
+                             of host_load + 1 */
+} fl_class;
+
+typedef struct fl_wait { /* satisfied when `stream` has finished `done` ops */
+    uint32_t stream;
+    uint64_t done;
+} fl_wait;
+
+typedef struct fl_stream {
+    uint32_t gpu;
+    int32_t process, id;
+    fl_rec *rec;
+    size_t count, room;
+    fl_big *big;
+    size_t big_count, big_room;
+    fl_wait *wait;
+    size_t wait_count, wait_room;
+    uint32_t
+        *wait_first; /* NULL: no op waits; else op i waits for wait[wait_first[i]] .. wait[wait_first[i + 1] - 1] */
+    size_t first_room;
+    bool launched;  /* ops start only when a host thread has launched them */
+    bool served;    /* launched request by request, and its gaps are host time all the same (see serve.h) */
+    bool other;     /* not only kernels: copies or markers too */
+    uint64_t *mark; /* mark_count op counts, ascending: ends of the windows of work */
+    uint32_t mark_count;
+    int64_t work_ns, span_ns; /* sum of work; of work and gaps */
+    uint64_t iterations;      /* markers in it */
+    uint64_t request_ops;     /* ops of one request; 0: nothing arrives, all of it is one pass */
+} fl_stream;
+
+typedef enum fl_item_type {
+    FL_ITEM_LAUNCH,
+    FL_ITEM_SYNC,
+    FL_ITEM_ARRIVE, /* sleeps until the request is there, if it is not */
+    FL_ITEM_DONE    /* a SYNC at whose end the request has been served */
+} fl_item_type;
+
+typedef struct fl_item { /* one step of a host thread */
+    int64_t host_ns;     /* host time before it */
+    int64_t after_ns;    /* SYNC: host time between the end of the wait and its return */
+    union {
+        uint32_t stream;  /* LAUNCH: the next op of this stream */
+        uint32_t request; /* ARRIVE, DONE */
+    };
+    uint32_t parts;                  /* LAUNCH: and so many ops behind it: further phases, or all of a request */
+    uint32_t wait_first, wait_count; /* SYNC, DONE: in the thread's waits */
+    fl_item_type type;
+    uint32_t load; /* of the host time before it, as in fl_class; set by fl_workload_finish */
+} fl_item;
+
+typedef struct fl_thread {
+    int32_t id;
+    fl_item *item;
+    size_t count, room;
+    fl_wait *wait;
+    size_t wait_count, wait_room;
+    bool server; /* serves streams without recorded launches: the host time is theirs, it has none of its own */
+} fl_thread;
+
+/* What comes before the launch of an op, in 4 bytes: host time in ns, or FL_LAUNCH_SYNC and an index into `sync`, or
+ * FL_LAUNCH_OTHER: the items of the thread have to be asked. */
+#define FL_LAUNCH_SYNC 0x80000000u
+#define FL_LAUNCH_OTHER UINT32_MAX
+
+typedef struct fl_launch_sync { /* one synchronisation, then one launch */
+    uint32_t before_ns;         /* host time before it */
+    uint32_t after_ns;          /* from the end of its wait to the launch */
+    uint32_t lag;               /* it waits for the op so many places before the one launched: 1 or more */
+    uint32_t item;              /* its place among the items of the thread, modulo 2^32 */
+} fl_launch_sync;
+
+typedef struct fl_launch_plan { /* of an island that is one stream and one thread (see launches.h) */
+    uint32_t *before;           /* by op of the stream */
+    fl_launch_sync *sync;
+    size_t sync_count, sync_room;
+    uint32_t reach; /* the largest lag, or number of ops beyond the first of one launch */
+} fl_launch_plan;
+
+typedef struct fl_island { /* GPUs that can affect each other's course: streams of one GPU, shared threads, event waits
+                            */
+    uint32_t *stream, *thread, *gpu;
+    uint32_t stream_count, thread_count, gpu_count;
+    bool lone;                /* one stream, no launches, no waits: may be scanned */
+    bool serves;              /* no streams: its GPUs are those of the servers of fl_workload.serving */
+    fl_launch_plan *launches; /* one stream, and one thread that launches all of it in order; else NULL */
+} fl_island;
+
+struct fl_serving_setup;
+
+typedef struct fl_workload {
+    char *name;
+    const struct fl_serving_setup *serving; /* requests and their servers, instead of ops (serving.h); else NULL */
+    fl_class *class;
+    uint32_t class_count;
+    size_t class_room;
+    fl_stream *stream;
+    uint32_t stream_count;
+    size_t stream_room;
+    fl_thread *thread;
+    uint32_t thread_count;
+    size_t thread_room;
+    fl_island *island;
+    uint32_t island_count;
+    uint32_t gpu_count; /* highest GPU used + 1 */
+    uint64_t op_count;
+    uint32_t launch_queue;
+    fl_host_load *host_load; /* host_load_count; index 0 stands for 1 in fl_class */
+    uint32_t host_load_count;
+    size_t host_load_room;
+    double host_ref_mhz; /* CPU clock at which host time was recorded; 0 = the platform's */
+    int64_t *arrival_ns; /* request_count, ascending; NULL: all is one pass, begun at time 0 */
+    size_t request_count;
+    bool barriers;                 /* a stream waits for one of another GPU */
+    bool gaps_are_host;            /* no launches recorded: gaps count as host time */
+    bool measured;                 /* time and power come from measured tables */
+    bool predicted;                /* they come from tables that a fit made, for every clock of the ladder */
+    bool assumed;                  /* some load was assumed, not known: say so in every result */
+    bool untangled;                /* recorded kernels overlapped; their work was freed of the sharing they had then */
+    double sm_min_mhz, sm_max_mhz; /* range in which the loads are known; 0, INFINITY where laws hold everywhere. What
+                                      is predicted beyond it is used by runs that go there, but chosen by nobody */
+    double model_time_mape_pct, model_power_mape_pct; /* of a fitted model; NAN where there is none */
+} fl_workload;
+
+/* ---- building ---- */
+fl_status fl_workload_new(fl_workload **out, const char *name, fl_diag *d);
+void fl_workload_free(fl_workload *w);
+/* Gives back what only a run needs: ops, waits and host threads. Names, kinds and counts of the whole stay. */
+void fl_workload_forget(fl_workload *w);
+
+/* Copies the name of kind. The load's measured curves move into the workload. Index in *id; more than 65,535: refused.
+ */
+fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_kernel_kind *kind, uint32_t *id,
+                                fl_diag *d);
+/* Equal loads share an entry. *id is what fl_class.host takes; more than 255: refused. */
+fl_status fl_workload_add_host_load(fl_workload *w, const fl_host_load *load, uint32_t *id, fl_diag *d);
+fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, int32_t id, uint32_t *index,
+                                 fl_diag *d);
+/* Room for so many ops in all, so that they need not be moved as they come. */
+fl_status fl_workload_expect(fl_workload *w, uint32_t stream, size_t ops, fl_diag *d);
+fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,
+                             fl_diag *d);
+/* The op added last to `stream` waits for these. */
+fl_status fl_workload_add_wait(fl_workload *w, uint32_t stream, fl_wait wait, fl_diag *d);
+fl_status fl_workload_add_thread(fl_workload *w, int32_t id, uint32_t *index, fl_diag *d);
+/* Refuses host times beyond FL_DURATION_MAX_NS, as fl_workload_add_op does work and gaps. */
+fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *item, fl_diag *d);
+fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wait,
+                                    fl_diag *d); /* of the item added last */
+
+/* Closes the building: islands, and `windows` windows of equal reference time per stream. May be called again after
+ * more was added. */
+fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d);
+/* Afterwards: marks behind every op in the place of windows, so that a run tells when each has ended. */
+fl_status fl_workload_mark_ops(fl_workload *w, fl_diag *d);
+void fl_workload_free_islands(fl_workload *w); /* a part of fl_workload_free */
+
+/* ---- reading ---- */
+
+/* Whether a server of w->serving runs on this GPU. */
+bool fl_workload_serves(const fl_workload *w, uint32_t gpu);
+
+/* work_ns <= FL_WORK_MAX, gap_ns <= FL_GAP_MAX */
+static inline fl_rec fl_rec_of(uint64_t work_ns, uint64_t gap_ns, uint32_t class_id) {
+    return (fl_rec){work_ns & FL_WORK_MAX, gap_ns & FL_GAP_MAX, class_id & 0xffff};
+}
+
+static inline fl_rec fl_rec_escape(uint64_t index) { return fl_rec_of(index, index >> FL_WORK_BITS, FL_REC_ESCAPE); }
+
+/* Of an escape. */
+static inline uint64_t fl_rec_index(const fl_rec *r) {
+    return (uint64_t)r->gap_ns << FL_WORK_BITS | (uint64_t)r->work_ns;
+}
+
+static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_ns, int64_t *work_ns,
+                                  uint32_t *class_id) {
+    const fl_rec *r = &s->rec[i];
+    if (r->class_id == FL_REC_ESCAPE) {
+        const fl_big *b = &s->big[fl_rec_index(r)];
+        *gap_ns = b->gap_ns, *work_ns = b->work_ns, *class_id = b->class_id;
+    } else {
+        *gap_ns = r->gap_ns, *work_ns = r->work_ns, *class_id = r->class_id;
+    }
+}

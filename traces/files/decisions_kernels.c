@@ -1,0 +1,214 @@
+#include "traces/files/decisions_kernels.h"
+
+#include "traces/io/columns.h"
+#include "traces/io/writing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Offsets from the first of the ten. */
+enum { LOST, KIND, NAME_ID, NAME, GRID, BLOCK, GPU, STREAM, START, END };
+static const char *const NAMES[FL_KERNEL_COLUMNS] = {"lost",  "kind", "name_id", "name",     "grid",
+                                                     "block", "gpu",  "stream",  "start_ns", "end_ns"};
+
+/* ---- adding ---- */
+
+fl_status fl_decisions_add_step(fl_decisions *r, fl_decisions_room *room, size_t step, uint64_t lost) {
+    if (fl_grow(&r->lost, &room->lost, step + 1, sizeof *r->lost) ||
+        fl_grow(&r->kinds_until, &room->kinds_until, step + 1, sizeof *r->kinds_until) ||
+        fl_grow(&r->kernels_until, &room->kernels_until, step + 1, sizeof *r->kernels_until))
+        return FL_NO_MEMORY;
+    r->lost[step] = lost;
+    r->kinds_until[step] = r->kind_count;
+    r->kernels_until[step] = r->kernel_count;
+    return FL_OK;
+}
+
+fl_status fl_decisions_add_kind(fl_decisions *r, fl_decisions_room *room, size_t step, const fl_logged_kind *kind) {
+    char *name = strdup(kind->name);
+    if (!name || fl_grow(&r->kind, &room->kind, r->kind_count + 1, sizeof *r->kind)) {
+        free(name);
+        return FL_NO_MEMORY;
+    }
+    r->kind[r->kind_count] = *kind;
+    r->kind[r->kind_count++].name = name;
+    r->kinds_until[step] = r->kind_count;
+    return FL_OK;
+}
+
+fl_status fl_decisions_add_kernel(fl_decisions *r, fl_decisions_room *room, size_t step,
+                                  const fl_logged_kernel *kernel) {
+    if (fl_grow(&r->kernel, &room->kernel, r->kernel_count + 1, sizeof *r->kernel))
+        return FL_NO_MEMORY;
+    r->kernel[r->kernel_count++] = *kernel;
+    r->kernels_until[step] = r->kernel_count;
+    return FL_OK;
+}
+
+/* ---- reading ---- */
+
+fl_status fl_kernel_columns_check(const fl_csv_row *header, size_t at, fl_diag *d) {
+    for (size_t i = 0; i < FL_KERNEL_COLUMNS; i++) {
+        const size_t column = at + i < header->count ? at + i : header->count - 1;
+        if (at + i >= header->count)
+            return FL_FIELD_FAIL(d, header, column, "column '%s' is missing, expected it with those of kernel records",
+                                 NAMES[i]);
+        if (strcmp(header->field[column].text, NAMES[i]) != 0)
+            return FL_FIELD_FAIL(d, header, column, "column %zu is '%.60s', expected '%s'", column + 1,
+                                 header->field[column].text, NAMES[i]);
+    }
+    return FL_OK;
+}
+
+bool fl_kernel_row(const fl_csv_row *row) {
+    return row->count > 2 && (!strcmp(row->field[2].text, "kind") || !strcmp(row->field[2].text, "kernel"));
+}
+
+fl_status fl_cells_empty(const fl_csv_row *row, size_t from, size_t until, fl_diag *d) {
+    for (size_t i = from; i < until; i++)
+        if (row->field[i].size)
+            return FL_FIELD_FAIL(d, row, i, "'%.40s' in a row of device '%.20s', expected nothing here",
+                                 row->field[i].text, row->field[2].text);
+    return FL_OK;
+}
+
+static fl_status read_u32(const fl_csv_row *row, size_t column, const char *name, uint32_t *value, fl_diag *d) {
+    int64_t wide = 0;
+    fl_status s = fl_field_int(row, column, name, 0, UINT32_MAX, &wide, d);
+    *value = (uint32_t)wide;
+    return s;
+}
+
+/* "128x1x1", each part a whole number without sign. */
+static fl_status read_size(const fl_csv_row *row, size_t column, uint32_t *size, fl_diag *d) {
+    const char *at = row->field[column].text;
+    for (int i = 0; i < 3; i++) {
+        char *end = NULL;
+        const unsigned long long v = *at >= '0' && *at <= '9' ? strtoull(at, &end, 10) : 0;
+        if (!end || v > UINT32_MAX || *end != (i < 2 ? 'x' : '\0'))
+            return FL_FIELD_FAIL(d, row, column, "'%.40s', expected three numbers as 128x1x1", row->field[column].text);
+        size[i] = (uint32_t)v;
+        at = end + 1;
+    }
+    return FL_OK;
+}
+
+static fl_status read_kind(const fl_csv_row *row, size_t at, size_t step, fl_decisions *r, fl_decisions_room *room,
+                           fl_diag *d) {
+    fl_logged_kind k = {.name = (char *)(uintptr_t)row->field[at + NAME].text};
+    int64_t index = 0;
+    fl_status s = fl_field_int(row, at + KIND, "kind", 0, UINT32_MAX - 1, &index, d);
+    if (!s && (size_t)index != r->kind_count)
+        s = FL_FIELD_FAIL(d, row, at + KIND, "kind is %lld, expected %zu: they come in order", (long long)index,
+                          r->kind_count);
+    if (!s)
+        s = read_u32(row, at + NAME_ID, "name_id", &k.name_id, d);
+    if (!s)
+        s = read_size(row, at + GRID, k.grid, d);
+    if (!s)
+        s = read_size(row, at + BLOCK, k.block, d);
+    if (!s)
+        s = fl_cells_empty(row, at + GPU, at + FL_KERNEL_COLUMNS, d);
+    return !s && fl_decisions_add_kind(r, room, step, &k) ? fl_no_memory(d, row->file) : s;
+}
+
+static fl_status read_kernel(const fl_csv_row *row, size_t at, size_t step, fl_decisions *r, fl_decisions_room *room,
+                             fl_diag *d) {
+    fl_logged_kernel k = {.end_ns = -1};
+    fl_status s = read_u32(row, at + KIND, "kind", &k.kind, d);
+    if (!s && k.kind >= r->kind_count)
+        s = FL_FIELD_FAIL(d, row, at + KIND, "kind %u has no row of device 'kind' above", (unsigned)k.kind);
+    if (!s)
+        s = fl_cells_empty(row, at + NAME_ID, at + GPU, d);
+    if (!s)
+        s = read_u32(row, at + GPU, "gpu", &k.gpu, d);
+    if (!s && r->gpu_count && k.gpu >= r->gpu_count)
+        s = FL_FIELD_FAIL(d, row, at + GPU, "gpu is %u of %u", (unsigned)k.gpu, (unsigned)r->gpu_count);
+    if (!s)
+        s = read_u32(row, at + STREAM, "stream", &k.stream, d);
+    if (!s)
+        s = fl_field_int(row, at + START, "start_ns", INT64_MIN, INT64_MAX, &k.start_ns, d);
+    if (!s && row->field[at + END].size)
+        s = fl_field_int(row, at + END, "end_ns", 0, INT64_MAX, &k.end_ns, d);
+    return !s && fl_decisions_add_kernel(r, room, step, &k) ? fl_no_memory(d, row->file) : s;
+}
+
+fl_status fl_kernel_row_read(const fl_csv_row *row, size_t at, size_t step, fl_decisions *r, fl_decisions_room *room,
+                             fl_diag *d) {
+    int64_t t_ns = 0, in_step = 0;
+    fl_status s = fl_field_int(row, 0, "step", 0, INT64_MAX, &in_step, d);
+    if (!s && (size_t)in_step != step)
+        s = FL_FIELD_FAIL(d, row, 0, "step is %lld, expected %zu", (long long)in_step, step);
+    if (!s)
+        s = fl_field_int(row, 1, "t_ns", 0, INT64_MAX, &t_ns, d);
+    if (!s && t_ns != r->t_ns[step])
+        s = FL_FIELD_FAIL(d, row, 1, "t_ns is %lld, expected %lld as in the host's row of this step", (long long)t_ns,
+                          (long long)r->t_ns[step]);
+    if (!s)
+        s = fl_cells_empty(row, 3, at + KIND, d);
+    if (s)
+        return s;
+    return !strcmp(row->field[2].text, "kind") ? read_kind(row, at, step, r, room, d)
+                                               : read_kernel(row, at, step, r, room, d);
+}
+
+fl_status fl_kernel_cells_read(const fl_csv_row *row, size_t at, uint64_t *lost, fl_diag *d) {
+    int64_t n = 0;
+    fl_status s = fl_cells_empty(row, at + (lost ? 1 : 0), at + FL_KERNEL_COLUMNS, d);
+    if (!s && lost && row->field[at].size)
+        s = fl_field_int(row, at, "lost", 0, INT64_MAX, &n, d);
+    if (!s && lost)
+        *lost = (uint64_t)n;
+    return s;
+}
+
+/* ---- writing ---- */
+
+void fl_put_kernel_names(FILE *file) {
+    for (size_t i = 0; i < FL_KERNEL_COLUMNS; i++)
+        fprintf(file, ",%s", NAMES[i]);
+}
+
+void fl_put_commas(FILE *file, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        fputc(',', file);
+}
+
+void fl_put_kernel_cells(FILE *file, uint64_t lost) {
+    fputc(',', file);
+    if (lost)
+        fl_put_int(file, (int64_t)lost);
+    fl_put_commas(file, FL_KERNEL_COLUMNS - 1);
+}
+
+static void begin_row(FILE *file, const fl_step_place *at, const char *device, size_t kind) {
+    fl_put_int(file, (int64_t)at->step);
+    fputc(',', file);
+    fl_put_int(file, at->t_ns);
+    fprintf(file, ",%s", device);
+    fl_put_commas(file, at->between + 2); /* and `lost` */
+    fl_put_int(file, (int64_t)kind);
+}
+
+void fl_put_kind_row(FILE *file, const fl_step_place *at, size_t index, const fl_logged_kind *kind) {
+    const uint32_t *g = kind->grid, *b = kind->block;
+    begin_row(file, at, "kind", index);
+    fprintf(file, ",%u,", (unsigned)kind->name_id);
+    fl_csv_put(file, kind->name);
+    fprintf(file, ",%ux%ux%u,%ux%ux%u,,,,", (unsigned)g[0], (unsigned)g[1], (unsigned)g[2], (unsigned)b[0],
+            (unsigned)b[1], (unsigned)b[2]);
+    fl_put_commas(file, at->behind);
+    fputc('\n', file);
+}
+
+void fl_put_kernel_row(FILE *file, const fl_step_place *at, const fl_logged_kernel *kernel) {
+    begin_row(file, at, "kernel", kernel->kind);
+    fprintf(file, ",,,,,%u,%u,", (unsigned)kernel->gpu, (unsigned)kernel->stream);
+    fl_put_int(file, kernel->start_ns);
+    fputc(',', file);
+    if (kernel->end_ns >= 0)
+        fl_put_int(file, kernel->end_ns);
+    fl_put_commas(file, at->behind);
+    fputc('\n', file);
+}

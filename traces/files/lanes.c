@@ -1,0 +1,130 @@
+#include "traces/files/lanes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int three_way(int64_t a, int64_t b) { return (a > b) - (a < b); }
+
+static int by_lane(const fl_trace_op *x, const fl_trace_op *y) {
+    int order = three_way(x->device, y->device);
+    order = order ? order : three_way(x->process, y->process);
+    return order ? order : three_way(x->stream, y->stream);
+}
+
+static int index_by_lane(const void *a, const void *b, void *ops) {
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const fl_trace_op *x = (const fl_trace_op *)ops + i, *y = (const fl_trace_op *)ops + k;
+    int order = by_lane(x, y);
+    order = order ? order : three_way(x->start_ns, y->start_ns);
+    order = order ? order : three_way(x->end_ns, y->end_ns);
+    return order ? order : three_way(i, k);
+}
+
+typedef struct side { /* a stream number of its own for ops that overlap others of one lane */
+    int32_t stream;
+    fl_trace_op *last;
+} side;
+
+typedef struct parting {
+    side *sides; /* of the lane at hand; the first is the lane itself */
+    size_t count, room;
+    int64_t next_stream;
+    bool dependent;
+    fl_lanes_parted *out;
+} parting;
+
+typedef enum way { APART, CUT, DEPENDENT, BESIDE } way;
+
+/* How `op` can follow `last` in one lane; `next` is the op after it in the order of starts. */
+static way follows(const parting *p, const fl_trace_op *last, const fl_trace_op *op, const fl_trace_op *next) {
+    if (!last || op->start_ns >= last->end_ns)
+        return APART;
+    const int64_t over = last->end_ns - op->start_ns;
+    const bool half = over * 2 <= last->end_ns - last->start_ns;
+    if (half && over <= FL_LANES_ROUNDING_NS)
+        return CUT;
+    const bool two = !next || by_lane(next, op) || next->start_ns >= last->end_ns; /* no third begins meanwhile */
+    return p->dependent && half && two && over <= FL_LANES_DEPENDENT_NS && op->end_ns > last->end_ns ? DEPENDENT
+                                                                                                     : BESIDE;
+}
+
+static fl_status place_op(parting *p, fl_trace_op *op, const fl_trace_op *next, fl_diag *d) {
+    size_t k = 0;
+    way how = APART;
+    while (k < p->count && (how = follows(p, p->sides[k].last, op, next)) == BESIDE)
+        k++;
+    if (k == p->count) {
+        if (p->next_stream > INT32_MAX)
+            return fl_refuse(d,
+                             "stream numbers already reach %d, expected smaller numbers, so that overlapping ops "
+                             "can have streams of their own",
+                             INT32_MAX);
+        if (fl_grow(&p->sides, &p->room, p->count + 1, sizeof *p->sides))
+            return fl_no_memory(d, NULL);
+        p->sides[p->count++] = (side){(int32_t)p->next_stream++, NULL};
+        p->out->streams++;
+        how = APART;
+    }
+    side *s = &p->sides[k];
+    if (how == CUT) {
+        s->last->end_ns = op->start_ns;
+        p->out->cut++;
+    } else if (how == DEPENDENT) {
+        op->start_ns = s->last->end_ns;
+        p->out->dependent++;
+    }
+    s->last = op;
+    p->out->moved += k > 0;
+    op->stream = s->stream;
+    return FL_OK;
+}
+
+fl_status fl_lanes_part(fl_kernel_trace *t, bool dependent, fl_lanes_parted *out, fl_diag *d) {
+    parting p = {.dependent = dependent, .out = out};
+    size_t count = 0;
+    uint32_t *index = malloc((t->op_count + 1) * sizeof *index);
+    *out = (fl_lanes_parted){0};
+    if (!index)
+        return fl_no_memory(d, NULL);
+    for (size_t i = 0; i < t->op_count; i++) {
+        p.next_stream = t->ops[i].stream >= p.next_stream ? (int64_t)t->ops[i].stream + 1 : p.next_stream;
+        if (t->ops[i].type == FL_OP_KERNEL || t->ops[i].type == FL_OP_COPY)
+            index[count++] = (uint32_t)i;
+    }
+    out->first = p.next_stream;
+    qsort_r(index, count, sizeof *index, index_by_lane, t->ops);
+    fl_trace_op lane = {.device = -1};
+    fl_status s = !fl_grow(&p.sides, &p.room, 1, sizeof *p.sides) ? FL_OK : fl_no_memory(d, NULL);
+    for (size_t i = 0; i < count && !s; i++) {
+        fl_trace_op *op = &t->ops[index[i]];
+        if (by_lane(&lane, op)) {
+            lane = *op;
+            p.sides[0] = (side){op->stream, NULL};
+            p.count = 1;
+        }
+        s = place_op(&p, op, i + 1 < count ? &t->ops[index[i + 1]] : NULL, d);
+    }
+    free(p.sides);
+    free(index);
+    return s;
+}
+
+bool fl_lanes_text(const fl_lanes_parted *p, int number, char *text, size_t size) {
+    *text = '\0';
+    if (number == 0 && p->cut)
+        snprintf(text, size, "%zu ops ended up to %d ns after the next of their stream began: their ends were cut",
+                 p->cut, FL_LANES_ROUNDING_NS);
+    if (number == 1 && p->dependent)
+        snprintf(
+            text, size,
+            "%zu ops began up to %d us before the one before them in their stream ended (dependent launches): they "
+            "begin at its end",
+            p->dependent, FL_LANES_DEPENDENT_NS / 1000);
+    if (number == 2 && p->moved)
+        snprintf(
+            text, size,
+            "%zu ops overlap others of their stream (graphs, several hardware queues): put on %zu streams of their "
+            "own, numbered from %lld",
+            p->moved, p->streams, (long long)p->first);
+    return number < 3;
+}

@@ -1,0 +1,215 @@
+#include "traces/import/foreign.h"
+
+#include "traces/io/columns.h"
+#include "traces/io/gunzip.h"
+#include "traces/io/numbers.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { HEAD = 64 << 10 };
+
+/* ---- header lines ---- */
+
+bool fl_cell_is(fl_cell c, const char *text) { return strlen(text) == c.size && !memcmp(c.text, text, c.size); }
+
+bool fl_cell_begins(fl_cell c, const char *text) {
+    size_t size = strlen(text);
+    return size <= c.size && !memcmp(c.text, text, size);
+}
+
+bool fl_cells_have(const fl_cells *c, const char *text) {
+    for (size_t i = 0; i < c->count; i++)
+        if (fl_cell_is(c->cell[i], text))
+            return true;
+    return false;
+}
+
+static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '"'; }
+
+static void cut_cells(const char *line, size_t size, fl_cells *cells) {
+    cells->count = 0;
+    const char *end = line + size;
+    for (const char *at = line; at <= end && cells->count < FL_CELLS_MAX; at++) {
+        const char *stop = at;
+        while (stop < end && *stop != ',' && *stop != ';' && *stop != '|' && *stop != '\t')
+            stop++;
+        const char *first = at, *last = stop;
+        while (first < last && is_space(*first))
+            first++;
+        while (first < last && is_space(last[-1]))
+            last--;
+        cells->cell[cells->count++] = (fl_cell){first, (size_t)(last - first)};
+        at = stop;
+    }
+}
+
+int fl_header_find(const char *head, size_t size, fl_header_function is) {
+    fl_cells cells;
+    size_t at = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+    for (int line = 0; at < size; line++) {
+        const char *newline = memchr(head + at, '\n', size - at);
+        size_t length = newline ? (size_t)(newline - head) - at : size - at;
+        cut_cells(head + at, length, &cells);
+        if (is(&cells))
+            return line;
+        at += length + 1;
+    }
+    return -1;
+}
+
+static fl_status check_bytes(const char *path, const char *head, size_t size, fl_diag *d) {
+    if (size >= 2 && !memcmp(head, "\x1f\x8b", 2))
+        return fl_fail(d, FL_BAD_INPUT, path, 1, 1, "the file is compressed twice, expected once (run gunzip on it)");
+    if (size >= 2 && (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))
+        return fl_fail(d, FL_BAD_INPUT, path, 1, 1,
+                       "the text is UTF-16, expected UTF-8 (PowerShell's '>' writes UTF-16: iconv -f UTF-16 -t UTF-8)");
+    if (size == 0)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the file is empty");
+    return FL_OK;
+}
+
+fl_status fl_header_seek(const char *path, fl_header_function is, const char *expected, int *lines, fl_diag *d) {
+    char *head = malloc(HEAD);
+    size_t size = 0;
+    fl_gunzip *g = head ? fl_gunzip_open(path, d) : NULL;
+    fl_status status = !head ? fl_no_memory(d, path)
+                       : g   ? fl_gunzip_read(g, head, HEAD, &size, d)
+                       : d   ? d->status
+                             : FL_BAD_INPUT;
+    fl_gunzip_close(g);
+    if (!status)
+        status = check_bytes(path, head, size, d);
+    if (!status && (*lines = fl_header_find(head, size, is)) < 0)
+        status = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "no header line, expected %s", expected);
+    free(head);
+    return status;
+}
+
+fl_status fl_header_commas(const fl_csv_row *header, fl_diag *d) {
+    const char *text = header->field[0].text, *other = strpbrk(text, ";\t");
+    if (header->count > 1 || !other)
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, header->file, header->line, header->field[0].column + (other - text),
+                   "fields are separated by %s, expected commas (a spreadsheet may use the separator of its locale)",
+                   *other == ';' ? "semicolons" : "tabs");
+}
+
+fl_status fl_foreign_width(const fl_csv_row *row, size_t expected, fl_diag *d) {
+    if (row->count <= expected)
+        return fl_columns_width(row, expected, d);
+    return FL_FIELD_FAIL(d, row, expected, "row has %zu fields, expected %zu (decimal commas or thousands separators?)",
+                         row->count, expected);
+}
+
+/* ---- cells ---- */
+
+bool fl_cell_unknown(const char *text) {
+    if (isdigit((unsigned char)text[0])) /* nearly always */
+        return false;
+    static const char *const WORD[] = {"", "n/a", "nan", "-nan", "-", "--", "unknown", "not supported", "none"};
+    for (size_t i = 0; i < sizeof WORD / sizeof *WORD; i++)
+        if (strcasecmp(text, WORD[i]) == 0)
+            return true;
+    return text[0] == '[' && text[strlen(text) - 1] == ']';
+}
+
+static fl_status refuse_value(const fl_csv_row *row, size_t index, const char *what, const char *text,
+                              const char *expected, fl_diag *d) {
+    bool digits = *text != '\0';
+    for (const char *c = text; *c; c++)
+        digits = digits && (isdigit((unsigned char)*c) || strchr(",.'-", *c));
+    if (digits && strchr(text, ','))
+        return FL_FIELD_FAIL(d, row, index,
+                             "%s is '%.40s', expected %s with a decimal point and without thousands separators", what,
+                             text, expected);
+    return FL_FIELD_FAIL(d, row, index, "%s is '%.40s', expected %s", what, text, expected);
+}
+
+fl_status fl_foreign_real(const fl_csv_row *row, size_t index, const char *text, const char *what, double *value,
+                          fl_diag *d) {
+    double v = 0;
+    if (fl_real_parse(text, &v) != FL_NUMBER_OK)
+        return refuse_value(row, index, what, text, "a number", d);
+    *value = v;
+    return FL_OK;
+}
+
+fl_status fl_foreign_int(const fl_csv_row *row, size_t index, const char *what, int64_t min, int64_t max,
+                         int64_t *value, fl_diag *d) {
+    const char *text = row->field[index].text;
+    if (strchr(text, ','))
+        return FL_FIELD_FAIL(d, row, index, "%s is '%.40s', expected a whole number without thousands separators", what,
+                             text);
+    return fl_field_int(row, index, what, min, max, value, d);
+}
+
+fl_status fl_foreign_ns(const fl_csv_row *row, size_t index, const char *what, int power, int64_t *ns, fl_diag *d) {
+    const char *text = row->field[index].text, *at = text;
+    int64_t value = 0;
+    int places = -1; /* digits behind the point */
+    bool digits = false, over = false, up = false;
+    for (; isdigit((unsigned char)*at) || (*at == '.' && places < 0); at++) {
+        if (*at == '.') {
+            places = 0;
+            continue;
+        }
+        digits = true;
+        if (places >= power) { /* finer than a ns: the first such digit rounds */
+            up = places == power ? *at >= '5' : up;
+            places++;
+            continue;
+        }
+        places += places >= 0;
+        over = over || value > (INT64_MAX - 9) / 10;
+        value = over ? value : value * 10 + (*at - '0');
+    }
+    if (!digits || *at)
+        return refuse_value(row, index, what, text, "a number of at least 0", d);
+    for (int k = places < 0 ? 0 : places; k < power; k++) {
+        over = over || value > (INT64_MAX - 9) / 10;
+        value = over ? value : value * 10;
+    }
+    if (over)
+        return FL_FIELD_FAIL(d, row, index, "%s is '%.40s', expected a time below 292 years", what, text);
+    *ns = value + up;
+    return FL_OK;
+}
+
+fl_status fl_foreign_head(fl_head *head, const char *key, const char *text, fl_diag *d) {
+    char clean[256];
+    if (fl_head_get(head, key))
+        return FL_OK;
+    text += strspn(text, " \t");
+    snprintf(clean, sizeof clean, "%s", text);
+    size_t size = strlen(clean);
+    fl_printable(clean, size);
+    while (size && clean[size - 1] == ' ')
+        clean[--size] = '\0';
+    return fl_head_set(head, key, clean) ? FL_OK : fl_no_memory(d, NULL);
+}
+
+int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int second, int64_t ns) {
+    /* Days since 1970-01-01 in the Gregorian calendar: years from March on, in eras of 400. */
+    int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
+    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    int64_t days = era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+    return (((days * 24 + hour) * 60 + minute) * 60 + second) * INT64_C(1000000000) + ns;
+}
+
+/* ---- progress ---- */
+
+void fl_progress_start(fl_progress *p, const char *path, const fl_import_options *o) {
+    struct stat s;
+    *p = (fl_progress){.o = o, .size = stat(path, &s) == 0 ? (double)s.st_size : 0};
+}
+
+void fl_progress_row(fl_progress *p, const fl_csv_row *row) {
+    const fl_field *last = &row->field[row->count - 1];
+    p->done += (double)last->column + (double)last->size; /* about the length of the line */
+    if (++p->rows % 65536 == 0 && p->o && p->o->progress && p->size > 0)
+        p->o->progress(p->o->user, p->done < p->size ? p->done / p->size : 1);
+}

@@ -1,0 +1,401 @@
+/* nvidia-smi --query-gpu=... --format=csv, with or without nounits: readings of boards over time. */
+#include "traces/import/import.h"
+
+#include "traces/io/columns.h"
+#include "traces/import/foreign.h"
+#include "traces/import/readings.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS_MAX = 256, BOARDS_MAX = 1024 };
+
+typedef struct unit {
+    const char *name;
+    double factor;
+} unit;
+
+typedef struct quantity { /* what a query field becomes; the first unit is the one that nounits means */
+    const char *field, *signal;
+    unit unit[4];
+} quantity;
+
+#define MHZ                                                                                                            \
+    {"MHz", 1}, {"GHz", 1e3}, {"kHz", 1e-3}, { "Hz", 1e-6 }
+#define WATT                                                                                                           \
+    {"W", 1}, {"mW", 1e-3}, { "kW", 1e3 }
+#define PERCENT                                                                                                        \
+    { "%", 1 }
+
+static const quantity QUANTITY[] = {
+    {"power.draw", "power_w", {WATT}},
+    {"power.draw.average", "power_w", {WATT}}, /* where power.draw itself is not asked for */
+    {"power.draw.instant", "power_instant_w", {WATT}},
+    {"clocks.current.sm", "sm_mhz", {MHZ}},
+    {"clocks.sm", "sm_mhz", {MHZ}},
+    {"clocks.current.graphics", "sm_mhz", {MHZ}},
+    {"clocks.gr", "sm_mhz", {MHZ}},
+    {"clocks.current.memory", "mem_mhz", {MHZ}},
+    {"clocks.mem", "mem_mhz", {MHZ}},
+    {"utilization.gpu", "util_gpu_pct", {PERCENT}},
+    {"utilization.memory", "util_mem_pct", {PERCENT}},
+    {"temperature.gpu", "temp_c", {{"C", 1}}},
+    {"power.limit", "power_limit_w", {WATT}},
+    {"enforced.power.limit", "power_limit_w", {WATT}},
+};
+enum { QUANTITIES = sizeof QUANTITY / sizeof *QUANTITY };
+
+/* Columns that tell boards apart, the best first. */
+static const char *const BOARD[] = {"index", "uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id", "serial", "gpu_serial"};
+
+typedef struct column {
+    const quantity *q; /* NULL: not carried */
+    size_t signal;
+    double factor; /* of the header's unit */
+} column;
+
+typedef struct loader {
+    fl_readings r;
+    fl_progress progress;
+    const fl_import_options *o;
+    column column[COLUMNS_MAX];
+    size_t width, time, board, name; /* SIZE_MAX: no such column */
+    char *boards[BOARDS_MAX];        /* in order of appearance, where the index is not given */
+    size_t board_count;
+    int64_t last_ns[BOARDS_MAX + 1], shift_ns; /* last: of a board; shift: of a clock that was set back */
+    size_t same_time, other_lines, headers, set_back;
+    int64_t first_other, torn;
+    bool named;
+} loader;
+
+/* ---- header ---- */
+
+/* "clocks.current.sm [MHz]" without its unit. */
+static size_t base_size(const char *text, size_t size) {
+    const char *bracket = memchr(text, '[', size);
+    size = bracket ? (size_t)(bracket - text) : size;
+    while (size && text[size - 1] == ' ')
+        size--;
+    return size;
+}
+
+static bool same_field(const char *text, size_t size, const char *field) {
+    return strlen(field) == size && strncmp(text, field, size) == 0;
+}
+
+static bool is_header(const fl_cells *line) {
+    bool known = false;
+    for (size_t i = 0; i < line->count; i++) {
+        const char *text = line->cell[i].text;
+        size_t size = base_size(text, line->cell[i].size);
+        if (size == 0)
+            return false;
+        for (size_t k = 0; k < size; k++)
+            if (!islower((unsigned char)text[k]) && !isdigit((unsigned char)text[k]) && !strchr("._", text[k]))
+                return false;
+        for (size_t q = 0; q < QUANTITIES; q++)
+            known |= same_field(text, size, QUANTITY[q].field);
+    }
+    return known;
+}
+
+/* A row as --format=csv,noheader leaves it. */
+static bool is_row(const fl_cells *line) {
+    int n[6], end = 0;
+    char time[32];
+    if (line->count < 2 || line->cell[0].size >= sizeof time)
+        return false;
+    memcpy(time, line->cell[0].text, line->cell[0].size);
+    time[line->cell[0].size] = '\0';
+    return sscanf(time, "%4d/%2d/%2d %2d:%2d:%2d.%n", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &end) == 6 && end > 0;
+}
+
+static bool detect(const char *path, const char *head, size_t size) {
+    (void)path;
+    return fl_header_find(head, size, is_header) >= 0 || fl_header_find(head, size, is_row) == 0;
+}
+
+static fl_status read_unit(const fl_csv_row *row, size_t i, const quantity *q, const char *text, double *factor,
+                           fl_diag *d) {
+    size_t size = strcspn(text, "]");
+    for (size_t u = 0; u < sizeof q->unit / sizeof *q->unit && q->unit[u].name; u++)
+        if (strlen(q->unit[u].name) == size && !strncasecmp(text, q->unit[u].name, size) &&
+            (size != 2 || text[0] == q->unit[u].name[0])) { /* mW is no MW */
+            *factor = q->unit[u].factor;
+            return FL_OK;
+        }
+    return FL_FIELD_FAIL(d, row, i, "unit of %s is '%.*s', expected %s", q->field, (int)(size < 20 ? size : 20), text,
+                         q->unit[0].name);
+}
+
+/* Which fields go to which signal: of several for one signal, the first of the table. */
+static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
+    const quantity *of[COLUMNS_MAX] = {0};
+    fl_status status = fl_header_commas(row, d);
+    if (status)
+        return status;
+    if (row->count > COLUMNS_MAX)
+        return FL_FIELD_FAIL(d, row, COLUMNS_MAX, "the header has %zu columns, expected at most %d", row->count,
+                             COLUMNS_MAX);
+    l->width = row->count;
+    l->time = l->board = l->name = SIZE_MAX;
+    size_t best_board = sizeof BOARD / sizeof *BOARD;
+    char left_out[256] = "";
+    for (size_t i = 0; i < row->count; i++) {
+        const char *text = row->field[i].text;
+        size_t size = base_size(text, row->field[i].size);
+        for (size_t q = 0; q < QUANTITIES && !of[i]; q++)
+            of[i] = same_field(text, size, QUANTITY[q].field) ? &QUANTITY[q] : NULL;
+        bool used = of[i] || same_field(text, size, "timestamp") || same_field(text, size, "name") ||
+                    same_field(text, size, "gpu_name");
+        if (same_field(text, size, "timestamp"))
+            l->time = i;
+        if (same_field(text, size, "name") || same_field(text, size, "gpu_name"))
+            l->name = i;
+        for (size_t b = 0; b < sizeof BOARD / sizeof *BOARD; b++)
+            if (same_field(text, size, BOARD[b])) {
+                used = true;
+                l->board = b < best_board ? i : l->board;
+                best_board = b < best_board ? b : best_board;
+            }
+        size_t length = strlen(left_out);
+        if (!used)
+            snprintf(left_out + length, sizeof left_out - length, "%s%.*s", length ? ", " : "", (int)size, text);
+    }
+    l->named = l->board != SIZE_MAX && best_board > 0;
+    for (size_t i = 0; i < row->count && !status; i++) {
+        for (size_t k = 0; of[i] && k < row->count; k++)
+            if (k != i && of[k] && !strcmp(of[i]->signal, of[k]->signal) &&
+                (of[k] < of[i] || (of[k] == of[i] && k < i)))
+                of[i] = NULL;
+        if (!of[i])
+            continue;
+        const char *bracket = strchr(row->field[i].text, '[');
+        l->column[i] = (column){of[i], 0, of[i]->unit[0].factor};
+        if (bracket)
+            status = read_unit(row, i, of[i], bracket + 1, &l->column[i].factor, d);
+        if (!status)
+            status = fl_readings_signal(&l->r, of[i]->signal, &l->column[i].signal, d);
+        if (!status && (strstr(of[i]->field, "graphics") || !strcmp(of[i]->field, "clocks.gr")))
+            status = fl_import_note(l->r.out, d, "no clock of the SMs: that of the graphics domain is taken for it");
+    }
+    if (!status && left_out[0])
+        status = fl_import_note(l->r.out, d, "left out, as telemetry has no place for them: %s", left_out);
+    if (!status && l->time == SIZE_MAX && !(l->o->interval_s > 0))
+        status =
+            FL_FIELD_FAIL(d, row, 0, "no column timestamp, expected one, or the interval of the rows (--interval S)");
+    return status;
+}
+
+/* ---- rows ---- */
+
+static bool two_digits(const char *text, int *value) {
+    if (!isdigit((unsigned char)text[0]) || !isdigit((unsigned char)text[1]))
+        return false;
+    *value = (text[0] - '0') * 10 + text[1] - '0';
+    return true;
+}
+
+/* 2023/07/14 10:10:26.905 */
+static int days_in(int month, int year) {
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && leap);
+}
+
+static bool parse_time(const char *t, int64_t *ns) {
+    int century, year, month, day, hour, minute, second;
+    if (!two_digits(t, &century) || !two_digits(t + 2, &year) || t[4] != '/' || !two_digits(t + 5, &month) ||
+        t[7] != '/' || !two_digits(t + 8, &day) || t[10] != ' ' || !two_digits(t + 11, &hour) || t[13] != ':' ||
+        !two_digits(t + 14, &minute) || t[16] != ':' || !two_digits(t + 17, &second) || month < 1 || month > 12 ||
+        day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 || century * 100 + year < 1970 || century > 21 ||
+        day > days_in(month, century * 100 + year))
+        return false;
+    int64_t fraction = 0, scale = 1000000000;
+    t += 19;
+    if (*t == '.')
+        for (t++; isdigit((unsigned char)*t) && scale > 1; t++) {
+            scale /= 10;
+            fraction += (*t - '0') * scale;
+        }
+    *ns = fl_civil_ns(century * 100 + year, month, day, hour, minute, second, fraction);
+    return *t == '\0';
+}
+
+static fl_status read_time(loader *l, const fl_csv_row *row, size_t board, int64_t *ns, fl_diag *d) {
+    if (l->time == SIZE_MAX) {
+        *ns = l->last_ns[board] + (l->last_ns[board] < 0 ? 1 : (int64_t)llround(l->o->interval_s * 1e9));
+        l->last_ns[board] = *ns;
+        return FL_OK;
+    }
+    const char *text = row->field[l->time].text;
+    if (!parse_time(text, ns))
+        return FL_FIELD_FAIL(d, row, l->time, "timestamp is '%.40s', expected such as 2023/07/14 10:10:26.905", text);
+    /* Local time steps back by an hour when summer time ends. */
+    *ns += l->shift_ns;
+    int64_t last = l->last_ns[board], hour = INT64_C(3600000000000);
+    if (last >= 0 && *ns < last && llabs(last - *ns - hour) < hour / 6) {
+        l->shift_ns += hour;
+        *ns += hour;
+        l->set_back++;
+    }
+    fl_telemetry *t = &l->r.out->telemetry;
+    if (last >= 0 && *ns < last && !t->back_line) {
+        t->back_line = row->line;
+        t->back_column = row->field[l->time].column;
+        t->back_s = (double)(last - *ns) * 1e-9;
+    }
+    l->same_time += l->board == SIZE_MAX && *ns == last;
+    l->last_ns[board] = *ns;
+    return FL_OK;
+}
+
+static fl_status read_board(loader *l, const fl_csv_row *row, size_t *board, fl_diag *d) {
+    *board = 0;
+    if (l->board == SIZE_MAX)
+        return FL_OK;
+    if (!l->named) {
+        int64_t index = 0;
+        fl_status status = fl_foreign_int(row, l->board, "index", 0, BOARDS_MAX - 1, &index, d);
+        *board = (size_t)index;
+        return status;
+    }
+    const char *text = row->field[l->board].text;
+    while (*board < l->board_count && strcmp(l->boards[*board], text) != 0)
+        ++*board;
+    if (*board < l->board_count)
+        return FL_OK;
+    if (l->board_count == BOARDS_MAX)
+        return FL_FIELD_FAIL(d, row, l->board, "more than %d boards", BOARDS_MAX);
+    l->boards[l->board_count] = strdup(text);
+    return l->boards[l->board_count++] ? FL_OK : fl_no_memory(d, row->file);
+}
+
+/* "65.91 W", "85 %", "1410 MHz" or plain numbers. */
+static fl_status read_cell(const column *c, const fl_csv_row *row, size_t i, double *value, fl_diag *d) {
+    char text[64];
+    *value = NAN;
+    if (fl_cell_unknown(row->field[i].text))
+        return FL_OK;
+    snprintf(text, sizeof text, "%s", row->field[i].text);
+    char *blank = strchr(text, ' ');
+    double factor = c->factor;
+    fl_status status = FL_OK;
+    if (blank) {
+        *blank = '\0';
+        status = read_unit(row, i, c->q, blank + 1 + strspn(blank + 1, " "), &factor, d);
+    }
+    if (!status)
+        status = fl_foreign_real(row, i, text, c->q->field, value, d);
+    if (!status && *value < 0)
+        return FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected no number below 0", c->q->field, text);
+    *value *= factor;
+    return status;
+}
+
+static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
+    size_t board = 0;
+    int64_t ns = 0;
+    double *value = NULL;
+    fl_status status = fl_foreign_width(row, l->width, d);
+    if (!status)
+        status = read_board(l, row, &board, d);
+    if (!status && l->o->device >= 0 && (size_t)l->o->device != board)
+        return FL_OK;
+    if (!status)
+        status = read_time(l, row, board, &ns, d);
+    if (!status)
+        status = fl_readings_row(&l->r, ns, (int32_t)board, &value, d);
+    for (size_t i = 0; i < l->width && !status; i++)
+        if (l->column[i].q)
+            status = read_cell(&l->column[i], row, i, &value[l->column[i].signal], d);
+    const char *name = l->name == SIZE_MAX ? NULL : row->field[l->name].text;
+    if (!status && name && !fl_cell_unknown(name))
+        status = fl_foreign_head(&l->r.out->telemetry.head, "device", name, d);
+    return status;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    fl_progress_row(&l->progress, row);
+    if (!l->width)
+        return read_header(l, row, d);
+    if (row->torn) {
+        l->torn = row->line;
+        return FL_OK;
+    }
+    int64_t ns;
+    if (row->count == l->width && l->time != SIZE_MAX && !strcmp(row->field[l->time].text, "timestamp")) {
+        l->headers++;
+        return FL_OK;
+    }
+    /* What the driver or a shell says in between is a line without a time. */
+    if (row->count != l->width && (l->time != 0 ? row->count == 1 : !parse_time(row->field[0].text, &ns))) {
+        l->first_other = l->other_lines++ ? l->first_other : row->line;
+        return FL_OK;
+    }
+    return read_row(l, row, d);
+}
+
+static fl_status add_notes(loader *l, fl_diag *d) {
+    fl_imported *out = l->r.out;
+    if (l->time == SIZE_MAX)
+        fl_import_say(out, "no time stamps: rows are taken %g s apart, as given", l->o->interval_s);
+    else
+        fl_import_say(out, "time stamps are local time without a zone: taken as UTC");
+    if (l->set_back)
+        fl_import_say(out, "the clock was set back by an hour (end of summer time?): taken on from there");
+    if (l->named)
+        fl_import_say(out, "no column index: boards are numbered as they come, by %s", "their name or bus");
+    out->telemetry.unnamed = l->same_time;
+    if (out->telemetry.back_line)
+        fl_import_say(out,
+                      "line %lld: time stamps go back by %.4g s (was the clock set?): readings are ordered by time",
+                      (long long)out->telemetry.back_line, out->telemetry.back_s);
+    if (l->same_time)
+        fl_import_say(out,
+                      "%zu rows have the time of the row above and no column index: if these are several "
+                      "boards, they cannot be told apart",
+                      l->same_time);
+    if (l->headers)
+        fl_import_say(out, "the header is repeated %zu times: left out", l->headers);
+    if (l->other_lines)
+        fl_import_say(out, "%zu lines are no readings (the first is line %lld): left out", l->other_lines,
+                      (long long)l->first_other);
+    fl_import_torn(out, l->torn);
+    fl_import_say(out, "no kernels: readings only");
+    return fl_import_said(out, d);
+}
+
+static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    fl_csv_options options = {.trim = true};
+    loader *l = calloc(1, sizeof *l);
+    if (!l)
+        return fl_no_memory(d, path);
+    l->o = o;
+    l->r.out = out;
+    for (size_t i = 0; i <= BOARDS_MAX; i++)
+        l->last_ns[i] = -1;
+    fl_progress_start(&l->progress, path, o);
+    fl_status status = fl_header_seek(path, is_header,
+                                      "the names that were queried, such as 'timestamp, power.draw [W]' (no noheader)",
+                                      &options.head_lines, d);
+    if (!status)
+        status = fl_csv_read(path, &options, NULL, on_row, l, d);
+    if (!status)
+        status = fl_readings_end(&l->r, path, d);
+    if (!status && options.head_lines)
+        status = fl_import_note(out, d, "%d lines above the header: left out", options.head_lines);
+    if (!status)
+        status = add_notes(l, d);
+    for (size_t i = 0; i < l->board_count; i++)
+        free(l->boards[i]);
+    fl_readings_free(&l->r);
+    free(l);
+    return status;
+}
+
+const fl_reader fl_reader_nvidia_smi = {"nvidia-smi", "nvidia-smi --query-gpu --format=csv", detect, read};

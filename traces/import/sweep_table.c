@@ -1,0 +1,257 @@
+#include "traces/files/tables.h"
+
+#include "traces/io/columns.h"
+#include "traces/import/foreign.h"
+#include "traces/io/intern.h"
+#include "traces/import/sweep_rows.h"
+#include "traces/io/writing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKLOAD, KERNEL, SM_MHZ, MEM_MHZ, POWER_CAP, TIME, POWER, ENERGY, REQUIRED };
+enum { ENERGY_CV = REQUIRED, RATIO, RATIO_CV, TIME_SD, POWER_SD, ACTIVITY, COLUMNS = ACTIVITY + FL_COUNTERS };
+
+static const char *const COLUMN[COLUMNS] = {[WORKLOAD] = "workload",
+                                            [KERNEL] = "kernel",
+                                            [SM_MHZ] = "sm_mhz",
+                                            [MEM_MHZ] = "mem_mhz",
+                                            [POWER_CAP] = "power_cap_w",
+                                            [TIME] = "time_s",
+                                            [POWER] = "power_w",
+                                            [ENERGY] = "energy_j",
+                                            [ENERGY_CV] = "energy_cv",
+                                            [RATIO] = "ratio",
+                                            [RATIO_CV] = "ratio_cv",
+                                            [TIME_SD] = "time_sd_pct",
+                                            [POWER_SD] = "power_sd_pct",
+                                            [ACTIVITY + FL_COUNTER_DRAM] = "dram_active_pct",
+                                            [ACTIVITY + FL_COUNTER_SM] = "sm_active_pct",
+                                            [ACTIVITY + FL_COUNTER_OCCUPANCY] = "sm_occupancy_pct",
+                                            [ACTIVITY + FL_COUNTER_FP32] = "fp32_pct",
+                                            [ACTIVITY + FL_COUNTER_FP64] = "fp64_pct",
+                                            [ACTIVITY + FL_COUNTER_FP16] = "fp16_pct",
+                                            [ACTIVITY + FL_COUNTER_TENSOR] = "tensor_pct"};
+
+struct fl_sweep_rows {
+    fl_sweep s;
+    size_t where[COLUMNS], width; /* SIZE_MAX: no such column */
+    bool times;                   /* power and energy need not be known */
+    bool activities;              /* there is a column of activity */
+    fl_intern names;
+};
+
+static bool not_known(const fl_sweep_rows *l, const fl_csv_row *row, size_t column) {
+    static const char *const word[] = {"", "nan", "NaN", "N/A", "n/a", "[N/A]"};
+    if (l->where[column] == SIZE_MAX)
+        return true;
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (!strcmp(row->field[l->where[column]].text, word[i]))
+            return true;
+    return false;
+}
+
+static fl_status read_number(const fl_sweep_rows *l, const fl_csv_row *row, size_t column, double *value, fl_diag *d) {
+    *value = NAN;
+    if (not_known(l, row, column))
+        return FL_OK;
+    const fl_status status = fl_field_real(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
+    if (!status && *value == 0)
+        return FL_FIELD_FAIL(d, row, l->where[column], "%s is 0, expected a number above 0 or nothing", COLUMN[column]);
+    return status;
+}
+
+static fl_status get_spread(const fl_sweep_rows *l, const fl_csv_row *row, size_t column, double *value, fl_diag *d) {
+    *value = NAN;
+    return not_known(l, row, column) ? FL_OK
+                                     : fl_field_real(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
+}
+
+/* One row of activities, where the sweep has any. */
+static fl_status add_activity(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d) {
+    const size_t at = l->s.row_count * FL_COUNTERS;
+    if (!l->activities)
+        return FL_OK;
+    if (fl_grow(&l->s.activity, &l->s.activity_room, at + FL_COUNTERS, sizeof *l->s.activity))
+        return fl_no_memory(d, row->file);
+    fl_status status = FL_OK;
+    for (size_t i = 0; i < FL_COUNTERS && !status; i++) {
+        l->s.activity[at + i] = NAN;
+        if (!not_known(l, row, ACTIVITY + i))
+            status =
+                fl_field_real(row, l->where[ACTIVITY + i], COLUMN[ACTIVITY + i], 0, 100, &l->s.activity[at + i], d);
+    }
+    return status;
+}
+
+static fl_status get_name(fl_sweep_rows *l, const fl_csv_row *row, size_t column, uint32_t *index, fl_diag *d) {
+    const fl_field *f = l->where[column] == SIZE_MAX ? NULL : &row->field[l->where[column]];
+    *index =
+        fl_intern_text(&l->names, &l->s.names, &l->s.name_count, &l->s.name_room, f ? f->text : "", f ? f->size : 0);
+    return *index == UINT32_MAX ? fl_no_memory(d, row->file) : FL_OK;
+}
+
+/* Energy and power may be of different spans or sensors, but not by a factor of ten: that is a unit that is not what
+ * the column says. */
+static fl_status check_units(const fl_sweep_rows *l, const fl_csv_row *row, const fl_sweep_row *r, fl_diag *d) {
+    static const struct {
+        double factor;
+        const char *likely;
+    } unit[] = {{1e-6, "MJ instead of J"},
+                {1 / 3.6e6, "kWh instead of J"},
+                {1 / 3.6e3, "Wh instead of J"},
+                {1e-3, "kJ instead of J, or mW or ms instead of W or s"},
+                {1e3, "mJ, mW or ms instead of J, W, s"},
+                {1e6, "uJ instead of J"}};
+    const double factor = r->energy_j / r->power_w / r->time_s;
+    const char *likely = "another unit, or energy and power of different runs";
+    if (factor >= 0.1 && factor <= 10)
+        return FL_OK;
+    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
+        if (fabs(factor / unit[i].factor - 1) < 0.2)
+            likely = unit[i].likely;
+    return FL_FIELD_FAIL(d, row, l->where[ENERGY], "energy_j is %.4g times power_w x time_s, expected about 1 (%s?)",
+                         factor, likely);
+}
+
+/* Power, energy and time belong together: of the first two one may be missing. */
+static fl_status complete_power(const fl_sweep_rows *l, const fl_csv_row *row, fl_sweep_row *r, fl_diag *d) {
+    if (isnan(r->time_s))
+        return FL_FIELD_FAIL(d, row, l->where[TIME], "time_s is empty, expected a number above 0");
+    if (isnan(r->power_w) && isnan(r->energy_j) && l->times)
+        return FL_OK;
+    if (isnan(r->power_w) && isnan(r->energy_j))
+        return FL_FIELD_FAIL(d, row, l->where[l->where[POWER] == SIZE_MAX ? ENERGY : POWER],
+                             "power_w and energy_j are both empty, expected at least one");
+    if (isnan(r->power_w))
+        r->power_w = r->energy_j / r->time_s;
+    if (isnan(r->energy_j))
+        r->energy_j = r->power_w * r->time_s;
+    if (!isnormal(r->power_w) || !isnormal(r->energy_j))
+        return FL_FIELD_FAIL(d, row, l->where[TIME], "power, time and energy are too far apart to hold");
+    return l->where[ENERGY] == SIZE_MAX ? FL_OK : check_units(l, row, r, d);
+}
+
+static fl_status find_columns(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d) {
+    fl_status status = fl_header_commas(row, d);
+    if (!status)
+        status = fl_columns_find(row, COLUMN, COLUMNS, 0, l->where, d);
+    const size_t needed[] = {WORKLOAD, l->where[POWER_CAP] == SIZE_MAX ? SM_MHZ : POWER_CAP, TIME};
+    const size_t count = sizeof needed / sizeof *needed;
+    for (size_t i = 0; i < count && !status; i++)
+        if (l->where[needed[i]] == SIZE_MAX)
+            return FL_FIELD_FAIL(d, row, row->count - 1, "column '%s' is missing", COLUMN[needed[i]]);
+    if (!status && !l->times && l->where[POWER] == SIZE_MAX && l->where[ENERGY] == SIZE_MAX)
+        return FL_FIELD_FAIL(d, row, row->count - 1, "columns 'power_w' and 'energy_j' are missing, expected one");
+    for (size_t i = ACTIVITY; i < COLUMNS; i++)
+        l->activities |= l->where[i] != SIZE_MAX;
+    return status;
+}
+
+fl_sweep_rows *fl_sweep_rows_open(bool times, fl_diag *d) {
+    fl_sweep_rows *l = calloc(1, sizeof *l);
+    if (l)
+        l->times = times;
+    else
+        fl_no_memory(d, NULL);
+    return l;
+}
+
+fl_status fl_sweep_rows_take(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d) {
+    if (!l->width) {
+        l->width = row->count;
+        return find_columns(l, row, d);
+    }
+    fl_sweep_row r = {.line = row->line};
+    double *const value[] = {&r.sm_mhz, &r.mem_mhz, &r.power_cap_w, &r.time_s, &r.power_w, &r.energy_j};
+    fl_status status = fl_columns_width(row, l->width, d);
+    if (!status && row->field[l->where[WORKLOAD]].size == 0)
+        return FL_FIELD_FAIL(d, row, l->where[WORKLOAD], "workload is empty, expected a name");
+    if (!status)
+        status = get_name(l, row, WORKLOAD, &r.workload, d);
+    if (!status)
+        status = get_name(l, row, KERNEL, &r.kernel, d);
+    for (size_t c = SM_MHZ; c < REQUIRED && !status; c++)
+        status = read_number(l, row, c, value[c - SM_MHZ], d);
+    double *const spread[] = {&r.energy_cv, &r.ratio, &r.ratio_cv, &r.time_sd_pct, &r.power_sd_pct};
+    for (size_t c = ENERGY_CV; c < ACTIVITY && !status; c++)
+        status = get_spread(l, row, c, spread[c - ENERGY_CV], d);
+    if (!status)
+        status = complete_power(l, row, &r, d);
+    if (!status)
+        status = add_activity(l, row, d);
+    if (status)
+        return status;
+    if (fl_grow(&l->s.rows, &l->s.row_room, l->s.row_count + 1, sizeof r))
+        return fl_no_memory(d, row->file);
+    l->s.rows[l->s.row_count++] = r;
+    return FL_OK;
+}
+
+fl_status fl_sweep_rows_close(fl_sweep_rows *l, const char *path, fl_status status, fl_sweep *s, fl_diag *d) {
+    if (!status && l->s.row_count == 0)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no settings, expected at least one row after the header");
+    fl_intern_free(&l->names);
+    l->s.head = s->head;
+    *s = l->s;
+    if (status)
+        fl_sweep_free(s);
+    free(l);
+    return status;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) { return fl_sweep_rows_take(user, row, d); }
+
+static fl_status read_any(const char *path, bool times, fl_sweep *s, fl_diag *d) {
+    static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-sweep", .head_optional = true};
+    *s = (fl_sweep){0};
+    fl_sweep_rows *l = fl_sweep_rows_open(times, d);
+    if (!l)
+        return FL_NO_MEMORY;
+    return fl_sweep_rows_close(l, path, fl_csv_read(path, &OPTIONS, &s->head, on_row, l, d), s, d);
+}
+
+fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d) { return read_any(path, false, s, d); }
+
+fl_status fl_sweep_read_times(const char *path, fl_sweep *s, fl_diag *d) { return read_any(path, true, s, d); }
+
+fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d) {
+    fl_output *o;
+    fl_status status = fl_output_begin(path, "foldline-sweep", &s->head, &o, d);
+    if (status)
+        return status;
+    FILE *file = fl_output_file(o);
+    bool spread = false, stated = false;
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *r = &s->rows[i];
+        spread |= !isnan(r->energy_cv) || !isnan(r->ratio) || !isnan(r->ratio_cv);
+        stated |= r->time_sd_pct > 0 || r->power_sd_pct > 0;
+    }
+    const bool written[] = {spread, spread, spread, stated, stated};
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (i < REQUIRED || (i >= ACTIVITY ? s->activity != NULL : written[i - REQUIRED]))
+            fprintf(file, "%s%s", i ? "," : "", COLUMN[i]);
+    fputc('\n', file);
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *r = &s->rows[i];
+        const double value[] = {r->sm_mhz,    r->mem_mhz, r->power_cap_w, r->time_s,      r->power_w,     r->energy_j,
+                                r->energy_cv, r->ratio,   r->ratio_cv,    r->time_sd_pct, r->power_sd_pct};
+        fl_csv_put(file, s->names[r->workload]);
+        fputc(',', file);
+        fl_csv_put(file, s->names[r->kernel]);
+        for (size_t c = SM_MHZ; c < ACTIVITY; c++) {
+            if (c >= REQUIRED && !written[c - REQUIRED])
+                continue;
+            fputc(',', file);
+            fl_put_real(file, value[c - SM_MHZ]);
+        }
+        for (size_t c = 0; s->activity && c < FL_COUNTERS; c++) {
+            fputc(',', file);
+            fl_put_real(file, s->activity[i * FL_COUNTERS + c]);
+        }
+        fputc('\n', file);
+    }
+    return fl_output_commit(o, d);
+}

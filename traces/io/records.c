@@ -1,0 +1,115 @@
+#include "traces/io/records.h"
+
+#include "traces/io/diag.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void free_texts(char **text, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(text[i]);
+    free(text);
+}
+
+void fl_head_free(fl_head *h) {
+    for (size_t i = 0; i < h->count; i++) {
+        free(h->entry[i].key);
+        free(h->entry[i].value);
+    }
+    free(h->entry);
+    memset(h, 0, sizeof *h);
+}
+
+const char *fl_head_get(const fl_head *h, const char *key) {
+    for (size_t i = 0; i < h->count; i++)
+        if (strcmp(h->entry[i].key, key) == 0)
+            return h->entry[i].value;
+    return NULL;
+}
+
+int64_t fl_head_line(const fl_head *h, const char *key) {
+    for (size_t i = 0; i < h->count; i++)
+        if (strcmp(h->entry[i].key, key) == 0)
+            return h->entry[i].line;
+    return 0;
+}
+
+bool fl_head_set(fl_head *h, const char *key, const char *value) {
+    char *new_value = strdup(value);
+    if (!new_value)
+        return false;
+    for (size_t i = 0; i < h->count; i++)
+        if (strcmp(h->entry[i].key, key) == 0) {
+            free(h->entry[i].value);
+            h->entry[i].value = new_value;
+            return true;
+        }
+    char *new_key = strdup(key);
+    if (!new_key || fl_grow(&h->entry, &h->room, h->count + 1, sizeof *h->entry)) {
+        free(new_key);
+        free(new_value);
+        return false;
+    }
+    h->entry[h->count++] = (fl_head_entry){.key = new_key, .value = new_value};
+    return true;
+}
+
+void fl_kernel_trace_free(fl_kernel_trace *t) {
+    fl_head_free(&t->head);
+    free_texts(t->names, t->name_count);
+    free(t->kinds);
+    free(t->ops);
+    free(t->waits);
+    memset(t, 0, sizeof *t);
+}
+
+void fl_kinds_free(fl_kinds *k) {
+    fl_head_free(&k->head);
+    for (size_t i = 0; i < k->count; i++)
+        free(k->kind[i].name);
+    free(k->kind);
+    memset(k, 0, sizeof *k);
+}
+
+void fl_telemetry_free(fl_telemetry *t) {
+    fl_head_free(&t->head);
+    free_texts(t->signal, t->signal_count);
+    free(t->t_ns);
+    free(t->device);
+    free(t->value);
+    memset(t, 0, sizeof *t);
+}
+
+void fl_sweep_free(fl_sweep *s) {
+    fl_head_free(&s->head);
+    free_texts(s->names, s->name_count);
+    free(s->rows);
+    free(s->activity);
+    memset(s, 0, sizeof *s);
+}
+
+void fl_decisions_free(fl_decisions *d) {
+    fl_head_free(&d->head);
+    free_texts(d->signal, d->signal_count);
+    free_texts(d->control, d->control_count);
+    free(d->t_ns);
+    free(d->delay_ns);
+    free(d->line);
+    free(d->value);
+    free(d->fresh);
+    free(d->set);
+    for (size_t i = 0; i < d->kind_count; i++)
+        free(d->kind[i].name);
+    free(d->kind);
+    free(d->kernel);
+    free(d->lost);
+    free(d->kinds_until);
+    free(d->kernels_until);
+    free_texts(d->servers.signal, d->servers.signal_count);
+    free(d->servers.value);
+    free(d->servers.fresh);
+    free(d->servers.lost);
+    free(d->servers.batch);
+    free(d->servers.batches_until);
+    memset(d, 0, sizeof *d);
+}

@@ -1,0 +1,342 @@
+#include "traces/open/stats.h"
+
+#include "traces/files/activity.h"
+#include "traces/io/intern.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES_MAX = 1024 };
+
+/* ---- names ---- */
+
+static int by_total(const void *a, const void *b) {
+    const fl_name_stats *x = a, *y = b;
+    if (x->total_s > y->total_s || x->total_s < y->total_s)
+        return x->total_s > y->total_s ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static fl_status make_names(fl_stats *s, const fl_kernel_trace *t, fl_diag *d) {
+    s->name = calloc(t->name_count + 1, sizeof *s->name);
+    bool *seen = calloc(t->kind_count + 1, sizeof *seen);
+    if (!s->name || !seen) {
+        free(seen);
+        return fl_no_memory(d, NULL);
+    }
+    for (size_t i = 0; i < t->op_count; i++) {
+        const fl_trace_op *op = &t->ops[i];
+        if (op->type != FL_OP_KERNEL)
+            continue;
+        fl_name_stats *n = &s->name[t->kinds[op->kind].name];
+        double length = (double)(op->end_ns - op->start_ns) * 1e-9;
+        n->name = t->names[t->kinds[op->kind].name];
+        n->min_s = !n->count || length < n->min_s ? length : n->min_s;
+        n->max_s = length > n->max_s ? length : n->max_s;
+        n->total_s += length;
+        n->count++;
+        n->kinds += !seen[op->kind];
+        s->kinds += !seen[op->kind];
+        seen[op->kind] = true;
+    }
+    free(seen);
+    for (size_t i = 0; i < t->name_count; i++)
+        if (s->name[i].count)
+            s->name[s->name_count++] = s->name[i];
+    qsort(s->name, s->name_count, sizeof *s->name, by_total);
+    return FL_OK;
+}
+
+/* ---- lanes ---- */
+
+typedef struct lane {
+    int32_t device, process, stream;
+} lane;
+
+static bool same_lane(const void *owner, uint32_t index, const void *key) {
+    return !memcmp((const lane *)owner + index, key, sizeof(lane));
+}
+
+static fl_device_stats *device_of(fl_stats *s, int32_t device) {
+    for (size_t i = 0; i < s->device_count; i++)
+        if (s->device[i].device == device)
+            return &s->device[i];
+    return NULL;
+}
+
+/* Streams per device; processes are counted by lanes of stream 0 of device 0, so to say. */
+static fl_status count_lanes(fl_stats *s, const fl_kernel_trace *t, fl_diag *d) {
+    fl_intern lanes = {0}, processes = {0};
+    lane *lane_at = NULL, *process_at = NULL;
+    size_t lane_room = 0, process_room = 0;
+    fl_status status = FL_OK;
+    for (size_t i = 0; i < t->op_count && !status; i++) {
+        const fl_trace_op *op = &t->ops[i];
+        if (op->type != FL_OP_KERNEL && op->type != FL_OP_COPY)
+            continue;
+        const lane key[2] = {{op->device, op->process, op->stream}, {0, op->process, 0}};
+        fl_intern_slot *slot = fl_intern_find(&lanes, fl_hash(&key[0], sizeof *key), same_lane, lane_at, &key[0]);
+        if (slot && slot->index == UINT32_MAX) {
+            fl_device_stats *v = device_of(s, op->device);
+            if (fl_grow(&lane_at, &lane_room, s->streams + 1, sizeof *lane_at))
+                status = fl_no_memory(d, NULL);
+            else {
+                lane_at[s->streams] = key[0];
+                slot->index = (uint32_t)s->streams++;
+                if (v)
+                    v->streams++;
+            }
+        }
+        fl_intern_slot *own = fl_intern_find(&processes, fl_hash(&key[1], sizeof *key), same_lane, process_at, &key[1]);
+        if (own && own->index == UINT32_MAX && !status) {
+            if (fl_grow(&process_at, &process_room, s->processes + 1, sizeof *process_at))
+                status = fl_no_memory(d, NULL);
+            else {
+                process_at[s->processes] = key[1];
+                own->index = (uint32_t)s->processes++;
+            }
+        }
+        if (!slot || !own)
+            status = fl_no_memory(d, NULL);
+    }
+    fl_intern_free(&lanes);
+    fl_intern_free(&processes);
+    free(lane_at);
+    free(process_at);
+    return status;
+}
+
+/* ---- devices ---- */
+
+static fl_status make_gaps(fl_device_stats *v, const fl_kernel_trace *t, fl_diag *d) {
+    static const double UP_TO[FL_STATS_GAPS] = {1e-5, 1e-4, 1e-3, 1e-2, INFINITY};
+    fl_activity kernels = {0}, copies = {0};
+    fl_status status = fl_activity_make(&kernels, t, v->device, FL_OP_KERNEL);
+    if (!status)
+        status = fl_activity_make(&copies, t, v->device, FL_OP_COPY);
+    if (!status) {
+        v->busy_s = (double)kernels.busy_ns * 1e-9;
+        v->copy_s = (double)copies.busy_ns * 1e-9;
+        for (size_t i = 1; i < kernels.count; i++) {
+            double gap = (double)(kernels.start_ns[i] - kernels.end_ns[i - 1]) * 1e-9;
+            size_t c = 0;
+            while (gap >= UP_TO[c])
+                c++;
+            v->gaps++;
+            v->gap_s += gap;
+            v->gap_count[c]++;
+            v->gap_class_s[c] += gap;
+            v->longest_gap_s = gap > v->longest_gap_s ? gap : v->longest_gap_s;
+        }
+    }
+    fl_activity_free(&kernels);
+    fl_activity_free(&copies);
+    return !status ? FL_OK : fl_no_memory(d, NULL);
+}
+
+static size_t signal_of(const fl_telemetry *t, const char *name) {
+    for (size_t i = 0; i < t->signal_count; i++)
+        if (strcmp(t->signal[i], name) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+/* Readings of one signal of one device within [from, to]: time-weighted mean, integral, and the ends. A clock holds
+ * until the next reading; power is taken as straight lines between readings. The last holds to the end. */
+typedef struct held {
+    double mean, integral, min, max, first, last;
+    size_t count;
+} held;
+
+/* Integral between readings (t0, v0) and (t1, v1), of the part within [from, to]; *time: its length. */
+static double integrate_part(int64_t t0, double v0, int64_t t1, double v1, int64_t from, int64_t to, bool line,
+                             double *time) {
+    int64_t a = t0 > from ? t0 : from, b = t1 < to ? t1 : to;
+    *time = b > a ? (double)(b - a) : 0;
+    double slope = line && t1 > t0 ? (v1 - v0) / (double)(t1 - t0) : 0;
+    return *time * (v0 + slope * ((double)(a - t0) + *time / 2));
+}
+
+static void add_reading(held *h, double v) {
+    h->min = h->min < v ? h->min : v;
+    h->max = h->max > v ? h->max : v;
+}
+
+static held hold_readings(const fl_telemetry *t, const char *name, int32_t device, int64_t from, int64_t to,
+                          bool line) {
+    size_t signal = signal_of(t, name);
+    held h = {NAN, NAN, NAN, NAN, NAN, NAN, 0};
+    double sum = 0, time = 0, plain = 0, value = NAN, part;
+    int64_t since = 0;
+    for (size_t n = 0; signal != SIZE_MAX && n < t->row_count; n++) {
+        double v = t->value[n * t->signal_count + signal];
+        int64_t now = t->t_ns[n];
+        if (t->device[n] != device || isnan(v))
+            continue;
+        if (!isnan(value) && now > since) {
+            sum += integrate_part(since, value, now, v, from, to, line, &part);
+            time += part;
+            if (part > 0 && !line) /* one from before the window holds into it */
+                add_reading(&h, value);
+        }
+        value = v;
+        since = now;
+        if (now < from || now > to)
+            continue;
+        plain += v;
+        h.first = h.count++ ? h.first : v;
+        h.last = v;
+        add_reading(&h, v);
+    }
+    if (!isnan(value) && since < to && time > 0) {
+        sum += integrate_part(since, value, to, value, from, to, false, &part);
+        time += part;
+    }
+    if (time > 0) {
+        h.mean = sum / time;
+        h.integral = sum * 1e-9;
+    } else if (h.count) {
+        h.mean = plain / (double)h.count;
+    }
+    return h;
+}
+
+static int by_gap(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static fl_status make_telemetry(fl_device_stats *v, const fl_telemetry *t, int64_t from, int64_t to, fl_diag *d) {
+    int64_t *gap = malloc((t->row_count + 1) * sizeof *gap), last = 0;
+    size_t gaps = 0;
+    if (!gap)
+        return fl_no_memory(d, NULL);
+    for (size_t n = 0; n < t->row_count; n++) {
+        if (t->device[n] != v->device)
+            continue;
+        if (v->readings++)
+            gap[gaps++] = t->t_ns[n] - last;
+        last = t->t_ns[n];
+    }
+    qsort(gap, gaps, sizeof *gap, by_gap);
+    v->interval_s = gaps ? (double)gap[gaps / 2] * 1e-9 : NAN;
+    free(gap);
+    held power = hold_readings(t, "power_w", v->device, from, to, true);
+    held energy = hold_readings(t, "energy_j", v->device, from, to, true);
+    if (isnan(power.mean))
+        power = hold_readings(t, "power_instant_w", v->device, from, to, true);
+    held clock = hold_readings(t, "sm_mhz", v->device, from, to, false),
+         util = hold_readings(t, "util_gpu_pct", v->device, from, to, false);
+    v->power_w = power.mean;
+    v->energy_j = energy.count > 1 && energy.last > energy.first ? energy.last - energy.first : power.integral;
+    v->sm_mhz = clock.mean;
+    v->sm_mhz_min = clock.min;
+    v->sm_mhz_max = clock.max;
+    v->util_pct = util.mean;
+    return FL_OK;
+}
+
+static fl_status list_devices(fl_stats *s, const fl_imported *run, fl_diag *d) {
+    int32_t device[DEVICES_MAX];
+    size_t count = fl_activity_devices(&run->kernels, device, DEVICES_MAX);
+    for (size_t n = 0; n < run->telemetry.row_count && count < DEVICES_MAX; n++) {
+        size_t k = 0;
+        while (k < count && device[k] != run->telemetry.device[n])
+            k++;
+        if (k == count && run->telemetry.device[n] >= 0)
+            device[count++] = run->telemetry.device[n];
+    }
+    s->device = calloc(count + 1, sizeof *s->device);
+    if (!s->device)
+        return fl_no_memory(d, NULL);
+    for (size_t i = 0; i < count; i++)
+        s->device[s->device_count++] = (fl_device_stats){.device = device[i],
+                                                         .power_w = NAN,
+                                                         .energy_j = NAN,
+                                                         .sm_mhz = NAN,
+                                                         .sm_mhz_min = NAN,
+                                                         .sm_mhz_max = NAN,
+                                                         .util_pct = NAN,
+                                                         .interval_s = NAN};
+    return FL_OK;
+}
+
+/* The span of everything that counts for a device: its kernels and copies, or else its readings. */
+static bool span_of(const fl_imported *run, int32_t device, int64_t *from, int64_t *to) {
+    *from = INT64_MAX;
+    *to = INT64_MIN;
+    for (size_t i = 0; i < run->kernels.op_count; i++) {
+        const fl_trace_op *op = &run->kernels.ops[i];
+        if (op->device != device || (op->type != FL_OP_KERNEL && op->type != FL_OP_COPY))
+            continue;
+        *from = op->start_ns < *from ? op->start_ns : *from;
+        *to = op->end_ns > *to ? op->end_ns : *to;
+    }
+    for (size_t n = 0; *from > *to && !run->kernels.op_count && n < run->telemetry.row_count; n++)
+        *from = run->telemetry.device[n] == device && run->telemetry.t_ns[n] < *from ? run->telemetry.t_ns[n] : *from;
+    for (size_t n = 0; !run->kernels.op_count && n < run->telemetry.row_count; n++)
+        *to = run->telemetry.device[n] == device && run->telemetry.t_ns[n] > *to ? run->telemetry.t_ns[n] : *to;
+    return *from <= *to;
+}
+
+static void count_ops(fl_stats *s, const fl_kernel_trace *t) {
+    for (size_t i = 0; i < t->op_count; i++) {
+        const fl_trace_op *op = &t->ops[i];
+        fl_device_stats *v = device_of(s, op->device);
+        s->kernels += op->type == FL_OP_KERNEL;
+        s->copies += op->type == FL_OP_COPY;
+        s->syncs += op->type == FL_OP_SYNC;
+        s->iterations += op->type == FL_OP_ITERATION;
+        s->has_clocks |= op->sm_mhz > 0;
+        if (!v)
+            continue;
+        v->kernels += op->type == FL_OP_KERNEL;
+        v->copies += op->type == FL_OP_COPY;
+        if (op->type == FL_OP_KERNEL)
+            v->kernel_s += (double)(op->end_ns - op->start_ns) * 1e-9;
+    }
+    s->has_launches = t->has_launches;
+    s->has_clocks |= fl_head_get(&t->head, "sm_mhz") != NULL;
+}
+
+fl_status fl_stats_make(fl_stats *s, const fl_imported *run, fl_diag *d) {
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    memset(s, 0, sizeof *s);
+    fl_status status = list_devices(s, run, d);
+    if (!status)
+        status = make_names(s, &run->kernels, d);
+    if (!status) {
+        s->names = s->name_count;
+        count_ops(s, &run->kernels);
+        status = count_lanes(s, &run->kernels, d);
+    }
+    for (size_t i = 0; i < s->device_count && !status; i++) {
+        fl_device_stats *v = &s->device[i];
+        int64_t from, to;
+        if (!span_of(run, v->device, &from, &to))
+            continue;
+        first = from < first ? from : first;
+        last = to > last ? to : last;
+        v->span_s = (double)(to - from) * 1e-9;
+        if (run->has_kernels)
+            status = make_gaps(v, &run->kernels, d);
+        if (!status && run->has_telemetry)
+            status = make_telemetry(v, &run->telemetry, from, to, d);
+    }
+    for (size_t n = 0; n < run->telemetry.row_count && !s->device_count; n++) { /* of the host only */
+        first = run->telemetry.t_ns[n] < first ? run->telemetry.t_ns[n] : first;
+        last = run->telemetry.t_ns[n] > last ? run->telemetry.t_ns[n] : last;
+    }
+    s->duration_s = first <= last ? (double)(last - first) * 1e-9 : 0;
+    s->first_s = first <= last ? (double)first * 1e-9 : 0;
+    if (status)
+        fl_stats_free(s);
+    return status;
+}
+
+void fl_stats_free(fl_stats *s) {
+    free(s->device);
+    free(s->name);
+    memset(s, 0, sizeof *s);
+}

@@ -1,0 +1,258 @@
+/* The PyTorch profiler's JSON (Kineto): kernels, copies and fills of the GPUs, the launches, waits and event records of
+ * the host. Times are microseconds with a fraction, whatever displayTimeUnit says, counted from baseTimeNanoseconds
+ * where that is given. Old files write "Kernel", new ones "kernel"; AMD has no grid and no block. */
+#include "traces/import/foreign.h"
+#include "traces/profiler/gather.h"
+#include "traces/profiler/host_log.h"
+#include "traces/import/import.h"
+#include "traces/profiler/kineto_event.h"
+#include "traces/files/ops_sort.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef enum category { OTHER, KERNEL, COPY, CALL, SYNC } category;
+
+typedef struct loader {
+    const char *path;
+    const fl_import_options *o;
+    fl_imported *out;
+    fl_gather gather;
+    fl_host_log log;
+    size_t no_grid, kernels, other_device, long_ids;
+} loader;
+
+static category category_of(const char *text) {
+    static const struct {
+        const char *text;
+        category is;
+    } KNOWN[] = {{"kernel", KERNEL},           {"Kernel", KERNEL},    {"gpu_memcpy", COPY},
+                 {"gpu_memset", COPY},         {"Memcpy", COPY},      {"Memset", COPY},
+                 {"cuda_runtime", CALL},       {"cuda_driver", CALL}, {"Runtime", CALL},
+                 {"hip_runtime", CALL},        {"xpu_runtime", CALL}, {"cuda_sync", SYNC},
+                 {"privateuse1_runtime", CALL}};
+    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
+        if (strcmp(text, KNOWN[i].text) == 0)
+            return KNOWN[i].is;
+    return OTHER;
+}
+
+static uint32_t correlation_of(loader *l, const fl_kineto_event *e) {
+    int64_t id = e->known[FL_KINETO_CORRELATION] ? e->number[FL_KINETO_CORRELATION] : 0;
+    l->long_ids += id > UINT32_MAX;
+    return id > 0 && id <= UINT32_MAX ? (uint32_t)id : 0;
+}
+
+/* Ids of the operating system and of drivers need not fit; only which are the same counts. */
+static int32_t thread_of(const fl_kineto_event *e) { return (int32_t)(e->number[FL_KINETO_TID] & INT32_MAX); }
+
+static fl_status get_id(const loader *l, const fl_kineto_event *e, fl_kineto_key first, fl_kineto_key second,
+                        const char *what, int32_t *id, fl_diag *d) {
+    fl_kineto_key k = e->known[first] ? first : second;
+    if (!e->known[k])
+        return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event '%.200s' has no %s", e->name, what);
+    if (e->number[k] < 0 || e->number[k] > INT32_MAX)
+        return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column,
+                       "event '%.200s': %s is %" PRId64 ", expected 0 to %d", e->name, what, e->number[k], INT32_MAX);
+    *id = (int32_t)e->number[k];
+    return FL_OK;
+}
+
+static fl_status get_times(const loader *l, const fl_kineto_event *e, int64_t *start, int64_t *end, fl_diag *d) {
+    for (fl_kineto_key k = FL_KINETO_TS; k <= FL_KINETO_DUR; k++)
+        if (!e->known[k] || e->number[k] < 0)
+            return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column,
+                           "event '%.200s' has no %s of at least 0, expected microseconds", e->name,
+                           k == FL_KINETO_TS ? "ts" : "dur");
+    *start = e->number[FL_KINETO_TS];
+    if (*start > INT64_MAX - e->number[FL_KINETO_DUR])
+        return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event '%.200s' ends after the year 2262",
+                       e->name);
+    *end = *start + e->number[FL_KINETO_DUR];
+    return FL_OK;
+}
+
+static fl_status add_op(loader *l, const fl_kineto_event *e, bool kernel, fl_diag *d) {
+    fl_trace_op op = {.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1};
+    if (!e->has_name || !e->name_size)
+        return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event without a name, expected that of a kernel");
+    fl_status s = get_times(l, e, &op.start_ns, &op.end_ns, d);
+    if (!s)
+        s = get_id(l, e, FL_KINETO_DEVICE, FL_KINETO_PID, "device", &op.device, d);
+    if (!s)
+        s = get_id(l, e, FL_KINETO_STREAM, FL_KINETO_TID, "stream", &op.stream, d);
+    if (!s && e->known[FL_KINETO_CONTEXT])
+        s = get_id(l, e, FL_KINETO_CONTEXT, FL_KINETO_CONTEXT, "context", &op.process, d);
+    if (s)
+        return s;
+    if (l->o->device >= 0 && op.device != l->o->device) {
+        l->other_device++;
+        return FL_OK;
+    }
+    op.waits_first = correlation_of(l, e); /* until fl_host_log_join */
+    if (e->known[FL_KINETO_BYTES] && e->number[FL_KINETO_BYTES] >= 0)
+        op.bytes = e->number[FL_KINETO_BYTES];
+    if (kernel) {
+        l->kernels++;
+        l->no_grid += !e->grid_count;
+    }
+    static const uint32_t NONE[3] = {0};
+    bool brackets = e->name[0] == '[' && e->name[e->name_size - 1] == ']';
+    if (kernel && !brackets)
+        return fl_gather_op(&l->gather, e->name, e->name_size, e->grid, e->block, &op, d);
+    if (!kernel && brackets)
+        return fl_gather_op(&l->gather, e->name, e->name_size, NONE, NONE, &op, d);
+    /* Brackets are what tells copies from kernels in a trace. */
+    char shorter[1024];
+    int size = snprintf(shorter, sizeof shorter, kernel ? "kernel %.1000s" : "[%.1000s]", e->name);
+    return fl_gather_op(&l->gather, shorter, (size_t)size, kernel ? e->grid : NONE, kernel ? e->block : NONE, &op, d);
+}
+
+static fl_status add_call(loader *l, const fl_kineto_event *e, fl_diag *d) {
+    fl_call_kind kind = fl_call_kind_of(e->name, e->name_size);
+    fl_host_wait w = {.thread = thread_of(e), .correlation = correlation_of(l, e)};
+    if (kind == FL_CALL_OTHER)
+        return FL_OK;
+    fl_status s = get_times(l, e, &w.start_ns, &w.end_ns, d);
+    if (s)
+        return s;
+    w.kind = kind == FL_CALL_COPY ? FL_WAIT_COPY : kind == FL_CALL_WAIT ? FL_WAIT_SOME : FL_WAIT_ALL;
+    bool launches = kind == FL_CALL_LAUNCH || kind == FL_CALL_COPY || kind == FL_CALL_RECORD;
+    bool waits = kind == FL_CALL_COPY || kind == FL_CALL_WAIT || kind == FL_CALL_WAIT_ALL;
+    if (launches && w.correlation)
+        s = fl_host_log_call(&l->log, (fl_host_call){w.start_ns, w.correlation, w.thread});
+    if (!s && waits && (w.correlation || kind != FL_CALL_COPY))
+        s = fl_host_log_wait(&l->log, w);
+    return !s ? s : fl_no_memory(d, l->path);
+}
+
+static fl_status add_sync(loader *l, const fl_kineto_event *e, fl_diag *d) {
+    static const char *const KIND[] = {[FL_SYNC_CONTEXT] = "Context Sync",
+                                       [FL_SYNC_STREAM] = "Stream Sync",
+                                       [FL_SYNC_EVENT] = "Event Sync",
+                                       [FL_SYNC_STREAM_WAIT] = "Stream Wait Event"};
+    uint8_t kind = 0;
+    while (kind <= FL_SYNC_STREAM_WAIT && strcmp(e->sync, KIND[kind]) != 0)
+        kind++;
+    uint32_t id = correlation_of(l, e);
+    if (kind > FL_SYNC_STREAM_WAIT || !id || !e->known[FL_KINETO_TS])
+        return FL_OK;
+    const int64_t *n = e->number;
+    int64_t on = e->known[FL_KINETO_WAIT_STREAM] ? n[FL_KINETO_WAIT_STREAM] : -1, record = n[FL_KINETO_WAIT_RECORD];
+    if (n[FL_KINETO_DEVICE] < 0 || n[FL_KINETO_DEVICE] > INT32_MAX || n[FL_KINETO_STREAM] > INT32_MAX ||
+        n[FL_KINETO_CONTEXT] < 0 || n[FL_KINETO_CONTEXT] > INT32_MAX || on > INT32_MAX || record > UINT32_MAX)
+        return FL_OK;
+    fl_sync_detail s = {.ns = n[FL_KINETO_TS],
+                        .correlation = id,
+                        .record = record > 0 ? (uint32_t)record : 0,
+                        .device = (int32_t)n[FL_KINETO_DEVICE],
+                        .process = (int32_t)n[FL_KINETO_CONTEXT],
+                        .stream = (int32_t)n[FL_KINETO_STREAM],
+                        .on = on < 0 ? -1 : (int32_t)on,
+                        .kind = kind};
+    return !fl_host_log_detail(&l->log, s) ? FL_OK : fl_no_memory(d, l->path);
+}
+
+static fl_status on_event(void *user, const fl_kineto_event *e, fl_diag *d) {
+    loader *l = user;
+    if (e->phase != 'X') /* a complete event: it has a length */
+        return FL_OK;
+    switch (category_of(e->category)) {
+    case KERNEL:
+        return add_op(l, e, true, d);
+    case COPY:
+        return add_op(l, e, false, d);
+    case CALL:
+        return add_call(l, e, d);
+    case SYNC:
+        return add_sync(l, e, d);
+    default:
+        return FL_OK;
+    }
+}
+
+/* ---- the whole ---- */
+
+static fl_status add_base(loader *l, int64_t base, fl_diag *d) {
+    fl_kernel_trace *t = &l->out->kernels;
+    for (size_t i = 0; i < t->op_count; i++) {
+        fl_trace_op *op = &t->ops[i];
+        if (op->end_ns > INT64_MAX - base)
+            return fl_fail(d, FL_BAD_INPUT, l->path, 0, 0,
+                           "baseTimeNanoseconds %" PRId64 " puts an event after the year 2262", base);
+        op->start_ns += base;
+        op->end_ns += base;
+        op->launch_ns += op->launch_ns == INT64_MIN ? 0 : base;
+    }
+    return FL_OK;
+}
+
+static fl_status note_what_is_missing(const loader *l, int64_t base, fl_diag *d) {
+    fl_import_say(l->out, "no clocks: kernels are taken at the platform's default (join telemetry for them)");
+    if (base)
+        fl_import_say(l->out, "times are nanoseconds since 1970: baseTimeNanoseconds %" PRId64 " was added", base);
+    if (l->no_grid)
+        fl_import_say(l->out, "%zu of %zu kernels have no grid and block: taken to fill the device", l->no_grid,
+                      l->kernels);
+    if (l->long_ids)
+        fl_import_say(l->out, "%zu correlation ids have more than 32 bits: not joined", l->long_ids);
+    if (l->other_device)
+        fl_import_say(l->out, "%zu ops of other devices left out, as asked", l->other_device);
+    return fl_import_said(l->out, d);
+}
+
+static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {
+    fl_kernel_trace *t = &l->out->kernels;
+    if (!t->op_count && l->other_device)
+        return fl_fail(d, FL_BAD_INPUT, l->path, 0, 0, "all %zu kernels and copies are of other devices than %d",
+                       l->other_device, l->o->device);
+    if (!t->op_count)
+        return fl_fail(d, FL_BAD_INPUT, l->path, 0, 0,
+                       "no kernels and no copies among the events, expected a recording of the GPU");
+    fl_status s = l->gather.disorder ? fl_ops_sort(t, d) : FL_OK;
+    l->gather.disorder = false; /* no order to be noted: nobody expects one of this format */
+    if (!s)
+        s = fl_gather_end(&l->gather, d);
+    if (!s)
+        s = fl_host_log_join(&l->log, l->out, d);
+    if (!s && file->base_ns)
+        s = add_base(l, file->base_ns, d);
+    for (size_t i = 0; !s && i < file->device_count; i++)
+        if (file->device[i].id == t->ops[0].device && file->device[i].name[0])
+            s = fl_foreign_head(&t->head, "device", file->device[i].name, d);
+    return s ? s : note_what_is_missing(l, file->base_ns, d);
+}
+
+static fl_status read_kineto(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    loader l = {.path = path, .o = o, .out = out};
+    fl_kineto_file file;
+    l.gather.out = out;
+    const fl_kineto_reader r = {.event = on_event, .user = &l, .progress = o->progress, .progress_user = o->user};
+    fl_status status = fl_kineto_events(path, &r, &file, d);
+    if (!status)
+        status = finish_ops(&l, &file, d);
+    fl_gather_free(&l.gather);
+    fl_host_log_free(&l.log);
+    return status;
+}
+
+static bool detect_kineto(const char *path, const char *head, size_t size) {
+    (void)path;
+    if (!head || !size)
+        return false;
+    size_t at = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    while (at < size && memchr(" \t\r\n", head[at], 4))
+        at++;
+    if (at == size || (head[at] != '{' && head[at] != '['))
+        return false;
+    const char *text = head + at;
+    size -= at;
+    return memmem(text, size, "\"traceEvents\"", 13) || memmem(text, size, "\"schemaVersion\"", 15) ||
+           (memmem(text, size, "\"ph\"", 4) && memmem(text, size, "\"ts\"", 4));
+}
+
+const fl_reader fl_reader_kineto = {.name = "kineto",
+                                    .what = "PyTorch profiler (Kineto) JSON, also gzipped",
+                                    .detect = detect_kineto,
+                                    .read = read_kineto};

@@ -1,0 +1,272 @@
+/* nsys stats -r cuda_gpu_trace -f csv (older: gputrace): kernels, copies and memory sets in order of start. */
+#include "traces/import/import.h"
+
+#include "traces/io/columns.h"
+#include "traces/import/foreign.h"
+#include "traces/profiler/gather.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { START, DURATION, NAME, DEVICE, GRID, BLOCK = GRID + 3, BYTES = BLOCK + 3, CONTEXT, STREAM, GREEN, COLUMNS };
+enum { REQUIRED = GRID };
+
+static const char *const COLUMN[COLUMNS] = {"Start", "Duration", "Name", "Device", "GrdX", "GrdY", "GrdZ",
+                                            "BlkX",  "BlkY",     "BlkZ", "Bytes",  "Ctx",  "Strm", "GreenCtx"};
+
+typedef struct loader {
+    fl_gather g;
+    fl_progress progress;
+    size_t where[COLUMNS], width;
+    int power[2]; /* of the units of Start and Duration: 10^power ns */
+    double bytes; /* of one unit of Bytes; NAN: its head names none */
+    int32_t only;
+    char device_text[128]; /* of the last row */
+    int32_t device;
+    size_t devices, coarse, green;
+    int64_t torn;
+} loader;
+
+/* "Start (ns)", "Start(nsec)", "Duration (µs)" -> name and unit. The micro sign has two code points. */
+static size_t name_size(const char *text) {
+    size_t size = strcspn(text, "(");
+    while (size && text[size - 1] == ' ')
+        size--;
+    return size;
+}
+
+static bool named(const char *text, size_t size, const char *name) {
+    return strlen(name) == size && !strncmp(text, name, size);
+}
+
+static bool is_header(const fl_cells *line) {
+    bool seen[3] = {false};
+    for (size_t i = 0; i < line->count; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%.*s", (int)(line->cell[i].size < 63 ? line->cell[i].size : 63),
+                 line->cell[i].text);
+        for (size_t c = 0; c < 3; c++)
+            seen[c] |= named(text, name_size(text), COLUMN[c]);
+    }
+    return seen[START] && seen[DURATION] && seen[NAME];
+}
+
+static bool detect(const char *path, const char *head, size_t size) {
+    (void)path;
+    return fl_header_find(head, size, is_header) >= 0;
+}
+
+static fl_status read_unit(const fl_csv_row *row, size_t i, int *power, fl_diag *d) {
+    static const struct {
+        const char *name;
+        int power;
+    } UNIT[] = {{"ns", 0},    {"nsec", 0}, {"us", 3},   {"usec", 3}, {"\xc2\xb5s", 3}, {"\xce\xbcs", 3},
+                {"\xb5s", 3}, {"ms", 6},   {"msec", 6}, {"s", 9},    {"sec", 9}};
+    const char *text = row->field[i].text, *open = strchr(text, '(');
+    size_t size = open ? strcspn(open + 1, ")") : 0;
+    for (size_t u = 0; open && u < sizeof UNIT / sizeof *UNIT; u++)
+        if (named(open + 1, size, UNIT[u].name)) {
+            *power = UNIT[u].power;
+            return FL_OK;
+        }
+    return FL_FIELD_FAIL(d, row, i, "column '%.40s' has no known unit, expected (ns), (us), (ms) or (s)", text);
+}
+
+static fl_status read_bytes_unit(const fl_csv_row *row, size_t i, double *bytes, fl_diag *d) {
+    static const struct {
+        const char *name;
+        double bytes;
+    } UNIT[] = {{"B", 1},    {"bytes", 1},     {"KB", 1e3},      {"kB", 1e3},     {"MB", 1e6},
+                {"GB", 1e9}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+    const char *text = row->field[i].text, *open = strchr(text, '(');
+    size_t size = open ? strcspn(open + 1, ")") : 0;
+    if (!open) { /* which matters only where there is a number below it */
+        *bytes = (double)NAN;
+        return FL_OK;
+    }
+    for (size_t u = 0; u < sizeof UNIT / sizeof *UNIT; u++)
+        if (named(open + 1, size, UNIT[u].name)) {
+            *bytes = UNIT[u].bytes;
+            return FL_OK;
+        }
+    return FL_FIELD_FAIL(d, row, i, "column '%.40s' has no known unit, expected (B), (KB), (MB) or (MiB)", text);
+}
+
+static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
+    fl_status status = fl_header_commas(row, d);
+    l->width = row->count;
+    for (size_t c = 0; c < COLUMNS; c++)
+        l->where[c] = SIZE_MAX;
+    for (size_t i = 0; i < row->count && !status; i++) {
+        const char *text = row->field[i].text;
+        size_t size = name_size(text), c = 0;
+        while (c < COLUMNS && !named(text, size, COLUMN[c]) && !(c == BYTES && named(text, size, "Size")))
+            c++;
+        if (c == COLUMNS)
+            continue;
+        if (l->where[c] != SIZE_MAX)
+            return FL_FIELD_FAIL(d, row, i, "column '%s' is given twice, expected once", COLUMN[c]);
+        l->where[c] = i;
+        if (c == START || c == DURATION)
+            status = read_unit(row, i, &l->power[c], d);
+        if (c == BYTES)
+            status = read_bytes_unit(row, i, &l->bytes, d);
+    }
+    for (size_t c = 0; c < REQUIRED && !status; c++)
+        if (l->where[c] == SIZE_MAX)
+            status = FL_FIELD_FAIL(d, row, row->count - 1, "column '%s' is missing", COLUMN[c]);
+    return status;
+}
+
+static bool present(const loader *l, const fl_csv_row *row, size_t c) {
+    return l->where[c] != SIZE_MAX && row->field[l->where[c]].size > 0 &&
+           !fl_cell_unknown(row->field[l->where[c]].text);
+}
+
+/* "NVIDIA GeForce RTX 5090 (0)": the number in the last brackets; the name goes to the head. */
+static fl_status read_device(loader *l, const fl_csv_row *row, fl_diag *d) {
+    const fl_field *f = &row->field[l->where[DEVICE]];
+    if (!strcmp(f->text, l->device_text) && l->devices)
+        return FL_OK;
+    const char *open = strrchr(f->text, '(');
+    int64_t device = 0;
+    size_t digits = open ? strspn(open + 1, "0123456789") : 0;
+    if (!digits || digits > 5 || strcmp(open + 1 + digits, ")") != 0)
+        return FL_FIELD_FAIL(d, row, l->where[DEVICE],
+                             "device is '%.60s', expected a name and its number, such as 'NVIDIA A100 (0)'", f->text);
+    for (size_t i = 0; i < digits; i++)
+        device = device * 10 + (open[1 + i] - '0');
+    l->device = (int32_t)device;
+    l->devices++;
+    snprintf(l->device_text, sizeof l->device_text, "%s", f->text);
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", (int)(open - f->text < 127 ? open - f->text : 127), f->text);
+    return fl_foreign_head(&l->g.out->kernels.head, "device", name, d);
+}
+
+static fl_status read_sizes(const loader *l, const fl_csv_row *row, bool kernel, uint32_t size[6], fl_diag *d) {
+    for (size_t i = 0; i < 6; i++) {
+        int64_t n = 0;
+        if (present(l, row, GRID + i)) {
+            fl_status status = fl_foreign_int(row, l->where[GRID + i], COLUMN[GRID + i], 0, UINT32_MAX, &n, d);
+            if (status)
+                return status;
+        } else if (kernel && l->where[GRID + i] != SIZE_MAX) {
+            return FL_FIELD_FAIL(d, row, l->where[GRID + i],
+                                 "%s is empty, expected a number for a kernel (names of copies stand in [brackets])",
+                                 COLUMN[GRID + i]);
+        }
+        size[i] = (uint32_t)n;
+    }
+    return FL_OK;
+}
+
+static fl_status read_bytes(loader *l, const fl_csv_row *row, int64_t *bytes, fl_diag *d) {
+    double value = 0;
+    size_t i = l->where[BYTES];
+    fl_status status = fl_foreign_real(row, i, row->field[i].text, COLUMN[BYTES], &value, d);
+    if (status)
+        return status;
+    if (isnan(l->bytes) && value > 0)
+        return FL_FIELD_FAIL(d, row, i, "Bytes is '%.40s' and its column names no unit, expected Bytes (MB) or such",
+                             row->field[i].text);
+    value *= isnan(l->bytes) ? 0 : l->bytes;
+    if (!(value >= 0 && value < 9e18))
+        return FL_FIELD_FAIL(d, row, i, "Bytes is '%.40s', expected a size", row->field[i].text);
+    *bytes = value > 0 ? (int64_t)llround(value) : -1; /* 0.000 MB is something below the last digit */
+    l->coarse += l->bytes > 1;
+    return FL_OK;
+}
+
+static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
+    fl_trace_op op = {.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1};
+    const fl_field *name = &row->field[row->count > l->where[NAME] ? l->where[NAME] : 0];
+    int64_t duration = 0, context = 0, stream = 0;
+    uint32_t size[6];
+    fl_status status = fl_foreign_width(row, l->width, d);
+    if (!status)
+        status = fl_foreign_ns(row, l->where[START], "Start", l->power[START], &op.start_ns, d);
+    if (!status)
+        status = fl_foreign_ns(row, l->where[DURATION], "Duration", l->power[DURATION], &duration, d);
+    if (!status && op.start_ns > INT64_MAX - duration)
+        status = FL_FIELD_FAIL(d, row, l->where[DURATION], "Start and Duration are too large to add");
+    if (!status && name->size == 0)
+        status = FL_FIELD_FAIL(d, row, l->where[NAME], "Name is empty, expected that of a kernel or copy");
+    if (!status)
+        status = read_device(l, row, d);
+    if (!status)
+        status = read_sizes(l, row, !(name->text[0] == '[' && name->text[name->size - 1] == ']'), size, d);
+    if (!status && present(l, row, BYTES))
+        status = read_bytes(l, row, &op.bytes, d);
+    if (!status && present(l, row, CONTEXT))
+        status = fl_foreign_int(row, l->where[CONTEXT], "Ctx", 0, INT32_MAX, &context, d);
+    if (!status && present(l, row, STREAM))
+        status = fl_foreign_int(row, l->where[STREAM], "Strm", 0, INT32_MAX, &stream, d);
+    if (status || (l->only >= 0 && l->only != l->device))
+        return status;
+    l->green += present(l, row, GREEN);
+    op.end_ns = op.start_ns + duration;
+    op.device = l->device;
+    op.process = (int32_t)context;
+    op.stream = (int32_t)stream;
+    return fl_gather_op(&l->g, name->text, name->size, size, size + 3, &op, d);
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    fl_progress_row(&l->progress, row);
+    if (!l->width)
+        return read_header(l, row, d);
+    if (row->torn) {
+        l->torn = row->line;
+        return FL_OK;
+    }
+    if (row->count == l->width && row->field[l->where[START]].text[0] == 'S' &&
+        named(row->field[l->where[START]].text, name_size(row->field[l->where[START]].text), COLUMN[START]))
+        return FL_OK; /* the header once more: several reports in one file */
+    return read_op(l, row, d);
+}
+
+static fl_status add_notes(const loader *l, fl_diag *d) {
+    fl_imported *out = l->g.out;
+    if (l->devices > 1 && l->only < 0)
+        fl_import_say(out, "several devices: the head names the first");
+    if (l->coarse)
+        fl_import_say(out, "bytes of copies are rounded to the digits of their column; 0 is not known");
+    if (l->where[GRID] == SIZE_MAX)
+        fl_import_say(out, "no grids: kernels are taken to fill the device");
+    if (l->green)
+        fl_import_say(out, "%zu ops ran in green contexts, which had part of the SMs: not carried", l->green);
+    fl_import_torn(out, l->torn);
+    fl_import_say(out, "no clocks: kernels are taken at the platform's default (join telemetry for them)");
+    fl_import_say(out, "no launches: gaps before kernels count as host time");
+    fl_import_say(out, "no process numbers: contexts stand for them");
+    return fl_import_said(out, d);
+}
+
+static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    fl_csv_options options = {.trim = true};
+    loader *l = calloc(1, sizeof *l);
+    if (!l)
+        return fl_no_memory(d, path);
+    l->g.out = out;
+    l->only = o->device;
+    fl_progress_start(&l->progress, path, o);
+    fl_status status = fl_header_seek(
+        path, is_header, "one of cuda_gpu_trace, such as 'Start (ns),Duration (ns),...,Name'", &options.head_lines, d);
+    if (!status)
+        status = fl_csv_read(path, &options, NULL, on_row, l, d);
+    if (!status && !out->kernels.op_count)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no kernels, expected at least one whole row after the header");
+    if (!status)
+        status = fl_gather_end(&l->g, d);
+    if (!status)
+        status = add_notes(l, d);
+    fl_gather_free(&l->g);
+    free(l);
+    return status;
+}
+
+const fl_reader fl_reader_nsys_csv = {"nsys-csv", "nsys stats -r cuda_gpu_trace -f csv", detect, read};
