@@ -1,10 +1,12 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/work/memory.h"
-#include "harness/base/cli/ticker.h"
-#include "harness/base/cli/version.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
+#include "harness/base/work/work.h"
+#include "harness/cmd/cmd.h"
+#include "traces/io/io.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

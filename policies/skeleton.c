@@ -41,7 +41,8 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     return NULL;
 }
 
-/* Probes: what a user may want to see of the inside. Last in a row: 1 for a value of each GPU, 0 for one of the node. */
+/* Probes: what a user may want to see of the inside. Last in a row: 1 for a value of each GPU, 0 for one of the node.
+ */
 enum { PROBE_MOVES, PROBE_INDEX, PROBES };
 
 static const fl_probe probe_rows[PROBES] = {

@@ -3,7 +3,7 @@
 # would choose by them: the device from a seeded half of the workloads of a GPU, scored on the other half, mean of N
 # splits. One line per GPU and question: mean absolute errors in percent (goal), share of the errors within two stated
 # deviations (of which 95 % is meant; goal 90 to 98), clocks chosen under a bound of 10 %. A goal that is missed is named
-# behind "missed". The widths of error bars (models/chip/bars.c) were measured on these GPUs too.
+# behind "missed". The widths of error bars (models/chip/cross.c) were measured on these GPUs too.
 # Usage: FOLDLINE_DATA=FOLDER tests/accuracy.sh [PATH/TO/foldline] [SPLITS]; exit status 1 where a goal is missed.
 set -u
 program=${1:-build/foldline}

@@ -34,8 +34,8 @@ sed 's/An invented GPU/An added GPU/' models/platforms/generic.json >models/plat
 
 # a reader: its file, one row (and seeds for its fuzzer, which tests/test_detect.c asks for)
 cat >traces/import/added.c <<'END'
-#include "traces/io/csv.h"
-#include "traces/import/readings.h"
+#include "traces/io/io.h"
+#include "traces/import/inside.h"
 
 #include <string.h>
 
@@ -84,13 +84,13 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
 
 const fl_reader fl_reader_added = {"added-meter", "a meter of this test", detect, read};
 END
-row traces/open/readers.h 'X(geepafs)' '    X(added) \'
+row traces/open/open.h 'X(geepafs)' '    X(added) \'
 
 # a command: its file, one row
 commands=harness/base/cli/commands.h
 row $commands 'X(run,' '    X(hello, "says hello") \'
 cat >harness/cmd/hello.c <<END
-#include "harness/base/cli/command.h"
+#include "harness/base/cli/cli.h"
 #include "$commands"
 
 #include <stdio.h>

@@ -2,7 +2,14 @@
  * Says how sure the choice is. */
 #pragma once
 
-#include "harness/input/scene/stated.h"
+#include "harness/base/cli/cli.h"
+#include "harness/chip/chip.h"
+#include "harness/input/scene/scene.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { FL_ADVISE_CASES = 3 };
 
@@ -11,15 +18,15 @@ typedef struct fl_advise_case {
     fl_stated stated;   /* every setting that a user could set */
 } fl_advise_case;
 
-typedef struct fl_interval {
+typedef struct fl_advice_interval {
     double value, low, high;
-} fl_interval;
+} fl_advice_interval;
 
 /* Savings and slowdowns in percent, relative to the reference. The intervals are two stated standard deviations to
  * either side, over all cases. */
 typedef struct fl_advice {
     fl_setting_clocks at;
-    fl_interval saving, slowdown;
+    fl_advice_interval saving, slowdown;
     double chance; /* the chance that the real bound breaks: the largest over the cases; NAN: no model states how sure
                       its times are */
     bool stated;   /* the intervals include the model's stated error; else only the distance between the cases */
@@ -27,7 +34,75 @@ typedef struct fl_advice {
 } fl_advice;
 
 /* Ignores settings that a case does not know; the reference itself may always be chosen. Among the settings that every
- * case allows (models/chip/decide.h) it chooses the one of least energy on average. FL_BAD_INPUT where a case does not know
- * the reference. */
+ * case allows (models/chip/chip.h) it chooses the one of least energy on average. FL_BAD_INPUT where a case does not
+ * know the reference. */
 fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref, double bound, double risk,
                     fl_advice *out, fl_diag *d);
+
+/* Chooses one policy of an experiment: the one that saves most and holds the bound. */
+
+typedef struct fl_advise_policy {
+    char *policy;              /* the policy as the command line writes it; NULL: none holds the bound */
+    fl_advice_interval saving; /* percent; mean over workloads and seeds, and its 95 % interval (Student's t) */
+    double chance;             /* share of the runs that broke the bound; where no policy holds it, of the best one */
+    double worst_slowdown_pct;
+    size_t runs, policies;
+    double bound; /* the bound: the experiment's, where the caller gave none */
+} fl_advise_policy;
+
+/* bound INFINITY: use the experiment's. FL_BAD_INPUT: the experiment replays distributions, or has no bound either. */
+fl_status fl_advise_experiment(const char *path, const char *platform, double bound, double risk, fl_advise_policy *out,
+                               fl_diag *d);
+void fl_advise_policy_free(fl_advise_policy *p);
+
+/* A workload that advice concerns, and how the user asked for it. */
+
+typedef struct fl_advise_subject {
+    char *name;
+    fl_advise_case of[FL_ADVISE_CASES];
+    size_t cases;
+    fl_setting_clocks ref; /* the reference for savings: the driver's default, else the highest clocks measured */
+    fl_chip_next next;     /* known false: fl_advice.measure says what to measure instead */
+} fl_advise_subject;
+
+typedef struct fl_advise_options {
+    const char *platform, *kinds; /* NULL = none */
+    double interval_s;            /* interval of logs without time stamps; 0 = not given */
+    int64_t device;               /* device of the logs; -1 = the only one */
+} fl_advise_options;
+
+typedef struct fl_advise_subjects {
+    fl_advise_subject *item;
+    size_t count, room;
+    char *device; /* name of the GPU, "" where no file gives it; it reveals the vendor */
+    int64_t gpu;  /* the GPU that the user named; -1 = none */
+    char **rests; /* rest_count notes on the basis of the advice */
+    size_t rest_count;
+    bool several_memories; /* memory clocks may be set too */
+    double own_limit_w;    /* the power limit of the board where none is set; 0 or INFINITY = not known */
+} fl_advise_subjects;
+
+void fl_advise_close(fl_advise_subjects *s);
+
+/* The subjects of advice: workloads from any files that the program reads, as settings that a model knows. */
+
+/* Reads a sweep; or logs of a program's runs, each at fixed clocks; or a recording of kernels, with or without a log of
+ * the same run. FL_BAD_INPUT names what is missing. */
+fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d);
+
+/* The commands of a vendor's tool that set a clock on a board and undo that. */
+
+typedef struct fl_advise_commands {
+    char set[224], undo[224]; /* "" = no command does it */
+    const char *note;         /* what a user must know about them; NULL = nothing */
+} fl_advise_commands;
+
+/* gpu: its number as the vendor's tool counts; -1 = not known, so that the commands concern all. device: the board's
+ * name; "" = not known, which counts as an NVIDIA board. memory: whether the memory clock is set too. NVIDIA boards can
+ * lock clocks from Volta on (nvidia-smi -lgc). Before that, Tesla, Quadro and Titan boards have application clocks
+ * (-ac), and GeForce boards have neither (nvidia-smi(1)). */
+fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_setting_clocks at, bool memory);
+
+/* Adds the power limit of a setting. own_w: the board's own limit, which undoing sets again; 0 or INFINITY = not known.
+ */
+void fl_advise_add_limit(fl_advise_commands *c, const char *device, int64_t gpu, double limit_w, double own_w);

@@ -1,10 +1,18 @@
-#include "harness/advise/files.h"
+#include "harness/advise/inside.h"
 
-#include "harness/advise/kernels.h"
-#include "harness/advise/set.h"
-#include "harness/advise/source.h"
+#include "harness/advise/advise.h"
+#include "harness/base/cli/cli.h"
+#include "harness/chip/chip.h"
+#include "harness/input/platform/platform.h"
+#include "models/laws/device.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,16 @@
 /* Advice on logs of runs of one program. */
-#include "harness/advise/source.h"
+#include "harness/advise/inside.h"
 
-#include "harness/advise/log.h"
-#include "harness/chip/limits.h"
+#include "harness/advise/advise.h"
+#include "harness/chip/chip.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/scene/scene.h"
+#include "models/chip/chip.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,12 @@
-#include "harness/chip/one_probe.h"
+#include "harness/chip/chip.h"
 
-#include "harness/chip/sweep_chip.h"
-#include "models/chip/fit_chip.h"
-#include "models/chip/predict.h"
+#include "models/chip/chip.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define BUSY_LEAST 0.5 /* of the run, at least */

@@ -1,14 +1,104 @@
-#include "harness/chip/rows.h"
+#include "harness/chip/inside.h"
 
-#include "harness/chip/limits.h"
-#include "harness/chip/sweep_check.h"
-#include "traces/files/tables.h"
+#include "harness/base/cli/cli.h"
+#include "harness/chip/chip.h"
+#include "models/chip/chip.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- limits ---- */
+
+static int number(double a, double b) { return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); }
+
+static int setting(const fl_sweep_row *a, const fl_sweep_row *b) {
+    if (a->workload != b->workload || a->kernel != b->kernel)
+        return a->workload != b->workload ? (a->workload > b->workload) - (a->workload < b->workload)
+                                          : (a->kernel > b->kernel) - (a->kernel < b->kernel);
+    const int sm = number(a->sm_mhz, b->sm_mhz);
+    return sm ? sm : number(a->mem_mhz, b->mem_mhz);
+}
+
+static double limit_of(const fl_sweep_row *r) { return isnan(r->power_cap_w) ? (double)INFINITY : r->power_cap_w; }
+
+static int by_setting(const void *a, const void *b) {
+    const fl_sweep_row *x = *(const fl_sweep_row *const *)a, *y = *(const fl_sweep_row *const *)b;
+    const int order = setting(x, y);
+    if (order)
+        return order;
+    const double p = limit_of(x), q = limit_of(y); /* highest first, as fl_cap_test requires */
+    return p < q ? 1 : p > q ? -1 : (x > y) - (x < y);
+}
+
+/* The cells of a setting's rows; both are sorted alike, so cell i is row i. */
+static void fill(const fl_sweep_row *const *row, size_t n, fl_cap_cell *cell) {
+    for (size_t i = 0; i < n; i++)
+        cell[i] = (fl_cap_cell){limit_of(row[i]), row[i]->time_s, row[i]->power_w, FL_CAP_FREE};
+}
+
+static size_t group_end(const fl_sweep_row *const *row, size_t count, size_t first) {
+    size_t end = first + 1;
+    while (end < count && setting(row[first], row[end]) == 0)
+        end++;
+    return end;
+}
+
+/* One verdict per row of the sweep, among the rows of the same workload, kernel and clocks (an unknown clock counts as
+ * one clock). *repeats: whether the row's setting also exists under a lower limit that does not bind. The caller frees
+ * both. */
+static fl_status fl_fit_judge_limits(const fl_sweep *s, fl_cap_verdict **verdict, bool **repeats, fl_diag *d) {
+    const size_t n = s->row_count;
+    const fl_sweep_row **row = malloc((n + 1) * sizeof *row);
+    fl_cap_cell *cell = calloc(n + 1, sizeof *cell);
+    double *time = malloc((2 * n + 1) * sizeof *time), *power = time ? time + n : NULL;
+    fl_cap_scatter scatter = fl_cap_scatter_of(NULL, NULL, 0);
+    size_t told = 0;
+    *verdict = calloc(n + 1, sizeof **verdict);
+    *repeats = calloc(n + 1, sizeof **repeats);
+    fl_status status = row && cell && time && *verdict && *repeats ? FL_OK : fl_no_memory(d, "the sweep");
+    for (size_t i = 0; !status && i < n; i++)
+        row[i] = &s->rows[i];
+    if (!status)
+        qsort(row, n, sizeof *row, by_setting);
+    for (size_t i = 0, end = 0; !status && i < n; i = end) {
+        end = group_end(row, n, i);
+        fill(row + i, end - i, cell);
+        told += fl_cap_repeats(cell, end - i, time + told, power + told);
+    }
+    if (!status)
+        scatter = fl_cap_scatter_of(time, power, told);
+    for (size_t i = 0, end = 0; !status && i < n; i = end) {
+        end = group_end(row, n, i);
+        fill(row + i, end - i, cell);
+        fl_cap_test(cell, end - i, &scatter);
+        for (size_t k = i; k < end; k++) {
+            const size_t at = (size_t)(row[k] - s->rows);
+            (*verdict)[at] = cell[k - i].verdict;
+            (*repeats)[at] = cell[k - i].verdict == FL_CAP_FREE && limit_of(row[k]) < limit_of(row[i]);
+        }
+    }
+    free(row);
+    free(cell);
+    free(time);
+    if (status) {
+        free(*verdict);
+        free(*repeats);
+        *verdict = NULL;
+        *repeats = NULL;
+    }
+    return status;
+}
+
+/* ---- rows ---- */
 
 _Static_assert((int)FL_CHIP_ACTIVITIES == (int)FL_COUNTERS && (int)FL_CHIP_FP64 == (int)FL_COUNTER_FP64,
                "activities of a fit and of a sweep in one order");
@@ -21,8 +111,6 @@ static bool wanted(const char *name, const fl_texts *only) {
             return true;
     return only->count == 0;
 }
-
-static double limit_of(const fl_sweep_row *r) { return isnan(r->power_cap_w) ? (double)INFINITY : r->power_cap_w; }
 
 /* Copies the sweep's activities as shares, and points the rows to the copy *own; NULL where the sweep has none. */
 static fl_status take_activity(fl_sweep *s, fl_fit_rows *r, double **own, fl_diag *d) {

@@ -1,15 +1,61 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/json/json_out.h"
-#include "harness/base/cli/terminal.h"
-#include "harness/base/cli/commands.h"
-#include "harness/cmd/pages.h"
-#include "harness/cmd/topics.h"
-#include "harness/input/experiment/keys.h"
-#include "sim/instance/params.h"
+#include "harness/cmd/inside.h"
 
+#include "harness/base/cli/cli.h"
+#include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
+#include "harness/cmd/cmd.h"
+#include "harness/input/experiment/experiment.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-static const fl_command_help help = {
+/* ---- fit ---- */
+
+#define LINE(name, summary) "  " #name "  " summary "\n"
+
+static const fl_command_help help = {"fit", "WHAT ...", "Fits models and parameters of policies to measurements.",
+                                     "WHAT is one of these; foldline fit WHAT --help says more.\n\n" FL_FITS(LINE)};
+
+#define ROW(name, summary) {#name, summary, fl_cmd_fit_##name},
+
+static const struct {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+} fits[] = {FL_FITS(ROW)};
+enum { COUNT = sizeof fits / sizeof *fits };
+
+int fl_cmd_fit(int argc, char **argv) {
+    fl_diag d = {0};
+    const char *name = argc > 0 ? argv[0] : NULL;
+    const char *names[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        names[i] = fits[i].name;
+        if (name && !strcmp(name, fits[i].name))
+            return fits[i].run(argc - 1, argv + 1);
+    }
+    if (name && (!strcmp(name, "--help") || !strcmp(name, "-h"))) {
+        int status = FL_EXIT_OK;
+        fl_texts rest = {0};
+        (void)fl_command_begin(1, argv, &help, NULL, 0, &rest, &status);
+        return status;
+    }
+    const char *near = name ? fl_nearest(name, names, COUNT) : NULL;
+    if (near)
+        fl_refuse(&d, "foldline fit has no '%s', did you mean '%s'?", name, near);
+    else if (name)
+        fl_refuse(&d, "foldline fit has no '%s', see foldline fit --help", name);
+    else
+        fl_refuse(&d, "nothing to fit, see foldline fit --help");
+    return fl_command_fail("fit", &d);
+}
+
+/* ---- help ---- */
+
+static const fl_command_help help_help = {
     "help", "[COMMAND | experiments | traces | platforms | policies]",
     "Shows the full help of a command, the keys of an experiment, or a topic.",
     "  foldline help                      the commands\n"
@@ -18,12 +64,12 @@ static const fl_command_help help = {
     "  foldline help experiments          every key: type, unit, standard, what it does\n"
     "  foldline help experiments --schema  the same as a JSON Schema, for editors and checks"};
 
-#define ROW(name, summary) {#name, summary, fl_cmd_##name},
+#define HELP_ROW(name, summary) {#name, summary, fl_cmd_##name},
 
 static const struct {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
-} commands[] = {FL_COMMANDS(ROW)};
+} commands[] = {FL_COMMANDS(HELP_ROW)};
 enum { COMMANDS = sizeof commands / sizeof *commands, TOPICS_ROOM = 16 };
 
 void fl_usage(FILE *out) {
@@ -92,7 +138,7 @@ int fl_cmd_help(int argc, char **argv) {
         {"schema", NULL, FL_OPTION_FLAG, &schema, 0, 0, "of an experiment: prints its JSON Schema"},
         {"write", "DIR", FL_OPTION_TEXT, &folder, 0, 0,
          "writes the manual pages of all commands and the completions of bash and zsh into this folder"}};
-    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &topic, &status))
+    if (!fl_command_begin(argc, argv, &help_help, option, FL_COUNT(option), &topic, &status))
         return status;
     fl_diag d = {0};
     const char *name = topic.count ? topic.item[0] : "";

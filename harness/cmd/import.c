@@ -1,17 +1,22 @@
 /* foldline import: files as other tools write them become canonical ones. */
-#include "harness/base/cli/command.h"
-#include "harness/base/json/json_out.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/plan/import_executed.h"
-#include "harness/input/scene/sweep_map_spec.h"
-#include "traces/io/gzip.h"
-#include "traces/import/import.h"
-#include "traces/profiler/join.h"
-#include "traces/files/kernels.h"
-#include "traces/io/stage.h"
+#include "harness/base/json/json.h"
+#include "harness/input/scene/scene.h"
+#include "harness/plan/plan.h"
+#include "traces/files/files.h"
 #include "traces/files/tables.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
+#include "traces/profiler/profiler.h"
+#include "traces/serving/serving.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,13 +1,288 @@
-#include "harness/cmd/pages.h"
+#include "harness/cmd/inside.h"
 
-#include "harness/cmd/completion.h"
-#include "traces/io/writing.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
+#include "harness/cmd/cmd.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/platform/platform.h"
+#include "policies/registry/registry.h"
+#include "traces/io/io.h"
+#include "traces/open/open.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define FL_PAGES_ONE(name, summary) +1
+enum {
+    FL_PAGES_COMMANDS = 0 FL_COMMANDS(FL_PAGES_ONE),
+    FL_PAGES_ROWS = FL_PAGES_COMMANDS FL_FITS(FL_PAGES_ONE) FL_SYNTHS(FL_PAGES_ONE)
+};
+
+typedef struct fl_pages_entry { /* a command, or a part of one: "fit device" */
+    const char *name, *summary;
+} fl_pages_entry;
+extern const fl_pages_entry fl_pages_row[FL_PAGES_ROWS];
+
+/* ---- pages read ---- */
+
+#define ROW(name, summary) {#name, summary},
+#define FIT_ROW(name, summary) {"fit " #name, summary},
+#define SYNTH_ROW(name, summary) {"synth " #name, summary},
+
+const fl_pages_entry fl_pages_row[FL_PAGES_ROWS] = {FL_COMMANDS(ROW) FL_FITS(FIT_ROW) FL_SYNTHS(SYNTH_ROW)};
+
+/* The summary of a command as the list of commands has it, also of a part; NULL where there is none. */
+static const char *fl_pages_summary(const char *name) {
+    for (size_t i = 0; i < FL_PAGES_ROWS; i++)
+        if (!strcmp(name, fl_pages_row[i].name))
+            return fl_pages_row[i].summary;
+    return NULL;
+}
+
+void fl_pages_list(const fl_page *page) {
+    enum { COLUMN = 15 };
+    for (size_t i = 0; i < FL_PAGES_COMMANDS; i++)
+        fl_page_row(page, COLUMN, fl_pages_row[i].name, fl_pages_row[i].summary);
+}
+
+/* Hands the rows of every command to reader, of those with parts (fit, synth) each part's too: the help's own. */
+static void fl_pages_read(fl_command_runner run, fl_command_reader reader) {
+    static char wanted[] = "--help";
+    fl_command_read_by = &reader;
+    for (size_t i = 0; i < FL_PAGES_ROWS; i++) {
+        char command[64];
+        int status, argc = 0;
+        char *argv[4] = {command};
+        (void)snprintf(command, sizeof command, "%s", fl_pages_row[i].name);
+        char *part = strchr(command, ' ');
+        argc++;
+        if (part) {
+            *part = '\0';
+            argv[argc++] = part + 1;
+        }
+        argv[argc++] = wanted;
+        (void)run(argc, argv, &status);
+    }
+    fl_command_read_by = NULL;
+}
+
+/* Completions of shells: what follows "foldline", out of the same rows as the help. */
+
+#define NAME(name, summary) #name,
+
+typedef struct values { /* of options whose values are names of a list */
+    const char *option, *list;
+} values;
+
+static const values of_lists[] = {
+    {"policy", "policies"}, {"reference", "policies"}, {"platform", "platforms"}, {"base", "platforms"}};
+enum { OF_LISTS = sizeof of_lists / sizeof *of_lists };
+
+static const char *list_of(const char *option) {
+    for (size_t i = 0; i < OF_LISTS; i++)
+        if (!strcmp(of_lists[i].option, option))
+            return of_lists[i].list;
+    return NULL;
+}
+
+typedef struct shell { /* how it sets a list: before NAME= open ... close */
+    FILE *out;
+    const char *before, *open, *close;
+} shell;
+
+static void put_list(const shell *to, const char *list, const char *const *name, size_t count) {
+    fprintf(to->out, "%s%s=%s", to->before, list, to->open);
+    for (size_t i = 0; i < count; i++)
+        fprintf(to->out, "%s%s", i ? " " : "", name[i]);
+    fprintf(to->out, "%s\n", to->close);
+}
+
+static fl_status put_lists(const shell *to, fl_diag *d) {
+    static const char *const commands[] = {FL_COMMANDS(NAME)}, *const fits[] = {FL_FITS(NAME)},
+                             *const synths[] = {FL_SYNTHS(NAME)};
+    char **platform = NULL, **board = NULL;
+    size_t platforms = 0, boards = 0;
+    fl_status s = fl_platform_list(&platform, &platforms, d);
+    if (!s)
+        s = fl_place_list(FL_PLACE_BOARDS, &board, &boards, d);
+    put_list(to, "commands", commands, sizeof commands / sizeof *commands);
+    put_list(to, "fits", fits, sizeof fits / sizeof *fits);
+    put_list(to, "synths", synths, sizeof synths / sizeof *synths);
+    put_list(to, "topics", fl_topics, fl_topics_count);
+    fprintf(to->out, "%spolicies=%s", to->before, to->open);
+    for (size_t i = 0; i < fl_policies_count; i++)
+        fprintf(to->out, "%s%s", i ? " " : "", fl_policies[i]->name);
+    fprintf(to->out, "%s\n", to->close);
+    put_list(to, "platforms", (const char *const *)platform, platforms);
+    put_list(to, "boards", (const char *const *)board, boards);
+    fl_place_list_free(platform, platforms);
+    fl_place_list_free(board, boards);
+    return s;
+}
+
+static void bash_options(void *to, const fl_command_help *help, const fl_option *option, size_t count) {
+    FILE *out = to;
+    fprintf(out, "    '%s') options='", help->name);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s%s ", option[i].name[1] ? "--" : "-", option[i].name);
+    fprintf(out, "--help' valued='");
+    for (size_t i = 0; i < count; i++)
+        if (option[i].value)
+            fprintf(out, "%s%s ", option[i].name[1] ? "--" : "-", option[i].name);
+    fprintf(out, "' ;;\n");
+}
+
+static fl_status fl_completion_bash(FILE *out, fl_command_runner run, fl_diag *d) {
+    fprintf(out, "# bash completion of foldline, which wrote it: foldline help --write DIR\n_foldline() {\n"
+                 "  local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) list= options= valued=\n");
+    const fl_status s = put_lists(&(shell){out, "  local ", "'", "'"}, d);
+    /* bash takes "=" for a word of its own. */
+    fprintf(out, "  if [[ $cur == = ]]; then cur=; elif [[ ${COMP_WORDS[at]} == = ]]; then at=$((at - 1)); fi\n"
+                 "  local prev=${COMP_WORDS[at]} command=${COMP_WORDS[1]} part=${COMP_WORDS[2]}\n"
+                 "  [[ $command == fit && \" $fits \" == *\" $part \"* ]] && command=\"fit $part\"\n"
+                 "  [[ $command == synth && \" $synths \" == *\" $part \"* ]] && command=\"synth $part\"\n"
+                 "  case $command in\n");
+    fl_pages_read(run, (fl_command_reader){bash_options, out});
+    fprintf(out, "  esac\n  if ((COMP_CWORD == 1)); then\n    list=\"$commands --help --version\"\n"
+                 "  elif [[ \" $valued \" == *\" $prev \"* ]]; then\n    case $prev in\n");
+    for (size_t i = 0; i < OF_LISTS; i++)
+        fprintf(out, "    --%s) list=$%s ;;\n", of_lists[i].option, of_lists[i].list);
+    fprintf(out,
+            "    esac\n  elif [[ $cur == -* ]]; then\n    list=$options\n  else\n    case $COMP_CWORD/$command in\n"
+            "    2/fit*) list=$fits ;;\n    2/synth*) list=$synths ;;\n"
+            "    3/help) [[ $part == fit ]] && list=$fits; [[ $part == synth ]] && list=$synths ;;\n"
+            "    2/help) list=\"$commands $topics\" ;;\n    2/policies) list=$policies ;;\n"
+            "    2/platforms) list=\"$platforms $boards\" ;;\n    esac\n  fi\n"
+            "  mapfile -t COMPREPLY < <(compgen -W \"$list\" -- \"$cur\")\n}\n"
+            "complete -o default -F _foldline foldline\n");
+    return s;
+}
+
+/* Inside of '[...]' of _arguments, in single quotes. */
+static void put_zsh(FILE *out, const char *text) {
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\'", out);
+        else if (strchr("[]:\\", *text))
+            putc('\\', out);
+        putc(*text == '\n' ? ' ' : *text, out);
+    }
+}
+
+static void zsh_options(void *to, const fl_command_help *help, const fl_option *option, size_t count) {
+    FILE *out = to;
+    fprintf(out, "    '%s') options=(", help->name);
+    for (size_t i = 0; i < count; i++) {
+        const char *list = list_of(option[i].name);
+        fprintf(out, "\n      '*%s%s[", option[i].name[1] ? "--" : "-", option[i].name);
+        put_zsh(out, option[i].help);
+        putc(']', out);
+        if (option[i].value) {
+            putc(':', out);
+            put_zsh(out, option[i].value);
+            fprintf(out, list ? ":{compadd -a %s || _files}" : ":_files", list);
+        }
+        putc('\'', out);
+    }
+    fprintf(out, ") ;;\n");
+}
+
+static fl_status fl_completion_zsh(FILE *out, fl_command_runner run, fl_diag *d) {
+    fprintf(out, "#compdef foldline\n# zsh completion of foldline, which wrote it: foldline help --write DIR\n"
+                 "_foldline() {\n  local -a options first\n");
+    const fl_status s = put_lists(&(shell){out, "  local -a ", "(", ")"}, d);
+    fprintf(out, "  local command=$words[2]\n"
+                 "  (( CURRENT == 2 )) && { compadd -a commands; compadd -- --help --version; return }\n"
+                 "  [[ $command == fit ]] && (( ${fits[(Ie)$words[3]]} )) && command=\"fit $words[3]\"\n"
+                 "  [[ $command == synth ]] && (( ${synths[(Ie)$words[3]]} )) && command=\"synth $words[3]\"\n"
+                 "  case $command in\n");
+    fl_pages_read(run, (fl_command_reader){zsh_options, out});
+    fprintf(out, "  esac\n  if (( CURRENT == 3 )) && [[ $words[3] != -* ]]; then\n    case $words[2] in\n"
+                 "    fit) first=($fits) ;;\n    synth) first=($synths) ;;\n    help) first=($commands $topics) ;;\n"
+                 "    policies) first=($policies) ;;\n    platforms) first=($platforms $boards) ;;\n    esac\n"
+                 "    (( $#first )) && { compadd -a first; return }\n  fi\n"
+                 "  _arguments $options '--help[this text]' '*:file:_files'\n}\n_foldline \"$@\"\n");
+    return s;
+}
+
+/* ---- topics ---- */
+
+enum { COLUMN = 22 };
+
+static fl_status experiments(const fl_page *page, fl_diag *d) {
+    (void)d;
+    fl_keys_print(&fl_experiment_keys, page->out);
+    return FL_OK;
+}
+
+static fl_status traces(const fl_page *page, fl_diag *d) {
+    (void)d;
+    fl_page_text(page,
+                 "A kernel trace says when each kernel of a program ran, and at which clocks. Telemetry says what "
+                 "sensors showed over time. A sweep says what a program took at each measured setting.\n\n"
+                 "foldline import makes canonical files of what profilers and sensor tools write. foldline trace "
+                 "stats says what is in one, foldline synth draws one. Every command that takes a file of "
+                 "measurements finds its format by itself:\n");
+    fl_page_gap(page);
+    for (size_t i = 0; i < fl_readers_count; i++)
+        fl_page_row(page, COLUMN, fl_readers[i]->name, fl_readers[i]->what);
+    return FL_OK;
+}
+
+static fl_status platforms(const fl_page *page, fl_diag *d) {
+    char **name = NULL;
+    size_t count = 0;
+    fl_status s = fl_platform_list(&name, &count, d);
+    fl_page_text(page,
+                 "A platform describes a machine: its GPUs with clocks, voltage, power, sensors and actuators, and "
+                 "its host. Each value names its source. foldline platforms NAME prints one; a path to a file of "
+                 "your own goes wherever a platform is asked for. These come with foldline:\n");
+    fl_page_gap(page);
+    for (size_t i = 0; !s && i < count; i++) {
+        fl_platform p = {0};
+        if (!(s = fl_platform_open(name[i], 0, &p, d)))
+            fl_page_row(page, COLUMN, name[i], p.title);
+        fl_platform_free(&p);
+    }
+    fl_place_list_free(name, count);
+    return s;
+}
+
+static fl_status policies(const fl_page *page, fl_diag *d) {
+    (void)d;
+    fl_page_text(page, "A policy reads what sensors show and sets clocks or limits. The simulator, a live host and a "
+                       "replay run the same code. foldline policies NAME prints its source, its parameters and what it "
+                       "reads and sets. A command takes parameters after a colon, assure:theta=0.9, and a plug-in by "
+                       "its path. These come with foldline:\n");
+    fl_page_gap(page);
+    for (size_t i = 0; i < fl_policies_count; i++)
+        fl_page_row(page, COLUMN, fl_policies[i]->name, fl_policies[i]->summary);
+    return FL_OK;
+}
+
+const char *const fl_topics[] = {"experiment", "experiments", "traces", "platforms", "policies"};
+const size_t fl_topics_count = sizeof fl_topics / sizeof *fl_topics;
+static fl_status (*const print[])(const fl_page *page, fl_diag *d) = {experiments, experiments, traces, platforms,
+                                                                      policies};
+
+fl_status fl_topic_print(const char *name, bool *known, fl_diag *d) {
+    const fl_page page = {.out = stdout, .width = fl_terminal_width(stdout)};
+    *known = false;
+    for (size_t i = 0; i < fl_topics_count; i++)
+        if (!strcmp(name, fl_topics[i])) {
+            *known = true;
+            return print[i](&page, d);
+        }
+    return FL_OK;
+}
+
+/* ---- pages ---- */
 
 enum { PATH_ROOM = 4096 };
 

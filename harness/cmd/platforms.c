@@ -1,17 +1,17 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/cli/grid.h"
-#include "harness/base/cli/place_list.h"
-#include "harness/base/json/json.h"
-#include "harness/base/json/json_out.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/input/platform/board.h"
-#include "harness/input/platform/smi_xml.h"
+#include "harness/base/json/json.h"
 #include "harness/input/platform/platform.h"
-#include "harness/input/platform/device.h"
-#include "harness/input/platform/host.h"
-#include "models/laws/cpu_row.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,17 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/input/policy/plugin.h"
-#include "harness/live/host/offers.h"
-#include "harness/live/guard/vendors.h"
+#include "harness/base/json/json.h"
+#include "harness/input/policy/policy.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/host/host.h"
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
 static const fl_command_help help = {
     "policies", "[NAME | FILE.so] [--json | --table | --vendors]",

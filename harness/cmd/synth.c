@@ -1,11 +1,14 @@
-#include "harness/base/cli/command.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/base/cli/kinds_beside.h"
 #include "harness/input/platform/platform.h"
+#include "models/laws/device.h"
 #include "sim/synth/synth.h"
-#include "sim/synth/apps.h"
-#include "traces/files/kernels.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,15 +1,17 @@
 /* foldline trace stats: what is in a trace. */
-#include "harness/base/cli/command.h"
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/input/scene/cache_option.h"
-#include "harness/input/scene/trace_beside.h"
-#include "harness/report/picture/plot.h"
-#include "traces/open/trace_open.h"
-#include "traces/open/stats.h"
+#include "harness/base/json/json.h"
+#include "harness/input/scene/scene.h"
+#include "harness/report/picture/picture.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

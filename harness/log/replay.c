@@ -1,8 +1,14 @@
-#include "harness/log/replay.h"
+#include "harness/log/inside.h"
 
-#include "harness/log/steplog.h"
+#include "harness/log/log.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,14 @@
 /* What is expected of a pipeline before its plans are measured. */
-#include "harness/plan/program.h"
+#include "harness/plan/inside.h"
+
+#include "harness/plan/plan.h"
+#include "models/laws/laws.h"
+#include "traces/pipeline/pipeline.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Expected of any chip. The means were chosen after the published plans of two chips had been seen (A100 and A40 of 300
  * W), and the spreads are wider than those two differ: most of the time of large matrix products follows the clock; the

@@ -1,30 +1,85 @@
 /* Clocks for a pipeline of training, for one time or for all. */
-#include "harness/base/cli/command.h"
+#include "harness/plan/inside.h"
+
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/plan/tell.h"
-#include "harness/study/trial/objective.h"
-#include "traces/io/writing.h"
+#include "harness/base/json/json.h"
+#include "harness/input/scene/scene.h"
+#include "harness/plan/plan.h"
+#include "harness/study/trial/trial.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/pipeline/pipeline.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- import executed ---- */
+
+bool fl_import_is_executed(const fl_texts *files) {
+    for (size_t i = 0; i < files->count; i++)
+        if (fl_executed_is(files->item[i]))
+            return true;
+    return false;
+}
+
+static void print_json(const fl_executed *e, const char *base) {
+    cJSON *root = cJSON_CreateObject(), *plans = cJSON_AddObjectToObject(root, "plans");
+    cJSON_AddNumberToObject(plans, "count", (double)e->plans.plan_count);
+    cJSON_AddNumberToObject(plans, "ranks", e->ranks);
+    cJSON_AddNumberToObject(plans, "stages", e->stages);
+    cJSON_AddNumberToObject(plans, "microbatches", e->microbatches);
+    if (base)
+        cJSON_AddStringToObject(plans, "base", base);
+    fl_json_tell(root);
+}
+
+fl_status fl_import_executed(const fl_texts *files, const char *base, bool json, fl_diag *d) {
+    fl_executed e;
+    fl_status s = fl_executed_read(files, &e, d);
+    if (s)
+        return s;
+    if (!fl_head_set(&e.plans.head, "source", "executed plans, imported as perseus"))
+        s = fl_no_memory(d, NULL);
+    if (!s && base)
+        s = fl_executed_write(base, &e, d);
+    if (!s && json)
+        print_json(&e, base);
+    if (!s && !json) {
+        printf("plans       %zu executed on %u ranks: 1F1B, %u stages, %u microbatches\n", e.plans.plan_count, e.ranks,
+               e.stages, e.microbatches);
+        if (base)
+            printf("written: %s.plans.csv, .measured.csv and .instructions.csv, for fit pipeline %s\n", base, base);
+        else
+            printf("nothing was written; -o BASE writes BASE.plans.csv, BASE.measured.csv and BASE.instructions.csv\n");
+    }
+    fl_executed_free(&e);
+    return s;
+}
+
+/* ---- cmd plan ---- */
 
 #define POINTS_STANDARD 40
 
 static const fl_command_help help = {
     "plan", "PIPELINE [--time S | --slowdown X | --frontier] [-o FILE.plan.csv]",
     "Plans a clock for every forward and backward of a pipeline of training, for the least energy within a time.",
-    "PIPELINE is a file as fit pipeline writes it (traces/pipeline/pipeline.h). Without a time, it is the plan of least energy "
+    "PIPELINE is a file as fit pipeline writes it (traces/pipeline/pipeline.h). Without a time, it is the plan of "
+    "least energy "
     "of all.\n"
-    "'bound' is what no plan as fast can beat, whatever its clocks (sim/pipeline/plan_dual.h), 'gap' how far the plan is above "
+    "'bound' is what no plan as fast can beat, whatever its clocks (sim/pipeline/plan.h), 'gap' how far the plan is "
+    "above "
     "it\n"
     "at most. The plan stands beside the driver's default, one clock for all, and one clock for each rank; time and "
     "energy\n"
     "of each are those of a run on the engine, of one iteration, until all ranks end. Clocks change at once there.\n\n"
     "--frontier gives a plan for each of --points times, from the shortest to that of the least energy. With "
     "--measured plans\n"
-    "that were executed stand beside it (traces/pipeline/runs.h). Plans make use of what their pipeline gets\n"
+    "that were executed stand beside it (traces/pipeline/pipeline.h). Plans make use of what their pipeline gets\n"
     "wrong; --judge asks another one, fitted to other plans, what it says of each plan.\n\n"
     "A rank that computes slower than it was measured is --slow rank=3:1.2; --power-limit rank=3:250 keeps clocks out "
     "at which\n"

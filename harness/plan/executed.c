@@ -1,13 +1,146 @@
-#include "harness/plan/executed.h"
+#include "harness/plan/inside.h"
 
-#include "harness/plan/executed_runs.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
 #include "sim/pipeline/pipeline.h"
-#include "traces/io/gzip.h"
-#include "traces/io/numbers.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- executed runs ---- */
+
+/* How many of the first iterations are on boards that are still cold. Less than iterations, which are 2 at least. */
+static size_t fl_executed_left_out(size_t iterations) { return iterations > 5 ? 2 : 1; }
+
+/* The number at `node`, an entry of `array`; refuses one beyond min and max at its place. Unlike a walk with
+ * fl_json_next it makes no path for entries that are right: there are many. */
+static fl_status fl_executed_real(const fl_json *array, const cJSON *node, double min, double max, double *value,
+                                  fl_diag *d) {
+    if (cJSON_IsNumber(node) && node->valuedouble >= min && node->valuedouble <= max) {
+        *value = node->valuedouble;
+        return FL_OK;
+    }
+    fl_json at = fl_json_first(array); /* only for its place */
+    while (at.node && at.node != node)
+        at = fl_json_next(array, &at);
+    return fl_json_real(&at, min, max, value, d);
+}
+
+static void mean_of(const double *x, size_t count, double out[2]) {
+    double sum = 0, square = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += x[i];
+    out[0] = sum / (double)count;
+    for (size_t i = 0; i < count; i++)
+        square += (x[i] - out[0]) * (x[i] - out[0]);
+    out[1] = count > 1 ? sqrt(square / (double)(count - 1)) : 0;
+}
+
+static fl_status read_series(const fl_json *rank, const char *key, size_t iterations, double *value, fl_diag *d) {
+    fl_json all;
+    fl_status s = fl_json_get_array(rank, key, &all, d);
+    if (!s && fl_json_count(&all) != iterations)
+        s = fl_json_fail(&all, d, "%zu iterations, expected %zu", fl_json_count(&all), iterations);
+    size_t n = 0;
+    for (const cJSON *node = s ? NULL : all.node->child; !s && node; node = node->next, n++) {
+        double v = 0;
+        s = fl_executed_real(&all, node, 1e-6, 1e9, &v, d);
+        if (n >= fl_executed_left_out(iterations))
+            value[n - fl_executed_left_out(iterations)] = v;
+    }
+    return s;
+}
+
+/* Adds means and deviations of iter_time and iter_energy of a plan; rank_at: the object of each rank. */
+static fl_status fl_executed_add_runs(const fl_json *rank_at, int64_t plan, fl_executed *e, size_t iterations,
+                                      fl_diag *d) {
+    const size_t kept = iterations - fl_executed_left_out(iterations);
+    double *value = calloc(4 * kept, sizeof *value), *longest = value + 2 * kept, *sum = value + 3 * kept, whole[2][2];
+    const size_t first = e->run_count;
+    fl_status s = value ? FL_OK : fl_no_memory(d, "the plans");
+    for (uint32_t rank = 0; !s && rank < e->ranks; rank++) {
+        s = read_series(&rank_at[rank], "iter_time", iterations, value, d);
+        if (!s)
+            s = read_series(&rank_at[rank], "iter_energy", iterations, value + kept, d);
+        if (!s && fl_grow(&e->run, &e->run_room, e->run_count + 1, sizeof *e->run))
+            s = fl_no_memory(d, "the plans");
+        if (s)
+            break;
+        fl_executed_run *r = &e->run[e->run_count++];
+        *r = (fl_executed_run){.plan = plan, .rank = rank, .iterations = kept};
+        mean_of(value, kept, r->time_s);
+        mean_of(value + kept, kept, r->energy_j);
+        for (size_t i = 0; i < kept; i++) {
+            longest[i] = fmax(longest[i], value[i]);
+            sum[i] += value[kept + i];
+        }
+    }
+    if (!s) {
+        mean_of(longest, kept, whole[0]);
+        mean_of(sum, kept, whole[1]);
+    }
+    for (size_t i = first; !s && i < e->run_count; i++) {
+        memcpy(e->run[i].plan_s, whole[0], sizeof whole[0]);
+        memcpy(e->run[i].plan_j, whole[1], sizeof whole[1]);
+    }
+    free(value);
+    return s;
+}
+
+/* The files of executed plans, as traces/pipeline/pipeline.h reads them. */
+
+static void put_runs(const fl_executed *e, FILE *out) {
+    fputs("plan,rank,iter_time_s,iter_time_sd_s,iter_energy_j,iter_energy_sd_j,iterations,plan_time_s,plan_time_sd_s,"
+          "plan_energy_j,plan_energy_sd_j\n",
+          out);
+    for (size_t i = 0; i < e->run_count; i++) {
+        const fl_executed_run *r = &e->run[i];
+        fprintf(out, "%lld,%u,%.9g,%.7g,%.9g,%.7g,%zu,%.9g,%.7g,%.9g,%.7g\n", (long long)r->plan, r->rank, r->time_s[0],
+                r->time_s[1], r->energy_j[0], r->energy_j[1], r->iterations, r->plan_s[0], r->plan_s[1], r->plan_j[0],
+                r->plan_j[1]);
+    }
+}
+
+static void put_parts(const fl_executed *e, FILE *out) {
+    fputs("plan,rank,kind,sm_mhz,count,switched,time_mean_s,time_sd_s\n", out);
+    for (size_t i = 0; i < e->part_count; i++) {
+        const fl_executed_part *p = &e->part[i];
+        fprintf(out, "%lld,%u,%s,%d,%zu,%zu,%.7g,%.7g\n", (long long)p->plan, p->rank, fl_pipeline_what_name[p->what],
+                p->mhz, p->count, p->switched, p->mean_s, p->samples > 1 ? sqrt(p->square / (p->samples - 1)) : 0);
+    }
+}
+
+static fl_status write_one(const char *base, const char *ending, const fl_executed *e, fl_diag *d) {
+    char *path = NULL;
+    if (asprintf(&path, "%s.%s", base, ending) < 0)
+        return fl_no_memory(d, base);
+    fl_status s = FL_OK;
+    if (*ending == 'p') {
+        s = fl_plans_write(path, &e->plans, d);
+    } else {
+        fl_output *o = fl_output_open(path, d);
+        if (o)
+            (*ending == 'm' ? put_runs : put_parts)(e, fl_output_file(o));
+        s = o ? fl_output_commit(o, d) : d->status;
+    }
+    free(path);
+    return s;
+}
+
+fl_status fl_executed_write(const char *base, const fl_executed *e, fl_diag *d) {
+    fl_status s = write_one(base, "plans.csv", e, d);
+    if (!s)
+        s = write_one(base, "measured.csv", e, d);
+    return s ? s : write_one(base, "instructions.csv", e, d);
+}
+
+/* ---- executed ---- */
 
 /* The timer of a load also runs inside each receive of an activation. There it takes some 15 us where nothing is
  * loaded; the one stage of an encoder-decoder that does load there takes about 8 ms. What is shorter than this is no

@@ -1,12 +1,21 @@
 /* What a fit says: rows, plans run on the engine, power limits. */
-#include "harness/plan/fit_pipeline.h"
+#include "harness/plan/inside.h"
 
+#include "harness/plan/plan.h"
+#include "models/laws/laws.h"
 #include "policies/random.h"
-#include "sim/pipeline/run.h"
+#include "sim/pipeline/pipeline.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 
+#include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- predict ---- */
 
 static double power_at(const fl_pipeline_fit *f, uint32_t rank, double clock) {
     return fmin(f->power_w[rank] * fl_stage_power_at(&f->law, clock), f->most_w[rank]);
@@ -98,7 +107,9 @@ static size_t asked_clocks(const fl_pipeline_clocks *c, double top_mhz, double *
     return n;
 }
 
-fl_status fl_pipeline_fit_predict(const fl_pipeline_fit *f, size_t plan, double *seconds, double *joules, fl_diag *d) {
+/* Predicts a plan on the engine: seconds and joules of one iteration, all ranks. */
+static fl_status fl_pipeline_fit_predict(const fl_pipeline_fit *f, size_t plan, double *seconds, double *joules,
+                                         fl_diag *d) {
     double mhz[FL_PF_CLOCKS_MAX + 1];
     fl_pipeline_clocks c;
     fl_pipeline p = {0};
@@ -139,10 +150,11 @@ static double allowed_w(const fl_pipeline_fit *f, uint32_t rank, double limit_w)
     return fmax(((busy * f->most_w[rank] + waits_w) * limit_w / f->limit_w - waits_w) / busy, f->blocked_w);
 }
 
+/* The same under a power limit of each rank, the clocks left to the boards. */
 /* A rank under a limit goes as fast as at the clock at which it would draw what it may: a plan that asks for that clock
  * takes as long at as many watts. The clocks are left to the boards, which ask for the top. */
-fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *limit_w, double *seconds, double *joules,
-                                 fl_diag *d) {
+static fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *limit_w, double *seconds,
+                                        double *joules, fl_diag *d) {
     fl_pipeline p = {0}, one = {0};
     const double top = f->r->top_mhz;
     fl_status s = fl_pipeline_fit_rows(f, &top, 1, &p, d);
@@ -165,4 +177,122 @@ fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *limit_w
     fl_pipeline_free(&p);
     fl_pipeline_free(&one);
     return s;
+}
+
+/* ---- score ---- */
+
+const char *const fl_pipeline_learn_name[FL_LEARNS] = {"all", "half", "others", "three", "first", "slow"};
+
+/* Plans at least as slow as the median of those behind the warm-up. */
+static void choose_slow(const fl_pipeline_runs *r, bool *learn) {
+    const size_t first = fl_pipeline_warm_up(r) ? 1 : 0, count = r->plan_count - first;
+    for (size_t i = first; i < r->plan_count; i++) {
+        size_t slower = 0;
+        for (size_t k = first; k < r->plan_count; k++)
+            slower += r->time_s[k] > r->time_s[i] || (r->time_s[k] == r->time_s[i] && k < i);
+        learn[i] = slower < count / 2;
+    }
+}
+
+void fl_pipeline_learn_choose(const fl_pipeline_runs *r, fl_pipeline_learn how, bool *learn) {
+    for (size_t i = 0; i < r->plan_count; i++)
+        learn[i] = how == FL_LEARN_ALL || (how == FL_LEARN_HALF && i % 2 == 0) || (how == FL_LEARN_OTHERS && i % 2);
+    if (how == FL_LEARN_FIRST || how == FL_LEARN_THREE)
+        learn[0] = true;
+    if (how == FL_LEARN_THREE) {
+        size_t slowest = r->plan_count > 1;
+        for (size_t i = 1; i < r->plan_count; i++)
+            slowest = r->time_s[i] > r->time_s[slowest] ? i : slowest;
+        learn[slowest] = learn[r->plan_count / 2] = true;
+    }
+    if (how == FL_LEARN_SLOW)
+        choose_slow(r, learn);
+}
+
+static fl_pipeline_error error_of(double *percent, size_t count) {
+    fl_pipeline_error e = {NAN, NAN, NAN};
+    double sum = 0;
+    if (!count)
+        return e;
+    for (size_t i = 0; i < count; i++)
+        sum += percent[i] = fabs(percent[i]);
+    gsl_sort(percent, 1, count);
+    e.mean = sum / (double)count;
+    e.p95 = percent[(19 * count + 19) / 20 - 1];
+    e.worst = percent[count - 1];
+    return e;
+}
+
+/* Without a model: what the nearest plans on both sides took, or the nearest one. `first`: not the warm-up. */
+static double near_mean(const double *x, const bool *learn, size_t first, size_t count, size_t plan) {
+    size_t below = plan, above = plan;
+    while (below > first && !learn[below])
+        below--;
+    while (above + 1 < count && !learn[above])
+        above++;
+    if (learn[below] && learn[above])
+        return (x[below] + x[above]) / 2;
+    return learn[below] ? x[below] : learn[above] ? x[above] : NAN;
+}
+
+static fl_status score_limits(const fl_pipeline_fit *f, double least_w, double *time, double *energy,
+                              fl_pipeline_score *s, fl_diag *d) {
+    const fl_pipeline_runs *r = f->r;
+    fl_status status = FL_OK;
+    for (size_t k = 0; !status && k < r->cap_count; k++) {
+        const double *limit = r->limit_w + k * r->ranks;
+        double seconds, joules;
+        bool counts = r->cap[k].plan > 0; /* the first of each family is a warm-up */
+        for (uint32_t rank = 0; rank < r->ranks; rank++)
+            counts = counts && limit[rank] >= least_w;
+        if (!counts)
+            continue;
+        status = fl_pipeline_fit_limits(f, limit, &seconds, &joules, d);
+        time[s->limited] = 100 * (seconds / r->cap[k].time_s - 1);
+        energy[s->limited++] = 100 * (joules / r->cap[k].energy_j - 1);
+    }
+    s->cap_time = error_of(time, s->limited);
+    s->cap_energy = error_of(energy, s->limited);
+    return status;
+}
+
+fl_status fl_pipeline_score_make(const fl_pipeline_fit *f, const bool *learn, double least_limit_w,
+                                 fl_pipeline_score *s, fl_diag *d) {
+    const fl_pipeline_runs *r = f->r;
+    const size_t room = r->plan_count + r->cap_count + 1;
+    *s = (fl_pipeline_score){.seconds = calloc(room, sizeof *s->seconds), .joules = calloc(room, sizeof *s->joules)};
+    double *percent = calloc(4 * room, sizeof *percent);
+    double *time = percent, *energy = percent + room, *near_time = percent + 2 * room,
+           *near_energy = percent + 3 * room;
+    fl_status status = s->seconds && s->joules && percent ? FL_OK : fl_no_memory(d, "the score");
+    const size_t first = fl_pipeline_warm_up(r) ? 1 : 0;
+    size_t near = 0;
+    for (size_t i = 0; !status && i < r->plan_count; i++) {
+        status = fl_pipeline_fit_predict(f, i, &s->seconds[i], &s->joules[i], d);
+        s->learned += learn[i];
+        if (status || learn[i] || i < first)
+            continue;
+        time[s->left_out] = 100 * (s->seconds[i] / r->time_s[i] - 1);
+        energy[s->left_out++] = 100 * (s->joules[i] / r->energy_j[i] - 1);
+        near_time[near] = 100 * (near_mean(r->time_s, learn, first, r->plan_count, i) / r->time_s[i] - 1);
+        near_energy[near] = 100 * (near_mean(r->energy_j, learn, first, r->plan_count, i) / r->energy_j[i] - 1);
+        near += isnan(near_time[near]) ? 0 : 1;
+    }
+    if (!status) {
+        s->time = error_of(time, s->left_out);
+        s->energy = error_of(energy, s->left_out);
+        s->near_time = error_of(near_time, near);
+        s->near_energy = error_of(near_energy, near);
+        status = score_limits(f, least_limit_w, time, energy, s, d);
+    }
+    free(percent);
+    if (status)
+        fl_pipeline_score_free(s);
+    return status;
+}
+
+void fl_pipeline_score_free(fl_pipeline_score *s) {
+    free(s->seconds);
+    free(s->joules);
+    *s = (fl_pipeline_score){0};
 }

@@ -1,12 +1,22 @@
 /* The program that a fit looks at, its boards, and what the parts of a fit ask of the plans. */
-#include "harness/plan/program.h"
+#include "harness/plan/inside.h"
 
-#include "sim/pipeline/run.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "sim/pipeline/pipeline.h"
+#include "sim/pipeline/plan.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FL_PF_WARM_UP 0.3 /* weight of a first plan at the top clocks: boards are colder then */
 
 /* ---- the program ---- */
 

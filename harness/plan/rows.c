@@ -1,9 +1,15 @@
-#include "harness/plan/rows.h"
+#include "harness/plan/inside.h"
 
-#include "sim/pipeline/plan_static.h"
-#include "traces/pipeline/runs.h"
+#include "models/laws/device.h"
+#include "sim/oracle/oracle.h"
+#include "sim/pipeline/pipeline.h"
+#include "sim/pipeline/plan.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

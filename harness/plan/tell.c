@@ -1,11 +1,81 @@
-#include "harness/plan/tell.h"
+#include "harness/plan/inside.h"
 
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
-#include "harness/study/trial/objective.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/study/trial/trial.h"
+#include "sim/oracle/oracle.h"
+#include "sim/pipeline/plan.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+
+/* The frontier's energy at the times of the measured plans. */
+typedef struct fl_planned_against {
+    size_t plans, below;        /* compared; and those at whose time the frontier takes no more energy */
+    size_t faster;              /* faster than the whole frontier, so not compared */
+    double mean_pct, worst_pct; /* frontier above the measured plan: negative where it takes less; NAN */
+} fl_planned_against;
+
+/* The frontier's energy at the times of measured plans. */
+
+static bool judged(const fl_planned *r) { return !isnan(r->row[r->standard].judge_s); }
+
+static double time_of(const fl_planned *r, const fl_planned_row *row) { return judged(r) ? row->judge_s : row->time_s; }
+
+static double energy_of(const fl_planned *r, const fl_planned_row *row) {
+    return judged(r) ? row->judge_j : row->energy_j;
+}
+
+/* Between the two points of the frontier around that time, in a line; what the slowest takes beyond it; NAN before the
+ * fastest. A judge may see two points in another order, so that all pairs of neighbours are looked at. */
+static double frontier_at(const fl_planned *r, double time_s) {
+    double least = NAN;
+    const fl_planned_row *last = NULL;
+    for (size_t i = 0; i < r->count; i++) {
+        const fl_planned_row *row = &r->row[i];
+        if (row->kind != FL_PLANNED_PLAN)
+            continue;
+        if (time_of(r, row) <= time_s)
+            least = fmin(least, energy_of(r, row));
+        if (last && time_of(r, last) <= time_s && time_of(r, row) > time_s) {
+            const double share = (time_s - time_of(r, last)) / (time_of(r, row) - time_of(r, last));
+            least = fmin(least, energy_of(r, last) + share * (energy_of(r, row) - energy_of(r, last)));
+        }
+        last = row;
+    }
+    return least;
+}
+
+static fl_planned_against against(const fl_planned *r, bool measured) {
+    fl_planned_against a = {.worst_pct = NAN};
+    double sum = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const fl_planned_row *row = &r->row[i];
+        if (row->kind != FL_PLANNED_MEASURED || row->warm_up)
+            continue;
+        const double there = frontier_at(r, measured ? row->measured_s : time_of(r, row)),
+                     pct = 100 * (there / (measured ? row->measured_j : energy_of(r, row)) - 1);
+        if (isnan(there)) {
+            a.faster++;
+            continue;
+        }
+        a.plans++;
+        a.below += pct <= 0;
+        sum += pct;
+        a.worst_pct = fmax(a.worst_pct, pct);
+    }
+    a.mean_pct = a.plans ? sum / (double)a.plans : (double)NAN;
+    return a;
+}
+
+/* Frontier and measured plans as predicted, by the judge where there is one; without `warm_up`. */
+static fl_planned_against fl_planned_as_predicted(const fl_planned *r) { return against(r, false); }
+/* The frontier as predicted, against what was measured. */
+static fl_planned_against fl_planned_as_measured(const fl_planned *r) { return against(r, true); }
+
+/* ---- tell ---- */
 
 static double gap_pct(const fl_planned_row *row) { return 100 * (row->energy_j / row->bound_j - 1); }
 
@@ -16,8 +86,6 @@ static double slowdown_pct(const fl_planned *r, const fl_planned_row *row) {
 static double saving_pct(const fl_planned *r, const fl_planned_row *row) {
     return 100 * (1 - row->energy_j / r->row[r->standard].energy_j);
 }
-
-static bool judged(const fl_planned *r) { return !isnan(r->row[r->standard].judge_s); }
 
 /* ---- text ---- */
 

@@ -1,9 +1,15 @@
-#include "harness/plan/training.h"
+#include "harness/plan/inside.h"
 
-#include "harness/input/scene/node_choice.h"
+#include "harness/base/cli/cli.h"
+#include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+#include "sim/pipeline/pipeline.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

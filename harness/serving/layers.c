@@ -1,10 +1,55 @@
-#include "harness/serving/layers.h"
+#include "harness/serving/inside.h"
 
-#include "models/math/least.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- score ---- */
+
+fl_status fl_serving_errors_add(fl_serving_errors *e, double predicted, double measured, fl_diag *d) {
+    if (fl_grow(&e->error, &e->room, e->count + 1, sizeof *e->error))
+        return fl_no_memory(d, "the errors of a fit");
+    e->error[e->count++] = predicted / measured - 1;
+    return FL_OK;
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
+    return x < y ? -1 : x > y;
+}
+
+fl_serving_spread fl_serving_errors_spread(fl_serving_errors *e) {
+    fl_serving_spread s = {NAN, NAN, NAN, NAN, NAN};
+    double sum = 0, sign = 0;
+    const size_t n = e->count;
+    if (!n)
+        return s;
+    qsort(e->error, n, sizeof *e->error, by_size);
+    for (size_t i = 0; i < n; i++) {
+        sum += fabs(e->error[i]);
+        sign += e->error[i];
+    }
+    s.mean = 100 * sum / (double)n;
+    s.bias = 100 * sign / (double)n;
+    s.median = 50 * (fabs(e->error[(n - 1) / 2]) + fabs(e->error[n / 2]));
+    s.p95 = 100 * fabs(e->error[(19 * n + 19) / 20 - 1]);
+    s.worst = 100 * fabs(e->error[n - 1]);
+    return s;
+}
+
+void fl_serving_errors_free(fl_serving_errors *e) {
+    free(e->error);
+    *e = (fl_serving_errors){0};
+}
+
+/* ---- layers ---- */
 
 /* How often a layer runs in a step: these once, and the norm before attention and that before the MLP in each block.
  * All others once in each block. */

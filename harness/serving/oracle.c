@@ -1,12 +1,22 @@
-#include "harness/serving/oracle.h"
+#include "harness/serving/inside.h"
 
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
-#include "harness/base/work/pool.h"
-#include "harness/input/scene/text.h"
-#include "harness/input/scene/scenes_open.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/scene.h"
+#include "harness/serving/serving.h"
+#include "harness/study/trial/trial.h"
+#include "models/laws/device.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/oracle/oracle.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct work {

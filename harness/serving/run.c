@@ -1,7 +1,14 @@
-#include "harness/serving/run.h"
+#include "harness/serving/inside.h"
+
+#include "models/laws/laws.h"
+#include "sim/serving/batching.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* ---- the loop ---- */
@@ -121,7 +128,7 @@ static void scale_points(double *time_s, size_t count, double factor) {
         time_s[i] *= factor;
 }
 
-void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
+static void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
     double *const time[] = {&law->host_s,    &law->host_sequence_s, &law->token, &law->sequence,
                             &law->weights_s, &law->weights_clock,   &law->pair,  &law->chunk_key};
     double *const decodes[] = {&law->kv_s, &law->kv_clock, &law->decode, &law->kv_beside_s, &law->decode_beside};

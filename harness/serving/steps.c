@@ -1,26 +1,136 @@
-#include "harness/serving/steps.h"
+#include "harness/serving/inside.h"
 
-#include "models/math/least.h"
+#include "harness/plan/plan.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-#define TIME_SD 0.04 /* of a measured step about the law, as a share: L20, 3.9 % */
-#define GUESS_SD 1.5 /* of the logarithm of each number about where it begins */
+typedef struct fl_serving_load { /* a measured step */
+    double sm_mhz, compute, memory, power_w;
+} fl_serving_load;
 
-enum { HOST, HOST_SEQUENCE, TOKEN, SEQUENCE, WEIGHTS, WEIGHTS_CLOCK, PAIR, KV, KV_CLOCK, SHARP, NUMBERS };
+/* ---- power ---- */
+
+#define POWER_SD 0.04 /* of a measured power about such a law, as a share: L20, 2.7 to 3.8 % */
+#define GUESS_SD 0.7  /* of the logarithm of each number about where it begins */
+
+enum { P0, IDLE, COMPUTE, MEMORY, KNEE, RISE, NUMBERS };
+enum { FLAT = KNEE }; /* how many numbers a law has whose voltage does not rise */
+/* Shares of the highest power that a chip's parts draw at full load and top clock: round numbers, from the platforms
+ * of this repository (static and idle memory 0.15 to 0.35, clock tree 0.1 to 0.2, the rest SMs and memory). */
+static const double GUESS[] = {0.3, 0.15, 0.3, 0.2};
 
 typedef struct problem {
+    const fl_serving_load *load;
+    size_t count;
+    double top_mhz, highest_w;
+    size_t numbers; /* NUMBERS or FLAT */
+} problem;
+
+/* The residual of a logarithm in units of `sd`, which grows no faster than its root beyond 2 sd: single rows that were
+ * measured wrongly do not move a fit. */
+static double fl_serving_robust(double log_ratio, double sd) {
+    const double bend = 2, z = log_ratio / sd;
+    const double r = bend * sqrt(2 * (sqrt(1 + z * z / (bend * bend)) - 1));
+    return z < 0 ? -r : r;
+}
+
+double fl_serving_power_v(const fl_serving_power *p, double sm_mhz) {
+    return 1 + p->rise * fmax(sm_mhz / p->top_mhz - p->knee, 0);
+}
+
+static double fl_serving_power_at(const fl_serving_power *p, double sm_mhz, double compute, double memory) {
+    const double v = fl_serving_power_v(p, sm_mhz);
+    return p->p0_w + sm_mhz / 1000 * v * v * (p->idle_w + compute * p->compute_w) + memory * p->memory_w;
+}
+
+/* What is expected of any chip's voltage is the same as of a pipeline's (harness/plan/believe.c). */
+static fl_serving_power power_of(const problem *p, const double *x) {
+    const fl_belief *knee = &fl_pipeline_any_chip.knee, *rise = &fl_pipeline_any_chip.rise;
+    const double ghz = p->top_mhz / 1000;
+    return (fl_serving_power){.p0_w = GUESS[P0] * p->highest_w * exp(x[P0] * GUESS_SD),
+                              .idle_w = GUESS[IDLE] * p->highest_w / ghz * exp(x[IDLE] * GUESS_SD),
+                              .compute_w = GUESS[COMPUTE] * p->highest_w / ghz * exp(x[COMPUTE] * GUESS_SD),
+                              .memory_w = GUESS[MEMORY] * p->highest_w * exp(x[MEMORY] * GUESS_SD),
+                              .knee = p->numbers == FLAT ? 1 : knee->mean + knee->sd * x[KNEE],
+                              .rise = p->numbers == FLAT ? 0 : fmax(rise->mean + rise->sd * x[RISE], 0),
+                              .top_mhz = p->top_mhz};
+}
+
+static void residuals(void *user, const double *x, double *residual) {
+    const problem *p = user;
+    const fl_serving_power law = power_of(p, x);
+    for (size_t i = 0; i < p->count; i++) {
+        const fl_serving_load *l = &p->load[i];
+        const double w = fl_serving_power_at(&law, l->sm_mhz, l->compute, l->memory);
+        residual[i] = fl_serving_robust(log(w / l->power_w), POWER_SD);
+    }
+    for (size_t k = 0; k < p->numbers; k++)
+        residual[p->count + k] = x[k];
+}
+
+/* *cost: the sum of squares that is left. */
+static fl_status fit(problem *p, size_t numbers, fl_serving_power *out, double *cost, fl_diag *d) {
+    double x[NUMBERS] = {0};
+    double *left = malloc((p->count + numbers) * sizeof *left);
+    if (!left)
+        return fl_no_memory(d, "a fit");
+    p->numbers = numbers;
+    const fl_model_status s = fl_least_squares(residuals, p, x, numbers, p->count + numbers);
+    *out = power_of(p, x);
+    *cost = 0;
+    if (s == FL_MODEL_OK)
+        residuals(p, x, left);
+    for (size_t i = 0; s == FL_MODEL_OK && i < p->count + numbers; i++)
+        *cost += left[i] * left[i];
+    free(left);
+    if (s == FL_MODEL_NO_MEMORY)
+        return fl_no_memory(d, "a fit");
+    return s == FL_MODEL_OK ? FL_OK : fl_refuse(d, "no law fits the powers of the step table: %s", fl_model_text(s));
+}
+
+/* top_mhz: of the chip, at which v is largest. FL_NO_MEMORY, FL_BAD_INPUT where nothing fits. */
+/* A voltage that rises is believed where the powers ask for it: where it lowers the squares that are left by more than
+ * two for each of its two numbers (Akaike, 1974). Two clocks never do: then P is a line between them. */
+static fl_status fl_serving_power_fit(const fl_serving_load *load, size_t count, double top_mhz, fl_serving_power *out,
+                                      fl_diag *d) {
+    problem p = {.load = load, .count = count, .top_mhz = top_mhz};
+    double flat_cost = 0, cost = 0;
+    fl_serving_power rising;
+    for (size_t i = 0; i < count; i++)
+        p.highest_w = fmax(p.highest_w, load[i].power_w);
+    fl_status s = fit(&p, FLAT, out, &flat_cost, d);
+    if (!s)
+        s = fit(&p, NUMBERS, &rising, &cost, d);
+    if (!s && cost + 4 < flat_cost)
+        *out = rising;
+    return s;
+}
+
+/* ---- steps ---- */
+
+#define TIME_SD 0.04       /* of a measured step about the law, as a share: L20, 3.9 % */
+#define STEPS_GUESS_SD 1.5 /* of the logarithm of each number about where it begins */
+
+enum { HOST, HOST_SEQUENCE, TOKEN, SEQUENCE, WEIGHTS, WEIGHTS_CLOCK, PAIR, KV, KV_CLOCK, SHARP, STEPS_NUMBERS };
+
+typedef struct steps_problem {
     const fl_step_rows *rows;
     const fl_serving *server;
     double leave_out; /* clock of rows that the fit does not see; 0 = none */
-    double guess[NUMBERS];
-} problem;
+    double guess[STEPS_NUMBERS];
+} steps_problem;
 
-static bool left_out(const problem *p, const fl_step_row_measured *r) { return r->sm_mhz == p->leave_out; }
+static bool left_out(const steps_problem *p, const fl_step_row_measured *r) { return r->sm_mhz == p->leave_out; }
 
 /* A measured row on a law: a prompt longer than the token budget takes several steps. Time, and shares of it. */
-static fl_step_point row_at(const problem *p, const fl_step_law *law, const fl_step_row_measured *r) {
+static fl_step_point row_at(const steps_problem *p, const fl_step_law *law, const fl_step_row_measured *r) {
     fl_step_point sum = {0};
     double done = 0;
     const double whole = r->prefill ? r->tokens : 1;
@@ -47,10 +157,10 @@ static fl_step_point row_at(const problem *p, const fl_step_law *law, const fl_s
     return sum;
 }
 
-static fl_step_law law_of(const problem *p, const double *x) {
-    double n[NUMBERS];
-    for (size_t k = 0; k < NUMBERS; k++)
-        n[k] = p->guess[k] * exp(GUESS_SD * x[k]);
+static fl_step_law law_of(const steps_problem *p, const double *x) {
+    double n[STEPS_NUMBERS];
+    for (size_t k = 0; k < STEPS_NUMBERS; k++)
+        n[k] = p->guess[k] * exp(STEPS_GUESS_SD * x[k]);
     fl_step_law l = fl_step_law_none();
     l.host_s = n[HOST];
     l.host_sequence_s = n[HOST_SEQUENCE];
@@ -65,8 +175,8 @@ static fl_step_law law_of(const problem *p, const double *x) {
     return l;
 }
 
-static void residuals(void *user, const double *x, double *residual) {
-    const problem *p = user;
+static void steps_residuals(void *user, const double *x, double *residual) {
+    const steps_problem *p = user;
     const fl_step_law law = law_of(p, x);
     size_t n = 0;
     for (size_t i = 0; i < p->rows->count; i++) {
@@ -74,13 +184,13 @@ static void residuals(void *user, const double *x, double *residual) {
         if (!left_out(p, r))
             residual[n++] = fl_serving_robust(log(row_at(p, &law, r).time_s / r->time_s), TIME_SD);
     }
-    for (size_t k = 0; k < NUMBERS; k++)
+    for (size_t k = 0; k < STEPS_NUMBERS; k++)
         residual[n++] = x[k];
 }
 
 /* A first guess from single rows: the longest prompt is compute, the shortest decode weights, the one with the most KV
  * is that. What no row tells alone begins as a small share of these. */
-static fl_status guess(problem *p, fl_diag *d) {
+static fl_status guess(steps_problem *p, fl_diag *d) {
     const fl_step_row_measured *longest = NULL, *shortest = NULL, *most = NULL;
     for (size_t i = 0; i < p->rows->count; i++) {
         const fl_step_row_measured *r = &p->rows->row[i];
@@ -110,15 +220,15 @@ static fl_status guess(problem *p, fl_diag *d) {
 }
 
 /* The law, and the powers of the rows that have them. */
-static fl_status fit(problem *p, double top_mhz, fl_serving_steps_fit *out, fl_diag *d) {
-    double x[NUMBERS] = {0};
+static fl_status steps_fit(steps_problem *p, double top_mhz, fl_serving_steps_fit *out, fl_diag *d) {
+    double x[STEPS_NUMBERS] = {0};
     size_t rows = 0, powers = 0;
     fl_status s = guess(p, d);
     if (s)
         return s;
     for (size_t i = 0; i < p->rows->count; i++)
         rows += !left_out(p, &p->rows->row[i]);
-    const fl_model_status m = fl_least_squares(residuals, p, x, NUMBERS, rows + NUMBERS);
+    const fl_model_status m = fl_least_squares(steps_residuals, p, x, STEPS_NUMBERS, rows + STEPS_NUMBERS);
     if (m == FL_MODEL_NO_MEMORY)
         return fl_no_memory(d, "a fit");
     if (m != FL_MODEL_OK)
@@ -142,7 +252,7 @@ static fl_status fit(problem *p, double top_mhz, fl_serving_steps_fit *out, fl_d
 }
 
 /* Errors on the rows of one clock, or on those that the fit saw. */
-static fl_status score(const problem *p, const fl_serving_steps_fit *f, bool seen, fl_serving_spread *time,
+static fl_status score(const steps_problem *p, const fl_serving_steps_fit *f, bool seen, fl_serving_spread *time,
                        fl_serving_spread *power, fl_diag *d) {
     fl_serving_errors t = {0}, w = {0};
     fl_status s = FL_OK;
@@ -177,17 +287,18 @@ static fl_status find_clocks(const fl_step_rows *rows, double *mhz, uint32_t *co
     }
 }
 
-static fl_status leave_each_out(problem *p, const double *mhz, uint32_t count, fl_serving_steps_fit *f, fl_diag *d) {
+static fl_status leave_each_out(steps_problem *p, const double *mhz, uint32_t count, fl_serving_steps_fit *f,
+                                fl_diag *d) {
     fl_status s = FL_OK;
     for (uint32_t i = 0; !s && i < count; i++) {
         fl_serving_clock_error *e = &f->clock[f->clocks];
         if (f->law.sm_count && p->leave_out > 0 && mhz[i] != p->leave_out)
             continue;
-        problem one = *p;
+        steps_problem one = *p;
         fl_serving_steps_fit without = {0};
         one.leave_out = mhz[i];
         *e = (fl_serving_clock_error){.sm_mhz = mhz[i], .end = i == 0 || i + 1 == count};
-        s = fit(&one, mhz[count - 1], &without, d);
+        s = steps_fit(&one, mhz[count - 1], &without, d);
         if (!s)
             s = score(&one, &without, false, &e->time, &e->power, d);
         f->clocks += !s;
@@ -215,7 +326,7 @@ fl_status fl_serving_steps_make(const fl_step_rows *rows, const fl_serving *serv
                                 fl_serving_steps_fit *f, fl_diag *d) {
     double mhz[FL_STEP_CLOCKS];
     uint32_t count = 0;
-    problem p = {.rows = rows, .server = server, .leave_out = leave_out};
+    steps_problem p = {.rows = rows, .server = server, .leave_out = leave_out};
     *f = (fl_serving_steps_fit){0};
     fl_status s = find_clocks(rows, mhz, &count, d);
     if (s)
@@ -228,7 +339,7 @@ fl_status fl_serving_steps_make(const fl_step_rows *rows, const fl_serving *serv
                          found ? "the table has no other clock, expected more" : "the table has no such clock");
     f->lowest_mhz = mhz[0];
     f->highest_mhz = mhz[count - 1];
-    s = fit(&p, f->highest_mhz, f, d);
+    s = steps_fit(&p, f->highest_mhz, f, d);
     if (s)
         return s;
     for (uint32_t i = 0; i < count; i++)

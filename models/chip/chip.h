@@ -1,26 +1,32 @@
-/* The constants that belong to a chip and that all its workloads share. models/chip/fit_chip.h fits this law to measured
- * settings; models/chip/predict.h uses it to predict what a workload does at other settings.
+/* The constants that belong to a chip and that all its workloads share. models/chip/chip.h fits this law to measured
+ * settings; models/chip/chip.h uses it to predict what a workload does at other settings.
  *
  *   T(f, m) = ((Tc f_ref/f)^p + (Tm h(f, m))^p)^(1/p) + Tl,   h(f, m) = ((m_ref/m)^q + (f_link/f)^(s q))^(1/q) / at
  * ref P(f, m) = alpha A V^2 f a + beta B (m/m_ref) b + B0(m) + C V + A0 V^2 f
  *
- * These are the laws of models/laws/row.h with two additions. First, bytes reach the SMs through caches and a crossbar that
- * run on the core clock, so memory-bound kernels slow down too below f_link (V100 below 900 MHz, Titan X below 1013 MHz
- * at its top memory clock). f_link = 0 leaves this out. Second, stalled units toggle less. A share `stall` of the
- * dynamic power stays whatever the kernel does; the rest follows the work done per cycle: a = stall + (1 - stall)
+ * These are the laws of models/laws/laws.h with two additions. First, bytes reach the SMs through caches and a crossbar
+ * that run on the core clock, so memory-bound kernels slow down too below f_link (V100 below 900 MHz, Titan X below
+ * 1013 MHz at its top memory clock). f_link = 0 leaves this out. Second, stalled units toggle less. A share `stall` of
+ * the dynamic power stays whatever the kernel does; the rest follows the work done per cycle: a = stall + (1 - stall)
  * (f_ref T_ref)/(f T). b follows likewise from stall_memory and the memory clock. A share of 1 leaves this out.
  *
  * Clocks are in MHz (f in GHz in the power law), times in s, powers in W. V is relative to its lowest knot. */
 #pragma once
 
+#include "models/fit/fit.h"
 #include "models/laws/device.h"
+#include "models/math/math.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 #define FL_CHIP_KNOTS 24    /* of V(f) */
 #define FL_CHIP_MEMS 16     /* memory clocks */
 #define FL_CHIP_SHARES 160  /* workloads that form the prior */
 #define FL_CHIP_SETTINGS 64 /* settings at which the chip keeps their residuals */
 
-/* Shares of the time in which a part of the chip works, 0..1. The order is that of fl_counter in traces/io/records.h. */
+/* Shares of the time in which a part of the chip works, 0..1. The order is that of fl_counter in traces/io/records.h.
+ */
 typedef enum fl_chip_activity {
     FL_CHIP_DRAM,
     FL_CHIP_SM,
@@ -58,7 +64,7 @@ typedef enum fl_chip_place {
  * workload's own fit absorbs part of the law's error, which then shows at settings that were not measured. The standard
  * deviation therefore also grows with the distance in ln clock from the nearest known setting, by `growth` per unit,
  * separately for each place. The total standard deviation of a prediction is then multiplied by `wide`
- * (models/chip/bars.h). own: the factors that the chip's own workloads suggest, NaN where it has too few. */
+ * (models/chip/cross.c). own: the factors that the chip's own workloads suggest, NaN where it has too few. */
 typedef struct fl_chip_error {
     double scatter, smooth, length_sm, length_mem;
     double growth[FL_CHIP_PLACES], wide[FL_CHIP_PLACES], own[FL_CHIP_PLACES];
@@ -74,7 +80,7 @@ typedef struct fl_chip_share {
 
 typedef enum fl_chip_law {
     FL_CHIP_FULL,  /* with link and stall */
-    FL_CHIP_PLAIN, /* exactly models/laws/row.h's, as the simulator has it */
+    FL_CHIP_PLAIN, /* exactly models/laws/laws.h's, as the simulator has it */
     FL_CHIP_BEST   /* whichever of the two better predicts workloads that were left out of the fit */
 } fl_chip_law;
 
@@ -104,8 +110,8 @@ typedef struct fl_chip {
     double load_mean[2], load_cov[3]; /* prior of alpha and beta: mean; variances and covariance (aa, ab, bb) */
     fl_chip_error power_error;
     int has_power;
-    /* Mean power over a binding power limit (models/chip/cap.h), averaged over the workloads measured that way; 0 = not
-     * known. */
+    /* Mean power over a binding power limit (models/chip/chip.h), averaged over the workloads measured that way; 0 =
+     * not known. */
     double crest, crest_sd;
 
     /* how well the data determine these values: standard deviations, NaN = not known, INFINITY = not determined */
@@ -133,7 +139,6 @@ typedef struct fl_chip {
 double fl_chip_volt(const fl_chip *chip, double sm_mhz,
                     double mem_mhz);                    /* linear between knots, constant beyond the ends */
 double fl_chip_b0(const fl_chip *chip, double mem_mhz); /* likewise */
-double fl_chip_memory_ratio(const fl_chip *chip, double sm_mhz, double mem_mhz); /* h */
 
 /* The highest clock up to which every V is <= 1 + tolerance; NaN where the first already exceeds it. */
 double fl_voltage_floor_mhz(const double *sm_mhz, const double *volt, size_t clocks, double tolerance);
@@ -152,3 +157,240 @@ typedef struct fl_chip_guess {
     double time_s, power_w; /* power_w is NaN where the chip has no power law */
     double time_sd_pct, power_sd_pct;
 } fl_chip_guess;
+
+/* How far a choice of setting that rests on a fit may be trusted: the chance that the bound breaks in reality, and the
+ * expected regret. Both follow from the standard deviations that the fit states for its own predictions.
+ *
+ * Logarithms of times and powers are taken as normal. Errors of two settings count as independent, and so do the errors
+ * of time and power at one setting. Where errors are in fact correlated, this makes a choice look less sure than it is,
+ * never surer. A setting without a deviation (NaN) counts as certain. The bound is a slowdown as a share: time at the
+ * setting over time at the top, less one. */
+
+#define FL_DECIDE_TOLERANCE 1e-12 /* a bound that is met to the last digit holds */
+
+/* The chance of breaking the bound. It is 0 for at == top and for a bound of INFINITY. */
+double fl_decide_chance(const fl_chip_guess *at, const fl_chip_guess *top, double bound);
+/* Whether a setting may be chosen: the prediction holds the bound, and the chance of breaking it is at most risk (with
+ * risk 1 the prediction alone decides). Settings without a prediction (NAN) may not be chosen. */
+int fl_decide_allows(const fl_chip_guess *at, const fl_chip_guess *top, double bound, double risk);
+/* Standard deviation of ln(power x time^delay): 1 = energy, 2 = EDP, 3 = ED2P. */
+double fl_decide_cost_sd(const fl_chip_guess *at, double delay);
+/* The expected regret at guess[chosen], as a share of power x time^delay. For each other setting it takes the expected
+ * improvement times the chance that the setting holds the bound, and returns the largest. This is a lower limit of what
+ * knowing all settings would save. */
+double fl_decide_regret(const fl_chip_guess *guess, size_t count, size_t top, size_t chosen, double bound,
+                        double delay);
+
+/* Fits a chip to measured settings of several workloads, or derives one from a platform's constants alone. */
+
+/* Fits the whole chip. Rows come in any order. Each workload needs at least 2 rows; the fit ignores a workload with
+ * fewer. NO_FIT: no workload is left. Where no power is known, or none can be fitted, the chip has no power law
+ * (has_power 0). */
+fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law law, fl_chip *chip);
+
+/* A chip of which only the platform's constants are known: the law without the two additions, and wide priors. */
+fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip);
+
+/* Chooses the settings of a chip whose measurement says most about a new workload.
+ *
+ * The chip's own workloads stand for future ones. Each in turn counts as measured at only the settings of a candidate
+ * set, and the other workloads predict it elsewhere. The best set has the least error. Errors are mean absolute errors
+ * in percent, over the workloads and the settings outside the set. The score of a set is the mean of its errors in
+ * time, power and energy.
+ *
+ * The search compares many sets by a fast linear predictor. The few best sets are then judged by the predictor that a
+ * user gets (fl_chip_predict). Nothing is random: the same chip gives the same answer. */
+
+#define FL_PROBES_MAX 4       /* settings in a set, at most */
+#define FL_PROBES_KNOWN 7     /* known settings, at most, to which fl_probes_next adds one */
+#define FL_PROBES_WORKLOADS 3 /* workloads of the chip, at least: fewer cannot stand for new ones */
+
+typedef struct fl_probes {
+    fl_chip_row at[FL_PROBES_KNOWN +
+                   1]; /* only the clocks are set; sorted by memory clock, then SM clock; `count` entries are in use */
+    size_t count;
+    double time_pct, power_pct, energy_pct; /* expected errors at the chip's other settings; power and energy are NaN
+                                               where the chip knows no power */
+    size_t tested;                          /* number of workloads behind the errors */
+} fl_probes;
+
+/* The best `count` settings among those at which the chip was calibrated, never worse than the usual choice
+ * (fl_probes_usual). 1 <= count <= FL_PROBES_MAX. NO_FIT: the chip was not calibrated with enough workloads, or has no
+ * more settings than `count`. Takes about 0.1 to 1 s. */
+fl_model_status fl_probes_choose(const fl_chip *chip, size_t count, fl_probes *out);
+
+/* Computes the expected errors of the settings in set->at and writes the rest of *set. NO_FIT as above. */
+fl_model_status fl_probes_expect(const fl_chip *chip, fl_probes *set);
+
+/* The usual choice. One setting: the top. Two or more: evenly spaced SM clocks at the highest memory clock, both ends
+ * included. Four where there are several memory clocks: the corners. Only the settings are written. */
+fl_model_status fl_probes_usual(const fl_chip *chip, size_t count, fl_probes *out);
+
+/* The next measurement that would narrow the prediction of a workload most, when `known` settings of it were measured
+ * (at most FL_PROBES_KNOWN; their times and powers do not matter). *now: the expected errors with the known settings
+ * alone. *next: the errors with one more, which is next->at[*added]. */
+fl_model_status fl_probes_next(const fl_chip *chip, const fl_chip_row *known, size_t known_count, fl_probes *now,
+                               fl_probes *next, size_t *added);
+
+/* A board's power limit: whether it binds, and what a program does under it.
+ *
+ *   Under a limit L that binds, the board lowers the SM clock to g, where P(g) = crest L. The time is then T = T(g).
+ *
+ * P and T are the laws of the program (models/chip/chip.h). g is at most the clock that was asked for. Powers are in W.
+ * The board holds the limit at each instant, but a program has phases that need less power, so its mean power stays
+ * below the limit. The crest is mean power over limit. It is 0.75 to 0.98 on real programs, and nearly the same at all
+ * limits of one program. One capped run measures it (a100-pcie-lock-x-cap: 0.967 to 0.976 for one program over limits
+ * of 150 to 225 W, 0.985 to 0.996 for another). The model does not follow phases: a program that alternates between
+ * phases loses a little more time than T(g) says.
+ *
+ * A limit binds where power or time differ from their values under a higher limit, at the same requested clocks, by
+ * more than the readings scatter. A power near its limit is no sign that the limit binds: a program may need 0.98 of
+ * the limit without being held back. */
+
+#define FL_CAP_CREST_LEAST 0.75 /* no program's mean power is below this share of a limit that binds */
+#define FL_CAP_CREST_MOST 0.97  /* a mean power above it is close to the limit */
+
+typedef enum fl_cap_verdict {
+    FL_CAP_FREE,  /* does not bind */
+    FL_CAP_BINDS, /* the clock was lower than asked for, at least at times */
+    FL_CAP_UNTOLD /* one limit only, and power close to it: the time must decide (models/unsound/unsound.h) */
+} fl_cap_verdict;
+
+/* One workload at one pair of asked clocks under one limit. */
+typedef struct fl_cap_cell {
+    double limit_w, time_s, power_w; /* limit_w: INFINITY = no limit. power_w: NaN = not known */
+    fl_cap_verdict verdict;          /* output */
+} fl_cap_cell;
+
+/* How well readings repeat, as shares (standard deviations). */
+typedef struct fl_cap_scatter {
+    double time, power;
+} fl_cap_scatter;
+
+/* Sets the verdicts of the cells of one workload at one pair of clocks. The cells are sorted by limit, highest first.
+ */
+void fl_cap_test(fl_cap_cell *cell, size_t count, const fl_cap_scatter *scatter);
+
+/* Collects evidence of the scatter: |ln| ratios of time and of power between neighbouring limits that surely do not
+ * bind (power below FL_CAP_CREST_LEAST of both). The cells are sorted by limit, highest first. time and power have room
+ * for count values. Returns the number of values written. */
+size_t fl_cap_repeats(const fl_cap_cell *cell, size_t count, double *time, double *power);
+/* The scatter by these values: a robust estimate, never below 0.1 %. With fewer than 5 values it is FL_ROW_NOISE_TIME
+ * and FL_ROW_NOISE_POWER. The function reorders the arrays. */
+fl_cap_scatter fl_cap_scatter_of(double *time, double *power, size_t count);
+
+/* The clock at which the power is `watts`, interpolated linearly in ln P over ln f. mhz ascends, count >= 1. RANGE:
+ * watts is below the power at the lowest clock; *at is then the lowest clock. Where watts exceeds the power at the
+ * highest clock, the limit does not hold the clock down: *at is the highest clock, and the status is OK. INVALID: a
+ * power or clock that is not above 0. */
+fl_model_status fl_cap_clock(const double *mhz, const double *power_w, size_t count, double watts, double *at);
+
+/* Estimates the clock of a row of which only the power limit is known. The scale is relative: the workload's clock
+ * under the highest limit counts as the chip's highest clock. The result is the clock at which the chip's power law,
+ * without stall terms, gives the row's power, for a load with the chip's mean beta and the alpha that gives top_w at
+ * the highest clock. The estimate serves to express time as a function of power; an error of V(f) bends this clock
+ * axis, and the fitted time law bends with it. RANGE: the clock lies outside FL_CAP_LATENT_LOW to FL_CAP_LATENT_HIGH
+ * times the highest clock. INVALID: no power law, or a power that is not above 0. */
+fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w, double watts, double *mhz);
+
+/* A GPU that nobody has measured, estimated from its ladder, its TDP and similar chips. Similar chips supply the
+ * constants of the power law as shares of the TDP at the top clock, the clock up to which V stays flat, and how far and
+ * how steeply V rises. Their spread from chip to chip says how uncertain these values are for the next chip. An idle
+ * log and a run narrow the spread.
+ *
+ * The method draws chips from that spread (log-normal, widened because the known chips are few), weighs them by how
+ * well they match the log and the run, and gives each a workload of its own. The centre of the chips is the law of the
+ * fl_chip. The distance of each from the centre is stored as residuals are, so that predictions, their deviations and
+ * the choice of probes (models/chip/chip.h) account for it. The sequence of chips is fixed (Roberts' additive
+ * recurrence): nothing is random. */
+
+/* X(NAME, WHAT): all above 0. */
+#define FL_KIN_PARTS(X)                                                                                                \
+    X(A, "A V^2 f at the top, of TDP")                                                                                 \
+    X(A0, "A0 V^2 f at the top, of TDP")                                                                               \
+    X(B, "B, of TDP")                                                                                                  \
+    X(B0, "B0 at the default memory clock, of TDP")                                                                    \
+    X(C, "C, of TDP")                                                                                                  \
+    X(KNEE, "clock up to which V rests, of the top clock")                                                             \
+    X(RISE, "V at the top, less 1")                                                                                    \
+    X(BEND, "exponent of V's rise")
+
+#define FL_KIN_ENUM(name, what) FL_KIN_##name,
+enum { FL_KIN_PARTS(FL_KIN_ENUM) FL_KIN_COUNT };
+extern const char *const fl_kin_what[FL_KIN_COUNT];
+
+typedef struct fl_kin { /* one known chip */
+    double part[FL_KIN_COUNT];
+} fl_kin;
+
+/* INVALID: the device has no TDP or lacks a part of the law. A part that is 0 there counts as a hundredth. */
+fl_model_status fl_kin_of_device(const fl_device *dev, fl_kin *out);
+
+typedef struct fl_kin_spread { /* of each part: its median, and the factor of one standard deviation (1.3: +-30 %) */
+    double middle[FL_KIN_COUNT], factor[FL_KIN_COUNT];
+} fl_kin_spread;
+
+/* The prior for the next chip from known chips: mean and spread of their logarithms. NO_FIT: fewer than three chips. */
+fl_model_status fl_kin_prior(const fl_kin *kin, size_t count, fl_kin_spread *out);
+
+typedef struct fl_kin_facts {        /* borrowed */
+    const int32_t *sm_mhz, *mem_mhz; /* ladders, ascending */
+    uint32_t sm_count, mem_count;
+    double default_mem_mhz, tdp_w;
+} fl_kin_facts;
+
+/* idle: points of the GPU idling with a context open at the default memory clock. run: settings of one workload (power
+ * NaN = not known). Either may be empty. *after: what is known of the parts afterwards; may be NULL. The chip's
+ * `workloads` is 0, since none was measured on it. INVALID: impossible facts. */
+fl_model_status fl_kin_chip(const fl_kin_facts *facts, const fl_kin_spread *prior, const fl_idle_point *idle,
+                            size_t idle_count, const fl_chip_row *run, size_t run_count, fl_chip *chip,
+                            fl_kin_spread *after);
+
+/* What a workload's activities (DRAM, SMs, their pipes) say of it. */
+
+/* Whether the activities of the known rows help to tell what the workload is like. */
+int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t known_count);
+
+/* Predicts a workload of which only a few settings are known, from a chip's law and from its other workloads. */
+
+/* Predicts a workload at `asked` settings from its `known` measured rows (workload ids are ignored; at least one row).
+ * The prediction is the mean over everything that the known rows and the chip's other workloads leave possible, and it
+ * carries over the smooth part of the known rows' errors. load: the most likely single values of its parts; may be
+ * NULL. */
+fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
+                                const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess, fl_chip_load *load);
+
+/* A workload's time or power as a smooth function of its clocks, from the workload's own rows alone. It tells how far
+ * each row lies from the curve through the other rows. ln y is a Gaussian process over x = ln f and z = ln m:
+ *
+ *   K(a, b) = level^2 + slope^2 (x_a x_b + z_a z_b) + amplitude^2 exp(-(dx / length)^2 / 2 - (dz / length)^2 / 2)
+ *             + noise^2 [a = b]
+ *
+ * The process knows no law of a chip, so it can judge the rows that laws are fitted to. With A = K^-1, row i lies [A
+ * y]_i / A_ii off the curve of the others, with the variance 1 / A_ii (leave-one-out; Rasmussen and Williams 2006, Eq.
+ * 5.12). */
+
+#define FL_ROW_NOISE_TIME 0.005 /* shares: how well times and powers repeat; models/fit_chip*.c assume the same */
+#define FL_ROW_NOISE_POWER 0.01
+
+typedef struct fl_row_curve {
+    size_t n;
+    double *x, *z, *y;  /* ln clocks and ln of the value, each about its mean */
+    double *inverse;    /* n x n */
+    double *weight;     /* inverse y */
+    char *known, *used; /* n entries each: whether the row has a value, and whether the curve uses it */
+    double x_mean, z_mean, y_mean, noise;
+} fl_row_curve;
+
+/* Opens the curve of the powers if power is set, else that of the times. NO_FIT: fewer than 3 rows have a value. */
+fl_model_status fl_row_curve_open(const fl_chip_row *row, size_t n, int power, fl_row_curve *curve);
+void fl_row_curve_close(fl_row_curve *curve);
+
+/* How far row i lies from the curve of all other rows in use, in ln y, and the standard deviation of that distance. NAN
+ * where the row has no value. */
+void fl_row_curve_off(const fl_row_curve *curve, size_t i, double *off, double *sd);
+void fl_row_curve_drop(fl_row_curve *curve, size_t i);             /* takes the row out of the curve */
+fl_model_status fl_row_curve_admit(fl_row_curve *curve, size_t i); /* puts it back */
+double fl_row_curve_at(const fl_row_curve *curve, size_t without, double sm_mhz, double mem_mhz);
+double fl_row_curve_slope(const fl_row_curve *curve, size_t without, double sm_mhz,
+                          double mem_mhz); /* d ln y / d ln f */

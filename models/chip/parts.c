@@ -1,10 +1,18 @@
 /* The law in the form that fitting needs, the deviations of predictions, and the small linear algebra for both. */
-#include "models/chip/parts.h"
-#include "models/laws/time.h"
+#include "models/chip/inside.h"
 
+#include "models/chip/chip.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- parts ---- */
 
 int fl_chip_row_is_sound(const fl_chip_row *r) {
     return r->sm_mhz > 0 && r->mem_mhz > 0 && r->time_s > 0 && isfinite(r->sm_mhz + r->mem_mhz + r->time_s) &&
@@ -98,7 +106,7 @@ void fl_chip_offs_make(const fl_chip *chip, int power, const fl_chip_row *row, s
                     sum += kappa[s] * off[s];
                     weight += kappa[s];
                 }
-            /* Residuals of made-up workloads say nothing about this chip (fit_kin.h). */
+            /* Residuals of made-up workloads say nothing about this chip (chip.h). */
             offs[r * chip->shares + k] = weight > 0.3 && chip->workloads ? sum / weight : (double)NAN;
         }
     }
@@ -169,4 +177,240 @@ fl_model_status fl_chip_place_settings(const fl_chip_row *row, size_t count, fl_
 
 fl_chip_load fl_chip_load_of(const fl_chip_share *s) {
     return (fl_chip_load){(1 - s->rest) * (1 - s->memory), (1 - s->rest) * s->memory, s->rest, s->alpha, s->beta};
+}
+
+/* How measurements scatter about the law: maximum likelihood of a Gaussian process with independent scatter, over a
+ * grid of its few constants. The workloads' residuals are independent of each other. */
+
+#define LEAST 1e-3     /* scatter: no meter repeats better */
+#define FREE_LEAST 6.0 /* fewer degrees of freedom than this: the errors are assumed */
+#define ROWS_MAX 40    /* per workload: more are thinned, because a Cholesky decomposition takes long */
+
+typedef struct sample {
+    const fl_chip_row *row;
+    const double *r;
+    size_t index[ROWS_MAX], count;
+    double grow; /* correction for the numbers that were fitted to these rows */
+} sample;
+
+/* Log likelihood, with the overall scale profiled out: *scale2 is its best value. */
+static double likelihood(const sample *s, size_t spans, const fl_chip_error *shape, double limit, double *scale2) {
+    double squares = 0, half_log = 0, a[ROWS_MAX * ROWS_MAX], x[ROWS_MAX];
+    size_t total = 0;
+    for (size_t k = 0; k < spans; k++) {
+        const size_t n = s[k].count;
+        for (size_t i = 0; i < n; i++) {
+            for (size_t j = 0; j <= i; j++)
+                a[i * n + j] = fl_chip_covariance(shape, &s[k].row[s[k].index[i]], &s[k].row[s[k].index[j]]);
+            a[i * n + i] += shape->scatter * shape->scatter;
+            x[i] = s[k].grow *
+                   fmax(-limit, fmin(limit, s[k].r[s[k].index[i]])); /* single outliers must not set the scale */
+        }
+        if (!fl_chip_cholesky(a, n))
+            return -(double)INFINITY;
+        fl_chip_lower_solve(a, n, x);
+        for (size_t i = 0; i < n; i++) {
+            squares += x[i] * x[i];
+            half_log += log(a[i * n + i]);
+        }
+        total += n;
+    }
+    *scale2 = squares / (double)total;
+    return -0.5 * (double)total * log(*scale2) - half_log;
+}
+
+fl_model_status fl_chip_fit_error(const fl_chip_row *row, const double *r, const fl_chip_span *span, size_t spans,
+                                  double parts, fl_chip_error *e) {
+    static const double part[] = {0, 0.3, 0.5, 0.7, 0.85, 0.95}; /* smooth share of the variance */
+    static const double length[] = {0.05, 0.1, 0.2, 0.4, 0.8};
+    sample *s = calloc(spans + 1, sizeof *s);
+    size_t total = 0;
+    for (size_t k = 0; k < spans; k++)
+        total += span[k].count;
+    double *size = malloc((total + 1) * sizeof *size), top = -(double)INFINITY;
+    if ((double)total - parts * (double)spans < FREE_LEAST) {
+        *e = (fl_chip_error){.scatter = 0.005, .smooth = 0.01, .length_sm = 0.2, .length_mem = 0.4};
+        free(s);
+        free(size);
+        return FL_MODEL_OK;
+    }
+    if (!s || !size) {
+        free(s);
+        free(size);
+        return FL_MODEL_NO_MEMORY;
+    }
+    size_t used = 0, n = 0;
+    for (size_t k = 0; k < spans; k++) {
+        const size_t stride = span[k].count / ROWS_MAX + 1;
+        const double n_rows = (double)span[k].count;
+        s[used] = (sample){.row = row, .r = r, .grow = sqrt(n_rows / fmax(1, n_rows - parts))};
+        for (size_t i = 0; i < span[k].count; i += stride)
+            if (!isnan(r[span[k].first + i])) {
+                s[used].index[s[used].count++] = span[k].first + i;
+                size[n++] = fabs(r[span[k].first + i]);
+            }
+        used += s[used].count > 0;
+    }
+    fl_model_status status = n > 0 ? FL_MODEL_OK : FL_MODEL_NO_FIT;
+    if (status == FL_MODEL_OK) {
+        gsl_sort(size, 1, n);
+        const double limit = fmax(5 * 1.4826 * size[n / 2], 1e-9);
+        int many_mem = 0;
+        for (size_t i = 1; i < total && !many_mem; i++)
+            many_mem = fabs(row[i].mem_mhz - row[0].mem_mhz) > 0.5;
+        for (size_t p = 0; p < sizeof part / sizeof *part; p++)
+            for (size_t i = 0; i < (p ? sizeof length / sizeof *length : 1); i++)
+                for (size_t j = 0; j < (p && many_mem ? sizeof length / sizeof *length : 1); j++) {
+                    double scale2 = 0;
+                    const fl_chip_error shape = {.scatter = sqrt(1 - part[p]),
+                                                 .smooth = sqrt(part[p]),
+                                                 .length_sm = length[i],
+                                                 .length_mem = many_mem ? length[j] : 1};
+                    const double l = likelihood(s, used, &shape, limit, &scale2);
+                    if (l > top) {
+                        const double scale = sqrt(scale2);
+                        top = l;
+                        *e = shape;
+                        e->scatter *= scale;
+                        e->smooth *= scale;
+                    }
+                }
+        e->scatter = fmax(LEAST, e->scatter);
+        if (!isfinite(top))
+            status = FL_MODEL_NO_FIT;
+    }
+    free(s);
+    free(size);
+    return status;
+}
+
+fl_model_status fl_chip_robust_pct(const double *r, size_t count, double *pct, size_t *beyond) {
+    double *size = malloc((count + 1) * sizeof *size);
+    size_t n = 0;
+    if (!size)
+        return FL_MODEL_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(r[i]))
+            size[n++] = fabs(r[i]);
+    gsl_sort(size, 1, n);
+    *pct = n ? 100 * 1.4826 * size[n / 2] : NAN;
+    *beyond = 0;
+    for (size_t i = 0; i < n; i++)
+        *beyond += 100 * size[i] > fmax(6 * *pct, 3);
+    free(size);
+    return FL_MODEL_OK;
+}
+
+/* The idle clock tree, from sweeps: how much power every workload gains with V^2 f. Kernels never do less work at a
+ * higher SM clock, so each slope in V^2 f is A0 plus what the kernel's own activity adds. The least slope of all
+ * therefore bounds A0 from above; only a GPU that idles with a context open (models/fit/fit.h) bounds it from below.
+ * The slopes are taken at one memory clock, so that neither B0(m) nor its voltage enters, and at the floor of V, where
+ * the chip has one, so that C does not. */
+
+#define POINTS_MIN 4   /* SM clocks of a slope: two for the line, two to show its scatter */
+#define POINTS_MAX 96  /* more are thinned, since all pairs are compared */
+#define FLAT 1.01      /* V at its floor */
+#define RANGE_MIN 1.15 /* highest over lowest clock */
+#define TO_SIGMA 1.4826
+#define SLOPE_LEAST 1e-3 /* relative scatter: no meter repeats better */
+
+typedef struct line {
+    double slope, scatter; /* W per V^2 GHz; relative standard deviation of a reading */
+    double spread, power;  /* root of the sum of squares of V^2 f about its mean; mean power */
+} line;
+
+/* Theil-Sen: the median of the slopes of all pairs, which single outliers do not move. room: n (n - 1) / 2 or n. */
+static line fit_line(const double *x, const double *watts, size_t n, double *room) {
+    line l = {0};
+    size_t pairs = 0;
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        mean += x[i] / (double)n;
+        l.power += watts[i] / (double)n;
+        for (size_t k = 0; k < i; k++)
+            if (fabs(x[i] - x[k]) > 1e-6)
+                room[pairs++] = (watts[i] - watts[k]) / (x[i] - x[k]);
+    }
+    l.slope = gsl_stats_median(room, 1, pairs);
+    for (size_t i = 0; i < n; i++) {
+        room[i] = watts[i] - l.slope * x[i];
+        squares += (x[i] - mean) * (x[i] - mean);
+    }
+    const double level = gsl_stats_median(room, 1, n);
+    for (size_t i = 0; i < n; i++)
+        room[i] = fabs(watts[i] - level - l.slope * x[i]);
+    l.scatter = TO_SIGMA * gsl_stats_median(room, 1, n) / l.power * sqrt((double)n / (double)(n - 2));
+    l.spread = sqrt(squares);
+    return l;
+}
+
+/* Collects V^2 f and power of a span's rows at the highest memory clock. Returns how many. */
+static size_t take_points(const fl_chip *c, const fl_chip_row *row, fl_chip_span s, double flat_mhz, double *x,
+                          double *watts) {
+    const size_t stride = s.count / POINTS_MAX + 1;
+    double low = INFINITY, high = 0;
+    size_t n = 0;
+    for (size_t i = s.first; i < s.first + s.count && n < POINTS_MAX; i += stride) {
+        const fl_chip_row *r = &row[i];
+        if (r->mem_mhz < 0.99 * c->mem_ref || r->sm_mhz > flat_mhz || isnan(r->power_w))
+            continue;
+        const double v = fl_chip_volt(c, r->sm_mhz, r->mem_mhz);
+        x[n] = v * v * r->sm_mhz / 1000;
+        watts[n++] = r->power_w;
+        low = fmin(low, r->sm_mhz);
+        high = fmax(high, r->sm_mhz);
+    }
+    return n >= POINTS_MIN && high > RANGE_MIN * low ? n : 0;
+}
+
+/* The highest SM clock at which V has not risen, or the highest of all where the floor is too short for a line. */
+static double flat_range(const fl_chip *c) {
+    double flat = 0;
+    size_t points = 0;
+    for (uint32_t i = 0; i < c->knots; i++)
+        if (fl_chip_volt(c, c->knot_mhz[i], c->mem_ref) <= FLAT * fl_chip_volt(c, c->sm_min, c->mem_ref)) {
+            flat = c->knot_mhz[i];
+            points++;
+        }
+    return points >= POINTS_MIN && flat > RANGE_MIN * c->sm_min ? flat + 0.5 : INFINITY;
+}
+
+fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip) {
+    const double flat = flat_range(chip);
+    double *room = malloc((POINTS_MAX * POINTS_MAX + 2 * POINTS_MAX + spans) * sizeof *room);
+    line *of = calloc(spans + 1, sizeof *of);
+    size_t lines = 0;
+    chip->slope_w = chip->slope_sd = NAN;
+    if (!room || !of) {
+        free(room);
+        free(of);
+        return FL_MODEL_NO_MEMORY;
+    }
+    double *x = room + POINTS_MAX * POINTS_MAX, *watts = x + POINTS_MAX, *scatter = watts + POINTS_MAX;
+    for (size_t k = 0; k < spans; k++) {
+        const size_t n = take_points(chip, row, span[k], flat, x, watts);
+        if (n > 0) {
+            of[lines] = fit_line(x, watts, n, room);
+            scatter[lines] = of[lines].scatter;
+            lines++;
+        }
+    }
+    const double common = lines ? gsl_stats_median(scatter, 1, lines) : 0; /* a few points may lie on a line by luck */
+    const uint32_t top = chip->knots - 1;
+    const double v = fl_chip_volt(chip, chip->sm_ref, chip->mem_ref), ghz = chip->sm_ref / 1000;
+    const double rise = v * v * ghz - chip->sm_min / 1000;
+    double least = INFINITY;
+    for (size_t k = 0; k < lines; k++) {
+        const double own = fmax(fmax(common, SLOPE_LEAST), of[k].scatter) * of[k].power / of[k].spread;
+        const double volt = isfinite(flat) ? 0 : of[k].slope * 2 * v * ghz * chip->volt_sd[top] / rise;
+        const double sd = sqrt(own * own + volt * volt);
+        if (of[k].slope + 2 * sd < least) { /* choose a slope that is certainly low, not one that scatter made low */
+            least = of[k].slope + 2 * sd;
+            chip->slope_w = fmax(0, of[k].slope);
+            chip->slope_sd = sd;
+        }
+    }
+    free(room);
+    free(of);
+    return FL_MODEL_OK;
 }

@@ -1,15 +1,17 @@
 /* Fits the power part of a chip. The outer fit is a least squares (GSL, Levenberg-Marquardt) over the numbers that all
  * workloads share. The inner fit finds the best alpha and beta >= 0 of each workload, which are linear. All errors are
  * relative and robust (pseudo-Huber). */
-#include "models/chip/parts.h"
-#include "models/math/covariance.h"
-#include "models/math/gsl_quiet.h"
+#include "models/chip/inside.h"
+
+#include "models/chip/chip.h"
+#include "models/math/math.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_multifit_nlinear.h>
 #include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,11 +3,18 @@
  * share of the power that by the law all workloads have. That base, B0 + C V + A0 V^2 f, is separated from alpha and
  * beta only as far as the chip's workloads differ. Two busy workloads put it at three quarters of their power, and a
  * third that draws less than that then needs alpha and beta below 0 or a smaller base. */
-#include "models/chip/parts.h"
+#include "models/chip/inside.h"
+
+#include "models/chip/chip.h"
+#include "models/math/math.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- power guess ---- */
 
 void fl_chip_columns(const fl_chip *c, double sm_mhz, double mem_mhz, double rate, double *core, double *memory,
                      double *base) {
@@ -240,5 +247,34 @@ fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *kn
     }
     free(memory);
     free(power_known);
+    return s;
+}
+
+/* ---- predict ---- */
+
+fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
+                                const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
+                                fl_chip_load *load) {
+    return fl_chip_predict_slopes(chip, known, known_count, asked, asked_count, guess, load, NULL);
+}
+
+fl_model_status fl_chip_predict_slopes(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
+                                       const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
+                                       fl_chip_load *load, double *slope) {
+    fl_chip_load own = {0};
+    if (known_count == 0)
+        return FL_MODEL_INVALID;
+    for (size_t i = 0; i < known_count; i++)
+        if (!fl_chip_row_is_sound(&known[i]))
+            return FL_MODEL_INVALID;
+    fl_model_status s = fl_chip_predict_time(chip, known, known_count, asked, asked_count, guess, &own);
+    for (size_t j = 0; j < asked_count; j++)
+        guess[j].power_w = guess[j].power_sd_pct = NAN;
+    for (size_t j = 0; slope && j < asked_count; j++)
+        slope[j] = NAN;
+    if (s == FL_MODEL_OK && chip->has_power)
+        s = fl_chip_predict_power(chip, known, known_count, asked, asked_count, guess, &own, slope);
+    if (s == FL_MODEL_OK && load)
+        *load = own;
     return s;
 }

@@ -1,9 +1,11 @@
 /* A linear predictor proposes candidate sets; the chip's own predictor judges the best of them. */
-#include "models/chip/probes.h"
-#include "models/chip/parts.h"
-#include "models/chip/predict.h"
+#include "models/chip/inside.h"
+
+#include "models/chip/chip.h"
+#include "models/math/math.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

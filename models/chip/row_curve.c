@@ -1,5 +1,6 @@
-#include "models/chip/row_curve.h"
-#include "models/math/gsl_quiet.h"
+#include "models/chip/chip.h"
+
+#include "models/math/math.h"
 
 #include <gsl/gsl_linalg.h>
 #include <math.h>

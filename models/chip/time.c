@@ -1,11 +1,14 @@
 /* Fits the time part of a chip. The outer search is a simplex over sharpness and link. The inner search finds each
  * workload's parts in the unit square; the overall scale has a closed form. */
-#include "models/chip/parts.h"
-#include "models/math/gsl_quiet.h"
+#include "models/chip/inside.h"
+
+#include "models/chip/chip.h"
+#include "models/math/math.h"
 
 #include <gsl/gsl_multimin.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
-#include "models/fit/capping.h"
+#include "models/fit/fit.h"
 
-#include "models/math/covariance.h"
-#include "models/math/gsl_quiet.h"
+#include "models/math/math.h"
 
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_multifit_nlinear.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #define MHZ_PER_GHZ 1000.0
 #define SCAN 400           /* starting values of C tried */

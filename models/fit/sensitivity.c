@@ -1,9 +1,10 @@
-#include "models/fit/sensitivity.h"
+#include "models/fit/fit.h"
 
-#include "models/math/gsl_quiet.h"
+#include "models/math/math.h"
 
 #include <gsl/gsl_linalg.h>
 #include <math.h>
+#include <stddef.h>
 
 #define TELLS_APART 1e-6 /* relative singular value */
 

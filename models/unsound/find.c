@@ -1,9 +1,31 @@
-#include "models/unsound/find.h"
-#include "models/unsound/parts.h"
+#include "models/unsound/inside.h"
+
+#include "models/chip/chip.h"
+#include "models/math/math.h"
+#include "models/unsound/unsound.h"
 
 #include <gsl/gsl_statistics.h>
 #include <math.h>
 #include <stdlib.h>
+
+/* ---- unsound ---- */
+
+void fl_unsound_free(fl_unsound *found) {
+    free(found->row);
+    *found = (fl_unsound){0};
+}
+
+const char *fl_unsound_text(fl_unsound_kind kind) {
+    static const char *const text[] = {"sound",
+                                       "time and power are those of a lower clock: throttled, or not reached",
+                                       "time and power are those of a higher clock: mislabelled",
+                                       "no faster and no hotter than at the next lower clock: not reached",
+                                       "out of line, and no clock explains it",
+                                       "its clock is wrong in the whole sweep"};
+    return text[kind];
+}
+
+/* ---- find ---- */
 
 #define OUT_MAX 4      /* at most one row in this many is taken out of a workload: with more there is no curve left */
 #define SCALE_ROWS 5   /* rows or workloads, at least, for a scale of their own */

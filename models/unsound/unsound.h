@@ -2,11 +2,11 @@
  * mislabelled. The sweep itself reveals them, by two properties that sound rows have and unsound rows lack.
  *
  * First, each workload has a smooth curve. ln T and ln P follow the logarithms of the clocks smoothly: each is a
- * Gaussian process with a free level and slopes, and a smooth part of AMPLITUDE over LENGTH (row_curve.c). A row's
- * distance from the curve of the other rows is [K^-1 y]_i / [K^-1]_ii, with the variance 1 / [K^-1]_ii. Of all rows of
- * a workload the wrong one stands out most, its neighbours less. The deviations are scaled by what the sweep's own rows
- * show, by setting and by workload, so that a kink that all workloads share, or a workload that repeats badly, does not
- * count as a finding.
+ * Gaussian process with a free level and slopes, and a smooth part of AMPLITUDE over LENGTH (models/chip/row_curve.c).
+ * A row's distance from the curve of the other rows is [K^-1 y]_i / [K^-1]_ii, with the variance 1 / [K^-1]_ii. Of all
+ * rows of a workload the wrong one stands out most, its neighbours less. The deviations are scaled by what the sweep's
+ * own rows show, by setting and by workload, so that a kink that all workloads share, or a workload that repeats badly,
+ * does not count as a finding.
  *
  * Second, a clock is the same in all workloads. A core-bound workload has a constant T f on every chip. Where all
  * workloads that are core-bound at a clock are off by the same share, the clock ran at another frequency than the file
@@ -16,6 +16,9 @@
  * that does no harm. A row that is off by less than FAR in time and power counts as sound. Where a time falls faster
  * than the clock rises, the memory changes with the clock (a V100 between 600 and 705 MHz), and no row is judged. */
 #pragma once
+
+#include "models/chip/chip.h"
+#include "models/math/math.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,3 +57,10 @@ typedef struct fl_unsound {
 void fl_unsound_free(fl_unsound *found);
 
 const char *fl_unsound_text(fl_unsound_kind kind); /* static: "ran slower than its clock", .. */
+
+/* Finds the rows of models/unsound/unsound.h. */
+
+/* row: sorted by workload, memory clock, SM clock; all numbers valid (time > 0; power NaN = not known). The function
+ * does not judge a workload of fewer than five rows: its rows are FL_SOUND. NO_MEMORY is the only failure. Call
+ * fl_unsound_free after success. */
+fl_model_status fl_unsound_find(const fl_chip_row *row, size_t count, fl_unsound *found);

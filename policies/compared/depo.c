@@ -13,6 +13,8 @@
 #include "policies/policy.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { WAIT, RESET, BASELINE, RAISE, LOWER, SECTION, DONE };
 enum { BASE_WINDOWS = 4, GEARS_MAX = 512, SHORT = 5 }; /* SHORT: gears from low to high at which the search ends */

@@ -17,10 +17,18 @@
  *   last second would else tell of the run before, differ from that of all later windows, and begin the search anew;
  * - where readings are missing for missing_s within the search, it ends, the default clock holds, and the search begins
  *   anew start_s after they are back; a chosen clock stays, and the window begins anew. */
-#include "policies/compared/odpp_model.h"
+#include "policies/compared/inside.h"
+
+#include "policies/compared/compared.h"
+#include "policies/policy.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
+
+#define FL_ODPP_COLUMNS "energy|time"
+
+#define FL_ODPP_EPOCHS 20 /* of retraining */
 
 enum { WAIT, MEASURE, WATCH, PAUSE };
 enum { PROBE_CLOCKS_MAX = 8, TRAIN_CLOCKS_MAX = 8, GEARS_MAX = 512, FIRST_PAUSE = 3, LONGEST_PAUSE = 32 };

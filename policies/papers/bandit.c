@@ -13,11 +13,14 @@
  *
  * random and round-robin choose without rewards, so they take another arm at each step, judged or not. Their rewards
  * are for those who watch them. */
-#include "policies/papers/bandit_meter.h"
+#include "policies/papers/inside.h"
+
 #include "policies/policy.h"
 #include "policies/random.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { ARMS_MAX = 256, NO_ARM = -1 };
 enum { PULLS, NEXT };

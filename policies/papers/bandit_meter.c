@@ -1,6 +1,9 @@
-#include "policies/papers/bandit_meter.h"
+#include "policies/papers/inside.h"
+
+#include "policies/policy.h"
 
 #include <math.h>
+#include <stdint.h>
 
 static int value(const fl_gpu_sample *g, int id, double *out) {
     *out = g->value[id];

@@ -19,6 +19,8 @@
 #include "policies/policy.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct params {
     double high_pct, medium_pct, upc_threshold, bus_efficiency_pct, period_ms, stale_ms;

@@ -3,6 +3,8 @@
 #include "policies/policy.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 
 static int64_t delay_ns(double period_ms) { return (int64_t)(period_ms * 1e6 + 0.5); }
 

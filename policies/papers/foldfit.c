@@ -1,4 +1,6 @@
-#include "policies/papers/foldfit.h"
+#include "policies/papers/inside.h"
+
+#include <stdint.h>
 
 typedef struct sums { /* over some samples, in the order in which they were taken */
     double n, x, y, xx, xy, yy;

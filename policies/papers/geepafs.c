@@ -13,10 +13,13 @@
  * What a reading that is not known does: GPU utilisation does not enter the moving window; a probe that lacks a memory
  * utilisation or a power of a GPU has no model for it; a sample without utilisation or clock gives no cap. A loop whose
  * duration is not known counts as one period. */
-#include "policies/papers/foldfit.h"
+#include "policies/papers/inside.h"
+
 #include "policies/policy.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { WINDOW_MAX = 128, COUNTER_MIN = -99 };
 enum { HAS_MEM = 1, HAS_POWER = 2, HAS_BOTH = HAS_MEM | HAS_POWER };

@@ -1,5 +1,9 @@
 #include "policies/registry/registry.h"
 
+#include "policies/policy.h"
+
+#include <stddef.h>
+
 /* X(ident): the ident of the file's FL_POLICY. */
 #define BUILT_IN(X)                                                                                                    \
     X(nvboost)                                                                                                         \

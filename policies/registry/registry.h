@@ -3,5 +3,7 @@
 
 #include "policies/policy.h"
 
+#include <stddef.h>
+
 extern const fl_policy *const fl_policies[];
 extern const size_t fl_policies_count;

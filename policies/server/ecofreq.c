@@ -9,15 +9,18 @@
  *   both limits at once: a step that decodes must meet the TBT target, a step with prompt tokens what TTFT leaves after
  *   the longest wait.
  * - The published predictor is fitted beforehand on each machine. Here it is learned while the server runs (see
- *   step_times.h), so that no run beforehand is needed: the top clock holds until steps were seen there, then lower
+ *   server.h), so that no run beforehand is needed: the top clock holds until steps were seen there, then lower
  * ones are entered by the bound that a step takes top / f as long at most.
  * - The controller inside the engine sees the batch that comes next; this one sees the last, and takes it for the next.
  * - Listed clocks (published for other GPUs), margin and interval are parameters; with nothing in the batch the clock
  *   stays, as the engine then decides nothing. */
+#include "policies/server/inside.h"
+
 #include "policies/policy.h"
-#include "policies/server/drive.h"
+#include "policies/server/server.h"
 
 #include <math.h>
+#include <stdint.h>
 
 typedef struct params {
     fl_table clocks_mhz;

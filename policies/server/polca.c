@@ -9,10 +9,14 @@
  * MHz) and the time between readings (2 s). The row is this node. The published brake beyond the budget is the board's
  * own power limit here. Which servers are of low priority is a parameter; on a node without servers each GPU counts as
  * one. */
+#include "policies/server/inside.h"
+
 #include "policies/policy.h"
-#include "policies/server/drive.h"
+#include "policies/server/server.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct params {
     fl_table low;

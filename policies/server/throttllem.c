@@ -9,15 +9,18 @@
  * - Output lengths are predicted for each request there. Here a request is as long as the finished ones were in the
  *   mean, and the running ones have half of that to go.
  * - Iterations per second come from boosted trees fitted beforehand. Here they are 1 over the step time of
- *   step_times.h, learned while the server runs.
+ *   server.h, learned while the server runs.
  * - The deadline there is of a whole request. The facts state TTFT and TBT: a batch whose steps meet TBT meets the rest
  *   of a deadline, so what remains is that the oldest waiting request gets its first token in time, through all prompts
  *   that wait, in steps of a whole token budget.
  * - All that waits is taken into the batch, as far as max_seqs lets it. */
+#include "policies/server/inside.h"
+
 #include "policies/policy.h"
-#include "policies/server/drive.h"
+#include "policies/server/server.h"
 
 #include <math.h>
+#include <stdint.h>
 
 typedef struct params {
     fl_table clocks_mhz;

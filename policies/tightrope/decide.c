@@ -1,7 +1,13 @@
 /* tightrope: what a window taught, and which clock comes next. */
-#include "policies/tightrope/tightrope_gpu.h"
+#include "policies/tightrope/inside.h"
+
+#include "policies/policy.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- decide ---- */
 
 /* Constants of the curves, from measured sweeps of a V100 and an RTX 8000 (harness/HOWTO.md, sweeps): time follows a
  * law of sharpness 4, four tenths of a board's power do not follow V^2 f, and both stray from their laws by 2.5 %,
@@ -56,7 +62,8 @@ double fl_tightrope_first_length(const fl_tightrope_gpu *g) {
                 FL_TIGHTROPE_SETTLE_S + (isnan(g->lag_s) ? 0 : g->lag_s) + FL_TIGHTROPE_POWER_S);
 }
 
-double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *g) {
+/* Time for which nobody may see what a clock does, and the way back to the top. */
+static double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *g) {
     return fl_tightrope_reaction(p, g) + (fl_tightrope_blindfold(&g->work) ? 0 : g->work.quiet_s);
 }
 
@@ -138,4 +145,95 @@ void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, 
         s->power_noise = hypot(s->power_noise * weight, m->power_noise * m->length_s) / (weight + m->length_s);
     }
     s->weight_s = weight + m->length_s;
+}
+
+/* tightrope: the guard of the slack, which holds it between the ends of windows. */
+
+typedef fl_tightrope_gpu gpu_state;
+typedef fl_tightrope_step node;
+
+#define SAFE_S 1e6 /* nothing is looked for longer ahead */
+
+/* Slack that a second of the window may cost, whatever the program does. */
+static double burn(const node *n) {
+    double most = 0;
+    for (uint32_t i = 0; i < n->count; i++)
+        most = fmax(most, fl_tightrope_burn(n->p->bound - FL_TIGHTROPE_MARGIN, (1 + n->p->tolerance) *
+                                                                                   (1 + fl_tightrope_cost(&n->gpu[i])) /
+                                                                                   n->gpu[i].work.share));
+    return most;
+}
+
+/* Until when the present clocks are safe whatever the program does: a program that turns to other work in the midst of
+ * a window is slowed by all that the clocks can slow it, and what was measured before says nothing of it. What is
+ * certain of the slack must pay for that until the next reading, and then for the way back to the top. */
+static int64_t safe_until(const node *n) {
+    const double b = n->p->bound - FL_TIGHTROPE_MARGIN, loss = burn(n);
+    double least = INFINITY, react_s = 0;
+    int top = 1;
+    for (uint32_t i = 0; i < n->count; i++) {
+        gpu_state *g = &n->gpu[i];
+        top &= fl_tightrope_at_top(n, i);
+        react_s = fmax(react_s, fl_tightrope_reaction(n->p, g));
+        if (fl_tightrope_idle(n, i))
+            continue;
+        const double length_s = (double)(n->now - g->work.window_ns) * 1e-9;
+        least = fmin(least, (1 + b) * fl_tightrope_credit_now(&g->work) - g->work.elapsed_s - length_s -
+                                fl_tightrope_records_kept(&g->work));
+    }
+    const double left_s = top || !(loss > 0) ? SAFE_S : fmin(SAFE_S, least / loss - react_s);
+    return n->now + (int64_t)(fmax(0, left_s) * 1e9);
+}
+
+/* Readings may have shown more work since safe_ns was told, so it is asked again in time. */
+int fl_tightrope_guard(node *n) {
+    if (n->state->safe_ns - n->now <= (int64_t)(n->p->poll_ms * 1e6))
+        n->state->safe_ns = safe_until(n);
+    return n->state->safe_ns <= n->now;
+}
+
+/* ---- node ---- */
+
+/* The slowdown that the clocks of the others make by what is known; INFINITY where one of them was not tried. */
+static double others(const fl_tightrope_member *m, uint32_t count, uint32_t i) {
+    double most = 1;
+    for (uint32_t k = 0; k < count; k++)
+        if (k != i && !m[k].top)
+            most = isnan(m[k].own) ? INFINITY : fmax(most, m[k].own);
+    return most;
+}
+
+/* What is left of s where the part in which the GPU was idle was waiting for the busiest. */
+static double without_waiting(const fl_tightrope_member *m, uint32_t count, uint32_t i) {
+    double busiest = m[i].busy;
+    for (uint32_t k = 0; k < count; k++)
+        busiest = fmax(busiest, m[k].busy); /* of a NAN and a number it is the number */
+    return isnan(m[i].busy) || !(busiest > 0) ? m[i].seen : fmax(1, m[i].seen * m[i].busy / busiest);
+}
+
+static int is_busiest(const fl_tightrope_member *m, uint32_t count, uint32_t i) {
+    for (uint32_t k = 0; k < count; k++)
+        if (!m[k].top && m[k].busy > m[i].busy)
+            return 0;
+    return 1;
+}
+
+double fl_tightrope_own(const fl_tightrope_member *m, uint32_t count, uint32_t i) {
+    const double most = others(m, count, i), near = 1.005 + 2 * m[i].noise;
+    if (m[i].top)
+        return 1;
+    if (isnan(m[i].seen) || !(most > 1))
+        return m[i].seen;
+    if (m[i].seen <= most * near)
+        return isnan(m[i].own) ? without_waiting(m, count, i) : fmin(m[i].own, without_waiting(m, count, i));
+    if (isnan(m[i].own) || m[i].seen <= m[i].own * near || is_busiest(m, count, i))
+        return m[i].seen;
+    return m[i].own;
+}
+
+int fl_tightrope_unexplained(const fl_tightrope_member *m, uint32_t count, uint32_t i, double drift) {
+    const double d = fmax(drift, 4 * m[i].noise), own = m[i].top ? 1 : m[i].own;
+    if (isnan(m[i].seen) || isnan(own))
+        return 0;
+    return m[i].seen < own * (1 - d) || m[i].seen > fmax(own, others(m, count, i)) * (1 + d);
 }

@@ -1,6 +1,11 @@
-#include "policies/tightrope/serving.h"
+#include "policies/tightrope/inside.h"
+
+#include "policies/policy.h"
+#include "policies/server/server.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define CLOCKS 12 /* to choose from, from LOWEST of the top clock to the top */
 #define LOWEST 0.4

@@ -1,6 +1,9 @@
-#include "policies/tightrope/signal.h"
+#include "policies/tightrope/inside.h"
+
+#include "policies/policy.h"
 
 #include <math.h>
+#include <stdint.h>
 
 static int signal_id(const fl_tightrope_work *w) {
     switch (w->signal) {
@@ -35,7 +38,7 @@ static void read_rest(fl_tightrope_work *w, int64_t end_ns) {
     w->busy_s += (double)(end_ns - w->begin_ns) * 1e-9 - certain;
 }
 
-/* Time of each kind, and of kinds that the phase does not have (tightrope_phase.h). */
+/* Time of each kind, and of kinds that the phase does not have (inside.h). */
 static void count_kind(fl_tightrope_work *w, fl_tightrope_kind *k, double d) {
     k->window_s += d;
     if (!w->phased)

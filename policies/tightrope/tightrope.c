@@ -3,15 +3,26 @@
  * A ledger holds how long the work done so far would have taken at the top clock (W), and how long it took (tau). The
  * slack (1 + bound - margin) W - tau is never negative, at any instant, for nobody knows when the program ends. What
  * the ledger leaves is spent where it saves most: at the clock, or by turns at the two clocks, that the lower hull of
- * energy over slowdown names. tightrope_work.h tells the work, tightrope_curve.h the clock.
+ * energy over slowdown names. inside.h tells the work, inside.h the clock.
  *
  * The slack belongs to the node: it is the least of its GPUs', all of them begin and end their windows together, and
  * the pace that each is held against was learned while all ran at the top clock. */
+#include "policies/tightrope/inside.h"
+
 #include "policies/policy.h"
-#include "policies/tightrope/signal.h"
-#include "policies/tightrope/step.h"
+#include "policies/server/server.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Signals of a server that it reads. */
+#define FL_TIGHTROPE_SERVER_USES                                                                                       \
+    (FL_BIT(FL_SERVER_WAITING) | FL_BIT(FL_SERVER_RUNNING) | FL_BIT(FL_SERVER_KV_USED_PCT) |                           \
+     FL_BIT(FL_SERVER_OLDEST_WAIT_NS) | FL_BIT(FL_SERVER_PROMPT_TOKENS) | FL_BIT(FL_SERVER_BATCHES) |                  \
+     FL_BIT(FL_SERVER_TTFT_COUNT) | FL_BIT(FL_SERVER_TTFT_MISSED) | FL_BIT(FL_SERVER_TTFT_P99_NS) |                    \
+     FL_BIT(FL_SERVER_TBT_SUM_NS) | FL_BIT(FL_SERVER_TBT_COUNT) | FL_BIT(FL_SERVER_TBT_MISSED) |                       \
+     FL_BIT(FL_SERVER_TBT_P99_NS))
 
 typedef fl_tightrope_params params;
 typedef fl_tightrope_gpu gpu_state;
@@ -192,7 +203,7 @@ static int learned(const node *n) {
     return 1;
 }
 
-/* Servers that state latency targets: those are the bound (tightrope_serving.h). */
+/* Servers that state latency targets: those are the bound (inside.h). */
 static void serve(gpu_state *gpu, const params *p, const fl_facts *facts, const fl_sample *sample, fl_command *c) {
     for (uint32_t i = 0; i < facts->server_count; i++) {
         const uint32_t first = facts->server[i].gpu[0];

@@ -1,7 +1,8 @@
-#include "policies/tightrope/work.h"
+#include "policies/tightrope/inside.h"
 
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #define DEAR_S 0.01 /* a burst of short kernels may cost so much; two or three readings see more than that */

@@ -8,13 +8,35 @@
  * the thread may be far ahead of the stream. What it launches by then, while the stream is inside an op, is a pass over
  * the host alone. Rare cases go through the steps of the event-by-event way, one at a time: ops that meet a boundary,
  * phases of kernels, several synchronisations in a row, and the ends. */
-#include "sim/advance/launches.h"
+#include "sim/advance/inside.h"
 
-#include "sim/advance/launches_inside.h"
-#include "sim/advance/streams.h"
-#include "sim/advance/streams_inside.h"
+#include "models/laws/laws.h"
+#include "sim/advance/advance.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+static inline int64_t scaled_ps(uint32_t ns, uint32_t mul) {
+    return (int64_t)(((uint64_t)ns * mul + (1u << 15)) >> 16);
+}
+
+/* Those for this CPU; NULL where it has none, or where the path excludes them. */
+static inline const fl_launches_loops *fl_launches_vector(const fl_launching *x) {
+#if FL_SCAN_X86
+    if (fl_path_may(x->g->path, FL_PATH_VECTOR) && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return &fl_launches_avx512;
+#endif
+    (void)x;
+    return NULL;
+}
 
 #define RING_MAX 65536u /* ends of ops that a course remembers, at most: half a megabyte */
 

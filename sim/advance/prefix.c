@@ -1,9 +1,160 @@
-/* The use of the tables of prefix_build.c. */
-#include "sim/advance/prefix.h"
+/* The use of the tables of prefix.c. */
+#include "sim/advance/inside.h"
 
-#include "sim/gpu/lane.h"
-#include "sim/advance/prefix_build.h"
-#include "sim/advance/prefix_walk.h"
+#include "models/laws/laws.h"
+#include "sim/advance/advance.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Length of an op at the table's clocks, and the gap before it. */
+static inline int64_t fl_prefix_op(const fl_prefix *p, uint64_t i, int64_t *gap_ps, uint32_t *class_id) {
+    int64_t work_ns;
+    fl_workload_op(p->s, i, gap_ps, &work_ns, class_id);
+    *gap_ps *= FL_PS_PER_NS;
+    return fl_length_ps(work_ns, p->rates->row[*class_id].mul);
+}
+
+/* Moves a place past its op, whose length and gap these are. */
+static inline void fl_prefix_pass(fl_prefix_place *at, int64_t gap_ps, int64_t length_ps, uint32_t class_id,
+                                  fl_prefix_depth depth) {
+    const fl_row *row = &at->table->rates->row[class_id];
+    const fl_row_parts *parts = &at->table->rates->parts[class_id];
+    const uint64_t length = (uint64_t)length_ps;
+    fl_prefix_sums *sums = &at->sums;
+    at->op++;
+    sums->t_ps += (uint64_t)gap_ps + length;
+    sums->busy_ps += length;
+    if (depth == FL_PREFIX_BUSY)
+        return;
+    sums->dyn_fj += length * (uint64_t)(int64_t)row->dyn_mw;
+    sums->memory += length * row->memory;
+    sums->sm_fj += length * (uint64_t)(int64_t)parts->sm_mw;
+    sums->memory_fj += length * (uint64_t)(int64_t)parts->memory_mw;
+    if (depth == FL_PREFIX_ENERGY)
+        return;
+    sums->alu += length * row->alu;
+    sums->sms += length * row->sms;
+}
+
+/* Builds a table of prefix sums when it becomes due. */
+
+/* Adds one op to the sums. */
+static void add_op(fl_prefix *p, uint64_t i, fl_prefix_sums *x) {
+    int64_t gap_ns, work_ns;
+    uint32_t class_id;
+    fl_workload_op(p->s, i, &gap_ns, &work_ns, &class_id);
+    const fl_row *k = &p->rates->row[class_id];
+    const fl_row_parts *parts = &p->rates->parts[class_id];
+    const uint64_t length = (uint64_t)fl_length_ps(work_ns, k->mul);
+    x->t_ps += (uint64_t)(gap_ns * FL_PS_PER_NS) + length;
+    x->busy_ps += length;
+    x->dyn_fj += length * (uint64_t)(int64_t)k->dyn_mw;
+    x->memory += length * k->memory;
+    x->alu += length * k->alu;
+    x->sms += length * k->sms;
+    x->sm_fj += length * (uint64_t)(int64_t)parts->sm_mw;
+    x->memory_fj += length * (uint64_t)(int64_t)parts->memory_mw;
+    int32_t *peak = &p->peak_mw[i / FL_PREFIX_PEAK];
+    if (length && k->dyn_mw > *peak)
+        *peak = k->dyn_mw;
+}
+
+/* The table consists of whole rows; the ops after them are scanned. A run never reaches an op that would end too late.
+ */
+static void fill(fl_prefix *p, size_t rows) {
+    fl_prefix_sums x = {0};
+    for (size_t i = 0; i < fl_prefix_peaks(rows); i++)
+        p->peak_mw[i] = INT32_MIN;
+    for (size_t r = 0;; r++) {
+        const uint64_t op = (uint64_t)r * FL_PREFIX_ROW;
+        p->row[r] = x;
+        if (r % FL_PREFIX_COARSE == 0)
+            p->coarse_ps[r / FL_PREFIX_COARSE] = x.t_ps;
+        p->rows = r;
+        for (uint64_t i = op; r < rows && x.t_ps < INT64_MAX / 2 && i < op + FL_PREFIX_ROW; i++)
+            add_op(p, i, &x);
+        if (r == rows || x.t_ps >= INT64_MAX / 2)
+            break;
+    }
+    for (size_t c = 1; c * FL_PREFIX_COARSE <= p->rows; c++) {
+        const uint64_t span_ps = p->coarse_ps[c] - p->coarse_ps[c - 1];
+        p->rows_a_ps[c - 1] = span_ps ? (float)FL_PREFIX_COARSE / (float)span_ps : 0;
+    }
+    p->most_mw = INT32_MIN;
+    for (size_t i = 0; i < fl_prefix_peaks(rows); i++)
+        p->most_mw = p->peak_mw[i] > p->most_mw ? p->peak_mw[i] : p->most_mw;
+    const double mean_ps = p->rows ? (double)p->row[p->rows].t_ps / (double)p->rows : 0;
+    p->worth_ps = (int64_t)(mean_ps * FL_PREFIX_WORTH / FL_PREFIX_ROW);
+}
+
+/* The thread whose count crosses the threshold builds; the others continue to scan. Where there is no room or no memory
+ * no one builds, and scans do without the table. */
+void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
+    const fl_clock_rates *rates = g->rates;
+    fl_prefix_cell *cell = &rates->prefix[s - g->w->stream];
+    const uint64_t enough = FL_PREFIX_SCANS * s->count;
+    if (atomic_load_explicit(&cell->scanned, memory_order_relaxed) > enough)
+        return;
+    const uint64_t before = atomic_fetch_add_explicit(&cell->scanned, ops, memory_order_relaxed);
+    if (before > enough || before + ops <= enough)
+        return;
+    fl_prefix *p = fl_prefix_new(s, rates);
+    if (p)
+        fill(p, fl_prefix_rows(s));
+    atomic_store_explicit(&cell->table, p, memory_order_release);
+}
+
+/* ---- prefix walk ---- */
+
+static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, uint64_t stop, uint64_t t_ps,
+                                                          const fl_prefix_depth depth) {
+    fl_prefix_place place = *at;
+    while (place.op < stop) {
+        int64_t gap_ps;
+        uint32_t class_id;
+        const int64_t length_ps = fl_prefix_op(place.table, place.op, &gap_ps, &class_id);
+        if ((uint64_t)(gap_ps + length_ps) > t_ps - place.sums.t_ps)
+            break;
+        fl_prefix_pass(&place, gap_ps, length_ps, class_id, depth);
+    }
+    *at = place;
+}
+
+void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth) {
+    if (depth == FL_PREFIX_BUSY)
+        walk_by(at, stop, t_ps, FL_PREFIX_BUSY);
+    else if (depth == FL_PREFIX_ENERGY)
+        walk_by(at, stop, t_ps, FL_PREFIX_ENERGY);
+    else
+        walk_by(at, stop, t_ps, FL_PREFIX_PROFILE);
+}
+
+bool fl_prefix_walks_eight(void) {
+#if FL_SCAN_X86
+    return fl_scan_vector() == fl_scan_avx512;
+#else
+    return false;
+#endif
+}
+
+void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth) {
+#if FL_SCAN_X86
+    if (at->op + 8 <= stop && fl_prefix_walks_eight() && fl_prefix_walk_eight(at, stop, t_ps, depth))
+        return;
+#endif
+    fl_prefix_walk_one(at, stop, t_ps, depth);
+}
+
+/* ---- prefix ---- */
 
 bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
     const bool kernels = !l->s->other, watched = g->records.on, gated = g->gate_ps > 0;

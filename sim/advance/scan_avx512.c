@@ -1,8 +1,16 @@
 /* fl_scan_plain, eight ops at a time in AVX-512 registers. The sums are of integers, so their order does not matter. */
-#include "sim/advance/scan_inside.h"
+#include "sim/advance/inside.h"
+
+#include "models/laws/laws.h"
+#include "sim/gpu/gpu.h"
+#include "sim/workload/workload.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #if FL_SCAN_X86
-#include "sim/advance/avx512.h"
+#include "sim/advance/inside.h"
 
 #include <stddef.h>
 

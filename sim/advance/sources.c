@@ -1,9 +1,15 @@
-#include "sim/advance/launches.h"
-#include "sim/advance/prefix.h"
-#include "sim/advance/prefix_build.h"
-#include "sim/advance/scan.h"
-#include "sim/advance/source.h"
-#include "sim/advance/streams.h"
+#include "sim/advance/inside.h"
+
+#include "models/laws/laws.h"
+#include "sim/advance/advance.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* ---- one stream by itself ---- */
 

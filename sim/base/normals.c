@@ -4,8 +4,15 @@
  * ln u = k ln 2 + ln m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh s, s = (m - 1) / (m + 1): |s| < 0.172, where
  * ten terms suffice. cos(2 pi v) = sin(2 pi w) with w = |v - 1/2| - 1/4, which has no rounding: the angle is within a
  * quarter turn, where eleven terms suffice. */
-#include "sim/base/normals.h"
+#include "sim/base/inside.h"
 
+#include "policies/random.h"
+#include "sim/base/base.h"
+
+#include <immintrin.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #define LN_2 0.69314718055994530942
@@ -72,11 +79,11 @@ void fl_normals_plain(const double *u, const double *v, double *value, size_t co
 #define BITS 256
 #define TARGET "avx2"
 #define LANES by_four
-#include "sim/base/normals_lanes.h"
+#include "sim/base/lanes.inc"
 #define BITS 512
 #define TARGET "avx512f"
 #define LANES by_eight
-#include "sim/base/normals_lanes.h"
+#include "sim/base/lanes.inc"
 
 bool fl_normals_vector(const double *u, const double *v, double *value, size_t count) {
     if (__builtin_cpu_supports("avx512f") && count % 8 == 0)

@@ -1,9 +1,14 @@
 #include "sim/draws/draws.h"
 
-#include "sim/base/normals.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

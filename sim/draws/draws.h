@@ -7,9 +7,15 @@
  * clock, and mean power. A clock that it sets holds from the next step on. */
 #pragma once
 
+#include "policies/policy.h"
 #include "sim/instance/instance.h"
 #include "sim/node/run.h"
+#include "traces/io/io.h"
 #include "traces/io/records.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct fl_draw_clock {
     double mhz, time_s;

@@ -1,20 +1,62 @@
-/* One simulated GPU: the clocks in force, what it draws, and its ledger. Internal to sim/.
+/* One simulated GPU: the clocks in force, what it draws, and its ledger.
  *
  * Energy is kept twice. Running sums: at each boundary the old power is charged up to that instant. Residence:
  * picoseconds of work per class, and of time, at each pair of clocks visited. Residence times the integer parts of the
  * rows gives the sums exactly, and is what splits them. */
 #pragma once
 
-#include "sim/base/path.h"
-#include "sim/gpu/rates.h"
-#include "sim/base/wide.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/work.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Rows of a workload per device and pair of clocks: built when a clock is first used, by whichever run comes first, and
+ * shared by all. Immutable once visible. */
+
+typedef struct fl_clock_rates {
+    fl_base base;
+    const fl_row *row;         /* class_count */
+    const fl_row_parts *parts; /* class_count */
+    int32_t max_dyn_mw;        /* over the classes: no mix of n kernels draws more than n times this above the base */
+    fl_prefix_cell *prefix;    /* by stream */
+} fl_clock_rates;
+
+typedef struct fl_rates fl_rates;
+
+/* A model that is wrong by about so much, otherwise: what --model-error draws from. */
+typedef struct fl_model_error {
+    double time_pct, power_pct; /* mean absolute errors */
+    uint64_t seed;
+} fl_model_error;
+
+/* Before the first use: each row's length and power are moved by errors drawn for its class, smooth over the clocks
+ * (a lognormal's; in time 0 at the reference clock and growing away from it, in power at every clock), the base's power
+ * by errors of the device. Where the reference is an end of the ladder, the mean absolute errors over it are those
+ * given; nearer its middle they are smaller. */
+void fl_rates_err(fl_rates *r, const fl_model_error *e);
+
+/* Borrows both for its life. */
+fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec *node, fl_diag *d);
+void fl_rates_free(fl_rates *r);
+/* Counts a run with them, and returns how many that makes. */
+uint32_t fl_rates_used(fl_rates *r);
+
+/* Thread-safe. device: kind of GPU; sm, mem: ladder indices. */
+fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out, fl_diag *d);
 
 typedef struct fl_slot { /* residence at one pair of clocks */
     uint32_t sm, mem;
     const fl_clock_rates *rates;
-    int64_t open_ps;   /* time with a context open, */
-    int64_t gated_ps;  /* and of that, power-gated */
-    int64_t *class_ps; /* class_count: work done, in ps of the length a kernel has here when alone */
+    int64_t open_ps;                      /* time with a context open, */
+    int64_t gated_ps;                     /* and of that, power-gated */
+    int64_t *class_ps;                    /* class_count: work done, in ps of the length a kernel has here when alone */
     fl_wide sm_fj, memory_fj, unsplit_fj; /* of work that is not in class_ps: see fl_prefix_settle */
 } fl_slot;
 
@@ -101,8 +143,6 @@ uint32_t fl_gpu_allowed_sm(const fl_gpu *g);
 /* Puts clocks, and what records.slow says, in force at g->now_ps; the lanes must be rescaled by their path. */
 fl_status fl_gpu_clock(fl_gpu *g, uint32_t sm, uint32_t mem, fl_diag *d);
 
-/* ---- power gating: an idle GPU loses C V and A0 V^2 f, the memory stays powered; it wakes in no time ---- */
-
 static inline int64_t fl_gpu_gated_mw(const fl_gpu *g) {
     return (int64_t)g->rates->base.static_mw + g->rates->base.tree_mw;
 }
@@ -145,3 +185,331 @@ static inline void fl_gpu_charge(fl_gpu *g, uint32_t class_id, int64_t ps) {
     }
     g->slot[g->slot_now].class_ps[class_id] += ps;
 }
+
+/* From a set call to the clock in force: the call keeps its caller, then the clock settles; later calls settle later.
+ */
+
+#define FL_PENDING_MAX 64
+
+typedef struct fl_pending {
+    int64_t at_ps;
+    int32_t sm, mem; /* ladder indices; -1 = this one stays */
+} fl_pending;
+
+typedef struct fl_actuator {
+    const fl_device *dev;
+    fl_pending queue[FL_PENDING_MAX]; /* by time */
+    uint32_t count;
+    uint32_t sm_default, mem_default;
+} fl_actuator;
+
+void fl_actuator_open(fl_actuator *a, const fl_device *dev);
+
+/* A set call that ends at called_ps; clocks in MHz on the ladder, FL_DEFAULT (-1) for the driver's, NAN for "not this
+ * one". Beyond 64 settling at once, the newest replaces the one before it. */
+void fl_actuator_set(fl_actuator *a, int64_t called_ps, double sm_mhz, double mem_mhz);
+
+/* When the next one settles, or FL_TIME_NEVER. */
+static inline int64_t fl_actuator_next(const fl_actuator *a) { return a->count ? a->queue[0].at_ps : FL_TIME_NEVER; }
+
+/* Takes what has settled by t into *sm and *mem; true if it asks for other clocks than those. */
+bool fl_actuator_take(fl_actuator *a, int64_t t, uint32_t *sm, uint32_t *mem);
+
+/* One stream in execution. Internal to sim/. */
+
+typedef enum fl_phase {
+    FL_PHASE_FRESH, /* the next op may not start yet, or nobody has looked */
+    FL_PHASE_GAP,
+    FL_PHASE_RUN,
+    FL_PHASE_DONE,
+    FL_PHASE_LOST /* in progress on a GPU that fell off the bus */
+} fl_phase;
+
+typedef struct fl_lane { /* one stream in execution */
+    const fl_stream *s;
+    fl_gpu *gpu;
+    uint64_t next; /* ops before it have finished */
+    uint64_t launched;
+    uint32_t class_id;
+    fl_phase phase;
+    int64_t length_ps; /* of the kernel in progress, alone at the present clocks; its work in ns before that */
+    fl_work p;
+    uint32_t sms, memory;     /* demands of the kernel in progress, in 1/65536 */
+    int32_t dyn_mw;           /* its power above the base, alone */
+    uint32_t marks;           /* passed */
+    int64_t *mark_ps;         /* s->mark_count: when each was passed */
+    int64_t began_ps;         /* of the kernel in progress, its earlier phases included */
+    bool in_parts;            /* the op before was a phase of the same kernel */
+    int64_t worked_ps;        /* lone streams: time spent in ops rather than gaps */
+    bool at_barrier;          /* only an event of another GPU keeps its next op from starting */
+    bool spinning;            /* and that op spins meanwhile: since p.since_ps, or since the clock changed */
+    int64_t *iteration_ps;    /* s->iterations: when each marker was passed */
+    uint64_t iterations;      /* passed */
+    fl_prefix_place place[2]; /* where a lone stream stood last, on a table of its clocks: place[stands] */
+    uint32_t stands;
+    fl_prefix_look stop, window; /* where it is likely to look next on that table: for a stretch, for foreseen sums */
+} fl_lane;
+
+/* The record of the kernel that has just ended, for who reads records; g->records.failed where memory is short. */
+void fl_lane_record(const fl_lane *l, int64_t end_ps);
+
+/* An island in execution: its lanes, its host threads, and what they share. Internal to sim/. */
+
+typedef struct fl_host_thread {
+    const fl_thread *t;
+    size_t next;
+    fl_work p;
+    int64_t work_ns; /* of the stretch of host time in progress */
+    uint32_t load;   /* its fl_host_load */
+    bool computing;  /* in a stretch of host time */
+    bool waiting;    /* in a synchronisation, or for room in a queue */
+    bool asleep;     /* until a request arrives */
+} fl_host_thread;
+
+typedef struct fl_host_sums {   /* of one island, since the node took them last */
+    int64_t *time_ps, *work_ps; /* by host load: time spent computing, and work done in it */
+    int64_t active_ps;          /* host threads that have not ended x time: what is not computing is waiting */
+} fl_host_sums;
+
+typedef struct fl_ahead fl_ahead; /* what lanes do next (sim/advance/free.c) */
+
+typedef struct fl_shortcut { /* a faster way through several streams, with the bits of the general one */
+    bool may;
+    uint32_t shorts;  /* tries in a row that were hardly worth their start */
+    uint64_t sit_out; /* events to go another way before the next try */
+} fl_shortcut;
+
+typedef struct fl_course {          /* an island in execution */
+    const struct fl_source *source; /* how its work goes on (sim/advance/advance.h) */
+    const fl_island *is;
+    const fl_workload *w;
+    fl_lane **lane; /* by stream index of the workload; only those of the island are used */
+    fl_lane **mine; /* the island's, in order */
+    fl_gpu **gpu;   /* the island's */
+    fl_host_thread *thread;
+    int64_t *event_ps; /* next event of each lane, then of each thread: in one place, since every event looks for the
+                          earliest */
+    uint32_t queue;
+    int64_t *request_ps;    /* by request: when it had been served; of the node */
+    bool simple;            /* no launches and no waits: an op may begin as soon as the one before it has ended */
+    uint32_t done;          /* lanes and threads that have finished */
+    const fl_cpu_row *host; /* by host load, at the CPU's present state; NULL: the CPU is not modelled */
+    fl_host_sums sums;
+    int64_t lone_worked_ps; /* of a lone stream, as of active_since_ps */
+    uint32_t active;        /* host threads that have not ended, recorded ones and those of streams without launches */
+    int64_t active_since_ps;
+    bool shared_bus;       /* an APU: host work takes its share of the GPU's bandwidth */
+    uint32_t capacity;     /* of the memory bus now, in 1/65536 */
+    uint32_t interference; /* in 1/65536, see fl_device */
+    int64_t *ends_ps;      /* one stream with launches: when its last ops ended, op i at i & ends_mask; else NULL */
+    uint64_t ends_mask, ends_queue; /* ends_queue: the queue, or more ops than there are */
+    bool stops;                     /* it leaves at each instant at which it passed an iteration marker, */
+    bool marked;                    /* as it did when it advanced last */
+    bool by_events;             /* it has stopped so: sim/advance/launches.c no longer knows when its last ops ended */
+    fl_ahead *ahead;            /* NULL unless free.may */
+    struct fl_engines *serving; /* of the source that serves requests (sim/node/open.c): there are no lanes */
+    fl_shortcut free, lanes;
+} fl_course;
+
+/* Sensors of the node itself: host CPU, CPU energy, node meter. The same meters as a GPU's (sim/gpu/inside.h), over the
+ * sums of the node. Policies see these; scores use the truth. */
+
+typedef struct fl_host_point {        /* integrals from time 0 to an instant, and what holds at it */
+    fl_wide node_fj, cpu_fj;          /* the whole node; the CPU package */
+    fl_wide uops, cycles;             /* counts x 2^20 */
+    fl_wide bytes;                    /* bytes x 2^20 */
+    int64_t busy_ps;                  /* thread time not asleep, all threads */
+    fl_wide mhz_ps;                   /* CPU clock x time */
+    int64_t node_mw, cpu_mw, cpu_mhz; /* at this instant */
+} fl_host_point;
+
+typedef struct fl_host_sense fl_host_sense;
+
+/* The signals that each sensor gives: FL_BIT(FL_HOST_...). */
+extern const uint64_t fl_host_sense_signals[FL_HOST_SENSOR_COUNT];
+
+/* needs: FL_BIT(FL_HOST_...) of the signals somebody reads (LOOP_NS is not a sensor's). idle_mw: what the node and the
+ * CPU are taken to have drawn before time 0. cpu: the CPU is modelled; without it its signals stay invalid. */
+fl_status fl_host_sense_open(fl_host_sense **out, const fl_host_spec *host, bool cpu, uint64_t needs, uint64_t seed,
+                             int64_t idle_node_mw, int64_t idle_cpu_mw, fl_diag *d);
+void fl_host_sense_close(fl_host_sense *s);
+
+/* As fl_sense_next, fl_sense_at and fl_sense_read, for the node. */
+int64_t fl_host_sense_next(fl_host_sense *s, int64_t now_ps, int64_t read_ps);
+/* Whether a window begins or ends at t; whether a reading needs the present point. Where not, `now` below may be NULL.
+ */
+bool fl_host_sense_due(const fl_host_sense *s, int64_t t);
+bool fl_host_sense_instant(const fl_host_sense *s);
+void fl_host_sense_at(fl_host_sense *s, const fl_host_point *p, int64_t t);
+void fl_host_sense_read(fl_host_sense *s, const fl_host_point *now, int64_t t, bool remember, fl_host_sample *out);
+
+/* The host CPU of one simulated node: the state that software asks for, the boost states that the hardware enters by
+ * itself, the limits that hold it down, and its energy. Threads and their work live in the courses
+ * (sim/advance/streams.c); here is what all of them share: one clock. */
+
+typedef struct fl_cpu_slot { /* residence in one state */
+    int64_t open_ps, wait_ps;
+    int64_t *time_ps, *work_ps; /* by host load */
+} fl_cpu_slot;
+
+typedef struct fl_cpu_pending {
+    int64_t at_ps;
+    int32_t state, boost; /* -1 = stays */
+    bool limit;           /* limit_w counts */
+    double limit_w;
+} fl_cpu_pending;
+
+#define FL_CPU_PENDING_MAX 16
+
+typedef struct fl_cpu {
+    fl_cpu_spec own;         /* the platform's, with the clock at which the workload was recorded */
+    const fl_cpu_spec *spec; /* that */
+    const fl_host_spec *host;
+    uint32_t state_count, soft_count, load_count;
+    fl_cpu_state *state;
+    fl_cpu_row *row; /* load_count for each state */
+    fl_cpu_slot *slot;
+    uint32_t now;     /* state in force */
+    uint32_t asked;   /* by software, below soft_count */
+    uint32_t ceiling; /* what budget and limit leave */
+    bool boost;       /* software allows it */
+    fl_cpu_pending queue[FL_CPU_PENDING_MAX];
+    uint32_t pending;
+    int64_t look_ps; /* next look of the controllers, FL_TIME_NEVER where none is needed */
+    int64_t limit_mw;
+    double filtered_cpu_mw, filtered_all_mw;
+    fl_wide seen_cpu_fj, seen_all_fj; /* at the last look, */
+    int64_t seen_ps;                  /* and when that was */
+    int64_t now_ps;                   /* charged up to here */
+    fl_host_point sums;
+    fl_wide charged_fj; /* sums.cpu_fj at the last charge */
+    double mean_fj;     /* energy of the last stretch between two charges, */
+    int64_t mean_ps;    /* and how long that took */
+    int64_t peak_mw;    /* the largest mean power of such a stretch */
+    uint64_t switches;
+} fl_cpu;
+
+/* host->cpu.count > 0. loads: load_count - 1 of them, after the platform's own. ref_mhz: CPU clock at which host time
+ * was recorded, 0 = the platform's. The struct must stay where it is. */
+fl_status fl_cpu_open(fl_cpu *c, const fl_host_spec *host, double ref_mhz, const fl_host_load *loads,
+                      uint32_t load_count, fl_diag *d);
+void fl_cpu_close(fl_cpu *c);
+
+/* The rows in force: load_count. */
+const fl_cpu_row *fl_cpu_rows(const fl_cpu *c);
+
+/* A set call that ends at called_ps. mhz: a software state, FL_DEFAULT, or NAN for "not this one"; boost: 1, 0,
+ * FL_DEFAULT, NAN; limit_w: W, FL_DEFAULT, NAN. False where too many are settling. */
+bool fl_cpu_set(fl_cpu *c, int64_t called_ps, double mhz, double boost, double limit_w);
+
+int64_t fl_cpu_next(const fl_cpu *c);
+
+/* Takes the sums of one course since the last time into the present state. */
+void fl_cpu_collect(fl_cpu *c, fl_host_sums *sums);
+/* After all courses have been collected: charges the package up to t. */
+void fl_cpu_charge_to(fl_cpu *c, int64_t t);
+/* The mean power since the charge before that. */
+int64_t fl_cpu_mw(const fl_cpu *c);
+
+/* Charged up to t: sets settle, and it looks at budget and limit. gpu_fj: energy of the GPUs up to t. True if the state
+ * in force has changed. */
+bool fl_cpu_at(fl_cpu *c, int64_t t, fl_wide gpu_fj);
+
+/* Energy by residence; differs from sums.cpu_fj only by an error of the program. */
+fl_wide fl_cpu_residence_fj(const fl_cpu *c);
+
+/* Heat of one die. One RC stage follows the mean power of each period, leakage follows the temperature, and the GPU's
+ * clock falls at the thermal limit. The die is the GPU's; on an APU also the CPU's. A device whose thermal period is 0
+ * has no heat model. With heat, the same work at the same clock costs more later in a run. */
+
+typedef struct fl_heat {
+    const fl_thermal_spec *spec;
+    int64_t period_ps, next_ps; /* next_ps: FL_TIME_NEVER while heat is not modelled */
+    double keep;
+    bool acts;
+    fl_wide seen_fj;
+} fl_heat;
+
+/* Starts at the temperature of a board that idles with its context open, g->temp_c. cpu_mw: power of an idle CPU on the
+ * same die, 0 = none. */
+void fl_heat_open(fl_heat *h, fl_gpu *g, int64_t cpu_mw);
+
+/* Call it when the GPU stands at t and is charged up to t. Where a look is due, it sets temperature, leakage and
+ * g->heat_sm. cpu_fj: energy up to t of a CPU on the same die, else 0. */
+void fl_heat_at(fl_heat *h, fl_gpu *g, fl_wide cpu_fj, int64_t t);
+
+static inline int64_t fl_heat_next(const fl_heat *h) { return h->next_ps; }
+
+/* Sensors of one simulated GPU: from the true course to what software reads. Policies see these; scores use the truth.
+ *
+ * Lazy: a window's mean is the difference of two integrals, so a sensor only asks for boundaries at the start and the
+ * end of the windows that somebody will read. Before time 0 the GPU is taken to have idled at its first clocks. */
+
+typedef struct fl_sense fl_sense;
+
+/* The signals that each sensor gives: FL_BIT(FL_GPU_...). */
+extern const uint64_t fl_sense_signals[FL_SENSOR_COUNT];
+
+/* needs: FL_BIT(FL_GPU_...) of the signals somebody reads. */
+fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_t seed, fl_diag *d);
+void fl_sense_close(fl_sense *s);
+
+/* The next instant at which this GPU must be at a boundary, given that nobody reads before read_ps; > now.
+ * FL_TIME_NEVER when there is none. begins: windows only begin there, so that no boundary is needed where the sums of
+ * then are known. */
+int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps, bool *begins);
+
+/* The GPU has been charged up to t: take what windows begin or end there. */
+void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t);
+
+/* Whether of the sums at which windows begin only busy_ps is wanted. */
+bool fl_sense_busy_only(const fl_sense *s);
+
+/* As fl_sense_at where windows only begin, of a GPU whose sums are *sums then. */
+void fl_sense_begin(fl_sense *s, const fl_sums *sums, int64_t t);
+
+/* What software reads at t. Fresh = refreshed since the last call with remember set. */
+void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gpu_sample *out);
+
+/* The power wall of one board: a controller with a period, a filter and a step. While filtered power exceeds the limit
+ * it lowers the SM clock below the requested one; afterwards it raises the clock again. It sleeps while no work that
+ * could run at the present clocks can reach the limit. */
+
+/* Power in mW of the board at another SM clock, with its present work; < 0 where that is not known. */
+typedef int64_t (*fl_wall_predict)(void *user, uint32_t sm);
+
+typedef struct fl_wall {
+    const fl_wall_spec *spec;
+    int64_t period_ps, next_ps; /* next_ps: FL_TIME_NEVER while it sleeps */
+    int64_t limit_mw;           /* the limit in force: the smaller of the next two */
+    int64_t set_mw, dealt_mw;   /* set by software or the board; dealt from a budget of the node, INT64_MAX = none */
+    int64_t default_mw;
+    double keep;                     /* share of the old filtered power that remains after one period */
+    double filtered_mw, ceiling_mhz; /* ceiling: meaningful while it acts */
+    bool over, acts;
+    fl_wide seen_fj;
+    int64_t seen_ps;
+} fl_wall;
+
+/* A board without a controller or without a limit has a wall that always sleeps. */
+void fl_wall_open(fl_wall *w, const fl_gpu *g);
+
+/* Sets another limit in W, FL_DEFAULT (-1) for the board's own. False where the board has no wall. */
+bool fl_wall_limit(fl_wall *w, double watts);
+
+/* Sets the share of a budget of several boards that this board gets. */
+void fl_wall_deal(fl_wall *w, int64_t mw);
+
+/* Call it when the GPU stands at t and is charged up to t. Where a look is due, it sets g->wall_sm. */
+void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void *user);
+
+/* Call it after a change of clocks, limit or leakage at t: wakes the wall where the limit is in reach. */
+void fl_wall_wake(fl_wall *w, const fl_gpu *g, int64_t t);
+
+static inline int64_t fl_wall_next(const fl_wall *w) { return w->next_ps; }
+
+/* Units of one kind of GPU are not alike: seeded differences of V(f) and of leakage. */
+
+/* Gives every GPU of the node a device of its own: V(f) x (1 + v_sigma n), C and leakage x (1 + leak_sigma n), n drawn
+ * from a normal distribution cut at three standard deviations, by the seed and the GPU's index alone. Once per node. */
+fl_status fl_node_vary(fl_node_spec *node, uint64_t seed, fl_diag *d);

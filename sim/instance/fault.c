@@ -1,5 +1,10 @@
-#include "sim/instance/fault.h"
+#include "sim/instance/instance.h"
 
+#include "policies/policy.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { ROWS_MAX = 64 }; /* a signal of any table has its bit and its cell */

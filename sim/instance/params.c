@@ -1,10 +1,14 @@
-#include "sim/instance/params.h"
+#include "sim/instance/inside.h"
 
-#include "traces/io/numbers.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

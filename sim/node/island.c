@@ -1,6 +1,16 @@
 /* One island of a node between boundaries, and what happens to its GPUs at them. */
 #include "sim/node/inside.h"
-#include "sim/advance/source.h"
+
+#include "sim/advance/advance.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* When heat is looked at next. On an APU the CPU heats the same die: a look waits until what that drew is known, and
  * the node stands still for it (fl_node_host_next). */

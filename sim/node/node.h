@@ -2,9 +2,57 @@
  * advances it to an instant, reads it and sets it. */
 #pragma once
 
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
 #include "sim/gpu/gpu.h"
-#include "sim/node/host.h"
+#include "sim/instance/instance.h"
+#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a host sees of a GPU that it reads through a vendor's library, of what the GPU's sensors show: which signals
+ * there is a call for, in which steps it counts, and when a value is taken for refreshed. One table for each library:
+ * its back end (harness/live/vendor), the emulator of it and a simulated host (fl_run) all go by it, so that they
+ * cannot differ. */
+
+typedef struct fl_readout_rule { /* of one signal */
+    const char *call;            /* the library's; NULL = it has none */
+    double per_unit;             /* what it counts in: so many to the contract's unit */
+    int64_t refresh_ns;          /* as fl_seen_put */
+} fl_readout_rule;
+
+typedef struct fl_readout {
+    const char *name;
+    fl_readout_rule rule[FL_GPU_SIGNAL_COUNT];
+} fl_readout;
+
+/* NVML. The number of kernels comes from kernel records. */
+extern const fl_readout fl_readout_nvml;
+
+/* A live host that misses a signal at its first look takes a second one so much later (harness/live/guard/guard.h). */
+#define FL_READOUT_APART_NS INT64_C(120000000)
+
+/* FL_BIT(FL_GPU_...) of the signals that there is a call for. */
+uint64_t fl_readout_offers(const fl_readout *r);
+
+/* The policy as a host runs it that can read `offers` at most: where it lacks one of gpu_needs and the policy has
+ * stand-ins, these are read instead of those that are not to be had. What it only uses is read where it is offered. */
+fl_policy fl_policy_where(const fl_policy *p, uint64_t offers);
+
+/* FL_BIT(FL_GPU_...) of the signals that a host measures for it, where they are to be had. */
+static inline uint64_t fl_policy_reads(const fl_policy *p) { return p->gpu_needs | p->gpu_uses; }
+
+/* What all GPUs of a node share, as others read it: the host CPU, and the energy of the whole node. */
+
+typedef struct fl_node fl_node;
+
+fl_wide fl_node_energy_fj(const fl_node *n); /* GPUs, CPU and the rest of the node, so far */
 
 typedef struct fl_node_options {
     const fl_workload *w;
@@ -34,7 +82,7 @@ bool fl_node_woken(const fl_node *n);
 int64_t fl_node_now(const fl_node *n);
 bool fl_node_done(const fl_node *n);
 
-/* What software reads now; of the host, see node_host.h. remember: freshness is counted from here. */
+/* What software reads now; of the host, see node.h. remember: freshness is counted from here. */
 void fl_node_read(fl_node *n, uint32_t gpu, bool remember, fl_gpu_sample *out);
 
 /* A set call on one GPU that ends at called_ps >= now; see fl_actuator_set. */
@@ -43,10 +91,7 @@ void fl_node_set(fl_node *n, uint32_t gpu, int64_t called_ps, double sm_mhz, dou
 bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts);
 /* The limit in force there, in W; NAN where nothing holds the board to one. */
 double fl_node_limit_w(const fl_node *n, uint32_t gpu);
-/* See fl_cpu_set. False where the CPU is not modelled. */
-bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, double limit_w);
-/* Kernel records on or off from now on. While they are on, what runs there takes longer by the device's share. */
-void fl_node_records(fl_node *n, uint32_t gpu, bool on);
+
 /* The same at no cost: somebody watches from outside, or is to see what a policy does without its cost. */
 void fl_node_records_free(fl_node *n, uint32_t gpu, bool on);
 /* Their cost alone: a collector records all along, and a policy's host charges for the records that it shows. */
@@ -55,27 +100,128 @@ void fl_node_records_slow(fl_node *n, uint32_t gpu, bool slow);
 /* Kernels finished on all GPUs since the last call, by end; valid until the next advance. */
 fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size_t *count, fl_diag *d);
 
-/* What software reads of a server now; nothing of one that has lost a GPU. remember: as fl_node_read. */
-void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_sample *out);
-/* Steps of engines that ended since the last call, by end; valid until the next advance. None unless asked for. */
-void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count);
-/* Requests that are done. */
-uint64_t fl_node_served(const fl_node *n);
-/* What runs on the servers; NULL where the workload serves nothing. */
-struct fl_engines *fl_node_engines(const fl_node *n);
 /* What a server has waiting and running now, whether or not anybody reads its signals: truth, for plots over time. */
 fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server);
 
 uint32_t fl_node_gpu_count(const fl_node *n);
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu); /* truth, for scores */
 uint64_t fl_node_switches(const fl_node *n);               /* changes of a lock or the default, not of wall and heat */
-/* When each mark of a stream was passed: stream's mark_count entries, FL_TIME_NEVER where not yet. */
-const int64_t *fl_node_marks(const fl_node *n, uint32_t stream);
-/* When each request had been served: request_count of the workload. */
-const int64_t *fl_node_requests(const fl_node *n);
+
 /* When a stream passed its iteration markers: *count of them so far. */
 const int64_t *fl_node_iterations(const fl_node *n, uint32_t stream, uint64_t *count);
-/* Residence per class of all work, also of what was passed by sums (prefix.h), which takes a pass over its ops. */
-void fl_node_settle(fl_node *n);
-/* A hash of every GPU's energy and every stream's position now: equal courses have equal hashes. */
-uint64_t fl_node_hash(const fl_node *n);
+
+/* The cost of a run, split into parts. Each part is the sum of residence times multiplied by the rows' integer power.
+ * The parts sum exactly to the running total of the node; otherwise the run is an error. */
+
+#define FL_PARTS(X)                                                                                                    \
+    X(STATIC, static, "C V while a context is open")                                                                   \
+    X(LEAKAGE, leakage, "what heat adds")                                                                              \
+    X(SM, sm, "alpha A V^2 f")                                                                                         \
+    X(MEMORY, memory, "beta B m/m_ref, and B0(m) of idle memory")                                                      \
+    X(CLOCK_TREE, clock_tree, "A0 V^2 f while a context is open")                                                      \
+    X(UNSPLIT, unsplit, "above the base, from a measured table that does not say which part drew it")                  \
+    X(CLOSED, closed, "boards without a context")                                                                      \
+    X(CPU, cpu, "host CPU")                                                                                            \
+    X(COMMUNICATION, communication, "copies between host and GPU")                                                     \
+    X(NODE_STATIC, node_static, "the node without its GPUs")
+
+#define FL_ROW_PART_ID(id, name, meaning) FL_PART_##id,
+typedef enum fl_part { FL_PARTS(FL_ROW_PART_ID) FL_PART_COUNT } fl_part;
+extern const char *const fl_part_names[FL_PART_COUNT];
+
+typedef struct fl_ledger {
+    fl_wide part_fj[FL_PART_COUNT];
+    fl_wide gpu_fj;  /* sum of the parts of all GPUs */
+    fl_wide host_fj; /* sum of the host's parts: CPU, communication, the rest of the node */
+} fl_ledger;
+
+/* Adds one GPU's residence times multiplied by its parts to *l. FL_MODEL_FAULT where the result differs from the GPU's
+ * running sum by even one fJ. */
+fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d);
+
+/* What a run served: requests with their latencies, iterations with their times, time lost at barriers. */
+
+typedef struct fl_request {
+    int64_t arrival_ps, start_ps, done_ps; /* taken up: when it was there and the one before had been served */
+} fl_request;
+
+typedef struct fl_iteration { /* from a marker of a stream to its next, in one request where there are several */
+    uint32_t gpu;
+    int32_t process, stream;
+    int64_t start_ps, end_ps;
+} fl_iteration;
+
+typedef struct fl_service {
+    fl_request *request; /* request_count, in the order of arrival */
+    size_t request_count;
+    fl_times latency;        /* done - arrival, queueing included */
+    double load;             /* mean time of service x rate of arrival; NAN for fewer than two requests */
+    size_t backlog_max;      /* most requests that were there and not yet served, the one in service included */
+    fl_iteration *iteration; /* iteration_count, stream by stream */
+    size_t iteration_count;
+    fl_times iteration_time;
+    int64_t *barrier_ps; /* per GPU, barrier_count of them: time during which a stream waited only for another GPU;
+                            none where no stream ever does */
+    uint32_t barrier_count;
+} fl_service;
+
+/* Requests arrive faster than they are served: latencies grow through the run. Fewer than ten tell nothing. */
+static inline bool fl_service_overloaded(uint64_t requests, double load) { return requests >= 10 && load >= 1; }
+
+void fl_service_free(fl_service *s);
+
+/* What a run that has ended is told by: totals, residences, marks, kinds, processes, the host's CPU. */
+
+typedef struct fl_residence { /* share of a GPU's time at an SM clock, for tables and plots */
+    uint32_t gpu, sm_mhz, mem_mhz;
+    int64_t ps;
+} fl_residence;
+
+typedef struct fl_process_end {
+    uint32_t gpu;
+    int32_t process;
+    int64_t end_ps;
+} fl_process_end;
+
+typedef struct fl_cpu_residence {
+    uint32_t mhz;
+    int64_t ps;
+} fl_cpu_residence;
+
+typedef struct fl_run_result {
+    int64_t makespan_ps;
+    fl_ledger ledger;
+    fl_wide energy_fj;                            /* node: GPUs and host */
+    fl_wide score_fj;                             /* what scores use: the GPUs', on an APU the node's */
+    double energy_j, gpu_energy_j, node_energy_j; /* energy_j: of score_fj */
+    double cpu_energy_j;
+    /* Of score_fj too. peak: of each part in it (GPUs; an APU's CPU and static power) the largest power, added: one
+     * that occurred where there is one part (peak_parts), else at most so much. */
+    double makespan_s, mean_power_w, peak_power_w;
+    uint32_t peak_parts;
+    uint64_t kernels, switches;
+    uint64_t hash; /* of energy and position at each step, where it was asked for; else a constant */
+    fl_instance_counts counts;
+    uint64_t ignored_sets; /* of controls that this simulated node does not have */
+    uint64_t refused_sets; /* by an injected fault */
+    uint64_t cpu_switches;
+    int64_t wall_held_ps, heat_held_ps; /* GPU time below what was asked for, for either reason, all GPUs */
+    double hottest_c, end_c; /* of the hottest GPU: at any time, and at the end; NAN where heat is not modelled */
+    fl_process_end *process; /* process_count: when each process of each GPU ended */
+    size_t process_count;
+    fl_cpu_residence *cpu; /* cpu_count: states visited */
+    size_t cpu_count;
+    double last_sm_mhz, last_mem_mhz, last_cpu_mhz; /* at the end: locks of GPU 0 (the driver's default where none), and
+                                                       the CPU's clock; NAN where the CPU is not modelled */
+    int64_t policy_cost_ps; /* time the host, or the busiest of several, spent reading and setting */
+    int64_t *mark_ps;       /* all streams' marks, one after the other */
+    size_t mark_count;
+    fl_residence *residence;
+    size_t residence_count;
+    double *class_energy_j, *class_time_s; /* class_count, where asked for (see fl_run_options); else NULL */
+    uint32_t class_count;
+    fl_service service;      /* requests, iterations, barriers */
+    fl_served_result served; /* where the workload serves (sim/serving/serving.h) */
+} fl_run_result;
+
+void fl_run_result_free(fl_run_result *r);

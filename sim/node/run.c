@@ -1,13 +1,65 @@
+#include "sim/node/inside.h"
+
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
-#include "sim/gpu/prefix_table.h"
-#include "sim/node/run_guard.h"
-#include "sim/node/run_servers.h"
-#include "sim/node/run_sets.h"
-#include "traces/io/stage.h"
-
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* True where something counts kernels all along, whether kernel records are on or not. Of a policy that needs the count
+ * the own program has a counter: the one of DEPO's authors counts launches, in the program that it drives, and takes no
+ * record of them. A host that reads as a live one of `reader` is taken to have the collector (--rings). Else the count
+ * is that of the records, and known while they are on. */
+static inline bool fl_policy_counts(const fl_policy *p, const fl_readout *reader) {
+    return reader != NULL || (p->gpu_needs & FL_BIT(FL_GPU_KERNELS)) != 0;
+}
+
+/* ---- run guard ---- */
+
+/* A signal that stopped refreshing is unknown: after a second, or five periods of a slower sensor. */
+static int64_t stale_ns(const fl_sensor_spec *s) {
+    const int64_t wait = 5 * (s->period_ns > s->delay_ns ? s->period_ns : s->delay_ns);
+    return wait > INT64_C(1000000000) ? wait : INT64_C(1000000000);
+}
+
+void fl_run_guard(fl_guard *guard, const fl_node_spec *spec) {
+    for (uint32_t i = 0; i < spec->gpu_count; i++) {
+        const fl_device *dev = &spec->device[spec->gpu[i]];
+        for (int id = 0; id < FL_SENSOR_COUNT; id++)
+            for (int signal = 0; signal < FL_GPU_SIGNAL_COUNT; signal++)
+                if (fl_sense_signals[id] & FL_BIT(signal)) {
+                    fl_guard_gpu_stale(guard, i, signal, stale_ns(&dev->sensor[id]));
+                    fl_guard_gpu_wrap(guard, i, signal, dev->sensor[id].wrap);
+                }
+    }
+    for (int id = 0; id < FL_HOST_SENSOR_COUNT; id++)
+        for (int signal = 0; signal < FL_HOST_SIGNAL_COUNT; signal++)
+            if (fl_host_sense_signals[id] & FL_BIT(signal)) {
+                fl_guard_host_stale(guard, signal, stale_ns(&spec->host.sensor[id]));
+                fl_guard_host_wrap(guard, signal, spec->host.sensor[id].wrap);
+            }
+}
+
+void fl_run_guard_servers(fl_guard *guard, const fl_serving_setup *u) {
+    const int64_t limit_ns = 5 * u->signals_ns > INT64_C(1000000000) ? 5 * u->signals_ns : INT64_C(1000000000);
+    for (uint32_t i = 0; i < u->server_count; i++)
+        for (int signal = 0; signal < FL_SERVER_SIGNAL_COUNT; signal++)
+            fl_guard_server_stale(guard, i, signal, limit_ns);
+}
+
+/* ---- run ---- */
 
 typedef struct fl_host { /* the simulated host of one policy: time, readings, sets */
     const fl_run_options *o;

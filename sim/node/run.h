@@ -1,10 +1,18 @@
 /* One policy over one workload on one simulated node. */
 #pragma once
 
-#include "sim/instance/fault.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
-#include "sim/node/readout.h"
-#include "sim/node/run_result.h"
+#include "sim/node/node.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* Called after each step with what the policy saw and what became of its command; anything but FL_OK ends the run. */
 typedef fl_status (*fl_step_function)(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
@@ -43,8 +51,8 @@ typedef struct fl_run_options {
     void *user;
 } fl_run_options;
 
-/* Tables of sums that runs of one workload share (prefix.h) take at most so many bytes in the process: 1 GiB until this
- * is called. Those that are there stay. No result depends on it. */
+/* Tables of sums that runs of one workload share (sim/advance/advance.h) take at most so many bytes in the process: 1
+ * GiB until this is called. Those that are there stay. No result depends on it. */
 void fl_run_tables_most(int64_t bytes);
 
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d);

@@ -1,7 +1,16 @@
 /* The best clock per kind of kernel: a table whose positions are the kinds, solved as any other. */
-#include "sim/oracle/oracle.h"
-#include "sim/oracle/work.h"
+#include "sim/oracle/inside.h"
 
+#include "models/laws/device.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/oracle/oracle.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 typedef struct fl_kinds_at { /* time and energy of the kinds at the choices, and at the default clocks */

@@ -1,8 +1,25 @@
+#include "sim/oracle/inside.h"
+
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
 #include "sim/oracle/oracle.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- oracle ---- */
 
 const char *const fl_objective_names[] = {"energy", "edp", "ed2p", NULL};
 
@@ -136,4 +153,160 @@ size_t fl_static_best(const fl_static_point *point, size_t count, fl_objective o
         }
     }
     return best;
+}
+
+/* The best static clock without a run at each pair of clocks. Sums over classes give, at every pair, a lower bound of
+ * time and energy that is within one picosecond per op of the truth where nothing is shared. The search runs only those
+ * pairs that may be the best by their bounds, and those that the wall may slow down. */
+
+typedef struct stream_sums { /* of one stream */
+    fl_wide gap_ps;
+    uint64_t *work_ns; /* by class */
+    uint64_t *ops;     /* by class */
+} stream_sums;
+
+typedef struct search {
+    const fl_workload *w;
+    const fl_node_spec *spec;
+    stream_sums *sum; /* by stream */
+    uint32_t gpu;
+    int64_t closed_mw; /* power of the boards without work */
+} search;
+
+/* Streams of one GPU that only their own ops, the GPU's clocks and its shared resources can delay, and that always
+ * draws its base: a GPU whose power is gated while it is idle draws less, and the sums would bound no energy. */
+static bool sums_apply(const fl_workload *w, const fl_node_spec *spec) {
+    const fl_cpu_spec *cpu = &spec->host.cpu;
+    bool apply =
+        w->stream_count && !w->request_count && !w->thread_count && !spec->host.apu && !(spec->host.gpu_budget_w > 0) &&
+        !(cpu->count && (w->host_load_count || (cpu->bound > 0 && fl_cpu_ref_mhz(cpu) != fl_cpu_default_mhz(cpu))));
+    for (uint32_t i = 0; apply && i < w->stream_count; i++)
+        apply = w->stream[i].gpu == w->stream[0].gpu && !w->stream[i].wait_first && !w->stream[i].launched;
+    if (!apply)
+        return false;
+    const fl_device *dev = &spec->device[spec->gpu[w->stream[0].gpu]];
+    return dev->thermal.period_ns <= 0 && dev->gate_ns <= 0;
+}
+
+static fl_wide longer(fl_wide a, fl_wide b) { return a > b ? a : b; }
+
+static void search_close(search *s) {
+    for (uint32_t i = 0; s->sum && i < s->w->stream_count; i++) {
+        free(s->sum[i].work_ns);
+        free(s->sum[i].ops);
+    }
+    free(s->sum);
+}
+
+static fl_status search_open(search *s, const fl_workload *w, const fl_node_spec *spec, fl_diag *d) {
+    *s = (search){.w = w, .spec = spec, .gpu = w->stream[0].gpu, .sum = calloc(w->stream_count, sizeof *s->sum)};
+    bool ok = s->sum != NULL;
+    for (uint32_t i = 0; ok && i < w->stream_count; i++) {
+        stream_sums *sum = &s->sum[i];
+        sum->work_ns = calloc(w->class_count + 1, sizeof *sum->work_ns);
+        sum->ops = calloc(w->class_count + 1, sizeof *sum->ops);
+        ok = sum->work_ns && sum->ops;
+        for (uint64_t k = 0; ok && k < w->stream[i].count; k++) {
+            int64_t gap_ns, work_ns;
+            uint32_t class_id;
+            fl_workload_op(&w->stream[i], k, &gap_ns, &work_ns, &class_id);
+            sum->gap_ps += gap_ns * FL_PS_PER_NS;
+            sum->work_ns[class_id] += (uint64_t)work_ns;
+            sum->ops[class_id]++;
+        }
+    }
+    for (uint32_t i = 0; i < spec->gpu_count; i++)
+        if (i != s->gpu)
+            s->closed_mw += (int64_t)(spec->device[spec->gpu[i]].no_context_w * 1000 + 0.5);
+    return ok ? FL_OK : fl_no_memory(d, "the oracle");
+}
+
+/* Lower bounds at one pair of clocks; false where the wall may lower the clock there, which may draw less. Kernels that
+ * share take longer and draw the same: what they do together in a time is at most the whole of a resource, but for what
+ * models/laws/row.c rounds up, which is less than 1 of FL_SHARE_ONE for each. */
+static bool bound_at(const search *s, const fl_clock_rates *at, fl_static_point *p) {
+    const fl_device *dev = &s->spec->device[s->spec->gpu[s->gpu]];
+    int64_t mw = at->base.total_mw;
+    fl_wide longest = 0, dyn_fj = 0, sms = 0, memory = 0;
+    for (uint32_t i = 0; i < s->w->stream_count; i++) {
+        const stream_sums *sum = &s->sum[i];
+        int64_t most_mw = 0;
+        fl_wide ps = sum->gap_ps;
+        for (uint32_t c = 0; c < s->w->class_count; c++) {
+            const fl_row *row = &at->row[c];
+            const fl_wide length = (fl_wide)((fl_uwide)sum->work_ns[c] * row->mul >> 16), off = (fl_wide)sum->ops[c];
+            if (!off)
+                continue;
+            const fl_wide least = length > off ? length - off : 0;
+            ps += least;
+            sms += least * row->sms * 2;
+            memory += least * row->memory * 2;
+            dyn_fj += (row->dyn_mw < 0 ? length + off : least) * row->dyn_mw;
+            most_mw = row->dyn_mw > most_mw ? row->dyn_mw : most_mw;
+        }
+        longest = longer(ps, longest);
+        mw += most_mw;
+    }
+    const bool wall = dev->wall.period_ns > 0 && dev->power_default_w > 0 && (double)mw > dev->power_default_w * 1000;
+    if (!wall) /* a lower clock would ask for other shares */
+        longest = longer(longest, longer(sms / FL_SHARE_ONE, memory / (FL_SHARE_ONE + s->w->stream_count)));
+    p->makespan_ps = longest < INT64_MAX / 2 ? (int64_t)longest : INT64_MAX / 2;
+    p->energy_fj = longest * (at->base.total_mw + s->closed_mw) + dyn_fj;
+    return !wall;
+}
+
+/* Computes the bounds of every choice. Where they are none and the choice may hold the limit, it makes a run. */
+static fl_status bounds(const search *s, fl_rates *rates, const fl_facts *facts, int64_t limit_ps,
+                        const fl_choice *choice, size_t count, fl_static_point *point, bool *run, fl_diag *d) {
+    const fl_device *dev = &s->spec->device[s->spec->gpu[s->gpu]];
+    fl_status status = FL_OK;
+    for (size_t i = 0; !status && i < count; i++) {
+        const fl_clock_rates *at = NULL;
+        const int sm = fl_ladder_index(dev->sm_mhz, dev->sm_count, choice[i].sm_mhz),
+                  mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, choice[i].mem_mhz);
+        point[i] = (fl_static_point){.at = choice[i]};
+        status = fl_rates_at(rates, s->spec->gpu[s->gpu], (uint32_t)sm, (uint32_t)mem, &at, d);
+        if (!status && !bound_at(s, at, &point[i]) && point[i].makespan_ps <= limit_ps) {
+            run[i] = true;
+            status = fl_static_run(s->w, rates, s->spec, facts, &choice[i], &point[i], d);
+        }
+    }
+    return status;
+}
+
+fl_status fl_static_search(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,
+                           fl_objective objective, int64_t limit_ps, fl_static_point *best, bool *found, fl_diag *d) {
+    fl_choice *choice = NULL;
+    size_t count = 0;
+    search s = {.w = w};
+    fl_status status = fl_oracle_choices(w, spec, &choice, &count, d);
+    if (status)
+        return status;
+    fl_static_point *point = calloc(count, sizeof *point);
+    bool *run = calloc(count, sizeof *run);
+    status = point && run ? FL_OK : fl_no_memory(d, "the oracle");
+    const bool sums = sums_apply(w, spec);
+    if (!status && sums && !(status = search_open(&s, w, spec, d)))
+        status = bounds(&s, rates, facts, limit_ps, choice, count, point, run, d);
+    for (size_t i = 0; !status && !sums && i < count; i++) {
+        run[i] = true;
+        status = fl_static_run(w, rates, spec, facts, &choice[i], &point[i], d);
+    }
+    *found = false;
+    while (!status && !*found) { /* if the choice that is best by its bounds was also run, it is the best */
+        const size_t at = fl_static_best(point, count, objective, limit_ps);
+        if (at == count)
+            break;
+        *found = run[at];
+        if (run[at])
+            *best = point[at];
+        else
+            status = fl_static_run(w, rates, spec, facts, &choice[at], &point[at], d);
+        run[at] = true;
+    }
+    search_close(&s);
+    free(choice);
+    free(point);
+    free(run);
+    return status;
 }

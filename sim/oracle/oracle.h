@@ -4,7 +4,7 @@
  * The clairvoyant schedule may change clocks at any instant: a position is a kernel, or the host time before one, and a
  * kernel may be divided between choices. Switches are free, since a clairvoyant sets clocks ahead of time and no device
  * stalls. The schedule therefore does not depend on the order of the work, and the search runs over kinds of kernel x
- * clocks (oracle_work.h), however many kernels there are. Its bound is certified and holds for every schedule.
+ * clocks (inside.h), however many kernels there are. Its bound is certified and holds for every schedule.
  *
  * A table may also be cut into a number of positions of work that each take one clock. (A grid over time would be
  * ill-posed: progress depends on earlier clocks.) For a price lambda on time, dynamic programming over the positions
@@ -17,7 +17,18 @@
  * position, the whole run, whose cost at each choice is a run at that clock. It is never called a bound. */
 #pragma once
 
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef enum fl_objective { FL_MIN_ENERGY, FL_MIN_EDP, FL_MIN_ED2P } fl_objective;
 extern const char *const fl_objective_names[]; /* "energy", "edp", "ed2p", NULL */
@@ -58,17 +69,13 @@ fl_static_point fl_static_point_of(const fl_run_result *r, const fl_choice *at);
 fl_status fl_static_run(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,
                         const fl_choice *at, fl_static_point *out, fl_diag *d);
 
-/* Index of the best point whose makespan is at most limit_ps, or count where there is none. Of equal points the one
- * with the higher SM clock wins, then the higher memory clock. */
-size_t fl_static_best(const fl_static_point *point, size_t count, fl_objective objective, int64_t limit_ps);
-
 /* The best static clock under limit_ps: the result of fl_static_best among runs at all choices, but with few runs,
  * since sums over the ops bound the others. *found: false where no choice holds the limit. */
 fl_status fl_static_search(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, const fl_facts *facts,
                            fl_objective objective, int64_t limit_ps, fl_static_point *best, bool *found, fl_diag *d);
 
 /* ---- tables ---- */
-typedef struct fl_oracle_work fl_oracle_work; /* sim/oracle/work.h */
+typedef struct fl_oracle_work fl_oracle_work; /* sim/oracle/inside.h */
 
 typedef struct fl_oracle_table { /* cost of every position at every choice */
     size_t positions, choices;
@@ -135,9 +142,6 @@ typedef struct fl_oracle_result {
  * and at most one over the ops. It only reads *t, so any number of threads may call it at once. */
 fl_status fl_oracle_clairvoyant(const fl_oracle_table *t, fl_objective objective, int64_t limit_ps, bool want_schedule,
                                 fl_oracle_result *out, fl_diag *d);
-
-/* Time of the fastest schedule: the smallest limit that can be held. */
-fl_status fl_oracle_fastest(const fl_oracle_table *t, int64_t *time_ps, fl_diag *d);
 
 /* ---- best clock per kind of kernel (ideal static, as DynaCo calls it) ---- */
 typedef struct fl_kernel_choice {

@@ -1,7 +1,17 @@
+#include "sim/oracle/inside.h"
+
+#include "sim/base/base.h"
+#include "sim/node/node.h"
+#include "sim/oracle/oracle.h"
 #include "sim/oracle/score.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 fl_status fl_reference_solve(fl_reference *ref, fl_diag *d) {
     int64_t limit = fl_limit_ps(ref->standard->makespan_ps, ref->bound);

@@ -1,7 +1,14 @@
 /* What a run is worth against the driver's default and the oracles, under one bound for the whole table. */
 #pragma once
 
+#include "sim/node/node.h"
 #include "sim/oracle/oracle.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct fl_reference {      /* of one workload, shared by all policies */
     const fl_workload *w;          /* for the windows of each stream; NULL: no worst window */

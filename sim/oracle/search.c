@@ -1,4 +1,4 @@
-/* The clairvoyant schedule of a table: of all its work where it has no positions (oracle_work.c), else over its
+/* The clairvoyant schedule of a table: of all its work where it has no positions (work.c), else over its
  * positions.
  *
  * Each price on time gives a schedule (its point of time and energy) and a line below which no schedule lies: weak
@@ -7,10 +7,15 @@
  * between the points beside it; for energy under a limit this is the bisection on the price). It stops when the best
  * schedule meets the bound or the corner is a true gap. Mixing the two schedules beside the gap, single changes and
  * labels then close the gap from above. */
-#include "sim/oracle/solve.h"
-#include "sim/oracle/work.h"
+#include "sim/oracle/inside.h"
+
+#include "sim/base/base.h"
+#include "sim/oracle/oracle.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

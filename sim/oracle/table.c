@@ -1,11 +1,19 @@
 /* Costs of positions of work at each choice of clocks. */
-#include "sim/oracle/oracle.h"
-#include "sim/oracle/hull.h"
-#include "sim/oracle/ops.h"
-#include "sim/oracle/sums.h"
-#include "sim/oracle/work.h"
-#include "traces/io/stage.h"
+#include "sim/oracle/inside.h"
 
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/oracle/oracle.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

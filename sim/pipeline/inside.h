@@ -2,8 +2,16 @@
  * rank, and the builder itself. */
 #pragma once
 
-#include "sim/node/node.h"
+#include "models/laws/device.h"
 #include "sim/pipeline/pipeline.h"
+#include "sim/pipeline/plan.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { FL_PIPE_NOWHERE = -1, FL_PIPE_DIRECTIONS = 2 };
 enum { FL_PIPE_ACT, FL_PIPE_GRAD }; /* directions */
@@ -44,8 +52,6 @@ typedef struct fl_pipe_builder {
     fl_diag *d;
 } fl_pipe_builder;
 
-/* ---- pipeline_places.c ---- */
-
 bool fl_pipe_sends(fl_instruction_type t, int direction);
 bool fl_pipe_receives(fl_instruction_type t, int direction);
 bool fl_pipe_is_pair(fl_instruction_type t);
@@ -60,17 +66,44 @@ fl_status fl_pipe_find_places(fl_pipe_builder *b);
 /* The instruction at the other end of a transfer, and its stage. FL_BAD_INPUT where there is none. */
 fl_status fl_pipe_find_peer(const fl_pipe_builder *b, uint32_t stage, size_t item, int direction, bool sent,
                             uint32_t *peer, fl_pipe_place *place);
-/* FL_BAD_INPUT: what is wrong with an instruction. */
-fl_status fl_pipe_wrong(const fl_pipe_builder *b, uint32_t stage, size_t item, const char *what);
-
-/* ---- pipeline_classes.c ---- */
-
-fl_status fl_pipe_add_rank_classes(fl_pipe_builder *b, uint32_t rank);
-/* The class of a forward or backward, and its length at the class's reference: that of the clock in force, or of the
- * clock that is asked for. */
-fl_status fl_pipe_find_class(fl_pipe_builder *b, uint32_t rank, const fl_instruction *i, uint32_t *id, double *seconds);
-
-/* ---- pipeline_stuck.c ---- */
 
 /* FL_BAD_INPUT where ranks wait for each other for ever: says who for whom. */
 fl_status fl_pipe_check_waits(const fl_pipe_builder *b);
+
+/* Seconds and joules of an iteration whose parts have these clocks: places in their tables, part_count. length_s and
+ * end_s: room for all ops, filled. */
+double fl_plan_time(const fl_plan_program *g, const uint32_t *at, double *length_s, double *end_s);
+double fl_plan_energy(const fl_plan_program *g, const uint32_t *at, double time_s);
+
+fl_status fl_plan_dual_new(fl_plan_dual *s, const fl_plan_program *g, fl_diag *d);
+void fl_plan_dual_free(fl_plan_dual *s);
+
+/* price: lambda. Goes on from the flow that the
+ * solver has, so prices are best asked for in their order. *line and s->mean are filled. */
+void fl_plan_dual_solve(fl_plan_dual *s, double price, fl_plan_line *line);
+
+fl_status fl_plan_round_new(fl_plan_round *r, const fl_plan_program *g, fl_diag *d);
+void fl_plan_round_free(fl_plan_round *r);
+
+/* mean_s: by part, none below the fastest of its table. limit_s: what the plan may take; it is raised to what the
+ * lengths take. corners: step 1 takes only clocks that are corners of the hull, which are the cheapest to mix; better
+ * where the others lie well above it, worse where the corners lie far apart. at: places in the tables, filled. Returns
+ * the seconds that the plan takes. */
+double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s, bool corners, uint32_t *at);
+
+/* Step 2 alone, from a plan that is there: `at`, places in the tables, becomes a plan that takes at most limit_s, or
+ * what the plan took, whichever is more, and whose parts cost no more each. Returns the seconds that it takes. */
+double fl_plan_round_fill(fl_plan_round *r, double limit_s, uint32_t *at);
+
+fl_status fl_plan_polish_new(fl_plan_polish *p, const fl_plan_program *g, fl_diag *d);
+void fl_plan_polish_free(fl_plan_polish *p);
+
+/* at: places in the tables of a plan that takes *time_s <= limit_s and *energy_j; all three become those of the best
+ * plan found, which takes no longer than limit_s. r: scratch of the same program. */
+void fl_plan_polish_plan(fl_plan_polish *p, fl_plan_round *r, double limit_s, uint32_t *at, double *time_s,
+                         double *energy_j);
+
+/* A plan for each clock of the ladder of rank 0. The caller frees *same. */
+fl_status fl_plan_all_same(const fl_plan_program *g, fl_plan_same **same, size_t *count, fl_diag *d);
+/* All ranks at one clock, as fl_plan_at_clocks has it. */
+void fl_plan_at_clock(const fl_plan_program *g, int32_t mhz, uint32_t *at);

@@ -3,12 +3,15 @@
  * charges the waiting, and a clock that a policy sets slows what computes and shifts what waits for it. */
 #pragma once
 
+#include "models/laws/device.h"
 #include "sim/workload/workload.h"
-#include "traces/pipeline/order.h"
-#include "traces/pipeline/plan.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
+
+#include <stdint.h>
 
 /* The instructions of each stage by the pipeline's schedule. The caller frees *o with fl_pipeline_order_free. A
- * FL_PIPELINE_LIST is refused: its instructions are in a file, which traces/pipeline/order.h reads.
+ * FL_PIPELINE_LIST is refused: its instructions are in a file, which traces/pipeline/pipeline.h reads.
  *
  * 1f1b: one forward, one backward, as DeepSpeed's TrainSchedule emits them. gpipe: all forwards, then all backwards,
  * the last microbatch first (Huang et al., "GPipe", 2019, Fig. 2c). interleaved: each rank has `chunks` parts of the
@@ -44,3 +47,16 @@ typedef struct fl_pipeline_op {
 fl_status fl_build_pipeline(fl_workload **out, const char *name, const fl_pipeline *p, const fl_pipeline_order *o,
                             const fl_node_spec *node, uint32_t iterations, const fl_pipeline_clocks *clocks,
                             fl_pipeline_op **op, fl_diag *d);
+
+/* One iteration of a pipeline at the clocks of a plan, run on the engine: what the plan costs. */
+
+/* Boards whose own power is nothing, so that they draw what a pipeline's rows say: one for each of `ranks` ranks, with
+ * `count` ascending clocks, the last of which is the default. The caller frees *node with fl_node_spec_free, also after
+ * a failure. */
+fl_status fl_pipeline_node(fl_node_spec *node, uint32_t ranks, const int32_t *mhz, uint32_t count, fl_diag *d);
+
+/* Seconds and joules of all ranks. clocks as in fl_build_pipeline; the node's ladder lies where every rank's rows
+ * reach.
+ */
+fl_status fl_pipeline_run(const fl_pipeline *p, const fl_pipeline_order *o, const fl_node_spec *node,
+                          const fl_pipeline_clocks *clocks, double *seconds, double *joules, fl_diag *d);

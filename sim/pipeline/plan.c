@@ -1,6 +1,11 @@
+#include "sim/pipeline/inside.h"
+
+#include "models/math/math.h"
 #include "sim/pipeline/plan.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

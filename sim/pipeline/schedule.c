@@ -1,5 +1,120 @@
 #include "sim/pipeline/pipeline.h"
 
+#include "models/laws/device.h"
+#include "models/math/math.h"
+#include "policies/policy.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/pipeline/plan.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/pipeline/pipeline.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- run ---- */
+
+fl_status fl_pipeline_node(fl_node_spec *node, uint32_t ranks, const int32_t *mhz, uint32_t count, fl_diag *d) {
+    const double x[2] = {1, mhz[count - 1] + 1.0}, y[2] = {1, 1};
+    fl_device *dev = calloc(1, sizeof *dev);
+    uint32_t *gpu = calloc(ranks, sizeof *gpu);
+    *node = (fl_node_spec){.device = dev, .device_count = dev ? 1 : 0, .gpu = gpu, .gpu_count = ranks};
+    if (!dev || !gpu)
+        return fl_no_memory(d, "the pipeline");
+    *dev = (fl_device){.sm_count = count, .mem_count = 1, .default_mem_mhz = 1, .sharpness = INFINITY};
+    snprintf(dev->name, sizeof dev->name, "rank");
+    snprintf(node->name, sizeof node->name, "ranks");
+    dev->sm_mhz = calloc(count, sizeof *dev->sm_mhz);
+    dev->mem_mhz = calloc(1, sizeof *dev->mem_mhz);
+    dev->b0_w = calloc(1, sizeof *dev->b0_w);
+    if (!dev->sm_mhz || !dev->mem_mhz || !dev->b0_w || fl_curve_new(&dev->voltage, x, y, 2))
+        return fl_no_memory(d, "the pipeline");
+    memcpy(dev->sm_mhz, mhz, count * sizeof *mhz);
+    dev->mem_mhz[0] = 1;
+    dev->default_sm_mhz = mhz[count - 1];
+    return FL_OK;
+}
+
+fl_status fl_pipeline_run(const fl_pipeline *p, const fl_pipeline_order *o, const fl_node_spec *node,
+                          const fl_pipeline_clocks *clocks, double *seconds, double *joules, fl_diag *d) {
+    fl_workload *w = NULL;
+    fl_rates *rates = NULL;
+    fl_facts facts = {0};
+    fl_run_result result = {0};
+    fl_status s = fl_build_pipeline(&w, "the plan", p, o, node, 1, clocks, NULL, d);
+    if (!s)
+        s = fl_rates_new(&rates, w, node, d);
+    const fl_run_options run = {.w = w, .rates = rates, .spec = node, .facts = &facts};
+    if (!s)
+        s = fl_run(&run, &result, d);
+    if (!s) {
+        *seconds = result.makespan_s;
+        *joules = result.gpu_energy_j;
+    }
+    fl_run_result_free(&result);
+    fl_rates_free(rates);
+    fl_workload_free(w);
+    return s;
+}
+
+/* ---- straggler ---- */
+
+static bool computes(fl_pipeline_what what) { return what == FL_PIPELINE_FORWARD || what == FL_PIPELINE_BACKWARD; }
+
+/* Rows of its own for each chunk, whether they were its own or those of all. */
+static fl_status add_slowed(const fl_pipeline *p, uint32_t rank, double factor, fl_pipeline *out, fl_diag *d) {
+    static const fl_pipeline_what kind[] = {FL_PIPELINE_FORWARD, FL_PIPELINE_BACKWARD};
+    fl_status s = FL_OK;
+    for (uint32_t chunk = 0; chunk < p->chunks; chunk++)
+        for (size_t k = 0; k < 2; k++) {
+            size_t count;
+            const fl_pipeline_row *row = fl_pipeline_rows(p, rank, chunk, kind[k], &count);
+            for (size_t i = 0; !s && i < count; i++) {
+                fl_pipeline_row own = row[i];
+                own.rank = (int32_t)rank;
+                own.chunk = p->chunks > 1 ? (int32_t)chunk : FL_PIPELINE_ALL;
+                own.time_s *= factor;
+                s = fl_pipeline_add(out, &own, d);
+            }
+        }
+    return s;
+}
+
+fl_status fl_pipeline_slowed(const fl_pipeline *p, uint32_t rank, double factor, fl_pipeline *out, fl_diag *d) {
+    *out = (fl_pipeline){0};
+    if (rank >= p->ranks)
+        return fl_fail(d, FL_BAD_INPUT, p->file, 0, 0, "no rank %u, expected 0 to %u", rank, p->ranks - 1);
+    *out = *p;
+    out->head = (fl_head){0};
+    out->row = NULL;
+    out->row_count = out->row_room = 0;
+    out->file = strdup(p->file);
+    out->order = p->order ? strdup(p->order) : NULL;
+    fl_status s = out->file && (out->order || !p->order) ? FL_OK : fl_no_memory(d, "the pipeline");
+    for (size_t i = 0; !s && i < p->head.count; i++)
+        if (!fl_head_set(&out->head, p->head.entry[i].key, p->head.entry[i].value))
+            s = fl_no_memory(d, "the pipeline");
+    for (size_t i = 0; !s && i < p->row_count; i++)
+        if (p->row[i].rank != (int32_t)rank || !computes(p->row[i].what))
+            s = fl_pipeline_add(out, &p->row[i], d);
+    if (!s)
+        s = add_slowed(p, rank, factor, out, d);
+    if (!s)
+        s = fl_pipeline_finish(out, d);
+    if (s)
+        fl_pipeline_free(out);
+    return s;
+}
+
+/* ---- schedule ---- */
+
 typedef struct maker {
     const fl_pipeline *p;
     fl_pipeline_order *o;

@@ -34,8 +34,9 @@
  * block of those that have arrived and are not finished, 16 per block of the cache that was ever used. */
 #pragma once
 
-#include "models/laws/step_law.h"
-#include "traces/serving/requests.h"
+#include "models/laws/laws.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -109,17 +110,10 @@ void fl_batching_end(fl_batching *b);
 /* The parts of the step, in the order of the rules; valid from begin to the next begin. Where the step is one of a row
  * of equal ones, this costs a pass over its requests. */
 const fl_batch_part *fl_batching_parts(fl_batching *b, size_t *count);
-/* The requests that composing this step preempted, in that order; NULL and 0: none. */
-const uint32_t *fl_batching_preempted(const fl_batching *b, size_t *count);
 
 /* During a step: of how many steps, this one included, is it certain that they have the parts of this one, each a
  * decode that puts out one token, none the first or last of its request but in the very last of these steps? 0: this
  * step is none such. Arrivals may cut the row short: fl_batching_same tells of each step whether it still belongs. */
 uint32_t fl_batching_steady(const fl_batching *b);
-/* Has this step the same parts as the one before, each with one token of context and output more? */
-bool fl_batching_same(const fl_batching *b);
 
 fl_batching_counts fl_batching_count(fl_batching *b);
-/* Of one request: how often it was preempted, and the tokens that it has put out. */
-uint32_t fl_batching_preemptions(const fl_batching *b, uint32_t request);
-uint32_t fl_batching_output(fl_batching *b, uint32_t request);

@@ -1,8 +1,20 @@
-#include "sim/serving/bound.h"
+#include "sim/serving/inside.h"
+
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
-#include "sim/base/wide.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { TOKENS_MOST = 1 << 24 };

@@ -1,83 +1,133 @@
-/* Servers in execution. Internal to sim/. */
+/* What the files of sim/serving share. Other modules include the public header alone. */
 #pragma once
 
+#include "models/laws/laws.h"
 #include "sim/gpu/gpu.h"
-#include "sim/serving/served.h"
+#include "sim/gpu/work.h"
+#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 
-typedef struct fl_step_rank { /* one GPU of a server in the step in progress */
-    fl_gpu *g;
-    int64_t alone_ps;         /* how long its share of the step takes at its clocks */
-    double compute, memory;   /* shares of that time */
-    int32_t sm_mw, memory_mw; /* above the base, at the pace of the slowest rank */
-    int64_t active_memory;    /* memory controller active, in 1/32768 */
-    int64_t active_alu;       /* ALUs, likewise */
-} fl_step_rank;
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-typedef struct fl_tbt_run { /* tokens that came equally long after the ones before, at one instant */
-    int64_t end_ps, tbt_ps;
-    uint32_t count;
-} fl_tbt_run;
+/* The requests that composing this step preempted, in that order; NULL and 0: none. */
+const uint32_t *fl_batching_preempted(const fl_batching *b, size_t *count);
 
-typedef struct fl_engine { /* one server */
-    const fl_serving_server *s;
-    uint32_t index;
-    fl_batching *batching;
-    fl_step_rank *rank; /* s->gpu_count */
-    bool busy;          /* a step is in progress */
-    bool lost;          /* a GPU of it fell off the bus: what it has will never be done */
+/* Has this step the same parts as the one before, each with one token of context and output more? */
+bool fl_batching_same(const fl_batching *b);
 
-    /* the step in progress */
+/* Of one request: how often it was preempted, and the tokens that it has put out. */
+uint32_t fl_batching_preemptions(const fl_batching *b, uint32_t request);
+uint32_t fl_batching_output(fl_batching *b, uint32_t request);
+
+/* The arrival of request i, in ps, scaled. */
+int64_t fl_serving_arrival_ps(const fl_serving_setup *setup, size_t i);
+
+/* The blocks of a KV cache: which are free, and which of the free ones still hold what was computed into them.
+ *
+ * A block that nobody uses any more goes to the end of the list of free blocks, and the first of that list is taken
+ * next: so what was used longest ago is lost first (vllm/v1/core/block_pool.py). Blocks that were never taken stand
+ * before all others. */
+
+/* A block as it was when somebody took it: `stamp` counts how often that had happened. */
+typedef struct fl_kv_place {
+    uint32_t block, stamp;
+} fl_kv_place;
+
+typedef struct fl_kv_block {
+    uint32_t before, after; /* in the list of free blocks, while nobody uses it */
+    uint32_t users, stamp;
+} fl_kv_block;
+
+typedef struct fl_kv_blocks {
+    fl_kv_block *block; /* count */
+    uint32_t count, used;
+    uint32_t fresh;       /* the first that was never taken; all after it neither */
+    uint32_t first, last; /* of the list of free ones; UINT32_MAX = it is empty */
+} fl_kv_blocks;
+
+/* FL_NO_MEMORY: *k is zeroed. count < UINT32_MAX. */
+fl_status fl_kv_open(fl_kv_blocks *k, uint32_t count, fl_diag *d);
+void fl_kv_close(fl_kv_blocks *k);
+
+static inline uint32_t fl_kv_free(const fl_kv_blocks *k) { return k->count - k->used; }
+/* Does the block still hold what it held then? */
+static inline bool fl_kv_holds(const fl_kv_blocks *k, fl_kv_place p) { return k->block[p.block].stamp == p.stamp; }
+static inline bool fl_kv_idle(const fl_kv_blocks *k, fl_kv_place p) { return k->block[p.block].users == 0; }
+
+/* Takes the first free block; there must be one. */
+fl_kv_place fl_kv_take(fl_kv_blocks *k);
+/* One user more of a block that holds what he looks for. */
+void fl_kv_share(fl_kv_blocks *k, fl_kv_place p);
+/* One user less; with the last one the block is free. */
+void fl_kv_give(fl_kv_blocks *k, fl_kv_place p);
+
+/* What the files of the batching scheduler share (sim/serving/batching.h). */
+
+enum { FL_BATCH_ABSENT, FL_BATCH_WAITING, FL_BATCH_RUNNING, FL_BATCH_DONE };
+
+#define FL_BATCH_NONE UINT32_MAX
+
+/* A request, as this server knows it. */
+typedef struct fl_batch_request {
+    fl_kv_place *place; /* the blocks of its tokens in order: room for all that it will ever have */
+    uint32_t blocks;    /* running: how many it has. Else: of those that it had, the leading ones that were full */
+    uint32_t computed;  /* running: tokens in the cache, those of the step that runs included */
+    uint32_t output;    /* tokens put out */
+    uint32_t preemptions;
+    uint32_t lender; /* the earlier request with whose prompt its own begins */
+    uint32_t lent;   /* who may still look at `place`: later requests that borrow, and the list of lenders */
+    uint8_t state;
+} fl_batch_request;
+
+struct fl_batching {
+    fl_batching_rules rules;
+    const fl_requests *requests;
+    fl_kv_blocks kv;
+    fl_batch_request *of; /* one per row of the trace */
+
+    /* Waiting: first those preempted, the last of them first, then those that arrived. */
+    uint32_t *preempted; /* at most `most` */
+    uint32_t preempted_count;
+    uint32_t *queue; /* those that arrived, in order; the first `queue_from` of them were admitted once */
+    size_t queue_count, queue_from, queue_room;
+
+    uint32_t most;     /* requests that can run at once */
+    uint32_t *running; /* in the order of admission; at most `most` */
+    uint32_t running_count;
+
+    fl_batch_part *part; /* of the step; at most `most` */
+    uint32_t part_count;
+    uint32_t lost; /* requests that composing this step preempted: the newest of `preempted` */
     fl_step_shape shape;
-    int64_t length_ps; /* whole, at the clocks in force */
-    int64_t begin_ps, end_ps, charged_ps;
-    fl_wide step_fj; /* up to charged_ps, of all ranks */
+    bool same; /* the step has the parts of the one before */
 
-    /* A row of steps of the same decodes: what they came to is added to the requests when it ends. */
-    uint32_t *member;   /* rules.max_seqs */
-    uint32_t members;   /* that all got a token at row_ps; 0 = no such row */
-    uint64_t row_steps; /* not yet settled */
-    int64_t row_ps, row_worst_ps;
-    fl_wide row_fj; /* of each member */
-    uint32_t row_missed;
-    fl_wide carry_fj; /* less than one femtojoule per sequence of the last decodes: for the next ones */
-    uint32_t last;    /* request that finished last; FL_NONE = none yet */
+    /* A row of steps that only decode. Its parts, blocks and requests are brought up to date when somebody asks. */
+    uint32_t steady; /* steps that certainly follow this one with its parts; arrivals may set it to 0 */
+    bool settled;    /* this step is one of such a row */
+    uint32_t behind; /* steps of the row that are begun, but not in parts, requests and blocks */
+    uint32_t unseen; /* of them, those that have ended: their tokens are out */
 
-    /* since the start */
-    uint64_t arrived, finished, steps, tokens, computed;
-    uint64_t prompt_tokens, cached_tokens; /* of requests that have put out a token */
-    uint64_t ttft_count, tbt_count, ttft_missed, tbt_missed;
-    fl_wide ttft_sum_ps, tbt_sum_ps, steps_fj;
-    fl_tbt_run *tbt; /* tbt_runs, in the order of time */
-    size_t tbt_runs, tbt_room;
-    uint32_t *first; /* requests in the order of their first tokens: ttft_count */
-    size_t first_room;
-    size_t oldest;  /* in `mine`: all before it have put out a token */
-    uint32_t *mine; /* requests in the order of arrival: arrived */
-    size_t mine_room;
-    size_t handed;                     /* of them, those that the scheduler has */
-    int64_t ended_ps;                  /* the last step */
-    struct fl_engine_signals *signals; /* NULL: nobody reads them */
-} fl_engine;
+    /* Those that reached this server and whose prompt is longer than that of each after them: where a later request
+     * finds the youngest prompt that is long enough. Empty where nothing is shared. */
+    uint32_t *lenders;
+    size_t lender_count, lender_room;
+    bool shares;
 
-typedef struct fl_engines {
-    const fl_serving_setup *u;
-    fl_engine *engine; /* u->server_count */
-    fl_served *served; /* by request */
-    int64_t *last_ps;  /* by request: its last token, as of the row that it is in */
-    size_t next;       /* request that arrives next */
-    int64_t next_ps;
-    uint64_t finished;       /* requests, of all servers */
-    int64_t ttft_ps, tbt_ps; /* targets; FL_TIME_NEVER = none */
-    bool records;            /* of batches: somebody asks for them */
-    fl_batch_record *batch;
-    size_t batch_count, batch_room;
-    int64_t signals_ps; /* their period; 0 = as they are */
-    int64_t tell_ps;    /* when the servers tell them next; FL_TIME_NEVER = never */
-    fl_status status;   /* what went wrong while it advanced */
-    fl_model_status model;
-} fl_engines;
+    fl_batching_counts count;
+};
 
-/* ---- serving_rows.c: length and power of the step in progress ---- */
+/* Request r arrives: who lends to it, and that it may lend to others. FL_NO_MEMORY: nothing has changed. */
+fl_status fl_batch_lend(fl_batching *b, uint32_t r, fl_diag *d);
+/* Of waiting request r: how many of its leading blocks the cache still holds, and where they are noted (*place: its
+ * own, or those of another request); *idle: of them, those that nobody uses. */
+uint32_t fl_batch_find(const fl_batching *b, uint32_t r, const fl_kv_place **place, uint32_t *idle);
+/* Request r is finished: frees what nobody looks at any more. */
+void fl_batch_part_with(fl_batching *b, uint32_t r);
 
 /* At the clocks in force. False where the law gives no length: v->status says why. */
 bool fl_step_pace(fl_engines *v, fl_engine *e);
@@ -86,19 +136,14 @@ int64_t fl_step_alone_ps(const fl_engine *e, const fl_step_shape *shape);
 /* Power above the base of one rank if its SM clock, with these rates, were another; < 0 = not known. */
 int64_t fl_step_predict_mw(const fl_engine *e, const fl_step_rank *r, uint32_t sm, const fl_clock_rates *rates);
 
-/* What the server has, counting those too whom the scheduler has yet to be told of. */
-static inline fl_batching_counts fl_engine_count(const fl_engine *e) {
-    fl_batching_counts c = fl_batching_count(e->batching);
-    c.arrived += e->arrived - e->handed;
-    c.waiting += (uint32_t)(e->arrived - e->handed);
-    return c;
-}
-
-/* ---- serving_account.c: whose tokens and energy a step's are ---- */
-
 /* The step has been composed: who is in it for the first time. */
 void fl_step_taken(fl_engines *v, fl_engine *e);
 /* It has ended at e->end_ps, up to which it is charged. Before fl_batching_end. */
 void fl_step_account(fl_engines *v, fl_engine *e);
 /* What the row in progress came to goes to its members. */
 void fl_step_settle(fl_engines *v, fl_engine *e);
+
+/* needs: FL_BIT(FL_SERVER_...); 0: no server tells anything. */
+fl_status fl_engines_signals_open(fl_engines *v, uint64_t needs, fl_diag *d);
+/* Their period is over at t: what they tell until the next is what is now. */
+void fl_engines_tell(fl_engines *v, int64_t t);

@@ -1,14 +1,25 @@
 /* Serving: requests arrive at a node whose servers answer them in batches, as engines of language models do. What a
  * node runs then is no list of ops: what the next step of an engine computes depends on what has arrived by the time
  * the one before ends. So the workload carries the requests and the servers, and the node makes the steps as it goes
- * (serving_steps.h). All else is as with any workload: fl_run drives a policy over it, and each step is a kernel of its
+ * (serving.h). All else is as with any workload: fl_run drives a policy over it, and each step is a kernel of its
  * GPUs, whose length and power follow from the law of its batch at the clocks in force. */
 #pragma once
 
-#include "models/laws/step_law.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
 #include "sim/serving/batching.h"
 #include "sim/workload/workload.h"
-#include "traces/serving/requests.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef enum fl_route {
     FL_ROUTE_ROUND_ROBIN, /* request by request, one server after the other */
@@ -44,5 +55,213 @@ fl_status fl_serving_workload(fl_workload **out, const char *name, const fl_serv
 /* What a policy may know of the servers: out[setup->server_count], whose GPU lists are the setup's. */
 void fl_serving_facts(const fl_serving_setup *setup, fl_server_facts *out);
 
-/* The arrival of request i, in ps, scaled. */
-int64_t fl_serving_arrival_ps(const fl_serving_setup *setup, size_t i);
+/* What a run served: each request's times and energy, and what they come to. */
+
+/* One request. Times are instants of the run.
+ *
+ * Energy: what the server's GPUs draw while a step runs, idle power and leakage included, belongs to the requests of
+ * that step. Prompts and decodes share it as the times of a step with only the ones and of one with only the others;
+ * prompts then by their tokens in the step, decodes alike per sequence. Rounding goes to later parts, so that no
+ * femtojoule is lost. All else that the node draws is `idle_fj` of fl_served_summary. */
+typedef struct fl_served {
+    int64_t arrival_ps, taken_ps, first_ps, done_ps; /* taken_ps: its first step begins; first_ps: its first token */
+    int64_t worst_tbt_ps;                            /* longest time between two of its tokens; 0 with one token */
+    fl_wide prefill_fj, decode_fj;                   /* what is computed again after a preemption is prefill */
+    uint32_t server;
+    uint32_t cached_tokens; /* of its prompt, found in the prefix cache when it was taken */
+    uint32_t preemptions;
+    uint32_t tbt_missed; /* tokens later after the one before than the target */
+    bool ttft_missed;
+} fl_served;
+
+typedef struct fl_served_summary {
+    uint64_t requests, prompt_tokens, cached_tokens, output_tokens;
+    uint64_t steps, preemptions;
+    uint64_t computed_tokens;       /* in all steps: prompts, and what preempted requests lost, and one per decode */
+    fl_times ttft, tbt, tpot, e2e;  /* to first token; between tokens of a request; mean of the latter, by request; from
+                                       arrival to the last token */
+    double ttft_missed, tbt_missed; /* shares of first tokens, and of later ones, over the targets; 0 without targets */
+    bool targets;                   /* one was stated at all */
+    bool met;                       /* both shares are at most 1 - target_share */
+    double requests_per_s, tokens_per_s; /* over the makespan */
+    double offered_per_s;        /* requests that arrive, from the first to the last of them; NAN: all at once */
+    double goodput;              /* requests/s whose TTFT, and whose mean time between tokens (TPOT), met the targets */
+    fl_wide serving_fj, idle_fj; /* of the steps, and the rest: together the node's energy */
+    double j_per_request, j_per_token; /* of what scores use (fl_run_result.energy_j), per request and output token */
+    /* The minute, by arrival, in which the largest share of requests missed a target; of equals the one with the longer
+     * mean TTFT. */
+    double worst_minute_s;      /* when it begins */
+    double worst_minute_missed; /* that share */
+    double worst_minute_ttft_s; /* mean TTFT of its requests */
+} fl_served_summary;
+
+typedef struct fl_served_result {
+    fl_served *request; /* request_count, in the order of arrival; NULL where the workload serves nothing */
+    size_t request_count;
+    fl_served_summary sum;
+} fl_served_result;
+
+void fl_served_free(fl_served_result *r);
+
+/* What serving these requests costs at least, whatever clocks a policy sets and whenever: a clairvoyant's bound.
+ *
+ * Nothing is said of latency, so it holds for policies that miss the targets too. It is a sum of two parts.
+ *
+ * - Boards: none draws less than its idle power at the cheapest clocks (gated, where it gates), and the run lasts at
+ *   least until the last request has arrived.
+ * - Steps: what a step adds to that is, per GPU, the seconds in which its SMs are busy times their power, and likewise
+ *   for the memory (serving.c). The former go as 1 / f, so at no clocks does a second of the reference clock cost
+ *   less than X = min P_sm(f) f_ref / f; for the memory Y = min P_memory min(1 / m, f_ref / f). A step changes its
+ * clock under way: each part of it is then done at one of these clocks. Attention, host time and all-reduces cost
+ * nothing here. What is left depends on the tokens n of a step and on its sequences s: h(n) + k(s), at the reference
+ * clock.
+ *
+ * However the requests are batched, their steps compute at least N tokens (each prompt less what a prefix cache may
+ * hold of it, and each later output token once), in at least S parts (one for each output token), and there are at
+ * least K of them: a request is in one step for each of its tokens, a step has at most max_seqs sequences and
+ * token_budget tokens, and its sequences hold at most all KV blocks at a time. For each line a + b n below h, with a
+ * and b at least 0, the sum of h over all steps is at least a K + b N. The best line is an edge of the lower convex
+ * hull of h. The same holds for k and S. */
+
+typedef struct fl_serving_bound {
+    double energy_j;             /* of all GPUs of the node: floor_j + steps_j */
+    double floor_j, steps_j;     /* of the boards, and what the steps add */
+    double steps, tokens, parts; /* K, N and S */
+} fl_serving_bound;
+
+/* w serves, and no GPU is lost. rates and spec as of the run that is bounded. */
+fl_status fl_serving_bound_of(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, fl_serving_bound *out,
+                              fl_diag *d);
+
+/* Servers in execution. Internal to sim/. */
+
+typedef struct fl_step_rank { /* one GPU of a server in the step in progress */
+    fl_gpu *g;
+    int64_t alone_ps;         /* how long its share of the step takes at its clocks */
+    double compute, memory;   /* shares of that time */
+    int32_t sm_mw, memory_mw; /* above the base, at the pace of the slowest rank */
+    int64_t active_memory;    /* memory controller active, in 1/32768 */
+    int64_t active_alu;       /* ALUs, likewise */
+} fl_step_rank;
+
+typedef struct fl_tbt_run { /* tokens that came equally long after the ones before, at one instant */
+    int64_t end_ps, tbt_ps;
+    uint32_t count;
+} fl_tbt_run;
+
+typedef struct fl_engine { /* one server */
+    const fl_serving_server *s;
+    uint32_t index;
+    fl_batching *batching;
+    fl_step_rank *rank; /* s->gpu_count */
+    bool busy;          /* a step is in progress */
+    bool lost;          /* a GPU of it fell off the bus: what it has will never be done */
+
+    /* the step in progress */
+    fl_step_shape shape;
+    int64_t length_ps; /* whole, at the clocks in force */
+    int64_t begin_ps, end_ps, charged_ps;
+    fl_wide step_fj; /* up to charged_ps, of all ranks */
+
+    /* A row of steps of the same decodes: what they came to is added to the requests when it ends. */
+    uint32_t *member;   /* rules.max_seqs */
+    uint32_t members;   /* that all got a token at row_ps; 0 = no such row */
+    uint64_t row_steps; /* not yet settled */
+    int64_t row_ps, row_worst_ps;
+    fl_wide row_fj; /* of each member */
+    uint32_t row_missed;
+    fl_wide carry_fj; /* less than one femtojoule per sequence of the last decodes: for the next ones */
+    uint32_t last;    /* request that finished last; FL_NONE = none yet */
+
+    /* since the start */
+    uint64_t arrived, finished, steps, tokens, computed;
+    uint64_t prompt_tokens, cached_tokens; /* of requests that have put out a token */
+    uint64_t ttft_count, tbt_count, ttft_missed, tbt_missed;
+    fl_wide ttft_sum_ps, tbt_sum_ps, steps_fj;
+    fl_tbt_run *tbt; /* tbt_runs, in the order of time */
+    size_t tbt_runs, tbt_room;
+    uint32_t *first; /* requests in the order of their first tokens: ttft_count */
+    size_t first_room;
+    size_t oldest;  /* in `mine`: all before it have put out a token */
+    uint32_t *mine; /* requests in the order of arrival: arrived */
+    size_t mine_room;
+    size_t handed;                     /* of them, those that the scheduler has */
+    int64_t ended_ps;                  /* the last step */
+    struct fl_engine_signals *signals; /* NULL: nobody reads them */
+} fl_engine;
+
+typedef struct fl_engines {
+    const fl_serving_setup *u;
+    fl_engine *engine; /* u->server_count */
+    fl_served *served; /* by request */
+    int64_t *last_ps;  /* by request: its last token, as of the row that it is in */
+    size_t next;       /* request that arrives next */
+    int64_t next_ps;
+    uint64_t finished;       /* requests, of all servers */
+    int64_t ttft_ps, tbt_ps; /* targets; FL_TIME_NEVER = none */
+    bool records;            /* of batches: somebody asks for them */
+    fl_batch_record *batch;
+    size_t batch_count, batch_room;
+    int64_t signals_ps; /* their period; 0 = as they are */
+    int64_t tell_ps;    /* when the servers tell them next; FL_TIME_NEVER = never */
+    fl_status status;   /* what went wrong while it advanced */
+    fl_model_status model;
+} fl_engines;
+
+/* What the server has, counting those too whom the scheduler has yet to be told of. */
+static inline fl_batching_counts fl_engine_count(const fl_engine *e) {
+    fl_batching_counts c = fl_batching_count(e->batching);
+    c.arrived += e->arrived - e->handed;
+    c.waiting += (uint32_t)(e->arrived - e->handed);
+    return c;
+}
+
+/* From servers that have done all to what is told of them. Internal to sim/. */
+
+/* Fills *r from servers whose requests are all done; takes their per-request array over. node_fj: the whole node's
+ * energy, score_j: what scores use. *r may be freed also on failure. FL_MODEL_FAULT where the requests' energies are
+ * not those of the steps, a request has no end, or a KV block or a token got lost: a fault of the simulator. */
+fl_status fl_served_collect(fl_engines *v, int64_t makespan_ps, fl_wide node_fj, double score_j, fl_served_result *r,
+                            fl_diag *d);
+
+/* What servers tell of themselves: the third table of signals (policies/policy.h). Internal to sim/.
+ *
+ * Percentiles are those of a window of ten seconds, as histograms of 64 steps per power of two: what is told is the
+ * upper end of a step, never less than the true percentile (nearest rank) and at most 1.6 % more. */
+
+/* What a reader sees of one server at t. remember: freshness is counted from here. */
+void fl_engines_read(fl_engines *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out);
+
+/* Advancing the servers of a node: event by event, which are arrivals and the ends of steps. All ends of one instant
+ * come first, then the arrivals, then the steps that can begin; so where an advance was cut cannot show. A boundary
+ * only reads: the end of a step moves when a clock changes, by what is left of it, as that of any op (work.h).
+ *
+ * A step counts as one kernel on each GPU of its server, and as one iteration. A GPU is busy while it lasts. */
+
+typedef struct fl_engines_needs { /* what will be read */
+    uint64_t signals;             /* FL_BIT(FL_SERVER_...) of those that somebody reads */
+    bool batches;                 /* records of steps are kept */
+} fl_engines_needs;
+
+/* gpu: the node's, by index. */
+fl_status fl_engines_open(fl_engines **out, const fl_workload *w, fl_gpu *gpu, const fl_engines_needs *needs,
+                          fl_diag *d);
+void fl_engines_close(fl_engines *v); /* NULL is allowed */
+
+/* From `now` to `until`, or to the end of the last request; returns the instant reached. Charges the GPUs' windows up
+ * to it, not their base. v->status tells of what went wrong: see fl_engines_refused. */
+int64_t fl_engines_advance(fl_engines *v, int64_t now, int64_t until);
+fl_status fl_engines_refused(const fl_engines *v, const char *name, fl_diag *d);
+static inline bool fl_engines_done(const fl_engines *v) { return v->finished == v->u->requests->count; }
+/* Only what a lost GPU took with it is left to be done. */
+bool fl_engines_stuck(const fl_engines *v);
+
+/* After fl_gpu_clock at t, up to which all is charged. */
+void fl_engines_rescale(fl_engines *v, const fl_gpu *g, int64_t t);
+/* g fell off the bus: its server's step never ends, and nothing is sent to that server any more. */
+void fl_engines_lose(fl_engines *v, fl_gpu *g);
+/* Power above the base with what runs on g now, if its SM clock were `sm`, with these rates; < 0: nothing runs. */
+int64_t fl_engines_predict_mw(const fl_engines *v, const fl_gpu *g, uint32_t sm, const fl_clock_rates *rates);
+
+/* Continues a hash with where the servers stand. */
+uint64_t fl_engines_hash(const fl_engines *v, uint64_t h);

@@ -1,6 +1,179 @@
-#include "sim/serving/signals.h"
+#include "sim/serving/inside.h"
 
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+/* ---- collect ---- */
+
+#define MINUTE_PS (60 * FL_PS_PER_S)
+
+/* What is still to be handed out, and a check that all has been. */
+static fl_status close_books(fl_engines *v, fl_wide *steps_fj, fl_diag *d) {
+    fl_wide given = 0;
+    *steps_fj = 0;
+    for (uint32_t i = 0; i < v->u->server_count; i++) {
+        fl_engine *e = &v->engine[i];
+        fl_step_settle(v, e);
+        if (e->last != FL_NONE)
+            v->served[e->last].decode_fj += e->carry_fj;
+        e->carry_fj = 0;
+        *steps_fj += e->steps_fj;
+        const fl_batching_counts c = fl_batching_count(e->batching);
+        if (c.blocks_used || c.output_tokens != e->tokens)
+            return fl_error(d, FL_MODEL_FAULT, "server %u keeps %llu KV blocks, and %llu of its %llu tokens were told",
+                            i, (unsigned long long)c.blocks_used, (unsigned long long)e->tokens,
+                            (unsigned long long)c.output_tokens);
+    }
+    for (size_t i = 0; i < v->u->requests->count; i++) {
+        const fl_served *s = &v->served[i];
+        given += s->prefill_fj + s->decode_fj;
+        if (s->done_ps == FL_TIME_NEVER)
+            return fl_error(d, FL_MODEL_FAULT, "request %zu was never done, though the run has ended", i);
+    }
+    if (given == *steps_fj)
+        return FL_OK;
+    return fl_error(d, FL_MODEL_FAULT, "the requests' energy does not add up: %.17g J, in all steps %.17g J",
+                    fl_joules(given), fl_joules(*steps_fj));
+}
+
+static fl_status times_between(const fl_engines *v, fl_times *out, fl_diag *d) {
+    size_t runs = 0;
+    for (uint32_t i = 0; i < v->u->server_count; i++)
+        runs += v->engine[i].tbt_runs;
+    fl_time_run *run = malloc((runs + 1) * sizeof *run);
+    if (!run)
+        return fl_no_memory(d, "what the run served");
+    runs = 0;
+    for (uint32_t i = 0; i < v->u->server_count; i++)
+        for (size_t k = 0; k < v->engine[i].tbt_runs; k++)
+            run[runs++] = (fl_time_run){v->engine[i].tbt[k].tbt_ps, v->engine[i].tbt[k].count};
+    *out = fl_times_of_runs(run, runs);
+    free(run);
+    return FL_OK;
+}
+
+/* Mean time between the tokens of one request; 0 with one token. */
+static int64_t tpot_ps(const fl_served *s, uint32_t output_tokens) {
+    return output_tokens > 1 ? (s->done_ps - s->first_ps) / (output_tokens - 1) : 0;
+}
+
+static fl_status times_of_requests(const fl_engines *v, fl_served_summary *sum, fl_diag *d) {
+    const size_t count = v->u->requests->count;
+    const fl_request_row *row = v->u->requests->row;
+    int64_t *ps = malloc(count * sizeof *ps);
+    if (!ps)
+        return fl_no_memory(d, "what the run served");
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (row[i].output_tokens > 1)
+            ps[n++] = tpot_ps(&v->served[i], row[i].output_tokens);
+    sum->tpot = fl_times_of(ps, n);
+    for (size_t i = 0; i < count; i++)
+        ps[i] = v->served[i].first_ps - v->served[i].arrival_ps;
+    sum->ttft = fl_times_of(ps, count);
+    for (size_t i = 0; i < count; i++)
+        ps[i] = v->served[i].done_ps - v->served[i].arrival_ps;
+    sum->e2e = fl_times_of(ps, count);
+    free(ps);
+    return FL_OK;
+}
+
+static bool met_both(const fl_engines *v, size_t i) {
+    const fl_served *s = &v->served[i];
+    return !s->ttft_missed && tpot_ps(s, v->u->requests->row[i].output_tokens) <= v->tbt_ps;
+}
+
+static void find_worst_minute(const fl_engines *v, fl_served_summary *sum) {
+    sum->worst_minute_missed = sum->worst_minute_ttft_s = -1;
+    for (size_t i = 0, next; i < v->u->requests->count; i = next) {
+        const int64_t minute = v->served[i].arrival_ps / MINUTE_PS;
+        fl_wide ttft = 0;
+        size_t missed = 0;
+        for (next = i; next < v->u->requests->count && v->served[next].arrival_ps / MINUTE_PS == minute; next++) {
+            ttft += v->served[next].first_ps - v->served[next].arrival_ps;
+            missed += !met_both(v, next);
+        }
+        const double share = (double)missed / (double)(next - i);
+        const double ttft_s = (double)ttft / (double)(next - i) * 1e-12;
+        if (share < sum->worst_minute_missed ||
+            (share <= sum->worst_minute_missed && ttft_s <= sum->worst_minute_ttft_s))
+            continue;
+        sum->worst_minute_s = (double)minute * 60;
+        sum->worst_minute_missed = share;
+        sum->worst_minute_ttft_s = ttft_s;
+    }
+}
+
+static double share_of(uint64_t part, uint64_t all) { return all ? (double)part / (double)all : 0; }
+
+static void add_counts(fl_engines *v, fl_served_summary *sum) {
+    uint64_t ttft_missed = 0, tbt_missed = 0;
+    for (uint32_t i = 0; i < v->u->server_count; i++) {
+        const fl_engine *e = &v->engine[i];
+        sum->steps += e->steps;
+        sum->preemptions += fl_batching_count(e->batching).preemptions;
+        sum->computed_tokens += e->computed;
+        sum->output_tokens += e->tokens;
+        sum->prompt_tokens += e->prompt_tokens;
+        sum->cached_tokens += e->cached_tokens;
+        ttft_missed += e->ttft_missed;
+        tbt_missed += e->tbt_missed;
+    }
+    sum->requests = v->u->requests->count;
+    sum->ttft_missed = share_of(ttft_missed, sum->requests);
+    sum->tbt_missed = share_of(tbt_missed, sum->output_tokens - sum->requests);
+    const double most = 1 - v->u->target_share + 1e-12; /* 1 - 0.9 is a little less than a tenth */
+    sum->targets = v->u->ttft_target_ns || v->u->tbt_target_ns;
+    sum->met = sum->ttft_missed <= most && sum->tbt_missed <= most;
+}
+
+static uint64_t requests_that_met(const fl_engines *v) {
+    uint64_t met = 0;
+    for (size_t i = 0; i < v->u->requests->count; i++)
+        met += met_both(v, i);
+    return met;
+}
+
+fl_status fl_served_collect(fl_engines *v, int64_t makespan_ps, fl_wide node_fj, double score_j, fl_served_result *r,
+                            fl_diag *d) {
+    fl_served_summary *sum = &r->sum;
+    fl_status s = close_books(v, &sum->serving_fj, d);
+    if (!s)
+        s = times_between(v, &sum->tbt, d);
+    if (!s)
+        s = times_of_requests(v, sum, d);
+    if (s)
+        return s;
+    for (size_t i = 0; i < v->u->requests->count; i++)
+        v->served[i].preemptions = fl_batching_preemptions(v->engine[v->served[i].server].batching, (uint32_t)i);
+    add_counts(v, sum);
+    find_worst_minute(v, sum);
+    const double makespan_s = fl_seconds(makespan_ps);
+    sum->idle_fj = node_fj - sum->serving_fj;
+    const int64_t arriving_ps = v->served[sum->requests - 1].arrival_ps - v->served[0].arrival_ps;
+    sum->offered_per_s = arriving_ps > 0 ? (double)(sum->requests - 1) / fl_seconds(arriving_ps) : (double)NAN;
+    sum->requests_per_s = (double)sum->requests / makespan_s;
+    sum->tokens_per_s = (double)sum->output_tokens / makespan_s;
+    sum->goodput = (double)requests_that_met(v) / makespan_s;
+    sum->j_per_request = score_j / (double)sum->requests;
+    sum->j_per_token = score_j / (double)sum->output_tokens;
+    r->request = v->served;
+    r->request_count = v->u->requests->count;
+    v->served = NULL;
+    return FL_OK;
+}
+
+/* ---- signals ---- */
 
 #define WINDOW_PS (10 * FL_PS_PER_S) /* "about the last ten seconds": policies/policy.h */
 

@@ -1,325 +1,401 @@
-#include "sim/serving/steps.h"
+#include "sim/serving/inside.h"
 
-#include "sim/serving/signals.h"
-#include "sim/gpu/work.h"
+#include "models/laws/laws.h"
+#include "sim/serving/batching.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-/* ---- opening and closing ---- */
+static void fl_batch_settle(fl_batching *b);
 
-static fl_status open_engine(fl_engines *v, uint32_t index, fl_gpu *gpu, fl_diag *d) {
-    fl_engine *e = &v->engine[index];
-    const fl_serving_server *s = &v->u->server[index];
-    *e = (fl_engine){.s = s, .index = index, .last = FL_NONE, .end_ps = FL_TIME_NEVER};
-    e->rank = calloc(s->gpu_count, sizeof *e->rank);
-    e->member = calloc((size_t)s->rules.max_seqs + 1, sizeof *e->member);
-    if (!e->rank || !e->member)
-        return fl_no_memory(d, "the servers");
-    for (uint32_t i = 0; i < s->gpu_count; i++)
-        e->rank[i].g = &gpu[s->gpu[i]];
-    return fl_batching_new(&e->batching, &s->rules, v->u->requests, d);
-}
+/* Rules and requests that no server could work with, told before the run. */
 
-fl_status fl_engines_open(fl_engines **out, const fl_workload *w, fl_gpu *gpu, const fl_engines_needs *needs,
-                          fl_diag *d) {
-    const fl_serving_setup *u = w->serving;
-    const size_t count = u->requests->count;
-    fl_engines *v = calloc(1, sizeof *v);
-    if (!v)
-        return fl_no_memory(d, "the servers");
-    v->u = u;
-    v->ttft_ps = u->ttft_target_ns ? u->ttft_target_ns * FL_PS_PER_NS : FL_TIME_NEVER;
-    v->tbt_ps = u->tbt_target_ns ? u->tbt_target_ns * FL_PS_PER_NS : FL_TIME_NEVER;
-    v->records = needs->batches;
-    v->engine = calloc(u->server_count, sizeof *v->engine);
-    v->served = calloc(count, sizeof *v->served);
-    v->last_ps = calloc(count, sizeof *v->last_ps);
-    fl_status s = v->engine && v->served && v->last_ps ? FL_OK : fl_no_memory(d, "the servers");
-    for (uint32_t i = 0; !s && i < u->server_count; i++)
-        s = open_engine(v, i, gpu, d);
-    if (!s)
-        s = fl_engines_signals_open(v, needs->signals, d);
-    if (s) {
-        fl_engines_close(v);
-        return s;
-    }
-    for (size_t i = 0; i < count; i++) {
-        fl_served *r = &v->served[i];
-        r->arrival_ps = fl_serving_arrival_ps(u, i);
-        r->taken_ps = r->first_ps = r->done_ps = FL_TIME_NEVER;
-        r->server = FL_NONE;
-    }
-    v->next_ps = v->served[0].arrival_ps;
-    *out = v;
+static fl_status fl_batch_check_rules(const fl_batching_rules *r, fl_diag *d) {
+    const struct {
+        const char *name;
+        uint64_t value;
+    } row[] = {{"max_seqs", r->max_seqs},
+               {"token_budget", r->token_budget},
+               {"block_tokens", r->block_tokens},
+               {"kv_blocks", r->kv_blocks}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (!row[i].value)
+            return fl_refuse(d, "%s of a server is 0, expected at least 1", row[i].name);
     return FL_OK;
 }
 
-void fl_engines_close(fl_engines *v) {
-    if (!v)
-        return;
-    for (uint32_t i = 0; v->engine && i < v->u->server_count; i++) {
-        fl_engine *e = &v->engine[i];
-        fl_batching_free(e->batching);
-        free(e->rank);
-        free(e->member);
-        free(e->tbt);
-        free(e->first);
-        free(e->mine);
-        free(e->signals);
+fl_status fl_batching_check(const fl_batching_rules *rules, const fl_requests *requests, fl_diag *d) {
+    fl_status s = fl_batch_check_rules(rules, d);
+    if (!s && requests->count > FL_REQUESTS_MOST)
+        s = fl_refuse(d, "%zu requests, expected at most %u", requests->count, (unsigned)FL_REQUESTS_MOST);
+    for (size_t i = 0; !s && i < requests->count; i++) {
+        const fl_request_row *q = &requests->row[i];
+        const uint64_t tokens = (uint64_t)q->prompt_tokens + q->output_tokens, cached = tokens - 1,
+                       blocks = (cached + rules->block_tokens - 1) / rules->block_tokens;
+        if (rules->max_model_len && tokens > rules->max_model_len)
+            s = fl_fail(d, FL_BAD_INPUT, requests->file, q->line, q->column,
+                        "prompt_tokens is %" PRIu32 " with %" PRIu32 " output_tokens, %" PRIu64
+                        " in all, expected at most the server's max_model_len, %" PRIu64,
+                        q->prompt_tokens, q->output_tokens, tokens, rules->max_model_len);
+        else if (blocks > rules->kv_blocks)
+            s = fl_fail(d, FL_BAD_INPUT, requests->file, q->line, q->column,
+                        "prompt_tokens is %" PRIu32 " with %" PRIu32 " output_tokens: %" PRIu64 " KV blocks of %" PRIu32
+                        " tokens, expected at most the server's %" PRIu64,
+                        q->prompt_tokens, q->output_tokens, blocks, rules->block_tokens, rules->kv_blocks);
+        else if (!rules->chunked_prefill && cached > rules->token_budget)
+            s = fl_fail(d, FL_BAD_INPUT, requests->file, q->line, q->column,
+                        "prompt_tokens is %" PRIu32 " with %" PRIu32
+                        " output_tokens: without chunked prefill they must fit into one step, expected at most "
+                        "the server's token_budget and one, %" PRIu64,
+                        q->prompt_tokens, q->output_tokens, (uint64_t)rules->token_budget + 1);
     }
-    free(v->engine);
-    free(v->served);
-    free(v->last_ps);
-    free(v->batch);
-    free(v);
+    return s;
+}
+
+/* A server's requests, and the steps composed of them (sim/serving/batching.h). */
+
+enum { TOKENS = 2048, SEQUENCES = 256, BLOCK = 16 };
+
+fl_batching_rules fl_batching_defaults(void) {
+    return (fl_batching_rules){.max_seqs = SEQUENCES,
+                               .token_budget = TOKENS,
+                               .block_tokens = BLOCK,
+                               .chunked_prefill = true,
+                               .prefix_cache = true};
+}
+
+/* Blocks for so many tokens. */
+static uint32_t blocks_for(const fl_batching *b, uint32_t tokens) {
+    return (uint32_t)(((uint64_t)tokens + b->rules.block_tokens - 1) / b->rules.block_tokens);
+}
+
+static const fl_request_row *row_of(const fl_batching *b, uint32_t r) { return &b->requests->row[r]; }
+
+/* Tokens that a request has: its prompt, and what it has put out. */
+static uint32_t tokens_of(const fl_batching *b, uint32_t r) { return row_of(b, r)->prompt_tokens + b->of[r].output; }
+
+/* ---- beginning and end ---- */
+
+/* More blocks than all requests together could fill need not be there to be looked at. */
+static uint32_t blocks_at_most(const fl_batching_rules *rules, const fl_requests *requests) {
+    uint64_t all = 1;
+    for (size_t i = 0; i < requests->count && all < rules->kv_blocks; i++)
+        all += ((uint64_t)requests->row[i].prompt_tokens + requests->row[i].output_tokens) / rules->block_tokens + 1;
+    const uint64_t n = all < rules->kv_blocks ? all : rules->kv_blocks;
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX - 1;
+}
+
+static void *some(size_t count, size_t size) { return calloc(count ? count : 1, size); }
+
+fl_status fl_batching_new(fl_batching **out, const fl_batching_rules *rules, const fl_requests *requests, fl_diag *d) {
+    fl_batching *b = *out = NULL;
+    fl_status s = fl_batch_check_rules(rules, d);
+    if (s)
+        return s;
+    if (!(b = calloc(1, sizeof *b)))
+        return fl_no_memory(d, "a server");
+    b->rules = *rules;
+    b->requests = requests;
+    b->most = requests->count < rules->max_seqs ? (uint32_t)requests->count : rules->max_seqs;
+    for (size_t i = 0; rules->prefix_cache && !b->shares && i < requests->count; i++)
+        b->shares = requests->row[i].cached_tokens >= rules->block_tokens;
+    b->of = some(requests->count, sizeof *b->of);
+    b->preempted = some(b->most, sizeof *b->preempted);
+    b->running = some(b->most, sizeof *b->running);
+    b->part = some(b->most, sizeof *b->part);
+    s = b->of && b->preempted && b->running && b->part ? fl_kv_open(&b->kv, blocks_at_most(rules, requests), d)
+                                                       : fl_no_memory(d, "the requests of a server");
+    if (s)
+        fl_batching_free(b);
+    else
+        *out = b;
+    return s;
+}
+
+void fl_batching_free(fl_batching *b) {
+    if (!b)
+        return;
+    for (size_t i = 0; b->of && i < b->requests->count; i++)
+        free(b->of[i].place);
+    fl_kv_close(&b->kv);
+    free(b->of);
+    free(b->preempted);
+    free(b->queue);
+    free(b->running);
+    free(b->part);
+    free(b->lenders);
+    free(b);
+}
+
+/* ---- the waiting queue ---- */
+
+static bool anybody_waits(const fl_batching *b) { return b->preempted_count || b->queue_from < b->queue_count; }
+
+static uint32_t first_waiting(const fl_batching *b) {
+    return b->preempted_count ? b->preempted[b->preempted_count - 1] : b->queue[b->queue_from];
+}
+
+fl_status fl_batching_arrive(fl_batching *b, uint32_t request, fl_diag *d) {
+    fl_batch_request *q = &b->of[request];
+    const fl_request_row *row = row_of(b, request);
+    const uint32_t blocks = blocks_for(b, row->prompt_tokens + row->output_tokens - 1);
+    if (fl_grow(&b->queue, &b->queue_room, b->queue_count + 1, sizeof *b->queue) ||
+        !(q->place = malloc(blocks * sizeof *q->place)))
+        return fl_no_memory(d, "a request that arrives");
+    q->lender = FL_BATCH_NONE;
+    const fl_status s = b->shares ? fl_batch_lend(b, request, d) : FL_OK;
+    if (s) {
+        free(q->place);
+        q->place = NULL;
+        return s;
+    }
+    if (!anybody_waits(b)) /* who waits already is blocked for the rest of the row, and he is in front of us */
+        b->steady = 0;
+    q->state = FL_BATCH_WAITING;
+    b->queue[b->queue_count++] = request;
+    b->count.arrived++;
+    return FL_OK;
 }
 
 /* ---- one step ---- */
 
-/* Up to `to`, at the powers in force since charged_ps. A power counts for the peak once time passes at it. */
-static void charge(fl_engine *e, int64_t to) {
-    const int64_t dt = to - e->charged_ps;
-    if (dt <= 0)
-        return;
-    e->charged_ps = to;
-    for (uint32_t i = 0; i < e->s->gpu_count; i++) {
-        const fl_step_rank *r = &e->rank[i];
-        fl_gpu *g = r->g;
-        if (g->lost)
-            continue;
-        const int64_t cool_mw = (int64_t)g->rates->base.total_mw + r->sm_mw + r->memory_mw;
-        fl_slot *slot = &g->slot[g->slot_now];
-        slot->sm_fj += dt * r->sm_mw;
-        slot->memory_fj += dt * r->memory_mw;
-        g->window.dyn_fj += dt * (r->sm_mw + r->memory_mw);
-        g->window.memory += dt * r->active_memory;
-        if (g->profiled) {
-            g->window.alu += dt * r->active_alu;
-            g->window.sms += dt * FL_ROW_ONE;
-        }
-        g->peak_mw = cool_mw > g->peak_mw ? cool_mw : g->peak_mw;
-        e->step_fj += (fl_wide)dt * (cool_mw + g->leak_mw);
+static void give_back(fl_batching *b, fl_batch_request *q) {
+    for (uint32_t i = q->blocks; i-- > 0;)
+        fl_kv_give(&b->kv, q->place[i]);
+    q->blocks = b->rules.prefix_cache ? q->computed / b->rules.block_tokens : 0;
+}
+
+static void preempt_last(fl_batching *b) {
+    const uint32_t r = b->running[--b->running_count];
+    fl_batch_request *q = &b->of[r];
+    b->count.lost_tokens += q->computed;
+    b->count.preemptions++;
+    give_back(b, q);
+    q->computed = 0;
+    q->preemptions++;
+    q->state = FL_BATCH_WAITING;
+    b->preempted[b->preempted_count++] = r;
+    b->lost++;
+}
+
+/* Request r computes `tokens` tokens in this step: takes the blocks for them, which must be free. */
+static void add_part(fl_batching *b, uint32_t r, uint32_t tokens, bool admitted) {
+    fl_batch_request *q = &b->of[r];
+    const uint32_t has = tokens_of(b, r), context = q->computed, need = blocks_for(b, context + tokens);
+    const bool emits = context + tokens == has, prompt = !q->output || has - context > 1;
+    while (q->blocks < need)
+        q->place[q->blocks++] = fl_kv_take(&b->kv);
+    q->computed += tokens;
+    b->part[b->part_count++] = (fl_batch_part){.request = r,
+                                               .tokens = tokens,
+                                               .context = context,
+                                               .output = q->output,
+                                               .prompt = prompt,
+                                               .admitted = admitted,
+                                               .emits = emits,
+                                               .first = emits && !q->output,
+                                               .last = emits && q->output + 1 == row_of(b, r)->output_tokens};
+    if (prompt) {
+        fl_step_add_prompt(&b->shape, tokens, context);
+        b->count.prompt_tokens += tokens;
+    } else {
+        fl_step_add_decode(&b->shape, context);
+        b->count.decode_tokens++;
     }
 }
 
-/* The scheduler hears of requests that came up to t. */
-static void hand_over(fl_engines *v, fl_engine *e, int64_t t) {
-    for (; e->handed < e->arrived && v->served[e->mine[e->handed]].arrival_ps <= t; e->handed++)
-        if (fl_batching_arrive(e->batching, e->mine[e->handed], NULL)) {
-            v->status = FL_NO_MEMORY;
-            return;
-        }
-}
-
-/* Where a step follows another at once, an engine that schedules asynchronously has composed it as that one began. */
-static bool compose(fl_engines *v, fl_engine *e, int64_t t) {
-    const bool before = e->s->rules.async_scheduling && e->steps && e->ended_ps == t;
-    hand_over(v, e, before ? e->begin_ps : t);
-    if (v->status)
-        return false;
-    if (fl_batching_begin(e->batching, &e->shape))
-        return true;
-    hand_over(v, e, t);
-    return !v->status && fl_batching_begin(e->batching, &e->shape);
-}
-
-static void begin_step(fl_engines *v, fl_engine *e, int64_t t) {
-    if (!compose(v, e, t))
-        return;
-    e->busy = true;
-    e->begin_ps = e->charged_ps = t;
-    e->step_fj = 0;
-    fl_step_taken(v, e);
-    if (!fl_step_pace(v, e))
-        return;
-    e->end_ps = t + e->length_ps;
-    for (uint32_t i = 0; i < e->s->gpu_count; i++) {
-        fl_gpu *g = e->rank[i].g;
-        g->active = g->resident = 1;
-        g->busy_since_ps = t;
-        fl_gpu_wake(g, t);
-    }
-}
-
-static void record_kernel(const fl_engine *e, fl_gpu *g, int64_t end_ps) {
-    fl_record_buffer *b = &g->records;
-    if (fl_grow(&b->record, &b->room, b->count + 1, sizeof *b->record)) {
-        b->failed = true; /* the node reads this at its next boundary and stops */
-        return;
-    }
-    b->record[b->count++] = (fl_kernel_record){
-        .start_ns = e->begin_ps / FL_PS_PER_NS, .end_ns = end_ps / FL_PS_PER_NS, .kind = e->index, .gpu = g->index};
-}
-
-static void record_batch(fl_engines *v, const fl_engine *e, int64_t end_ps) {
-    if (fl_grow(&v->batch, &v->batch_room, v->batch_count + 1, sizeof *v->batch)) {
-        v->status = FL_NO_MEMORY;
-        return;
-    }
-    v->batch[v->batch_count++] = (fl_batch_record){.start_ns = e->begin_ps / FL_PS_PER_NS,
-                                                   .end_ns = end_ps / FL_PS_PER_NS,
-                                                   .server = e->index,
-                                                   .prompt_tokens = e->shape.prompt_tokens,
-                                                   .prompts = e->shape.prompts,
-                                                   .decode_sequences = e->shape.decodes,
-                                                   .kv_tokens = e->shape.kv_read};
-}
-
-static void end_step(fl_engines *v, fl_engine *e, int64_t t) {
-    charge(e, t);
-    for (uint32_t i = 0; i < e->s->gpu_count; i++) {
-        fl_gpu *g = e->rank[i].g;
-        g->active = g->resident = 0;
-        g->sums.busy_ps += t - g->busy_since_ps;
-        g->sums.kernels++;
-        g->sums.iterations++;
-        g->dyn_now_mw = 0;
-        fl_gpu_rest(g, t);
-        if (g->records.on)
-            record_kernel(e, g, t);
-    }
-    if (v->records)
-        record_batch(v, e, t);
-    fl_step_account(v, e);
-    fl_batching_end(e->batching);
-    e->busy = false;
-    e->ended_ps = t;
-    e->end_ps = FL_TIME_NEVER;
-}
-
-/* ---- arrivals ---- */
-
-static fl_engine *least_loaded(fl_engines *v) {
-    fl_engine *best = NULL;
-    for (uint32_t i = 0; i < v->u->server_count; i++) {
-        fl_engine *e = &v->engine[i];
-        if (!e->lost && (!best || e->arrived - e->finished < best->arrived - best->finished))
-            best = e;
-    }
-    return best;
-}
-
-/* The router knows when a server is gone: it passes it over. */
-static fl_engine *next_in_turn(fl_engines *v) {
-    for (uint32_t i = 0; i < v->u->server_count; i++) {
-        fl_engine *e = &v->engine[(v->next + i) % v->u->server_count];
-        if (!e->lost)
-            return e;
-    }
-    return NULL;
-}
-
-static void arrive(fl_engines *v) {
-    const uint32_t request = (uint32_t)v->next;
-    fl_engine *e = v->u->route == FL_ROUTE_LEAST_LOADED ? least_loaded(v) : next_in_turn(v);
-    v->next++;
-    v->next_ps = v->next < v->u->requests->count ? v->served[v->next].arrival_ps : FL_TIME_NEVER;
-    if (!e)
-        return;
-    v->served[request].server = e->index;
-    if (fl_grow(&e->mine, &e->mine_room, e->arrived + 1, sizeof *e->mine))
-        v->status = FL_NO_MEMORY;
-    else
-        e->mine[e->arrived++] = request;
-}
-
-/* ---- the loop ---- */
-
-static int64_t earliest(const fl_engines *v) {
-    int64_t t = v->next_ps < v->tell_ps ? v->next_ps : v->tell_ps;
-    for (uint32_t i = 0; i < v->u->server_count; i++)
-        t = v->engine[i].end_ps < t ? v->engine[i].end_ps : t;
-    return t;
-}
-
-int64_t fl_engines_advance(fl_engines *v, int64_t now, int64_t until) {
-    const uint32_t servers = v->u->server_count;
-    int64_t t = now;
-    while (!v->status && !fl_engines_done(v)) {
-        const int64_t next = earliest(v);
-        if (next > until)
+/* Rules 1 and 2. Returns what is left of the budget. */
+static uint32_t compose_running(fl_batching *b) {
+    uint32_t budget = b->rules.token_budget;
+    for (uint32_t i = 0; i < b->running_count && budget; i++) {
+        const uint32_t r = b->running[i];
+        const fl_batch_request *q = &b->of[r];
+        const uint32_t wants = tokens_of(b, r) - q->computed, tokens = wants < budget ? wants : budget;
+        const uint32_t need = blocks_for(b, q->computed + tokens) - q->blocks;
+        while (need > fl_kv_free(&b->kv) && i < b->running_count)
+            preempt_last(b);
+        if (i == b->running_count) /* it was the last itself */
             break;
-        t = next;
-        for (uint32_t i = 0; i < servers; i++)
-            if (v->engine[i].end_ps == t)
-                end_step(v, &v->engine[i], t);
-        while (v->next_ps == t && !v->status)
-            arrive(v);
-        for (uint32_t i = 0; i < servers && !v->status; i++) {
-            fl_engine *e = &v->engine[i];
-            if (!e->busy && !e->lost && e->arrived > e->finished)
-                begin_step(v, e, t);
+        add_part(b, r, tokens, false);
+        budget -= tokens;
+    }
+    return budget;
+}
+
+/* The first `found` of its blocks are those at `place`. */
+static void admit(fl_batching *b, uint32_t r, const fl_kv_place *place, uint32_t found, uint32_t tokens) {
+    fl_batch_request *q = &b->of[r];
+    if (b->preempted_count)
+        b->preempted_count--;
+    else
+        b->queue_from++;
+    for (uint32_t i = 0; i < found; i++) {
+        q->place[i] = place[i];
+        fl_kv_share(&b->kv, place[i]);
+    }
+    q->blocks = found;
+    q->computed = found * b->rules.block_tokens;
+    q->state = FL_BATCH_RUNNING;
+    b->running[b->running_count++] = r;
+    b->count.admissions++;
+    b->count.cached_tokens += q->computed;
+    add_part(b, r, tokens, true);
+}
+
+/* Rule 3. */
+static void compose_waiting(fl_batching *b, uint32_t budget) {
+    while (anybody_waits(b) && budget && b->running_count < b->most) {
+        const uint32_t r = first_waiting(b);
+        uint32_t idle = 0;
+        const fl_kv_place *place = NULL;
+        const uint32_t found = b->rules.prefix_cache ? fl_batch_find(b, r, &place, &idle) : 0;
+        const uint32_t context = found * b->rules.block_tokens, wants = tokens_of(b, r) - context;
+        const uint32_t tokens = wants < budget ? wants : budget, need = blocks_for(b, context + tokens) - found;
+        if ((tokens < wants && !b->rules.chunked_prefill) || (uint64_t)need + idle > fl_kv_free(&b->kv))
+            break;
+        admit(b, r, place, found, tokens);
+        budget -= tokens;
+    }
+}
+
+/* Steps that will certainly follow this one with the same parts: nobody was admitted or preempted, so that whoever
+ * waits finds even less room in them; each part decodes, and none is finished before the last of these steps; and there
+ * are blocks for all of them. */
+static uint32_t steps_that_follow(const fl_batching *b) {
+    if (b->lost || b->shape.decodes != b->running_count)
+        return 0;
+    uint32_t steps = UINT32_MAX;
+    for (uint32_t i = 0; i < b->part_count; i++) {
+        const fl_batch_part *p = &b->part[i];
+        const uint32_t left = row_of(b, p->request)->output_tokens - p->output - 1;
+        if (p->admitted)
+            return 0;
+        steps = left < steps ? left : steps;
+    }
+    const uint64_t room = (uint64_t)(fl_kv_free(&b->kv) / b->part_count) * b->rules.block_tokens;
+    return room < steps ? (uint32_t)room : steps;
+}
+
+bool fl_batching_begin(fl_batching *b, fl_step_shape *shape) {
+    if (b->steady) {
+        b->steady--;
+        b->behind++;
+        b->shape.kv_read += b->part_count;
+        b->shape.kv_decode += b->part_count;
+        b->same = true;
+        b->count.decode_tokens += b->part_count;
+    } else {
+        fl_batch_settle(b);
+        b->shape = (fl_step_shape){0};
+        b->part_count = b->lost = 0;
+        const uint32_t budget = compose_running(b);
+        if (!b->lost)
+            compose_waiting(b, budget);
+        b->same = false;
+        b->settled = false;
+        if (b->part_count) {
+            b->steady = steps_that_follow(b);
+            b->settled = b->steady > 0;
         }
-        if (v->tell_ps == t)
-            fl_engines_tell(v, t);
     }
-    const int64_t reached = fl_engines_done(v) ? t : until;
-    for (uint32_t i = 0; i < servers; i++)
-        if (v->engine[i].busy)
-            charge(&v->engine[i], reached);
-    return reached;
+    *shape = b->shape;
+    b->count.steps += b->part_count > 0;
+    return b->part_count > 0;
 }
 
-fl_status fl_engines_refused(const fl_engines *v, const char *name, fl_diag *d) {
-    if (v->status == FL_NO_MEMORY)
-        return fl_no_memory(d, "the servers");
-    return fl_error(d, v->status, "%s: the length of an engine's step: %s", name, fl_model_text(v->model));
+static void finish(fl_batching *b, uint32_t r) {
+    fl_batch_request *q = &b->of[r];
+    give_back(b, q);
+    q->state = FL_BATCH_DONE;
+    b->count.finished++;
+    fl_batch_part_with(b, r);
 }
 
-bool fl_engines_stuck(const fl_engines *v) {
-    if (fl_engines_done(v) || v->next_ps != FL_TIME_NEVER)
-        return false;
-    for (uint32_t i = 0; i < v->u->server_count; i++)
-        if (v->engine[i].end_ps != FL_TIME_NEVER)
-            return false;
-    return true;
-}
-
-/* ---- at boundaries ---- */
-
-static fl_engine *engine_of(const fl_engines *v, const fl_gpu *g, const fl_step_rank **rank) {
-    for (uint32_t i = 0; i < v->u->server_count; i++)
-        for (uint32_t k = 0; k < v->engine[i].s->gpu_count; k++)
-            if (v->engine[i].rank[k].g == g) {
-                *rank = &v->engine[i].rank[k];
-                return &v->engine[i];
-            }
-    return NULL;
-}
-
-void fl_engines_rescale(fl_engines *v, const fl_gpu *g, int64_t t) {
-    const fl_step_rank *rank;
-    fl_engine *e = engine_of(v, g, &rank);
-    if (!e || !e->busy)
+void fl_batching_end(fl_batching *b) {
+    if (b->steady) {
+        b->unseen++;
+        b->count.output_tokens += b->part_count;
         return;
-    const int64_t was = e->length_ps;
-    if (fl_step_pace(v, e) && !e->lost)
-        e->end_ps = t + fl_rescale_ps(e->end_ps - t, was, e->length_ps);
-}
-
-void fl_engines_lose(fl_engines *v, fl_gpu *g) {
-    const fl_step_rank *rank;
-    fl_engine *e = engine_of(v, g, &rank);
-    if (!e)
-        return;
-    e->lost = true;
-    e->end_ps = FL_TIME_NEVER;
-    g->dyn_now_mw = 0;
-    g->active = g->resident = 0;
-}
-
-int64_t fl_engines_predict_mw(const fl_engines *v, const fl_gpu *g, uint32_t sm, const fl_clock_rates *rates) {
-    const fl_step_rank *rank;
-    const fl_engine *e = engine_of(v, g, &rank);
-    return e && e->busy ? fl_step_predict_mw(e, rank, sm, rates) : -1;
-}
-
-uint64_t fl_engines_hash(const fl_engines *v, uint64_t h) {
-    for (uint32_t i = 0; i < v->u->server_count; i++) {
-        const fl_engine *e = &v->engine[i];
-        const uint64_t part[] = {e->arrived, e->finished, e->steps, e->tokens, (uint64_t)e->steps_fj};
-        for (size_t k = 0; k < sizeof part / sizeof *part; k++)
-            h = (h ^ part[k]) * UINT64_C(0x100000001b3);
     }
-    return h;
+    fl_batch_settle(b);
+    bool finished = false;
+    for (uint32_t i = 0; i < b->part_count; i++) {
+        const fl_batch_part *p = &b->part[i];
+        if (!p->emits)
+            continue;
+        b->of[p->request].output++;
+        b->count.output_tokens++;
+        if (p->last)
+            finish(b, p->request);
+        finished |= p->last;
+    }
+    if (!finished)
+        return;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < b->running_count; i++)
+        if (b->of[b->running[i]].state == FL_BATCH_RUNNING)
+            b->running[left++] = b->running[i];
+    b->running_count = left;
+}
+
+/* Brings parts, requests and blocks up to date. */
+/* Blocks are taken step by step, and in each in the order of the parts, as if every step had done so itself. */
+static void fl_batch_settle(fl_batching *b) {
+    if (!b->behind && !b->unseen)
+        return;
+    for (uint32_t s = 0; s < b->behind; s++)
+        for (uint32_t i = 0; i < b->part_count; i++) {
+            fl_batch_request *q = &b->of[b->part[i].request];
+            if (q->computed++ == q->blocks * b->rules.block_tokens)
+                q->place[q->blocks++] = fl_kv_take(&b->kv);
+        }
+    for (uint32_t i = 0; i < b->part_count; i++) {
+        fl_batch_part *p = &b->part[i];
+        fl_batch_request *q = &b->of[p->request];
+        const fl_request_row *row = row_of(b, p->request);
+        q->output += b->unseen;
+        p->context = q->computed - 1;
+        p->output = q->computed - row->prompt_tokens;
+        p->last = p->output + 1 == row->output_tokens;
+    }
+    b->behind = b->unseen = 0;
+}
+
+/* ---- what others may know ---- */
+
+const fl_batch_part *fl_batching_parts(fl_batching *b, size_t *count) {
+    fl_batch_settle(b);
+    *count = b->part_count;
+    return b->part;
+}
+
+const uint32_t *fl_batching_preempted(const fl_batching *b, size_t *count) {
+    *count = b->lost;
+    return b->lost ? b->preempted + b->preempted_count - b->lost : NULL;
+}
+
+uint32_t fl_batching_steady(const fl_batching *b) { return b->settled ? b->steady + 1 : 0; }
+
+bool fl_batching_same(const fl_batching *b) { return b->same; }
+
+fl_batching_counts fl_batching_count(fl_batching *b) {
+    fl_batch_settle(b);
+    fl_batching_counts c = b->count;
+    c.waiting = (uint32_t)(b->queue_count - b->queue_from) + b->preempted_count;
+    c.running = b->running_count;
+    c.oldest_waiting = anybody_waits(b) ? first_waiting(b) : UINT32_MAX;
+    c.blocks_used = b->kv.used;
+    return c;
+}
+
+uint32_t fl_batching_preemptions(const fl_batching *b, uint32_t request) { return b->of[request].preemptions; }
+
+uint32_t fl_batching_output(fl_batching *b, uint32_t request) {
+    fl_batch_settle(b);
+    return b->of[request].output;
 }

@@ -1,8 +1,14 @@
 /* Synthetic workloads, seeded: the same options give the same kernels for ever. */
 #pragma once
 
-#include "sim/workload/workload.h"
+#include "models/laws/device.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/serving/serving.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 typedef struct fl_synth_options {
     uint64_t seed;
@@ -24,11 +30,47 @@ extern const fl_synth_options
 fl_status fl_synth_trace(const fl_synth_options *o, double sm_mhz, double mem_mhz, fl_kernel_trace *t, fl_kinds *k,
                          fl_diag *d);
 
-/* The same kernels straight into a workload, without launches: for benchmarks of millions. */
-fl_status fl_synth_workload(const fl_synth_options *o, const fl_node_spec *node, uint32_t windows, fl_workload **out,
-                            fl_diag *d);
-
 /* A mix of programs: one process per name of the kinds, kernel after kernel of about mean_us for `seconds` when alone,
  * recorded alone (head key "alone"), so that a replay makes them share. Without host time in between. */
 fl_status fl_synth_mix(const fl_kinds *kinds, uint64_t seed, double seconds, double mean_us, double sm_mhz,
                        double mem_mhz, fl_kernel_trace *t, fl_diag *d);
+
+/* Synthetic applications for MF-GPOEO's evaluation (Model-Free GPU Online Energy Optimization, Section V), from one
+ * seed: 17 whose best static clocks are those of Table V, as nearly as the device allows, and more over the same range.
+ *
+ * The paper publishes for each application of AIBench the SM gear and memory clock of least energy within 5 % of
+ * slowdown, for some how much they lose at the lowest memory clocks, and for all under which power cap they do best;
+ * not their kernels. So the shape of an application (kinds, lengths, grids, phases, streams, gaps) is drawn, and the
+ * shares of its kernels that depend on the clocks are solved for the published clocks: no policy takes part in that. */
+
+/* Programs of 1500 s each, at the default clocks of dev, and their kinds: the 17, then `drawn` ones called gnn_01,
+ * gnn_02, ... Both zeroed first, and left zeroed on failure. FL_BAD_INPUT for a device without the paper's clocks. */
+fl_status fl_synth_apps(const fl_device *dev, uint32_t drawn, uint64_t seed, fl_programs *p, fl_kinds *k, fl_diag *d);
+
+/* Synthetic traffic to a server of language models, seeded: the same options give the same requests for ever. */
+
+typedef struct fl_synth_requests_options {
+    uint64_t seed;
+    double rate;    /* requests per second, mean over a day */
+    double seconds; /* arrivals up to here; 0 = until `most` */
+    uint64_t most;  /* requests; 0 = until `seconds`. Of both, what comes first */
+    /* Coefficient of variation of the times between arrivals, which are gamma distributed: 1 = a Poisson process, more
+     * = bursts, less = an even stream. */
+    double cv;
+    /* The rate follows a day: rate (1 - daily cos(2 pi t / day_s)), least at time 0, most half a day later. 0..1; 0 =
+     * the same all day. The times between arrivals are stretched accordingly, so that bursts keep their shape. */
+    double daily, day_s;
+    /* Lengths are lognormal: the median, and the standard deviation of the logarithm. At least 1, at most `most`. */
+    double prompt_median, prompt_sigma, output_median, output_sigma;
+    uint32_t prompt_most, output_most;
+    uint32_t shared; /* tokens with which every prompt begins (a system prompt): what of it an earlier prompt had too
+                        becomes cached_tokens */
+} fl_synth_requests_options;
+
+/* 1 request per second for ten minutes, Poisson. Medians of 1020 and 129 tokens: the conversation trace of Patel et
+ * al., "Splitwise", ISCA 2024, section 3.1. Sigma 1 is assumed; so are the largest lengths, 8192 and 2048. */
+extern const fl_synth_requests_options fl_synth_requests_standard;
+
+/* Fills *r or leaves it zeroed. FL_BAD_INPUT with the name of the option that is out of range, or where arrivals go
+ * beyond 26 days or there are none. */
+fl_status fl_synth_requests(const fl_synth_requests_options *o, fl_requests *r, fl_diag *d);

@@ -1,10 +1,16 @@
 /* What a workload takes from a trace beside its ops: the clocks of the recording, what kernels ask of the GPU, and the
  * arrays that the parts of the builder share. */
-#include "sim/workload/build_inside.h"
+#include "sim/workload/inside.h"
 
-#include "traces/io/numbers.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

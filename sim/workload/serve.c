@@ -1,9 +1,15 @@
-#include "sim/workload/serve.h"
+#include "sim/workload/inside.h"
 
-#include "sim/base/wide.h"
+#include "sim/base/base.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { FL_SERVE_OPS_MAX = 100000000 }; /* of all requests together */
 
 typedef struct fl_service_plan {
     fl_workload *w;

@@ -1,8 +1,14 @@
-#include "sim/workload/workload.h"
+#include "sim/workload/inside.h"
 
-#include "sim/base/huge.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

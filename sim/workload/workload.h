@@ -5,12 +5,16 @@
  * the reference clock of that class; its gap is the host time in ns between the moment it could start and its start. */
 #pragma once
 
-#include "models/laws/cpu_row.h"
-#include "models/laws/row.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
 #include "policies/policy.h"
-#include "traces/io/diag.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum { FL_WORK_BITS = 27, FL_GAP_BITS = 21 }; /* 0.13 s and 2 ms: what is longer is rare, and an escape into `big` */
 #define FL_WORK_MAX ((1u << FL_WORK_BITS) - 1)
@@ -23,10 +27,8 @@ typedef struct fl_rec { /* 8 bytes, from the lowest bits up */
 } fl_rec;
 
 #define FL_REC_ESCAPE 0xffffu
-#define FL_CLASSES_MAX 0xffffu
+
 #define FL_NONE UINT32_MAX
-/* 25 hours: the longest op, gap before one, and host time before or after a launch or a synchronisation. */
-#define FL_DURATION_MAX_NS (INT64_MAX / 100000)
 
 typedef struct fl_big {
     int64_t work_ns, gap_ns;
@@ -63,7 +65,7 @@ typedef struct fl_stream {
         *wait_first; /* NULL: no op waits; else op i waits for wait[wait_first[i]] .. wait[wait_first[i + 1] - 1] */
     size_t first_room;
     bool launched;  /* ops start only when a host thread has launched them */
-    bool served;    /* launched request by request, and its gaps are host time all the same (see serve.h) */
+    bool served;    /* launched request by request, and its gaps are host time all the same (see workload.h) */
     bool other;     /* not only kernels: copies or markers too */
     uint64_t *mark; /* mark_count op counts, ascending: ends of the windows of work */
     uint32_t mark_count;
@@ -113,7 +115,7 @@ typedef struct fl_launch_sync { /* one synchronisation, then one launch */
     uint32_t item;              /* its place among the items of the thread, modulo 2^32 */
 } fl_launch_sync;
 
-typedef struct fl_launch_plan { /* of an island that is one stream and one thread (see launches.h) */
+typedef struct fl_launch_plan { /* of an island that is one stream and one thread (see sim/advance/advance.h) */
     uint32_t *before;           /* by op of the stream */
     fl_launch_sync *sync;
     size_t sync_count, sync_room;
@@ -133,7 +135,8 @@ struct fl_serving_setup;
 
 typedef struct fl_workload {
     char *name;
-    const struct fl_serving_setup *serving; /* requests and their servers, instead of ops (serving.h); else NULL */
+    const struct fl_serving_setup
+        *serving; /* requests and their servers, instead of ops (sim/serving/serving.h); else NULL */
     fl_class *class;
     uint32_t class_count;
     size_t class_room;
@@ -175,40 +178,23 @@ void fl_workload_forget(fl_workload *w);
  */
 fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_kernel_kind *kind, uint32_t *id,
                                 fl_diag *d);
-/* Equal loads share an entry. *id is what fl_class.host takes; more than 255: refused. */
-fl_status fl_workload_add_host_load(fl_workload *w, const fl_host_load *load, uint32_t *id, fl_diag *d);
+
 fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, int32_t id, uint32_t *index,
                                  fl_diag *d);
-/* Room for so many ops in all, so that they need not be moved as they come. */
-fl_status fl_workload_expect(fl_workload *w, uint32_t stream, size_t ops, fl_diag *d);
+
 fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,
                              fl_diag *d);
 /* The op added last to `stream` waits for these. */
 fl_status fl_workload_add_wait(fl_workload *w, uint32_t stream, fl_wait wait, fl_diag *d);
-fl_status fl_workload_add_thread(fl_workload *w, int32_t id, uint32_t *index, fl_diag *d);
-/* Refuses host times beyond FL_DURATION_MAX_NS, as fl_workload_add_op does work and gaps. */
-fl_status fl_workload_add_item(fl_workload *w, uint32_t thread, const fl_item *item, fl_diag *d);
-fl_status fl_workload_add_sync_wait(fl_workload *w, uint32_t thread, fl_wait wait,
-                                    fl_diag *d); /* of the item added last */
 
 /* Closes the building: islands, and `windows` windows of equal reference time per stream. May be called again after
  * more was added. */
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d);
 /* Afterwards: marks behind every op in the place of windows, so that a run tells when each has ended. */
 fl_status fl_workload_mark_ops(fl_workload *w, fl_diag *d);
-void fl_workload_free_islands(fl_workload *w); /* a part of fl_workload_free */
-
-/* ---- reading ---- */
 
 /* Whether a server of w->serving runs on this GPU. */
 bool fl_workload_serves(const fl_workload *w, uint32_t gpu);
-
-/* work_ns <= FL_WORK_MAX, gap_ns <= FL_GAP_MAX */
-static inline fl_rec fl_rec_of(uint64_t work_ns, uint64_t gap_ns, uint32_t class_id) {
-    return (fl_rec){work_ns & FL_WORK_MAX, gap_ns & FL_GAP_MAX, class_id & 0xffff};
-}
-
-static inline fl_rec fl_rec_escape(uint64_t index) { return fl_rec_of(index, index >> FL_WORK_BITS, FL_REC_ESCAPE); }
 
 /* Of an escape. */
 static inline uint64_t fl_rec_index(const fl_rec *r) {
@@ -225,3 +211,77 @@ static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_n
         *gap_ns = r->gap_ns, *work_ns = r->work_ns, *class_id = r->class_id;
     }
 }
+
+/* The ops that a kernel of a sweep becomes. A table gives one time for each clock; a policy changes clocks within it
+ * and measures parts of it, so it is cut into ops of about 10 ms. Real parts are not alike, and programs say where an
+ * iteration ends: both are asked for, as a table tells neither. */
+
+typedef struct fl_sweep_replay { /* how the workloads of a sweep are replayed */
+    uint32_t repeat;             /* each so often, one after the other */
+    uint32_t windows;            /* of work, for the worst-window slowdown; 0 = none */
+    double jitter;               /* coefficient of variation of an op's work, 0 to 1; 0: all alike */
+    uint64_t seed;               /* of the jitter. The same seed is the same work at every clock, under every policy */
+    int64_t iteration_ns; /* about so much work at the highest clock ends in an iteration marker; 0: no markers */
+} fl_sweep_replay;
+
+/* Workloads from what traces and tables hold. */
+
+typedef struct fl_build_options {
+    uint32_t windows;      /* of work, for the worst-window slowdown; 0 = none */
+    const fl_kinds *kinds; /* how kinds of kernels load the device; NULL = none known */
+    const char *assume;    /* kernels without a row in kinds: "compute", "memory", "balanced"; NULL = refuse them */
+} fl_build_options;
+
+/* From a kernel trace. GPUs are the trace's devices in ascending order. Where the recorded kernels of a GPU overlap so
+ * that they must have shared it, their work is what they did at the rates that sharing gave them, so that a replay at
+ * the clocks of the recording takes the recorded time. */
+fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_trace *t, const fl_node_spec *node,
+                         const fl_build_options *o, fl_diag *d);
+
+/* Names of the workloads of a sweep in order of appearance: indices into s->names; the caller frees *names. */
+fl_status fl_sweep_workloads(const fl_sweep *s, uint32_t **names, size_t *count, fl_diag *d);
+
+/* What a fit found of a workload (harness/chip/chip.h makes it). */
+typedef struct fl_sweep_law {
+    bool predicted;                /* the sweep's rows are predictions for the whole ladder; else they were measured */
+    double sm_min_mhz, sm_max_mhz; /* where the device was calibrated */
+    double time_pct, power_pct;    /* mean absolute errors to expect where nobody measured; NAN: all was */
+    /* Per name of the sweep, a kernel's tc, tm, tl at its device's reference clocks ref_sm_mhz and ref_mem_mhz; all 0
+     * where they are not known. */
+    fl_load *load;
+} fl_sweep_law;
+
+/* From one workload of a sweep: its kernels run one after the other, cut into ops (sim/workload/workload.h).
+ * Time and power come from the rows, by monotone interpolation between them. Of measured rows those at the platform's
+ * default memory clock (or the only one) and at the highest power cap count; of predicted ones all. law NULL: nothing
+ * is known but the rows. */
+fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, const fl_sweep_law *law,
+                         const fl_sweep_replay *replay, const fl_node_spec *node, fl_diag *d);
+
+/* A program straight into its workload, without a trace between: a ninth of the memory. */
+
+/* What fl_build_trace makes of fl_synth_program's trace. *out NULL, and FL_OK, where it has to be made by those two:
+ * for programs of several streams, whose kernels may have to share, and for all that they refuse, in their words. */
+fl_status fl_build_program(fl_workload **out, const char *name, const fl_programs *p, size_t index, uint64_t seed,
+                           double seconds, const fl_node_spec *node, const fl_build_options *o, fl_diag *d);
+
+/* Open-loop requests over a workload: what was one pass becomes one pass for each request, in the order of arrival. */
+
+/* Turns a finished workload into one that serves `count` requests, which arrive at arrival_ns (ascending from 0 on,
+ * copied), and finishes it again with `windows` windows of work.
+ *
+ * A request is all that the workload did: its streams, launches, synchronisations and waits. Arrivals wait for nobody;
+ * a request is taken up when it is there and every op of the one before has finished, and has been served when its last
+ * op has finished and its host threads have come back from it. Where no launches were recorded, a server takes up the
+ * request and gaps stay host time. The arrival itself follows no clock.
+ *
+ * After a failure the workload is good for fl_workload_free alone. */
+fl_status fl_workload_serve(fl_workload *w, const int64_t *arrival_ns, size_t count, uint32_t windows, fl_diag *d);
+
+/* Kernel traces of programs files, seeded: the same program, seed and length give the same kernels for ever. */
+
+/* The trace of p->programs[index], recorded at the clocks that the head of p names. seconds: about how long it lasts
+ * there, 0 = as stated: more or fewer cycles where the program has several, else every part_s scaled alike.
+ * FL_BAD_INPUT where that would be more than 1e8 kernels. */
+fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
+                           fl_diag *d);

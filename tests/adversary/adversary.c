@@ -1,12 +1,21 @@
 #include "tests/adversary/adversary.h"
 
-#include "harness/base/work/pool.h"
-#include "harness/input/scene/plan_layout.h"
-#include "sim/workload/build_program.h"
-#include "sim/gpu/rates.h"
+#include "harness/base/work/work.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/inside.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
-#include "sim/workload/synth_program.h"
-#include "traces/io/stage.h"
+#include "sim/workload/workload.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
 #include <stdlib.h>

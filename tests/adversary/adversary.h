@@ -8,7 +8,8 @@
 #pragma once
 
 #include "harness/input/platform/platform.h"
-#include "harness/input/policy/spec.h"
+#include "harness/input/policy/policy.h"
+#include "traces/io/io.h"
 #include "tests/adversary/adversary_case.h"
 
 #include <stdbool.h>

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "policies/random.h"
-#include "traces/files/programs.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 enum { FL_ADVERSARY_KINDS = 4, FL_ADVERSARY_PARTS = 4, FL_ADVERSARY_ROWS = 3 };
 

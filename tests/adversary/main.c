@@ -1,13 +1,19 @@
 /* Finds the workload on which a policy does worst. */
-#include "harness/base/cli/command.h"
-#include "harness/base/json/json_out.h"
-#include "harness/base/cli/kinds_beside.h"
-#include "harness/base/work/pool.h"
-#include "harness/base/cli/ticker.h"
-#include "harness/input/scene/node_choice.h"
-#include "harness/input/policy/plugin_watch.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/cli/inside.h"
+#include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <cjson/cJSON.h>
 #include "tests/adversary/adversary.h"
-#include "traces/files/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 /* Whatever happens to controller and guardian, the GPUs come back as they were found. Trials at random times in every
  * pattern; FL_TRIALS=1000 for more of them, FL_SEED for others. Then each safety rule broken on purpose must be
  * noticed. State is read from the stub's shared memory, not through the code under test. */
-#include "harness/live/vendor/backend.h"
-#include "harness/live/guard/guardian.h"
-#include "harness/live/guard/restore.h"
-#include "harness/live/guard/session.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/guard/inside.h"
+#include "harness/live/vendor/nvml/nvml.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/support/live_stub.h"
 
 #include <linux/capability.h>

@@ -1,13 +1,14 @@
 /* The rules that keep a machine as it was found, one by one and within this process: what may be a file of state, what
  * a record may say, who holds a lock, what a signal may be, what ends a controller. test_live_state and
  * test_live_guardian hold the same rules in the whole program. */
-#include "harness/live/guard/bounds.h"
-#include "harness/live/guard/locks.h"
-#include "harness/live/guard/restore.h"
-#include "harness/live/records/ring_guard.h"
-#include "harness/live/guard/stop.h"
-#include "harness/live/vendor/record.h"
-#include "harness/live/vendor/state.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/guard/inside.h"
+#include "harness/live/records/inside.h"
+#include "harness/live/vendor/inside.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

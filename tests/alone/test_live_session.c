@@ -2,11 +2,12 @@
  * set, what is restored after which end, what is told. test_live_guardian tries the same at random times. */
 #include "tests/support/fail_alloc.c"
 
-#include "harness/live/guard/guardian.h"
-#include "harness/live/guard/guardian_inside.h"
-#include "harness/live/guard/restore.h"
-#include "harness/live/guard/session.h"
-#include "harness/live/vendor/backend.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/guard/inside.h"
+#include "harness/live/vendor/nvml/nvml.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/stub_nvml.h"
 #include "tests/support/temp_file.h"
@@ -87,7 +88,7 @@ static int exit_of(pid_t pid) {
 }
 
 static void wait_ms(int ms) {
-    for (const int64_t end = now_ns() + ms * MS; now_ns() < end;)
+    for (const int64_t end = fl_guard_now_ns() + ms * MS; fl_guard_now_ns() < end;)
         nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
 }
 
@@ -104,7 +105,7 @@ static bool gone(pid_t pid) {
 
 /* At most a minute, far more than any machine needs. */
 #define UNTIL(condition)                                                                                               \
-    for (const int64_t end_ = now_ns() + 60 * SECOND; !(condition) && now_ns() < end_;)                                \
+    for (const int64_t end_ = fl_guard_now_ns() + 60 * SECOND; !(condition) && fl_guard_now_ns() < end_;)              \
     nanosleep(&(struct timespec){.tv_nsec = MS}, NULL)
 
 /* Those that were given up: each waits for the end of this process. */
@@ -136,14 +137,15 @@ static void test_answers(void) {
         struct fl_beat beat = {.looked_ns = 17};
         fl_guardian g = {.beat = &beat, .check_ns = ROWS[i].check_ns, .silent_ns = ROWS[i].silent_ns};
         g.looked_ns = ROWS[i].looked ? 16 : 17;
-        g.asked_ns = now_ns() - ROWS[i].ago_ns;
-        const int64_t before = now_ns();
+        g.asked_ns = fl_guard_now_ns() - ROWS[i].ago_ns;
+        const int64_t before = fl_guard_now_ns();
         const bool answers = fl_guardian_answers(&g);
         FL_CHECK(answers == ROWS[i].answers && g.silent_ns == ROWS[i].silent, "%s: %d, %" PRId64 " ns", ROWS[i].name,
                  answers, g.silent_ns);
-        CU_ASSERT(g.looked_ns == 17 && g.asked_ns >= before && g.asked_ns <= now_ns());
+        CU_ASSERT(g.looked_ns == 17 && g.asked_ns >= before && g.asked_ns <= fl_guard_now_ns());
     }
-    fl_guardian none = {.check_ns = 100 * SECOND, .asked_ns = now_ns() - SECOND}; /* less than ten checks: as it is */
+    fl_guardian none = {.check_ns = 100 * SECOND,
+                        .asked_ns = fl_guard_now_ns() - SECOND}; /* less than ten checks: as it is */
     CU_ASSERT(fl_guardian_answers(&none) && none.silent_ns >= SECOND && none.silent_ns < 60 * SECOND);
     fl_guardian_beat(&none, 5); /* nowhere: nothing happens */
     CU_ASSERT(!fl_guardian_alive(&none) && fl_guardian_end(&none));
@@ -206,10 +208,11 @@ static void test_process(void) {
     UNTIL(g.beat->looked_ns != looked); /* without a time to come it looks every ten checks */
     CU_ASSERT(g.beat->looked_ns - looked >= 100 * MS);
     const pid_t pid = g.pid;
-    const int64_t asked = now_ns();
+    const int64_t asked = fl_guard_now_ns();
     fl_guardian_dismiss(&g);
     CU_ASSERT(gone(pid) && !g.pid && g.wire == -1 && g.beat_fd == -1 && !g.beat);
-    FL_CHECK(now_ns() - asked < 900 * MS || now_ns() - asked > 10 * SECOND, "it does not end as it is told to");
+    FL_CHECK(fl_guard_now_ns() - asked < 900 * MS || fl_guard_now_ns() - asked > 10 * SECOND,
+             "it does not end as it is told to");
     fl_lock_close(&lock);
     CU_ASSERT(descriptors() == open_now - 2 && !sigprocmask(SIG_SETMASK, &before, NULL));
 }
@@ -321,7 +324,7 @@ static void control(const ending *e) {
         stub->gpu[1].set_code = 4;
     if (e->how == CLOSES_AND_HANGS)
         close(g.wire);
-    fl_guardian_beat(&g, hangs(e->how) ? now_ns() + 100 * MS : INT64_MAX);
+    fl_guardian_beat(&g, hangs(e->how) ? fl_guard_now_ns() + 100 * MS : INT64_MAX);
     if (hangs(e->how))
         for (;;)
             pause();
@@ -476,7 +479,7 @@ static void test_session(void) {
     CU_ASSERT(stub->sets == 0 && fl_session_replaced(s) == 0);
     const pid_t its = guardian(1);
     CU_ASSERT(its && its != getpid() && !gone(its));
-    CU_ASSERT(!fl_session_beat(s, now_ns() + 60 * SECOND, &d));
+    CU_ASSERT(!fl_session_beat(s, fl_guard_now_ns() + 60 * SECOND, &d));
     CU_ASSERT(!fl_session_set(s, 1, FL_SET_POWER_LIMIT_W, 180, &d) && stub->gpu[1].limit_mw == 180000);
     CU_ASSERT(!fl_session_close(s, &d) && stub->gpu[1].limit_mw == LIMIT && stub->gpu[0].limit_mw == LIMIT);
     for (unsigned i = 0; i < stub->sets; i++)
@@ -642,14 +645,15 @@ static void test_session_replaces(void) {
     fl_gpus_close(&gpus);
     fresh();
     s = opened(DRIVES);
-    CU_ASSERT(!fl_session_beat(s, now_ns() + 60 * SECOND, &d));
+    CU_ASSERT(!fl_session_beat(s, fl_guard_now_ns() + 60 * SECOND, &d));
     lose(guardian(1));
     CU_ASSERT(!fl_session_set(s, 0, FL_SET_SM_MHZ, 1200, &d) && fl_session_replaced(s) == 1);
     CU_ASSERT(guardian(2) && guardian(2) != guardian(1) && !gone(guardian(2)));
     const int64_t told = time_told(); /* what was left of the minute */
-    CU_ASSERT(told > now_ns() && told < now_ns() + 61 * SECOND);
+    CU_ASSERT(told > fl_guard_now_ns() && told < fl_guard_now_ns() + 61 * SECOND);
     lose(guardian(2));
-    CU_ASSERT(!fl_session_beat(s, now_ns() + 60 * SECOND, &d) && fl_session_replaced(s) == 2 && !gone(guardian(3)));
+    CU_ASSERT(!fl_session_beat(s, fl_guard_now_ns() + 60 * SECOND, &d) && fl_session_replaced(s) == 2 &&
+              !gone(guardian(3)));
     stub->init_code = 9; /* none can follow: nothing is set */
     lose(guardian(3));
     const unsigned sets = stub->sets;
@@ -669,7 +673,7 @@ static void test_replaced_knows_the_time(void) {
     if (!pid) {
         fl_session *s = opened(DRIVES);
         dup2(open(said_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), 2);
-        fl_session_beat(s, now_ns() + 2 * SECOND, NULL);
+        fl_session_beat(s, fl_guard_now_ns() + 2 * SECOND, NULL);
         fl_session_set(s, 0, FL_SET_POWER_LIMIT_W, 180, NULL);
         lose(guardian(1));
         fl_session_set(s, 0, FL_SET_POWER_LIMIT_W, 190, NULL);

@@ -1,7 +1,7 @@
 /* Forged state: records, locks and folders as nobody but an attacker, or a broken disk, leaves them. As root and as
  * another user: nothing outside the state folder is written, nothing hangs, and the GPUs whose records are good are
  * restored. Then each rule broken on purpose must be noticed. */
-#include "harness/live/guard/guardian.h"
+#include "harness/live/guard/guard.h"
 #include "tests/support/live_stub.h"
 
 #include <grp.h>

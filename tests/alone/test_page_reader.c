@@ -1,6 +1,7 @@
 /* The reader of an engine's page where the host name has several addresses: each is tried within the one timeout. Names
  * are resolved here, by what stands in for the C library's functions. */
-#include "harness/live/server/page_reader.h"
+#include "harness/live/server/inside.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,8 @@
-#include "harness/base/cli/grid.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "traces/io/io.h"
+
+#include <cjson/cJSON.h>
 #include "tests/bench/result.h"
 
 #include <math.h>

@@ -5,6 +5,8 @@
 
 #include "tests/bench/bare_loop.h"
 #include "harness/input/platform/platform.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 
 #include <regex.h>
 #include <stdbool.h>

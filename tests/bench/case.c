@@ -1,6 +1,16 @@
 #include "tests/bench/case.h"
 
+#include "models/laws/device.h"
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/synth/inside.h"
+#include "sim/synth/synth.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 #include <math.h>
 #include <string.h>

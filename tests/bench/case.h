@@ -2,8 +2,13 @@
 #pragma once
 
 #include "tests/bench/bench.h"
-#include "sim/node/run.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
 #include "sim/synth/synth.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 typedef struct fl_bench_scene {
     fl_workload *w;

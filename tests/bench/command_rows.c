@@ -1,7 +1,7 @@
 /* Rows about whole commands, as a user waits for them. Each command is a separate process, timed in processor time. */
 #include "tests/bench/folder.h"
 #include "tests/bench/process.h"
-#include "traces/io/text.h"
+#include "traces/io/io.h"
 
 #include <math.h>
 #include <stdio.h>

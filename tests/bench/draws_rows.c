@@ -1,6 +1,8 @@
 /* EnergyUCB's distribution replay has no kernels, and one draw per step. */
 #include "tests/bench/case.h"
+#include "policies/policy.h"
 #include "sim/draws/draws.h"
+#include "traces/io/io.h"
 
 fl_status fl_bench_draws(fl_bench *b, fl_diag *d) {
     enum { CLOCKS = 9, STEPS = 1000000 };

@@ -1,6 +1,12 @@
 /* Rows about one run at a time: one stream and many, with and without launches, gaps and prefix sums. */
 #include "tests/bench/case.h"
-#include "sim/workload/build.h"
+#include "models/laws/device.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/synth/synth.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * the program is interrupted. */
 #pragma once
 
-#include "traces/io/diag.h"
+#include "traces/io/io.h"
 
 #include <sys/types.h>
 

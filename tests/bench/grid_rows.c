@@ -1,10 +1,15 @@
 /* Rows about many runs: a grid over one trace, a sweep from reading the experiment to the finished file, and two
  * threads. Work of two threads is timed in wall-clock time, because threads exist to shorten that. */
-#include "harness/base/work/pool.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
+#include "harness/study/grid/grid.h"
+#include "harness/study/trial/setup.h"
+#include "models/laws/device.h"
+#include "sim/synth/synth.h"
+#include "traces/io/io.h"
 #include "tests/bench/case.h"
 #include "tests/bench/folder.h"
 #include "tests/bench/process.h"
-#include "harness/study/grid/sweep_run.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,10 @@
  * a pipe. */
 #include "tests/bench/folder.h"
 #include "tests/bench/process.h"
-#include "traces/open/readers.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,8 +3,12 @@
 #include "tests/bench/folder.h"
 #include "tests/bench/process.h"
 
-#include "traces/open/cache.h"
-#include "traces/files/kernels.h"
+#include "traces/files/files.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/inside.h"
+#include "traces/open/open.h"
 
 #include <csv.h>
 #include <stdio.h>

@@ -1,6 +1,10 @@
 /* The simulator's own speed: a bare loop that is its ceiling, and rows that are timed beside it. */
-#include "harness/base/cli/command.h"
-#include "harness/base/json/json_out.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/cli/inside.h"
+#include "harness/base/json/json.h"
+#include "traces/io/io.h"
+
+#include <cjson/cJSON.h>
 #include "tests/bench/all.h"
 #include "tests/bench/folder.h"
 #include "tests/bench/result.h"

@@ -1,10 +1,17 @@
 /* Rows about a pipeline of 8 stages, 256 microbatches, 8,272 instructions and 40 clocks: its iterations on the
  * engine, and planning its clocks. */
-#include "harness/base/work/pool.h"
-#include "tests/bench/bench.h"
-#include "sim/pipeline/run.h"
-#include "sim/pipeline/plan.h"
+#include "harness/base/work/work.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "sim/pipeline/pipeline.h"
+#include "sim/pipeline/plan.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
+#include "tests/bench/bench.h"
 
 #include <math.h>
 #include <stdlib.h>

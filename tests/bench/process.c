@@ -1,6 +1,7 @@
 #include "tests/bench/process.h"
 
-#include "harness/base/cli/command.h"
+#include "harness/base/cli/cli.h"
+#include "traces/io/io.h"
 #include "tests/bench/folder.h"
 
 #include <errno.h>

@@ -1,7 +1,9 @@
 #include "tests/bench/result.h"
 
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+
+#include <cjson/cJSON.h>
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

@@ -1,7 +1,17 @@
 /* A server of a language model: how many requests it simulates per second. */
 #include "tests/bench/case.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
-#include "sim/synth/requests.h"
+#include "sim/synth/synth.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 
 /* A law as of an eight-billion-parameter model on one large GPU. Its numbers are made up: it only matters that a
  * step costs the simulator as much as with any fitted law. Decodes dominate, about 30 at a time. */

@@ -1,8 +1,9 @@
 /* The cache of kernel traces against bytes that nobody meant, for libFuzzer. Sizes, version, source and hashes are put
  * right in the head, as no fuzzer finds a hash: what is behind them must hold by itself. */
-#include "traces/open/cache.h"
-#include "traces/open/cache_hash.h"
-#include "traces/files/kernels.h"
+#include "traces/import/import.h"
+#include "traces/io/records.h"
+#include "traces/open/inside.h"
+#include "traces/open/open.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,9 @@
  * Of the words of FL_FUZZ_COMMAND, "@NAME" is an argument that names a file of the input, "+NAME" a file of the input
  * that is not named, "I/NAME" one of those that tests/fuzz/seeds.sh made (FL_FUZZ_INPUTS). An input is the files in
  * that order, each but the last ended by the byte 0x1c. */
-#include "harness/base/cli/command.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
+#include "harness/cmd/cmd.h"
 #include "tests/fuzz/fuzz_folder.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

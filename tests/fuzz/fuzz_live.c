@@ -1,12 +1,13 @@
 /* What the live side reads, a reader at a time (FL_FUZZ_NAME), against bytes that nobody meant, for libFuzzer. What
  * others may have written runs in a program that may be root: nothing of it may crash, hang or lead anywhere else. */
-#include "harness/emulate/session/command.h"
+#include "harness/emulate/session/inside.h"
 #include "harness/live/collector/ring.h"
-#include "harness/live/guard/cpu_host.h"
-#include "harness/live/guard/locks.h"
-#include "harness/live/server/page_text.h"
-#include "harness/live/server/view.h"
-#include "harness/live/vendor/state.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/server/inside.h"
+#include "harness/live/server/server.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/fuzz/fuzz_folder.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -1,11 +1,14 @@
-/* One reader of traces/open/readers.h (FL_FUZZ_READER is its name) against bytes that nobody meant, for libFuzzer. It may
+/* One reader of traces/open/open.h (FL_FUZZ_READER is its name) against bytes that nobody meant, for libFuzzer. It may
  * not crash, hang or leak; refuses with a message and a zeroed struct, or gives a trace that can be written as a
  * canonical file, read again the same, and packed and unpacked as a cache. */
-#include "traces/open/cache.h"
-#include "traces/open/cache_ops.h"
-#include "traces/import/import.h"
-#include "traces/files/kernels.h"
+#include "traces/files/files.h"
 #include "traces/files/tables.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/inside.h"
+#include "traces/open/open.h"
+#include "traces/serving/serving.h"
 
 #include <math.h>
 #include <stdio.h>

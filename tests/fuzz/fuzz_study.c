@@ -1,22 +1,28 @@
 /* What the program's rooms read, a reader at a time (FL_FUZZ_NAME), against bytes that nobody meant, for libFuzzer. No
  * reader may crash, hang or leak; it refuses with a message, or what it took is written and read again the same. */
-#include "harness/base/cli/table_file.h"
-#include "harness/chip/sweep_chip.h"
-#include "harness/fit/policy/draws_read.h"
-#include "harness/fit/chip/facts_device.h"
-#include "harness/fit/chip/idle_log.h"
-#include "harness/fit/trace/meter.h"
-#include "harness/input/scene/arrivals_spec.h"
-#include "harness/input/platform/board.h"
-#include "harness/input/scene/fault_spec.h"
-#include "harness/input/scene/sweep_map_spec.h"
-#include "harness/study/grid/gate.h"
-#include "harness/study/grid/journal.h"
-#include "harness/study/compare/published.h"
+#include "harness/base/cli/cli.h"
+#include "harness/chip/chip.h"
+#include "harness/fit/chip/inside.h"
+#include "harness/fit/policy/inside.h"
+#include "harness/fit/trace/inside.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/inside.h"
+#include "harness/input/scene/scene.h"
+#include "harness/study/compare/compare.h"
+#include "harness/study/grid/grid.h"
+#include "harness/study/grid/inside.h"
 #include "harness/study/trial/setup.h"
+#include "harness/study/trial/trial.h"
+#include "models/fit/fit.h"
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
+#include "sim/instance/instance.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+
+#include <cjson/cJSON.h>
 #include "tests/fuzz/fuzz_folder.h"
-#include "traces/io/gunzip.h"
 
 #include <inttypes.h>
 #include <math.h>

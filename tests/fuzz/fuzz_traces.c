@@ -6,15 +6,13 @@
  *
  * Built with -fsanitize=fuzzer and -DFL_LIBFUZZER, libFuzzer supplies the bytes instead. */
 #include "tests/support/arrivals_write.h"
-#include "traces/io/diag.h"
-#include "traces/files/kernels.h"
-#include "traces/pipeline/order.h"
-#include "traces/pipeline/runs.h"
-#include "traces/files/programs.h"
-#include "traces/serving/serving.h"
-#include "traces/serving/step_tables.h"
-#include "traces/serving/requests.h"
+#include "traces/files/files.h"
 #include "traces/files/tables.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/pipeline/pipeline.h"
+#include "traces/serving/serving.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -194,12 +192,14 @@ static const char *const SAMPLE[] = {
     "plan,rank,instruction,first_microbatch,count,sm_mhz\n0,0,forward,0,2,1410\n0,0,backward,0,1,1410\n0,0,backward,1,"
     "1,1395\n",
     "family,plan,rank,power_limit_w,plan_time_s,plan_energy_j\nall,0,0,300,6.3,1811\nall,1,0,250,6.5,1800\n",
-    "# foldline-serving 1\n# max_seqs: 8\n# token_budget: 64\n# block_tokens: 16\n# prefix_cache: no\nwhat,at,kv,value\n"
+    "# foldline-serving 1\n# max_seqs: 8\n# token_budget: 64\n# block_tokens: 16\n# prefix_cache: "
+    "no\nwhat,at,kv,value\n"
     "host_s,,,0.0002\nref_sm_mhz,,,1500\nclock,,,1500\nby_tokens,1,,0.01\nby_tokens,8,,0.011\nby_sequence,1,,0.001\n"
     "by_decodes,1,16,0.0001\nby_decodes,1,32,0.0002\nby_decodes,4,16,0.0003\nby_chunk,16,0,0.0004\n",
     "layer,tokens,time_us\nqkv_proj,1,54.5\nqkv_proj,2,56\no_proj,1,38\n",
     "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n16,0,0,0,9.5\n0,0,2,16,13.5\n16,64,2,16,15\n",
-    "phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\nprefill,1000,1,100,0,0.1,100\ndecode,1000,2,2,300,0.03,\n",
+    "phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\nprefill,1000,1,100,0,0.1,100\ndecode,1000,2,2,300,0.03,"
+    "\n",
     "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",
     "# foldline-requests 1\n# source: "
     "x\nt_ns,prompt_tokens,output_tokens,model,class,cached_tokens,queued_ns,last_token_ns\n"

@@ -1,10 +1,15 @@
 /* One clock for what was measured: worked by hand, out of every kind of file, and against rows that were left out. */
-#include "harness/advise/files.h"
-#include "harness/advise/set.h"
+#include "harness/advise/advise.h"
+#include "harness/advise/inside.h"
+#include "harness/base/cli/cli.h"
+#include "harness/input/scene/scene.h"
+#include "models/chip/chip.h"
 #include "policies/random.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdlib.h>

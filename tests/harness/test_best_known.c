@@ -1,4 +1,5 @@
-#include "harness/study/trial/best_known.h"
+#include "harness/study/trial/trial.h"
+#include "sim/oracle/oracle.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

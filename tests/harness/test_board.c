@@ -1,6 +1,6 @@
-#include "harness/base/cli/place_list.h"
-#include "harness/input/platform/board.h"
+#include "harness/base/cli/cli.h"
 #include "harness/input/platform/platform.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,5 +1,7 @@
-#include "harness/base/work/bootstrap.h"
+#include "harness/base/work/inside.h"
+#include "harness/base/work/work.h"
 #include "policies/random.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,11 +1,21 @@
 /* From files to workloads: what was recorded comes out again at the clocks of the recording. */
+#include "harness/base/cli/cli.h"
+#include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
-#include "harness/input/scene/scenes_open.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
 #include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "sim/synth/inside.h"
 #include "sim/synth/synth.h"
+#include "sim/workload/workload.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
-#include "traces/files/kernels.h"
 
 #include <math.h>
 #include <unistd.h>

@@ -1,12 +1,13 @@
 /* Programs straight into workloads: what comes out is what their trace would give. */
 #include "harness/input/platform/platform.h"
 #include "policies/random.h"
-#include "sim/workload/build_program.h"
-#include "sim/workload/synth_program.h"
+#include "sim/workload/workload.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/same_workload.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/files/kernels.h"
 
 static void read_kinds(fl_kinds *k, bool phases) {
     const char *text = phases

@@ -4,7 +4,8 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "harness/base/cli/table_file.h"
+#include "harness/base/cli/cli.h"
+#include "traces/io/io.h"
 
 #include <math.h>
 

@@ -1,9 +1,17 @@
 /* How CPU and GPU hang together: what DynaCo measured on an APU (Figs. 6 and 7), and a program on a V100 whose launches
  * set the pace. */
-#include "harness/input/scene/node_choice.h"
 #include "harness/input/platform/platform.h"
-#include "sim/gpu/cpu.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
 #include "tests/support/sim_fixture.h"
 
 typedef struct stage {

@@ -2,11 +2,16 @@
  * step, and the time and energy that came out, against tests/golden/courses.csv. Nothing here says that a course is
  * right. It says that a change of behaviour is seen, and of whose: bless it (FL_BLESS=1) after you know why it moved.
  */
-#include "harness/input/experiment/experiment.h"
-#include "harness/input/scene/scenes_open.h"
-#include "harness/input/policy/spec.h"
+#include "harness/base/cli/cli.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "traces/io/io.h"
 #include "tests/support/golden.h"
 
 #include <math.h>

@@ -1,7 +1,9 @@
 /* What one may rely on who chooses by a fit: chance, risk and regret, worked by hand; the same of a workload's kernels
  * added up, and between the clocks that are stated. */
-#include "harness/input/scene/stated.h"
-#include "models/chip/decide.h"
+#include "harness/input/scene/scene.h"
+#include "models/chip/chip.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

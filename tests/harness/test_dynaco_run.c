@@ -1,7 +1,14 @@
 /* DynaCo and BAPM on a simulated APU: the three behaviours of miniMD, as in test_coupling.c, but bound by memory with a
  * knee below the medium clock. */
-#include "harness/input/scene/node_choice.h"
 #include "harness/input/platform/platform.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/workload/workload.h"
 #include "tests/support/sim_fixture.h"
 
 extern const fl_policy fl_policy_onelevelth, fl_policy_multilevelth, fl_policy_bapm;

@@ -1,5 +1,9 @@
-#include "harness/input/scene/fault_spec.h"
-#include "sim/instance/fault.h"
+#include "harness/base/cli/cli.h"
+#include "harness/input/scene/inside.h"
+#include "harness/input/scene/scene.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #define MS INT64_C(1000000)

@@ -1,6 +1,12 @@
 /* Whole runs with injected faults: the policy sees an invalid signal rather than a zero, and the run finishes or stops
  * with a clear error; nothing negative, nothing NaN. */
-#include "harness/input/scene/fault_spec.h"
+#include "harness/input/scene/inside.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "traces/io/io.h"
 #include "tests/support/node_fixture.h"
 
 typedef struct witness {

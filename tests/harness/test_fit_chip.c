@@ -1,12 +1,15 @@
-#include "harness/chip/chip_json.h"
-#include "harness/fit/chip/scatter.h"
-#include "harness/fit/chip/score.h"
-#include "models/chip/fit_chip.h"
-#include "models/chip/predict.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/chip/chip.h"
+#include "harness/fit/chip/inside.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
 #include "policies/random.h"
+#include "traces/io/io.h"
+
+#include <cjson/cJSON.h>
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/io/diag.h"
 
 #include <math.h>
 #include <unistd.h>

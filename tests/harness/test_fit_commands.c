@@ -1,6 +1,5 @@
 /* `foldline fit device` and `fit workload` as a user has them: what a few rows cannot tell is not stated, what lies
  * outside the calibration is refused or marked, and workloads that the device was fitted to are named. */
-#include "harness/base/json/json.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,5 +1,9 @@
 /* Clocks chosen by a fit, and what the hardware does at them: worked by hand. */
-#include "harness/fit/chip/decide.h"
+#include "harness/chip/chip.h"
+#include "harness/fit/chip/inside.h"
+#include "models/chip/chip.h"
+
+#include <cjson/cJSON.h>
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,11 +1,15 @@
 #include "harness/input/platform/platform.h"
 #include "models/chip/chip.h"
-#include "models/fit/idle.h"
-#include "models/laws/row.h"
+#include "models/fit/fit.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
 #include "policies/random.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/fit_voltage.h"
 #include "tests/support/suite.h"
-#include "traces/files/tables.h"
 
 #include <math.h>
 

@@ -1,6 +1,5 @@
 /* `fit device`, `fit workload` and `fit split` on sweeps with power limits, with rows that teach nothing, and with
  * clocks that are not what they say. */
-#include "harness/base/json/json.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,6 +1,7 @@
 /* The way round for a device: runs of the simulator, recorded as its sensors show them, made a sweep of, and fitted,
  * give back the platform that they were made with. Through the program alone, as a user would. */
 #include "harness/base/json/json.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

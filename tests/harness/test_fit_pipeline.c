@@ -1,6 +1,17 @@
 /* The fit of a pipeline: a made-up chip whose laws are known, half of its plans learned, the others told; and files
  * that are wrong. */
-#include "harness/plan/score.h"
+#include "harness/plan/inside.h"
+#include "harness/plan/plan.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/node.h"
+#include "sim/pipeline/pipeline.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Probes as a user asks for them: --at chosen:2, which looks at the calibration's half alone. */
-#include "harness/base/json/json.h"
 #include "policies/random.h"
+
+#include <cjson/cJSON.h>
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

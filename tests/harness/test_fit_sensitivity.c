@@ -1,7 +1,9 @@
 /* Frequency sensitivity and its regression on counters: exact planes come back, what the data cannot tell is said. */
-#include "harness/fit/policy/profile_states.h"
-#include "models/fit/sensitivity.h"
+#include "harness/fit/policy/inside.h"
+#include "models/fit/fit.h"
+#include "models/math/math.h"
 #include "policies/random.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,13 +1,17 @@
 /* `foldline fit trace`: recordings of one program at several clocks give back the terms they were made with; what was
  * seen once borrows; a log alone becomes phases. Through the functions and through the program. */
-#include "harness/fit/trace/kernels.h"
+#include "harness/fit/trace/inside.h"
 #include "harness/input/platform/platform.h"
-#include "models/laws/row.h"
-#include "models/laws/time.h"
+#include "models/fit/fit.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
 #include "policies/random.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/files/kernels.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -59,7 +63,7 @@ static fl_kernel_trace record(double mhz, double ref, uint64_t seed) {
 static void test_terms(void) {
     static const double clocks[][4] = {{900, 1500, 0, 0}, {750, 1000, 1250, 1500}};
     for (int set = 0; set < 2; set++) {
-        fl_seen s = {0};
+        fl_fit_seen s = {0};
         fl_diag d = {0};
         for (int i = 0; i < 4 && clocks[set][i] > 0; i++) {
             fl_kernel_trace t = record(clocks[set][i], 1500, 3);
@@ -95,7 +99,7 @@ static void test_terms(void) {
 }
 
 static void test_refusals(void) {
-    fl_seen s = {0};
+    fl_fit_seen s = {0};
     fl_diag d = {0};
     fl_kernel_trace t = record(1500, 1500, 1);
     FL_CHECK(fl_seen_add(&s, "t.csv", &t, 0, &d) == FL_OK && fl_seen_fit(&s, P, &d) == FL_BAD_INPUT &&
@@ -224,8 +228,8 @@ static void test_power(void) {
     FL_CHECK(isnan(said(kinds, "# model_power_mape_pct: ")), "one recording cannot show its error");
     FL_CHECK(shell("cd '%s' && sed -i '/clock_offset/d' r700.csv r1500.csv", folder) == 0, "sed");
     FL_CHECK(shell(FIT "r700.csv r1500.csv >'%s' 2>&1", folder, FL_PROGRAM, kinds, out) == 0 &&
-                 shell("test $(grep -c 'on one clock: left out' '%s') = 2 && grep -q 'no telemetry comes with' '%s'", out,
-                       out) == 0,
+                 shell("test $(grep -c 'on one clock: left out' '%s') = 2 && grep -q 'no telemetry comes with' '%s'",
+                       out, out) == 0,
              "no clock that both are on");
     fl_platform_free(&generic);
 }

@@ -1,7 +1,10 @@
 /* The gate: rules, intervals, what passes and what does not, and the files. The whole program with planted faults:
  * tests/gate.sh. */
-#include "harness/study/grid/gate.h"
+#include "harness/study/grid/grid.h"
 #include "policies/random.h"
+#include "traces/io/io.h"
+
+#include <cjson/cJSON.h>
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,8 +1,10 @@
 /* The rows of an experiment's keys: what they refuse, and that what they say of standards is what the code takes. */
+#include "harness/base/json/json.h"
 #include "harness/input/experiment/experiment.h"
-#include "harness/input/experiment/keys.h"
-#include "harness/study/trial/objective.h"
 #include "harness/study/trial/setup.h"
+#include "harness/study/trial/trial.h"
+#include "sim/oracle/oracle.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,5 +1,10 @@
 /* A GPU that nobody has measured, from what chips like it are: what is known narrows what is not. */
-#include "models/chip/fit_kin.h"
+#include "harness/input/platform/platform.h"
+#include "models/chip/chip.h"
+#include "models/fit/fit.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
 #include "tests/support/known_chips.h"
 
 #include <math.h>

@@ -1,7 +1,10 @@
 /* A GPU that nobody has measured: whether the deviations that are stated hold on chips that the prior has not seen. */
-#include "harness/chip/rows.h"
-#include "harness/fit/chip/score.h"
-#include "models/chip/probes.h"
+#include "harness/base/cli/cli.h"
+#include "harness/chip/chip.h"
+#include "harness/fit/chip/inside.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
 #include "tests/support/known_chips.h"
 
 #include <math.h>

@@ -3,6 +3,15 @@
  * the ladder at an interval of 0.2 s (their Fig. 1) and rests at 5 s; behind a first-order lag of the same length it
  * does neither. */
 #include "harness/input/platform/platform.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 
 #include <stdlib.h>

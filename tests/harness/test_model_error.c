@@ -1,6 +1,15 @@
 /* Models moved within their error: by how much rows move, that a run still closes its ledger, and the ranking. */
-#include "harness/study/trial/model_error.h"
-#include "policies/registry/registry.h"
+#include "harness/base/cli/cli.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "harness/study/trial/trial.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 #include "tests/support/temp_file.h"
 

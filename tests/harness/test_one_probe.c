@@ -1,12 +1,16 @@
 /* What one run at one clock tells: its busy part, the powers at other clocks, and, on a measured sweep, whether the
  * intervals that advice states from it hold. */
-#include "harness/advise/files.h"
-#include "harness/chip/one_probe.h"
+#include "harness/advise/advise.h"
+#include "harness/base/cli/cli.h"
+#include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
-#include "models/chip/fit_chip.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,11 +2,22 @@
  * policy is better than the clairvoyant schedule by more than its printed gap, under any objective and bound; one clock
  * per kind of kernel is never worse than one for all; and the engine carries the schedule out as it was priced.
  * FL_WORKLOADS: how many; the nightly tries 2,000. */
-#include "harness/input/scene/node_choice.h"
 #include "harness/input/platform/platform.h"
-#include "harness/input/policy/spec.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/oracle/inside.h"
 #include "sim/oracle/oracle.h"
+#include "sim/synth/inside.h"
 #include "sim/synth/synth.h"
+#include "sim/workload/workload.h"
 #include "tests/support/node_fixture.h"
 
 #define SEED UINT64_C(20261118)

@@ -1,6 +1,7 @@
 /* What the pictures show, read from the SVG that gnuplot draws: that titles are whole and the plot has its room, that
  * the bound, who breaks it, and who hides behind another can be seen, and that nothing is claimed that is not there. */
-#include "harness/report/picture/plot.h"
+#include "harness/report/picture/picture.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

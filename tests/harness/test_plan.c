@@ -1,6 +1,17 @@
 /* Plans: their files; and the policy that replays one at markers against a pipeline that was built with its clocks. */
-#include "harness/input/scene/plan_layout.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
 #include "sim/pipeline/pipeline.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 #include "tests/support/temp_file.h"
 

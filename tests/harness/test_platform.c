@@ -1,8 +1,14 @@
 #include "harness/base/json/json.h"
-#include "harness/input/scene/node_choice.h"
 #include "harness/input/platform/platform.h"
-#include "models/laws/cpu_row.h"
-#include "models/laws/row.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
+
+#include <cjson/cJSON.h>
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,4 +1,6 @@
-#include "harness/report/picture/plot.h"
+#include "harness/report/picture/inside.h"
+#include "harness/report/picture/picture.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <sys/stat.h>

@@ -1,9 +1,12 @@
 /* What every policy must keep, and what the simple ones do: purity of the archive, copies that decide alike, unknown
  * signals, plug-ins and their refusals, the baselines. */
-#include "harness/input/policy/plugin.h"
+#include "harness/input/policy/policy.h"
+#include "policies/policy.h"
 #include "policies/random.h"
 #include "policies/registry/registry.h"
+#include "sim/instance/inside.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/golden.h"
 #include "tests/support/server_feed.h"
 #include "tests/support/suite.h"
@@ -554,8 +557,8 @@ static void test_refusals(void) {
         {"tests/support/plugins/wrong_row.c",
          "another contract: built for 'abi " FL_TEXT(FL_ABI_VERSION) "', this program has 'abi " FL_TEXT(
              FL_ABI_VERSION) "'; first row that "
-         "differs: 'gpu signal power_w mW "
-         "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
+                             "differs: 'gpu signal power_w mW "
+                             "GAUGE' there, 'gpu signal power_w W GAUGE' here"},
         {"tests/support/plugins/wrong_size.c", "struct fl_command has "},
         {"tests/support/plugins/no_policy.c", "no symbol 'foldline_policy'"},
     };

@@ -1,8 +1,12 @@
 /* The parameters of a policy through the head of a decisions file and back: as they were, tables with every cell. */
-#include "harness/log/policy_head.h"
+#include "harness/log/log.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/files/tables.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/files/tables.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,10 +1,20 @@
 /* A lone stream by sums: the bits of the scan, whatever the boundaries, and the table built once and only where it
  * pays. */
-#include "harness/base/work/pool.h"
-#include "sim/gpu/lane.h"
-#include "sim/node/node.h"
+#include "harness/base/work/work.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/advance/inside.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/inside.h"
+#include "sim/gpu/work.h"
+#include "sim/instance/instance.h"
 #include "sim/node/inside.h"
-#include "sim/advance/prefix.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 
 #include <string.h>

@@ -1,7 +1,10 @@
 /* Bounds on what users promise: how they are said and refused, what a row holds, and what the command line and an
  * experiment come to together. End to end: tests/program/promise.sh. */
-#include "harness/study/trial/promise.h"
-#include "harness/study/trial/setup.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/study/trial/inside.h"
+#include "harness/study/trial/trial.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

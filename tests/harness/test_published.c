@@ -1,11 +1,17 @@
 /* Measured and published behaviour of nodes under a power wall, against the platforms as they are bundled. The measured
  * part needs a folder of recordings: FOLDLINE_DATA. */
+#include "harness/base/cli/cli.h"
 #include "harness/input/experiment/experiment.h"
-#include "harness/input/scene/scenes_open.h"
-#include "harness/input/policy/spec.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
-#include "traces/files/tables.h"
 
 #include <math.h>
 #include <unistd.h>

@@ -1,7 +1,9 @@
 /* The clocks that recorded kernels get, from readings that are made up. */
-#include "harness/cmd/machine/record_clocks.h"
+#include "harness/cmd/machine/inside.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
-#include "traces/files/kernels.h"
 
 #include <math.h>
 

@@ -1,9 +1,16 @@
 /* MF-GPOEO's released controller and a second implementation of it (tests/reference/README.md): the same sets at every
  * step, under drawn applications and on drawn numbers. FL_REFERENCE_SEEDS=400 draws more of both. */
-#include "harness/input/scene/node_choice.h"
 #include "harness/input/platform/platform.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/reference/draw.h"
 #include "tests/reference/mfgpoeo.h"
 #include "tests/reference/script.h"

@@ -1,8 +1,10 @@
 /* The report of a result, by the real program from end to end: what the page says, that it needs nothing else, and,
  * where there is a Chromium, that it works in a browser, at the width of a phone too. */
-#include "harness/report/data/report_data.h"
-#include "harness/report/data/summary.h"
-#include "harness/report/data/timeline.h"
+#include "harness/base/work/work.h"
+#include "harness/report/data/data.h"
+#include "harness/report/data/inside.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
 
 #include <ctype.h>

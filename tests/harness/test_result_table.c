@@ -1,6 +1,16 @@
 /* Published results beside simulated ones: what a selection picks, what becomes of it, and when a gate holds. */
-#include "harness/study/trial/measure.h"
-#include "harness/study/compare/result_tables.h"
+#include "harness/base/cli/cli.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/study/compare/compare.h"
+#include "harness/study/compare/inside.h"
+#include "harness/study/trial/inside.h"
+#include "harness/study/trial/trial.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "traces/io/io.h"
+
+#include <cjson/cJSON.h>
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,10 +1,10 @@
 /* Scenes that are built in turn: what is built again is what was built first, or the change of its trace is told. */
+#include "harness/base/cli/cli.h"
 #include "harness/input/scene/scene.h"
-#include "harness/input/scene/kernels.h"
-#include "harness/input/scene/scenes_open.h"
+#include "traces/io/io.h"
+#include "traces/open/inside.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/open/trace_open.h"
 
 #include <sys/stat.h>
 

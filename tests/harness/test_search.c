@@ -1,8 +1,10 @@
 /* Successive halving: it finds what the whole grid finds where nothing is noisy, runs far fewer trials, keeps tuning
  * and scoring apart, and gives the same at any number of threads. */
-#include "harness/study/grid/search.h"
-#include "harness/study/grid/search_check.h"
+#include "harness/base/cli/cli.h"
+#include "harness/study/grid/grid.h"
 #include "harness/study/trial/setup.h"
+#include "harness/study/trial/trial.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
@@ -248,6 +250,5 @@ static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("search", {"finds what the grid finds", test_finds}, {"tuning and scoring apart", test_apart},
          {"what is kept", test_keep}, {"policies for some", test_limited},
-         {"what holds the bounds is found", test_feasible}, {"any bound", test_promised}, {"where none holds", test_none_holds},
-         {"the check", test_check},
-         {"clean up", test_clean_up})
+         {"what holds the bounds is found", test_feasible}, {"any bound", test_promised},
+         {"where none holds", test_none_holds}, {"the check", test_check}, {"clean up", test_clean_up})

@@ -1,9 +1,11 @@
 /* Serving files and the tables that servers are fitted to: read, written, turned into laws and rules, refused. */
-#include "harness/input/scene/serving_file.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/laws.h"
+#include "sim/serving/batching.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/serving/serving.h"
-#include "traces/serving/step_tables.h"
 
 #include <math.h>
 

@@ -3,7 +3,8 @@
 #include "tests/support/temp_file.h"
 
 #include "harness/report/data/show.h"
-#include "traces/io/text.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 static const char RESULT[] = "name,energy_j,count,slowdown,note,seed\n"
                              "first,1234.5678,1234567,0.1,,1\n"

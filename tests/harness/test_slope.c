@@ -1,8 +1,10 @@
 /* The slope of performance against clock (SweetSpot, Eq. 6), the choice of alpha, and foldline fit sweetspot, which
  * makes them of measured rows and of sweeps that it runs itself. */
-#include "harness/fit/policy/sweetspot_sweep.h"
-#include "harness/input/scene/scenes_open.h"
-#include "models/math/slope.h"
+#include "harness/base/cli/cli.h"
+#include "harness/fit/policy/inside.h"
+#include "harness/input/scene/scene.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

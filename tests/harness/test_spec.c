@@ -1,6 +1,10 @@
 /* Policies as they are asked for: the text form of the command line, and the values of an experiment. */
+#include "harness/base/cli/cli.h"
 #include "harness/input/experiment/experiment.h"
-#include "harness/input/policy/spec.h"
+#include "harness/input/policy/policy.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -3,10 +3,18 @@
  * command that a host can carry out, and a copy of its state must decide the same. All random, all seeded: a failure
  * names policy, machine and weather, and is the same each time. */
 #include "harness/input/platform/platform.h"
+#include "policies/policy.h"
 #include "policies/random.h"
 #include "policies/registry/registry.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/inside.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "sim/synth/inside.h"
 #include "sim/synth/synth.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/server_feed.h"
 #include "tests/support/suite.h"
 
@@ -247,7 +255,10 @@ static const fl_sample *feed_next(feed *f, int64_t delay_ns) {
     const values v = f->sky->values;
     const bool stand = v == ZERO || (v == FROZEN && f->sample.step > 0);
     fl_server_feed_next(&f->servers, f->server_count, f->sky->known,
-                        stand ? 0 : v == EXTREME && f->sample.step % 3 == 0 ? 1e15 : 1, since, &f->sample);
+                        stand                                     ? 0
+                        : v == EXTREME && f->sample.step % 3 == 0 ? 1e15
+                                                                  : 1,
+                        since, &f->sample);
     return &f->sample;
 }
 

@@ -1,7 +1,9 @@
 /* Grids end to end: the same bytes whatever kills, threads, shards and order; what is refused. And the journal by
  * itself. */
-#include "harness/study/grid/journal.h"
+#include "harness/study/grid/grid.h"
+#include "harness/study/grid/inside.h"
 #include "policies/random.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,15 +1,19 @@
 /* One rule for all that model a sweep: what a fit says of every clock of a ladder, and what it leaves out. */
+#include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
-#include "harness/base/json/json_out.h"
-#include "harness/chip/chip_json.h"
-#include "harness/chip/sweep_chip.h"
+#include "harness/chip/chip.h"
 #include "harness/input/scene/scene.h"
-#include "harness/input/scene/scenes_open.h"
-#include "sim/oracle/oracle.h"
+#include "models/chip/chip.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "sim/oracle/oracle.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <cjson/cJSON.h>
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdio.h>

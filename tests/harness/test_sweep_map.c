@@ -1,9 +1,11 @@
 /* Tables of any shape as sweeps: what a map says, what it computes, and what is refused where. */
-#include "harness/input/scene/sweep_map_spec.h"
+#include "harness/input/scene/scene.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/open/readers.h"
-#include "traces/import/sweep_map.h"
 
 #include <math.h>
 

@@ -1,6 +1,8 @@
 /* Rows of a sweep that contradict each other: held to a comparison of each row with each. */
-#include "harness/chip/sweep_check.h"
+#include "harness/chip/chip.h"
 #include "policies/random.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* Items in turns: stages in order, no more under way than asked for, the first failure told, whatever the threads. */
-#include "harness/base/work/turns.h"
+#include "harness/base/work/work.h"
 #include "policies/random.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <pthread.h>
@@ -87,8 +88,8 @@ static void test_turns(void) {
     }
 }
 
-/* Two items side by side. The later one fails once the first has: told is the first item's failure, though the other came
- * after it. */
+/* Two items side by side. The later one fails once the first has: told is the first item's failure, though the other
+ * came after it. */
 typedef struct pair {
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -1,5 +1,9 @@
 /* The CPU side on a tree of files made for it: clocks, energy that wraps, settings recorded and put back. */
-#include "harness/live/guard/cpu_host.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/guard/inside.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,9 +1,13 @@
 /* Libraries and boards that do not do as they say: lists that grow, readings that cannot be, sets without effect or
  * rounded, others who set too. Each is seen, told once and counted, and ends nothing. */
+#include "harness/live/guard/guard.h"
 #include "harness/live/host/host.h"
-#include "harness/live/guard/vendors.h"
-#include "tests/support/live_stub.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
 #include "traces/files/tables.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "tests/support/live_stub.h"
 
 #include <math.h>
 

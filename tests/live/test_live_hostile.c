@@ -1,7 +1,11 @@
 /* Rings of programs that mean harm: the host may be root, and they anybody's. Whatever stands in the folder, the host
  * neither ends nor hangs nor grows without end, and the honest program beside loses no record. FL_HOSTILE=2000 for more
  * trials, FL_SEED for others. */
-#include "harness/live/records/ring_folder.h"
+#include "harness/live/collector/ring.h"
+#include "harness/live/records/inside.h"
+#include "harness/live/records/records.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/support/ring_fixture.h"
 
 #include <grp.h>

@@ -1,8 +1,12 @@
 /* The decisions log of a controller whose disk stands still, loses steps, or is full: control goes on, or ends in order
  * and says why. The disk is a FIFO that nobody reads. */
-#include "harness/live/guard/guardian.h"
-#include "harness/live/host/live_log.h"
+#include "harness/live/host/host.h"
+#include "harness/live/host/inside.h"
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/live_stub.h"
 
 #include <sys/ioctl.h>

@@ -1,10 +1,15 @@
 /* Markers of a program: its NVTX through the collector into the ring, what counts as an iteration, who is woken when,
  * and what damaged or hostile rings do. */
-#include "harness/live/collector/nvtx.h"
-#include "harness/live/guard/clock.h"
+#include "harness/live/collector/inside.h"
+#include "harness/live/collector/ring.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/records/records.h"
+#include "policies/policy.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 #include "tests/support/ring_fixture.h"
-#include "traces/files/kernels.h"
-#include "traces/open/marks.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,10 @@
 /* Which call of NVML a signal comes from: of two that tell the same the newer one, the older where the newer is not
  * there or not for this GPU. A library without the calls that NVML 13 announces the end of gives every signal all the
  * same. */
-#include "harness/live/vendor/backend.h"
+#include "harness/live/vendor/nvml/nvml.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/support/live_stub.h"
 
 #include <math.h>

@@ -3,12 +3,15 @@
  * take. The kernel records that it saw are the same, energy and makespan agree to 1e-6, the sets that reached the
  * driver are those of the log and the resets of the end, and the live log replays. Every policy of the registry whose
  * signals NVML has. Of every other the rehearsal says what is missing: it is not green where hardware would refuse. */
-#include "harness/live/guard/vendors.h"
+#include "harness/live/guard/guard.h"
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
-#include "sim/node/readout.h"
+#include "sim/node/node.h"
+#include "traces/files/tables.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/files/tables.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -1,8 +1,10 @@
 /* The live commands on GPUs of the other vendors, each a stub of its library: what they read, to the unit; what they
  * set, and that it is put back, also after a KILL; what they say where something is missing. */
-#include "harness/live/vendor/backend.h"
-#include "harness/live/guard/vendors.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/live_stub.h"
 
 #include <math.h>

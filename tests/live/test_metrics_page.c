@@ -1,6 +1,8 @@
 /* An engine's page as numbers, and its pages one after the other as the signals of a server. */
-#include "harness/live/server/page_text.h"
-#include "harness/live/server/view.h"
+#include "harness/live/server/inside.h"
+#include "harness/live/server/server.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

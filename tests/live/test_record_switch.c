@@ -1,6 +1,8 @@
 /* Which kernel records a live policy sees when it turns them on and off, by hand: those of kernels that ended while
  * they were on, however late the collector hands them over. */
-#include "harness/live/records/record_switch.h"
+#include "harness/live/records/records.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 enum { ENDS_MAX = 4 };

@@ -1,9 +1,8 @@
 /* Own declarations of the vendors' interfaces against their headers, where those are installed (Debian: libze-dev,
  * librocm-smi-dev; CUDA's toolkit); they are not needed for anything else. */
-#include "harness/live/collector/cuda.h"
-#include "harness/live/collector/nvtx.h"
-#include "harness/live/vendor/rsmi/rsmi.h"
-#include "harness/live/vendor/ze/ze.h"
+#include "harness/live/collector/inside.h"
+#include "harness/live/vendor/rsmi/inside.h"
+#include "harness/live/vendor/ze/inside.h"
 #include "tests/support/suite.h"
 
 #if __has_include(<level_zero/zes_api.h>)

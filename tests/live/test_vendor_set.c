@@ -2,7 +2,10 @@
  * of this file in the library's place. Every row runs twice, the second time without a diagnostic. */
 #include "harness/live/vendor/nvml/inside.h"
 #include "harness/live/vendor/rsmi/inside.h"
+#include "harness/live/vendor/vendor.h"
 #include "harness/live/vendor/ze/inside.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* Power limits: which of them bind, and at which clock a program runs under one. */
-#include "models/chip/cap.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

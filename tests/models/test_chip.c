@@ -1,5 +1,6 @@
 /* The law of a chip, with numbers worked out by hand from the equations of models/chip/chip.h. */
 #include "models/chip/chip.h"
+#include "models/chip/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

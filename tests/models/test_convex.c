@@ -1,5 +1,5 @@
 /* The hull that prices pick from: by hand, and against a look at every point. */
-#include "models/math/convex.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

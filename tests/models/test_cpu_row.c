@@ -1,4 +1,6 @@
-#include "models/laws/cpu_row.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
 
 #include "tests/support/suite.h"
 

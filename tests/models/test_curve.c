@@ -1,6 +1,5 @@
-#include "models/math/curve.h"
 #include "models/laws/device.h"
-#include "models/laws/sensor.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
-#include "models/chip/fit_chip.h"
-#include "models/chip/activity.h"
-#include "models/chip/bars.h"
-#include "models/chip/predict.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,7 @@
 /* The two-step procedure of power-capping 3.2.2 on powers made by its own law, with and without what the law leaves
  * out. */
-#include "models/fit/capping.h"
+#include "models/fit/fit.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"

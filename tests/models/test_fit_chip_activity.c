@@ -1,6 +1,7 @@
 /* What a workload's activities say of it, with numbers worked out by hand. The chip's reference is 1000 and 800 MHz. */
-#include "models/chip/activity.h"
-#include "models/chip/parts.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

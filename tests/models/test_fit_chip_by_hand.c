@@ -1,6 +1,8 @@
 /* The parts of a chip's fit and of its predictions, with numbers worked out by hand. */
-#include "models/chip/fit_chip.h"
-#include "models/chip/parts.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -1,7 +1,8 @@
 /* How far off a chip's predictions are for workloads that it was not fitted to, collected once more in this file: the
  * settings that count as known are listed by hand, and sums, growths and factors follow from their definitions. */
-#include "models/chip/bars.h"
-#include "models/chip/parts.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "tests/support/made_up_chip.h"
 #include "tests/support/suite.h"
 

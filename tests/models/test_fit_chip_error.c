@@ -1,6 +1,8 @@
 /* How measurements scatter about the law: numbers by hand, and a second computation of the most likely scatter, with
  * determinants and inverted matrices in place of a Cholesky factor. */
-#include "models/chip/parts.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -2,11 +2,9 @@
  * right: the other suites of the fit do, within the errors that noise allows. This one sees that a change moved a
  * number, and of what: bless it (FL_BLESS=1) after you know why. The last bits of a library's exp and pow may move
  * where a search ends, so numbers are compared within NEAR, and words and counts as they are. */
-#include "models/chip/fit_chip.h"
-#include "models/chip/activity.h"
-#include "models/chip/predict.h"
-#include "models/chip/fit_kin.h"
-#include "models/chip/probes.h"
+#include "models/chip/chip.h"
+#include "models/fit/fit.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/golden_near.h"
 

@@ -1,6 +1,8 @@
 /* The power part of a chip from measurements without any error: the law meets them, its numbers follow the conventions
  * by which equal laws are told apart, and what is kept of each row is how far it lies off. */
-#include "models/chip/parts.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #include <stdlib.h>

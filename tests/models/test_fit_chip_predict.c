@@ -2,7 +2,9 @@
  * whitened columns, and an even grid over the unit square in place of cells that are made finer. The formulas are those
  * of Gaussian-process regression with explicit basis functions (Rasmussen and Williams, 2006, Eqs. 2.23 to 2.25 and
  * 2.39 to 2.42), and the deviations those of its law of total variance. */
-#include "models/chip/parts.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "tests/support/made_up_chip.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,8 @@
 /* The least slope of power in V^2 f, with numbers worked out by hand. Clocks of 1000, 2000, ... MHz make f 1, 2, ...
  * GHz. */
-#include "models/chip/parts.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -1,6 +1,8 @@
 /* The time part of a chip from measurements without any error: what the law was comes back, and so do the
  * residuals. */
-#include "models/chip/parts.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 enum { ROWS = 400, SPANS = 12 };

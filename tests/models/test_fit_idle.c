@@ -1,6 +1,7 @@
 /* Idle power from a log: which readings count, what a clock draws, and the least squares of its parts, held to the
  * conditions that only the best of all parts >= 0 meets. */
-#include "models/fit/idle.h"
+#include "models/fit/fit.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"

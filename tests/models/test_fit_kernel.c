@@ -1,6 +1,7 @@
 /* Kernel times at a few clocks: the shares they were made of come back, also from two clocks and with noise. */
-#include "models/fit/kernel.h"
-#include "models/laws/time.h"
+#include "models/fit/fit.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,6 @@
 /* A kernel's law from two and three clocks, put together from its closed form. */
-#include "models/fit/kernel.h"
+#include "models/fit/fit.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

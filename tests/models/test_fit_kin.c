@@ -1,7 +1,9 @@
 /* A chip that nobody has measured, with numbers worked out by hand: where the prior is so narrow that it leaves one
  * chip, and where it leaves one number open, beside a sum over that number. test_kin.c holds it to real chips. */
-#include "models/math/curve.h"
-#include "models/chip/fit_kin.h"
+#include "models/chip/chip.h"
+#include "models/fit/fit.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,7 +1,8 @@
 /* Where a setting lies among the known ones, what an error in time makes of power, and that a chip judges itself by
  * workloads that it was not fitted to. */
-#include "models/chip/parts.h"
-#include "models/chip/predict.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,7 @@
 /* The regression of sensitivities, against ordinary least squares by its normal equations: weights, standard errors,
  * variance inflation and the multiple correlation as textbooks define them. */
-#include "models/fit/sensitivity.h"
+#include "models/fit/fit.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,7 @@
 /* The power law of a board, by hand: what a load draws, what the board draws anyway, and what is refused. */
-#include "models/laws/power.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,8 +1,7 @@
 /* Which settings tell most about a workload: what is chosen is what does best, and the ends only where they do. */
-#include "models/chip/fit_chip.h"
-#include "models/chip/parts.h"
-#include "models/chip/predict.h"
-#include "models/chip/probes.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,8 +1,8 @@
 /* What a set of settings tells, put together from its definition: each workload in turn as the calibration keeps it,
  * predicted by a chip without it. Small chips, of which every set can be tried. */
-#include "models/chip/parts.h"
-#include "models/chip/predict.h"
-#include "models/chip/probes.h"
+#include "models/chip/chip.h"
+#include "models/chip/inside.h"
+#include "models/math/math.h"
 #include "tests/support/made_up_chip.h"
 #include "tests/support/suite.h"
 

@@ -1,5 +1,6 @@
-#include "models/laws/row.h"
-#include "models/laws/time.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,7 +1,8 @@
 /* The curve through a workload's rows, held to a second computation of the same Gaussian process: the covariance of
- * models/chip/row_curve.h over the rows in use, one elimination for each prediction, and no inverse that is kept up to date.
+ * models/chip/chip.h over the rows in use, one elimination for each prediction, and no inverse that is kept up to date.
  */
-#include "models/chip/row_curve.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"
 

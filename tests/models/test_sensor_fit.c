@@ -1,7 +1,10 @@
-#include "models/fit/sensor_fit.h"
+#include "models/fit/fit.h"
+#include "models/fit/inside.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
 #include "policies/random.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
-#include "traces/io/csv.h"
 
 #include <math.h>
 

@@ -1,6 +1,9 @@
 /* What a log and a meter's course tell of a sensor, by hand or by a second computation from the definitions in
- * models/fit/sensor_fit.h and models/fit/sensor_learn.h. */
-#include "models/fit/sensor_learn.h"
+ * models/fit/fit.h and models/fit/fit.h. */
+#include "models/fit/fit.h"
+#include "models/fit/inside.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"
 

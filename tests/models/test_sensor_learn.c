@@ -1,6 +1,9 @@
 /* A power sensor learnt from made-up recordings: a course of seeded steps, seen by sensors of known refresh, window,
  * lag, quantum, gain and clock. What is learnt must hold the truth. */
-#include "models/fit/sensor_learn.h"
+#include "models/fit/fit.h"
+#include "models/fit/inside.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

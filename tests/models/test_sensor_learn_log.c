@@ -1,5 +1,6 @@
 /* What the log of a sensor tells by itself. */
-#include "models/fit/sensor_learn.h"
+#include "models/fit/fit.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,6 +1,9 @@
 /* Every window and lag that is tried, learnt from a sensor that has just it: at each refresh the log shows the exact
  * mean, or lag, of a course of power that differs from sample to sample. Only that trial fits without a residual. */
-#include "models/fit/sensor_learn.h"
+#include "models/fit/fit.h"
+#include "models/fit/inside.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"
 

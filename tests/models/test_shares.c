@@ -1,4 +1,4 @@
-#include "models/laws/shares.h"
+#include "models/laws/laws.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -1,6 +1,6 @@
 /* Laws of a training stage and the least squares that fit them: values by hand. */
-#include "models/math/least.h"
-#include "models/laws/stage_law.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

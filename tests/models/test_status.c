@@ -1,5 +1,5 @@
 /* What a status of the models says of itself: each its own, and a number that is none is told so. */
-#include "models/math/status.h"
+#include "models/math/math.h"
 #include "tests/support/suite.h"
 
 static void test_texts(void) {

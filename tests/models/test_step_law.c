@@ -1,5 +1,7 @@
 /* The law of a serving engine's steps: by hand, at other clocks, and from tables. */
-#include "models/laws/step_law.h"
+#include "models/laws/inside.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

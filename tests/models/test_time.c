@@ -1,4 +1,4 @@
-#include "models/laws/time.h"
+#include "models/laws/laws.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

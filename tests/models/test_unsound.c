@@ -1,6 +1,7 @@
 /* Rows that lie about their clock: planted into sweeps made by the known law (always), and into copies of measured ones
  * (with FOLDLINE_DATA). What cannot be found models/unsound/unsound.h says. */
 #include "tests/support/plants.h"
+#include "models/unsound/unsound.h"
 
 /* ---- counting ---- */
 

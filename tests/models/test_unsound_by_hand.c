@@ -1,5 +1,7 @@
 /* Rows that lie about their clock, of workloads whose law a person can follow: T falls as 1/f and P rises as f^2. */
-#include "models/unsound/find.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
+#include "models/unsound/unsound.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

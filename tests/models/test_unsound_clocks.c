@@ -1,7 +1,8 @@
 /* Clocks that are wrong in all workloads, with what the search says of them worked out a second time: the shares of a
  * step that showed in the times, their median and its deviation, and where on its own curve each time lies. */
-#include "models/chip/row_curve.h"
-#include "models/unsound/find.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
+#include "models/unsound/unsound.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"
 

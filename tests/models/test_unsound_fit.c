@@ -1,6 +1,7 @@
 /* A fit to a sweep with planted rows, left out as they are found, predicts as well as one to the clean sweep. */
-#include "models/chip/fit_chip.h"
-#include "models/chip/predict.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
+#include "models/unsound/unsound.h"
 #include "tests/support/plants.h"
 
 /* Mean errors, percent, of the odd workloads from their ends, by a device fitted to the even ones. row: what fit and

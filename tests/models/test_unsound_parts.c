@@ -1,6 +1,6 @@
 /* The middle of some values and their spread: the median, and 1.4826 times the median distance from it, which is the
  * standard deviation where the values are normal. By hand. */
-#include "models/unsound/parts.h"
+#include "models/unsound/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* The Fourier magnitudes against the sum that defines them, for lengths with all sorts of factors. */
-#include "policies/compared/fft.h"
+#include "policies/compared/compared.h"
+#include "policies/compared/inside.h"
 #include "policies/random.h"
 #include "tests/support/suite.h"
 

@@ -2,6 +2,9 @@
 #include "tests/support/temp_file.h"
 
 #include "traces/files/tables.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
 

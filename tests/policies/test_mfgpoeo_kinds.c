@@ -1,7 +1,7 @@
 /* MF-GPOEO as released, what a window measures: kinds of kernels and gaps, the database they join, the loss that they
  * give, totals of the library's samples. By hand. */
-#include "policies/mfgpoeo/index.h"
-#include "policies/mfgpoeo/totals.h"
+#include "policies/mfgpoeo/inside.h"
+#include "policies/policy.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

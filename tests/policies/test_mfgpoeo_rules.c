@@ -1,6 +1,7 @@
 /* MF-GPOEO as released, its rules as functions of numbers: the idle gate, the length of a window, the database's
  * windows, refreshes, memory trials, the start of the search, monitoring. Every limit has a row on either side. */
-#include "policies/mfgpoeo/start.h"
+#include "policies/mfgpoeo/inside.h"
+#include "policies/policy.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* MF-GPOEO as released, the controller's table of gains and the stop rule, by hand. */
-#include "policies/mfgpoeo/pid.h"
-#include "policies/mfgpoeo/stop.h"
+#include "policies/mfgpoeo/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

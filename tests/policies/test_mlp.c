@@ -1,6 +1,7 @@
 /* The network of ODPP: its gradient against differences, batch norm and Adam against numbers worked out by hand, and
  * that it learns. */
-#include "policies/compared/mlp.h"
+#include "policies/compared/compared.h"
+#include "policies/random.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -2,10 +2,8 @@
  * signal, and the lags. Courses (test_courses.c) show decisions, and many a number may be wrong before one moves.
  * Kept in tests/golden/ with seven digits; who means to change one writes it anew with FL_BLESS=1, and says why. */
 #include "policies/random.h"
-#include "policies/tightrope/curve.h"
-#include "policies/tightrope/lag.h"
-#include "policies/tightrope/signal.h"
-#include "policies/tightrope/work.h"
+#include "policies/policy.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/golden.h"
 
 #include <math.h>

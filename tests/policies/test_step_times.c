@@ -1,6 +1,7 @@
 /* The times of an engine's steps at each clock: learned, and bounded where they were not. */
 #include "policies/random.h"
-#include "policies/server/step_times.h"
+#include "policies/server/inside.h"
+#include "policies/server/server.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

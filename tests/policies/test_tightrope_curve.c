@@ -1,7 +1,7 @@
 /* tightrope's curves against a second computation: both laws by least squares, what strays from them by an inverse
  * instead of a factor; then what is chosen on them, at the edge of each condition. */
 #include "policies/policy.h"
-#include "policies/tightrope/curve.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* tightrope's ledger by hand: what a window at one clock is credited by records, by a counter and by nothing; what
  * is held back, taken back and kept; and when a window is none that its clock can have. */
-#include "policies/tightrope/work.h"
+#include "policies/policy.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

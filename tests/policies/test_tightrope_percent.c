@@ -1,5 +1,6 @@
 /* Utilisation in whole percent: how far off its mean may be, and what tightrope holds back for that. */
-#include "policies/tightrope/signal.h"
+#include "policies/policy.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* tightrope's filters of a counter's pace by hand: which ends a line takes, what they make of them, what stretches at
  * the top clock add up to, and what is held back of the pace. */
 #include "policies/policy.h"
-#include "policies/tightrope/rate.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

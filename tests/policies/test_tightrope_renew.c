@@ -1,6 +1,7 @@
 /* tightrope: kinds of kernel that took less below the top clock than they take at it have changed, and their reference
  * begins anew. What they were credited before stays; of the window that showed it only what is certain counts. */
-#include "policies/tightrope/work.h"
+#include "policies/policy.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

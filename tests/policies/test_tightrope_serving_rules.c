@@ -1,6 +1,8 @@
 /* The rules of tightrope for servers one by one: what it counts, what it keeps of steps and power, when a clock holds
  * both targets, and which of those that do it takes. All by hand: the times of steps are given, not learned. */
-#include "policies/tightrope/serving.h"
+#include "policies/policy.h"
+#include "policies/server/server.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* tightrope's readings by hand: what a counter, records and their ends say of the work done, and when readings count.
  */
-#include "policies/tightrope/tightrope_gpu.h"
-#include "policies/tightrope/signal.h"
+#include "policies/policy.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* When tightrope turns records on and off, against values worked by hand; phases that records tell apart; and what is
  * certain of a time's work. */
-#include "policies/tightrope/signal.h"
-#include "policies/tightrope/step.h"
+#include "policies/policy.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

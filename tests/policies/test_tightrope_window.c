@@ -1,8 +1,8 @@
 /* tightrope's windows by hand: when one begins, what it teaches when it ends, and what ends more than the window:
  * records that pay or do not, kernels beside each other, a phase that turned. */
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
-#include "policies/tightrope/signal.h"
-#include "policies/tightrope/step.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* The authors' DEPO a second time: what it tries and what it keeps, written from the rules of the released program and
- * without a look at policies/compared/depo.c. It asks for a window and waits for it, as their program does; a policy cannot. */
+ * without a look at policies/compared/depo.c. It asks for a window and waits for it, as their program does; a policy
+ * cannot. */
 #pragma once
 
 #include <math.h>

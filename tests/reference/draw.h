@@ -1,7 +1,9 @@
 /* Applications for the comparison, drawn from a seed. What is drawn is fixed here and knows no result. */
 #pragma once
 
-#include "sim/node/run.h"
+#include "models/laws/device.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 /* A workload of a few minutes on GPU 0 of `device`, recorded at its default clocks. The caller frees it with
  * fl_workload_free. The text says what was drawn. */

@@ -1,6 +1,6 @@
 /* Clocks that are set take effect when they have settled, in the order in which they were set. The device: 500 to 1500
  * MHz in steps of 100, 1000 by default; memory 400 and 800 MHz, 800 by default; settled after 10 ns. */
-#include "sim/gpu/actuator.h"
+#include "sim/gpu/gpu.h"
 #include "tests/support/sim_fixture.h"
 
 typedef struct rig {

@@ -1,6 +1,7 @@
 /* AGFT: its bandit worked by hand, and its course on a server whose best clock is known. */
-#include "policies/server/linucb.h"
-#include "policies/server/linucb.h"
+#include "policies/policy.h"
+#include "policies/server/inside.h"
+#include "sim/instance/instance.h"
 #include "tests/support/serving_rig.h"
 
 /* One arm, ridge 1, x = (1, 0, ...): A = 1 + n, b = sum of rewards; theta = b / A, width 1 / sqrt(A). */

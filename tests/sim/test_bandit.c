@@ -1,11 +1,15 @@
 /* EnergyUCB and its baselines: the sequence of arms against a second implementation written from the paper's Algorithm
  * 1, and what a pull needs before it counts. */
-#include "policies/papers/bandit_meter.h"
+#include "policies/papers/inside.h"
+#include "policies/policy.h"
 #include "policies/random.h"
 #include "policies/registry/registry.h"
 #include "sim/draws/draws.h"
+#include "sim/instance/instance.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/golden.h"
-#include "traces/files/tables.h"
 
 #include <math.h>
 

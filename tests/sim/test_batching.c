@@ -1,5 +1,9 @@
 /* The scheduler of a serving engine, by hand. */
+#include "models/laws/laws.h"
 #include "sim/serving/batching.h"
+#include "sim/serving/inside.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 #include "tests/support/suite.h"
 
 #include <inttypes.h>

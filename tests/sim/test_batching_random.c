@@ -1,7 +1,11 @@
 /* The scheduler of a serving engine on random traces: step by step against a second, plain implementation of its rules,
  * and what must be conserved. */
 #include "policies/random.h"
+#include "models/laws/laws.h"
 #include "sim/serving/batching.h"
+#include "sim/serving/inside.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 #include "tests/support/plain_batching.h"
 #include "tests/support/suite.h"
 

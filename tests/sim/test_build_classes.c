@@ -1,8 +1,11 @@
 /* The classes of a trace, by hand: the load of each kernel from its kind's row at the clock of its recording, or as it
  * is assumed; how many SMs a small grid can use; one class for each kind, clock and kind of device. */
-#include "sim/workload/build.h"
+#include "models/laws/laws.h"
+#include "sim/workload/workload.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/sim_fixture.h"
-#include "traces/files/kernels.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -1,6 +1,8 @@
 /* The order in which ops of a trace are built: by device, process and stream, and in each by start, end and place in
  * the file, against a sort of all of them. */
-#include "sim/workload/build_inside.h"
+#include "policies/random.h"
+#include "sim/workload/inside.h"
+#include "traces/io/records.h"
 #include "tests/support/sim_fixture.h"
 
 #include <stdlib.h>

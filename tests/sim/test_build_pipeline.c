@@ -1,6 +1,12 @@
 /* Pipelines as streams: who waits for whom, for how long an op runs, and what it is, op by op, derived a second time
- * from what sim/pipeline/pipeline.h says of replicas, tensor-parallel groups, transfers and the ends of an iteration. */
-#include "sim/pipeline/run.h"
+ * from what sim/pipeline/pipeline.h says of replicas, tensor-parallel groups, transfers and the ends of an iteration.
+ */
+#include "models/laws/device.h"
+#include "models/math/math.h"
+#include "sim/pipeline/pipeline.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 
 #include <stdlib.h>

@@ -1,6 +1,10 @@
 /* Workloads from the rows of a sweep: which rows count, what is averaged, what the law adds. Every value is worked by
  * hand. The rows stand in memory of exactly their size, so that a sanitizer sees who reads beyond them. */
-#include "sim/workload/build.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/sim_fixture.h"
 
 enum { NAME_A, NAME_K1, NAME_K2, NAME_B, NAME_NONE, NAMES };

@@ -1,8 +1,9 @@
 /* Host threads of a trace, by hand: launches and synchronisations in the order of their host times, the host time
  * between them, and what each synchronisation waits for. Times in microseconds. */
-#include "sim/workload/build.h"
+#include "sim/workload/workload.h"
+#include "traces/files/files.h"
+#include "traces/io/records.h"
 #include "tests/support/sim_fixture.h"
-#include "traces/files/kernels.h"
 
 enum { OPS = 12, NO = INT32_MAX, TWO = NO - 1 };
 

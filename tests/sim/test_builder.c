@@ -1,6 +1,8 @@
 /* What a workload takes from a trace beside its ops. */
-#include "sim/workload/build.h"
 #include "sim/synth/synth.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/sim_fixture.h"
 
 typedef struct rig {

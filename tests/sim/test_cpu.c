@@ -1,4 +1,8 @@
-#include "sim/gpu/cpu.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "traces/io/io.h"
 
 #include "tests/support/suite.h"
 

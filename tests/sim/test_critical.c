@@ -1,6 +1,14 @@
 /* The critical path: by hand, and against the engine on random pipelines. */
-#include "sim/pipeline/critical.h"
+#include "models/laws/device.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/node.h"
 #include "sim/pipeline/pipeline.h"
+#include "sim/pipeline/plan.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 
 /* Two streams: a (3), b after a's first (2), a's second (4) after b: 3 + 2 + 4, and c (1) beside. */

@@ -1,9 +1,13 @@
 /* The distribution replay: fixed clocks give the published energies, round robin its closed form, and the sample's run
  * times are what its head says. */
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
 #include "sim/draws/draws.h"
+#include "sim/instance/instance.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
-#include "traces/files/tables.h"
 
 #include <math.h>
 

@@ -1,5 +1,6 @@
 /* One GPU through clock changes, and whole runs: closed forms, equal bits by every way, actuators, records, ends. */
 #include "tests/support/sim_fixture.h"
+#include "sim/node/inside.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,8 @@
 /* The fold-line fit of Assure: cases that a rounding decides; and the fit and the choice that follows, on random probes
  * against a second derivation in another style, where no tie is near. */
-#include "policies/papers/foldfit.h"
+#include "policies/papers/inside.h"
 #include "policies/random.h"
+#include "sim/instance/instance.h"
 #include "tests/support/assure_node.h"
 
 /* ---- what a rounding decides --------------------------------------------------------------------------------------

@@ -1,5 +1,11 @@
 /* Power gating: an idle GPU loses C V and A0 V^2 f once it has been idle for long enough. By hand, in every instant,
  * and with equal bits by both ways of advancing. */
+#include "models/laws/device.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
 #include "sim/oracle/oracle.h"
 #include "tests/support/sim_fixture.h"
 

@@ -1,5 +1,6 @@
-#include "sim/instance/fault.h"
-#include "sim/instance/guard.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-#include "sim/gpu/heat.h"
+#include "models/laws/device.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
 
 #include "tests/support/suite.h"
 

@@ -1,5 +1,9 @@
 /* What software reads of the node: points made up by hand, so that each value can be checked by one. */
-#include "sim/gpu/host_sense.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "traces/io/io.h"
 
 #include "tests/support/suite.h"
 

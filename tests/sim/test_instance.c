@@ -1,9 +1,10 @@
 /* The policy instance: parameters, snapping, clamping, faults, rate limit, copies, rows and the identity of the
  * contract. */
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/instance/inside.h"
 #include "sim/instance/instance.h"
-#include "sim/instance/params.h"
-#include "sim/instance/rows.h"
-#include "sim/base/stepping.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

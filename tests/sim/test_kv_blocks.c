@@ -1,6 +1,7 @@
 /* The blocks of a KV cache against a plain list of the free ones, which is searched from its beginning. */
 #include "policies/random.h"
-#include "sim/serving/kv_blocks.h"
+#include "sim/serving/inside.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 enum { BLOCKS = 12, STEPS = 20000 };

@@ -2,9 +2,18 @@
  * boundary can show is the same, wherever the boundaries lie. */
 #include "tests/support/node_fixture.h"
 
-#include "sim/advance/launches.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/instance/instance.h"
 #include "sim/node/inside.h"
-#include "sim/workload/serve.h"
+#include "sim/node/node.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 typedef struct plan { /* of one random stream */
     fl_random g;

@@ -1,6 +1,7 @@
 /* The ledger: residence times the rows' integer parts is the running sum to the last femtojoule, and its parts are
  * those of the power law. */
 #include "tests/support/sim_fixture.h"
+#include "sim/node/inside.h"
 
 static const uint64_t every_signal = ~UINT64_C(0);
 

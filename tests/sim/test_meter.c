@@ -1,7 +1,9 @@
 /* What a reader of a meter sees: of all readings that were ever taken the latest that is out, whichever were skipped.
  */
 #include "policies/random.h"
-#include "sim/gpu/meter.h"
+#include "models/laws/device.h"
+#include "sim/gpu/inside.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 enum { STEPS = 400 };

@@ -1,8 +1,19 @@
 /* The whole node with every feature on: wall, heat, host CPU, meters, streams, launches, APU. */
 #include "tests/support/node_fixture.h"
 
-#include "sim/gpu/cpu.h"
-#include "sim/gpu/sense.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/instance/instance.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 static const uint64_t seed = 20240607;
 

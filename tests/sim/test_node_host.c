@@ -1,8 +1,12 @@
 /* What the GPUs of a node share: an APU's bus, a budget of power, the meter at the plug. */
 #include "tests/support/node_fixture.h"
 
-#include "models/laws/shares.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
 #include "sim/node/inside.h"
+#include "sim/node/node.h"
 
 static fl_node *open_node(const fx_rig *r, uint64_t seed) {
     const fl_node_options o = {.w = r->w, .rates = r->rates, .spec = &r->spec, .seed = seed, .host_needs = NX_HOST_ALL};

@@ -1,5 +1,7 @@
 /* Kernel records of a node come in the order of their ends; of those that end together, by GPU, stream, start and kind.
  */
+#include "policies/policy.h"
+#include "sim/node/inside.h"
 #include "sim/node/node.h"
 #include "tests/support/sim_fixture.h"
 

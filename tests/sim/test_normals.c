@@ -1,7 +1,8 @@
 /* Normals in blocks: the vector form gives the bits of the plain one, both what fl_random_normal gives but for
  * rounding, a copy of the state draws the same, and whole parts are those of the C library's normals. */
-#include "sim/base/normals.h"
-#include "sim/base/spread.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/base/inside.h"
 #include "tests/support/suite.h"
 
 enum { COUNT = 4096 };

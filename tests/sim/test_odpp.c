@@ -1,6 +1,10 @@
 /* ODPP: period, measure and lines on traces made by hand; then the whole course on a GPU whose readings come in waves.
  */
-#include "policies/compared/odpp_model.h"
+#include "policies/compared/compared.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/wave_node.h"
 
 extern const fl_policy fl_policy_odpp;

@@ -1,4 +1,6 @@
 #include "tests/support/oracle_rig.h"
+#include "sim/synth/inside.h"
+#include "sim/synth/synth.h"
 
 /* ---- tables ---- */
 

@@ -1,6 +1,7 @@
 /* The points that some price on time selects, against a look at every pair of others. */
-#include "sim/oracle/hull.h"
 #include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/oracle/inside.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"
 

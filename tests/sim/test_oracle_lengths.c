@@ -1,8 +1,8 @@
 /* The sums of lengths behind the oracles: the form that the processor takes against the plain one and against one
  * kernel after the other, over seeded blocks of every size up to some vectors, borders of the integers among them. */
 #include "policies/random.h"
-#include "sim/oracle/lengths.h"
 #include "sim/gpu/work.h"
+#include "sim/oracle/inside.h"
 #include "tests/support/suite.h"
 
 static void test_equal(void) {

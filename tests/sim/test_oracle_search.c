@@ -1,7 +1,9 @@
 /* The clairvoyant schedule over positions where labels do not help: tables of more cells than they take, by hand and
  * against what may not be left undone. */
 #include "policies/random.h"
-#include "sim/oracle/solve.h"
+#include "sim/base/base.h"
+#include "sim/oracle/inside.h"
+#include "sim/oracle/oracle.h"
 #include "tests/support/oracle_rig.h"
 
 enum { MANY = 16385, PLACES = 4, USEFUL = 5 }; /* PLACES x MANY is more than labels take */

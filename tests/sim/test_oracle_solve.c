@@ -1,6 +1,8 @@
 /* The parts of the clairvoyant schedule on small tables, of which every schedule is tried. */
 #include "policies/random.h"
-#include "sim/oracle/solve.h"
+#include "sim/base/base.h"
+#include "sim/oracle/inside.h"
+#include "sim/oracle/oracle.h"
 #include "tests/support/sim_fixture.h"
 
 enum { POSITIONS = 5, CHOICES = 3, SCHEDULES = 243 };

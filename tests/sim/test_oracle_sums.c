@@ -1,8 +1,11 @@
 /* The lengths behind the oracles, class by class, against one op after the other: streams of less than a block, of a
  * block to the op, and of several; ops around the longest of 32 bits among them. */
-#include "sim/oracle/ops.h"
-#include "sim/oracle/sums.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
 #include "sim/gpu/work.h"
+#include "sim/oracle/inside.h"
+#include "sim/workload/workload.h"
 #include "tests/support/sim_fixture.h"
 
 #include <string.h>

@@ -1,8 +1,16 @@
 /* The schedule that may change clocks at any instant, against what can be worked out without it: its changes are walked
  * op by op, every assignment of clocks to kinds is tried, and the price of time gives a bound by weak duality. */
 #include "policies/random.h"
-#include "sim/oracle/work.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
 #include "sim/gpu/work.h"
+#include "sim/oracle/inside.h"
+#include "sim/oracle/oracle.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 
 static const uint64_t seed = 61;

@@ -1,5 +1,8 @@
 /* The parameter struct of a policy: what each type takes and refuses, layer over layer, and its text again. */
-#include "sim/instance/params.h"
+#include "policies/policy.h"
+#include "sim/instance/inside.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"
 

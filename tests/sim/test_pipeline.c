@@ -1,5 +1,15 @@
 /* Pipelines: files, schedules, closed forms, what a rank burns while it waits, and who waits for whom for ever. */
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
 #include "sim/pipeline/pipeline.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 
 #include <stdlib.h>

@@ -1,6 +1,8 @@
-/* Schedules of pipelines, instruction by instruction, from what sim/pipeline/pipeline.h says of them: in which order a stage
- * computes, and that what it makes goes out, and what it needs comes in, between one computation and the next. */
+/* Schedules of pipelines, instruction by instruction, from what sim/pipeline/pipeline.h says of them: in which order a
+ * stage computes, and that what it makes goes out, and what it needs comes in, between one computation and the next. */
 #include "sim/pipeline/pipeline.h"
+#include "traces/io/io.h"
+#include "traces/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 
 enum { PARTS_MAX = 256 };

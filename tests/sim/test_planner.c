@@ -1,8 +1,11 @@
 /* The planner of clocks: against every plan of tiny pipelines, against the engine, and what its bound promises. */
+#include "policies/random.h"
+#include "sim/pipeline/inside.h"
+#include "sim/pipeline/pipeline.h"
 #include "sim/pipeline/plan.h"
-#include "sim/pipeline/run.h"
-#include "sim/pipeline/plan_static.h"
-#include "sim/pipeline/straggler.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/pipeline/pipeline.h"
 #include "tests/support/random_pipeline.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
 /* What a policy refuses before it begins: each rule with the first value beyond it, and the last one within. The node:
  * two GPUs of 500 to 1500 MHz in steps of 100, memory 400 and 800 MHz, limits of 100 to 300 W; a CPU of 1000 and 2000
  * MHz. */
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 enum { GPUS = 65, SETTINGS = 3 };

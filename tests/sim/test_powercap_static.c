@@ -1,8 +1,11 @@
 /* The static method of power capping: its choice against tables worked out by hand and against a search written another
- * way, its laws against those of models/fit/capping.h. */
-#include "models/fit/capping.h"
-#include "policies/papers/powercap_model.h"
+ * way, its laws against those of models/fit/fit.h. */
+#include "models/fit/fit.h"
+#include "policies/papers/inside.h"
+#include "policies/policy.h"
 #include "policies/random.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/powercap_node.h"
 
 /* ---- the static method --------------------------------------------------------------------------------------------
@@ -168,7 +171,7 @@ static void test_noisy_end(void) {
                      powercap_time(&m, &m.gpu, sm_mhz[i]));
 }
 
-/* Any model: the laws are those of models/fit/capping.h, and no pair of clocks is better than the chosen one. */
+/* Any model: the laws are those of models/fit/fit.h, and no pair of clocks is better than the chosen one. */
 static void test_search(void) {
     const uint64_t seed = 11;
     fl_random random = fl_random_seed(seed, 0);

@@ -1,7 +1,12 @@
 /* The ops behind a row of sums, eight at a time: the sums and the place of the walk one by one. */
-#include "sim/advance/prefix_walk.h"
-
+#include "models/laws/laws.h"
 #include "policies/random.h"
+#include "sim/advance/inside.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
+
 #include "tests/support/suite.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* Programs files: what is read and refused, that they come back as written, and the kernel traces made of them. */
-#include "sim/workload/synth_program.h"
+#include "sim/workload/workload.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

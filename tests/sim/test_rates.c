@@ -1,7 +1,12 @@
 /* Rows of a workload per clock: those of the laws, made longer by kernel records, or moved by errors whose size is
  * asked for. */
-#include "sim/gpu/rates.h"
-#include "models/laws/power.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/inside.h"
+#include "sim/gpu/work.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 
 enum { FULL, HALF_MEMORY, COPY, MARKER, PHASE, UNUSED, CLASSES };

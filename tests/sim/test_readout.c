@@ -1,7 +1,12 @@
 /* What a host sees that reads through a vendor's library: which signals, in which steps, when it takes them for
  * refreshed; and its first look, before a run begins. */
-#include "sim/node/readout.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "traces/io/io.h"
 #include "tests/support/node_fixture.h"
 
 /* ---- when a value is fresh ---- */

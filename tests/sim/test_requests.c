@@ -1,7 +1,10 @@
 /* Request traces: read, written, imported from Azure's, refused; synthetic ones. */
-#include "sim/synth/requests.h"
+#include "sim/synth/synth.h"
+#include "traces/import/inside.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/serving/serving.h"
 #include "tests/support/import_fixture.h"
-#include "traces/serving/requests.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,13 @@
 /* One policy over one workload: what it is called with and when, where the truth is told, and what a run is known by.
  */
 #include "tests/support/sim_fixture.h"
-#include "traces/io/stage.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "traces/io/io.h"
 
 /* So many kernels of 1 ms each at the default clocks, where nothing is scarce. */
 static void open_rig(fx_rig *r, int kernels) {

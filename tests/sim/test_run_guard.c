@@ -2,9 +2,14 @@
  * for a machine at rest, and one that is only slow must not be taken for one that has stopped. A signal may go without
  * a refresh for a second, or for five times the longer of its sensor's period and delay where that is more; servers,
  * for a second or five times their own period. */
-#include "sim/node/run_guard.h"
-#include "sim/gpu/host_sense.h"
-#include "sim/gpu/sense.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/inside.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,6 +1,9 @@
 /* What a run that has ended is told by, worked out by hand: energies, powers, marks, residences, kinds, processes, the
  * host's CPU, and of several GPUs the sum or the largest. */
-#include "sim/node/run_result.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/workload/workload.h"
 #include "tests/support/node_fixture.h"
 
 static fl_run_result collect(fx_rig *r, fl_node *n, bool classes) {

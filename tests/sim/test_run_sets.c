@@ -1,8 +1,13 @@
 /* What a decision sets on a node, call by call: when each call ends, what a live host's library cannot set, what is
  * refused, and the records. Reading takes 3 us of a GPU, a set 5 us of a GPU and 11 us of the CPU, and a clock settles
  * 7 us after its call. */
-#include "sim/node/run_sets.h"
-#include "sim/gpu/cpu.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
 #include "tests/support/node_fixture.h"
 
 #define US FX_US_PS

@@ -1,6 +1,15 @@
 /* The scan of a lone stream: its plain loop against a model of one op at a time in 128 bits, and the loops in vector
  * registers against the plain one, over random rows and streams up to the borders of their integers. */
-#include "sim/advance/scan_inside.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/advance/inside.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/node/node.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
 #include "tests/support/sim_fixture.h"
 
 #define MOST_PS INT64_C(1000000000000) /* between two boundaries: see FL_BOUNDARY_MAX_PS */
@@ -186,8 +195,8 @@ static uint64_t check_stretch(const char *what, const scene *x, uint64_t first, 
 
 /* ---- records of a stretch ---- */
 
-/* The pass behind a loop, against one op at a time: the same records, and the same beginning of a kernel whose phases go
- * on. */
+/* The pass behind a loop, against one op at a time: the same records, and the same beginning of a kernel whose phases
+ * go on. */
 static void check_records(const scene *x, uint64_t first, int64_t t, int64_t until, uint64_t stop) {
     outcome o;
     fl_slot slot;

@@ -1,4 +1,8 @@
+#include "sim/base/base.h"
+#include "sim/node/node.h"
+#include "sim/oracle/oracle.h"
 #include "sim/oracle/score.h"
+#include "sim/workload/workload.h"
 #include "tests/support/sim_fixture.h"
 
 /* Cases by hand. Times in units of 1 s, energies in J: a default run of 10 s and 1000 J. */

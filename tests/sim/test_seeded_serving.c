@@ -2,6 +2,7 @@
  * and all that it shows, each half second of 60. Kept in tests/golden/seeded-serving.csv with six digits; who means to
  * change one writes it anew with FL_BLESS=1, and says why. */
 #include "policies/random.h"
+#include "sim/instance/inside.h"
 #include "tests/support/golden.h"
 #include "tests/support/serving_rig.h"
 

@@ -1,5 +1,6 @@
 /* When a sensor refreshed: a changed value says so, and so does time, but for a counter that always moves. */
-#include "sim/instance/seen.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
 #include "tests/support/suite.h"
 
 static void test_fresh(void) {

@@ -1,6 +1,12 @@
 /* What software reads: against hand cases, and against a node without sensors that is stopped wherever a window begins
  * or ends. */
-#include "sim/gpu/sense.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/node.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 
 static const uint64_t every_signal = ~UINT64_C(0);
@@ -94,12 +100,10 @@ static void test_utilisation_by_hand(void) {
             int id;
             double value;
         } rows[] = {{FL_GPU_UTIL_GPU_PCT, 25},       {FL_GPU_UTIL_MEM_PCT, 13}, /* 12.5, halves up */
-                    {FL_GPU_GPU_CLOCK_BUSY_PCT, 25}, {FL_GPU_DRAM_ACTIVE_PCT, 12.5},
-                    {FL_GPU_ALU_BUSY_PCT, 25},       {FL_GPU_SM_ACTIVE_PCT, 6.25},
-                    {FL_GPU_COMPUTE_NS, 1250000},    {FL_GPU_COPY_NS, 0},
-                    {FL_GPU_DRAM_BYTES, 62500000}, /* 1.25 ms, half active, at 100 GB/s */
-                    {FL_GPU_KERNELS, 275},
-                    {FL_GPU_ENERGY_J, 0.36}, /* 5.5 ms x 40 W + 1.375 ms x 100 W */
+                    {FL_GPU_GPU_CLOCK_BUSY_PCT, 25}, {FL_GPU_DRAM_ACTIVE_PCT, 12.5}, {FL_GPU_ALU_BUSY_PCT, 25},
+                    {FL_GPU_SM_ACTIVE_PCT, 6.25},    {FL_GPU_COMPUTE_NS, 1250000},   {FL_GPU_COPY_NS, 0},
+                    {FL_GPU_DRAM_BYTES, 62500000},                            /* 1.25 ms, half active, at 100 GB/s */
+                    {FL_GPU_KERNELS, 275},           {FL_GPU_ENERGY_J, 0.36}, /* 5.5 ms x 40 W + 1.375 ms x 100 W */
                     {FL_GPU_ENERGY_NS, 5500000}};
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             FL_CHECK(fl_gpu_known(&got, rows[i].id) && fx_near(got.value[rows[i].id], rows[i].value, 1e-12),

@@ -1,7 +1,10 @@
 /* What a run served, by hand: requests with their latencies, load and backlog; iterations from marker to marker; and
  * the time that GPUs wait for each other. Kernels of whole microseconds at the clock of their recording. */
-#include "sim/workload/serve.h"
-#include "sim/node/service.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -1,6 +1,17 @@
 /* Servers on a simulated node: by hand, and through changes of the clock. */
-#include "sim/oracle/oracle.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
 #include "sim/gpu/work.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/oracle/oracle.h"
+#include "sim/serving/inside.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
 #include "tests/support/serving_fixture.h"
 
 #include <inttypes.h>

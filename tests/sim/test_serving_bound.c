@@ -1,6 +1,10 @@
 /* What the bound of serving counts, by hand: tokens, parts and steps that no schedule can do without, and what the
  * boards draw until the last request has come. */
-#include "sim/serving/bound.h"
+#include "models/laws/laws.h"
+#include "sim/node/node.h"
+#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
 #include "tests/support/serving_fixture.h"
 
 static fl_serving_bound bound_of(sx_rig *x) {

@@ -1,6 +1,14 @@
 /* A step as a kernel of its GPUs: how long it may take, and what a rank draws that waits for a slower one. The law is
  * in round numbers: 1 ms of the host, and of each token 10 us at 1 GHz. */
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
 #include "sim/serving/inside.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/serving_fixture.h"
 
 enum { RANKS = 2 };

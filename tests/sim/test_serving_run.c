@@ -1,6 +1,7 @@
 /* Servers as a policy and its host see them: signals, facts, records of steps; routing, a GPU that is lost, and setups
  * that are refused. */
 #include "tests/support/serving_fixture.h"
+#include "sim/node/inside.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,20 @@
 /* Servers on a simulated node, seeded: where it is cut cannot show, and what must be conserved whatever happens. */
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "policies/random.h"
 #include "policies/registry/registry.h"
-#include "sim/serving/bound.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/instance/instance.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/serving/batching.h"
+#include "sim/serving/inside.h"
+#include "sim/serving/serving.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 #include "tests/support/serving_fixture.h"
 
 #include <inttypes.h>

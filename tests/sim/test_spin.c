@@ -1,6 +1,15 @@
 /* Kernels that spin while they wait for another GPU: what they draw and for how long, whatever else happens on their
  * GPU meanwhile. */
-#include "sim/node/ledger.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/node_fixture.h"
 
 #include <string.h>

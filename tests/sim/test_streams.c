@@ -1,6 +1,15 @@
 /* Several streams, host threads and GPUs: cases by hand, order, and a second simulator that shares no line with the
  * first. */
-#include "sim/gpu/cpu.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/node_fixture.h"
 #include "tests/support/sim_reference.h"
 

@@ -1,7 +1,16 @@
 /* The shortcuts through several streams against the general way: random workloads, cut by random boundaries, and all
  * that can be seen of a node compared at each of them. */
-#include "sim/node/ledger.h"
-#include "sim/advance/streams_inside.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/advance/advance.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/node_fixture.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* How a kernel of a sweep is cut into ops: exact sums, markers, jitter. */
-#include "sim/workload/sweep_ops.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
 #include "tests/support/sim_fixture.h"
 
 typedef struct cut_of {

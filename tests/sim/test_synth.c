@@ -1,6 +1,11 @@
 /* Synthetic traces, their kinds and the same kernels as a workload: what the options mean, which are refused, and that
  * a seed gives the same kernels for ever (golden/synth.csv). */
+#include "models/laws/laws.h"
+#include "sim/synth/inside.h"
 #include "sim/synth/synth.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/golden.h"
 #include "tests/support/sim_fixture.h"
 

@@ -1,6 +1,10 @@
 /* Kernels of a program without chance, by hand: parts that end where they were to end, cycles, streams, and what a
  * length changes. Lengths in microseconds; test_programs.c holds what is drawn to its distribution. */
-#include "sim/workload/synth_program.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/sim_fixture.h"
 
 enum { PROGRAM_A, PROGRAM_B, K, SYNC_COPY, ITERATION, NAMES };

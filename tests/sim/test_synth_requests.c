@@ -1,7 +1,9 @@
 /* Drawn requests: arrivals put together once more from their definition, lengths by their bounds, and what is out of
  * range. */
 #include "policies/random.h"
-#include "sim/synth/requests.h"
+#include "sim/synth/synth.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,11 +1,8 @@
 /* tightrope: it holds its bound at every instant, whatever the program is like, and saves what a static clock of
  * hindsight saves. Then its parts by hand: the hull, the sensor's lag, the ledger. */
-#include "policies/tightrope/curve.h"
-#include "policies/tightrope/lag.h"
-#include "policies/tightrope/node.h"
-#include "policies/tightrope/rate.h"
-#include "policies/tightrope/signal.h"
-#include "policies/tightrope/work.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "policies/tightrope/inside.h"
 #include "tests/support/tightrope_node_world.h"
 
 /* Seeds from 1 on; constants of the worlds were fixed before any result was seen. */

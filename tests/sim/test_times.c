@@ -1,6 +1,6 @@
 /* Durations and runs of durations: mean, nearest ranks and the longest, against one list of them all. */
-#include "sim/base/times.h"
 #include "policies/random.h"
+#include "sim/base/base.h"
 #include "tests/support/exact.h"
 #include "tests/support/suite.h"
 

@@ -1,8 +1,9 @@
 /* What kernels that shared a GPU would have taken alone. Each of two kernels wants all SMs, so that both at once run at
  * half their speed: a time together is half a time of work for either. Events at one instant have an order: ends come
  * before begins, and then the operations as they are numbered. */
-#include "sim/workload/untangle.h"
-#include "models/laws/shares.h"
+#include "models/laws/laws.h"
+#include "sim/workload/inside.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,6 +1,9 @@
-#include "sim/gpu/vary.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/gpu/gpu.h"
+#include "sim/workload/workload.h"
 
-#include "models/laws/row.h"
 #include "tests/support/node_fixture.h"
 
 static void test_units(void) {

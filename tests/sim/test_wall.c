@@ -1,6 +1,9 @@
 /* The power wall of one board, look by look, against values worked by hand. The board: 500 to 1500 MHz in steps of 100,
  * 50 W awake, one stream that adds at most 100 W, a look each ms. */
-#include "sim/gpu/wall.h"
+#include "models/laws/device.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
 #include "tests/support/sim_fixture.h"
 
 #define MS FX_MS_PS

@@ -1,6 +1,15 @@
 /* The worked example of sim/README.md: its tables are read from the page, and every number in them is what the engine
  * gives, by either way of advancing. */
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/instance/instance.h"
 #include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 
 #define HEADING "\n## A worked example\n"

@@ -1,6 +1,15 @@
 /* The workload's arrays: what is stored is what was given, whatever its size, and what no engine could run is refused.
  */
-#include "models/laws/shares.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/inside.h"
+#include "sim/node/node.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 
 static void check_op(const fl_stream *s, uint64_t i, int64_t gap, int64_t work, uint32_t class_id) {

@@ -1,6 +1,9 @@
 /* What closing a workload finds, against a look at every pair: which GPUs can affect each other, what streams hold
  * beside kernels, who waits for another GPU, and where windows of work end. */
-#include "models/laws/shares.h"
+#include "models/laws/laws.h"
+#include "policies/random.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 
 enum { GPUS_MAX = 6, STREAMS_MAX = 12, THREADS_MAX = 4 };

@@ -1,8 +1,8 @@
 /* What was read of an arrival file, written again: a reader that takes something must take it a second time. */
 #pragma once
 
-#include "traces/serving/arrivals.h"
-#include "traces/io/writing.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,9 @@
 /* A node of up to three GPUs under Assure or SweetSpot, for their tests: readings in, clocks and internals out. */
 #pragma once
 
+#include "policies/policy.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

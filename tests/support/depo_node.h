@@ -2,7 +2,9 @@
  * each window sees. Between windows it says something else, so that a window at the wrong time shows in the limits. */
 #pragma once
 
+#include "policies/policy.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* V(f) from powers of kernels over the SM clocks at one memory clock, and B0(m) from kernels that ignore the memory
- * clock: by other ways than models/chip/fit_chip.h has, for measurements that show what the law says. The law is that of
- * models/laws/row.h:
+ * clock: by other ways than models/chip/chip.h has, for measurements that show what the law says. The law is that of
+ * models/laws/laws.h:
  *
  *   P = alpha A V^2 f + beta B m/m_ref + B0(m) + C V + A0 V^2 f        (power-capping Eq. 2, extended)
  *
@@ -8,7 +8,7 @@
  * NaN are missing ones and are skipped; one that is infinite, or a power <= 0, is INVALID. */
 #pragma once
 
-#include "models/math/status.h"
+#include "models/math/math.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -5,9 +5,12 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/import/import.h"
-#include "traces/files/kernels.h"
+#include "traces/files/files.h"
 #include "traces/files/tables.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <math.h>
 
@@ -136,7 +139,7 @@ static inline void fl_round_trip(const fl_imported *in) {
 }
 
 /* A file below $FOLDLINE_DATA, or NULL with one line that says so. */
-static inline const char *fl_sample(const char *name) {
+static inline const char *fl_sample_path(const char *name) {
     static char path[1024];
     const char *folder = getenv("FOLDLINE_DATA");
     snprintf(path, sizeof path, "%s/%s", folder ? folder : "", name);

@@ -1,8 +1,10 @@
-/* The chips behind a prior (models/chip/fit_kin.h), for tests. */
+/* The chips behind a prior (models/chip/chip.h), for tests. */
 #pragma once
 
 #include "harness/input/platform/platform.h"
-#include "models/chip/fit_kin.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <fnmatch.h>

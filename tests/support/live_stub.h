@@ -1,7 +1,6 @@
 /* What the tests of the live side share: the stub's state, a state folder of their own, this program as foldline. */
 #pragma once
 
-#include "harness/base/cli/command.h"
 #include "harness/base/cli/commands.h"
 #include "tests/support/stub_nvml.h"
 #include "tests/support/suite.h"

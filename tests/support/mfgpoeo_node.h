@@ -5,6 +5,7 @@
 
 #include "policies/policy.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

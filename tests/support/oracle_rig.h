@@ -1,9 +1,12 @@
 /* Random workloads on one stream, and their oracle's tables: what the suites of the oracle share. */
 #pragma once
 
+#include "models/laws/device.h"
+#include "models/math/math.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/oracle/inside.h"
 #include "sim/oracle/oracle.h"
-#include "sim/oracle/work.h"
-#include "sim/synth/synth.h"
 #include "tests/support/node_fixture.h"
 
 #define SEED UINT64_C(20240611)

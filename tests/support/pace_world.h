@@ -2,7 +2,7 @@
  * are that the values and their times give. Times in ms. */
 #pragma once
 
-#include "harness/live/vendor/nvml/pace.h"
+#include "harness/live/vendor/nvml/inside.h"
 #include "policies/random.h"
 
 #include <math.h>

@@ -1,10 +1,12 @@
 /* Rows that lie about their clock, planted into sweeps. Kinds and numbers were fixed before any result was seen. */
 #pragma once
 
-#include "models/unsound/find.h"
+#include "models/chip/chip.h"
 #include "policies/random.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 #include "tests/support/suite.h"
-#include "traces/files/tables.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -2,7 +2,9 @@
  * out. */
 #pragma once
 
+#include "policies/policy.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,8 +1,11 @@
 /* Small pipelines of random chips, and all that a planner needs of one. */
 #pragma once
 
-#include "sim/pipeline/run.h"
+#include "models/laws/device.h"
+#include "policies/random.h"
+#include "sim/pipeline/pipeline.h"
 #include "sim/pipeline/plan.h"
+#include "traces/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 
 typedef struct fl_pipeline_rig {

@@ -1,8 +1,8 @@
 /* What the tests of kernel records share: a folder of rings, clocks, the ends of programs. */
 #pragma once
 
-#include "harness/live/records/feed.h"
 #include "harness/live/collector/ring.h"
+#include "harness/live/records/records.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 

@@ -1,8 +1,14 @@
 /* Scans random streams between random boundaries, at clocks that change, and prints one number made of all that comes
- * out. `scan_digest PATH`: the same number by every path, and on every machine. Links the loops of sim/scan*.c alone. */
+ * out. `scan_digest PATH`: the same number by every path, and on every machine. Links the loops of sim/scan*.c alone.
+ */
 #include "policies/random.h"
-#include "sim/advance/scan.h"
-#include "sim/advance/scan_inside.h"
+#include "models/laws/laws.h"
+#include "sim/advance/inside.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
 
 #include <inttypes.h>
 #include <stdio.h>

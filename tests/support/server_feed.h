@@ -3,7 +3,8 @@
 #pragma once
 
 #include "policies/random.h"
-#include "sim/instance/rows.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,15 @@
  * 1 ms of it is the host's. It was measured from 500 to 1500 MHz, at 800 MHz of the memory. */
 #pragma once
 
-#include "sim/serving/steps.h"
+#include "models/laws/laws.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/node.h"
+#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/serving/serving.h"
 #include "tests/support/node_fixture.h"
 
 enum { SX_SERVERS_MAX = 4 };

@@ -2,8 +2,10 @@
  * the engine made. */
 #pragma once
 
+#include "policies/policy.h"
 #include "policies/registry/registry.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

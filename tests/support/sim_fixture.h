@@ -8,7 +8,19 @@
 #pragma once
 
 #include "policies/random.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/work.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
 #include "sim/node/run.h"
+#include "sim/workload/inside.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

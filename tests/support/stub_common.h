@@ -15,7 +15,7 @@
 
 #define API __attribute__((visibility("default")))
 
-static stub_state *state;
+static stub_state *mapped;
 static unsigned draw;
 
 static inline uint64_t now_ns(void) {
@@ -28,16 +28,16 @@ static inline uint64_t now_ns(void) {
 static inline bool open_state(void) {
     const char *path = getenv("FOLDLINE_STUB");
     int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    void *at = fd >= 0 ? mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    void *at = fd >= 0 ? mmap(NULL, sizeof *mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (fd >= 0)
         close(fd);
     if (at == MAP_FAILED)
         return false;
-    state = at;
+    mapped = at;
     draw = (unsigned)now_ns() ^ (unsigned)getpid() * 2654435761u;
-    unsigned n = atomic_fetch_add(&state->inits, 1);
+    unsigned n = atomic_fetch_add(&mapped->inits, 1);
     if (n < STUB_INITS_MAX)
-        state->init_pid[n] = (int)getpid();
+        mapped->init_pid[n] = (int)getpid();
     return true;
 }
 
@@ -47,22 +47,22 @@ static inline unsigned next_draw(void) {
 }
 
 static inline void take_time(void) {
-    if (state->set_us)
-        usleep(next_draw() % (state->set_us + 1));
+    if (mapped->set_us)
+        usleep(next_draw() % (mapped->set_us + 1));
 }
 
 /* A set that is permitted: into the audit. lost: the library's code for a lost GPU. */
 static inline void audit(unsigned gpu, int control, unsigned value, int lost) {
-    unsigned n = atomic_fetch_add(&state->sets, 1);
+    unsigned n = atomic_fetch_add(&mapped->sets, 1);
     if (n < STUB_AUDIT_MAX) {
-        stub_set *s = &state->audit[n];
+        stub_set *s = &mapped->audit[n];
         s->gpu = (int)gpu;
         s->control = control;
         s->value = value;
         s->pid = (int)getpid();
     }
-    if (state->lost_after_sets && n + 1 >= state->lost_after_sets)
-        state->gpu[0].code = lost;
+    if (mapped->lost_after_sets && n + 1 >= mapped->lost_after_sets)
+        mapped->gpu[0].code = lost;
 }
 
 /* One end of a range, a while, the other end: killed in between, the lock is half set. */
@@ -82,9 +82,9 @@ static inline void set_value(_Atomic unsigned *at, unsigned value) {
 
 /* How long a list is at this call, which is mostly as long as before. */
 static inline unsigned list_length(unsigned standard) {
-    if (state->grows) {
-        state->grows--;
-        state->grown++;
+    if (mapped->grows) {
+        mapped->grows--;
+        mapped->grown++;
     }
-    return standard + state->grown;
+    return standard + mapped->grown;
 }

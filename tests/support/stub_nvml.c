@@ -12,11 +12,11 @@ static handle of_index(unsigned i) { return (handle)(uintptr_t)(i + 1); }
 static unsigned index_of(handle h) { return (unsigned)(uintptr_t)h - 1; }
 
 static int usable(handle h, stub_gpu **g) {
-    if (!state)
+    if (!mapped)
         return UNINITIALIZED;
-    if (!h || index_of(h) >= state->gpus)
+    if (!h || index_of(h) >= mapped->gpus)
         return INVALID;
-    *g = &state->gpu[index_of(h)];
+    *g = &mapped->gpu[index_of(h)];
     return (*g)->code;
 }
 
@@ -24,9 +24,9 @@ API int nvmlInit_v2(void);
 API int nvmlInit_v2(void) {
     if (!open_state())
         return 9;
-    if (state->init_us)
-        usleep(state->init_us);
-    return state->init_code;
+    if (mapped->init_us)
+        usleep(mapped->init_us);
+    return mapped->init_code;
 }
 API int nvmlShutdown(void);
 API int nvmlShutdown(void) { return OK; }
@@ -45,8 +45,8 @@ API int nvmlSystemGetDriverVersion(char *text, unsigned size) {
 }
 API int nvmlDeviceGetCount_v2(unsigned *count);
 API int nvmlDeviceGetCount_v2(unsigned *count) {
-    *count = state ? state->gpus : 0;
-    return state ? OK : UNINITIALIZED;
+    *count = mapped ? mapped->gpus : 0;
+    return mapped ? OK : UNINITIALIZED;
 }
 API int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *h);
 API int nvmlDeviceGetHandleByIndex_v2(unsigned i, handle *h) {
@@ -88,7 +88,7 @@ API int nvmlDeviceGetUtilizationRates(handle h, unsigned *pair) {
     pair[1] = phase < 6 ? 20 + 7 * phase : 1;
     if (!code && g->absurd)
         pair[0] = pair[1] = 4000000000u;
-    state->reads += !code;
+    mapped->reads += !code;
     return code;
 }
 API int nvmlDeviceGetClockInfo(handle h, int type, unsigned *mhz);
@@ -119,8 +119,8 @@ API int nvmlDeviceGetTotalEnergyConsumption(handle h, unsigned long long *mj) {
     int code = usable(h, &g);
     if (code)
         return code;
-    state->reads++;
-    state->energy_reads++;
+    mapped->reads++;
+    mapped->energy_reads++;
     if (g->energy_us)
         usleep((useconds_t)g->energy_us);
     *mj = g->counter ? g->counter : g->frozen ? 4242 : now_ns() / 100000000u * 15000u;
@@ -209,11 +209,11 @@ API int nvmlDeviceGetFieldValues(handle h, int count, field *f) {
 static int give_list(unsigned *count, unsigned *clocks, unsigned standard, unsigned top, unsigned step) {
     const unsigned all = list_length(standard), room = *count;
     *count = all;
-    if (room < all && !(state->boasts && room))
+    if (room < all && !(mapped->boasts && room))
         return INSUFFICIENT;
     for (unsigned i = 0; i < all && i < room; i++)
         clocks[i] = top - (i < standard ? i : standard - 1) * step;
-    if (state->boasts)
+    if (mapped->boasts)
         *count = room + 1000;
     return OK;
 }
@@ -240,7 +240,7 @@ API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw);
 API int nvmlDeviceGetPowerManagementLimit(handle h, unsigned *mw) {
     stub_gpu *g;
     int code = usable(h, &g);
-    if (!code && state->sets)
+    if (!code && mapped->sets)
         code = g->readback_code;
     if (!code)
         code = g->limit_code;

@@ -3,18 +3,18 @@
  * STUB_NEW as ROCm 6: the other layout of clocks, rsmi_dev_power_get. */
 #include "tests/support/stub_common.h"
 
-#include "harness/live/vendor/rsmi/rsmi.h"
+#include "harness/live/vendor/rsmi/inside.h"
 
 enum { SM_CLOCKS = 3, MEM_CLOCKS = 4 };
 static const uint64_t SM_HZ[SM_CLOCKS] = {500000000, 800000000, 1700000000},
                       MEM_HZ[MEM_CLOCKS] = {400000000, 700000000, 1200000000, 1600000000};
 
 static fl_rsmi_code usable(uint32_t i, stub_gpu **g) {
-    if (!state)
+    if (!mapped)
         return FL_RSMI_INIT;
-    if (i >= state->gpus)
+    if (i >= mapped->gpus)
         return FL_RSMI_INVALID;
-    *g = &state->gpu[i];
+    *g = &mapped->gpu[i];
     return (fl_rsmi_code)(*g)->code;
 }
 
@@ -33,13 +33,13 @@ API fl_rsmi_code rsmi_init(uint64_t flags) {
         return FL_RSMI_INVALID;
     printf("a library that talks\n");
     fprintf(stderr, "a library that talks\n");
-    return open_state() ? (fl_rsmi_code)state->init_code : FL_RSMI_INIT;
+    return open_state() ? (fl_rsmi_code)mapped->init_code : FL_RSMI_INIT;
 }
 API fl_rsmi_code rsmi_shut_down(void);
 API fl_rsmi_code rsmi_shut_down(void) { return FL_RSMI_OK; }
 API fl_rsmi_code rsmi_num_monitor_devices(uint32_t *count);
 API fl_rsmi_code rsmi_num_monitor_devices(uint32_t *count) {
-    *count = state->gpus;
+    *count = mapped->gpus;
     return FL_RSMI_OK;
 }
 API fl_rsmi_code rsmi_version_str_get(int component, char *text, uint32_t size);
@@ -62,7 +62,7 @@ API fl_rsmi_code rsmi_dev_unique_id_get(uint32_t i, uint64_t *id) {
 /* ---- reading ---- */
 
 static unsigned mhz_of(const stub_gpu *g) {
-    if (state->ranged)
+    if (mapped->ranged)
         return g->sm_max ? g->sm_max : 1700;
     unsigned best = 0;
     for (unsigned i = 0; i < SM_CLOCKS; i++)
@@ -97,7 +97,7 @@ API fl_rsmi_code rsmi_dev_energy_count_get(uint32_t i, uint64_t *count, float *e
     if (code)
         return code;
     *each = 15.25F; /* uJ, exact as a float */
-    state->reads++;
+    mapped->reads++;
     *ns = g->fixed ? g->energy_at : now_ns();
     *count = g->fixed ? g->energy : g->frozen ? 4242 : now_ns() / 100000u;
     return code;
@@ -183,7 +183,7 @@ API fl_rsmi_code rsmi_dev_od_volt_info_get(uint32_t i, fl_rsmi_overdrive *o);
 API fl_rsmi_code rsmi_dev_od_volt_info_get(uint32_t i, fl_rsmi_overdrive *o) {
     stub_gpu *g;
     fl_rsmi_code code = usable(i, &g);
-    if (code || !state->ranged)
+    if (code || !mapped->ranged)
         return code ? code : FL_RSMI_NOT_SUPPORTED;
     o->sm = (fl_rsmi_range){(g->sm_min ? g->sm_min : 500) * UINT64_C(1000000),
                             (g->sm_max ? g->sm_max : 1700) * UINT64_C(1000000)};

@@ -3,7 +3,7 @@
  * descriptors; and without ZES_ENABLE_SYSMAN nothing answers. */
 #include "tests/support/stub_common.h"
 
-#include "harness/live/vendor/ze/ze.h"
+#include "harness/live/vendor/ze/inside.h"
 
 enum { LOW = 300, HIGH = 1600, STEP = 50, RUNGS = (HIGH - LOW) / STEP + 1, MEM_MHZ = 1300 };
 enum { CLOCK0, CLOCK1, CLOCK_MEM, POWER, POWER_TILE, ENGINE, COPY0, COPY1, HEAT, HEAT_GPU, MEMORY, KINDS };
@@ -14,11 +14,11 @@ static unsigned gpu_of(void *h) { return (unsigned)((uintptr_t)h - 1) / 64; }
 static unsigned kind_of(void *h) { return (unsigned)((uintptr_t)h - 1) % 64; }
 
 static fl_ze_code usable(void *h, stub_gpu **g) {
-    if (!state)
+    if (!mapped)
         return FL_ZE_UNINITIALIZED;
-    if (!h || gpu_of(h) >= state->gpus)
+    if (!h || gpu_of(h) >= mapped->gpus)
         return FL_ZE_INVALID;
-    *g = &state->gpu[gpu_of(h)];
+    *g = &mapped->gpu[gpu_of(h)];
     return (fl_ze_code)(*g)->code;
 }
 
@@ -41,7 +41,7 @@ static fl_ze_code list(uint32_t *count, void **out, uint32_t all, void *(*at)(ui
     return FL_ZE_OK;
 }
 
-static fl_ze_code start(void) { return open_state() ? (fl_ze_code)state->init_code : FL_ZE_UNINITIALIZED; }
+static fl_ze_code start(void) { return open_state() ? (fl_ze_code)mapped->init_code : FL_ZE_UNINITIALIZED; }
 static void *driver_at(uint32_t i) { return (void *)(uintptr_t)(i + 1); }
 static void *device_at(uint32_t i) { return handle(i, 0); }
 
@@ -70,7 +70,7 @@ API fl_ze_code DRIVERS(uint32_t *count, void **out) { return list(count, out, 1,
 API fl_ze_code DEVICES(void *driver, uint32_t *count, void **out);
 API fl_ze_code DEVICES(void *driver, uint32_t *count, void **out) {
     (void)driver;
-    return list(count, out, state->gpus, device_at);
+    return list(count, out, mapped->gpus, device_at);
 }
 API fl_ze_code zesDeviceGetProperties(void *h, fl_ze_properties *p);
 API fl_ze_code zesDeviceGetProperties(void *h, fl_ze_properties *p) {
@@ -101,9 +101,9 @@ static fl_ze_code parts(void *h, uint32_t *count, void **out, const unsigned *ki
     const uint32_t room = *count;
     if (!*count || *count > all)
         *count = all;
-    for (uint32_t i = 0; out && i < (state->boasts ? room : *count); i++) /* the first one again and again */
+    for (uint32_t i = 0; out && i < (mapped->boasts ? room : *count); i++) /* the first one again and again */
         out[i] = handle(gpu_of(h), kinds[i < all ? i : 0]);
-    *count = state->boasts && room ? room + 1000 : *count;
+    *count = mapped->boasts && room ? room + 1000 : *count;
     return FL_ZE_OK;
 }
 #define PARTS(name, ...)                                                                                               \
@@ -167,7 +167,7 @@ API fl_ze_code zesFrequencyGetAvailableClocks(void *h, uint32_t *count, double *
     *count = !room || room > all ? all : room;
     for (uint32_t i = 0; mhz && i < *count; i++)
         mhz[i] = mem ? MEM_MHZ : LOW + (int)(i < standard ? i : standard - 1) * STEP;
-    *count = state->boasts && room ? room + 1000 : *count;
+    *count = mapped->boasts && room ? room + 1000 : *count;
     return usable(h, &g);
 }
 
@@ -196,7 +196,7 @@ API fl_ze_code zesPowerGetEnergyCounter(void *h, fl_ze_energy *e) {
     fl_ze_code code = usable(h, &g);
     if (code)
         return code;
-    state->reads++;
+    mapped->reads++;
     e->us = g->fixed ? g->energy_at : now_ns() / 1000u;
     e->uj = g->fixed ? g->energy : g->frozen ? 4242 : e->us * (60 + khz_of(g) / 10000);
     return code;
@@ -299,13 +299,13 @@ API fl_ze_code zesPowerGetLimitsExt(void *h, uint32_t *count, fl_ze_limit *l) {
         l[i].interval_ms = 28;
         l[i].limit = i ? (int32_t)g->limit_mw : 9000;
     }
-    *count = state->boasts && room ? room + 1000 : *count;
+    *count = mapped->boasts && room ? room + 1000 : *count;
     return code;
 }
 API fl_ze_code zesPowerSetLimitsExt(void *h, uint32_t *count, fl_ze_limit *l);
 API fl_ze_code zesPowerSetLimitsExt(void *h, uint32_t *count, fl_ze_limit *l) {
     stub_gpu *g;
-    if (kind_of(h) != POWER || (*count != 2 && !state->boasts) || *count > 16 || l[0].limit != 9000 ||
+    if (kind_of(h) != POWER || (*count != 2 && !mapped->boasts) || *count > 16 || l[0].limit != 9000 ||
         l[1].interval_ms != 28 || l[1].limit < 100000 || l[1].limit > 300000)
         return FL_ZE_INVALID;
     fl_ze_code code = settable(h, &g, STUB_LIMIT, (unsigned)l[1].limit);

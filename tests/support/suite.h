@@ -1,7 +1,7 @@
-/* A CUnit suite for one module: FL_SUITE("diag", {"nearest", test_nearest}, ...) at the end of test_diag.c. All suites of a
- * folder are linked into one program, tests/support/suite.c has its main: "test_traces diag" runs this suite alone.
- * With FL_CASE=3 in the environment, only the suite's fourth case runs; a suite with fewer cases ends with FL_NO_CASE.
- * With FL_BLESS=1, golden checks rewrite their expectation instead of comparing.
+/* A CUnit suite for one module: FL_SUITE("diag", {"nearest", test_nearest}, ...) at the end of test_diag.c. All suites
+ * of a folder are linked into one program, tests/support/suite.c has its main: "test_traces diag" runs this suite
+ * alone. With FL_CASE=3 in the environment, only the suite's fourth case runs; a suite with fewer cases ends with
+ * FL_NO_CASE. With FL_BLESS=1, golden checks rewrite their expectation instead of comparing.
  */
 #pragma once
 
@@ -21,9 +21,11 @@ typedef struct fl_suite {
     const char *title;
     const fl_case *cases;
     size_t count;
-    int (*program)(int argc, char **argv); /* runs the program that the suite starts this one anew as; -1: not with these arguments */
-    void (*open)(void);                    /* before the first case */
-    void (*close)(void);                   /* after the last */
+    int (*program)(
+        int argc,
+        char **argv);    /* runs the program that the suite starts this one anew as; -1: not with these arguments */
+    void (*open)(void);  /* before the first case */
+    void (*close)(void); /* after the last */
     struct fl_suite *next;
 } fl_suite;
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "policies/random.h"
+#include "policies/policy.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

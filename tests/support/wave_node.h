@@ -3,7 +3,9 @@
  * 15, memory as on an RTX 3080 Ti. */
 #pragma once
 
+#include "policies/policy.h"
 #include "sim/instance/instance.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -1,9 +1,8 @@
 /* Files that take another's place once they are whole: nothing of a writer that is killed stays. */
-#include "traces/io/beside.h"
+#include "traces/io/inside.h"
+#include "traces/io/io.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
-#include "traces/io/beside_stale.h"
-#include "traces/io/writing.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,11 +3,12 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/open/cache.h"
-#include "traces/open/cache_ops.h"
-#include "traces/open/cache_hash.h"
-#include "traces/files/kernels.h"
-#include "traces/open/trace_open.h"
+#include "traces/files/files.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/inside.h"
+#include "traces/open/open.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

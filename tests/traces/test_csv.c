@@ -1,8 +1,9 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/io/csv.h"
-#include "traces/io/writing.h"
+#include "traces/io/inside.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -142,7 +142,8 @@ static void test_canonical(void) {
     fl_round_trip(&t.in);
     fl_imported_free(&t.in);
     t = fl_take(NULL, SWEEP);
-    FL_CHECK(t.status == FL_OK && !t.in.has_kernels && !t.in.has_telemetry && t.in.has_sweep && t.in.sweep.row_count == 1,
+    FL_CHECK(t.status == FL_OK && !t.in.has_kernels && !t.in.has_telemetry && t.in.has_sweep &&
+                 t.in.sweep.row_count == 1,
              "%s", t.d.message);
     fl_imported_free(&t.in);
     fl_cut_everywhere("foldline-kernels", KERNELS);

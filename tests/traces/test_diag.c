@@ -1,8 +1,6 @@
 #include "tests/support/suite.h"
 
-#include "traces/io/diag.h"
-#include "traces/io/intern.h"
-#include "traces/io/numbers.h"
+#include "traces/io/io.h"
 #include "traces/io/records.h"
 
 #include <errno.h>

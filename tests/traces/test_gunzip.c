@@ -2,7 +2,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/io/gunzip.h"
+#include "traces/io/io.h"
 
 #include <sys/stat.h>
 #include <zlib.h>

@@ -88,7 +88,7 @@ static void test_refused(void) {
 static void test_cut(void) { fl_cut_everywhere(FORMAT, HEAD ROUND0 ROUND1 ROUND0); }
 
 static void test_sample(void) {
-    const char *path = fl_sample("formats/dcgmi_dmon.txt");
+    const char *path = fl_sample_path("formats/dcgmi_dmon.txt");
     if (!path)
         return;
     fl_diag d = {0};

@@ -138,7 +138,7 @@ static void test_samples(void) {
         size_t rows;
     } SAMPLE[] = {{"formats/geopm_trace.txt", FORMAT, 12}, {"logs/geepafs-v100-maxq-p90.log", "geepafs", 36000}};
     for (size_t i = 0; i < 2; i++) {
-        const char *path = fl_sample(SAMPLE[i].file);
+        const char *path = fl_sample_path(SAMPLE[i].file);
         if (!path)
             continue;
         fl_diag d = {0};

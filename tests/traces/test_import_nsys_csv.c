@@ -159,7 +159,7 @@ static void test_refused(void) {
 static void test_cut(void) { fl_cut_everywhere(FORMAT, "Processing [r]...\n" HEAD COPY KERNEL NEXT); }
 
 static void test_sample(void) {
-    const char *path = fl_sample("formats/nsys_cuda_gpu_trace.csv");
+    const char *path = fl_sample_path("formats/nsys_cuda_gpu_trace.csv");
     if (!path)
         return;
     fl_diag d = {0};

@@ -198,7 +198,7 @@ static void test_refused(void) {
 static void test_cut(void) { fl_cut_everywhere(FORMAT, "nohup: ignoring input\n" HEAD ROW0 ROW1 ROW2); }
 
 static void test_sample(void) {
-    const char *path = fl_sample("formats/nvidia_smi_query_nounits.csv");
+    const char *path = fl_sample_path("formats/nvidia_smi_query_nounits.csv");
     if (!path)
         return;
     fl_diag d = {0};

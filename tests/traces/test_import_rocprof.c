@@ -116,7 +116,7 @@ static void test_cut(void) {
 }
 
 static void test_sample(void) {
-    const char *path = fl_sample("formats/rocprofv3_kernel_trace.csv");
+    const char *path = fl_sample_path("formats/rocprofv3_kernel_trace.csv");
     if (!path)
         return;
     fl_diag d = {0};

@@ -1,7 +1,11 @@
 /* Kernels and telemetry of one run: the offset between their clocks, the clocks that kernels ran at. */
 #include "tests/support/import_fixture.h"
 
-#include "traces/profiler/join.h"
+#include "traces/files/files.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/profiler/profiler.h"
 
 #include <stdint.h>
 

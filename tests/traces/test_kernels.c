@@ -3,8 +3,10 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/files/kernels.h"
-#include "traces/files/kinds_index.h"
+#include "traces/files/files.h"
+#include "traces/files/inside.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
 

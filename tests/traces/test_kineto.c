@@ -2,11 +2,12 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/profiler/host_log.h"
-#include "traces/files/kernels.h"
-#include "traces/profiler/kineto_event.h"
-#include "traces/profiler/kineto_number.h"
-#include "traces/open/readers.h"
+#include "traces/files/files.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
+#include "traces/profiler/inside.h"
 
 #include <zlib.h>
 

@@ -1,8 +1,9 @@
 /* Ops of one lane that overlap: by hand, at the borders of each rule, and as a property of random traces. */
 #include "policies/random.h"
 #include "tests/support/suite.h"
-#include "traces/files/kernels.h"
-#include "traces/files/lanes.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 enum { MOST = 4 };
 

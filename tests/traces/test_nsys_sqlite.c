@@ -3,8 +3,10 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/files/kernels.h"
-#include "traces/open/readers.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <sqlite3.h>
 

@@ -2,10 +2,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/io/gunzip.h"
-#include "traces/io/gzip.h"
-#include "traces/io/standard.h"
-#include "traces/io/writing.h"
+#include "traces/io/io.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,10 @@
 /* The numbers of foldline trace stats, by hand. */
 #include "tests/support/import_fixture.h"
 
-#include "traces/open/stats.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #define KERNELS                                                                                                        \
     "# foldline-kernels 1\n# sm_mhz: 1500\ndevice,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,"   \

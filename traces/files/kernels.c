@@ -1,11 +1,15 @@
-#include "traces/files/kernels.h"
+#include "traces/files/files.h"
 
-#include "traces/io/csv.h"
-#include "traces/io/writing.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- kernels ---- */
 
 fl_op_type fl_op_type_of(const char *name) {
     size_t size = strlen(name);
@@ -146,4 +150,331 @@ fl_status fl_kernels_write(const char *path, const fl_kernel_trace *t, fl_diag *
     for (size_t i = 0; i < t->op_count; i++)
         put_op(file, t, &t->ops[i], has);
     return fl_output_commit(o, d);
+}
+
+/* ---- kernels read ---- */
+
+enum {
+    DEVICE,
+    PROCESS,
+    STREAM,
+    START,
+    END,
+    NAME,
+    GRID, /* and the two after it */
+    BLOCK = GRID + 3,
+    LAUNCH = BLOCK + 3,
+    THREAD,
+    WAITS,
+    BYTES,
+    SM_MHZ,
+    COLUMNS,
+    REQUIRED = LAUNCH
+};
+
+static const char *const COLUMN[COLUMNS] = {"device",    "process",     "stream",    "start_ns", "end_ns",  "name",
+                                            "grid_x",    "grid_y",      "grid_z",    "block_x",  "block_y", "block_z",
+                                            "launch_ns", "host_thread", "waits_for", "bytes",    "sm_mhz"};
+
+typedef struct lane { /* one device, process and stream */
+    int32_t device, process, stream;
+    int64_t end_ns; /* latest so far */
+} lane;
+
+typedef struct jump { /* rows stand on consecutive lines, from `row` on `line` until the next jump */
+    size_t row;
+    int64_t line;
+} jump;
+
+typedef struct loader {
+    fl_kernel_trace t;
+    size_t where[COLUMNS], width; /* width 0: the header is still to come */
+    fl_intern names, kinds, lanes;
+    lane *lane;
+    size_t lane_count, lane_room, last_lane; /* most rows follow one of their own lane */
+    jump *jumps;
+    size_t jump_count, jump_room;
+    bool disorder; /* some op starts before an earlier row of its lane ends */
+} loader;
+
+/* ---- one row ---- */
+
+static bool same_kind(const void *owner, uint32_t index, const void *key) {
+    return memcmp((const fl_trace_kind *)owner + index, key, sizeof(fl_trace_kind)) == 0;
+}
+
+static bool same_lane(const void *owner, uint32_t index, const void *key) {
+    const lane *a = (const lane *)owner + index;
+    const int32_t *k = key;
+    return a->device == k[0] && a->process == k[1] && a->stream == k[2];
+}
+
+static bool has_value(const loader *l, const fl_csv_row *row, size_t column) {
+    return l->where[column] != SIZE_MAX && row->field[l->where[column]].size > 0;
+}
+
+static fl_status read_whole(const loader *l, const fl_csv_row *row, size_t column, int64_t min, int64_t max,
+                            int64_t *value, fl_diag *d) {
+    return fl_field_int(row, l->where[column], COLUMN[column], min, max, value, d);
+}
+
+static fl_status read_name(loader *l, const fl_csv_row *row, uint32_t *name, fl_diag *d) {
+    const fl_field *f = &row->field[l->where[NAME]];
+    if (f->size == 0)
+        return FL_FIELD_FAIL(d, row, l->where[NAME], "name is empty, expected a kernel name");
+    size_t known = l->t.name_count;
+    *name = fl_intern_text(&l->names, &l->t.names, &l->t.name_count, &l->t.name_room, f->text, f->size);
+    if (*name == UINT32_MAX)
+        return fl_no_memory(d, row->file);
+    for (size_t i = 0, n; *name == known && i < f->size; i += n)
+        if ((n = fl_utf8(f->text + i, f->size - i)) == 0)
+            return FL_FIELD_FAIL(d, row, l->where[NAME],
+                                 "name holds byte 0x%02x at its place %zu, expected printable UTF-8",
+                                 (unsigned)(unsigned char)f->text[i], i + 1);
+    return FL_OK;
+}
+
+static fl_status read_kind(loader *l, const fl_csv_row *row, fl_trace_op *op, fl_diag *d) {
+    fl_trace_kind kind;
+    fl_status status = read_name(l, row, &kind.name, d);
+    if (status)
+        return status;
+    op->type = (uint8_t)fl_op_type_of(row->field[l->where[NAME]].text);
+    for (size_t i = 0; i < 6; i++) {
+        int64_t size = 0;
+        if (op->type == FL_OP_KERNEL || has_value(l, row, GRID + i)) {
+            status = read_whole(l, row, GRID + i, 0, UINT32_MAX, &size, d);
+            if (status)
+                return status;
+        }
+        *(i < 3 ? &kind.grid[i] : &kind.block[i - 3]) = (uint32_t)size;
+    }
+    fl_intern_slot *slot = fl_intern_find(&l->kinds, fl_hash(&kind, sizeof kind), same_kind, l->t.kinds, &kind);
+    if (!slot)
+        return fl_no_memory(d, row->file);
+    if (slot->index == UINT32_MAX) {
+        if (fl_grow(&l->t.kinds, &l->t.kind_room, l->t.kind_count + 1, sizeof kind))
+            return fl_no_memory(d, row->file);
+        l->t.kinds[l->t.kind_count] = kind;
+        slot->index = (uint32_t)l->t.kind_count++;
+    }
+    op->kind = slot->index;
+    return FL_OK;
+}
+
+static fl_status read_waits(loader *l, const fl_csv_row *row, fl_trace_op *op, fl_diag *d) {
+    size_t i = l->where[WAITS];
+    const char *text = row->field[i].text;
+    fl_kernel_trace *t = &l->t;
+    for (;;) {
+        char number[24];
+        size_t size = strcspn(text, "+");
+        int64_t wait = -1;
+        if (size < sizeof number) {
+            memcpy(number, text, size);
+            number[size] = '\0';
+            if (fl_int_parse(number, &wait) != FL_NUMBER_OK)
+                wait = -1;
+        }
+        if (wait < 0)
+            return FL_FIELD_FAIL(d, row, i, "waits_for is '%.40s', expected row numbers joined by '+'",
+                                 row->field[i].text);
+        if ((uint64_t)wait >= t->op_count)
+            return FL_FIELD_FAIL(d, row, i, "waits_for names row %lld, expected rows before its own, which is %zu",
+                                 (long long)wait, t->op_count);
+        if (op->waits_count == UINT16_MAX)
+            return FL_FIELD_FAIL(d, row, i, "waits_for names more than %d rows", UINT16_MAX);
+        if (t->wait_count >= UINT32_MAX || fl_grow(&t->waits, &t->wait_room, t->wait_count + 1, sizeof *t->waits))
+            return fl_no_memory(d, row->file);
+        t->waits[t->wait_count++] = (uint32_t)wait;
+        op->waits_count++;
+        if (text[size] == '\0')
+            return FL_OK;
+        text += size + 1;
+    }
+}
+
+static fl_status read_times(const loader *l, const fl_csv_row *row, fl_trace_op *op, fl_diag *d) {
+    fl_status status = read_whole(l, row, START, 0, INT64_MAX, &op->start_ns, d);
+    if (!status)
+        status = read_whole(l, row, END, 0, INT64_MAX, &op->end_ns, d);
+    if (status)
+        return status;
+    if (op->end_ns < op->start_ns)
+        return FL_FIELD_FAIL(d, row, l->where[END], "end_ns %lld is before start_ns %lld", (long long)op->end_ns,
+                             (long long)op->start_ns);
+    if (!has_value(l, row, LAUNCH))
+        return FL_OK;
+    status = read_whole(l, row, LAUNCH, 0, INT64_MAX, &op->launch_ns, d);
+    if (!status && op->launch_ns > op->start_ns)
+        return FL_FIELD_FAIL(d, row, l->where[LAUNCH], "launch_ns %lld is after start_ns %lld",
+                             (long long)op->launch_ns, (long long)op->start_ns);
+    return status;
+}
+
+static void extend_lane(loader *l, lane *at, const fl_trace_op *op) {
+    l->disorder = l->disorder || op->start_ns < at->end_ns;
+    at->end_ns = op->end_ns > at->end_ns ? op->end_ns : at->end_ns;
+}
+
+/* Notes where the op's lane has come to, so that an ordered file needs no sorting afterwards. */
+static fl_status follow_lane(loader *l, const fl_csv_row *row, const fl_trace_op *op, fl_diag *d) {
+    if (op->type != FL_OP_KERNEL && op->type != FL_OP_COPY)
+        return FL_OK;
+    const int32_t key[3] = {op->device, op->process, op->stream};
+    if (l->lane_count && same_lane(l->lane, (uint32_t)l->last_lane, key)) {
+        extend_lane(l, &l->lane[l->last_lane], op);
+        return FL_OK;
+    }
+    fl_intern_slot *slot = fl_intern_find(&l->lanes, fl_hash(key, sizeof key), same_lane, l->lane, key);
+    if (!slot)
+        return fl_no_memory(d, row->file);
+    if (slot->index == UINT32_MAX) {
+        if (fl_grow(&l->lane, &l->lane_room, l->lane_count + 1, sizeof *l->lane))
+            return fl_no_memory(d, row->file);
+        l->lane[l->lane_count] = (lane){op->device, op->process, op->stream, 0};
+        slot->index = (uint32_t)l->lane_count++;
+    }
+    l->last_lane = slot->index;
+    extend_lane(l, &l->lane[slot->index], op);
+    return FL_OK;
+}
+
+static fl_status note_line(loader *l, const fl_csv_row *row, fl_diag *d) {
+    size_t n = l->t.op_count;
+    if (l->jump_count) {
+        const jump *last = &l->jumps[l->jump_count - 1];
+        if (row->line - last->line == (int64_t)(n - last->row))
+            return FL_OK;
+    }
+    if (fl_grow(&l->jumps, &l->jump_room, l->jump_count + 1, sizeof *l->jumps))
+        return fl_no_memory(d, row->file);
+    l->jumps[l->jump_count++] = (jump){n, row->line};
+    return FL_OK;
+}
+
+static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
+    fl_trace_op op = {.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1, .waits_first = 0};
+    int64_t device = 0, process = 0, stream = 0, thread = -1, sm_mhz = 0;
+    fl_status status = fl_columns_width(row, l->width, d);
+    if (!status)
+        status = read_whole(l, row, DEVICE, 0, INT32_MAX, &device, d);
+    if (!status)
+        status = read_whole(l, row, PROCESS, 0, INT32_MAX, &process, d);
+    if (!status)
+        status = read_whole(l, row, STREAM, 0, INT32_MAX, &stream, d);
+    if (!status)
+        status = read_times(l, row, &op, d);
+    if (!status)
+        status = read_kind(l, row, &op, d);
+    if (!status && has_value(l, row, THREAD))
+        status = read_whole(l, row, THREAD, 0, INT32_MAX, &thread, d);
+    if (!status && has_value(l, row, BYTES))
+        status = read_whole(l, row, BYTES, 0, INT64_MAX, &op.bytes, d);
+    if (!status && has_value(l, row, SM_MHZ))
+        status = read_whole(l, row, SM_MHZ, 1, UINT16_MAX, &sm_mhz, d);
+    if (!status && has_value(l, row, WAITS)) {
+        op.waits_first = (uint32_t)l->t.wait_count;
+        status = read_waits(l, row, &op, d);
+    }
+    if (status)
+        return status;
+    op.device = (int32_t)device;
+    op.process = (int32_t)process;
+    op.stream = (int32_t)stream;
+    op.host_thread = (int32_t)thread;
+    op.sm_mhz = (uint16_t)sm_mhz;
+    status = follow_lane(l, row, &op, d);
+    if (!status)
+        status = note_line(l, row, d);
+    if (!status && fl_trace_add_op(&l->t, &op))
+        status = fl_no_memory(d, row->file);
+    return status;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    if (l->width)
+        return read_op(l, row, d);
+    l->width = row->count;
+    return fl_columns_find(row, COLUMN, COLUMNS, REQUIRED, l->where, d);
+}
+
+/* ---- the whole file ---- */
+
+static int64_t line_of(const loader *l, size_t op) {
+    size_t low = 0, high = l->jump_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (l->jumps[middle].row <= op)
+            low = middle;
+        else
+            high = middle;
+    }
+    return l->jumps[low].line + (int64_t)(op - l->jumps[low].row);
+}
+
+static int three_way(int64_t a, int64_t b) { return (a > b) - (a < b); }
+
+static int by_lane_and_start(const void *a, const void *b, void *ops) {
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const fl_trace_op *x = (const fl_trace_op *)ops + i, *y = (const fl_trace_op *)ops + k;
+    int order = three_way(x->device, y->device);
+    order = order ? order : three_way(x->process, y->process);
+    order = order ? order : three_way(x->stream, y->stream);
+    order = order ? order : three_way(x->start_ns, y->start_ns);
+    order = order ? order : three_way(x->end_ns, y->end_ns);
+    return order ? order : three_way(i, k);
+}
+
+static const char *name_of(const fl_kernel_trace *t, uint32_t op) { return t->names[t->kinds[t->ops[op].kind].name]; }
+
+/* Rows may stand in any order, so overlap shows only in sorted ones. */
+static fl_status check_overlap(const loader *l, const char *path, fl_diag *d) {
+    const fl_kernel_trace *t = &l->t;
+    uint32_t *index = malloc(t->op_count * sizeof *index);
+    if (!index)
+        return fl_no_memory(d, path);
+    size_t count = 0;
+    for (size_t i = 0; i < t->op_count; i++)
+        if (t->ops[i].type == FL_OP_KERNEL || t->ops[i].type == FL_OP_COPY)
+            index[count++] = (uint32_t)i;
+    qsort_r(index, count, sizeof *index, by_lane_and_start, t->ops);
+    fl_status status = FL_OK;
+    for (size_t i = 1; i < count && !status; i++) {
+        const fl_trace_op *a = &t->ops[index[i - 1]], *b = &t->ops[index[i]];
+        if (a->device != b->device || a->process != b->process || a->stream != b->stream || b->start_ns >= a->end_ns)
+            continue;
+        uint32_t later = index[i] > index[i - 1] ? index[i] : index[i - 1];
+        uint32_t earlier = index[i] + index[i - 1] - later;
+        const fl_trace_op *x = &t->ops[later], *y = &t->ops[earlier];
+        status =
+            fl_fail(d, FL_BAD_INPUT, path, line_of(l, later), 1,
+                    "'%.200s' (%lld to %lld ns) overlaps '%.200s' of line %lld (%lld to %lld ns), expected one at a "
+                    "time in device %d, process %d, stream %d",
+                    name_of(t, later), (long long)x->start_ns, (long long)x->end_ns, name_of(t, earlier),
+                    (long long)line_of(l, earlier), (long long)y->start_ns, (long long)y->end_ns, x->device, x->process,
+                    x->stream);
+    }
+    free(index);
+    return status;
+}
+
+fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_diag *d) {
+    static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-kernels"};
+    loader l = {0};
+    fl_status status = fl_csv_read(path, &OPTIONS, &l.t.head, on_row, &l, d);
+    if (!status && l.t.op_count == 0)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the trace is empty, expected at least one row after the header");
+    if (!status && l.disorder)
+        status = check_overlap(&l, path, d);
+    fl_intern_free(&l.names);
+    fl_intern_free(&l.kinds);
+    fl_intern_free(&l.lanes);
+    free(l.lane);
+    free(l.jumps);
+    if (status)
+        fl_kernel_trace_free(&l.t);
+    *t = l.t;
+    return status;
 }

@@ -1,9 +1,151 @@
-#include "traces/files/lanes.h"
+#include "traces/files/files.h"
 
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define FL_LANES_ROUNDING_NS 1000
+#define FL_LANES_DEPENDENT_NS 20000
+
+/* ---- activity ---- */
+
+typedef struct span {
+    int64_t start_ns, end_ns;
+} span;
+
+static int by_start(const void *a, const void *b) {
+    int64_t x = ((const span *)a)->start_ns, y = ((const span *)b)->start_ns;
+    return (x > y) - (x < y);
+}
+
+fl_status fl_activity_make(fl_activity *a, const fl_kernel_trace *t, int32_t device, int type) {
+    size_t count = 0, sorted = 1;
+    memset(a, 0, sizeof *a);
+    for (size_t i = 0; i < t->op_count; i++)
+        count += t->ops[i].device == device && t->ops[i].type == type;
+    size_t room = count ? count : 1;
+    span *s = malloc(room * sizeof *s);
+    a->start_ns = malloc(room * sizeof *a->start_ns);
+    a->end_ns = malloc(room * sizeof *a->end_ns);
+    a->before_ns = malloc(room * sizeof *a->before_ns);
+    if (!s || !a->start_ns || !a->end_ns || !a->before_ns) {
+        free(s);
+        return FL_NO_MEMORY;
+    }
+    count = 0;
+    for (size_t i = 0; i < t->op_count; i++) {
+        if (t->ops[i].device != device || t->ops[i].type != type)
+            continue;
+        s[count] = (span){t->ops[i].start_ns, t->ops[i].end_ns};
+        sorted &= count == 0 || s[count - 1].start_ns <= s[count].start_ns;
+        count++;
+    }
+    if (!sorted)
+        qsort(s, count, sizeof *s, by_start);
+    for (size_t i = 0; i < count; i++) {
+        size_t n = a->count;
+        if (n && s[i].start_ns <= a->end_ns[n - 1]) {
+            a->end_ns[n - 1] = s[i].end_ns > a->end_ns[n - 1] ? s[i].end_ns : a->end_ns[n - 1];
+            continue;
+        }
+        a->start_ns[n] = s[i].start_ns;
+        a->end_ns[n] = s[i].end_ns;
+        a->count++;
+    }
+    free(s);
+    for (size_t i = 0; i < a->count; i++) {
+        a->before_ns[i] = a->busy_ns;
+        a->busy_ns += a->end_ns[i] - a->start_ns[i];
+    }
+    return FL_OK;
+}
+
+double fl_activity_until(const fl_activity *a, double t_ns) {
+    size_t low = 0, high = a->count; /* spans before `low` start at or before t_ns */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((double)a->start_ns[middle] <= t_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0;
+    double length = (double)(a->end_ns[low - 1] - a->start_ns[low - 1]), in = t_ns - (double)a->start_ns[low - 1];
+    return (double)a->before_ns[low - 1] + (in < length ? in : length);
+}
+
+void fl_activity_free(fl_activity *a) {
+    free(a->start_ns);
+    free(a->end_ns);
+    free(a->before_ns);
+    memset(a, 0, sizeof *a);
+}
+
+size_t fl_activity_devices(const fl_kernel_trace *t, int32_t *device, size_t room) {
+    size_t count = 0;
+    for (size_t i = 0; i < t->op_count; i++) {
+        int32_t v = t->ops[i].device;
+        size_t k = 0;
+        while (k < count && device[k] < v)
+            k++;
+        if ((k < count && device[k] == v) || count == room)
+            continue;
+        memmove(device + k + 1, device + k, (count - k) * sizeof *device);
+        device[k] = v;
+        count++;
+    }
+    return count;
+}
+
+/* ---- ops sort ---- */
 
 static int three_way(int64_t a, int64_t b) { return (a > b) - (a < b); }
+
+static int by_time(const void *a, const void *b, void *ops) {
+    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const fl_trace_op *x = (const fl_trace_op *)ops + i, *y = (const fl_trace_op *)ops + k;
+    int order = three_way(x->start_ns, y->start_ns);
+    order = order ? order : three_way(x->end_ns, y->end_ns);
+    order = order ? order : three_way(x->device, y->device);
+    order = order ? order : three_way(x->process, y->process);
+    order = order ? order : three_way(x->stream, y->stream);
+    return order ? order : three_way(i, k);
+}
+
+fl_status fl_ops_sort(fl_kernel_trace *t, fl_diag *d) {
+    size_t n = t->op_count;
+    uint32_t *from = malloc((n + 1) * sizeof *from); /* by new row: the old one */
+    if (!from)
+        return fl_no_memory(d, NULL);
+    for (size_t i = 0; i < n; i++)
+        from[i] = (uint32_t)i;
+    if (n)
+        qsort_r(from, n, sizeof *from, by_time, t->ops);
+    for (size_t i = 0; i < n; i++) { /* each cycle of the permutation once; rows that are in place stay */
+        if (from[i] == i)
+            continue;
+        fl_trace_op first = t->ops[i];
+        size_t at = i;
+        while (from[at] != i) {
+            size_t next = from[at];
+            t->ops[at] = t->ops[next];
+            from[at] = (uint32_t)at;
+            at = next;
+        }
+        t->ops[at] = first;
+        from[at] = (uint32_t)at;
+    }
+    free(from);
+    return FL_OK;
+}
+
+/* ---- lanes ---- */
 
 static int by_lane(const fl_trace_op *x, const fl_trace_op *y) {
     int order = three_way(x->device, y->device);

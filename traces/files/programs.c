@@ -1,8 +1,10 @@
-#include "traces/files/programs.h"
+#include "traces/files/files.h"
 
-#include "traces/io/columns.h"
-#include "traces/io/writing.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

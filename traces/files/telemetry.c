@@ -1,9 +1,11 @@
 #include "traces/files/tables.h"
 
-#include "traces/io/columns.h"
-#include "traces/io/writing.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,14 @@
 /* dcgmi dmon -e ...: columns cut by blanks, no time stamps, a sparse row of units below the header. */
-#include "traces/import/import.h"
+#include "traces/import/inside.h"
 
-#include "traces/io/columns.h"
 #include "traces/import/foreign.h"
-#include "traces/import/readings.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
 
 #include <ctype.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

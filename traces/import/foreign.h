@@ -3,8 +3,13 @@
  * separators). */
 #pragma once
 
-#include "traces/io/csv.h"
 #include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct fl_cell { /* not NUL-terminated */
     const char *text;
@@ -17,10 +22,6 @@ typedef struct fl_cells { /* the cells of one line, cut at , ; | and tab, withou
     fl_cell cell[FL_CELLS_MAX];
     size_t count;
 } fl_cells;
-
-bool fl_cell_is(fl_cell c, const char *text);
-bool fl_cell_begins(fl_cell c, const char *text);
-bool fl_cells_have(const fl_cells *c, const char *text);
 
 typedef bool (*fl_header_function)(const fl_cells *line);
 
@@ -53,9 +54,6 @@ fl_status fl_foreign_ns(const fl_csv_row *row, size_t index, const char *what, i
 /* Adds key: value to a head, unless it has the key. The value is text from a file; bytes that are not printable become
  * '?'. */
 fl_status fl_foreign_head(fl_head *head, const char *key, const char *text, fl_diag *d);
-
-/* ns since 1970 of a civil date and time, read as UTC. */
-int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int second, int64_t ns);
 
 /* Reports through the options, now and then, how much of the file a reader has read. */
 typedef struct fl_progress {

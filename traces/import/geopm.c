@@ -1,11 +1,13 @@
 /* GEOPM controller traces: fields cut by '|', a preamble of '#' lines, frequencies in Hz, energies cumulative in J,
  * hashes in hex, nan where not sampled. Signals asked for in addition are named SIGNAL-domain-index. */
-#include "traces/import/import.h"
+#include "traces/import/inside.h"
 
-#include "traces/io/columns.h"
 #include "traces/import/foreign.h"
-#include "traces/import/readings.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,18 @@
 /* Files as other tools write them, read into the plain structs of traces/io/records.h. Each format has one reader, and
- * each reader has one row in traces/open/readers.h.
+ * each reader has one row in traces/open/open.h.
  *
  * A reader fills kernels, telemetry, or both, or a sweep, or requests, whole or not at all, and notes what its format
  * cannot carry ("no clocks: kernels are taken at the platform's default"). It never guesses silently: what it had to
  * assume is a note. */
 #pragma once
 
-#include "traces/io/diag.h"
+#include "traces/io/io.h"
 #include "traces/io/records.h"
-#include "traces/serving/requests.h"
+#include "traces/serving/serving.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
 typedef struct fl_imported {
     bool has_kernels, has_telemetry, has_sweep, has_requests;
@@ -39,13 +43,6 @@ typedef struct fl_reader {
     fl_status (*read)(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d);
 } fl_reader;
 
-extern const fl_reader *const fl_readers[]; /* fl_readers_count */
-extern const size_t fl_readers_count;
-
-/* The reader of a file: by name where one is given (FL_BAD_INPUT with the nearest name for an unknown one), else the
- * first that detects the file. FL_BAD_INPUT with a list of the formats where none does. */
-fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d);
-
 /* Reads a whole file by a reader into *out, which the caller frees, or leaves *out zeroed. o NULL: every device. */
 fl_status fl_reader_read(const fl_reader *reader, const char *path, const fl_import_options *o, fl_imported *out,
                          fl_diag *d);
@@ -58,3 +55,56 @@ fl_status fl_import_said(const fl_imported *out, fl_diag *d);
 void fl_import_torn(fl_imported *out, int64_t line);
 fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void fl_imported_free(fl_imported *out);
+
+/* A sweep from a table of any origin: which of the table's columns, multiplied by what, gives which column of a sweep.
+ *
+ * As text: "sm_mhz=coreF,time_s=time/1000,workload=app+input". The left side is a column of a sweep
+ * (traces/files/tables.h). The right side is its source: the name of a column in the table's header; that name divided
+ * or multiplied by a number; a number alone, for a value that is the same in every row; or, for workload and kernel,
+ * several names joined by '+', whose texts are joined by '.'. A name that contains a comma stands in single quotes.
+ * 1/NAME is for speeds, where a time is wanted.
+ *
+ * A wide table has a column per clock: `header` is the number that heads such a column, and `cells` are the values
+ * below it ("workload=name,sm_mhz=header,power_w=cells", "time_s=1/cells"). Each row gives one setting per such column;
+ * columns that no number heads are ignored. */
+
+enum { FL_MAP_TERMS = 32, FL_MAP_PARTS = 8 };
+
+typedef struct fl_map_term {
+    char *target, *source;
+} fl_map_term;
+
+typedef struct fl_sweep_map { /* zeroed: an empty map */
+    fl_map_term term[FL_MAP_TERMS];
+    size_t count;
+} fl_sweep_map;
+
+/* Adds a term and copies both texts. Refuses an empty text and a target that the map already has. Only the reading of a
+ * table checks whether target is a column of a sweep and source a column of the table. */
+fl_status fl_sweep_map_add(fl_sweep_map *m, const char *target, const char *source, fl_diag *d);
+/* Parses the terms of a text. m is empty after a failure. */
+fl_status fl_sweep_map_parse(const char *text, fl_sweep_map *m, fl_diag *d);
+void fl_sweep_map_free(fl_sweep_map *m);
+
+/* Reads the table as fl_sweep_read() reads a sweep, with the same checks, which name the table's own lines and columns.
+ * Columns that no term names are ignored. _times: power may be unknown, as with fl_sweep_read_times. */
+fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
+
+/* Sweep columns: workload, sm_mhz or power_cap_w or both, time_s, and power_w or energy_j or both. Optional:
+ * kernel,mem_mhz,power_cap_w,energy_cv,ratio,ratio_cv; for predicted rows the standard deviations time_sd_pct and
+ * power_sd_pct (empty or 0: measured); and activities in percent, 0 to 100, named as in DCGM (traces/io/records.h,
+ * fl_counter): dram_active_pct,sm_active_pct,sm_occupancy_pct,fp32_pct,fp64_pct,fp16_pct,tensor_pct. The head is
+ * optional, because plain files exist. time_s > 0; empty, nan and N/A mean not known. One of power_w and energy_j may
+ * be unknown; it then follows from the other and time_s. */
+fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d);
+/* For callers that need no power: both may be unknown (NaN), and their columns may be absent. */
+fl_status fl_sweep_read_times(const char *path, fl_sweep *s, fl_diag *d);
+fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d);
+
+/* The GEEPAFS daemon's log: five head lines, then rows of a time of day, five numbers per GPU (GPU %, memory %, mW, SM
+ * MHz, set MHz or -1), and the loop's own duration in us. It becomes decisions with the signals util_gpu_pct,
+ * util_mem_pct, power_w, sm_mhz (GPU) and loop_ns (host: the duration of the PREVIOUS row, unknown in the first), and
+ * the control sm_mhz. Times follow from the durations: row k+1 comes max(200 ms, duration of row k) after row k. The
+ * reader skips a torn last row and reports its line. A daemon that Ctrl-C ended says so after the last row, in one or
+ * two lines of text; the reader skips them, and nothing may follow. */
+fl_status fl_geepafs_read(const char *path, fl_decisions *r, fl_diag *d);

@@ -1,12 +1,15 @@
 /* nvidia-smi --query-gpu=... --format=csv, with or without nounits: readings of boards over time. */
-#include "traces/import/import.h"
+#include "traces/import/inside.h"
 
-#include "traces/io/columns.h"
 #include "traces/import/foreign.h"
-#include "traces/import/readings.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <ctype.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,345 @@
-/* Tables of measured settings that are public, each known by its header and read by a map (sweep_map.h). Their units
+/* Tables of measured settings that are public, each known by its header and read by a map (import.h). Their units
  * are their owners'; what a table does not say is a note. */
-#include "traces/import/import.h"
+#include "traces/import/inside.h"
 
+#include "traces/files/files.h"
+#include "traces/files/tables.h"
 #include "traces/import/foreign.h"
-#include "traces/import/sweep_map.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/serving/serving.h"
 
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Azure's LLM inference traces (github.com/Azure/AzurePublicDataset, AzureLLMInferenceTrace_conv.csv and _code.csv;
+ * CC-BY 4.0; Patel et al., "Splitwise: Efficient generative LLM inference using phase splitting", ISCA 2024). */
+
+#define LAST_NS (INT64_C(26) * 86400 * 1000000000)
+
+enum { TIMESTAMP, CONTEXT, GENERATED, COLUMNS };
+
+static const char *const COLUMN[COLUMNS] = {"TIMESTAMP", "ContextTokens", "GeneratedTokens"};
+
+typedef struct loader {
+    fl_requests r;
+    size_t where[COLUMNS], width, left_out;
+    int64_t first_ns;
+} loader;
+
+/* "2023-11-16 18:15:46.6805900", at most nine digits of a second; the later traces add "+00:00". */
+static bool parse_time(const char *text, int64_t *ns) {
+    int year, month, day, hour, minute, second, used = 0;
+    int64_t fraction = 0;
+    if (sscanf(text, "%4d-%2d-%2d%*1[ T]%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second, &used) != 6 ||
+        !used || strspn(text, "0123456789-: T") < (size_t)used)
+        return false;
+    const char *t = text + used;
+    if (*t == '.') {
+        const size_t digits = strspn(t + 1, "0123456789");
+        if (!digits || digits > 9)
+            return false;
+        for (size_t i = 0; i < 9; i++)
+            fraction = fraction * 10 + (i < digits ? t[1 + i] - '0' : 0);
+        t += 1 + digits;
+    }
+    if (!strcmp(t, "+00:00") || !strcmp(t, "Z"))
+        t = "";
+    if (*t || year < 1970 || year >= 2200 || month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 || hour > 23 ||
+        minute < 0 || minute > 59 || second < 0 || second > 60)
+        return false;
+    *ns = fl_civil_ns(year, month, day, hour, minute, second, fraction);
+    return true;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    fl_requests *r = &l->r;
+    int64_t t = 0, prompt = 0, output = 0;
+    if (!l->width) {
+        l->width = row->count;
+        return fl_columns_find(row, COLUMN, COLUMNS, COLUMNS, l->where, d);
+    }
+    fl_status s = fl_foreign_width(row, l->width, d);
+    if (!s && !parse_time(row->field[l->where[TIMESTAMP]].text, &t))
+        s = FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
+                          "TIMESTAMP is '%.40s', expected a time such as 2023-11-16 18:15:46.6805900",
+                          row->field[l->where[TIMESTAMP]].text);
+    if (!s)
+        s = fl_field_int(row, l->where[CONTEXT], COLUMN[CONTEXT], 0, FL_REQUEST_TOKENS_MOST, &prompt, d);
+    if (!s)
+        s = fl_field_int(row, l->where[GENERATED], COLUMN[GENERATED], 0, FL_REQUEST_TOKENS_MOST, &output, d);
+    if (s)
+        return s;
+    if (!prompt || !output) {
+        l->left_out++;
+        return FL_OK;
+    }
+    l->first_ns = r->count ? l->first_ns : t;
+    if (t - l->first_ns < (r->count ? r->row[r->count - 1].t_ns : 0))
+        return FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
+                             "TIMESTAMP is '%.40s', before that of the row above, expected ascending times",
+                             row->field[l->where[TIMESTAMP]].text);
+    if (t - l->first_ns > LAST_NS)
+        return FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
+                             "TIMESTAMP is '%.40s', expected at most 26 days after the first",
+                             row->field[l->where[TIMESTAMP]].text);
+    const fl_request_row q = {.t_ns = t - l->first_ns,
+                              .prompt_tokens = (uint32_t)prompt,
+                              .output_tokens = (uint32_t)output,
+                              .line = row->line < UINT32_MAX ? (uint32_t)row->line : 0,
+                              .column = (uint32_t)row->field[l->where[CONTEXT]].column};
+    return fl_requests_add(r, &q, d);
+}
+
+fl_status fl_requests_read_azure(const char *path, fl_requests *r, size_t *left_out, fl_diag *d) {
+    static const fl_csv_options OPTIONS = {.trim = true};
+    loader l = {0};
+    fl_status s = (l.r.file = strdup(fl_input_name(path))) && (l.r.names = calloc(1, sizeof *l.r.names)) &&
+                          (l.r.names[0] = strdup(""))
+                      ? FL_OK
+                      : fl_no_memory(d, path);
+    l.r.name_count = l.r.name_room = l.r.names && l.r.names[0];
+    if (!s)
+        s = fl_csv_read(path, &OPTIONS, NULL, on_row, &l, d);
+    if (!s && !l.r.count)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no requests with tokens, expected at least one row after the header");
+    if (s)
+        fl_requests_free(&l.r);
+    *r = l.r;
+    if (left_out)
+        *left_out = s ? 0 : l.left_out;
+    return s;
+}
+
+static bool is_header(const fl_cells *line) {
+    return line->count == COLUMNS && fl_cells_have(line, COLUMN[TIMESTAMP]) && fl_cells_have(line, COLUMN[CONTEXT]) &&
+           fl_cells_have(line, COLUMN[GENERATED]);
+}
+
+static bool azure_detect(const char *path, const char *head, size_t size) {
+    (void)path;
+    return fl_header_find(head, size, is_header) == 0;
+}
+
+static fl_status azure_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    size_t left_out = 0;
+    fl_status s = fl_requests_read_azure(path, &out->requests, &left_out, d);
+    out->has_requests = !s;
+    if (!s)
+        fl_import_say(out, "no latencies, and the rate is that of the whole service, not of one server (--scale)");
+    if (!s && left_out)
+        fl_import_say(out, "%zu row%s without prompt or output tokens left out", left_out, left_out > 1 ? "s" : "");
+    if (!s)
+        s = fl_import_said(out, d);
+    return s;
+}
+
+const fl_reader fl_reader_azure_llm = {"azure-llm", "requests of Azure's LLM inference traces", azure_detect,
+                                       azure_read};
+
+/* Our own files among the others, so that a command takes any of them by one way. */
+
+static bool begins(const char *head, size_t size, const char *text) {
+    size_t length = strlen(text);
+    if (size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3)) {
+        head += 3;
+        size -= 3;
+    }
+    return size >= length && !memcmp(head, text, length);
+}
+
+/* A file that was cut off within its last number would still read as a whole row. Ours end with a newline. */
+static fl_status check_end(const char *path, fl_diag *d) {
+    const int fd = fl_gunzip_whole(path, d); /* a gzipped one's own end was seen to be there */
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
+    int last = '\n', c;
+    int64_t lines = 1, column = 1;
+    if (!file && fd >= 0)
+        close(fd);
+    if (!file)
+        return fd >= 0 ? fl_no_memory(d, path) : d ? d->status : FL_IO;
+    if (fseek(file, -1, SEEK_END) == 0)
+        last = fgetc(file);
+    rewind(file);
+    while (last != '\n' && last != EOF && (c = getc_unlocked(file)) != EOF) {
+        lines += c == '\n';
+        column = c == '\n' ? 1 : column + 1;
+    }
+    fclose(file);
+    if (last == '\n' || last == EOF)
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, path, lines, column, "the last line may be cut off, expected a newline at its end");
+}
+
+static bool detect_kernels(const char *path, const char *head, size_t size) {
+    (void)path;
+    return begins(head, size, "# foldline-kernels ");
+}
+
+static fl_status read_kernels(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    fl_status status = fl_kernels_read(path, &out->kernels, d);
+    if (!status)
+        status = check_end(path, d);
+    out->has_kernels = !status;
+    return status;
+}
+
+static bool detect_telemetry(const char *path, const char *head, size_t size) {
+    (void)path;
+    return begins(head, size, "# foldline-telemetry ");
+}
+
+static fl_status read_telemetry(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    fl_status status = fl_telemetry_read(path, &out->telemetry, d);
+    if (!status)
+        status = check_end(path, d);
+    out->has_telemetry = !status;
+    return status;
+}
+
+static bool sweep_header(const fl_cells *line) {
+    return fl_cells_have(line, "workload") && fl_cells_have(line, "sm_mhz") && fl_cells_have(line, "time_s");
+}
+
+static bool detect_sweep(const char *path, const char *head, size_t size) {
+    (void)path;
+    return begins(head, size, "# foldline-sweep ") || fl_header_find(head, size, sweep_header) == 0;
+}
+
+static fl_status read_sweep(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    const fl_status status = fl_sweep_read(path, &out->sweep, d);
+    out->has_sweep = !status;
+    return status;
+}
+
+static fl_status read_requests(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    fl_status status = fl_requests_read(path, &out->requests, d);
+    if (!status)
+        status = check_end(path, d);
+    out->has_requests = !status;
+    return status;
+}
+
+static bool requests_header(const fl_cells *line) {
+    return fl_cells_have(line, "t_ns") && fl_cells_have(line, "prompt_tokens") && fl_cells_have(line, "output_tokens");
+}
+
+static bool detect_requests(const char *path, const char *head, size_t size) {
+    (void)path;
+    return begins(head, size, "# foldline-requests ") || fl_header_find(head, size, requests_header) == 0;
+}
+
+const fl_reader fl_reader_kernels = {"foldline-kernels", "canonical kernel trace", detect_kernels, read_kernels};
+const fl_reader fl_reader_telemetry = {"foldline-telemetry", "canonical telemetry", detect_telemetry, read_telemetry};
+const fl_reader fl_reader_sweep = {"sweep", "table of measured settings", detect_sweep, read_sweep};
+const fl_reader fl_reader_requests = {"foldline-requests", "requests to a server of language models", detect_requests,
+                                      read_requests};
+
+/* GPU-DVFS-Dataset: dataset_performance.csv and dataset_power.csv, a row per program and a column per clock.
+ * Performance is relative to the program's own at one clock, so its times are too; power lies in a file of its own
+ * beside it. */
+
+#define FIRST "frequency(MHz)"
+#define PERFORMANCE "performance"
+#define POWER "power"
+
+static bool wide_is_header(const fl_cells *line) {
+    double mhz = 0;
+    char text[64];
+    if (line->count < 2 || !fl_cell_is(line->cell[0], FIRST) || line->cell[1].size >= sizeof text)
+        return false;
+    snprintf(text, sizeof text, "%.*s", (int)line->cell[1].size, line->cell[1].text);
+    return fl_real_parse(text, &mhz) == FL_NUMBER_OK;
+}
+
+static bool wide_detect(const char *path, const char *head, size_t size) {
+    (void)path;
+    return fl_header_find(head, size, wide_is_header) == 0;
+}
+
+static fl_status read_table(const char *path, const char *text, fl_sweep *s, fl_diag *d) {
+    fl_sweep_map map;
+    fl_status status = fl_sweep_map_parse(text, &map, d);
+    if (!status)
+        status = fl_sweep_read_mapped_times(path, &map, s, d);
+    fl_sweep_map_free(&map);
+    return status;
+}
+
+/* The path with `from` in its file's name replaced by `to`; NULL where it is not in it (or without memory). */
+static char *companion(const char *path, const char *from, const char *to) {
+    const char *slash = strrchr(path, '/'), *at = strstr(slash ? slash : path, from);
+    char *other = NULL;
+    if (!at || asprintf(&other, "%.*s%s%s", (int)(at - path), path, to, at + strlen(from)) < 0)
+        return NULL;
+    return other;
+}
+
+/* Powers of the same programs and clocks; *missing: settings without one. */
+static void join_power(fl_sweep *s, const fl_sweep *power, size_t *missing) {
+    for (size_t i = 0; i < s->row_count; i++) {
+        fl_sweep_row *r = &s->rows[i];
+        for (size_t k = 0; k < power->row_count && isnan(r->power_w); k++) {
+            const fl_sweep_row *p = &power->rows[k];
+            if (p->sm_mhz == r->sm_mhz && !strcmp(power->names[p->workload], s->names[r->workload]))
+                r->power_w = p->power_w;
+        }
+        r->energy_j = r->power_w * r->time_s;
+        *missing += isnan(r->power_w) ? 1 : 0;
+    }
+}
+
+static fl_status wide_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o;
+    char *power_path = companion(path, PERFORMANCE, POWER), *table = companion(path, POWER, PERFORMANCE);
+    if (!power_path && table) {
+        const fl_status wrong =
+            fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a table of power without its table of times, expected %s", table);
+        free(table);
+        return wrong;
+    }
+    free(table);
+    fl_sweep power = {0};
+    size_t missing = 0;
+    fl_status s = read_table(path, "workload=" FIRST ",sm_mhz=header,time_s=1/cells", &out->sweep, d);
+    out->has_sweep = !s;
+    if (!s && power_path && access(power_path, R_OK) == 0) {
+        s = read_table(power_path, "workload=" FIRST ",sm_mhz=header,time_s=1,power_w=cells", &power, d);
+        if (!s)
+            join_power(&out->sweep, &power, &missing);
+        if (!s)
+            s = fl_import_note(out, d, "power is from %s", power_path);
+    } else if (!s) {
+        s = power_path ? fl_import_note(out, d, "no %s: times alone", power_path)
+                       : fl_import_note(out, d, "the table does not say of what: taken as performance, without power");
+    }
+    if (!s && missing)
+        s = fl_import_note(out, d, "%zu settings have no power there", missing);
+    if (!s)
+        s = fl_import_note(out, d, "times are relative: 1 s where a program's performance is 1");
+    fl_sweep_free(&power);
+    free(power_path);
+    return s;
+}
+
+const fl_reader fl_reader_wide = {"gpu-dvfs-wide",
+                                  "table of GPU-DVFS-Dataset (a column per clock; performance, and power beside it)",
+                                  wide_detect, wide_read};
+
+/* ---- public ---- */
 
 enum { NEEDED_MAX = 8 };
 
@@ -43,7 +376,7 @@ static bool has_header(const table *t, const fl_cells *line) {
     return true;
 }
 
-static fl_status read_table(const table *t, const char *path, fl_imported *out, fl_diag *d) {
+static fl_status public_read_table(const table *t, const char *path, fl_imported *out, fl_diag *d) {
     fl_sweep_map map;
     fl_status s = fl_sweep_map_parse(t->map, &map, d);
     if (!s)
@@ -66,7 +399,7 @@ static fl_status read_table(const table *t, const char *path, fl_imported *out, 
     }                                                                                                                  \
     static fl_status ident##_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {        \
         (void)o;                                                                                                       \
-        return read_table(&ident, path, out, d);                                                                       \
+        return public_read_table(&ident, path, out, d);                                                                \
     }                                                                                                                  \
     const fl_reader fl_reader_##ident = {name, what, ident##_detect, ident##_read}
 

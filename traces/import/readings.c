@@ -1,6 +1,12 @@
-#include "traces/import/readings.h"
+#include "traces/import/inside.h"
+
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

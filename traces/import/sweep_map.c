@@ -1,10 +1,12 @@
-#include "traces/import/sweep_map.h"
+#include "traces/import/inside.h"
 
-#include "traces/io/columns.h"
-#include "traces/io/numbers.h"
-#include "traces/import/sweep_rows.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,13 @@
-#include "traces/files/tables.h"
+#include "traces/import/inside.h"
 
-#include "traces/io/columns.h"
 #include "traces/import/foreign.h"
-#include "traces/io/intern.h"
-#include "traces/import/sweep_rows.h"
-#include "traces/io/writing.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

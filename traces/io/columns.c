@@ -1,11 +1,224 @@
-#include "traces/io/columns.h"
+#include "traces/io/io.h"
 
+#include <locale.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/io/numbers.h"
+/* ---- duration ---- */
+
+fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d) {
+    static const struct {
+        const char *unit;
+        double ns;
+    } UNITS[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+    char *end;
+    const double value = strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof UNITS / sizeof *UNITS; i++)
+        if (!strcmp(end, UNITS[i].unit) && value > 0 && value * UNITS[i].ns >= 1 && value * UNITS[i].ns < 9e18) {
+            *ns = (int64_t)(value * UNITS[i].ns);
+            return FL_OK;
+        }
+    return fl_refuse(d, "'%.40s' is not a time, expected one such as 60s, 5m, 1h or 500ms", text);
+}
+
+/* ---- intern ---- */
+
+uint32_t fl_hash(const void *data, size_t size) {
+    const unsigned char *p = data;
+    uint64_t h = 0x9e3779b97f4a7c15u ^ size;
+    while (size) {
+        uint64_t word = 0;
+        size_t n = size < sizeof word ? size : sizeof word;
+        memcpy(&word, p, n);
+        h = (h ^ word) * 0xd6e8feb86659fd93u;
+        h ^= h >> 32;
+        p += n;
+        size -= n;
+    }
+    return (uint32_t)(h ^ (h >> 29));
+}
+
+static fl_status rehash(fl_intern *n) {
+    size_t room = n->room ? n->room * 2 : 64;
+    if (room > UINT32_MAX)
+        return FL_NO_MEMORY;
+    fl_intern_slot *slot = malloc(room * sizeof *slot);
+    if (!slot)
+        return FL_NO_MEMORY;
+    for (size_t i = 0; i < room; i++)
+        slot[i].index = UINT32_MAX;
+    for (size_t i = 0; i < n->room; i++) {
+        if (n->slot[i].index == UINT32_MAX)
+            continue;
+        size_t at = n->slot[i].hash & (room - 1);
+        while (slot[at].index != UINT32_MAX)
+            at = (at + 1) & (room - 1);
+        slot[at] = n->slot[i];
+    }
+    free(n->slot);
+    n->slot = slot;
+    n->room = room;
+    return FL_OK;
+}
+
+fl_intern_slot *fl_intern_find(fl_intern *n, uint32_t hash, fl_same_function same, const void *owner, const void *key) {
+    if (n->count * 2 >= n->room && rehash(n))
+        return NULL;
+    size_t at = hash & (n->room - 1);
+    for (; n->slot[at].index != UINT32_MAX; at = (at + 1) & (n->room - 1))
+        if (n->slot[at].hash == hash && same(owner, n->slot[at].index, key))
+            return &n->slot[at];
+    n->slot[at].hash = hash;
+    n->count++; /* an upper bound, should the caller fail to fill it */
+    return &n->slot[at];
+}
+
+void fl_intern_free(fl_intern *n) {
+    free(n->slot);
+    memset(n, 0, sizeof *n);
+}
+
+typedef struct text_key {
+    const char *text;
+    size_t size;
+} text_key;
+
+static bool same_text(const void *owner, uint32_t index, const void *key) {
+    const char *name = ((char *const *)owner)[index];
+    const text_key *k = key;
+    return strncmp(name, k->text, k->size) == 0 && name[k->size] == '\0';
+}
+
+uint32_t fl_intern_text(fl_intern *n, char ***names, size_t *count, size_t *room, const char *text, size_t size) {
+    text_key key = {text, size};
+    fl_intern_slot *slot = fl_intern_find(n, fl_hash(text, size), same_text, *names, &key);
+    if (!slot)
+        return UINT32_MAX;
+    if (slot->index != UINT32_MAX)
+        return slot->index;
+    if (*count >= UINT32_MAX || fl_grow(names, room, *count + 1, sizeof **names))
+        return UINT32_MAX;
+    char *copy = strndup(text, size);
+    if (!copy)
+        return UINT32_MAX;
+    (*names)[*count] = copy;
+    slot->index = (uint32_t)(*count)++;
+    return slot->index;
+}
+
+/* ---- numbers ---- */
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+fl_number fl_int_parse(const char *text, int64_t *value) {
+    bool minus = *text == '-';
+    text += minus;
+    if (!is_digit(*text))
+        return FL_NUMBER_SYNTAX;
+    uint64_t n = 0;
+    const char *first = text;
+    for (; is_digit(*text) && text - first < 18; text++) /* too few to overflow */
+        n = n * 10 + (uint64_t)(*text - '0');
+    bool over = false;
+    for (; is_digit(*text); text++) {
+        uint64_t digit = (uint64_t)(*text - '0');
+        over = over || n > (UINT64_MAX - digit) / 10;
+        n = n * 10 + digit;
+    }
+    if (*text)
+        return FL_NUMBER_SYNTAX;
+    if (over || n > (uint64_t)INT64_MAX + minus)
+        return FL_NUMBER_RANGE;
+    if (minus)
+        *value = n ? -(int64_t)(n - 1) - 1 : 0;
+    else
+        *value = (int64_t)n;
+    return FL_NUMBER_OK;
+}
+
+/* strtod() of the C locale. glibc keeps one such locale and returns it without allocating. */
+static double parse_slowly(const char *text) {
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c)
+        return strtod(text, NULL);
+    double value = strtod_l(text, NULL, c);
+    freelocale(c);
+    return value;
+}
+
+fl_number fl_real_parse(const char *text, double *value) {
+    static const double POWER[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *t = text;
+    bool minus = *t == '-';
+    t += *t == '-' || *t == '+';
+    uint64_t mantissa = 0;
+    int digits = 0, exponent = 0;
+    bool exact = true;
+    for (int point = 0;; t++) {
+        if (*t == '.' && !point) {
+            point = 1;
+            continue;
+        }
+        if (!is_digit(*t))
+            break;
+        digits = 1;
+        if (mantissa >= UINT64_C(1) << 53)
+            exact = false;
+        else
+            mantissa = mantissa * 10 + (uint64_t)(*t - '0');
+        exponent -= point && exact;
+    }
+    if (!digits)
+        return FL_NUMBER_SYNTAX;
+    if (*t == 'e' || *t == 'E') {
+        t++;
+        bool negative = *t == '-';
+        t += *t == '-' || *t == '+';
+        if (!is_digit(*t))
+            return FL_NUMBER_SYNTAX;
+        int power = 0;
+        for (; is_digit(*t); t++)
+            power = power < 100000 ? power * 10 + (*t - '0') : power;
+        exponent += negative ? -power : power;
+    }
+    if (*t)
+        return FL_NUMBER_SYNTAX;
+    /* Both factors are exact as doubles, so one operation rounds once and therefore correctly. */
+    double result;
+    if (exact && mantissa <= UINT64_C(1) << 53 && exponent >= -22 && exponent <= 22) {
+        result = exponent < 0 ? (double)mantissa / POWER[-exponent] : (double)mantissa * POWER[exponent];
+        result = minus ? -result : result;
+    } else {
+        result = parse_slowly(text);
+    }
+    if (isinf(result))
+        return FL_NUMBER_RANGE;
+    *value = result;
+    return FL_NUMBER_OK;
+}
+
+char *fl_real_text(double value, char buf[FL_REAL_TEXT]) {
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    locale_t before = c ? uselocale(c) : (locale_t)0;
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(buf, FL_REAL_TEXT, "%.*g", digits, value);
+        double back = NAN;
+        if (!isfinite(value) || (fl_real_parse(buf, &back) == FL_NUMBER_OK && back == value))
+            break;
+    }
+    if (c) {
+        uselocale(before);
+        freelocale(c);
+    }
+    return buf;
+}
+
+/* ---- columns ---- */
 
 /* ---- numbers in fields ---- */
 

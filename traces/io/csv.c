@@ -1,8 +1,11 @@
-#include "traces/io/csv.h"
+#include "traces/io/inside.h"
 
-#include "traces/io/gunzip.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <csv.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

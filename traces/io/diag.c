@@ -1,9 +1,22 @@
-#include "traces/io/diag.h"
+#include "traces/io/io.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- memory ---- */
+
+static atomic_bool failed;
+
+void fl_memory_lost(void) { failed = true; }
+
+bool fl_memory_failed(void) { return failed; }
+
+/* ---- diag ---- */
 
 size_t fl_utf8(const char *text, size_t size) {
     const unsigned char *t = (const unsigned char *)text;

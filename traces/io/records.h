@@ -17,8 +17,6 @@ typedef struct fl_head {
     size_t count, room;
 } fl_head;
 
-/* ---- kernels ---- */
-
 typedef struct fl_trace_kind { /* one per distinct name, grid and block */
     uint32_t name;             /* index into names */
     uint32_t grid[3], block[3];
@@ -58,8 +56,6 @@ typedef struct fl_kernel_trace {
     bool has_launches;
 } fl_kernel_trace;
 
-/* ---- kinds: how a kind of kernel loads a device (fitted by a model, or stated) ---- */
-
 typedef struct fl_kind_load {
     char *name;             /* kernel name; "*" = any other kernel */
     double tc, tm, tl;      /* shares of the recorded time: core-bound, memory-bound, and neither */
@@ -79,8 +75,6 @@ typedef struct fl_kinds {
     size_t count, room;
 } fl_kinds;
 
-/* ---- telemetry: t_ns, device, then signals by name ---- */
-
 typedef struct fl_telemetry {
     fl_head head;
     char **signal; /* column names after t_ns and device */
@@ -89,19 +83,17 @@ typedef struct fl_telemetry {
     int32_t *device; /* row_count; -1 = host */
     double *value;   /* row_count x signal_count; NAN = not known */
     size_t row_count, row_room;
-    size_t unnamed; /* rows of the time of the one before, where no column names the board */
+    size_t unnamed;                 /* rows of the time of the one before, where no column names the board */
     int64_t back_line, back_column; /* the first time stamp that is earlier than that of its board before; 0 = none */
     double back_s;                  /* by how much */
 } fl_telemetry;
-
-/* ---- sweep: measured settings ---- */
 
 typedef struct fl_sweep_row {
     uint32_t workload, kernel;           /* indices into names; kernel may name the empty string */
     double sm_mhz, mem_mhz, power_cap_w; /* NAN = not set or not known */
     double time_s, power_w, energy_j;
-    /* For a distribution replay (sim/draws/draws.h), NAN = not known: the coefficient of variation of the energy of one step,
-     * the ratio of core to uncore utilisation, and the coefficient of variation of that ratio. */
+    /* For a distribution replay (sim/draws/draws.h), NAN = not known: the coefficient of variation of the energy of one
+     * step, the ratio of core to uncore utilisation, and the coefficient of variation of that ratio. */
     double energy_cv, ratio, ratio_cv;
     /* For a predicted setting, in percent: one standard deviation of time and power; 0 or NAN = measured. */
     double time_sd_pct, power_sd_pct;
@@ -130,27 +122,6 @@ typedef struct fl_sweep {
     double *activity; /* row_count x FL_COUNTERS, NAN = not known; NULL where the sweep has no such column */
     size_t activity_room;
 } fl_sweep;
-
-/* ---- decisions: what a policy saw and set ----
- *
- * One row per step for the host (device -1) and one per GPU, the host's
- * first. Columns: step,t_ns,device, then the signals that the policy needs by name (host and GPU names are distinct),
- * fresh (names of fresh signals joined by '+'; '*' = every valid one), then one column set_NAME per control (empty =
- * not set; default = handed back), and delay_ns (host row; may be empty where the source did not record it).
- *
- * Where the policy takes kernel records, ten more columns follow, all or none:
- * lost,kind,name_id,name,grid,block,gpu,stream,start_ns,end_ns. `lost` stands in the host's row. Between it and the
- * rows of the GPUs (so that a step that is whole has all of its records) come first a row of device "kind" for each
- * kind that was not known before (kind = 0, 1, ... in order; grid and block as XxYxZ), then a row of device "kernel"
- * for each record, in the order in which the policy saw them (end_ns empty = the end is missing); the other columns are
- * empty.
- *
- * Where the node has servers, further columns follow, all or none: server,batches_lost,server_fresh, the server
- * signals that the policy reads by name,
- * batch_start_ns,batch_end_ns,batch_prompt_tokens,batch_prompts,batch_sequences,batch_kv_tokens. A row of device
- * "server" for each of them (0, 1, ...; in every step the same number) and then one of device "batch" for each step of
- * an engine that the policy saw stand where those of kernels do, before the rows of the GPUs. batches_lost stands in
- * the row of server 0; it is empty where nobody tells of steps, which is not the same as that none ended. */
 
 typedef struct fl_logged_kind {
     char *name;

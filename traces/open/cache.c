@@ -1,18 +1,21 @@
-#include "traces/open/cache.h"
+#include "traces/open/inside.h"
 
-#include "traces/io/beside.h"
-#include "traces/open/cache_hash.h"
-#include "traces/open/cache_ops.h"
-#include "traces/files/kernels.h"
-#include "traces/io/memory.h"
+#include "traces/files/files.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 typedef struct header {
@@ -185,7 +188,8 @@ static bool types_are_those_of_names(const fl_kernel_trace *t) {
 
 bool fl_cache_save(const char *cache, const fl_cache_key *key, const fl_imported *in, uint32_t mode) {
     const fl_kernel_trace *t = &in->kernels;
-    if (!in->has_kernels || in->has_telemetry || !t->op_count || !fl_cache_may_replace(cache, MAGIC) || !types_are_those_of_names(t))
+    if (!in->has_kernels || in->has_telemetry || !t->op_count || !fl_cache_may_replace(cache, MAGIC) ||
+        !types_are_those_of_names(t))
         return false;
     header h = {.version = FL_CACHE_VERSION,
                 .byte_order = BYTE_ORDER_MARK,

@@ -1,7 +1,11 @@
-#include "traces/open/cache_ops.h"
-#include "traces/files/kernels.h"
+#include "traces/open/inside.h"
+
+#include "traces/files/files.h"
+#include "traces/io/records.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

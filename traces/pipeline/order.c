@@ -1,7 +1,9 @@
-#include "traces/pipeline/order.h"
+#include "traces/pipeline/pipeline.h"
 
-#include "traces/io/columns.h"
+#include "traces/io/io.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
  *   stages, microbatches                   both from 1
  *   chunks           parts of the model on each rank, of an interleaved schedule; 1 where not stated
  *   data_parallel, tensor_parallel         both 1 where not stated
- *   order            of a list: a file beside this one (traces/pipeline/order.h)
+ *   order            of a list: a file beside this one (traces/pipeline/pipeline.h)
  *   source           where the numbers come from
  * Columns: rank,what,sm_mhz,time_s,power_w; optional: chunk.
  *
@@ -22,8 +22,12 @@
  */
 #pragma once
 
-#include "traces/io/diag.h"
+#include "traces/io/io.h"
 #include "traces/io/records.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define FL_PIPELINE_WHAT(X)                                                                                            \
     X(FORWARD, forward)                                                                                                \
@@ -94,3 +98,180 @@ fl_status fl_pipeline_check_size(const fl_pipeline *p, fl_diag *d);
  * does. */
 fl_status fl_pipeline_add(fl_pipeline *p, const fl_pipeline_row *row, fl_diag *d);
 fl_status fl_pipeline_finish(fl_pipeline *p, fl_diag *d);
+
+/* What each stage of a pipeline does in one iteration, instruction by instruction. */
+
+/* An activation goes from stage s to s + 1, a gradient back. A pair (send one, receive the other) is one instruction
+ * that ends when both transfers have. */
+#define FL_INSTRUCTIONS(X)                                                                                             \
+    X(LOAD, load)                                                                                                      \
+    X(FORWARD, forward)                                                                                                \
+    X(BACKWARD, backward)                                                                                              \
+    X(SEND_ACT, send_act)                                                                                              \
+    X(RECV_ACT, recv_act)                                                                                              \
+    X(SEND_GRAD, send_grad)                                                                                            \
+    X(RECV_GRAD, recv_grad)                                                                                            \
+    X(SEND_ACT_RECV_GRAD, send_act_recv_grad)                                                                          \
+    X(SEND_GRAD_RECV_ACT, send_grad_recv_act)                                                                          \
+    X(REDUCE_TIED, reduce_tied)                                                                                        \
+    X(REDUCE_DATA, reduce_data)                                                                                        \
+    X(STEP, step)
+
+#define FL_ROW_INSTRUCTION(id, name) FL_DO_##id,
+typedef enum fl_instruction_type { FL_INSTRUCTIONS(FL_ROW_INSTRUCTION) FL_INSTRUCTION_TYPES } fl_instruction_type;
+extern const char *const fl_instruction_name[FL_INSTRUCTION_TYPES];
+
+typedef struct fl_instruction {
+    fl_instruction_type type;
+    int32_t microbatch, microbatch2; /* of a pair: the one sent, the one received; -1: none */
+    int32_t chunk;
+} fl_instruction;
+
+typedef struct fl_pipeline_list {
+    fl_instruction *item;
+    size_t count, room;
+} fl_pipeline_list;
+
+typedef struct fl_pipeline_order {
+    fl_pipeline_list *stage; /* stages */
+    uint32_t stages;
+} fl_pipeline_order;
+
+/* A CSV file without a commented head: stage,index,instruction,microbatch,microbatch2; the index of a stage counts from
+ * 0 on. Fills *o for `stages` stages and microbatches below `microbatches`, or leaves it zeroed. What the instructions
+ * mean together is not looked at here. */
+fl_status fl_pipeline_order_read(const char *path, uint32_t stages, uint32_t microbatches, fl_pipeline_order *o,
+                                 fl_diag *d);
+/* How many stages such a file has. */
+fl_status fl_pipeline_order_stages(const char *path, uint32_t *stages, fl_diag *d);
+bool fl_pipeline_order_same(const fl_pipeline_order *x, const fl_pipeline_order *y);
+fl_status fl_pipeline_order_new(fl_pipeline_order *o, uint32_t stages, fl_diag *d);
+fl_status fl_pipeline_order_add(fl_pipeline_order *o, uint32_t stage, fl_instruction item, fl_diag *d);
+void fl_pipeline_order_free(fl_pipeline_order *o);
+
+/* Plan files: the SM clock that a plan asks for, for each forward and backward of each rank of a pipeline.
+ *
+ * Head "# foldline-plan 1" (published plans come without; then they may begin with other comments); keys: pipeline,
+ * source. Columns: rank,instruction,first_microbatch,count,sm_mhz; optional: plan,chunk.
+ *
+ * A row says that a rank runs `instruction` (forward or backward) of the microbatches first_microbatch to
+ * first_microbatch + count - 1 at sm_mhz, in whole MHz. The order of rows does not matter; they say nothing of the
+ * order in which a rank comes to its instructions, which is the pipeline's. A file may hold several plans, one after
+ * the other, by ascending numbers in the column plan; without it the file is one plan, number 0. chunk is the part of
+ * the model of an interleaved schedule; 0 where not stated.
+ *
+ * A rank without rows is left to the driver. A rank with rows must have a clock for each of its instructions. */
+
+typedef struct fl_plan_row {
+    uint32_t plan; /* its place among the plans of the file */
+    uint32_t rank, chunk, first, count;
+    bool backward;
+    double sm_mhz;
+    int64_t line; /* 0: of no file */
+} fl_plan_row;
+
+typedef struct fl_plans {
+    fl_head head;
+    char *file;
+    int64_t *number; /* plan_count, ascending: as the file has them */
+    size_t plan_count, plan_room;
+    uint32_t ranks, chunks, microbatches; /* that the rows reach: each is one more than the highest named */
+    double top_mhz;                       /* the highest clock that any plan asks for */
+    fl_plan_row *row; /* sorted by plan, rank, forward before backward, chunk, microbatch; no two overlap */
+    size_t row_count, row_room;
+} fl_plans;
+
+/* Whether its columns are those of a plan. A file that cannot be read is none. */
+bool fl_plans_is(const char *path);
+/* Fills *p or leaves it zeroed. Refuses a file without rows, clocks that are not whole, plans whose numbers do not
+ * ascend, and two clocks for one instruction. */
+fl_status fl_plans_read(const char *path, fl_plans *p, fl_diag *d);
+/* Writes to `path` through a temporary file and a rename. The columns plan and chunk are there where more than plan 0
+ * and chunk 0 is. */
+fl_status fl_plans_write(const char *path, const fl_plans *p, fl_diag *d);
+void fl_plans_free(fl_plans *p);
+
+/* The place of the plan with that number; FL_BAD_INPUT where there is none, with the numbers that there are. */
+fl_status fl_plans_find(const fl_plans *p, int64_t number, size_t *place, fl_diag *d);
+
+/* A clock for each forward and backward of each rank, instruction by instruction. */
+typedef struct fl_pipeline_clocks {
+    double *mhz; /* [rank][backward][chunk][microbatch]; 0: left to the driver */
+    uint32_t ranks, chunks, microbatches;
+} fl_pipeline_clocks;
+
+static inline double *fl_pipeline_clock(const fl_pipeline_clocks *c, uint32_t rank, bool backward, uint32_t chunk,
+                                        uint32_t microbatch) {
+    return &c->mhz[(((size_t)rank * 2 + backward) * c->chunks + chunk) * c->microbatches + microbatch];
+}
+
+/* Of the size of a pipeline, all 0; the caller frees it. */
+fl_status fl_pipeline_clocks_new(const fl_pipeline *p, fl_pipeline_clocks *c, fl_diag *d);
+void fl_pipeline_clocks_free(fl_pipeline_clocks *c);
+
+/* The clocks of the plan at `place`, for pipeline `p`; the caller frees *c. FL_BAD_INPUT where it names a rank, chunk
+ * or microbatch that p does not have, or leaves an instruction of a rank without a clock but not all of them. */
+fl_status fl_plans_clocks(const fl_plans *plans, size_t place, const fl_pipeline *p, fl_pipeline_clocks *c, fl_diag *d);
+
+/* Adds a plan, run-length coded, with a number above those that are there: how a planner makes a file. All clocks of a
+ * rank are 0 or none is; they are whole MHz. Fills a zeroed struct, too. */
+fl_status fl_plans_add(fl_plans *plans, int64_t number, const fl_pipeline_clocks *c, fl_diag *d);
+
+/* Refuses, at its line, the first row of the plan at `place` that asks rank `rank` for a clock that is not among these
+ * `count`, which ascend; offers the nearest. */
+fl_status fl_plans_check_ladder(const fl_plans *plans, size_t place, uint32_t rank, const int32_t *mhz, uint32_t count,
+                                fl_diag *d);
+
+/* What was measured of executed plans of a pipeline: files with a common beginning.
+ *
+ *   BASE.plans.csv         the clocks that each plan asks for (traces/pipeline/pipeline.h)
+ *   BASE.measured.csv      plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j: of one iteration
+ *   BASE.instructions.csv  plan,rank,kind,sm_mhz,count,time_mean_s,time_sd_s: kind forward, backward, load,
+ *                          load_in_recv
+ *   BASE.caps.csv          may be absent: family,plan,rank,power_limit_w,plan_time_s,plan_energy_j: runs under a power
+ *                          limit of each rank, the clocks left to the boards
+ *
+ * Columns beyond these are left alone, and so are comment lines: the layout is that of the measurements published with
+ * Perseus (SOSP '24), as one table per kind. */
+
+typedef struct fl_run_row {
+    double time_s, energy_j; /* of the rank; both above 0 */
+} fl_run_row;
+
+typedef struct fl_part_row {
+    uint32_t plan, rank, count;
+    fl_pipeline_what what;
+    double sm_mhz, mean_s, sd_s;
+    int64_t line;
+} fl_part_row;
+
+typedef struct fl_cap_run { /* a run under power limits */
+    int64_t plan;           /* number, within its family */
+    char family[24];
+    double time_s, energy_j;
+} fl_cap_run;
+
+typedef struct fl_pipeline_runs {
+    int64_t *plan; /* plan_count: numbers as the files have them */
+    size_t plan_count;
+    uint32_t ranks, microbatches;
+    double top_mhz;     /* the highest clock that any plan asks for */
+    fl_plan_row *asked; /* by plan, rank, forward then backward, and microbatch */
+    size_t asked_count;
+    fl_run_row *run;           /* [plan][rank] */
+    double *time_s, *energy_j; /* by plan: of the whole iteration, all ranks */
+    fl_part_row *part;         /* by plan and rank, else as the file has them */
+    size_t part_count, part_room;
+    fl_cap_run *cap;
+    double *limit_w; /* [cap][rank]; 0 = not stated */
+    size_t cap_count, cap_room, limit_room;
+} fl_pipeline_runs;
+
+/* Reads the three files, or leaves *r zeroed. Refuses files without a plan, a plan that does not ask one clock for
+ * every microbatch of every rank, and one that was not measured. */
+fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *d);
+/* The first row of what a rank of a plan asked for, and of what was measured of it; one past the last where there is
+ * none of it or of a later one. */
+size_t fl_pipeline_runs_asked(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
+size_t fl_pipeline_runs_part(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
+void fl_pipeline_runs_free(fl_pipeline_runs *r);

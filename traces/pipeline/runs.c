@@ -1,7 +1,10 @@
-#include "traces/pipeline/runs.h"
+#include "traces/pipeline/pipeline.h"
 
-#include "traces/io/columns.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +230,7 @@ static fl_status check_caps(const fl_pipeline_runs *r, const char *file, fl_diag
 /* ---- files ---- */
 
 static const table TABLE[] = {
-    {.ending = "plans.csv"}, /* traces/pipeline/plan.h */
+    {.ending = "plans.csv"}, /* traces/pipeline/pipeline.h */
     {"measured.csv", MEASURED_COLUMN, M_COLUMNS, M_REQUIRED, take_measured},
     {"instructions.csv", INSTRUCTION_COLUMN, I_COLUMNS, I_REQUIRED, take_instruction},
     {"caps.csv", CAP_COLUMN, C_COLUMNS, C_REQUIRED, take_cap},

@@ -1,9 +1,12 @@
-#include "traces/profiler/gather.h"
+#include "traces/profiler/inside.h"
 
-#include "traces/files/kernels.h"
-#include "traces/files/lanes.h"
-#include "traces/files/ops_sort.h"
+#include "traces/files/files.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

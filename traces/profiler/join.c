@@ -1,9 +1,14 @@
-#include "traces/profiler/join.h"
+#include "traces/profiler/inside.h"
 
-#include "traces/files/activity.h"
-#include "traces/profiler/gather.h"
+#include "traces/files/files.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/profiler/profiler.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

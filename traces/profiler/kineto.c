@@ -1,14 +1,17 @@
 /* The PyTorch profiler's JSON (Kineto): kernels, copies and fills of the GPUs, the launches, waits and event records of
  * the host. Times are microseconds with a fraction, whatever displayTimeUnit says, counted from baseTimeNanoseconds
  * where that is given. Old files write "Kernel", new ones "kernel"; AMD has no grid and no block. */
+#include "traces/profiler/inside.h"
+
+#include "traces/files/files.h"
 #include "traces/import/foreign.h"
-#include "traces/profiler/gather.h"
-#include "traces/profiler/host_log.h"
 #include "traces/import/import.h"
-#include "traces/profiler/kineto_event.h"
-#include "traces/files/ops_sort.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

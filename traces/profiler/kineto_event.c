@@ -1,11 +1,14 @@
-#include "traces/profiler/kineto_event.h"
-#include "traces/io/gunzip.h"
-#include "traces/profiler/kineto_number.h"
-#include "traces/profiler/yajl_memory.h"
+#include "traces/profiler/inside.h"
 
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yajl/yajl_parse.h>
+
+#define FL_KINETO_NAME_MAX (256u << 10) /* bytes; longer names are refused */
 
 enum { CHUNK = 64 << 10, QUIET_MAX = (16 << 20) / CHUNK, DEPTH_MAX = 200 };
 

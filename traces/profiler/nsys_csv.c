@@ -1,11 +1,14 @@
 /* nsys stats -r cuda_gpu_trace -f csv (older: gputrace): kernels, copies and memory sets in order of start. */
-#include "traces/import/import.h"
+#include "traces/profiler/inside.h"
 
-#include "traces/io/columns.h"
 #include "traces/import/foreign.h"
-#include "traces/profiler/gather.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,16 @@
 /* Nsight Systems' SQLite export: the same data as its cuda_gpu_trace CSV, in ns and in full, and with it the host's
  * calls that launched the work. Only tables are read, no views: a file runs nothing. */
+#include "traces/profiler/inside.h"
+
+#include "traces/files/files.h"
 #include "traces/import/foreign.h"
-#include "traces/profiler/gather.h"
-#include "traces/profiler/host_log.h"
 #include "traces/import/import.h"
-#include "traces/files/ops_sort.h"
-#include "traces/profiler/sqlite_table.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,15 @@
 /* rocprofv3 --kernel-trace (and --memory-copy-trace) CSV, and kernel tables of rocprof v1 and v2. Columns shift between
  * versions and are found by name; times are ns, grids are in work-items. */
-#include "traces/import/import.h"
+#include "traces/profiler/inside.h"
 
-#include "traces/io/columns.h"
 #include "traces/import/foreign.h"
-#include "traces/profiler/gather.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

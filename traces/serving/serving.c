@@ -1,13 +1,16 @@
 #include "traces/serving/serving.h"
 
-#include "traces/io/columns.h"
-#include "traces/io/numbers.h"
-#include "traces/io/writing.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+extern const char *const fl_serving_what_name[FL_SERVING_WHATS];
 
 #define ROW_NAME(name, standard, least, most) #name,
 const char *const fl_serving_what_name[FL_SERVING_WHATS] = {FL_SERVING_NUMBERS_ALL(ROW_NAME) "by_tokens",

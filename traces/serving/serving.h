@@ -1,5 +1,5 @@
 /* Serving files: one server of language models. Which model on which GPU, the limits of its scheduler, and the law by
- * which its steps take time and load the GPU (models/laws/step_law.h).
+ * which its steps take time and load the GPU (models/laws/laws.h).
  *
  * Head "# foldline-serving 1" and keys:
  *   model, gpu       texts for people
@@ -21,8 +21,82 @@
  * Points and clocks ascend; those of a grid by `at`, then by `kv`. Numbers that have no row have their standard. */
 #pragma once
 
-#include "traces/io/diag.h"
+#include "traces/io/io.h"
 #include "traces/io/records.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Arrival files: the times at which requests reach a server, whether or not the server is free (an open loop).
+ *
+ * The head is "# foldline-arrivals 1"; its key is source. There is one column, t_ns: ascending from 0, at most 26 days.
+ * Equal times are requests that arrive together; the server takes them in the order of their rows. */
+
+typedef struct fl_arrivals {
+    fl_head head;
+    int64_t *t_ns; /* count */
+    size_t count, room;
+} fl_arrivals;
+
+/* Fills *a or leaves it zeroed. */
+fl_status fl_arrivals_read(const char *path, fl_arrivals *a, fl_diag *d);
+void fl_arrivals_free(fl_arrivals *a);
+
+/* Request traces: what was asked of a server of language models, and when (an open loop: requests come whether it has
+ * time for them or not).
+ *
+ * Head "# foldline-requests 1"; keys: source. Columns t_ns,prompt_tokens,output_tokens, and optionally
+ * model,class,cached_tokens and the times of a measured run, queued_ns,scheduled_ns,first_token_ns,last_token_ns. Rows
+ * ascend in time from 0 on; equal times are requests that arrive together, taken in the order of their rows. */
+
+#define FL_REQUEST_TOKENS_MOST 16777216       /* in a prompt, or in an output: 2^24 */
+#define FL_REQUESTS_MOST UINT32_C(0x7fffffff) /* rows of a trace */
+
+typedef struct fl_request_row {
+    int64_t t_ns;                          /* arrival, at most 26 days */
+    uint32_t prompt_tokens, output_tokens; /* at least 1 each */
+    /* Of the prompt's first tokens, those with which an earlier prompt of the trace began too: a server with a prefix
+     * cache need not compute them again while they are in its cache. At most prompt_tokens; 0 = none, or not known. */
+    uint32_t cached_tokens;
+    uint32_t model, class; /* indices into names; names[0] is the empty string: not stated */
+    uint32_t line, column; /* of prompt_tokens in the file, for diagnostics; 0 = of no file */
+} fl_request_row;
+
+/* What a measured run tells of a request: nanoseconds on the clock of t_ns; INT64_MIN = not known. Known ones ascend.
+ */
+typedef struct fl_request_times {
+    int64_t queued_ns;      /* taken into the engine's queue */
+    int64_t scheduled_ns;   /* first time in a step */
+    int64_t first_token_ns; /* its first output token left the engine */
+    int64_t last_token_ns;
+} fl_request_times;
+
+typedef struct fl_requests {
+    fl_head head;
+    char *file; /* as diagnostics name it; NULL = of no file */
+    fl_request_row *row;
+    size_t count, room;
+    fl_request_times *times; /* count; NULL = the trace has no such column */
+    size_t times_room;
+    char **names; /* of models and classes; names[0] = "" */
+    size_t name_count, name_room;
+} fl_requests;
+
+/* Fills *r or leaves it zeroed. Refuses rows out of order, zero tokens, more cached tokens than the prompt has. */
+fl_status fl_requests_read(const char *path, fl_requests *r, fl_diag *d);
+
+/* Optional columns only where a row has such a value. */
+fl_status fl_requests_write(const char *path, const fl_requests *r, fl_diag *d);
+void fl_requests_free(fl_requests *r);
+
+/* For who makes requests: appends a row at or after the last one's time. FL_NO_MEMORY, or FL_BAD_INPUT where there are
+ * FL_REQUESTS_MOST. */
+fl_status fl_requests_add(fl_requests *r, const fl_request_row *row, fl_diag *d);
+
+/* When a request arrives if the rate of arrivals is `scale` times the recorded one (> 0): t_ns / scale, rounded to the
+ * nearest nanosecond; ascending with t_ns, and t_ns itself where scale is 1. INT64_MAX where it would be later. */
+int64_t fl_requests_scaled_ns(int64_t t_ns, double scale);
 
 /* name, standard value, least value, largest; each as the member of fl_step_law of that name. NAN: not known. */
 #define FL_SERVING_NUMBERS_ALL(X)                                                                                      \
@@ -64,7 +138,6 @@ typedef enum fl_serving_what {
     FL_SERVING_CLOCK,
     FL_SERVING_WHATS
 } fl_serving_what;
-extern const char *const fl_serving_what_name[FL_SERVING_WHATS];
 
 enum { FL_SERVING_GPUS_MAX = 1024, FL_SERVING_CLOCKS_MAX = 64, FL_SERVING_POINTS_MAX = 65536 };
 
@@ -101,3 +174,64 @@ void fl_serving_free(fl_serving *s);
 void fl_serving_init(fl_serving *s);
 /* A further point, behind the last. FL_NO_MEMORY. */
 fl_status fl_serving_add_point(fl_serving_points *p, double at, double kv, double value, fl_diag *d);
+
+/* Measured times of serving engines, from which their laws are fitted. Plain CSV files with one header line; lines that
+ * begin with '#' are comments. Columns may stand in any order.
+ *
+ * Layer tables: times of the kernels of one block of a model, at one clock. Three files:
+ *   layer,tokens,time_us         matrix products and pointwise layers by the tokens of a step
+ *   layer,sequences,time_us      output head and sampler by its sequences
+ *   prefill_chunk,kv_prefill,n_decode,kv_decode,time_us
+ *                                attention of a prompt chunk of so many tokens over so much earlier KV of its request,
+ *                                together with n_decode sequences of kv_decode tokens each (0,0: no such part)
+ * Step tables: times and board powers of whole steps over clocks:
+ *   phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w
+ *                                phase prefill: one prompt of `tokens` tokens; decode: one step for `batch` sequences
+ * of context_tokens tokens of KV each. power_w may be missing. */
+
+typedef struct fl_layer_row {
+    uint32_t layer; /* index into names */
+    double at;      /* tokens or sequences */
+    double time_s;
+    int64_t line; /* of the file */
+} fl_layer_row;
+
+typedef struct fl_layers { /* rows of a layer stand together, ascending in `at` */
+    char **names;
+    size_t name_count, name_room;
+    fl_layer_row *row;
+    size_t count, room;
+} fl_layers;
+
+/* Fill *l or leave it zeroed; by: "tokens" or "sequences". Refuse two rows of one layer and number. */
+fl_status fl_layers_read(const char *path, const char *by, fl_layers *l, fl_diag *d);
+void fl_layers_free(fl_layers *l);
+/* Rows of a layer: first and *count; NULL where it has none. */
+const fl_layer_row *fl_layers_find(const fl_layers *l, const char *name, size_t *count);
+
+typedef struct fl_attention_row {
+    double chunk, kv_chunk, decodes, kv_decode, time_s;
+} fl_attention_row;
+
+typedef struct fl_attention {
+    fl_attention_row *row; /* in the file's order */
+    size_t count, room;
+} fl_attention;
+
+fl_status fl_attention_read(const char *path, fl_attention *a, fl_diag *d);
+void fl_attention_free(fl_attention *a);
+
+typedef struct fl_step_row_measured {
+    bool prefill;
+    double sm_mhz, batch, tokens, context, time_s;
+    double power_w; /* NAN = not known */
+    int64_t line;
+} fl_step_row_measured;
+
+typedef struct fl_step_rows {
+    fl_step_row_measured *row; /* in the file's order */
+    size_t count, room;
+} fl_step_rows;
+
+fl_status fl_step_rows_read(const char *path, fl_step_rows *r, fl_diag *d);
+void fl_step_rows_free(fl_step_rows *r);

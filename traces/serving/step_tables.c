@@ -1,8 +1,11 @@
-#include "traces/serving/step_tables.h"
+#include "traces/serving/serving.h"
 
-#include "traces/io/columns.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
-#include "harness/base/cli/args.h"
-#include "harness/base/cli/examples.h"
-#include "harness/base/cli/share.h"
-#include "harness/base/cli/terminal.h"
+#include "harness/base/cli/inside.h"
 
-#include "traces/io/standard.h"
+#include "harness/base/cli/cli.h"
+#include "traces/io/io.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

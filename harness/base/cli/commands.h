@@ -1,12 +1,7 @@
 /* The table of commands. To add one, write its file and add its row: X(NAME, SUMMARY) declares fl_cmd_NAME, which gets
- * the arguments after the command's name and returns the exit status (harness/base/cli/command.h), and `foldline --help`
+ * the arguments after the command's name and returns the exit status (harness/base/cli/cli.h), and `foldline --help`
  * lists the rows in this order. */
 #pragma once
-
-#include "traces/io/diag.h"
-
-#include <stdbool.h>
-#include <stdio.h>
 
 #define FL_COMMANDS(X)                                                                                                 \
     X(run, "one policy over one workload")                                                                             \
@@ -35,7 +30,7 @@
     X(report, "one page of results, to read and to print")                                                             \
     X(help, "a command, or a topic: experiments, traces, platforms, policies")
 
-/* Parts of synth: fl_cmd_synth_NAME, as the parts of fit (harness/base/cli/fit.h). */
+/* Parts of synth: fl_cmd_synth_NAME, as the parts of fit (harness/base/cli/commands.h). */
 #define FL_SYNTHS(X) X(requests, "requests to a server of language models, seeded")
 
 #define FL_COMMAND_DECLARE(name, summary) int fl_cmd_##name(int argc, char **argv);
@@ -43,14 +38,24 @@ FL_COMMANDS(FL_COMMAND_DECLARE)
 #define FL_SYNTH_DECLARE(name, summary) int fl_cmd_synth_##name(int argc, char **argv);
 FL_SYNTHS(FL_SYNTH_DECLARE)
 
-/* The list of commands (harness/cmd/help.c). */
-void fl_usage(FILE *out);
-#define FL_ABOUT "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret."
-#define FL_USAGE "foldline COMMAND [options]"
-#define FL_MORE_HELP                                                                                                   \
-    "foldline COMMAND --help says everything about one of them, foldline help experiments everything about the keys "  \
-    "of an experiment; foldline --version (-V) which one this is."
-/* Runs the command argv[0] with what follows; false where there is none of that name. */
-bool fl_command_run(int argc, char **argv, int *status);
-/* FL_BAD_INPUT: "unknown WHAT 'NAME'", with the nearest command, or topic of help. */
-fl_status fl_command_unknown(const char *what, const char *name, bool topics, fl_diag *d);
+/* The table of the fits of `foldline fit`. To add one, write its file and add its row: X(NAME, SUMMARY) declares
+ * fl_cmd_fit_NAME, which gets the arguments after NAME and returns the exit status (harness/base/cli/cli.h). */
+
+#define FL_FITS(X)                                                                                                     \
+    X(device, "what belongs to a chip, from measured sweeps of several workloads")                                     \
+    X(workload, "a workload's other settings, from a few measured ones")                                               \
+    X(probes, "which clocks of a workload to measure, so that the others can be told from them")                       \
+    X(split, "how well both do: device from half of the workloads, scored on the other half")                          \
+    X(logs, "a sweep, from logs of runs at fixed clocks")                                                              \
+    X(sensor, "a power sensor's refresh, window and gain, from its log and an external meter")                         \
+    X(pipeline, "a pipeline's times and powers, from executed clock plans")                                            \
+    X(serving, "a server's batch steps: times and power, from layer tables, step tables or a measured run")            \
+    X(trace, "kinds of kernels, from recordings of a program at several clocks")                                       \
+    X(capping, "the model of the power capping policies, from sweeps")                                                 \
+    X(odpp, "the two networks of the policy odpp, from simulated programs")                                            \
+    X(sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states")                            \
+    X(sweetspot, "SweetSpot's alpha, from a frequency sweep")                                                          \
+    X(draws, "a distribution replay, from what was published of other policies")
+
+#define FL_FIT_DECLARE(name, summary) int fl_cmd_fit_##name(int argc, char **argv);
+FL_FITS(FL_FIT_DECLARE)

@@ -1,4 +1,4 @@
-#include "harness/base/cli/examples.h"
+#include "harness/base/cli/inside.h"
 
 #include <stddef.h>
 #include <string.h>

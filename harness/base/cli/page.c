@@ -1,6 +1,68 @@
-#include "harness/base/cli/page.h"
+#include "harness/base/cli/inside.h"
 
+#include "harness/base/cli/cli.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* ---- kinds beside ---- */
+
+fl_status fl_kinds_beside(const char *path, fl_head *head, char **kinds, fl_diag *d) {
+    static const char programs[] = ".programs.csv"; /* x.programs.csv has x.kinds.csv */
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t stem = fl_stem_length(path, programs);
+    *kinds = NULL;
+    if (fl_is_standard(path))
+        return fl_refuse(d, "-o '-' holds one file, but the kinds need another, expected a file name");
+    if (!fl_name_ends(path, programs)) {
+        const char *dot = memrchr(base, '.', stem - (size_t)(base - path));
+        stem = dot ? (size_t)(dot - path) : stem;
+    }
+    if (asprintf(kinds, "%.*s.kinds.csv", (int)stem, path) < 0) {
+        *kinds = NULL;
+        return fl_no_memory(d, NULL);
+    }
+    return fl_head_set(head, "kinds", *kinds + (base - path)) ? FL_OK : fl_no_memory(d, NULL);
+}
+
+/* ---- share ---- */
+
+bool fl_share_parse(const char *text, double *value, bool *percent) {
+    char *end;
+    errno = 0;
+    *value = strtod(text, &end);
+    *percent = end > text && *end == '%';
+    if (*percent)
+        *value /= 100;
+    const char *rest = end + *percent;
+    while (isspace((unsigned char)*rest))
+        rest++;
+    return end > text && !*rest && !errno && !isnan(*value);
+}
+
+char *fl_share_text(double value, char buf[FL_SHARE_TEXT]) {
+    snprintf(buf, FL_SHARE_TEXT, "%g, expected a share: %g or %g%%; %g %% are said as %g%%", value, value / 100, value,
+             100 * value, 100 * value);
+    return buf;
+}
+
+fl_status fl_share_refuse(const char *what, double value, fl_diag *d) {
+    char text[FL_SHARE_TEXT];
+    return fl_refuse(d, "%s%s", what, fl_share_text(value, text));
+}
+
+/* ---- page ---- */
 
 enum {
     ROOM = 4096,    /* bytes of a line of a text, or of a term */
@@ -253,5 +315,37 @@ void fl_page_text(const fl_page *p, const char *text) {
         }
         text += line;
         text += *text == '\n';
+    }
+}
+
+/* ---- terminal ---- */
+
+int fl_terminal_width(FILE *stream) {
+    struct winsize w;
+    const char *columns = getenv("COLUMNS");
+    const int fd = fileno(stream);
+    int64_t n = FL_TERMINAL_STANDARD;
+    if (isatty(fd) && !ioctl(fd, TIOCGWINSZ, &w) && w.ws_col)
+        n = w.ws_col;
+    else if (!columns || fl_int_parse(columns, &n) != FL_NUMBER_OK || n < 1 || n > 100000)
+        n = FL_TERMINAL_STANDARD;
+    return n > FL_TERMINAL_LEAST ? (int)n : FL_TERMINAL_LEAST;
+}
+
+void fl_terminal_say(FILE *stream, const char *format, ...) {
+    char text[8192];
+    va_list list;
+    va_start(list, format);
+    const bool terminal = isatty(fileno(stream));
+    if (terminal)
+        (void)vsnprintf(text, sizeof text, format, list);
+    else
+        vfprintf(stream, format, list);
+    va_end(list);
+    if (terminal) {
+        const fl_page page = {.out = stream, .width = fl_terminal_width(stream)};
+        fl_page_fill(&page, 0, 2, text);
+    } else {
+        putc('\n', stream);
     }
 }

@@ -2,12 +2,14 @@
  * the file and the dotted key ("gpu.power.a_w: -3, expected a number >= 0"). */
 #pragma once
 
-#include "traces/io/diag.h"
+#include "harness/base/cli/cli.h"
+#include "traces/io/io.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
-#define FL_JSON_SIZE_MAX (16u << 20) /* bytes in one configuration file; larger is refused */
 #define FL_JSON_PATH_MAX 256
 
 typedef struct fl_json {         /* a value and its place; a small struct, passed by value and copied freely */
@@ -56,3 +58,81 @@ size_t fl_json_count(const fl_json *parent);
 /* The text form of a policy parameter: a number, 1 or 0 for true or false, an unchanged text, or a list of numbers
  * joined by '/'. The caller frees *text. */
 fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d);
+
+/* JSON for machines: results and records, written through cJSON. */
+
+/* Adds key: value to a JSON object; NAN and infinities become null. */
+void fl_json_add_real(cJSON *object, const char *key, double value);
+
+/* Adds an empty object to an array. */
+cJSON *fl_json_add_row(cJSON *array);
+
+/* Adds an array of texts to a JSON object. */
+void fl_json_add_texts(cJSON *object, const char *key, char *const *text, size_t count);
+
+/* Adds each line of a text of notes ("note: ...") to an array, without the leading "note: ". The function modifies the
+ * text; NULL means that the text could not be made for lack of memory. */
+void fl_json_add_notes(cJSON *array, char *text);
+
+/* Adds name: value of every option, with its current value, to a JSON object; a list of texts becomes an array. */
+void fl_json_add_options(cJSON *object, const fl_option *option, size_t count);
+
+/* The text of a tree, on many lines or on one; the caller frees it. NULL: memory ran out, now or while a tree was made.
+ */
+char *fl_json_text(const cJSON *tree, bool lines);
+
+/* Writes a JSON tree to path through a temporary file. */
+fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d);
+
+/* Prints a JSON tree and a newline. Where memory ran out it prints nothing, and main() reports that at the end. */
+void fl_json_print(const cJSON *tree, FILE *out);
+void fl_json_tell(cJSON *tree); /* to the standard output, and frees it */
+
+/* The keys of a JSON file as rows: the same rows check a file before anything reads it, print the page that explains it
+ * and make its JSON Schema, so that none of the three can differ from another. */
+
+/* What a value may be: any of these bits. */
+enum {
+    FL_KEY_TEXT = 1, /* not empty; one of `words` where there are any */
+    FL_KEY_FILE = 2, /* a path, relative to the file that says it */
+    FL_KEY_REAL = 4, /* min to max, both included; HUGE_VAL = no end */
+    FL_KEY_INT = 8,  /* the same, whole */
+    FL_KEY_BOOL = 16,
+    FL_KEY_NULL = 32,
+    FL_KEY_NUMBERS = 64, /* a list of numbers */
+    FL_KEY_OBJECT = 128, /* with the keys of `of` */
+    FL_KEY_BY_NAME = 256 /* an object of such numbers, one for each workload */
+};
+
+typedef enum fl_key_shape { FL_KEY_ONE, FL_KEY_LIST, FL_KEY_NAMED } fl_key_shape; /* NAMED: an object, names are free */
+
+typedef struct fl_keys fl_keys;
+
+typedef struct fl_key {
+    const char *name;
+    unsigned type; /* of the value; of each entry of a list or of named ones */
+    fl_key_shape shape;
+    bool required;
+    double min, max;
+    bool share;        /* above 1 only as a text in percent: harness/base/cli/cli.h */
+    const char *words; /* "a|b"; NULL = any text */
+    const fl_keys *of;
+    const char *unit, *standard, *help; /* standard: what holds without the key, NULL = nothing */
+} fl_key;
+
+struct fl_keys {
+    const char *name, *help;
+    const fl_key *key;
+    size_t count;
+    const fl_key *any; /* what the value of any other key is; NULL: other keys are refused */
+    bool behind;       /* a '+' may stand before each key (harness/study/compare/compare.h) */
+};
+
+/* FL_BAD_INPUT at the first key that the rows do not know, with the nearest, and at the first value of another type,
+ * out of its range or not among its words; also in what lies inside. */
+fl_status fl_keys_check(const fl_keys *keys, const fl_json *at, fl_diag *d);
+
+/* A page: the rows of `keys`, then those of every object that they name, each once. */
+void fl_keys_print(const fl_keys *keys, FILE *out);
+/* The same as a JSON Schema (draft 7). NULL when out of memory. */
+cJSON *fl_keys_schema(const fl_keys *keys, const char *title);

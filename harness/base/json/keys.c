@@ -1,11 +1,12 @@
-#include "harness/base/json/keys.h"
+#include "harness/base/json/json.h"
 
-#include "harness/base/cli/page.h"
-#include "harness/base/cli/share.h"
-#include "harness/base/cli/terminal.h"
-#include "traces/io/numbers.h"
+#include "harness/base/cli/cli.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

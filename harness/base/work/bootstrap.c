@@ -1,6 +1,8 @@
-#include "harness/base/work/bootstrap.h"
+#include "harness/base/work/inside.h"
 
+#include "harness/base/work/work.h"
 #include "policies/random.h"
+#include "traces/io/io.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,4 +1,6 @@
-#include "harness/base/work/memory.h"
+#include "harness/base/work/work.h"
+
+#include "traces/io/io.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

@@ -1,28 +1,42 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/json/json_out.h"
-#include "harness/base/cli/terminal.h"
-#include "harness/base/cli/commands.h"
-#include "harness/cmd/machine/live_server.h"
-#include "harness/input/scene/plan_layout.h"
-#include "harness/input/policy/plugin_watch.h"
-#include "harness/input/platform/platform.h"
-#include "harness/input/policy/spec.h"
-#include "harness/live/guard/guardian.h"
-#include "harness/live/host/host.h"
-#include "harness/live/host/live_log.h"
-#include "harness/live/host/offers.h"
-#include "harness/live/guard/reach.h"
-#include "harness/live/guard/stop.h"
-#include "harness/live/guard/vendors.h"
-#include "sim/instance/params.h"
-#include "traces/io/duration.h"
+#include "harness/cmd/machine/inside.h"
 
+#include "harness/base/cli/cli.h"
+#include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/host/host.h"
+#include "harness/live/records/records.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <cJSON.h>
 #include <math.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define FL_LIVE_SERVER_OPTIONS(s)                                                                                      \
+    {"server",                                                                                                         \
+     "URL",                                                                                                            \
+     FL_OPTION_TEXT,                                                                                                   \
+     &(s).url,                                                                                                         \
+     0,                                                                                                                \
+     0,                                                                                                                \
+     "reads an engine's page of metrics, as http://127.0.0.1:8000/metrics (vLLM)"},                                    \
+        {"ttft", "TIME", FL_OPTION_TEXT, &(s).ttft, 0, 0, "target of its time to first token, as 2s"},                 \
+        {"tbt", "TIME", FL_OPTION_TEXT, &(s).tbt, 0, 0, "target of its time between tokens, as 100ms"}, {              \
+        "target-share", "X", FL_OPTION_REAL, &(s).target_share, 0.5, 1, "share of tokens that must meet them (0.99)"   \
+    }
 
 static const fl_command_help help = {
     "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST] [--server URL]",

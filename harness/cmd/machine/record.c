@@ -1,23 +1,25 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/cli/place.h"
-#include "harness/base/cli/terminal.h"
+#include "harness/cmd/machine/inside.h"
+
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/cmd/machine/record_clocks.h"
+#include "harness/live/guard/guard.h"
 #include "harness/live/host/host.h"
-#include "harness/live/host/program.h"
-#include "harness/live/guard/stop.h"
-#include "harness/live/guard/vendors.h"
-#include "traces/io/duration.h"
-#include "traces/files/kernels.h"
-#include "traces/files/lanes.h"
+#include "harness/live/records/records.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/files/files.h"
 #include "traces/files/tables.h"
-#include "traces/open/marks.h"
-#include "traces/io/writing.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,18 @@
 /* foldline advise: one clock, or one policy, for what somebody measured. */
-#include "harness/advise/experiment.h"
-#include "harness/advise/files.h"
-#include "harness/advise/set.h"
-#include "harness/base/cli/command.h"
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
-#include "harness/serving/advise_serving.h"
+#include "harness/advise/advise.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
 #include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/scene.h"
+#include "harness/serving/serving.h"
 #include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/open/open.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,7 +204,7 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
 
 static double or_nan(double x) { return x > 0 ? x : (double)NAN; }
 
-static void add_interval(cJSON *to, const char *key, const fl_interval *x) {
+static void add_interval(cJSON *to, const char *key, const fl_advice_interval *x) {
     cJSON *at = cJSON_AddObjectToObject(to, key);
     fl_json_add_real(at, "value", x->value);
     fl_json_add_real(at, "low", x->low);

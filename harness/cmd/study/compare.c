@@ -1,20 +1,20 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/json/json_out.h"
-#include "harness/base/cli/terminal.h"
-#include "harness/base/cli/ticker.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/input/scene/path_option.h"
-#include "harness/input/scene/text.h"
-#include "harness/study/trial/best_known.h"
-#include "harness/study/compare/draws_compare.h"
-#include "harness/study/trial/model_error.h"
+#include "harness/base/json/json.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/scene.h"
+#include "harness/study/compare/compare.h"
 #include "harness/study/compare/provenance.h"
-#include "harness/study/compare/result_tables.h"
-#include "harness/study/compare/result_beside.h"
 #include "harness/study/trial/setup.h"
-#include "traces/io/text.h"
+#include "harness/study/trial/trial.h"
+#include "policies/policy.h"
+#include "sim/oracle/oracle.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,19 +1,23 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
-#include "harness/base/work/pool.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/input/scene/path_option.h"
-#include "harness/input/scene/text.h"
-#include "harness/input/scene/scenes_open.h"
-#include "harness/study/trial/objective.h"
-#include "harness/study/trial/risk.h"
-#include "harness/serving/oracle.h"
-#include "harness/study/trial/serving_promise.h"
-#include "harness/study/trial/static_promise.h"
+#include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/scene.h"
+#include "harness/serving/serving.h"
+#include "harness/study/trial/trial.h"
+#include "models/laws/device.h"
+#include "sim/base/base.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/oracle/oracle.h"
 #include "sim/oracle/score.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,13 +1,20 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/json/json_out.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/study/compare/draws_compare.h"
-#include "harness/study/grid/gate.h"
-#include "harness/study/compare/result_beside.h"
+#include "harness/base/json/json.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/study/compare/compare.h"
+#include "harness/study/grid/grid.h"
 #include "harness/study/trial/setup.h"
-#include "traces/io/text.h"
+#include "harness/study/trial/trial.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,19 +1,21 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
-#include "harness/base/cli/terminal.h"
-#include "harness/base/cli/ticker.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
 #include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
-#include "harness/input/policy/spec.h"
-#include "harness/log/facts_head.h"
-#include "harness/log/policy_head.h"
-#include "harness/log/replay.h"
-#include "harness/log/server_head.h"
+#include "harness/log/log.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
 #include "traces/files/tables.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,20 +1,29 @@
-#include "harness/base/cli/command.h"
+#include "harness/cmd/study/inside.h"
+
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/cmd/study/run_instructions.h"
-#include "harness/cmd/study/run_tell.h"
-#include "harness/input/scene/fault_spec.h"
-#include "harness/input/scene/path_option.h"
-#include "harness/input/scene/plan_layout.h"
-#include "harness/input/policy/plugin_watch.h"
-#include "harness/input/scene/text.h"
-#include "harness/input/scene/scenes_open.h"
-#include "harness/log/policy_head.h"
-#include "harness/log/probelog.h"
-#include "harness/log/sensorlog.h"
-#include "harness/log/served.h"
-#include "harness/log/steplog.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "harness/log/log.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/files/tables.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

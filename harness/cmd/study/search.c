@@ -1,11 +1,18 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/study/grid/search.h"
-#include "harness/study/grid/search_check.h"
+#include "harness/base/json/json.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/scene.h"
+#include "harness/study/grid/grid.h"
 #include "harness/study/trial/setup.h"
+#include "harness/study/trial/trial.h"
+#include "sim/oracle/oracle.h"
+#include "traces/io/io.h"
 
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

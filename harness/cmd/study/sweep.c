@@ -1,11 +1,95 @@
-#include "harness/base/cli/command.h"
-#include "harness/base/json/json_out.h"
+#include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
-#include "harness/input/scene/path_option.h"
-#include "harness/input/scene/text.h"
-#include "harness/study/grid/sweep_run.h"
+#include "harness/base/json/json.h"
+#include "harness/input/scene/scene.h"
+#include "harness/study/compare/provenance.h"
+#include "harness/study/grid/grid.h"
+#include "harness/study/trial/setup.h"
+#include "harness/study/trial/trial.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- merge ---- */
 
 static const fl_command_help help = {
+    "merge", "SHARD ... -o RESULTS.csv",
+    "Joins the shards of a grid into one result, byte for byte what a single run would have written.",
+    "The command refuses shards whose inputs, options or versions differ, missing jobs, and jobs that occur twice."};
+
+static fl_status merge(const fl_texts *shards, const char *out, size_t *jobs, fl_diag *d) {
+    fl_journal *j;
+    fl_status s = fl_journal_merge(&j, shards->item, shards->count, d);
+    fl_output *o = s ? NULL : fl_output_open(out, d);
+    if (!s && !o)
+        s = d->status;
+    if (o) {
+        fl_row_head(fl_output_file(o));
+        s = fl_journal_write(j, fl_output_file(o), d);
+        if (s)
+            fl_output_abort(o);
+        else
+            s = fl_output_commit(o, d);
+    }
+    *jobs = s ? 0 : fl_journal_count(j);
+    fl_journal_close(j);
+    return s;
+}
+
+/* The shards have one provenance; it goes along, unless neither end has a place for it. */
+static fl_status copy_provenance(const fl_texts *shards, const char *out, fl_diag *d) {
+    const char *shard = shards->item[shards->count > 1 && fl_is_standard(shards->item[0])];
+    if (fl_is_standard(shard) || fl_is_standard(out))
+        return FL_OK;
+    char *from = fl_provenance_path(shard);
+    cJSON *tree = NULL;
+    fl_status s = from ? fl_json_read(from, &tree, d) : fl_no_memory(d, NULL);
+    if (!s)
+        s = fl_provenance_write(out, tree, d);
+    cJSON_Delete(tree);
+    free(from);
+    return s;
+}
+
+static void print_json(size_t shards, size_t jobs, const char *out) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "shards", (double)shards);
+    cJSON_AddNumberToObject(root, "jobs", (double)jobs);
+    cJSON_AddStringToObject(root, "file", out);
+    fl_json_tell(root);
+}
+
+int fl_cmd_merge(int argc, char **argv) {
+    fl_texts shards = {0};
+    const char *out = NULL;
+    bool json = false;
+    const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &shards, &status))
+        return status;
+    fl_diag d = {0};
+    size_t jobs = 0;
+    fl_status s = out && shards.count ? FL_OK : fl_refuse(&d, "expected shards and -o FILE, see --help");
+    if (!s)
+        s = merge(&shards, out, &jobs, &d);
+    if (!s)
+        s = copy_provenance(&shards, out, &d);
+    if (!s && json)
+        print_json(shards.count, jobs, out);
+    else if (!s)
+        printf("written: %s\n", out);
+    return fl_command_close("merge", s, &d, option, FL_COUNT(option), &shards);
+}
+
+/* ---- sweep ---- */
+
+static const fl_command_help sweep_help = {
     "sweep", "EXPERIMENT.json -o RESULTS.csv [--shard I/N]",
     "Runs a grid: policies x values of their parameters x workloads x platforms x variants x seeds, one row per run.",
     "Each row goes durably into RESULTS.csv.journal as soon as it is computed. If the command is killed at any instant "
@@ -17,7 +101,7 @@ static const fl_command_help help = {
     "\"count\": .., \"log\": true}, and \"platforms\" a list. One that names no workload needs --sweep FILE, "
     "--programs FILE or a trace as well; its \"about\" says which at its beginning."};
 
-static void print_json(const fl_sweep_result *r) {
+static void sweep_print_json(const fl_sweep_result *r) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddNumberToObject(root, "jobs", (double)r->jobs);
     cJSON_AddNumberToObject(root, "before", (double)r->before);
@@ -37,7 +121,7 @@ int fl_cmd_sweep(int argc, char **argv) {
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))
+    if (!fl_command_begin(argc, argv, &sweep_help, option, sizeof option / sizeof *option, &so.rest, &status))
         return status;
     fl_diag d = {0};
     fl_setup u = {0};
@@ -57,7 +141,7 @@ int fl_cmd_sweep(int argc, char **argv) {
     if (s)
         status = fl_command_fail("sweep", &d);
     else if (json)
-        print_json(&r);
+        sweep_print_json(&r);
     else
         printf("%zu jobs, %zu of them from before\nwritten: %s\n", r.jobs, r.before, r.path);
     if (!s)

@@ -1,5 +1,5 @@
 /* NVML as programs are compiled against it: layouts, constants and results, written from the interface's facts. Sizes
- * and offsets are checked in nvml_read.c. */
+ * and offsets are checked in harness/live/vendor/nvml/read.c. */
 #pragma once
 
 typedef struct fl_nvml_device *nvmlDevice_t; /* opaque */

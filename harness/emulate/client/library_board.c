@@ -1,12 +1,22 @@
 /* Simulated NVML: what a plain board says of itself: no MIG, no vGPU, one board for each GPU, one fan, power from the
  * socket. */
-#include "harness/emulate/client/ask.h"
+#include "harness/emulate/client/inside.h"
+
+#include "harness/emulate/client/abi.h"
+#include "harness/emulate/client/client.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+#define FL_SET(name, what)                                                                                             \
+    FL_EXPORT(name, nvmlDevice_t d, unsigned int b, unsigned int c) { return fl_ask_set_to(__func__, d, what, b, c); }
+#define FL_RESET(name, what)                                                                                           \
+    FL_EXPORT(name, nvmlDevice_t d) { return fl_ask_set_to(__func__, d, what, 0, 0); }
+
+/* ---- library board ---- */
 
 _Static_assert(sizeof(nvmlDeviceAddressingMode_v1_t) == 8, "layout of nvmlDeviceAddressingMode_v1_t");
 _Static_assert(sizeof(nvmlPciInfoExt_v1_t) == 64, "layout of nvmlPciInfoExt_v1_t");
@@ -186,4 +196,76 @@ FL_EXPORT(nvmlSystemGetProcessName, unsigned int pid, char *name, unsigned int l
     }
     snprintf(name, length, "%s", text);
     return strlen(text) < length ? NVML_SUCCESS : NVML_INSUFFICIENT_SIZE;
+}
+
+/* Simulated NVML: controls, and the clocks and limits they can take. */
+
+static nvmlReturn_t clocks(const char *call, nvmlDevice_t d, unsigned int memory, unsigned int *count,
+                           unsigned int *mhz) {
+    unsigned int list[FL_ANSWER_BYTES / sizeof(unsigned int)], got = 0;
+    if (!count)
+        return fl_ask_wrong(call);
+    fl_question q = {.op = FL_ASK_CLOCKS, .device = d, .a = memory};
+    nvmlReturn_t r = fl_ask_for(call, &q, list, sizeof list, &got);
+    if (r != NVML_SUCCESS)
+        return r;
+    const unsigned int room = *count;
+    *count = got / (unsigned int)sizeof *list;
+    if (room < *count)
+        return NVML_INSUFFICIENT_SIZE;
+    if (*count && !mhz)
+        return fl_ask_wrong(call);
+    if (got)
+        memcpy(mhz, list, got);
+    return NVML_SUCCESS;
+}
+FL_EXPORT(nvmlDeviceGetSupportedMemoryClocks, nvmlDevice_t d, unsigned int *count, unsigned int *mhz) {
+    return clocks(__func__, d, 0, count, mhz);
+}
+FL_EXPORT(nvmlDeviceGetSupportedGraphicsClocks, nvmlDevice_t d, unsigned int memory, unsigned int *count,
+          unsigned int *mhz) {
+    return clocks(__func__, d, memory ? memory : ~0u, count, mhz);
+}
+
+FL_SET(nvmlDeviceSetGpuLockedClocks, FL_SETS_SM)
+FL_RESET(nvmlDeviceResetGpuLockedClocks, FL_SETS_SM_DEFAULT)
+FL_SET(nvmlDeviceSetMemoryLockedClocks, FL_SETS_MEM)
+FL_RESET(nvmlDeviceResetMemoryLockedClocks, FL_SETS_MEM_DEFAULT)
+FL_SET(nvmlDeviceSetApplicationsClocks, FL_SETS_TARGET)
+FL_RESET(nvmlDeviceResetApplicationsClocks, FL_SETS_TARGET_DEFAULT)
+
+FL_READ(nvmlDeviceGetPowerManagementLimit, FL_NUMBER_LIMIT)
+FL_READ(nvmlDeviceGetEnforcedPowerLimit, FL_NUMBER_LIMIT)
+FL_READ(nvmlDeviceGetPowerManagementDefaultLimit, FL_NUMBER_LIMIT_DEFAULT)
+FL_EXPORT(nvmlDeviceGetPowerManagementLimitConstraints, nvmlDevice_t d, unsigned int *min, unsigned int *max) {
+    nvmlReturn_t r = min && max ? fl_ask_uint(__func__, d, FL_NUMBER_LIMIT_MIN, 0, min) : fl_ask_wrong(__func__);
+    return r == NVML_SUCCESS ? fl_ask_uint(__func__, d, FL_NUMBER_LIMIT_MAX, 0, max) : r;
+}
+FL_READ_CONSTANT(nvmlDeviceGetPowerManagementMode, 1)
+FL_EXPORT(nvmlDeviceSetPowerManagementLimit, nvmlDevice_t d, unsigned int mw) {
+    return fl_ask_set_to(__func__, d, FL_SETS_LIMIT, mw, 0);
+}
+FL_EXPORT(nvmlDeviceSetPowerManagementLimit_v2, nvmlDevice_t d, nvmlPowerValue_v2_t *value) {
+    if (!value)
+        return fl_ask_wrong(__func__);
+    if (value->version != (sizeof *value | 2u << 24))
+        return NVML_ARGUMENT_VERSION_MISMATCH;
+    return value->powerScope ? NVML_NOT_SUPPORTED : fl_ask_set_to(__func__, d, FL_SETS_LIMIT, value->powerValueMw, 0);
+}
+
+FL_EXPORT(nvmlDeviceSetPersistenceMode, nvmlDevice_t d, int mode) {
+    return mode != 0 && mode != 1 ? fl_ask_wrong(__func__)
+                                  : fl_ask_set_to(__func__, d, FL_SETS_PERSISTENCE, (unsigned int)mode, 0);
+}
+FL_EXPORT(nvmlDeviceSetAPIRestriction, nvmlDevice_t d, int api, int restricted) {
+    return fl_ask_set_to(__func__, d, FL_SETS_RESTRICTION, (unsigned int)api, restricted != 0);
+}
+FL_EXPORT(nvmlDeviceGetAPIRestriction, nvmlDevice_t d, int api, int *restricted) {
+    unsigned int on;
+    if (!restricted)
+        return fl_ask_wrong(__func__);
+    nvmlReturn_t r = fl_ask_uint(__func__, d, FL_NUMBER_RESTRICTION, (unsigned int)api, &on);
+    if (r == NVML_SUCCESS)
+        *restricted = (int)on;
+    return r;
 }

@@ -1,11 +1,19 @@
 /* Simulated NVML: begin and end, and finding devices. Semantics: pre-init calls say so, init is counted, extra
  * shutdowns are no error. */
-#include "harness/emulate/client/ask.h"
+#include "harness/emulate/client/inside.h"
+
+#include "harness/emulate/client/abi.h"
+#include "harness/emulate/client/client.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FL_READ_TEXT(name, which)                                                                                      \
+    FL_EXPORT(name, nvmlDevice_t d, char *out, unsigned int length) {                                                  \
+        return fl_ask_chars(__func__, d, which, out, length);                                                          \
+    }
 
 static atomic_uint called; /* whether this program image has asked before: after an exec it has not */
 

@@ -1,10 +1,11 @@
-#include "harness/emulate/client/link.h"
+#include "harness/emulate/client/client.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

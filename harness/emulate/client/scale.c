@@ -1,14 +1,14 @@
 /* Scaled time inside a client (--time 10x): its clocks run as fast as the session's, and its sleeps and timeouts are as
  * much shorter, so that what it measures over time (watts from an energy counter) is right. It stands before the C
  * library (LD_PRELOAD). Timers, alarms, and programs that ask the kernel by themselves (Go) keep the machine's time. */
-#include "harness/emulate/client/protocol.h"
-#include "harness/emulate/client/real.h"
+#include "harness/emulate/client/client.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/select.h>

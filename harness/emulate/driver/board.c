@@ -1,10 +1,21 @@
-#include "harness/emulate/driver/board.h"
+#include "harness/emulate/driver/inside.h"
 
 #include "harness/emulate/client/abi.h"
-
-#include "sim/node/ledger.h"
+#include "harness/emulate/client/client.h"
+#include "harness/emulate/driver/driver.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "policies/random.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 fl_status fl_boards_open(fl_boards *all, fl_diag *d) {
@@ -121,7 +132,7 @@ int64_t fl_boards_refreshed(const fl_boards *all, uint32_t gpu, fl_sensor_id id)
 
 int64_t fl_boards_memory_mw(fl_boards *all, uint32_t gpu) {
     const fl_gpu *g = fl_node_gpu(all->node, gpu);
-    fl_board *b = &all->board[gpu];
+    fl_emulated_board *b = &all->board[gpu];
     const int64_t seen_ns = fl_boards_refreshed(all, gpu, FL_SENSOR_POWER), now_ns = g->now_ps / FL_PS_PER_NS;
     fl_ledger ledger = {0};
     fl_diag d = {0};
@@ -158,7 +169,7 @@ static double aim(uint32_t min, uint32_t max, double standard) {
 
 static void put_clocks(fl_boards *all, uint32_t gpu, bool sm, bool mem) {
     const fl_device *dev = fl_boards_device(all, gpu);
-    const fl_board *b = &all->board[gpu];
+    const fl_emulated_board *b = &all->board[gpu];
     double sm_mhz = NAN, mem_mhz = NAN;
     if (sm) {
         const double standard = b->target_sm ? b->target_sm : dev->default_sm_mhz;
@@ -232,7 +243,7 @@ static int control_of(const fl_ask *q) {
 }
 
 int32_t fl_boards_set(fl_boards *all, const fl_ask *q) {
-    fl_board *b = &all->board[q->gpu];
+    fl_emulated_board *b = &all->board[q->gpu];
     const int control = control_of(q);
     if (control >= 0 && fl_faults_refuses(all->faults, (int32_t)q->gpu, control, all->now_ns))
         return NVML_UNKNOWN;
@@ -285,7 +296,7 @@ void fl_boards_report(const fl_boards *all) {
     const int64_t after = r->done ? all->now_ns * FL_PS_PER_NS - fl_node_now(all->node) : 0;
     for (uint32_t i = 0; i < r->gpu_count; i++) {
         const fl_gpu *g = fl_node_gpu(all->node, i);
-        const fl_board *b = &all->board[i];
+        const fl_emulated_board *b = &all->board[i];
         gpus_fj += g->sums.energy_fj;
         r->kernels += g->sums.kernels;
         r->after_j += after > 0 ? (double)after * 1e-15 * (double)g->closed_mw : 0;

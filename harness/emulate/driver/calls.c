@@ -1,14 +1,23 @@
-#include "harness/emulate/driver/calls.h"
+#include "harness/emulate/driver/inside.h"
 
 #include "harness/emulate/client/abi.h"
-#include "harness/emulate/driver/identity.h"
-#include "harness/emulate/driver/lists.h"
-#include "harness/emulate/driver/numbers.h"
+#include "harness/emulate/client/client.h"
+#include "harness/emulate/driver/driver.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/node.h"
 
 #include <fnmatch.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+/* From this branch on the calls of application clocks answer NVML_DEPRECATED. */
+#define FL_DRIVER_NO_APPLICATION_CLOCKS 590u
+
+/* ---- calls ---- */
 
 /* A bus address has four or eight digits of the domain. */
 static const char *short_pci(const char *id) { return strlen(id) > 12 && id[8] == ':' ? id + 4 : id; }
@@ -33,7 +42,8 @@ static bool is_about(const fl_refusal *r, int64_t now_ns, const fl_ask *q, bool 
     return there && then && (r->call[0] ? !fnmatch(r->call, q->call, FNM_EXTMATCH) : about_gpu);
 }
 
-bool fl_calls_without_effect(const fl_boards *all, const fl_ask *q) {
+/* Whether a set must be accepted without any effect. */
+static bool fl_calls_without_effect(const fl_boards *all, const fl_ask *q) {
     bool without = false;
     for (size_t i = 0; i < all->o->refusal_count; i++)
         without = without || (!all->o->refusal[i].result && is_about(&all->o->refusal[i], all->now_ns, q, true));
@@ -61,7 +71,8 @@ static bool is_of_gpu(const fl_ask *q) {
     }
 }
 
-int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q) {
+/* A requested error, else the error of a lost GPU or a bad handle, else NVML_SUCCESS. */
+static int32_t fl_calls_refused(const fl_boards *all, uint32_t inits, const fl_ask *q) {
     const bool about_gpu = is_of_gpu(q);
     if (q->op != FL_ASK_INIT && !inits && !(q->op == FL_ASK_TEXT && q->a == FL_TEXT_CUDA))
         return q->op == FL_ASK_SHUTDOWN ? NVML_SUCCESS : NVML_UNINITIALIZED;
@@ -187,5 +198,77 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
         break;
     default:
         out->result = NVML_INVALID_ARGUMENT;
+    }
+}
+
+/* ---- sets ---- */
+
+struct fl_delayed {
+    fl_conn *conn;
+    fl_ask ask;
+    int64_t due_ns;
+    struct fl_delayed *next;
+};
+
+static void end_call(fl_sets *s, fl_conn *c, const fl_ask *q, int32_t result) {
+    const fl_answer a = {.result = result};
+    const int64_t now_ns = s->boards->now_ns;
+    fl_outcome_set(s->boards->outcome, now_ns, fl_conn_account(c), q, result);
+    fl_conn_answer(s->conns, c, now_ns, q, &a);
+}
+
+bool fl_sets_allowed(fl_sets *s, fl_conn *c, const fl_ask *q) {
+    int32_t result = fl_calls_refused(s->boards, c->peer->inits, q);
+    if (!result && q->a != FL_SETS_RECORDS && !c->peer->root && !s->boards->o->anyone)
+        result = NVML_NO_PERMISSION;
+    if (!result)
+        result = fl_boards_check(s->boards, q);
+    if (result)
+        end_call(s, c, q, result);
+    return !result;
+}
+
+void fl_sets_make(fl_sets *s, fl_conn *c, const fl_ask *q) {
+    end_call(s, c, q, fl_calls_without_effect(s->boards, q) ? NVML_SUCCESS : fl_boards_set(s->boards, q));
+}
+
+void fl_sets_delay(fl_sets *s, fl_conn *c, const fl_ask *q) {
+    struct fl_delayed *x = calloc(1, sizeof *x), **at = &s->delayed;
+    if (!x) {
+        const fl_answer a = {.result = NVML_UNKNOWN};
+        fl_conn_answer(s->conns, c, s->boards->now_ns, q, &a);
+        return;
+    }
+    *x = (struct fl_delayed){.conn = c, .ask = *q, .due_ns = s->boards->now_ns + fl_boards_set_ns(s->boards, q)};
+    while (*at && (*at)->due_ns <= x->due_ns)
+        at = &(*at)->next;
+    x->next = *at;
+    *at = x;
+}
+
+int64_t fl_sets_next_ns(const fl_sets *s) { return s->delayed ? s->delayed->due_ns : INT64_MAX; }
+
+void fl_sets_end(fl_sets *s, fl_peers *peers, int64_t now_ns) {
+    while (s->delayed && s->delayed->due_ns <= now_ns) {
+        struct fl_delayed *x = s->delayed;
+        fl_peers_bury(peers);
+        if (x != s->delayed) /* its caller has died, so the set is not made */
+            continue;
+        s->delayed = x->next;
+        fl_boards_go(s->boards, x->due_ns);
+        fl_sets_make(s, x->conn, &x->ask);
+        free(x);
+    }
+}
+
+void fl_sets_forget(fl_sets *s, const fl_conn *c) {
+    for (struct fl_delayed **at = &s->delayed; *at;) {
+        struct fl_delayed *x = *at;
+        if (x->conn == c) {
+            *at = x->next;
+            free(x);
+        } else {
+            at = &x->next;
+        }
     }
 }

@@ -1,4 +1,6 @@
-#include "harness/emulate/driver/confine.h"
+#include "harness/emulate/driver/driver.h"
+
+#include "traces/io/io.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -6,6 +8,7 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

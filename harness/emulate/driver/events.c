@@ -1,10 +1,258 @@
-#include "harness/emulate/driver/events.h"
+#include "harness/emulate/driver/inside.h"
 
 #include "harness/emulate/client/abi.h"
-#include "traces/io/diag.h"
+#include "harness/emulate/client/client.h"
+#include "harness/emulate/driver/driver.h"
+#include "harness/input/platform/platform.h"
+#include "harness/live/collector/ring.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/node/node.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
+#include <errno.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FL_RINGS_MARKER "iteration" /* the name of each marker */
+
+/* ---- identity ---- */
+
+#define MEMORY_TOTAL (UINT64_C(16) << 30) /* if no board states it */
+#define FIRST_BUS 0x10u
+#define PCI_DEVICE 0x20b010deu
+#define PCI_SUBSYSTEM 0x145f10deu
+
+/* The facts that nvidia-smi reported; NULL where the user gave none, or beyond the GPUs that it lists. */
+static const fl_smi_gpu *told(const fl_emulate_options *o, uint32_t gpu) {
+    return o->smi && gpu < o->smi->count ? &o->smi->gpu[gpu] : NULL;
+}
+
+/* "GPU-0a1b2c3d-..." */
+static bool parse_uuid(const char *text, uint8_t uuid[FL_RING_UUID]) {
+    size_t digits = 0;
+    if (strncmp(text, "GPU-", 4) != 0)
+        return false;
+    for (text += 4; *text; text++) {
+        const char *hex = "0123456789abcdef", *at = *text == '-' ? NULL : strchr(hex, *text | 0x20);
+        if (*text == '-')
+            continue;
+        if (!at || digits >= (size_t)2 * FL_RING_UUID)
+            return false;
+        uuid[digits / 2] = (uint8_t)((digits % 2 ? uuid[digits / 2] : 0) << 4 | (at - hex));
+        digits++;
+    }
+    return digits == (size_t)2 * FL_RING_UUID;
+}
+
+static void fl_identity_uuid(const fl_emulate_options *o, uint32_t gpu, uint8_t uuid[FL_RING_UUID]) {
+    const fl_smi_gpu *g = told(o, gpu);
+    const uint64_t seed = o->scene->facts.seed;
+    const uint8_t own[FL_RING_UUID] = {0xf0,
+                                       0x1d,
+                                       0,
+                                       0,
+                                       0,
+                                       0,
+                                       0x40,
+                                       0,
+                                       0x80,
+                                       0,
+                                       (uint8_t)(seed >> 8),
+                                       (uint8_t)seed,
+                                       (uint8_t)(gpu >> 24),
+                                       (uint8_t)(gpu >> 16),
+                                       (uint8_t)(gpu >> 8),
+                                       (uint8_t)gpu};
+    if (!g || !parse_uuid(g->uuid, uuid))
+        memcpy(uuid, own, sizeof own);
+}
+
+static void place(const fl_emulate_options *o, uint32_t gpu, unsigned int *domain, unsigned int *bus,
+                  unsigned int *device) {
+    const fl_smi_gpu *g = told(o, gpu);
+    if (g && sscanf(g->bus_id, "%x:%x:%x", domain, bus, device) == 3 && *domain <= 0xffff && *bus <= 0xff &&
+        *device <= 0x1f)
+        return;
+    *domain = (FIRST_BUS + gpu) >> 8;
+    *bus = (FIRST_BUS + gpu) & 0xff;
+    *device = 0;
+}
+
+nvmlPciInfo_t fl_identity_pci(const fl_emulate_options *o, uint32_t gpu) {
+    const fl_smi_gpu *g = told(o, gpu);
+    nvmlPciInfo_t p = {.pciDeviceId = PCI_DEVICE, .pciSubSystemId = PCI_SUBSYSTEM};
+    place(o, gpu, &p.domain, &p.bus, &p.device);
+    if (g && g->device_id[0])
+        p.pciDeviceId = (unsigned int)strtoul(g->device_id, NULL, 16);
+    if (g && g->subsystem_id[0])
+        p.pciSubSystemId = (unsigned int)strtoul(g->subsystem_id, NULL, 16);
+    snprintf(p.busIdLegacy, sizeof p.busIdLegacy, "%04X:%02X:%02X.0", p.domain & 0xffff, p.bus & 0xff, p.device & 0x1f);
+    snprintf(p.busId, sizeof p.busId, "%08X:%02X:%02X.0", p.domain, p.bus & 0xff, p.device & 0x1f);
+    return p;
+}
+
+uint64_t fl_identity_memory(const fl_emulate_options *o, uint32_t gpu) {
+    const fl_smi_gpu *g = told(o, gpu);
+    return g && !isnan(g->memory_mib) ? (uint64_t)g->memory_mib << 20 : MEMORY_TOTAL;
+}
+
+void fl_identity_text(const fl_emulate_options *o, uint32_t gpu, fl_ask_text what, char *out, size_t size) {
+    const fl_smi_gpu *g = told(o, gpu);
+    const fl_node_spec *node = &o->scene->platform.node;
+    uint8_t uuid[FL_RING_UUID];
+    switch (what) {
+    case FL_TEXT_NAME:
+        snprintf(out, size, "%s", g ? g->name : node->device[node->gpu[gpu]].name);
+        break;
+    case FL_TEXT_UUID:
+        fl_identity_uuid(o, gpu, uuid);
+        fl_ring_uuid_text(uuid, out);
+        break;
+    case FL_TEXT_SERIAL:
+        if (g)
+            snprintf(out, size, "%s", g->serial);
+        else
+            snprintf(out, size, "%013u", gpu + 1);
+        break;
+    case FL_TEXT_PCI:
+        snprintf(out, size, "%s", fl_identity_pci(o, gpu).busId);
+        break;
+    case FL_TEXT_DRIVER:
+        snprintf(out, size, "%s", o->driver.text);
+        break;
+    case FL_TEXT_LIBRARY:
+        snprintf(out, size, "%u.%s", o->driver.cuda / 1000, o->driver.text);
+        break;
+    case FL_TEXT_VBIOS:
+        snprintf(out, size, "%s", g && g->vbios[0] ? g->vbios : "00.00.00.00.01");
+        break;
+    case FL_TEXT_CUDA:
+        snprintf(out, size, "%u", o->driver.cuda);
+        break;
+    }
+}
+
+/* ---- rings ---- */
+
+#define RECORDS (1u << 16)
+#define NAMES (1u << 20)
+
+struct fl_emulated_rings {
+    const char *folder;
+    const fl_workload *w;
+    fl_node *node;
+    int64_t origin_ns;
+    fl_ring ring;
+    uint32_t *name;   /* offset in the ring of the name of each class */
+    uint64_t *passed; /* markers of each stream that are in the ring */
+};
+
+fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_workload *w, fl_node *node,
+                        uint32_t gpu_count, const fl_emulate_options *o, fl_diag *d) {
+    fl_emulated_rings *r = calloc(1, sizeof *r);
+    fl_status s = FL_OK;
+    *out = NULL;
+    if (!r || !(r->name = calloc(w->class_count + 1, sizeof *r->name)) ||
+        !(r->passed = calloc(w->stream_count + 1, sizeof *r->passed))) {
+        s = fl_no_memory(d, "the kernel records");
+        goto out;
+    }
+    r->folder = folder;
+    r->w = w;
+    r->node = node;
+    int error = mkdir(folder, 0700) && errno != EEXIST ? errno : 0;
+    if (!error)
+        error = fl_ring_create(&r->ring, folder, RECORDS, NAMES);
+    if (error) {
+        s = fl_error(d, FL_IO, "%s: cannot make a ring of kernel records: %s", folder, fl_reason(error));
+        goto out;
+    }
+    for (uint32_t i = 0; i < w->class_count; i++) {
+        uint32_t k = 0;
+        while (k < i && strcmp(w->class[k].kind.name, w->class[i].kind.name) != 0)
+            k++;
+        r->name[i] = k < i ? r->name[k] : fl_ring_name(&r->ring, w->class[i].kind.name);
+    }
+    for (uint32_t i = 0; i < gpu_count; i++) {
+        uint8_t uuid[FL_RING_UUID];
+        fl_identity_uuid(o, i, uuid);
+        fl_ring_tell_device(&r->ring, i, uuid);
+        fl_node_records_free(node, i, true); /* the policy's host charges the cost of records */
+    }
+    *out = r;
+    return FL_OK;
+out:
+    if (r) {
+        free(r->name);
+        free(r->passed);
+    }
+    free(r);
+    return s;
+}
+
+void fl_rings_start(fl_emulated_rings *r, int64_t origin_ns) { r->origin_ns = origin_ns; }
+
+static void push_markers(fl_emulated_rings *r) {
+    bool wake = false;
+    for (uint32_t i = 0; i < r->w->stream_count; i++) {
+        uint64_t count;
+        const int64_t *at = fl_node_iterations(r->node, i, &count);
+        for (; r->passed[i] < count; r->passed[i]++)
+            wake |= fl_ring_put_mark(&r->ring, r->origin_ns + at[r->passed[i]] / FL_PS_PER_NS, r->w->stream[i].gpu,
+                                     FL_RINGS_MARKER);
+    }
+    if (wake)
+        fl_ring_wake(r->folder);
+}
+
+void fl_rings_push(fl_emulated_rings *r, fl_diag *d) {
+    const fl_kernel_record *record = NULL;
+    size_t count = 0;
+    push_markers(r);
+    if (fl_node_take_records(r->node, &record, &count, d))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const fl_kernel_kind *kind = &r->w->class[record[i].kind].kind;
+        fl_ring_record out = {.start_ns = r->origin_ns + record[i].start_ns,
+                              .end_ns = r->origin_ns + record[i].end_ns,
+                              .gpu = record[i].gpu,
+                              .stream = record[i].stream,
+                              .name = r->name[record[i].kind]};
+        memcpy(out.grid, kind->grid, sizeof out.grid);
+        memcpy(out.block, kind->block, sizeof out.block);
+        (void)fl_ring_put(&r->ring, &out); /* where the ring is full it counts the dropped record */
+    }
+}
+
+bool fl_rings_wake(const fl_emulated_rings *r) { return atomic_load(&r->ring.head->wakes); }
+
+void fl_rings_close(fl_emulated_rings *r) {
+    char path[4096];
+    if (!r)
+        return;
+    fl_ring_end(&r->ring);
+    snprintf(path, sizeof path, "%s/%s", r->folder, r->ring.file);
+    fl_ring_close(&r->ring);
+    unlink(path); /* every possible reader has ended */
+    snprintf(path, sizeof path, "%s/" FL_RING_WAKE, r->folder);
+    unlink(path);
+    rmdir(r->folder); /* where nothing else is in it */
+    free(r->name);
+    free(r->passed);
+    free(r);
+}
+
+/* ---- events ---- */
 
 #define KINDS ((uint64_t)(NVML_EVENT_PSTATE | NVML_EVENT_XID | NVML_EVENT_CLOCK))
 #define PENDING_MAX 1024 /* pending events of a set that no one reads: later ones are dropped */

@@ -1,14 +1,17 @@
-#include "harness/emulate/driver/remote.h"
+#include "harness/emulate/driver/driver.h"
 
 #include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 

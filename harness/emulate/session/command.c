@@ -1,22 +1,49 @@
-#include "harness/emulate/session/command.h"
+#include "harness/emulate/session/inside.h"
 
-#include "harness/emulate/client/filter.h"
-#include "harness/emulate/client/image.h"
-#include "harness/emulate/client/protocol.h"
-
-#include "harness/live/guard/stop.h"
+#include "harness/emulate/client/client.h"
+#include "harness/emulate/driver/driver.h"
+#include "harness/live/guard/guard.h"
+#include "traces/io/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- orphans ---- */
+
+/* The number of children to which this signal can be sent; 0 only checks. */
+static int send_to_children(int signal) {
+    int pid, count = 0;
+    FILE *f = fopen("/proc/thread-self/children", "re");
+    while (f && fscanf(f, "%d", &pid) == 1)
+        count += !kill(pid, signal);
+    if (f)
+        fclose(f);
+    return count;
+}
+
+bool fl_orphans_adopt(void) { return !send_to_children(0) && !prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
+
+/* The children of a process become ours only after its end, so the search repeats after each end. */
+void fl_orphans_end(void) {
+    while (send_to_children(SIGKILL))
+        if (waitpid(-1, NULL, 0) < 0 && errno != EINTR)
+            break;
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
+/* ---- command ---- */
 
 const char *fl_command_unfit(const char *path) {
     switch (fl_image_of(path)) {

@@ -1,9 +1,13 @@
-#include "harness/emulate/session/kills.h"
+#include "harness/emulate/session/session.h"
 
-#include "harness/live/guard/stop.h"
+#include "harness/emulate/driver/driver.h"
+#include "harness/live/guard/guard.h"
+#include "traces/io/io.h"
 
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,13 @@
-#include "harness/emulate/session/watch.h"
+#include "harness/emulate/session/inside.h"
 
-#include "harness/emulate/session/command.h"
+#include "harness/emulate/driver/driver.h"
+#include "harness/emulate/virtual/virtual.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #define WATCH_SAMPLES 3

@@ -1,19 +1,199 @@
-#include "harness/emulate/virtual/hold.h"
+#include "harness/emulate/virtual/inside.h"
 
-#include "harness/emulate/client/filter.h"
-#include "harness/emulate/client/image.h"
-#include "harness/emulate/virtual/go.h"
-#include "harness/emulate/virtual/held_births.h"
-#include "harness/emulate/virtual/held_calls.h"
-#include "harness/emulate/driver/remote.h"
+#include "harness/emulate/client/client.h"
+#include "harness/emulate/driver/driver.h"
+#include "harness/emulate/virtual/virtual.h"
+#include "traces/io/io.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* In a program that has just started: the kernel's random bytes become fixed ones, and the processor's counter of ticks
+ * stands still where the runtime reads it (it is machine time, which no system call shows). Where a runtime reads them
+ * in another way, its choices stay random. */
+void fl_go_settle(pid_t pid);
+
+/* ---- go ---- */
+
+#ifdef __x86_64__
+
+#define RANDOM_BYTES 16 /* the size of AT_RANDOM */
+#define TEXT_MAX ((size_t)1 << 28)
+
+static void fix_random(pid_t pid) {
+    static const unsigned char fixed[RANDOM_BYTES] = "Foldline emulate";
+    char path[64];
+    Elf64_auxv_t aux;
+    snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && read(fd, &aux, sizeof aux) == (ssize_t)sizeof aux)
+        if (aux.a_type == AT_RANDOM)
+            (void)fl_remote_write(pid, aux.a_un.a_val, fixed, sizeof fixed);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* runtime.cputicks, with the instruction RDTSCP and, for processors without it, RDTSC. */
+static const struct {
+    const char *from, *to;
+    size_t size;
+} ticks[] = {
+    /* rdtscp; shl rdx, 32; add rax, rdx -> xor eax, eax; xor edx, edx; nops */
+    {"\x0f\x01\xf9\x48\xc1\xe2\x20\x48\x01\xd0", "\x31\xc0\x31\xd2\x90\x90\x90\x90\x90\x90", 10},
+    /* mfence; lfence; rdtsc */
+    {"\x0f\xae\xf0\x0f\xae\xe8\x0f\x31", "\x31\xc0\x31\xd2\x90\x90\x90\x90", 8},
+};
+
+static void stop_ticks_in(pid_t pid, uint64_t at, size_t size) {
+    char *text = size < TEXT_MAX ? malloc(size) : NULL;
+    if (text && fl_remote_read(pid, at, text, size))
+        for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++) {
+            const char *found = memmem(text, size, ticks[i].from, ticks[i].size);
+            if (found)
+                (void)fl_remote_patch(pid, at + (uint64_t)(found - text), ticks[i].to, ticks[i].size);
+        }
+    free(text);
+}
+
+void fl_go_settle(pid_t pid) {
+    char path[64], exe[PATH_MAX], line[PATH_MAX + 128];
+    fix_random(pid);
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    const ssize_t n = readlink(path, exe, sizeof exe - 1);
+    if (n <= 0)
+        return;
+    exe[n] = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned long long from, to;
+        if (sscanf(line, "%llx-%llx r-xp", &from, &to) == 2 && strstr(line, " r-xp ") && strstr(line, exe))
+            stop_ticks_in(pid, from, (size_t)(to - from));
+    }
+    if (f)
+        fclose(f);
+}
+
+#else
+void fl_go_settle(pid_t pid) { (void)pid; }
+#endif
+
+/* ---- heir ---- */
+
+#define ENDS 0 /* the emulator ends by itself */
+
+typedef struct fl_charge {
+    pid_t pid;
+    int pidfd;
+    struct fl_charge *next;
+} fl_charge;
+
+static void add(fl_charge **all, pid_t pid) {
+    fl_charge *g = malloc(sizeof *g);
+    const int fd = g ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    if (fd < 0) {
+        free(g);
+        return;
+    }
+    *g = (fl_charge){pid, fd, *all};
+    *all = g;
+}
+
+static void forget(fl_charge **all, pid_t pid) {
+    for (fl_charge **at = all; *at; at = &(*at)->next)
+        if ((*at)->pid == pid) {
+            fl_charge *g = *at;
+            *at = g->next;
+            close(g->pidfd);
+            free(g);
+            return;
+        }
+}
+
+/* No descriptor of the emulator may stay open here: a process that waits for the emulator's end would wait for this
+ * one's. */
+static void stand_apart(int wire) {
+    (void)dup2(wire, 3);
+    const int nowhere = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3 && nowhere >= 0; fd++)
+        (void)dup2(nowhere, fd);
+    (void)syscall(SYS_close_range, 4u, ~0u, 0u);
+    (void)setsid(); /* a signal to the emulator's group is not for this process */
+    for (int signal_ = 1; signal_ < NSIG; signal_++)
+        (void)signal(signal_, SIG_IGN);
+}
+
+static _Noreturn void watch(int wire, void (*clean)(void *user), void *user) {
+    fl_charge *all = NULL;
+    pid_t said;
+    ssize_t n;
+    stand_apart(wire);
+    while ((n = recv(3, &said, sizeof said, 0)) == (ssize_t)sizeof said || (n < 0 && errno == EINTR)) {
+        if (n > 0 && said == ENDS)
+            _exit(0);
+        if (n > 0 && said > 0)
+            add(&all, said);
+        else if (n > 0)
+            forget(&all, -said);
+    }
+    for (const fl_charge *g = all; g; g = g->next)
+        (void)syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
+    clean(user);
+    _exit(0);
+}
+
+/* Nobody hears of its end (no SIGCHLD): a session that waits for all of its children does not wait for this one. */
+bool fl_heir_open(fl_heir *heir, void (*clean)(void *user), void *user) {
+    int wire[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, wire))
+        return false;
+    const pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, 0);
+    if (!pid)
+        watch(wire[0], clean, user);
+    const int error = errno;
+    close(wire[0]);
+    if (pid < 0)
+        close(wire[1]);
+    else
+        *heir = (fl_heir){pid, wire[1]};
+    errno = error;
+    return pid > 0;
+}
+
+/* This process is to end with the emulator; or has ended. */
+static void fl_heir_tell(const fl_heir *heir, pid_t pid, bool lives) {
+    const pid_t said = lives ? pid : -pid;
+    if (heir->pid)
+        (void)send(heir->wire, &said, sizeof said, MSG_NOSIGNAL);
+}
+
+static void fl_heir_close(fl_heir *heir) {
+    const pid_t said = ENDS;
+    if (!heir->pid)
+        return;
+    (void)send(heir->wire, &said, sizeof said, MSG_NOSIGNAL);
+    close(heir->wire);
+    while (waitpid(heir->pid, NULL, (int)__WCLONE) < 0 && errno == EINTR) {
+    }
+    heir->pid = 0;
+}
+
+/* ---- hold ---- */
 
 typedef struct fl_hold_image { /* the program of a process that has the filter */
     pid_t pid;

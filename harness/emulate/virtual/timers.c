@@ -1,13 +1,20 @@
-#include "harness/emulate/virtual/timers.h"
+#include "harness/emulate/virtual/inside.h"
+
+#include "harness/emulate/client/client.h"
+#include "harness/emulate/driver/driver.h"
+#include "harness/emulate/virtual/virtual.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #define SWEEP_EVERY 64 /* new descriptors between two searches for those that nobody has open any more */

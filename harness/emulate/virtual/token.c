@@ -1,13 +1,22 @@
-#include "harness/emulate/virtual/token.h"
+#include "harness/emulate/virtual/inside.h"
 
-#include <fcntl.h>
+#include "harness/emulate/client/client.h"
+#include "harness/emulate/driver/driver.h"
+#include "harness/emulate/virtual/virtual.h"
+#include "traces/io/io.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #define GRACE_NS INT64_C(60000000000)

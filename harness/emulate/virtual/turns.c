@@ -1,9 +1,16 @@
-#include "harness/emulate/virtual/turns.h"
+#include "harness/emulate/virtual/inside.h"
+
+#include "harness/emulate/client/client.h"
+#include "harness/emulate/driver/driver.h"
+#include "harness/emulate/virtual/virtual.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 /* The thread of a connection or, if the program has closed that, of its thread id. */

@@ -1,11 +1,109 @@
-#include "harness/fit/chip/advice.h"
+#include "harness/fit/chip/inside.h"
 
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
-#include "harness/chip/clocks.h"
-#include "harness/fit/chip/chosen.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/chip/chip.h"
+#include "models/chip/chip.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- ask ---- */
+
+static bool is_at(const fl_chip_row *row, double sm_mhz, double mem_mhz) {
+    return fabs(row->sm_mhz - sm_mhz) < 0.5 && fabs(row->mem_mhz - mem_mhz) < 0.5;
+}
+
+/* since: index of the first row that was requested. */
+static bool has(const fl_fit_rows *r, size_t entity, size_t since, double sm_mhz, double mem_mhz) {
+    const fl_fit_entity *e = &r->entity[entity];
+    for (size_t i = e->first; i < e->first + e->count; i++)
+        if (is_at(&r->row[i], sm_mhz, mem_mhz))
+            return true;
+    for (size_t i = since; i < r->count; i++)
+        if (r->row[i].workload == entity && is_at(&r->row[i], sm_mhz, mem_mhz))
+            return true;
+    return false;
+}
+
+static fl_status ask(fl_fit_rows *r, size_t entity, size_t since, double sm_mhz, double mem_mhz, fl_diag *d) {
+    if (has(r, entity, since, sm_mhz, mem_mhz))
+        return FL_OK;
+    if (fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row))
+        return fl_no_memory(d, "the settings");
+    r->row[r->count++] = (fl_chip_row){(uint32_t)entity, sm_mhz, mem_mhz, NAN, NAN, NULL};
+    return FL_OK;
+}
+
+/* A user requests a clock by the name under which it is set; the row stands at the clock at which it runs. */
+static fl_status ask_list(const fl_fit_at *at, fl_fit_rows *r, size_t entity, fl_diag *d) {
+    const fl_fit_entity *e = &r->entity[entity];
+    const size_t since = r->count;
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && e->count && i < at->sms; i++)
+        for (size_t k = 0; !s && k < (at->mems ? at->mems : 1); k++)
+            s = ask(r, entity, since, fl_fit_ran_mhz(r, at->sm[i]),
+                    at->mems ? at->mem[k] : r->row[e->first + e->count - 1].mem_mhz, d);
+    return s;
+}
+
+fl_status fl_fit_ask(const char *list, const fl_chip *chip, fl_fit_rows *r, size_t *added, fl_diag *d) {
+    const bool calibrated = !strcmp(list, "calibrated");
+    fl_fit_at at = {0};
+    fl_diag ignored = {0};
+    *added = 0;
+    if (!calibrated && (fl_fit_at_parse(list, &at, &ignored) || at.kind != FL_FIT_LIST))
+        return fl_refuse(d, "--clocks %s, expected calibrated, or clocks as sm=952,1140 or sm=952,1140/mem=405,877",
+                         list);
+    if (calibrated && !chip->settings)
+        return fl_refuse(d, "--clocks calibrated, but the device has no calibration, expected clocks as sm=952,1140");
+    const size_t before = r->count;
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < r->entities; i++) {
+        if (!calibrated)
+            s = ask_list(&at, r, i, d);
+        const size_t since = r->count;
+        for (size_t k = 0; calibrated && !s && k < chip->settings; k++)
+            s = ask(r, i, since, chip->setting_sm[k], r->mem_known ? chip->setting_mem[k] : chip->mem_ref, d);
+    }
+    *added = r->count - before;
+    fl_fit_rows_sort(r);
+    return s;
+}
+
+/* ---- chosen ---- */
+
+fl_status fl_fit_choose(const fl_chip *chip, fl_fit_at *at, fl_diag *d) {
+    if (at->kind != FL_FIT_CHOSEN)
+        return FL_OK;
+    const fl_model_status s = fl_probes_choose(chip, at->choose, &at->chosen);
+    if (s == FL_MODEL_NO_MEMORY)
+        return fl_no_memory(d, "the probes");
+    return s == FL_MODEL_OK ? FL_OK
+                            : fl_refuse(d,
+                                        "--at chosen:%zu of a device calibrated with %u workloads at %u settings, "
+                                        "expected %d workloads and more settings than it has to choose",
+                                        at->choose, chip->shares, chip->settings, FL_PROBES_WORKLOADS);
+}
+
+char *fl_fit_probes_text(const fl_probes *p, bool memory, char *buf, size_t size) {
+    size_t used = 0;
+    for (size_t i = 0; i < p->count && used < size; i++) {
+        used += (size_t)snprintf(buf + used, size - used, "%s%g", i ? " + " : "", p->at[i].sm_mhz);
+        if (memory && used < size)
+            used += (size_t)snprintf(buf + used, size - used, "/%g", p->at[i].mem_mhz);
+    }
+    if (used < size)
+        (void)snprintf(buf + used, size - used, " MHz");
+    return buf;
+}
+
+/* ---- advice ---- */
 
 fl_status fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a,
                         fl_diag *d) {

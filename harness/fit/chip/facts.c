@@ -1,13 +1,19 @@
-#include "harness/fit/chip/facts.h"
+#include "harness/fit/chip/inside.h"
 
-#include "harness/base/cli/grid.h"
-#include "harness/chip/sound.h"
-#include "harness/fit/chip/idle_log.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
-#include "harness/input/platform/device.h"
-#include "harness/input/platform/smi_xml.h"
+#include "models/chip/chip.h"
+#include "models/fit/fit.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,22 @@
-#include "harness/fit/chip/facts_device.h"
+#include "harness/fit/chip/inside.h"
 
-#include "harness/chip/chip_json.h"
+#include "harness/base/json/json.h"
+#include "harness/chip/chip.h"
+#include "harness/fit/chip/chip.h"
 #include "harness/input/platform/platform.h"
+#include "models/chip/chip.h"
+#include "models/laws/device.h"
+#include "traces/io/io.h"
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- facts device ---- */
 
 static void set_item(cJSON *object, const char *key, cJSON *value) {
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
@@ -173,5 +184,28 @@ fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const 
         set_item(*root, "calibration", calibration);
     }
     fl_platform_free(&p);
+    return s;
+}
+
+/* ---- board platform ---- */
+
+fl_status fl_fit_board_platform(const char *board, const char *base, const char *path, fl_diag *d) {
+    fl_fit_facts facts = {0};
+    const fl_fit_rows none = {0};
+    fl_fit_advice advice;
+    cJSON *root = NULL;
+    fl_chip *chip = calloc(1, sizeof *chip);
+    fl_status s = chip ? fl_fit_facts_read(board, &facts, d) : fl_no_memory(d, NULL);
+    if (!s)
+        s = fl_fit_facts_chip(&facts, NULL, NULL, chip, d);
+    if (!s)
+        s = fl_fit_advise(chip, &none, 1, FL_PROBES_MAX, &advice, d);
+    if (!s)
+        s = fl_fit_facts_device(&facts, chip, &advice, base, &root, d);
+    if (!s)
+        s = fl_json_write(path, root, d);
+    cJSON_Delete(root);
+    fl_fit_facts_free(&facts);
+    free(chip);
     return s;
 }

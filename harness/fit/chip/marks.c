@@ -1,10 +1,192 @@
-#include "harness/fit/chip/marks.h"
+#include "harness/fit/chip/inside.h"
 
-#include "traces/io/intern.h"
+#include "harness/base/json/json.h"
+#include "harness/chip/chip.h"
+#include "models/chip/chip.h"
+#include "models/fit/fit.h"
+#include "models/math/math.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- idle log ---- */
+
+#define CLOCKS_MIN 4 /* three terms, and one to show their error */
+
+static double value_at(const fl_telemetry *t, size_t row, const char *signal) {
+    for (size_t k = 0; k < t->signal_count; k++)
+        if (!strcmp(t->signal[k], signal))
+            return t->value[row * t->signal_count + k];
+    return NAN;
+}
+
+static double spread_of(const fl_idle_point *point, const double *volt, size_t n) {
+    double mean = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += volt[i] * volt[i] * point[i].sm_mhz / 1000 / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        const double x = volt[i] * volt[i] * point[i].sm_mhz / 1000 - mean;
+        squares += x * x;
+    }
+    return sqrt(squares);
+}
+
+/* The number of clocks at which that GPU idles. reading, point: room for every row. */
+static size_t points_of(const fl_telemetry *t, int device, fl_idle_reading *reading, fl_idle_point *point) {
+    size_t n = 0, points = 0;
+    for (size_t i = 0; i < t->row_count; i++)
+        if (t->device[i] == device)
+            reading[n++] = (fl_idle_reading){value_at(t, i, "util_gpu_pct"), value_at(t, i, "power_w"),
+                                             value_at(t, i, "sm_mhz"), NAN};
+    return n >= CLOCKS_MIN && fl_idle_points(reading, n, point, &points) == FL_MODEL_OK ? points : 0;
+}
+
+fl_status fl_idle_log_points(const char *path, fl_idle_point **point, size_t *count, int *device, fl_diag *d) {
+    fl_imported in = {0};
+    *point = NULL;
+    *count = 0;
+    fl_status s = fl_trace_open(path, NULL, NULL, &in, d);
+    if (!s && !in.has_telemetry)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no telemetry, expected a log of power, utilisation and SM clock");
+    const size_t rows = s ? 0 : in.telemetry.row_count;
+    fl_idle_reading *reading = calloc(rows + 1, sizeof *reading);
+    fl_idle_point *list = calloc(rows + 1, sizeof *list);
+    int last = -1;
+    if (!s && (!reading || !list))
+        s = fl_no_memory(d, "the log");
+    for (size_t i = 0; i < rows; i++)
+        last = in.telemetry.device[i] > last ? in.telemetry.device[i] : last;
+    for (int k = 0; !s && *count < CLOCKS_MIN && k <= last; k++) {
+        *count = points_of(&in.telemetry, k, reading, list);
+        *device = k;
+    }
+    if (!s && *count < CLOCKS_MIN)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                    "no GPU idles at %d SM clocks or more in the log, expected readings with utilisation 0 and a "
+                    "settled clock",
+                    CLOCKS_MIN);
+    free(reading);
+    if (s) {
+        free(list);
+        *count = 0;
+    } else {
+        *point = list;
+    }
+    fl_imported_free(&in);
+    return s;
+}
+
+fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *out, fl_diag *d) {
+    fl_idle_point *point = NULL;
+    fl_idle_log o = {0};
+    fl_status s = fl_idle_log_points(path, &point, &o.clocks, &o.device, d);
+    double *volt = s ? NULL : calloc(o.clocks, sizeof *volt);
+    if (!s && !volt)
+        s = fl_no_memory(d, "the log");
+    for (size_t i = 0; !s && i < o.clocks; i++) {
+        volt[i] = fl_chip_volt(chip, point[i].sm_mhz, chip->mem_ref);
+        o.readings += point[i].readings;
+    }
+    if (!s && fl_fit_idle_clock(point, volt, o.clocks, &o.idle, NULL) != FL_MODEL_OK)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no model of voltage and clock fits the idle power of GPU %d",
+                    o.device);
+    if (!s) {
+        o.low_mhz = point[0].sm_mhz;
+        o.high_mhz = point[o.clocks - 1].sm_mhz;
+        o.a0_sd = o.idle.rms_w * sqrt((double)o.clocks / (double)(o.clocks - 2)) / spread_of(point, volt, o.clocks);
+        *out = o;
+    }
+    free(point);
+    free(volt);
+    return s;
+}
+
+/* ---- scatter ---- */
+
+#define NEIGHBOURS 6 /* three on each side */
+#define LEAST 4      /* a quadratic needs three; one to spare */
+
+/* Weights with which the quadratic through n points gives its value at x = 0; false where the points lie too close. */
+static bool curve_weights(const double *x, size_t n, double *weight) {
+    double far = 0, s[5] = {0}, w[NEIGHBOURS];
+    for (size_t i = 0; i < n; i++)
+        far = fmax(far, fabs(x[i]));
+    for (size_t i = 0; i < n; i++) {
+        const double u = fabs(x[i]) / (1.1 * far), cube = 1 - u * u * u;
+        w[i] = cube * cube * cube; /* tricube */
+        for (int k = 0; k < 5; k++)
+            s[k] += w[i] * pow(x[i] / far, k);
+    }
+    /* First row of the inverse of the normal equations, by cofactors. */
+    const double c0 = s[2] * s[4] - s[3] * s[3], c1 = s[2] * s[3] - s[1] * s[4], c2 = s[1] * s[3] - s[2] * s[2];
+    const double det = s[0] * c0 + s[1] * c1 + s[2] * c2;
+    if (!(det > 1e-9 * s[0] * s[2] * s[4]))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const double u = x[i] / far;
+        weight[i] = w[i] * (c0 + c1 * u + c2 * u * u) / det;
+    }
+    return true;
+}
+
+/* Adds the scatter of row `at` of a curve of `count` rows with rising SM clock, neither its first nor its last. */
+static void add_row(const fl_chip_row *row, size_t count, size_t at, fl_fit_scatter *sum, double *powered) {
+    double x[NEIGHBOURS], weight[NEIGHBOURS], time = 0, power = 0, squares = 1;
+    size_t low = at, high = at, n = 0, of[NEIGHBOURS];
+    while (n < NEIGHBOURS &&
+           (low > 0 || high + 1 < count)) { /* alternates between the sides as long as both have rows */
+        if (low > 0 && (at - low <= high - at || high + 1 == count))
+            of[n] = --low;
+        else
+            of[n] = ++high;
+        x[n] = log(row[of[n]].sm_mhz / row[at].sm_mhz);
+        n++;
+    }
+    if (n < LEAST || !curve_weights(x, n, weight))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        time += weight[i] * log(row[of[i]].time_s / row[at].time_s);
+        power += weight[i] * log(row[of[i]].power_w / row[at].power_w);
+        squares += weight[i] * weight[i];
+    }
+    const double back = 100 / sqrt(squares);
+    sum->time += fabs(time) * back;
+    sum->rows++;
+    if (isnan(power))
+        return;
+    sum->power += fabs(power) * back;
+    sum->energy += fabs(time + power) * back;
+    ++*powered;
+}
+
+fl_fit_scatter fl_fit_scatter_of(const fl_fit_rows *r) {
+    fl_fit_scatter sum = {0};
+    double powered = 0;
+    for (size_t e = 0; e < r->entities; e++) {
+        const fl_chip_row *row = &r->row[r->entity[e].first];
+        for (size_t i = 0, end; i < r->entity[e].count; i = end) {
+            for (end = i + 1; end < r->entity[e].count && fabs(row[end].mem_mhz - row[i].mem_mhz) < 0.5;)
+                end++;
+            for (size_t k = 1; k + 1 < end - i; k++)
+                add_row(row + i, end - i, k, &sum, &powered);
+        }
+    }
+    sum.time = sum.rows ? sum.time / (double)sum.rows : (double)NAN;
+    sum.power = powered > 0 ? sum.power / powered : (double)NAN;
+    sum.energy = powered > 0 ? sum.energy / powered : (double)NAN;
+    return sum;
+}
+
+/* ---- marks ---- */
 
 /* Clock, time and power in the precision of files; not the memory clock, which some files leave out. */
 static uint32_t mark_of(const fl_chip_row *row) {

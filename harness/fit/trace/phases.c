@@ -1,12 +1,18 @@
-#include "harness/fit/trace/phases.h"
+#include "harness/fit/trace/inside.h"
 
-#include "harness/base/cli/grid.h"
-#include "harness/base/json/json_out.h"
-#include "models/laws/row.h"
-#include "traces/files/kernels.h"
-#include "traces/files/programs.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

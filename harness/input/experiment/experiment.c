@@ -1,12 +1,16 @@
+#include "harness/input/experiment/inside.h"
+
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
 #include "harness/input/experiment/experiment.h"
-#include "harness/input/experiment/keys.h"
-#include "harness/input/scene/scenes_open.h"
-#include "traces/io/gunzip.h"
-#include "traces/io/gzip.h"
-#include "traces/io/numbers.h"
-#include "traces/io/text.h"
+#include "harness/input/scene/scene.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,7 +121,7 @@ static fl_status get_platform(fl_experiment *e, const fl_json *root, const char 
     return own ? fl_experiment_path(e, *into, into, d) : s;
 }
 
-/* The rows (experiment_keys.c) have the ranges, and the file has been checked against them. */
+/* The rows (keys.c) have the ranges, and the file has been checked against them. */
 static fl_status get_seconds(const fl_json *root, const char *key, double *into, fl_diag *d) {
     return *into > 0 || !fl_json_has(root, key) ? FL_OK : fl_json_get_real(root, key, 1e-3, 1e9, into, d);
 }

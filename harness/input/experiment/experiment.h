@@ -8,9 +8,15 @@
  * Paths are relative to the file. What the command line gives goes before what the experiment says. */
 #pragma once
 
+#include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
-#include "harness/input/policy/spec.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct fl_experiment {
     cJSON *tree;
@@ -30,7 +36,7 @@ bool fl_is_experiment(const char *path);
 fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *traces, fl_diag *d);
 
 /* Fills what is still unset (NULL, 0) and the experiment says; every text lives as long as *e.
- * Policies: fl_experiment_specs; bounds: harness/study/trial/promise.h. */
+ * Policies: fl_experiment_specs; bounds: harness/study/trial/trial.h. */
 fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *traces, const char **objective,
                               int64_t *seeds, fl_diag *d);
 
@@ -38,10 +44,6 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
  * *seed. */
 fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count, fl_diag *d);
 
-/* Keeps a malloc'd text for the life of the experiment; frees it on failure. */
-fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d);
-/* A path of the experiment, seen from where the program runs. */
-fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d);
 /* The specs of "policies", one for each combination of their parameters' values; none where there is no such key. To be
  * freed, each and the array, also where it fails: *count are open. Adds to *texts how the command line would say each.
  * Those texts and the patterns of workloads live as long as *e. */
@@ -59,8 +61,14 @@ fl_status fl_experiment_positions(const fl_experiment *e, int64_t *positions, fl
 #define FL_POWER_WINDOW_NS INT64_C(15000000) /* power-capping reads its meter so often */
 /* "power_window_ms" in ns: windows of the power statistics; FL_POWER_WINDOW_NS where the experiment says nothing. */
 fl_status fl_experiment_window(const fl_experiment *e, int64_t *window_ns, fl_diag *d);
-/* True where the experiment asks for a distribution replay ("draws": see harness/study/compare/draws_compare.h). */
+/* True where the experiment asks for a distribution replay ("draws": see harness/study/compare/compare.h). */
 bool fl_experiment_draws(const fl_experiment *e);
 /* Which references a comparison solves: "oracles". */
 typedef enum fl_oracles { FL_ORACLES_NONE, FL_ORACLES_STATIC, FL_ORACLES_ALL } fl_oracles;
 fl_status fl_experiment_oracles(const fl_experiment *e, fl_oracles *which, fl_diag *d);
+
+/* The keys of an experiment. fl_experiment_open holds a file against these rows before anything reads it; `foldline
+ * help experiment` prints them, and harness/experiment.schema.json is made of them. A new key is a row here and the
+ * line that reads it. */
+
+extern const fl_keys fl_experiment_keys;

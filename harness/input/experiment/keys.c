@@ -1,8 +1,13 @@
-#include "harness/input/experiment/keys.h"
+#include "harness/input/experiment/inside.h"
 
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/input/experiment/experiment.h"
 #include "harness/input/scene/scene.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* clang-format off */
 #define ROW(name_, type_, unit_, standard_, help_, ...)                                                                \
@@ -26,7 +31,7 @@ static const fl_key applications_key[] = {
     ROW("drawn", INT, "", NULL, "number of applications drawn, besides those that the paper names",
         BETWEEN(1, 1000), MUST),
     ROW("seeds", INT, "", NULL, "seeds; one draw from each", BETWEEN(1, SEED_MAX), LIST, MUST)};
-KEYS(applications, "applications", "synthetic applications, drawn anew from each seed (sim/synth/apps.h)", );
+KEYS(applications, "applications", "synthetic applications, drawn anew from each seed (sim/synth/synth.h)", );
 
 static const fl_key arrivals_key[] = {
     ROW("file", FILE_, "", NULL, "a list of arrivals; excludes the other keys"),
@@ -48,7 +53,7 @@ KEYS(arrivals, "arrivals", "when requests arrive: a list, or a draw", );
 static const fl_key draws_key[] = {DRAWS_ROWS};
 const fl_keys fl_draws_keys = {
     .name = "draws",
-    .help = "a replay drawn from each clock's mean and deviation (harness/study/compare/draws_compare.h)",
+    .help = "a replay drawn from each clock's mean and deviation (harness/study/compare/compare.h)",
     .key = draws_key,
     .count = sizeof draws_key / sizeof *draws_key};
 
@@ -159,7 +164,7 @@ static const fl_key published_key[] = {
     ROW("note", TEXT, "", NULL, "printed under the table"),
     ROW("fails", TEXT, "", NULL, "why the gate does not hold here; if it holds, that is a failure"),
     ROW("by_draw", TEXT, "", NULL, "name of a column of the table of draws")};
-KEYS(published, "published", "a line of the table of published results (harness/study/compare/published.h)", );
+KEYS(published, "published", "a line of the table of published results (harness/study/compare/compare.h)", );
 
 static const fl_key cell_key[] = {SELECTION_ROWS(false)};
 KEYS(cell, "cell", "a part of a selection; +KEY appends its text to the value of KEY", .behind = true);

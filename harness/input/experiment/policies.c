@@ -1,11 +1,18 @@
 /* The policies of an experiment: names, parameters, and the grid of its ranges. */
-#include "harness/base/cli/place_list.h"
+#include "harness/input/experiment/inside.h"
+
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
 #include "harness/input/experiment/experiment.h"
-#include "harness/input/policy/plugin.h"
-#include "traces/io/numbers.h"
-#include "traces/io/text.h"
+#include "harness/input/policy/policy.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

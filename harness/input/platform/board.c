@@ -1,12 +1,13 @@
-#include "harness/input/platform/board.h"
+#include "harness/input/platform/platform.h"
 
+#include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
-#include "harness/base/cli/place_list.h"
-#include "harness/input/platform/device.h"
-#include "harness/input/platform/smi_xml.h"
+#include "traces/io/io.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,15 @@
-#include "harness/input/platform/device.h"
+#include "harness/input/platform/inside.h"
+
+#include "harness/base/json/json.h"
+#include "harness/input/platform/platform.h"
+#include "models/laws/device.h"
+#include "models/math/math.h"
+#include "traces/io/io.h"
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

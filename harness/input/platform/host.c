@@ -1,7 +1,13 @@
 /* The host of a platform file: its CPU, what it shares with an APU's GPU, its meters. */
-#include "harness/input/platform/host.h"
-#include "harness/input/platform/device.h"
+#include "harness/input/platform/inside.h"
 
+#include "harness/base/json/json.h"
+#include "harness/input/platform/platform.h"
+#include "models/laws/device.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /* The elements are followed by their place: the names from <nvidia_smi_log> down, joined by slashes. */
-#include "harness/input/platform/smi_xml.h"
+#include "harness/input/platform/platform.h"
 
-#include "traces/io/gunzip.h"
-#include "traces/io/memory.h"
+#include "traces/io/io.h"
 
 #include <expat.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

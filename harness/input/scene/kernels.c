@@ -1,11 +1,18 @@
-#include "harness/input/scene/kernels.h"
+#include "harness/input/scene/inside.h"
 
-#include "sim/workload/build_program.h"
-#include "sim/workload/synth_program.h"
-#include "traces/io/gzip.h"
-#include "traces/files/kernels.h"
-#include "traces/open/trace_open.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/scene/scene.h"
+#include "sim/gpu/gpu.h"
+#include "sim/workload/workload.h"
+#include "traces/files/files.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,7 +1,21 @@
+#include "harness/input/scene/inside.h"
+
+#include "harness/base/cli/cli.h"
+#include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "sim/gpu/gpu.h"
+#include "sim/workload/workload.h"
+#include "traces/files/files.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/pipeline/pipeline.h"
+#include "traces/serving/serving.h"
 
-#include "sim/workload/serve.h"
-
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

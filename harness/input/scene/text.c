@@ -1,12 +1,89 @@
-#include "harness/input/scene/text.h"
+#include "harness/input/scene/scene.h"
 
-#include "harness/base/cli/terminal.h"
-#include "harness/base/cli/ticker.h"
-#include "harness/input/scene/serving_file.h"
-#include "models/laws/row.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/input/platform/platform.h"
+#include "models/laws/device.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/workload/workload.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* ---- sweep map spec ---- */
+
+static fl_status read_file(const char *path, fl_sweep_map *m, fl_diag *d) {
+    cJSON *tree = NULL;
+    fl_status s = fl_json_read(path, &tree, d);
+    const fl_json root = fl_json_root(tree, path);
+    for (fl_json at = s ? (fl_json){0} : fl_json_first(&root); !s && at.node; at = fl_json_next(&root, &at)) {
+        char *source = NULL;
+        s = fl_json_param_text(&at, &source, d);
+        if (!s)
+            s = fl_sweep_map_add(m, at.node->string, source, d);
+        free(source);
+    }
+    if (!s && !m->count)
+        s = fl_json_fail(&root, d, "no pair, expected such as \"sm_mhz\": \"COLUMN\"");
+    cJSON_Delete(tree);
+    if (s)
+        fl_sweep_map_free(m);
+    return s;
+}
+
+fl_status fl_sweep_map_open(const char *spec, fl_sweep_map *m, fl_diag *d) {
+    *m = (fl_sweep_map){0};
+    return fl_name_ends(spec, ".json") ? read_file(spec, m, d) : fl_sweep_map_parse(spec, m, d);
+}
+
+/* ---- trace beside ---- */
+
+static fl_status join_telemetry(const char *beside, fl_imported *run, fl_diag *d) {
+    const char *offset = fl_head_get(&run->kernels.head, "clock_offset_ns");
+    if (!offset)
+        return fl_import_note(
+            run, d, "%s lies beside, but no clock_offset_ns says that both are on one clock: left out", beside);
+    fl_imported one = {0};
+    fl_status s = fl_trace_open(beside, NULL, NULL, &one, d);
+    const char *same = fl_head_get(&one.telemetry.head, "clock_offset_ns");
+    for (size_t i = 0; !s && i < one.note_count; i++)
+        s = fl_import_note(run, d, "%s", one.note[i]);
+    if (!s && one.has_telemetry && same && !strcmp(same, offset)) {
+        run->telemetry = one.telemetry;
+        run->has_telemetry = true;
+        one.telemetry = (fl_telemetry){0};
+    } else if (!s) {
+        s = fl_import_note(run, d, "%s is of another import: left out", beside);
+    }
+    fl_imported_free(&one);
+    return s;
+}
+
+fl_status fl_trace_beside(const char *path, fl_imported *run, fl_diag *d) {
+    static const char *const ending[] = {"", ".gz"};
+    fl_status s = FL_OK;
+    if (!run->has_kernels || run->has_telemetry || !fl_name_ends(path, ".csv"))
+        return FL_OK;
+    for (size_t i = 0; !s && !run->has_telemetry && i < 2; i++) {
+        char *beside = NULL;
+        if (asprintf(&beside, "%.*s.telemetry.csv%s", (int)fl_stem_length(path, ".csv"), path, ending[i]) < 0)
+            return fl_no_memory(d, NULL);
+        s = access(beside, R_OK) ? FL_OK : join_telemetry(beside, run, d);
+        free(beside);
+    }
+    return s;
+}
+
+/* ---- text ---- */
 
 char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *buf, size_t size) {
     if (dev->mem_count > 1)

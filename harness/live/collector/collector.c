@@ -1,5 +1,5 @@
 /* The library that a CUDA program loads to report its kernels: CUDA_INJECTION64_PATH=/full/path/of/this.so, and
- * FOLDLINE_RINGS=folder. CUDA then calls InitializeInjection. Without CUPTI (cupti.h), without a folder, or where
+ * FOLDLINE_RINGS=folder. CUDA then calls InitializeInjection. Without CUPTI (inside.h), without a folder, or where
  * another profiler holds CUPTI, the library reports no kernels and the program runs on. With
  * NVTX_INJECTION64_PATH=/full/path/of/this.so it reports the program's markers and starts of ranges too: NVTX calls
  * InitializeInjectionNvtx2.
@@ -8,15 +8,15 @@
  * The layout of a kernel record up to `name` is the same in all versions. Times are CLOCK_MONOTONIC: the library gives
  * CUPTI that clock where CUPTI accepts one. Otherwise CUPTI counts ns of its own clock, the wall clock, which may be
  * slewed and set; the library corrects them by the difference of the clocks, measured again with every buffer. */
-#include "harness/live/collector/buffers.h"
-#include "harness/live/collector/cuda.h"
-#include "harness/live/collector/cupti.h"
-#include "harness/live/collector/flusher.h"
-#include "harness/live/collector/nvtx.h"
+#include "harness/live/collector/inside.h"
+
 #include "harness/live/collector/ring.h"
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,11 +1,168 @@
-#include "harness/live/collector/cupti.h"
+#include "harness/live/collector/inside.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* ---- buffers ---- */
+
+enum { KEPT = 64 };
+
+static _Alignas(8) uint8_t kept[KEPT][FL_BUFFER_BYTES];
+static _Atomic uint64_t taken; /* one bit per buffer */
+
+uint8_t *fl_buffer_take(void) {
+    uint64_t now = atomic_load_explicit(&taken, memory_order_relaxed);
+    while (~now) {
+        const int first = __builtin_ctzll(~now);
+        if (atomic_compare_exchange_weak_explicit(&taken, &now, now | UINT64_C(1) << first, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return kept[first];
+    }
+    return aligned_alloc(8, FL_BUFFER_BYTES);
+}
+
+void fl_buffer_give(uint8_t *buffer) {
+    const uintptr_t at = (uintptr_t)buffer - (uintptr_t)kept;
+    if ((uintptr_t)buffer >= (uintptr_t)kept && at < sizeof kept)
+        atomic_fetch_and_explicit(&taken, ~(UINT64_C(1) << at / FL_BUFFER_BYTES), memory_order_release);
+    else
+        free(buffer);
+}
+
+/* ---- cuda ---- */
+
+typedef struct cuda_uuid { /* CUuuid */
+    uint8_t bytes[FL_CUDA_UUID];
+} cuda_uuid;
+
+/* cuDeviceGetUuid without _v2 returns the GPU's UUID for each of its MIG instances, so its result would be a guess. */
+bool fl_cuda_uuid(uint32_t number, uint8_t uuid[FL_CUDA_UUID]) {
+    int (*get)(int *device, int ordinal) = NULL, (*name)(cuda_uuid * uuid, int device) = NULL, device = 0;
+    cuda_uuid found = {{0}};
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (!driver)
+        return false;
+    void *symbol[2] = {dlsym(driver, "cuDeviceGet"), dlsym(driver, "cuDeviceGetUuid_v2")};
+    memcpy(&get, &symbol[0], sizeof get);
+    memcpy(&name, &symbol[1], sizeof name);
+    const bool ok = get && name && !get(&device, (int)number) && !name(&found, device);
+    dlclose(driver); /* the program holds it open too */
+    if (ok)
+        memcpy(uuid, found.bytes, FL_CUDA_UUID);
+    return ok;
+}
+
+typedef int cuda_get(int *device, int ordinal);
+typedef int cuda_current(int *device);
+static cuda_get *_Atomic get_device;
+static cuda_current *_Atomic current_device; /* comes after the other: both are there */
+
+static bool find_calls(void) {
+    if (atomic_load_explicit(&current_device, memory_order_acquire))
+        return true;
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD); /* stays open: its functions are kept */
+    void *symbol[2] = {driver ? dlsym(driver, "cuDeviceGet") : NULL, driver ? dlsym(driver, "cuCtxGetDevice") : NULL};
+    cuda_get *get;
+    cuda_current *current;
+    memcpy(&get, &symbol[0], sizeof get);
+    memcpy(&current, &symbol[1], sizeof current);
+    if (!get || !current)
+        return false;
+    atomic_store_explicit(&get_device, get, memory_order_relaxed);
+    atomic_store_explicit(&current_device, current, memory_order_release);
+    return true;
+}
+
+uint32_t fl_cuda_current(void) {
+    int current = 0, device = 0;
+    if (!find_calls() || atomic_load(&current_device)(&current))
+        return UINT32_MAX;
+    for (uint32_t i = 0; !atomic_load(&get_device)(&device, (int)i); i++)
+        if (device == current)
+            return i;
+    return UINT32_MAX;
+}
+
+/* ---- flusher ---- */
+
+static struct {
+    int (*flush)(uint32_t flag);
+    unsigned ms;
+    bool running, stop;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of stop; never held while flush runs */
+    pthread_cond_t wake;
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct timespec after_ms(clockid_t clock, unsigned ms) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    t.tv_sec += ms / 1000;
+    t.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    return t;
+}
+
+static bool wait_for_stop(void) {
+    const struct timespec until = after_ms(CLOCK_MONOTONIC, own.ms);
+    pthread_mutex_lock(&own.lock);
+    while (!own.stop && !pthread_cond_timedwait(&own.wake, &own.lock, &until)) {
+    }
+    const bool stop = own.stop;
+    pthread_mutex_unlock(&own.lock);
+    return stop;
+}
+
+static void *run(void *user) {
+    while (!wait_for_stop())
+        own.flush(0);
+    return user;
+}
+
+bool fl_flusher_start(int (*flush)(uint32_t flag), unsigned ms) {
+    pthread_condattr_t steady;
+    sigset_t all, before;
+    own.flush = flush;
+    own.ms = ms;
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&own.wake, &steady);
+    pthread_condattr_destroy(&steady);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it */
+    own.running = !pthread_create(&own.thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (own.running)
+        pthread_setname_np(own.thread, "foldline-flush");
+    return own.running;
+}
+
+bool fl_flusher_stop(void) {
+    if (!own.running)
+        return true;
+    pthread_mutex_lock(&own.lock);
+    own.stop = true;
+    pthread_cond_signal(&own.wake);
+    pthread_mutex_unlock(&own.lock);
+    const struct timespec until = after_ms(CLOCK_REALTIME, 1000);
+    own.running = false;
+    return !pthread_timedjoin_np(own.thread, NULL, &until);
+}
+
+/* ---- cupti ---- */
 
 enum { HELD = 39 /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */, PATH = PATH_MAX };
 

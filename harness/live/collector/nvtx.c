@@ -1,7 +1,8 @@
-#include "harness/live/collector/nvtx.h"
+#include "harness/live/collector/inside.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <wchar.h>
 

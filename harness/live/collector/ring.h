@@ -99,7 +99,8 @@ typedef struct fl_ring {
     fl_ring_record *record;
     char *names;
     size_t size;
-    uint32_t capacity, slots, names_size; /* as checked on opening: the other side may be hostile (see ring_guard.h) */
+    uint32_t capacity, slots,
+        names_size; /* as checked on opening: the other side may be hostile (see harness/live/records/inside.h) */
     uint64_t read, marks_read; /* the reader's own positions; the head has copies for the writer and a next reader */
     int fd;
     char file[64]; /* its name in the folder; only the writer uses it */

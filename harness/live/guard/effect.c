@@ -1,8 +1,175 @@
-#include "harness/live/guard/effect.h"
+#include "harness/live/guard/inside.h"
+
+#include "harness/live/guard/guard.h"
+#include "harness/live/vendor/nvml/nvml.h"
+#include "harness/live/vendor/rsmi/rsmi.h"
+#include "harness/live/vendor/vendor.h"
+#include "harness/live/vendor/ze/ze.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- bounds ---- */
+
+#define NAME_AND_UNIT(id, name, unit, kind, meaning) {#name, unit},
+static const struct { const char *name, *unit; } ROWS[] = {FL_GPU_SIGNALS(NAME_AND_UNIT)};
+
+/* Of the units that are none of a counter's. Times the widest that the GPU's facts have, where they have it. */
+static const struct {
+    const char *unit;
+    double low, high, times;
+} UNITS[] = {{"%", 0, 101, 0}, /* some divide two counters: a little over 100 can be */
+             {"C", 0, 150, 0},
+             {"W", 0, 1e5, 10},  /* x the highest power limit */
+             {"MHz", 1, 1e5, 2}, /* x the top of the ladder; an engine that stands has no clock */
+             {"bits", 0, FL_THROTTLE_POWER + FL_THROTTLE_THERMAL + FL_THROTTLE_IDLE + FL_THROTTLE_OTHER, 0}};
+
+static double widest(int signal, const fl_gpu_facts *f) {
+    switch (signal) {
+    case FL_GPU_SM_MHZ:
+        return fl_ladder_max(f->sm);
+    case FL_GPU_MEM_MHZ:
+        return fl_ladder_max(f->mem);
+    default:
+        return f->power_max_w;
+    }
+}
+
+void fl_bounds_set(fl_guard *guard, uint32_t gpu, const fl_gpu_facts *facts) {
+    for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
+        for (size_t u = 0; u < sizeof UNITS / sizeof *UNITS; u++)
+            if (!strcmp(ROWS[id].unit, UNITS[u].unit)) {
+                const double most = UNITS[u].times * widest(id, facts);
+                fl_guard_gpu_bounds(guard, gpu, id, UNITS[u].low, most > 0 ? most : UNITS[u].high);
+            }
+}
+
+uint64_t fl_bounds_tell(const fl_guard *guard, uint32_t gpus, char *text, size_t size) {
+    uint64_t all = 0;
+    size_t at = 0;
+    *text = '\0';
+    for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++) {
+        uint64_t count = 0;
+        for (uint32_t i = 0; i < gpus; i++)
+            count += fl_guard_gpu_absurd(guard, i, id);
+        if (count && at < size)
+            at += (size_t)snprintf(text + at, size - at, "%s%s %llu", all ? ", " : "", ROWS[id].name,
+                                   (unsigned long long)count);
+        all += count;
+    }
+    return all;
+}
+
+/* ---- vendors ---- */
+
+typedef struct vendor {
+    const char *name;
+    const char *prefix; /* prefix of its units; the first row is for all units without a prefix */
+    fl_status (*open)(fl_gpus *g, const char *list, fl_diag *missing, fl_diag *d);
+    const fl_readout *reader;
+    uint64_t reads; /* the signals of a vendor without a reader */
+} vendor;
+
+static const vendor VENDORS[] = {
+    {"nvidia", "", fl_nvml_host_open, &fl_readout_nvml, 0},
+    {"intel", FL_ZE_PREFIX, fl_ze_host_open, NULL, FL_ZE_READS},
+    {"amd", FL_RSMI_PREFIX, fl_rsmi_host_open, NULL, FL_RSMI_READS},
+};
+enum { COUNT = sizeof VENDORS / sizeof *VENDORS };
+
+size_t fl_vendor_count(void) { return COUNT; }
+const char *fl_vendor_name(size_t i) { return VENDORS[i].name; }
+
+static const vendor *named(const char *name) {
+    size_t i = 0;
+    while (name && i < COUNT && strcmp(VENDORS[i].name, name) != 0)
+        i++;
+    return name && i < COUNT ? &VENDORS[i] : NULL;
+}
+
+uint64_t fl_vendor_reads(const char *name) {
+    const vendor *v = named(name);
+    return !v ? 0 : v->reader ? fl_readout_offers(v->reader) : v->reads;
+}
+
+const char *fl_vendor_of(const char *unit) {
+    for (size_t i = COUNT; i-- > 1;)
+        if (!strncmp(unit, VENDORS[i].prefix, strlen(VENDORS[i].prefix)))
+            return VENDORS[i].name;
+    return VENDORS[0].name;
+}
+
+/* Every GPU must answer; the caller has to leave out one that does not. */
+static fl_status refuse_missing(fl_gpus *g, const fl_diag *silent, fl_diag *d) {
+    fl_gpus_close(g);
+    if (silent->status == FL_BAD_INPUT) {
+        if (d)
+            *d = *silent;
+        return FL_BAD_INPUT;
+    }
+    return fl_error(d, silent->status, "%s (--gpus LIST with the others leaves it out)", silent->message);
+}
+
+static fl_status open_vendor(const vendor *v, fl_gpus *g, const char *list, fl_diag *missing, bool *any, fl_diag *d) {
+    fl_diag silent = {0};
+    fl_status s = v->open(g, list, &silent, d);
+    *any = !s || silent.status; /* the vendor has a GPU here, whether or not it answers */
+    if (missing)
+        *missing = silent;
+    return s || missing || !silent.status ? s : refuse_missing(g, &silent, d);
+}
+
+static fl_status open_named(fl_gpus *g, const char *name, const char *list, fl_diag *missing, fl_diag *d) {
+    const char *known[COUNT + 1] = {[COUNT] = "auto"};
+    bool any;
+    for (size_t i = 0; i < COUNT; i++) {
+        if (!strcmp(VENDORS[i].name, name))
+            return open_vendor(&VENDORS[i], g, list, missing, &any, d);
+        known[i] = VENDORS[i].name;
+    }
+    const char *near = fl_nearest(name, known, COUNT + 1);
+    return fl_refuse(d, "unknown vendor '%.40s', %s%s%s", name,
+                     near ? "did you mean '" : "expected nvidia, intel, amd or auto", near ? near : "",
+                     near ? "'?" : "");
+}
+
+/* A list that begins with a unit, not an index, reveals the vendor. */
+static const char *of_list(const char *list) {
+    const bool unit = list && *list && strcmp(list, "all") != 0 && (*list < '0' || *list > '9');
+    return unit ? fl_vendor_of(list) : NULL;
+}
+
+fl_status fl_vendor_open(fl_gpus *g, const char *name, const char *list, fl_diag *missing, fl_diag *d) {
+    if (missing)
+        *missing = (fl_diag){0};
+    char said[sizeof d->message] = "";
+    const bool any = !name || !strcmp(name, "auto");
+    if (!any || of_list(list))
+        return open_named(g, any ? of_list(list) : name, list, missing, d);
+    for (size_t i = 0; i < COUNT; i++) {
+        fl_diag why = {0};
+        bool here;
+        fl_status s = open_vendor(&VENDORS[i], g, list, missing, &here, &why);
+        if (s != FL_HARDWARE || here) {
+            if (s && d)
+                *d = why;
+            return s;
+        }
+        const size_t at = strlen(said);
+        snprintf(said + at, sizeof said - at, "%s%.300s", i ? "; " : "", why.message);
+    }
+    return fl_error(d, FL_HARDWARE, "%s", said);
+}
+
+/* ---- effect ---- */
 
 #define LOOK_NS INT64_C(200000000)   /* between two looks: each costs some calls of the library */
 #define SETTLE_NS INT64_C(500000000) /* a clock follows its lock within that (assumed; some tens of ms are usual) */

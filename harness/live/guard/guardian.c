@@ -1,7 +1,7 @@
-#include "harness/live/guard/guardian.h"
+#include "harness/live/guard/inside.h"
 
-#include "harness/live/guard/guardian_inside.h"
-#include "harness/live/vendor/mutation.h"
+#include "harness/live/vendor/vendor.h"
+#include "traces/io/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,12 +10,15 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,8 +75,8 @@ static bool open_shared(fl_guardian *g) {
 static bool wait_ready(int wire) {
     struct pollfd p = {.fd = wire, .events = POLLIN};
     char byte;
-    const int64_t end = now_ns() + READY_MS * INT64_C(1000000);
-    while (now_ns() < end) {
+    const int64_t end = fl_guard_now_ns() + READY_MS * INT64_C(1000000);
+    while (fl_guard_now_ns() < end) {
         int n = poll(&p, 1, 100);
         if (n > 0)
             return read(wire, &byte, 1) == 1;
@@ -133,7 +136,7 @@ out:;
 }
 
 fl_status fl_guardian_start(fl_guardian *g, const fl_lock *lock, size_t lock_count, int64_t check_ns, fl_diag *d) {
-    *g = (fl_guardian){.wire = -1, .beat_fd = -1, .check_ns = check_ns, .asked_ns = now_ns()};
+    *g = (fl_guardian){.wire = -1, .beat_fd = -1, .check_ns = check_ns, .asked_ns = fl_guard_now_ns()};
     if (!open_shared(g)) {
         fl_guardian_drop(g);
         return fl_error(d, FL_HARDWARE, "cannot start the guardian: no shared memory");
@@ -159,7 +162,7 @@ bool fl_guardian_alive(fl_guardian *g) {
 /* Only time in which this process itself was awake counts: after a freeze of the machine both processes are late. */
 bool fl_guardian_answers(fl_guardian *g) {
     const int64_t looked = g->beat ? atomic_load_explicit(&g->beat->looked_ns, memory_order_acquire) : 0,
-                  now = now_ns(), step = now - g->asked_ns, most = FAR_CHECKS * g->check_ns,
+                  now = fl_guard_now_ns(), step = now - g->asked_ns, most = FAR_CHECKS * g->check_ns,
                   least = SILENT_MS * INT64_C(1000000), limit = SILENT_CHECKS * g->check_ns;
     g->silent_ns = looked == g->looked_ns ? g->silent_ns + (step < most ? step : most) : 0;
     g->looked_ns = looked;

@@ -1,12 +1,17 @@
 #include "harness/live/host/host.h"
 
-#include "harness/live/guard/bounds.h"
-#include "harness/live/records/record_switch.h"
-#include "harness/live/guard/session.h"
-#include "harness/log/steplog.h"
-#include "sim/instance/guard.h"
-#include "sim/node/readout.h"
+#include "harness/live/guard/guard.h"
+#include "harness/live/records/records.h"
+#include "harness/live/server/server.h"
+#include "harness/live/vendor/vendor.h"
+#include "harness/log/log.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "traces/io/io.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,10 +1,17 @@
 /* The programs whose rings kernel_feed reads: found in the folder, opened, set aside, within bounds. */
-#include "harness/live/records/feed_inside.h"
-#include "harness/live/records/ring_guard.h"
+#include "harness/live/records/inside.h"
+
+#include "harness/live/collector/ring.h"
+#include "harness/live/records/records.h"
+#include "traces/io/io.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 enum {

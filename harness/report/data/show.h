@@ -2,9 +2,10 @@
  * selects and sorts rows, and prints the rest in the width of the terminal, or as JSON. */
 #pragma once
 
-#include "traces/io/diag.h"
+#include "traces/io/io.h"
 #include "traces/io/records.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #define FL_SHOW_ROWS 40  /* rows to print where the user gives no number */

@@ -2,12 +2,12 @@
 #include "harness/report/data/show.h"
 
 #include "harness/base/json/json.h"
-#include "harness/base/json/json_out.h"
-#include "traces/io/csv.h"
-#include "traces/io/gunzip.h"
-#include "traces/io/numbers.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,11 @@
-#include "harness/report/page/tables.h"
-#include "harness/report/data/html.h"
+#include "harness/report/page/inside.h"
+
+#include "harness/base/work/work.h"
+#include "harness/report/data/data.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *text_of(const cJSON *object, const char *key) {

@@ -1,11 +1,13 @@
-#include "harness/report/page/tables.h"
+#include "harness/report/page/inside.h"
 
-#include "harness/report/data/html.h"
-#include "harness/report/data/latency.h"
-#include "harness/report/data/lead.h"
-#include "harness/report/data/partial.h"
+#include "harness/base/work/work.h"
+#include "harness/report/data/data.h"
+#include "harness/report/picture/picture.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

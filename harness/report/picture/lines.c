@@ -1,6 +1,10 @@
-#include "harness/report/picture/lines.h"
+#include "harness/report/picture/inside.h"
+
+#include "harness/report/picture/picture.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { BETWEEN = 15, TITLE = 26, FOOT = 50, QUIET = 14 };

@@ -1,5 +1,10 @@
-#include "harness/report/picture/looks.h"
+#include "harness/report/picture/inside.h"
 
+#include "harness/report/data/data.h"
+#include "harness/report/picture/picture.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
 #include <stdlib.h>
 
 fl_status fl_looks_make(const fl_report_data *r, fl_looks *l, fl_diag *d) {

@@ -1,14 +1,23 @@
 /* Two quantities of every policy against each other. Every mark stands at its values. Of marks that would hide each
  * other, one keeps its shape and the others become rings around it, and one list names them from the inside out. This
  * file places the names, because gnuplot does not know what they would cover. */
-#include "harness/report/picture/pareto_plane.h"
-#include "harness/report/picture/lines.h"
-#include "harness/report/picture/pictures.h"
-#include "harness/report/data/partial.h"
+#include "harness/report/picture/inside.h"
+
+#include "harness/base/work/work.h"
+#include "harness/report/data/data.h"
+#include "harness/report/picture/picture.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static inline double fl_picture_x(const fl_picture *p, double px) {
+    return p->x0 + (px - p->left) / (p->right - p->left) * (p->x1 - p->x0);
+}
 
 enum { MARK = 6, LIST_MAX = 8, NAMED_MAX = 16, NUMBERED_MAX = 300 };
 

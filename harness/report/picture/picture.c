@@ -1,18 +1,25 @@
-#include "harness/report/picture/picture.h"
+#include "harness/report/picture/inside.h"
 
-#include "harness/base/cli/place.h"
-#include "traces/io/memory.h"
+#include "harness/base/cli/cli.h"
+#include "harness/report/picture/picture.h"
+#include "traces/io/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Writes one field of the table without quotes and control characters, since gnuplot cannot quote them. A comma becomes
+ * FL_PICTURE_COMMA, which written() of plots/style.gp turns back. */
+enum { FL_PICTURE_COMMA = 31 };
 
 enum {
     LINE = 18,

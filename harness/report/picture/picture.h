@@ -5,7 +5,9 @@
  * it ends. Lengths are those of an SVG in pixels; PNG and PDF are the same picture at their own scale. */
 #pragma once
 
-#include "traces/io/diag.h"
+#include "harness/report/data/data.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,8 +18,6 @@ typedef enum fl_picture_size {
     FL_PICTURE_NARROW, /* on a page, a phone's width */
     FL_PICTURE_PANEL   /* on a page, one of two side by side */
 } fl_picture_size;
-
-enum { FL_PICTURE_COLOURS = 8, FL_PICTURE_SHAPES = 6, FL_PICTURE_LOOKS = 24 };
 
 /* The look of a series: colour 1..FL_PICTURE_COLOURS, 0 = grey; shape and dash are any number. FL_PICTURE_LOOKS pairs
  * of colour and shape are distinct. */
@@ -41,56 +41,58 @@ typedef struct fl_picture {
 fl_status fl_picture_open(fl_picture *p, fl_picture_size size, fl_diag *d);
 void fl_picture_close(fl_picture *p); /* accepts a zeroed struct */
 
-/* Sets the plot's height and the room left and right of it; call it first. */
-void fl_picture_plot(fl_picture *p, double left, double right, double height);
-
-/* Adds the title and its explanation, in as many lines as they need: the plot moves down by them. On a page they are
- * left out, because the caption contains them. */
-void fl_picture_title(fl_picture *p, const char *title, const char *about);
-/* Adds the legend below, in as many columns as fit the width: the picture grows. Call it after the title and before
- * entries. longest: the longest text in pixels. */
-void fl_picture_legend(fl_picture *p, size_t count, double longest);
-void fl_picture_entry(fl_picture *p, const char *text, fl_look look, int point);
-/* gnuplot's number of a mark. Hollow marks break a bound; crosses are baselines. */
-int fl_picture_point(fl_look look, bool baseline, bool hollow);
-
-/* Sets the data values at the plot's edges, also as x0, x1, y0, y1 of the script. */
-void fl_picture_range(fl_picture *p, double x0, double x1, double y0, double y1);
-
-/* Chooses ticks along y for the script: y_step. Returns the room that their numbers and the label need left of the
- * plot. */
-double fl_picture_ticks(fl_picture *p, double y0, double y1);
-
-/* Sets variables of the script. Texts may contain any character. */
-void fl_picture_text(fl_picture *p, const char *name, const char *text);
-void fl_picture_number(fl_picture *p, const char *name, double value);
-
-/* Writes one field of the table without quotes and control characters, since gnuplot cannot quote them. A comma becomes
- * FL_PICTURE_COMMA, which written() of plots/style.gp turns back. */
-enum { FL_PICTURE_COMMA = 31 };
-void fl_picture_field(fl_picture *p, const char *text);
-
-/* The width of a text in pixels, in the size of labels; and a text of at most that many pixels, shortened in the middle
- * where it does not fit, written into 256 bytes. */
-double fl_text_width(const char *text);
-char *fl_text_fit(const char *text, double width, char buf[256]);
-
 /* Draws the picture. format: "svg", "png", "pdf" or "page" (an SVG without background, whose marks have texts for the
  * reader's mouse). *bytes is malloc'd and ends with a NUL. FL_BAD_INPUT about `input` where gnuplot refuses, with its
  * first line; FL_IO where gnuplot is not installed. */
 fl_status fl_picture_draw(fl_picture *p, const char *kind, const char *format, const char *input, char **bytes,
                           size_t *size, fl_diag *d);
 
-/* Conversions from pixels to data and back. */
-static inline double fl_picture_px(const fl_picture *p, double x) {
-    return p->left + (x - p->x0) / (p->x1 - p->x0) * (p->right - p->left);
-}
-static inline double fl_picture_py(const fl_picture *p, double y) {
-    return p->bottom - (y - p->y0) / (p->y1 - p->y0) * (p->bottom - p->top);
-}
-static inline double fl_picture_x(const fl_picture *p, double px) {
-    return p->x0 + (px - p->left) / (p->right - p->left) * (p->x1 - p->x0);
-}
-static inline double fl_picture_y(const fl_picture *p, double py) {
-    return p->y0 + (p->bottom - py) / (p->bottom - p->top) * (p->y1 - p->y0);
-}
+/* The looks of all policies of a result, and its legend: one colour each where there are few, else one for each family.
+ */
+
+typedef struct fl_looks {
+    fl_look *of; /* by policy */
+    fl_names legend;
+    fl_look *legend_look;
+} fl_looks;
+
+fl_status fl_looks_make(const fl_report_data *r, fl_looks *l, fl_diag *d);
+void fl_looks_free(fl_looks *l);
+
+/* The contents of each picture: tables and facts for the scripts in plots/. Each function fills an open picture, which
+ * fl_picture_draw then draws with the script named here. *drawn: marks, rows or panels; 0 = nothing to draw. */
+
+fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
+
+/* rows: the best FL_ROWS_MAX with their intervals, by the ranking quantity or by their mean rank. */
+enum { FL_ROWS_MAX = 40 };
+fl_status fl_picture_rows(fl_picture *p, const fl_summary *s, const fl_looks *looks, bool ranks, size_t *drawn,
+                          fl_diag *d);
+/* regret: a pair of bars for each of the best FL_ROWS_MAX policies, each with its value. */
+fl_status fl_picture_regret(fl_picture *p, const fl_summary *s, size_t *drawn, fl_diag *d);
+
+/* sensitivity: saving and slowdown over a parameter, beside each other, for studies first to first + count - 1. */
+fl_status fl_picture_studies(fl_picture *p, const fl_summary *s, size_t first, size_t count, size_t *drawn, fl_diag *d);
+
+/* regret-curves: groups first to first + count - 1, one panel each. */
+fl_status fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, size_t count, size_t *drawn, fl_diag *d);
+
+fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
+
+/* timeline, residency: of telemetry read from path. */
+fl_status fl_picture_timeline(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
+fl_status fl_picture_residency(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
+
+/* gantt: what `foldline run --instructions` wrote, of each of several plans a chart above the next. */
+enum { FL_GANTT_PLANS_MAX = 2 };
+fl_status fl_picture_gantt(fl_picture *p, const char *const *input, size_t plans, size_t *drawn, fl_diag *d);
+
+/* Pictures of results, drawn by gnuplot from the result files and nothing else. */
+
+/* Runs gnuplot on KIND.gp (FL_PLACE_PLOTS of harness/base/cli/cli.h), on the input or, for kinds that need statistics,
+ * on a table made from it (harness/report/plot_table.h). The ending of output gives the format: .svg, .png or .pdf; the
+ * file appears completely or not at all. FL_BAD_INPUT: unknown kind (with the nearest one), unknown ending, missing
+ * input. FL_IO: gnuplot is missing or refuses, with its first line. */
+fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d);
+/* The same on several inputs, which only gantt takes, up to FL_GANTT_PLANS_MAX: refused elsewhere. count is not 0. */
+fl_status fl_plot_all(const char *kind, const char *const *inputs, size_t count, const char *output, fl_diag *d);

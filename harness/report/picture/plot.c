@@ -1,12 +1,15 @@
-#include "harness/report/data/bounds.h"
-#include "harness/report/picture/plot.h"
+#include "harness/report/picture/inside.h"
 
-#include "harness/report/picture/pictures.h"
-#include "traces/io/csv.h"
-#include "traces/io/gzip.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
+#include "harness/report/data/data.h"
+#include "harness/report/picture/picture.h"
 #include "traces/files/tables.h"
-#include "traces/io/writing.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

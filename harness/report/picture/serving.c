@@ -1,11 +1,16 @@
 /* Servers of a language model: what a token costs against the latency that it comes with, what a policy saves against
  * the load, and how the latencies of one run are distributed. */
-#include "harness/report/picture/lines.h"
-#include "harness/report/picture/pictures.h"
-#include "traces/io/numbers.h"
+#include "harness/report/picture/inside.h"
+
+#include "harness/report/data/data.h"
+#include "harness/report/picture/picture.h"
+#include "traces/io/io.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,16 @@
 /* Telemetry over time: clock, the requests of a server, and power with the limit in force, and the share of time at
  * each clock. */
-#include "harness/report/picture/lines.h"
-#include "harness/report/picture/pictures.h"
+#include "harness/report/picture/inside.h"
+
+#include "harness/report/data/data.h"
+#include "harness/report/picture/picture.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,13 @@
-#include "harness/study/compare/comparison.h"
+#include "harness/study/compare/inside.h"
 
-#include "harness/base/work/turns.h"
-#include "harness/study/trial/best_known.h"
-#include "traces/io/intern.h"
-#include "traces/io/stage.h"
+#include "harness/base/work/work.h"
+#include "harness/study/compare/compare.h"
+#include "harness/study/trial/trial.h"
+#include "traces/io/io.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

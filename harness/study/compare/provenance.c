@@ -1,25 +1,32 @@
-#include "harness/study/compare/provenance.h"
-
-#include "harness/base/json/json_out.h"
-#include "harness/base/cli/place.h"
-#include "harness/input/scene/plan_layout.h"
-#include "harness/input/scene/text.h"
-#include "harness/input/scene/serving_file.h"
 #include "harness/study/compare/archive_hash.h"
-#include "traces/io/gunzip.h"
-#include "traces/io/gzip.h"
-#include "traces/io/memory.h"
-#include "traces/io/standard.h"
+
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "harness/study/compare/provenance.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/instance/instance.h"
+#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <math.h>
 #include <sha2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-char *fl_file_sha256(const char *path, char hash[65]) {
+/* SHA-256 of a file as it lies, in hexadecimal: hash. NULL where it cannot be read. "-" too. */
+static char *fl_file_sha256(const char *path, char hash[65]) {
     char again[40];
     fl_diag ignored;
     const int fd = fl_open_read(path, &ignored);

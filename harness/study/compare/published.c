@@ -1,9 +1,14 @@
-#include "harness/study/compare/published.h"
-#include "harness/study/compare/published_inside.h"
+#include "harness/study/compare/inside.h"
+
+#include "harness/base/json/json.h"
+#include "harness/study/compare/compare.h"
+#include "harness/study/trial/trial.h"
+#include "traces/io/io.h"
 
 #include <fnmatch.h>
 #include <gsl/gsl_sort.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,7 +212,7 @@ static fl_status solve_bound(const fl_published *p, bound *b, const fl_compariso
     return b->given && b->selected ? evaluate_each(p, &b->what, c, &b->value, &b->draw_value, d) : FL_OK;
 }
 
-static double distance(const line *l, double value) {
+static double distance(const published_line *l, double value) {
     if (value < l->low)
         return value - l->low;
     if (value > l->high)
@@ -215,11 +220,11 @@ static double distance(const line *l, double value) {
     return isnan(l->low) || isnan(value) ? (double)NAN : 0;
 }
 
-double fl_published_difference(const line *l) { return distance(l, l->value); }
+double fl_published_difference(const published_line *l) { return distance(l, l->value); }
 
 static double of_draw(const bound *b, size_t draw) { return b->selected ? b->draw_value[draw] : b->value; }
 
-static bool holds(const line *l, size_t draw) { /* written so that n/a never holds */
+static bool holds(const published_line *l, size_t draw) { /* written so that n/a never holds */
     const double value = l->draw_value[draw], spare = l->errors.given ? l->errors.value * l->error : 0;
     const double off = fabs(distance(l, value)) + spare;
     return (!l->above.given || value - spare > of_draw(&l->above, draw)) &&
@@ -229,7 +234,7 @@ static bool holds(const line *l, size_t draw) { /* written so that n/a never hol
             off <= l->within_pct.value / 100 * fabs(off > 0 && value > l->high ? l->high : l->low));
 }
 
-static void judge(const fl_published *p, line *l) {
+static void judge(const fl_published *p, published_line *l) {
     l->draws = p->draw_count;
     for (size_t i = 0; i < p->draw_count; i++)
         l->draws_held += holds(l, i);
@@ -253,7 +258,7 @@ static fl_status find_draws(fl_published *p, const fl_comparison *c, fl_diag *d)
 }
 
 /* l->value and those of the draws become shares of what share_of selects. */
-static fl_status take_share(const fl_published *p, line *l, const fl_comparison *c, fl_diag *d) {
+static fl_status take_share(const fl_published *p, published_line *l, const fl_comparison *c, fl_diag *d) {
     double whole = 0, *each = NULL;
     const fl_status s = evaluate_each(p, &l->share_of, c, &whole, &each, d);
     l->value *= 100 / whole;
@@ -267,7 +272,7 @@ static fl_status take_share(const fl_published *p, line *l, const fl_comparison 
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d) {
     fl_status s = find_draws(p, c, d);
     for (size_t i = 0; !s && i < p->count; i++) {
-        line *l = &p->line[i];
+        published_line *l = &p->line[i];
         if (!l->simulated.policy)
             continue;
         s = evaluate_each(p, &l->simulated, c, &l->value, &l->draw_value, d);
@@ -290,11 +295,12 @@ fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d
     return s;
 }
 
-bool fl_published_gated(const line *l) {
+bool fl_published_gated(const published_line *l) {
     return l->above.given || l->below.given || l->within.given || l->within_pct.given;
 }
 
-bool fl_published_as_stated(const line *l) { return l->holds == !l->fails; }
+/* The gate is as the experiment says that it is: it holds, or it fails with a reason. */
+static bool fl_published_as_stated(const published_line *l) { return l->holds == !l->fails; }
 
 size_t fl_published_failed(const fl_published *p) {
     size_t failed = 0;

@@ -1,8 +1,15 @@
-#include "harness/study/compare/published.h"
-#include "harness/study/compare/published_inside.h"
+#include "harness/study/compare/inside.h"
+
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/study/compare/compare.h"
+#include "harness/study/trial/trial.h"
+#include "traces/io/io.h"
 
 #include <fnmatch.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +35,7 @@ static fl_status choose(const fl_json *at, const char *key, const char *const *n
 /* "draws": of the numbers of each draw of the applications; their mean where nothing is said. */
 static fl_status read_over_draws(selection *s, fl_diag *d) {
     static const char *const names[] = {"mean", "min", "max", "sum"};
-    static const over ways[] = {MEAN, MIN, MAX, SUM};
+    static const enum published_over ways[] = {MEAN, MIN, MAX, SUM};
     size_t index = 0;
     fl_status status = fl_json_has(&s->at, "draws") ? choose(&s->at, "draws", names, 4, &index, d) : FL_OK;
     s->over_draws = ways[index];
@@ -51,7 +58,7 @@ static fl_status read_over(selection *s, fl_diag *d) {
         if (strlen(names[i]) != size || strncmp(text, names[i], size) != 0)
             continue;
         char *end = NULL;
-        s->over = (over)i;
+        s->over = (enum published_over)i;
         s->limit = colon ? strtod(colon + 1, &end) : 0;
         if ((i >= COUNT_BELOW) != (colon != NULL) || (colon && (end == colon + 1 || *end)))
             break;
@@ -183,7 +190,7 @@ static fl_status read_bound(const fl_json *gate, const char *key, bool selectabl
     return s ? s : fl_json_real(&value, selectable ? -HUGE_VAL : 0, HUGE_VAL, &b->value, d);
 }
 
-static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
+static fl_status read_value(const fl_json *at, published_line *l, fl_diag *d) {
     fl_json value;
     l->low = l->high = NAN;
     fl_status s = fl_json_get(at, "published", &value, d);
@@ -201,7 +208,7 @@ static fl_status read_value(const fl_json *at, line *l, fl_diag *d) {
     return s ? s : fl_json_real(&high, l->low, HUGE_VAL, &l->high, d);
 }
 
-static fl_status read_line(const fl_json *at, const fl_texts *policies, line *l, fl_diag *d) {
+static fl_status read_line(const fl_json *at, const fl_texts *policies, published_line *l, fl_diag *d) {
     static const char *const draws[] = {"most", "all"};
     fl_json simulated, gate;
     size_t of_draws = 0;

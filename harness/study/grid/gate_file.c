@@ -1,10 +1,11 @@
 /* Baselines as files. */
+#include "harness/study/grid/grid.h"
+
 #include "harness/base/json/json.h"
-#include "harness/base/json/json_out.h"
-#include "harness/study/grid/gate.h"
-#include "traces/io/numbers.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,14 @@
-#include "harness/study/grid/journal.h"
-#include "traces/io/gunzip.h"
-#include "traces/io/memory.h"
-#include "traces/io/text.h"
+#include "harness/study/grid/inside.h"
+
+#include "harness/study/grid/grid.h"
+#include "traces/io/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

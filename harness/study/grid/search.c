@@ -1,9 +1,172 @@
-#include "harness/study/grid/search.h"
+#include "harness/study/grid/grid.h"
 
+#include "harness/base/work/work.h"
+#include "harness/study/trial/trial.h"
 #include "policies/random.h"
+#include "sim/oracle/oracle.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+typedef struct fl_pair_job {
+    size_t spec, pair, of;  /* pair: scene x seeds + seed; of: the caller's */
+    double ratio, slowdown; /* what came out: objective over the default's; a share */
+    bool runs, violated;    /* runs: the spec is for this workload */
+} fl_pair_job;
+
+typedef fl_search_sum fl_pair_sum; /* sums in the place of means */
+
+/* ---- search pairs ---- */
+
+typedef struct work {
+    fl_trials *t;
+    const fl_comparison_options *o;
+    fl_pair_job *job;
+} work;
+
+/* E, E T or E T^2 over the default's. */
+static double ratio_of(const fl_comparison_options *o, const fl_row_result *row) {
+    const double energy = 1 - row->energy_saving_pct / 100, time = 1 + row->score.slowdown;
+    return energy * (o->objective == FL_MIN_ENERGY ? 1 : o->objective == FL_MIN_EDP ? time : time * time);
+}
+
+static fl_status run_one(void *user, size_t i, fl_diag *d) {
+    work *w = user;
+    const fl_comparison_options *o = w->o;
+    fl_pair_job *job = &w->job[i];
+    const size_t scene = job->pair / o->seeds, seed = job->pair % o->seeds;
+    fl_row_result row;
+    fl_status s = fl_trials_run(w->t, (scene * o->spec_count + job->spec) * o->seeds + seed, &row, d);
+    if (s)
+        return s;
+    job->runs = row.policy != NULL;
+    if (job->runs) {
+        job->ratio = ratio_of(o, &row);
+        job->slowdown = row.score.slowdown;
+        job->violated = row.violated > 0;
+    }
+    fl_row_free(&row);
+    return FL_OK;
+}
+
+/* Fills what came out of each job, on o->threads threads. */
+static fl_status fl_pairs_run(fl_trials *t, const fl_comparison_options *o, fl_pair_job *job, size_t count,
+                              fl_diag *d) {
+    work w = {t, o, job};
+    return fl_pool_run(run_one, &w, count, o->threads, "trials", d);
+}
+
+static void fl_pair_sum_add(fl_pair_sum *sum, const fl_pair_job *job) {
+    if (!job->runs)
+        return;
+    sum->ratio += job->ratio;
+    sum->slowdown += job->slowdown;
+    sum->violated += job->violated;
+    sum->runs++;
+}
+
+static fl_search_sum fl_pair_sum_mean(const fl_pair_sum *sum) {
+    fl_search_sum mean = *sum;
+    mean.ratio = sum->runs ? sum->ratio / (double)sum->runs : (double)NAN;
+    mean.slowdown = sum->runs ? sum->slowdown / (double)sum->runs : (double)NAN;
+    return mean;
+}
+
+/* The pairs of the scenes used (by scene; NULL = all), in order; how many. pair: room for scenes x seeds. */
+static size_t fl_pairs_of(const fl_comparison_options *o, const bool *use, size_t *pair) {
+    size_t n = 0;
+    for (size_t i = 0; i < o->scenes->count * o->seeds; i++)
+        if (!use || use[i / o->seeds])
+            pair[n++] = i;
+    return n;
+}
+
+fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t spec, const bool *use,
+                          fl_search_sum *out, fl_diag *d) {
+    const size_t most = o->scenes->count * o->seeds + 1;
+    size_t *pair = calloc(most, sizeof *pair);
+    fl_pair_job *job = calloc(most, sizeof *job);
+    *out = (fl_search_sum){0};
+    fl_status s = pair && job ? FL_OK : fl_no_memory(d, "the search");
+    const size_t count = s ? 0 : fl_pairs_of(o, use, pair);
+    if (!s && !count)
+        s = fl_refuse(d, "nothing to score on, expected at least one workload");
+    for (size_t i = 0; i < count; i++)
+        job[i] = (fl_pair_job){.spec = spec, .pair = pair[i]};
+    if (!s)
+        s = fl_pairs_run(t, o, job, count, d);
+    for (size_t i = 0; !s && i < count; i++)
+        fl_pair_sum_add(out, &job[i]);
+    *out = fl_pair_sum_mean(out);
+    free(pair);
+    free(job);
+    return s;
+}
+
+/* ---- search check ---- */
+
+/* Draws `count` of the pairs to the front. */
+static void draw(size_t *pair, size_t of, size_t count) {
+    fl_random r = fl_random_seed(FL_SEARCH_CHECK_SEED, UINT64_C(0x636865636b));
+    for (size_t i = 0; i < count; i++) {
+        const size_t k = i + (size_t)fl_random_below(&r, of - i), swap = pair[i];
+        pair[i] = pair[k];
+        pair[k] = swap;
+    }
+}
+
+static void compare(const fl_pair_sum *sum, size_t specs, size_t winner, fl_search_check *out) {
+    out->winner = fl_pair_sum_mean(&sum[winner]);
+    out->best_spec = SIZE_MAX;
+    for (size_t i = 0; i < specs; i++) {
+        const fl_search_sum here = fl_pair_sum_mean(&sum[i]);
+        if (here.runs != out->winner.runs)
+            continue;
+        out->compared++;
+        if (here.violated)
+            continue;
+        out->held++;
+        if (out->best_spec == SIZE_MAX || here.ratio < out->best.ratio ||
+            (here.ratio == out->best.ratio && i == winner)) {
+            out->best_spec = i;
+            out->best = here;
+        }
+    }
+}
+
+fl_status fl_search_check_run(fl_trials *t, const fl_comparison_options *o, const bool *use, size_t winner,
+                              fl_search_check *out, fl_diag *d) {
+    const size_t specs = o->spec_count;
+    size_t *pair = calloc(o->scenes->count * o->seeds + 1, sizeof *pair);
+    fl_pair_job *job = calloc(specs * FL_SEARCH_CHECK_PAIRS + 1, sizeof *job);
+    fl_pair_sum *sum = calloc(specs + 1, sizeof *sum);
+    *out = (fl_search_check){0};
+    fl_status s = pair && job && sum ? FL_OK : fl_no_memory(d, "the check");
+    if (!s) {
+        out->of = fl_pairs_of(o, use, pair);
+        out->pairs = out->of < FL_SEARCH_CHECK_PAIRS ? out->of : FL_SEARCH_CHECK_PAIRS;
+        draw(pair, out->of, out->pairs);
+        for (size_t i = 0; i < specs * out->pairs; i++)
+            job[i] = (fl_pair_job){.spec = i / out->pairs, .pair = pair[i % out->pairs]};
+        s = fl_pairs_run(t, o, job, specs * out->pairs, d);
+    }
+    for (size_t i = 0; !s && i < specs * out->pairs; i++)
+        fl_pair_sum_add(&sum[job[i].spec], &job[i]);
+    if (!s)
+        compare(sum, specs, winner, out);
+    if (!s && out->best_spec != SIZE_MAX && out->best_spec != winner)
+        s = fl_search_score(t, o, out->best_spec, use, &out->everywhere, d);
+    free(pair);
+    free(job);
+    free(sum);
+    return s;
+}
+
+/* ---- search ---- */
 
 typedef struct candidate {
     size_t spec, done; /* done: pairs, from the first on */

@@ -1,8 +1,16 @@
-#include "harness/study/trial/measure.h"
+#include "harness/study/trial/inside.h"
 
+#include "harness/study/trial/trial.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
 #include "sim/draws/draws.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,22 @@
-#include "harness/study/trial/model_error.h"
+#include "harness/study/trial/trial.h"
 
-#include "harness/base/cli/grid.h"
-#include "harness/base/work/pool.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "policies/policy.h"
+#include "sim/gpu/gpu.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/oracle/oracle.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct outcome { /* of one policy on one workload in one draw */

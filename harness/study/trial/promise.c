@@ -1,13 +1,22 @@
-#include "harness/study/trial/promise.h"
+#include "harness/study/trial/inside.h"
 
-#include "harness/base/cli/share.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/scene/scene.h"
+#include "harness/study/trial/trial.h"
 #include "policies/policy.h"
-#include "traces/io/numbers.h"
+#include "traces/io/io.h"
 
 #include <ctype.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- promise ---- */
 
 #define EXPECTED "expected a share such as 5%% or 0.05, or COLUMN<NUMBER such as latency_p99_s<0.17"
 
@@ -265,4 +274,23 @@ void fl_promises_judge(const fl_promises *p, double slowdown, fl_row_result *row
         row->score.regret_static_j = row->score.regret_static_pct = row->score.regret_clairvoyant_j =
             row->score.regret_clairvoyant_pct = NAN;
     fl_row_count_regrets(row);
+}
+
+/* ---- serving promise ---- */
+
+fl_status fl_promises_targets(const fl_serving_choice *c, fl_promises *p, fl_diag *d) {
+    const double share = c->target_share > 0 ? c->target_share : FL_TARGET_SHARE;
+    /* As decimal as it was written: 1 for 0.99. */
+    const fl_promise base = {.below = true, .equal = true, .limit = nearbyint((1 - share) * 1e11) / 1e9};
+    fl_promises own = {0};
+    double ignored = INFINITY;
+    if (c->ttft) {
+        own.item[own.count] = base;
+        snprintf(own.item[own.count++].column, sizeof base.column, "ttft_missed_pct");
+    }
+    if (c->tbt) {
+        own.item[own.count] = base;
+        snprintf(own.item[own.count++].column, sizeof base.column, "tbt_missed_pct");
+    }
+    return own.count ? fl_promises_add(&own, INFINITY, p, &ignored, d) : FL_OK;
 }

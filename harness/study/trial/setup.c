@@ -1,7 +1,15 @@
+#include "harness/study/trial/inside.h"
+
+#include "harness/base/cli/cli.h"
+#include "harness/input/experiment/experiment.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
 #include "harness/study/trial/setup.h"
+#include "harness/study/trial/trial.h"
+#include "traces/io/io.h"
 
-#include "harness/study/trial/serving_promise.h"
-
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,13 +1,19 @@
 /* What compare, sweep and regress have in common: options, an experiment, its policies and scenes. */
 #pragma once
 
-#include "harness/base/work/pool.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
-#include "harness/input/policy/plugin_watch.h"
-#include "harness/study/trial/objective.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
 #include "harness/study/trial/trial.h"
+#include "traces/io/io.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, INFINITY where it does not, until
                                      fl_setup_open asks the experiment and resolves the rest */
@@ -68,4 +74,3 @@ size_t fl_setup_seeds(const fl_setup *u);
      "windows of work for the worst-window slowdown (" FL_AS_TEXT(FL_WINDOWS_STANDARD) ")"},                           \
     FL_THREADS_OPTION(&(s).threads),                                                                                   \
     {"no-oracle", NULL, FL_OPTION_FLAG, &(s).no_oracle, 0, 0, "leaves out oracles and regrets (faster)"}
-/* clang-format on */

@@ -1,20 +1,34 @@
-#include "harness/study/trial/trial.h"
+#include "harness/study/trial/inside.h"
 
-#include "harness/base/work/turns.h"
-#include "harness/input/scene/plan_layout.h"
-#include "harness/input/scene/kernels.h"
-#include "harness/input/scene/text.h"
-#include "harness/study/trial/static_promise.h"
-#include "sim/serving/bound.h"
+#include "harness/base/work/work.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
+#include "harness/study/trial/trial.h"
+#include "models/laws/device.h"
+#include "policies/policy.h"
+#include "sim/base/base.h"
+#include "sim/instance/instance.h"
+#include "sim/node/node.h"
+#include "sim/node/run.h"
+#include "sim/oracle/oracle.h"
+#include "sim/oracle/score.h"
+#include "sim/serving/serving.h"
+#include "traces/io/io.h"
 
 #include <fnmatch.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct fl_bench_scene { /* what all policies of a scene share */
     fl_scene *s;

@@ -1,4 +1,5 @@
-/* A program that prints from a signal's handler which blocks every signal, blocks them all, and takes SIGSYS for itself. */
+/* A program that prints from a signal's handler which blocks every signal, blocks them all, and takes SIGSYS for
+ * itself. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* Looks for a real driver as programs do that know nothing of a session: opens each path that it is given, and where it can
- * load libraries, the driver's. Says what it found, as the first line of a decoy. Static too. */
+/* Looks for a real driver as programs do that know nothing of a session: opens each path that it is given, and where it
+ * can load libraries, the driver's. Says what it found, as the first line of a decoy. Static too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,12 +1,209 @@
 /* Timers that send a signal: setitimer, alarm, timer_create. The server keeps them and sends the signal, except those
- * that call a function in a thread (time_notify.c). Timers of the processor's time cannot be virtual. */
-#include "harness/emulate/client/time/notify.h"
+ * that call a function in a thread (alarm.c). Timers of the processor's time cannot be virtual. */
+#include "harness/emulate/client/time/inside.h"
+
+#include "harness/emulate/client/client.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
+
+/* ---- timer ---- */
+
+#define S_NS INT64_C(1000000000)
+
+bool fl_timer_proper(const struct timespec *t) { return t->tv_sec >= 0 && t->tv_nsec >= 0 && t->tv_nsec < S_NS; }
+
+bool fl_timer_clock(clockid_t clock) {
+    return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME || clock == CLOCK_TAI ||
+           clock == CLOCK_REALTIME_ALARM || clock == CLOCK_BOOTTIME_ALARM;
+}
+
+static clockid_t plain(clockid_t clock) {
+    return clock == CLOCK_REALTIME_ALARM ? CLOCK_REALTIME : clock == CLOCK_BOOTTIME_ALARM ? CLOCK_BOOTTIME : clock;
+}
+
+static bool nothing(const struct timespec *t) { return !t->tv_sec && !t->tv_nsec; }
+
+/* What it is set to then. */
+static int64_t fl_timer_first(const fl_timer_want *w) {
+    if (nothing(&w->first))
+        return FL_VIRTUAL_FOREVER;
+    const int64_t t = w->absolute ? fl_time_of(plain(w->clock), &w->first) : fl_time_after(&w->first);
+    return t < 0 ? 0 : t;
+}
+
+static int64_t fl_timer_interval(const fl_timer_want *w) {
+    const int64_t most = INT64_MAX / S_NS - 1;
+    return w->interval.tv_sec > most ? 0 : (int64_t)w->interval.tv_sec * S_NS + w->interval.tv_nsec;
+}
+
+int fl_timer_arm(fl_timer_kind kind, uint32_t number, const fl_timer_want *want, fl_timer_state *was) {
+    fl_ask q;
+    fl_answer a;
+    fl_timer_state state = {.next_ns = FL_VIRTUAL_FOREVER};
+    memset(&q, 0, sizeof q);
+    q.op = want ? FL_TIME_TIMER_SET : FL_TIME_TIMER_GET;
+    q.a = kind;
+    q.b = number;
+    if (want) {
+        q.wide = (uint64_t)fl_timer_first(want);
+        state.interval_ns = fl_timer_interval(want);
+        memcpy(q.text, &state, sizeof state);
+    }
+    if (fl_time_ask(&q, &a))
+        return -1;
+    if (was && a.size == sizeof *was)
+        memcpy(was, a.bytes, sizeof *was);
+    return 0;
+}
+
+/* How long until then, as programs are told it: 0 where it is not set, and never 0 where it is. */
+static struct timespec fl_timer_left(int64_t next_ns) {
+    const int64_t left = next_ns - fl_time_now(false);
+    return next_ns == FL_VIRTUAL_FOREVER ? (struct timespec){0, 0} : fl_time_spec(left > 0 ? left : 1);
+}
+
+void fl_timer_tell(const fl_timer_state *s, struct itimerspec *out) {
+    *out = (struct itimerspec){.it_value = fl_timer_left(s->next_ns), .it_interval = fl_time_spec(s->interval_ns)};
+}
+
+int fl_timer_refuse(int error) {
+    errno = error;
+    return -1;
+}
+
+/* A timer's id here: number, whether a thread of this program is told, clock. */
+static timer_t fl_timer_id(uint32_t number, bool thread, clockid_t clock) {
+    return (timer_t)((uintptr_t)number << 5 | (uintptr_t)thread << 4 | (uintptr_t)clock);
+}
+
+/* Timers that call a function: a thread for each waits for its instants, and starts a thread that calls it. Only one
+ * thread of the session runs, so that nothing here needs a lock. */
+
+typedef struct fl_notifier {
+    uint32_t number;
+    pid_t owner; /* a forked child has its parent's memory, but not its timers */
+    void (*call)(union sigval);
+    union sigval value;
+    pthread_attr_t *attributes;
+    fl_timer_state state;
+    bool changed, ended;
+    struct fl_notifier *next;
+} fl_notifier;
+
+static fl_notifier *notifiers;
+static uint32_t numbers;
+
+static void *call_it(void *of) {
+    const fl_notifier n = *(fl_notifier *)of;
+    free(of);
+    n.call(n.value);
+    return NULL;
+}
+
+static void start_call(const fl_notifier *n) {
+    pthread_attr_t own;
+    pthread_t id;
+    fl_notifier *copy = malloc(sizeof *copy);
+    if (!copy)
+        return; /* as where no thread can be made: nobody is told */
+    *copy = *n;
+    pthread_attr_init(&own);
+    pthread_attr_setdetachstate(&own, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&id, n->attributes ? n->attributes : &own, call_it, copy))
+        free(copy);
+    pthread_attr_destroy(&own);
+}
+
+static bool look_changed(void *of) { return ((const fl_notifier *)of)->changed; }
+
+static void *wait_for_instants(void *of) {
+    fl_notifier *n = of;
+    while (!n->ended) {
+        n->changed = false;
+        if (!fl_time_wait(look_changed, n, n->state.next_ns, false))
+            continue;
+        n->state.next_ns =
+            n->state.interval_ns ? fl_virtual_after(n->state.next_ns, n->state.interval_ns) : FL_VIRTUAL_FOREVER;
+        start_call(n);
+    }
+    free(n);
+    return NULL;
+}
+
+/* Signals are the program's own threads' to hear. */
+static int start_waiting(fl_notifier *n) {
+    sigset_t all, before;
+    pthread_attr_t own;
+    pthread_t id;
+    sigfillset(&all);
+    pthread_attr_init(&own);
+    pthread_attr_setdetachstate(&own, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int e = pthread_create(&id, &own, wait_for_instants, n);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&own);
+    return e;
+}
+
+static int fl_notify_create(clockid_t clock, const struct sigevent *e, timer_t *id) {
+    fl_notifier *n = calloc(1, sizeof *n);
+    if (!n)
+        return -1;
+    *n = (fl_notifier){.number = ++numbers,
+                       .owner = getpid(),
+                       .call = e->sigev_notify_function,
+                       .value = e->sigev_value,
+                       .attributes = e->sigev_notify_attributes,
+                       .state = {.next_ns = FL_VIRTUAL_FOREVER},
+                       .next = notifiers};
+    if (start_waiting(n)) {
+        free(n);
+        return -1;
+    }
+    notifiers = n;
+    *id = fl_timer_id(n->number, true, clock);
+    return 0;
+}
+
+static fl_notifier **find(uint32_t number) {
+    fl_notifier **at = &notifiers;
+    while (*at && ((*at)->number != number || (*at)->owner != getpid()))
+        at = &(*at)->next;
+    return at;
+}
+
+static int fl_notify_arm(uint32_t number, const fl_timer_want *want, fl_timer_state *was) {
+    fl_notifier *n = *find(number);
+    if (!n)
+        return -1;
+    if (was)
+        *was = n->state;
+    if (want) {
+        n->state = (fl_timer_state){.next_ns = fl_timer_first(want), .interval_ns = fl_timer_interval(want)};
+        n->changed = true;
+    }
+    return 0;
+}
+
+static int fl_notify_end(uint32_t number) {
+    fl_notifier **at = find(number), *n = *at;
+    if (!n)
+        return -1;
+    *at = n->next;
+    n->changed = n->ended = true; /* its thread frees it */
+    return 0;
+}
+
+/* ---- alarm ---- */
 
 #define S_US 1000000
 

@@ -1,14 +1,17 @@
-#include "harness/emulate/client/time/core.h"
+#include "harness/emulate/client/time/inside.h"
 
-#include "harness/emulate/client/image.h"
-#include "harness/emulate/client/time/raw.h"
+#include "harness/emulate/client/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOOKS_FREE 1000 /* looks at the clock without a sleep; each further one takes a microsecond */

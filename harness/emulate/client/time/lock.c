@@ -1,13 +1,18 @@
 /* Locks, conditions, semaphores, barriers. One thread runs at a time, so most calls go straight to the C library; those
  * that would block wait for their turn to look again. Conditions and barriers are kept here: the C library's cannot be
  * asked without blocking. */
-#include "harness/emulate/client/time/core.h"
+#include "harness/emulate/client/time/inside.h"
+
+#include "harness/emulate/client/client.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- mutexes and read-write locks ---- */

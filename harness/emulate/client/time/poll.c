@@ -1,17 +1,22 @@
 /* Waiting on descriptors, and reading from those that can keep a thread waiting. */
-#include "harness/emulate/client/time/core.h"
+#include "harness/emulate/client/time/inside.h"
+
+#include "harness/emulate/client/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const struct timespec now_ = {0, 0};

@@ -1,16 +1,20 @@
 /* Processes and signals. */
-#include "harness/emulate/client/time/process.h"
+#include "harness/emulate/client/time/inside.h"
 
-#include "harness/emulate/client/time/core.h"
+#include "harness/emulate/client/client.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- birth ---- */
@@ -257,7 +261,7 @@ FL_SHOWN int sigsuspend(const sigset_t *mask) {
     return -1;
 }
 
-/* A blocked SIGSYS could not be handed over (time_raw.c). */
+/* A blocked SIGSYS could not be handed over (raw.c). */
 static int masked(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set, sigset_t *old) {
     sigset_t own;
     if (!set || how == SIG_UNBLOCK || !fl_time_on())

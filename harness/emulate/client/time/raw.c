@@ -2,9 +2,9 @@
  * the machine's, quietly. The kernel hands over every system call from outside the range from the C library to the
  * dynamic linker (PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11): the others are made for it here, these end the session.
  * Where the kernel cannot, calls that block are still found by the emulator's watchdog. */
-#include "harness/emulate/client/time/raw.h"
+#include "harness/emulate/client/time/inside.h"
 
-#include "harness/emulate/client/real.h"
+#include "harness/emulate/client/client.h"
 
 #include <errno.h>
 #include <link.h>

@@ -4,9 +4,9 @@
  * Filters outlive an exec: they then hold the addresses of a program that is gone, and catch nothing.
  *
  * And popen, whose child must be announced. */
-#include "harness/emulate/client/time/raw.h"
+#include "harness/emulate/client/time/inside.h"
 
-#include "harness/emulate/client/time/core.h"
+#include "harness/emulate/client/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,9 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +76,7 @@ static size_t add_function(struct sock_filter *to, const void *f, size_t left) {
     return STEPS;
 }
 
-/* After the session has been found (time_core.c). */
+/* After the session has been found (core.c). */
 __attribute__((constructor(102))) static void catch_streams(void) {
     if (!fl_time_on() || !fl_raw_filtered(caught))
         return;

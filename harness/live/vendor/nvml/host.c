@@ -1,6 +1,13 @@
 #include "harness/live/vendor/nvml/inside.h"
 
+#include "harness/live/vendor/nvml/nvml.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
+
 #include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,14 @@
 #include "harness/live/vendor/rsmi/inside.h"
 
+#include "harness/live/vendor/rsmi/rsmi.h"
+#include "harness/live/vendor/vendor.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
+
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

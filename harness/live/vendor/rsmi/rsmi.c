@@ -1,11 +1,16 @@
-#include "harness/live/vendor/rsmi/rsmi.h"
+#include "harness/live/vendor/rsmi/inside.h"
 
-#include "harness/live/vendor/library.h"
+#include "harness/live/vendor/vendor.h"
+#include "traces/io/io.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
+
+/* ---- rsmi ---- */
 
 static const char *const NAMES[] = {"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
                                     "librocm_smi64.so.1", "librocm_smi64.so",   NULL};
@@ -28,7 +33,8 @@ const char *fl_rsmi_reason(fl_rsmi_code code) {
     return "unknown error";
 }
 
-int fl_rsmi_refused(fl_rsmi_code code) {
+/* the call was refused and nothing has changed */
+static int fl_rsmi_refused(fl_rsmi_code code) {
     return code == FL_RSMI_NO_PERMISSION || code == FL_RSMI_NOT_SUPPORTED || code == FL_RSMI_NOT_YET ||
            code == FL_RSMI_BUSY;
 }
@@ -106,4 +112,11 @@ void fl_rsmi_close(fl_rsmi *r) {
     r->shut_down();
     dlclose(r->library);
     *r = (fl_rsmi){0};
+}
+
+/* ---- inside ---- */
+
+fl_status fl_rsmi_failed(const fl_rsmi_gpu *g, const char *what, fl_rsmi_code code, fl_diag *d) {
+    return fl_error(d, fl_rsmi_refused(code) ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what,
+                    fl_rsmi_reason(code));
 }

@@ -1,6 +1,13 @@
 #include "harness/live/vendor/ze/inside.h"
 
+#include "harness/live/vendor/vendor.h"
+#include "harness/live/vendor/ze/ze.h"
+#include "policies/policy.h"
+#include "traces/io/io.h"
+
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

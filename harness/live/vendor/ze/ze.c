@@ -1,9 +1,12 @@
-#include "harness/live/vendor/ze/ze.h"
+#include "harness/live/vendor/ze/inside.h"
 
-#include "harness/live/vendor/library.h"
+#include "harness/live/vendor/vendor.h"
+#include "traces/io/io.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+
+/* ---- ze ---- */
 
 static const char *const NAMES[] = {"libze_loader.so.1", NULL};
 
@@ -30,7 +33,8 @@ int fl_ze_gone(fl_ze_code code) {
     return code == FL_ZE_LOST || code == FL_ZE_NEEDS_RESET || code == FL_ZE_UNINITIALIZED;
 }
 
-int fl_ze_refused(fl_ze_code code) {
+/* the call was refused and nothing has changed */
+static int fl_ze_refused(fl_ze_code code) {
     return code == FL_ZE_NO_PERMISSION || code == FL_ZE_UNSUPPORTED || code == FL_ZE_NOT_AVAILABLE;
 }
 
@@ -69,4 +73,10 @@ fl_status fl_ze_open(fl_ze *z, fl_diag *d) {
         return FL_OK;
     *z = (fl_ze){0};
     return FL_HARDWARE;
+}
+
+/* ---- inside ---- */
+
+fl_status fl_ze_failed(const fl_ze_gpu *g, const char *what, fl_ze_code code, fl_diag *d) {
+    return fl_error(d, fl_ze_refused(code) ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what, fl_ze_reason(code));
 }

@@ -1,0 +1,68 @@
+/* What the files of harness/advise share. Other modules include the public header alone. */
+#pragma once
+
+#include "harness/advise/advise.h"
+#include "harness/base/cli/cli.h"
+#include "harness/chip/chip.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/scene/scene.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A recording of kernels at every clock: simulated at each, once for each assumption about how its kernels depend on
+ * the clocks, where that is not known. */
+
+/* Fills to->of and to->ref. run: the log of the same run, or NULL; its power scales the model's. *assumed: whether the
+ * kinds had to be assumed. */
+fl_status fl_advise_kernels(const char *path, const fl_kernel_trace *t, const fl_log_run *run,
+                            const fl_advise_options *o, fl_advise_subject *to, bool *assumed, fl_diag *d);
+
+/* A log of one run at one clock, extended to other clocks on a platform of which only constants are known. */
+
+/* Fills to->of and to->ref. Times follow from three assumptions about how kernels depend on clocks. Powers follow from
+ * the run's own power where that tells any (p->tells), else from the platform's laws, scaled to meet it. */
+fl_status fl_advise_log(const char *path, const fl_log_run *run, const fl_advise_options *o, fl_advise_subject *to,
+                        fl_one_probe *p, fl_diag *d);
+
+/* Whether the measured board certainly is of one vendor, and the other board is not. */
+bool fl_advise_other_vendor(const char *measured, const char *device);
+
+/* Whether both names certainly state a model, and not the same: "NVIDIA GeForce RTX 5090" and "A100-SXM4-80GB". */
+bool fl_advise_other_model(const char *measured, const char *device);
+
+/* What the files of one advice contain together, and the advice on each sort of them. For the files of this room. */
+
+typedef struct fl_advise_source { /* the contents of all files together */
+    const fl_texts *files;
+    const fl_advise_options *o;
+    fl_imported kernels; /* one recording */
+    const char *kernels_path, *sweep_path;
+    fl_log_run *run; /* run_count, one for each log; so are the next two */
+    fl_log_ends *ends;
+    const char **log;
+    const char *run_path;
+    char *board; /* its name in the last log; NULL = not known */
+    size_t run_count;
+    bool amd; /* a tool of AMD wrote one of the files */
+} fl_advise_source;
+
+/* Adds a note on what the advice rests on. */
+#define FL_ADVISE_REST(s, d, ...) fl_sweep_note(&(s)->rests, &(s)->rest_count, d, __VA_ARGS__)
+
+/* *to: a new subject, until the next one. */
+fl_status fl_advise_add(fl_advise_subjects *s, const char *name, fl_advise_subject **to, fl_diag *d);
+/* For a platform whose constants alone say how times and powers depend on the clocks; p NULL = none. */
+fl_status fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p, fl_diag *d);
+
+/* In these, the platform may be NULL. Each workload of the rows that c was made of; diagnostics name path. */
+fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
+                         fl_advise_subjects *s, fl_diag *d);
+fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
+/* Logs of one program at several clocks. */
+fl_status fl_advise_logs(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
+fl_status fl_advise_one_log(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);

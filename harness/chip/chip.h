@@ -1,0 +1,291 @@
+/* MODULE harness/chip */
+#pragma once
+
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "models/chip/chip.h"
+#include "models/laws/device.h"
+#include "models/unsound/unsound.h"
+#include "sim/workload/workload.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Measured settings for fits: the rows of one or more sweep files. Each pair of workload and kernel is an entity of its
+ * own. */
+
+typedef struct fl_fit_entity {
+    char *workload, *kernel; /* kernel may be empty */
+    size_t file;             /* index of the file that it comes from */
+    size_t first, count;     /* its rows */
+} fl_fit_entity;
+
+/* A row under a power limit that binds: the clock was requested, but not reached throughout. */
+typedef struct fl_fit_capped {
+    size_t entity;
+    double sm_mhz, mem_mhz, limit_w, time_s, power_w;
+} fl_fit_capped;
+
+typedef struct fl_fit_line { /* the origin of a row */
+    size_t entity;
+    double sm_mhz, mem_mhz, time_s, limit_w;
+    int64_t line;
+} fl_fit_line;
+
+typedef struct fl_fit_unsound { /* a row that was left out because it did not run at the clock it names */
+    fl_fit_line at;
+    fl_unsound_row found;
+} fl_fit_unsound;
+
+typedef struct fl_fit_rows {
+    fl_chip_row *row; /* sorted by entity, memory clock, SM clock; workload = entity's index */
+    size_t count, room;
+    fl_fit_entity *entity; /* in the order of their first rows */
+    size_t entities, entity_room;
+    bool mem_known;    /* the files name memory clocks; else all rows have 1 MHz */
+    size_t predicted;  /* rows left out because they state a deviation: a model predicted them */
+    size_t limited;    /* rows left out because a power limit bound */
+    size_t repeated;   /* rows left out because the same setting exists under a higher limit that does not bind */
+    size_t clockless;  /* rows left out because they have no SM clock */
+    size_t memless;    /* rows without a memory clock where others have one: assumed to be at the highest */
+    double **activity; /* storage of the rows' activities, one block per file that has such columns */
+    size_t activities, activity_room;
+    fl_fit_capped *capped; /* the rows of `limited` whose workloads have other rows too; sorted by entity */
+    size_t cappeds, capped_room;
+    bool latent;                      /* no row has an SM clock: all are in capped, whether or not their limit binds
+                                         (harness/fit/chip/inside.h) */
+    double limit_low_w, limit_high_w; /* range of the sweep's power limits; 0 = it names none */
+    fl_fit_line *line;                /* for all accepted rows, as they stood in the files */
+    size_t lines, line_room;
+    const char *const *file; /* the files' names, borrowed */
+    fl_fit_unsound *unsound;
+    size_t unsounds, unsound_room;
+    fl_unsound_clock clock[FL_UNSOUND_CLOCKS]; /* wrong throughout; clear: its rows were relabelled */
+    size_t clocks;
+} fl_fit_rows;
+
+/* only: names or patterns (*, ?) of workloads; empty = all. FL_BAD_INPUT where no row is left. A sweep that has only
+ * power limits gives no rows, and sets latent. */
+fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
+
+void fl_fit_rows_free(fl_fit_rows *r);
+/* Call it after adding rows: it sorts them and finds each entity's rows. */
+void fl_fit_rows_sort(fl_fit_rows *r);
+void fl_fit_rows_notes(const fl_fit_rows *r); /* prints what was left out or assumed */
+
+/* The clock that a row requested; it differs from the row's own where the clock was relabelled (chip.h). */
+double fl_fit_asked_mhz(const fl_fit_rows *r, double sm_mhz);
+
+/* Writes "BFS / kernel2", or the workload alone, into buf. Returns buf. */
+char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size);
+
+/* The settings of an entity that a list names. "sm=952,1140" is at the highest memory clock; "sm=952,1140/mem=877,405"
+ * at those given. "ends" is the lowest and the highest SM clock at the highest memory clock; "corners" is the same at
+ * the lowest and the highest memory clock; "all" is everything. "caps=150,250" names power limits, for a sweep that has
+ * no SM clocks; its ends are those of the limits. "chosen:2" names 1 to 4 settings that tell most by a chip's
+ * calibration (harness/fit/chip/inside.h finds them); of each workload it takes the nearest settings that were
+ * measured. A list never names a row that was not measured (time NaN). */
+typedef struct fl_fit_at {
+    enum { FL_FIT_LIST, FL_FIT_ENDS, FL_FIT_CORNERS, FL_FIT_ALL, FL_FIT_CHOSEN } kind;
+    double sm[64], mem[16], cap[64];
+    size_t sms, mems, caps; /* caps: "caps=150,250", of a sweep of power limits alone */
+    size_t choose;          /* number of a chip's settings to choose */
+    fl_probes chosen;       /* count 0: not chosen yet */
+} fl_fit_at;
+
+fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d);
+bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_row *row);
+
+/* Predicts the workloads of a sweep at every setting of a ladder. Runs, comparisons and advice all use this one rule to
+ * model a sweep by laws.
+ *
+ * The chip is the platform's calibration where its file has one (fit device writes it), else a fit to the whole sweep.
+ * Each workload, and each of its kernels by itself, is then predicted from its own rows. A measured setting keeps the
+ * measured values, with the scatter of the fit's rows as its deviation. Rows outside the calibrated clocks are not
+ * used. Settings outside them are predicted and marked, and nothing chooses them. */
+
+typedef struct fl_sweep_chip {
+    fl_chip *chip;
+    bool mem_known;  /* the chip distinguishes memory clocks */
+    bool calibrated; /* the chip is the platform's calibration; else it was fitted to the sweep */
+    fl_fit_rows rows;
+} fl_sweep_chip;
+
+/* platform: path of its file, or NULL. FL_BAD_INPUT where no chip can be made: no workload of the sweep has two
+ * settings, and the platform has no calibration. */
+fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *platform, fl_diag *d);
+/* The same from rows in memory, which the function moves into *c. Diagnostics name sweep. */
+fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char *sweep, const char *platform,
+                                fl_diag *d);
+/* Reads only the calibration of a platform's file, without rows; `calibrated` says whether the file has one. */
+fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d);
+/* The platform's chip by its constants. It gives memory's shares of the times, which a policy sees whether time and
+ * power are measured or predicted. chip is NULL where the constants or the sweep's rows are not sufficient. */
+fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d);
+void fl_sweep_chip_free(fl_sweep_chip *c);
+
+/* Whether a row lies outside the clocks that the chip was calibrated at. */
+bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
+
+/* The estimate for a measured setting: the means of its rows, with a deviation from the fit's own scatter. Callers that
+ * decide by a fit use this for measured settings. */
+fl_chip_guess fl_chip_measured(const fl_chip *chip, double time_s, double power_w, double rows);
+
+/* The same where no fit gives a scatter: the usual repeatability of measurements (models/chip/chip.h). */
+fl_chip_guess fl_chip_repeats(double time_s, double power_w);
+
+/* One workload of a sweep at a ladder's settings: rows for fl_build_sweep, with their deviations. */
+typedef struct fl_predicted {
+    fl_sweep sweep;          /* names and head are borrowed */
+    fl_sweep_law law;        /* without the shares (load), which _shares fills */
+    size_t settings, beyond; /* SM clocks of the ladder; how many lie outside the calibration */
+    size_t unused;           /* known rows outside the calibration, which were not used */
+} fl_predicted;
+
+/* name: of the workload, an index into s->names. FL_BAD_INPUT: the workload has no row within the calibration, its
+ * power cannot be predicted, or the device has none of its memory clocks. */
+fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const fl_sweep *s, uint32_t name,
+                                const fl_device *dev, fl_predicted *out, fl_diag *d);
+/* Fills law->load, for a chip that fl_sweep_chip_plain made. */
+fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32_t name, fl_sweep_law *law, fl_diag *d);
+void fl_predicted_free(fl_predicted *p);
+
+/* The next measurement that would narrow the prediction of a workload most (models/chip/chip.h): clocks as a user sets
+ * them, NAN = all settings of the chip were measured. *known is false, and no other output is set, where the chip has
+ * too few workloads or more settings are known than the search can weigh. FL_NO_MEMORY. */
+typedef struct fl_chip_next {
+    bool known;
+    double sm_mhz, mem_mhz;
+    double now_pct, then_pct; /* mean expected error of energy now, and with that measurement */
+} fl_chip_next;
+
+fl_status fl_sweep_chip_next(const fl_sweep_chip *c, const char *workload, fl_chip_next *out, fl_diag *d);
+/* Whether two workloads were measured at the same settings. The next measurement is then the same for both (finding it
+ * takes a second). */
+bool fl_sweep_chip_alike(const fl_sweep_chip *c, const char *one, const char *other);
+
+/* One run of a program in a log of telemetry: its time span, its clocks, its length and its power. */
+
+typedef struct fl_log_run {
+    double sm_mhz, mem_mhz; /* medians; mem_mhz NAN = not known */
+    double time_s, power_w;
+    bool steady;    /* the clocks did not change */
+    double busy;    /* mean utilisation during the run, 0..1; 0 or NAN = not known */
+    double limit_w; /* the power limit; NAN = not known */
+} fl_log_run;
+
+/* How well the log shows where the run begins and ends. */
+typedef struct fl_log_ends {
+    bool whole;     /* the GPU idles before and after it, or the log's head states its length */
+    double error_s; /* by how much time_s may be wrong, as the readings are so far apart */
+} fl_log_ends;
+
+/* Opens a file by its format, NULL = detected. If only readings of GPUs other than how->device are there, d says of
+ * which. */
+fl_status fl_log_open(const char *path, const char *format, const fl_import_options *how, fl_imported *in, fl_diag *d);
+
+/* device: the GPU, -1 = the log's only one. Diagnostics name path. ends may be NULL. FL_BAD_INPUT: the GPU was never
+ * busy, clock or power are not known, or the log pauses within the run, so that its length is not known. */
+fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_log_ends *ends,
+                          fl_diag *d);
+
+/* FL_BAD_INPUT where two of the runs cannot be the same work: at one memory clock, the one at the lower SM clock is
+ * much faster, or slower by much more than the clock is lower. A log that was cut shows so. *slow: a log whose run
+ * is slower than the lower clock says of most boards; NULL = none. */
+fl_status fl_log_runs_alike(const char *const *path, const fl_log_run *run, const fl_log_ends *ends, size_t count,
+                            const char **slow, fl_diag *d);
+
+/* What the power and the utilisation of one run at one clock tell. They are one measured setting of the same fit as all
+ * others (models/chip/chip.h); its time says nothing about other clocks.
+ *
+ * A GPU that had no work for a part of the run waits for its host there. That part of the time does not depend on the
+ * GPU's clocks, and its power is what the law gives for an idle GPU. Utilisation counts the time in which any kernel
+ * ran, so the true idle part is at least this long. The rest is the busy run. Its power fixes the split between the
+ * power that the GPU draws anyway and the power of its work. A calibration derives from workloads with similar power
+ * how the time depends on the clock; a platform's constants cannot tell that at all. */
+
+typedef struct fl_one_probe {
+    fl_log_run busy; /* the run without its idle time; its memory clock is known */
+    double idle_s;
+    bool tells; /* false: the power tells nothing; *busy is then the whole run, and idle_s is 0 */
+} fl_one_probe;
+
+/* The power tells nothing where the chip has no power law, where the run's clock lies outside the chip's, or where the
+ * GPU was busy for less than half of the time, because the busy part's power would then be a small difference. Nor does
+ * it where the busy part draws less than an idle GPU: the law then belongs to another board. */
+fl_one_probe fl_one_probe_make(const fl_chip *chip, const fl_log_run *run);
+/* The same from a platform's constants. */
+fl_status fl_one_probe_of_device(const fl_device *dev, const fl_log_run *run, fl_one_probe *p, fl_chip **chip,
+                                 fl_diag *d);
+
+/* Powers at count settings with assumed times (guess->time_s), from one measured power. Their deviations are relative
+ * to the setting ref (only its clocks count), which has none: savings are relative to ref, and errors at two clocks are
+ * correlated. FL_BAD_INPUT where no law fits. */
+fl_status fl_one_probe_powers(const fl_chip *chip, const fl_one_probe *p, const fl_chip_row *ref, const fl_chip_row *at,
+                              fl_chip_guess *guess, size_t count, fl_diag *d);
+/* Adds the idle time to the predictions for the busy run. */
+void fl_one_probe_add_idle(const fl_chip *chip, const fl_one_probe *p, const fl_chip_row *at, fl_chip_guess *guess,
+                           size_t count);
+
+/* A fitted chip in a platform file: it stands under "calibration", beside the values that the simulator reads. */
+
+/* NULL when out of memory. The caller owns the tree. */
+cJSON *fl_chip_to_json(const fl_chip *chip, bool mem_known);
+fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, fl_diag *d);
+
+/* The clocks that a user can set, and the clocks at which the GPU then runs. A GPU that was set to 405 MHz and ran at
+ * 214 has rows and settings at 214 in every fit; advice on where to measure says 405. fl_fit_asked_mhz (chip.h)
+ * maps back. */
+
+/* The clock at which the GPU runs when a user sets this one. A set clock that ran at another clock of the rows (its
+ * rows were left out) maps to that clock. */
+double fl_fit_ran_mhz(const fl_fit_rows *r, double asked_mhz);
+/* Whether these rows show the wrong clock i of their list; otherwise only the device's sweeps do. */
+bool fl_fit_clock_shows(const fl_fit_rows *r, size_t i);
+/* "1530", or "405 (which runs at 214)". Into buf; returns buf. */
+char *fl_fit_clock_text(const fl_fit_rows *r, double sm_mhz, char *buf, size_t size);
+/* The settings of a set, as a user sets them. */
+void fl_fit_name_probes(const fl_fit_rows *r, fl_probes *p);
+
+/* What a device's own sweeps say of its clocks (405 set, 217 ran). The calibration keeps it for sweeps that are too
+ * small to show it. _apply runs before the rows are judged: rows at such a clock get the clock at which it runs. */
+#define FL_FIT_CLOCKS_KEY "asked_ran_mhz"
+cJSON *fl_fit_clocks_to_json(const fl_fit_rows *r); /* NULL when out of memory; the caller owns it */
+fl_status fl_fit_clocks_apply(const fl_json *calibration, fl_fit_rows *r, fl_diag *d);
+
+/* The rows that a fit may use: those that ran at the clock they name. models/unsound/unsound.h makes the findings; this
+ * module applies them to the rows of files and reports them. */
+
+/* Removes the rows that did not run at their clocks. Where a clock is wrong throughout, its rows get the clock at which
+ * they ran. A row that runs slower than it should, close to the only limit it was measured under, counts as held down
+ * by that limit. Rows are sorted before and after. */
+fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d);
+/* Reads files (fl_fit_rows_read) and then does that. Every fit reads through this function, unless a calibration has to
+ * correct clocks in between. */
+fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
+
+void fl_fit_sound_notes(const fl_fit_rows *r);  /* prints the findings */
+cJSON *fl_fit_sound_json(const fl_fit_rows *r); /* rows (file, line, workload, kernel, clocks, why) and clocks */
+
+/* Checks that a sweep must pass before a fit or advice uses it. A reader accepts any number, since it must give back
+ * what was written. A fit would take kilohertz for a GPU of its own, and the mean of two workloads for one. */
+
+/* FL_BAD_INPUT, with line and column, where a row has an SM clock, a memory clock or a power above that of any GPU or
+ * node, or where the highest value of a file is below that of any. The message names the factor to the likely unit.
+ * path: the file that *s was read from; the function reads it again to find the column. */
+fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d);
+
+/* Two rows of the workload at one memory clock and limit of which the one at the lower SM clock took less than
+ * FL_SWEEP_FASTER of the other's time: no clock explains that (harness/chip/log_run.c says from what). Of several pairs
+ * the one with the least share; *low NULL: none. */
+#define FL_SWEEP_FASTER 0.8
+fl_status fl_sweep_odd(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high,
+                       fl_diag *d);
+
+/* FL_BAD_INPUT, with its line, where a setting occurs twice and one time is more than a tenth above the other. Repeated
+ * runs scatter less, so such rows are not from one workload. The first such row of the file is told. */
+fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);

@@ -1,0 +1,149 @@
+/* MODULE harness/emulate/virtual */
+#pragma once
+
+#include "harness/emulate/client/client.h"
+#include "harness/emulate/driver/driver.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Timers in virtual time: alarms and interval timers, timers of programs, and timers behind a descriptor. The server
+ * keeps them, so that they outlive an exec where they should, and fires each at its instant: nobody runs then, so who
+ * hears of it first does not depend on the machine. */
+
+typedef struct fl_timer {
+    fl_timer_kind kind;
+    uint32_t number; /* of a descriptor: the id of its eventfd + 1 */
+    uint64_t order;  /* of two that fire at one instant, the lower is first */
+    pid_t pid;       /* whose timer it is */
+    int32_t tid;     /* who gets its signal; 0: any thread */
+    int signal;      /* 0: nobody hears of it */
+    uint64_t value;
+    int fd; /* -1: none */
+    fl_timer_state state;
+    struct fl_timer *next;
+} fl_timer;
+
+typedef struct fl_timers {
+    fl_timer *first;
+    uint32_t numbers;
+    size_t descriptors; /* counted since the closed ones were removed */
+} fl_timers;
+
+/* Virtual time with one token: exactly one thread of the whole session runs. A thread passes the token on when it
+ * sleeps or waits. Time jumps to the earliest deadline only when no thread is ready; ties go by order of arrival.
+ *
+ * A thread that waits for an action of others (a lock, a byte in a pipe, a child's end) polls: after any other thread
+ * has run, it gets the token for one look, in order of arrival. Every kind of waiting is therefore handled in the same
+ * way, also across processes, and a waiter whose process is killed leaves nothing behind. */
+
+typedef enum fl_turn_state {
+    FL_TURN_READY,
+    FL_TURN_RUNS,
+    FL_TURN_SLEEPS,
+    FL_TURN_WAITS,
+    FL_TURN_LENT, /* its memory is lent to a child that has not started its program (vfork) */
+} fl_turn_state;
+
+typedef struct fl_turn { /* one thread */
+    uint64_t number, order;
+    pid_t pid;
+    int32_t tid; /* 0 until its first request */
+    fl_conn *conn;
+    struct fl_held_call *held; /* of a program without our hooks (inside.h) */
+    fl_turn_state state;
+    bool must_answer; /* it waits for the answer to its last request */
+    bool process;     /* it is a new process with a program image of its own */
+    bool look;        /* something has happened since its last look */
+    bool outside;     /* it waits on a descriptor */
+    int32_t woken;
+    int64_t until_ns;
+    int64_t debt_ns; /* time of its readings that has not passed yet */
+    int64_t read_at_ns;
+    uint64_t read_gpus[16]; /* read at that instant */
+    bool setting;           /* it is inside a set call */
+    fl_conn *set_conn;
+    fl_ask set;
+    struct fl_turn *next;
+} fl_turn;
+
+typedef struct fl_token {
+    fl_sets *sets;
+    fl_peers *peers;
+    fl_outcome *outcome;
+    bool command_ended; /* the remaining processes must not sleep for ever */
+    bool held_back;     /* one of them sleeps for so long that time is held back */
+    bool dooms;         /* a process group is about to be killed */
+    bool over;          /* nothing else will come: the session ends */
+    fl_clock_page *page;
+    fl_timers timers;
+    fl_turn *turn, *holder;
+    uint64_t numbers, orders, heard; /* given out so far; requests */
+    unsigned quiet, still,
+        stuck; /* the watchdog's looks (harness/emulate/session/watch.c) since the last event of each kind */
+} fl_token;
+
+/* Takes sets, peers and outcome; the rest must be zeroed. dir: the session's folder, where it creates the shared clock.
+ */
+fl_status fl_token_open(fl_token *token, const char *dir, fl_diag *d);
+void fl_token_close(fl_token *token);
+int64_t fl_token_now(const fl_token *token);
+size_t fl_token_threads(const fl_token *token); /* number of threads that exist */
+
+/* Where the token is free, selects the thread that runs next; timers whose time has come fire before. */
+void fl_token_pass(fl_token *token);
+
+/* Other waiting threads have a reason for a new look. */
+void fl_token_stir(fl_token *token, const fl_turn *by);
+
+/* Where the emulator is killed, the kernel fails every call that it held, also the one by which a program ends: such a
+ * program would run for ever. This process waits for the emulator's end, and ends what is left then. */
+
+typedef struct fl_heir {
+    pid_t pid; /* 0: none */
+    int wire;
+} fl_heir;
+
+/* clean: removes the session's files; called in it where the emulator was killed. False with errno. */
+bool fl_heir_open(fl_heir *heir, void (*clean)(void *user), void *user);
+
+/* Handles the requests of a session's threads to virtual time (virtual.h), and their ends. */
+
+/* The command is about to start: it gets the token. */
+void fl_turns_command(fl_token *token, pid_t command);
+/* One request (FL_TIME_...). */
+void fl_turns_ask(fl_token *token, fl_conn *c, const fl_ask *q);
+/* A set call makes the running thread sleep for the length of the call. A reading adds its time to the thread's debt.
+ */
+void fl_turns_set(fl_token *token, fl_conn *c, const fl_ask *q);
+void fl_turns_read(fl_token *token, uint32_t gpu);
+
+void fl_turns_hung_up(fl_token *token, const fl_conn *c);
+/* A signal was sent to a process: the result must not depend on its speed. */
+void fl_turns_signalled(fl_token *token, pid_t pid, int number);
+void fl_turns_died(fl_token *token, pid_t pid, pid_t parent);
+
+/* Programs without our hooks in virtual time: the server hears of their system calls from the kernel (client/filter.h),
+ * finds out whose they are, and answers those of the thread that has the token. The others wait in their call. */
+
+typedef struct fl_hold {
+    fl_token *token;
+    int events; /* an epoll of the kernel's ends; -1 = none yet */
+    struct fl_hold_listener *listeners;
+    struct fl_hold_image *first;
+    fl_heir heir;
+} fl_hold;
+
+/* From now on hears of calls at this descriptor of the process; takes a copy of it. False with errno. */
+bool fl_hold_listen(fl_hold *hold, pid_t pid, int fd);
+/* Takes the calls that have arrived. */
+void fl_hold_hear(fl_hold *hold);
+/* Answers the thread that has the token, and whoever gets it then. */
+void fl_hold_go(fl_hold *hold);
+/* Ends the programs whose calls are held: without the server none of their calls would succeed. */
+void fl_hold_end(fl_hold *hold);
+void fl_hold_died(fl_hold *hold, pid_t pid);
+void fl_hold_close(fl_hold *hold);

@@ -1,8 +1,0 @@
-/* A platform of a board of which only facts are known, so that a user can simulate it at once. */
-#pragma once
-
-#include "traces/io/diag.h"
-
-/* Writes the platform file that `fit device --facts BOARD` makes. base: the platform for sensors, actuators and the
- * host. */
-fl_status fl_fit_board_platform(const char *board, const char *base, const char *path, fl_diag *d);

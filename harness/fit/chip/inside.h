@@ -1,0 +1,330 @@
+/* What the files of harness/fit/chip share. Other modules include the public header alone. */
+#pragma once
+
+#include "harness/base/json/json.h"
+#include "harness/chip/chip.h"
+#include "harness/input/platform/platform.h"
+#include "models/chip/chip.h"
+#include "models/fit/fit.h"
+#include "traces/io/io.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which one, two, three or four clocks to measure for a new workload, with the expected errors, compared with the usual
+ * choice. */
+
+typedef struct fl_fit_advice {
+    fl_probes chosen[FL_PROBES_MAX],
+        usual[FL_PROBES_MAX]; /* of one setting, of two and so on; usual: count 0 = no usual choice */
+    size_t first, end;        /* range of set sizes, less 1; equal: the chip cannot choose */
+    bool memory;              /* the settings differ in their memory clock */
+    bool made_up;             /* the workloads are made up: none was measured on that chip */
+} fl_fit_advice;
+
+/* Chooses sets of `least` to `most` settings, with their clocks as a user sets them: rows knows their names
+ * (harness/chip/chip.h). Sizes that the chip cannot choose are left out; that is not an error. */
+fl_status fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a,
+                        fl_diag *d);
+void fl_fit_advice_print(const fl_fit_advice *a);
+/* A list with one object for each set size. NULL when out of memory; the caller owns it. */
+cJSON *fl_fit_advice_json(const fl_fit_advice *a);
+
+/* Settings without measurements that a user asks a fit to predict. */
+
+/* Adds to each entity a row, with time and power NaN, for each requested setting that the entity has no row of. list:
+ * clocks in the form of --at ("sm=952,1140", "sm=952/mem=405,877"; without memory clocks at the entity's highest), or
+ * "calibrated": every setting at which the chip was calibrated. Clocks have the names under which a user sets them
+ * (harness/chip/chip.h). *added: how many rows. FL_BAD_INPUT: another text, or a chip without a calibration. */
+fl_status fl_fit_ask(const char *list, const fl_chip *chip, fl_fit_rows *r, size_t *added, fl_diag *d);
+
+/* Errors of predicted settings: interpolated (between the known clocks), extrapolated, and all. */
+
+typedef struct fl_fit_errors { /* absolute, in percent */
+    double *time, *power, *energy;
+    double *time_sds, *power_sds; /* in stated standard deviations */
+    size_t count, room;
+} fl_fit_errors;
+
+typedef struct fl_fit_score {
+    fl_fit_errors inside, outside; /* interpolated, extrapolated */
+    fl_fit_errors capped;          /* under a power limit that binds (inside.h) */
+    size_t fitted;                 /* rows */
+} fl_fit_score;
+
+typedef struct fl_fit_means {
+    double time_mape, time_p95, power_mape, power_p95, energy_mape, energy_p95; /* percent, NaN where no row */
+    double time_within, power_within; /* share of the rows off by no more than 2 stated standard deviations, percent */
+    size_t rows;
+} fl_fit_means;
+
+typedef struct fl_fit_result_of { /* one entity */
+    fl_chip_load load;
+    fl_fit_score score;
+    size_t asked;    /* rows without measurement that were predicted */
+    size_t untaught; /* rows that the prediction might use, but which lie outside the device's calibrated clocks: they
+                        are not used */
+    size_t beyond;   /* rows to predict outside the device's calibrated clocks */
+    bool seen;       /* the device was fitted to it */
+    bool active;     /* activities of the known rows helped to place it */
+    fl_chip_guess *guess; /* one per row of the entity; known rows have time_sd_pct NaN, refused ones time_s too */
+} fl_fit_result_of;
+
+/* The rows of an entity that the prediction uses: those that `at` names and that the device can predict. known: room
+ * for e->count rows. Returns how many. */
+size_t fl_fit_known(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
+                    bool extrapolate, fl_chip_row *known);
+
+/* Fits the entity's rows that the prediction may use and predicts those that `at` does not name. Rows outside the
+ * device's calibration count only where extrapolate is set; otherwise they are refused: not used, not predicted and not
+ * scored. Where all rows that `at` names are refused, nothing is predicted (guess NULL). FL_BAD_INPUT where `at` names
+ * none. */
+fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
+                            bool extrapolate, fl_fit_result_of *out, fl_diag *d);
+void fl_fit_result_free(fl_fit_result_of *r);
+/* Gives the used rows their deviation (fl_chip_measured), for callers that decide by the result. */
+void fl_fit_result_state(const fl_chip *chip, const fl_fit_entity *e, fl_fit_result_of *r);
+
+fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *d);
+/* Adds one error: the predicted against the measured values. */
+fl_status fl_fit_score_add_row(fl_fit_errors *to, const fl_chip_guess *guess, double time_s, double power_w,
+                               fl_diag *d);
+void fl_fit_score_free(fl_fit_score *s);
+enum {
+    FL_FIT_INSIDE = 1,
+    FL_FIT_OUTSIDE = 2,
+    FL_FIT_BOTH = 3,
+    FL_FIT_CAPPED = 4
+}; /* FL_FIT_CAPPED: only rows under a limit */
+fl_fit_means fl_fit_score_means(const fl_fit_score *s, int which);
+void fl_fit_means_json(const fl_fit_means *m, cJSON *to);
+
+/* Settings under a power limit that binds, predicted by models/chip/chip.h: the board lowers the clock until the mean
+ * power is crest times the limit. */
+
+/* The origin of the crest. */
+typedef struct fl_fit_crest {
+    enum { FL_FIT_CREST_RUN, FL_FIT_CREST_DEVICE, FL_FIT_CREST_GIVEN } kind;
+    double share; /* the given value */
+} fl_fit_crest;
+
+/* Parses "run" (one capped run of the workload, the default), "device" (its calibration), or a share such as 0.95. */
+fl_status fl_fit_crest_parse(const char *text, fl_fit_crest *crest, fl_diag *d);
+
+typedef struct fl_fit_capped_row { /* one for each of the entity's capped rows, in the same order */
+    fl_chip_guess guess;           /* NAN: not predicted */
+    double ran_mhz;
+    bool looked, beyond; /* looked: this run gave the crest; beyond: below the calibrated clocks */
+} fl_fit_capped_row;
+
+typedef struct fl_fit_capped_result {
+    fl_fit_capped_row *row; /* count, owned */
+    size_t first, count;    /* rows of r->capped */
+    double crest;           /* NAN: not known, nothing is predicted */
+    size_t refused;         /* rows below the calibrated clocks, which are not predicted unless extrapolate is set */
+} fl_fit_capped_result;
+
+/* Predicts the capped rows of entity e from the settings that `at` names; their errors are added to score->capped.
+ * count is 0 for an entity without such rows, a chip without a power law, and a workload of which the prediction may
+ * use no setting. */
+fl_status fl_fit_capped_run(const fl_chip *chip, const fl_fit_rows *r, size_t e, const fl_fit_at *at,
+                            const fl_fit_crest *crest, bool extrapolate, fl_fit_score *score, fl_fit_capped_result *out,
+                            fl_diag *d);
+void fl_fit_capped_free(fl_fit_capped_result *result);
+
+/* Median and spread of the workloads' own crests. Returns how many workloads have one. 0: it sets neither. */
+size_t fl_fit_crest_of_rows(const fl_fit_rows *r, double *share, double *sd);
+
+/* The settings that a chip's calibration chooses (models/chip/chip.h), for `--at chosen:2`, and their names. */
+
+/* Where `at` asks for chosen settings, finds them from the workloads of the chip's calibration; else does nothing.
+ * FL_BAD_INPUT where the chip cannot choose. */
+fl_status fl_fit_choose(const fl_chip *chip, fl_fit_at *at, fl_diag *d);
+
+/* Writes "885 + 1402 MHz", or with the memory clocks "861/810 + 861/3505 MHz", into buf. Returns buf. */
+char *fl_fit_probes_text(const fl_probes *p, bool memory, char *buf, size_t size);
+
+/* The purpose of a fit: the clocks that it would choose under a bound, and what the hardware does at them.
+ *
+ * The choice is the setting of least predicted energy whose predicted time is at most 1 + bound times the time at the
+ * top. The top is the workload's highest SM clock at its highest memory clock. A setting that the fit used counts with
+ * its measured values, with the deviation of fl_chip_measured (fl_fit_result_state), as everywhere. With a risk, the
+ * chance that the real bound breaks at the choice must not exceed the risk; that chance is normal, from the deviations
+ * that the fit states for the setting and for the top. */
+
+typedef struct fl_fit_question {
+    double bound; /* on the slowdown, as a share */
+    double risk;  /* 1: the prediction alone decides */
+} fl_fit_question;
+
+typedef struct fl_fit_choice { /* of one workload */
+    size_t chosen, best;       /* rows of the entity: the fit's choice, and the choice by the measurements */
+    double chance;             /* chance, stated by the fit, that the real bound breaks at the choice */
+    double excess;             /* real slowdown there above the bound, as a share; below 0: the bound holds */
+    double regret;             /* real energy there over that of the best choice, less 1 */
+    double expected_regret;    /* stated by the fit (models/chip/chip.h) */
+    double rank; /* Spearman's rank correlation of predicted and real energies; NAN: fewer than 3 settings */
+} fl_fit_choice;
+
+/* False where no choice is possible: there is no measured row at the top, or it has no power. */
+bool fl_fit_decide(const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_guess *guess, const fl_fit_question *q,
+                   fl_fit_choice *out);
+
+/* Sums over workloads. */
+typedef struct fl_fit_decisions {
+    double count, exact, broken, broken_half; /* broken_half: the bound broken by more than half a point */
+    double worst, regret, expected_regret, rank, ranks, chance;
+    double regret_held; /* of the choices that hold the bound: one that breaks it may need less than the best */
+} fl_fit_decisions;
+
+void fl_fit_decisions_add(fl_fit_decisions *t, const fl_fit_choice *c);
+/* The probability that this many choices or more break the bound, if each breaks it independently with probability
+ * risk. Below 0.05 the stated risk is refuted. */
+double fl_fit_decisions_p(const fl_fit_decisions *t, double risk);
+/* bound and risk, choices, exact_pct, broken_pct, broken_half_pct, expected_broken_pct, worst_excess_pct,
+ * regret_pct, regret_held_pct, expected_regret_pct, rank; with a risk, binomial_p. */
+void fl_fit_decisions_json(const fl_fit_decisions *t, const fl_fit_question *q, cJSON *to);
+void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q);
+
+/* The idle clock tree of a board, from a log in which its GPU idles at several clocks with a context open. */
+
+typedef struct fl_idle_log {
+    fl_idle_clock idle;
+    double a0_sd; /* standard deviation of idle.a0_w, from the scatter about the law */
+    double low_mhz, high_mhz;
+    size_t clocks, readings;
+    int device; /* the log's first GPU that idles at enough clocks; units differ, so their readings are never mixed */
+} fl_idle_log;
+
+/* Idle power by clock of the log's first GPU that idles at four clocks or more, ascending. The caller frees *point. */
+fl_status fl_idle_log_points(const char *path, fl_idle_point **point, size_t *count, int *device, fl_diag *d);
+
+/* V is the chip's, or its floor below the calibrated clocks. FL_BAD_INPUT where no GPU of the log idles at four clocks
+ * or more. */
+fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *out, fl_diag *d);
+
+/* The report of `fit device` on the terminal: each constant, how well it is known, and what the data do not determine.
+ */
+
+#define FL_FIT_UNKNOWN 0.5 /* a value whose standard deviation exceeds this share of it counts as not determined */
+
+/* Whether the data determine A (which comes with V^2: a steeper V and a smaller A fit equally well) and B. Without a
+ * spare degree of freedom they determine neither. */
+bool fl_fit_knows_a(const fl_chip *chip);
+bool fl_fit_knows_b(const fl_chip *chip);
+
+/* "1.2", an error in percent, or "n/a" where there are as many fitted numbers as rows. buf: 32 bytes; the function
+ * returns it. */
+char *fl_fit_error_text(double pct, char *buf);
+
+/* full: the law with its additions; plain: the simulator's law. files: the sweeps' names; out: the written file; idle:
+ * clocks 0 = none. */
+void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit_rows *rows, const char *files,
+                         const fl_idle_log *idle, const char *out);
+
+/* A GPU of which only facts are known, namely its ladders and its TDP. Everything else comes from the bundled chips, an
+ * idle log and a run. */
+
+/* A file of facts: {"name": "...", "sm_mhz": ladder, "mem_mhz": ladder, "default_mem_mhz": MHz, "tdp_w": W,
+ * "peak_gb_s": GB/s}, ladders as in a platform file. The name, the default memory clock (the highest) and the bandwidth
+ * are optional. */
+typedef struct fl_fit_facts {
+    char name[64];
+    int32_t *sm, *mem;
+    fl_kin_facts known; /* borrows sm and mem */
+    double peak_gb_s;   /* NAN = not known */
+    size_t kin;         /* bundled chips behind the prior */
+    size_t idle_clocks; /* clocks in the idle log; 0 = none */
+    size_t run_rows;    /* rows of the run */
+    fl_kin_spread prior, after;
+    fl_board board;    /* the board whose facts these are, where it is a bundled one; else zeroed */
+    bool step_assumed; /* only the ends of the board's ladder are known */
+    bool low_assumed;  /* and the lowest of these is known only as the clock of the idle board */
+    bool mem_known;    /* the run and the facts both have memory clocks */
+} fl_fit_facts;
+
+/* Reads the facts of a file, or of a bundled board by its name; the other function, of a platform by its name.
+ * FL_BAD_INPUT where a board lacks a required fact. */
+fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d);
+fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d);
+void fl_fit_facts_free(fl_fit_facts *f);
+
+/* Makes the chip. idle: a log, NULL = none. run: a sweep of one workload, NULL = none. */
+fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, fl_chip *chip, fl_diag *d);
+
+/* Prints each part of the law: its centre, two deviations to either side, and the same for the prior. */
+void fl_fit_facts_print(const fl_fit_facts *f);
+
+/* A platform file of a GPU of which only facts are known. */
+
+/* The file as JSON, with a note on each value: its origin, and two deviations to either side. base: the platform for
+ * sensors, actuators and the host. The caller frees *root, also after a failure. */
+fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const fl_fit_advice *advice, const char *base,
+                              cJSON **root, fl_diag *d);
+
+/* Sweeps that have only power limits: no one recorded the SM clock under a limit. The clock is latent. fl_cap_latent
+ * (models/chip/chip.h) derives it from a power law of the chip, which a platform or an earlier fit must supply. Clocks
+ * are then relative, and questions and answers name limits. */
+
+/* Gives all rows of a latent sweep their clocks by the law; a fit of the device can then use them like any other rows.
+ * Rows beyond the range of fl_cap_latent are left out. FL_BAD_INPUT where none is left. */
+fl_status fl_fit_latent_fill(fl_fit_rows *r, const fl_chip *law, fl_diag *d);
+
+/* Predicts entity e's rows under the limits that `at` does not name ("ends", "all", "caps=150,250") from those that it
+ * names. Mean power is crest times the limit, with the crest linear between the known limits, and at most the power
+ * under the highest known limit where that does not bind. Time follows from the device's law at the latent clock of
+ * that power. Errors go to score->capped; a row that the prediction used is marked, and crest is NAN. FL_BAD_INPUT
+ * where `at` names fewer than two limits of the entity. */
+fl_status fl_fit_latent_run(const fl_chip *chip, const fl_fit_rows *r, size_t e, const fl_fit_at *at,
+                            fl_fit_score *score, fl_fit_capped_result *out, fl_chip_load *load, fl_diag *d);
+
+/* Which measurements a device was fitted to: its file keeps a mark (a hash) of each row's values. If a workload is
+ * among them, the device knows the answers already, whatever the workload's name, file or order of rows. */
+
+#define FL_FIT_MARKS_KEY "rows_seen" /* in a calibration */
+
+typedef struct fl_fit_marks {
+    uint32_t *mark; /* count, ascending */
+    size_t count;
+} fl_fit_marks;
+
+/* The marks of entities with two rows or more, to which a device is fitted. FL_NO_MEMORY leaves it zeroed. */
+fl_status fl_fit_marks_make(const fl_fit_rows *r, fl_fit_marks *m, fl_diag *d);
+cJSON *fl_fit_marks_to_json(const fl_fit_marks *m); /* NULL when out of memory; the caller owns it */
+/* The marks of a calibration; empty where it has none. */
+fl_status fl_fit_marks_from_json(const fl_json *calibration, fl_fit_marks *m, fl_diag *d);
+void fl_fit_marks_free(fl_fit_marks *m);
+
+/* Whether the marks contain half of the entity's rows or more. */
+bool fl_fit_marks_have(const fl_fit_marks *m, const fl_fit_rows *r, const fl_fit_entity *e);
+
+/* How far measurements scatter by themselves: no law can predict them better than that. */
+
+typedef struct fl_fit_scatter {
+    double time, power, energy; /* mean absolute scatter, percent; NAN where no workload has five SM clocks */
+    size_t rows;
+} fl_fit_scatter;
+
+/* Scatter about a smooth curve of each workload and memory clock. Each inner row is compared with a quadratic in ln f
+ * through its nearest neighbours, without the row itself. The difference also contains the neighbours' scatter, by
+ * their weights in the curve; the function corrects for that (Cleveland's local regression). */
+fl_fit_scatter fl_fit_scatter_of(const fl_fit_rows *r);
+
+/* The files of `fit workload`: every row with its prediction, and the completed sweep. */
+
+/* Writes "SM 510 to 1530 MHz, memory 877 to 877 MHz", the calibrated range of the device with r's names for clocks,
+ * into buf. Returns buf. */
+const char *fl_fit_range_text(const fl_chip *chip, const fl_fit_rows *r, char *buf, size_t size);
+
+/* result, capped: one per entity of r, without guesses where the entity was left out. Refused rows have no prediction.
+ * Where there are capped rows, a column power_cap_w holds their limits. */
+fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
+                            const fl_fit_capped_result *capped, const char *path, fl_diag *d);
+/* A canonical sweep: measured values where the prediction used them, else predictions, with their standard deviations
+ * in time_sd_pct and power_sd_pct (empty: measured). It contains no refused rows. Each setting occurs once, as the mean
+ * of the used rows. FL_BAD_INPUT where two files have the same workload, because no reader could separate their
+ * settings. extrapolated: how many settings lie outside the calibration; the head states it. */
+fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
+                             size_t extrapolated, const char *path, fl_diag *d);

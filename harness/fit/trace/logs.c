@@ -1,0 +1,147 @@
+/* Turns logs of runs at fixed clocks into a sweep, which the other fits read. */
+#include "harness/base/cli/cli.h"
+#include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
+#include "harness/chip/chip.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const fl_command_help help = {
+    "fit logs", "LOG... -o SWEEP.csv [--workload NAME]",
+    "Makes a sweep of telemetry logs, each of one run of a program at one pair of clocks.",
+    "LOG may be any log that foldline import reads (nvidia-smi, dcgmi, foldline record, foldline run --telemetry). The "
+    "head of the log states how long the run took (program: A to B ns); without it, the run lasts from the first to "
+    "the last reading with a busy GPU, exact to half a reading's spacing at either end. The energy comes from the "
+    "board's counter. Without a counter it comes from the mean power, less the first two seconds (or a fifth of a "
+    "short run), in which a sensor may still average in what came before. The command reports and leaves out a run "
+    "whose clocks changed.\n\n"
+    "The workload's name: --workload, else the log's head, else the file's name up to the first '.' or '@'."};
+
+typedef struct logs_options {
+    const char *out, *workload, *format;
+    double interval_s;
+    int64_t device;
+    bool json;
+} logs_options;
+
+static char *name_of(const logs_options *o, const fl_telemetry *t, const char *path) {
+    const char *head = fl_head_get(&t->head, "workload"), *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    return o->workload ? strdup(o->workload) : head ? strdup(head) : strndup(base, strcspn(base, ".@"));
+}
+
+static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, const fl_telemetry *t, fl_diag *d) {
+    fl_log_run run;
+    fl_log_ends ends;
+    const fl_status status = fl_log_run_find(path, t, o->device, &run, &ends, d);
+    if (status)
+        return status;
+    if (!ends.whole) {
+        fl_ticker_clear();
+        fl_terminal_say(stderr, "note: %s: the GPU does not idle before and after the run, which may be longer", path);
+    }
+    if (!run.steady) {
+        fl_ticker_clear();
+        fl_terminal_say(stderr, "note: %s: the clocks changed during the run; left out", path);
+        return FL_OK;
+    }
+    if (fl_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names) ||
+        fl_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof *s->rows) ||
+        !(s->names[s->name_count] = name_of(o, t, path)))
+        return fl_no_memory(d, "the logs");
+    s->rows[s->row_count++] = (fl_sweep_row){.workload = (uint32_t)s->name_count++,
+                                             .sm_mhz = run.sm_mhz,
+                                             .mem_mhz = run.mem_mhz,
+                                             .power_cap_w = NAN,
+                                             .time_s = run.time_s,
+                                             .power_w = run.power_w,
+                                             .energy_j = run.power_w * run.time_s,
+                                             .energy_cv = NAN,
+                                             .ratio = NAN,
+                                             .ratio_cv = NAN};
+    return FL_OK;
+}
+
+static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *logs, fl_diag *d) {
+    const fl_import_options how = {.interval_s = o->interval_s, .device = (int32_t)o->device};
+    if (fl_grow(&s->names, &s->name_room, 1, sizeof *s->names) || !(s->names[0] = strdup("")))
+        return fl_no_memory(d, "the logs");
+    s->name_count = 1; /* name 0 is the kernel of every row */
+    for (size_t i = 0; i < logs->count; i++) {
+        fl_imported in = {0};
+        fl_status status = fl_log_open(logs->item[i], o->format, &how, &in, d);
+        if (!status && !in.has_telemetry)
+            status = fl_fail(d, FL_BAD_INPUT, logs->item[i], 0, 0, "no telemetry, expected a log of clocks and power");
+        if (!status)
+            status = add_run(s, o, logs->item[i], &in.telemetry, d);
+        fl_ticker_clear();
+        for (size_t k = 0; !status && k < in.note_count; k++)
+            fl_terminal_say(stderr, "note: %s: %s", logs->item[i], in.note[k]);
+        fl_imported_free(&in);
+        if (status)
+            return status;
+    }
+    if (s->row_count == 0)
+        return fl_fail(d, FL_BAD_INPUT, logs->item[0], 0, 0, "no run at steady clocks");
+    return fl_head_set(&s->head, "source", "foldline fit logs") ? FL_OK : fl_no_memory(d, "the logs");
+}
+
+static void print_json(const fl_sweep *s, size_t logs, const char *out) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "logs", (double)logs);
+    cJSON_AddStringToObject(root, "file", out);
+    cJSON *rows = cJSON_AddArrayToObject(root, "rows");
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *r = &s->rows[i];
+        cJSON *row = fl_json_add_row(rows);
+        cJSON_AddStringToObject(row, "workload", s->names[r->workload]);
+        fl_json_add_real(row, "sm_mhz", r->sm_mhz);
+        fl_json_add_real(row, "mem_mhz", r->mem_mhz);
+        fl_json_add_real(row, "power_cap_w", r->power_cap_w);
+        fl_json_add_real(row, "time_s", r->time_s);
+        fl_json_add_real(row, "power_w", r->power_w);
+        fl_json_add_real(row, "energy_j", r->energy_j);
+    }
+    fl_json_tell(root);
+}
+
+int fl_cmd_fit_logs(int argc, char **argv) {
+    logs_options o = {.device = -1};
+    fl_texts logs = {0};
+    const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the sweep to write"},
+        {"workload", "NAME", FL_OPTION_TEXT, &o.workload, 0, 0, "what ran in all these logs"},
+        {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where a log has several"},
+        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format, where it is not to be detected"},
+        {"interval", "S", FL_OPTION_REAL, &o.interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &logs, &status))
+        return status;
+    fl_diag d = {0};
+    fl_sweep sweep = {0};
+    fl_status s = FL_OK;
+    if (!logs.count)
+        s = fl_refuse(&d, "no log given");
+    else if (!o.out)
+        s = fl_refuse(&d, "nowhere to write, expected -o FILE");
+    if (!s)
+        s = read_all(&sweep, &o, &logs, &d);
+    if (!s)
+        s = fl_sweep_write(o.out, &sweep, &d);
+    if (!s && o.json)
+        print_json(&sweep, logs.count, o.out);
+    else if (!s)
+        printf("%zu of %zu runs; written: %s\n", sweep.row_count, logs.count, o.out);
+    fl_sweep_free(&sweep);
+    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &logs);
+}

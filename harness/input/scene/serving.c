@@ -1,0 +1,442 @@
+#include "harness/input/scene/inside.h"
+
+#include "harness/base/json/json.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/base/base.h"
+#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/open/open.h"
+#include "traces/serving/serving.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- arrivals spec ---- */
+
+enum { COUNT_MAX = 100000000 };
+
+static const char name[] = "poisson";
+
+static fl_status fail(const char *text, const char *what, fl_diag *d) {
+    return fl_refuse(d, "arrivals '%s': %s", text, what);
+}
+
+static fl_status set(const char *text, const char *key, const char *value, fl_arrivals_spec *spec, double *seconds,
+                     fl_diag *d) {
+    static const char *const known[] = {"rate", "count", "seconds", "seed"};
+    double x;
+    int64_t n;
+    const bool real = fl_real_parse(value, &x) == FL_NUMBER_OK, whole = fl_int_parse(value, &n) == FL_NUMBER_OK;
+    if (!strcmp(key, "rate")) {
+        spec->per_s = x;
+        return real && x >= 1e-6 && x <= 1e9 ? FL_OK
+                                             : fail(text, "rate, expected requests per second from 1e-6 to 1e9", d);
+    }
+    if (!strcmp(key, "count")) {
+        spec->count = (size_t)n;
+        return whole && n >= 1 && n <= COUNT_MAX ? FL_OK : fail(text, "count, expected a number from 1 to 1e8", d);
+    }
+    if (!strcmp(key, "seconds")) {
+        *seconds = x;
+        return real && x > 0 && x <= 26 * 86400.0 ? FL_OK : fail(text, "seconds, expected above 0, at most 26 days", d);
+    }
+    if (!strcmp(key, "seed")) {
+        spec->seed = (uint64_t)n;
+        return whole && n >= 1 ? FL_OK : fail(text, "seed, expected a whole number from 1 on", d);
+    }
+    const char *near = fl_nearest(key, known, sizeof known / sizeof *known);
+    return near ? fl_refuse(d, "arrivals '%s': no '%s', did you mean '%s'?", text, key, near)
+                : fail(text, "expected rate=R, count=N or seconds=S, and seed=N", d);
+}
+
+static fl_status parse_pairs(const char *text, char *copy, fl_arrivals_spec *spec, fl_diag *d) {
+    double seconds = 0;
+    char *save = NULL;
+    fl_status s = FL_OK;
+    for (char *pair = strtok_r(copy, ",", &save); !s && pair; pair = strtok_r(NULL, ",", &save)) {
+        char *equals = strchr(pair, '=');
+        if (!equals)
+            return fail(text, "expected rate=R, count=N or seconds=S, and seed=N", d);
+        *equals = 0;
+        s = set(text, pair, equals + 1, spec, &seconds, d);
+    }
+    if (s)
+        return s;
+    if (!(spec->per_s > 0))
+        return fail(text, "no rate, expected rate=R in requests per second", d);
+    if (!spec->count == !(seconds > 0))
+        return fail(text, "expected either count=N or seconds=S", d);
+    if (seconds > 0) {
+        const double count = round(seconds * spec->per_s);
+        if (!(count >= 1 && count <= COUNT_MAX))
+            return fail(text, "rate x seconds, expected from 1 to 1e8 requests", d);
+        spec->count = (size_t)count;
+    }
+    return FL_OK;
+}
+
+fl_status fl_arrivals_spec_parse(const char *text, fl_arrivals_spec *spec, fl_diag *d) {
+    const size_t size = sizeof name - 1;
+    *spec = (fl_arrivals_spec){0};
+    if (strncmp(text, name, size) != 0 || (text[size] && text[size] != ':')) {
+        spec->file = text;
+        return FL_OK;
+    }
+    char *copy = strdup(text[size] ? text + size + 1 : "");
+    fl_status s = copy ? parse_pairs(text, copy, spec, d) : fl_no_memory(d, "the arrivals");
+    free(copy);
+    return s;
+}
+
+fl_status fl_arrivals_make(const fl_arrivals_spec *spec, uint64_t run_seed, uint64_t draw, fl_arrivals *a, fl_diag *d) {
+    *a = (fl_arrivals){0};
+    if (spec->file)
+        return fl_arrivals_read(spec->file, a, d);
+    a->t_ns = malloc(spec->count * sizeof *a->t_ns);
+    if (!a->t_ns)
+        return fl_no_memory(d, "the arrivals");
+    a->count = spec->count;
+    if (fl_poisson((spec->seed ? spec->seed : run_seed) + draw, spec->per_s, a->t_ns, a->count))
+        return FL_OK;
+    fl_arrivals_free(a);
+    return fl_refuse(d, "%zu arrivals at %g per second go beyond 26 days", spec->count, spec->per_s);
+}
+
+/* ---- serving choice ---- */
+
+static const char *const routes[] = {"round-robin", "least-loaded"};
+
+bool fl_serving_choice_any(const fl_serving_choice *c) {
+    return c->server || c->requests || c->scale > 0 || c->servers || c->kv_blocks || c->token_budget || c->route ||
+           c->ttft || c->tbt || c->target_share > 0;
+}
+
+static fl_status find_route(const char *text, fl_route *route, fl_diag *d) {
+    const size_t count = sizeof routes / sizeof *routes;
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(text, routes[i])) {
+            *route = i ? FL_ROUTE_LEAST_LOADED : FL_ROUTE_ROUND_ROBIN;
+            return FL_OK;
+        }
+    const char *near = fl_nearest(text, routes, count);
+    return near ? fl_refuse(d, "route '%s', did you mean '%s'?", text, near)
+                : fl_refuse(d, "route '%s', expected round-robin or least-loaded", text);
+}
+
+static fl_status find_target(const char *what, const char *text, int64_t *ns, fl_diag *d) {
+    *ns = 0;
+    if (!text || !fl_duration_parse(text, ns, NULL))
+        return FL_OK;
+    return fl_refuse(d, "%s '%.40s', expected a time such as 2s or 100ms", what, text);
+}
+
+/* Fills route, scale, targets and share of *setup. After fl_serving_choice_check. */
+static fl_status fl_serving_choice_resolve(const fl_serving_choice *c, fl_serving_setup *setup, fl_diag *d) {
+    setup->scale = c->scale > 0 ? c->scale : 1;
+    setup->target_share = c->target_share > 0 ? c->target_share : FL_TARGET_SHARE;
+    setup->route = FL_ROUTE_ROUND_ROBIN;
+    fl_status s = c->route ? find_route(c->route, &setup->route, d) : FL_OK;
+    if (!s)
+        s = find_target("ttft", c->ttft, &setup->ttft_target_ns, d);
+    return s ? s : find_target("tbt", c->tbt, &setup->tbt_target_ns, d);
+}
+
+fl_status fl_serving_choice_check(const fl_serving_choice *c, fl_diag *d) {
+    const struct {
+        bool given;
+        const char *name;
+    } part[] = {{c->scale > 0, "--scale"},         {c->servers > 0, "--servers"},
+                {c->kv_blocks > 0, "--kv-blocks"}, {c->token_budget > 0, "--token-budget"},
+                {c->route != NULL, "--route"},     {c->ttft != NULL, "--ttft"},
+                {c->tbt != NULL, "--tbt"},         {c->target_share > 0, "--target-share"}};
+    fl_serving_setup ignored;
+    if (c->requests && !c->server)
+        return fl_refuse(
+            d, "--requests are for a server, expected --serving FILE with it (what a run served is written by --served "
+               "FILE)");
+    if (c->server && !c->requests)
+        return fl_refuse(d, "--serving needs what is asked of it, expected --requests FILE with it");
+    for (size_t i = 0; !c->server && i < sizeof part / sizeof *part; i++)
+        if (part[i].given)
+            return fl_refuse(d,
+                             "%s is of a server and does nothing here, expected --serving FILE and --requests FILE "
+                             "with it",
+                             part[i].name);
+    if (c->target_share > 0 && !c->ttft && !c->tbt)
+        return fl_refuse(d, "--target-share is of latencies, expected --ttft TIME or --tbt TIME with it");
+    return fl_serving_choice_resolve(c, &ignored, d);
+}
+
+void fl_serving_choice_merge(fl_serving_choice *c, const fl_serving_choice *rest) {
+    c->server = c->server ? c->server : rest->server;
+    c->requests = c->requests ? c->requests : rest->requests;
+    c->scale = c->scale > 0 ? c->scale : rest->scale;
+    c->servers = c->servers ? c->servers : rest->servers;
+    c->kv_blocks = c->kv_blocks ? c->kv_blocks : rest->kv_blocks;
+    c->token_budget = c->token_budget ? c->token_budget : rest->token_budget;
+    c->route = c->route ? c->route : rest->route;
+    c->ttft = c->ttft ? c->ttft : rest->ttft;
+    c->tbt = c->tbt ? c->tbt : rest->tbt;
+    c->target_share = c->target_share > 0 ? c->target_share : rest->target_share;
+}
+
+static fl_status get_text(const fl_json *root, const char *key, const char **into, fl_diag *d) {
+    return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_text(root, key, into, d);
+}
+
+/* What a key means is wrong here, where the file can be named. */
+static fl_status check_key(const fl_json *root, const char *key, const fl_serving_choice *c, fl_diag *d) {
+    fl_serving_setup ignored;
+    fl_diag why = {0};
+    fl_json at;
+    if (!fl_json_has(root, key) || !fl_serving_choice_resolve(c, &ignored, &why))
+        return FL_OK;
+    const fl_status s = fl_json_get(root, key, &at, d);
+    return s ? s : fl_json_fail(&at, d, "%s", why.message);
+}
+
+fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_diag *d) {
+    fl_status s =
+        c->scale > 0 || !fl_json_has(root, "scale") ? FL_OK : fl_json_get_real(root, "scale", 1e-6, 1e6, &c->scale, d);
+    if (!s && !c->servers && fl_json_has(root, "servers"))
+        s = fl_json_get_int(root, "servers", 1, 1024, &c->servers, d);
+    if (!s && !c->kv_blocks && fl_json_has(root, "kv_blocks"))
+        s = fl_json_get_int(root, "kv_blocks", 1, INT64_C(1000000000000), &c->kv_blocks, d);
+    if (!s && !c->token_budget && fl_json_has(root, "token_budget"))
+        s = fl_json_get_int(root, "token_budget", 1, 1000000000, &c->token_budget, d);
+    if (!s && !(c->target_share > 0) && fl_json_has(root, "target_share"))
+        s = fl_json_get_real(root, "target_share", 1e-6, 1, &c->target_share, d);
+    if (s || (s = get_text(root, "route", &c->route, d)) || (s = check_key(root, "route", c, d)) ||
+        (s = get_text(root, "ttft", &c->ttft, d)) || (s = check_key(root, "ttft", c, d)) ||
+        (s = get_text(root, "tbt", &c->tbt, d)))
+        return s;
+    return check_key(root, "tbt", c, d);
+}
+
+/* ---- serving file ---- */
+
+static bool copy(double **to, const double *from, size_t count) {
+    *to = malloc(count * sizeof **to);
+    if (*to)
+        memcpy(*to, from, count * sizeof **to);
+    return *to != NULL;
+}
+
+static fl_status copy_table(fl_step_table *to, const fl_serving_points *from, fl_diag *d) {
+    if (!from->count)
+        return FL_OK;
+    if (!copy(&to->at, from->at, from->count) || !copy(&to->time_s, from->value, from->count))
+        return fl_no_memory(d, "the tables of a step law");
+    to->count = from->count;
+    return FL_OK;
+}
+
+static fl_status copy_grid(fl_step_grid *to, const fl_serving_points *from, fl_diag *d) {
+    if (!from->count)
+        return FL_OK;
+    if (!copy(&to->at, from->at, from->count) || !copy(&to->kv, from->kv, from->count) ||
+        !copy(&to->time_s, from->value, from->count))
+        return fl_no_memory(d, "the tables of a step law");
+    to->count = from->count;
+    return FL_OK;
+}
+
+enum { BY_TOKENS, BY_SEQUENCE, BY_DECODES, BY_DECODES_BESIDE, BY_CHUNK }; /* tables of a serving file */
+
+fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d) {
+    fl_step_law l = fl_step_law_none();
+    /* The rows of the file are named as the members of the law. */
+#define TAKE(name, standard, least, most) l.name = (__typeof__(l.name))s->number[FL_SERVING_##name];
+    FL_SERVING_NUMBERS_ALL(TAKE)
+#undef TAKE
+    l.sm_count = s->sm_count;
+    memcpy(l.sm_mhz, s->sm_mhz, s->sm_count * sizeof *l.sm_mhz);
+    fl_status status = copy_table(&l.by_tokens, &s->table[BY_TOKENS], d);
+    if (!status)
+        status = copy_table(&l.by_sequence, &s->table[BY_SEQUENCE], d);
+    if (!status)
+        status = copy_grid(&l.by_decodes, &s->table[BY_DECODES], d);
+    if (!status)
+        status = copy_grid(&l.by_decodes_beside, &s->table[BY_DECODES_BESIDE], d);
+    if (!status)
+        status = copy_grid(&l.by_chunk, &s->table[BY_CHUNK], d);
+    if (!status && fl_step_law_check(&l) != FL_MODEL_OK)
+        status = fl_fail(d, FL_BAD_INPUT, s->file, 0, 0,
+                         "its numbers are no law of a step, expected times that are positive for every batch");
+    if (status)
+        fl_step_law_free(&l);
+    *law = l;
+    return status;
+}
+
+fl_status fl_serving_file_rules(const fl_serving *s, uint64_t kv_blocks, fl_batching_rules *rules, fl_diag *d) {
+    const uint64_t blocks = kv_blocks ? kv_blocks : s->kv_blocks;
+    if (!blocks)
+        return fl_fail(d, FL_BAD_INPUT, s->file, fl_head_line(&s->head, "kv_blocks"), 0,
+                       "how many KV blocks the server has is not known, expected '# kv_blocks: N' or --kv-blocks N");
+    *rules = fl_batching_defaults();
+    rules->max_seqs = s->max_seqs;
+    rules->token_budget = s->token_budget;
+    rules->block_tokens = s->block_tokens;
+    rules->kv_blocks = blocks;
+    rules->max_model_len = s->max_model_len;
+    rules->chunked_prefill = s->chunked_prefill;
+    rules->prefix_cache = s->prefix_cache;
+    rules->async_scheduling = s->async_scheduling;
+    return FL_OK;
+}
+
+/* kv: NULL of a table. */
+static fl_status take_points(fl_serving_points *to, const double *at, const double *kv, const double *time_s,
+                             size_t count, fl_diag *d) {
+    fl_status s = FL_OK;
+    to->count = 0;
+    for (size_t i = 0; !s && i < count; i++)
+        s = fl_serving_add_point(to, at[i], kv ? kv[i] : 0, time_s[i], d);
+    return s;
+}
+
+fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d) {
+#define PUT(name, standard, least, most) s->number[FL_SERVING_##name] = (double)law->name;
+    FL_SERVING_NUMBERS_ALL(PUT)
+#undef PUT
+    s->sm_count = law->sm_count;
+    memcpy(s->sm_mhz, law->sm_mhz, law->sm_count * sizeof *s->sm_mhz);
+    const fl_step_table *table[] = {&law->by_tokens, &law->by_sequence};
+    const fl_step_grid *grid[] = {&law->by_decodes, &law->by_decodes_beside, &law->by_chunk};
+    fl_status status = FL_OK;
+    for (size_t i = 0; !status && i < 2; i++)
+        status = take_points(&s->table[BY_TOKENS + i], table[i]->at, NULL, table[i]->time_s, table[i]->count, d);
+    for (size_t i = 0; !status && i < 3; i++)
+        status = take_points(&s->table[BY_DECODES + i], grid[i]->at, grid[i]->kv, grid[i]->time_s, grid[i]->count, d);
+    return status;
+}
+
+char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size) {
+    if (law->sm_count < 2) {
+        snprintf(buf, size,
+                 "clocks were not measured: compute is assumed to go as 1/SM clock, memory as 1/memory clock%s",
+                 law->ref_sm_mhz > 0 ? "" : ", from a clock that is not known");
+        return buf;
+    }
+    int n = snprintf(buf, size, "clocks were measured on:");
+    for (uint32_t i = 0; i < law->sm_count && n >= 0 && (size_t)n < size; i++)
+        n += snprintf(buf + n, size - (size_t)n, "%s %g", i ? "," : "", law->sm_mhz[i]);
+    if (n >= 0 && (size_t)n < size)
+        snprintf(buf + n, size - (size_t)n, " MHz");
+    return buf;
+}
+
+char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char *buf, size_t size) {
+    const fl_step_table *t = &law->by_tokens;
+    *buf = '\0';
+    if (t->count && t->at[t->count - 1] < token_budget)
+        snprintf(buf, size,
+                 "steps of more than %g tokens were not measured, and the budget allows %u: their time is taken "
+                 "proportional to the tokens",
+                 t->at[t->count - 1], token_budget);
+    return buf;
+}
+
+/* ---- serving scene ---- */
+
+/* Servers alike, with GPUs one after the other. */
+static fl_status make_servers(fl_serving_scene *s, uint32_t count, const fl_batching_rules *rules, fl_diag *d) {
+    const uint32_t each = s->stated.tensor_parallel;
+    s->gpu = calloc((size_t)count * each + 1, sizeof *s->gpu);
+    s->server = calloc((size_t)count + 1, sizeof *s->server);
+    s->facts = calloc((size_t)count + 1, sizeof *s->facts);
+    if (!s->gpu || !s->server || !s->facts)
+        return fl_no_memory(d, "the servers");
+    for (uint32_t i = 0; i < count * each; i++)
+        s->gpu[i] = i;
+    for (uint32_t i = 0; i < count; i++)
+        s->server[i] =
+            (fl_serving_server){.rules = *rules, .law = &s->law, .gpu = s->gpu + (size_t)i * each, .gpu_count = each};
+    s->setup.server = s->server;
+    s->setup.server_count = count;
+    s->setup.requests = &s->requests;
+    fl_serving_facts(&s->setup, s->facts);
+    return FL_OK;
+}
+
+/* A file that import makes requests of is named as such. */
+static fl_status read_requests(const char *path, fl_requests *r, fl_diag *d) {
+    const fl_reader *reader = NULL;
+    fl_diag none = {0};
+    const fl_status s = fl_requests_read(path, r, d);
+    if (s == FL_BAD_INPUT && strcmp(path, "-") != 0 && !fl_reader_find(path, NULL, &reader, &none) &&
+        !strcmp(reader->name, "azure-llm"))
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "%s, expected a file of foldline-requests: foldline import %s -o requests.csv makes one",
+                       reader->what, path);
+    return s;
+}
+
+fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **out, fl_diag *d) {
+    fl_batching_rules rules = {0};
+    fl_serving_scene *s = *out = calloc(1, sizeof *s);
+    if (!s || !(s->path = strdup(c->server)))
+        return fl_no_memory(d, "the servers");
+    s->law = fl_step_law_none();
+    const uint32_t count = (uint32_t)(c->servers ? c->servers : 1);
+    fl_status status = fl_serving_read(c->server, &s->stated, d);
+    if (!status && (uint64_t)count * s->stated.tensor_parallel > FL_SERVING_GPUS_MAX)
+        status = fl_refuse(d, "%u servers of %u GPUs each, expected at most %d GPUs", count, s->stated.tensor_parallel,
+                           FL_SERVING_GPUS_MAX);
+    if (!status)
+        status = fl_serving_file_rules(&s->stated, (uint64_t)c->kv_blocks, &rules, d);
+    if (!status && c->token_budget)
+        rules.token_budget = (uint32_t)c->token_budget;
+    if (!status)
+        status = fl_serving_file_law(&s->stated, &s->law, d);
+    if (!status)
+        status = read_requests(c->requests, &s->requests, d);
+    if (!status)
+        status = fl_serving_choice_resolve(c, &s->setup, d);
+    return status ? status : make_servers(s, count, &rules, d);
+}
+
+void fl_serving_scene_free(fl_serving_scene *s) {
+    if (!s)
+        return;
+    fl_step_law_free(&s->law);
+    fl_serving_free(&s->stated);
+    fl_requests_free(&s->requests);
+    free(s->gpu);
+    free(s->server);
+    free(s->facts);
+    free(s->path);
+    free(s);
+}
+
+uint32_t fl_serving_scene_gpus(const fl_serving_scene *s) { return s->setup.server_count * s->stated.tensor_parallel; }
+
+char *fl_serving_scene_clocks(const fl_serving_scene *s, char *buf, size_t size) {
+    const char *gpu = fl_head_get(&s->stated.head, "gpu"), *fitted = fl_head_get(&s->stated.head, "fitted");
+    fl_serving_clocks_text(&s->law, buf, size);
+    size_t used = strlen(buf);
+    if (gpu && used < size)
+        used += (size_t)snprintf(buf + used, size - used, "; steps of %.80s", gpu);
+    if (fitted && used < size)
+        used += (size_t)snprintf(buf + used, size - used, ", law from %.160s", fitted);
+    if (used < size && s->law.time_error >= 0)
+        used += (size_t)snprintf(buf + used, size - used, ", mean error in time %.2g %% on %s that the fit did not see",
+                                 100 * s->law.time_error, s->law.sm_count > 1 ? "clocks" : "batches");
+    if (used < size && s->law.power_error >= 0)
+        used += (size_t)snprintf(buf + used, size - used, ", in power %.2g %%", 100 * s->law.power_error);
+    char beyond[256];
+    if (used < size && *fl_serving_beyond_text(&s->law, s->setup.server[0].rules.token_budget, beyond, sizeof beyond))
+        snprintf(buf + used, size - used, "; %s", beyond);
+    return buf;
+}

@@ -1,0 +1,419 @@
+#include "harness/report/data/inside.h"
+
+#include "harness/base/json/json.h"
+#include "harness/report/data/data.h"
+#include "harness/study/compare/provenance.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <math.h>
+#include <sha2.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FL_SHARE_CLASSES_MAX = 24 }; /* more distinct clocks than this are grouped into classes */
+
+/* ---- report data ---- */
+
+/* clang-format off */
+static const char *const column_name[FL_REPORT_COLUMNS] = {
+    "energy_j", "makespan_s", "mean_power_w", "slowdown", "worst_window_slowdown", "regret_static_pct",
+    "regret_clairvoyant_pct", "violated", "switches", "energy_saving_pct", "edp", "ed2p", "reward_regret",
+    "latency_mean_s", "latency_p99_s", "energy_per_request_j"};
+/* clang-format on */
+
+fl_status fl_names_index(fl_names *n, const char *text, size_t *index, fl_diag *d) {
+    const uint32_t at = fl_intern_text(&n->found, &n->item, &n->count, &n->room, text, strlen(text));
+    *index = at;
+    return at == UINT32_MAX ? fl_no_memory(d, "the report") : FL_OK;
+}
+
+void fl_names_free(fl_names *n) {
+    for (size_t i = 0; i < n->count; i++)
+        free(n->item[i]);
+    free(n->item);
+    fl_intern_free(&n->found);
+    *n = (fl_names){0};
+}
+
+/* ---- rows ---- */
+
+enum { WORKLOAD, POLICY, SEED, PLATFORM, VARIANT, CLOCK, TEXTS };
+
+typedef struct loader {
+    fl_report_data *r;
+    size_t text_at[TEXTS], value_at[FL_REPORT_COLUMNS], load_at, width; /* SIZE_MAX: no such column */
+    bool headed;
+} loader;
+
+static fl_status header(loader *l, const fl_csv_row *r, fl_diag *d) {
+    static const char *const text[TEXTS] = {"workload", "policy", "seed", "platform", "variant", "clock"};
+    for (size_t i = 0; i < TEXTS; i++)
+        l->text_at[i] = fl_report_find(r, text[i]);
+    for (size_t i = 0; i < FL_REPORT_COLUMNS; i++)
+        l->value_at[i] = fl_report_find(r, column_name[i]);
+    l->load_at = fl_report_find(r, "offered_rps");
+    l->width = r->count;
+    l->headed = true;
+    if (l->text_at[WORKLOAD] == SIZE_MAX || l->text_at[POLICY] == SIZE_MAX ||
+        l->value_at[FL_REPORT_ENERGY_J] == SIZE_MAX || l->value_at[FL_REPORT_SLOWDOWN] == SIZE_MAX)
+        return fl_fail(
+            d, FL_BAD_INPUT, r->file, r->line, 1,
+            "no columns workload, policy, energy_j and slowdown, expected the CSV of compare, sweep or merge");
+    return FL_OK;
+}
+
+static fl_status number(const fl_csv_row *r, size_t at, const char *name, double *value, fl_diag *d) {
+    *value = NAN;
+    if (at == SIZE_MAX || !strcmp(r->field[at].text, "n/a"))
+        return FL_OK;
+    return fl_field_real_or_nan(r, at, name, -HUGE_VAL, HUGE_VAL, value, d);
+}
+
+static bool same_seed(const void *owner, uint32_t index, const void *key) {
+    return ((const fl_report_data *)owner)->seed[index] == *(const uint64_t *)key;
+}
+
+static fl_status add_seed(fl_report_data *r, uint64_t seed, size_t *index, fl_diag *d) {
+    fl_intern_slot *slot = fl_intern_find(&r->by_seed, fl_hash(&seed, sizeof seed), same_seed, r, &seed);
+    const bool is_new = slot && slot->index == UINT32_MAX;
+    if (!slot || (is_new && fl_grow(&r->seed, &r->seed_room, r->seed_count + 1, sizeof *r->seed)))
+        return fl_no_memory(d, "the report");
+    if (is_new) {
+        slot->index = (uint32_t)r->seed_count;
+        r->seed[r->seed_count++] = seed;
+    }
+    *index = slot->index;
+    return FL_OK;
+}
+
+/* The workload of a variant is "name [variant]"; this is the name alone, because the variant has a column of its own.
+ */
+static void plain_name(const char *workload, const char *variant, char *text, size_t size) {
+    const size_t all = strlen(workload), end = *variant ? strlen(variant) + 3 : 0;
+    const bool tagged = end && all > end && !strncmp(workload + all - end, " [", 2) && workload[all - 1] == ']' &&
+                        !strncmp(workload + all - end + 2, variant, end - 3);
+    snprintf(text, size, "%.*s", (int)(tagged ? all - end : all), workload);
+}
+
+static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    fl_report_data *r = l->r;
+    if (!l->headed)
+        return header(l, row, d);
+    if (row->count != l->width || row->torn)
+        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "row has %zu fields%s, expected %zu", row->count,
+                       row->torn ? " and no end" : "", l->width);
+    if (!strcmp(row->field[l->text_at[WORKLOAD]].text, "mean"))
+        return FL_OK;
+    fl_report_row x = {0};
+    fl_names *names[TEXTS] = {&r->workload, &r->policy, NULL, &r->platform, &r->variant, &r->clock};
+    size_t *index[TEXTS] = {&x.workload, &x.policy, NULL, &x.platform, &x.variant, &x.clock};
+    fl_status s = FL_OK;
+    const char *text[TEXTS];
+    char workload[512];
+    for (size_t i = 0; i < TEXTS; i++)
+        text[i] = l->text_at[i] == SIZE_MAX ? "" : row->field[l->text_at[i]].text;
+    plain_name(text[WORKLOAD], text[VARIANT], workload, sizeof workload);
+    text[WORKLOAD] = workload;
+    for (size_t i = 0; !s && i < TEXTS; i++)
+        if (names[i])
+            s = fl_names_index(names[i], text[i], index[i], d);
+    int64_t seed = 0;
+    if (!s && l->text_at[SEED] != SIZE_MAX)
+        s = fl_field_int(row, l->text_at[SEED], "seed", 0, INT64_MAX, &seed, d);
+    x.seed = (uint64_t)seed;
+    for (size_t i = 0; !s && i < FL_REPORT_COLUMNS; i++)
+        s = number(row, l->value_at[i], column_name[i], &x.value[i], d);
+    double load = NAN;
+    if (!s)
+        s = number(row, l->load_at, "offered_rps", &load, d);
+    r->serves |= isfinite(load);
+    if (!s)
+        s = add_seed(r, x.seed, &x.seed_at, d);
+    if (!s && fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
+        s = fl_no_memory(d, "the report");
+    if (!s)
+        r->row[r->row_count++] = x;
+    return s;
+}
+
+/* ---- files beside the result ---- */
+
+static fl_status beside(const char *csv, const char *ending, char **path, fl_diag *d) {
+    *path = NULL;
+    if (fl_is_standard(csv))
+        return FL_OK;
+    char *provenance = fl_provenance_path(csv);
+    static const char last[] = ".provenance.json";
+    const size_t stem = provenance ? strlen(provenance) - (sizeof last - 1) : 0;
+    const bool made = provenance && asprintf(path, "%.*s%s", (int)stem, provenance, ending) >= 0;
+    free(provenance);
+    if (!made) {
+        *path = NULL;
+        return fl_no_memory(d, "the report");
+    }
+    if (access(*path, F_OK)) {
+        free(*path);
+        *path = NULL;
+    }
+    return FL_OK;
+}
+
+static fl_status read_beside(const char *csv, const char *ending, cJSON **tree, fl_diag *d) {
+    char *path = NULL;
+    fl_status s = beside(csv, ending, &path, d);
+    if (!s && path)
+        s = fl_json_read(path, tree, d);
+    free(path);
+    return s;
+}
+
+/* Results are copied and renamed, so a file beside one may belong to another. A record that names no result (of a
+ * shard) proves nothing. */
+static fl_status check_record(const fl_report_data *r, fl_diag *d) {
+    const char *of = fl_report_text(r, "result_sha256");
+    char *path = of && strcmp(of, r->sha256) ? fl_provenance_path(r->path) : NULL;
+    if (!path)
+        return FL_OK;
+    fl_status s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                          "the record of another result (SHA-256 %.12s..., but %s has %.12s...), expected the record "
+                          "that was written with it, or none",
+                          of, r->path, r->sha256);
+    free(path);
+    return s;
+}
+
+fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
+    loader l = {.r = r};
+    fl_csv_options options = {.trim = true};
+    *r = (fl_report_data){.path = strdup(csv), .bound = INFINITY};
+    fl_status s = r->path ? fl_csv_read(csv, &options, NULL, read_row, &l, d) : fl_no_memory(d, "the report");
+    if (!s && !r->row_count)
+        s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare, sweep or merge");
+    if (!s && !fl_result_sha256(csv, r->sha256))
+        s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
+    if (!s)
+        s = read_beside(csv, ".provenance.json", &r->provenance, d);
+    if (!s)
+        s = check_record(r, d);
+    if (!s)
+        s = read_beside(csv, ".published.json", &r->published, d);
+    if (!s)
+        s = beside(csv, ".regret.csv", &r->regret_path, d);
+    if (s)
+        fl_report_free(r);
+    return s;
+}
+
+void fl_report_free(fl_report_data *r) {
+    fl_names_free(&r->policy);
+    fl_names_free(&r->workload);
+    fl_names_free(&r->platform);
+    fl_names_free(&r->variant);
+    fl_names_free(&r->clock);
+    free(r->row);
+    free(r->seed);
+    fl_intern_free(&r->by_seed);
+    free(r->path);
+    free(r->regret_path);
+    cJSON_Delete(r->provenance);
+    cJSON_Delete(r->published);
+    *r = (fl_report_data){0};
+}
+
+/* ---- reading the result ---- */
+
+bool fl_report_is_baseline(const char *policy) { return !strncmp(policy, "baseline:", 9); }
+
+const char *fl_report_text(const fl_report_data *r, const char *key) {
+    return cJSON_GetStringValue(cJSON_GetObjectItem(r->provenance, key));
+}
+
+const char *fl_report_objective(const fl_report_data *r) {
+    const char *o =
+        cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(r->provenance, "options"), "objective"));
+    return o && (!strcmp(o, "edp") || !strcmp(o, "ed2p")) ? o : "energy";
+}
+
+static const char *settings_of(const char *label) {
+    const char *colon = strchr(label, ':');
+    return colon && strchr(colon, '=') && !fl_report_is_baseline(label) ? colon + 1 : NULL;
+}
+
+char *fl_label_family(const char *label, char buf[128]) {
+    const char *settings = settings_of(label);
+    snprintf(buf, 128, "%.*s", settings ? (int)(settings - label - 1) : (int)strlen(label), label);
+    return buf;
+}
+
+bool fl_label_setting(const char *label, size_t index, char name[64], char value[64]) {
+    const char *at = settings_of(label);
+    for (; at && index; index--) {
+        at = strchr(at, ',');
+        at = at ? at + 1 : NULL;
+    }
+    const char *equals = at ? strchr(at, '=') : NULL;
+    if (!equals)
+        return false;
+    const char *end = strchr(equals, ',');
+    snprintf(name, 64, "%.*s", (int)(equals - at), at);
+    snprintf(value, 64, "%.*s", end ? (int)(end - equals - 1) : (int)strlen(equals + 1), equals + 1);
+    return true;
+}
+
+/* ---- curves ---- */
+
+typedef struct reading {
+    const fl_report_data *r;
+    size_t at[8];
+    bool headed;
+    fl_curves *to;
+} reading;
+
+static const char *const column[8] = {"workload", "policy", "platform",      "variant",
+                                      "step",     "low",    "reward_regret", "high"};
+
+static fl_status curves_read_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    reading *c = user;
+    if (!c->headed) {
+        for (size_t k = 0; k < 8; k++) {
+            c->at[k] = fl_report_find(row, column[k]);
+            if (c->at[k] == SIZE_MAX)
+                return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "no column '%s' of a regret file", column[k]);
+        }
+        c->headed = true;
+        return FL_OK;
+    }
+    for (size_t k = 0; k < 8; k++)
+        if (c->at[k] >= row->count)
+            return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "row has %zu fields", row->count);
+    const char *workload = row->field[c->at[0]].text, *platform = row->field[c->at[2]].text,
+               *variant = row->field[c->at[3]].text;
+    char group[512];
+    fl_curve_mark m = {.policy = SIZE_MAX};
+    for (size_t p = 0; c->r && p < c->r->policy.count; p++)
+        if (!strcmp(c->r->policy.item[p], row->field[c->at[1]].text))
+            m.policy = p;
+    if (c->r && m.policy == SIZE_MAX)
+        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
+                       "policy '%s' is not in the result that this file belongs to", row->field[c->at[1]].text);
+    const bool on = c->r ? c->r->platform.count > 1 : *platform != 0; /* else the page names it */
+    const bool tagged = strchr(workload, '[') != NULL;                /* the name may contain the variant already */
+    snprintf(group, sizeof group, "%s%s%s%s%s%s", workload, *variant && !tagged ? " [" : "", tagged ? "" : variant,
+             *variant && !tagged ? "]" : "", on ? " on " : "", on ? platform : "");
+    fl_status s = c->r ? FL_OK : fl_names_index(&c->to->own, row->field[c->at[1]].text, &m.policy, d);
+    if (!s)
+        s = fl_names_index(&c->to->group, group, &m.group, d);
+    double *into[4] = {&m.step, &m.low, &m.mean, &m.high};
+    for (size_t k = 0; !s && k < 4; k++) {
+        *into[k] = NAN;
+        if (strcmp(row->field[c->at[4 + k]].text, "n/a") != 0)
+            s = fl_field_real_or_nan(row, c->at[4 + k], column[4 + k], -HUGE_VAL, HUGE_VAL, into[k], d);
+    }
+    if (!s && fl_grow(&c->to->mark, &c->to->room, c->to->count + 1, sizeof *c->to->mark))
+        s = fl_no_memory(d, "the report");
+    if (!s)
+        c->to->mark[c->to->count++] = m;
+    return s;
+}
+
+fl_status fl_curves_read(const char *path, const fl_report_data *r, fl_curves *c, fl_diag *d) {
+    reading in = {.r = r, .to = c};
+    const fl_csv_options options = {.trim = true};
+    *c = (fl_curves){.policy = r ? &r->policy : &c->own};
+    fl_status s = fl_csv_read(path, &options, NULL, curves_read_row, &in, d);
+    if (!s && !r && !c->count)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no row below the header, expected at least one to draw");
+    if (s)
+        fl_curves_free(c);
+    return s;
+}
+
+void fl_curves_free(fl_curves *c) {
+    fl_names_free(&c->group);
+    fl_names_free(&c->own);
+    free(c->mark);
+    *c = (fl_curves){0};
+}
+
+/* ---- timeline ---- */
+
+enum { DEVICES_MAX = 16 };
+
+size_t fl_signal_index(const fl_telemetry *t, const char *name) {
+    for (size_t i = 0; i < t->signal_count; i++)
+        if (!strcmp(t->signal[i], name))
+            return i;
+    return SIZE_MAX;
+}
+
+static int by_clock(const void *a, const void *b) {
+    const fl_share *x = a, *y = b;
+    return (x->low > y->low) - (x->low < y->low);
+}
+
+/* Groups equal clocks, and uses classes of equal width where there are many. */
+static size_t gather(fl_share *x, size_t n) {
+    qsort(x, n, sizeof *x, by_clock);
+    size_t distinct = 0;
+    for (size_t i = 0; i < n; i++)
+        distinct += !i || x[i].low != x[i - 1].low;
+    if (!n)
+        return 0;
+    enum { CLASSES = 16 };
+    const double from = x[0].low, width = (x[n - 1].low - from) / CLASSES;
+    size_t out = 0;
+    double last = -1;
+    for (size_t i = 0; i < n; i++) {
+        const double class =
+            distinct <= FL_SHARE_CLASSES_MAX ? x[i].low : fmin(CLASSES - 1, floor((x[i].low - from) / width));
+        if (out && class == last) {
+            x[out - 1].share += x[i].share;
+            continue;
+        }
+        const double share = x[i].share;
+        x[out] = distinct <= FL_SHARE_CLASSES_MAX ? (fl_share){x[i].low, x[i].low, share}
+                                                  : (fl_share){from + class * width, from + (class + 1) * width, share};
+        out++;
+        last = class;
+    }
+    return out;
+}
+
+fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list, size_t *count, fl_diag *d) {
+    const size_t clock = fl_signal_index(t, "sm_mhz");
+    int64_t last[DEVICES_MAX];
+    bool seen[DEVICES_MAX] = {0};
+    double all = 0;
+    size_t n = 0;
+    *count = 0;
+    *list = NULL;
+    if (clock == SIZE_MAX)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no column sm_mhz, expected the file of foldline run --timeline");
+    fl_share *x = malloc((t->row_count + 1) * sizeof *x);
+    if (!x)
+        return fl_no_memory(d, "the residency");
+    for (size_t i = 0; i < t->row_count; i++) {
+        const int32_t device = t->device[i];
+        const double mhz = t->value[i * t->signal_count + clock];
+        if (device < 0 || device >= DEVICES_MAX)
+            continue;
+        const double span = seen[device] ? (double)(t->t_ns[i] - last[device]) : 0;
+        seen[device] = true;
+        last[device] = t->t_ns[i];
+        if (span <= 0 || isnan(mhz))
+            continue;
+        x[n++] = (fl_share){mhz, mhz, span};
+        all += span;
+    }
+    for (size_t i = 0; i < n; i++)
+        x[i].share /= all;
+    *count = gather(x, n);
+    *list = x;
+    return FL_OK;
+}

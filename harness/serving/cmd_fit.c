@@ -1,0 +1,391 @@
+/* A server's law of steps, from layer tables, from step tables over clocks, and from a measured run. */
+#include "harness/serving/inside.h"
+
+#include "harness/base/cli/cli.h"
+#include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/laws.h"
+#include "sim/serving/batching.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/serving/serving.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One all-reduce of tensor parallel ranks, where nobody measured it: two RTX PRO 6000 on PCIe, 100 us and 0.4 us a
+ * token (a prototype of this simulator beside a measured vLLM run; without it a step was 36 % too short). Ranks joined
+ * by NVLink take less. */
+#define FL_SERVING_REDUCE_US 100
+#define FL_SERVING_REDUCE_TOKEN_US 0.4
+/* What a step takes beside its layers, where nobody measured it: an engine prepares its input (tokens, positions, slots
+ * and block tables are copied and gathered) and hands on what it sampled, some twenty small kernels and copies of 10 us
+ * each that no layer table has. All else of the host's work runs beside the step before (asynchronous scheduling). */
+#define FL_SERVING_HOST_US 200
+
+static const fl_command_help help = {
+    "fit serving",
+    "--dense FILE --per-sequence FILE --attention FILE --layers N --sm-mhz MHZ | --steps FILE | --serving FILE, [--run "
+    "REQUESTS] [-o FILE]",
+    "Fits the time that a server of language models takes for a batch step, and how a step loads the GPU; says how "
+    "well it predicts what it has not seen.",
+    "Layer tables (kernel times of one block at one clock), step tables (times and powers of whole steps over clocks) "
+    "or the serving file of an earlier fit; traces/serving/serving.h and traces/serving/serving.h describe them. The "
+    "law is that "
+    "of models/laws/laws.h.\n\n"
+    "Layer tables say nothing of other clocks: there the law assumes that compute goes as 1/clock. They lack what an "
+    "engine does between steps and the all-reduces of tensor parallel ranks: both are assumed where nothing is stated "
+    "(--host-us; --all-reduce-us, from two RTX PRO 6000 on PCIe).\n\n"
+    "--run simulates the requests of a measured run on the law, and sets the latencies beside the measured ones. With "
+    "--calibrate half the law's times are scaled until the first half of the requests comes out right, and the other "
+    "half shows how well that does; with all, all of them.\n\n"
+    "Power (--steps with power_w) becomes constants of a platform: --base PLATFORM --platform-out FILE writes one that "
+    "draws it. The serving file itself holds no watts."};
+
+typedef struct options {
+    const char *dense, *per_sequence, *attention, *steps, *serving, *run, *calibrate, *out, *model, *gpu, *source;
+    const char *base, *platform_out;
+    int64_t layers, tensor, max_seqs, budget, block, kv_blocks, model_len;
+    double sm_mhz, host_us, reduce_us, reduce_token_us, leave_out;
+    bool no_chunks, no_prefix, no_async, eager, json;
+} options;
+
+typedef struct comparison { /* of a run: all requests, and those that calibration did not see */
+    fl_serving_latency simulated, measured;
+    fl_batching_counts counts;
+    size_t from, to;
+} comparison;
+
+typedef struct result {
+    fl_serving file;
+    fl_step_law law;
+    fl_serving_errors left_out;
+    fl_serving_spread layers_spread;
+    fl_serving_steps_fit steps;
+    comparison all, unseen;
+    fl_serving_factors factor;
+} result;
+
+/* ---- what it makes ---- */
+
+static fl_status limits_of(const options *o, fl_serving *s, fl_diag *d) {
+    s->tensor_parallel = (uint32_t)o->tensor;
+    s->max_seqs = (uint32_t)o->max_seqs;
+    s->token_budget = (uint32_t)o->budget;
+    s->block_tokens = (uint32_t)o->block;
+    s->kv_blocks = (uint64_t)o->kv_blocks;
+    s->max_model_len = (uint64_t)o->model_len;
+    s->chunked_prefill = !o->no_chunks;
+    s->prefix_cache = !o->no_prefix;
+    s->async_scheduling = !o->no_async;
+    const char *const text[][2] = {{"model", o->model}, {"gpu", o->gpu}, {"source", o->source}};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        if (text[i][1] && !fl_head_set(&s->head, text[i][0], text[i][1]))
+            return fl_no_memory(d, NULL);
+    return FL_OK;
+}
+
+static fl_status from_layers(const options *o, result *r, fl_diag *d) {
+    fl_serving_layers t = {.blocks = (uint32_t)o->layers,
+                           .graphs = !o->eager,
+                           .sm_mhz = o->sm_mhz,
+                           .host_s = 1e-6 * o->host_us,
+                           .reduce_s = 1e-6 * o->reduce_us,
+                           .reduce_token_s = 1e-6 * o->reduce_token_us};
+    fl_status s = FL_OK;
+    if (!o->dense || !o->per_sequence || !o->attention)
+        s = fl_refuse(d, "layer tables come in threes, expected --dense, --per-sequence and --attention");
+    else if (!o->layers)
+        s = fl_refuse(d, "of how many blocks the model is made is not known, expected --layers N");
+    else if (!(o->sm_mhz > 0))
+        s = fl_refuse(d, "the clock of the layer tables is not known, expected --sm-mhz MHZ (where nobody recorded it, "
+                         "the board's boost clock)");
+    if (!s)
+        s = fl_layers_read(o->dense, "tokens", &t.dense, d);
+    if (!s)
+        s = fl_layers_read(o->per_sequence, "sequences", &t.per_sequence, d);
+    if (!s)
+        s = fl_attention_read(o->attention, &t.attention, d);
+    if (!s)
+        s = fl_serving_layers_fit(&t, &r->file, &r->law, &r->left_out, d);
+    fl_layers_free(&t.dense);
+    fl_layers_free(&t.per_sequence);
+    fl_attention_free(&t.attention);
+    r->layers_spread = fl_serving_errors_spread(&r->left_out);
+    if (!s && r->left_out.count)
+        r->law.time_error = r->layers_spread.mean / 100;
+    if (!s && !fl_head_set(&r->file.head, "fitted", "layer tables"))
+        s = fl_no_memory(d, NULL);
+    return s;
+}
+
+static fl_status from_steps(const options *o, result *r, fl_diag *d) {
+    fl_step_rows rows;
+    fl_status s = fl_step_rows_read(o->steps, &rows, d);
+    if (!s)
+        s = fl_serving_steps_make(&rows, &r->file, o->leave_out, &r->steps, d);
+    fl_step_rows_free(&rows);
+    if (s)
+        return s;
+    r->law = r->steps.law;
+    r->steps.law = (fl_step_law){0};
+    return fl_head_set(&r->file.head, "fitted", "step tables") ? FL_OK : fl_no_memory(d, NULL);
+}
+
+static fl_status make_law(const options *o, result *r, fl_diag *d) {
+    const bool layers = o->dense || o->per_sequence || o->attention;
+    if (layers + !!o->steps + !!o->serving != 1)
+        return fl_refuse(d, "expected one of: layer tables (--dense, --per-sequence, --attention), --steps, --serving");
+    if (o->serving) {
+        fl_status s = fl_serving_read(o->serving, &r->file, d);
+        if (!s && o->kv_blocks)
+            r->file.kv_blocks = (uint64_t)o->kv_blocks;
+        return s ? s : fl_serving_file_law(&r->file, &r->law, d);
+    }
+    fl_serving_init(&r->file);
+    fl_status s = limits_of(o, &r->file, d);
+    if (!s)
+        s = layers ? from_layers(o, r, d) : from_steps(o, r, d);
+    return s;
+}
+
+static fl_status compare(const fl_requests *q, const fl_serving_times *simulated, const fl_serving_times *measured,
+                         size_t from, comparison *c, fl_diag *d) {
+    c->from = from;
+    c->to = q->count;
+    const fl_status s = fl_serving_latency_of(q, simulated, from, q->count, &c->simulated, d);
+    return s ? s : fl_serving_latency_of(q, measured, from, q->count, &c->measured, d);
+}
+
+static fl_status against_run(const options *o, result *r, fl_diag *d) {
+    static const char *const name[] = {"none", "half", "all"};
+    fl_requests q = {0};
+    fl_batching_rules rules;
+    fl_serving_times *simulated = NULL, *measured = NULL;
+    size_t how = 0;
+    while (how < 3 && strcmp(o->calibrate, name[how]) != 0)
+        how++;
+    if (how == 3)
+        return fl_fail_unknown(d, NULL, "--calibrate", o->calibrate, name, 3);
+    const double mhz = r->law.ref_sm_mhz > 0 ? r->law.ref_sm_mhz : r->law.sm_mhz[r->law.sm_count - 1];
+    fl_status s = fl_serving_file_rules(&r->file, 0, &rules, d);
+    if (!s)
+        s = fl_requests_read(o->run, &q, d);
+    if (!s) {
+        simulated = calloc(q.count + 1, sizeof *simulated);
+        measured = calloc(q.count + 1, sizeof *measured);
+        s = simulated && measured ? fl_serving_measured(&q, measured, d) : fl_no_memory(d, NULL);
+    }
+    const size_t learn = how == 0 ? 0 : how == 1 ? q.count / 2 : q.count;
+    if (!s && how && !learn)
+        s = fl_refuse(d, "%zu requests, expected at least 2 to calibrate with a half of them", q.count);
+    if (!s && how)
+        s = fl_serving_calibrate(&q, &rules, learn, mhz, r->file.async_scheduling, &r->law, &r->factor, d);
+    if (!s)
+        s = fl_serving_simulate(&q, &rules, &r->law, mhz, r->file.async_scheduling, simulated, &r->all.counts, d);
+    if (!s)
+        s = compare(&q, simulated, measured, 0, &r->all, d);
+    if (!s && how == 1)
+        s = compare(&q, simulated, measured, learn, &r->unseen, d);
+    if (!s && how && !fl_head_set(&r->file.head, "calibrated", how == 1 ? "with half of a run" : "with a run"))
+        s = fl_no_memory(d, NULL);
+    free(simulated);
+    free(measured);
+    fl_requests_free(&q);
+    return s;
+}
+
+static fl_status make(const options *o, result *r, fl_diag *d) {
+    fl_status s = make_law(o, r, d);
+    if (!s && o->run)
+        s = against_run(o, r, d);
+    if (!s && o->platform_out)
+        s = o->steps ? fl_serving_steps_platform(&r->steps, o->base, o->platform_out, d)
+                     : fl_refuse(d, "--platform-out without powers, expected --steps with them");
+    if (!s && o->out) {
+        s = fl_serving_file_take(&r->file, &r->law, d);
+        if (!s)
+            s = fl_serving_write(o->out, &r->file, d);
+    }
+    return s;
+}
+
+/* ---- what it says ---- */
+
+static void print_spread(const char *what, const fl_serving_spread *e) {
+    printf("%-34s %5.2f %% mean, %5.2f %% median, %5.2f %% p95, %5.2f %% worst, bias %+5.2f %%\n", what, e->mean,
+           e->median, e->p95, e->worst, e->bias);
+}
+
+static void print_latency(const char *what, double simulated, double measured) {
+    printf("%-14s %12.4f %12.4f %+8.2f %%\n", what, measured, simulated, 100 * (simulated / measured - 1));
+}
+
+static void print_comparison(const char *what, const comparison *c) {
+    printf("\n%s: requests %zu to %zu\n%-14s %12s %12s %10s\n", what, c->from, c->to - 1, "s", "measured", "simulated",
+           "error");
+    print_latency("TTFT mean", c->simulated.ttft_mean, c->measured.ttft_mean);
+    print_latency("TTFT p50", c->simulated.ttft_p50, c->measured.ttft_p50);
+    print_latency("TTFT p99", c->simulated.ttft_p99, c->measured.ttft_p99);
+    print_latency("TPOT p50", c->simulated.tpot_p50, c->measured.tpot_p50);
+    print_latency("TPOT p99", c->simulated.tpot_p99, c->measured.tpot_p99);
+    print_latency("end to end p50", c->simulated.e2e_p50, c->measured.e2e_p50);
+    print_latency("end to end p99", c->simulated.e2e_p99, c->measured.e2e_p99);
+}
+
+static void print_law(const fl_step_law *l, uint32_t token_budget) {
+    char clocks[FL_SERVING_CLOCKS_TEXT], beyond[FL_SERVING_CLOCKS_TEXT];
+    printf("%s\n", fl_serving_clocks_text(l, clocks, sizeof clocks));
+    if (l->by_tokens.count)
+        printf("tokens: %zu measured points from %.3f ms at %g to %.3f ms at %g, sharpness %.2f\n", l->by_tokens.count,
+               1e3 * l->by_tokens.time_s[0], l->by_tokens.at[0], 1e3 * l->by_tokens.time_s[l->by_tokens.count - 1],
+               l->by_tokens.at[l->by_tokens.count - 1], l->sharpness);
+    else
+        printf("host %.3f ms + %.4f ms/sequence; (%.4f ms q(n) + %.4f ms s) GHz/f with %.3f ms + %.3f ms GHz/f of "
+               "weights, sharpness %.2f\n",
+               1e3 * l->host_s, 1e3 * l->host_sequence_s, 1e3 * l->token, 1e3 * l->sequence, 1e3 * l->weights_s,
+               1e3 * l->weights_clock, l->sharpness);
+    if (*fl_serving_beyond_text(l, token_budget, beyond, sizeof beyond))
+        printf("%s\n", beyond);
+    printf("attention: %.3g ps GHz/f per query and key; %.3g ns + %.3g ns GHz/f per token of KV, %.3g ns beside a "
+           "prompt chunk\n",
+           1e12 * l->pair, 1e9 * l->kv_s, 1e9 * l->kv_clock, 1e9 * l->kv_beside_s);
+    if (l->reduces)
+        printf("all-reduces: %u a step, %.1f us + %.3f us a token each\n", l->reduces, 1e6 * l->reduce_s,
+               1e6 * l->reduce_token_s);
+}
+
+static void print_text(const options *o, const result *r) {
+    print_law(&r->law, r->file.token_budget);
+    if (r->left_out.count)
+        print_spread("decode batches left out: time", &r->layers_spread);
+    if (o->steps)
+        fl_serving_steps_print(&r->steps);
+    if (!o->run)
+        return;
+    if (r->factor.all > 0)
+        printf("\ncalibrated: the law's times were multiplied by %.4f, the attention of decodes by %.4f besides\n",
+               r->factor.all, r->factor.decodes);
+    print_comparison("the run", &r->all);
+    if (r->unseen.to)
+        print_comparison("not looked at by the calibration", &r->unseen);
+    printf("\n%llu steps, %llu preemptions, %llu tokens found in the prefix cache\n",
+           (unsigned long long)r->all.counts.steps, (unsigned long long)r->all.counts.preemptions,
+           (unsigned long long)r->all.counts.cached_tokens);
+}
+
+static void put_comparison(cJSON *json, const char *name, const comparison *c) {
+    cJSON *o = cJSON_AddObjectToObject(json, name);
+    const struct {
+        const char *key;
+        double simulated, measured;
+    } row[] = {{"ttft_mean", c->simulated.ttft_mean, c->measured.ttft_mean},
+               {"tpot_p50", c->simulated.tpot_p50, c->measured.tpot_p50},
+               {"tpot_p99", c->simulated.tpot_p99, c->measured.tpot_p99},
+               {"e2e_p50", c->simulated.e2e_p50, c->measured.e2e_p50},
+               {"e2e_p99", c->simulated.e2e_p99, c->measured.e2e_p99}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        cJSON *one = cJSON_AddObjectToObject(o, row[i].key);
+        fl_json_add_real(one, "measured_s", row[i].measured);
+        fl_json_add_real(one, "simulated_s", row[i].simulated);
+        fl_json_add_real(one, "error_pct", 100 * (row[i].simulated / row[i].measured - 1));
+    }
+}
+
+static void print_json(const options *o, const result *r) {
+    char clocks[FL_SERVING_CLOCKS_TEXT];
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "clocks", fl_serving_clocks_text(&r->law, clocks, sizeof clocks));
+    if (r->left_out.count)
+        fl_serving_spread_json(json, "left_out_time", &r->layers_spread);
+    if (o->steps)
+        fl_serving_steps_json(json, &r->steps);
+    if (r->factor.all > 0) {
+        fl_json_add_real(json, "factor", r->factor.all);
+        fl_json_add_real(json, "factor_decodes", r->factor.decodes);
+    }
+    if (o->run)
+        put_comparison(json, "run", &r->all);
+    if (r->unseen.to)
+        put_comparison(json, "unseen", &r->unseen);
+    fl_json_tell(json);
+}
+
+int fl_cmd_fit_serving(int argc, char **argv) {
+    options o = {.calibrate = "none",
+                 .tensor = 1,
+                 .max_seqs = 256,
+                 .budget = 2048,
+                 .block = 16,
+                 .host_us = FL_SERVING_HOST_US,
+                 .reduce_us = FL_SERVING_REDUCE_US,
+                 .reduce_token_us = FL_SERVING_REDUCE_TOKEN_US,
+                 .base = "generic"};
+    fl_texts rest = {0};
+    const fl_option option[] = {
+        {"dense", "FILE", FL_OPTION_TEXT, &o.dense, 0, 0, "layer table: layer, tokens, time_us"},
+        {"per-sequence", "FILE", FL_OPTION_TEXT, &o.per_sequence, 0, 0, "layer table: layer, sequences, time_us"},
+        {"attention", "FILE", FL_OPTION_TEXT, &o.attention, 0, 0,
+         "layer table: prefill_chunk, kv_prefill, n_decode, kv_decode, time_us"},
+        {"layers", "N", FL_OPTION_INT, &o.layers, 1, 10000, "blocks of the model, for layer tables"},
+        {"sm-mhz", "MHZ", FL_OPTION_REAL, &o.sm_mhz, 1, 1e5, "SM clock at which the layer tables were measured"},
+        {"steps", "FILE", FL_OPTION_TEXT, &o.steps, 0, 0,
+         "step table: phase, sm_mhz, batch, tokens, context_tokens, time_s, power_w"},
+        {"leave-out", "MHZ", FL_OPTION_REAL, &o.leave_out, 1, 1e5,
+         "with --steps: learn without this clock (each is left out in turn, for the errors, in any case)"},
+        {"serving", "FILE", FL_OPTION_TEXT, &o.serving, 0, 0, "a serving file, to be set beside a run or calibrated"},
+        {"run", "REQUESTS", FL_OPTION_TEXT, &o.run, 0, 0,
+         "a measured run: request trace with first_token_ns and last_token_ns"},
+        {"calibrate", "WHICH", FL_OPTION_TEXT, &o.calibrate, 0, 0,
+         "requests of the run that scale the law: none, half, all (none)"},
+        {"max-seqs", "N", FL_OPTION_INT, &o.max_seqs, 1, 1000000, "requests that run at once (256)"},
+        {"token-budget", "N", FL_OPTION_INT, &o.budget, 1, 1 << 24, "tokens of one step (2048)"},
+        {"block-tokens", "N", FL_OPTION_INT, &o.block, 1, 1 << 20, "tokens of one KV block (16)"},
+        {"kv-blocks", "N", FL_OPTION_INT, &o.kv_blocks, 1, 1e12, "KV blocks that requests can use (not known)"},
+        {"max-model-len", "N", FL_OPTION_INT, &o.model_len, 1, 1e12, "tokens of prompt and output together (any)"},
+        {"no-chunked-prefill", NULL, FL_OPTION_FLAG, &o.no_chunks, 0, 0, "a prompt is computed in one step"},
+        {"no-prefix-cache", NULL, FL_OPTION_FLAG, &o.no_prefix, 0, 0, "prefixes that prompts share are computed anew"},
+        {"no-async", NULL, FL_OPTION_FLAG, &o.no_async, 0, 0,
+         "a step is composed when the one before has ended, not when it begins"},
+        {"eager", NULL, FL_OPTION_FLAG, &o.eager, 0, 0, "the engine runs no captured graphs, which pad small batches"},
+        {"tensor-parallel", "N", FL_OPTION_INT, &o.tensor, 1, FL_SERVING_GPUS_MAX,
+         "GPUs that compute each step together; layer tables are those of one rank (1)"},
+        {"host-us", "US", FL_OPTION_REAL, &o.host_us, 0, 1e6,
+         "of a step that no layer table has (" FL_AS_TEXT(FL_SERVING_HOST_US) ", assumed)"},
+        {"all-reduce-us", "US", FL_OPTION_REAL, &o.reduce_us, 0, 1e6,
+         "of one all-reduce among them (" FL_AS_TEXT(FL_SERVING_REDUCE_US) ")"},
+        {"all-reduce-token-us", "US", FL_OPTION_REAL, &o.reduce_token_us, 0, 1e6,
+         "and for each token (" FL_AS_TEXT(FL_SERVING_REDUCE_TOKEN_US) ")"},
+        {"model", "TEXT", FL_OPTION_TEXT, &o.model, 0, 0, "what to call the model in the file"},
+        {"gpu", "TEXT", FL_OPTION_TEXT, &o.gpu, 0, 0, "what to call the GPU"},
+        {"source", "TEXT", FL_OPTION_TEXT, &o.source, 0, 0, "where the measurements come from"},
+        {"base", "PLATFORM", FL_OPTION_TEXT, &o.base, 0, 0, "for what powers do not tell of a platform (generic)"},
+        {"platform-out", "FILE", FL_OPTION_OUTPUT, &o.platform_out, 0, 0,
+         "with --steps: a platform that draws the measured powers"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the serving file"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the errors as JSON"},
+    };
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    result r = {0};
+    fl_status s = rest.count ? fl_refuse(&d, "'%.100s' is no option, expected files as values of options", rest.item[0])
+                             : make(&o, &r, &d);
+    if (s)
+        status = fl_command_fail(help.name, &d);
+    else if (o.json)
+        print_json(&o, &r);
+    else
+        print_text(&o, &r);
+    fl_serving_free(&r.file);
+    fl_step_law_free(&r.law);
+    fl_serving_errors_free(&r.left_out);
+    fl_serving_steps_free(&r.steps);
+    fl_command_end(option, sizeof option / sizeof *option, &rest);
+    return status;
+}

@@ -1,0 +1,204 @@
+#include "harness/serving/inside.h"
+
+#include "harness/advise/advise.h"
+#include "harness/base/cli/cli.h"
+#include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
+#include "harness/input/scene/scene.h"
+#include "harness/serving/serving.h"
+#include "harness/study/trial/trial.h"
+#include "models/laws/device.h"
+#include "sim/synth/synth.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+#include "traces/serving/serving.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* ---- advise serving ---- */
+
+/* All servers that were asked for at the driver's default: what advice is set against. */
+static const fl_serving_point *at_default(const fl_serving_oracle *o) {
+    const fl_serving_point *p = NULL;
+    for (size_t i = 0; i < o->count; i++)
+        p = o->point[i].standard ? &o->point[i] : p;
+    return p;
+}
+
+static double percent_below(double of, double than) { return 100 * (1 - of / than); }
+
+static bool stays(const fl_serving_point *p, const fl_serving_point *standard) {
+    return p->at.sm_mhz == standard->at.sm_mhz && p->at.mem_mhz == standard->at.mem_mhz;
+}
+
+/* The memory clock is set only where another one is better. */
+static fl_advise_commands commands_of(const fl_serving_oracle *o, const fl_serving_point *p) {
+    const fl_device *dev = &o->scenes.item[0]->platform.node.device[0];
+    return fl_advise_commands_of(dev->name, -1, (fl_setting_clocks){p->at.sm_mhz, p->at.mem_mhz, 0},
+                                 p->at.mem_mhz != at_default(o)->at.mem_mhz);
+}
+
+static void print_point(const char *what, const fl_serving_point *p) {
+    printf("  %-20s TTFT p99 %.3g s, TBT p99 %.3g s; late: %.2f %% of first tokens, %.2f %% of later ones\n", what,
+           p->row.ttft.p99_s, p->row.tbt.p99_s, p->row.ttft_missed_pct, p->row.tbt_missed_pct);
+}
+
+static void print_text(const fl_serving_oracle *o) {
+    const fl_serving_point *all = at_default(o);
+    const char *name = o->scenes.item[0]->w->name;
+    char clocks[512];
+    if (o->best == o->count) {
+        printf("%s: no clock meets the targets, with up to %u server%s\n", name, all->servers,
+               all->servers == 1 ? "" : "s");
+        print_point("at the default", all);
+    } else {
+        const fl_serving_point *best = &o->point[o->best];
+        const fl_advise_commands c = commands_of(o, best);
+        const bool stay = stays(best, all);
+        char from[64], to[64];
+        printf("%s: %u server%s at %s instead of %u at %s\n", name, best->servers, best->servers == 1 ? "" : "s",
+               fl_serving_oracle_clocks(o, best, to, sizeof to), all->servers,
+               fl_serving_oracle_clocks(o, all, from, sizeof from));
+        printf("  energy saved         %.1f %%; %.4g J per token instead of %.4g\n",
+               percent_below(best->row.score.energy_j, all->row.score.energy_j), best->row.energy_per_token_j,
+               all->row.energy_per_token_j);
+        print_point("latencies", best);
+        print_point("at the default", all);
+        if (best->servers < all->servers)
+            printf("  switch off           %u of %u servers; they count as drawing nothing\n",
+                   all->servers - best->servers, all->servers);
+        if (!stay && *c.set)
+            printf("  set                  %s\n  undo                 %s\n", c.set, c.undo);
+        if (!stay && c.note)
+            printf("  note                 %s\n", c.note);
+    }
+    printf("rests on               %s\n", fl_serving_scene_clocks(o->scenes.item[0]->serving, clocks, sizeof clocks));
+    printf("                       platform %s: its law of power; foldline platforms %s says what of it is assumed\n",
+           o->scenes.item[0]->platform.node.name, o->scenes.item[0]->asked);
+}
+
+static void print_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked) {
+    cJSON *root = fl_serving_oracle_json(o, asked);
+    cJSON_DeleteItemFromObject(root, "points");
+    if (o->best < o->count) {
+        const fl_serving_point *best = &o->point[o->best];
+        const fl_advise_commands c = commands_of(o, best);
+        fl_json_add_real(root, "saving_pct",
+                         percent_below(best->row.score.energy_j, at_default(o)->row.score.energy_j));
+        const bool none = !*c.set || stays(best, at_default(o)); /* null: nothing is to be set, or nothing can */
+        cJSON_AddItemToObject(root, "set", none ? cJSON_CreateNull() : cJSON_CreateString(c.set));
+        cJSON_AddItemToObject(root, "undo", none ? cJSON_CreateNull() : cJSON_CreateString(c.undo));
+        cJSON *row = cJSON_AddObjectToObject(root, "best");
+        fl_row_json(row, &best->row);
+    }
+    cJSON *standard = cJSON_AddObjectToObject(root, "default");
+    fl_row_json(standard, &at_default(o)->row);
+    fl_json_tell(root);
+}
+
+fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, const char *platform, bool json,
+                            fl_diag *d) {
+    fl_scene_options scene = {.platform = platform, .serving = *c};
+    fl_promises promises = {0};
+    const fl_texts none = {0};
+    if (!c->server)
+        return fl_refuse(d, "requests, targets or servers without --serving, expected a server's file");
+    if (files->count > 1 || (files->count && c->requests))
+        return fl_refuse(d, "several request traces, expected one, as FILE or as --requests");
+    if (!c->requests)
+        scene.serving.requests = files->count ? files->item[0] : NULL;
+    if (!c->ttft && !c->tbt)
+        return fl_refuse(d,
+                         "no target, expected --ttft TIME, --tbt TIME or both: without one the slowest clock would do");
+    fl_serving_oracle r = {0};
+    const fl_serving_oracle_options o = {.scene = &scene, .promises = &promises, .bound = INFINITY};
+    fl_status s = fl_scene_check(&scene, &none, d);
+    if (!s)
+        s = fl_promises_targets(&scene.serving, &promises, d);
+    if (!s) {
+        s = fl_serving_oracle_run(&o, &r, d);
+        if (!s && json)
+            print_json(&r, &o);
+        else if (!s)
+            print_text(&r);
+        fl_serving_oracle_free(&r);
+    }
+    return s;
+}
+
+/* ---- cmd synth requests ---- */
+
+static const fl_command_help help = {
+    "synth requests", "-o REQUESTS.csv [options]",
+    "Draws requests to a server of language models: when they arrive, and their lengths in tokens; the same for the "
+    "same seed.",
+    "Times between arrivals are gamma distributed around 1 / rate; --cv 1 is a Poisson process, more are bursts. With "
+    "--daily the rate follows a day: rate x (1 - daily x cos(2 pi t / day)), least at the beginning, most after half a "
+    "day. Lengths are lognormal; the standard medians are those of the conversation trace of Patel et al., "
+    "\"Splitwise\", ISCA 2024, the rest is assumed."};
+
+static fl_status write_requests(const char *path, const fl_synth_requests_options *o, fl_diag *d) {
+    fl_requests r;
+    char source[400];
+    fl_status s = fl_synth_requests(o, &r, d);
+    (void)snprintf(source, sizeof source,
+                   "foldline synth requests, seed %" PRIu64
+                   ", rate %g/s, cv %g, daily %g of %g s, prompts median %g sigma "
+                   "%g, outputs median %g sigma %g, shared %" PRIu32,
+                   o->seed, o->rate, o->cv, o->daily, o->day_s, o->prompt_median, o->prompt_sigma, o->output_median,
+                   o->output_sigma, o->shared);
+    if (!s && !fl_head_set(&r.head, "source", source))
+        s = fl_no_memory(d, path);
+    if (!s)
+        s = fl_requests_write(path, &r, d);
+    if (!s)
+        printf("written: %s (%zu requests over %.1f s)\n", path, r.count, (double)r.row[r.count - 1].t_ns * 1e-9);
+    fl_requests_free(&r);
+    return s;
+}
+
+int fl_cmd_synth_requests(int argc, char **argv) {
+    fl_synth_requests_options o = fl_synth_requests_standard;
+    int64_t seed = (int64_t)o.seed, most = 0, prompt_most = o.prompt_most, output_most = o.output_most, shared = 0;
+    const char *output = NULL;
+    double seconds = -1;
+    const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the requests to write"},
+        {"seed", "N", FL_OPTION_INT, &seed, 0, 9e15, "seed (1)"},
+        {"rate", "X", FL_OPTION_REAL, &o.rate, 1e-6, 1e6, "requests per second, on average (1)"},
+        {"seconds", "X", FL_OPTION_REAL, &seconds, 0.001, 2246400,
+         "until then (600; without end where --requests is given)"},
+        {"requests", "N", FL_OPTION_INT, &most, 1, FL_REQUESTS_MOST, "at most so many"},
+        {"cv", "X", FL_OPTION_REAL, &o.cv, 0, 100, "standard deviation over mean of the times between arrivals (1)"},
+        {"daily", "X", FL_OPTION_REAL, &o.daily, 0, 1, "how much the rate follows the time of day (0)"},
+        {"day", "S", FL_OPTION_REAL, &o.day_s, 1, 2246400, "length of a day (86400)"},
+        {"prompt-tokens", "X", FL_OPTION_REAL, &o.prompt_median, 1, FL_REQUEST_TOKENS_MOST,
+         "median of the prompts (1020)"},
+        {"prompt-sigma", "X", FL_OPTION_REAL, &o.prompt_sigma, 0, 10, "standard deviation of their logarithm (1)"},
+        {"prompt-most", "N", FL_OPTION_INT, &prompt_most, 1, FL_REQUEST_TOKENS_MOST, "no prompt is longer (8192)"},
+        {"output-tokens", "X", FL_OPTION_REAL, &o.output_median, 1, FL_REQUEST_TOKENS_MOST,
+         "median of the outputs (129)"},
+        {"output-sigma", "X", FL_OPTION_REAL, &o.output_sigma, 0, 10, "standard deviation of their logarithm (1)"},
+        {"output-most", "N", FL_OPTION_INT, &output_most, 1, FL_REQUEST_TOKENS_MOST, "no output is longer (2048)"},
+        {"shared", "N", FL_OPTION_INT, &shared, 0, FL_REQUEST_TOKENS_MOST,
+         "tokens with which every prompt begins, such as a system prompt (0)"},
+    };
+    fl_texts rest = {0};
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+        return status;
+    o.seed = (uint64_t)seed;
+    o.most = (uint64_t)most;
+    o.seconds = seconds > 0 ? seconds : most ? 0 : o.seconds;
+    o.prompt_most = (uint32_t)prompt_most;
+    o.output_most = (uint32_t)output_most;
+    o.shared = (uint32_t)shared;
+    fl_diag d = {0};
+    const fl_status s = !output || rest.count ? fl_refuse(&d, "expected options and -o REQUESTS.csv only")
+                                              : write_requests(output, &o, &d);
+    return fl_command_close("synth requests", s, &d, option, sizeof option / sizeof *option, &rest);
+}

@@ -1,0 +1,136 @@
+/* What the files of harness/serving share. Other modules include the public header alone. */
+#pragma once
+
+#include "harness/serving/serving.h"
+#include "models/laws/laws.h"
+#include "sim/serving/batching.h"
+#include "traces/io/io.h"
+#include "traces/serving/serving.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How far predictions lie from measurements: relative errors, collected one by one. */
+
+typedef struct fl_serving_errors {
+    double *error; /* predicted / measured - 1 */
+    size_t count, room;
+} fl_serving_errors;
+
+typedef struct fl_serving_spread {   /* in percent; NAN of no errors */
+    double mean, median, p95, worst; /* of the absolute values */
+    double bias;                     /* mean of the errors with their sign */
+} fl_serving_spread;
+
+/* FL_NO_MEMORY. */
+fl_status fl_serving_errors_add(fl_serving_errors *e, double predicted, double measured, fl_diag *d);
+/* Sorts them. */
+fl_serving_spread fl_serving_errors_spread(fl_serving_errors *e);
+void fl_serving_errors_free(fl_serving_errors *e);
+
+/* The law of a server's steps from layer tables: kernel times of one block, measured at one clock. */
+
+typedef struct fl_serving_layers {
+    fl_layers dense, per_sequence;
+    fl_attention attention;
+    uint32_t blocks; /* of the model: 32 for an 8B Llama */
+    bool graphs;     /* the engine runs captured CUDA graphs, whose sizes are padded */
+    double sm_mhz;   /* at which they were measured */
+    double host_s;
+    double reduce_s, reduce_token_s; /* of one all-reduce; for tensor_parallel > 1 */
+} fl_serving_layers;
+
+/* Fits a law for the server *s, whose limits bound what is looked at: steps that it cannot run are left out. *law is to
+ * be freed. `left_out`: how well a law predicts the steps of a number of decodes that it has not seen, each such number
+ * left out in turn; steps as they are made of the tables by adding their layers. FL_BAD_INPUT where tables lack what
+ * the law needs. */
+fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *law,
+                                fl_serving_errors *left_out, fl_diag *d);
+
+/* The clocks of a point, as people read them: the memory clock too where the board has several. Returns buf. */
+char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_point *p, char *buf, size_t size);
+
+/* What a board draws during a step, from the shares of the step's time that load it. f in GHz:
+ *     P = p0 + f v(f)^2 (pi + uc pc) + um pm
+ * uc, um: the compute and memory shares (models/laws/laws.h). v is flat up to a knee and then rises in a line, relative
+ * to its floor: v(f) = 1 + rise max(f / top - knee, 0). It is the platform's law (models/laws/laws.h) with B0 + C V =
+ * p0, A0 = pi, A = pc and B = pm at one memory clock. */
+
+typedef struct fl_serving_power {
+    double p0_w, idle_w, compute_w, memory_w; /* p0; pi, pc in W per GHz at v = 1; pm */
+    double knee, rise, top_mhz;
+} fl_serving_power;
+
+double fl_serving_power_v(const fl_serving_power *p, double sm_mhz);
+
+/* A measured run of a server against its simulation: the same requests arrive, each step takes what a law says, at one
+ * clock and with no GPU behind it. What a run tells of a law is how much slower or faster the engine is than it. */
+
+typedef struct fl_serving_times { /* of one request, in seconds from its arrival */
+    double first_s, last_s;
+} fl_serving_times;
+
+/* times: one per request of the trace. Requests are taken between steps only, and the tokens of a step are out at its
+ * end. async: the engine composes a step when the one before begins, so a request that arrives during a step waits for
+ * the end of the next one (vLLM's asynchronous scheduling). sm_mhz: the clock of all steps. FL_BAD_INPUT where a
+ * request can never be served. */
+fl_status fl_serving_simulate(const fl_requests *requests, const fl_batching_rules *rules, const fl_step_law *law,
+                              double sm_mhz, bool async, fl_serving_times *times, fl_batching_counts *counts,
+                              fl_diag *d);
+
+/* The measured times of a trace that has them. FL_BAD_INPUT where one lacks its first or last token. */
+fl_status fl_serving_measured(const fl_requests *requests, fl_serving_times *times, fl_diag *d);
+
+typedef struct fl_serving_latency { /* seconds; over requests of one output token TPOT is not defined */
+    double ttft_mean, ttft_p50, ttft_p99, tpot_p50, tpot_p99, e2e_p50, e2e_p99;
+} fl_serving_latency;
+
+/* Of the requests [from, to). FL_NO_MEMORY. */
+fl_status fl_serving_latency_of(const fl_requests *requests, const fl_serving_times *times, size_t from, size_t to,
+                                fl_serving_latency *l, fl_diag *d);
+
+/* By what a calibration multiplies the times of a law: all of them but the all-reduces, and the attention of decodes
+ * besides. */
+typedef struct fl_serving_factors {
+    double all, decodes;
+} fl_serving_factors;
+
+/* Scales the law so that the simulated latencies of the first `learn` requests come as near to the measured ones as
+ * they can: least squares of the logarithms of TPOT p50, end to end p50 and mean TTFT, and of the factors. */
+fl_status fl_serving_calibrate(const fl_requests *requests, const fl_batching_rules *rules, size_t learn, double sm_mhz,
+                               bool async, fl_step_law *law, fl_serving_factors *factor, fl_diag *d);
+
+/* The law of a server's steps, and their power, from step tables: times and board powers of whole steps over clocks. */
+
+typedef struct fl_serving_clock_error { /* of a clock that the fit did not see */
+    double sm_mhz;
+    bool end; /* the lowest or highest: it was told from one side only */
+    fl_serving_spread time, power;
+} fl_serving_clock_error;
+
+typedef struct fl_serving_steps_fit {
+    fl_step_law law;
+    fl_serving_power power;
+    bool has_power;
+    fl_serving_spread seen_time, seen_power; /* on what the fit saw */
+    fl_serving_clock_error clock[FL_STEP_CLOCKS];
+    uint32_t clocks;
+    size_t rows;
+    double lowest_mhz, highest_mhz; /* of the table */
+} fl_serving_steps_fit;
+
+/* Fits to all rows but those of clock leave_out (0: none), for a server with the limits of *s (its token budget cuts
+ * prompts). Errors: of that clock, or, where none is left out, of each clock left out in turn if there are three or
+ * more. FL_BAD_INPUT where the table has no decode, no prefill, or no clock is left. */
+fl_status fl_serving_steps_make(const fl_step_rows *rows, const fl_serving *s, double leave_out,
+                                fl_serving_steps_fit *fit, fl_diag *d);
+void fl_serving_steps_free(fl_serving_steps_fit *fit);
+
+/* A platform that draws the fitted powers, with the rest from platform `base`. */
+fl_status fl_serving_steps_platform(const fl_serving_steps_fit *fit, const char *base, const char *path, fl_diag *d);
+
+void fl_serving_spread_json(cJSON *json, const char *name, const fl_serving_spread *e);
+void fl_serving_steps_print(const fl_serving_steps_fit *fit);
+void fl_serving_steps_json(cJSON *json, const fl_serving_steps_fit *fit);

@@ -1,0 +1,89 @@
+/* What the files of harness/study/compare share. Other modules include the public header alone. */
+#pragma once
+
+#include "harness/base/cli/cli.h"
+#include "harness/base/json/json.h"
+#include "harness/study/compare/compare.h"
+#include "harness/study/trial/trial.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The parts of it that other replays build their rows with. A row that was added belongs to the comparison. */
+fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag *d);
+
+/* Below such a table: what the mark of a mean says that leaves out some of its rows; nothing where none does. */
+void fl_comparison_note_marks(const fl_comparison *c, FILE *out);
+
+/* Under a table of results: who broke which bound how often, what nobody could judge, and where no static clock holds
+ * all. Nothing where the slowdown alone is bounded: the table's column says that. */
+
+void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FILE *out);
+
+/* The cumulative regret of every policy (EnergyUCB Eq. 3) as CSV: workload,policy,platform,variant,step,runs,
+ * reward_regret,low,high; each thousand steps, mean over the seeds and its 95 % interval (harness/base/work/work.h), as
+ * far as all runs of a policy went. */
+fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64_t seed, fl_diag *d);
+
+/* The insides of published results: what published_read.c fills, published.c evaluates and beside.c shows. */
+
+typedef enum form { PLAIN, SAVING_PCT, CHANGE_PCT, RATIO, DIFFERENCE, ABS_DIFFERENCE } form;
+typedef enum published_over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, ERROR, COUNT_BELOW, COUNT_ABOVE } published_over;
+
+typedef struct condition { /* on a row */
+    const char *column;    /* NULL: every row meets it */
+    double above, below;
+} condition;
+
+typedef struct selection {
+    fl_json at;
+    const char *policy, *workload, *variant, *column, *against, *against_column;
+    form form;
+    enum published_over over;
+    double limit;                   /* of the counts */
+    enum published_over over_draws; /* of drawn applications: of the numbers of each draw */
+    fl_json rivals;                 /* policies that a row is held against, for 1 or 0; no node: none */
+    bool most;                      /* the row must have the most of them, not the least */
+    condition where;
+} selection;
+
+typedef struct bound { /* one side of a gate */
+    bool given;
+    bool selected; /* by what, else value */
+    selection what;
+    double value;
+    double *draw_value; /* of a selection, by draw */
+} bound;
+
+typedef struct published_line {
+    const char *quantity, *unit, *note;
+    const char *by_draw;           /* its column in the table of draws; NULL: not there */
+    const char *fails;             /* why the gate does not hold; NULL: it must hold */
+    double low, high;              /* published; NAN = nothing */
+    selection simulated, share_of; /* share_of.policy: the value is 100 times the one over the other */
+    bound above, below, within, within_pct, errors;
+    bool all_draws;           /* the gate must hold on each, not only on more than half */
+    double *draw_value;       /* by draw; one number where applications are not drawn */
+    double error;             /* standard error of value over its rows; NAN where the gate asks for none */
+    double value, value_free; /* value_free: with kernel records that take no time; NAN where that is no other */
+    size_t draws, draws_held; /* on how many of the draws the gate holds */
+    bool holds;
+} published_line;
+
+struct fl_published {
+    published_line *line;
+    size_t count;
+    const char **draw; /* draw_count: of the comparison that was solved, in its order */
+    size_t draw_count;
+    fl_json assumed;
+};
+
+/* Signed distance from the published number or range; 0 inside it, NAN where there is none. */
+double fl_published_difference(const published_line *l);
+bool fl_published_gated(const published_line *l);
+
+/* What a selection says, and what it comes to. */
+fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d);
+fl_status fl_published_value(const selection *s, const fl_comparison *c, double *value, fl_diag *d);

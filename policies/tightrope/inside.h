@@ -1,0 +1,686 @@
+/* What the files of policies/tightrope share. Other modules include the public header alone. */
+#pragma once
+
+#include "policies/policy.h"
+#include "policies/server/server.h"
+
+#include <stdint.h>
+
+/* What is certain of a time's work, whatever ran in it: by the two facts of inside.h a second at clock f is
+ * worth f / top of a second at the top clock at least, but for the tolerance. A kernel may begin at one clock and end
+ * at another, several windows later: its worth is the sum over them. */
+
+enum { FL_TIGHTROPE_SPANS = 32 };
+
+typedef struct fl_tightrope_certain { /* all zero is the beginning */
+    int64_t from_ns[FL_TIGHTROPE_SPANS];
+    double worth[FL_TIGHTROPE_SPANS]; /* of a second, from then on until the next */
+    uint32_t count;
+} fl_tightrope_certain;
+
+/* From then on a second is worth so much; what was said of that time before is forgotten. Of what is long past only the
+ * least worth is remembered. */
+void fl_tightrope_certain_from(fl_tightrope_certain *c, int64_t from_ns, double worth);
+
+/* Forgets what begins after then. */
+void fl_tightrope_certain_cut(fl_tightrope_certain *c, int64_t then_ns);
+
+/* Seconds at the top clock. */
+double fl_tightrope_certain_between(const fl_tightrope_certain *c, int64_t from_ns, int64_t to_ns);
+
+/* What one GPU does with one kind of work at each clock: slowdown against the top clock, and power. Some clocks were
+ * tried; the others are predicted from them. The clock to run at is chosen on the lower hull of energy over slowdown.
+ *
+ * Two facts need no measurement, and bound every doubt: a lower clock is never faster, and never slower than by the
+ * ratio of the clocks, 1 <= slowdown(f) <= top / f. Measured programs pass the second by up to 3 % (tolerance). */
+
+enum { FL_TIGHTROPE_CLOCKS = 512 }; /* of a longer ladder the lowest are left out */
+
+typedef struct fl_tightrope_seen { /* one clock */
+    double slowdown, power_w;      /* means */
+    double noise, power_noise;     /* their relative standard errors */
+    double ceiling;                /* slowdown of all that ran then, mean: no less than the clock's own */
+    double weight_s;               /* time that the means stand on; 0: the clock was not tried */
+    double windows;                /* number of windows that the means stand on */
+} fl_tightrope_seen;
+
+typedef struct fl_tightrope_chip { /* what is assumed of the GPU */
+    const int32_t *mhz;            /* count clocks, ascending */
+    const double *volt;            /* voltage at each, in any unit; NULL: not known */
+    uint32_t count;
+    double tolerance;   /* by how much a slowdown may pass top / f */
+    double sharpness;   /* p of the time law s^p = 1 + q ((top / f)^p - 1), used below the clocks that were tried */
+    double fixed_share; /* of the power at the top clock that does not follow V^2 f, until two clocks were tried */
+    double roughness;   /* how far time and power stray from their laws, relative standard deviation */
+    double smooth;      /* over what distance in log clock they stray alike */
+    double reach;       /* furthest step below the lowest clock tried, relative */
+    double time_wander, power_wander; /* how windows at one clock differ, relative standard deviation */
+} fl_tightrope_chip;
+
+typedef struct fl_tightrope_wish {
+    double allowed;        /* slowdown that the ledger allows from now on, > 0; below 1: nothing but the top */
+    double slack_s;        /* of the ledger */
+    double bound;          /* slowdown - 1 that the whole run may have */
+    double blind_s;        /* time that may pass at the clock before anything shows, and the way back to the top */
+    double cost;           /* by how much what is measured was stretched by measuring it */
+    double window_s;       /* how long the chosen clock will be kept */
+    double first_window_s; /* the same, of one not tried before */
+    double elapsed_s;      /* how long the program has run */
+    int32_t delay_power;   /* objective: energy x slowdown^delay_power */
+    int32_t steady;        /* 1: two clocks may not take turns, as others would wait for the slower and not gain by the
+                            * faster */
+    int32_t look;          /* 1: a clock not tried yet may be chosen for what it tells */
+    int32_t now;           /* current clock: kept where nothing is gained by leaving it */
+} fl_tightrope_wish;
+
+typedef struct fl_tightrope_choice {
+    uint32_t clock;   /* index */
+    int32_t looked;   /* 1: chosen for what it tells */
+    double energy;    /* predicted energy per unit of work at the allowed slowdown, of that at the top clock */
+    double certain;   /* predicted energy where the two facts alone tell the work */
+    double measured;  /* the same over a long run in which records show all work, their cost included */
+    double steepness; /* relative energy that one unit of slowdown more would save; 0: the bound does not bind */
+} fl_tightrope_choice;
+
+/* The top clock was tried before. */
+fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *chip, const fl_tightrope_seen *seen,
+                                        const fl_tightrope_wish *wish);
+
+/* The slack after window_s at a clock of that worst slowdown is not negative, even if the program then went on by what
+ * is certain only, most times slower, for as long as nobody would see it. */
+int fl_tightrope_affordable(const fl_tightrope_wish *wish, double window_s, double worst, double most);
+
+/* Slack that a second may cost at a clock where all is slowed most times. */
+double fl_tightrope_burn(double bound, double most);
+
+/* How late the power sensor is: what it shows after the first change of the clock, until it stays where it is. */
+
+enum { FL_TIGHTROPE_READINGS = 256 };
+
+typedef struct fl_tightrope_lag {
+    double before_w;                                                 /* before the change; 0: nothing is watched */
+    double after_s[FL_TIGHTROPE_READINGS], w[FL_TIGHTROPE_READINGS]; /* readings since */
+    uint32_t count;
+} fl_tightrope_lag;
+
+void fl_tightrope_lag_begin(fl_tightrope_lag *l, double before_w);
+
+/* A fresh reading, after_s after the new clock was reached. Where the memory is full every second one is dropped. */
+void fl_tightrope_lag_add(fl_tightrope_lag *l, double after_s, double w);
+
+/* Seconds after which less than 6 % of the change were still to come; NAN: the sensor is still on its way, or has not
+ * moved by 1 %. */
+double fl_tightrope_lag_seconds(const fl_tightrope_lag *l);
+
+/* 1: the last readings are one level, so that nothing is on its way; 0 where there are too few to tell. */
+int fl_tightrope_lag_still(const fl_tightrope_lag *l);
+
+/* Several GPUs that may wait for each other: whose clock it was that slowed them all.
+ *
+ * Every GPU's progress is held against its own pace of the time when all of them ran at the top clock. Where GPUs meet
+ * at barriers they all progress alike, as the slowest of them does: a GPU that waits loses nothing by a lower clock,
+ * and its progress shows that, without a word about barriers. What must be told apart is who made the others wait. */
+
+typedef struct fl_tightrope_member { /* one GPU in a window */
+    double seen;                     /* slowdown of its progress; NAN: not known */
+    double noise;                    /* relative standard error of that */
+    double own;                      /* what its clock took from it before; NAN: this clock was not tried */
+    double busy;                     /* share of the window in which a kernel ran; NAN: not known */
+    int32_t top;                     /* it ran at the top clock */
+} fl_tightrope_member;
+
+/* The slowdown that the GPU's own clock makes. It is at most what was seen, now or before. Where the others explain
+ * what was seen, the part in which this one was less busy than they was waiting; where neither explains it, the busiest
+ * did it. */
+double fl_tightrope_own(const fl_tightrope_member *member, uint32_t count, uint32_t i);
+
+/* The pace of GPU i is none that the clocks, as they were seen so far, can have: off by more than that. */
+int fl_tightrope_unexplained(const fl_tightrope_member *member, uint32_t count, uint32_t i, double drift);
+
+/* How far off the mean of a utilisation may be that comes in whole percent (nvmlUtilization_t). Readings of one level
+ * are all off by the same part of a percent, and no number of them makes that smaller. A sensor's noise does, where
+ * readings at one clock spread over several whole numbers. Each clock is judged by its own readings: those of two
+ * clocks differ by what the clock does, and that is no noise. */
+
+enum { FL_TIGHTROPE_PERCENTS = 101, FL_TIGHTROPE_LEVELS = 8 };
+
+typedef struct fl_tightrope_level { /* readings at one clock */
+    double clock;                   /* of the top clock; 0: free */
+    uint32_t count;
+    uint32_t seen[FL_TIGHTROPE_PERCENTS]; /* number of readings of each */
+} fl_tightrope_level;
+
+typedef struct fl_tightrope_percent {
+    fl_tightrope_level level[FL_TIGHTROPE_LEVELS]; /* the first is the top clock */
+    double count, error;                           /* of clocks that had to give way: readings, and their errors' sum */
+} fl_tightrope_percent;                            /* all zero is the beginning */
+
+/* clock: of the top clock, 0 .. 1. Readings below 0 and above 100 count as these. */
+void fl_tightrope_percent_add(fl_tightrope_percent *p, double clock, double pct);
+
+/* In percentage points: by how much the mean of the readings may be off, at the top clock or below it. */
+double fl_tightrope_percent_top(const fl_tightrope_percent *p);
+double fl_tightrope_percent_low(const fl_tightrope_percent *p);
+
+/* How fast a counter runs, and how much its units differ: from the readings at which it had moved.
+ *
+ * A reading sees the end of a unit late, by anything up to the time between readings. Units that differ make the ends
+ * wander, late readings do not: that tells the two apart. For each spread of a ladder a filter follows time and seconds
+ * per unit (Kalman, "A new approach to linear filtering and prediction problems", 1960), and adds up how likely the
+ * readings are. Errors are told by the worst of the spreads that the readings leave possible, so a run that has seen
+ * little holds its units to be very uneven.
+ *
+ * Units often differ in cycles: the kernels of an iteration, then a wait. Unit by unit that looks like a wide spread;
+ * over longer times it averages out. So the same is done with every end that comes at least 16, 64 or 256 ms after the
+ * last one. There the filters also differ in a part of the lateness that does not add up, as a cycle's does not. The
+ * line that leaves the least error counts, unless a line of longer times shows that it misses what adds up (bursts).
+ *
+ * The last line has every block of so many units: as many as a cycle seems to have. It is told by other ends than those
+ * that it then takes, so that its choice flatters no error. */
+
+enum { FL_TIGHTROPE_LINES = 5, FL_TIGHTROPE_FILTERS = 112, FL_TIGHTROPE_ENDS_KEPT = 256 };
+
+/* Deviations from visit to visit at the top clock that are held back where units are unlike in parts of the program:
+ * the policy is at the top more often in some parts than in others, so that more visits make this no smaller. */
+#define FL_TIGHTROPE_WANDERS 2
+
+typedef struct fl_tightrope_filter {
+    double time_s, unit_s;  /* end of the last unit, from the stretch's first; mean duration of a unit */
+    double vtt, vtu, vuu;   /* their variances and covariance */
+    double weight, weighed; /* reference: sum of 1 / variance of unit_s over the stretches kept, of unit_s / variance */
+    double weight_square, square; /* the same of 1 / variance^2, of unit_s^2 / variance */
+    double likely;                /* log-likelihood of this filter over the run */
+} fl_tightrope_filter;
+
+typedef struct fl_tightrope_line {
+    fl_tightrope_filter filter[FL_TIGHTROPE_FILTERS];
+    double edges, units; /* of the stretch: ends taken, units from the first to the last */
+    double open_units;   /* since the last end taken */
+    double first_s;      /* first end taken, from the stretch's */
+    double last_s;       /* last end taken, from the first taken */
+    double last_variance_s;
+    double samples; /* differences between ends, of the run */
+    double kept;    /* stretches of the reference */
+} fl_tightrope_line;
+
+typedef struct fl_tightrope_rate {
+    fl_tightrope_line line[FL_TIGHTROPE_LINES];
+    int64_t first_ns; /* first end of the stretch */
+    double edges;     /* ends seen in it */
+    double last_s;    /* last end seen, from the first */
+    double kept_s;    /* time that the reference stands on */
+    double block;     /* units of a block; 0: not known yet */
+    uint32_t ends;    /* kept, of units in a row */
+    float end_s[FL_TIGHTROPE_ENDS_KEPT];
+} fl_tightrope_rate;
+
+typedef struct fl_tightrope_pace {
+    double unit_s;  /* seconds per unit; 0: not known */
+    double error;   /* its relative standard error */
+    double spread;  /* relative variance of a unit x its seconds: of a time's work that is relative variance x time */
+    double cycle;   /* variance of an end's time that does not add up, in s^2 */
+    double every_s; /* least time between the ends that it stands on */
+    double block_s; /* time of a block, where it stands on blocks */
+    double wander;  /* of the pace from stretch to stretch beyond its error, relative deviation */
+} fl_tightrope_pace;
+
+/* All zero is the beginning. A stretch is a time at one clock. */
+void fl_tightrope_rate_stretch(fl_tightrope_rate *r);
+
+/* A reading showed the end of a unit, anything up to late_s (> 0) ago; units (> 0) ended since the last end passed. */
+void fl_tightrope_rate_edge(fl_tightrope_rate *r, int64_t now_ns, double late_s, double units);
+
+/* The stretch belongs to the reference; the next one begins. */
+void fl_tightrope_rate_keep(fl_tightrope_rate *r);
+
+/* Pace of the stretch, by the likeliest filter. */
+fl_tightrope_pace fl_tightrope_rate_now(const fl_tightrope_rate *r);
+
+/* Pace of the stretches kept, and with now of the present one too; by the likeliest filter. */
+fl_tightrope_pace fl_tightrope_rate_reference(const fl_tightrope_rate *r, int now);
+
+/* How far off, relative, the reference may be: at so many standard errors, whatever spread and cycle are. */
+double fl_tightrope_rate_error(const fl_tightrope_rate *r, double sigmas, int now);
+
+/* The variance of so many means is that much above the expected one by chance, at two standard errors (Wilson and
+ * Hilferty, "The distribution of chi-square", 1931). */
+double fl_tightrope_by_chance(double count);
+
+/* Least time, in seconds, that so many units take at the reference's pace; sure_s of it were measured. */
+double fl_tightrope_rate_least(const fl_tightrope_rate *r, double sigmas, int now, double units, double sure_s);
+
+/* How much work one GPU has done, in seconds that it would have taken at the top clock.
+ *
+ * It is told by the best signal there is: kernel records, iteration markers, kernels counted, bytes moved, memory
+ * utilisation, or nothing. What one unit of a signal takes at the top clock is learned while the GPU runs there (the
+ * reference). The ledger never credits more than it can prove: the error of the reference is held back, and where that
+ * is large only what the two facts of inside.h leave certain is credited. */
+
+enum {
+    FL_TIGHTROPE_AUTO,
+    FL_TIGHTROPE_RECORDS,
+    FL_TIGHTROPE_ITERATIONS,
+    FL_TIGHTROPE_KERNELS,
+    FL_TIGHTROPE_BYTES,
+    FL_TIGHTROPE_UTIL,
+    FL_TIGHTROPE_NONE,
+    FL_TIGHTROPE_ENDS /* kernels counted by their records */
+};
+/* Whose units are taken for alike in all phases of the program: all signals', those of counters only (iterations,
+ * kernels, bytes), none's. Where they are not, the second fact alone tells the work. */
+enum { FL_TIGHTROPE_ALIKE_ALL, FL_TIGHTROPE_ALIKE_COUNTERS, FL_TIGHTROPE_ALIKE_NONE };
+enum { FL_TIGHTROPE_KINDS = 2048 }; /* each with a place of its own; a program of PyTorch has a thousand */
+
+typedef struct fl_tightrope_kind {        /* of kernel */
+    double count, sum_s, square_s;        /* that ran at the top clock: number, durations, their squares */
+    double done, done_s;                  /* at any other clock: number, durations */
+    double floor_s;                       /* what is certain of these */
+    double low, low_s, low_floor_s;       /* the same of a window below the top clock, once its clock is there */
+    double kept_s;                        /* credited before its reference began anew */
+    double now, now_s;                    /* of the window at the top clock: number, durations */
+    double visits, mean_s, mean_square_s; /* windows at the top clock, their means, the squares of these */
+    double visit_square_s;                /* the squares of these, each as often as the visit had records */
+    double window_s, spell_s;             /* time in the window; in the present spell of strange kernels */
+    int64_t spell, usual;                 /* the spell of spell_s; 1: the phase has this kind */
+} fl_tightrope_kind;
+
+typedef struct fl_tightrope_work {
+    int64_t signal;
+    int64_t begin_ns, last_ns, origin_ns; /* first and last reading; where the counter's line begins */
+    double tolerance, sigmas, cost;       /* as the parameters */
+    int64_t alike;
+    double before_s, before_elapsed_s; /* credited, and passed, before records were on */
+    double record_s, recorded; /* by which a record stretches its kernel, 0: by the share `cost`; kernels that count */
+    double afford;             /* share of the time that records may take */
+    double dear_s;             /* by how much they took more, lately */
+
+    double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
+    double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
+    fl_tightrope_rate rate;
+    double edge_total;            /* the sum at the last end of a unit that counted */
+    double unit_s, spread;        /* seconds per unit at the top clock, 0: not known; how units differ (likeliest) */
+    double cycle_s;               /* window that shows the pace through their cycles well */
+    fl_tightrope_percent percent; /* readings of a utilisation that tells the work */
+    double rate_s;                /* time at the top clock that the reference stands on */
+    double base_s, taken_back_s;  /* credit before the origin; credit that was doubted */
+
+    fl_tightrope_certain sure;
+    double top_s, floor_s, elapsed_s; /* settled at the top clock; certain of the rest; all */
+
+    /* the window */
+    int64_t window_ns, settled_ns;
+    double clock, share; /* its clock / top; the least since the window before */
+    int at_top, weighed;
+    int doubted;         /* a window at the top clock whose pace is another phase's: no part of the reference */
+    double units;        /* total at the beginning */
+    int64_t moved_ns;    /* last reading that showed work done */
+    double moved_late_s; /* by how much that may have come late */
+    double quiet_s;      /* longest time lately that no reading showed work done */
+    double known_s, ref_s, unknown_s; /* records that began settled: durations, the same at the top, no reference */
+    double strange_s;                 /* of kernels that the phase does not have, less its own since then; 0: none */
+    int64_t spell, phased;            /* number of times that none were strange; 1: the phase is known */
+    double power_sum, power_count, power_square;
+    double energy_j[2], energy_ns[2]; /* first and last reading of the energy counter */
+
+    double overlap_s;          /* credited to kernels that another one ran beside */
+    double busy_s, top_busy_s; /* records: durations off the top clock and at it, all kinds */
+    int64_t last_end_ns;       /* of a record */
+    double busy_share;         /* of the time, in which kernels run */
+    double error_s;            /* of the last credit: what was held back */
+    int64_t kinds;             /* places in use: the others are zero */
+    fl_tightrope_kind kind[FL_TIGHTROPE_KINDS];
+} fl_tightrope_work;
+
+typedef struct fl_tightrope_seen_window {
+    double length_s;
+    double slowdown, noise; /* against the top clock; relative standard error; NAN: not known */
+    double power_w, power_noise;
+    int doubtful; /* the slowdown is none that the clock can have: another phase of the program */
+    int renewed;  /* of some kinds the reference begins anew */
+} fl_tightrope_seen_window;
+
+void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
+                             double cost);
+
+/* From now on records, or their ends, tell the work, of which all ran at the top clock so far. */
+void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns);
+
+/* The same where the second fact alone told the work so far. */
+void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns);
+
+/* 1: readings tell how long the program runs, and nothing of its work that is certain in all its phases. */
+int fl_tightrope_blindfold(const fl_tightrope_work *w);
+
+/* A window begins at clock / top: that of now, or one that was just set. Of several GPUs that may wait for each other
+ * it is the least, for none of them is slowed by more. */
+void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed);
+
+void fl_tightrope_forget_power(fl_tightrope_work *w); /* of this window so far */
+
+/* Ends the window: fills the reference where it ran at the top, and the ledger. An idle one is no part of the ledger.
+ */
+fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns, int idle);
+
+/* What the reference is worth: relative standard error of a credit; 1: there is none. */
+double fl_tightrope_reference_error(const fl_tightrope_work *w);
+
+/* By what share records stretch the kernels: by their number, where it is known what one takes. */
+double fl_tightrope_records_cost(const fl_tightrope_work *w);
+
+/* Slack that is kept for kernels that become so short that their records take more than they may: that much is lost
+ * until they go off. 0: it is not known what a record takes. */
+double fl_tightrope_records_kept(const fl_tightrope_work *w);
+
+/* 1: records took more than they may by so much that they must go off. */
+int fl_tightrope_records_dear(const fl_tightrope_work *w);
+
+/* Seconds at the top clock that the work done so far would have taken, at least. */
+double fl_tightrope_credit(fl_tightrope_work *w);
+
+/* The same at the time of the last reading, inside a window: what no reading has shown yet counts as much as is
+ * certain. */
+double fl_tightrope_credit_now(fl_tightrope_work *w);
+
+/* The window, at the top clock, has what a reference needs: error is what may be held back for it, relative. */
+int fl_tightrope_enough(const fl_tightrope_work *w, double error);
+
+/* From now on nothing tells the work. What was credited stays. */
+void fl_tightrope_to_certain(fl_tightrope_work *w);
+
+/* The window that was closed may belong to another phase, whose units may be shorter: of its credit only what is
+ * certain stays. */
+void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window *m);
+
+/* The program does something else now: what was credited stays, the reference is learned again. */
+void fl_tightrope_new_phase(fl_tightrope_work *w);
+
+/* tightrope: phases that kernel records tell apart.
+ *
+ * A program that runs kernels of one kind for a while, and of another kind then, is slowed by a clock in one part as it
+ * is not in another. So what clocks do is learned for each phase by itself: a phase is known by the shares that kinds
+ * of kernel have of its time. Nothing here adds to the ledger. A phase that is taken for another one costs energy, and
+ * not the bound. */
+
+enum { FL_TIGHTROPE_PHASES = 8 }; /* the one that ran least makes room for a new one */
+
+typedef struct fl_tightrope_phase {
+    double share[FL_TIGHTROPE_KINDS]; /* of the time of its kernels */
+    double weight_s;                  /* time that the shares stand on; 0: no phase */
+    double time_s, decisions;         /* that it ran so far, of all stays; windows that ended in it */
+    double usual_s;                   /* how long its own useful stays are lately, 2 s at most; 0: there was none */
+    fl_tightrope_seen seen[FL_TIGHTROPE_CLOCKS];
+} fl_tightrope_phase;
+
+typedef struct fl_tightrope_phases { /* all zero is the beginning */
+    int64_t current, last;           /* that runs now, < 0: none, as no records are on; that was left last */
+    int64_t turns;                   /* to another phase */
+    double useful_s;                 /* how long stays are lately in which another clock than the top was learned */
+    double stay_s;                   /* time of the present stay */
+    double began_s;                  /* elapsed time at which the program turned to the present phase */
+    fl_tightrope_phase phase[FL_TIGHTROPE_PHASES];
+} fl_tightrope_phases;
+
+/* What a closed window of length_s says of the phase. 1: another one runs now, and `seen` has what clocks do in it:
+ * nothing where it is new. */
+int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, double length_s);
+
+/* Records go off: what clocks do in the present phase is kept until it is recognised again. */
+void fl_tightrope_phase_leave(fl_tightrope_phases *p, const fl_tightrope_seen *seen);
+
+/* How long the present phase has run; all the time where there is no other. */
+double fl_tightrope_phase_time(const fl_tightrope_phases *p, const fl_tightrope_work *w);
+
+/* Windows that ended in the present phase. */
+double fl_tightrope_phase_decisions(const fl_tightrope_phases *p);
+
+/* 1: kernels of kinds that the phase does not have have run for a while. */
+int fl_tightrope_phase_strange(const fl_tightrope_work *w);
+
+/* tightrope where a server states latency targets: they are its bound. The ledger counts late tokens instead of time:
+ * of all first tokens and of all others the share target_share must come in time, and what is left of the rest is spent
+ * where it saves most. What is not known takes the top clock.
+ *
+ * Two slacks are held, for each server by itself:
+ * - TBT: over the engine's steps of the last while, the share of tokens that would be late at a clock, by the step
+ * times of policies/server/server.h, must stay within what the ledger leaves. At a clock not seen yet a step counts by
+ * the bound that it takes top / f as long at most.
+ * - TTFT: a request that waits must get its first token in time after its wait so far, the time that a clock takes to
+ *   change, and as many of the worst steps of the last while as requests wait. And the 99th percentile of TTFT, longer
+ *   by as much as a step is, must meet the target.
+ *
+ * Among the clocks that hold both, the one that costs the least energy a step by the power seen at each, above that of
+ * a server with nothing to do; a clock below those seen is tried one at a time. What was
+ * seen ten seconds ago, under another load, is forgotten, and looked at again. */
+
+enum { FL_TIGHTROPE_STEPS = 128 };
+
+typedef struct fl_tightrope_late { /* ledger of one target: counters as of the first sample, and since */
+    double count_at, missed_at;    /* NAN: not known yet */
+    double count, missed;
+} fl_tightrope_late;
+
+typedef struct fl_tightrope_serving { /* of one server; in the state of its first GPU */
+    fl_drive s;
+    fl_step_load step[FL_TIGHTROPE_STEPS]; /* the last ones */
+    uint64_t steps;                        /* so far */
+    int64_t looked_ns;                     /* when the two rows below were made of them */
+    double late[FL_STEP_CLOCKS];           /* share of their tokens that would be late; 1 where it is not known */
+    double longest_s[FL_STEP_CLOCKS];      /* the longest of them; NAN: not known */
+    double now_s[FL_STEP_CLOCKS];          /* a step of the present load */
+    double power_w[FL_STEP_CLOCKS], power_weight[FL_STEP_CLOCKS];
+    int64_t power_ns[FL_STEP_CLOCKS]; /* of the last reading */
+    double idle_w;                    /* least power seen with nothing to do; 0: not seen */
+    fl_tightrope_late ttft, tbt;
+    double tokens_per_s;
+    int64_t last_ns;
+    double allowed;  /* share of tokens that may be late from now on */
+    double slowdown; /* of a step against the top clock, as predicted; NAN: not known */
+} fl_tightrope_serving;
+
+/* 1: every server states both targets, so they are the bound. */
+int fl_tightrope_serves(const fl_facts *facts);
+
+/* Begins one. */
+void fl_tightrope_serving_begin(fl_tightrope_serving *t, const fl_facts *facts, uint32_t server);
+
+/* One step of the policy for one server: reads, decides, sets. tolerance: by how much a slowdown may pass top / f. */
+void fl_tightrope_serve(fl_tightrope_serving *t, const fl_facts *facts, const fl_sample *sample, uint32_t server,
+                        double tolerance, fl_command *c);
+
+#define FL_TIGHTROPE_SERVING_NS 20000000 /* from one step to the next */
+
+/* tightrope: what the readings of a signal say of the work done: by records, by a counter, by ends of records. */
+
+/* Nothing counts before settled_ns, no power before power_ns. */
+void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *sample, uint32_t gpu, int64_t power_ns);
+
+/* 1: records show kernels beside each other. Their durations then depend on what runs beside them, and only their sum
+ * tells the work: from fl_tightrope_weigh on each end counts by its kind. */
+int fl_tightrope_overlap(const fl_tightrope_work *w);
+void fl_tightrope_weigh(fl_tightrope_work *w);
+
+/* 1: records show kernels beside each other too often to leave them out. */
+int fl_tightrope_crowded(const fl_tightrope_work *w);
+
+/* What tightrope holds of one GPU, and the constants of its windows. */
+
+typedef struct fl_tightrope_params {
+    double bound, tolerance, sigmas, records_cost, poll_ms, lag_ms;
+    int64_t signal, objective, alike, trust;
+} fl_tightrope_params;
+
+/* What signal=auto may credit work by: what holds in every phase, or counters too. */
+enum { FL_TIGHTROPE_TRUST_RECORDS, FL_TIGHTROPE_TRUST_COUNTERS };
+
+/* 1: nothing may count that a phase can change unseen. */
+static inline int fl_tightrope_strict(const fl_tightrope_params *p) {
+    return p->signal == FL_TIGHTROPE_AUTO && p->trust == FL_TIGHTROPE_TRUST_RECORDS;
+}
+
+/* Of the bound, kept back beside the reference's error: what a run's last window, which ends where the program does,
+ * may lose to the arrival of its clock. */
+#define FL_TIGHTROPE_MARGIN 0.0005
+#define FL_TIGHTROPE_SETTLE_S 0.03      /* after the achieved clock has arrived, readings do not count */
+#define FL_TIGHTROPE_COARSE_NS 20000000 /* between readings that only keep the ledger */
+#define FL_TIGHTROPE_POWER_S 0.08       /* of readings make a mean of power */
+
+typedef struct fl_tightrope_wander { /* how windows differ from the mean of their clock: relative squares, number */
+    double square, number;
+} fl_tightrope_wander;
+
+typedef struct fl_tightrope_gpu {
+    int64_t clock, next; /* index of the clock; of that of the next window */
+    int64_t readings;    /* fine ones so far */
+    int64_t signal_ns;   /* when the signal was chosen */
+    int64_t arrived_ns;  /* when the clock asked for was there; < 0: not yet */
+    int64_t power_ns;    /* power readings count from here on */
+    int64_t until_ns;    /* the window lasts at least until then */
+    double power_w;      /* of the last window */
+    double lag_s;        /* of the power sensor; NAN: not known yet */
+    double util_sum, util_count;
+    double settle_s; /* from a set clock to its arrival, as the platform says; 0: not known */
+    double react_s;  /* the longest so far */
+    double slack_s, allowed, energy, slowdown;
+    double error; /* of the reference, relative */
+    int64_t
+        unpaid; /* over a long run of the phase records cost more than what they allow saves beyond what goes without */
+    int64_t brief;    /* 1: the program has phases, and few windows fit into one */
+    double phase_s;   /* how long the program has done what it does now */
+    int64_t top_pays; /* a better reference is worth a window at the top clock */
+    fl_tightrope_wander time_wander, power_wander;
+    fl_tightrope_lag lag;
+    fl_tightrope_work work;
+    fl_tightrope_seen seen[FL_TIGHTROPE_CLOCKS];
+    fl_tightrope_serving serving; /* of the server whose first GPU this is */
+} fl_tightrope_gpu;
+
+/* 1: the clock that was asked for, mhz, is there, or was waited for long enough. Until then nothing counts. */
+int fl_tightrope_arrive(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now, double mhz);
+
+/* One step's readings of the GPU. */
+void fl_tightrope_take(fl_tightrope_gpu *g, const fl_sample *sample, uint32_t gpu);
+
+/* Where window and sensor allow the window to end after length_s: its end in seconds, reference_s where it is the first
+ * at the top clock. */
+int fl_tightrope_over(const fl_tightrope_gpu *g, int64_t now, double length_s, double end_s);
+
+/* Until the next reading. */
+int64_t fl_tightrope_wait_ns(const fl_tightrope_params *p, fl_tightrope_gpu *g, int64_t now, double end_s);
+
+/* From a reading that shows that the clock must rise until it has risen, at most: the time to the next reading, and
+ * what clocks took to arrive so far. */
+double fl_tightrope_reaction(const fl_tightrope_params *p, const fl_tightrope_gpu *g);
+
+/* How much longer the window must last because its clock came late. */
+double fl_tightrope_late_s(const fl_tightrope_gpu *g);
+
+double fl_tightrope_busy(const fl_tightrope_gpu *g); /* share of the window; NAN: not known */
+
+/* At a clock not tried before, long enough for the power too. */
+double fl_tightrope_first_length(const fl_tightrope_gpu *g);
+
+/* A window must show the slowdown well through the noise of the units, and the power through the sensor's lag. */
+double fl_tightrope_length(const fl_tightrope_gpu *g);
+
+/* The window's slowdown and power are what the clock does; ceiling: slowdown of all; top: it is the top clock. */
+void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling, int top);
+
+/* The index of the clock to run at: the node's slack, how long the window will last at a clock that was tried or not,
+ * whether two clocks may not take turns, and whether without records the second fact is safe. */
+uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, const fl_gpu_facts *f, double slack_s,
+                             double window_s, double first_window_s, int look, int steady, int certain);
+
+/* By how much the signal stretches what it measures. */
+double fl_tightrope_cost(const fl_tightrope_gpu *g);
+
+/* Index 0 of a GPU's clocks stands for this one of its ladder. */
+uint32_t fl_tightrope_first(const fl_gpu_facts *f);
+uint32_t fl_tightrope_count(const fl_gpu_facts *f);
+
+/* tightrope: one step of the node, as the files that make it hold it. */
+
+#define FL_TIGHTROPE_MEMBERS 64        /* GPUs of a node */
+#define FL_TIGHTROPE_REFERENCE_MAX_S 5 /* longest time at the top clock, where the reference's error stays large */
+#define FL_TIGHTROPE_IDLE 0.01         /* busy for less of a window, and no unit done: nothing runs there */
+
+/* What records are on for. ALWAYS: the policy counts by them, or by no records at all. TRIAL: they are on, and stay
+ * where what they allow saves more than they cost. CERTAIN: they are off, and the second fact alone counts, or where
+ * one stream is not known the top clock stays. */
+enum { FL_TIGHTROPE_ALWAYS, FL_TIGHTROPE_CERTAIN, FL_TIGHTROPE_TRIAL };
+
+typedef struct fl_tightrope_trial {
+    double ended_s; /* elapsed time at which records went off the last time */
+    int64_t turned; /* another phase since then, by power */
+} fl_tightrope_trial;
+
+typedef struct fl_tightrope_state { /* of the node, from step to step */
+    int64_t started, odd, references, decisions, alarm;
+    int64_t held;  /* at the top clock for the rest of the run: no other is safe */
+    int64_t stage; /* what records are on for (phase.c) */
+    fl_tightrope_trial trial;
+    int64_t contradicted;       /* times that a counter's units were not alike */
+    double window_s;            /* planned length */
+    int64_t safe_ns;            /* until then the slack cannot run out, whatever the program does */
+    double apart, compared;     /* see is_apart (window.c) */
+    fl_tightrope_phases phases; /* of the lone GPU whose records tell them */
+} fl_tightrope_state;
+
+typedef struct fl_tightrope_step {
+    const fl_tightrope_params *p;
+    const fl_facts *facts;
+    const fl_sample *sample;
+    fl_command *c;
+    fl_tightrope_state *state;
+    fl_tightrope_gpu *gpu; /* count */
+    uint32_t count;
+    int64_t now;
+} fl_tightrope_step;
+
+static inline double fl_tightrope_mhz(const fl_tightrope_step *n, uint32_t i, int64_t clock) {
+    return n->facts->gpu[i].sm.mhz[fl_tightrope_first(&n->facts->gpu[i]) + (uint32_t)clock];
+}
+
+static inline int64_t fl_tightrope_top(const fl_tightrope_step *n, uint32_t i) {
+    return fl_tightrope_count(&n->facts->gpu[i]) - 1;
+}
+
+static inline int fl_tightrope_at_top(const fl_tightrope_step *n, uint32_t i) {
+    return n->gpu[i].clock == fl_tightrope_top(n, i);
+}
+
+static inline int fl_tightrope_tried(const fl_tightrope_step *n, uint32_t i) {
+    return n->gpu[i].seen[n->gpu[i].clock].weight_s > 0;
+}
+
+/* Nothing runs on a GPU beside others: its ledger stands still. */
+static inline int fl_tightrope_idle(const fl_tightrope_step *n, uint32_t i) {
+    const fl_tightrope_gpu *g = &n->gpu[i];
+    return n->count > 1 && fl_tightrope_busy(g) < FL_TIGHTROPE_IDLE && !(g->work.total > g->work.units);
+}
+
+/* The reference is learned anew: all GPUs go to the top, and a window begins. */
+void fl_tightrope_to_reference(fl_tightrope_step *n);
+
+/* What the window taught is kept, and the next one begins at the clocks that are best then. */
+void fl_tightrope_end_window(fl_tightrope_step *n);
+
+/* After a window was learned from. 1: records went on or off, so the reference must be learned again. */
+int fl_tightrope_turn_records(fl_tightrope_step *n);
+
+/* Records go on, and tell the work from now on. The reference must be learned again. */
+void fl_tightrope_begin_trial(fl_tightrope_step *n);
+
+/* Looks come one after the other: what a trial costs is the time until it knows. */
+int fl_tightrope_hurries(const fl_tightrope_step *n);
+
+/* 1: records of a GPU take more than half of the bound: its kernels are short, and what one record takes is known. */
+int fl_tightrope_dear(const fl_tightrope_step *n);
+
+/* 1: without records too a lower clock is safe, as one stream is known, or as who trusts counters says. */
+int fl_tightrope_alone(const fl_tightrope_step *n);
+
+/* 1: kernels of a lone GPU run beside each other (fl_tightrope_overlap). */
+int fl_tightrope_shares(const fl_tightrope_step *n);
+
+/* 1: the clocks must go to the top now. */
+int fl_tightrope_guard(fl_tightrope_step *n);

@@ -1,0 +1,197 @@
+/* MODULE traces/files */
+#pragma once
+
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Programs files: workloads in the form in which authors publish them, as kinds of kernels, times and counts, not as
+ * one row for each launch. sim/workload/workload.h makes kernel traces from them.
+ *
+ * The head is "# foldline-programs 1"; its keys are sm_mhz, mem_mhz, cpu_mhz (clocks at which the times hold), kinds
+ * (file), source. Columns: program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv; optional:
+ * stream,grid_x,block_x,cycles.
+ *
+ * The parts of a program run one after the other, each for about part_s seconds. The whole sequence runs `cycles` times
+ * (for parts that alternate). The rows of a part are one iteration, in order, which repeats until the part's time is
+ * over. A row is `count` launches of a kernel with mean time_us, and with a mean of gap_us of host time before each.
+ * Rows of one part on several streams run side by side. */
+
+typedef struct fl_program_row {
+    uint32_t program, kernel;         /* indices into names */
+    uint32_t part;                    /* from 1, ascending within its program */
+    uint32_t count;                   /* launches in one iteration, from 1 */
+    double part_s;                    /* the same in all rows of a part */
+    double time_us, time_cv;          /* mean, and coefficient of variation (a lognormal's) */
+    double gap_us, gap_cv;            /* host time before each launch */
+    int32_t stream;                   /* 0 where the file has none */
+    uint32_t grid_x, block_x, cycles; /* 256, 256 and 1 where the file has none */
+    int64_t line;
+} fl_program_row;
+
+typedef struct fl_programs {
+    fl_head head;
+    char **names;
+    size_t name_count, name_room;
+    fl_program_row *rows; /* the rows of a program stand together */
+    size_t row_count, row_room;
+    uint32_t *programs; /* program_count: indices into names, in order of appearance */
+    size_t program_count, program_room;
+} fl_programs;
+
+/* Fills *p or leaves it zeroed. Refuses everything that any canonical file refuses, and also a program in two places,
+ * parts out of order, and rows of one part that disagree on part_s or cycles. */
+fl_status fl_programs_read(const char *path, fl_programs *p, fl_diag *d);
+/* Writes to `path` through a temporary file and a rename; all columns. */
+fl_status fl_programs_write(const char *path, const fl_programs *p, fl_diag *d);
+void fl_programs_free(fl_programs *p);
+
+/* To build a program in memory; names are copied. fl_programs_name gives the values of rows[].program and .kernel. */
+uint32_t fl_programs_name(fl_programs *p, const char *name); /* UINT32_MAX when out of memory */
+fl_status fl_programs_add(fl_programs *p, const fl_program_row *row, fl_diag *d);
+
+/* The rows of kernel records that a policy saw, within a decisions file (the layout is in traces/io/records.h). Shared
+ * by readers, writers and the logs of running hosts. */
+
+typedef struct fl_decisions_room { /* items that each array of fl_decisions has room for */
+    size_t t_ns, delay_ns, line, value, fresh, set;
+    size_t kind, kernel, lost, kinds_until, kernels_until;
+} fl_decisions_room;
+
+/* A new step, with all kinds and records so far. */
+fl_status fl_decisions_add_step(fl_decisions *r, fl_decisions_room *room, size_t step, uint64_t lost);
+/* To the step: the name is copied. */
+fl_status fl_decisions_add_kind(fl_decisions *r, fl_decisions_room *room, size_t step, const fl_logged_kind *kind);
+fl_status fl_decisions_add_kernel(fl_decisions *r, fl_decisions_room *room, size_t step,
+                                  const fl_logged_kernel *kernel);
+
+/* Decisions while they are read or written: room for their steps, and the rows of one step. */
+
+/* Makes room in *r for so many steps of one host and `gpus` GPUs; FL_NO_MEMORY otherwise. */
+fl_status fl_decisions_grow(fl_decisions *r, fl_decisions_room *room, size_t steps, size_t gpus);
+
+/* The header row. */
+void fl_decisions_put_names(FILE *file, const fl_decisions *r);
+/* The rows of a step, under this number. kinds: so many kinds of kernels stand in the file already. */
+void fl_decisions_put_step(FILE *file, const fl_decisions *r, size_t step, size_t number, size_t kinds);
+
+/* The rows of servers that a policy saw, within a decisions file (the layout is in traces/io/records.h): their signals,
+ * and the steps of their engines. Shared by readers, writers and the logs of running hosts. */
+
+typedef struct fl_servers_room { /* items that each array of fl_logged_servers has room for */
+    size_t value, fresh, lost, batch, until;
+} fl_servers_room;
+
+/* value, fresh: signal_count of them. lost: as in fl_logged_servers. FL_NO_MEMORY where there is no room. */
+fl_status fl_servers_add(fl_logged_servers *s, fl_servers_room *room, const double *value, const bool *fresh,
+                         uint64_t lost);
+fl_status fl_servers_add_batch(fl_logged_servers *s, fl_servers_room *room, const fl_logged_batch *batch);
+/* The step is over: all rows so far belong to it and those before. */
+fl_status fl_servers_end_step(fl_logged_servers *s, fl_servers_room *room);
+
+/* When a device ran kernels: the union of their spans over all streams, and how much of it lies before a given time. */
+
+typedef struct fl_activity {
+    int64_t *start_ns, *end_ns; /* count spans, ascending and disjoint */
+    int64_t *before_ns;         /* busy time before each span */
+    size_t count;
+    int64_t busy_ns; /* busy time of all spans */
+} fl_activity;
+
+/* The activity of the ops of one type (fl_op_type) on one device. FL_NO_MEMORY on failure; the caller frees the struct
+ * in any case. */
+fl_status fl_activity_make(fl_activity *a, const fl_kernel_trace *t, int32_t device, int type);
+
+/* Busy time before t_ns: piecewise linear, 0 before the first span, busy_ns after the last. */
+double fl_activity_until(const fl_activity *a, double t_ns);
+/* Writes the distinct devices of the ops in ascending order. Where there are more than `room`, it keeps the first
+ * `room` that appear. Returns how many it wrote. */
+size_t fl_activity_devices(const fl_kernel_trace *t, int32_t *device, size_t room);
+
+void fl_activity_free(fl_activity *a);
+
+/* Reads and writes canonical kernel traces and kinds files. Columns may come in any order. Required:
+ * device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z. Optional:
+ * launch_ns,host_thread,waits_for (row numbers from 0 joined by '+'),bytes,sm_mhz. Text is UTF-8, with RFC 4180
+ * quoting. */
+
+/* Fills *t or leaves it zeroed. Refuses: unknown version or column, torn rows, end before start, overlapping ops within
+ * one device, process and stream, a kernel that starts before its launch, a wait for a later row, an empty trace. */
+fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_diag *d);
+
+/* Writes to `path` through a temporary file in the same folder and a rename, so that no reader sees an incomplete file.
+ */
+fl_status fl_kernels_write(const char *path, const fl_kernel_trace *t, fl_diag *d);
+
+/* To build a trace in memory. Returns the index of the name or kind and adds it if it is new; UINT32_MAX when out of
+ * memory. The cost is linear in the number of kinds, so use it for small sets; the reader interns through a hash of its
+ * own. */
+uint32_t fl_trace_add_kind(fl_kernel_trace *t, const char *name, const uint32_t grid[3], const uint32_t block[3]);
+fl_status fl_trace_add_op(fl_kernel_trace *t, const fl_trace_op *op);
+
+/* The op type that a name means; see fl_op_type. */
+fl_op_type fl_op_type_of(const char *name);
+
+/* Columns: name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz; head "# foldline-kinds 1". tc, tm, tl >= 0, not
+ * all zero. */
+fl_status fl_kinds_read(const char *path, fl_kinds *k, fl_diag *d);
+fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d);
+
+/* The number of rows from `first` on that describe the phases of that kernel, in order: 1 where it has no phases. */
+size_t fl_kinds_phases(const fl_kinds *k, const fl_kind_load *first);
+
+/* Kinds by name, for callers with many look-ups: fl_kinds_find scans all rows each time. */
+
+typedef struct fl_kinds_index {
+    const fl_kinds *kinds;   /* borrowed */
+    size_t *order;           /* rows sorted by name, and in the file's order within a name; NULL: see below */
+    const fl_kind_load *any; /* the row for names without a row of their own; NULL: none */
+} fl_kinds_index;
+
+/* Builds the index. Where memory runs out, the look-ups give the same answers, only more slowly. Call
+ * fl_kinds_index_free in either case. */
+fl_kinds_index fl_kinds_index_make(const fl_kinds *k);
+void fl_kinds_index_free(fl_kinds_index *x);
+
+/* The result of fl_kinds_find. */
+const fl_kind_load *fl_kinds_index_find(const fl_kinds_index *x, const char *name);
+
+/* A trace holds one op at a time in each lane (device, process and stream). Recordings do not: this parts what
+ * overlaps.
+ *
+ * - Time stamps are rounded, and ends are late by some ns. An overlap of up to FL_LANES_ROUNDING_NS is cut off the end
+ * of the earlier op.
+ * - Dependent launches (CUDA's programmatic dependent launch, on Hopper and later) let the next kernel of a stream
+ * begin before the one before it has ended. Libraries use them: of 106,232 kernels of three PyTorch programs on an H200
+ * 1,213 began up to 13.8 us early, each ended after the one before it, and no third began meanwhile (tests/hardware).
+ * Such a kernel is taken to wait for that end, and begins there. This is for records of a stream's own kernels: a
+ * profiler's file may show the branches of a graph as one stream, which overlap just so.
+ * - Other overlaps are of ops that run beside each other (graphs, several hardware queues). The later op moves to a
+ * stream number of its own.
+ *
+ * Either cut takes at most half of the earlier op's length as overlap. */
+
+typedef struct fl_lanes_parted {
+    size_t cut;       /* ops that end earlier now */
+    size_t dependent; /* ops that begin later now */
+    size_t moved;     /* ops on other streams now */
+    size_t streams;   /* made for them */
+    int64_t first;    /* number of the first of these */
+} fl_lanes_parted;
+
+/* dependent: take overlaps of up to FL_LANES_DEPENDENT_NS for dependent launches. In place; the rows keep their order,
+ * so one that begins later may stand before one that begins earlier. FL_BAD_INPUT where there is no stream number left.
+ */
+fl_status fl_lanes_part(fl_kernel_trace *t, bool dependent, fl_lanes_parted *out, fl_diag *d);
+/* What was changed, as sentences: number 0, 1, ... until it returns false. Of those that do not apply the text is "".
+ */
+bool fl_lanes_text(const fl_lanes_parted *p, int number, char *text, size_t size);
+
+/* Sorts the ops of a trace by time, in place. It needs four more bytes per op, not a second trace. */
+
+/* Sorts by start, end, device, process, stream and row. Only for ops that do not wait for each other, because row
+ * numbers change. */
+fl_status fl_ops_sort(fl_kernel_trace *t, fl_diag *d);

@@ -1,0 +1,29 @@
+/* What the files of traces/io share. Other modules include the public header alone. */
+#pragma once
+
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FL_CSV_LINE_MAX (1u << 20) /* bytes in one line; longer is refused */
+
+/* The temporary names of new files (traces/io/io.h), and the removal of files that killed processes left behind. */
+
+/* A new temporary name in the folder of path. It is short, so it fits wherever path's own name fits. malloc'd; NULL
+ * when out of memory. */
+char *fl_beside_name(const char *path);
+
+/* Marks the open temporary file as in use. False where another process is just removing it: take another name then. */
+bool fl_beside_claim(int fd);
+
+/* Creates a nameless file to read and write. -1 and FL_IO on failure. */
+int fl_open_nameless(fl_diag *d);
+
+/* Writes all bytes. Returns 0 or an errno value. */
+int fl_write_whole(int fd, const void *bytes, size_t size);
+/* Copies all bytes of `from`, which must be able to seek. Returns 0 or an errno value. */
+int fl_copy_whole(int from, int to);
+
+/* A new descriptor of the original standard output, as it was before it was reserved. -1 and errno on failure. */
+int fl_stdout_open(void);

@@ -1,0 +1,139 @@
+/* MODULE traces/open */
+#pragma once
+
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Shared by every file that is kept beside its source: for which bytes of the source it holds, and how it is read and
+ * written. */
+
+typedef struct fl_cache_stamp { /* what the file system reports about a source */
+    uint64_t device, inode, size;
+    int64_t modified_ns, changed_ns;
+    uint64_t settled; /* 1: the source was not touched for two seconds, so a later change gets another time */
+} fl_cache_stamp;
+
+typedef struct fl_cache_key {
+    fl_cache_stamp stamp;
+    uint64_t hash[2]; /* hash of the source */
+    uint64_t reader;  /* hash of the reader's name and the options */
+} fl_cache_key;
+
+/* Iteration markers that the program's threads passed, put where they belong in a trace of what its GPUs ran. A trace
+ * has each marker as an op of a stream, so a marker goes into the busiest stream of its device and process, behind the
+ * op that ran when it was passed. The host runs ahead of the GPU: the n-th interval between markers is that of the n-th
+ * iteration only where it waits for the GPU in each, as training that reads its loss does. */
+
+typedef struct fl_trace_mark {
+    int64_t time_ns;
+    int32_t device, process;
+} fl_trace_mark;
+
+typedef struct fl_trace_marks { /* plain zero: none */
+    fl_trace_mark *mark;
+    size_t count, room;
+} fl_trace_marks;
+
+fl_status fl_trace_marks_add(fl_trace_marks *m, int64_t time_ns, int32_t device, int32_t process, fl_diag *d);
+/* Adds an op [iteration] for each of them; where a process ran nothing on the device, it has none. */
+fl_status fl_trace_marks_place(fl_trace_marks *m, fl_kernel_trace *t, fl_diag *d);
+void fl_trace_marks_free(fl_trace_marks *m);
+
+/* The readers, one row each. This table declares them, and traces/open/open.c lists them. The first reader that detects
+ * a file reads it. */
+
+/* X(ident): its file defines fl_reader_ident. */
+#define FL_READERS(X)                                                                                                  \
+    X(kernels)                                                                                                         \
+    X(telemetry)                                                                                                       \
+    X(sweep)                                                                                                           \
+    X(requests)                                                                                                        \
+    X(nsys_sqlite)                                                                                                     \
+    X(kineto)                                                                                                          \
+    X(nsys_csv)                                                                                                        \
+    X(rocprofv3)                                                                                                       \
+    X(nvidia_smi)                                                                                                      \
+    X(dcgmi)                                                                                                           \
+    X(geopm)                                                                                                           \
+    X(geepafs)                                                                                                         \
+    X(dvfs)                                                                                                            \
+    X(profile)                                                                                                         \
+    X(zeus)                                                                                                            \
+    X(azure_llm)                                                                                                       \
+    X(wide)
+
+#define FL_READER_DECLARE(ident) extern const fl_reader fl_reader_##ident;
+FL_READERS(FL_READER_DECLARE)
+
+/* A trace in numbers: its length, its kernels, how busy the devices were, the gaps, power and energy. */
+
+enum { FL_STATS_GAPS = 5 }; /* classes of gaps: below 10 us, 100 us, 1 ms, 10 ms, longer */
+
+typedef struct fl_device_stats {
+    int32_t device;
+    size_t kernels, copies, streams; /* streams: distinct process and stream */
+    double span_s;                   /* from the first start to the last end on the device */
+    double busy_s, copy_s;           /* time with some kernel (copy) resident */
+    double kernel_s;                 /* sum of the kernels' durations; divided by busy_s: how many ran at once */
+    size_t gaps;                     /* between kernels, all streams together */
+    double gap_s, longest_gap_s;     /* total, and the longest */
+    size_t gap_count[FL_STATS_GAPS];
+    double gap_class_s[FL_STATS_GAPS];
+    /* From the telemetry, NAN where there is none. Over the kernels' span where there are kernels, else over all
+     * readings. */
+    double power_w, energy_j; /* mean power; energy from the energy counter where there is one, else power over time */
+    double sm_mhz, sm_mhz_min, sm_mhz_max, util_pct;
+    size_t readings;
+    double interval_s; /* median between readings */
+} fl_device_stats;
+
+typedef struct fl_name_stats { /* statistics of all kernels of one name */
+    const char *name;          /* borrowed from the trace */
+    size_t count, kinds;       /* kinds: distinct grids and blocks */
+    double total_s, min_s, max_s;
+} fl_name_stats;
+
+typedef struct fl_stats {
+    double duration_s, first_s;
+    size_t kernels, copies, syncs, iterations, kinds, names, streams, processes;
+    bool has_launches, has_clocks;
+    fl_device_stats *device;
+    size_t device_count;
+    fl_name_stats *name; /* kernels only; the longest total first */
+    size_t name_count;
+} fl_stats;
+
+/* For kernels, telemetry, or both on one clock. Fills *s or leaves it zeroed; it borrows names from run. */
+fl_status fl_stats_make(fl_stats *s, const fl_imported *run, fl_diag *d);
+void fl_stats_free(fl_stats *s);
+
+/* One row per device and bin of time: t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct; empty = not known. */
+fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t bins, fl_diag *d);
+
+/* Opens any trace file by its path: its format is detected or given, and a large kernel trace comes from its cache
+ * where that holds. */
+
+/* Reads path with the reader that format names (NULL: the one that detects it). *o may be NULL: all devices, no
+ * interval. Fills *out or leaves it zeroed. Where a regular file of FL_CACHE_FROM bytes or more holds kernels and no
+ * telemetry, the function uses a cache beside it (traces/open/open.h) if that was made from exactly these bytes, reader
+ * and options; otherwise it writes one. A cache that cannot be written is not a failure. */
+fl_status fl_trace_open(const char *path, const char *format, const fl_import_options *o, fl_imported *out, fl_diag *d);
+/* The same, for callers that read the trace again: *known is true where *key belongs to exactly the bytes
+ * that were read. */
+fl_status fl_trace_open_key(const char *path, const char *format, const fl_import_options *o, fl_imported *out,
+                            fl_cache_key *key, bool *known, fl_diag *d);
+/* Whether the process keeps and uses caches beside traces. The default is yes. The setting holds for the whole process;
+ * set it before other threads read. */
+void fl_trace_keep(bool keep);
+
+extern const fl_reader *const fl_readers[]; /* fl_readers_count */
+extern const size_t fl_readers_count;
+
+/* The reader of a file: by name where one is given (FL_BAD_INPUT with the nearest name for an unknown one), else the
+ * first that detects the file. FL_BAD_INPUT with a list of the formats where none does. */
+fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d);
