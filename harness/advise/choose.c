@@ -6,9 +6,9 @@
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
 #include "harness/study/compare/compare.h"
-#include "harness/study/trial/setup.h"
+#include "harness/study/trial/trial.h"
 #include "models/chip/chip.h"
-#include "sim/oracle/score.h"
+#include "sim/oracle/oracle.h"
 #include "traces/io/io.h"
 
 #include <ctype.h>

@@ -5,7 +5,6 @@
 #include "harness/input/scene/scene.h"
 #include "harness/plan/plan.h"
 #include "traces/files/files.h"
-#include "traces/files/tables.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

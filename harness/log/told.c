@@ -6,7 +6,7 @@
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
 #include "sim/serving/serving.h"
-#include "traces/files/tables.h"
+#include "traces/files/files.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 #include "traces/serving/serving.h"

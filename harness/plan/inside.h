@@ -8,7 +8,6 @@
 #include "models/laws/laws.h"
 #include "sim/oracle/oracle.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/pipeline/plan.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 #include "traces/pipeline/pipeline.h"
@@ -146,7 +145,7 @@ typedef struct fl_training {
 
 /* Reads the pipeline at `path`. platform: by its name or path; NULL: boards that draw what the pipeline's rows say,
  * with a ladder of the clocks that these rows state. slow: texts "rank=3:1.2", ranks that compute slower
- * (sim/pipeline/plan.h). Leaves *t zeroed where it fails. */
+ * (sim/pipeline/pipeline.h). Leaves *t zeroed where it fails. */
 fl_status fl_training_open(const char *path, const char *platform, const fl_texts *slow, fl_training *t, fl_diag *d);
 void fl_training_free(fl_training *t);
 

@@ -3,7 +3,6 @@
 #include "models/laws/device.h"
 #include "sim/oracle/oracle.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/pipeline/plan.h"
 #include "traces/io/io.h"
 #include "traces/pipeline/pipeline.h"
 

@@ -4,7 +4,7 @@
 #include "harness/base/json/json.h"
 #include "harness/study/trial/trial.h"
 #include "sim/oracle/oracle.h"
-#include "sim/pipeline/plan.h"
+#include "sim/pipeline/pipeline.h"
 
 #include <math.h>
 #include <stdbool.h>

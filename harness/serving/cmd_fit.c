@@ -6,7 +6,7 @@
 #include "harness/base/json/json.h"
 #include "harness/input/scene/scene.h"
 #include "models/laws/laws.h"
-#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 #include "traces/serving/serving.h"

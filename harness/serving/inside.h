@@ -3,7 +3,7 @@
 
 #include "harness/serving/serving.h"
 #include "models/laws/laws.h"
-#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
 #include "traces/io/io.h"
 #include "traces/serving/serving.h"
 

@@ -9,7 +9,6 @@
 #include "harness/study/trial/trial.h"
 #include "models/laws/device.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/oracle/oracle.h"
 #include "traces/io/io.h"
 

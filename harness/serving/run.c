@@ -1,7 +1,7 @@
 #include "harness/serving/inside.h"
 
 #include "models/laws/laws.h"
-#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
 #include "traces/io/io.h"
 #include "traces/serving/serving.h"
 

@@ -9,7 +9,7 @@
 
 #include "policies/policy.h"
 #include "sim/instance/instance.h"
-#include "sim/node/run.h"
+#include "sim/node/node.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 

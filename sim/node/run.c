@@ -7,7 +7,6 @@
 #include "sim/gpu/work.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"

@@ -8,7 +8,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/gpu/work.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/oracle/oracle.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"

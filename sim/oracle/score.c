@@ -3,7 +3,6 @@
 #include "sim/base/base.h"
 #include "sim/node/node.h"
 #include "sim/oracle/oracle.h"
-#include "sim/oracle/score.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 

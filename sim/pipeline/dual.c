@@ -2,7 +2,7 @@
 
 #include "models/laws/device.h"
 #include "models/math/math.h"
-#include "sim/pipeline/plan.h"
+#include "sim/pipeline/pipeline.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 

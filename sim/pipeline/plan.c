@@ -1,7 +1,7 @@
 #include "sim/pipeline/inside.h"
 
 #include "models/math/math.h"
-#include "sim/pipeline/plan.h"
+#include "sim/pipeline/pipeline.h"
 #include "traces/io/io.h"
 
 #include <math.h>

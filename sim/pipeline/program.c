@@ -4,7 +4,6 @@
 #include "models/laws/laws.h"
 #include "models/math/math.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/pipeline/plan.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 #include "traces/pipeline/pipeline.h"

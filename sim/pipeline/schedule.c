@@ -5,8 +5,6 @@
 #include "policies/policy.h"
 #include "sim/gpu/gpu.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
-#include "sim/pipeline/plan.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

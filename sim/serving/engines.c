@@ -6,7 +6,6 @@
 #include "sim/base/base.h"
 #include "sim/gpu/gpu.h"
 #include "sim/gpu/work.h"
-#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"

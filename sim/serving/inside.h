@@ -4,7 +4,6 @@
 #include "models/laws/laws.h"
 #include "sim/gpu/gpu.h"
 #include "sim/gpu/work.h"
-#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
@@ -66,7 +65,7 @@ void fl_kv_share(fl_kv_blocks *k, fl_kv_place p);
 /* One user less; with the last one the block is free. */
 void fl_kv_give(fl_kv_blocks *k, fl_kv_place p);
 
-/* What the files of the batching scheduler share (sim/serving/batching.h). */
+/* What the files of the batching scheduler share (sim/serving/serving.h). */
 
 enum { FL_BATCH_ABSENT, FL_BATCH_WAITING, FL_BATCH_RUNNING, FL_BATCH_DONE };
 

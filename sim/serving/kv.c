@@ -1,13 +1,13 @@
 #include "sim/serving/inside.h"
 
-#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
 #include "traces/io/io.h"
 #include "traces/serving/serving.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
-/* The prefix cache: which leading blocks of a request are still held (sim/serving/batching.h, its last rule). */
+/* The prefix cache: which leading blocks of a request are still held (sim/serving/serving.h, its last rule). */
 
 /* Nobody looks at the blocks of this request any more, and it does not need them itself. */
 static void forget(fl_batch_request *q) {

@@ -2,7 +2,6 @@
 
 #include "policies/policy.h"
 #include "sim/base/base.h"
-#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"

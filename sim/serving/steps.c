@@ -1,7 +1,7 @@
 #include "sim/serving/inside.h"
 
 #include "models/laws/laws.h"
-#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
 #include "traces/io/io.h"
 #include "traces/serving/serving.h"
 
@@ -57,7 +57,7 @@ fl_status fl_batching_check(const fl_batching_rules *rules, const fl_requests *r
     return s;
 }
 
-/* A server's requests, and the steps composed of them (sim/serving/batching.h). */
+/* A server's requests, and the steps composed of them (sim/serving/serving.h). */
 
 enum { TOKENS = 2048, SEQUENCES = 256, BLOCK = 16 };
 

@@ -11,7 +11,6 @@
 #include "sim/instance/inside.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/workload/workload.h"
 #include "traces/files/files.h"
 #include "traces/io/io.h"

@@ -6,7 +6,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/synth/inside.h"
 #include "sim/synth/synth.h"
 #include "sim/workload/workload.h"

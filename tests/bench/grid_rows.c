@@ -3,7 +3,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/work/work.h"
 #include "harness/study/grid/grid.h"
-#include "harness/study/trial/setup.h"
+#include "harness/study/trial/trial.h"
 #include "models/laws/device.h"
 #include "sim/synth/synth.h"
 #include "traces/io/io.h"

@@ -5,8 +5,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
-#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
 #include "sim/synth/synth.h"
 #include "sim/workload/workload.h"

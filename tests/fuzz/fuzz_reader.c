@@ -2,7 +2,6 @@
  * not crash, hang or leak; refuses with a message and a zeroed struct, or gives a trace that can be written as a
  * canonical file, read again the same, and packed and unpacked as a cache. */
 #include "traces/files/files.h"
-#include "traces/files/tables.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

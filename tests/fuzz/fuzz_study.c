@@ -12,7 +12,6 @@
 #include "harness/study/compare/compare.h"
 #include "harness/study/grid/grid.h"
 #include "harness/study/grid/inside.h"
-#include "harness/study/trial/setup.h"
 #include "harness/study/trial/trial.h"
 #include "models/fit/fit.h"
 #include "policies/policy.h"

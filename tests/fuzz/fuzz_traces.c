@@ -7,7 +7,6 @@
  * Built with -fsanitize=fuzzer and -DFL_LIBFUZZER, libFuzzer supplies the bytes instead. */
 #include "tests/support/arrivals_write.h"
 #include "traces/files/files.h"
-#include "traces/files/tables.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

@@ -9,7 +9,6 @@
 #include "sim/instance/instance.h"
 #include "sim/node/inside.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/workload/inside.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"

@@ -8,7 +8,6 @@
 #include "sim/base/base.h"
 #include "sim/gpu/gpu.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/synth/inside.h"
 #include "sim/synth/synth.h"
 #include "sim/workload/workload.h"

@@ -9,7 +9,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/node/inside.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/workload/inside.h"
 #include "sim/workload/workload.h"
 #include "tests/support/sim_fixture.h"

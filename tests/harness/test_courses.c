@@ -10,7 +10,6 @@
 #include "policies/registry/registry.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "traces/io/io.h"
 #include "tests/support/golden.h"
 

@@ -7,7 +7,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/workload/workload.h"
 #include "tests/support/sim_fixture.h"
 

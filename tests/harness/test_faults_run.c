@@ -5,7 +5,6 @@
 #include "policies/policy.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "traces/io/io.h"
 #include "tests/support/node_fixture.h"
 

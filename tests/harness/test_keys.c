@@ -1,7 +1,6 @@
 /* The rows of an experiment's keys: what they refuse, and that what they say of standards is what the code takes. */
 #include "harness/base/json/json.h"
 #include "harness/input/experiment/experiment.h"
-#include "harness/study/trial/setup.h"
 #include "harness/study/trial/trial.h"
 #include "sim/oracle/oracle.h"
 #include "traces/io/io.h"

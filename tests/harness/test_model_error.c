@@ -8,7 +8,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/gpu/work.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 #include "tests/support/temp_file.h"

@@ -12,7 +12,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/oracle/inside.h"
 #include "sim/oracle/oracle.h"
 #include "sim/serving/serving.h"

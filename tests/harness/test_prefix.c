@@ -13,7 +13,6 @@
 #include "sim/instance/instance.h"
 #include "sim/node/inside.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "traces/io/io.h"
 #include "tests/support/sim_fixture.h"
 

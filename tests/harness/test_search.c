@@ -2,7 +2,6 @@
  * and scoring apart, and gives the same at any number of threads. */
 #include "harness/base/cli/cli.h"
 #include "harness/study/grid/grid.h"
-#include "harness/study/trial/setup.h"
 #include "harness/study/trial/trial.h"
 #include "traces/io/io.h"
 #include "tests/support/suite.h"

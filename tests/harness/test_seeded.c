@@ -7,7 +7,7 @@
 #include "sim/oracle/inside.h"
 #include "sim/oracle/oracle.h"
 #include "sim/pipeline/inside.h"
-#include "sim/pipeline/plan.h"
+#include "sim/pipeline/pipeline.h"
 #include "sim/synth/inside.h"
 #include "sim/synth/synth.h"
 #include "sim/workload/workload.h"

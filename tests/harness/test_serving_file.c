@@ -1,7 +1,7 @@
 /* Serving files and the tables that servers are fitted to: read, written, turned into laws and rules, refused. */
 #include "harness/input/scene/scene.h"
 #include "models/laws/laws.h"
-#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
 #include "traces/io/io.h"
 #include "traces/serving/serving.h"
 #include "tests/support/suite.h"

@@ -2,7 +2,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "harness/report/data/show.h"
+#include "harness/report/data/data.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 

@@ -5,7 +5,6 @@
 #include "harness/input/scene/scene.h"
 #include "models/chip/chip.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/oracle/oracle.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"

@@ -4,7 +4,7 @@
 #include "harness/live/host/host.h"
 #include "harness/live/vendor/vendor.h"
 #include "policies/policy.h"
-#include "traces/files/tables.h"
+#include "traces/files/files.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 #include "tests/support/live_stub.h"

@@ -7,7 +7,7 @@
 #include "policies/policy.h"
 #include "policies/registry/registry.h"
 #include "sim/node/node.h"
-#include "traces/files/tables.h"
+#include "traces/files/files.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 #include "tests/support/suite.h"

@@ -8,7 +8,7 @@
 #include "policies/registry/registry.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "traces/files/tables.h"
+#include "traces/files/files.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 #include "tests/support/server_feed.h"

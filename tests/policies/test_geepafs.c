@@ -1,7 +1,7 @@
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
-#include "traces/files/tables.h"
+#include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

@@ -2,7 +2,7 @@
  * and what must be conserved. */
 #include "policies/random.h"
 #include "models/laws/laws.h"
-#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
 #include "sim/serving/inside.h"
 #include "traces/io/io.h"
 #include "traces/serving/serving.h"

@@ -5,7 +5,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/node/node.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/pipeline/plan.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 #include "traces/pipeline/pipeline.h"

@@ -1,6 +1,6 @@
 /* From lengths to clocks of the ladder, by hand: a part beside ops whose length no clock changes. */
 #include "sim/pipeline/inside.h"
-#include "sim/pipeline/plan.h"
+#include "sim/pipeline/pipeline.h"
 #include "sim/workload/workload.h"
 #include "tests/support/sim_fixture.h"
 

@@ -2,7 +2,6 @@
 #include "policies/random.h"
 #include "sim/pipeline/inside.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/pipeline/plan.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 #include "traces/pipeline/pipeline.h"

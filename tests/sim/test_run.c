@@ -6,7 +6,6 @@
 #include "sim/base/base.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "traces/io/io.h"
 
 /* So many kernels of 1 ms each at the default clocks, where nothing is scarce. */

@@ -2,7 +2,6 @@
  * boards draw until the last request has come. */
 #include "models/laws/laws.h"
 #include "sim/node/node.h"
-#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
 #include "tests/support/serving_fixture.h"

@@ -6,7 +6,6 @@
 #include "tests/support/temp_file.h"
 
 #include "traces/files/files.h"
-#include "traces/files/tables.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

@@ -1,10 +1,10 @@
 /* The rules of the batching scheduler a second time, as plainly as they can be said: lists that are searched from one
- * end to the other, no state that could be derived. Written from the rules (the head of sim/serving/batching.h, and
+ * end to the other, no state that could be derived. Written from the rules (the head of sim/serving/serving.h, and
  * vLLM v1), not from the code; for tests. Runs out of no memory that a test has. */
 #pragma once
 
 #include "models/laws/laws.h"
-#include "sim/serving/batching.h"
+#include "sim/serving/serving.h"
 #include "traces/serving/serving.h"
 
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "models/laws/device.h"
 #include "policies/random.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/pipeline/plan.h"
 #include "traces/pipeline/pipeline.h"
 #include "tests/support/sim_fixture.h"
 

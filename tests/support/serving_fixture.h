@@ -9,7 +9,6 @@
 #include "policies/random.h"
 #include "sim/gpu/gpu.h"
 #include "sim/node/node.h"
-#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
 #include "traces/serving/serving.h"

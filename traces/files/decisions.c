@@ -1,7 +1,6 @@
 #include "traces/files/inside.h"
 
 #include "traces/files/files.h"
-#include "traces/files/tables.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 

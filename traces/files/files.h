@@ -195,3 +195,12 @@ bool fl_lanes_text(const fl_lanes_parted *p, int number, char *text, size_t size
 /* Sorts by start, end, device, process, stream and row. Only for ops that do not wait for each other, because row
  * numbers change. */
 fl_status fl_ops_sort(fl_kernel_trace *t, fl_diag *d);
+
+/* Canonical telemetry, sweep and decisions files, and the log of the GEEPAFS daemon. Readers fill the struct or leave
+ * it zeroed; writers use a temporary file and a rename. */
+
+fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_diag *d);
+fl_status fl_telemetry_write(const char *path, const fl_telemetry *t, fl_diag *d);
+
+fl_status fl_decisions_read(const char *path, fl_decisions *r, fl_diag *d);
+fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d);

@@ -1,4 +1,4 @@
-#include "traces/files/tables.h"
+#include "traces/files/files.h"
 
 #include "traces/io/io.h"
 #include "traces/io/records.h"

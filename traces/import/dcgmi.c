@@ -1,7 +1,6 @@
 /* dcgmi dmon -e ...: columns cut by blanks, no time stamps, a sparse row of units below the header. */
 #include "traces/import/inside.h"
 
-#include "traces/import/foreign.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 

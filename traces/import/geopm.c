@@ -2,7 +2,6 @@
  * hashes in hex, nan where not sampled. Signals asked for in addition are named SIGNAL-domain-index. */
 #include "traces/import/inside.h"
 
-#include "traces/import/foreign.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 

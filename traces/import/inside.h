@@ -1,7 +1,6 @@
 /* What the files of traces/import share. Other modules include the public header alone. */
 #pragma once
 
-#include "traces/import/foreign.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

@@ -1,7 +1,6 @@
 /* nvidia-smi --query-gpu=... --format=csv, with or without nounits: readings of boards over time. */
 #include "traces/import/inside.h"
 
-#include "traces/import/foreign.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

@@ -3,8 +3,6 @@
 #include "traces/import/inside.h"
 
 #include "traces/files/files.h"
-#include "traces/files/tables.h"
-#include "traces/import/foreign.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

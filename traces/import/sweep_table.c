@@ -1,6 +1,5 @@
 #include "traces/import/inside.h"
 
-#include "traces/import/foreign.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

@@ -1,7 +1,6 @@
 /* nsys stats -r cuda_gpu_trace -f csv (older: gputrace): kernels, copies and memory sets in order of start. */
 #include "traces/profiler/inside.h"
 
-#include "traces/import/foreign.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

@@ -3,7 +3,6 @@
 #include "traces/profiler/inside.h"
 
 #include "traces/files/files.h"
-#include "traces/import/foreign.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

@@ -2,7 +2,6 @@
  * versions and are found by name; times are ns, grids are in work-items. */
 #include "traces/profiler/inside.h"
 
-#include "traces/import/foreign.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

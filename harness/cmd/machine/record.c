@@ -9,7 +9,6 @@
 #include "policies/policy.h"
 #include "sim/instance/instance.h"
 #include "traces/files/files.h"
-#include "traces/files/tables.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 #include "traces/open/open.h"

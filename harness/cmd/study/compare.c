@@ -4,8 +4,6 @@
 #include "harness/input/experiment/experiment.h"
 #include "harness/input/scene/scene.h"
 #include "harness/study/compare/compare.h"
-#include "harness/study/compare/provenance.h"
-#include "harness/study/trial/setup.h"
 #include "harness/study/trial/trial.h"
 #include "policies/policy.h"
 #include "sim/oracle/oracle.h"

@@ -5,7 +5,6 @@
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "traces/io/io.h"
 
 /* The instructions of a pipeline over time, as a CSV for a Gantt chart. */

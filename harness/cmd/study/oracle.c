@@ -9,9 +9,7 @@
 #include "models/laws/device.h"
 #include "sim/base/base.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/oracle/oracle.h"
-#include "sim/oracle/score.h"
 #include "traces/io/io.h"
 
 #include <math.h>

@@ -6,7 +6,6 @@
 #include "harness/input/policy/policy.h"
 #include "harness/study/compare/compare.h"
 #include "harness/study/grid/grid.h"
-#include "harness/study/trial/setup.h"
 #include "harness/study/trial/trial.h"
 #include "policies/policy.h"
 #include "traces/io/io.h"

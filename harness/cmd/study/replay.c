@@ -7,7 +7,7 @@
 #include "harness/log/log.h"
 #include "policies/policy.h"
 #include "sim/instance/instance.h"
-#include "traces/files/tables.h"
+#include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

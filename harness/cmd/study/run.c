@@ -12,11 +12,9 @@
 #include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
-#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
-#include "traces/files/tables.h"
+#include "traces/files/files.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 

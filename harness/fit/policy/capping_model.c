@@ -7,7 +7,6 @@
 #include "sim/base/base.h"
 #include "sim/gpu/gpu.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

@@ -8,7 +8,6 @@
 #include "policies/policy.h"
 #include "policies/random.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "traces/io/io.h"
 
 #include <fnmatch.h>

@@ -8,7 +8,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/workload/workload.h"
 #include "traces/files/files.h"
 #include "traces/io/io.h"

@@ -20,7 +20,7 @@ typedef struct fl_spec {
     fl_texts only; /* shell patterns of the workloads it is for; none = all. Texts borrowed */
     const fl_policy *policy;
     const char *twin_of;    /* kernel records take no time for it, beside one of this label for which they do
-                               (harness/study/trial/setup.h); NULL: none */
+                               (harness/study/trial/trial.h); NULL: none */
     const char *plugin;     /* path of the .so it is from; NULL = built in */
     fl_layer layer;         /* of the parameters given with it */
     char *text;             /* owns the name, and names and values of the layer */

@@ -8,7 +8,7 @@
 #include "sim/base/base.h"
 #include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
-#include "sim/pipeline/plan.h"
+#include "sim/pipeline/pipeline.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 #include "traces/pipeline/pipeline.h"

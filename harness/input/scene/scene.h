@@ -12,7 +12,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
 #include "traces/files/files.h"
@@ -147,7 +146,7 @@ fl_status fl_rank_value_parse(const char *what, const char *text, uint32_t *rank
 
 #define FL_SLOW_HELP "makes rank R of the pipeline compute X times as long (may be repeated)"
 
-/* Each text of --slow: a rank that computes slower (sim/pipeline/plan.h). *p is replaced. */
+/* Each text of --slow: a rank that computes slower (sim/pipeline/pipeline.h). *p is replaced. */
 fl_status fl_pipeline_slow_down(fl_pipeline *p, const fl_texts *slow, fl_diag *d);
 
 /* How the workloads of a sweep are replayed, as far as a user may choose: a table of times and powers says neither how

@@ -5,7 +5,6 @@
 #include "models/laws/laws.h"
 #include "models/math/math.h"
 #include "sim/base/base.h"
-#include "sim/serving/batching.h"
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
 #include "traces/import/import.h"

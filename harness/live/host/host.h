@@ -64,7 +64,7 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d);
 
 /* The decisions log of a live run, written step by step: a run that is killed leaves all but its last steps. A thread
  * of its own writes, so that a disk that stands still (a network's) holds up no step of control: up to 64 MiB wait for
- * it, further steps are lost and counted. The file is the canonical decisions file (traces/files/tables.h) and replays.
+ * it, further steps are lost and counted. The file is the canonical decisions file (traces/files/files.h) and replays.
  */
 
 typedef struct fl_live_log fl_live_log;

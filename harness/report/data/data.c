@@ -2,7 +2,7 @@
 
 #include "harness/base/json/json.h"
 #include "harness/report/data/data.h"
-#include "harness/study/compare/provenance.h"
+#include "harness/study/compare/compare.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 

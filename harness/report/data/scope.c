@@ -2,7 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/report/data/data.h"
-#include "harness/study/compare/provenance.h"
+#include "harness/study/compare/compare.h"
 #include "harness/study/trial/trial.h"
 #include "traces/io/io.h"
 

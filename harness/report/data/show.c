@@ -1,4 +1,4 @@
-#include "harness/report/data/show.h"
+#include "harness/report/data/data.h"
 
 #include "traces/io/io.h"
 

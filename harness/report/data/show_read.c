@@ -1,5 +1,5 @@
 /* Tables from files. */
-#include "harness/report/data/show.h"
+#include "harness/report/data/data.h"
 
 #include "harness/base/json/json.h"
 #include "traces/io/io.h"

@@ -2,7 +2,7 @@
 
 #include "harness/report/data/data.h"
 #include "harness/report/picture/picture.h"
-#include "traces/files/tables.h"
+#include "traces/files/files.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 

@@ -4,8 +4,6 @@
 #include "harness/base/json/json.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/study/compare/compare.h"
-#include "harness/study/compare/provenance.h"
-#include "harness/study/trial/setup.h"
 #include "harness/study/trial/trial.h"
 #include "sim/oracle/oracle.h"
 #include "traces/io/io.h"

@@ -3,11 +3,14 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/input/experiment/experiment.h"
-#include "harness/study/trial/setup.h"
+#include "harness/input/policy/policy.h"
+#include "harness/input/scene/scene.h"
 #include "harness/study/trial/trial.h"
 #include "traces/io/io.h"
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -147,3 +150,20 @@ fl_status fl_result_tables_solve(fl_result_tables *t, const fl_comparison *c, fl
 void fl_result_tables_print(const fl_result_tables *t, FILE *out);
 /* The same as an array of objects. */
 cJSON *fl_result_tables_json(const fl_result_tables *t);
+
+/* The record of where a result comes from: program, inputs, platforms and policies, as JSON beside the result. */
+
+/* Version, C library, hash of the policy archive, seed; inputs with their SHA-256; platform; policies with all resolved
+ * parameters; what the models stand on. The caller deletes it. NULL when out of memory. */
+cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed);
+
+/* SHA-256 of what a result holds, unpacked where it is gzipped, so that packing it later makes no other result of it.
+ * As fl_file_sha256 else. */
+char *fl_result_sha256(const char *path, char hash[65]);
+
+/* Writes the record beside a result that is complete, with the result's SHA-256, so that it cannot pass for another's.
+ * The standard output has nothing beside it: FL_OK then. */
+fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d);
+
+/* RESULT.csv -> RESULT.provenance.json. malloc'd. */
+char *fl_provenance_path(const char *csv);

@@ -15,7 +15,6 @@
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
 #include "sim/oracle/oracle.h"
-#include "sim/oracle/score.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"

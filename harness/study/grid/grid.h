@@ -3,7 +3,6 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/study/compare/compare.h"
-#include "harness/study/trial/setup.h"
 #include "harness/study/trial/trial.h"
 #include "traces/io/io.h"
 

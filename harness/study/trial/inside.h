@@ -6,7 +6,6 @@
 #include "harness/study/trial/trial.h"
 #include "sim/base/base.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "traces/io/io.h"
 
 #include <cjson/cJSON.h>

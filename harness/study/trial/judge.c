@@ -4,9 +4,7 @@
 #include "harness/study/trial/trial.h"
 #include "models/laws/device.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/oracle/oracle.h"
-#include "sim/oracle/score.h"
 #include "traces/io/io.h"
 
 #include <math.h>

@@ -9,7 +9,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/oracle/oracle.h"
 #include "traces/io/io.h"
 

@@ -6,9 +6,7 @@
 #include "harness/study/trial/trial.h"
 #include "sim/base/base.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/oracle/oracle.h"
-#include "sim/oracle/score.h"
 #include "sim/serving/serving.h"
 #include "traces/io/io.h"
 
@@ -167,12 +165,12 @@ void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz) {
 
 /* ---- row columns ---- */
 
-typedef enum fl_cell { TEXT, NAME, REAL, COUNT } fl_cell; /* NAME: a text elsewhere, or NULL */
+typedef enum fl_column_cell { TEXT, NAME, REAL, COUNT } fl_column_cell; /* NAME: a text elsewhere, or NULL */
 
 typedef struct fl_column {
     const char *name;
     size_t offset;
-    fl_cell cell;
+    fl_column_cell cell;
 } fl_column;
 
 #define SCORE(field) #field, offsetof(fl_row_result, score.field)

@@ -4,7 +4,6 @@
 #include "harness/input/experiment/experiment.h"
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
-#include "harness/study/trial/setup.h"
 #include "harness/study/trial/trial.h"
 #include "traces/io/io.h"
 

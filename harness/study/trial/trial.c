@@ -10,9 +10,7 @@
 #include "sim/base/base.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
-#include "sim/node/run.h"
 #include "sim/oracle/oracle.h"
-#include "sim/oracle/score.h"
 #include "sim/serving/serving.h"
 #include "traces/io/io.h"
 
