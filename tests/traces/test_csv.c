@@ -280,7 +280,7 @@ static fl_status compare_row(void *user, const fl_csv_row *row, fl_diag *d) {
 static void test_random_tables(void) {
     static const char LETTERS[] = "ab \",\n#x\t\r";
     static const fl_csv_options PLAIN = {0}, TRIM = {.trim = true};
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= (fl_nightly() ? 300 : 60); seed++) {
         uint64_t state = seed;
         static table t;
         memset(&t, 0, sizeof t);
@@ -311,7 +311,7 @@ static void test_random_tables(void) {
 static void test_two_ways(void) {
     static const char LETTERS[] = "ab  \t,|#\303";
     static const char DELIMITER[] = {0, '|', '\t', ' '};
-    for (uint64_t seed = 1; seed <= 2000; seed++) {
+    for (uint64_t seed = 1; seed <= (fl_nightly() ? 2000 : 200); seed++) {
         uint64_t state = seed;
         fl_csv_options options = {.delimiter = DELIMITER[next(&state) % 4], .trim = next(&state) % 2};
         char delimiter = options.delimiter ? options.delimiter : ',', line[40], text[100];
