@@ -190,8 +190,8 @@ static void test_truth_found(void) {
             "within 2 sd",
             t->what, c.sharpness, c.link_mhz, volt, c.volt_sd[c.knots - 1], c.stall, time_pct, power_pct, 100 * within,
             100 * power_within);
-        total_within[0] += within / tried;
-        total_within[1] += power_within / tried;
+        total_within[0] += within / (double)tried;
+        total_within[1] += power_within / (double)tried;
         FL_CHECK(time_pct < t->ends_time && power_pct < t->ends_power, "%s: errors %g %% and %g %%", t->what, time_pct,
                  power_pct);
         /* Six to twelve workloads, whose own errors go together. */
