@@ -32,7 +32,7 @@ row policies/registry/registry.c 'X(skeleton)' '    X(added_policy) \'
 # a platform: its file
 sed 's/An invented GPU/An added GPU/' models/platforms/generic.json >models/platforms/added-platform.json
 
-# a reader: its file, one row (and seeds for its fuzzer, which tests/test_detect.c asks for)
+# a reader: its file, one row (and seeds for its fuzzer, which tests/traces/test_detect.c asks for)
 cat >traces/import/added.c <<'END'
 #include "traces/io/io.h"
 #include "traces/import/inside.h"
@@ -102,7 +102,7 @@ int fl_cmd_hello(int argc, char **argv) {
 END
 
 { cmake -S . -B build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 -DFL_WERROR=ON &&
-  cmake --build build -j "$(nproc)" --target foldline test_policies test_detect; } >log 2>&1 || { tail -n 40 log; exit 1; }
+  cmake --build build -j "$(nproc)" --target foldline test_harness test_traces; } >log 2>&1 || { tail -n 40 log; exit 1; }
 
 f=build/foldline
 printf 'seconds,watts\n0,100\n0.5,150\n1,125\n' >meter.txt
@@ -118,19 +118,20 @@ expect "the command is listed" '^ +hello +says hello$' $f --help
 expect "the command runs" '^hello, world$' $f hello world
 
 # The suites ask for what is missing: a golden case of the policy, and seeds for the reader's fuzzer.
-for suite in test_policies test_detect; do
+for suite in "test_harness policies" "test_traces detect"; do
+  # shellcheck disable=SC2086 # a program and its argument
   if build/tests/$suite >out 2>&1 || ! grep -qE 'added-(policy|meter)' out; then
     echo "adding: $suite does not miss anything of what was added:"
     tail -n 20 out
     exit 1
   fi
 done
-FL_BLESS=1 build/tests/test_policies >out 2>&1 || true
+FL_BLESS=1 build/tests/test_harness policies >out 2>&1 || true
 mkdir -p tests/fuzz/seeds/added-meter
 cp meter.txt tests/fuzz/seeds/added-meter/three.txt
-expect "its fuzzer is asked for" 'added-meter has no fuzzer' bash -c '! build/tests/test_detect'
+expect "its fuzzer is asked for" 'added-meter has no fuzzer' bash -c '! build/tests/test_traces detect'
 echo 'added-meter | 20000 | fuzz_reader.c | traces/import/added.c' >>tests/fuzz/fuzzers.txt
-expect "the golden case suffices" 'asserts' build/tests/test_policies
-expect "the seeds suffice" 'asserts' build/tests/test_detect
+expect "the golden case suffices" 'asserts' build/tests/test_harness policies
+expect "the seeds suffice" 'asserts' build/tests/test_traces detect
 [ -s tests/golden/policies/added-policy.csv ] || { echo "adding: no golden case was written"; exit 1; }
 echo "added and used: a policy, a platform, a reader, a command"

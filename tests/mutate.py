@@ -208,7 +208,7 @@ class Build:
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
 
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("FL_", "FOLDLINE_"))}
-        environment.update(LD_LIBRARY_PATH=folder, TMPDIR=os.path.join(place, "tmp"), LC_ALL="C")
+        environment.update(LD_LIBRARY_PATH=folder, TMPDIR=os.path.join(place, "tmp"), LC_ALL="C", FL_NIGHTLY="1")
         if case:
             environment["FL_CASE"] = case[0]
         # Counts are written with a mutant too: where they cannot be, libgcov says so on standard error, which suites read.

@@ -23,7 +23,7 @@ typedef struct command {
     bool slow;  /* it takes half a minute: in the long form only */
 } command;
 
-enum { POINTS = 20, LONG = 20, SLOTS_MAX = 16, FILES_MAX = 16, SECONDS = 300 };
+enum { POINTS = 8, LONG = 20, SLOTS_MAX = 16, FILES_MAX = 16, SECONDS = 300 };
 
 static const char EXPERIMENT[] = "{\"foldline_experiment\": 1, \"platform\": \"generic\", \"traces\": [\"t.csv\"], "
                                  "\"bound\": 0.1, \"seeds\": 2, \"policies\": [\"nvboost\", {\"policy\": \"assure\", "

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define PROGRAM FL_BUILD "/foldline"
+#define PROGRAM FL_PROGRAM
 
 static char folder[512];
 

@@ -5,6 +5,8 @@
 
 numbers="18446744073709551615 9223372036854775808 4294967296 1000000000000000000 -1"
 export ASAN_OPTIONS=max_allocation_size_mb=1024:hard_rss_limit_mb=2048 # of a build with sanitizers
+memory=2097152 # KiB of a build without
+grep -q __asan_init "$f" && memory=unlimited
 work=$dir/work
 mkdir "$work"
 trap 'rm -rf "$dir"' EXIT
@@ -16,7 +18,7 @@ stated() {
   text=$(cat)
   for n in $numbers; do
     printf '%s\n' "${text//@/$n}" >"$work/$file"
-    (cd "$work" && ulimit -t 20 && exec "$f" "$@") >"$dir/out" 2>"$dir/err" </dev/null
+    (cd "$work" && ulimit -t 20 && ulimit -v $memory && exec "$f" "$@") >"$dir/out" 2>"$dir/err" </dev/null
     status=$?
     if [ $status != 2 ] || ! grep -qE "(^|[ :])(\./)?$file:$line:" "$dir/err" || [ "$(wc -l <"$dir/err")" != 1 ]; then
       wrong="$wrong$n: exit $status: $(head -c 300 "$dir/err"); "

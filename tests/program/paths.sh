@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Results do not depend on the way of advancing: run, compare, sweep and oracle print and write the same bytes by every
 # path that --path forces, on 1 and 2 threads, and each path was taken. On samples, experiments and random workloads:
-# FL_PATHS=300 of them instead of 12 (nightly, with the experiments that take longer); FL_PATHS_FROM: the first one.
+# FL_PATHS=300 of them instead of 3 (nightly, with the experiments that take longer); FL_PATHS_FROM: the first one.
 . "$(dirname "$0")/shell.sh"
 export FOLDLINE_SHARE=$PWD/models
-count=${FL_PATHS:-12} from=${FL_PATHS_FROM:-1} # seeds of the random workloads
+count=${FL_PATHS:-3} from=${FL_PATHS_FROM:-1} # seeds of the random workloads
 must="plain vector prefix events launches"                     # paths that are there; each is taken somewhere
 declare -A taken
 out=$dir/w # every run writes here, so that the paths it prints are the same
@@ -29,8 +29,8 @@ one() {
 same() {
   local name=$1 path threads ways=("")
   shift
-  [ "$1" = run ] || ways=("--threads 1" "--threads 2")
-  one "$dir/plain" "$@" --path plain ${ways[0]}
+  [ "$1" = run ] || ways=(${FL_PATHS:+"--threads 1"} "--threads 2")
+  one "$dir/plain" "$@" --path plain $([ "$1" = run ] || echo "--threads 1")
   [ "$(cat "$dir/plain/status")" = 0 ] || { bad "$name" "$(head -c 300 "$dir/plain/stderr")"; return; }
   for path in auto plain vector prefix events launches; do
     for threads in "${ways[@]}"; do
@@ -69,7 +69,7 @@ same "a plan at markers" run --pipeline traces/samples/four-stages.pipeline.csv 
   --policy "plan:plan=traces/samples/perseus/A100-bert.plans.csv#8" --log "$out/log.csv" --telemetry "$out/telemetry.csv" --every-ms 7.3
 same "a plan of one rank" run --pipeline "$dir/one.pipeline.csv" --platform a100-pcie --policy "plan:plan=$dir/clocks.csv" \
   --log "$out/log.csv" --timeline "$out/timeline.csv" --telemetry "$out/telemetry.csv" --every-ms 3.3
-for e in contention first-light inference energyucb-node ${FL_PATHS:+dynaco-states geepafs-sweetspot power-capping \
+for e in first-light inference ${FL_PATHS:+contention energyucb-node dynaco-states geepafs-sweetspot power-capping \
   mf-gpoeo-short}; do
   same "compare of $e" compare "harness/experiments/$e.json" --csv "$out/r.csv"
   case $e in energyucb*) continue ;; esac # a distribution replay has no sweep

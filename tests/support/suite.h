@@ -1,7 +1,8 @@
 /* A CUnit suite for one module: FL_SUITE("diag", {"nearest", test_nearest}, ...) at the end of test_diag.c. All suites
  * of a folder are linked into one program, tests/support/suite.c has its main: "test_traces diag" runs this suite
  * alone. With FL_CASE=3 in the environment, only the suite's fourth case runs; a suite with fewer cases ends with
- * FL_NO_CASE. With FL_BLESS=1, golden checks rewrite their expectation instead of comparing.
+ * FL_NO_CASE. With FL_NIGHTLY=1, sweeps that take long run in full. With FL_BLESS=1, golden checks rewrite their
+ * expectation instead of comparing.
  */
 #pragma once
 
@@ -50,6 +51,18 @@ static inline bool fl_blessing(void) {
     const char *b = getenv("FL_BLESS");
     return b && *b == '1';
 }
+
+/* Return true in the nightly run, where a sweep may take long. */
+static inline bool fl_nightly(void) { return getenv("FL_NIGHTLY") != NULL; }
+
+/* At the beginning of a case: it runs in the nightly run only. */
+#define FL_NIGHTLY_ONLY()                                                                                              \
+    do {                                                                                                               \
+        if (!fl_nightly()) {                                                                                           \
+            printf("nightly only, ");                                                                                  \
+            return;                                                                                                    \
+        }                                                                                                              \
+    } while (0)
 
 /* Assert with a printed reason: FL_CHECK(x == 3, "x is %d for row %zu", x, i). Goes on after a failure. */
 #define FL_CHECK(condition, ...)                                                                                       \

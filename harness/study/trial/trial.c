@@ -124,7 +124,7 @@ static fl_status solve(fl_trials *w, size_t i, fl_diag *d) {
                            : fl_oracle_table_static(b->point, b->choices, &b->table, d);
     if (status)
         return status;
-    if (!b->inexact) /* the static runs themselves, to the femtojoule (tests/test_oracle.c) */
+    if (!b->inexact) /* the static runs themselves, to the femtojoule (tests/sim/test_oracle.c) */
         fl_oracle_table_points(&b->table, b->point);
     b->has_table = true;
     b->ref.table = &b->table;

@@ -2,7 +2,7 @@
  * SDK.
  *
  * Names of symbols, codes, layouts and units are those of rocm_smi.h of ROCm 5.2, and of ROCm 6 where that differs.
- * (Debian's librocm-smi-dev 5.2.3 has the same; tests/test_vendor_headers.c compares them where it is installed.)
+ * (Debian's librocm-smi-dev 5.2.3 has the same; tests/live/test_vendor_headers.c compares them where it is installed.)
  * Listed clocks are in Hz, set ranges in MHz, power in uW, temperatures in thousandths of a degree Celsius. */
 #pragma once
 

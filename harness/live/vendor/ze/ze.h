@@ -2,7 +2,7 @@
  * Foldline makes and without an SDK.
  *
  * Names of symbols, codes, layouts and units are those of the oneAPI Level Zero specification 1.8. (zes_api.h and
- * ze_api.h of Debian's libze-dev 1.8.12 have the same; tests/test_vendor_headers.c compares them where they are
+ * ze_api.h of Debian's libze-dev 1.8.12 have the same; tests/live/test_vendor_headers.c compares them where they are
  * installed.) Clocks are in MHz, power in mW, energy in uJ, times in us, temperatures in degrees Celsius. */
 #pragma once
 

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Small things that were silent or said wrongly: each is now refused, named or left unknown.
+. "$(dirname "$0")/shell.sh"
+
+mix=traces/samples/mix8.csv
+
+# A bound is a share: the page says where it ends, and what lies above is refused as on the command line.
+succeed "the page says how far a bound goes" '^  bound +text or number from 0 to 1; standard: none' "$f" help experiment
+for key in '"bound": 5' '"bounds": [5]'; do
+  printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["%s"],\n%s, "policies": ["nvboost"]}' "$root/$mix" "$key" >"$dir/e.json"
+  refuse "$key is 5 % or 500 %" 2 'e\.json:2:[0-9]+: bounds?(\[0\])?: 5, expected a share: 0\.05 or 5%; 500 % are said as 500%' \
+    "$f" compare "$dir/e.json"
+done
+
+# A limit that no board takes was set to the nearest in silence.
+refuse "a power limit below the board's" 2 'policy fixed: power_limit_w is not a limit that every GPU.s board takes' \
+  "$f" run $mix --platform v100-300w --policy fixed:power_limit_w=40
+refuse "and above" 2 'policy fixed: power_limit_w is not a limit' "$f" run $mix --platform v100-300w --policy fixed:power_limit_w=900
+succeed "one that it takes" 'under fixed:power_limit_w=200' "$f" run $mix --platform v100-300w --policy fixed:power_limit_w=200
+
+# A recording of one vendor's board on a platform of another's.
+succeed "advise names the other vendor" "v3.csv was recorded on another vendor's board \(AMD\) than .* of platform a100-pcie" \
+  "$f" advise tests/fuzz/seeds/rocprofv3/v3.csv --platform a100-pcie
+check "its commands are the recorded board's" grep -q 'rocm-smi --setperfdeterminism' "$dir/out"
+succeed "and is silent on its own" 'nvidia-smi' "$f" advise tests/fuzz/seeds/nsys-csv/ns.csv --platform a100-pcie
+check "as it should be" test "$(grep -c 'another vendor' "$dir/out")" = 0
+
+# A distribution replay knows no memory clock: 0 MHz would hold any bound from above.
+cat >"$dir/w.csv" <<'END'
+workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
+a,,600,,,20,90,
+a,,900,,,14,130,
+a,,1200,,,11,180,
+a,,1500,,,10,250,
+END
+printf '{"foldline_experiment": 1, "platform": "generic", "sweep": "w.csv", "draws": {"step_ms": 10}, "policies": ["energyucb"],
+"bounds": ["mem_mhz_mean<2000"]}' >"$dir/draws.json"
+"$f" compare "$dir/draws.json" >"$dir/out" 2>"$dir/err"
+check "a clock that is not known holds no bound" grep -q 'energyucb has no value for mem_mhz_mean<2000' "$dir/out"
+finish
