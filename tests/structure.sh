@@ -1,123 +1,217 @@
 #!/usr/bin/env bash
-# The arrows of the house: which room may include which. They run downwards only, every file lies in a room, and the top
-# folder holds nothing but the rooms and the files named here.
-#   tests/structure.sh [FOLDER]    the tree to look at (this one)
+# Check the structure of the sources. A module is a folder with one public header, named after it, and at most one private
+# header, inside.h. A row below names the modules that a module may use.
+#   - A file includes headers of its own module, and public headers of the modules in its row. The row begins with the
+#     module and its further public headers, where two audiences differ.
+#   - With BUILD, a file takes symbols of its own module and of the modules in its row alone, a public header declares
+#     what its own module defines, and no files use each other in a circle.
+#   - No headers include each other in a circle. A row holds no module that is not used.
+#   - The top folder holds the folders and files named here. Libraries neither exit nor print.
+#   tests/structure.sh [BUILD [FOLDER]]    BUILD: a folder in which all is built; FOLDER: the tree to look at (this one)
 set -u
-cd "${1:-$(dirname "$0")/..}" || exit 1
+build=${1:+$(realpath "$1")}
+cd "${2:-$(dirname "$0")/..}" || exit 1
 
-# A room, and the rooms that its files may include. A room may always include itself.
-arrows='
-policies                    :
-traces/io                   :
-harness/base/cli            : policies traces/io
-harness/base/work           : policies traces/io
-harness/base/json           : harness/base/cli traces/io
-models/math                 :
-models/laws                 : models/math
-sim/base                    : policies
-sim/instance                : policies sim/base traces/io
-harness/input/platform      : harness/base/cli harness/base/json models/laws policies sim/instance traces/io
-policies/compared           : policies
-policies/mfgpoeo            : policies
-policies/papers             : policies
-policies/server             : policies
-policies/tightrope          : policies policies/server
-policies/registry           : policies
-traces/files                : traces/io
-traces/serving              : traces/io
-traces/import               : traces/files traces/io traces/serving
-traces/profiler             : traces/files traces/import traces/io
-traces/open                 : traces/files traces/import traces/io
-sim/workload                : models/laws policies sim/base traces/files traces/io
-sim/gpu                     : models/laws policies sim/base sim/workload traces/io
-sim/advance                 : sim/gpu sim/workload traces/io
-sim/serving                 : models/laws sim/base sim/gpu sim/workload traces/io traces/serving
-sim/node                    : models/laws policies sim/advance sim/base sim/gpu sim/instance sim/serving traces/io
-traces/pipeline             : traces/io
-harness/input/policy        : harness/base/cli policies policies/registry sim/base sim/instance sim/node traces/io traces/pipeline
-models/fit                  : models/laws models/math
-models/chip                 : models/fit models/laws models/math
-models/unsound              : models/chip models/math
-harness/chip                : harness/base/cli harness/base/json models/chip models/unsound sim/workload traces/files traces/import traces/io traces/open
-sim/pipeline                : models/math policies sim/node sim/workload traces/pipeline
-sim/synth                   : models/laws models/math policies sim/workload traces/files traces/io traces/serving
-harness/input/scene         : harness/base/cli harness/base/json harness/base/work harness/chip harness/input/platform harness/input/policy models/chip models/laws sim/base sim/gpu sim/instance sim/pipeline sim/serving sim/synth sim/workload traces/files traces/import traces/io traces/open traces/pipeline traces/serving
-harness/input/experiment    : harness/base/cli harness/base/json harness/input/policy harness/input/scene traces/io
-sim/draws                   : sim/base sim/instance sim/node traces/io
-sim/oracle                  : sim/base sim/gpu sim/node sim/workload traces/io
-harness/study/trial         : harness/base/cli harness/base/json harness/base/work harness/input/experiment harness/input/policy harness/input/scene policies sim/draws sim/node sim/oracle sim/serving traces/io
-harness/study/compare       : harness/base/cli harness/base/json harness/base/work harness/input/experiment harness/input/policy harness/input/scene harness/study/trial sim/draws traces/files traces/io
-harness/study/grid          : harness/base/cli harness/base/json harness/base/work harness/study/compare harness/study/trial policies traces/io
-harness/emulate/client      :
-harness/live/collector      :
-harness/emulate/driver      : harness/emulate/client harness/input/platform harness/input/scene harness/live/collector policies sim/instance sim/node traces/io
-harness/emulate/virtual     : harness/emulate/client harness/emulate/driver
-harness/live/vendor         : policies traces/io
-harness/live/vendor/nvml    : harness/live/vendor sim/node traces/io
-harness/live/vendor/rsmi    : harness/live/vendor sim/instance traces/io
-harness/live/vendor/ze      : harness/live/vendor sim/instance traces/io
-harness/live/guard          : harness/live/vendor harness/live/vendor/rsmi harness/live/vendor/ze policies sim/instance sim/node traces/io
-harness/emulate/session     : harness/emulate/client harness/emulate/driver harness/emulate/virtual harness/live/guard
-harness/fit/chip            : harness/base/cli harness/base/json harness/chip harness/input/platform models/chip models/fit policies traces/io traces/open
-harness/live/records        : harness/live/collector harness/live/guard policies traces/io
-harness/live/server         : harness/live/guard policies traces/io
-harness/log                 : harness/base/cli harness/base/json policies sim/instance sim/node sim/serving traces/files traces/io
-harness/live/host           : harness/live/guard harness/live/records harness/live/server harness/live/vendor harness/log policies sim/instance sim/node traces/io
-harness/cmd/machine         : harness/base/cli harness/base/json harness/emulate/session harness/fit/chip harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/live/guard harness/live/host harness/live/server sim/instance traces/files traces/io traces/open traces/profiler
-harness/advise              : harness/base/cli harness/base/work harness/chip harness/input/platform harness/input/scene harness/study/compare harness/study/trial sim/oracle traces/files traces/import traces/io
-harness/report/data         : harness/base/json harness/base/work harness/study/compare harness/study/trial traces/io
-harness/report/picture      : harness/base/cli harness/report/data traces/files traces/io
-harness/report/page         : harness/base/cli harness/report/data harness/report/picture traces/files traces/io
-harness/plan                : harness/base/cli harness/base/json harness/input/platform harness/input/scene harness/study/trial models/laws models/math policies sim/oracle sim/pipeline traces/io traces/pipeline
-harness/serving             : harness/advise harness/base/cli harness/base/json harness/base/work harness/input/platform harness/input/scene harness/plan harness/study/trial models/laws models/math sim/serving sim/synth traces/io traces/serving
-harness/cmd/study           : harness/advise harness/base/cli harness/base/json harness/base/work harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/log harness/report/data harness/report/page harness/report/picture harness/serving harness/study/compare harness/study/grid harness/study/trial sim/gpu sim/node sim/oracle traces/files traces/import traces/io
-harness/fit/policy          : harness/base/cli harness/base/json harness/base/work harness/chip harness/input/experiment harness/input/platform harness/input/scene models/fit models/math policies/compared policies/registry sim/draws sim/gpu sim/node sim/oracle sim/workload traces/files traces/io
-harness/fit/trace           : harness/base/cli harness/base/json harness/chip harness/input/platform harness/input/scene models/fit models/laws traces/files traces/import traces/io traces/open
-harness/cmd                 : harness/base/cli harness/base/json harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/live/guard harness/live/host harness/plan harness/report/picture models/laws policies/registry sim/instance sim/synth traces/files traces/import traces/io traces/open traces/profiler
-harness                     : harness/base/cli harness/base/work
-harness/emulate/client/time : harness/emulate/client
+# module, further public headers : modules that it may use, lowest first
+export FL_ARROWS='
+policies policy.h random.h                  :
+policies/compared                           : policies
+policies/mfgpoeo                            : policies
+policies/papers                             : policies
+policies/server                             : policies
+policies/tightrope                          : policies policies/server
+policies/registry                           : policies policies/compared policies/mfgpoeo policies/papers policies/server policies/tightrope
+models/math                                 :
+models/laws device.h                        : models/math
+models/fit                                  : models/math models/laws
+models/chip                                 : models/math models/laws models/fit
+models/unsound                              : models/math models/chip
+traces/io records.h                         :
+traces/files                                : traces/io
+traces/serving                              : traces/io
+traces/import                               : traces/io traces/files traces/serving
+traces/profiler                             : traces/io traces/files traces/import
+traces/open                                 : traces/io traces/files traces/import traces/profiler
+traces/pipeline                             : traces/io
+sim/base                                    : policies
+sim/instance                                : policies traces/io sim/base
+sim/workload                                : policies models/math models/laws traces/io traces/files sim/base
+sim/gpu work.h                              : policies models/math models/laws traces/io sim/base sim/workload
+sim/advance                                 : policies models/laws traces/io sim/base sim/workload sim/gpu
+sim/serving                                 : policies models/math models/laws traces/io traces/serving sim/base sim/workload sim/gpu
+sim/node                                    : policies models/laws traces/io sim/base sim/instance sim/workload sim/gpu sim/advance sim/serving
+sim/pipeline                                : policies models/math models/laws traces/io traces/pipeline sim/workload sim/gpu sim/node
+sim/synth                                   : policies models/math models/laws traces/io traces/files traces/serving sim/workload
+sim/draws                                   : policies traces/io sim/base sim/instance sim/node
+sim/oracle                                  : policies models/math models/laws traces/io sim/base sim/workload sim/gpu sim/node
+harness/base/cli commands.h                 : policies traces/io
+harness/base/work                           : policies traces/io
+harness/base/json                           : traces/io harness/base/cli
+harness/input/platform                      : policies models/math models/laws traces/io sim/instance harness/base/cli harness/base/json
+harness/input/policy                        : policies policies/registry traces/io traces/pipeline sim/base sim/instance sim/node harness/base/cli
+harness/chip                                : models/math models/laws models/chip models/unsound traces/io traces/import traces/open sim/workload harness/base/cli harness/base/json
+harness/input/scene                         : policies models/math models/laws models/chip traces/io traces/files traces/serving traces/import traces/open traces/pipeline sim/base sim/instance sim/workload sim/gpu sim/serving sim/pipeline sim/synth harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/policy harness/chip
+harness/input/experiment                    : policies traces/io sim/instance sim/workload harness/base/cli harness/base/json harness/input/policy harness/input/scene
+harness/study/trial                         : policies models/laws traces/io sim/base sim/instance sim/gpu sim/serving sim/node sim/draws sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/policy harness/input/scene harness/input/experiment
+harness/study/compare                       : policies models/laws traces/io traces/import sim/base sim/instance sim/workload sim/serving sim/node sim/draws sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/policy harness/input/scene harness/input/experiment harness/study/trial
+harness/study/grid                          : policies traces/io sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/experiment harness/study/trial harness/study/compare
+harness/emulate/client abi.h nvml_names.inc :
+harness/live/collector ring.h               :
+harness/emulate/driver                      : policies models/laws traces/io sim/base sim/instance sim/workload sim/gpu sim/node harness/input/platform harness/input/scene harness/emulate/client harness/live/collector
+harness/emulate/virtual                     : traces/io harness/emulate/client harness/emulate/driver
+harness/live/vendor                         : policies traces/io
+harness/live/vendor/nvml                    : policies traces/io sim/instance sim/node harness/live/vendor
+harness/live/vendor/rsmi                    : policies traces/io sim/instance harness/live/vendor
+harness/live/vendor/ze                      : policies traces/io sim/instance harness/live/vendor
+harness/live/guard                          : policies traces/io sim/instance sim/node harness/live/vendor harness/live/vendor/nvml harness/live/vendor/rsmi harness/live/vendor/ze
+harness/emulate/session                     : traces/io harness/emulate/client harness/emulate/driver harness/emulate/virtual harness/live/guard
+harness/fit/chip                            : policies models/math models/laws models/fit models/chip traces/io traces/import traces/open harness/base/cli harness/base/json harness/input/platform harness/chip
+harness/live/records                        : policies traces/io harness/live/collector harness/live/guard
+harness/live/server                         : policies traces/io harness/live/guard
+harness/log                                 : policies traces/io traces/files traces/serving sim/base sim/instance sim/serving sim/node harness/base/cli harness/base/json
+harness/live/host                           : policies traces/io traces/files sim/instance sim/node harness/live/vendor harness/live/guard harness/live/records harness/live/server harness/log
+harness/cmd/machine                         : policies traces/io traces/files traces/import traces/profiler traces/open sim/instance harness/base/cli harness/base/json harness/input/platform harness/input/policy harness/input/scene harness/input/experiment harness/emulate/driver harness/live/vendor harness/live/guard harness/emulate/session harness/fit/chip harness/live/records harness/live/server harness/live/host
+harness/advise                              : policies models/laws models/chip traces/io traces/files traces/import traces/open sim/workload sim/gpu sim/oracle harness/base/cli harness/base/work harness/input/platform harness/input/policy harness/chip harness/input/scene harness/input/experiment harness/study/trial harness/study/compare
+harness/report/data                         : traces/io harness/base/cli harness/base/work harness/base/json harness/study/trial harness/study/compare
+harness/report/picture                      : traces/io traces/files harness/base/cli harness/base/work harness/report/data
+harness/report/page                         : traces/io traces/files harness/base/cli harness/base/work harness/report/data harness/report/picture
+harness/plan                                : policies models/math models/laws traces/io traces/pipeline sim/workload sim/pipeline sim/oracle harness/base/cli harness/base/json harness/input/platform harness/input/scene harness/study/trial
+harness/serving                             : models/math models/laws traces/io traces/serving sim/serving sim/node sim/synth sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/scene harness/input/experiment harness/study/trial harness/advise harness/plan
+harness/cmd/study                           : policies models/laws traces/io traces/files traces/import traces/open sim/base sim/instance sim/workload sim/gpu sim/serving sim/node sim/pipeline sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/policy harness/input/scene harness/input/experiment harness/study/trial harness/study/compare harness/study/grid harness/log harness/advise harness/report/data harness/report/picture harness/report/page harness/serving
+harness/fit/policy                          : policies policies/compared policies/registry models/math models/laws models/fit traces/io traces/files traces/import sim/base sim/instance sim/workload sim/gpu sim/node sim/draws sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/chip harness/input/scene harness/input/experiment
+harness/fit/trace                           : models/math models/laws models/fit traces/io traces/files traces/import traces/open harness/base/cli harness/base/json harness/input/platform harness/chip harness/input/scene
+harness/cmd                                 : policies policies/registry models/math models/laws traces/io traces/files traces/serving traces/import traces/profiler traces/open sim/instance sim/synth harness/base/cli harness/base/json harness/input/platform harness/input/policy harness/input/scene harness/input/experiment harness/live/guard harness/fit/chip harness/live/host harness/cmd/machine harness/report/picture harness/plan harness/serving harness/cmd/study harness/fit/policy harness/fit/trace
+harness                                     : traces/io harness/base/cli harness/base/work harness/cmd
+harness/emulate/client/time                 : harness/emulate/client
 '
 
-# Every file, then every include of a file of the project, in whatever way it is written, against the table.
-{
-  find . -name 'build*' -prune -o -path ./tests -prune -o -name .git -prune -o -name '*.[ch]' -printf '%P\n'
-  grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("|<(policies|models|traces|sim|harness|tests)/)' \
-    policies models traces sim harness --include='*.[ch]'
-} | ARROWS="$arrows" awk '
-  function folder(path) { return sub(/\/[^\/]*$/, "", path) ? path : "." }
-  function wrong(where, what) { print where ": " what; bad = 1 }
-  BEGIN {
-    rows = split(ENVIRON["ARROWS"], row, "\n")
-    for (i = 1; i <= rows; i++)
-      if (split(row[i], part, ":") == 2) {
-        gsub(/ /, "", part[1])
-        room[part[1]] = 1
-        rooms = split(part[2], to, " ")
-        for (k = 1; k <= rooms; k++)
-          allowed[part[1] " -> " to[k]] = 1
-      }
-  }
-  !/:/ {
-    if (!(folder($0) in room) || (folder($0) == "harness" && $0 != "harness/main.c"))
-      wrong($0, "is in no room")
-    next
-  }
-  {
-    split($0, at, ":")
-    split($0, quoted, /["<>]/)
-    arrow = folder(at[1]) " -> " folder(quoted[2])
-    if (quoted[2] ~ /\.\.\// || !(folder(quoted[2]) in room))
-      wrong(at[1] ":" at[2], "includes what is in no room, " quoted[2])
-    else if (folder(at[1]) != folder(quoted[2]) && !(arrow in allowed))
-      wrong(at[1] ":" at[2], "may not include " quoted[2])
-    used[arrow] = 1
-  }
-  END {
-    for (arrow in allowed)
-      if (!(arrow in used))
-        wrong(arrow, "is allowed, but no file needs it")
-    exit bad
-  }' >&2
+perl - "$build" <<'PERL'
+use strict;
+use warnings;
+use File::Find;
+my ($build) = @ARGV;
+my $bad = 0;
+sub wrong { print STDERR "@_\n"; $bad = 1 }
+my (%may, %public); # module: the modules it may use; its public headers
+my @order;
+for (grep { /:/ } split /\n/, $ENV{FL_ARROWS}) {
+    my ($left, $right) = split /\s*:\s*/, $_, 2;
+    my ($module, @second) = split ' ', $left;
+    push @order, $module;
+    $may{$module} = {map { $_ => 0 } split ' ', $right};
+    $public{$module} = {map { $_ => 1 } ($module =~ m{([^/]+)$})[0] . '.h', @second};
+}
+my %place = map { $order[$_] => $_ } 0 .. $#order;
+for my $module (@order) {
+    for (keys %{$may{$module}}) {
+        wrong("$module: its row names $_, which is no module above it in the table")
+          unless exists $place{$_} && $place{$_} < $place{$module};
+    }
+}
+my (@files, %text);
+find({no_chdir => 1, wanted => sub { push @files, $_ if /\.(c|h|inc)$/ && -f }}, qw(sim policies models traces harness));
+sub module_of { $_[0] =~ m{^(.*)/[^/]*$} ? $1 : '.' }
+sub name_of { $_[0] =~ m{([^/]*)$}; $1 }
+for my $file (sort @files) {
+    my ($module, $name) = (module_of($file), name_of($file));
+    wrong("$file: is in no module") unless $may{$module};
+    wrong("$file: a module has one public header, named after it, and inside.h")
+      if $may{$module} && $name =~ /\.h$/ && $name ne 'inside.h' && !$public{$module}{$name};
+    open my $in, '<', $file or die "$file: $!\n";
+    local $/;
+    $text{$file} = <$in>;
+}
+my %includes;
+for my $file (sort keys %text) {
+    my ($module, $line) = (module_of($file), 0);
+    for (split /\n/, $text{$file}) {
+        $line++;
+        next unless /^\s*#\s*include\s*(?:"([^"]+)"|<((?:sim|policies|models|traces|harness|tests)\/[^>]+)>)/;
+        my $to = $1 // $2;
+        my $other = module_of($to);
+        if ($to =~ /\.\.\// || !$may{$other}) { wrong("$file:$line: includes $to, which is in no module"); next }
+        $includes{$file}{$to} = 1;
+        next if $other eq $module;
+        exists $may{$module}{$other} ? $may{$module}{$other}++ : wrong("$file:$line: may not include $to");
+        wrong("$file:$line: includes $to, which is not a public header of $other") unless $public{$other}{name_of($to)};
+    }
+}
+my (%takes, $objects); # file: files whose symbols it takes
+if ($build) {
+    my (%linked, %named);
+    open my $targets, '<', "$build/CMakeFiles/TargetDirectories.txt" or die "$build: not built by cmake\n";
+    while (my $folder = <$targets>) {
+        chomp $folder;
+        next unless -d $folder && $folder =~ m{^\Q$build\E/((?:.*/)?)CMakeFiles/([^/]+)\.dir$} && $1 !~ m{^tests/};
+        my ($from, $target, %base) = ($1, $2);
+        my $where = -e "$build/${from}lib$target.a" ? 'the program' : $target;
+        for my $object (sort split /\n/, `find '$folder' -name '*.c.o'`) {
+            my $path = $from . substr($object, 1 + length $folder, -2);
+            1 while $path =~ s{[^/]+/__/}{}; # as cmake writes ..
+            next unless $text{$path}; # an object may be older than its file's move
+            $linked{$where}{$object} = $path;
+            $objects++;
+            wrong("$target: two files have the name " . name_of($path)) if $base{name_of($path)}++;
+        }
+    }
+    my %built = map { $_ => 1 } map { values %$_ } values %linked;
+    for (sort grep { /\.c$/ && !$built{$_} } keys %text) { wrong("$_: has no object in $build") }
+    my %home; # symbol: module
+    for my $where (sort keys %linked) {
+        my ($file, %owner) = $linked{$where};
+        my @symbol = map { m{^(.*\.o):[0-9a-f ]+ ([TDBRCVWU]) (\S+)$} ? [$file->{$1}, $2, $3] : () }
+          split /\n/, qx(nm -A @{[sort keys %$file]});
+        die "nm cannot read the objects of $where\n" if $?;
+        for (grep { $_->[1] ne 'U' } @symbol) {
+            $owner{$_->[2]} = $_->[0];
+            $home{$_->[2]}{module_of($_->[0])} = 1;
+        }
+        for (grep { $_->[1] eq 'U' && $owner{$_->[2]} } @symbol) {
+            my ($user, $symbol, $to) = ($_->[0], $_->[2], $owner{$_->[2]});
+            next if $user eq $to;
+            $takes{$user}{$to} = $symbol;
+            my ($module, $other) = (module_of($user), module_of($to));
+            next if $module eq $other;
+            exists $may{$module}{$other} ? $may{$module}{$other}++ : wrong("$user: may not take $symbol of $to");
+        }
+    }
+    for my $header (sort grep { /\.h$/ } keys %text) {
+        (my $bare = $text{$header}) =~ s{/\*.*?\*/}{}gs;
+        while ($bare =~ /^(?!static\b|typedef\b)[A-Za-z_][^;{}#]*?\b(\w+)\([^;{}]*\)[^;{}]*;/gm) {
+            my $of = $home{$1} or next;
+            wrong("$header: declares $1 of " . join(' ', sort keys %$of)) unless $of->{module_of($header)};
+        }
+    }
+}
+for my $module (@order) {
+    for (sort grep { !$may{$module}{$_} } keys %{$may{$module}}) { wrong("$module: does not use $_") if $build }
+}
+sub circles {
+    my ($uses, $how) = @_;
+    my (%state, @path);
+    my $visit;
+    $visit = sub {
+        my ($file) = @_;
+        $state{$file} = 1;
+        push @path, $file;
+        for my $to (sort keys %{$uses->{$file} // {}}) {
+            if (($state{$to} // 0) == 1) {
+                my @circle = @path;
+                shift @circle while $circle[0] ne $to;
+                wrong("a circle of files by $how: @circle $to");
+            }
+            $visit->($to) unless $state{$to};
+        }
+        pop @path;
+        $state{$file} = 2;
+    };
+    $visit->($_) for grep { !$state{$_} } sort keys %$uses;
+}
+circles(\%includes, 'includes');
+circles(\%takes, 'symbols');
+print scalar(@order), " modules, ", scalar(keys %text), " files", $build ? ", $objects objects" : '', "\n" unless $bad;
+exit $bad;
+PERL
 bad=$?
 
 # Of a checkout the files that are kept count, so that what a user writes beside them does no harm.
@@ -129,7 +223,7 @@ for entry in ${kept:-$(ls)}; do
   bad=1
 done
 
-rows=$(grep -nE '\b(exit|abort|printf|puts|perror)[[:space:]]*\(' models/*/*.c traces/*/*.c policies/*.c policies/*/*.c sim/*/*.c)
+rows=$(grep -rnE '\b(exit|abort|printf|puts|perror)[[:space:]]*\(' models traces policies sim --include='*.c')
 if [ -n "$rows" ]; then
   printf 'a library exits or prints:\n%s\n' "$rows" >&2
   bad=1

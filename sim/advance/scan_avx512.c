@@ -151,3 +151,16 @@ TARGET int64_t fl_scan_avx512(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, u
                        : sweep(g, l, t, until, stop, gap_mul, false, false, false);
 }
 #endif
+
+/* ---- the vector loop that this CPU has ---- */
+
+fl_scan_ops *fl_scan_vector(void) {
+#if FL_SCAN_X86
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
+        return fl_scan_avx512;
+    if (__builtin_cpu_supports("avx2"))
+        return fl_scan_avx2;
+#endif
+    return NULL;
+}

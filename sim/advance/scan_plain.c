@@ -53,16 +53,3 @@ int64_t fl_scan_plain(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint64_t 
     return gap_mul == FL_MUL_ONE ? sweep(g, l, t, until, stop, gap_mul, false, false, false)
                                  : sweep(g, l, t, until, stop, gap_mul, false, true, false);
 }
-
-/* Which loop over eight ops this CPU has. */
-
-fl_scan_ops *fl_scan_vector(void) {
-#if FL_SCAN_X86
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
-        return fl_scan_avx512;
-    if (__builtin_cpu_supports("avx2"))
-        return fl_scan_avx2;
-#endif
-    return NULL;
-}
