@@ -86,7 +86,7 @@ run_tests() {
   return $status
 }
 
-make_build suites "$build" all "-O1 -g1" -DFL_SANITIZE=ON -DFL_SCRIPT_BUILD="$([ "${1-}" = --nightly ] && echo "$build" || echo "$plain")"
+make_build suites "$build" suites "-Og -g1" -DFL_SANITIZE=ON -DFL_SCRIPT_BUILD="$([ "${1-}" = --nightly ] && echo "$build" || echo "$plain")"
 if [ "${1-}" != --nightly ]; then
   make_build scripts "$plain" scripts -O1
   run_tests -LE nightly

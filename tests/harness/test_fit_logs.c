@@ -154,7 +154,7 @@ static double number(const cJSON *o, const char *key, int index) {
 
 static void test_way_round(void) {
     char folder[600];
-    for (size_t i = 0; i < COUNT(boards); i++) {
+    for (size_t i = fl_nightly() ? 0 : COUNT(boards) - 1; i < COUNT(boards); i++) { /* test_idle needs the last one */
         const truth *t = &boards[i];
         write_platform(t);
         snprintf(folder, sizeof folder, "%s", fl_temp_path("."));

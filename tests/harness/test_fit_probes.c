@@ -1,13 +1,14 @@
 /* Probes as a user asks for them: --at chosen:2, which looks at the calibration's half alone. */
 #include "policies/random.h"
 
-#include <cjson/cJSON.h>
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdarg.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int shell(const char *format, ...) {
@@ -102,16 +103,23 @@ static void test_workload(void) {
              "the nearest");
 }
 
+/* clean.json, the device of clean.csv, which several cases use, and in dev.out what the fit says. */
+static void fit_clean(void) {
+    const bool none[WORKLOADS] = {false};
+    if (access(fl_temp_path("clean.json"), R_OK) == 0)
+        return;
+    write_sweep("clean.csv", none);
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --out clean.json >dev.out", FL_PROGRAM) == 0, "fit device");
+}
+
 /* fit device says which clocks to measure, on the terminal and in its file, where its workloads are enough. */
 static void test_advice(void) {
-    const bool none[WORKLOADS] = {false};
-    write_sweep("clean.csv", none);
-    FL_CHECK(shell("'%s' fit device --sweep clean.csv --out dev.json >dev.out", FL_PROGRAM) == 0 &&
-                 says("dev.out", "best clocks to measure of a new workload.*each of 10 workloads") &&
+    fit_clean();
+    FL_CHECK(says("dev.out", "best clocks to measure of a new workload.*each of 10 workloads") &&
                  says("dev.out", "^[0-9]+ \\+ [0-9]+ MHz +[0-9.]+ +[0-9.]+ +[0-9.]+ +600 \\+ 1500 MHz +[0-9.]+"),
              "on the terminal");
     size_t size = 0;
-    char *json = fl_temp_slurp(fl_temp_path("dev.json"), &size);
+    char *json = fl_temp_slurp(fl_temp_path("clean.json"), &size);
     cJSON *root = json ? cJSON_Parse(json) : NULL;
     const cJSON *list =
         cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "calibration"), "probes");
@@ -127,8 +135,8 @@ static void test_advice(void) {
     }
     cJSON_Delete(root);
     free(json);
-    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[12]' --out two.json >dev.out", FL_PROGRAM) == 0 &&
-                 says("dev.out", "note: there is no advice on which clocks to measure of a new workload"),
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[12]' --out two.json >two.out", FL_PROGRAM) == 0 &&
+                 says("two.out", "note: there is no advice on which clocks to measure of a new workload"),
              "two workloads cannot tell");
 }
 
@@ -182,8 +190,7 @@ static void test_facts(void) {
 }
 
 static void test_probes(void) {
-    const bool none[WORKLOADS] = {false};
-    write_sweep("clean.csv", none);
+    fit_clean();
     fl_temp_text("facts.json", FACTS);
     write_idle("idle.csv");
     FL_CHECK(shell("grep -E '^workload|^w3,(600|1000|1500),' clean.csv >run.csv") == 0, "run");
@@ -191,7 +198,7 @@ static void test_probes(void) {
         const char *arguments, *says;
     } rows[] = {
         {"--sweep clean.csv --count 1", "each of 10 workloads"},
-        {"dev.json --count 1", "each of 10 workloads"},
+        {"clean.json --count 1", "each of 10 workloads"},
         {"--facts facts.json --count 1", "known chips, a TDP of 200 W and a ladder of 300 to 1500 MHz$"},
         {"--facts facts.json --idle idle.csv --count 1", "1500 MHz, idling at 5 clocks$"},
         {"--facts facts.json --run run.csv --count 1", "1500 MHz, one workload at 3 settings$"},
@@ -199,13 +206,12 @@ static void test_probes(void) {
         {"--sweep clean.csv --count 1 --json", "\"calibration\""},
         {"a100 --count 1 --json", "\"chips alike\""},
     };
-    FL_CHECK(shell("'%s' fit device --sweep clean.csv --out dev.json >dev.out", FL_PROGRAM) == 0, "fit device");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         FL_CHECK(shell("'%s' fit probes %s >out 2>err", FL_PROGRAM, rows[i].arguments) == 0 &&
                      says("out", rows[i].says),
                  "%s", rows[i].arguments);
     /* The file says what the sweep said; one count is one line of the same. */
-    FL_CHECK(shell("'%s' fit probes --sweep clean.csv | grep MHz >a; '%s' fit probes dev.json | grep MHz >b; cmp a b",
+    FL_CHECK(shell("'%s' fit probes --sweep clean.csv | grep MHz >a; '%s' fit probes clean.json | grep MHz >b; cmp a b",
                    FL_PROGRAM, FL_PROGRAM) == 0,
              "from the sweep and from the file");
     FL_CHECK(shell("'%s' fit probes --sweep clean.csv --count 3 | grep 'MHz  ' | tr -s ' ' >b; sed -n 3p a | tr -s ' ' "

@@ -20,7 +20,7 @@
 #include "tests/support/node_fixture.h"
 
 #define SEED UINT64_C(20261118)
-#define WORKLOADS 500
+#define WORKLOADS 120
 #define GAP_MEDIAN_PCT 0.1
 #define GAP_WORST_PCT 1.0
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CLIENT FL_BUILD "/clients/"
+#define CLIENT FL_CLIENTS
 #define OUT_MAX 65536
 
 static char folder[64];
@@ -309,10 +309,11 @@ static void repeat(const char *command, int runs) {
 }
 
 static void test_repeats(void) {
+    const int runs = fl_nightly() ? 100 : 12;
     make_workloads();
-    repeat(CLIENT "probe probe 60 0.2", 100);
-    repeat(CLIENT "threads", 100);
-    repeat("sh -c '" CLIENT "threads & " CLIENT "threads; wait'", 100);
+    repeat(CLIENT "probe probe 60 0.2", runs);
+    repeat(CLIENT "threads", runs);
+    repeat("sh -c '" CLIENT "threads & " CLIENT "threads; wait'", runs);
 }
 
 /* An hour passes, once a second as the client sees it; one constant of the model changes: another hash. */

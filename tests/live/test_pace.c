@@ -77,7 +77,8 @@ static void test_other_steps(void) {
 }
 
 static void test_any(void) {
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    const uint64_t seeds = fl_nightly() ? 500 : 60;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
         fl_random random = fl_random_seed(seed, 0);
         const double step = 1 + 300 * fl_random_unit(&random), poll = 0.1 + 50 * fl_random_unit(&random);
         const outcome o = follow(step, poll, 20, 1000000, 1e9, 1);
@@ -89,7 +90,8 @@ static void test_any(void) {
 /* ---- counters that are as slow as an H200's, and hosts that are as uneven as a live one ---------------------------
  */
 
-enum { SEEDS = 4 };
+static uint64_t seeds_of_worlds(void) { return fl_nightly() ? 4 : 1; }
+
 #define H200 .step_ms = 100, .cost_ms = 4.5, .for_s = 100, .from_s = 20
 #define EACH_20 .poll_ms = 20, .spread = 0.005
 #define UNEVEN_20 .poll_ms = 20, .spread = 0.5
@@ -152,7 +154,7 @@ static void test_worlds(void) {
          6}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         pace_outcome worst = {0};
-        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        for (uint64_t seed = 1; seed <= seeds_of_worlds(); seed++) {
             const pace_outcome o = pace_run(&rows[i].w, seed);
             FL_CHECK(o.reads_per_s <= rows[i].reads_per_s && o.share <= rows[i].share,
                      "%s, seed %llu: %g readings a second, %g of the time", rows[i].w.what, (unsigned long long)seed,
@@ -182,7 +184,7 @@ static void test_worlds(void) {
 /* A counter that stops is read on within the budget, and shown as it stands: the host's own watch ends the session. */
 static void test_stops(void) {
     for (int spare = 0; spare < 2; spare++)
-        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        for (uint64_t seed = 1; seed <= seeds_of_worlds(); seed++) {
             const pace_world w = {.spare = spare, H200, EACH_20, .jitter_ms = 1, .stops_s = 50};
             const pace_outcome o = pace_run(&w, seed);
             FL_CHECK(!o.falls && !o.wrong && o.stands_s > 49 && o.stands_s < 51, "seed %llu: stood for %g s",
@@ -196,9 +198,10 @@ static void test_stops(void) {
  * the host asks at the same place of the beat each time, at which a step cannot be told from the next one. */
 static void test_then_seldom(void) {
     static const double then_ms[] = {120, 200, 500, 1000};
+    const uint64_t seeds = fl_nightly() ? 60 : 6; /* odd ones ask each 2 ms, even ones each 20 ms */
     for (int spare = 0; spare < 2; spare++)
         for (size_t i = 0; i < sizeof then_ms / sizeof *then_ms; i++)
-            for (uint64_t seed = 1; seed <= 60; seed++) {
+            for (uint64_t seed = 1; seed <= seeds; seed++) {
                 fl_random random = fl_random_seed(seed, 5);
                 fl_pace p = {.spare = spare != 0};
                 const double phase = 100 * fl_random_unit(&random), poll = seed % 2 ? 2 : 20,

@@ -96,13 +96,15 @@ static bool in_order(const fl_probes *p) {
     return true;
 }
 
+static size_t most_probes(void) { return fl_nightly() ? FL_PROBES_MAX : 2; }
+
 /* The errors stated are those of the set itself, more probes leave less to guess, and nothing usual does better. */
 static void test_choice(void) {
     static fl_chip chip;
     for (size_t i = 0; i < COUNT(chips); i++) {
         double before = INFINITY;
         make(&chips[i], WORKLOADS, CLOCKS, &chip);
-        for (size_t count = 1; count <= FL_PROBES_MAX; count++) {
+        for (size_t count = 1; count <= most_probes(); count++) {
             fl_probes p, again, usual;
             CU_ASSERT_FATAL(fl_probes_choose(&chip, count, &p) == FL_MODEL_OK);
             again = p;
@@ -127,7 +129,7 @@ static void test_as_measured(void) {
         fl_chip_row row[WORKLOADS * CLOCKS * 2];
         const size_t n = make_rows(&chips[i], WORKLOADS, CLOCKS, row);
         make(&chips[i], WORKLOADS, CLOCKS, &chip);
-        for (size_t count = 1; count <= FL_PROBES_MAX; count++) {
+        for (size_t count = 1; count <= most_probes(); count++) {
             fl_probes usual;
             CU_ASSERT_FATAL(fl_probes_usual(&chip, count, &usual) == FL_MODEL_OK);
             CU_ASSERT_FATAL(fl_probes_expect(&chip, &usual) == FL_MODEL_OK);
@@ -141,7 +143,7 @@ static void test_as_measured(void) {
 /* Every pair of a small chip, one by one: the chosen one is as good as the best, within a tenth. */
 static void test_every_pair(void) {
     static fl_chip chip;
-    for (size_t i = 0; i < COUNT(chips); i++) {
+    for (size_t i = 0; i < (fl_nightly() ? COUNT(chips) : 1); i++) {
         make(&chips[i], WORKLOADS, chips[i].mem[1] > 0 ? 4 : 6, &chip);
         fl_probes chosen;
         double best = INFINITY, worst = 0;

@@ -7,7 +7,7 @@
 static void test_columns(void) {
     static const size_t cuts[] = {POSITIONS_MANY, 1, 7, 100};
     printf("(seed %llu) ", (unsigned long long)SEED);
-    for (uint64_t n = 0; n < 24; n++) {
+    for (uint64_t n = 0; n < (fl_nightly() ? 24 : 12); n++) {
         fl_random g = fl_random_seed(SEED, n);
         fx_rig r;
         uint32_t gpus = 1 + (uint32_t)(n % 3);
@@ -42,7 +42,7 @@ static void test_columns(void) {
 
 /* The engine, told to switch where the positions end, takes and uses what the table says. */
 static void test_executed(void) {
-    for (uint64_t n = 0; n < 24; n++) {
+    for (uint64_t n = 0; n < (fl_nightly() ? 24 : 12); n++) {
         fl_random g = fl_random_seed(SEED + 1, n);
         fx_rig r;
         random_rig(&r, &g, 1, 0, 300);

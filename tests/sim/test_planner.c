@@ -149,7 +149,7 @@ static void test_bound(void) {
     FX_MUST(fl_plan_frontier(&r.pl, 40, &point, &found, d));
     double *length = fx_alloc(r.g.path.count, sizeof *length), *ends = fx_alloc(r.g.path.count, sizeof *ends);
     uint32_t *at = fx_alloc(r.g.part_count, sizeof *at);
-    for (int n = 0; n < 3000; n++) {
+    for (int n = 0; n < (fl_nightly() ? 3000 : 600); n++) {
         /* A plan of the frontier, some of its clocks changed. */
         const fl_plan_point *from = &point[fl_random_below(&g, found)];
         const uint64_t change = 1 + fl_random_below(&g, 30);
@@ -271,7 +271,7 @@ static void test_few_clocks(void) {
  * least energy more than any; and whether a plan may have its clocks is known. */
 static void test_one_clock(void) {
     fl_random g = fl_random_seed(SEED, 7);
-    for (int n = 0; n < 40; n++) {
+    for (int n = 0; n < (fl_nightly() ? 40 : 10); n++) {
         const fl_pipeline_shape s = {n % 2 ? FL_PIPELINE_1F1B : FL_PIPELINE_GPIPE, 1 + (uint32_t)fl_random_below(&g, 4),
                                      1 + (uint32_t)fl_random_below(&g, 12), 1, 2 + (uint32_t)fl_random_below(&g, 3)};
         fl_pipeline_rig r;

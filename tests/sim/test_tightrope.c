@@ -9,7 +9,7 @@
 static void test_bound_holds_at_every_instant(void) {
     static const double bounds[] = {0.02, 0.05, 0.1};
     const char *trials = getenv("FL_TRIALS");
-    const uint64_t count = trials ? strtoull(trials, NULL, 10) : 110;
+    const uint64_t count = trials ? strtoull(trials, NULL, 10) : 40;
     /* Of 10,000 worlds these passed the bound when a prediction alone could begin a window. */
     static const uint64_t kept[] = {1398, 8100, 9279, 9291};
     double regret = 0, number = 0;
@@ -215,7 +215,7 @@ static pair_world pair_draw(uint64_t seed, bool meet, double jitter) {
 
 static void test_bound_holds_at_every_barrier(void) {
     const char *trials = getenv("FL_TRIALS");
-    const uint64_t count = trials ? strtoull(trials, NULL, 10) : 16;
+    const uint64_t count = trials ? strtoull(trials, NULL, 10) : 8;
     for (uint64_t seed = 1; seed <= count; seed++) {
         pair_world w = pair_draw(seed, seed % 4 != 0, seed % 2 ? 0.05 : 0);
         pair_play(&w);

@@ -121,8 +121,6 @@ API int nvmlDeviceGetTotalEnergyConsumption(handle h, unsigned long long *mj) {
         return code;
     mapped->reads++;
     mapped->energy_reads++;
-    if (g->energy_us)
-        usleep((useconds_t)g->energy_us);
     *mj = g->counter ? g->counter : g->frozen ? 4242 : now_ns() / 100000000u * 15000u;
     return code;
 }

@@ -19,7 +19,6 @@ typedef struct stub_gpu {
     _Atomic int gpm;                    /* profiling is supported */
     _Atomic int gpm_code;               /* and what taking a sample returns */
     _Atomic int frozen;                 /* its energy counter stands still */
-    _Atomic int energy_us;              /* a reading of its energy counter takes so long */
     _Atomic unsigned long long counter; /* > 0: what its energy counter shows */
     _Atomic int deaf;                   /* sets of clocks succeed, and the clock is its own */
     _Atomic int quiet;                  /* nothing holds the clock down */

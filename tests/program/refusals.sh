@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Small things that were silent or said wrongly: each is now refused, named or left unknown.
+# Inputs that are easily accepted in silence: the program refuses them, names them or leaves the value unknown.
 . "$(dirname "$0")/shell.sh"
 
 mix=traces/samples/mix8.csv
