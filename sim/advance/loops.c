@@ -1,3 +1,4 @@
+/* The recurrence of launches.c, eight kernels or launches at a time in AVX-512 registers. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"

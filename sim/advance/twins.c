@@ -1,3 +1,5 @@
+/* Tables of prefix sums: when one is built, its contents, and the memory that all tables take. Also the choice of the
+ * fastest scan of this CPU, and kernel records behind a scan. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"
