@@ -66,7 +66,7 @@ INLINE __m512i part_of(__m512i row, unsigned shift) { /* 16 bits of each row */
     return _mm512_and_si512(_mm512_srli_epi64(row, shift), _mm512_set1_epi64(0xffff));
 }
 
-/* ---- launches.c, loops.c ---- */
+/* ---- launches.c ---- */
 
 /* Advance like fl_streams_advance, for a course with c->ends_ps whose GPU is not lost. */
 int64_t fl_launches_advance(fl_course *c, int64_t until);
@@ -137,7 +137,7 @@ static inline void fl_scan_add(fl_gpu *g, fl_lane *l, uint64_t next, const fl_sc
     l->next = next;
 }
 
-/* ---- the recurrence of launches: its plain loop (launches.c) and its twin in vector registers (loops.c) ---- */
+/* ---- the recurrence of launches: its plain loop (launches.c) and its twin in vector registers (twins.c) ---- */
 
 typedef struct fl_launching { /* one stretch between two boundaries */
     fl_course *c;

@@ -1,4 +1,5 @@
-/* The recurrence of launches.c, eight kernels or launches at a time in AVX-512 registers. */
+/* The plain loop of a scan over whole ops, which defines its twins in vector registers, and the choice of the fastest
+ * loop of this CPU. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"

@@ -1,4 +1,5 @@
-/* A lone stream by tables of prefix sums: walks, stretches, sums of an instant without a stop, classes afterwards. */
+/* A lone stream by tables of prefix sums: building tables, walks, stretches, sums of an instant without a stop, and
+ * classes afterwards. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"

@@ -1,5 +1,5 @@
-/* Tables of prefix sums: when one is built, its contents, and the memory that all tables take. Also the choice of the
- * fastest scan of this CPU, and kernel records behind a scan. */
+/* Twins in AVX-512 registers of two loops: launches eight at a time (launches.c), and the walk over the ops behind a
+ * row of prefix sums (prefix.c). The same bits as the plain loops. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"
