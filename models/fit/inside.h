@@ -1,4 +1,4 @@
-/* What the files of models/fit share. Other modules include the public header alone. */
+/* What the files of models/fit share: refreshes and replays of a power sensor. */
 #pragma once
 
 #include "models/fit/fit.h"
