@@ -1,4 +1,5 @@
-/* What the files of policies/mfgpoeo share. Other modules include the public header alone. */
+/* What the files of MF-GPOEO as released share, part by part: kinds, loss, rules of the baseline, idle gate,
+ * controller, stop rule, totals, monitoring, the GPU, windows. */
 #pragma once
 
 #include "policies/policy.h"
