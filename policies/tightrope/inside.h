@@ -1,4 +1,5 @@
-/* What the files of policies/tightrope share. Other modules include the public header alone. */
+/* What the files of tightrope share, part by part: certain work, curves, means of whole percent, rates of counters, the
+ * ledger of one GPU, phases, servers, readings, windows, the node. */
 #pragma once
 
 #include "policies/policy.h"
