@@ -1,4 +1,4 @@
-/* tightrope: phases of the program, told apart by kernel records. */
+/* tightrope: phases of the program, told apart by kernel records, and when records are on. */
 #include "policies/tightrope/inside.h"
 
 #include "policies/policy.h"
