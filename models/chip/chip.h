@@ -178,8 +178,8 @@ typedef struct fl_chip_guess {
 
 /* The chance of breaking the bound. It is 0 for at == top and for a bound of INFINITY. */
 double fl_decide_chance(const fl_chip_guess *at, const fl_chip_guess *top, double bound);
-/* Whether a setting may be chosen: the prediction holds the bound, and the chance of breaking it is at most risk (with
- * risk 1 the prediction alone decides). Settings without a prediction (NAN) may not be chosen. */
+/* Return whether a setting may be chosen: the prediction holds the bound, and the chance of breaking it is at most risk
+ * (with risk 1 the prediction alone decides). Settings without a prediction (NAN) may not be chosen. */
 int fl_decide_allows(const fl_chip_guess *at, const fl_chip_guess *top, double bound, double risk);
 /* Standard deviation of ln(power x time^delay): 1 = energy, 2 = EDP, 3 = ED2P. */
 double fl_decide_cost_sd(const fl_chip_guess *at, double delay);

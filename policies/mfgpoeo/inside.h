@@ -68,8 +68,9 @@ typedef struct fl_mfg_index {
     double unmatched;        /* share of kernel time in streams without a matched kernel */
 } fl_mfg_index;
 
-/* Of the window, which lasted so long, on the database. Kinds match where both know them and neither deviates by more
- * than the radius (a ratio to the mean): th_exe for kernels, th_gap for gaps, of which both must have seen two. */
+/* Return the loss of the window, which lasted so long, against the database. Kinds match where both know them and
+ * neither deviates by more than the radius (a ratio to the mean): th_exe for kernels, th_gap for gaps, of which both
+ * must have seen two. */
 fl_mfg_index fl_mfg_compare(const fl_mfg_data *data, double th_exe, double th_gap, double window_s);
 
 /* Power over the database's, times the power k of 1 + loss: 1 energy, 2 EDP, 3 ED2P. */
@@ -338,7 +339,7 @@ void fl_mfg_record(fl_mfg_gpu *g, const fl_gpu_facts *facts, int64_t now_ns, con
 /* A stage begins. */
 void fl_mfg_measure(const fl_mfg_frame *f, fl_mfg_stage stage, fl_mfg_plan plan);
 
-/* The same with a traced window of the default clocks, after rest_s, a reset, and 2 s. */
+/* Begin a stage with a traced window of the default clocks, after rest_s, a reset, and 2 s. */
 void fl_mfg_measure_baseline(const fl_mfg_frame *f, fl_mfg_stage stage, double rest_s, double seconds);
 
 /* Means (FL_MFG_POWER...) of the database, and of the window that has ended. */

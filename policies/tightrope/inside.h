@@ -346,7 +346,7 @@ void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_n
 /* From now on records, or their ends, tell the work, of which all ran at the top clock so far. */
 void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns);
 
-/* The same where the second fact alone told the work so far. */
+/* Do this where only the second fact told the work so far. */
 void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns);
 
 /* 1: readings tell how long the program runs, and nothing of its work that is certain in all its phases. */

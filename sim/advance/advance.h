@@ -15,25 +15,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One stream and the host thread that launches into it. Between two boundaries the thread, its queue of launches and
- * the stream advance as a recurrence over the records, not from event to event. Internal to sim/.
+/* ---- launches: one stream and the host thread that launches into it ----
  *
- * It leaves behind at a boundary exactly the state that fl_streams_advance leaves there. The two may therefore
- * alternate within a run, and the same code handles everything that happens at a boundary (other clocks, sums, stuck
- * lanes). */
+ * Between two boundaries the thread, its queue of launches and the stream advance as a recurrence over the records, not
+ * from event to event. At a boundary the state is exactly that of fl_streams_advance. So the two may alternate within a
+ * run, and the same code handles what happens at a boundary. */
 
 /* Makes room for the ends of ops in a course that has its streams, threads and queue. The course stays without room
  * (c->ends_ps is NULL) where the island has no plan, on an APU, and where the queue is too long. */
 fl_status fl_launches_open(fl_course *c, fl_diag *d);
 
-/* A lone stream by prefix sums over its ops. The ops' times and energies at a clock are summed once; a stretch between
- * two boundaries is then a difference of two sums, whatever its length. Integers wrap and sums do not depend on their
- * order, so the bits equal those of the scan. Internal to sim/.
+/* ---- prefix: a lone stream by sums over its ops ----
  *
- * A table belongs to one stream at one pair of clocks, and all runs share it. The run with which the number of ops
- * scanned there exceeds FL_PREFIX_SCANS times the length of the stream builds it. That many scans cost as much as a
- * table. A single run, with the one at default clocks beside it, builds none. A table is used where a stretch spans
- * more than FL_PREFIX_WORTH ops. */
+ * A table sums the times and energies of the ops at one pair of clocks. A stretch between two boundaries is then a
+ * difference of two sums, whatever its length. Sums of integers do not depend on their order, so the bits equal those
+ * of the scan.
+ *
+ * A table belongs to one stream at one pair of clocks, and all runs share it. It is built once the ops scanned there
+ * exceed FL_PREFIX_SCANS times the length of the stream, since that many scans cost as much as a table. A single run
+ * beside the run at default clocks therefore builds none. Stretches of more than FL_PREFIX_WORTH ops use it. */
 
 struct fl_gpu;
 

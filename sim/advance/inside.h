@@ -71,12 +71,13 @@ INLINE __m512i part_of(__m512i row, unsigned shift) { /* 16 bits of each row */
 /* Advance like fl_streams_advance, for a course with c->ends_ps whose GPU is not lost. */
 int64_t fl_launches_advance(fl_course *c, int64_t until);
 
-/* The insides of a scan: the plain loop over whole ops, and its twins in vector registers. Internal to sim/scan*.c.
+/* ---- scan.c, scan_avx2.c, scan_avx512.c: the plain loop over whole ops, and its twins in vector registers ----
  *
- * Each takes the ops from l->next on that end by `until` and come before op `stop`. It charges them to the window and
- * the residence of the present clocks, and returns the instant reached. It takes only whole ops: it leaves an op that
- * continues beyond `until`, and it stops at one that needs more than 32 bits. The lane is FRESH before and after; no
- * mark lies before `stop`, and the GPU is never power-gated. It records no kernel: fl_scan_record does, behind it. */
+ * Each loop takes the ops from l->next on that end by `until` and come before op `stop`. It charges them to the window
+ * and the residence of the present clocks, and returns the instant reached. It takes only whole ops: it leaves an op
+ * that continues beyond `until`, and it stops at one that needs more than 32 bits. The lane is FRESH before and after;
+ * no mark lies before `stop`, and the GPU is never power-gated. It records no kernel: fl_scan_record does, behind it.
+ */
 
 #ifdef __x86_64__
 #define FL_SCAN_X86 1

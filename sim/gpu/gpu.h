@@ -460,10 +460,10 @@ void fl_heat_at(fl_heat *h, fl_gpu *g, fl_wide cpu_fj, int64_t t);
 
 static inline int64_t fl_heat_next(const fl_heat *h) { return h->next_ps; }
 
-/* Sensors of one simulated GPU: from the true course to what software reads. Policies see these; scores use the truth.
+/* ---- sensors of one simulated GPU: from the true course to what software reads ----
  *
- * Lazy: a window's mean is the difference of two integrals, so a sensor only asks for boundaries at the start and the
- * end of the windows that somebody will read. Before time 0 the GPU is taken to have idled at its first clocks. */
+ * A window's mean is the difference of two integrals. So a sensor asks for boundaries only at the start and the end of
+ * windows that will be read. Before time 0 the GPU counts as idle at its first clocks. */
 
 typedef struct fl_sense fl_sense;
 

@@ -57,7 +57,7 @@ bool fl_meter_begins_before(fl_meter *m, int64_t *at_ps, void **point);
 /* The next instant at which the meter needs a point, given that no one reads before read_ps; FL_TIME_NEVER = none. */
 int64_t fl_meter_next(fl_meter *m, int64_t now_ps, int64_t read_ps);
 
-/* Whether a window begins or a refresh is due at t. False without a period. */
+/* Return whether a window begins, or a refresh is due, at t. False without a period. */
 static inline bool fl_meter_opens(const fl_meter *m, int64_t t) { return m->opens_ps == t; }
 static inline bool fl_meter_ends(const fl_meter *m, int64_t t) { return m->ends_ps == t; }
 

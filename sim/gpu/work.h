@@ -72,7 +72,7 @@ typedef struct fl_prefix_jump { /* ops from .. to - 1, whose classes the residen
     uint64_t from, to;
 } fl_prefix_jump;
 
-/* Of each stream at one pair of clocks: its table, NULL until built, and the number of ops that all runs scanned there.
+/* The table of one stream at one pair of clocks, NULL until built, and the number of ops that all runs scanned there.
  */
 typedef struct fl_prefix_cell {
     _Atomic(fl_prefix *) table;

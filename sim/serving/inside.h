@@ -124,7 +124,7 @@ struct fl_batching {
 /* Find the earlier request whose prompt blocks request r may take over, and note r for later ones. FL_NO_MEMORY:
  * nothing has changed. */
 fl_status fl_batch_lend(fl_batching *b, uint32_t r, fl_diag *d);
-/* Of waiting request r: how many of its leading blocks the cache still holds, and where they are noted (*place: its
+/* Return how many leading blocks of waiting request r the cache still holds, and where they are noted (*place: its
  * own, or those of another request); *idle: of them, those that nobody uses. */
 uint32_t fl_batch_find(const fl_batching *b, uint32_t r, const fl_kv_place **place, uint32_t *idle);
 /* Free what no later request can take over from finished request r. */

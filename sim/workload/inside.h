@@ -130,9 +130,9 @@ fl_status fl_builder_append(fl_builder *b, uint32_t stream, const fl_trace_op *o
 /* classes.c: launches and synchronisations in the order of their host times. The ops are in their streams. */
 fl_status fl_builder_threads(fl_builder *b, fl_diag *d);
 
-/* The same kernels handed to sink one by one, stream by stream, each stream in the order of time, with nothing kept of
- * them: *t gets head, names and kinds, and *about how many kernels there are if each takes its mean time, before the
- * first comes. The caller frees *t, also after a failure. */
+/* Make the kernels of fl_synth_program and hand them to sink one by one, stream by stream, each stream in the order of
+ * time, without keeping them: *t gets head, names and kinds, and *about how many kernels there are if each takes its
+ * mean time, before the first comes. The caller frees *t, also after a failure. */
 typedef fl_status (*fl_program_sink)(void *user, const fl_trace_op *op, fl_diag *d);
 fl_status fl_synth_program_each(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
                                 double *about, fl_program_sink sink, void *user, fl_diag *d);

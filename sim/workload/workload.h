@@ -274,17 +274,17 @@ fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s,
 fl_status fl_build_program(fl_workload **out, const char *name, const fl_programs *p, size_t index, uint64_t seed,
                            double seconds, const fl_node_spec *node, const fl_build_options *o, fl_diag *d);
 
-/* Open-loop requests over a workload: what was one pass becomes one pass for each request, in the order of arrival. */
+/* ---- open-loop requests over a workload ---- */
 
-/* Turns a finished workload into one that serves `count` requests, which arrive at arrival_ns (ascending from 0 on,
- * copied), and finishes it again with `windows` windows of work.
+/* Turn a finished workload into one that serves `count` requests, which arrive at arrival_ns (ascending from 0 on,
+ * copied), and finish it again with `windows` windows of work.
  *
- * A request is all that the workload did: its streams, launches, synchronisations and waits. Arrivals wait for nobody;
- * a request is taken up when it is there and every op of the one before has finished, and has been served when its last
- * op has finished and its host threads have come back from it. Where no launches were recorded, a server takes up the
- * request and gaps stay host time. The arrival itself follows no clock.
+ * Each request runs the whole workload once: its streams, launches, synchronisations and waits. Arrivals do not wait. A
+ * request starts when it has arrived and every op of the one before has finished. It ends when its last op has finished
+ * and its host threads have returned. Where no launches were recorded, a host thread of its own starts each request,
+ * and gaps stay host time. Clocks do not affect arrivals.
  *
- * After a failure the workload is good for fl_workload_free alone. */
+ * After a failure only fl_workload_free may be called. */
 fl_status fl_workload_serve(fl_workload *w, const int64_t *arrival_ns, size_t count, uint32_t windows, fl_diag *d);
 
 /* Make the kernel trace of p->programs[index], recorded at the clocks that the head of p names. The same program, seed

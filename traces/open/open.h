@@ -131,8 +131,8 @@ fl_status fl_trace_open(const char *path, const char *format, const fl_import_op
  * were read. */
 fl_status fl_trace_open_key(const char *path, const char *format, const fl_import_options *o, fl_imported *out,
                             fl_cache_key *key, bool *known, fl_diag *d);
-/* Whether the process keeps and uses caches beside traces. The default is yes. The setting holds for the whole process;
- * set it before other threads read. */
+/* Set whether the process keeps and uses caches beside traces. The default is yes. The setting holds for the whole
+ * process; set it before other threads read. */
 void fl_trace_keep(bool keep);
 
 extern const fl_reader *const fl_readers[]; /* fl_readers_count */

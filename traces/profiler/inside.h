@@ -217,7 +217,7 @@ typedef struct fl_sqlite {
 fl_status fl_sqlite_open(const char *path, fl_sqlite *q, fl_diag *d);
 void fl_sqlite_close(fl_sqlite *q);
 
-/* Whether the table exists (a view does not count), and in it the column (may be NULL). */
+/* Return in *answer whether the table exists (a view does not count), and in it the column (may be NULL). */
 fl_status fl_sqlite_has(fl_sqlite *q, const char *table, const char *column, bool *answer);
 
 /* Runs a query and calls row at each row of the result. */
