@@ -102,7 +102,7 @@ int fl_mfg_violates(const fl_mfg_repeat *r, double th_cover);
 /* Part of the old database that stays when the window is merged. */
 double fl_mfg_repeat_keeps(const fl_mfg_repeat *r, int violates);
 
-/* Must another window follow? */
+/* Return 1 if another window must follow. */
 int fl_mfg_repeat_again(const fl_mfg_index *i, double th_cover);
 
 typedef struct fl_mfg_keep {
@@ -126,7 +126,7 @@ typedef struct fl_mfg_gate { /* all zero: it opens */
 
 enum { FL_MFG_GATE_WAITS, FL_MFG_GATE_PASSES, FL_MFG_GATE_LIMITS }; /* LIMITS: it waits, and the limit is to be set */
 
-/* What one sample of GPU utilisation makes of it. */
+/* Advance the gate by one sample of GPU utilisation. */
 int fl_mfg_gate_sample(fl_mfg_gate *gate, int busy);
 
 /* MF-GPOEO as released, the controller: from the loss at a gear to the next gear. Gears are indices of the SM ladder,
@@ -198,7 +198,7 @@ void fl_mfg_totals_merge(fl_mfg_totals *old, const fl_mfg_totals *now, double d)
 /* Mean over the samples; 0 without any. */
 double fl_mfg_mean_of(const fl_mfg_totals *t, int which);
 
-/* How far two GPU utilisations are from each other: |a - b| / (a + b); 0 where both are 0. */
+/* Return the distance of two GPU utilisations: |a - b| / (a + b); 0 where both are 0. */
 double fl_mfg_apart(double a, double b);
 
 /* MF-GPOEO as released, monitoring: has the workload changed since a gear was found for it? */
@@ -349,7 +349,7 @@ double fl_mfg_window_mean(const fl_mfg_gpu *g, int which);
 /* The window that has ended, on the database: index, loss and objective of f->g. */
 void fl_mfg_compare_window(const fl_mfg_frame *f);
 
-/* It joins the database, of which the factor stays. */
+/* Merge the window that has ended into the database, whose old part shrinks by the factor. */
 void fl_mfg_merge_window(fl_mfg_gpu *g, double factor);
 
 /* MF-GPOEO as released, memory clocks by trial (course 4) and where the SM search starts (course 5). */
