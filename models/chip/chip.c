@@ -1,3 +1,4 @@
+/* A chip's law at a setting, power limits that bind, and how far a choice may be trusted. */
 #include "models/chip/inside.h"
 
 #include "models/chip/chip.h"
@@ -13,7 +14,7 @@
 #define FL_CAP_LATENT_LOW 0.1
 #define FL_CAP_LATENT_HIGH 1.2
 
-/* ---- chip ---- */
+/* ---- the law at a setting ---- */
 
 static double line_at(const double *x, const double *y, uint32_t n, double at) {
     if (n == 0 || at <= x[0])
@@ -64,7 +65,7 @@ double fl_voltage_floor_mhz(const double *sm_mhz, const double *volt, size_t clo
     return mhz;
 }
 
-/* ---- cap ---- */
+/* ---- power limits ---- */
 
 #define LEAST 1e-3    /* no meter repeats better */
 #define REPEATS_MIN 5 /* fewer do not tell a scatter */
@@ -172,7 +173,7 @@ fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w,
     return FL_MODEL_OK;
 }
 
-/* ---- decide ---- */
+/* ---- decisions ---- */
 
 static double share(double pct) { return pct > 0 ? pct / 100 : 0; } /* NAN: the value was measured */
 

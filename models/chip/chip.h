@@ -1,8 +1,14 @@
-/* The constants that belong to a chip and that all its workloads share. models/chip/chip.h fits this law to measured
- * settings; models/chip/chip.h uses it to predict what a workload does at other settings.
+/* A chip as measurements reveal it: the constants that all workloads on it share, fitted to a sweep of settings, and
+ * predictions for new settings and new workloads.
  *
- *   T(f, m) = ((Tc f_ref/f)^p + (Tm h(f, m))^p)^(1/p) + Tl,   h(f, m) = ((m_ref/m)^q + (f_link/f)^(s q))^(1/q) / at
- * ref P(f, m) = alpha A V^2 f a + beta B (m/m_ref) b + B0(m) + C V + A0 V^2 f
+ * fl_chip_fit fits a chip to measured rows; fl_chip_of_device derives one from a platform, fl_kin_chip one from similar
+ * chips. fl_chip_predict then predicts a workload from a few of its settings, with error bars; fl_decide_... says how
+ * far a choice may be trusted; fl_probes_... which settings to measure. fl_cap_... models power limits. fl_chip is
+ * plain data; the caller owns all arrays. FL_MODEL_NO_FIT where the data do not determine a result.
+ *
+ *   T(f, m) = ((Tc f_ref/f)^p + (Tm h(f, m))^p)^(1/p) + Tl
+ *   h(f, m) = ((m_ref/m)^q + (f_link/f)^(s q))^(1/q) / its value at the reference clocks
+ *   P(f, m) = alpha A V^2 f a + beta B (m/m_ref) b + B0(m) + C V + A0 V^2 f
  *
  * These are the laws of models/laws/laws.h with two additions. First, bytes reach the SMs through caches and a crossbar
  * that run on the core clock, so memory-bound kernels slow down too below f_link (V100 below 900 MHz, Titan X below
@@ -110,7 +116,7 @@ typedef struct fl_chip {
     double load_mean[2], load_cov[3]; /* prior of alpha and beta: mean; variances and covariance (aa, ab, bb) */
     fl_chip_error power_error;
     int has_power;
-    /* Mean power over a binding power limit (models/chip/chip.h), averaged over the workloads measured that way; 0 =
+    /* Mean power over a binding power limit, averaged over the workloads measured that way; 0 =
      * not known. */
     double crest, crest_sd;
 
@@ -158,7 +164,9 @@ typedef struct fl_chip_guess {
     double time_sd_pct, power_sd_pct;
 } fl_chip_guess;
 
-/* How far a choice of setting that rests on a fit may be trusted: the chance that the bound breaks in reality, and the
+/* ---- decisions: how far a choice of setting that rests on a fit may be trusted ----
+ *
+ * Two numbers: the chance that the bound breaks in reality, and the
  * expected regret. Both follow from the standard deviations that the fit states for its own predictions.
  *
  * Logarithms of times and powers are taken as normal. Errors of two settings count as independent, and so do the errors
@@ -170,8 +178,8 @@ typedef struct fl_chip_guess {
 
 /* The chance of breaking the bound. It is 0 for at == top and for a bound of INFINITY. */
 double fl_decide_chance(const fl_chip_guess *at, const fl_chip_guess *top, double bound);
-/* Whether a setting may be chosen: the prediction holds the bound, and the chance of breaking it is at most risk (with
- * risk 1 the prediction alone decides). Settings without a prediction (NAN) may not be chosen. */
+/* Return whether a setting may be chosen: the prediction holds the bound, and the chance of breaking it is at most risk
+ * (with risk 1 the prediction alone decides). Settings without a prediction (NAN) may not be chosen. */
 int fl_decide_allows(const fl_chip_guess *at, const fl_chip_guess *top, double bound, double risk);
 /* Standard deviation of ln(power x time^delay): 1 = energy, 2 = EDP, 3 = ED2P. */
 double fl_decide_cost_sd(const fl_chip_guess *at, double delay);
@@ -181,7 +189,7 @@ double fl_decide_cost_sd(const fl_chip_guess *at, double delay);
 double fl_decide_regret(const fl_chip_guess *guess, size_t count, size_t top, size_t chosen, double bound,
                         double delay);
 
-/* Fits a chip to measured settings of several workloads, or derives one from a platform's constants alone. */
+/* ---- fitting a chip ---- */
 
 /* Fits the whole chip. Rows come in any order. Each workload needs at least 2 rows; the fit ignores a workload with
  * fewer. NO_FIT: no workload is left. Where no power is known, or none can be fitted, the chip has no power law
@@ -191,7 +199,7 @@ fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law la
 /* A chip of which only the platform's constants are known: the law without the two additions, and wide priors. */
 fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip);
 
-/* Chooses the settings of a chip whose measurement says most about a new workload.
+/* ---- probes: the settings of a chip whose measurement says most about a new workload ----
  *
  * The chip's own workloads stand for future ones. Each in turn counts as measured at only the settings of a candidate
  * set, and the other workloads predict it elsewhere. The best set has the least error. Errors are mean absolute errors
@@ -232,11 +240,10 @@ fl_model_status fl_probes_usual(const fl_chip *chip, size_t count, fl_probes *ou
 fl_model_status fl_probes_next(const fl_chip *chip, const fl_chip_row *known, size_t known_count, fl_probes *now,
                                fl_probes *next, size_t *added);
 
-/* A board's power limit: whether it binds, and what a program does under it.
+/* ---- a board's power limit: whether it binds, and what a program does under it ----
  *
  *   Under a limit L that binds, the board lowers the SM clock to g, where P(g) = crest L. The time is then T = T(g).
- *
- * P and T are the laws of the program (models/chip/chip.h). g is at most the clock that was asked for. Powers are in W.
+ * P and T are the laws of the program. g is at most the clock that was asked for. Powers are in W.
  * The board holds the limit at each instant, but a program has phases that need less power, so its mean power stays
  * below the limit. The crest is mean power over limit. It is 0.75 to 0.98 on real programs, and nearly the same at all
  * limits of one program. One capped run measures it (a100-pcie-lock-x-cap: 0.967 to 0.976 for one program over limits
@@ -346,12 +353,10 @@ fl_model_status fl_kin_chip(const fl_kin_facts *facts, const fl_kin_spread *prio
                             size_t idle_count, const fl_chip_row *run, size_t run_count, fl_chip *chip,
                             fl_kin_spread *after);
 
-/* What a workload's activities (DRAM, SMs, their pipes) say of it. */
+/* ---- predicting a workload from a few of its settings ---- */
 
-/* Whether the activities of the known rows help to tell what the workload is like. */
+/* Return whether the activities (DRAM, SMs, their pipes) of the known rows help to tell what the workload is like. */
 int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t known_count);
-
-/* Predicts a workload of which only a few settings are known, from a chip's law and from its other workloads. */
 
 /* Predicts a workload at `asked` settings from its `known` measured rows (workload ids are ignored; at least one row).
  * The prediction is the mean over everything that the known rows and the chip's other workloads leave possible, and it
@@ -360,8 +365,10 @@ int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t 
 fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                 const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess, fl_chip_load *load);
 
-/* A workload's time or power as a smooth function of its clocks, from the workload's own rows alone. It tells how far
- * each row lies from the curve through the other rows. ln y is a Gaussian process over x = ln f and z = ln m:
+/* ---- curves of single workloads ----
+ *
+ * A workload's time or power as a smooth function of its clocks, from its own rows alone. The curve says how far each
+ * row lies from the curve through the other rows. ln y is a Gaussian process over x = ln f and z = ln m:
  *
  *   K(a, b) = level^2 + slope^2 (x_a x_b + z_a z_b) + amplitude^2 exp(-(dx / length)^2 / 2 - (dz / length)^2 / 2)
  *             + noise^2 [a = b]
@@ -370,7 +377,7 @@ fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, s
  * y]_i / A_ii off the curve of the others, with the variance 1 / A_ii (leave-one-out; Rasmussen and Williams 2006, Eq.
  * 5.12). */
 
-#define FL_ROW_NOISE_TIME 0.005 /* shares: how well times and powers repeat; models/fit_chip*.c assume the same */
+#define FL_ROW_NOISE_TIME 0.005 /* shares: how well times and powers repeat; the fits of a chip assume the same */
 #define FL_ROW_NOISE_POWER 0.01
 
 typedef struct fl_row_curve {

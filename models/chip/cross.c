@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- bars ---- */
+/* ---- error bars ---- */
 
 /* Measured on the sweeps that tests/accuracy.sh uses and one of an A100: two V100, a GTX 1080 Ti, a GTX Titan X and the
  * A100. A device was fitted to half of the workloads of a GPU and judged on the other half, in 10 splits from seed
@@ -129,7 +129,7 @@ size_t fl_chip_fold_of(const fl_chip_folds *f, size_t k) { return k / block(f->s
 
 int fl_chip_fold_tests(const fl_chip_folds *f, size_t k) { return k % block(f->spans) == 0; }
 
-/* ---- cross ---- */
+/* ---- cross-validation ---- */
 
 #define WORKLOADS_MIN 3
 #define ROWS_MAX 256      /* of one workload */

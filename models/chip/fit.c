@@ -1,3 +1,4 @@
+/* Fits a whole chip: the choice between the two laws by folds, then the final fit. */
 #include "models/chip/inside.h"
 
 #include "models/chip/chip.h"
@@ -211,7 +212,7 @@ fl_model_status fl_chip_choose_law(const fl_chip_row *row, const fl_chip_span *s
     return s == FL_MODEL_NO_MEMORY ? s : FL_MODEL_OK; /* a fold that cannot be fitted decides nothing */
 }
 
-/* ---- fit chip ---- */
+/* ---- the whole fit ---- */
 
 static int by_workload(const void *a, const void *b) {
     const fl_chip_row *x = a, *y = b;

@@ -1,4 +1,6 @@
-/* What the files of models/chip share. Other modules include the public header alone. */
+/* What the files of models/chip share: error bars, the fits of time and power, folds of cross-validation, and small
+ * linear algebra. Each file uses only files below it: parts.c, then posterior.c, power_guess.c, power.c, time.c,
+ * cross.c, fit.c; probes.c and kin.c use all. */
 #pragma once
 
 #include "models/chip/chip.h"
@@ -47,8 +49,6 @@ typedef struct fl_chip_strains {
  * none. The factor is at least a quarter: where errors in time explain those of power, the rest of a few rows may be 0
  * by chance. */
 double fl_chip_covering(const fl_chip_strains *of);
-
-/* Shared by the files fit_chip_*.c; private to them. */
 
 /* One workload's rows inside an array sorted by workload. */
 typedef struct fl_chip_span {

@@ -1,3 +1,4 @@
+/* A chip that was never measured, from its facts and the constants of similar chips. */
 #include "models/chip/inside.h"
 
 #include "models/chip/chip.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- parts ---- */
+/* ---- rows, deviations, priors ---- */
 
 int fl_chip_row_is_sound(const fl_chip_row *r) {
     return r->sm_mhz > 0 && r->mem_mhz > 0 && r->time_s > 0 && isfinite(r->sm_mhz + r->mem_mhz + r->time_s) &&

@@ -108,7 +108,7 @@ int fl_chip_weigh_activity(const fl_chip *chip, const fl_chip_row *known, size_t
     return row != NULL;
 }
 
-/* ---- posterior ---- */
+/* ---- the posterior ---- */
 
 #define GRID 24 /* cells along each side of the square */
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- power guess ---- */
+/* ---- powers ---- */
 
 void fl_chip_columns(const fl_chip *c, double sm_mhz, double mem_mhz, double rate, double *core, double *memory,
                      double *base) {
@@ -250,7 +250,7 @@ fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *kn
     return s;
 }
 
-/* ---- predict ---- */
+/* ---- the whole prediction ---- */
 
 fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                 const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,

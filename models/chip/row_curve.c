@@ -1,3 +1,4 @@
+/* A workload's time or power as a smooth function of its clocks, from its own rows alone. */
 #include "models/chip/chip.h"
 
 #include "models/math/math.h"

@@ -1,3 +1,4 @@
+/* The model of hybrid power capping from measured powers. */
 #include "models/fit/fit.h"
 
 #include "models/math/math.h"

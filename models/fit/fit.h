@@ -1,4 +1,9 @@
-/* MODULE models/fit */
+/* Fits of single laws to measurements: idle power, the model of power capping, one kernel's time, frequency
+ * sensitivity, a power sensor. (models/chip fits a whole chip.)
+ *
+ * Each fit is one pure function from measured points to constants. The caller owns every array; the functions keep
+ * nothing. They return FL_MODEL_NO_FIT where the data do not determine the result, FL_MODEL_INVALID for impossible
+ * values. */
 #pragma once
 
 #include "models/math/math.h"
@@ -6,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The power of a board while nothing runs on it, from a log: C V and the clock tree, A0 V^2 f. */
+/* ---- idle power of a board from a log: C V and the clock tree, A0 V^2 f ---- */
 
 /* One step of a log of one GPU. */
 typedef struct fl_idle_reading {
@@ -19,11 +24,11 @@ typedef struct fl_idle_point {
     size_t readings;
 } fl_idle_point;
 
-/* Idle power by clock, from a log of one GPU in order of time. Never mix GPUs: units differ by several watts. A reading
- * counts where utilisation is 0, the clock is settled (it equals the clock of the reading before, or the clock that was
- * set after that one), and the next reading is not busy. The last condition holds because power is a mean over a far
- * shorter window than utilisation, so power shows a new kernel first. point: room for `count` entries; *points: how
- * many were written, ascending by clock. NO_FIT: no such reading. */
+/* Find idle power by clock, from a log of one GPU in order of time. Never mix GPUs: boards differ by several watts. A
+ * reading counts where utilisation is 0, the clock is settled (it equals the clock of the reading before, or the clock
+ * that was set after that one), and the next reading is not busy. The last condition holds because power is a mean over
+ * a far shorter window than utilisation, so power shows a new kernel first. point: room for `count` entries; *points:
+ * how many were written, ascending by clock. NO_FIT: no such reading. */
 fl_model_status fl_idle_points(const fl_idle_reading *reading, size_t count, fl_idle_point *point, size_t *points);
 
 typedef struct fl_idle_clock {
@@ -40,8 +45,9 @@ typedef struct fl_idle_clock {
 fl_model_status fl_fit_idle_clock(const fl_idle_point *point, const double *volt, size_t count, fl_idle_clock *out,
                                   double *predicted_w);
 
-/* The parameters of hybrid power capping's static method (power-capping 3.2.2 and 3.2.3), for a GPU or a CPU, in the
- * paper's two steps:
+/* ---- hybrid power capping's static method (power-capping 3.2.2 and 3.2.3), for a GPU or a CPU ----
+ *
+ * Its parameters, in the paper's two steps:
  *
  *   P(f) = alpha A V(f)^2 f + beta B + C V(f)             Eq. 2, V = 1 at the lowest clock
  *   T(f) = max(T(fmin) fmin / f, T(fmax))                 Eq. 3
@@ -84,7 +90,9 @@ fl_model_status fl_fit_capping_app(const fl_capping_chip *chip, double low_mhz, 
 double fl_capping_power(const fl_capping_chip *chip, double alpha, double beta, double mhz, double volt);
 double fl_capping_time(double low_mhz, double low_s, double high_s, double mhz);
 
-/* How one kernel's time depends on the SM clock, from its durations at two or more clocks: T(f) = T(ref) ((c ref/f)^p +
+/* ---- one kernel's time against the SM clock, from its durations at two or more clocks ----
+ *
+ * T(f) = T(ref) ((c ref/f)^p +
  * m^p)^(1/p) + l. c, m, l >= 0 are shares at the reference clock (power-capping Eq. 3; the p-norm as in
  * models/laws/laws.h).
  *
@@ -110,8 +118,10 @@ fl_model_status fl_fit_kernel(const fl_kernel_point *point, size_t count, double
 /* The law's time over its time at the reference. */
 double fl_kernel_time(const fl_kernel_fit *k, double p, double ref_over_f);
 
-/* Compares a power sensor with the true course of power: finds refresh period and phase in a log, replays an external
- * meter's course through a fl_sensor_spec, and matches log and replay by one gain and one offset.
+/* ---- a power sensor against the true course of power ----
+ *
+ * The functions find refresh period and phase in a log, replay an external meter's course through a fl_sensor_spec, and
+ * match log and replay by one gain and one offset.
  *
  * Times are seconds on any clock (doubles, so count from the start of the recording, not from 1970); powers are W. The
  * caller owns every array; these functions keep nothing. They skip readings that are NaN ("[N/A]" in a log).
@@ -140,7 +150,7 @@ typedef struct fl_sensor_match {
     size_t used;         /* readings compared */
 } fl_sensor_match;
 
-/* Frequency sensitivity against counters, by linear regression (DynaCo, SC '13, section 4.1 and Table 2). */
+/* ---- frequency sensitivity against counters, by linear regression (DynaCo, SC '13, section 4.1 and Table 2) ---- */
 
 #define FL_SENSITIVITY_METRICS_MAX 8
 
@@ -173,7 +183,8 @@ typedef struct fl_sensitivity_fit {
 fl_model_status fl_fit_sensitivity_linear(const double *metric, const double *sensitivity, size_t count, size_t metrics,
                                           fl_sensitivity_fit *fit);
 
-/* Learns a power sensor from its log: when it refreshes, its quantum, and how long it holds a value. With an external
+/* ---- a power sensor from its log: when it refreshes, its quantum, and how long it holds a value ----
+ * With an external
  * meter beside it, also its averaging window, its lag and its gain. A log alone cannot reveal a window: many courses of
  * power could have produced it. */
 

@@ -1,4 +1,4 @@
-/* What the files of models/fit share. Other modules include the public header alone. */
+/* What the files of models/fit share: refreshes and replays of a power sensor. */
 #pragma once
 
 #include "models/fit/fit.h"
@@ -29,9 +29,9 @@ fl_model_status fl_sensor_seen(const fl_sensor_log *log, double period_s, double
 fl_model_status fl_sensor_replay(const fl_sensor_spec *spec, const fl_sensor_course *course, const double *read_s,
                                  size_t count, double *out_w);
 
-/* The same, with given instants at which values appeared (fl_sensor_seen) in place of the grid. The period of spec then
- * serves only the lag, which advances in steps of one period between two of these instants. shown_s does not decrease,
- * apart from NaN. shift_s converts the log's clock to the course's by addition. */
+/* Replay like fl_sensor_replay, with given instants at which values appeared (fl_sensor_seen) in place of the grid. The
+ * period of spec then serves only the lag, which advances in steps of one period between two of these instants. shown_s
+ * does not decrease, apart from NaN. shift_s converts the log's clock to the course's by addition. */
 fl_model_status fl_sensor_replay_seen(const fl_sensor_spec *spec, const fl_sensor_course *course, const double *shown_s,
                                       size_t count, double shift_s, double *out_w);
 

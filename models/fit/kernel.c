@@ -1,3 +1,4 @@
+/* Idle power from a log, and one kernel's time against the clock. */
 #include "models/fit/fit.h"
 
 #include "models/laws/laws.h"
@@ -7,7 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* ---- idle ---- */
+/* ---- idle power ---- */
 
 #define BUSY_PCT 5.0 /* a monitor's own queries show as one or two percent */
 
@@ -129,7 +130,7 @@ fl_model_status fl_fit_idle_clock(const fl_idle_point *point, const double *volt
     return FL_MODEL_OK;
 }
 
-/* ---- kernel ---- */
+/* ---- one kernel's time ---- */
 
 /* The memory share that makes the time at the reference 1. */
 static double memory_of(double c, double l, double p) {

@@ -1,3 +1,4 @@
+/* A power sensor from its log, and with a meter beside it. */
 #include "models/fit/inside.h"
 
 #include "models/fit/fit.h"

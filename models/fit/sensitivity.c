@@ -1,3 +1,4 @@
+/* Frequency sensitivity against counters. */
 #include "models/fit/fit.h"
 
 #include "models/math/math.h"

@@ -1,3 +1,4 @@
+/* Refreshes of a power sensor, replays of a meter's course through it, and their match with a log. */
 #include "models/fit/inside.h"
 
 #include "models/fit/fit.h"

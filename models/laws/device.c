@@ -1,3 +1,4 @@
+/* Laws of one device: CPU, power, sensors, kernel time. */
 #include "models/laws/laws.h"
 
 #include "models/laws/device.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- cpu row ---- */
+/* ---- the host CPU ---- */
 
 #define PER_PS 1.048576 /* MHz to counts per ps in 2^-20: 1e6 / 1e12 x 2^20 */
 #define MW_MAX 9.0e6    /* one thread: as one GPU in sim/gpu/rates.c */
@@ -164,7 +165,7 @@ fl_model_status fl_base_make(const fl_device *dev, double sm_mhz, double mem_mhz
     return FL_MODEL_OK;
 }
 
-/* ---- sensor ---- */
+/* ---- sensors ---- */
 
 double fl_sensor_quantise(double value, double quantum) {
     if (!(quantum > 0) || !isfinite(value))
@@ -182,7 +183,7 @@ double fl_sensor_lag(double shown, double input, int64_t dt_ns, int64_t lag_ns) 
 
 double fl_sensor_wrap(double value, double wrap) { return wrap > 0 ? fmod(value, wrap) : value; }
 
-/* ---- time ---- */
+/* ---- kernel time ---- */
 
 double fl_time_norm(double core, double memory, double p) {
     const double large = fmax(core, memory), small = fmin(core, memory);
@@ -207,7 +208,7 @@ double fl_core_active(double tc, double tm, double tl, double p, double f_ratio,
     return share(tc * f_ratio, fl_time_at(tc, tm, tl, p, f_ratio, m_ratio));
 }
 
-/* ---- device ---- */
+/* ---- ladders and nodes ---- */
 
 void fl_node_spec_free(fl_node_spec *n) {
     for (uint32_t i = 0; i < n->device_count; i++) {

@@ -1,5 +1,8 @@
-/* A device: everything the simulator may know of one kind of GPU, and of a node of them. The program fills it from
- * platform files. It holds plain numbers, and no text except names. */
+/* A device: everything the simulator may know of one type of GPU, its sensors and its host, and of a node of them. This
+ * is the second public header of models/laws, for code that only describes chips.
+ *
+ * The program fills fl_node_spec from a platform file (harness/input/platform) and frees it with fl_node_spec_free. It
+ * holds plain numbers, and no text except names. A member of 0 mostly means "the device has none"; each says so. */
 #pragma once
 
 #include "models/math/math.h"
@@ -7,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A sensor model: how a sensor turns the true course of a quantity into the values that software reads. */
+/* ---- sensors: how the true course of a quantity becomes the values that software reads ---- */
 
 typedef struct fl_sensor_spec {
     int64_t period_ns; /* between refreshes; 0 = a reading shows the true value at its instant */
@@ -176,8 +179,8 @@ typedef struct fl_node_spec {
 
 void fl_node_spec_free(fl_node_spec *n); /* accepts a zeroed struct; leaves the struct zeroed */
 
-/* Interference in 1/65536, as fl_shares_capacity takes it. */
+/* Return the device's interference in 1/65536, as fl_shares_capacity expects it. */
 uint32_t fl_gpu_interference(const fl_device *dev);
 
-/* Index of the ladder clock equal to mhz, or -1. */
+/* Return the index of the ladder clock equal to value, or -1. */
 int fl_ladder_index(const int32_t *mhz, uint32_t count, double value);

@@ -1,4 +1,9 @@
-/* MODULE models/laws */
+/* The laws by which clocks give times and powers, and their conversion to the engine's integers.
+ *
+ * fl_row_make turns a load (fl_load) on a device at a pair of clocks into one fl_row; fl_base_make gives the board's
+ * power beside it; fl_cpu_row_make does it for the host. fl_step_at is the law of a serving engine's step,
+ * fl_shares_rates the law of kernels that share a GPU. All are pure. Outside the measured range a law returns
+ * FL_MODEL_RANGE and never extrapolates. The caller owns loads, curves and laws. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -8,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The power law of power-capping Eq. 2, extended by the memory clock, idle memory and the idle clock tree. */
+/* ---- power: power-capping Eq. 2, extended by the memory clock, idle memory and the idle clock tree ---- */
 
 #define FL_POWER_MAX_MW 2.0e9 /* 2 MW: the engine's 32-bit milliwatts hold it with room to add parts */
 
@@ -21,11 +26,13 @@ typedef struct fl_base { /* power of a GPU with an open context, whether or not 
 
 fl_model_status fl_base_make(const fl_device *dev, double sm_mhz, double mem_mhz, fl_base *base);
 
-/* Watts by the law, unrounded: *sm_w = alpha A V^2 f, *memory_w = beta B m/m_ref (power-capping Eq. 2). */
+/* Compute watts by the law, unrounded: *sm_w = alpha A V^2 f, *memory_w = beta B m/m_ref (power-capping Eq. 2). */
 fl_model_status fl_power_dynamic(const fl_device *dev, double alpha, double beta, double sm_mhz, double mem_mhz,
                                  double *sm_w, double *memory_w);
 
-/* From laws to the engine's integers: a kind of kernel at a pair of clocks becomes one 16-byte row. Each part of the
+/* ---- rows: from laws to the engine's integers ----
+ *
+ * A kind of kernel at a pair of clocks becomes one 16-byte row. Each part of the
  * power is a whole number of milliwatts, and a length is one multiplication. Energy is therefore exact, and every way
  * of advancing the simulation gives the same bits. */
 
@@ -39,7 +46,7 @@ typedef struct fl_measured {
 } fl_measured;
 
 void fl_measured_free(fl_measured *m); /* frees the curves and all following tables, but not *m itself */
-/* The table at a memory clock, or NULL. */
+/* Return the table at a memory clock, or NULL. */
 const fl_measured *fl_measured_find(const fl_measured *m, double ref_mem_mhz, double mem_mhz);
 
 /* How one kind of kernel loads a device. */
@@ -74,11 +81,11 @@ typedef struct fl_row_parts {             /* the sum equals dyn_mw exactly */
 #define FL_ROW_ONE 32768
 #define FL_MUL_ONE 65536000u /* 1000 ps per ns in 16.16 */
 
-/* The row at clocks (sm_mhz, mem_mhz). FL_MODEL_RANGE: the clock lies outside the points of a measured load. */
+/* Make the row at clocks (sm_mhz, mem_mhz). FL_MODEL_RANGE: the clock lies outside the points of a measured load. */
 fl_model_status fl_row_make(const fl_device *dev, const fl_load *load, double sm_mhz, double mem_mhz, fl_row *row,
                             fl_row_parts *parts);
 
-/* The host CPU's laws as integers, one row per host load and state; see fl_cpu_spec. */
+/* ---- the host CPU: one row per host load and state (the laws are in fl_cpu_spec) ---- */
 
 typedef struct fl_host_load { /* how a thread's host time loads the CPU */
     double bound;             /* share of host time that scales with 1 / CPU clock, 0..1 */
@@ -106,8 +113,8 @@ typedef struct fl_cpu_state {
 /* Number of states, in this order: those that software may set, then the boost states. */
 uint32_t fl_cpu_state_count(const fl_cpu_spec *cpu);
 double fl_cpu_ref_mhz(const fl_cpu_spec *cpu);
-/* The clock of a node where nothing is set. Where the default is the highest state that software may set, it is the
- * highest boost state. */
+/* Return the CPU clock of a node where nothing is set. If the default is the highest state that software may set, this
+ * is the highest boost state. */
 double fl_cpu_default_mhz(const fl_cpu_spec *cpu);
 
 /* The load that the platform assumes for host time. */
@@ -118,8 +125,7 @@ fl_model_status fl_cpu_state_make(const fl_cpu_spec *cpu, uint32_t state, fl_cpu
 fl_model_status fl_cpu_row_make(const fl_cpu_spec *cpu, const fl_host_load *load, uint32_t state,
                                 double bus_bytes_per_s, fl_cpu_row *row);
 
-/* The time of one step of a serving engine, and how it loads the GPU, as a function of the batch and of the clocks.
- *
+/* ---- steps of a serving engine: time and load by the batch and the clocks ----
  * A step runs the matrix products of all its tokens (weights are read once, whatever the batch), the attention of its
  * prompt chunks (compute: query tokens times keys) and of its decodes (memory: the KV cache is read), and a few kernels
  * per sequence (output head, sampler). One after another, so their times add; within each, compute and memory overlap
@@ -134,8 +140,8 @@ fl_model_status fl_cpu_row_make(const fl_cpu_spec *cpu, const fl_host_load *load
  * q(n) rounds up to the tiles of a matrix product: powers of two to 128, then multiples of 128. c': a chunk walks all
  * keys before it one after another, which bounds a short chunk over a long context. Beside a prompt chunk decodes run
  * in its kernel, which cannot share the keys among the query heads of a group: e' and k have values of their own there.
- * Layer tables, measured at one clock, replace a q(n) + e s and w there, see fl_step_table; what holds at other clocks
- * is then assumed: compute goes as 1 / f, memory as 1 / m. */
+ * Layer tables, measured at one clock, replace a q(n) + e s and w there, see fl_step_table; At other
+ * clocks the law then assumes that compute goes as 1 / f and memory as 1 / m. */
 
 /* What one step of an engine computes: all that its time depends on. Zero it, then add each request's part. */
 typedef struct fl_step_shape {
@@ -149,10 +155,10 @@ typedef struct fl_step_shape {
     uint64_t kv_decode;     /* of them, by decodes */
 } fl_step_shape;
 
-/* A request that computes `tokens` tokens of its prompt, after `context` tokens that lie in the KV cache: query i of
- * the chunk looks at context + i keys. */
+/* Add a request that computes `tokens` tokens of its prompt, after `context` tokens in the KV cache: query i of the
+ * chunk reads context + i keys. */
 void fl_step_add_prompt(fl_step_shape *s, uint32_t tokens, uint64_t context);
-/* A request that decodes one token after `context` tokens that lie in the KV cache; with its own it reads one more. */
+/* Add a request that decodes one token after `context` tokens in the KV cache; with its own token it reads one more. */
 void fl_step_add_decode(fl_step_shape *s, uint64_t context);
 
 /* Seconds measured at the reference clock against tokens or sequences: points ascending, joined by lines; beyond the
@@ -236,8 +242,10 @@ fl_model_status fl_step_at(const fl_step_law *law, const fl_step_shape *shape, d
 /* The time alone; 0 where fl_step_at would refuse. */
 double fl_step_time_s(const fl_step_law *law, const fl_step_shape *shape, double sm_mhz, double mem_ratio);
 
-/* Max-min fair sharing of one resource. Where all demands fit, each is met. Otherwise the capacity is divided evenly,
- * and no one gets more than its demand. Integers in 1/65536; the result does not depend on the order of the demands. */
+/* ---- sharing a GPU: max-min fair ----
+ *
+ * Where all demands fit, each is met. Otherwise the capacity is divided evenly, and none gets more than its demand.
+ * Integers are in 1/65536; the result does not depend on the order of the demands. */
 
 #define FL_SHARE_ONE 65536u
 #define FL_SHARES_MAX 256 /* kernels at once on one GPU */
@@ -258,7 +266,8 @@ void fl_shares_rates(const uint32_t *sms, const uint32_t *memory, uint32_t *rate
  * beyond saturation a faster clock costs bandwidth. asked is D; all values are in 1/65536. */
 uint32_t fl_shares_capacity(uint64_t asked, uint32_t capacity, uint32_t gamma);
 
-/* Laws of one part of a training stage (a forward or a backward), over the SM clock. Clocks are shares of the top clock
+/* ---- training stages: laws of one part (a forward or a backward) over the SM clock ----
+ * Clocks are shares of the top clock
  * and powers shares of the board's limit, so that one set of expectations serves any chip.
  *
  * Time: what does not follow the clock, and what does, up to the clock at which the board's power limit holds it:
@@ -284,12 +293,14 @@ double fl_stage_time_at(const fl_stage_time *t, double clock);   /* seconds, wit
 double fl_stage_law_at(const fl_stage_time *t, double clock);    /* seconds, the law alone */
 double fl_stage_power_at(const fl_stage_power *p, double clock); /* 1 at FL_STAGE_F0 */
 
-/* Smooths what is left of `log_s` (measured logarithms of seconds at `clock`, with their spreads sd) after the law, and
- * keeps it in *t. 0, or -1 where memory is short. */
+/* Smooth the residuals of `log_s` (measured logarithms of seconds at `clock`, with their spreads sd) after the law, and
+ * keep them in *t. Returns 0, or -1: no memory. */
 int fl_stage_time_correct(fl_stage_time *t, const double *clock, const double *log_s, const double *sd, size_t count);
 void fl_stage_time_free(fl_stage_time *t);
 
-/* Kernel time against clocks: T(f, m) = ((Tc f_ref/f)^p + (Tm m_ref/m)^p)^(1/p) + Tl. With p = INFINITY it is the max
+/* ---- kernel time against clocks ----
+ *
+ * The law: T(f, m) = ((Tc f_ref/f)^p + (Tm m_ref/m)^p)^(1/p) + Tl. With p = INFINITY it is the max
  * of the two terms (power-capping Eq. 3); V100 and PVC measurements prefer p near 9-10, a rounded knee. */
 
 /* core, memory: the two terms at the clocks asked for (>= 0). Overflow-free p-norm; p >= 1. */

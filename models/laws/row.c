@@ -1,3 +1,4 @@
+/* From laws to the engine's integers: rows of kernels, and shares of kernels that run together. */
 #include "models/laws/laws.h"
 
 #include "models/laws/device.h"
@@ -9,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- shares ---- */
+/* ---- shares of a GPU ---- */
 
 /* The water level of max-min fairness: each kernel gets min(demand, level). Starting from an even split, each pass
  * gives what the satisfied kernels leave to the others. The level only rises, and it stops when no further demand is
@@ -90,7 +91,7 @@ void fl_shares_rates(const uint32_t *sms, const uint32_t *memory, uint32_t *rate
         cut_to_bandwidth(memory, rate, count, capacity, interference);
 }
 
-/* ---- row ---- */
+/* ---- rows ---- */
 
 static fl_model_status to_mw(double watts, int32_t *mw) {
     if (isnan(watts))

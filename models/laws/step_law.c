@@ -1,3 +1,4 @@
+/* The law of a serving engine's step, and the laws of a training stage. */
 #include "models/laws/inside.h"
 
 #include "models/laws/laws.h"
@@ -9,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- stage law ---- */
+/* ---- training stages ---- */
 
 #define SHARPNESS 12    /* of the minimum: within 1 % of it a tenth below the wall */
 #define LEFT_SD 0.002   /* of what the law leaves, as a share of the time */
@@ -75,7 +76,7 @@ void fl_stage_time_free(fl_stage_time *t) {
     t->count = 0;
 }
 
-/* ---- step law ---- */
+/* ---- steps of a serving engine ---- */
 
 enum { TILE = 128 }; /* beyond it the tiles of matrix products no longer grow */
 

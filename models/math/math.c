@@ -1,3 +1,4 @@
+/* Convex hulls, covariances, curves, least squares, slopes, and texts of a status. */
 #include "models/math/math.h"
 
 #include <gsl/gsl_blas.h>
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- convex ---- */
+/* ---- convex hulls ---- */
 
 typedef struct hull_point {
     double x, y;
@@ -141,7 +142,7 @@ fl_model_status fl_covariance(const gsl_matrix *jacobian, gsl_matrix *covariance
     return status;
 }
 
-/* ---- gsl quiet ---- */
+/* ---- GSL's error handler ---- */
 
 static void turn_off(void) { (void)gsl_set_error_handler_off(); }
 
@@ -150,7 +151,7 @@ void fl_gsl_quiet(void) {
     (void)pthread_once(&once, turn_off);
 }
 
-/* ---- curve ---- */
+/* ---- curves ---- */
 
 struct fl_curve {
     double *x, *y;
@@ -234,7 +235,7 @@ bool fl_curve_has(const fl_curve *c, double x) {
     return false;
 }
 
-/* ---- least ---- */
+/* ---- least squares ---- */
 
 enum { ITERATIONS_MAX = 100 };
 #define TOLERANCE 1e-9
@@ -285,7 +286,7 @@ fl_model_status fl_least_squares(fl_residuals fill, void *user, double *x, size_
     return s;
 }
 
-/* ---- slope ---- */
+/* ---- slopes ---- */
 
 static bool positive(double x) { return x > 0 && isfinite(x); }
 

@@ -16,7 +16,7 @@
 
 #define FL_UNSOUND_ROWS 5 /* rows of a workload, at least, to be judged */
 
-/* ---- parts ---- */
+/* ---- deviations and curves ---- */
 
 double fl_unsound_middle(double *x, size_t n, double *spread) {
     const double m = gsl_stats_median(x, 1, n);
@@ -49,7 +49,7 @@ fl_model_status fl_unsound_open(const fl_unsound_search *s, fl_unsound_load *loa
     return status;
 }
 
-/* ---- clocks ---- */
+/* ---- clocks that are wrong everywhere ---- */
 
 #define KNOWS_CLOCK (-0.5) /* d ln T / d ln f below this: the clock shows in the time */
 #define CORE_BOUND (-0.8)  /* d ln T / d ln f below this: T f is nearly constant */

@@ -1,3 +1,4 @@
+/* Finds rows that did not run at the clock they name. */
 #include "models/unsound/inside.h"
 
 #include "models/chip/chip.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- unsound ---- */
+/* ---- texts ---- */
 
 void fl_unsound_free(fl_unsound *found) {
     free(found->row);
@@ -25,7 +26,7 @@ const char *fl_unsound_text(fl_unsound_kind kind) {
     return text[kind];
 }
 
-/* ---- find ---- */
+/* ---- the search ---- */
 
 #define OUT_MAX 4      /* at most one row in this many is taken out of a workload: with more there is no curve left */
 #define SCALE_ROWS 5   /* rows or workloads, at least, for a scale of their own */

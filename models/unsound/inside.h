@@ -1,4 +1,4 @@
-/* What the files of models/unsound share. Other modules include the public header alone. */
+/* What the files of models/unsound share: limits, workloads with their curves, and the search. */
 #pragma once
 
 #include "models/chip/chip.h"
@@ -6,8 +6,6 @@
 #include "models/unsound/unsound.h"
 
 #include <stddef.h>
-
-/* Shared by models/unsound*.c; private to them. */
 
 #define FL_UNSOUND_SDS 6.0  /* off by this many deviations, the limit of fl_chip_robust_pct */
 #define FL_UNSOUND_FAR 0.03 /* and by this share, also the limit of fl_chip_robust_pct */

@@ -1,12 +1,15 @@
 /* Rows of a sweep that did not run at the clock they name: throttled, a clock that was requested but not reached, or
  * mislabelled. The sweep itself reveals them, by two properties that sound rows have and unsound rows lack.
  *
+ * Call fl_unsound_find and free the result with fl_unsound_free. Nothing is random and no row is changed; the caller
+ * decides what to leave out or relabel.
+ *
  * First, each workload has a smooth curve. ln T and ln P follow the logarithms of the clocks smoothly: each is a
  * Gaussian process with a free level and slopes, and a smooth part of AMPLITUDE over LENGTH (models/chip/row_curve.c).
- * A row's distance from the curve of the other rows is [K^-1 y]_i / [K^-1]_ii, with the variance 1 / [K^-1]_ii. Of all
- * rows of a workload the wrong one stands out most, its neighbours less. The deviations are scaled by what the sweep's
- * own rows show, by setting and by workload, so that a kink that all workloads share, or a workload that repeats badly,
- * does not count as a finding.
+ * A row's distance from the curve of the other rows is [K^-1 y]_i / [K^-1]_ii, with the variance 1 / [K^-1]_ii. The
+ * wrong row of a workload stands out most, its neighbours less. The deviations are scaled by what the sweep's own rows
+ * show, by setting and by workload. So a kink that all workloads share, or a workload that repeats badly, does not
+ * count as a finding.
  *
  * Second, a clock is the same in all workloads. A core-bound workload has a constant T f on every chip. Where all
  * workloads that are core-bound at a clock are off by the same share, the clock ran at another frequency than the file

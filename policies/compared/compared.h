@@ -1,4 +1,9 @@
-/* MODULE policies/compared */
+/* ODPP's model: the period of a trace of NVML readings, straight lines over clocks, and its small networks. The
+ * policies of this module, odpp and depo, are rows of policies/registry; this header is for `fit odpp`, which trains
+ * the networks.
+ *
+ * Add samples with fl_readings_add, find the period with fl_odpp_period_s, reduce a trace to fl_odpp_run, and predict
+ * by fl_odpp_line and fl_mlp_predict. All state is plain bytes of the caller; nothing allocates and nothing fails. */
 #pragma once
 
 #include "policies/policy.h"
@@ -6,7 +11,7 @@
 
 #include <stdint.h>
 
-/* Magnitudes of the discrete Fourier transform of a trace, of any length: what ODPP looks for periods in. */
+/* ---- Fourier transforms of traces of any length ---- */
 
 #define FL_FFT_MAX 4096 /* samples */
 
@@ -18,7 +23,9 @@ typedef struct fl_fft { /* scratch; its content means nothing before and after a
     fl_complex root[FL_FFT_MAX], out[FL_FFT_MAX], part[FL_FFT_MAX];
 } fl_fft;
 
-/* The small network of ODPP: five inputs, batch norm over them, hidden layers of 46, 92 and 92 rectified units, one
+/* ---- the network ----
+ *
+ * Five inputs, batch norm over them, hidden layers of 46, 92 and 92 rectified units, one
  * output; trained by Adam on the mean squared error. What ODPP's text leaves open is as PyTorch has it by default:
  * batch norm with momentum 0.1 and 1e-5 under the root, Adam with 1e-3, 0.9, 0.999 and 1e-8, first weights uniform
  * within 1 / sqrt(inputs of the layer).
@@ -55,8 +62,7 @@ double fl_mlp_predict(const fl_mlp *net, const double *x);
  * it. */
 double fl_mlp_train(fl_mlp *net, fl_mlp_adam *adam, const double *x, const double *y, uint32_t count);
 
-/* A trace of what NVML tells of one GPU: power and the two utilisations, sample by sample. ODPP looks at nothing
- * else while it looks for a period. */
+/* ---- readings: a trace of one GPU's power and two utilisations, all that ODPP uses to find a period ---- */
 
 typedef struct fl_readings {
     int64_t first_ns, last_ns;
@@ -66,17 +72,16 @@ typedef struct fl_readings {
 
 #define FL_READINGS_NEEDS (FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT))
 
-/* Adds one sample; nothing where one of the three is not known, or where the trace is full. */
+/* Add one sample. Skips it if one of the three is not known, or the trace is full. */
 void fl_readings_add(fl_readings *r, const fl_gpu_sample *s, int64_t now_ns);
 
 /* Return the seconds that all samples cover; 0 for fewer than two. */
 double fl_readings_length_s(const fl_readings *r);
 
-/* The board's power limit as the paper's machines have it: the default one; else the most that is known; 0: none. */
+/* Return the board's power limit as the paper's machines have it: the default one, else the highest known; 0: none. */
 double fl_readings_limit_w(const fl_gpu_facts *f);
 
-/* ODPP (as its authors ran it beside MF-GPOEO): the period of a trace, and energy and time of a period at other clocks.
- * The policy and the program that trains its networks share all of it. */
+/* ---- ODPP as its authors ran it beside MF-GPOEO: the period, and its energy and time at other clocks ---- */
 
 enum { FL_ODPP_ENERGY, FL_ODPP_TIME, FL_ODPP_QUANTITIES }; /* columns of the table of weights, too */
 
@@ -90,21 +95,21 @@ typedef struct fl_odpp_run { /* at one clock */
     double power_w, gpu_pct, mem_pct; /* means of the last period; power less the idle power */
 } fl_odpp_run;
 
-/* Period of the highest local maximum of the Fourier magnitude of (100 P / limit + U + V) / 3; of the whole trace,
- * without window or detrending. The trace's own length where there is no such maximum. limit_w 0: without P. */
+/* Return the period at the highest local maximum of the Fourier magnitude of (100 P / limit + U + V) / 3, over the
+ * whole trace, without window or detrending. Without such a maximum: the trace's own length. limit_w 0: without P. */
 double fl_odpp_period_s(fl_fft *work, const fl_readings *r, double limit_w);
 
-/* By how much a trace of that length is to be made longer; 0: it is long enough. */
+/* Return how much longer a trace of that length must become; 0: it is long enough. */
 double fl_odpp_missing_s(double length_s, double period_s);
 
 fl_odpp_run fl_odpp_measure(const fl_readings *r, double mhz, double period_s, double idle_w);
 
-/* Energy (J, above the idle power) or time (s) of one period. */
+/* Return energy (J, above the idle power) or time (s) of one period. */
 double fl_odpp_quantity(const fl_odpp_run *run, int quantity);
 
-/* That quantity at mhz, on straight lines between `count` >= 1 runs of rising clocks; beyond the ends the last line
- * goes on. */
+/* Interpolate that quantity at mhz, on straight lines between `count` >= 1 runs of rising clocks. The last line
+ * continues beyond the ends. */
 double fl_odpp_line(const fl_odpp_run *run, uint32_t count, int quantity, double mhz);
 
-/* The inputs of a network: what the lines say, the clock over the top clock, and power, U and V of one run. */
+/* Fill the inputs of a network: the value of the lines, the clock over the top clock, and power, U and V of one run. */
 void fl_odpp_inputs(double *x, double line, double mhz, double top_mhz, const fl_odpp_run *features);

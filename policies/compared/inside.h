@@ -1,4 +1,4 @@
-/* What the files of policies/compared share. Other modules include the public header alone. */
+/* What the files of policies/compared share: Fourier magnitudes and means of readings. */
 #pragma once
 
 #include "policies/compared/compared.h"

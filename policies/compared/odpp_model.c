@@ -1,3 +1,4 @@
+/* ODPP's model: Fourier transforms, the small network, readings, and the period with its lines. */
 #include "policies/compared/inside.h"
 
 #include "policies/compared/compared.h"
@@ -11,7 +12,7 @@
 #define FL_ODPP_TRACE_MAX_S 180.0 /* from here on no trace is made longer */
 #define FL_ODPP_PERIODS 3.0       /* so many periods a trace should hold */
 
-/* ---- fft ---- */
+/* ---- Fourier transforms ---- */
 
 static uint32_t least_factor(uint32_t n) {
     for (uint32_t p = 2; p * p <= n; p++)
@@ -58,7 +59,7 @@ void fl_fft_magnitude(fl_fft *work, const double *x, uint32_t n, double *magnitu
         magnitude[k] = hypot(work->out[k].re, work->out[k].im);
 }
 
-/* ---- mlp ---- */
+/* ---- the network ---- */
 
 enum { LAYERS = 4, WIDEST = 92 };
 static const uint32_t width[LAYERS + 1] = {FL_MLP_INPUTS, FL_MLP_1, FL_MLP_2, FL_MLP_3, 1};
@@ -213,7 +214,7 @@ double fl_readings_limit_w(const fl_gpu_facts *f) {
     return f->power_default_w > 0 ? f->power_default_w : f->power_max_w > 0 ? f->power_max_w : f->tdp_w;
 }
 
-/* ---- odpp model ---- */
+/* ---- periods and lines ---- */
 
 double fl_odpp_period_s(fl_fft *work, const fl_readings *r, double limit_w) {
     double x[FL_FFT_MAX], highest = 0;

@@ -1,3 +1,4 @@
+/* MF-GPOEO as released, courses 1 to 3: the program's start, the length of a window, the database. */
 #include "policies/mfgpoeo/inside.h"
 
 #include "policies/policy.h"
@@ -5,7 +6,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* ---- stage ---- */
+/* ---- what the stages share ---- */
 
 static const double RESET_S = 2;
 
@@ -37,7 +38,7 @@ void fl_mfg_merge_window(fl_mfg_gpu *g, double factor) {
     g->baselines++;
 }
 
-/* ---- start ---- */
+/* ---- course 1: the program's start ---- */
 
 static int32_t clamped(double gear, uint32_t gears) { return (int32_t)fmax(0, fmin(gear, gears - 1.0)); }
 
@@ -82,8 +83,6 @@ int32_t fl_mfg_start_gear(const fl_mfg_start *s) {
 double fl_mfg_bound(double con_perf, double kernels_per_s) {
     return fmax(con_perf - (kernels_per_s < 2000 ? 0.001 : 0.003), 1e-6);
 }
-
-/* ---- build ---- */
 
 static const double BETWEEN_S = 2;
 enum { WARM_UP_GATES = 30, REPEATS_MOST = 5, VIOLATIONS_MOST = 3 };

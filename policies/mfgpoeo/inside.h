@@ -1,4 +1,5 @@
-/* What the files of policies/mfgpoeo share. Other modules include the public header alone. */
+/* What the files of MF-GPOEO as released share, part by part: kinds, loss, rules of the baseline, idle gate,
+ * controller, stop rule, totals, monitoring, the GPU, windows. */
 #pragma once
 
 #include "policies/policy.h"
@@ -67,8 +68,9 @@ typedef struct fl_mfg_index {
     double unmatched;        /* share of kernel time in streams without a matched kernel */
 } fl_mfg_index;
 
-/* Of the window, which lasted so long, on the database. Kinds match where both know them and neither deviates by more
- * than the radius (a ratio to the mean): th_exe for kernels, th_gap for gaps, of which both must have seen two. */
+/* Return the loss of the window, which lasted so long, against the database. Kinds match where both know them and
+ * neither deviates by more than the radius (a ratio to the mean): th_exe for kernels, th_gap for gaps, of which both
+ * must have seen two. */
 fl_mfg_index fl_mfg_compare(const fl_mfg_data *data, double th_exe, double th_gap, double window_s);
 
 /* Power over the database's, times the power k of 1 + loss: 1 energy, 2 EDP, 3 ED2P. */
@@ -100,7 +102,7 @@ int fl_mfg_violates(const fl_mfg_repeat *r, double th_cover);
 /* Part of the old database that stays when the window is merged. */
 double fl_mfg_repeat_keeps(const fl_mfg_repeat *r, int violates);
 
-/* Must another window follow? */
+/* Return 1 if another window must follow. */
 int fl_mfg_repeat_again(const fl_mfg_index *i, double th_cover);
 
 typedef struct fl_mfg_keep {
@@ -124,7 +126,7 @@ typedef struct fl_mfg_gate { /* all zero: it opens */
 
 enum { FL_MFG_GATE_WAITS, FL_MFG_GATE_PASSES, FL_MFG_GATE_LIMITS }; /* LIMITS: it waits, and the limit is to be set */
 
-/* What one sample of GPU utilisation makes of it. */
+/* Advance the gate by one sample of GPU utilisation. */
 int fl_mfg_gate_sample(fl_mfg_gate *gate, int busy);
 
 /* MF-GPOEO as released, the controller: from the loss at a gear to the next gear. Gears are indices of the SM ladder,
@@ -196,7 +198,7 @@ void fl_mfg_totals_merge(fl_mfg_totals *old, const fl_mfg_totals *now, double d)
 /* Mean over the samples; 0 without any. */
 double fl_mfg_mean_of(const fl_mfg_totals *t, int which);
 
-/* How far two GPU utilisations are from each other: |a - b| / (a + b); 0 where both are 0. */
+/* Return the distance of two GPU utilisations: |a - b| / (a + b); 0 where both are 0. */
 double fl_mfg_apart(double a, double b);
 
 /* MF-GPOEO as released, monitoring: has the workload changed since a gear was found for it? */
@@ -337,7 +339,7 @@ void fl_mfg_record(fl_mfg_gpu *g, const fl_gpu_facts *facts, int64_t now_ns, con
 /* A stage begins. */
 void fl_mfg_measure(const fl_mfg_frame *f, fl_mfg_stage stage, fl_mfg_plan plan);
 
-/* The same with a traced window of the default clocks, after rest_s, a reset, and 2 s. */
+/* Begin a stage with a traced window of the default clocks, after rest_s, a reset, and 2 s. */
 void fl_mfg_measure_baseline(const fl_mfg_frame *f, fl_mfg_stage stage, double rest_s, double seconds);
 
 /* Means (FL_MFG_POWER...) of the database, and of the window that has ended. */
@@ -347,7 +349,7 @@ double fl_mfg_window_mean(const fl_mfg_gpu *g, int which);
 /* The window that has ended, on the database: index, loss and objective of f->g. */
 void fl_mfg_compare_window(const fl_mfg_frame *f);
 
-/* It joins the database, of which the factor stays. */
+/* Merge the window that has ended into the database, whose old part shrinks by the factor. */
 void fl_mfg_merge_window(fl_mfg_gpu *g, double factor);
 
 /* MF-GPOEO as released, memory clocks by trial (course 4) and where the SM search starts (course 5). */

@@ -1,9 +1,10 @@
+/* MF-GPOEO as released: rules of the baseline, the controller of gears, and the rule that stops the search. */
 #include "policies/mfgpoeo/inside.h"
 
 #include <math.h>
 #include <stdint.h>
 
-/* ---- base ---- */
+/* ---- rules of the baseline ---- */
 
 /* Is the difference of two utilisations more than noise? Both limits rise with the load. */
 static int differs(double util, double mean_util) {
@@ -68,7 +69,7 @@ double fl_mfg_factor(fl_mfg_keep keep, double window_s, double base_s) {
     return fmax(keep.relative ? fl_mfg_over(keep.factor * window_s, base_s) : keep.factor, 0.01);
 }
 
-/* ---- pid ---- */
+/* ---- the controller ---- */
 
 /* Compounded gains grow from call to call; only they have a limit. */
 static double compound(fl_mfg_pid *s, double kp, double factor) {
@@ -140,7 +141,7 @@ int32_t fl_mfg_pid_next(fl_mfg_pid *s, const fl_mfg_gains *k, const fl_mfg_measu
     return (int32_t)(next < 0 ? 0 : next > top ? top : next);
 }
 
-/* ---- stop ---- */
+/* ---- the stop rule ---- */
 
 enum { LAST = 5 }; /* measurements among which the best is looked for */
 

@@ -1,3 +1,4 @@
+/* MF-GPOEO as released: kinds of kernels and gaps, and the loss of performance that they show. */
 #include "policies/mfgpoeo/inside.h"
 
 #include "policies/policy.h"
@@ -136,7 +137,7 @@ static double fl_mfg_cv(const fl_mfg_sums *s) {
     return fl_mfg_over(sqrt(fmax(fl_mfg_over(s->ns2, s->n) - mean * mean, 0)), mean);
 }
 
-/* ---- index ---- */
+/* ---- the loss of performance ---- */
 
 static const double NOTHING_LOSS = 0.05, EMPTY_COVERED = 0.94;
 

@@ -1,3 +1,4 @@
+/* MF-GPOEO as released: one window, with the idle gate before it, totals, and monitoring. */
 #include "policies/mfgpoeo/inside.h"
 
 #include "policies/policy.h"
@@ -7,7 +8,7 @@
 
 enum { FL_MFG_REST, FL_MFG_LEAD, FL_MFG_GATE, FL_MFG_BACK, FL_MFG_OPEN }; /* parts of a window, in order */
 
-/* ---- gate ---- */
+/* ---- the idle gate ---- */
 
 enum { SAMPLES = 15, BUSY_AT_ONCE = 5, BUSY_AGAIN = 7 };
 
@@ -31,7 +32,7 @@ int fl_mfg_gate_sample(fl_mfg_gate *gate, int busy) {
     return gate->idle ? FL_MFG_GATE_LIMITS : FL_MFG_GATE_WAITS;
 }
 
-/* ---- totals ---- */
+/* ---- totals of a window ---- */
 
 void fl_mfg_sample(fl_mfg_totals *t, const fl_gpu_sample *g) {
     static const int signal[FL_MFG_MEANS] = {[FL_MFG_POWER] = FL_GPU_POWER_W,
@@ -61,7 +62,7 @@ double fl_mfg_mean_of(const fl_mfg_totals *t, int which) { return t->samples > 0
 
 double fl_mfg_apart(double a, double b) { return a + b == 0 ? 0 : fabs(a - b) / (a + b); }
 
-/* ---- watch ---- */
+/* ---- monitoring ---- */
 
 enum { RECENT = 5, BAD = 3, CLOSE = 4, LONGEST = 8 }; /* CLOSE: windows that follow each other at once */
 
@@ -91,8 +92,6 @@ double fl_mfg_watch_pause(const fl_mfg_watch *w) {
         pause *= 2;
     return pause;
 }
-
-/* ---- window ---- */
 
 static const double AFTER_IDLE_S = 1;
 

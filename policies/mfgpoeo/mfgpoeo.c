@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- course ---- */
+/* ---- constants, and the start of one GPU ---- */
 
 static const int64_t LATE_NS = INT64_C(75000000000);
 static const double MEMORY_S = 3, SM_S = 1, STABLE_S = 2, TRIAL_MATCHED = 0.5625;
@@ -313,7 +313,7 @@ static void fl_mfg_step(const fl_mfg_frame *f) {
         end_stage(f);
 }
 
-/* ---- mfgpoeo ---- */
+/* ---- the descriptor ---- */
 
 static fl_mfg_gpu *gpus(void *state) { return fl_gpu_states(state, 0); }
 

@@ -1,3 +1,4 @@
+/* What one pull of a bandit's arm cost, from a GPU's counters. */
 #include "policies/papers/inside.h"
 
 #include "policies/policy.h"

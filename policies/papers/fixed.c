@@ -130,7 +130,7 @@ FL_POLICY(plan) = {FL_POLICY_ABI,
                    .gpu_size = sizeof(plan_gpu),
                    FL_POLICY_PARTS(plan_params)};
 
-/* ---- fixed ---- */
+/* ---- rows that several share ---- */
 
 #define PERIOD_ROW(struct_)                                                                                            \
     FL_PARAM(struct_, period_ms, REAL(0.001, 3.6e6), "ms", "200", "time from one loop to the next")

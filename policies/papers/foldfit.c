@@ -1,3 +1,4 @@
+/* The fit of one line or a fold of two, for assure and sweetspot. */
 #include "policies/papers/inside.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What the files of policies/papers share. Other modules include the public header alone. */
+/* What files of policies/papers share: the meter of a bandit, the fold of assure, the model of power capping. */
 #pragma once
 
 #include "policies/policy.h"

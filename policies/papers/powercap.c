@@ -17,7 +17,7 @@
  * the CPU's may be left out; foldline fit capping, whose applications never idle, writes no idle_s. */
 #define POWERCAP_COLUMNS "key:quantity|mhz|value"
 
-/* ---- powercap model ---- */
+/* ---- the model ---- */
 
 enum { MHZ, VALUE }; /* columns of numbers */
 
@@ -186,7 +186,7 @@ void powercap_choose(const powercap_model *m, fl_ladder gpu, fl_ladder cpu, doub
         }
 }
 
-/* ---- powercap ---- */
+/* ---- the methods ---- */
 
 typedef enum powercap_reading { READ_LAST, READ_MEAN, READ_PEAK } powercap_reading;
 

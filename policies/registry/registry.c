@@ -1,3 +1,4 @@
+/* The built-in policies, one row each, in the order in which lists show them. */
 #include "policies/registry/registry.h"
 
 #include "policies/policy.h"

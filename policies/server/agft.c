@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- linucb ---- */
+/* ---- the bandit ---- */
 
 void fl_linucb_begin(fl_linucb *l, uint32_t arms, double ridge) {
     memset(l, 0, sizeof *l);
@@ -79,7 +79,7 @@ uint32_t fl_linucb_choose(const fl_linucb *l, const double *x, double alpha) {
     return found;
 }
 
-/* ---- agft ---- */
+/* ---- the policy ---- */
 
 typedef struct params {
     fl_table clocks_mhz;

@@ -1,3 +1,4 @@
+/* Step times learned while a server runs, and what drives a server's clocks. */
 #include "policies/server/inside.h"
 
 #include "policies/policy.h"
@@ -104,7 +105,7 @@ void fl_step_times_all(const fl_step_times *t, const fl_step_load *load, double 
         time_s[i] = isnan(time_s[i]) ? bound[i] : time_s[i];
 }
 
-/* ---- drive ---- */
+/* ---- driving ---- */
 
 const char *fl_drive_check(const fl_facts *facts) {
     if (!facts->server_count)

@@ -1,4 +1,4 @@
-/* What the files of policies/server share. Other modules include the public header alone. */
+/* What the files of policies/server share: learning of step times, parameter rows, and the bandit of agft. */
 #pragma once
 
 #include "policies/policy.h"
@@ -6,18 +6,18 @@
 
 #include <stdint.h>
 
-/* No step was seen. mhz: `clocks` of them, ascending. */
+/* Start without any step. mhz: `clocks` of them, ascending. */
 void fl_step_times_begin(fl_step_times *t, const double *mhz, uint32_t clocks);
 
-/* `steps` steps of about this load took time_s each, in the mean, at clock `clock` (index). What is not finite or not
- * positive is left out. */
+/* Learn that `steps` steps of about this load took time_s each, in the mean, at clock `clock` (index). Skips values
+ * that are not finite or not positive. */
 void fl_step_times_learn(fl_step_times *t, uint32_t clock, const fl_step_load *load, double time_s, double steps);
 
-/* The same, and that each server states both targets. */
+/* Check as fl_drive_check does, and also that each server states both targets. */
 const char *fl_drive_check_targets(const fl_facts *facts);
 
 void fl_drive_set_default(fl_drive *s, const fl_facts *facts, uint32_t server, fl_command *c);
-/* On all GPUs of the server; mhz 0: the default. */
+/* Set a clock on all GPUs of the server; mhz 0: the default. */
 void fl_drive_clock(const fl_facts *facts, uint32_t server, double mhz, fl_command *c);
 
 /* Rows of the parameters that policies have that learn the times of steps; the struct is `params`. */
@@ -57,11 +57,11 @@ typedef struct fl_linucb {
 /* A = ridge x identity for each arm. ridge > 0. */
 void fl_linucb_begin(fl_linucb *l, uint32_t arms, double ridge);
 
-/* The arm was pulled in this context and gave this reward. */
+/* Learn the reward of an arm that was pulled in this context. */
 void fl_linucb_learn(fl_linucb *l, uint32_t arm, const double *x, double reward);
 
-/* Predicted reward; its bound: + alpha sqrt(x' A^-1 x). */
+/* Return the upper confidence bound of an arm's reward: the prediction + alpha sqrt(x' A^-1 x). */
 double fl_linucb_bound(const fl_linucb *l, uint32_t arm, const double *x, double alpha);
 
-/* The arm with the largest bound that was not pruned; of equals the last. */
+/* Return the arm with the largest bound that was not pruned; of equals the last. */
 uint32_t fl_linucb_choose(const fl_linucb *l, const double *x, double alpha);

@@ -1,17 +1,21 @@
-/* MODULE policies/server */
+/* What drives a server of language models: its clocks and load, and how long its engine's steps take at each clock. The
+ * policies of this module (ecofreq, throttllem, agft, polca) are rows of policies/registry; tightrope uses this header.
+ *
+ * Check a node once with fl_drive_check, start each server with fl_drive_begin, and at each step call fl_drive_take,
+ * then fl_drive_load and fl_step_times_all to predict, then fl_drive_set. State is plain bytes that the host lends;
+ * nothing allocates. Only the check can refuse. */
 #pragma once
 
 #include "policies/policy.h"
 
 #include <stdint.h>
 
-/* How long a step of a server's engine takes at each of a few clocks, learned while the server runs.
- *
+/* ---- step times: how long a step takes at each of a few clocks, learned while the server runs ----
  * At each clock the time of a step is a straight line in what the step computes: prompt tokens, sequences that decode,
  * tokens of KV cache that they read. EcoFreq and throttLL'eM learn such a predictor from runs made beforehand; here it
  * is learned from the steps that the server makes, by recursive least squares (Young, "Recursive Estimation and
- * Time-Series Analysis", 2nd ed. 2011, section 3.2), which keeps no steps. A clock at which too little was seen is
- * answered by two facts: a step at a lower clock f takes at most f0 / f as long as at f0, and never less. */
+ * Time-Series Analysis", 2nd ed. 2011, section 3.2), which keeps no steps. For a clock with too few
+ * steps two facts answer: a step at a lower clock f takes at most f0 / f as long as at f0, and never less. */
 
 enum { FL_STEP_TERMS = 4, FL_STEP_CLOCKS = 16 };
 
@@ -38,10 +42,9 @@ typedef struct fl_step_times {
  * nothing is known. */
 void fl_step_times_all(const fl_step_times *t, const fl_step_load *load, double tolerance, double *time_s);
 
-/* What the policies for servers share: which GPUs are a server's, the clocks they choose from, which of them is in
- * force, and what the server's signals say of its load and of its steps. */
+/* ---- driving: a server's clocks, which of them is in force, and its load by its signals ---- */
 
-/* Of one server. It lies in the state of the server's first GPU, so a node needs no bound on its servers. */
+/* The state of one server. It lies in the state of the server's first GPU, so a node needs no bound on its servers. */
 typedef struct fl_drive {
     fl_step_times times;
     double mhz;       /* clock asked for; 0: the default, or nothing was set yet */
@@ -54,7 +57,7 @@ typedef struct fl_drive {
     /* of the last sample */
     double waiting, running, oldest_wait_s; /* NAN: not known */
     double kv_tokens;                       /* in the cache, as far as known; else 0 */
-    double kv_read;                         /* of the cache, by the last step of the engine that was told */
+    double kv_read;                         /* tokens of the cache that the last known step of the engine read */
     double prompt_tokens;                   /* of the last step of the engine, or of a mean one since the last sample */
 
     /* counters as of the last sample in which they were fresh; NAN: not known */
@@ -62,28 +65,29 @@ typedef struct fl_drive {
     int64_t counted_ns;
 } fl_drive;
 
-/* NULL, or why this node's servers cannot be driven: none, no GPU, a GPU in two servers, no SM ladder. */
+/* Return NULL, or the reason why this node's servers cannot be driven: none, no GPU, a GPU in two servers, no SM
+ * ladder. */
 const char *fl_drive_check(const fl_facts *facts);
 
-/* Begins one. clocks: those listed, or where none are `standard` of them, spread from `lowest` (a share of the top
- * clock) to the top; each is a clock of the ladder of the server's first GPU, and the top is always among them. */
+/* Start a server. Its clocks are those listed; with an empty list `standard` of them, spread from `lowest` (a share of
+ * the top clock) to the top. Each is on the ladder of the server's first GPU, and the top is always among them. */
 void fl_drive_begin(fl_drive *s, const fl_facts *facts, uint32_t server, const fl_table *listed, uint32_t standard,
                     double lowest);
 
-/* Reads the server's sample, and learns from its steps at the clock in force: from the batch records of the sample, or
- * where there are none from the mean time between tokens since the sample before.
- * settle_s: the longest wait for the achieved clock to show; 1: `waiting` and `running` are known. */
+/* Read the server's sample, and learn from its steps at the clock in force: from batch records, or without records from
+ * the mean time between tokens since the sample before. settle_s: longest wait for the achieved clock to show. Returns
+ * 1 if `waiting` and `running` are known. */
 int fl_drive_take(fl_drive *s, const fl_facts *facts, const fl_sample *sample, uint32_t server, double settle_s);
 
-/* The next step as far as the last sample tells: the last one's prompt tokens, a token for each request in the batch,
- * what it read of the KV cache, or where no steps are told all that is in it. */
+/* Estimate the next step from the last sample: the last step's prompt tokens, a token for each request in the batch,
+ * and the KV tokens that it read, or without batch records all that are in the cache. */
 fl_step_load fl_drive_load(const fl_drive *s);
 
-/* Sets the clock on all GPUs of the server where it is another one. */
+/* Set the clock on all GPUs of the server if it changes. */
 void fl_drive_set(fl_drive *s, const fl_facts *facts, const fl_sample *sample, uint32_t server, uint32_t clock,
                   fl_command *c);
 
-/* The value where it is known, finite and not negative; else NAN. */
+/* Return the value of a signal if it is known, finite and not negative; else NAN. */
 double fl_drive_value(const fl_server_sample *s, int id);
 
 static inline uint32_t fl_drive_top(const fl_drive *s) { return s->times.clocks - 1; }

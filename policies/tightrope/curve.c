@@ -1,9 +1,10 @@
+/* tightrope: work that is certain, and what is known at each clock. */
 #include "policies/tightrope/inside.h"
 
 #include <math.h>
 #include <stdint.h>
 
-/* ---- certain ---- */
+/* ---- work that is certain ---- */
 
 void fl_tightrope_certain_cut(fl_tightrope_certain *c, int64_t then_ns) {
     while (c->count && c->from_ns[c->count - 1] > then_ns)
@@ -34,8 +35,6 @@ double fl_tightrope_certain_between(const fl_tightrope_certain *c, int64_t from_
     }
     return sum;
 }
-
-/* ---- curve ---- */
 
 static double ratio(const fl_tightrope_chip *c, uint32_t clock) { return (double)c->mhz[c->count - 1] / c->mhz[clock]; }
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- decide ---- */
+/* ---- the choice for one GPU ---- */
 
 /* Constants of the curves, from measured sweeps of a V100 and an RTX 8000 (harness/HOWTO.md, sweeps): time follows a
  * law of sharpness 4, four tenths of a board's power do not follow V^2 f, and both stray from their laws by 2.5 %,
@@ -192,7 +192,7 @@ int fl_tightrope_guard(node *n) {
     return n->state->safe_ns <= n->now;
 }
 
-/* ---- node ---- */
+/* ---- the node ---- */
 
 /* The slowdown that the clocks of the others make by what is known; INFINITY where one of them was not tried. */
 static double others(const fl_tightrope_member *m, uint32_t count, uint32_t i) {

@@ -1,4 +1,5 @@
-/* What the files of policies/tightrope share. Other modules include the public header alone. */
+/* What the files of tightrope share, part by part: certain work, curves, means of whole percent, rates of counters, the
+ * ledger of one GPU, phases, servers, readings, windows, the node. */
 #pragma once
 
 #include "policies/policy.h"
@@ -224,29 +225,30 @@ typedef struct fl_tightrope_pace {
     double wander;  /* of the pace from stretch to stretch beyond its error, relative deviation */
 } fl_tightrope_pace;
 
-/* All zero is the beginning. A stretch is a time at one clock. */
+/* Begin a stretch, a time at one clock. A zeroed struct is ready for the first. */
 void fl_tightrope_rate_stretch(fl_tightrope_rate *r);
 
-/* A reading showed the end of a unit, anything up to late_s (> 0) ago; units (> 0) ended since the last end passed. */
+/* Note that a reading showed the end of a unit, which happened up to late_s (> 0) ago. units (> 0): those that ended
+ * since the last end. */
 void fl_tightrope_rate_edge(fl_tightrope_rate *r, int64_t now_ns, double late_s, double units);
 
-/* The stretch belongs to the reference; the next one begins. */
+/* Add the stretch to the reference, and begin the next one. */
 void fl_tightrope_rate_keep(fl_tightrope_rate *r);
 
-/* Pace of the stretch, by the likeliest filter. */
+/* Return the pace of the stretch, by the likeliest filter. */
 fl_tightrope_pace fl_tightrope_rate_now(const fl_tightrope_rate *r);
 
-/* Pace of the stretches kept, and with now of the present one too; by the likeliest filter. */
+/* Return the pace of the kept stretches, with `now` also of the present one, by the likeliest filter. */
 fl_tightrope_pace fl_tightrope_rate_reference(const fl_tightrope_rate *r, int now);
 
-/* How far off, relative, the reference may be: at so many standard errors, whatever spread and cycle are. */
+/* Return the largest relative error of the reference at `sigmas` standard errors, whatever spread and cycle are. */
 double fl_tightrope_rate_error(const fl_tightrope_rate *r, double sigmas, int now);
 
-/* The variance of so many means is that much above the expected one by chance, at two standard errors (Wilson and
- * Hilferty, "The distribution of chi-square", 1931). */
+/* Return the factor by which the variance of `count` means may exceed the expected one by chance, at two standard
+ * errors (Wilson and Hilferty, "The distribution of chi-square", 1931). */
 double fl_tightrope_by_chance(double count);
 
-/* Least time, in seconds, that so many units take at the reference's pace; sure_s of it were measured. */
+/* Return the least time, in seconds, that the units take at the reference's pace; sure_s of it were measured. */
 double fl_tightrope_rate_least(const fl_tightrope_rate *r, double sigmas, int now, double units, double sure_s);
 
 /* How much work one GPU has done, in seconds that it would have taken at the top clock.
@@ -266,8 +268,8 @@ enum {
     FL_TIGHTROPE_NONE,
     FL_TIGHTROPE_ENDS /* kernels counted by their records */
 };
-/* Whose units are taken for alike in all phases of the program: all signals', those of counters only (iterations,
- * kernels, bytes), none's. Where they are not, the second fact alone tells the work. */
+/* The signals whose units count as alike in all phases of the program: all, only counters (iterations, kernels, bytes),
+ * or none. For the others only the second fact tells the work. */
 enum { FL_TIGHTROPE_ALIKE_ALL, FL_TIGHTROPE_ALIKE_COUNTERS, FL_TIGHTROPE_ALIKE_NONE };
 enum { FL_TIGHTROPE_KINDS = 2048 }; /* each with a place of its own; a program of PyTorch has a thousand */
 
@@ -342,13 +344,13 @@ typedef struct fl_tightrope_seen_window {
 void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
                              double cost);
 
-/* From now on records, or their ends, tell the work, of which all ran at the top clock so far. */
+/* Count work by records, or by their ends, from now on. All work so far ran at the top clock. */
 void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns);
 
-/* The same where the second fact alone told the work so far. */
+/* Count work by records from now on, where only the second fact told the work so far. */
 void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns);
 
-/* 1: readings tell how long the program runs, and nothing of its work that is certain in all its phases. */
+/* Return 1 if readings show only how long the program runs, and no work that is certain in all its phases. */
 int fl_tightrope_blindfold(const fl_tightrope_work *w);
 
 /* A window begins at clock / top: that of now, or one that was just set. Of several GPUs that may wait for each other
@@ -361,10 +363,10 @@ void fl_tightrope_forget_power(fl_tightrope_work *w); /* of this window so far *
  */
 fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns, int idle);
 
-/* What the reference is worth: relative standard error of a credit; 1: there is none. */
+/* Return the relative standard error of a credit by the reference; 1: there is no reference. */
 double fl_tightrope_reference_error(const fl_tightrope_work *w);
 
-/* By what share records stretch the kernels: by their number, where it is known what one takes. */
+/* Return the share by which records lengthen kernels: by their number, if the time of one record is known. */
 double fl_tightrope_records_cost(const fl_tightrope_work *w);
 
 /* Slack that is kept for kernels that become so short that their records take more than they may: that much is lost
@@ -374,24 +376,24 @@ double fl_tightrope_records_kept(const fl_tightrope_work *w);
 /* 1: records took more than they may by so much that they must go off. */
 int fl_tightrope_records_dear(const fl_tightrope_work *w);
 
-/* Seconds at the top clock that the work done so far would have taken, at least. */
+/* Return the seconds that the work done so far would have taken at the top clock, at least. */
 double fl_tightrope_credit(fl_tightrope_work *w);
 
-/* The same at the time of the last reading, inside a window: what no reading has shown yet counts as much as is
- * certain. */
+/* Return that credit at the time of the last reading, inside a window. Work that no reading has shown yet counts only
+ * as far as it is certain. */
 double fl_tightrope_credit_now(fl_tightrope_work *w);
 
-/* The window, at the top clock, has what a reference needs: error is what may be held back for it, relative. */
+/* Return 1 if the window, at the top clock, has enough for a reference. error: the relative error that may be held back
+ * for it. */
 int fl_tightrope_enough(const fl_tightrope_work *w, double error);
 
-/* From now on nothing tells the work. What was credited stays. */
+/* Count only certain work from now on. Credits stay. */
 void fl_tightrope_to_certain(fl_tightrope_work *w);
 
-/* The window that was closed may belong to another phase, whose units may be shorter: of its credit only what is
- * certain stays. */
+/* Keep only the certain part of the closed window's credit, since it may belong to another phase with shorter units. */
 void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window *m);
 
-/* The program does something else now: what was credited stays, the reference is learned again. */
+/* Learn the reference again for a new phase of the program. Credits stay. */
 void fl_tightrope_new_phase(fl_tightrope_work *w);
 
 /* tightrope: phases that kernel records tell apart.
@@ -512,13 +514,13 @@ typedef struct fl_tightrope_params {
 /* What signal=auto may credit work by: what holds in every phase, or counters too. */
 enum { FL_TIGHTROPE_TRUST_RECORDS, FL_TIGHTROPE_TRUST_COUNTERS };
 
-/* 1: nothing may count that a phase can change unseen. */
+/* Return 1 if no signal may count that a phase can change unseen. */
 static inline int fl_tightrope_strict(const fl_tightrope_params *p) {
     return p->signal == FL_TIGHTROPE_AUTO && p->trust == FL_TIGHTROPE_TRUST_RECORDS;
 }
 
-/* Of the bound, kept back beside the reference's error: what a run's last window, which ends where the program does,
- * may lose to the arrival of its clock. */
+/* The share of the bound that is held back beside the reference's error. The run's last window ends with the program,
+ * and may lose this much to the late arrival of its clock. */
 #define FL_TIGHTROPE_MARGIN 0.0005
 #define FL_TIGHTROPE_SETTLE_S 0.03      /* after the achieved clock has arrived, readings do not count */
 #define FL_TIGHTROPE_COARSE_NS 20000000 /* between readings that only keep the ledger */

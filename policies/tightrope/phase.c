@@ -1,3 +1,4 @@
+/* tightrope: phases of the program, told apart by kernel records, and when records are on. */
 #include "policies/tightrope/inside.h"
 
 #include "policies/policy.h"
@@ -5,8 +6,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-/* ---- phase ---- */
 
 #define STRANGE_S 0.04 /* of kernels that the phase does not have, more than of its own, end it */
 #define BRIEF_S                                                                                                        \

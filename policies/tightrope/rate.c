@@ -1,9 +1,10 @@
+/* tightrope: how fast a counter runs and how much its units differ; means of whole percent. */
 #include "policies/tightrope/inside.h"
 
 #include <math.h>
 #include <stdint.h>
 
-/* ---- percent ---- */
+/* ---- means of whole percent ---- */
 
 #define LEAST 12 /* with fewer readings at a clock nothing is known of their noise */
 
@@ -72,8 +73,6 @@ double fl_tightrope_percent_low(const fl_tightrope_percent *p) {
         count += p->level[i].count, error += p->level[i].count * error_of(&p->level[i]);
     return count > 0 ? error / count : 0.5;
 }
-
-/* ---- rate ---- */
 
 /* ---- the filters of a line ----
  * Line 0 has every end, the last one every block. Relative variance of a unit: from 1e-7, which nobody needs to know
@@ -217,7 +216,7 @@ void fl_tightrope_rate_keep(fl_tightrope_rate *r) {
     fl_tightrope_rate_stretch(r);
 }
 
-/* ---- what they tell ---- */
+/* ---- results ---- */
 
 static double likeliest(const fl_tightrope_rate *r, int line, int *at) {
     const fl_tightrope_filter *f = r->line[line].filter;

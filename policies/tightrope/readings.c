@@ -1,3 +1,4 @@
+/* tightrope: what the readings of a GPU show, and the lag of its power sensor. */
 #include "policies/tightrope/inside.h"
 
 #include "policies/policy.h"
@@ -5,7 +6,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* ---- lag ---- */
+/* ---- the lag of power ---- */
 
 void fl_tightrope_lag_begin(fl_tightrope_lag *l, double before_w) {
     l->before_w = before_w;

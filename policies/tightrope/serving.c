@@ -1,3 +1,4 @@
+/* tightrope where servers state latency targets: the targets are the bound. */
 #include "policies/tightrope/inside.h"
 
 #include "policies/policy.h"

@@ -1,3 +1,4 @@
+/* tightrope: how a signal counts work: by records, by a counter, by ends of records. */
 #include "policies/tightrope/inside.h"
 
 #include "policies/policy.h"

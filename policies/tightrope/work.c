@@ -1,3 +1,4 @@
+/* tightrope: how much work one GPU has done, in seconds at the top clock. */
 #include "policies/tightrope/inside.h"
 
 #include <math.h>

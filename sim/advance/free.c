@@ -1,3 +1,5 @@
+/* Streams of one GPU while nothing is scarce: each lane writes its next events down, and a winner tree merges them. The
+ * same bits as streams.c, which continues where something is scarce. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"
@@ -145,7 +147,7 @@ static inline uint32_t running_in(uint64_t load) { return load & ((1u << COUNT_B
 static inline uint32_t resident_in(uint64_t load) { return load >> COUNT_BITS & ((1u << COUNT_BITS) - 1); }
 static inline int64_t power_in(uint64_t load) { return (int64_t)load >> 2 * COUNT_BITS; }
 
-/* ---- ahead ---- */
+/* ---- events of a lane, written down ahead of time ---- */
 
 static inline uint64_t key_of(int64_t at, uint32_t place) {
     return (uint64_t)(at < INSTANT_MAX ? at : INSTANT_MAX) << KEY_BITS | place;

@@ -1,4 +1,5 @@
-/* What the files of sim/advance share. Other modules include the public header alone. */
+/* What the files of sim/advance share, by file: vector helpers; launches; the loops of the scan; prefix sums; streams,
+ * host threads and lanes. */
 #pragma once
 
 #include "models/laws/laws.h"
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Eight ops in AVX-512 registers: what the loops over them share. Internal to sim/. */
+/* ---- vector helpers: eight ops in AVX-512 registers ---- */
 
 #define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt")))
 #define INLINE TARGET static inline __attribute__((always_inline))
@@ -65,15 +66,18 @@ INLINE __m512i part_of(__m512i row, unsigned shift) { /* 16 bits of each row */
     return _mm512_and_si512(_mm512_srli_epi64(row, shift), _mm512_set1_epi64(0xffff));
 }
 
-/* As fl_streams_advance, for a course with c->ends_ps whose GPU is not lost. */
+/* ---- launches.c ---- */
+
+/* Advance like fl_streams_advance, for a course with c->ends_ps whose GPU is not lost. */
 int64_t fl_launches_advance(fl_course *c, int64_t until);
 
-/* The insides of a scan: the plain loop over whole ops, and its twins in vector registers. Internal to sim/scan*.c.
+/* ---- scan.c, scan_avx2.c, scan_avx512.c: the plain loop over whole ops, and its twins in vector registers ----
  *
- * Each takes the ops from l->next on that end by `until` and come before op `stop`. It charges them to the window and
- * the residence of the present clocks, and returns the instant reached. It takes only whole ops: it leaves an op that
- * continues beyond `until`, and it stops at one that needs more than 32 bits. The lane is FRESH before and after; no
- * mark lies before `stop`, and the GPU is never power-gated. It records no kernel: fl_scan_record does, behind it. */
+ * Each loop takes the ops from l->next on that end by `until` and come before op `stop`. It charges them to the window
+ * and the residence of the present clocks, and returns the instant reached. It takes only whole ops: it leaves an op
+ * that continues beyond `until`, and it stops at one that needs more than 32 bits. The lane is FRESH before and after;
+ * no mark lies before `stop`, and the GPU is never power-gated. It records no kernel: fl_scan_record does, behind it.
+ */
 
 #ifdef __x86_64__
 #define FL_SCAN_X86 1
@@ -134,7 +138,7 @@ static inline void fl_scan_add(fl_gpu *g, fl_lane *l, uint64_t next, const fl_sc
     l->next = next;
 }
 
-/* The insides of the recurrence: its plain loop and its twin in vector registers. Internal to sim/launches*.c. */
+/* ---- the recurrence of launches: its plain loop (launches.c) and its twin in vector registers (twins.c) ---- */
 
 typedef struct fl_launching { /* one stretch between two boundaries */
     fl_course *c;
@@ -178,11 +182,13 @@ typedef struct fl_launches_loops {
 
 extern const fl_launches_loops fl_launches_avx512; /* where FL_SCAN_X86, on a CPU that has AVX-512 F, DQ and VL */
 
+/* ---- prefix.c, twins.c ---- */
+
 struct fl_lane;
 struct fl_sums;
 
-/* Whether tables of sums may advance a lone stream now: it has only kernels, gaps are as recorded, and no one watches
- * single ops. */
+/* Return whether tables of sums may advance a lone stream now: it has only kernels, gaps are as recorded, and no caller
+ * needs single ops. */
 bool fl_prefix_applies(const struct fl_gpu *g, const struct fl_lane *l, uint32_t gap_mul);
 
 /* Moves a lane to which fl_prefix_applies, and which stands before an op at t, over whole ops that end by `until`: over
@@ -190,42 +196,40 @@ bool fl_prefix_applies(const struct fl_gpu *g, const struct fl_lane *l, uint32_t
  * reached. *met: the next op does not end by `until`. */
 int64_t fl_prefix_advance(struct fl_gpu *g, struct fl_lane *l, int64_t t, int64_t until, bool *met);
 
-/* The sums of a GPU at a later instant t, if such a lane is all that runs there and nothing changes before. False where
- * tables of sums do not tell them as fast as a stop at t would. busy_only: only busy_ps is wanted, the others are 0. */
+/* Compute the sums of a GPU at a later instant t, if such a lane is all that runs there and nothing changes before.
+ * Returns false where a stop at t is as fast. busy_only: only busy_ps is wanted, the others are 0. */
 bool fl_prefix_foresee(const struct fl_gpu *g, struct fl_lane *l, uint32_t gap_mul, int64_t t, bool busy_only,
                        struct fl_sums *sums);
-
-/* When a table of prefix sums is built. Internal to sim/. */
 
 /* Reports that this many ops of a stream to which fl_prefix_applies were scanned in one stretch at the current clocks.
  * Builds the table where that makes it due. */
 void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops);
 
-/* Shared by the two walks over the ops after a row of a table of prefix sums. Internal to sim/prefix_walk*.c. */
-
-/* The two forms, for the test. Use the second only where fl_prefix_walks_eight allows it; it stops before the last ops
- * that are fewer than eight, and at one that needs more than 32 bits. True: an op did not end by t_ps. */
+/* The two forms of fl_prefix_walk, which a test compares. Use the second only where fl_prefix_walks_eight allows it; it
+ * stops before the last ops that are fewer than eight, and at one that needs more than 32 bits. Returns true if an op
+ * did not end by t_ps. */
 void fl_prefix_walk_one(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth);
 bool fl_prefix_walk_eight(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth);
 bool fl_prefix_walks_eight(void);
-
-/* Adds the ops after a row of a table of prefix sums, one by one or eight at a time, with the same sums. Internal to
- * sim/. */
 
 /* Adds ops to a place while they end by t_ps on the table's own time, and before op `stop`. Sums beyond `depth`
  * stay as they are. Uses vector registers where the CPU has AVX-512. */
 void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix_depth depth);
 
-/* Advances to `until`, or to the end of the stream; returns the instant reached. Charges into g->window; the caller
+/* ---- scan.c ---- */
+
+/* Advance to `until`, or to the end of the stream. Returns the instant reached. Charges into g->window; the caller
  * charges the rest up to that instant. */
 int64_t fl_scan_advance(fl_gpu *g, fl_lane *lane, int64_t until, uint32_t gap_mul);
 
 /* Call it after fl_gpu_clock: rescales the rest of a kernel. */
 void fl_scan_rescale(fl_gpu *g, fl_lane *lane, const fl_clock_rates *before);
 
-/* Advances to `until`, or to the end of the island; returns the instant reached. Charges as fl_scan_advance does. Where
- * c->stops, it goes no further than the next instant at which an iteration marker is passed, with all of that instant
- * done, and says so in c->marked. */
+/* ---- streams.c, thread.c ---- */
+
+/* Advance to `until`, or to the end of the island. Returns the instant reached. Charges as fl_scan_advance does. With
+ * c->stops it stops at the next instant at which an iteration marker is passed, with all of that instant done, and sets
+ * c->marked. */
 int64_t fl_streams_advance(fl_course *c, int64_t until);
 
 /* Call it after fl_gpu_clock at instant t. */
@@ -286,16 +290,16 @@ static inline uint32_t host_load(const fl_course *c, uint32_t class_id) {
     return c->w->host_load_count ? c->w->class[class_id].host : 0;
 }
 
-/* For times without scarcity. A GPU that may be power-gated must not be idle at t. */
+/* ---- free.c, lanes.c ---- */
+
+/* Advance while nothing is scarce. A GPU that may be power-gated must not be idle at t. */
 int64_t fl_streams_free(fl_course *c, int64_t t, int64_t until, uint64_t *passed);
-/* With the lanes in vector registers; returns where nothing has been scarce for more than `calm` consecutive instants.
- */
+/* Advance with the lanes in vector registers. Returns where nothing has been scarce for more than `calm` consecutive
+ * instants. */
 int64_t fl_streams_lanes(fl_course *c, int64_t t, int64_t until, uint64_t calm, uint64_t *passed);
 
 /* Lets a host thread continue whose event is due at t, or that waits, if it can. True if anything moved. */
 bool fl_streams_thread(fl_course *c, fl_host_thread *h, int64_t t);
-
-/* Moves lanes into vector registers and back (lanes.c). Internal to sim/. */
 
 typedef struct fl_place { /* the state of a lane that the vectors do not hold */
     const fl_stream *s;

@@ -1,3 +1,5 @@
+/* Streams that share a GPU, eight lanes at a time in AVX-512 registers. The same bits as streams.c, function by
+ * function. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"

@@ -1,4 +1,5 @@
-/* The use of the tables of prefix.c. */
+/* A lone stream by tables of prefix sums: building tables, walks, stretches, sums of an instant without a stop, and
+ * classes afterwards. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"
@@ -113,7 +114,7 @@ void fl_prefix_scanned(fl_gpu *g, const fl_stream *s, uint64_t ops) {
     atomic_store_explicit(&cell->table, p, memory_order_release);
 }
 
-/* ---- prefix walk ---- */
+/* ---- walking over the ops behind a row, one by one or eight at a time ---- */
 
 static inline __attribute__((always_inline)) void walk_by(fl_prefix_place *at, uint64_t stop, uint64_t t_ps,
                                                           const fl_prefix_depth depth) {
@@ -154,7 +155,7 @@ void fl_prefix_walk(fl_prefix_place *at, uint64_t stop, uint64_t t_ps, fl_prefix
     fl_prefix_walk_one(at, stop, t_ps, depth);
 }
 
-/* ---- prefix ---- */
+/* ---- a stretch as the difference of two sums ---- */
 
 bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
     const bool kernels = !l->s->other, watched = g->records.on, gated = g->gate_ps > 0;

@@ -49,7 +49,7 @@ void fl_scan_record(fl_lane *l, const fl_scan_place *begun, uint32_t gap_mul) {
     l->began_ps = began_ps;
 }
 
-/* ---- scan ---- */
+/* ---- advancing by whole ops, and the op that meets a boundary ---- */
 
 static void finish_op(fl_gpu *g, fl_lane *l, int64_t t) {
     const uint16_t resident = g->rates->row[l->class_id].resident;

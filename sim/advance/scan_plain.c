@@ -1,3 +1,5 @@
+/* The plain loop of a scan over whole ops, which defines its twins in vector registers, and the choice of the fastest
+ * loop of this CPU. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"

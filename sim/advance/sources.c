@@ -1,3 +1,5 @@
+/* The two sources of work that are streams (fl_source): one stream by itself, and any streams with their host threads.
+ */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"

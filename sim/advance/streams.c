@@ -3,8 +3,8 @@
  * or a clock changes, so the positions of boundaries cannot affect the result. All completions of one instant are
  * applied before the shares are set once, so the order of simultaneous events cannot affect it either.
  *
- * This is the general way. It defines the results of the faster ways that replace it where they apply
- * (streams.c). */
+ * This is the general way. It defines the results of the faster ways that replace it where they apply: launches.c,
+ * free.c and lanes.c. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"

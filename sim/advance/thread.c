@@ -1,3 +1,4 @@
+/* Host threads of an island: launches, synchronisations, requests that arrive. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"

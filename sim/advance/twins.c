@@ -1,3 +1,5 @@
+/* Twins in AVX-512 registers of two loops: launches eight at a time (launches.c), and the walk over the ops behind a
+ * row of prefix sums (prefix.c). The same bits as the plain loops. */
 #include "sim/advance/inside.h"
 
 #include "models/laws/laws.h"

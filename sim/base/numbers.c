@@ -1,3 +1,5 @@
+/* Memory in large pages, the forced way of advancing, Poisson arrivals, the call of a policy that is under way, and
+ * statistics of durations. */
 #include "sim/base/base.h"
 
 #include "policies/random.h"
@@ -10,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* ---- huge ---- */
+/* ---- memory in large pages ---- */
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #if defined __linux__ && !defined MADV_COLLAPSE
@@ -52,7 +54,7 @@ void *fl_huge_alloc(size_t bytes) {
     return at;
 }
 
-/* ---- path ---- */
+/* ---- ways of advancing ---- */
 
 #define FL_ROW_PATH_NAME(id, name, meaning) #name,
 const char *const fl_path_names[FL_PATH_COUNT] = {FL_PATHS(FL_ROW_PATH_NAME)};
@@ -70,7 +72,7 @@ void fl_path_count(const uint64_t taken[FL_PATH_COUNT]) {
 
 uint64_t fl_path_taken(fl_path path) { return atomic_load_explicit(&taken_by[path], memory_order_relaxed); }
 
-/* ---- poisson ---- */
+/* ---- arrivals of a Poisson process ---- */
 
 bool fl_poisson(uint64_t seed, double per_s, int64_t *t_ns, size_t count) {
     fl_random r = fl_random_seed(seed, UINT64_C(0x706f6973736f6e)); /* "poisson": a stream of its own */
@@ -84,12 +86,12 @@ bool fl_poisson(uint64_t seed, double per_s, int64_t *t_ns, size_t count) {
     return true;
 }
 
-/* ---- stepping ---- */
+/* ---- the call of a policy that is under way ---- */
 
 _Thread_local fl_stepping fl_stepping_now;
 void (*fl_stepping_watch)(void);
 
-/* ---- times ---- */
+/* ---- statistics of durations ---- */
 
 static int ascending(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

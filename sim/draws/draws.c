@@ -1,3 +1,4 @@
+/* The distribution replay: from the rows of a sweep to draws, and one policy over them. */
 #include "sim/draws/draws.h"
 
 #include "policies/policy.h"

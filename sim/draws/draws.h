@@ -1,10 +1,13 @@
-/* A distribution replay, as EnergyUCB evaluates itself: no kernels, but for each clock the mean and deviation of what
- * one step costs, and how long the whole run takes at it. At each step energy and core/uncore ratio are drawn for the
- * clock in force (normal, drawn again while not positive) and progress grows by step / run time; the run ends when it
- * reaches one, within the last step, also while a policy still explores.
+/* A distribution replay, as EnergyUCB evaluates itself: no kernels. For each clock the replay knows the mean and
+ * deviation of what one step costs, and how long the whole run takes.
  *
- * The policy is stepped through sim/instance and sees counters: energy and its time, core and uncore activity, the
- * clock, and mean power. A clock that it sets holds from the next step on. */
+ * fl_draws_make reads distributions from a sweep, fl_draws_replay steps one policy over them; the caller frees both
+ * results. FL_BAD_INPUT where the sweep has no row of the workload, or the policy refuses its parameters.
+ *
+ * At each step energy and core/uncore ratio are drawn for the clock in force (normal, drawn again while not positive)
+ * and progress grows by step / run time. The run ends when progress reaches one, within the last step. The policy is
+ * stepped through sim/instance and sees counters: energy and its time, core and uncore activity, the clock, and mean
+ * power. A clock that it sets holds from the next step on. */
 #pragma once
 
 #include "policies/policy.h"
@@ -40,12 +43,12 @@ typedef struct fl_draws_options { /* for what the rows of a sweep do not say */
     double ratio, ratio_exponent; /* ratio (T(f) / T(top))^exponent */
 } fl_draws_options;
 
-/* From the rows of one workload of a sweep (name: index into s->names), one for each clock. FL_BAD_INPUT where there
- * are none. */
+/* Make the distributions from the rows of one workload of a sweep (name: index into s->names), one row for each clock.
+ * FL_BAD_INPUT where there are none. */
 fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const fl_draws_options *o, fl_diag *d);
 void fl_draws_free(fl_draws *draws);
 
-/* The seed of a repetition, which counts from 0: the first one's for all of them with one_seed. */
+/* Return the seed of a repetition, counted from 0. With one_seed all have the first one's seed. */
 uint64_t fl_draws_seed(const fl_draws *draws, uint64_t first, uint64_t repetition);
 
 typedef struct fl_draws_run {

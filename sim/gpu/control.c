@@ -1,3 +1,4 @@
+/* What acts on a GPU's clock from outside the trace: clock sets that settle, and the power limit of the board. */
 #include "sim/gpu/gpu.h"
 
 #include "models/laws/device.h"
@@ -8,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- actuator ---- */
+/* ---- clock sets on their way ---- */
 
 static uint32_t index_of(const int32_t *mhz, uint32_t count, double value) {
     int i = fl_ladder_index(mhz, count, value);
@@ -56,7 +57,7 @@ bool fl_actuator_take(fl_actuator *a, int64_t t, uint32_t *sm, uint32_t *mem) {
     return *sm != was_sm || *mem != was_mem;
 }
 
-/* ---- wall ---- */
+/* ---- the power limit of a board: a controller with a period, a filter and a step ---- */
 
 static double keep_after(const fl_wall_spec *spec, double dt_ps) {
     return spec->filter_ns > 0 ? exp(-dt_ps / FL_PS_PER_NS / (double)spec->filter_ns) : 0;

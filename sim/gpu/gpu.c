@@ -1,3 +1,4 @@
+/* One GPU: its ledger and clocks in force, heat, records of kernels, and boards of one type that differ. */
 #include "sim/gpu/inside.h"
 
 #include "models/laws/device.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- heat ---- */
+/* ---- heat: one RC stage per die ---- */
 
 static void leak(const fl_heat *h, fl_gpu *g) {
     const double above = g->temp_c - h->spec->leak_ref_c;
@@ -61,7 +62,7 @@ void fl_heat_at(fl_heat *h, fl_gpu *g, fl_wide cpu_fj, int64_t t) {
     h->next_ps += h->period_ps;
 }
 
-/* ---- lane ---- */
+/* ---- kernel records ---- */
 
 void fl_lane_record(const fl_lane *l, int64_t end_ps) {
     fl_record_buffer *b = &l->gpu->records;
@@ -76,7 +77,7 @@ void fl_lane_record(const fl_lane *l, int64_t end_ps) {
                                                .gpu = l->gpu->index};
 }
 
-/* ---- vary ---- */
+/* ---- boards of one type that differ ---- */
 
 static void *copy_of(const void *from, size_t bytes) {
     void *to = malloc(bytes ? bytes : 1);
@@ -128,7 +129,7 @@ fl_status fl_node_vary(fl_node_spec *node, uint64_t seed, fl_diag *d) {
     return FL_OK;
 }
 
-/* ---- gpu ---- */
+/* ---- the GPU: residence, charges, clocks in force ---- */
 
 static fl_status find_slot(fl_gpu *g, fl_diag *d) {
     for (uint32_t i = 0; i < g->slot_count; i++)

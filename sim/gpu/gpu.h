@@ -1,8 +1,17 @@
-/* One simulated GPU: the clocks in force, what it draws, and its ledger.
+/* One simulated GPU and the host CPU: clocks in force, power, the power limit of the board, heat, sensors, energy. Also
+ * the state of an island in execution, which sim/advance moves.
  *
- * Energy is kept twice. Running sums: at each boundary the old power is charged up to that instant. Residence:
- * picoseconds of work per class, and of time, at each pair of clocks visited. Residence times the integer parts of the
- * rows gives the sums exactly, and is what splits them. */
+ * sim/node owns these objects and calls them at boundaries; other modules read fl_gpu and make fl_rates. Make rates
+ * with fl_rates_new and share them between runs; each _open has a _close. Opening fails with FL_NO_MEMORY or
+ * FL_BAD_INPUT. Most calls between do not fail.
+ *
+ * In this order: rates (length and power of each class at each pair of clocks); the GPU; clock sets (fl_actuator);
+ * streams and islands in execution (fl_lane, fl_course); sensors of the node; the CPU; heat; sensors of a GPU; the
+ * power limit of a board (fl_wall); boards that differ.
+ *
+ * Energy is kept twice. Running sums: each boundary charges the old power up to its instant. Residence: picoseconds of
+ * work per class, and of time, at each pair of clocks visited. Residence times the integer parts of the rows gives the
+ * sums exactly, and splits them into parts. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -17,8 +26,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rows of a workload per device and pair of clocks: built when a clock is first used, by whichever run comes first, and
- * shared by all. Immutable once visible. */
+/* ---- rates: the rows of a workload at each pair of clocks ----
+ *
+ * The first run that uses a clock builds its rows; all runs share them. They never change once visible. */
 
 typedef struct fl_clock_rates {
     fl_base base;
@@ -30,25 +40,26 @@ typedef struct fl_clock_rates {
 
 typedef struct fl_rates fl_rates;
 
-/* A model that is wrong by about so much, otherwise: what --model-error draws from. */
+/* The expected error of a model, from which --model-error draws another chip. */
 typedef struct fl_model_error {
     double time_pct, power_pct; /* mean absolute errors */
     uint64_t seed;
 } fl_model_error;
 
-/* Before the first use: each row's length and power are moved by errors drawn for its class, smooth over the clocks
- * (a lognormal's; in time 0 at the reference clock and growing away from it, in power at every clock), the base's power
- * by errors of the device. Where the reference is an end of the ladder, the mean absolute errors over it are those
- * given; nearer its middle they are smaller. */
+/* Draw errors for each class's length and power, and for the device's base power. Call it before the first use. Errors
+ * are lognormal and smooth over the clocks. Errors of time are 0 at the reference clock and grow away from it; errors
+ * of power occur at every clock. If the reference is an end of the ladder, the mean absolute errors over the ladder are
+ * those given; nearer its middle they are smaller. */
 void fl_rates_err(fl_rates *r, const fl_model_error *e);
 
-/* Borrows both for its life. */
+/* Make rates for a workload on a node. Both are borrowed for the life of the rates. */
 fl_status fl_rates_new(fl_rates **out, const fl_workload *w, const fl_node_spec *node, fl_diag *d);
 void fl_rates_free(fl_rates *r);
-/* Counts a run with them, and returns how many that makes. */
+/* Count a run that uses these rates. Returns the number of such runs so far. */
 uint32_t fl_rates_used(fl_rates *r);
 
-/* Thread-safe. device: kind of GPU; sm, mem: ladder indices. */
+/* Return the rows at a pair of clocks; builds them at first use. Thread-safe. device: index into the node's devices;
+ * sm, mem: ladder indices. */
 fl_status fl_rates_at(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out, fl_diag *d);
 
 typedef struct fl_slot { /* residence at one pair of clocks */
@@ -81,6 +92,8 @@ typedef struct fl_record_buffer {
     bool slow; /* they cost time: the rates in force are those of fl_rates_recorded */
 } fl_record_buffer;
 
+/* ---- the GPU ---- */
+
 typedef struct fl_gpu {
     uint32_t index, device;
     const fl_device *dev;
@@ -97,19 +110,19 @@ typedef struct fl_gpu {
     bool open;                 /* a context is open: from the start until the island's work is done */
     int64_t gate_ps;           /* fl_device's gate_ns */
     int64_t gate_at_ps;        /* nothing runs: what is not charged yet is gated from here on; else FL_TIME_NEVER */
-    uint32_t lock_sm;          /* what is asked for: the lock, or the driver's default */
-    uint32_t wall_sm, heat_sm; /* highest clocks that the power wall and heat allow; the clock in force is the least */
-    int64_t wall_held_ps, heat_held_ps; /* time that the wall, or heat, kept the clock below what is asked for */
+    uint32_t lock_sm;          /* requested clock: the lock, or the driver's default */
+    uint32_t wall_sm, heat_sm; /* highest clocks that the power limit and heat allow; the clock in force is the least */
+    int64_t wall_held_ps, heat_held_ps; /* time that the power limit, or heat, kept the clock below the request */
     int64_t leak_mw;                    /* what heat adds while a context is open */
     fl_wide leak_fj;
     int64_t leak_peak_mw;
     double temp_c, hottest_c; /* now, and the highest so far; NAN where heat is not modelled */
     bool counted;             /* a collector counts its kernels all along; else they are counted while records are on */
     bool marked;              /* its program passes iteration markers */
-    uint64_t uncounted;       /* kernels that ended while nobody counted; */
-    uint64_t stopped;         /* nobody counts now: those that had ended when the last one stopped */
-    bool profiled;            /* somebody reads the profile sensor: ALU, SM and copy activity are summed too */
-    bool lost;                /* fell off the bus: nothing on it moves, nothing of it can be read or set */
+    uint64_t uncounted;       /* kernels that ended while no collector counted */
+    uint64_t stopped;         /* while none counts: kernels that had ended when the last collector stopped */
+    bool profiled;            /* a policy reads the profile sensor: ALU, SM and copy activity are summed too */
+    bool lost;                /* fell off the bus: it does not move, and no read or set of it succeeds */
     fl_sums sums;
     fl_window window;
     /* several streams: what runs now */
@@ -134,20 +147,21 @@ fl_status fl_gpu_open(fl_gpu *g, const fl_workload *w, fl_rates *rates, const fl
                       uint32_t sm, uint32_t mem, fl_diag *d);
 void fl_gpu_close(fl_gpu *g);
 
-/* Charges the base up to t, at the old power, and folds the window's sums in. */
+/* Charge the base up to t, at the old power, and add the window's sums. */
 void fl_gpu_charge_to(fl_gpu *g, int64_t t);
 
-/* The clock that lock, wall and heat leave. */
+/* Return the clock in force: the least of the lock, the power limit's clock and heat's clock. */
 uint32_t fl_gpu_allowed_sm(const fl_gpu *g);
 
-/* Puts clocks, and what records.slow says, in force at g->now_ps; the lanes must be rescaled by their path. */
+/* Put clocks, and the cost of records by records.slow, in force at g->now_ps. The caller must rescale the lanes by
+ * their way of advancing (fl_source.rescale). */
 fl_status fl_gpu_clock(fl_gpu *g, uint32_t sm, uint32_t mem, fl_diag *d);
 
 static inline int64_t fl_gpu_gated_mw(const fl_gpu *g) {
     return (int64_t)g->rates->base.static_mw + g->rates->base.tree_mw;
 }
 
-/* Takes what is not drawn up to t off the running sum. No boundary is needed where gating begins. */
+/* Subtract the power that gating saved up to t from the running sum. The start of gating needs no boundary. */
 static inline void fl_gpu_gate_to(fl_gpu *g, int64_t t) {
     if (t <= g->gate_at_ps)
         return;
@@ -156,7 +170,7 @@ static inline void fl_gpu_gate_to(fl_gpu *g, int64_t t) {
     g->gate_at_ps = t;
 }
 
-/* The first op begins, the last one has ended. */
+/* Leave gating at t, as the first op begins; and let the GPU rest from t on, as the last op has ended. */
 static inline void fl_gpu_wake(fl_gpu *g, int64_t t) {
     fl_gpu_gate_to(g, t);
     g->gate_at_ps = FL_TIME_NEVER;
@@ -164,7 +178,8 @@ static inline void fl_gpu_wake(fl_gpu *g, int64_t t) {
 
 static inline void fl_gpu_rest(fl_gpu *g, int64_t t) { g->gate_at_ps = g->gate_ps ? t + g->gate_ps : FL_TIME_NEVER; }
 
-/* What the board draws awake with nothing running on it, what it draws idle as it is, and what it draws now. */
+/* Return the board's power, mW: base = idle but not gated; idle = gated where it is; cool = with what runs; power =
+ * leakage by heat included. */
 static inline int64_t fl_gpu_base_mw(const fl_gpu *g) { return g->open ? g->rates->base.total_mw : g->closed_mw; }
 static inline int64_t fl_gpu_idle_mw(const fl_gpu *g) {
     const bool gated = g->open && g->gate_ps && g->gate_at_ps <= g->now_ps;
@@ -173,7 +188,7 @@ static inline int64_t fl_gpu_idle_mw(const fl_gpu *g) {
 static inline int64_t fl_gpu_cool_mw(const fl_gpu *g) { return fl_gpu_idle_mw(g) + g->dyn_now_mw; }
 static inline int64_t fl_gpu_power_mw(const fl_gpu *g) { return fl_gpu_cool_mw(g) + (g->open ? g->leak_mw : 0); }
 
-/* Charges work done by one op of a class into the window, and into the residence of the present clocks. */
+/* Charge work done by one op of a class into the window, and into the residence of the present clocks. */
 static inline void fl_gpu_charge(fl_gpu *g, uint32_t class_id, int64_t ps) {
     const fl_row *row = &g->rates->row[class_id];
     g->window.dyn_fj += ps * row->dyn_mw;
@@ -186,8 +201,10 @@ static inline void fl_gpu_charge(fl_gpu *g, uint32_t class_id, int64_t ps) {
     g->slot[g->slot_now].class_ps[class_id] += ps;
 }
 
-/* From a set call to the clock in force: the call keeps its caller, then the clock settles; later calls settle later.
- */
+/* ---- clock sets: from the call to the clock in force ----
+ *
+ * A set call occupies its caller for a time. The clock then settles, and later calls settle later. A clock that settles
+ * while a kernel runs changes the rest of that kernel (fl_source.rescale). */
 
 #define FL_PENDING_MAX 64
 
@@ -205,20 +222,20 @@ typedef struct fl_actuator {
 
 void fl_actuator_open(fl_actuator *a, const fl_device *dev);
 
-/* A set call that ends at called_ps; clocks in MHz on the ladder, FL_DEFAULT (-1) for the driver's, NAN for "not this
- * one". Beyond 64 settling at once, the newest replaces the one before it. */
+/* Queue a set call that ends at called_ps. Clocks are in MHz on the ladder, FL_DEFAULT (-1) = the driver's, NAN = this
+ * one stays. If 64 are settling, the newest replaces the one before it. */
 void fl_actuator_set(fl_actuator *a, int64_t called_ps, double sm_mhz, double mem_mhz);
 
-/* When the next one settles, or FL_TIME_NEVER. */
+/* Return when the next set settles, or FL_TIME_NEVER. */
 static inline int64_t fl_actuator_next(const fl_actuator *a) { return a->count ? a->queue[0].at_ps : FL_TIME_NEVER; }
 
-/* Takes what has settled by t into *sm and *mem; true if it asks for other clocks than those. */
+/* Apply the sets that have settled by t to *sm and *mem. Returns true if these changed. */
 bool fl_actuator_take(fl_actuator *a, int64_t t, uint32_t *sm, uint32_t *mem);
 
-/* One stream in execution. Internal to sim/. */
+/* ---- streams and islands in execution ---- */
 
 typedef enum fl_phase {
-    FL_PHASE_FRESH, /* the next op may not start yet, or nobody has looked */
+    FL_PHASE_FRESH, /* the next op may not start yet, or has not been examined */
     FL_PHASE_GAP,
     FL_PHASE_RUN,
     FL_PHASE_DONE,
@@ -250,10 +267,8 @@ typedef struct fl_lane { /* one stream in execution */
     fl_prefix_look stop, window; /* where it is likely to look next on that table: for a stretch, for foreseen sums */
 } fl_lane;
 
-/* The record of the kernel that has just ended, for who reads records; g->records.failed where memory is short. */
+/* Append the record of the kernel that has just ended. Sets g->records.failed if there is no memory. */
 void fl_lane_record(const fl_lane *l, int64_t end_ps);
-
-/* An island in execution: its lanes, its host threads, and what they share. Internal to sim/. */
 
 typedef struct fl_host_thread {
     const fl_thread *t;
@@ -266,7 +281,7 @@ typedef struct fl_host_thread {
     bool asleep;     /* until a request arrives */
 } fl_host_thread;
 
-typedef struct fl_host_sums {   /* of one island, since the node took them last */
+typedef struct fl_host_sums {   /* of one island, since the node collected them last */
     int64_t *time_ps, *work_ps; /* by host load: time spent computing, and work done in it */
     int64_t active_ps;          /* host threads that have not ended x time: what is not computing is waiting */
 } fl_host_sums;
@@ -303,16 +318,18 @@ typedef struct fl_course {          /* an island in execution */
     uint32_t interference; /* in 1/65536, see fl_device */
     int64_t *ends_ps;      /* one stream with launches: when its last ops ended, op i at i & ends_mask; else NULL */
     uint64_t ends_mask, ends_queue; /* ends_queue: the queue, or more ops than there are */
-    bool stops;                     /* it leaves at each instant at which it passed an iteration marker, */
-    bool marked;                    /* as it did when it advanced last */
+    bool stops;                     /* an advance ends at each instant at which an iteration marker is passed */
+    bool marked;                    /* the last advance ended so */
     bool by_events;             /* it has stopped so: sim/advance/launches.c no longer knows when its last ops ended */
     fl_ahead *ahead;            /* NULL unless free.may */
     struct fl_engines *serving; /* of the source that serves requests (sim/node/open.c): there are no lanes */
     fl_shortcut free, lanes;
 } fl_course;
 
-/* Sensors of the node itself: host CPU, CPU energy, node meter. The same meters as a GPU's (sim/gpu/inside.h), over the
- * sums of the node. Policies see these; scores use the truth. */
+/* ---- sensors of the node itself: host CPU, CPU energy, node meter ----
+ *
+ * They use the same meters as a GPU's sensors (sim/gpu/inside.h), over the sums of the node. Policies see sensors;
+ * scores use the truth. */
 
 typedef struct fl_host_point {        /* integrals from time 0 to an instant, and what holds at it */
     fl_wide node_fj, cpu_fj;          /* the whole node; the CPU package */
@@ -328,24 +345,25 @@ typedef struct fl_host_sense fl_host_sense;
 /* The signals that each sensor gives: FL_BIT(FL_HOST_...). */
 extern const uint64_t fl_host_sense_signals[FL_HOST_SENSOR_COUNT];
 
-/* needs: FL_BIT(FL_HOST_...) of the signals somebody reads (LOOP_NS is not a sensor's). idle_mw: what the node and the
- * CPU are taken to have drawn before time 0. cpu: the CPU is modelled; without it its signals stay invalid. */
+/* Open the sensors. needs: FL_BIT(FL_HOST_...) of the signals that will be read; no sensor gives LOOP_NS. idle_..._mw:
+ * assumed power before time 0. cpu: the CPU is modelled; without it its signals stay invalid. */
 fl_status fl_host_sense_open(fl_host_sense **out, const fl_host_spec *host, bool cpu, uint64_t needs, uint64_t seed,
                              int64_t idle_node_mw, int64_t idle_cpu_mw, fl_diag *d);
 void fl_host_sense_close(fl_host_sense *s);
 
-/* As fl_sense_next, fl_sense_at and fl_sense_read, for the node. */
+/* Do for the node what fl_sense_next, fl_sense_at and fl_sense_read do for a GPU. */
 int64_t fl_host_sense_next(fl_host_sense *s, int64_t now_ps, int64_t read_ps);
-/* Whether a window begins or ends at t; whether a reading needs the present point. Where not, `now` below may be NULL.
- */
+/* Return whether a window begins or ends at t; and whether a reading needs the present point. If it does not, `now` of
+ * fl_host_sense_read may be NULL. */
 bool fl_host_sense_due(const fl_host_sense *s, int64_t t);
 bool fl_host_sense_instant(const fl_host_sense *s);
 void fl_host_sense_at(fl_host_sense *s, const fl_host_point *p, int64_t t);
 void fl_host_sense_read(fl_host_sense *s, const fl_host_point *now, int64_t t, bool remember, fl_host_sample *out);
 
-/* The host CPU of one simulated node: the state that software asks for, the boost states that the hardware enters by
- * itself, the limits that hold it down, and its energy. Threads and their work live in the courses
- * (sim/advance/streams.c); here is what all of them share: one clock. */
+/* ---- the host CPU: its clock and its energy ----
+ *
+ * Software asks for a state, the hardware enters boost states by itself, and limits hold it down. Threads and their
+ * work belong to the courses (sim/advance/streams.c); they share the one clock that is kept here. */
 
 typedef struct fl_cpu_slot { /* residence in one state */
     int64_t open_ps, wait_ps;
@@ -389,8 +407,8 @@ typedef struct fl_cpu {
     uint64_t switches;
 } fl_cpu;
 
-/* host->cpu.count > 0. loads: load_count - 1 of them, after the platform's own. ref_mhz: CPU clock at which host time
- * was recorded, 0 = the platform's. The struct must stay where it is. */
+/* Open a CPU; host->cpu.count must be above 0. loads: load_count - 1 of them, after the platform's own. ref_mhz: CPU
+ * clock at which host time was recorded, 0 = the platform's. The struct must not move. */
 fl_status fl_cpu_open(fl_cpu *c, const fl_host_spec *host, double ref_mhz, const fl_host_load *loads,
                       uint32_t load_count, fl_diag *d);
 void fl_cpu_close(fl_cpu *c);
@@ -398,28 +416,30 @@ void fl_cpu_close(fl_cpu *c);
 /* The rows in force: load_count. */
 const fl_cpu_row *fl_cpu_rows(const fl_cpu *c);
 
-/* A set call that ends at called_ps. mhz: a software state, FL_DEFAULT, or NAN for "not this one"; boost: 1, 0,
- * FL_DEFAULT, NAN; limit_w: W, FL_DEFAULT, NAN. False where too many are settling. */
+/* Queue a set call that ends at called_ps. mhz: a software state, FL_DEFAULT, or NAN = this one stays; boost: 1, 0,
+ * FL_DEFAULT, NAN; limit_w: W, FL_DEFAULT, NAN. Returns false where too many are settling. */
 bool fl_cpu_set(fl_cpu *c, int64_t called_ps, double mhz, double boost, double limit_w);
 
 int64_t fl_cpu_next(const fl_cpu *c);
 
-/* Takes the sums of one course since the last time into the present state. */
+/* Move the sums of one course into the residence of the present state. */
 void fl_cpu_collect(fl_cpu *c, fl_host_sums *sums);
-/* After all courses have been collected: charges the package up to t. */
+/* Charge the package up to t. Call it after fl_cpu_collect for all courses. */
 void fl_cpu_charge_to(fl_cpu *c, int64_t t);
-/* The mean power since the charge before that. */
+/* Return the mean power of the last stretch between two charges, mW. */
 int64_t fl_cpu_mw(const fl_cpu *c);
 
-/* Charged up to t: sets settle, and it looks at budget and limit. gpu_fj: energy of the GPUs up to t. True if the state
- * in force has changed. */
+/* At t, up to which the CPU is charged: let sets settle, and apply budget and limit. gpu_fj: energy of the GPUs up to
+ * t. Returns true if the state in force has changed. */
 bool fl_cpu_at(fl_cpu *c, int64_t t, fl_wide gpu_fj);
 
-/* Energy by residence; differs from sums.cpu_fj only by an error of the program. */
+/* Return the energy by residence. It must equal sums.cpu_fj; a difference is a fault of the program. */
 fl_wide fl_cpu_residence_fj(const fl_cpu *c);
 
-/* Heat of one die. One RC stage follows the mean power of each period, leakage follows the temperature, and the GPU's
- * clock falls at the thermal limit. The die is the GPU's; on an APU also the CPU's. A device whose thermal period is 0
+/* ---- heat of one die: one RC stage ----
+ *
+ * The temperature follows the mean power of each period, leakage follows the temperature, and the GPU's clock falls at
+ * the thermal limit. The die is the GPU's; on an APU also the CPU's. A device whose thermal period is 0
  * has no heat model. With heat, the same work at the same clock costs more later in a run. */
 
 typedef struct fl_heat {
@@ -440,42 +460,43 @@ void fl_heat_at(fl_heat *h, fl_gpu *g, fl_wide cpu_fj, int64_t t);
 
 static inline int64_t fl_heat_next(const fl_heat *h) { return h->next_ps; }
 
-/* Sensors of one simulated GPU: from the true course to what software reads. Policies see these; scores use the truth.
+/* ---- sensors of one simulated GPU: from the true course to what software reads ----
  *
- * Lazy: a window's mean is the difference of two integrals, so a sensor only asks for boundaries at the start and the
- * end of the windows that somebody will read. Before time 0 the GPU is taken to have idled at its first clocks. */
+ * A window's mean is the difference of two integrals. So a sensor asks for boundaries only at the start and the end of
+ * windows that will be read. Before time 0 the GPU counts as idle at its first clocks. */
 
 typedef struct fl_sense fl_sense;
 
 /* The signals that each sensor gives: FL_BIT(FL_GPU_...). */
 extern const uint64_t fl_sense_signals[FL_SENSOR_COUNT];
 
-/* needs: FL_BIT(FL_GPU_...) of the signals somebody reads. */
+/* Open the sensors of a GPU. needs: FL_BIT(FL_GPU_...) of the signals that will be read. */
 fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_t seed, fl_diag *d);
 void fl_sense_close(fl_sense *s);
 
-/* The next instant at which this GPU must be at a boundary, given that nobody reads before read_ps; > now.
- * FL_TIME_NEVER when there is none. begins: windows only begin there, so that no boundary is needed where the sums of
- * then are known. */
+/* Return the next instant after now at which a sensor needs this GPU at a boundary, if no read comes before read_ps;
+ * FL_TIME_NEVER: none. *begins: windows only begin there, so known sums of that instant can replace the boundary. */
 int64_t fl_sense_next(fl_sense *s, int64_t now_ps, int64_t read_ps, bool *begins);
 
-/* The GPU has been charged up to t: take what windows begin or end there. */
+/* Begin and end the windows of instant t, up to which the GPU is charged. */
 void fl_sense_at(fl_sense *s, const fl_gpu *g, int64_t t);
 
-/* Whether of the sums at which windows begin only busy_ps is wanted. */
+/* Return whether the windows need only busy_ps of the sums at which they begin. */
 bool fl_sense_busy_only(const fl_sense *s);
 
-/* As fl_sense_at where windows only begin, of a GPU whose sums are *sums then. */
+/* Begin windows at t, like fl_sense_at, from the GPU's sums of that instant. */
 void fl_sense_begin(fl_sense *s, const fl_sums *sums, int64_t t);
 
-/* What software reads at t. Fresh = refreshed since the last call with remember set. */
+/* Return what software reads at t. Fresh means refreshed since the last call with remember set. */
 void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gpu_sample *out);
 
-/* The power wall of one board: a controller with a period, a filter and a step. While filtered power exceeds the limit
- * it lowers the SM clock below the requested one; afterwards it raises the clock again. It sleeps while no work that
- * could run at the present clocks can reach the limit. */
+/* ---- the power limit of one board (power capping) ----
+ *
+ * fl_wall is the controller that enforces it, in control.c: it has a period, a filter and a step. While filtered power
+ * exceeds the limit, it lowers the SM clock below the requested one; afterwards it raises the clock again. It sleeps
+ * while no work that could run at the present clocks can reach the limit. */
 
-/* Power in mW of the board at another SM clock, with its present work; < 0 where that is not known. */
+/* Return the board's power at another SM clock with its present work, in mW; < 0: not known. */
 typedef int64_t (*fl_wall_predict)(void *user, uint32_t sm);
 
 typedef struct fl_wall {
@@ -491,10 +512,10 @@ typedef struct fl_wall {
     int64_t seen_ps;
 } fl_wall;
 
-/* A board without a controller or without a limit has a wall that always sleeps. */
+/* Start the controller. On a board without a controller or without a limit it always sleeps. */
 void fl_wall_open(fl_wall *w, const fl_gpu *g);
 
-/* Sets another limit in W, FL_DEFAULT (-1) for the board's own. False where the board has no wall. */
+/* Set another limit in W; FL_DEFAULT (-1) = the board's own. Returns false where the board has no controller. */
 bool fl_wall_limit(fl_wall *w, double watts);
 
 /* Sets the share of a budget of several boards that this board gets. */
@@ -503,13 +524,13 @@ void fl_wall_deal(fl_wall *w, int64_t mw);
 /* Call it when the GPU stands at t and is charged up to t. Where a look is due, it sets g->wall_sm. */
 void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void *user);
 
-/* Call it after a change of clocks, limit or leakage at t: wakes the wall where the limit is in reach. */
+/* Wake the controller if the limit is in reach. Call it after a change of clocks, limit or leakage at t. */
 void fl_wall_wake(fl_wall *w, const fl_gpu *g, int64_t t);
 
 static inline int64_t fl_wall_next(const fl_wall *w) { return w->next_ps; }
 
-/* Units of one kind of GPU are not alike: seeded differences of V(f) and of leakage. */
+/* ---- boards of one type that differ: seeded V(f) and leakage ---- */
 
-/* Gives every GPU of the node a device of its own: V(f) x (1 + v_sigma n), C and leakage x (1 + leak_sigma n), n drawn
+/* Give every GPU of the node a device of its own: V(f) x (1 + v_sigma n), C and leakage x (1 + leak_sigma n), n drawn
  * from a normal distribution cut at three standard deviations, by the seed and the GPU's index alone. Once per node. */
 fl_status fl_node_vary(fl_node_spec *node, uint64_t seed, fl_diag *d);

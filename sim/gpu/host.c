@@ -1,3 +1,4 @@
+/* The host CPU (states, boost, limits, energy) and the sensors of the node. */
 #include "sim/gpu/inside.h"
 
 #include "models/laws/device.h"
@@ -14,7 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- cpu ---- */
+/* ---- the host CPU ---- */
 
 static fl_status make_rows(fl_cpu *c, const fl_host_load *loads, fl_diag *d) {
     const double bus = c->host->apu ? c->host->peak_bytes_per_s * c->host->bus_max : 0;
@@ -222,7 +223,7 @@ fl_wide fl_cpu_residence_fj(const fl_cpu *c) {
     return fj;
 }
 
-/* ---- host sense ---- */
+/* ---- sensors of the node ---- */
 
 #define SCALE_BITS 20 /* of the counters of fl_host_point */
 

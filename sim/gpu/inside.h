@@ -1,4 +1,4 @@
-/* What the files of sim/gpu share. Other modules include the public header alone. */
+/* What the files of sim/gpu share: the meter on which all sensors rest, and rates while kernel records are on. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -13,13 +13,14 @@
 
 #define FL_PREFIX_MOST_BYTES (INT64_C(1) << 30) /* limit of all tables of the process together */
 
-/* The same while kernel records are on: kernels are longer by the device's share and time, at the same power. */
+/* Return the rows at a pair of clocks, as fl_rates_at, while kernel records are on: kernels are longer by the device's
+ * share and time, at the same power. */
 fl_status fl_rates_recorded(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out,
                             fl_diag *d);
 
-/* When a sensor looks, and what a reader then sees: refresh period and phase, window or lag, transport delay. The owner
- * knows the measured quantity. A point is the state of the owner's sums at an instant, and a reading is what the owner
- * makes of two points; a meter only stores their bytes.
+/* A meter knows when a sensor refreshes and which reading a reader sees: refresh period and phase, window or lag,
+ * transport delay. Its owner knows the measured quantity. A point is the state of the owner's sums at an instant. A
+ * reading is what the owner makes of two points. The meter only stores their bytes.
  *
  * It is lazy: a window's mean is the difference of two points, so a meter requests boundaries only at the start and the
  * end of windows that someone will read. */
@@ -56,7 +57,7 @@ bool fl_meter_begins_before(fl_meter *m, int64_t *at_ps, void **point);
 /* The next instant at which the meter needs a point, given that no one reads before read_ps; FL_TIME_NEVER = none. */
 int64_t fl_meter_next(fl_meter *m, int64_t now_ps, int64_t read_ps);
 
-/* Whether a window begins or a refresh is due at t. False without a period. */
+/* Return whether a window begins, or a refresh is due, at t. False without a period. */
 static inline bool fl_meter_opens(const fl_meter *m, int64_t t) { return m->opens_ps == t; }
 static inline bool fl_meter_ends(const fl_meter *m, int64_t t) { return m->ends_ps == t; }
 

@@ -1,3 +1,5 @@
+/* Rows of a workload at each pair of clocks, built at first use and shared by all runs; model errors; what kernel
+ * records cost. */
 #include "sim/gpu/inside.h"
 
 #include "models/laws/device.h"
@@ -84,7 +86,7 @@ fl_prefix *fl_prefix_new(const fl_stream *s, const struct fl_clock_rates *rates)
     return NULL;
 }
 
-/* ---- rates ---- */
+/* ---- rows at a pair of clocks ---- */
 
 struct fl_rates {
     const fl_workload *w;

@@ -1,3 +1,4 @@
+/* Sensors of a GPU: meters, and what software reads of them. */
 #include "sim/gpu/inside.h"
 
 #include "models/laws/device.h"
@@ -13,7 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- meter ---- */
+/* ---- meters: refreshes, windows, delays ---- */
 
 static int64_t refresh_at(const fl_meter *m, int64_t k) { return m->phase + k * m->period; }
 
@@ -143,7 +144,7 @@ const void *fl_meter_shown(fl_meter *m, int64_t t, bool remember, bool *fresh) {
     return best;
 }
 
-/* ---- sense ---- */
+/* ---- signals of a GPU ---- */
 
 typedef struct fl_reading { /* one refresh */
     fl_meter_stamp stamp;

@@ -1,5 +1,8 @@
-/* Work on its way, and the integer arithmetic that every way of advancing shares. Work is counted in the picoseconds
- * that it takes alone at the present clocks. Work done rounds down and ends round up, so that work never ends early. */
+/* The integer arithmetic of work in progress, which every way of advancing shares, and the tables of prefix sums.
+ *
+ * Work is counted in the picoseconds that it takes alone at the present clocks. Work done rounds down and ends round
+ * up, so that work never ends early. When a clock lands in mid-kernel, fl_rescale_ps converts what is left. The
+ * functions are pure; fl_prefix_new alone allocates. */
 #pragma once
 
 #include "models/laws/laws.h"
@@ -10,8 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The tables of prefix sums: their contents, the tables of a pair of clocks, and the memory that all of them may take.
- * sim/advance/advance.h describes their use. Internal to sim/. */
+/* ---- tables of prefix sums: contents, and the memory that all of them may take ----
+ *
+ * sim/advance/advance.h describes their use. */
 
 #define FL_PREFIX_ROW 32     /* ops between two rows of sums: 2 bytes per op */
 #define FL_PREFIX_COARSE 64  /* rows between two instants of the table of contents */
@@ -28,7 +32,7 @@ typedef struct fl_prefix_sums { /* sums over the ops before one op, in one cache
     uint64_t sm_fj, memory_fj; /* parts of dyn_fj; the third is what is left of it */
 } fl_prefix_sums;
 
-typedef enum fl_prefix_depth {                   /* which of these sums somebody needs, besides t_ps */
+typedef enum fl_prefix_depth {                   /* which of these sums a caller needs, besides t_ps */
                                FL_PREFIX_BUSY,   /* busy_ps */
                                FL_PREFIX_ENERGY, /* all but alu and sms */
                                FL_PREFIX_PROFILE /* all */
@@ -57,7 +61,7 @@ typedef struct fl_prefix_look { /* where to look for the row of an instant, know
     const fl_prefix *table;     /* NULL: nothing is known */
     uint64_t t_ps;              /* the instant on that table; its row is among low .. high, likely `at` */
     size_t low, high, at;
-    size_t last; /* the highest row that was asked about, as up to a mark: one beyond it has to be looked for anew */
+    size_t last;      /* the highest row of the last query; a row beyond it needs a new search */
     int64_t ahead_ps; /* how far ahead of a boundary the instant lay last time; 0: there was none */
     size_t rows;      /* and how many rows of the table that was, about */
 } fl_prefix_look;
@@ -68,7 +72,7 @@ typedef struct fl_prefix_jump { /* ops from .. to - 1, whose classes the residen
     uint64_t from, to;
 } fl_prefix_jump;
 
-/* Of each stream at one pair of clocks: its table, NULL until built, and the number of ops that all runs scanned there.
+/* The table of one stream at one pair of clocks, NULL until built, and the number of ops that all runs scanned there.
  */
 typedef struct fl_prefix_cell {
     _Atomic(fl_prefix *) table;
@@ -83,8 +87,10 @@ size_t fl_prefix_peaks(size_t rows);       /* entries of peak_mw */
 /* Replaces FL_PREFIX_MOST_BYTES as the limit for tables that are built from now on. */
 void fl_prefix_limit(int64_t bytes);
 
-/* Length of an op in ps: work_ns x mul in 16.16, rounded; mul is FL_MUL_ONE (models/laws/laws.h) at the reference
- * clock. */
+/* ---- arithmetic of work ---- */
+
+/* Return the length of an op at the clocks in force, in ps: work_ns x mul in 16.16, rounded. mul is FL_MUL_ONE
+ * (models/laws/laws.h) at the reference clock. */
 static inline int64_t fl_length_ps(int64_t work_ns, uint32_t mul) {
     return (int64_t)(((fl_uwide)(uint64_t)work_ns * mul + (1u << 15)) >> 16);
 }
@@ -98,7 +104,7 @@ typedef struct fl_work { /* a kernel, or a stretch of host time, on its way */
     uint32_t rate;       /* in 1/65536 */
 } fl_work;
 
-/* Of it, work done at t. */
+/* Return the work of p that is done at t, in ps. */
 static inline int64_t fl_work_done(const fl_work *p, int64_t t) {
     int64_t dt = t - p->since_ps;
     if (p->rate == FL_SHARE_ONE)
@@ -107,7 +113,8 @@ static inline int64_t fl_work_done(const fl_work *p, int64_t t) {
     return done < p->left_ps ? done : p->left_ps;
 }
 
-/* When `left` ends, at a rate in 1/65536 that holds since `since`; what ends beyond all time ends just before never. */
+/* Return when `left` ps of work end, at a rate in 1/65536 that holds since `since`. Ends beyond FL_TIME_NEVER become
+ * FL_TIME_NEVER - 1. */
 static inline int64_t fl_work_ends(int64_t since, int64_t left, uint32_t rate) {
     if (rate == FL_SHARE_ONE)
         return since + left;
@@ -120,7 +127,8 @@ static inline int64_t fl_work_ends(int64_t since, int64_t left, uint32_t rate) {
     return takes < (fl_uwide)(FL_TIME_NEVER - since) ? since + (int64_t)takes : FL_TIME_NEVER - 1;
 }
 
-/* What is left of an op after a change of its length, rounded; untouched when the length stays. */
+/* Return what is left of an op after a change of its length, rounded to the nearest ps. An equal length changes
+ * nothing. */
 static inline int64_t fl_rescale_ps(int64_t left, int64_t before, int64_t after) {
     if (before == after || before <= 0)
         return before <= 0 ? after : left;

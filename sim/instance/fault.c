@@ -1,3 +1,4 @@
+/* Injected faults: signals that go missing or freeze, refused sets, lost GPUs. */
 #include "sim/instance/instance.h"
 
 #include "policies/policy.h"

@@ -1,3 +1,4 @@
+/* Checks of raw readings before a policy sees them: absurd, stale, wrapped. Also freshness by changed values. */
 #include "sim/instance/instance.h"
 
 #include "policies/policy.h"
@@ -9,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- seen ---- */
+/* ---- freshness ---- */
 
 bool fl_seen_put(fl_seen *last, fl_gpu_sample *sample, int id, double value, int64_t t_ns, int64_t refresh_ns) {
     bool fresh = !last->known || last->value != value;
@@ -23,7 +24,7 @@ bool fl_seen_put(fl_seen *last, fl_gpu_sample *sample, int id, double value, int
     return fresh;
 }
 
-/* ---- guard ---- */
+/* ---- checks ---- */
 
 typedef struct watch { /* one signal */
     double wrap;

@@ -1,4 +1,4 @@
-/* What the files of sim/instance share. Other modules include the public header alone. */
+/* What the files of sim/instance share: copies of instances and of parameter structs, and parameters as text. */
 #pragma once
 
 #include "policies/policy.h"
@@ -8,17 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A second struct that shares nothing with the first. NULL where memory is short. */
+/* Return a second struct that shares nothing with the first. NULL: no memory. */
 void *fl_params_copy(const fl_policy *policy, const void *params);
 
-/* The value of one row in text form, cut to size. Returns buf. */
+/* Write the value of one row as text into buf, cut to size. Returns buf. */
 char *fl_params_text(const fl_policy *policy, const void *params, uint32_t index, char *buf, size_t size);
 
-/* The value of a LIST or TABLE row; cells and keys belong to params. */
+/* Return the value of a LIST or TABLE row. Cells and keys belong to params. */
 fl_table fl_params_table(const fl_policy *policy, const void *params, uint32_t index);
 
-/* A second instance in the same state, by copying bytes: it decides alike. */
+/* Make a second instance in the same state, by copying bytes: both decide alike from here on. */
 fl_status fl_instance_copy(fl_instance **out, const fl_instance *in, fl_diag *d);
 
-/* Cells of decision->probe: per-node probes take one, per-GPU ones gpu_count, in the order of the descriptor. */
+/* Return the number of cells of decision->probe: one for a per-node probe, gpu_count for a per-GPU one, in the order of
+ * the descriptor. */
 size_t fl_instance_probe_count(const fl_instance *in);

@@ -1,3 +1,4 @@
+/* One policy under one host: the contract's rows by name, opening, stepping, and what becomes of each request. */
 #include "sim/instance/inside.h"
 
 #include "policies/policy.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- rows ---- */
+/* ---- rows of the contract by name ---- */
 
 #define SIGNAL_ROW(id, name_, unit_, kind_, meaning_)                                                                  \
     {.name = #name_, .unit = unit_, .meaning = meaning_, .kind = FL_##kind_},

@@ -1,3 +1,4 @@
+/* The parameter struct of a policy, filled from its rows and layers of settings, and its values as text. */
 #include "sim/instance/inside.h"
 
 #include "policies/policy.h"

@@ -1,5 +1,5 @@
-/* The insides of a node, shared by node.c (all of it), island.c (what runs on its GPUs), node.c (what all of
- * them share), open.c and open.c. */
+/* What the files of sim/node share: the node's insides (node.c, island.c, open.c), results (result.c), and the parts of
+ * a run (run.c, sets.c). */
 #pragma once
 
 #include "models/laws/device.h"
@@ -20,11 +20,11 @@ typedef struct fl_readout_view { /* of one GPU; zeroed before the first reading 
     fl_seen last[FL_GPU_SIGNAL_COUNT];
 } fl_readout_view;
 
-/* What of `raw` such a host sees at t_ns, of the signals among `needs`. */
+/* Reduce `raw` to what a host of that library sees at t_ns, of the signals among `needs`. */
 void fl_readout_show(const fl_readout *r, fl_readout_view *view, uint64_t needs, int64_t t_ns, const fl_gpu_sample *raw,
                      fl_gpu_sample *out);
 
-/* A number of the contract's unit as the library has it: whole steps. */
+/* Round a number of the contract's unit to the whole steps of the library. */
 double fl_readout_whole(const fl_readout *r, int id, double value);
 
 /* What software reads of the host now. remember: freshness is counted from here. */
@@ -38,13 +38,14 @@ bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, do
 /* Kernel records on or off from now on. While they are on, what runs there takes longer by the device's share. */
 void fl_node_records(fl_node *n, uint32_t gpu, bool on);
 
-/* What software reads of a server now; nothing of one that has lost a GPU. remember: as fl_node_read. */
+/* Read the signals of a server as software sees them now; none of a server that has lost a GPU. remember: freshness
+ * counts from here. */
 void fl_node_read_server(fl_node *n, uint32_t server, bool remember, fl_server_sample *out);
 /* Steps of engines that ended since the last call, by end; valid until the next advance. None unless asked for. */
 void fl_node_take_batches(fl_node *n, const fl_batch_record **batch, size_t *count);
-/* Requests that are done. */
+/* Return the number of requests that are done. */
 uint64_t fl_node_served(const fl_node *n);
-/* What runs on the servers; NULL where the workload serves nothing. */
+/* Return the servers in execution; NULL where the workload serves nothing. */
 struct fl_engines *fl_node_engines(const fl_node *n);
 
 /* When each mark of a stream was passed: stream's mark_count entries, FL_TIME_NEVER where not yet. */
@@ -62,7 +63,7 @@ uint64_t fl_node_hash(const fl_node *n);
  * with or without a context. The contribution of heat counts with its maximum, whenever that occurred. */
 int64_t fl_ledger_peak_mw(const fl_gpu *g);
 
-/* The same for the host: CPU, copies, the rest of the node, each at its maximum, whenever that occurred. The CPU's
+/* Return the largest power of the host, mW: CPU, copies and the rest of the node, each at its own maximum. The CPU's
  * value is a mean between two instants at which the node stands still. */
 int64_t fl_ledger_host_peak_mw(const fl_node *n, const fl_node_spec *spec);
 
@@ -149,17 +150,16 @@ void fl_node_host_close(fl_node *n);
 /* All stand at n->now, charged up to it. */
 void fl_node_host_at(fl_node *n);
 
-/* What the checks of a run know of its sensors: when a signal is stale, and where a counter wraps. */
-
+/* Tell a run's guard when signals are stale and where counters wrap. */
 void fl_run_guard(fl_guard *guard, const fl_node_spec *spec);
 /* Servers tell their signals every signals_ns: unknown after a second without any, or after five such times. */
 void fl_run_guard_servers(fl_guard *guard, const fl_serving_setup *u);
 
-/* What the policy of a run sees of the servers: their signals, and records of their engines' steps. */
+/* ---- what the policy of a run sees of the servers: their signals, and records of their engines' steps ---- */
 
 typedef struct fl_run_servers {
     fl_server_sample *sample; /* count */
-    uint32_t count;           /* 0: the workload serves nothing, or nobody looks */
+    uint32_t count;           /* 0: the workload serves nothing, or the policy reads nothing of servers */
     bool batches;             /* the policy reads records of steps */
     fl_batch_record *batch;
     size_t batch_room;
@@ -169,11 +169,11 @@ typedef struct fl_run_servers {
 fl_status fl_run_servers_open(fl_run_servers *r, const fl_workload *w, const fl_policy *policy, fl_diag *d);
 void fl_run_servers_close(fl_run_servers *r);
 
-/* Into *sample, valid until the next call. Records are told on the host's time, whose 0 is at began_ps; none of steps
- * that began before it. */
+/* Put signals and records into *sample, valid until the next call. Records have the host's time, whose 0 is at
+ * began_ps. Drop records of steps that began before it. */
 fl_status fl_run_servers_read(fl_run_servers *r, fl_node *n, int64_t began_ps, fl_sample *sample, fl_diag *d);
 
-/* What a decision sets on a simulated node, call by call, as a live host would. */
+/* ---- the sets of a decision on a simulated node, call by call, as a live host makes them ---- */
 
 typedef struct fl_run_switch { /* of the kernel records of one GPU */
     bool on;

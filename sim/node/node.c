@@ -1,3 +1,5 @@
+/* A node between boundaries: advancing its islands, what all GPUs share (host CPU, bus, budget), reading and setting.
+ */
 #include "sim/node/inside.h"
 
 #include "models/laws/device.h"
@@ -215,9 +217,7 @@ void fl_node_read_host(fl_node *n, bool remember, fl_host_sample *out) {
 
 const fl_cpu *fl_node_cpu(const fl_node *n) { return n->hosted ? &n->cpu : NULL; }
 
-/* ---- node ---- */
-
-/* ---- markers ---- */
+/* ---- advancing, and stops at markers ---- */
 
 static bool may_pass_marker(const fl_node *n, uint32_t k) {
     return n->course[k].stops && !n->finished[k] && !n->stalled[k];

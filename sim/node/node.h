@@ -1,5 +1,13 @@
-/* One simulated node: its GPUs between boundaries. Whoever hosts a policy over it (a run, an emulated driver) only
- * advances it to an instant, reads it and sets it. */
+/* One simulated node, and a run of one policy over one workload on it.
+ *
+ * fl_run is what most callers want: it opens a node and an instance (sim/instance), advances the node from step to
+ * step, lets the policy read sensors and set controls, and fills fl_run_result, which the caller frees with
+ * fl_run_result_free. A host of its own (the emulated driver, sim/oracle) uses fl_node instead: fl_node_open,
+ * fl_node_advance to an instant, fl_node_read, fl_node_set, fl_node_close. At a boundary (island.c) clock sets and
+ * power limits settle, the power limit and heat look, and sensors take their sums.
+ *
+ * Workload, rates, node and facts are borrowed. Errors: FL_BAD_INPUT, FL_NO_MEMORY, what a callback returned, and
+ * FL_MODEL_FAULT where the ledger does not close. Callbacks of fl_run_options see the true course. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -15,14 +23,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a host sees of a GPU that it reads through a vendor's library, of what the GPU's sensors show: which signals
- * there is a call for, in which steps it counts, and when a value is taken for refreshed. One table for each library:
- * its back end (harness/live/vendor), the emulator of it and a simulated host (fl_run) all go by it, so that they
- * cannot differ. */
+/* ---- what a host reads through a vendor's library ----
+ *
+ * One table for each library says which signals have a call, in which steps a value counts, and when it counts as
+ * refreshed. The library's back end (harness/live/vendor), its emulator and a simulated host (fl_run) share the table,
+ * so that they cannot differ. */
 
 typedef struct fl_readout_rule { /* of one signal */
     const char *call;            /* the library's; NULL = it has none */
-    double per_unit;             /* what it counts in: so many to the contract's unit */
+    double per_unit;             /* the library's units in one unit of the contract */
     int64_t refresh_ns;          /* as fl_seen_put */
 } fl_readout_rule;
 
@@ -34,20 +43,21 @@ typedef struct fl_readout {
 /* NVML. The number of kernels comes from kernel records. */
 extern const fl_readout fl_readout_nvml;
 
-/* A live host that misses a signal at its first look takes a second one so much later (harness/live/guard/guard.h). */
+/* Time between the first and the second look of a live host that missed a signal at the first
+ * (harness/live/guard/guard.h). */
 #define FL_READOUT_APART_NS INT64_C(120000000)
 
-/* FL_BIT(FL_GPU_...) of the signals that there is a call for. */
+/* Return FL_BIT(FL_GPU_...) of the signals that the library has a call for. */
 uint64_t fl_readout_offers(const fl_readout *r);
 
-/* The policy as a host runs it that can read `offers` at most: where it lacks one of gpu_needs and the policy has
- * stand-ins, these are read instead of those that are not to be had. What it only uses is read where it is offered. */
+/* Return the policy as a host runs it that can read `offers` at most. Where the host lacks one of gpu_needs and the
+ * policy has substitutes, the host reads these instead. It reads gpu_uses where they are offered. */
 fl_policy fl_policy_where(const fl_policy *p, uint64_t offers);
 
-/* FL_BIT(FL_GPU_...) of the signals that a host measures for it, where they are to be had. */
+/* Return FL_BIT(FL_GPU_...) of the signals that a host measures for the policy, if available. */
 static inline uint64_t fl_policy_reads(const fl_policy *p) { return p->gpu_needs | p->gpu_uses; }
 
-/* What all GPUs of a node share, as others read it: the host CPU, and the energy of the whole node. */
+/* ---- the node ---- */
 
 typedef struct fl_node fl_node;
 
@@ -60,7 +70,7 @@ typedef struct fl_node_options {
     uint64_t seed;
     uint64_t gpu_needs, host_needs;     /* signals that will be read */
     uint64_t server_needs;              /* likewise, where the workload serves */
-    bool batches;                       /* records of engines' steps will be taken */
+    bool batches;                       /* the caller will take records of engines' steps */
     bool counted;                       /* a collector counts kernels all along, else only while records are on */
     const int64_t *lost_at_ns;          /* per GPU: when it falls off the bus, INT64_MAX = never; NULL = none does */
     fl_path path;                       /* for tests; FL_PATH_AUTO: as fl_path_force says */
@@ -70,47 +80,51 @@ typedef struct fl_node_options {
 fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d);
 void fl_node_close(fl_node *n);
 
-/* Advances every GPU to `until`, or the whole node to the instant at which all work is done, whichever is earlier.
- * Nobody reads a sensor in between. */
+/* Advance every GPU to `until` (ps), or to the instant at which all work is done, whichever is earlier. No sensor is
+ * read in between. */
 fl_status fl_node_advance(fl_node *n, int64_t until, fl_diag *d);
-/* From now on an advance goes no further than the next instant at which any GPU passes an iteration marker, or no
- * longer so. Sensors are then read at instants that nobody knows before, so that they make all of their boundaries. */
+/* Let each later advance stop at the next instant at which any GPU passes an iteration marker; off: no longer. Sensors
+ * then make all of their boundaries, since the instants of reading are not known before. */
 void fl_node_stop_at_markers(fl_node *n, bool on);
-/* Whether the last advance stopped there: a marker was passed at fl_node_now. */
+/* Return whether the last advance stopped at a marker, which was passed at fl_node_now. */
 bool fl_node_woken(const fl_node *n);
 int64_t fl_node_now(const fl_node *n);
 bool fl_node_done(const fl_node *n);
 
-/* What software reads now; of the host, see node.h. remember: freshness is counted from here. */
+/* Read the sensors of a GPU as software sees them now. remember: freshness counts from here. */
 void fl_node_read(fl_node *n, uint32_t gpu, bool remember, fl_gpu_sample *out);
 
-/* A set call on one GPU that ends at called_ps >= now; see fl_actuator_set. */
+/* Set clocks of one GPU by a call that ends at called_ps >= now; see fl_actuator_set. */
 void fl_node_set(fl_node *n, uint32_t gpu, int64_t called_ps, double sm_mhz, double mem_mhz);
-/* A power limit in W, FL_DEFAULT for the board's own. False where the board has no wall that could hold it. */
+/* Set the power limit of one board, W; FL_DEFAULT = the board's own. Returns false where the board has no controller
+ * for it. sim/gpu/control.c enforces the limit. */
 bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts);
-/* The limit in force there, in W; NAN where nothing holds the board to one. */
+/* Return the power limit in force, W; NAN = none. */
 double fl_node_limit_w(const fl_node *n, uint32_t gpu);
 
-/* The same at no cost: somebody watches from outside, or is to see what a policy does without its cost. */
+/* Switch kernel records on or off at no cost to the program: for observers from outside and runs without that cost. */
 void fl_node_records_free(fl_node *n, uint32_t gpu, bool on);
-/* Their cost alone: a collector records all along, and a policy's host charges for the records that it shows. */
+/* Switch only the cost of kernel records on or off: for a collector that always records, under a host that charges for
+ * the records that it shows. */
 void fl_node_records_slow(fl_node *n, uint32_t gpu, bool slow);
 
-/* Kernels finished on all GPUs since the last call, by end; valid until the next advance. */
+/* Return the kernels finished on all GPUs since the last call, by end. Valid until the next advance. */
 fl_status fl_node_take_records(fl_node *n, const fl_kernel_record **record, size_t *count, fl_diag *d);
 
-/* What a server has waiting and running now, whether or not anybody reads its signals: truth, for plots over time. */
+/* Return what a server has waiting and running now: the truth, for plots over time. */
 fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server);
 
 uint32_t fl_node_gpu_count(const fl_node *n);
 const fl_gpu *fl_node_gpu(const fl_node *n, uint32_t gpu); /* truth, for scores */
-uint64_t fl_node_switches(const fl_node *n);               /* changes of a lock or the default, not of wall and heat */
+uint64_t fl_node_switches(const fl_node *n); /* changes of a lock or the default, not by power limit or heat */
 
-/* When a stream passed its iteration markers: *count of them so far. */
+/* Return the instants (ps) at which a stream passed its iteration markers; *count: how many so far. */
 const int64_t *fl_node_iterations(const fl_node *n, uint32_t stream, uint64_t *count);
 
-/* The cost of a run, split into parts. Each part is the sum of residence times multiplied by the rows' integer power.
- * The parts sum exactly to the running total of the node; otherwise the run is an error. */
+/* ---- the ledger: the energy of a run in parts ----
+ *
+ * Each part is the sum of residence times multiplied by the rows' integer power. The parts sum exactly to the running
+ * total of the node; otherwise the run is an error. */
 
 #define FL_PARTS(X)                                                                                                    \
     X(STATIC, static, "C V while a context is open")                                                                   \
@@ -134,17 +148,17 @@ typedef struct fl_ledger {
     fl_wide host_fj; /* sum of the host's parts: CPU, communication, the rest of the node */
 } fl_ledger;
 
-/* Adds one GPU's residence times multiplied by its parts to *l. FL_MODEL_FAULT where the result differs from the GPU's
+/* Add one GPU's residence times multiplied by its parts to *l. FL_MODEL_FAULT where the result differs from the GPU's
  * running sum by even one fJ. */
 fl_status fl_ledger_add_gpu(fl_ledger *l, const fl_gpu *g, fl_diag *d);
 
-/* What a run served: requests with their latencies, iterations with their times, time lost at barriers. */
+/* ---- results: requests with latencies, iterations with times, time lost at barriers; then the whole run ---- */
 
 typedef struct fl_request {
-    int64_t arrival_ps, start_ps, done_ps; /* taken up: when it was there and the one before had been served */
+    int64_t arrival_ps, start_ps, done_ps; /* start: the request has arrived and the one before is done */
 } fl_request;
 
-typedef struct fl_iteration { /* from a marker of a stream to its next, in one request where there are several */
+typedef struct fl_iteration { /* from one marker of a stream to its next, never across requests */
     uint32_t gpu;
     int32_t process, stream;
     int64_t start_ps, end_ps;
@@ -155,7 +169,7 @@ typedef struct fl_service {
     size_t request_count;
     fl_times latency;        /* done - arrival, queueing included */
     double load;             /* mean time of service x rate of arrival; NAN for fewer than two requests */
-    size_t backlog_max;      /* most requests that were there and not yet served, the one in service included */
+    size_t backlog_max;      /* most requests that had arrived and were not done, the one in service included */
     fl_iteration *iteration; /* iteration_count, stream by stream */
     size_t iteration_count;
     fl_times iteration_time;
@@ -164,12 +178,11 @@ typedef struct fl_service {
     uint32_t barrier_count;
 } fl_service;
 
-/* Requests arrive faster than they are served: latencies grow through the run. Fewer than ten tell nothing. */
+/* Return whether requests arrive faster than they are served, so that latencies grow through the run. With fewer than
+ * ten requests it returns false. */
 static inline bool fl_service_overloaded(uint64_t requests, double load) { return requests >= 10 && load >= 1; }
 
 void fl_service_free(fl_service *s);
-
-/* What a run that has ended is told by: totals, residences, marks, kinds, processes, the host's CPU. */
 
 typedef struct fl_residence { /* share of a GPU's time at an SM clock, for tables and plots */
     uint32_t gpu, sm_mhz, mem_mhz;
@@ -194,17 +207,17 @@ typedef struct fl_run_result {
     fl_wide score_fj;                             /* what scores use: the GPUs', on an APU the node's */
     double energy_j, gpu_energy_j, node_energy_j; /* energy_j: of score_fj */
     double cpu_energy_j;
-    /* Of score_fj too. peak: of each part in it (GPUs; an APU's CPU and static power) the largest power, added: one
-     * that occurred where there is one part (peak_parts), else at most so much. */
+    /* From score_fj. peak_power_w adds the largest power of each part (GPUs; an APU's CPU and static power). With one
+     * part (peak_parts) that power occurred; with several it is an upper bound. */
     double makespan_s, mean_power_w, peak_power_w;
     uint32_t peak_parts;
     uint64_t kernels, switches;
-    uint64_t hash; /* of energy and position at each step, where it was asked for; else a constant */
+    uint64_t hash; /* of energy and position at each step, if fl_run_options.hashed; else a constant */
     fl_instance_counts counts;
     uint64_t ignored_sets; /* of controls that this simulated node does not have */
     uint64_t refused_sets; /* by an injected fault */
     uint64_t cpu_switches;
-    int64_t wall_held_ps, heat_held_ps; /* GPU time below what was asked for, for either reason, all GPUs */
+    int64_t wall_held_ps, heat_held_ps; /* GPU time below the requested clock, by power limit and by heat, all GPUs */
     double hottest_c, end_c; /* of the hottest GPU: at any time, and at the end; NAN where heat is not modelled */
     fl_process_end *process; /* process_count: when each process of each GPU ended */
     size_t process_count;
@@ -225,9 +238,9 @@ typedef struct fl_run_result {
 
 void fl_run_result_free(fl_run_result *r);
 
-/* One policy over one workload on one simulated node. */
+/* ---- a run: one policy over one workload ---- */
 
-/* Called after each step with what the policy saw and what became of its command; anything but FL_OK ends the run. */
+/* Called after each step with the policy's sample and what became of its command; anything but FL_OK ends the run. */
 typedef fl_status (*fl_step_function)(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
 
 /* Called at each point of a regular grid with the truth, for plots over time. */
@@ -242,8 +255,8 @@ typedef struct fl_run_options {
     const fl_node_spec *spec;
     const fl_facts *facts;   /* of spec; its seed seeds the policy */
     const fl_policy *policy; /* NULL: nothing is set, the driver's default holds */
-    /* The host reads and sets as a live host of that library does, and looks first whether it can. NULL: it sees what
-     * the sensors show. The policy is to be that of fl_policy_where. */
+    /* Read and set like a live host of that library, which first checks whether it can. The policy must be that of
+     * fl_policy_where. NULL: the host sees what the sensors show. */
     const fl_readout *reader;
     const char *label; /* of the policy, see fl_instance_options; NULL = none */
     const fl_layer *layer;
@@ -251,8 +264,8 @@ typedef struct fl_run_options {
     int64_t min_set_interval_ns;
     double first_sm_mhz, first_mem_mhz; /* without a policy: static clocks from time 0; 0 = the default */
     fl_path path;                       /* see fl_node_options */
-    bool hashed;                        /* hash of the result is asked for: it takes a part of each step */
-    bool classes;                       /* class_energy_j and class_time_s of the result are asked for */
+    bool hashed;                        /* compute the hash of the result, which takes a part of each step */
+    bool classes;                       /* compute class_energy_j and class_time_s of the result */
     bool records_free;                  /* kernel records take no time, whatever the device says */
     const fl_fault *fault;              /* fault_count: injected into what the policy sees and sets */
     size_t fault_count;
@@ -264,8 +277,9 @@ typedef struct fl_run_options {
     void *user;
 } fl_run_options;
 
-/* Tables of sums that runs of one workload share (sim/advance/advance.h) take at most so many bytes in the process: 1
- * GiB until this is called. Those that are there stay. No result depends on it. */
+/* Limit the memory of all tables of prefix sums (sim/advance/advance.h) of the process; 1 GiB by default. Existing
+ * tables stay. No result depends on it. */
 void fl_run_tables_most(int64_t bytes);
 
+/* Run a policy over a workload to its end. *r may be freed also after a failure. */
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d);

@@ -91,7 +91,7 @@ fl_batching_counts fl_node_batching(const fl_node *n, uint32_t server) {
     return fl_engine_count(&n->serving->engine[server]);
 }
 
-/* ---- open ---- */
+/* ---- opening and closing ---- */
 
 enum { GATHER_AT = 8 }; /* runs of a workload: moving its ops costs as much as some ten runs save by it */
 

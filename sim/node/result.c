@@ -1,3 +1,4 @@
+/* What a run reports: the ledger, requests and iterations, and the result of the whole run. */
 #include "sim/node/inside.h"
 
 #include "models/laws/device.h"
@@ -113,7 +114,7 @@ int64_t fl_ledger_host_peak_mw(const fl_node *n, const fl_node_spec *spec) {
     return fl_node_comm_fj(n) > 0 ? mw + (int64_t)(spec->host.comm_w * 1000 + 0.5) : mw;
 }
 
-/* ---- service ---- */
+/* ---- requests and iterations ---- */
 
 /* Requests are served in the order of arrival, so those that are there when one arrives are the ones after the last
  * that was done by then. */

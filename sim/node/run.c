@@ -1,3 +1,4 @@
+/* fl_run: one policy over one workload on one node, step by step. */
 #include "sim/node/inside.h"
 
 #include "models/laws/device.h"
@@ -25,7 +26,7 @@ static inline bool fl_policy_counts(const fl_policy *p, const fl_readout *reader
     return reader != NULL || (p->gpu_needs & FL_BIT(FL_GPU_KERNELS)) != 0;
 }
 
-/* ---- run guard ---- */
+/* ---- when signals are stale and where counters wrap ---- */
 
 /* A signal that stopped refreshing is unknown: after a second, or five periods of a slower sensor. */
 static int64_t stale_ns(const fl_sensor_spec *s) {
@@ -58,7 +59,7 @@ void fl_run_guard_servers(fl_guard *guard, const fl_serving_setup *u) {
             fl_guard_server_stale(guard, i, signal, limit_ns);
 }
 
-/* ---- run ---- */
+/* ---- the loop of steps ---- */
 
 typedef struct fl_host { /* the simulated host of one policy: time, readings, sets */
     const fl_run_options *o;

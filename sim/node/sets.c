@@ -1,3 +1,4 @@
+/* What a run's host reads through a vendor's library or of servers, and how it carries out a decision. */
 #include "sim/node/inside.h"
 
 #include "models/laws/device.h"
@@ -14,7 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- readout ---- */
+/* ---- what a vendor's library shows ---- */
 
 /* Refresh: how long a sensor needs at least (notes on each GPU's sensors: 100 ms power, 1/6 s utilisation). */
 #define POWER_NS 100000000
@@ -81,7 +82,7 @@ void fl_readout_show(const fl_readout *r, fl_readout_view *view, uint64_t needs,
     out->fresh &= needs;
 }
 
-/* ---- run servers ---- */
+/* ---- servers as a policy sees them ---- */
 
 fl_status fl_run_servers_open(fl_run_servers *r, const fl_workload *w, const fl_policy *policy, fl_diag *d) {
     *r = (fl_run_servers){0};
@@ -130,7 +131,7 @@ fl_status fl_run_servers_read(fl_run_servers *r, fl_node *n, int64_t began_ps, f
     return r->batches ? take_batches(r, n, began_ps / FL_PS_PER_NS, sample, d) : FL_OK;
 }
 
-/* ---- run sets ---- */
+/* ---- the sets of a decision ---- */
 
 fl_status fl_run_sets_open(fl_run_sets *h, fl_node *node, const fl_node_spec *spec, const fl_readout *reader,
                            fl_faults *faults, bool records_free, fl_diag *d) {

@@ -1,4 +1,4 @@
-/* What the files of sim/oracle share. Other modules include the public header alone. */
+/* What the files of sim/oracle share: hulls, lengths of many kernels, prices on time, and all work kind by kind. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -20,7 +20,7 @@ size_t fl_static_best(const fl_static_point *point, size_t count, fl_objective o
 /* Time of the fastest schedule: the smallest limit that can be held. */
 fl_status fl_oracle_fastest(const fl_oracle_table *t, int64_t *time_ps, fl_diag *d);
 
-/* The points of time and energy that some price on time selects: the lower convex hull. Internal to sim/. */
+/* ---- hull: the points of time and energy that some price on time selects, the lower convex hull ---- */
 
 typedef struct fl_hull_point {
     int64_t ps;
@@ -32,17 +32,17 @@ typedef struct fl_hull_point {
  * how many. Of equal points the lowest choice stays. */
 size_t fl_hull(fl_hull_point *p, size_t count);
 
-/* How long many kernels of one kind take together: what oracles ask for at every clock. */
+/* ---- lengths.c: how long many kernels of one kind take together ---- */
 
-/* The sum of fl_length_ps over `count` kernels of less than 2^32 ns, in ps. low: the lowest 16 bits of each kernel's
- * work; work_ns: the work of all together. At most 2^16 kernels, each of less than 2^48 ps. Uses the vector form where
- * the processor has it. */
+/* Return the sum of fl_length_ps over `count` kernels of less than 2^32 ns, in ps. low: the lowest 16 bits of each
+ * kernel's work; work_ns: the work of all together. At most 2^16 kernels, each of less than 2^48 ps. Uses the vector
+ * form where the processor has it. */
 uint64_t fl_lengths_ps(const uint16_t *low, size_t count, uint64_t work_ns, uint32_t mul);
 /* The plain form, which defines the result. */
 uint64_t fl_lengths_plain(const uint16_t *low, size_t count, uint64_t work_ns, uint32_t mul);
 
 /* Ops of a stretch of one stream, sorted by class, so that their lengths at many clocks cost one multiplication each.
- * Internal to sim/. Lengths are rounded op by op, as in the engine. */
+ * Lengths are rounded op by op, as in the engine. */
 
 #define FL_OP_BLOCK_MAX 65536 /* ops */
 
@@ -69,7 +69,7 @@ fl_status fl_op_block_fill(fl_op_block *b, const fl_stream *s, uint64_t first, u
 /* Sum of the lengths of the k-th class, ps. */
 fl_wide fl_op_block_length_ps(const fl_op_block *b, size_t k, uint32_t mul);
 
-/* Shared by the parts of the clairvoyant schedule. Internal to sim/.
+/* ---- search.c, labels.c: the parts of the clairvoyant schedule ----
  *
  * A price on time is an integer n in fJ/ps (= mW) over 2^20. The priced cost 2^20 E + n T of a schedule, and with it
  * every bound, is therefore an exact 128-bit integer. Sizes: E < 2^94 fJ, T < 2^63 ps, n <= 2^60. */
@@ -109,7 +109,9 @@ fl_total fl_oracle_total(const fl_oracle_table *t, const uint32_t *choice, uint6
 fl_status fl_oracle_labels(const fl_oracle_table *t, int m, int64_t limit_ps, int64_t n, uint32_t *choice,
                            fl_total *total, bool *solved, fl_diag *d);
 
-/* Total time of all ops of each class at each of some clocks. Internal to sim/. */
+/* ---- work.c ---- */
+
+/* Total time of all ops of each class at several clocks. */
 
 typedef struct fl_class_sums { /* over all streams */
     size_t classes, columns;
@@ -140,7 +142,7 @@ int64_t fl_closed_mw(const fl_node_spec *spec, uint32_t busy);
  * step, of which an item has fewer than choices. A schedule needs a look at each step, and a pass over the ops where a
  * kind is divided. `foldline oracle` with 81 choices takes 16 ms of the processor for 20,000 kernels of 32 kinds (a run
  * 9 ms), 0.4 s for a million (a run 0.2), 0.7 s for 40,000 kernels of 20,000 kinds, including reading and the best
- * clock per kind. Internal to sim/. */
+ * clock per kind. */
 
 typedef struct fl_work_step {
     size_t item, point; /* from this point of the item to the next */

@@ -113,7 +113,7 @@ fl_status fl_oracle_at_price(const fl_oracle_table *t, fl_price p, uint32_t *cho
     return FL_OK;
 }
 
-/* ---- labels ---- */
+/* ---- the search ---- */
 
 #define LABELS_MAX (1u << 18) /* kept */
 #define TRIALS_MAX (1u << 20) /* looked at */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- ops ---- */
+/* ---- ops of a stretch, sorted by class ---- */
 
 fl_status fl_op_block_open(fl_op_block *b, const fl_workload *w, fl_diag *d) {
     *b = (fl_op_block){.w = w};
@@ -96,7 +96,7 @@ fl_wide fl_op_block_length_ps(const fl_op_block *b, size_t k, uint32_t mul) {
     return all;
 }
 
-/* ---- lengths ---- */
+/* ---- lengths of many kernels at one clock ---- */
 
 static int64_t rounding_plain(const uint16_t *low, size_t count, uint16_t mul) {
     int64_t sum = 0;

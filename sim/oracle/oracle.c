@@ -1,3 +1,4 @@
+/* Static clocks: choices, limits, one whole run at each choice, and the best of them with few runs. */
 #include "sim/oracle/inside.h"
 
 #include "models/laws/device.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- oracle ---- */
+/* ---- objectives and limits ---- */
 
 const char *const fl_objective_names[] = {"energy", "edp", "ed2p", NULL};
 

@@ -1,5 +1,10 @@
 /* What could have been achieved: the best static clock, the best clock per kind of kernel, and the clairvoyant
- * schedule.
+ * schedule; and what a run is worth against them (fl_score_run).
+ *
+ * Call fl_oracle_choices for the clocks, fl_static_search for the best static clock, fl_oracle_table_make and then
+ * fl_oracle_clairvoyant for the schedule and its bound. For scores, fill an fl_reference, call fl_reference_solve once
+ * and fl_score_run for each run. Tables borrow workload and rates; the caller frees tables with fl_oracle_table_free
+ * and schedules with free(). Errors: FL_BAD_INPUT where no choice is known, FL_NO_MEMORY.
  *
  * The clairvoyant schedule may change clocks at any instant: a position is a kernel, or the host time before one, and a
  * kernel may be divided between choices. Switches are free, since a clairvoyant sets clocks ahead of time and no device
@@ -169,7 +174,7 @@ fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_n
                                double bound, const fl_oracle_table *table, fl_kernel_choice *choice,
                                fl_kernel_total *total, fl_diag *d);
 
-/* What a run is worth against the driver's default and the oracles, under one bound for the whole table. */
+/* ---- scores: a run against the driver's default and the oracles, under one bound on the slowdown ---- */
 
 typedef struct fl_reference {      /* of one workload, shared by all policies */
     const fl_workload *w;          /* for the windows of each stream; NULL: no worst window */
@@ -187,14 +192,15 @@ typedef struct fl_reference {      /* of one workload, shared by all policies */
 
 /* Fills best_static, clairvoyant and known from the rest. */
 fl_status fl_reference_solve(fl_reference *ref, fl_diag *d);
-/* A schedule that was found elsewhere: it is the best one known where it holds the bound and its objective is less. */
+/* Offer a schedule that was found elsewhere. It becomes the best known if it holds the bound and its objective is less.
+ */
 void fl_reference_offer(fl_reference *ref, double energy_j, double time_s, int64_t time_ps);
 
 typedef struct fl_score {
     double energy_j, makespan_s, mean_power_w, peak_power_w, edp, ed2p;
     double slowdown;              /* makespan over the default's, less 1 */
-    double worst_window_slowdown; /* the worst over windows of work: equal shares of each stream's reference time; NAN
-                                     where the reference names no workload or it has no windows */
+    double worst_window_slowdown; /* largest slowdown of a window of work; windows are equal shares of each stream's
+                                     reference time. NAN where the reference names no workload or it has no windows */
     bool violated;                /* makespan_ps > fl_limit_ps(default, bound) */
     /* Regret in the objective asked for: J for energy, J s for EDP, J s^2 for ED2P. NAN where violated or not defined.
      * The clairvoyant regret is against `known` and is not defined (NAN) where the table is not exact: a reference that
@@ -211,6 +217,6 @@ typedef struct fl_score {
 
 fl_status fl_score_run(const fl_run_result *run, const fl_reference *ref, fl_score *out, fl_diag *d);
 
-/* Mean and half-width of the 95 % interval (Student's t) of count >= 1 values; half NAN for fewer than two. NANs
- * skipped. */
+/* Compute mean and half-width of the 95 % interval (Student's t) of count >= 1 values. Skips NANs; half is NAN for
+ * fewer than two values. */
 void fl_mean_interval(const double *value, size_t count, double *mean, double *half);

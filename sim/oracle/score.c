@@ -1,3 +1,4 @@
+/* What a run is worth against the driver's default and the oracles. */
 #include "sim/oracle/inside.h"
 
 #include "sim/base/base.h"

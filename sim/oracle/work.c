@@ -1,3 +1,5 @@
+/* All work of one stream, kind by kind: hulls of time and energy, and the clairvoyant schedule that may change clocks
+ * at any instant. */
 #include "sim/oracle/inside.h"
 
 #include "models/laws/device.h"
@@ -14,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- hull ---- */
+/* ---- the lower convex hull ---- */
 
 static int by_time(const void *a, const void *b) {
     const fl_hull_point *x = a, *y = b;
@@ -46,7 +48,7 @@ size_t fl_hull(fl_hull_point *p, size_t count) {
     return n;
 }
 
-/* ---- sums ---- */
+/* ---- total time of each class at each clock ---- */
 
 void fl_class_sums_free(fl_class_sums *sum) {
     free(sum->ps);
@@ -99,7 +101,7 @@ int64_t fl_closed_mw(const fl_node_spec *spec, uint32_t busy) {
     return mw;
 }
 
-/* ---- work ---- */
+/* ---- making and freeing ---- */
 
 #define ROUNDING 1e-15L /* of long doubles, relative; some hundred operations */
 

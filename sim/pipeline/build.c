@@ -1,3 +1,4 @@
+/* A workload of a pipeline: classes of each rank, ops of each instruction, transfers that both sides wait for. */
 #include "sim/pipeline/inside.h"
 
 #include "models/laws/device.h"

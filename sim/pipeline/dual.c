@@ -1,3 +1,4 @@
+/* Prices on time (Frank and Wolfe), and plans of few clocks for comparison. */
 #include "sim/pipeline/inside.h"
 
 #include "models/laws/device.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- plan dual ---- */
+/* ---- prices on time ---- */
 
 /* Rounds at most, and how often it is looked whether the bound is near enough: within this share of the energy. */
 enum { ROUNDS = 600, LOOK = 50 };
@@ -135,7 +136,7 @@ void fl_plan_dual_solve(fl_plan_dual *s, double price, fl_plan_line *line) {
     s->begun = true;
 }
 
-/* ---- plan static ---- */
+/* ---- plans of few clocks ---- */
 
 enum { TURNS = 40 }; /* of all ranks at most */
 

@@ -1,5 +1,5 @@
-/* What the files share that make a workload of a pipeline: where each instruction's ops stand, the classes of each
- * rank, and the builder itself. */
+/* What the files of sim/pipeline share: the builder of workloads (build.c, places.c: where each instruction's ops
+ * stand, and the classes of each rank), and the parts of the planner (dual.c, round.c, plan.c). */
 #pragma once
 
 #include "models/laws/device.h"
@@ -66,7 +66,7 @@ fl_status fl_pipe_find_places(fl_pipe_builder *b);
 fl_status fl_pipe_find_peer(const fl_pipe_builder *b, uint32_t stage, size_t item, int direction, bool sent,
                             uint32_t *peer, fl_pipe_place *place);
 
-/* FL_BAD_INPUT where ranks wait for each other for ever: says who for whom. */
+/* Refuse a pipeline whose ranks wait for each other for ever; the message names them. */
 fl_status fl_pipe_check_waits(const fl_pipe_builder *b);
 
 /* Seconds and joules of an iteration whose parts have these clocks: places in their tables, part_count. length_s and

@@ -1,6 +1,14 @@
-/* Pipelines as workloads: each rank is a GPU with one stream. A transfer begins when both sides have come to it. Until
- * then the side that came first spins, as the kernel of a collective does, and draws the blocked power. So the engine
- * charges the waiting, and a clock that a policy sets slows what computes and shifts what waits for it. */
+/* Pipelines of training as workloads, and planned clocks for them.
+ *
+ * Each rank is a GPU with one stream. A transfer begins when both sides have come to it. Until then the side that came
+ * first spins, as the kernel of a collective does, and draws the blocked power. So the engine charges the waiting, and
+ * a clock that a policy sets slows what computes and shifts what waits for it.
+ *
+ * For a workload call fl_pipeline_schedule_make and fl_build_pipeline. For plans call fl_plan_program_new,
+ * fl_planner_new, then fl_plan_within (one time) or fl_plan_frontier (all times); fl_pipeline_run says what a plan
+ * costs on the engine. The caller frees each object with its _free; a planner borrows its program, a program its
+ * pipeline. FL_BAD_INPUT where ranks wait for each other for ever, rows do not reach a clock, or no plan is fast
+ * enough. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -15,8 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The instructions of each stage by the pipeline's schedule. The caller frees *o with fl_pipeline_order_free. A
- * FL_PIPELINE_LIST is refused: its instructions are in a file, which traces/pipeline/pipeline.h reads.
+/* ---- pipelines as workloads ---- */
+
+/* Make the instructions of each stage by the pipeline's schedule. The caller frees *o with fl_pipeline_order_free.
+ * Refuses FL_PIPELINE_LIST, whose instructions are in a file that traces/pipeline/pipeline.h reads.
  *
  * 1f1b: one forward, one backward, as DeepSpeed's TrainSchedule emits them. gpipe: all forwards, then all backwards,
  * the last microbatch first (Huang et al., "GPipe", 2019, Fig. 2c). interleaved: each rank has `chunks` parts of the
@@ -42,9 +52,9 @@ typedef struct fl_pipeline_op {
     int32_t link; /* of a transfer: the lower of the two stages that it joins; the last stage joins the first */
 } fl_pipeline_op;
 
-/* `iterations` iterations as a workload for a node of at least p->ranks GPUs. Before each forward and backward stands
- * an iteration marker, by which a policy knows where its rank is. FL_BAD_INPUT where a rank would wait for ever: says
- * who waits for whom.
+/* Build `iterations` iterations as a workload for a node of at least p->ranks GPUs. An iteration marker stands before
+ * each forward and backward, by which a policy knows where its rank is. FL_BAD_INPUT where a rank would wait for ever;
+ * the message names the ranks.
  *
  * clocks, where it is not NULL: each part has the length and power that its rows give at its clock, whatever the clock
  * of the GPU; FL_BAD_INPUT where the rows do not reach so far. op, where it is not NULL: what each op is, stream by
@@ -53,33 +63,34 @@ fl_status fl_build_pipeline(fl_workload **out, const char *name, const fl_pipeli
                             const fl_node_spec *node, uint32_t iterations, const fl_pipeline_clocks *clocks,
                             fl_pipeline_op **op, fl_diag *d);
 
-/* One iteration of a pipeline at the clocks of a plan, run on the engine: what the plan costs. */
-
-/* Boards whose own power is nothing, so that they draw what a pipeline's rows say: one for each of `ranks` ranks, with
- * `count` ascending clocks, the last of which is the default. The caller frees *node with fl_node_spec_free, also after
- * a failure. */
+/* Make boards without power of their own, so that they draw what a pipeline's rows state: one for each of `ranks`
+ * ranks, with `count` ascending clocks, the last of which is the default. The caller frees *node with
+ * fl_node_spec_free, also after a failure. */
 fl_status fl_pipeline_node(fl_node_spec *node, uint32_t ranks, const int32_t *mhz, uint32_t count, fl_diag *d);
 
-/* Seconds and joules of all ranks. clocks as in fl_build_pipeline; the node's ladder lies where every rank's rows
- * reach.
- */
+/* Run one iteration on the engine, and return seconds and joules of all ranks. clocks as in fl_build_pipeline; every
+ * rank's rows must cover the node's ladder. */
 fl_status fl_pipeline_run(const fl_pipeline *p, const fl_pipeline_order *o, const fl_node_spec *node,
                           const fl_pipeline_clocks *clocks, double *seconds, double *joules, fl_diag *d);
 
-/* Clocks for a pipeline that cost the least energy within a time: for one time, or for many from the shortest possible
- * to that of the least energy of all (the frontier). Each plan comes with a bound that no plan as fast can beat.
+/* ---- planned clocks: the least energy within a time ----
  *
- * The frontier of mixtures of clocks is convex, so that prices on time find it (sim/pipeline/pipeline.h), and the price
- * that is asked next is the slope between two points that are known (Eisner and Severance, "Mathematical techniques for
- * efficient record segmentation in large shared databases", 1976), until the line between them is near enough to the
- * bound. A time between two is met by mixing their lengths, and lengths become clocks of the ladder by
- * sim/pipeline/pipeline.h; where the plan is not near its bound, the best plan of one clock is filled up to the time,
- * too, and the better one of both is taken. What then is still far from its bound begins at the plan of the next faster
- * time, too, and is polished (sim/pipeline/pipeline.h). The same pipeline gives the same plans, bit by bit. */
+ * A plan may be for one time, or one of many from the shortest possible time to that of the least energy (the
+ * frontier). Each plan comes with a bound that no plan as fast can beat. The same pipeline gives the same plans, bit by
+ * bit.
+ *
+ * The frontier of mixtures of clocks is convex, so that prices on time find it (fl_plan_dual). The next price is the
+ * slope between two known points, until the line between them is near enough to the bound (Eisner and Severance,
+ * "Mathematical techniques for efficient record segmentation in large shared databases", 1976). A time between two
+ * points mixes their lengths, and lengths become clocks of the ladder (fl_plan_round). A plan that is not near its
+ * bound competes with the best plan of one clock, filled up to the time. If the better of the two is still far from the
+ * bound, the search also starts at the plan of the next faster time, and polishes it (fl_plan_polish). */
 
-/* When each op of a workload ends if each takes a given time: streams in order, ops that wait for each other, nothing
- * shared, no clock that changes. One pass over the ops: what a planner of clocks asks thousands of times. A run on the
- * engine ends at the same instants, but for the rounding to picoseconds (test_critical). */
+/* ---- the critical path ----
+ *
+ * When each op of a workload ends, if each takes a given time: streams in order, ops that wait for each other, nothing
+ * shared, no clock that changes. One pass over the ops, since a planner of clocks calls it thousands of times. A run on
+ * the engine ends at the same instants, but for the rounding to picoseconds. */
 
 typedef struct fl_critical { /* ops are numbered stream by stream, in order */
     const fl_workload *w;
@@ -95,11 +106,13 @@ typedef struct fl_critical { /* ops are numbered stream by stream, in order */
 fl_status fl_critical_new(fl_critical *c, const fl_workload *w, fl_diag *d);
 void fl_critical_free(fl_critical *c);
 
-/* length_s: of each op. end_s: when each ends. before: what each op starts at the end of, or FL_NONE at time 0; NULL:
- * not asked for. Returns the end of the last. */
+/* Compute end_s, when each op ends, from length_s, how long each takes. before, if not NULL: the op at whose end each
+ * starts; FL_NONE = it starts at time 0. Returns the end of the last. */
 double fl_critical_ends(const fl_critical *c, const double *length_s, double *end_s, uint32_t *before);
 
-/* A pipeline as a planner of clocks sees it: parts (forwards and backwards) that may run at any clock of a ladder, each
+/* ---- the program of a planner ----
+ *
+ * A pipeline as a planner of clocks sees it: parts (forwards and backwards) that may run at any clock of a ladder, each
  * clock with its time and energy, between ops whose length no clock changes.
  *
  * A rank that does not compute draws its blocked power Pb, and all ranks end an iteration together. So the energy of an
@@ -137,22 +150,23 @@ typedef struct fl_plan_program {
     double blocked_w; /* of all ranks */
 } fl_plan_program;
 
-/* limit_w: by rank, a clock at which the rank would draw more is left out; NULL: none. What is pointed to must outlive
- * *g. FL_BAD_INPUT where ranks do not end together (a list without a last `step`), a clock of the ladder is not among
- * those that rows reach, or a limit leaves no clock. */
+/* Make the program. limit_w: power limit by rank; clocks at which the rank would draw more are left out; NULL: none.
+ * All arguments are borrowed for the life of *g. FL_BAD_INPUT where ranks do not end together (a list without a last
+ * `step`), a clock of the ladder is not among those that rows reach, or a limit leaves no clock. */
 fl_status fl_plan_program_new(fl_plan_program *g, const fl_pipeline *p, const fl_pipeline_order *order,
                               const fl_node_spec *node, const double *limit_w, fl_diag *d);
 void fl_plan_program_free(fl_plan_program *g);
 
-/* Whether each part may have the clock that *c, of the same pipeline, states for it: whether a bound holds for *c. */
+/* Return whether the tables contain the clock that *c, of the same pipeline, states for each part. Only then a bound
+ * holds for *c. */
 bool fl_plan_allows(const fl_plan_program *g, const fl_pipeline_clocks *c);
 
-/* The same as clocks for the engine; the caller frees *c. */
+/* Convert a plan (places in the tables, by part) to clocks for the engine. The caller frees *c. */
 fl_status fl_plan_clocks(const fl_plan_program *g, const uint32_t *at, fl_pipeline_clocks *c, fl_diag *d);
 
-/* Clocks for a price on time, and a bound that no plan can beat.
+/* ---- prices: clocks for a price on time, and a bound that no plan can beat ----
  *
- * Let part i take T_i at an energy over blocked of e_i(T_i), a point of its table (sim/pipeline/pipeline.h), and let
+ * Let part i take T_i at an energy over blocked of e_i(T_i), a point of its table, and let
  * t(T) be the length of the longest path. A plan of energy E and length t has E = t B + sum_i e_i. For a price lambda
  * >= 0 on each second and Lambda = B + lambda, minimise E + lambda t = sum_i e_i(T_i) + Lambda t(T). t(T) is the
  * largest, over all flows y of one unit from begin to end (convex mixtures of paths), of sum_i y_i T_i + sum_j y_j d_j,
@@ -178,13 +192,15 @@ typedef struct fl_plan_dual {
     bool begun; /* there is a flow to go on from */
 } fl_plan_dual;
 
-typedef struct fl_plan_line { /* what a price says */
+typedef struct fl_plan_line { /* the result of one price */
     double price;             /* lambda, W: joules that a second may cost */
     double bound;             /* g: every plan has E + price t >= bound */
     double time_s, energy_j;  /* of the mixture of clocks found */
 } fl_plan_line;
 
-/* From lengths to clocks of the ladder: a plan that takes no longer than the lengths do, or than it may.
+/* ---- rounding: from lengths to clocks of the ladder ----
+ *
+ * The plan takes no longer than the lengths do, or than the limit.
  *
  * 1. Parts get their clocks in the order in which they start. Each takes the slowest clock with which it ends by the
  *    time at which it ends under the lengths given. It never starts later than it does there, so there always is one;
@@ -199,12 +215,13 @@ typedef struct fl_plan_round {
     double steepest;                     /* what a clock more saves at most, W */
 } fl_plan_round;
 
-/* A plan of clocks that is far above its bound, made better bit by bit: a few parts that are near each other become
- * faster, the time that this leaves is given away again by step 2 of sim/pipeline/pipeline.h, and what costs less is
- * kept (Shaw, "Using constraint programming and local search methods to solve vehicle routing problems", 1998, calls it
- * a search of large neighbourhoods). Rounding takes one part after the other and cannot go back; where the clocks that
- * are of use lie far apart it loses most, and this wins part of that back. It draws from one generator,
- * so what becomes of a plan depends on the plans before it; the same series of plans becomes the same series. */
+/* ---- polishing: a plan far above its bound, improved step by step ----
+ *
+ * A few parts that are near each other become faster, step 2 of the rounding gives the time away again, and the cheaper
+ * plan stays (Shaw, "Using constraint programming and local search methods to solve vehicle routing problems", 1998,
+ * calls it a search of large neighbourhoods). Rounding takes one part after the other and cannot go back; where the
+ * clocks that are of use lie far apart it loses most, and this wins part of that back. It draws from one generator, so
+ * what becomes of a plan depends on the plans before it; the same series of plans becomes the same series. */
 
 typedef struct fl_plan_polish {
     const fl_plan_program *g;
@@ -213,10 +230,10 @@ typedef struct fl_plan_polish {
     fl_random random;
 } fl_plan_polish;
 
-/* Plans of few clocks, which a planned one is compared with: one clock for all parts, and one for each rank. */
+/* ---- plans of few clocks, for comparison: one clock for all parts, or one for each rank ---- */
 
-/* Each part at the clock of its rank, by rank; where it may not have that one, at the highest below that it may have,
- * or else at its lowest. at: places in the tables, filled. */
+/* Put each part at the clock of its rank. If its table lacks that clock, take the next lower one, or else its lowest.
+ * at: places in the tables, filled. */
 void fl_plan_at_clocks(const fl_plan_program *g, const int32_t *mhz, uint32_t *at);
 
 typedef struct fl_plan_same { /* one clock for all */
@@ -230,8 +247,10 @@ typedef struct fl_plan_same { /* one clock for all */
 fl_status fl_plan_rank_clocks(const fl_plan_program *g, double price, int32_t *mhz, uint32_t *at, double *time_s,
                               double *energy_j, fl_diag *d);
 
+/* ---- the planner ---- */
+
 typedef struct fl_plan_point {
-    double limit_s; /* what was asked for, but no more than the plan of least energy takes */
+    double limit_s; /* requested time, but no more than the plan of least energy takes */
     double time_s, energy_j;
     double bound_j; /* no plan of at most time_s takes less */
     uint32_t *at;   /* by part: place in its table; owned */
@@ -255,25 +274,26 @@ typedef struct fl_planner {
 fl_status fl_planner_new(fl_planner *pl, const fl_plan_program *g, fl_diag *d);
 void fl_planner_free(fl_planner *pl);
 
-/* The best plans found of at most limit_s[i] each; the limits descend. Fills point[count], whose owner frees each with
- * fl_plan_point_free, also after a failure. Beyond least_s it is the plan of least energy. FL_BAD_INPUT where a limit
- * is below fastest_s. */
+/* Find the best plans of at most limit_s[i] seconds each; the limits must descend. Fills point[count]; the caller frees
+ * each with fl_plan_point_free, also after a failure. A limit beyond least_s gives the plan of least energy.
+ * FL_BAD_INPUT where a limit is below fastest_s. */
 fl_status fl_plan_within(fl_planner *pl, const double *limit_s, size_t count, fl_plan_point *point, fl_diag *d);
 
-/* Up to `count` plans, from a ten-thousandth above fastest_s to least_s in equal steps of time; those that another
+/* Find up to `count` plans, from a ten-thousandth above fastest_s to least_s in equal steps of time. Plans that another
  * equals or beats in both time and energy are left out. *point: *found of them, by ascending time; the caller frees
  * all. */
 fl_status fl_plan_frontier(fl_planner *pl, size_t count, fl_plan_point **point, size_t *found, fl_diag *d);
 
-/* What no plan of at most time_s can beat, by all prices that were asked for. */
+/* Return a lower bound of the energy of every plan of at most time_s, by all prices so far, J. */
 double fl_plan_bound(const fl_planner *pl, double time_s);
-/* What no plan has less of: energy times time to this power (1 or 2). */
+/* Return a lower bound of energy x time^power of every plan; power is 1 or 2. */
 double fl_plan_product_bound(const fl_planner *pl, int power);
 
 void fl_plan_point_free(fl_plan_point *p);
 
-/* A rank that computes slower than it was measured: a board that is hot, or worn, or shares its host. */
+/* ---- stragglers ---- */
 
-/* The same pipeline, but that each forward and backward of `rank` takes `factor` (above 0) times as long at the same
- * power. The caller frees *out. FL_BAD_INPUT where there is no such rank. */
+/* Copy a pipeline in which each forward and backward of `rank` takes `factor` (above 0) times as long at the same
+ * power: a board that is hot, or worn, or shares its host. The caller frees *out. FL_BAD_INPUT where there is no such
+ * rank. */
 fl_status fl_pipeline_slowed(const fl_pipeline *p, uint32_t rank, double factor, fl_pipeline *out, fl_diag *d);

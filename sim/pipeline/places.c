@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- places ---- */
-
 /* ---- what an instruction does ---- */
 
 bool fl_pipe_sends(fl_instruction_type t, int direction) {

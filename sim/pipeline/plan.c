@@ -1,3 +1,4 @@
+/* The planner: bounds, one plan within a time, prices, and the frontier. */
 #include "sim/pipeline/inside.h"
 
 #include "models/math/math.h"

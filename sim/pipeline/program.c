@@ -1,3 +1,4 @@
+/* The critical path of a workload, and a pipeline as a planner sees it: tables of clocks, parts, fixed ops. */
 #include "sim/pipeline/inside.h"
 
 #include "models/laws/device.h"
@@ -13,7 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- critical ---- */
+/* ---- the critical path ---- */
 
 static bool may_go(const fl_critical *c, uint32_t stream, uint64_t at, const uint64_t *done) {
     const fl_stream *s = &c->w->stream[stream];
@@ -120,8 +121,6 @@ double fl_critical_ends(const fl_critical *c, const double *length_s, double *en
     }
     return last;
 }
-
-/* ---- plan program ---- */
 
 /* ---- tables ---- */
 

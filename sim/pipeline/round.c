@@ -1,3 +1,4 @@
+/* From lengths to clocks of the ladder, and polishing of plans that are far above their bound. */
 #include "sim/pipeline/inside.h"
 
 #include "models/math/math.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- plan round ---- */
+/* ---- rounding ---- */
 
 enum { PRICES = 8 }; /* from the highest down to none */
 #define TINY_S 1e-12 /* sums of lengths are rounded */
@@ -155,7 +156,7 @@ double fl_plan_round_off(fl_plan_round *r, const double *mean_s, double limit_s,
     return fl_plan_time(g, at, r->length_s, r->end_s);
 }
 
-/* ---- plan polish ---- */
+/* ---- polishing ---- */
 
 /* Ops that are looked at for one plan, which bounds the time; how often a trial looks at each (two passes at each of
  * eight prices, and two more); parts that a trial makes faster at most; how far apart they run at most, in parts of

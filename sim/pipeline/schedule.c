@@ -1,3 +1,4 @@
+/* Schedules (1f1b, gpipe, interleaved), one iteration run on the engine, and ranks that are slow. */
 #include "sim/pipeline/pipeline.h"
 
 #include "models/laws/device.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- run ---- */
+/* ---- one iteration on the engine ---- */
 
 fl_status fl_pipeline_node(fl_node_spec *node, uint32_t ranks, const int32_t *mhz, uint32_t count, fl_diag *d) {
     const double x[2] = {1, mhz[count - 1] + 1.0}, y[2] = {1, 1};
@@ -62,7 +63,7 @@ fl_status fl_pipeline_run(const fl_pipeline *p, const fl_pipeline_order *o, cons
     return s;
 }
 
-/* ---- straggler ---- */
+/* ---- a rank that is slow ---- */
 
 static bool computes(fl_pipeline_what what) { return what == FL_PIPELINE_FORWARD || what == FL_PIPELINE_BACKWARD; }
 
@@ -111,7 +112,7 @@ fl_status fl_pipeline_slowed(const fl_pipeline *p, uint32_t rank, double factor,
     return s;
 }
 
-/* ---- schedule ---- */
+/* ---- instructions of each stage ---- */
 
 typedef struct maker {
     const fl_pipeline *p;

@@ -1,3 +1,4 @@
+/* The least energy that serving a list of requests can take. */
 #include "sim/serving/inside.h"
 
 #include "models/laws/device.h"

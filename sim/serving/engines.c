@@ -1,3 +1,4 @@
+/* Servers in execution: arrivals and ends of steps, event by event, and what happens at boundaries. */
 #include "sim/serving/inside.h"
 
 #include "models/laws/laws.h"

@@ -1,4 +1,5 @@
-/* What the files of sim/serving share. Other modules include the public header alone. */
+/* What the files of sim/serving share: the scheduler's state (steps.c, kv.c), and steps in execution (engines.c,
+ * serving.c, signals.c). */
 #pragma once
 
 #include "models/laws/laws.h"
@@ -16,10 +17,10 @@
 /* The requests that composing this step preempted, in that order; NULL and 0: none. */
 const uint32_t *fl_batching_preempted(const fl_batching *b, size_t *count);
 
-/* Has this step the same parts as the one before, each with one token of context and output more? */
+/* Return true if this step has the same parts as the one before, each with one token of context and output more. */
 bool fl_batching_same(const fl_batching *b);
 
-/* Of one request: how often it was preempted, and the tokens that it has put out. */
+/* Return how often a request was preempted, and how many tokens it has put out. */
 uint32_t fl_batching_preemptions(const fl_batching *b, uint32_t request);
 uint32_t fl_batching_output(fl_batching *b, uint32_t request);
 
@@ -54,18 +55,18 @@ fl_status fl_kv_open(fl_kv_blocks *k, uint32_t count, fl_diag *d);
 void fl_kv_close(fl_kv_blocks *k);
 
 static inline uint32_t fl_kv_free(const fl_kv_blocks *k) { return k->count - k->used; }
-/* Does the block still hold what it held then? */
+/* Return true if the block still holds what it held when `p` was noted. */
 static inline bool fl_kv_holds(const fl_kv_blocks *k, fl_kv_place p) { return k->block[p.block].stamp == p.stamp; }
 static inline bool fl_kv_idle(const fl_kv_blocks *k, fl_kv_place p) { return k->block[p.block].users == 0; }
 
 /* Takes the first free block; there must be one. */
 fl_kv_place fl_kv_take(fl_kv_blocks *k);
-/* One user more of a block that holds what he looks for. */
+/* Add a user to a block that holds the wanted tokens. */
 void fl_kv_share(fl_kv_blocks *k, fl_kv_place p);
-/* One user less; with the last one the block is free. */
+/* Remove a user; without users the block is free. */
 void fl_kv_give(fl_kv_blocks *k, fl_kv_place p);
 
-/* What the files of the batching scheduler share (sim/serving/serving.h). */
+/* ---- the scheduler's state ---- */
 
 enum { FL_BATCH_ABSENT, FL_BATCH_WAITING, FL_BATCH_RUNNING, FL_BATCH_DONE };
 
@@ -120,12 +121,13 @@ struct fl_batching {
     fl_batching_counts count;
 };
 
-/* Request r arrives: who lends to it, and that it may lend to others. FL_NO_MEMORY: nothing has changed. */
+/* Find the earlier request whose prompt blocks request r may take over, and note r for later ones. FL_NO_MEMORY:
+ * nothing has changed. */
 fl_status fl_batch_lend(fl_batching *b, uint32_t r, fl_diag *d);
-/* Of waiting request r: how many of its leading blocks the cache still holds, and where they are noted (*place: its
+/* Return how many leading blocks of waiting request r the cache still holds, and where they are noted (*place: its
  * own, or those of another request); *idle: of them, those that nobody uses. */
 uint32_t fl_batch_find(const fl_batching *b, uint32_t r, const fl_kv_place **place, uint32_t *idle);
-/* Request r is finished: frees what nobody looks at any more. */
+/* Free what no later request can take over from finished request r. */
 void fl_batch_part_with(fl_batching *b, uint32_t r);
 
 /* At the clocks in force. False where the law gives no length: v->status says why. */
@@ -135,14 +137,14 @@ int64_t fl_step_alone_ps(const fl_engine *e, const fl_step_shape *shape);
 /* Power above the base of one rank if its SM clock, with these rates, were another; < 0 = not known. */
 int64_t fl_step_predict_mw(const fl_engine *e, const fl_step_rank *r, uint32_t sm, const fl_clock_rates *rates);
 
-/* The step has been composed: who is in it for the first time. */
+/* Note the requests that a composed step contains for the first time. */
 void fl_step_taken(fl_engines *v, fl_engine *e);
-/* It has ended at e->end_ps, up to which it is charged. Before fl_batching_end. */
+/* Account for a step that has ended at e->end_ps, up to which it is charged. Call it before fl_batching_end. */
 void fl_step_account(fl_engines *v, fl_engine *e);
-/* What the row in progress came to goes to its members. */
+/* Add the totals of the row of equal steps in progress to its members. */
 void fl_step_settle(fl_engines *v, fl_engine *e);
 
-/* needs: FL_BIT(FL_SERVER_...); 0: no server tells anything. */
+/* Open the servers' signals. needs: FL_BIT(FL_SERVER_...); 0 = none. */
 fl_status fl_engines_signals_open(fl_engines *v, uint64_t needs, fl_diag *d);
-/* Their period is over at t: what they tell until the next is what is now. */
+/* Refresh the servers' signals at t, when their period is over. */
 void fl_engines_tell(fl_engines *v, int64_t t);

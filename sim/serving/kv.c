@@ -1,3 +1,4 @@
+/* Blocks of a KV cache, and which earlier request's blocks a request may take over. */
 #include "sim/serving/inside.h"
 
 #include "sim/serving/serving.h"
@@ -91,7 +92,7 @@ void fl_batch_part_with(fl_batching *b, uint32_t r) {
     forget(q);
 }
 
-/* ---- kv blocks ---- */
+/* ---- blocks of the cache ---- */
 
 #define NONE UINT32_MAX
 

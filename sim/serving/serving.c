@@ -1,3 +1,5 @@
+/* Accounts of steps by request (tokens, energy), the pace of a step at the clocks in force, and the workload that
+ * serves. */
 #include "sim/serving/inside.h"
 
 #include "models/laws/device.h"
@@ -275,14 +277,12 @@ void fl_step_account(fl_engines *v, fl_engine *e) {
     account_parts(v, e);
 }
 
-/* ---- served ---- */
-
 void fl_served_free(fl_served_result *r) {
     free(r->request);
     *r = (fl_served_result){0};
 }
 
-/* ---- serving ---- */
+/* ---- the workload ---- */
 
 static fl_status check(const fl_serving_setup *u, const char *name, fl_diag *d) {
     if (!u->requests || !u->requests->count)

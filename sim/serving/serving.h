@@ -1,8 +1,13 @@
-/* Serving: requests arrive at a node whose servers answer them in batches, as engines of language models do. What a
- * node runs then is no list of ops: what the next step of an engine computes depends on what has arrived by the time
- * the one before ends. So the workload carries the requests and the servers, and the node makes the steps as it goes
- * (serving.h). All else is as with any workload: fl_run drives a policy over it, and each step is a kernel of its
- * GPUs, whose length and power follow from the law of its batch at the clocks in force. */
+/* Serving: requests arrive at a node whose servers answer them in batches, as engines of language models do.
+ *
+ * The next step of an engine depends on the requests that have arrived by the end of the one before. So the workload
+ * carries requests and servers instead of ops, and the node composes the steps as it goes. Each step is a kernel of the
+ * server's GPUs, whose length and power follow from the law of its batch at the clocks in force.
+ *
+ * Make a workload with fl_serving_workload (the setup is borrowed for its life) and give it to fl_run; the result is
+ * fl_served_result. fl_batching is the scheduler by itself, a state machine without time. fl_engines are the servers in
+ * execution, which sim/node advances. fl_serving_bound_of gives a lower bound of energy. Requests that can never be
+ * served are FL_BAD_INPUT with the line of the trace. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -20,11 +25,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The scheduler of a serving engine with continuous batching, by the rules of vLLM v1 (vllm/v1/core/sched/scheduler.py,
+/* ---- the scheduler ----
+ *
+ * The scheduler of a serving engine with continuous batching, by the rules of vLLM v1 (vllm/v1/core/sched/scheduler.py,
  * kv_cache_manager.py, block_pool.py; Kwon et al., "Efficient Memory Management for Large Language Model Serving with
  * PagedAttention", SOSP 2023): which requests compute how many tokens in which step. A pure state machine: it knows
- * neither time nor how long a step takes. Whoever simulates a server tells it of arrivals, asks for the next step,
- * lets time pass, and says that the step is over.
+ * neither time nor how long a step takes. The caller reports arrivals (fl_batching_arrive), asks for the next step
+ * (fl_batching_begin), lets time pass, and ends the step (fl_batching_end).
  *
  * The rules, for one step:
  *  1. There is one budget of tokens. The running requests come first, in the order of their admission. Each wants all
@@ -64,8 +71,8 @@ typedef struct fl_batching_rules {
     bool chunked_prefill;   /* a prompt may be computed in several steps */
     bool prefix_cache;
     /* A step is composed when the one before begins (vLLM's asynchronous scheduling), so that a request that comes
-     * during a step waits for the end of the next one; else when the one before has ended. For whoever tells of
-     * arrivals: it is a matter of time, which this machine knows nothing of. */
+     * during a step waits for the end of the next one; else when the one before has ended. The caller applies this
+     * rule when it reports arrivals, since the scheduler knows no time. */
     bool async_scheduling;
 } fl_batching_rules;
 
@@ -88,7 +95,7 @@ typedef struct fl_batch_part {
 
 typedef struct fl_batching_counts {
     uint32_t waiting, running;        /* now; during a step its requests are running */
-    uint32_t oldest_waiting;          /* row of the trace, first of the queue; UINT32_MAX = nobody waits */
+    uint32_t oldest_waiting;          /* row of the trace, first of the queue; UINT32_MAX = the queue is empty */
     uint64_t blocks_used;             /* now, shared ones once; blocks_used + free ones = kv_blocks */
     uint64_t arrived, finished;       /* requests, since the beginning; arrived = waiting + running + finished */
     uint64_t preemptions, admissions; /* admissions: those after preemptions too */
@@ -102,34 +109,36 @@ typedef struct fl_batching_counts {
 
 typedef struct fl_batching fl_batching;
 
-/* Refuses rules out of range (FL_BAD_INPUT, about no file) and requests that could never be served: longer than
- * max_model_len, than the KV cache, or, without chunked prefill, than the budget; told with the line of the trace. */
+/* Refuse rules out of range (FL_BAD_INPUT without a file) and requests that could never be served: longer than
+ * max_model_len, than the KV cache, or, without chunked prefill, than the budget. The message names the line of the
+ * trace. */
 fl_status fl_batching_check(const fl_batching_rules *rules, const fl_requests *requests, fl_diag *d);
 
-/* *out for requests that the caller checked with fl_batching_check, and keeps until fl_batching_free. */
+/* Make a scheduler for requests that the caller has checked with fl_batching_check and keeps until fl_batching_free. */
 fl_status fl_batching_new(fl_batching **out, const fl_batching_rules *rules, const fl_requests *requests, fl_diag *d);
 void fl_batching_free(fl_batching *b);
 
-/* Request `request` of the trace reaches this server's queue, once, in the order of time. During a step too: it is
- * looked at when the next one is composed. FL_NO_MEMORY: nothing has changed. */
+/* Put request `request` of the trace into this server's queue. Call it once for each request, in the order of time. A
+ * request that comes during a step counts for the next one. FL_NO_MEMORY: nothing has changed. */
 fl_status fl_batching_arrive(fl_batching *b, uint32_t request, fl_diag *d);
 
-/* Composes the next step and fills *shape; false: no request is here, and there is no step. A step must have been ended
- * before the next one begins. */
+/* Compose the next step and fill *shape. Returns false if no request is here. End each step before the next begins. */
 bool fl_batching_begin(fl_batching *b, fl_step_shape *shape);
-/* The step is over: its tokens are out, its finished requests gone. */
+/* End the step: put out its tokens, and remove finished requests. */
 void fl_batching_end(fl_batching *b);
 
-/* The parts of the step, in the order of the rules; valid from begin to the next begin. Where the step is one of a row
- * of equal ones, this costs a pass over its requests. */
+/* Return the parts of the step, in the order of the rules; valid until the next begin. In a row of equal steps this
+ * costs a pass over its requests. */
 const fl_batch_part *fl_batching_parts(fl_batching *b, size_t *count);
 
-/* During a step: of how many steps, this one included, is it certain that they have the parts of this one, each a
- * decode that puts out one token, none the first or last of its request but in the very last of these steps? 0: this
- * step is none such. Arrivals may cut the row short: fl_batching_same tells of each step whether it still belongs. */
+/* Return the length of the row of equal steps that begins with the step in progress; 0: it begins none. In such a row
+ * each step has the same parts, and each part is a decode that puts out one token. Only the last step may contain the
+ * first or last token of a request. Arrivals may cut the row short: fl_batching_same checks each step. */
 uint32_t fl_batching_steady(const fl_batching *b);
 
 fl_batching_counts fl_batching_count(fl_batching *b);
+
+/* ---- the workload ---- */
 
 typedef enum fl_route {
     FL_ROUTE_ROUND_ROBIN, /* request by request, one server after the other */
@@ -151,21 +160,21 @@ typedef struct fl_serving_setup {
     const fl_serving_server *server; /* server_count */
     uint32_t server_count;
     fl_route route;
-    double scale;                          /* requests arrive so many times as fast as stated; 0 = as stated */
-    int64_t ttft_target_ns, tbt_target_ns; /* 0 = none is stated: nothing misses it */
-    double target_share;                   /* of first tokens, and of later ones, that are to meet them: 0.99 */
-    int64_t signals_ns; /* servers tell their signals anew so often; 0 = as they are whenever somebody reads */
+    double scale;                          /* factor on the rate of arrivals; 0 = as stated */
+    int64_t ttft_target_ns, tbt_target_ns; /* 0 = no target: nothing misses it */
+    double target_share; /* share of first tokens, and of later ones, that must meet the targets: 0.99 */
+    int64_t signals_ns;  /* refresh period of the servers' signals; 0 = current at every read */
 } fl_serving_setup;
 
-/* A workload that serves. *setup and all that it points to are borrowed for the workload's life. Its one class stands
- * for the engines' steps. FL_BAD_INPUT: no request, no server, a server without a GPU or law, a GPU of two servers, a
+/* Make a workload that serves. *setup and all that it points to are borrowed for the workload's life. Its one class is
+ * the engines' steps. FL_BAD_INPUT: no request, no server, a server without a GPU or law, a GPU of two servers, a
  * scale that is not positive and finite, a request that a server's KV cache can never hold. */
 fl_status fl_serving_workload(fl_workload **out, const char *name, const fl_serving_setup *setup, fl_diag *d);
 
-/* What a policy may know of the servers: out[setup->server_count], whose GPU lists are the setup's. */
+/* Fill out[setup->server_count] with what a policy may know about the servers. GPU lists stay the setup's. */
 void fl_serving_facts(const fl_serving_setup *setup, fl_server_facts *out);
 
-/* What a run served: each request's times and energy, and what they come to. */
+/* ---- what a run served ---- */
 
 /* One request. Times are instants of the run.
  *
@@ -213,9 +222,10 @@ typedef struct fl_served_result {
 
 void fl_served_free(fl_served_result *r);
 
-/* What serving these requests costs at least, whatever clocks a policy sets and whenever: a clairvoyant's bound.
+/* ---- a lower bound of energy ----
  *
- * Nothing is said of latency, so it holds for policies that miss the targets too. It is a sum of two parts.
+ * No policy can serve these requests with less, whatever clocks it sets and when. The bound ignores latency, so it
+ * holds for policies that miss the targets too. It is a sum of two parts.
  *
  * - Boards: none draws less than its idle power at the cheapest clocks (gated, where it gates), and the run lasts at
  *   least until the last request has arrived.
@@ -239,11 +249,11 @@ typedef struct fl_serving_bound {
     double steps, tokens, parts; /* K, N and S */
 } fl_serving_bound;
 
-/* w serves, and no GPU is lost. rates and spec as of the run that is bounded. */
+/* Compute the bound. w must serve, and no GPU may be lost. rates and spec: those of the run. */
 fl_status fl_serving_bound_of(const fl_workload *w, fl_rates *rates, const fl_node_spec *spec, fl_serving_bound *out,
                               fl_diag *d);
 
-/* Servers in execution. Internal to sim/. */
+/* ---- servers in execution, for sim/node ---- */
 
 typedef struct fl_step_rank { /* one GPU of a server in the step in progress */
     fl_gpu *g;
@@ -318,7 +328,7 @@ typedef struct fl_engines {
     fl_model_status model;
 } fl_engines;
 
-/* What the server has, counting those too whom the scheduler has yet to be told of. */
+/* Return the server's counts, with the arrivals that the scheduler has not received yet. */
 static inline fl_batching_counts fl_engine_count(const fl_engine *e) {
     fl_batching_counts c = fl_batching_count(e->batching);
     c.arrived += e->arrived - e->handed;
@@ -326,30 +336,27 @@ static inline fl_batching_counts fl_engine_count(const fl_engine *e) {
     return c;
 }
 
-/* From servers that have done all to what is told of them. Internal to sim/. */
-
-/* Fills *r from servers whose requests are all done; takes their per-request array over. node_fj: the whole node's
- * energy, score_j: what scores use. *r may be freed also on failure. FL_MODEL_FAULT where the requests' energies are
- * not those of the steps, a request has no end, or a KV block or a token got lost: a fault of the simulator. */
+/* Fill *r from servers whose requests are all done, and take over their per-request array. node_fj: the whole node's
+ * energy; score_j: the energy that scores use. *r may be freed also on failure. FL_MODEL_FAULT where the requests'
+ * energies are not those of the steps, a request has no end, or a KV block or a token got lost: a fault of the
+ * simulator. */
 fl_status fl_served_collect(fl_engines *v, int64_t makespan_ps, fl_wide node_fj, double score_j, fl_served_result *r,
                             fl_diag *d);
 
-/* What servers tell of themselves: the third table of signals (policies/policy.h). Internal to sim/.
+/* Read the signals of one server at t (FL_SERVER_SIGNALS in policies/policy.h). remember: freshness counts from here.
  *
- * Percentiles are those of a window of ten seconds, as histograms of 64 steps per power of two: what is told is the
- * upper end of a step, never less than the true percentile (nearest rank) and at most 1.6 % more. */
-
-/* What a reader sees of one server at t. remember: freshness is counted from here. */
+ * Percentiles cover a window of ten seconds, as histograms of 64 steps per power of two. The value is the upper end of
+ * a step: never less than the true percentile (nearest rank), and at most 1.6 % more. */
 void fl_engines_read(fl_engines *v, uint32_t server, int64_t t, bool remember, fl_server_sample *out);
 
 /* Advancing the servers of a node: event by event, which are arrivals and the ends of steps. All ends of one instant
- * come first, then the arrivals, then the steps that can begin; so where an advance was cut cannot show. A boundary
- * only reads: the end of a step moves when a clock changes, by what is left of it, as that of any op (work.h).
+ * come first, then the arrivals, then the steps that can begin; so the result does not depend on where an advance
+ * was cut. A boundary only reads. When a clock changes, the end of a step moves like that of any op (fl_rescale_ps).
  *
  * A step counts as one kernel on each GPU of its server, and as one iteration. A GPU is busy while it lasts. */
 
 typedef struct fl_engines_needs { /* what will be read */
-    uint64_t signals;             /* FL_BIT(FL_SERVER_...) of those that somebody reads */
+    uint64_t signals;             /* FL_BIT(FL_SERVER_...) */
     bool batches;                 /* records of steps are kept */
 } fl_engines_needs;
 
@@ -359,11 +366,11 @@ fl_status fl_engines_open(fl_engines **out, const fl_workload *w, fl_gpu *gpu, c
 void fl_engines_close(fl_engines *v); /* NULL is allowed */
 
 /* From `now` to `until`, or to the end of the last request; returns the instant reached. Charges the GPUs' windows up
- * to it, not their base. v->status tells of what went wrong: see fl_engines_refused. */
+ * to it, not their base. v->status holds an error: see fl_engines_refused. */
 int64_t fl_engines_advance(fl_engines *v, int64_t now, int64_t until);
 fl_status fl_engines_refused(const fl_engines *v, const char *name, fl_diag *d);
 static inline bool fl_engines_done(const fl_engines *v) { return v->finished == v->u->requests->count; }
-/* Only what a lost GPU took with it is left to be done. */
+/* Return whether only the work of lost GPUs is left. */
 bool fl_engines_stuck(const fl_engines *v);
 
 /* After fl_gpu_clock at t, up to which all is charged. */

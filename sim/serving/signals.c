@@ -1,3 +1,4 @@
+/* What is reported of servers: the result of a run, and their signals. */
 #include "sim/serving/inside.h"
 
 #include "policies/policy.h"
@@ -12,7 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- collect ---- */
+/* ---- the result ---- */
 
 #define MINUTE_PS (60 * FL_PS_PER_S)
 

@@ -1,3 +1,4 @@
+/* The scheduler: which requests compute how many tokens in which step, by the rules of serving.h. */
 #include "sim/serving/inside.h"
 
 #include "models/laws/laws.h"

@@ -1,3 +1,4 @@
+/* Synthetic applications for MF-GPOEO's evaluation: shapes drawn, then written as programs and kinds. */
 #include "sim/synth/inside.h"
 
 #include "models/laws/device.h"
@@ -189,7 +190,7 @@ static void fl_app_draw(fl_app *a, const fl_app_target *target, fl_random *r) {
     a->cycles = (uint32_t)fmax(1, round(SECONDS / all));
 }
 
-/* ---- apps ---- */
+/* ---- the published ones ---- */
 
 /* Gears, memory clocks and caps: Table V. Losses at 405 MHz: text to Fig. 4. GR_1536: clocks found by MF-GPOEO and loss
  * at 810 MHz, text to Fig. 9. Kinds: text to Fig. 2, whose three panels are AI_I2IP, AI_OBJ and AI_TS. Clocks of

@@ -1,4 +1,4 @@
-/* What the files of sim/synth share. Other modules include the public header alone. */
+/* What the files of sim/synth share: workloads straight from options, and the insides of synthetic applications. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The same kernels straight into a workload, without launches: for benchmarks of millions. */
+/* Build the kernels of fl_synth_trace straight into a workload, without launches: for benchmarks of millions. */
 fl_status fl_synth_workload(const fl_synth_options *o, const fl_node_spec *node, uint32_t windows, fl_workload **out,
                             fl_diag *d);
 
@@ -41,7 +41,7 @@ typedef struct fl_app_target {
 
 #define FL_APP_GEAR_MHZ(gear) (210 + 15 * (gear))
 
-/* One synthetic application while it is being made: its shape, drawn, and its shares, solved. Internal to sim. */
+/* One synthetic application in the making: its shape is drawn, its shares are solved. */
 
 #define FL_APP_KINDS_MAX 1024
 #define FL_APP_ROWS_MAX 1024

@@ -1,3 +1,4 @@
+/* Synthetic requests, kernel traces and mixes of programs. */
 #include "sim/synth/inside.h"
 
 #include "models/laws/device.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- requests ---- */
+/* ---- requests to a server of language models ---- */
 
 #define DAY_S 86400.0
 #define LONGEST_S (26 * DAY_S)
@@ -147,7 +148,7 @@ fl_status fl_synth_requests(const fl_synth_requests_options *o, fl_requests *r, 
     return s;
 }
 
-/* ---- synth ---- */
+/* ---- kernel traces ---- */
 
 const fl_synth_options fl_synth_standard = {.seed = 1,
                                             .kernels = 10000,

@@ -1,4 +1,9 @@
-/* Synthetic workloads, seeded: the same options give the same kernels for ever. */
+/* Synthetic workloads, seeded: kernel traces, mixes of programs, MF-GPOEO's applications, and requests. The same
+ * options always give the same data.
+ *
+ * Start from fl_synth_standard or fl_synth_requests_standard and call the function of the wanted data. Each fills a
+ * struct of traces/, which the caller frees by the function beside that struct. FL_BAD_INPUT names the option that is
+ * out of range. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -25,35 +30,37 @@ typedef struct fl_synth_options {
 extern const fl_synth_options
     fl_synth_standard; /* 10,000 kernels of 32 kinds on one stream, 200 us, half memory-bound */
 
-/* As files would hold it: a kernel trace at the given clocks, and its kinds. FL_BAD_INPUT with the name of the option
- * that is out of range; so too below. */
+/* Make a kernel trace at the given clocks, and its kinds. */
 fl_status fl_synth_trace(const fl_synth_options *o, double sm_mhz, double mem_mhz, fl_kernel_trace *t, fl_kinds *k,
                          fl_diag *d);
 
-/* A mix of programs: one process per name of the kinds, kernel after kernel of about mean_us for `seconds` when alone,
- * recorded alone (head key "alone"), so that a replay makes them share. Without host time in between. */
+/* Make a mix of programs, one process per name of the kinds. Each runs kernels of about mean_us for `seconds` when
+ * alone, without host time in between. The trace says that they were recorded alone (head key "alone"), so a replay
+ * makes them share the GPU. */
 fl_status fl_synth_mix(const fl_kinds *kinds, uint64_t seed, double seconds, double mean_us, double sm_mhz,
                        double mem_mhz, fl_kernel_trace *t, fl_diag *d);
 
-/* Synthetic applications for MF-GPOEO's evaluation (Model-Free GPU Online Energy Optimization, Section V), from one
- * seed: 17 whose best static clocks are those of Table V, as nearly as the device allows, and more over the same range.
+/* ---- applications for MF-GPOEO's evaluation (Model-Free GPU Online Energy Optimization, Section V) ----
+ *
+ * 17 applications whose best static clocks are those of Table V, as nearly as the device allows, and more over the same
+ * range.
  *
  * The paper publishes for each application of AIBench the SM gear and memory clock of least energy within 5 % of
  * slowdown, for some how much they lose at the lowest memory clocks, and for all under which power cap they do best;
  * not their kernels. So the shape of an application (kinds, lengths, grids, phases, streams, gaps) is drawn, and the
  * shares of its kernels that depend on the clocks are solved for the published clocks: no policy takes part in that. */
 
-/* Programs of 1500 s each, at the default clocks of dev, and their kinds: the 17, then `drawn` ones called gnn_01,
- * gnn_02, ... Both zeroed first, and left zeroed on failure. FL_BAD_INPUT for a device without the paper's clocks. */
+/* Make programs of 1500 s each, at the default clocks of dev, and their kinds: the 17, then `drawn` ones called gnn_01,
+ * gnn_02, ... On failure both structs are zeroed. FL_BAD_INPUT for a device without the paper's clocks. */
 fl_status fl_synth_apps(const fl_device *dev, uint32_t drawn, uint64_t seed, fl_programs *p, fl_kinds *k, fl_diag *d);
 
-/* Synthetic traffic to a server of language models, seeded: the same options give the same requests for ever. */
+/* ---- traffic to a server of language models ---- */
 
 typedef struct fl_synth_requests_options {
     uint64_t seed;
     double rate;    /* requests per second, mean over a day */
     double seconds; /* arrivals up to here; 0 = until `most` */
-    uint64_t most;  /* requests; 0 = until `seconds`. Of both, what comes first */
+    uint64_t most;  /* requests; 0 = until `seconds`. With both, the earlier end counts */
     /* Coefficient of variation of the times between arrivals, which are gamma distributed: 1 = a Poisson process, more
      * = bursts, less = an even stream. */
     double cv;

@@ -1,3 +1,4 @@
+/* Classes of a trace's ops, launches and synchronisations, and the work of kernels that overlapped. */
 #include "sim/workload/inside.h"
 
 #include "models/laws/device.h"
@@ -242,7 +243,7 @@ fl_status fl_builder_threads(fl_builder *b, fl_diag *d) {
     return s;
 }
 
-/* ---- untangle ---- */
+/* ---- the work of kernels that overlapped ---- */
 
 static int by_time(const void *a, const void *b) {
     const fl_edge *x = a, *y = b;

@@ -104,7 +104,7 @@ static fl_status fl_launches_plan(const fl_workload *w, fl_island *is, fl_diag *
     return FL_OK;
 }
 
-/* ---- finish ---- */
+/* ---- closing ---- */
 
 /* ---- islands: a union of GPUs that meet ---- */
 

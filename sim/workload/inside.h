@@ -1,4 +1,4 @@
-/* What the files of sim/workload share. Other modules include the public header alone. */
+/* What the files of sim/workload share: limits and records of a workload, ops of sweeps, the builder of traces. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -19,10 +19,10 @@
 /* 25 hours: the longest op, gap before one, and host time before or after a launch or a synchronisation. */
 #define FL_DURATION_MAX_NS (INT64_MAX / 100000)
 
-/* Equal loads share an entry. *id is what fl_class.host takes; more than 255: refused. */
+/* Add a host load; equal loads share an entry. *id is the value for fl_class.host. More than 255 are refused. */
 fl_status fl_workload_add_host_load(fl_workload *w, const fl_host_load *load, uint32_t *id, fl_diag *d);
 
-/* Room for so many ops in all, so that they need not be moved as they come. */
+/* Reserve room for `ops` ops in all, so that the array need not move as it grows. */
 fl_status fl_workload_expect(fl_workload *w, uint32_t stream, size_t ops, fl_diag *d);
 
 fl_status fl_workload_add_thread(fl_workload *w, int32_t id, uint32_t *index, fl_diag *d);
@@ -59,7 +59,7 @@ fl_status fl_sweep_ops_marker(fl_sweep_ops *o, const fl_load *like, uint32_t *id
  * many ops, each with a marker of class `marker` at its end. */
 fl_status fl_sweep_ops_add(fl_sweep_ops *o, uint32_t class_id, uint32_t marker, int64_t total, fl_diag *d);
 
-/* The insides of a workload's making from a kernel trace: the builder that its parts share. */
+/* ---- the builder of a workload from a kernel trace ---- */
 
 typedef struct fl_builder {
     const fl_kernel_trace *t;
@@ -94,7 +94,7 @@ static inline const fl_device *fl_builder_device(const fl_builder *b, uint32_t g
     return &b->node->device[b->node->gpu[gpu]];
 }
 
-/* The GPU that stands for a device of the trace. */
+/* Return the GPU of a device of the trace. */
 static inline uint32_t fl_builder_gpu(const fl_builder *b, int32_t device) {
     uint32_t i = 0;
     while (b->device[i] != device)
@@ -104,7 +104,7 @@ static inline uint32_t fl_builder_gpu(const fl_builder *b, int32_t device) {
 
 static inline int64_t fl_builder_later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* builder.c: what a trace says beside its ops. begin: room, and what platform and kinds say of the whole. */
+/* builder.c: all that a trace states beside its ops. fl_builder_begin allocates, and reads platform and kinds. */
 fl_status fl_builder_begin(fl_builder *b, fl_diag *d);
 void fl_builder_end(fl_builder *b); /* frees all but the workload */
 fl_status fl_builder_host_clock(fl_builder *b, fl_diag *d);
@@ -130,16 +130,15 @@ fl_status fl_builder_append(fl_builder *b, uint32_t stream, const fl_trace_op *o
 /* classes.c: launches and synchronisations in the order of their host times. The ops are in their streams. */
 fl_status fl_builder_threads(fl_builder *b, fl_diag *d);
 
-/* The same kernels handed to sink one by one, stream by stream, each stream in the order of time, with nothing kept of
- * them: *t gets head, names and kinds, and *about how many kernels there are if each takes its mean time, before the
- * first comes. The caller frees *t, also after a failure. */
+/* Make the kernels of fl_synth_program and hand them to sink one by one, stream by stream, each stream in the order of
+ * time, without keeping them: *t gets head, names and kinds, and *about how many kernels there are if each takes its
+ * mean time, before the first comes. The caller frees *t, also after a failure. */
 typedef fl_status (*fl_program_sink)(void *user, const fl_trace_op *op, fl_diag *d);
 fl_status fl_synth_program_each(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
                                 double *about, fl_program_sink sink, void *user, fl_diag *d);
 
-/* What recorded kernels did while they shared a GPU. Overlapping kernels slowed each other when they were recorded;
- * replayed as they stand they would be slowed twice. Their work is the integral of the rates that sharing gave them
- * then. */
+/* Untangling: kernels that overlapped slowed each other in the recording. A replay of their recorded lengths would slow
+ * them twice. Their work is the integral of the rates that sharing gave them in the recording. */
 
 typedef struct fl_edge { /* the start or end of an op of one GPU */
     int64_t at_ns;

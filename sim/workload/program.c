@@ -1,3 +1,4 @@
+/* Programs files: their kernel traces, and their workloads without a trace in between. */
 #include "sim/workload/inside.h"
 
 #include "models/laws/device.h"
@@ -12,7 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- synth program ---- */
+/* ---- kernel traces of programs ---- */
 
 #define FL_PROGRAM_KERNELS_MAX UINT64_C(100000000)
 enum { STREAMS_MAX = 256 };
@@ -217,7 +218,7 @@ fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, do
     return s;
 }
 
-/* ---- build program ---- */
+/* ---- workloads of programs ---- */
 
 typedef struct sink {
     fl_builder b;

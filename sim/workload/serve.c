@@ -1,3 +1,4 @@
+/* A finished workload turned into one that serves open-loop requests. */
 #include "sim/workload/inside.h"
 
 #include "sim/base/base.h"

@@ -1,3 +1,4 @@
+/* Workloads of a sweep: kernels one after the other, cut into ops of about 10 ms. */
 #include "sim/workload/inside.h"
 
 #include "models/laws/device.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sweep ops ---- */
+/* ---- cutting into ops ---- */
 
 #define OP_NS INT64_C(10000000)
 

@@ -1,3 +1,4 @@
+/* A workload of a kernel trace: order, gaps, and ops in their streams. */
 #include "sim/workload/inside.h"
 
 #include "models/laws/device.h"
@@ -139,7 +140,7 @@ static fl_status find_devices(fl_builder *b, fl_diag *d) {
     return FL_OK;
 }
 
-/* ---- order ---- */
+/* ---- order of the ops ---- */
 
 static void note_origin(fl_builder *b) {
     const fl_trace_op *ops = b->t->ops;

@@ -1,3 +1,4 @@
+/* A workload by hand: classes, streams, ops, waits and host threads. */
 #include "sim/workload/inside.h"
 
 #include "models/laws/laws.h"

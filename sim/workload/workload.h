@@ -1,8 +1,14 @@
-/* A workload: what a trace asks of a node, as immutable arrays. Built once per (trace, platform) and shared by all
- * runs.
+/* A workload: what a trace, a program, a sweep or requests ask of a node, as immutable arrays. Built once per trace and
+ * platform, and shared by all runs.
  *
- * An op is 8 bytes. Its class is its kind of kernel with the load it puts on a device; its work is its length in ns at
- * the reference clock of that class; its gap is the host time in ns between the moment it could start and its start. */
+ * Make one with fl_build_trace, fl_build_program or fl_build_sweep; fl_workload_serve then lets it answer requests.
+ * Other modules of sim build theirs with fl_workload_new, _add_..., _finish. The caller frees it with fl_workload_free.
+ * Input that cannot be replayed is FL_BAD_INPUT.
+ *
+ * An op takes 8 bytes. Its class is its kind of kernel with the load that it puts on a device. Its work is its length
+ * in ns at the reference clock of that class. Its gap is the host time in ns between the moment it could start and its
+ * start. A stream is a list of ops, a thread is a list of launches and waits of the host. An island is a set of GPUs
+ * that can affect each other. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -16,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FL_WORK_BITS = 27, FL_GAP_BITS = 21 }; /* 0.13 s and 2 ms: what is longer is rare, and an escape into `big` */
+enum { FL_WORK_BITS = 27, FL_GAP_BITS = 21 }; /* 0.13 s and 2 ms: longer ops are rare and go into `big` */
 #define FL_WORK_MAX ((1u << FL_WORK_BITS) - 1)
 #define FL_GAP_MAX ((1u << FL_GAP_BITS) - 1)
 
@@ -42,9 +48,9 @@ typedef struct fl_class {
     bool copy;            /* a memory copy: no SM, not a resident kernel */
     bool iteration;       /* an iteration marker: no work */
     bool part;            /* a phase of a kernel that goes on: it is not counted and not recorded by itself */
-    bool spins;           /* it is launched, and draws, while it waits for another GPU, as a collective does */
-    uint32_t host;        /* how the host time before its ops loads the CPU: 0 = as the platform says, else an entry
-                             of host_load + 1 */
+    bool spins;           /* it is on the GPU and draws power while it waits for another GPU, as a collective does */
+    uint32_t host;        /* how the host time before its ops loads the CPU: 0 = as the platform states, else an entry
+                                    of host_load + 1 */
 } fl_class;
 
 typedef struct fl_wait { /* satisfied when `stream` has finished `done` ops */
@@ -65,7 +71,7 @@ typedef struct fl_stream {
         *wait_first; /* NULL: no op waits; else op i waits for wait[wait_first[i]] .. wait[wait_first[i + 1] - 1] */
     size_t first_room;
     bool launched;  /* ops start only when a host thread has launched them */
-    bool served;    /* launched request by request, and its gaps are host time all the same (see workload.h) */
+    bool served;    /* launched request by request, with gaps as host time (see fl_workload_serve) */
     bool other;     /* not only kernels: copies or markers too */
     uint64_t *mark; /* mark_count op counts, ascending: ends of the windows of work */
     uint32_t mark_count;
@@ -88,7 +94,7 @@ typedef struct fl_item { /* one step of a host thread */
         uint32_t stream;  /* LAUNCH: the next op of this stream */
         uint32_t request; /* ARRIVE, DONE */
     };
-    uint32_t parts;                  /* LAUNCH: and so many ops behind it: further phases, or all of a request */
+    uint32_t parts; /* LAUNCH: number of ops after that one which it launches too: further phases, or a request */
     uint32_t wait_first, wait_count; /* SYNC, DONE: in the thread's waits */
     fl_item_type type;
     uint32_t load; /* of the host time before it, as in fl_class; set by fl_workload_finish */
@@ -100,11 +106,11 @@ typedef struct fl_thread {
     size_t count, room;
     fl_wait *wait;
     size_t wait_count, wait_room;
-    bool server; /* serves streams without recorded launches: the host time is theirs, it has none of its own */
+    bool server; /* it serves streams without recorded launches: the host time belongs to them */
 } fl_thread;
 
-/* What comes before the launch of an op, in 4 bytes: host time in ns, or FL_LAUNCH_SYNC and an index into `sync`, or
- * FL_LAUNCH_OTHER: the items of the thread have to be asked. */
+/* The host's part before the launch of an op, in 4 bytes: host time in ns; or FL_LAUNCH_SYNC and an index into `sync`;
+ * or FL_LAUNCH_OTHER, and the thread's items say more. */
 #define FL_LAUNCH_SYNC 0x80000000u
 #define FL_LAUNCH_OTHER UINT32_MAX
 
@@ -157,25 +163,25 @@ typedef struct fl_workload {
     double host_ref_mhz; /* CPU clock at which host time was recorded; 0 = the platform's */
     int64_t *arrival_ns; /* request_count, ascending; NULL: all is one pass, begun at time 0 */
     size_t request_count;
-    bool barriers;                 /* a stream waits for one of another GPU */
-    bool gaps_are_host;            /* no launches recorded: gaps count as host time */
-    bool measured;                 /* time and power come from measured tables */
-    bool predicted;                /* they come from tables that a fit made, for every clock of the ladder */
-    bool assumed;                  /* some load was assumed, not known: say so in every result */
-    bool untangled;                /* recorded kernels overlapped; their work was freed of the sharing they had then */
+    bool barriers;      /* a stream waits for one of another GPU */
+    bool gaps_are_host; /* no launches recorded: gaps count as host time */
+    bool measured;      /* time and power come from measured tables */
+    bool predicted;     /* they come from tables that a fit made, for every clock of the ladder */
+    bool assumed;       /* some load was assumed, not known: every result must say so */
+    bool untangled;     /* recorded kernels overlapped; their work no longer contains the sharing of the recording */
     double sm_min_mhz, sm_max_mhz; /* range in which the loads are known; 0, INFINITY where laws hold everywhere. What
                                       is predicted beyond it is used by runs that go there, but chosen by nobody */
     double model_time_mape_pct, model_power_mape_pct; /* of a fitted model; NAN where there is none */
 } fl_workload;
 
-/* ---- building ---- */
+/* ---- building by hand ---- */
 fl_status fl_workload_new(fl_workload **out, const char *name, fl_diag *d);
 void fl_workload_free(fl_workload *w);
-/* Gives back what only a run needs: ops, waits and host threads. Names, kinds and counts of the whole stay. */
+/* Free what only a run needs: ops, waits and host threads. Names, classes and counts of the whole stay. */
 void fl_workload_forget(fl_workload *w);
 
-/* Copies the name of kind. The load's measured curves move into the workload. Index in *id; more than 65,535: refused.
- */
+/* Add a class. Copies the name of kind; the load's measured curves move into the workload. *id: its index. More than
+ * 65,535 are refused. */
 fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_kernel_kind *kind, uint32_t *id,
                                 fl_diag *d);
 
@@ -184,23 +190,24 @@ fl_status fl_workload_add_stream(fl_workload *w, uint32_t gpu, int32_t process, 
 
 fl_status fl_workload_add_op(fl_workload *w, uint32_t stream, int64_t gap_ns, int64_t work_ns, uint32_t class_id,
                              fl_diag *d);
-/* The op added last to `stream` waits for these. */
+/* Let the op that was added last to `stream` wait for this. May be called several times. */
 fl_status fl_workload_add_wait(fl_workload *w, uint32_t stream, fl_wait wait, fl_diag *d);
 
-/* Closes the building: islands, and `windows` windows of equal reference time per stream. May be called again after
- * more was added. */
+/* Finish the workload: find its islands, and cut each stream into `windows` windows of equal reference time. May be
+ * called again after more was added. */
 fl_status fl_workload_finish(fl_workload *w, uint32_t windows, fl_diag *d);
-/* Afterwards: marks behind every op in the place of windows, so that a run tells when each has ended. */
+/* Replace the windows of a finished workload by one mark after every op, so that a run reports when each op ended. */
 fl_status fl_workload_mark_ops(fl_workload *w, fl_diag *d);
 
-/* Whether a server of w->serving runs on this GPU. */
+/* Return whether a server of w->serving runs on this GPU. */
 bool fl_workload_serves(const fl_workload *w, uint32_t gpu);
 
-/* Of an escape. */
+/* Return the index into `big` of a record with class FL_REC_ESCAPE. */
 static inline uint64_t fl_rec_index(const fl_rec *r) {
     return (uint64_t)r->gap_ns << FL_WORK_BITS | (uint64_t)r->work_ns;
 }
 
+/* Read op i of a stream, whether it is in a record or in `big`. */
 static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_ns, int64_t *work_ns,
                                   uint32_t *class_id) {
     const fl_rec *r = &s->rec[i];
@@ -212,76 +219,76 @@ static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_n
     }
 }
 
-/* The ops that a kernel of a sweep becomes. A table gives one time for each clock; a policy changes clocks within it
- * and measures parts of it, so it is cut into ops of about 10 ms. Real parts are not alike, and programs say where an
- * iteration ends: both are asked for, as a table tells neither. */
+/* ---- from a sweep ----
+ *
+ * A sweep gives one time for each clock. A policy changes clocks within that time and measures parts of it, so a kernel
+ * of a sweep becomes ops of about 10 ms. The table says neither how much the parts vary nor where iterations end; the
+ * user may state both. */
 
 typedef struct fl_sweep_replay { /* how the workloads of a sweep are replayed */
-    uint32_t repeat;             /* each so often, one after the other */
-    uint32_t windows;            /* of work, for the worst-window slowdown; 0 = none */
+    uint32_t repeat;             /* number of times that the workload runs, one after the other */
+    uint32_t windows;            /* of work, for the slowdown of the worst window; 0 = none */
     double jitter;               /* coefficient of variation of an op's work, 0 to 1; 0: all alike */
     uint64_t seed;               /* of the jitter. The same seed is the same work at every clock, under every policy */
-    int64_t iteration_ns; /* about so much work at the highest clock ends in an iteration marker; 0: no markers */
+    int64_t iteration_ns;        /* work between iteration markers, about, at the highest clock; 0: no markers */
 } fl_sweep_replay;
 
-/* Workloads from what traces and tables hold. */
+/* ---- from a kernel trace ---- */
 
 typedef struct fl_build_options {
-    uint32_t windows;      /* of work, for the worst-window slowdown; 0 = none */
+    uint32_t windows;      /* of work, for the slowdown of the worst window; 0 = none */
     const fl_kinds *kinds; /* how kinds of kernels load the device; NULL = none known */
     const char *assume;    /* kernels without a row in kinds: "compute", "memory", "balanced"; NULL = refuse them */
 } fl_build_options;
 
-/* From a kernel trace. GPUs are the trace's devices in ascending order. Where the recorded kernels of a GPU overlap so
- * that they must have shared it, their work is what they did at the rates that sharing gave them, so that a replay at
- * the clocks of the recording takes the recorded time. */
+/* Build a workload from a kernel trace. GPUs are the trace's devices in ascending order. Recorded kernels that overlap
+ * on a GPU shared it. The work of each is then the integral of the rate that sharing gave it, so that a replay at the
+ * clocks of the recording takes the recorded time. */
 fl_status fl_build_trace(fl_workload **out, const char *name, const fl_kernel_trace *t, const fl_node_spec *node,
                          const fl_build_options *o, fl_diag *d);
 
-/* Names of the workloads of a sweep in order of appearance: indices into s->names; the caller frees *names. */
+/* List the workloads of a sweep in order of appearance, as indices into s->names. The caller frees *names. */
 fl_status fl_sweep_workloads(const fl_sweep *s, uint32_t **names, size_t *count, fl_diag *d);
 
-/* What a fit found of a workload (harness/chip/chip.h makes it). */
+/* What a fit found about a workload (harness/chip/chip.h makes it). */
 typedef struct fl_sweep_law {
     bool predicted;                /* the sweep's rows are predictions for the whole ladder; else they were measured */
     double sm_min_mhz, sm_max_mhz; /* where the device was calibrated */
-    double time_pct, power_pct;    /* mean absolute errors to expect where nobody measured; NAN: all was */
+    double time_pct, power_pct;    /* expected mean absolute errors of predictions, %; NAN: all rows are measured */
     /* Per name of the sweep, a kernel's tc, tm, tl at its device's reference clocks ref_sm_mhz and ref_mem_mhz; all 0
      * where they are not known. */
     fl_load *load;
 } fl_sweep_law;
 
-/* From one workload of a sweep: its kernels run one after the other, cut into ops (sim/workload/workload.h).
- * Time and power come from the rows, by monotone interpolation between them. Of measured rows those at the platform's
- * default memory clock (or the only one) and at the highest power cap count; of predicted ones all. law NULL: nothing
- * is known but the rows. */
+/* Build a workload from one workload of a sweep. Its kernels run one after the other, cut into ops. Time and power come
+ * from the rows, by monotone interpolation. Measured rows count at the platform's default memory clock (or the only
+ * one) and at the highest power cap; predicted rows all count. law NULL: only the rows are known. */
 fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s, uint32_t name, const fl_sweep_law *law,
                          const fl_sweep_replay *replay, const fl_node_spec *node, fl_diag *d);
 
-/* A program straight into its workload, without a trace between: a ninth of the memory. */
+/* ---- from a programs file ---- */
 
-/* What fl_build_trace makes of fl_synth_program's trace. *out NULL, and FL_OK, where it has to be made by those two:
- * for programs of several streams, whose kernels may have to share, and for all that they refuse, in their words. */
+/* Build the workload that fl_build_trace would make of fl_synth_program's trace, without the trace and with a ninth of
+ * the memory. *out is NULL, with FL_OK, where the caller must use those two instead: for programs of several streams,
+ * and for every input that they refuse. */
 fl_status fl_build_program(fl_workload **out, const char *name, const fl_programs *p, size_t index, uint64_t seed,
                            double seconds, const fl_node_spec *node, const fl_build_options *o, fl_diag *d);
 
-/* Open-loop requests over a workload: what was one pass becomes one pass for each request, in the order of arrival. */
+/* ---- open-loop requests over a workload ---- */
 
-/* Turns a finished workload into one that serves `count` requests, which arrive at arrival_ns (ascending from 0 on,
- * copied), and finishes it again with `windows` windows of work.
+/* Turn a finished workload into one that serves `count` requests, which arrive at arrival_ns (ascending from 0 on,
+ * copied), and finish it again with `windows` windows of work.
  *
- * A request is all that the workload did: its streams, launches, synchronisations and waits. Arrivals wait for nobody;
- * a request is taken up when it is there and every op of the one before has finished, and has been served when its last
- * op has finished and its host threads have come back from it. Where no launches were recorded, a server takes up the
- * request and gaps stay host time. The arrival itself follows no clock.
+ * Each request runs the whole workload once: its streams, launches, synchronisations and waits. Arrivals do not wait. A
+ * request starts when it has arrived and every op of the one before has finished. It ends when its last op has finished
+ * and its host threads have returned. Where no launches were recorded, a host thread of its own starts each request,
+ * and gaps stay host time. Clocks do not affect arrivals.
  *
- * After a failure the workload is good for fl_workload_free alone. */
+ * After a failure only fl_workload_free may be called. */
 fl_status fl_workload_serve(fl_workload *w, const int64_t *arrival_ns, size_t count, uint32_t windows, fl_diag *d);
 
-/* Kernel traces of programs files, seeded: the same program, seed and length give the same kernels for ever. */
-
-/* The trace of p->programs[index], recorded at the clocks that the head of p names. seconds: about how long it lasts
- * there, 0 = as stated: more or fewer cycles where the program has several, else every part_s scaled alike.
- * FL_BAD_INPUT where that would be more than 1e8 kernels. */
+/* Make the kernel trace of p->programs[index], recorded at the clocks that the head of p names. The same program, seed
+ * and length always give the same kernels. seconds: about how long it lasts there, 0 = as stated. A program with
+ * several cycles gets more or fewer of them; else every part_s is scaled. FL_BAD_INPUT for more than 1e8 kernels. */
 fl_status fl_synth_program(const fl_programs *p, size_t index, uint64_t seed, double seconds, fl_kernel_trace *t,
                            fl_diag *d);

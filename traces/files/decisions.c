@@ -1,3 +1,4 @@
+/* Decisions files: header, rows and steps, both ways. */
 #include "traces/files/inside.h"
 
 #include "traces/files/files.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- decisions write ---- */
+/* ---- writing ---- */
 
 static void put_row(FILE *file, const fl_decisions *r, size_t step, size_t number, size_t row) {
     size_t index = step * (r->gpu_count + 1) + row;
@@ -128,7 +129,7 @@ fl_status fl_decisions_write(const char *path, const fl_decisions *r, fl_diag *d
     return fl_output_commit(o, d);
 }
 
-/* ---- decisions ---- */
+/* ---- reading ---- */
 
 typedef struct loader {
     fl_decisions r;

@@ -1,3 +1,4 @@
+/* Rows of a decisions file that are neither host nor GPU: kernel records, servers, and steps of engines. */
 #include "traces/files/inside.h"
 
 #include "traces/files/files.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- decisions kernels ---- */
+/* ---- kernel records ---- */
 
 /* Offsets from the first of the ten. */
 enum { LOST, KIND, NAME_ID, NAME, GRID, BLOCK, GPU, STREAM, START, END };
@@ -220,7 +221,7 @@ void fl_put_kernel_row(FILE *file, const fl_step_place *at, const fl_logged_kern
     fputc('\n', file);
 }
 
-/* ---- decisions servers ---- */
+/* ---- servers ---- */
 
 /* server, batches_lost, server_fresh, the signals, and: */
 enum { SERVER, DECISIONS_SERVERS_LOST, FRESH, SIGNALS, BATCH_COLUMNS = 6 };

@@ -1,4 +1,9 @@
-/* MODULE traces/files */
+/* The canonical files of kernels, kinds, programs, telemetry and decisions; and what can be done to a kernel trace by
+ * itself: activity of devices, lanes that overlap, sorting.
+ *
+ * Each file has a _read and a _write. A reader fills its struct (traces/io/records.h) or leaves it zeroed, and refuses
+ * with file, line and column. A writer uses a temporary file and a rename. The caller frees structs by their _free.
+ * Sweeps are in traces/import, files of pipelines and servers in modules of their own. */
 #pragma once
 
 #include "traces/io/io.h"
@@ -8,7 +13,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Programs files: workloads in the form in which authors publish them, as kinds of kernels, times and counts, not as
+/* ---- programs files ----
+ *
+ * Workloads in the form in which authors publish them, as kinds of kernels, times and counts, not as
  * one row for each launch. sim/workload/workload.h makes kernel traces from them.
  *
  * The head is "# foldline-programs 1"; its keys are sm_mhz, mem_mhz, cpu_mhz (clocks at which the times hold), kinds
@@ -49,37 +56,35 @@ fl_status fl_programs_read(const char *path, fl_programs *p, fl_diag *d);
 fl_status fl_programs_write(const char *path, const fl_programs *p, fl_diag *d);
 void fl_programs_free(fl_programs *p);
 
-/* To build a program in memory; names are copied. fl_programs_name gives the values of rows[].program and .kernel. */
+/* Build a program in memory; names are copied. fl_programs_name gives the values of rows[].program and .kernel. */
 uint32_t fl_programs_name(fl_programs *p, const char *name); /* UINT32_MAX when out of memory */
 fl_status fl_programs_add(fl_programs *p, const fl_program_row *row, fl_diag *d);
 
-/* The rows of kernel records that a policy saw, within a decisions file (the layout is in traces/io/records.h). Shared
- * by readers, writers and the logs of running hosts. */
+/* ---- decisions: kernel records that a policy saw (the layout is in traces/io/records.h) ----
+ *
+ * Readers, writers and the logs of running hosts share these functions. */
 
 typedef struct fl_decisions_room { /* items that each array of fl_decisions has room for */
     size_t t_ns, delay_ns, line, value, fresh, set;
     size_t kind, kernel, lost, kinds_until, kernels_until;
 } fl_decisions_room;
 
-/* A new step, with all kinds and records so far. */
+/* Add a step, with all kinds and records so far. */
 fl_status fl_decisions_add_step(fl_decisions *r, fl_decisions_room *room, size_t step, uint64_t lost);
-/* To the step: the name is copied. */
+/* Add a kind, or a kernel, to the step. The name is copied. */
 fl_status fl_decisions_add_kind(fl_decisions *r, fl_decisions_room *room, size_t step, const fl_logged_kind *kind);
 fl_status fl_decisions_add_kernel(fl_decisions *r, fl_decisions_room *room, size_t step,
                                   const fl_logged_kernel *kernel);
 
-/* Decisions while they are read or written: room for their steps, and the rows of one step. */
-
-/* Makes room in *r for so many steps of one host and `gpus` GPUs; FL_NO_MEMORY otherwise. */
+/* Make room in *r for `steps` steps of one host and `gpus` GPUs. FL_NO_MEMORY on failure. */
 fl_status fl_decisions_grow(fl_decisions *r, fl_decisions_room *room, size_t steps, size_t gpus);
 
-/* The header row. */
+/* Write the header row. */
 void fl_decisions_put_names(FILE *file, const fl_decisions *r);
-/* The rows of a step, under this number. kinds: so many kinds of kernels stand in the file already. */
+/* Write the rows of a step, under this number. kinds: number of kinds that the file has already. */
 void fl_decisions_put_step(FILE *file, const fl_decisions *r, size_t step, size_t number, size_t kinds);
 
-/* The rows of servers that a policy saw, within a decisions file (the layout is in traces/io/records.h): their signals,
- * and the steps of their engines. Shared by readers, writers and the logs of running hosts. */
+/* ---- decisions: signals of servers, and steps of their engines, that a policy saw ---- */
 
 typedef struct fl_servers_room { /* items that each array of fl_logged_servers has room for */
     size_t value, fresh, lost, batch, until;
@@ -89,10 +94,10 @@ typedef struct fl_servers_room { /* items that each array of fl_logged_servers h
 fl_status fl_servers_add(fl_logged_servers *s, fl_servers_room *room, const double *value, const bool *fresh,
                          uint64_t lost);
 fl_status fl_servers_add_batch(fl_logged_servers *s, fl_servers_room *room, const fl_logged_batch *batch);
-/* The step is over: all rows so far belong to it and those before. */
+/* End the step: all rows so far belong to it and to those before. */
 fl_status fl_servers_end_step(fl_logged_servers *s, fl_servers_room *room);
 
-/* When a device ran kernels: the union of their spans over all streams, and how much of it lies before a given time. */
+/* ---- activity: when a device ran kernels, as the union of their spans over all streams ---- */
 
 typedef struct fl_activity {
     int64_t *start_ns, *end_ns; /* count spans, ascending and disjoint */
@@ -113,7 +118,9 @@ size_t fl_activity_devices(const fl_kernel_trace *t, int32_t *device, size_t roo
 
 void fl_activity_free(fl_activity *a);
 
-/* Reads and writes canonical kernel traces and kinds files. Columns may come in any order. Required:
+/* ---- kernel traces and kinds files ----
+ *
+ * Columns of kernel traces may come in any order. Required:
  * device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z. Optional:
  * launch_ns,host_thread,waits_for (row numbers from 0 joined by '+'),bytes,sm_mhz. Text is UTF-8, with RFC 4180
  * quoting. */
@@ -126,7 +133,7 @@ fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_diag *d);
  */
 fl_status fl_kernels_write(const char *path, const fl_kernel_trace *t, fl_diag *d);
 
-/* To build a trace in memory. Returns the index of the name or kind and adds it if it is new; UINT32_MAX when out of
+/* Build a trace in memory. Returns the index of the name or kind and adds it if it is new; UINT32_MAX when out of
  * memory. The cost is linear in the number of kinds, so use it for small sets; the reader interns through a hash of its
  * own. */
 uint32_t fl_trace_add_kind(fl_kernel_trace *t, const char *name, const uint32_t grid[3], const uint32_t block[3]);
@@ -143,7 +150,7 @@ fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d);
 /* The number of rows from `first` on that describe the phases of that kernel, in order: 1 where it has no phases. */
 size_t fl_kinds_phases(const fl_kinds *k, const fl_kind_load *first);
 
-/* Kinds by name, for callers with many look-ups: fl_kinds_find scans all rows each time. */
+/* An index of kinds by name, for callers with many look-ups. */
 
 typedef struct fl_kinds_index {
     const fl_kinds *kinds;   /* borrowed */
@@ -156,19 +163,21 @@ typedef struct fl_kinds_index {
 fl_kinds_index fl_kinds_index_make(const fl_kinds *k);
 void fl_kinds_index_free(fl_kinds_index *x);
 
-/* The result of fl_kinds_find. */
+/* Return the load of a kernel name; the row "*" where the name has no row of its own; NULL where neither exists. */
 const fl_kind_load *fl_kinds_index_find(const fl_kinds_index *x, const char *name);
 
-/* A trace holds one op at a time in each lane (device, process and stream). Recordings do not: this parts what
- * overlaps.
+/* ---- lanes that overlap ----
+ *
+ * A trace holds one op at a time in each lane (device, process and stream). Recordings do not, so this separates ops
+ * that overlap.
  *
  * - Time stamps are rounded, and ends are late by some ns. An overlap of up to FL_LANES_ROUNDING_NS is cut off the end
  * of the earlier op.
  * - Dependent launches (CUDA's programmatic dependent launch, on Hopper and later) let the next kernel of a stream
  * begin before the one before it has ended. Libraries use them: of 106,232 kernels of three PyTorch programs on an H200
  * 1,213 began up to 13.8 us early, each ended after the one before it, and no third began meanwhile (tests/hardware).
- * Such a kernel is taken to wait for that end, and begins there. This is for records of a stream's own kernels: a
- * profiler's file may show the branches of a graph as one stream, which overlap just so.
+ * Such a kernel is moved to begin at that end. The caller asks for this only for records of a stream's own kernels: a
+ * profiler's file may show the branches of a graph as one stream, and they overlap in the same way.
  * - Other overlaps are of ops that run beside each other (graphs, several hardware queues). The later op moves to a
  * stream number of its own.
  *
@@ -182,22 +191,18 @@ typedef struct fl_lanes_parted {
     int64_t first;    /* number of the first of these */
 } fl_lanes_parted;
 
-/* dependent: take overlaps of up to FL_LANES_DEPENDENT_NS for dependent launches. In place; the rows keep their order,
- * so one that begins later may stand before one that begins earlier. FL_BAD_INPUT where there is no stream number left.
- */
+/* Separate ops that overlap, in place. dependent: overlaps of up to FL_LANES_DEPENDENT_NS are dependent launches. Rows
+ * keep their order, so a row that begins later may stand before one that begins earlier. FL_BAD_INPUT where no stream
+ * number is left. */
 fl_status fl_lanes_part(fl_kernel_trace *t, bool dependent, fl_lanes_parted *out, fl_diag *d);
-/* What was changed, as sentences: number 0, 1, ... until it returns false. Of those that do not apply the text is "".
- */
+/* Describe the changes as sentences: number 0, 1, ... until it returns false. A sentence that does not apply is "". */
 bool fl_lanes_text(const fl_lanes_parted *p, int number, char *text, size_t size);
 
-/* Sorts the ops of a trace by time, in place. It needs four more bytes per op, not a second trace. */
-
-/* Sorts by start, end, device, process, stream and row. Only for ops that do not wait for each other, because row
- * numbers change. */
+/* Sort the ops by start, end, device, process, stream and row, in place, with four more bytes per op. Only for ops that
+ * do not wait for each other, because row numbers change. */
 fl_status fl_ops_sort(fl_kernel_trace *t, fl_diag *d);
 
-/* Canonical telemetry, sweep and decisions files, and the log of the GEEPAFS daemon. Readers fill the struct or leave
- * it zeroed; writers use a temporary file and a rename. */
+/* ---- telemetry and decisions files ---- */
 
 fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_diag *d);
 fl_status fl_telemetry_write(const char *path, const fl_telemetry *t, fl_diag *d);

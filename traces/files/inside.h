@@ -1,4 +1,4 @@
-/* What the files of traces/files share. Other modules include the public header alone. */
+/* What the files of traces/files share: rows and cells of decisions files, and kinds by name. */
 #pragma once
 
 #include "traces/files/files.h"

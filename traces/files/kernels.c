@@ -1,3 +1,4 @@
+/* Kernel traces: building, writing, and reading row by row. */
 #include "traces/files/files.h"
 
 #include "traces/io/io.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kernels ---- */
+/* ---- building ---- */
 
 fl_op_type fl_op_type_of(const char *name) {
     size_t size = strlen(name);
@@ -152,7 +153,7 @@ fl_status fl_kernels_write(const char *path, const fl_kernel_trace *t, fl_diag *
     return fl_output_commit(o, d);
 }
 
-/* ---- kernels read ---- */
+/* ---- reading ---- */
 
 enum {
     DEVICE,

@@ -1,3 +1,4 @@
+/* Kinds files, and kinds by name. */
 #include "traces/files/inside.h"
 
 #include "traces/files/files.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kinds ---- */
+/* ---- reading and writing ---- */
 
 enum { NAME, TC, TM, TL, SHARPNESS, ALPHA, BETA, SM_DEMAND, SM_MHZ, MEM_MHZ, REQUIRED };
 enum { PHASE = REQUIRED, HOST_BOUND, HOST_ALPHA, HOST_UPC, HOST_GB_S, COLUMNS };
@@ -217,7 +218,7 @@ size_t fl_kinds_phases(const fl_kinds *k, const fl_kind_load *first) {
     return n;
 }
 
-/* ---- kinds index ---- */
+/* ---- an index by name ---- */
 
 static int by_name(const void *a, const void *b, void *user) {
     const fl_kinds *k = user;

@@ -1,3 +1,4 @@
+/* What can be done to a kernel trace by itself: activity of devices, sorting, separating ops that overlap. */
 #include "traces/files/files.h"
 
 #include "traces/io/io.h"
@@ -12,7 +13,7 @@
 #define FL_LANES_ROUNDING_NS 1000
 #define FL_LANES_DEPENDENT_NS 20000
 
-/* ---- activity ---- */
+/* ---- activity of a device ---- */
 
 typedef struct span {
     int64_t start_ns, end_ns;
@@ -103,7 +104,7 @@ size_t fl_activity_devices(const fl_kernel_trace *t, int32_t *device, size_t roo
     return count;
 }
 
-/* ---- ops sort ---- */
+/* ---- sorting ---- */
 
 static int three_way(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
@@ -145,7 +146,7 @@ fl_status fl_ops_sort(fl_kernel_trace *t, fl_diag *d) {
     return FL_OK;
 }
 
-/* ---- lanes ---- */
+/* ---- ops that overlap in one lane ---- */
 
 static int by_lane(const fl_trace_op *x, const fl_trace_op *y) {
     int order = three_way(x->device, y->device);

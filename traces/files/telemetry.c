@@ -1,3 +1,4 @@
+/* Telemetry files, both ways. */
 #include "traces/files/files.h"
 
 #include "traces/io/io.h"

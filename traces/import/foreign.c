@@ -1,3 +1,4 @@
+/* What readers of other tools' text share: notes, header lines below other output, cells, progress. */
 #include "traces/import/inside.h"
 
 #include "traces/import/import.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- import ---- */
+/* ---- results and notes ---- */
 
 fl_status fl_reader_read(const fl_reader *reader, const char *path, const fl_import_options *o, fl_imported *out,
                          fl_diag *d) {
@@ -74,8 +75,6 @@ void fl_imported_free(fl_imported *out) {
     free(out->note);
     memset(out, 0, sizeof *out);
 }
-
-/* ---- foreign ---- */
 
 enum { HEAD = 64 << 10 };
 

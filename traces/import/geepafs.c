@@ -225,7 +225,7 @@ fl_status fl_geepafs_read(const char *path, fl_decisions *r, fl_diag *d) {
     return status;
 }
 
-/* ---- geepafs ---- */
+/* ---- the log as decisions ---- */
 
 static bool detect(const char *path, const char *head, size_t size) {
     static const char FIRST[] = "Apply policy: ";

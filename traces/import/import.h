@@ -1,9 +1,12 @@
-/* Files as other tools write them, read into the plain structs of traces/io/records.h. Each format has one reader, and
- * each reader has one row in traces/open/open.h.
+/* Files of other tools, read into the plain structs of traces/io/records.h: telemetry, sweeps, logs, public tables.
+ * Also what all readers of foreign files share.
  *
- * A reader fills kernels, telemetry, or both, or a sweep, or requests, whole or not at all, and notes what its format
- * cannot carry ("no clocks: kernels are taken at the platform's default"). It never guesses silently: what it had to
- * assume is a note. */
+ * A reader is one file that ends in a fl_reader, with one row in traces/open/open.h. Open a file of unknown format by
+ * fl_trace_open (traces/open); sweeps by fl_sweep_read. A reader fills kernels, telemetry, or both, or a sweep, or
+ * requests, whole or not at all; the caller frees them with fl_imported_free. It never guesses silently: what its
+ * format cannot carry, and what it had to assume, is a note ("no clocks: kernels are taken at the platform's default").
+ * dcgmi.c reads `dcgmi dmon`, nvidia_smi.c `nvidia-smi --query-gpu`, geopm.c GEOPM, geepafs.c GEEPAFS, public.c
+ * published tables. */
 #pragma once
 
 #include "traces/io/io.h"
@@ -48,8 +51,8 @@ typedef struct fl_reader {
 fl_status fl_reader_read(const fl_reader *reader, const char *path, const fl_import_options *o, fl_imported *out,
                          fl_diag *d);
 
-/* For readers: adds a note. fl_import_say keeps an allocation failure in *out until fl_import_said reports it, so that
- * many notes in a row need one check. */
+/* Add a note to a reader's result. fl_import_say keeps an allocation failure in *out until fl_import_said reports it,
+ * so that many notes in a row need one check. */
 void fl_import_say(fl_imported *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 fl_status fl_import_said(const fl_imported *out, fl_diag *d);
 /* Notes that the last line was cut off; line 0: it was not. */
@@ -57,7 +60,7 @@ void fl_import_torn(fl_imported *out, int64_t line);
 fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void fl_imported_free(fl_imported *out);
 
-/* A sweep from a table of any origin: which of the table's columns, multiplied by what, gives which column of a sweep.
+/* ---- a sweep from a table of any origin: a map from the table's columns to a sweep's ----
  *
  * As text: "sm_mhz=coreF,time_s=time/1000,workload=app+input". The left side is a column of a sweep
  * (traces/files/files.h). The right side is its source: the name of a column in the table's header; that name divided
@@ -91,28 +94,31 @@ void fl_sweep_map_free(fl_sweep_map *m);
  * Columns that no term names are ignored. _times: power may be unknown, as with fl_sweep_read_times. */
 fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
 
-/* Sweep columns: workload, sm_mhz or power_cap_w or both, time_s, and power_w or energy_j or both. Optional:
+/* ---- sweeps and logs ---- */
+
+/* Read a sweep. Columns: workload, sm_mhz or power_cap_w or both, time_s, and power_w or energy_j or both. Optional:
  * kernel,mem_mhz,power_cap_w,energy_cv,ratio,ratio_cv; for predicted rows the standard deviations time_sd_pct and
  * power_sd_pct (empty or 0: measured); and activities in percent, 0 to 100, named as in DCGM (traces/io/records.h,
  * fl_counter): dram_active_pct,sm_active_pct,sm_occupancy_pct,fp32_pct,fp64_pct,fp16_pct,tensor_pct. The head is
  * optional, because plain files exist. time_s > 0; empty, nan and N/A mean not known. One of power_w and energy_j may
  * be unknown; it then follows from the other and time_s. */
 fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d);
-/* For callers that need no power: both may be unknown (NaN), and their columns may be absent. */
+/* Read a sweep without need of power: power and energy may be unknown (NAN), and their columns may be absent. */
 fl_status fl_sweep_read_times(const char *path, fl_sweep *s, fl_diag *d);
 fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d);
 
-/* The GEEPAFS daemon's log: five head lines, then rows of a time of day, five numbers per GPU (GPU %, memory %, mW, SM
- * MHz, set MHz or -1), and the loop's own duration in us. It becomes decisions with the signals util_gpu_pct,
+/* Read the GEEPAFS daemon's log: five head lines, then rows of a time of day, five numbers per GPU (GPU %, memory %,
+ * mW, SM MHz, set MHz or -1), and the loop's own duration in us. It becomes decisions with the signals util_gpu_pct,
  * util_mem_pct, power_w, sm_mhz (GPU) and loop_ns (host: the duration of the PREVIOUS row, unknown in the first), and
  * the control sm_mhz. Times follow from the durations: row k+1 comes max(200 ms, duration of row k) after row k. The
  * reader skips a torn last row and reports its line. A daemon that Ctrl-C ended says so after the last row, in one or
  * two lines of text; the reader skips them, and nothing may follow. */
 fl_status fl_geepafs_read(const char *path, fl_decisions *r, fl_diag *d);
 
-/* Shared by the readers of other tools' text: they find the header line below the lines that a shell or tool wrote
- * above it, recognise cells that mean "not known", and name common mistakes in numbers (decimal commas, thousands
- * separators). */
+/* ---- for readers of other tools' text ----
+ *
+ * These functions find the header line below the lines that a shell or tool wrote above it, recognise cells that mean
+ * "not known", and name common mistakes in numbers (decimal commas, thousands separators). */
 
 typedef struct fl_cell { /* not NUL-terminated */
     const char *text;
@@ -132,8 +138,8 @@ typedef bool (*fl_header_function)(const fl_cells *line);
  * header. */
 int fl_header_find(const char *head, size_t size, fl_header_function is);
 
-/* The same for a file. FL_BAD_INPUT: the first 64 KiB contain no such line ("no header line, expected ..."), or the
- * file is gzipped or UTF-16. */
+/* Find the header of a file. FL_BAD_INPUT: the first 64 KiB contain no such line ("no header line, expected ..."), or
+ * the file is gzipped or UTF-16. */
 fl_status fl_header_seek(const char *path, fl_header_function is, const char *expected, int *lines, fl_diag *d);
 
 /* Refuses a header whose fields are separated by something other than the comma. */

@@ -1,4 +1,4 @@
-/* What the files of traces/import share. Other modules include the public header alone. */
+/* What the files of traces/import share: cells and dates, readings of telemetry, rows of sweeps. */
 #pragma once
 
 #include "traces/import/import.h"
@@ -19,7 +19,7 @@ int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int seco
 
 fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
 
-/* Shared by the readers of foreign telemetry: signals by name, rows of values, sorting by time. */
+/* ---- readings of foreign telemetry: signals by name, rows of values, sorting by time ---- */
 
 typedef struct fl_readings {
     fl_imported *out;
@@ -56,7 +56,7 @@ fl_status fl_sweep_rows_take(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d
  * zeroed, and the function returns status, or the error that there was no row. */
 fl_status fl_sweep_rows_close(fl_sweep_rows *l, const char *path, fl_status status, fl_sweep *s, fl_diag *d);
 
-/* The trace of Azure's LLM inference data set (2023: TIMESTAMP,ContextTokens,GeneratedTokens; the time as a UTC date,
- * of which the first becomes 0). Rows without prompt or output tokens have no step to be simulated: they are left out,
- * and *left_out (may be NULL) counts them. */
+/* Read the trace of Azure's LLM inference data set (2023: TIMESTAMP,ContextTokens,GeneratedTokens; the time is a UTC
+ * date, and the first becomes 0). Rows without prompt or output tokens have no step to simulate: the reader leaves them
+ * out, and *left_out (may be NULL) counts them. */
 fl_status fl_requests_read_azure(const char *path, fl_requests *r, size_t *left_out, fl_diag *d);

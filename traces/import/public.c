@@ -337,7 +337,7 @@ const fl_reader fl_reader_wide = {"gpu-dvfs-wide",
                                   "table of GPU-DVFS-Dataset (a column per clock; performance, and power beside it)",
                                   wide_detect, wide_read};
 
-/* ---- public ---- */
+/* ---- the tables that are known ---- */
 
 enum { NEEDED_MAX = 8 };
 

@@ -1,3 +1,4 @@
+/* Readings of foreign telemetry: signals by name, rows of values, order in time, and what is not known. */
 #include "traces/import/inside.h"
 
 #include "traces/import/import.h"

@@ -1,3 +1,4 @@
+/* A sweep from a table of any origin, by a map from its columns. */
 #include "traces/import/inside.h"
 
 #include "traces/import/import.h"

@@ -1,3 +1,4 @@
+/* Sweep files, both ways, and the checks of each row. */
 #include "traces/import/inside.h"
 
 #include "traces/import/import.h"

@@ -1,3 +1,4 @@
+/* New files beside the files that they replace, and the removal of those that killed processes left behind. */
 #include "traces/io/inside.h"
 
 #include "traces/io/io.h"
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- beside stale ---- */
+/* ---- files left behind ---- */
 
 enum { DAY_S = 86400 };
 
@@ -99,7 +100,7 @@ static void fl_beside_sweep(const char *path) {
     errno = before;
 }
 
-/* ---- beside ---- */
+/* ---- new files ---- */
 
 static int open_nameless(const char *path, mode_t mode) {
     char *folder;

@@ -1,3 +1,4 @@
+/* Numbers and times as text, interning, and header rows of CSV files. */
 #include "traces/io/io.h"
 
 #include <locale.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- duration ---- */
+/* ---- times ---- */
 
 fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d) {
     static const struct {
@@ -25,7 +26,7 @@ fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d) {
     return fl_refuse(d, "'%.40s' is not a time, expected one such as 60s, 5m, 1h or 500ms", text);
 }
 
-/* ---- intern ---- */
+/* ---- interning ---- */
 
 uint32_t fl_hash(const void *data, size_t size) {
     const unsigned char *p = data;
@@ -110,7 +111,7 @@ uint32_t fl_intern_text(fl_intern *n, char ***names, size_t *count, size_t *room
     return slot->index;
 }
 
-/* ---- numbers ---- */
+/* ---- numbers as text ---- */
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -217,8 +218,6 @@ char *fl_real_text(double value, char buf[FL_REAL_TEXT]) {
     }
     return buf;
 }
-
-/* ---- columns ---- */
 
 /* ---- numbers in fields ---- */
 

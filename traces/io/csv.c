@@ -1,3 +1,4 @@
+/* CSV files row by row, over libcsv: fields with their places, the commented head, limits. */
 #include "traces/io/inside.h"
 
 #include "traces/io/io.h"

@@ -1,3 +1,4 @@
+/* Errors as values, and the note that memory has run out. */
 #include "traces/io/io.h"
 
 #include <stdarg.h>
@@ -16,7 +17,7 @@ void fl_memory_lost(void) { failed = true; }
 
 bool fl_memory_failed(void) { return failed; }
 
-/* ---- diag ---- */
+/* ---- errors ---- */
 
 size_t fl_utf8(const char *text, size_t size) {
     const unsigned char *t = (const unsigned char *)text;

@@ -1,4 +1,4 @@
-/* What the files of traces/io share. Other modules include the public header alone. */
+/* What the files of traces/io share: the longest line, and the names and bytes of new files. */
 #pragma once
 
 #include "traces/io/io.h"
@@ -7,8 +7,6 @@
 #include <stddef.h>
 
 #define FL_CSV_LINE_MAX (1u << 20) /* bytes in one line; longer is refused */
-
-/* The temporary names of new files (traces/io/io.h), and the removal of files that killed processes left behind. */
 
 /* A new temporary name in the folder of path. It is short, so it fits wherever path's own name fits. malloc'd; NULL
  * when out of memory. */

@@ -1,4 +1,10 @@
-/* MODULE traces/io */
+/* Errors as values, CSV, numbers, gzip, standard streams, and durable writing: the ground on which all readers and
+ * writers of files stand.
+ *
+ * Functions that can fail return fl_status and fill the caller's fl_diag by fl_fail and its kin: FL_BAD_INPUT for the
+ * user's file or value, FL_NO_MEMORY, FL_IO. Nothing here prints or exits. A reader calls fl_csv_read with a function
+ * for each row, and fl_field_... for its numbers. A writer calls fl_output_open, then fl_output_commit or
+ * fl_output_abort, so that no program ever sees half a file. What a function allocates belongs to the caller. */
 #pragma once
 
 #include "traces/io/records.h"
@@ -8,7 +14,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Errors as values: what is wrong, where, and what was expected. These functions never print or exit. */
+/* ---- errors: what is wrong, where, and what was expected ---- */
 
 typedef enum fl_status {
     FL_OK = 0,
@@ -31,14 +37,14 @@ typedef struct fl_diag {
 fl_status fl_fail(fl_diag *d, fl_status status, const char *file, int64_t line, int64_t column, const char *format, ...)
     __attribute__((format(printf, 6, 7), cold));
 
-/* The same without a file: the first with status FL_BAD_INPUT, the second with any other. */
+/* Fail without a file: the first with status FL_BAD_INPUT, the second with any other. */
 fl_status fl_refuse(fl_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 fl_status fl_error(fl_diag *d, fl_status status, const char *format, ...) __attribute__((format(printf, 3, 4), cold));
 
 /* FL_NO_MEMORY: "out of memory for WHAT"; what may be NULL. */
 fl_status fl_no_memory(fl_diag *d, const char *what) __attribute__((cold));
 
-/* "-" stands for a standard stream where a file is named (traces/io/io.h). A file of that name is "./-". */
+/* Return whether a path is "-", which means a standard stream. A file of that name is "./-". */
 bool fl_is_standard(const char *path);
 /* The name of an input in diagnostics and results: "<stdin>", or the path itself. */
 const char *fl_input_name(const char *path);
@@ -46,8 +52,8 @@ const char *fl_input_name(const char *path);
 /* Writes "file:line:column: message" into buf, without the parts that do not apply. Returns buf. */
 char *fl_diag_text(const fl_diag *d, char *buf, size_t size);
 
-/* The candidate nearest to name by edit distance (case-insensitive; a transposition counts one), or NULL where none is
- * near enough to offer: the distance must be at most a third of the longer text, and at least 1 is always allowed.
+/* Return the candidate nearest to name by edit distance (case-insensitive; a transposition counts one), or NULL where
+ * none is near enough. The distance may be at most a third of the longer text; a distance of 1 is always allowed.
  * candidates: count entries. */
 const char *fl_nearest(const char *name, const char *const *candidates, size_t count);
 
@@ -66,11 +72,13 @@ size_t fl_utf8(const char *text, size_t size);
 /* Replaces what fl_utf8 refuses by '?', so that the text cannot disturb a terminal. Its size stays. */
 void fl_printable(char *text, size_t size);
 
-/* For growing arrays: makes room for `need` items of `size` bytes in *items (capacity *room), by doubling. Returns
- * FL_OK or FL_NO_MEMORY; on failure nothing changes. */
+/* Grow an array to room for `need` items of `size` bytes in *items (capacity *room), by doubling. Returns FL_OK or
+ * FL_NO_MEMORY; on failure nothing changes. */
 fl_status fl_grow(void *items, size_t *room, size_t need, size_t size);
 
-/* A thin wrapper over libcsv: rows of fields with the line and column at which each field begins, strict quoting, a
+/* ---- CSV ----
+ *
+ * A thin wrapper over libcsv: rows of fields with the line and column at which each field begins, strict quoting, a
  * limit on the length of a line, and numbers checked to the last character. It streams the file; memory use does not
  * grow with the file. */
 
@@ -115,7 +123,7 @@ fl_status fl_field_real(const fl_csv_row *row, size_t index, const char *name, d
 fl_status fl_field_real_or_nan(const fl_csv_row *row, size_t index, const char *name, double min, double max,
                                double *value, fl_diag *d);
 
-/* Finds equal items by hash: texts to indices, and any array of items with one index each. */
+/* ---- interning: equal items by hash, such as texts to indices ---- */
 
 typedef struct fl_intern_slot {
     uint32_t hash, index; /* index UINT32_MAX: the slot is empty */
@@ -140,16 +148,19 @@ void fl_intern_free(fl_intern *n);
  * memory. */
 uint32_t fl_intern_text(fl_intern *n, char ***names, size_t *count, size_t *room, const char *text, size_t size);
 
-/* Whether memory has run out. Every failure is reported as a status (fl_no_memory). But where one of many trials fails,
- * or one cell of a table, the status is easily lost, and a result without it looks like any other. Therefore the first
- * failure is noted for the whole process. From then on no result file takes its place (traces/io/io.h), and the
- * program ends with an error. */
+/* ---- memory ----
+ *
+ * Every failed allocation is a status (fl_no_memory). If one of many trials fails, its status is easily lost, and a
+ * result without it looks like any other. Therefore the first failure is noted for the whole process. From then on no
+ * result file takes its place (fl_output_commit), and the program ends with an error. */
 
 /* Notes that an allocation failed. The program's own allocations call it (harness/base/work/work.h). */
 void fl_memory_lost(void);
 bool fl_memory_failed(void);
 
-/* A new file in the folder of another file, which it replaces once it is complete. Where the file system allows it, the
+/* ---- replacing files ----
+ *
+ * A new file in the folder of another file, which it replaces once it is complete. Where the file system allows it, the
  * new file has no name until then. If a killed process leaves one behind all the same, the next write into the folder
  * removes it (traces/io/beside.c). */
 
@@ -166,7 +177,7 @@ int fl_beside_place(fl_beside *b, const char *path);
 /* Removes the file if it has not taken its place. Closes nothing. */
 void fl_beside_drop(fl_beside *b);
 
-/* Header rows of CSV files: the position of each column. */
+/* ---- header rows of CSV files ---- */
 
 /* Sets where[i] to the field index of known[i], or SIZE_MAX where the header lacks it; the first `required` of the
  * `count` columns must exist. Refuses unknown columns (offering the nearest name) and repeated ones. */
@@ -185,13 +196,13 @@ fl_status fl_columns_names(const fl_csv_row *header, size_t first, size_t count,
 #define FL_FIELD_FAIL(d, row, index, ...)                                                                              \
     fl_fail((d), FL_BAD_INPUT, (row)->file, (row)->line, (row)->field[index].column, __VA_ARGS__)
 
-/* Times as people write them. */
-
-/* "60s", "500ms", "5m", "1h", or a number of seconds. FL_BAD_INPUT for anything else, 0 and less. */
+/* Parse a time: "60s", "500ms", "5m", "1h", or a number of seconds. FL_BAD_INPUT for anything else, 0 and less. */
 fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d);
 
-/* The bytes of a file, of "-" or of a pipe (traces/io/io.h). A gzipped source is unpacked on the way; its first two
- * bytes identify it. Memory use does not grow with the file.
+/* ---- reading bytes ----
+ *
+ * fl_gunzip reads a file, "-" or a pipe, and unpacks a gzipped source on the way; its first two bytes identify it.
+ * Memory use does not grow with the file.
  *
  * Deflate packs a thousand zeros into one byte, so a small file could fill a disk. The project's own samples pack 11
  * times at most. Beyond FL_GUNZIP_FREE bytes, a file that unpacks to more than FL_GUNZIP_TIMES its size is refused. */
@@ -218,10 +229,8 @@ fl_status fl_gunzip_text(const char *path, size_t most, char **text, size_t *siz
  * Returns a descriptor at its first byte, which the caller closes; -1 on failure. */
 int fl_gunzip_whole(const char *path, fl_diag *d);
 
-/* Packs output with gzip. The same bytes always make the same gzip file, because its header carries no time and no
- * name. */
-
-/* The name decides: FILE.csv.gz is a packed FILE.csv. */
+/* Return whether a name ends in ".gz": FILE.csv.gz is a packed FILE.csv. The same bytes always make the same gzip file,
+ * because its header carries no time and no name. */
 bool fl_gzip_named(const char *path);
 size_t fl_plain_length(const char *path); /* length of the name without ".gz" */
 bool fl_name_ends(const char *path,
@@ -229,7 +238,9 @@ bool fl_name_ends(const char *path,
 size_t fl_stem_length(const char *path,
                       const char *what); /* length without ".gz" and then without `what`, where the name has them */
 
-/* Numbers as text, in C syntax whatever the locale: read to the last character, and written so that reading gives the
+/* ---- numbers as text ----
+ *
+ * Numbers have C syntax whatever the locale. They are read to the last character, and written so that reading gives the
  * same number. */
 
 typedef enum fl_number {
@@ -250,8 +261,10 @@ fl_number fl_real_parse(const char *text, double *value);
 /* The shortest of 15, 16 or 17 digits that reads back as the same number (inf, -inf and nan as such). Returns buf. */
 char *fl_real_text(double value, char buf[FL_REAL_TEXT]);
 
-/* The progress of a long piece of work: counters that the worker updates and that a program may show
- * (harness/base/cli/cli.h). This module shows nothing, and counts nothing until a program asks for it. */
+/* ---- progress of a long piece of work ----
+ *
+ * The worker updates counters that a program may show (harness/base/cli/cli.h). This module shows nothing, and counts
+ * nothing until a program asks for it. */
 
 typedef enum fl_stage {
     FL_STAGE_NONE,   /* no one asks, or another piece is in progress: later calls for this one do nothing */
@@ -276,7 +289,9 @@ typedef struct fl_stage_state {
 } fl_stage_state;
 fl_stage_state fl_stage_look(void);
 
-/* The standard streams in place of files, and sources that can be read only once. "-" is the standard input, or the
+/* ---- standard streams in place of files, and sources that can be read only once ----
+ *
+ * "-" is the standard input, or the
  * standard output for a file to write. Readers look at the first bytes, read twice and compute hashes. A source that
  * cannot seek is therefore kept as a whole in a nameless file in $TMPDIR or /tmp, and every open reads that file from
  * its beginning. A killed process leaves nothing behind. */
@@ -288,7 +303,7 @@ int fl_open_read(const char *path, fl_diag *d);
 /* Reserves the standard output for one file: from then on, printed text goes to the standard error. */
 fl_status fl_stdout_claim(fl_diag *d);
 
-/* A text that stdio writes into memory. */
+/* ---- a text that stdio writes into memory ---- */
 
 typedef struct fl_text {
     FILE *file;
@@ -302,15 +317,15 @@ FILE *fl_text_open(fl_text *t);
  * out at any time, which the stream itself may not have reported; *size is then unchanged. size may be NULL. */
 char *fl_text_close(fl_text *t, size_t *size);
 
-/* Durable writing, and code that the writers of canonical files share. */
+/* ---- durable writing ---- */
 
 /* Opens a FILE with a temporary name beside path. commit flushes, syncs and renames it; abort removes it. "-" is the
  * standard output, which receives everything at commit (traces/io/io.h). Output to a name that ends in ".gz" is
  * packed. */
 typedef struct fl_output fl_output;
 fl_output *fl_output_open(const char *path, fl_diag *d);
-/* The same for a file that must exist while it grows, such as the log of a live run: it stands at its place from the
- * beginning, and everything flushed can be read. */
+/* Open a file that must exist while it grows, such as the log of a live run. It is at its place from the beginning, and
+ * readers see everything flushed. */
 fl_output *fl_output_stream(const char *path, fl_diag *d);
 FILE *fl_output_file(fl_output *o);
 fl_status fl_output_commit(fl_output *o, fl_diag *d);

@@ -1,3 +1,4 @@
+/* Reading bytes: files, the standard input, pipes, gzip. */
 #include "traces/io/inside.h"
 
 #include "traces/io/io.h"
@@ -18,7 +19,7 @@
 #define FL_GUNZIP_FREE (256 << 20)
 #define FL_GUNZIP_TIMES 200
 
-/* ---- standard ---- */
+/* ---- standard streams and pipes ---- */
 
 int fl_write_whole(int fd, const void *bytes, size_t size) {
     for (size_t done = 0; done < size;) {
@@ -198,7 +199,7 @@ fl_status fl_stdout_claim(fl_diag *d) {
 
 int fl_stdout_open(void) { return fcntl(claimed >= 0 ? claimed : STDOUT_FILENO, F_DUPFD_CLOEXEC, 3); }
 
-/* ---- gunzip ---- */
+/* ---- gzip ---- */
 
 enum { CHUNK = 64 << 10 };
 

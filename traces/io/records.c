@@ -1,3 +1,4 @@
+/* Freeing the structs of records.h, heads of files, and the progress of long work. */
 #include "traces/io/io.h"
 
 #include "traces/io/records.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- stage ---- */
+/* ---- progress ---- */
 
 static atomic_bool watched, whole, refined;
 static const char *_Atomic whole_what, *_Atomic part_what;

@@ -1,5 +1,9 @@
-/* The contents of the trace files as plain structs. Readers fill them completely or not at all; each struct has a _free
- * function that also accepts a zeroed struct. Strings and arrays belong to the struct that holds them. */
+/* The contents of the trace files as plain structs: kernel traces, kinds, telemetry, sweeps, decisions. This is the
+ * second public header of traces/io, for code that only looks at data.
+ *
+ * Readers fill a struct completely or not at all. Each struct has a _free function that also accepts a zeroed struct.
+ * Strings and arrays belong to the struct that holds them. Unknown values are NAN, INT64_MIN or -1, as each member
+ * says, never 0. */
 #pragma once
 
 #include <stdbool.h>
@@ -83,7 +87,7 @@ typedef struct fl_telemetry {
     int32_t *device; /* row_count; -1 = host */
     double *value;   /* row_count x signal_count; NAN = not known */
     size_t row_count, row_room;
-    size_t unnamed;                 /* rows of the time of the one before, where no column names the board */
+    size_t unnamed;                 /* rows with the time of the row before, where no column names the board */
     int64_t back_line, back_column; /* the first time stamp that is earlier than that of its board before; 0 = none */
     double back_s;                  /* by how much */
 } fl_telemetry;
@@ -140,7 +144,7 @@ typedef struct fl_logged_batch {
     uint64_t kv_tokens;
 } fl_logged_batch;
 
-#define FL_STEPS_UNTOLD UINT64_MAX
+#define FL_STEPS_UNTOLD UINT64_MAX /* the number of missed steps is not known */
 
 typedef struct fl_logged_servers { /* what a policy saw of servers; signal NULL = the columns are not there */
     char **signal;
@@ -150,7 +154,7 @@ typedef struct fl_logged_servers { /* what a policy saw of servers; signal NULL 
     double *value;      /* rows x signal_count; NAN = invalid */
     bool *fresh;        /* rows x signal_count */
     uint64_t *lost;     /* rows: steps of engines that the policy missed, in the row of server 0; FL_STEPS_UNTOLD in
-                           the other rows, and where nobody tells of such steps */
+                               the other rows, and where the host reports no such steps */
     fl_logged_batch *batch;
     size_t batch_count;
     size_t *batches_until; /* steps: how many were seen up to this one */

@@ -1,3 +1,4 @@
+/* Durable writing: temporary files and a rename, gzip, texts in memory. */
 #include "traces/io/inside.h"
 
 #include "traces/io/io.h"
@@ -109,7 +110,7 @@ static void fl_gzip_close(fl_gzip *g) {
     free(g);
 }
 
-/* ---- text ---- */
+/* ---- texts in memory ---- */
 
 FILE *fl_text_open(fl_text *t) {
     *t = (fl_text){0};

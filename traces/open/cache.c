@@ -1,3 +1,4 @@
+/* The cache of a kernel trace: loading and saving. */
 #include "traces/open/inside.h"
 
 #include "traces/files/files.h"

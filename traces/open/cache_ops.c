@@ -1,3 +1,4 @@
+/* The ops of a cache: blocks of columns, packed and unpacked. */
 #include "traces/open/inside.h"
 
 #include "traces/files/files.h"

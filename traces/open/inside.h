@@ -1,4 +1,4 @@
-/* What the files of traces/open share. Other modules include the public header alone. */
+/* What the files of traces/open share: keys of caches, the cache itself, and the ops in it. */
 #pragma once
 
 #include "traces/import/import.h"
@@ -27,7 +27,9 @@ bool fl_cache_write(int fd, const void *bytes, size_t size); /* writes all bytes
  * would otherwise take most of the time. NULL when out of memory. */
 void *fl_cache_array(size_t count, size_t size);
 
-/* A kernel trace as a compact binary file beside its source, so that the next reading takes a tenth of the time. A
+/* ---- the cache: a kernel trace as a compact binary file ----
+ *
+ * It lies beside its source, so that the next reading takes a tenth of the time. A
  * cache is never needed: anyone may delete it, and a reader ignores one that is stale, damaged, of another version or
  * not a cache at all.
  *
@@ -56,7 +58,7 @@ bool fl_cache_save(const char *cache, const fl_cache_key *key, const fl_imported
 /* Hashes all bytes at once. */
 void fl_cache_hash(const void *bytes, size_t size, uint64_t hash[2]);
 
-/* The ops of a cache file (traces/open/open.h): blocks of columns. Each value is the difference from the block's
+/* The ops of a cache file: blocks of columns. Each value is the difference from the block's
  * minimum, in as few bytes as the largest difference needs. */
 
 enum { FL_CACHE_BLOCK = 256, FL_CACHE_PART = 256 * FL_CACHE_BLOCK };

@@ -1,3 +1,4 @@
+/* The key of a cache: a fast hash of the source, and what the file system reports about it. */
 #include "traces/open/inside.h"
 
 #include "traces/import/import.h"
@@ -21,8 +22,6 @@ typedef struct fl_hasher {
     unsigned char rest[64];
     size_t held;
 } fl_hasher;
-
-/* ---- cache hash ---- */
 
 /* ---- the hash: 64 x 64 -> 128 bit multiplications folded, on four lanes so that none waits for the last ---- */
 
@@ -94,7 +93,7 @@ void fl_cache_hash(const void *bytes, size_t size, uint64_t hash[2]) {
     fl_hash_end(&h, hash);
 }
 
-/* ---- cache key ---- */
+/* ---- keys ---- */
 
 /* Wraps around for times that no clock shows. */
 static int64_t in_ns(struct timespec t) { return (int64_t)((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec); }

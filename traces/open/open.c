@@ -1,3 +1,4 @@
+/* Any trace file by its path: the list of readers, the cache, and iteration markers put into a trace. */
 #include "traces/open/inside.h"
 
 #include "traces/files/files.h"
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- marks ---- */
+/* ---- iteration markers ---- */
 
 fl_status fl_trace_marks_add(fl_trace_marks *m, int64_t time_ns, int32_t device, int32_t process, fl_diag *d) {
     if (fl_grow(&m->mark, &m->room, m->count + 1, sizeof *m->mark))
@@ -195,7 +196,7 @@ fl_status fl_reader_find(const char *path, const char *name, const fl_reader **r
     return unknown(path, head, size, d);
 }
 
-/* ---- trace open ---- */
+/* ---- opening ---- */
 
 /* A database may have changes in a log beside it. */
 static bool stands_alone(const char *path) {

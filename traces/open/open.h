@@ -1,4 +1,8 @@
-/* MODULE traces/open */
+/* Any trace file by its path: its format is detected or given, and a large kernel trace comes from its cache if that
+ * holds. Also iteration markers put into a trace, and a trace in numbers.
+ *
+ * Call fl_trace_open and free the result with fl_imported_free. The table FL_READERS lists all readers; the first that
+ * detects a file reads it. FL_BAD_INPUT where none does, or the file is wrong; a cache never causes an error. */
 #pragma once
 
 #include "traces/import/import.h"
@@ -9,8 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Shared by every file that is kept beside its source: for which bytes of the source it holds, and how it is read and
- * written. */
+/* ---- the key of a cache: the bytes of its source for which it holds ---- */
 
 typedef struct fl_cache_stamp { /* what the file system reports about a source */
     uint64_t device, inode, size;
@@ -24,10 +27,11 @@ typedef struct fl_cache_key {
     uint64_t reader;  /* hash of the reader's name and the options */
 } fl_cache_key;
 
-/* Iteration markers that the program's threads passed, put where they belong in a trace of what its GPUs ran. A trace
- * has each marker as an op of a stream, so a marker goes into the busiest stream of its device and process, behind the
- * op that ran when it was passed. The host runs ahead of the GPU: the n-th interval between markers is that of the n-th
- * iteration only where it waits for the GPU in each, as training that reads its loss does. */
+/* ---- iteration markers that the program's threads passed, put into a trace of its GPUs ----
+ *
+ * A trace has each marker as an op of a stream. So a marker goes into the busiest stream of its device and process,
+ * behind the op that ran when the host passed it. The host runs ahead of the GPU. The n-th interval between markers is
+ * that of the n-th iteration only if the host waits for the GPU in each, as training that reads its loss does. */
 
 typedef struct fl_trace_mark {
     int64_t time_ns;
@@ -40,12 +44,13 @@ typedef struct fl_trace_marks { /* plain zero: none */
 } fl_trace_marks;
 
 fl_status fl_trace_marks_add(fl_trace_marks *m, int64_t time_ns, int32_t device, int32_t process, fl_diag *d);
-/* Adds an op [iteration] for each of them; where a process ran nothing on the device, it has none. */
+/* Add an op [iteration] for each marker. Skips markers of processes that ran nothing on the device. */
 fl_status fl_trace_marks_place(fl_trace_marks *m, fl_kernel_trace *t, fl_diag *d);
 void fl_trace_marks_free(fl_trace_marks *m);
 
-/* The readers, one row each. This table declares them, and traces/open/open.c lists them. The first reader that detects
- * a file reads it. */
+/* ---- the readers, one row each ----
+ *
+ * The table declares them, and open.c lists them in this order. */
 
 /* X(ident): its file defines fl_reader_ident. */
 #define FL_READERS(X)                                                                                                  \
@@ -70,7 +75,7 @@ void fl_trace_marks_free(fl_trace_marks *m);
 #define FL_READER_DECLARE(ident) extern const fl_reader fl_reader_##ident;
 FL_READERS(FL_READER_DECLARE)
 
-/* A trace in numbers: its length, its kernels, how busy the devices were, the gaps, power and energy. */
+/* ---- a trace in numbers: length, kernels, busy time, gaps, power and energy ---- */
 
 enum { FL_STATS_GAPS = 5 }; /* classes of gaps: below 10 us, 100 us, 1 ms, 10 ms, longer */
 
@@ -108,27 +113,26 @@ typedef struct fl_stats {
     size_t name_count;
 } fl_stats;
 
-/* For kernels, telemetry, or both on one clock. Fills *s or leaves it zeroed; it borrows names from run. */
+/* Summarise kernels, telemetry, or both on one clock. Fills *s or leaves it zeroed; it borrows names from run. */
 fl_status fl_stats_make(fl_stats *s, const fl_imported *run, fl_diag *d);
 void fl_stats_free(fl_stats *s);
 
 /* One row per device and bin of time: t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct; empty = not known. */
 fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t bins, fl_diag *d);
 
-/* Opens any trace file by its path: its format is detected or given, and a large kernel trace comes from its cache
- * where that holds. */
+/* ---- opening ---- */
 
 /* Reads path with the reader that format names (NULL: the one that detects it). *o may be NULL: all devices, no
  * interval. Fills *out or leaves it zeroed. Where a regular file of FL_CACHE_FROM bytes or more holds kernels and no
  * telemetry, the function uses a cache beside it (traces/open/open.h) if that was made from exactly these bytes, reader
  * and options; otherwise it writes one. A cache that cannot be written is not a failure. */
 fl_status fl_trace_open(const char *path, const char *format, const fl_import_options *o, fl_imported *out, fl_diag *d);
-/* The same, for callers that read the trace again: *known is true where *key belongs to exactly the bytes
- * that were read. */
+/* Open a trace like fl_trace_open, for callers that will read it again. *known: *key belongs to exactly the bytes that
+ * were read. */
 fl_status fl_trace_open_key(const char *path, const char *format, const fl_import_options *o, fl_imported *out,
                             fl_cache_key *key, bool *known, fl_diag *d);
-/* Whether the process keeps and uses caches beside traces. The default is yes. The setting holds for the whole process;
- * set it before other threads read. */
+/* Set whether the process keeps and uses caches beside traces. The default is yes. The setting holds for the whole
+ * process; set it before other threads read. */
 void fl_trace_keep(bool keep);
 
 extern const fl_reader *const fl_readers[]; /* fl_readers_count */

@@ -1,3 +1,4 @@
+/* A trace in numbers, for `foldline trace`. */
 #include "traces/open/open.h"
 
 #include "traces/files/files.h"
@@ -11,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- stats ---- */
 
 enum { DEVICES_MAX = 1024 };
 

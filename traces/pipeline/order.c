@@ -1,3 +1,4 @@
+/* Lists of the instructions of each stage. */
 #include "traces/pipeline/pipeline.h"
 
 #include "traces/io/io.h"

@@ -1,3 +1,4 @@
+/* Pipeline files, both ways. */
 #include "traces/pipeline/pipeline.h"
 
 #include "traces/io/io.h"

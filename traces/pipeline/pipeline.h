@@ -1,5 +1,10 @@
-/* Pipeline files: one iteration of pipeline-parallel training, as what each rank does and how long that takes.
+/* Files about pipelines of training: pipeline files, lists of instructions, plans of clocks, and measured runs of
+ * plans.
  *
+ * Each has a _read that fills a struct or leaves it zeroed, and refuses with file, line and column; the caller frees by
+ * its _free. Pipelines and plans can be built in memory (_add) and written. sim/pipeline makes workloads of them.
+ *
+ * Pipeline files: one iteration of pipeline-parallel training, as what each rank does and how long that takes.
  * Head "# foldline-pipeline 1"; keys:
  *   schedule         1f1b, gpipe, interleaved, or list (what each stage does is stated in the file that `order` names)
  *   stages, microbatches                   both from 1
@@ -99,7 +104,7 @@ fl_status fl_pipeline_check_size(const fl_pipeline *p, fl_diag *d);
 fl_status fl_pipeline_add(fl_pipeline *p, const fl_pipeline_row *row, fl_diag *d);
 fl_status fl_pipeline_finish(fl_pipeline *p, fl_diag *d);
 
-/* What each stage of a pipeline does in one iteration, instruction by instruction. */
+/* ---- lists: what each stage does in one iteration, instruction by instruction ---- */
 
 /* An activation goes from stage s to s + 1, a gradient back. A pair (send one, receive the other) is one instruction
  * that ends when both transfers have. */
@@ -138,18 +143,20 @@ typedef struct fl_pipeline_order {
 } fl_pipeline_order;
 
 /* A CSV file without a commented head: stage,index,instruction,microbatch,microbatch2; the index of a stage counts from
- * 0 on. Fills *o for `stages` stages and microbatches below `microbatches`, or leaves it zeroed. What the instructions
- * mean together is not looked at here. */
+ * 0 on. Fills *o for `stages` stages and microbatches below `microbatches`, or leaves it zeroed. It does not check what
+ * the instructions mean together. */
 fl_status fl_pipeline_order_read(const char *path, uint32_t stages, uint32_t microbatches, fl_pipeline_order *o,
                                  fl_diag *d);
-/* How many stages such a file has. */
+/* Count the stages of such a file. */
 fl_status fl_pipeline_order_stages(const char *path, uint32_t *stages, fl_diag *d);
 bool fl_pipeline_order_same(const fl_pipeline_order *x, const fl_pipeline_order *y);
 fl_status fl_pipeline_order_new(fl_pipeline_order *o, uint32_t stages, fl_diag *d);
 fl_status fl_pipeline_order_add(fl_pipeline_order *o, uint32_t stage, fl_instruction item, fl_diag *d);
 void fl_pipeline_order_free(fl_pipeline_order *o);
 
-/* Plan files: the SM clock that a plan asks for, for each forward and backward of each rank of a pipeline.
+/* ---- plan files ----
+ *
+ * The SM clock that a plan asks for, for each forward and backward of each rank of a pipeline.
  *
  * Head "# foldline-plan 1" (published plans come without; then they may begin with other comments); keys: pipeline,
  * source. Columns: rank,instruction,first_microbatch,count,sm_mhz; optional: plan,chunk.
@@ -181,7 +188,7 @@ typedef struct fl_plans {
     size_t row_count, row_room;
 } fl_plans;
 
-/* Whether its columns are those of a plan. A file that cannot be read is none. */
+/* Return whether a file has the columns of a plan; false if it cannot be read. */
 bool fl_plans_is(const char *path);
 /* Fills *p or leaves it zeroed. Refuses a file without rows, clocks that are not whole, plans whose numbers do not
  * ascend, and two clocks for one instruction. */
@@ -205,7 +212,7 @@ static inline double *fl_pipeline_clock(const fl_pipeline_clocks *c, uint32_t ra
     return &c->mhz[(((size_t)rank * 2 + backward) * c->chunks + chunk) * c->microbatches + microbatch];
 }
 
-/* Of the size of a pipeline, all 0; the caller frees it. */
+/* Allocate clocks for all parts of a pipeline, all 0. The caller frees *c. */
 fl_status fl_pipeline_clocks_new(const fl_pipeline *p, fl_pipeline_clocks *c, fl_diag *d);
 void fl_pipeline_clocks_free(fl_pipeline_clocks *c);
 
@@ -222,7 +229,7 @@ fl_status fl_plans_add(fl_plans *plans, int64_t number, const fl_pipeline_clocks
 fl_status fl_plans_check_ladder(const fl_plans *plans, size_t place, uint32_t rank, const int32_t *mhz, uint32_t count,
                                 fl_diag *d);
 
-/* What was measured of executed plans of a pipeline: files with a common beginning.
+/* ---- measured runs of plans: files with a common beginning ----
  *
  *   BASE.plans.csv         the clocks that each plan asks for (traces/pipeline/pipeline.h)
  *   BASE.measured.csv      plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j: of one iteration
@@ -270,8 +277,8 @@ typedef struct fl_pipeline_runs {
 /* Reads the three files, or leaves *r zeroed. Refuses files without a plan, a plan that does not ask one clock for
  * every microbatch of every rank, and one that was not measured. */
 fl_status fl_pipeline_runs_read(const char *base, fl_pipeline_runs *r, fl_diag *d);
-/* The first row of what a rank of a plan asked for, and of what was measured of it; one past the last where there is
- * none of it or of a later one. */
+/* Return the first row of `asked`, or of `part`, of a rank of a plan. Without such a row, return the first one of a
+ * later rank, or one past the last. */
 size_t fl_pipeline_runs_asked(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
 size_t fl_pipeline_runs_part(const fl_pipeline_runs *r, uint32_t plan, uint32_t rank);
 void fl_pipeline_runs_free(fl_pipeline_runs *r);

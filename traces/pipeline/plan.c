@@ -1,3 +1,4 @@
+/* Plan files, both ways, and their clocks by instruction. */
 #include "traces/pipeline/pipeline.h"
 
 #include "traces/io/io.h"

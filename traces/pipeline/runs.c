@@ -1,3 +1,4 @@
+/* Measured runs of plans: three or four files with a common beginning. */
 #include "traces/pipeline/pipeline.h"
 
 #include "traces/io/io.h"

@@ -1,3 +1,4 @@
+/* Gathering the ops of a profiler's file: names, kinds, order, overlaps. */
 #include "traces/profiler/inside.h"
 
 #include "traces/files/files.h"

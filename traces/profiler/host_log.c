@@ -1,3 +1,4 @@
+/* The host's calls, sorted, and found by correlation id; kinds of calls by their names. */
 #include "traces/profiler/inside.h"
 
 #include "traces/io/io.h"
@@ -6,8 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- host find ---- */
 
 /* ---- sorting in place: heaps, as a sort that needs room would double what is held ---- */
 
@@ -82,7 +81,7 @@ void fl_host_log_sort(fl_host_log *log) {
         qsort(log->detail, log->detail_count, sizeof *log->detail, detail_order);
 }
 
-/* ---- host log ---- */
+/* ---- the log ---- */
 
 fl_status fl_host_log_call(fl_host_log *log, fl_host_call call) {
     if (fl_grow(&log->call, &log->call_room, log->call_count + 1, sizeof call))

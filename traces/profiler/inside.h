@@ -1,4 +1,5 @@
-/* What the files of traces/profiler share. Other modules include the public header alone. */
+/* What the files of traces/profiler share: gathering ops, the host's calls, events of Kineto, numbers of JSON, SQLite,
+ * and memory for YAJL. */
 #pragma once
 
 #include "traces/import/import.h"
@@ -12,8 +13,7 @@
 #include <stdint.h>
 #include <yajl/yajl_common.h>
 
-/* Shared by the readers of foreign kernel traces. They intern names and kinds, sort rows by time, and part ops that
- * overlap within one lane (traces/files/files.h). */
+/* ---- gathering ops: interning names and kinds, sorting by time, separating ops that overlap in one lane ---- */
 
 typedef struct fl_gather_lane {
     int32_t device, process, stream;
@@ -41,8 +41,9 @@ fl_status fl_gather_op(fl_gather *g, const char *name, size_t size, const uint32
 fl_status fl_gather_end(fl_gather *g, fl_diag *d);
 void fl_gather_free(fl_gather *g);
 
-/* What a profiler recorded on the host besides the ops: launches, recorded events and waits. A correlation id joins
- * them with the ops once all are known. For the readers of profilers' files. */
+/* ---- the host's calls: launches, recorded events and waits ----
+ *
+ * A correlation id joins them with the ops once all are known. */
 
 typedef struct fl_host_call { /* a call that launches ops or records an event */
     int64_t ns;
@@ -216,7 +217,7 @@ typedef struct fl_sqlite {
 fl_status fl_sqlite_open(const char *path, fl_sqlite *q, fl_diag *d);
 void fl_sqlite_close(fl_sqlite *q);
 
-/* Whether the table exists (a view does not count), and in it the column (may be NULL). */
+/* Return in *answer whether the table exists (a view does not count), and in it the column (may be NULL). */
 fl_status fl_sqlite_has(fl_sqlite *q, const char *table, const char *column, bool *answer);
 
 /* Runs a query and calls row at each row of the result. */

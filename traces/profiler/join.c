@@ -1,3 +1,4 @@
+/* Kernels and telemetry of one run, put on one clock. */
 #include "traces/profiler/inside.h"
 
 #include "traces/files/files.h"

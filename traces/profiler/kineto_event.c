@@ -1,3 +1,4 @@
+/* Events of Kineto's JSON, one after the other, from a stream of text. */
 #include "traces/profiler/inside.h"
 
 #include "traces/io/io.h"

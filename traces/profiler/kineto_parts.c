@@ -1,3 +1,4 @@
+/* Numbers of JSON, and memory for YAJL. */
 #include "traces/profiler/inside.h"
 
 #include <stdbool.h>
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kineto number ---- */
+/* ---- numbers ---- */
 
 bool fl_us_to_ns(const char *text, size_t size, int64_t *ns) {
     const char *end = text + size;
@@ -73,7 +74,7 @@ bool fl_json_whole(const char *text, size_t size, int64_t *value) {
     return digits > minus;
 }
 
-/* ---- yajl memory ---- */
+/* ---- memory for YAJL ---- */
 
 typedef struct fl_yajl_block {
     struct fl_yajl_block *before, *after;

@@ -1,4 +1,11 @@
-/* MODULE traces/profiler */
+/* Kernel traces of profilers (Nsight Systems, Kineto, rocprof), joined with telemetry on one clock.
+ *
+ * The readers themselves are rows of traces/open/open.h; open their files with fl_trace_open. To join, call
+ * fl_join_devices, fl_join_find for the offset of the clocks, and fl_join. All work on an fl_imported that the caller
+ * owns. FL_BAD_INPUT where no offset can be found.
+ *
+ * The profiler and the tool that reads the sensors count time from different origins: telemetry time = kernel time +
+ * offset. */
 #pragma once
 
 #include "traces/import/import.h"
@@ -7,9 +14,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Puts kernels and telemetry of one run on one clock. The profiler and the tool that reads the sensors count time from
- * different origins: telemetry time = kernel time + offset. */
 
 typedef struct fl_clock_offset {
     int64_t offset_ns;
@@ -23,8 +27,8 @@ typedef struct fl_clock_offset {
  * impossible: no common device, no such signal, no variation. The devices must already have the same numbers. */
 fl_status fl_join_find(const fl_kernel_trace *k, const fl_telemetry *t, fl_clock_offset *found, fl_diag *d);
 
-/* Where kernels and telemetry have one device each, with different numbers, the telemetry takes the kernels' number
- * (noted). */
+/* If kernels and telemetry have one device each, with different numbers, give the telemetry the kernels' number, with a
+ * note. */
 fl_status fl_join_devices(fl_imported *run, fl_diag *d);
 
 /* Puts the telemetry on the kernels' clock (and shifts both later, where it would begin before 0). Gives each kernel

@@ -1,3 +1,4 @@
+/* SQLite, loaded with the first file that needs it, and tables of unknown origin, row by row. */
 #include "traces/profiler/inside.h"
 
 #include "traces/io/io.h"
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- sqlite calls ---- */
+/* ---- loading the library ---- */
 
 fl_sqlite_calls fl_sql;
 
@@ -48,7 +49,7 @@ static fl_status fl_sqlite_calls_load(const char *path, fl_diag *d) {
                    "libsqlite3-0)");
 }
 
-/* ---- sqlite table ---- */
+/* ---- reading tables ---- */
 
 /* SQLite says "out of memory" of some damaged schemas too, where memory there is. */
 static fl_status no_memory(fl_sqlite *q) {

@@ -1,3 +1,4 @@
+/* Arrival files and request traces. */
 #include "traces/serving/serving.h"
 
 #include "traces/io/io.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- arrivals ---- */
+/* ---- arrival files ---- */
 
 #define LAST_NS (INT64_C(26) * 86400 * 1000000000)
 
@@ -61,7 +62,7 @@ void fl_arrivals_free(fl_arrivals *a) {
     *a = (fl_arrivals){0};
 }
 
-/* ---- requests ---- */
+/* ---- request traces ---- */
 
 fl_status fl_requests_add(fl_requests *r, const fl_request_row *row, fl_diag *d) {
     if (r->count >= FL_REQUESTS_MOST)
@@ -155,7 +156,7 @@ fl_status fl_requests_write(const char *path, const fl_requests *r, fl_diag *d) 
     return fl_output_commit(o, d);
 }
 
-/* ---- requests read ---- */
+/* ---- reading ---- */
 
 enum { T, PROMPT, OUTPUT, REQUIRED };
 enum { MODEL = REQUIRED, CLASS, CACHED, QUEUED, SCHEDULED, FIRST, LAST, COLUMNS };

@@ -1,3 +1,4 @@
+/* Serving files, both ways. */
 #include "traces/serving/serving.h"
 
 #include "traces/io/io.h"

@@ -1,12 +1,18 @@
-/* Serving files: one server of language models. Which model on which GPU, the limits of its scheduler, and the law by
- * which its steps take time and load the GPU (models/laws/laws.h).
+/* Files about servers of language models: serving files (one server and its law), arrivals, request traces, and
+ * measured tables to which laws are fitted.
+ *
+ * Each has a _read that fills a struct or leaves it zeroed, with file, line and column in its refusals; the caller
+ * frees by its _free. Serving files and request traces can be written too.
+ *
+ * Serving files: which model on which GPU, the limits of its scheduler, and the law by which its steps take time and
+ * load the GPU (models/laws/laws.h).
  *
  * Head "# foldline-serving 1" and keys:
  *   model, gpu       texts for people
  *   max_seqs, token_budget, block_tokens
  *                    requests that run at once, tokens of one step, tokens of one KV block; must be stated
  *   tensor_parallel  GPUs that compute each step together (1)
- *   kv_blocks        KV blocks that requests can use (0: not known, to be stated where the file is used)
+ *   kv_blocks        KV blocks that requests can use (0: not known; the user of the file must state it)
  *   max_model_len    tokens of prompt and output together (0: no limit but the KV cache)
  *   chunked_prefill, prefix_cache, async_scheduling
  *                    yes or no (yes)
@@ -16,9 +22,9 @@
  *   a number of the law              at and kv empty
  *   by_tokens, by_sequence           a point of a table: at = tokens or sequences; kv empty; value in seconds
  *   by_decodes, by_decodes_beside    a point of a grid: at = decodes; kv = tokens of KV of each; value in seconds
- *   by_chunk                         the same: at = tokens of a prompt chunk; kv = those before it
- *   clock                            at which steps were measured: at and kv empty; value in MHz
- * Points and clocks ascend; those of a grid by `at`, then by `kv`. Numbers that have no row have their standard. */
+ *   by_chunk                         a point of a grid: at = tokens of a prompt chunk; kv = those before it
+ *   clock                            a clock at which steps were measured: at and kv empty; value in MHz
+ * Points and clocks ascend; those of a grid by `at`, then by `kv`. Numbers without a row have their default. */
 #pragma once
 
 #include "traces/io/io.h"
@@ -28,7 +34,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Arrival files: the times at which requests reach a server, whether or not the server is free (an open loop).
+/* ---- arrival files ----
+ *
+ * The times at which requests reach a server, whether or not the server is free (an open loop).
  *
  * The head is "# foldline-arrivals 1"; its key is source. There is one column, t_ns: ascending from 0, at most 26 days.
  * Equal times are requests that arrive together; the server takes them in the order of their rows. */
@@ -43,8 +51,10 @@ typedef struct fl_arrivals {
 fl_status fl_arrivals_read(const char *path, fl_arrivals *a, fl_diag *d);
 void fl_arrivals_free(fl_arrivals *a);
 
-/* Request traces: what was asked of a server of language models, and when (an open loop: requests come whether it has
- * time for them or not).
+/* ---- request traces ----
+ *
+ * The requests to a server of language models and their times (an open loop: requests come whether or not the server is
+ * free).
  *
  * Head "# foldline-requests 1"; keys: source. Columns t_ns,prompt_tokens,output_tokens, and optionally
  * model,class,cached_tokens and the times of a measured run, queued_ns,scheduled_ns,first_token_ns,last_token_ns. Rows
@@ -56,14 +66,14 @@ void fl_arrivals_free(fl_arrivals *a);
 typedef struct fl_request_row {
     int64_t t_ns;                          /* arrival, at most 26 days */
     uint32_t prompt_tokens, output_tokens; /* at least 1 each */
-    /* Of the prompt's first tokens, those with which an earlier prompt of the trace began too: a server with a prefix
-     * cache need not compute them again while they are in its cache. At most prompt_tokens; 0 = none, or not known. */
+    /* Leading tokens of the prompt that an earlier prompt of the trace began with too. A server with a prefix cache
+     * need not compute them again while they are in its cache. At most prompt_tokens; 0 = none, or not known. */
     uint32_t cached_tokens;
     uint32_t model, class; /* indices into names; names[0] is the empty string: not stated */
     uint32_t line, column; /* of prompt_tokens in the file, for diagnostics; 0 = of no file */
 } fl_request_row;
 
-/* What a measured run tells of a request: nanoseconds on the clock of t_ns; INT64_MIN = not known. Known ones ascend.
+/* Times of a request in a measured run: nanoseconds on the clock of t_ns; INT64_MIN = not known. Known ones ascend.
  */
 typedef struct fl_request_times {
     int64_t queued_ns;      /* taken into the engine's queue */
@@ -90,15 +100,18 @@ fl_status fl_requests_read(const char *path, fl_requests *r, fl_diag *d);
 fl_status fl_requests_write(const char *path, const fl_requests *r, fl_diag *d);
 void fl_requests_free(fl_requests *r);
 
-/* For who makes requests: appends a row at or after the last one's time. FL_NO_MEMORY, or FL_BAD_INPUT where there are
+/* Append a row at or after the last one's time. FL_NO_MEMORY, or FL_BAD_INPUT where there are
  * FL_REQUESTS_MOST. */
 fl_status fl_requests_add(fl_requests *r, const fl_request_row *row, fl_diag *d);
 
-/* When a request arrives if the rate of arrivals is `scale` times the recorded one (> 0): t_ns / scale, rounded to the
- * nearest nanosecond; ascending with t_ns, and t_ns itself where scale is 1. INT64_MAX where it would be later. */
+/* Return when a request arrives if the rate of arrivals is `scale` times the recorded one (> 0): t_ns / scale, rounded
+ * to the nearest nanosecond; ascending with t_ns, and t_ns itself where scale is 1. INT64_MAX where it would be later.
+ */
 int64_t fl_requests_scaled_ns(int64_t t_ns, double scale);
 
-/* name, standard value, least value, largest; each as the member of fl_step_law of that name. NAN: not known. */
+/* ---- serving files ---- */
+
+/* name, default, least value, largest; each is the member of fl_step_law of that name. NAN: not known. */
 #define FL_SERVING_NUMBERS_ALL(X)                                                                                      \
     X(host_s, 0, 0, 1e3)                                                                                               \
     X(host_sequence_s, 0, 0, 1e3)                                                                                      \
@@ -164,18 +177,19 @@ typedef struct fl_serving {
 /* Fills *s or leaves it zeroed. Refuses, with line and column, unknown names, values out of range, a number that stands
  * twice, points that do not ascend, and a head without its limits. */
 fl_status fl_serving_read(const char *path, fl_serving *s, fl_diag *d);
-/* Writes to `path` through a temporary file and a rename; the limits go to the head in place of what it says of them.
- */
+/* Write to `path` through a temporary file and a rename. The limits replace their keys in the head. */
 fl_status fl_serving_write(const char *path, fl_serving *s, fl_diag *d);
 void fl_serving_free(fl_serving *s);
 
-/* Building one in memory: every number its standard, the limits vLLM's defaults (256 sequences, 2048 tokens, blocks of
- * 16, chunked prefill, prefix cache), KV blocks not known. */
+/* Start a serving in memory: every number has its default, the limits are vLLM's defaults (256 sequences, 2048 tokens,
+ * blocks of 16, chunked prefill, prefix cache), KV blocks not known. */
 void fl_serving_init(fl_serving *s);
-/* A further point, behind the last. FL_NO_MEMORY. */
+/* Append a point. FL_NO_MEMORY. */
 fl_status fl_serving_add_point(fl_serving_points *p, double at, double kv, double value, fl_diag *d);
 
-/* Measured times of serving engines, from which their laws are fitted. Plain CSV files with one header line; lines that
+/* ---- measured times of serving engines, to which laws are fitted ----
+ *
+ * Plain CSV files with one header line; lines that
  * begin with '#' are comments. Columns may stand in any order.
  *
  * Layer tables: times of the kernels of one block of a model, at one clock. Three files:

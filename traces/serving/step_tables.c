@@ -1,3 +1,4 @@
+/* Measured times of serving engines: layers, attention, whole steps. */
 #include "traces/serving/serving.h"
 
 #include "traces/io/io.h"
