@@ -10,7 +10,7 @@ arrows='
 policies                    :
 traces/io                   :
 harness/base/cli            : policies traces/io
-harness/base/work           : policies traces/io
+harness/base/work           : harness/base/cli policies traces/io
 harness/base/json           : harness/base/cli traces/io
 models/math                 :
 models/laws                 : models/math
@@ -58,7 +58,7 @@ harness/live/vendor/rsmi    : harness/live/vendor sim/instance traces/io
 harness/live/vendor/ze      : harness/live/vendor sim/instance traces/io
 harness/live/guard          : harness/live/vendor harness/live/vendor/rsmi harness/live/vendor/ze policies sim/instance sim/node traces/io
 harness/emulate/session     : harness/emulate/client harness/emulate/driver harness/emulate/virtual harness/live/guard
-harness/fit/chip            : harness/base/cli harness/base/json harness/chip harness/input/platform models/chip models/fit policies traces/io traces/open
+harness/fit/chip            : harness/base/cli harness/base/json harness/base/work harness/chip harness/input/platform models/chip models/fit policies traces/io traces/open
 harness/live/records        : harness/live/collector harness/live/guard policies traces/io
 harness/live/server         : harness/live/guard policies traces/io
 harness/log                 : harness/base/cli harness/base/json policies sim/instance sim/node sim/serving traces/files traces/io
@@ -66,14 +66,14 @@ harness/live/host           : harness/live/guard harness/live/records harness/li
 harness/cmd/machine         : harness/base/cli harness/base/json harness/emulate/session harness/fit/chip harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/live/guard harness/live/host harness/live/server sim/instance traces/files traces/io traces/open traces/profiler
 harness/advise              : harness/base/cli harness/base/work harness/chip harness/input/platform harness/input/scene harness/study/compare harness/study/trial sim/oracle traces/files traces/import traces/io
 harness/report/data         : harness/base/json harness/base/work harness/study/compare harness/study/trial traces/io
-harness/report/picture      : harness/base/cli harness/report/data traces/files traces/io
-harness/report/page         : harness/base/cli harness/report/data harness/report/picture traces/files traces/io
-harness/plan                : harness/base/cli harness/base/json harness/input/platform harness/input/scene harness/study/trial models/laws models/math policies sim/oracle sim/pipeline traces/io traces/pipeline
+harness/report/picture      : harness/base/cli harness/base/work harness/report/data traces/files traces/io
+harness/report/page         : harness/base/cli harness/base/work harness/report/data harness/report/picture traces/files traces/io
+harness/plan                : harness/base/cli harness/base/json harness/base/work harness/input/platform harness/input/scene harness/study/trial models/laws models/math policies sim/oracle sim/pipeline traces/io traces/pipeline
 harness/serving             : harness/advise harness/base/cli harness/base/json harness/base/work harness/input/platform harness/input/scene harness/plan harness/study/trial models/laws models/math sim/serving sim/synth traces/io traces/serving
 harness/cmd/study           : harness/advise harness/base/cli harness/base/json harness/base/work harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/log harness/report/data harness/report/page harness/report/picture harness/serving harness/study/compare harness/study/grid harness/study/trial sim/gpu sim/node sim/oracle traces/files traces/import traces/io
 harness/fit/policy          : harness/base/cli harness/base/json harness/base/work harness/chip harness/input/experiment harness/input/platform harness/input/scene models/fit models/math policies/compared policies/registry sim/draws sim/gpu sim/node sim/oracle sim/workload traces/files traces/io
-harness/fit/trace           : harness/base/cli harness/base/json harness/chip harness/input/platform harness/input/scene models/fit models/laws traces/files traces/import traces/io traces/open
-harness/cmd                 : harness/base/cli harness/base/json harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/live/guard harness/live/host harness/plan harness/report/picture models/laws policies/registry sim/instance sim/synth traces/files traces/import traces/io traces/open traces/profiler
+harness/fit/trace           : harness/base/cli harness/base/json harness/base/work harness/chip harness/input/platform harness/input/scene models/fit models/laws traces/files traces/import traces/io traces/open
+harness/cmd                 : harness/base/cli harness/base/json harness/base/work harness/input/experiment harness/input/platform harness/input/policy harness/input/scene harness/live/guard harness/live/host harness/plan harness/report/picture models/laws policies/registry sim/instance sim/synth traces/files traces/import traces/io traces/open traces/profiler
 harness                     : harness/base/cli harness/base/work
 harness/emulate/client/time : harness/emulate/client
 '

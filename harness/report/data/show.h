@@ -53,4 +53,4 @@ void fl_show_text(const char *text, FILE *out);
 
 /* Lists below the table the columns that do not fit: those that are empty or equal in all rows are dropped first, then
  * the last ones. */
-fl_status fl_show_print(const fl_show_table *t, const fl_show_look *look, FILE *out, fl_diag *d);
+void fl_show_print(const fl_show_table *t, const fl_show_look *look, FILE *out);

@@ -31,7 +31,7 @@ fl_status fl_comparison_scenes(const fl_comparison_options *o, fl_comparison *c,
 void fl_comparison_free(fl_comparison *c);
 
 /* Means over workloads and seeds of all rows so far. */
-fl_status fl_comparison_means(fl_comparison *c, fl_diag *d);
+void fl_comparison_means(fl_comparison *c);
 
 /* All rows as CSV, through a temporary file. */
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);
@@ -114,8 +114,8 @@ cJSON *fl_published_json(const fl_published *p);
 
 /* What compare writes beside a result for its report. */
 
-/* The provenance of all that was set up; the caller deletes it. FL_NO_MEMORY only. */
-fl_status fl_report_record(const fl_setup *u, cJSON **record, fl_diag *d);
+/* The provenance of all that was set up; the caller deletes it. */
+cJSON *fl_report_record(const fl_setup *u);
 
 /* Adds what a reader of the result asks first to its provenance: experiment, about, and the options of the run where
  * the record does not have them yet. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Version, C library, hash of the policy archive, seed; inputs with their SHA-256; platform; policies with all resolved
- * parameters; what the models stand on. The caller deletes it. NULL when out of memory. */
+ * parameters; what the models stand on. The caller deletes it. */
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed);
 
 /* SHA-256 of what a result holds, unpacked where it is gzipped, so that packing it later makes no other result of it.
