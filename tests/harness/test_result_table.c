@@ -35,7 +35,6 @@ static fl_comparison rows(void) {
         row("one [off]", "good", "off", 1, 20, 10), row("mean", "good", NULL, 1, 1, 1),
     };
     fl_comparison c = {0};
-    fl_diag d = {0};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         fl_comparison_add(&c, &all[i]);
     c.mean_first = c.count - 1;
@@ -52,7 +51,6 @@ static void test_means(void) {
                  {"base [off]", 200}, {"good [off]", 20}, {"base [on]", 7}};
     static const uint32_t of[] = {0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 0};
     fl_comparison c = rows();
-    fl_diag d = {0};
     c.count--; /* its own mean */
     const fl_row_result more[] = {row("one [on]", "base", "on", 1, 7, 10), row("three", "base", NULL, 1, 250, 10)};
     for (size_t i = 0; i < FL_COUNT(more); i++)
@@ -243,7 +241,6 @@ static fl_comparison draws(void) {
         drawn("7", "one", "lone", 5),
     };
     fl_comparison c = {0};
-    fl_diag d = {0};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         fl_comparison_add(&c, &all[i]);
     c.mean_first = c.count;
@@ -310,7 +307,6 @@ static fl_comparison three_draws(void) {
         double good, base;
     } of[] = {{"1", 100, 120}, {"2", 160, 150}, {"3", 340, 320}};
     fl_comparison c = {0};
-    fl_diag d = {0};
     for (size_t i = 0; i < 3; i++) {
         const fl_row_result pair[] = {drawn(of[i].draw, "one", "good", of[i].good),
                                       drawn(of[i].draw, "one", "base", of[i].base)};
