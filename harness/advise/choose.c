@@ -2,6 +2,7 @@
 
 #include "harness/advise/advise.h"
 #include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
@@ -154,21 +155,18 @@ static void sum_up(const fl_comparison *c, const char *policy, double *room, fl_
  * gives it a label. */
 static char *command_text(const fl_spec *s) {
     fl_text t;
-    FILE *f = fl_text_open(&t);
-    if (f)
-        fputs(s->plugin ? s->plugin : s->policy->name, f);
-    for (size_t i = 0; f && i < s->layer.count; i++)
+    FILE *f = fl_must(fl_text_open(&t));
+    fputs(s->plugin ? s->plugin : s->policy->name, f);
+    for (size_t i = 0; i < s->layer.count; i++)
         fprintf(f, "%c%s=%s", i ? ',' : ':', s->layer.setting[i].name,
                 s->file && s->file[i] ? s->file[i] : s->layer.setting[i].text);
-    return fl_text_close(&t, NULL);
+    return fl_must(fl_text_close(&t, NULL));
 }
 
-static fl_status choose(const fl_setup *u, const fl_comparison *c, double risk, fl_advise_policy *out, fl_diag *d) {
-    double *room = malloc((c->count + 1) * sizeof *room);
+static void choose(const fl_setup *u, const fl_comparison *c, double risk, fl_advise_policy *out) {
+    double *room = fl_must(malloc((c->count + 1) * sizeof *room));
     const fl_spec *best = NULL;
     fl_advise_policy least = {.chance = INFINITY};
-    if (!room)
-        return fl_no_memory(d, "the advice");
     for (size_t i = 0; i < u->o.spec_count; i++) {
         fl_advise_policy p;
         sum_up(c, u->o.spec[i].label, room, &p);
@@ -182,13 +180,12 @@ static fl_status choose(const fl_setup *u, const fl_comparison *c, double risk, 
         }
     }
     free(room);
-    if (!best)
+    if (best)
+        out->policy = command_text(best);
+    else
         *out = least;
-    else if (!(out->policy = command_text(best)))
-        return fl_no_memory(d, "the advice");
     out->policies = u->own_specs;
     out->bound = u->o.bound;
-    return FL_OK;
 }
 
 fl_status fl_advise_experiment(const char *path, const char *platform, double bound, double risk, fl_advise_policy *out,
@@ -211,7 +208,7 @@ fl_status fl_advise_experiment(const char *path, const char *platform, double bo
     if (!s)
         s = fl_comparison_run(&u.o, &c, d);
     if (!s)
-        s = choose(&u, &c, risk, out, d);
+        choose(&u, &c, risk, out);
     fl_comparison_free(&c);
     if (open)
         fl_setup_free(&u);

@@ -2,6 +2,7 @@
 
 #include "harness/advise/advise.h"
 #include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "models/laws/device.h"
@@ -25,18 +26,16 @@ static fl_status add_log(fl_advise_source *f, const char *path, const fl_telemet
     if (s)
         return s;
     size_t runs = f->run_count, more_ends = runs, logs = runs;
-    if (fl_grow(&f->run, &runs, runs + 1, sizeof *f->run) ||
-        fl_grow(&f->ends, &more_ends, more_ends + 1, sizeof *f->ends) ||
-        fl_grow(&f->log, &logs, logs + 1, sizeof *f->log))
-        return fl_no_memory(d, "the logs");
+    fl_must_grow(&f->run, &runs, runs + 1, sizeof *f->run);
+    fl_must_grow(&f->ends, &more_ends, more_ends + 1, sizeof *f->ends);
+    fl_must_grow(&f->log, &logs, logs + 1, sizeof *f->log);
     const char *board = fl_head_get(&t->head, "device");
     if (board && f->board && fl_advise_other_model(board, f->board))
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                        "the board is %s, but %s in %s: expected logs of one model of board", board, f->board,
                        f->run_path);
     free(f->board);
-    if (!(f->board = board ? strdup(board) : NULL) && board)
-        return fl_no_memory(d, "the logs");
+    f->board = board ? fl_must(strdup(board)) : NULL;
     f->ends[f->run_count] = ends;
     f->log[f->run_count] = path;
     f->run[f->run_count++] = run;
@@ -80,20 +79,20 @@ static void set_clock(fl_kernel_trace *t, double sm_mhz) {
 }
 
 static fl_status from_kernels(fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
-    fl_advise_subject *to = NULL;
     bool assumed = false;
     const fl_log_run *run = f->run_count ? &f->run[0] : NULL;
     if (run)
         set_clock(&f->kernels.kernels, run->sm_mhz);
-    fl_status status = fl_advise_add(s, basename(f->kernels_path), &to, d);
-    if (!status)
-        status = fl_advise_kernels(f->kernels_path, &f->kernels.kernels, run, f->o, to, &assumed, d);
-    if (!status)
-        status = FL_ADVISE_REST(s, d, "%s: the times of its kernels%s", basename(f->kernels_path),
-                                assumed ? "; how they depend on clocks was assumed, three ways" : " and their kinds");
-    if (!status && run)
-        status = FL_ADVISE_REST(s, d, "%s: %.4g W at %g MHz", basename(f->run_path), run->power_w, run->sm_mhz);
-    return status ? status : fl_advise_note_platform(s, p, d);
+    fl_advise_subject *to = fl_advise_add(s, basename(f->kernels_path));
+    const fl_status status = fl_advise_kernels(f->kernels_path, &f->kernels.kernels, run, f->o, to, &assumed, d);
+    if (status)
+        return status;
+    FL_ADVISE_REST(s, "%s: the times of its kernels%s", basename(f->kernels_path),
+                   assumed ? "; how they depend on clocks was assumed, three ways" : " and their kinds");
+    if (run)
+        FL_ADVISE_REST(s, "%s: %.4g W at %g MHz", basename(f->run_path), run->power_w, run->sm_mhz);
+    fl_advise_note_platform(s, p);
+    return FL_OK;
 }
 
 static bool several_clocks(const fl_advise_source *f) {
@@ -109,22 +108,19 @@ static const char *board_name(const fl_advise_source *f) {
     return f->amd ? "AMD" : named ? named : f->board ? f->board : "";
 }
 
-static fl_status note_board(const fl_advise_source *f, const char *measured, bool other_vendor, const fl_platform *p,
-                            const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
+static void note_board(const fl_advise_source *f, const char *measured, bool other_vendor, const fl_platform *p,
+                       const fl_device *dev, fl_advise_subjects *s) {
     const char *file = basename(f->kernels_path ? f->kernels_path : f->run_path ? f->run_path : "");
     if (other_vendor)
-        return FL_ADVISE_REST(
-            s, d,
-            "%s was recorded on another vendor's board (%s) than %s of platform %s: laws and clocks are the "
-            "platform's, the commands those of the board that was recorded",
-            file, measured, dev->name, p->name);
-    return fl_advise_other_model(measured, dev->name)
-               ? FL_ADVISE_REST(
-                     s, d,
-                     "%s was recorded on another board (%s) than %s of platform %s: laws, clocks and saving are the "
-                     "platform's, and may be wrong on the board that was recorded",
-                     file, measured, dev->name, p->name)
-               : FL_OK;
+        FL_ADVISE_REST(s,
+                       "%s was recorded on another vendor's board (%s) than %s of platform %s: laws and clocks are the "
+                       "platform's, the commands those of the board that was recorded",
+                       file, measured, dev->name, p->name);
+    else if (fl_advise_other_model(measured, dev->name))
+        FL_ADVISE_REST(s,
+                       "%s was recorded on another board (%s) than %s of platform %s: laws, clocks and saving are the "
+                       "platform's, and may be wrong on the board that was recorded",
+                       file, measured, dev->name, p->name);
 }
 
 fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d) {
@@ -153,10 +149,9 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
     const char *measured = board_name(&f);
     const bool other = dev && fl_advise_other_vendor(measured, dev->name);
     if (!status && dev)
-        status = note_board(&f, measured, other, &p, dev, s, d);
+        note_board(&f, measured, other, &p, dev, s);
     s->gpu = o->device;
-    if (!status && !(s->device = strdup(dev && !f.amd && !other ? dev->name : measured)))
-        status = fl_no_memory(d, "the advice");
+    s->device = fl_must(strdup(dev && !f.amd && !other ? dev->name : measured));
     fl_platform_free(&p);
     fl_imported_free(&f.kernels);
     free(f.run);

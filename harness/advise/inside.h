@@ -3,6 +3,7 @@
 
 #include "harness/advise/advise.h"
 #include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
@@ -52,12 +53,12 @@ typedef struct fl_advise_source { /* the contents of all files together */
 } fl_advise_source;
 
 /* Adds a note on what the advice rests on. */
-#define FL_ADVISE_REST(s, d, ...) fl_sweep_note(&(s)->rests, &(s)->rest_count, d, __VA_ARGS__)
+#define FL_ADVISE_REST(s, ...) fl_must_have(!fl_sweep_note(&(s)->rests, &(s)->rest_count, NULL, __VA_ARGS__))
 
-/* *to: a new subject, until the next one. */
-fl_status fl_advise_add(fl_advise_subjects *s, const char *name, fl_advise_subject **to, fl_diag *d);
+/* Returns a new subject, which is valid until the next one is added. */
+fl_advise_subject *fl_advise_add(fl_advise_subjects *s, const char *name);
 /* For a platform whose constants alone say how times and powers depend on the clocks; p NULL = none. */
-fl_status fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p, fl_diag *d);
+void fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p);
 
 /* In these, the platform may be NULL. Each workload of the rows that c was made of; diagnostics name path. */
 fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,

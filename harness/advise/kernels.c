@@ -63,9 +63,10 @@ static fl_status node_open(node *n, const char *path, const fl_kernel_trace *t, 
         s = fl_facts_make(&n->p.node, 1, &n->facts, d);
     if (!s)
         s = fl_oracle_choices(n->w, &n->p.node, &n->choice, &n->count, d);
-    if (!s && !(n->point = calloc(n->count, sizeof *n->point)))
-        s = fl_no_memory(d, "the clocks");
-    return s ? s : fl_pool_run(run_point, n, n->count, 0, "clocks", d);
+    if (s)
+        return s;
+    n->point = fl_must(calloc(n->count, sizeof *n->point));
+    return fl_pool_run(run_point, n, n->count, 0, "clocks", d);
 }
 
 static void node_close(node *n) {
@@ -89,10 +90,8 @@ static double sd_of(double mape_pct) { return isnan(mape_pct) ? 0 : mape_pct / s
 
 static fl_status state(node *n, fl_stated *out, fl_diag *d) {
     qsort(n->point, n->count, sizeof *n->point, by_clocks);
-    out->at = calloc(n->count + 1, sizeof *out->at);
-    out->guess = calloc(n->count + 1, sizeof *out->guess);
-    if (!out->at || !out->guess)
-        return fl_no_memory(d, "the clocks");
+    out->at = fl_must(calloc(n->count + 1, sizeof *out->at));
+    out->guess = fl_must(calloc(n->count + 1, sizeof *out->guess));
     for (size_t i = 0; i < n->count; i++) {
         const double time = (double)n->point[i].makespan_ps * 1e-12, energy = (double)n->point[i].energy_fj * 1e-15;
         if (!(time > 0) || !(energy > 0))
@@ -195,8 +194,8 @@ fl_status fl_advise_log(const char *path, const fl_log_run *run, const fl_advise
     const fl_chip_row ref = {.sm_mhz = to->ref.sm_mhz, .mem_mhz = to->ref.mem_mhz};
     for (size_t k = 0; !s && p->tells && k < to->cases; k++) {
         fl_stated *of = &to->of[k].stated;
-        fl_chip_row *at = fl_stated_rows(of);
-        s = at ? fl_one_probe_powers(chip, p, &ref, at, of->guess, of->count, d) : fl_no_memory(d, "the clocks");
+        fl_chip_row *at = fl_must(fl_stated_rows(of));
+        s = fl_one_probe_powers(chip, p, &ref, at, of->guess, of->count, d);
         if (!s)
             fl_one_probe_add_idle(chip, p, at, of->guess, of->count);
         free(at);

@@ -2,6 +2,7 @@
 #include "harness/advise/inside.h"
 
 #include "harness/advise/advise.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
@@ -18,16 +19,13 @@
 #define COARSE 0.01
 
 /* The runs as rows of one program: of a sweep, and for a fit. */
-static fl_status rows_of(const fl_log_run *run, size_t count, fl_sweep *sweep, fl_fit_rows *rows, fl_diag *d) {
-    rows->row = calloc(count, sizeof *rows->row);
-    rows->entity = calloc(1, sizeof *rows->entity);
-    sweep->rows = calloc(count, sizeof *sweep->rows);
-    if (!sweep->rows || !rows->row || !rows->entity)
-        return fl_no_memory(d, "the logs");
+static void rows_of(const fl_log_run *run, size_t count, fl_sweep *sweep, fl_fit_rows *rows) {
+    rows->row = fl_must(calloc(count, sizeof *rows->row));
+    rows->entity = fl_must(calloc(1, sizeof *rows->entity));
+    sweep->rows = fl_must(calloc(count, sizeof *sweep->rows));
     rows->entities = rows->entity_room = 1;
-    rows->entity[0] = (fl_fit_entity){.workload = strdup(sweep->names[0]), .kernel = strdup(sweep->names[1])};
-    if (!rows->entity[0].workload || !rows->entity[0].kernel)
-        return fl_no_memory(d, "the logs");
+    rows->entity[0] =
+        (fl_fit_entity){.workload = fl_must(strdup(sweep->names[0])), .kernel = fl_must(strdup(sweep->names[1]))};
     rows->mem_known = true;
     for (size_t i = 0; i < count; i++)
         rows->mem_known &= !isnan(run[i].mem_mhz);
@@ -50,7 +48,6 @@ static fl_status rows_of(const fl_log_run *run, size_t count, fl_sweep *sweep, f
     }
     rows->room = rows->count;
     fl_fit_rows_sort(rows);
-    return FL_OK;
 }
 
 /* Whether the runs belong to one program. */
@@ -60,9 +57,8 @@ static fl_status from_runs(const fl_advise_source *f, const fl_log_run *run, con
     char *names[] = {program, none};
     fl_sweep sweep = {.names = names, .name_count = 2};
     fl_fit_rows rows = {0};
-    fl_status status = rows_of(run, f->run_count, &sweep, &rows, d);
-    if (!status)
-        status = fl_sweep_chip_of_rows(c, &rows, f->run_path, p ? p->path : NULL, d);
+    rows_of(run, f->run_count, &sweep, &rows);
+    fl_status status = fl_sweep_chip_of_rows(c, &rows, f->run_path, p ? p->path : NULL, d);
     if (!status)
         status = fl_advise_rows(c, f->run_path, &sweep, p, s, d);
     fl_fit_rows_free(&rows);
@@ -71,16 +67,15 @@ static fl_status from_runs(const fl_advise_source *f, const fl_log_run *run, con
 }
 
 /* The deviations of the fit do not include it. */
-static fl_status note_spacing(const fl_advise_source *f, fl_advise_subjects *s, fl_diag *d) {
+static void note_spacing(const fl_advise_source *f, fl_advise_subjects *s) {
     double worst = 0;
     for (size_t i = 0; i < f->run_count; i++)
         worst = fmax(worst, f->ends[i].error_s / f->run[i].time_s);
-    return worst < COARSE
-               ? FL_OK
-               : FL_ADVISE_REST(s, d,
-                                "the readings' spacing: it leaves a run's length open by up to %.2g %%, which "
-                                "the intervals and the chance leave out",
-                                100 * worst);
+    if (worst >= COARSE)
+        FL_ADVISE_REST(s,
+                       "the readings' spacing: it leaves a run's length open by up to %.2g %%, which the intervals and "
+                       "the chance leave out",
+                       100 * worst);
 }
 
 fl_status fl_advise_logs(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
@@ -89,21 +84,19 @@ fl_status fl_advise_logs(const fl_advise_source *f, const fl_platform *p, fl_adv
     fl_status status = fl_log_runs_alike(f->log, f->run, f->ends, f->run_count, &slow, d);
     if (!status)
         status = from_runs(f, f->run, p, &c, s, d);
-    if (!status)
-        status = FL_ADVISE_REST(s, d, "that the %zu logs are of the same program and the same input", f->run_count);
-    for (size_t i = 0; !status && i < f->run_count; i++)
-        if (!f->ends[i].whole)
-            status =
-                FL_ADVISE_REST(s, d, "that %s has the whole run, although the GPU does not idle before and after it",
-                               basename(f->log[i]));
-    if (!status && slow)
-        status = FL_ADVISE_REST(
-            s, d, "that all logs have whole runs, although %s took longer than its clock says of most boards",
-            basename(slow));
-    if (!status)
-        status = note_spacing(f, s, d);
     fl_sweep_chip_free(&c);
-    return status;
+    if (status)
+        return status;
+    FL_ADVISE_REST(s, "that the %zu logs are of the same program and the same input", f->run_count);
+    for (size_t i = 0; i < f->run_count; i++)
+        if (!f->ends[i].whole)
+            FL_ADVISE_REST(s, "that %s has the whole run, although the GPU does not idle before and after it",
+                           basename(f->log[i]));
+    if (slow)
+        FL_ADVISE_REST(s, "that all logs have whole runs, although %s took longer than its clock says of most boards",
+                       basename(slow));
+    note_spacing(f, s);
+    return FL_OK;
 }
 
 /* A note on a log's power at one clock, and on what it is assumed to be. */
@@ -133,13 +126,10 @@ static fl_status from_calibration(const fl_advise_source *f, const fl_platform *
     *done = !status;
     if (!status) {
         fl_stated *of = &s->item[0].of[0].stated;
-        fl_chip_row *at = fl_stated_rows(of);
-        if (at)
-            fl_one_probe_add_idle(c.chip, &probe, at, of->guess, of->count);
-        status = !at ? fl_no_memory(d, "the clocks")
-                     : FL_ADVISE_REST(s, d, ONE_RUN "; what programs of such a power do, the calibration's tell",
-                                      basename(f->run_path), f->run[0].power_w, f->run[0].sm_mhz,
-                                      100 * probe.busy.time_s / f->run[0].time_s);
+        fl_chip_row *at = fl_must(fl_stated_rows(of));
+        fl_one_probe_add_idle(c.chip, &probe, at, of->guess, of->count);
+        FL_ADVISE_REST(s, ONE_RUN "; what programs of such a power do, the calibration's tell", basename(f->run_path),
+                       f->run[0].power_w, f->run[0].sm_mhz, 100 * probe.busy.time_s / f->run[0].time_s);
         free(at);
     } else if (status == FL_BAD_INPUT) {
         fl_advise_close(s);
@@ -152,26 +142,24 @@ static fl_status from_calibration(const fl_advise_source *f, const fl_platform *
 }
 
 fl_status fl_advise_one_log(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
-    fl_advise_subject *to = NULL;
     fl_one_probe probe;
     bool done = false;
     fl_status status = p ? from_calibration(f, p, s, &done, d) : FL_OK;
     if (status || done)
         return status;
-    status = fl_advise_add(s, basename(f->run_path), &to, d);
-    if (!status)
-        status = fl_advise_log(f->run_path, &f->run[0], f->o, to, &probe, d);
-    if (!status && probe.tells)
-        status = FL_ADVISE_REST(
-            s, d, ONE_RUN "; how the program depends on clocks was assumed, three ways: no calibration tells it",
+    status = fl_advise_log(f->run_path, &f->run[0], f->o, fl_advise_add(s, basename(f->run_path)), &probe, d);
+    if (status)
+        return status;
+    if (probe.tells)
+        FL_ADVISE_REST(
+            s, ONE_RUN "; how the program depends on clocks was assumed, three ways: no calibration tells it",
             basename(f->run_path), f->run[0].power_w, f->run[0].sm_mhz, 100 * probe.busy.time_s / f->run[0].time_s);
-    else if (!status)
-        status = FL_ADVISE_REST(
-            s, d,
+    else
+        FL_ADVISE_REST(
+            s,
             "%s: %.4g W at %g MHz; how the program depends on clocks was assumed, three ways, so that this is what the "
             "platform says of any program",
             basename(f->run_path), f->run[0].power_w, f->run[0].sm_mhz);
-    if (!status)
-        status = fl_advise_note_platform(s, p, d);
-    return status;
+    fl_advise_note_platform(s, p);
+    return FL_OK;
 }

@@ -2,6 +2,7 @@
 #include "harness/advise/inside.h"
 
 #include "harness/advise/advise.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
@@ -100,8 +101,8 @@ static bool is_measured(const fl_sweep_chip *c, const fl_sweep *s, const fl_swee
 
 /* Into `to`, which has a workload's predicted rows: measured rows that the laws left out for a limit, and measured rows
  * under lower limits. Predicted rows at the same settings go, and those outside the clocks from sm_min to sm_max. */
-static fl_status fl_advise_add_limited(const fl_sweep_chip *c, const fl_sweep *measured, uint32_t workload,
-                                       double sm_min, double sm_max, fl_sweep *to, fl_diag *d) {
+static void fl_advise_add_limited(const fl_sweep_chip *c, const fl_sweep *measured, uint32_t workload, double sm_min,
+                                  double sm_max, fl_sweep *to) {
     size_t kept = 0;
     for (size_t i = 0; i < to->row_count; i++)
         if (to->rows[i].sm_mhz >= sm_min && to->rows[i].sm_mhz <= sm_max && !is_measured(c, measured, &to->rows[i]))
@@ -111,30 +112,28 @@ static fl_status fl_advise_add_limited(const fl_sweep_chip *c, const fl_sweep *m
         const fl_sweep_row *r = &measured->rows[i];
         if (!stands_alone(c, measured, workload, r))
             continue;
-        if (fl_grow(&to->rows, &to->row_room, to->row_count + 1, sizeof *to->rows))
-            return fl_no_memory(d, "the settings");
+        fl_must_grow(&to->rows, &to->row_room, to->row_count + 1, sizeof *to->rows);
         const fl_chip_guess g = fl_chip_measured(c->chip, r->time_s, r->energy_j / r->time_s, 1);
         fl_sweep_row *row = &to->rows[to->row_count++];
         *row = *r;
         row->time_sd_pct = g.time_sd_pct;
         row->power_sd_pct = g.power_sd_pct;
     }
-    return FL_OK;
 }
 
 /* ---- source ---- */
 
-fl_status fl_advise_add(fl_advise_subjects *s, const char *name, fl_advise_subject **to, fl_diag *d) {
-    if (fl_grow(&s->item, &s->room, s->count + 1, sizeof *s->item))
-        return fl_no_memory(d, "the advice");
-    *to = &s->item[s->count++];
-    **to = (fl_advise_subject){.name = strdup(name)};
-    return (*to)->name ? FL_OK : fl_no_memory(d, "the advice");
+fl_advise_subject *fl_advise_add(fl_advise_subjects *s, const char *name) {
+    fl_must_grow(&s->item, &s->room, s->count + 1, sizeof *s->item);
+    fl_advise_subject *to = &s->item[s->count++];
+    *to = (fl_advise_subject){.name = fl_must(strdup(name))};
+    return to;
 }
 
-fl_status fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p, fl_diag *d) {
+void fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p) {
     s->several_memories = p && p->node.device[p->node.gpu[0]].mem_count > 1;
-    return p ? FL_ADVISE_REST(s, d, "platform %s: its laws of time and power as they are", p->name) : FL_OK;
+    if (p)
+        FL_ADVISE_REST(s, "platform %s: its laws of time and power as they are", p->name);
 }
 
 void fl_advise_close(fl_advise_subjects *s) {
@@ -157,11 +156,9 @@ static int ascending(const void *a, const void *b) { return *(const int32_t *)a 
 
 /* The clocks that the laws know, where no platform lists the clocks. The highest that was measured is the default, even
  * where a limit held it down. */
-static fl_status ladder_of(const fl_sweep_chip *c, const fl_sweep *sweep, fl_device *dev, fl_diag *d) {
-    dev->sm_mhz = calloc(c->rows.count + 1, sizeof *dev->sm_mhz);
-    dev->mem_mhz = calloc(c->rows.count + 1, sizeof *dev->mem_mhz);
-    if (!dev->sm_mhz || !dev->mem_mhz)
-        return fl_no_memory(d, "the clocks");
+static void ladder_of(const fl_sweep_chip *c, const fl_sweep *sweep, fl_device *dev) {
+    dev->sm_mhz = fl_must(calloc(c->rows.count + 1, sizeof *dev->sm_mhz));
+    dev->mem_mhz = fl_must(calloc(c->rows.count + 1, sizeof *dev->mem_mhz));
     int32_t *const list[] = {dev->sm_mhz, dev->mem_mhz};
     uint32_t *const count[] = {&dev->sm_count, &dev->mem_count};
     for (size_t k = 0; k < 2; k++) {
@@ -180,7 +177,6 @@ static fl_status ladder_of(const fl_sweep_chip *c, const fl_sweep *sweep, fl_dev
             sweep->rows[i].sm_mhz > dev->default_sm_mhz)
             dev->default_sm_mhz = (int32_t)lround(sweep->rows[i].sm_mhz);
     dev->default_mem_mhz = dev->mem_mhz[dev->mem_count - 1];
-    return FL_OK;
 }
 
 /* Savings are relative to the driver's default or, where that is not known, to the highest known clocks, under the
@@ -206,22 +202,22 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
                               const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
     fl_predicted p = {0};
     char low[48], high[48];
-    fl_advise_subject *to = NULL;
     fl_status status =
         has_rows(c, sweep->names[name]) ? fl_sweep_chip_predict(c, path, sweep, name, dev, &p, d) : FL_OK;
-    if (!status)
-        status = fl_advise_add_limited(c, sweep, name, p.law.sm_min_mhz, p.law.sm_max_mhz, &p.sweep, d);
-    if (!status && !p.sweep.row_count) {
+    if (status) {
         fl_predicted_free(&p);
-        return FL_ADVISE_REST(s, d, "%s is left out: all its rows are %snot at the clock they name", sweep->names[name],
-                              c->rows.predicted ? "predicted, or " : "");
+        return status;
     }
-    if (!status)
-        status = fl_advise_add(s, sweep->names[name], &to, d);
-    if (!status) {
-        to->cases = 1;
-        status = fl_stated_make(&p.sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
+    fl_advise_add_limited(c, sweep, name, p.law.sm_min_mhz, p.law.sm_max_mhz, &p.sweep);
+    if (!p.sweep.row_count) {
+        fl_predicted_free(&p);
+        FL_ADVISE_REST(s, "%s is left out: all its rows are %snot at the clock they name", sweep->names[name],
+                       c->rows.predicted ? "predicted, or " : "");
+        return FL_OK;
     }
+    fl_advise_subject *to = fl_advise_add(s, sweep->names[name]);
+    to->cases = 1;
+    status = fl_stated_make(&p.sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
     if (!status && !to->of[0].stated.count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                          "%s: no clock of the ladder lies within the measured range, %s to %s MHz", sweep->names[name],
@@ -264,19 +260,18 @@ static fl_status find_next(const fl_sweep_chip *c, const fl_sweep *sweep, fl_adv
 }
 
 /* Which limit goes without saying. */
-static fl_status note_limits(const fl_sweep *sweep, const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
+static void note_limits(const fl_sweep *sweep, const fl_device *dev, fl_advise_subjects *s) {
     size_t lower = 0;
     for (size_t i = 0; i < sweep->row_count; i++)
         lower += isnan(sweep->rows[i].power_cap_w) ? 0 : 1;
-    if (!lower)
-        return FL_OK;
-    return isinf(s->own_limit_w)
-               ? FL_ADVISE_REST(s, d, "settings under a power limit, as they were measured: %zu", lower)
-               : FL_ADVISE_REST(s, d,
-                                "settings under a lower power limit than the board's own, as they were measured: %zu; "
-                                "%g W count as its own, %s",
-                                lower, s->own_limit_w,
-                                dev->power_default_w > 0 ? "which the platform says" : "the highest that was measured");
+    if (lower && isinf(s->own_limit_w))
+        FL_ADVISE_REST(s, "settings under a power limit, as they were measured: %zu", lower);
+    else if (lower)
+        FL_ADVISE_REST(s,
+                       "settings under a lower power limit than the board's own, as they were measured: %zu; %g W "
+                       "count as its own, %s",
+                       lower, s->own_limit_w,
+                       dev->power_default_w > 0 ? "which the platform says" : "the highest that was measured");
 }
 
 /* FL_BAD_INPUT where rows that the fit kept contradict each other: the lower clock is much faster. */
@@ -313,40 +308,37 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *swe
     s->own_limit_w = fl_advise_settle_limits(sweep, dev);
     fl_status status = check_kept(c, path, d);
     if (!status && !platform)
-        status = ladder_of(c, sweep, &own, d);
+        ladder_of(c, sweep, &own);
     if (!status)
         status = fl_sweep_workloads(sweep, &names, &count, d);
     for (size_t i = 0; !status && i < count; i++)
         status = one_workload(c, path, sweep, names[i], dev, s, d);
     if (!status && !s->count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit can use");
-    if (!status)
-        status = FL_ADVISE_REST(
-            s, d, "%s: %zu measured setting%s of %zu workload%s at %s%s%s MHz; %s", basename(path), c->rows.count,
-            c->rows.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
-            least < most ? fl_fit_clock_text(&c->rows, least, low, sizeof low) : "", least < most ? " to " : "",
-            fl_fit_clock_text(&c->rows, most, high, sizeof high),
-            platform ? "clocks in between are predicted"
-                     : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
-    if (!status && c->rows.predicted)
-        status = FL_ADVISE_REST(s, d, "predicted rows of the file teach nothing: %zu", c->rows.predicted);
-    if (!status)
-        status = note_limits(sweep, dev, s, d);
-    if (!status && c->rows.unsounds)
-        status = FL_ADVISE_REST(
-            s, d, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
-            c->rows.unsounds);
-    for (size_t i = 0; !status && i < c->rows.clocks; i++)
-        if (fl_fit_clock_shows(&c->rows, i))
-            status = FL_ADVISE_REST(s, d, "rows at %g MHz ran at about %.0f MHz", c->rows.clock[i].sm_mhz,
-                                    c->rows.clock[i].ran_mhz);
-    if (!status && s->item[0].ref.sm_mhz > 0 && fabs(s->item[0].ref.sm_mhz - dev->default_sm_mhz) >= 0.5)
-        status = FL_ADVISE_REST(s, d, "%g MHz to be compared with, as the driver's default, %g MHz, lies outside those",
-                                s->item[0].ref.sm_mhz, dev->default_sm_mhz);
-    if (!status && c->calibrated)
-        status = FL_ADVISE_REST(s, d, "the platform's calibration, from %u workloads", c->chip->workloads);
-    if (!status)
+    if (!status) {
+        FL_ADVISE_REST(s, "%s: %zu measured setting%s of %zu workload%s at %s%s%s MHz; %s", basename(path),
+                       c->rows.count, c->rows.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
+                       least < most ? fl_fit_clock_text(&c->rows, least, low, sizeof low) : "",
+                       least < most ? " to " : "", fl_fit_clock_text(&c->rows, most, high, sizeof high),
+                       platform ? "clocks in between are predicted"
+                                : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
+        if (c->rows.predicted)
+            FL_ADVISE_REST(s, "predicted rows of the file teach nothing: %zu", c->rows.predicted);
+        note_limits(sweep, dev, s);
+        if (c->rows.unsounds)
+            FL_ADVISE_REST(s, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
+                           c->rows.unsounds);
+        for (size_t i = 0; i < c->rows.clocks; i++)
+            if (fl_fit_clock_shows(&c->rows, i))
+                FL_ADVISE_REST(s, "rows at %g MHz ran at about %.0f MHz", c->rows.clock[i].sm_mhz,
+                               c->rows.clock[i].ran_mhz);
+        if (s->item[0].ref.sm_mhz > 0 && fabs(s->item[0].ref.sm_mhz - dev->default_sm_mhz) >= 0.5)
+            FL_ADVISE_REST(s, "%g MHz to be compared with, as the driver's default, %g MHz, lies outside those",
+                           s->item[0].ref.sm_mhz, dev->default_sm_mhz);
+        if (c->calibrated)
+            FL_ADVISE_REST(s, "the platform's calibration, from %u workloads", c->chip->workloads);
         status = find_next(c, sweep, s, d);
+    }
     s->several_memories = dev->mem_count > 1 && c->mem_known;
     free(names);
     free(own.sm_mhz);
@@ -366,12 +358,9 @@ static size_t count_predicted(const fl_sweep *s) {
 /* One workload of a file that a fit wrote, as the file states it. */
 static fl_status one_stated(const char *path, const fl_sweep *sweep, uint32_t name, bool predicted,
                             const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
-    fl_advise_subject *to = NULL;
-    fl_status status = fl_advise_add(s, sweep->names[name], &to, d);
-    if (!status) {
-        to->cases = 1;
-        status = fl_stated_make(sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
-    }
+    fl_advise_subject *to = fl_advise_add(s, sweep->names[name]);
+    to->cases = 1;
+    fl_status status = fl_stated_make(sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
     if (!status && !to->of[0].stated.count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s: no row names an SM clock", sweep->names[name]);
     if (!status)
@@ -405,38 +394,35 @@ static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platfor
     fl_status status = fl_sweep_workloads(sweep, &names, &count, d);
     for (size_t i = 0; !status && i < count; i++)
         status = one_stated(path, sweep, names[i], predicted > 0, dev, s, d);
-    if (!status)
-        status = FL_ADVISE_REST(s, d, "%s: %zu measured and %zu predicted settings of %zu workload%s, as sure as %s",
-                                basename(path), sweep->row_count - predicted, predicted, count, count == 1 ? "" : "s",
-                                predicted ? "the file states"
-                                          : "measurements usually repeat: no law fits them, so what lies between is "
-                                            "unknown");
-    if (!status)
-        status = note_limits(sweep, dev, s, d);
     free(names);
+    if (status)
+        return status;
+    FL_ADVISE_REST(s, "%s: %zu measured and %zu predicted settings of %zu workload%s, as sure as %s", basename(path),
+                   sweep->row_count - predicted, predicted, count, count == 1 ? "" : "s",
+                   predicted ? "the file states"
+                             : "measurements usually repeat: no law fits them, so what lies between is unknown");
+    note_limits(sweep, dev, s);
     return status;
 }
 
 /* One setting of each workload, on a platform without a calibration: the same as a log of one run. */
 static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
-    fl_status status =
-        FL_ADVISE_REST(s, d,
-                       "%s: one measured setting of each workload, whose power tells what idles and what works; "
-                       "how they depend on clocks was assumed, three ways",
-                       basename(f->sweep_path));
+    fl_status status = FL_OK;
+    FL_ADVISE_REST(s,
+                   "%s: one measured setting of each workload, whose power tells what idles and what works; "
+                   "how they depend on clocks was assumed, three ways",
+                   basename(f->sweep_path));
     for (size_t i = 0; !status && i < sweep->row_count; i++) {
         const fl_sweep_row *r = &sweep->rows[i];
         const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true, NAN, NAN};
         fl_one_probe told;
-        fl_advise_subject *to = NULL;
         if (isnan(r->sm_mhz))
             return fl_fail(d, FL_BAD_INPUT, f->sweep_path, r->line, 0,
                            "no sm_mhz, expected the SM clock of the setting");
-        status = fl_advise_add(s, sweep->names[r->workload], &to, d);
-        if (!status)
-            status = fl_advise_log(f->sweep_path, &run, f->o, to, &told, d);
+        fl_advise_subject *to = fl_advise_add(s, sweep->names[r->workload]);
+        status = fl_advise_log(f->sweep_path, &run, f->o, to, &told, d);
         if (!status && !told.tells)
-            status = FL_ADVISE_REST(s, d, "%s: its power tells nothing", to->name);
+            FL_ADVISE_REST(s, "%s: its power tells nothing", to->name);
     }
     return status;
 }

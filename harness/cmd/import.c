@@ -2,6 +2,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/scene/scene.h"
 #include "harness/plan/plan.h"
 #include "traces/files/files.h"
@@ -56,14 +57,14 @@ static void note_share(void *user, double share) { fl_stage_at(*(const fl_stage 
 
 /* ---- reading ---- */
 
-static fl_status source_of(fl_head *head, const char *path, const fl_reader *reader, fl_diag *d) {
+static void source_of(fl_head *head, const char *path, const fl_reader *reader) {
     char text[300];
     if (fl_head_get(head, "source"))
-        return FL_OK;
+        return;
     snprintf(text, sizeof text, "%.200s, imported as %s", basename(path), reader->name);
     for (char *c = text; *c; c++)
         *c = (unsigned char)*c < 0x20 ? '?' : *c;
-    return fl_head_set(head, "source", text) ? FL_OK : fl_no_memory(d, NULL);
+    fl_must_have(fl_head_set(head, "source", text));
 }
 
 /* Kernels are added up over files; telemetry comes from one. */
@@ -73,7 +74,8 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
                    all->run.note_count;
     for (size_t i = 0; !s && i < one->note_count; i++)
         s = fl_import_note(&all->run, d, "%s: %s", basename(path), one->note[i]);
-    if (!s && one->has_kernels && !(s = source_of(&one->kernels.head, path, reader, d))) {
+    if (!s && one->has_kernels) {
+        source_of(&one->kernels.head, path, reader);
         all->format[0] = reader->name;
         if (!all->run.has_kernels) {
             all->run.kernels = one->kernels;
@@ -86,7 +88,8 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
     }
     if (!s && one->has_telemetry && all->run.has_telemetry)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a second file of telemetry, expected one per run");
-    if (!s && one->has_telemetry && !(s = source_of(&one->telemetry.head, path, reader, d))) {
+    if (!s && one->has_telemetry) {
+        source_of(&one->telemetry.head, path, reader);
         all->format[1] = reader->name;
         all->run.telemetry = one->telemetry;
         one->telemetry = (fl_telemetry){0};
@@ -96,7 +99,8 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a sweep and other files, expected the sweep alone");
     if (!s && (one->has_requests || all->run.has_requests) && several)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "requests and other files, expected the requests alone");
-    if (!s && one->has_requests && !(s = source_of(&one->requests.head, path, reader, d))) {
+    if (!s && one->has_requests) {
+        source_of(&one->requests.head, path, reader);
         all->format[0] = reader->name;
         all->run.requests = one->requests;
         one->requests = (fl_requests){0};
@@ -122,8 +126,8 @@ static fl_status read_mapped(const ask *a, done *all, fl_diag *d) {
     all->run.has_sweep = !s;
     snprintf(text, sizeof text, "%.140s, imported with --map %.140s", basename(a->files.item[0]),
              strchr(a->map, '=') ? a->map : basename(a->map));
-    if (!s && !fl_head_set(&all->run.sweep.head, "source", text))
-        s = fl_no_memory(d, NULL);
+    if (!s)
+        fl_must_have(fl_head_set(&all->run.sweep.head, "source", text));
     fl_sweep_map_free(&map);
     return s;
 }
@@ -188,13 +192,10 @@ static fl_status join(const ask *a, done *all, fl_diag *d) {
 /* ---- writing ---- */
 
 static char *telemetry_path(const char *output) {
-    char *path = NULL;
     if (fl_is_standard(output) || fl_name_ends(output, ".telemetry.csv"))
-        return strdup(output);
-    return asprintf(&path, "%.*s.telemetry.csv%s", (int)fl_stem_length(output, ".csv"), output,
-                    fl_gzip_named(output) ? ".gz" : "") < 0
-               ? NULL
-               : path;
+        return fl_must(strdup(output));
+    return fl_must_print("%.*s.telemetry.csv%s", (int)fl_stem_length(output, ".csv"), output,
+                         fl_gzip_named(output) ? ".gz" : "");
 }
 
 static fl_status spare_inputs(const ask *a, const char *path, fl_diag *d) {
@@ -208,8 +209,7 @@ static fl_status spare_inputs(const ask *a, const char *path, fl_diag *d) {
 static fl_status write_table(const ask *a, done *all, fl_diag *d) {
     if (!a->output)
         return FL_OK;
-    if (!(all->written[0] = strdup(a->output)))
-        return fl_no_memory(d, NULL);
+    all->written[0] = fl_must(strdup(a->output));
     const fl_status s = spare_inputs(a, a->output, d);
     if (s)
         return s;
@@ -223,11 +223,9 @@ static fl_status write_all(const ask *a, done *all, fl_diag *d) {
     if (!a->output)
         return FL_OK;
     if (all->run.has_kernels)
-        all->written[0] = strdup(a->output);
+        all->written[0] = fl_must(strdup(a->output));
     if (all->run.has_telemetry)
         all->written[1] = telemetry_path(a->output);
-    if ((all->run.has_kernels && !all->written[0]) || (all->run.has_telemetry && !all->written[1]))
-        return fl_no_memory(d, NULL);
     if (all->written[0] && all->written[1] && !strcmp(all->written[0], all->written[1]))
         return fl_fail(d, FL_BAD_INPUT, a->output, 0, 0,
                        fl_is_standard(a->output)

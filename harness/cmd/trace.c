@@ -2,6 +2,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/scene/scene.h"
 #include "harness/report/picture/picture.h"
 #include "traces/import/import.h"
@@ -205,10 +206,7 @@ static fl_status draw_plot(const char *plot, const fl_imported *run, char **csv,
     if (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png") && strcmp(dot, ".pdf")))
         return fl_fail(d, FL_BAD_INPUT, plot, 0, 0,
                        "unknown picture format, expected a name ending in .svg, .png or .pdf");
-    if (asprintf(csv, "%.*s.series.csv", (int)(dot - plot), plot) < 0) {
-        *csv = NULL;
-        return fl_no_memory(d, NULL);
-    }
+    *csv = fl_must_print("%.*s.series.csv", (int)(dot - plot), plot);
     fl_status s = fl_stats_write_series(*csv, run, BINS, d);
     return s ? s : fl_plot("trace", *csv, plot, d);
 }

@@ -4,6 +4,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/plan/plan.h"
 #include "models/laws/laws.h"
 #include "traces/io/io.h"
@@ -54,13 +55,11 @@ static void cell_free(cell *c) {
 
 /* As many stages as the list of instructions has, or as asked for. */
 static fl_status open_cell(const options *o, const char *base, cell *c, fl_diag *d) {
-    char *order = NULL;
     fl_status s = fl_pipeline_runs_read(base, &c->runs, d);
     if (s)
         return s;
     uint32_t stages = o->stages ? (uint32_t)o->stages : c->runs.ranks;
-    if (asprintf(&order, "%s.order.csv", base) < 0)
-        return fl_no_memory(d, base);
+    char *order = fl_must_print("%s.order.csv", base);
     const bool listed = !access(order, R_OK);
     if (listed)
         s = fl_pipeline_order_stages(order, &stages, d);
@@ -72,9 +71,7 @@ static fl_status open_cell(const options *o, const char *base, cell *c, fl_diag 
 }
 
 static fl_status learn_from(cell *c, fl_pipeline_learn how, const fl_pipeline_beliefs *b, bool **learn, fl_diag *d) {
-    *learn = calloc(c->runs.plan_count + 1, sizeof **learn);
-    if (!*learn)
-        return fl_no_memory(d, NULL);
+    *learn = fl_must(calloc(c->runs.plan_count + 1, sizeof **learn));
     fl_pipeline_learn_choose(&c->runs, how, *learn);
     if (!memchr(*learn, true, c->runs.plan_count))
         return fl_refuse(d, "--learn %s leaves no plan to learn from, expected more plans than %zu",
@@ -84,9 +81,9 @@ static fl_status learn_from(cell *c, fl_pipeline_learn how, const fl_pipeline_be
 
 /* What the pipelines of --like lead to expect, fitted to all of their plans. */
 static fl_status believe(const options *o, fl_pipeline_beliefs *b, fl_diag *d) {
-    cell *c = calloc(o->like.count + 1, sizeof *c);
-    const fl_pipeline_fit **fit = calloc(o->like.count + 1, sizeof *fit);
-    fl_status s = c && fit ? FL_OK : fl_no_memory(d, NULL);
+    cell *c = fl_must(calloc(o->like.count + 1, sizeof *c));
+    const fl_pipeline_fit **fit = fl_must(calloc(o->like.count + 1, sizeof *fit));
+    fl_status s = FL_OK;
     *b = fl_pipeline_any_chip;
     for (size_t i = 0; !s && i < o->like.count; i++) {
         bool *learn = NULL;
@@ -98,7 +95,7 @@ static fl_status believe(const options *o, fl_pipeline_beliefs *b, fl_diag *d) {
     }
     if (!s && o->like.count)
         fl_pipeline_fit_believe(fit, o->like.count, b);
-    for (size_t i = 0; c && i < o->like.count; i++)
+    for (size_t i = 0; i < o->like.count; i++)
         cell_free(&c[i]);
     free(c);
     free(fit);
@@ -170,13 +167,12 @@ static size_t folder_of(const char *path) {
 
 /* Names the list of instructions as seen from `out`: by its name alone where both are in one folder, else by its whole
  * path. */
-static fl_status name_order(const char *order, const char *out, fl_head *head, fl_diag *d) {
+static void name_order(const char *order, const char *out, fl_head *head) {
     const size_t folder = folder_of(order);
-    char *whole =
-        folder == folder_of(out) && !strncmp(order, out, folder) ? strdup(order + folder) : realpath(order, NULL);
-    const bool good = whole && fl_head_set(head, "schedule", "list") && fl_head_set(head, "order", whole);
+    char *whole = fl_must(folder == folder_of(out) && !strncmp(order, out, folder) ? strdup(order + folder)
+                                                                                   : realpath(order, NULL));
+    fl_must_have(fl_head_set(head, "schedule", "list") && fl_head_set(head, "order", whole));
     free(whole);
-    return good ? FL_OK : fl_no_memory(d, out);
 }
 
 /* A row at each clock that a plan asked for, where times are known. */
@@ -205,16 +201,16 @@ static fl_status write_pipeline(const options *o, cell *c, const bool *learn, co
                 {"microbatches", p.microbatches},
                 {"data_parallel", p.data_parallel},
                 {"tensor_parallel", p.tensor_parallel}};
-    bool good = fl_head_set(&p.head, "schedule", fl_pipeline_schedule_name[FL_PIPELINE_1F1B]);
-    if (good && c->fit.p.schedule == FL_PIPELINE_LIST)
-        good = !name_order(c->fit.p.order, o->out, &p.head, d);
-    for (size_t k = 0; good && k < sizeof head / sizeof *head; k++) {
+    fl_must_have(fl_head_set(&p.head, "schedule", fl_pipeline_schedule_name[FL_PIPELINE_1F1B]));
+    if (c->fit.p.schedule == FL_PIPELINE_LIST)
+        name_order(c->fit.p.order, o->out, &p.head);
+    for (size_t k = 0; k < sizeof head / sizeof *head; k++) {
         snprintf(text, sizeof text, "%u", head[k].value);
-        good = fl_head_set(&p.head, head[k].key, text);
+        fl_must_have(fl_head_set(&p.head, head[k].key, text));
     }
     snprintf(text, sizeof text, "%.40s", o->base.item[0]);
-    good = good && fl_head_set(&p.head, "source", text);
-    s = good ? fl_pipeline_write(o->out, &p, d) : fl_no_memory(d, o->out);
+    fl_must_have(fl_head_set(&p.head, "source", text));
+    s = fl_pipeline_write(o->out, &p, d);
     fl_pipeline_free(&p);
     return s;
 }

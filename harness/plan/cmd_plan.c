@@ -4,6 +4,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/scene/scene.h"
 #include "harness/plan/plan.h"
 #include "harness/study/trial/trial.h"
@@ -43,9 +44,8 @@ fl_status fl_import_executed(const fl_texts *files, const char *base, bool json,
     fl_status s = fl_executed_read(files, &e, d);
     if (s)
         return s;
-    if (!fl_head_set(&e.plans.head, "source", "executed plans, imported as perseus"))
-        s = fl_no_memory(d, NULL);
-    if (!s && base)
+    fl_must_have(fl_head_set(&e.plans.head, "source", "executed plans, imported as perseus"));
+    if (base)
         s = fl_executed_write(base, &e, d);
     if (!s && json)
         print_json(&e, base);
@@ -96,9 +96,7 @@ typedef struct options {
 
 static fl_status read_limits(const options *o, uint32_t ranks, double **limit_w, fl_diag *d) {
     fl_status s = FL_OK;
-    *limit_w = calloc(ranks, sizeof **limit_w);
-    if (!*limit_w)
-        return fl_no_memory(d, "the limits");
+    *limit_w = fl_must(calloc(ranks, sizeof **limit_w));
     for (uint32_t rank = 0; rank < ranks; rank++)
         (*limit_w)[rank] = INFINITY;
     for (size_t i = 0; !s && i < o->limit.count; i++) {
@@ -126,9 +124,8 @@ static fl_status check(const options *o, fl_diag *d) {
 }
 
 static fl_status write_plans(const options *o, fl_planned *r, fl_diag *d) {
-    if (!fl_head_set(&r->plans.head, "pipeline", fl_input_name(o->pipeline.item[0])) ||
-        !fl_head_set(&r->plans.head, "source", "foldline plan"))
-        return fl_no_memory(d, o->out);
+    fl_must_have(fl_head_set(&r->plans.head, "pipeline", fl_input_name(o->pipeline.item[0])) &&
+                 fl_head_set(&r->plans.head, "source", "foldline plan"));
     return fl_plans_write(o->out, &r->plans, d);
 }
 

@@ -2,6 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "sim/pipeline/pipeline.h"
 #include "traces/io/io.h"
 #include "traces/pipeline/pipeline.h"
@@ -61,17 +62,17 @@ static fl_status read_series(const fl_json *rank, const char *key, size_t iterat
 static fl_status fl_executed_add_runs(const fl_json *rank_at, int64_t plan, fl_executed *e, size_t iterations,
                                       fl_diag *d) {
     const size_t kept = iterations - fl_executed_left_out(iterations);
-    double *value = calloc(4 * kept, sizeof *value), *longest = value + 2 * kept, *sum = value + 3 * kept, whole[2][2];
+    double *value = fl_must(calloc(4 * kept, sizeof *value)), *longest = value + 2 * kept, *sum = value + 3 * kept,
+           whole[2][2];
     const size_t first = e->run_count;
-    fl_status s = value ? FL_OK : fl_no_memory(d, "the plans");
+    fl_status s = FL_OK;
     for (uint32_t rank = 0; !s && rank < e->ranks; rank++) {
         s = read_series(&rank_at[rank], "iter_time", iterations, value, d);
         if (!s)
             s = read_series(&rank_at[rank], "iter_energy", iterations, value + kept, d);
-        if (!s && fl_grow(&e->run, &e->run_room, e->run_count + 1, sizeof *e->run))
-            s = fl_no_memory(d, "the plans");
         if (s)
             break;
+        fl_must_grow(&e->run, &e->run_room, e->run_count + 1, sizeof *e->run);
         fl_executed_run *r = &e->run[e->run_count++];
         *r = (fl_executed_run){.plan = plan, .rank = rank, .iterations = kept};
         mean_of(value, kept, r->time_s);
@@ -117,9 +118,7 @@ static void put_parts(const fl_executed *e, FILE *out) {
 }
 
 static fl_status write_one(const char *base, const char *ending, const fl_executed *e, fl_diag *d) {
-    char *path = NULL;
-    if (asprintf(&path, "%s.%s", base, ending) < 0)
-        return fl_no_memory(d, base);
+    char *path = fl_must_print("%s.%s", base, ending);
     fl_status s = FL_OK;
     if (*ending == 'p') {
         s = fl_plans_write(path, &e->plans, d);
@@ -201,9 +200,7 @@ static fl_status open_file(pair *p, int which, uint32_t *ranks, fl_diag *d) {
         return fl_fail(d, FL_BAD_INPUT, p->path[which], 1, 1, "%zu ranks, expected a list of %u to %u", count,
                        *ranks ? *ranks : 1, *ranks ? *ranks : FL_PIPELINE_RANKS_MAX);
     *ranks = (uint32_t)count;
-    p->rank[which] = calloc(count, sizeof *p->rank[which]);
-    if (!p->rank[which])
-        return fl_no_memory(d, p->path[which]);
+    p->rank[which] = fl_must(calloc(count, sizeof *p->rank[which]));
     for (fl_json e = fl_json_first(&root); !s && e.node; e = fl_json_next(&root, &e)) {
         int64_t rank = 0;
         s = fl_json_object(&e, d);
@@ -323,15 +320,13 @@ typedef struct adding {
     size_t first; /* of its parts */
 } adding;
 
-static fl_status add_sample(adding *a, fl_pipeline_what what, int32_t mhz, bool switched, bool counted, double seconds,
-                            fl_diag *d) {
+static void add_sample(adding *a, fl_pipeline_what what, int32_t mhz, bool switched, bool counted, double seconds) {
     fl_executed *e = a->e;
     size_t i = a->first;
     while (i < e->part_count && (e->part[i].what != what || e->part[i].mhz != mhz))
         i++;
     if (i == e->part_count) {
-        if (fl_grow(&e->part, &e->part_room, e->part_count + 1, sizeof *e->part))
-            return fl_no_memory(d, "the plans");
+        fl_must_grow(&e->part, &e->part_room, e->part_count + 1, sizeof *e->part);
         e->part[e->part_count++] = (fl_executed_part){.plan = a->plan, .rank = a->rank, .what = what, .mhz = mhz};
     }
     fl_executed_part *p = &e->part[i];
@@ -341,7 +336,6 @@ static fl_status add_sample(adding *a, fl_pipeline_what what, int32_t mhz, bool 
     p->square += off * (seconds - p->mean_s);
     p->count += counted;
     p->switched += counted && switched;
-    return FL_OK;
 }
 
 static bool receives_act(fl_instruction_type t) { return t == FL_DO_RECV_ACT || t == FL_DO_SEND_GRAD_RECV_ACT; }
@@ -377,8 +371,8 @@ static fl_status add_iteration(adding *a, fl_pipeline_what what, const fl_json *
         if (is_of(what, t, in_receives)) {
             s = fl_executed_real(times, node, 0, 1e6, &seconds, d);
             if (!s)
-                s = add_sample(a, receives_act(t) ? FL_PIPELINE_LOAD_IN_RECV : what, a->mhz[i],
-                               computes(t) && a->mhz[i] != before, counted, seconds, d);
+                add_sample(a, receives_act(t) ? FL_PIPELINE_LOAD_IN_RECV : what, a->mhz[i],
+                           computes(t) && a->mhz[i] != before, counted, seconds);
             node = node->next;
         }
         before = computes(t) ? a->mhz[i] : before;
@@ -438,9 +432,9 @@ static fl_status read_pair(pair *p, fl_executed *e, fl_pipeline_order *o, fl_dia
     for (uint32_t rank = 0; !s && rank < e->ranks; rank++) {
         const fl_pipeline_list *list = &o->stage[rank % o->stages];
         free(mhz);
-        mhz = calloc(list->count + 1, sizeof *mhz);
+        mhz = fl_must(calloc(list->count + 1, sizeof *mhz));
         adding a = {.e = e, .list = list, .mhz = mhz, .plan = p->number, .rank = rank};
-        s = mhz ? read_clocks(&p->rank[SCHED][rank], list, rank, &c, mhz, d) : fl_no_memory(d, "the plans");
+        s = read_clocks(&p->rank[SCHED][rank], list, rank, &c, mhz, d);
         if (!s)
             s = add_times(&a, &p->rank[PROF][rank], iterations, d);
     }
@@ -454,11 +448,11 @@ static fl_status read_pair(pair *p, fl_executed *e, fl_pipeline_order *o, fl_dia
 }
 
 fl_status fl_executed_read(const fl_texts *files, fl_executed *e, fl_diag *d) {
-    pair *all = calloc(files->count + 1, sizeof *all);
+    pair *all = fl_must(calloc(files->count + 1, sizeof *all));
     fl_pipeline_order o = {0};
     size_t count = 0;
     *e = (fl_executed){0};
-    fl_status s = all ? FL_OK : fl_no_memory(d, "the plans");
+    fl_status s = FL_OK;
     for (size_t i = 0; !s && i < files->count; i++)
         s = add_file(all, &count, files->item[i], d);
     if (!s)

@@ -1,5 +1,6 @@
 #include "harness/plan/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/plan/plan.h"
 #include "models/laws/laws.h"
 #include "models/math/math.h"
@@ -85,29 +86,25 @@ static void link_residuals(void *user, const double *x, double *residual) {
 
 static fl_status fl_pf_learn_links(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, fl_diag *d) {
     links l = {.f = f, .b = b, .pairs = f->p.stages - 1, .link_s = f->link_s};
-    double *x = calloc(f->p.stages, sizeof *x);
-    l.length_s = calloc(f->r->plan_count, sizeof *l.length_s);
-    l.plan = calloc(f->r->plan_count, sizeof *l.plan);
-    l.end_s = calloc(f->path.count + 1, sizeof *l.end_s);
-    fl_status s = x && l.length_s && l.plan && l.end_s ? FL_OK : fl_no_memory(d, "the fit");
-    for (size_t plan = 0; !s && plan < f->r->plan_count; plan++) {
-        fl_pipeline_clocks c;
+    double *x = fl_must(calloc(f->p.stages, sizeof *x));
+    l.length_s = fl_must(calloc(f->r->plan_count, sizeof *l.length_s));
+    l.plan = fl_must(calloc(f->r->plan_count, sizeof *l.plan));
+    l.end_s = fl_must(calloc(f->path.count + 1, sizeof *l.end_s));
+    fl_status s = FL_OK;
+    for (size_t plan = 0; plan < f->r->plan_count; plan++) {
         if (!learn[plan])
             continue;
-        s = fl_pf_clocks_new(f, plan, &c, d);
-        if (!s && !(l.length_s[l.count] = calloc(f->path.count + 1, sizeof **l.length_s)))
-            s = fl_no_memory(d, "the fit");
-        if (!s) {
-            lengths_of(f, &c, l.length_s[l.count]);
-            l.plan[l.count++] = plan;
-        }
+        fl_pipeline_clocks c = fl_pf_clocks_new(f, plan);
+        l.length_s[l.count] = fl_must(calloc(f->path.count + 1, sizeof **l.length_s));
+        lengths_of(f, &c, l.length_s[l.count]);
+        l.plan[l.count++] = plan;
         free(c.mhz);
     }
-    if (!s && fl_least_squares(link_residuals, &l, x, l.pairs + 1, l.count + l.pairs + 1))
+    if (fl_least_squares(link_residuals, &l, x, l.pairs + 1, l.count + l.pairs + 1))
         s = fl_error(d, FL_MODEL_FAULT, "the transfers cannot be fitted");
     if (!s)
         f->tail_s = take_links(&l, x);
-    for (size_t k = 0; l.length_s && k < l.count; k++)
+    for (size_t k = 0; k < l.count; k++)
         free(l.length_s[k]);
     free(l.length_s);
     free(l.plan);
@@ -176,7 +173,7 @@ static void power_residuals(void *user, const double *x, double *residual) {
         *prior++ = x[COMMON + ranks + rank];
 }
 
-static fl_status add_spent(powers *p, size_t plan, uint32_t rank, fl_diag *d) {
+static void add_spent(powers *p, size_t plan, uint32_t rank) {
     const fl_pipeline_runs *r = p->f->r;
     spent s = {.rank = rank, .weight = fl_pf_weight(p->f, plan), .first = p->clocks};
     double busy_s = 0;
@@ -186,9 +183,8 @@ static fl_status add_spent(powers *p, size_t plan, uint32_t rank, fl_diag *d) {
             break;
         if (row->what != FL_PIPELINE_FORWARD && row->what != FL_PIPELINE_BACKWARD)
             continue;
-        if (fl_grow(&p->clock, &p->clock_room, p->clocks + 1, sizeof *p->clock) ||
-            fl_grow(&p->seconds, &p->second_room, p->clocks + 1, sizeof *p->seconds))
-            return fl_no_memory(d, "the fit");
+        fl_must_grow(&p->clock, &p->clock_room, p->clocks + 1, sizeof *p->clock);
+        fl_must_grow(&p->seconds, &p->second_room, p->clocks + 1, sizeof *p->seconds);
         p->clock[p->clocks] = fl_pf_clock(p->f, row->sm_mhz);
         p->seconds[p->clocks++] = row->mean_s * row->count;
         busy_s += row->mean_s * row->count;
@@ -197,22 +193,21 @@ static fl_status add_spent(powers *p, size_t plan, uint32_t rank, fl_diag *d) {
     s.joules = r->run[plan * r->ranks + rank].energy_j;
     s.blocked_s = fmax(r->time_s[plan] - busy_s, 0);
     p->spent[p->count++] = s;
-    return FL_OK;
 }
 
 static fl_status fl_pf_learn_powers(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, fl_diag *d) {
     powers p = {.f = f, .b = b, .limit_w = f->limit_w};
     const size_t unknown = COMMON + 2 * (size_t)f->p.ranks;
-    double *x = calloc(unknown, sizeof *x);
-    p.power = calloc(f->p.ranks, sizeof *p.power);
-    p.spent = calloc(f->r->plan_count * f->p.ranks + 1, sizeof *p.spent);
-    fl_status s = x && p.power && p.spent ? FL_OK : fl_no_memory(d, "the fit");
-    for (uint32_t rank = 0; !s && rank < f->p.ranks; rank++)
+    double *x = fl_must(calloc(unknown, sizeof *x));
+    p.power = fl_must(calloc(f->p.ranks, sizeof *p.power));
+    p.spent = fl_must(calloc(f->r->plan_count * f->p.ranks + 1, sizeof *p.spent));
+    fl_status s = FL_OK;
+    for (uint32_t rank = 0; rank < f->p.ranks; rank++)
         p.power[rank] = fl_pf_power(f, rank, learn, b);
-    for (size_t plan = 0; !s && plan < f->r->plan_count; plan++)
-        for (uint32_t rank = 0; !s && learn[plan] && rank < f->p.ranks; rank++)
-            s = add_spent(&p, plan, rank, d);
-    if (!s && fl_least_squares(power_residuals, &p, x, unknown, p.count + unknown + 1))
+    for (size_t plan = 0; plan < f->r->plan_count; plan++)
+        for (uint32_t rank = 0; learn[plan] && rank < f->p.ranks; rank++)
+            add_spent(&p, plan, rank);
+    if (fl_least_squares(power_residuals, &p, x, unknown, p.count + unknown + 1))
         s = fl_error(d, FL_MODEL_FAULT, "the powers cannot be fitted");
     if (!s)
         take_powers(&p, x, &f->law, &f->blocked_w, f->power_w, f->most_w);
@@ -294,8 +289,8 @@ static fl_status fl_pf_learn_time(fl_pipeline_fit *f, uint32_t rank, int k, cons
         return fl_error(d, FL_MODEL_FAULT, "the times of rank %u cannot be fitted", rank);
     fl_stage_time_free(&f->time[rank][k]);
     f->time[rank][k] = time_of(&t, x);
-    return fl_stage_time_correct(&f->time[rank][k], t.clock, t.log_s, t.sd, t.count) ? fl_no_memory(d, "the fit")
-                                                                                     : FL_OK;
+    fl_must_have(!fl_stage_time_correct(&f->time[rank][k], t.clock, t.log_s, t.sd, t.count));
+    return FL_OK;
 }
 
 /* ---- fit pipeline ---- */

@@ -103,9 +103,9 @@ bool fl_pipeline_warm_up(const fl_pipeline_runs *r);
 /* How much a plan counts. */
 double fl_pf_weight(const fl_pipeline_fit *f, size_t plan);
 /* The clocks of a plan; the caller frees c->mhz, also after a failure. */
-fl_status fl_pf_clocks_new(const fl_pipeline_fit *f, size_t plan, fl_pipeline_clocks *c, fl_diag *d);
+fl_pipeline_clocks fl_pf_clocks_new(const fl_pipeline_fit *f, size_t plan);
 /* The program without rows, and a row more. */
-fl_status fl_pf_program(const fl_pipeline_fit *f, fl_pipeline *p, fl_diag *d);
+fl_pipeline fl_pf_program(const fl_pipeline_fit *f);
 fl_status fl_pf_put(fl_pipeline *p, int32_t rank, fl_pipeline_what what, double mhz, double time_s, double power_w,
                     fl_diag *d);
 /* Mean of what was measured of a kind that does not follow the clock, in the plans of learn (NULL: all); 0 where

@@ -1,6 +1,7 @@
 /* What a fit says: rows, plans run on the engine, power limits. */
 #include "harness/plan/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/plan/plan.h"
 #include "models/laws/laws.h"
 #include "policies/random.h"
@@ -22,7 +23,8 @@ static double power_at(const fl_pipeline_fit *f, uint32_t rank, double clock) {
 }
 
 fl_status fl_pipeline_fit_rows(const fl_pipeline_fit *f, const double *mhz, size_t count, fl_pipeline *p, fl_diag *d) {
-    fl_status s = fl_pf_program(f, p, d);
+    fl_status s = FL_OK;
+    *p = fl_pf_program(f);
     for (uint32_t rank = 0; !s && rank < p->ranks; rank++) {
         const int32_t r = (int32_t)rank;
         for (size_t i = 0; !s && i < 2 * count; i++) {
@@ -65,9 +67,9 @@ static void draw_half(const bool *learn, size_t plans, fl_random *g, bool *half)
 
 fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, uint32_t twins,
                                 fl_pipeline *p, const double *mhz, size_t count, fl_diag *d) {
-    bool *half = calloc(f->r->plan_count + 1, sizeof *half);
+    bool *half = fl_must(calloc(f->r->plan_count + 1, sizeof *half));
     fl_random g = fl_random_seed(1, 1);
-    fl_status s = half ? FL_OK : fl_no_memory(d, "the fit");
+    fl_status s = FL_OK;
     f->loads_of = learn; /* a half may have seen none: the fits' rows must be the same ones */
     for (uint32_t n = 0; !s && n < twins; n++) {
         fl_pipeline one = {0};
@@ -111,11 +113,9 @@ static size_t asked_clocks(const fl_pipeline_clocks *c, double top_mhz, double *
 static fl_status fl_pipeline_fit_predict(const fl_pipeline_fit *f, size_t plan, double *seconds, double *joules,
                                          fl_diag *d) {
     double mhz[FL_PF_CLOCKS_MAX + 1];
-    fl_pipeline_clocks c;
+    fl_pipeline_clocks c = fl_pf_clocks_new(f, plan);
     fl_pipeline p = {0};
-    fl_status s = fl_pf_clocks_new(f, plan, &c, d);
-    if (!s)
-        s = fl_pipeline_fit_rows(f, mhz, asked_clocks(&c, f->r->top_mhz, mhz, FL_PF_CLOCKS_MAX), &p, d);
+    fl_status s = fl_pipeline_fit_rows(f, mhz, asked_clocks(&c, f->r->top_mhz, mhz, FL_PF_CLOCKS_MAX), &p, d);
     if (!s)
         s = fl_pipeline_run(&p, &f->order, &f->node, &c, seconds, joules, d);
     fl_pipeline_free(&p);
@@ -155,11 +155,9 @@ static double allowed_w(const fl_pipeline_fit *f, uint32_t rank, double limit_w)
  * takes as long at as many watts. The clocks are left to the boards, which ask for the top. */
 static fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *limit_w, double *seconds,
                                         double *joules, fl_diag *d) {
-    fl_pipeline p = {0}, one = {0};
+    fl_pipeline p = {0}, one = fl_pf_program(f);
     const double top = f->r->top_mhz;
     fl_status s = fl_pipeline_fit_rows(f, &top, 1, &p, d);
-    if (!s)
-        s = fl_pf_program(f, &one, d);
     for (size_t i = 0; !s && i < p.row_count; i++) {
         fl_pipeline_row row = p.row[i];
         if (row.what == FL_PIPELINE_FORWARD || row.what == FL_PIPELINE_BACKWARD) {
@@ -260,11 +258,12 @@ fl_status fl_pipeline_score_make(const fl_pipeline_fit *f, const bool *learn, do
                                  fl_pipeline_score *s, fl_diag *d) {
     const fl_pipeline_runs *r = f->r;
     const size_t room = r->plan_count + r->cap_count + 1;
-    *s = (fl_pipeline_score){.seconds = calloc(room, sizeof *s->seconds), .joules = calloc(room, sizeof *s->joules)};
-    double *percent = calloc(4 * room, sizeof *percent);
+    *s = (fl_pipeline_score){.seconds = fl_must(calloc(room, sizeof *s->seconds)),
+                             .joules = fl_must(calloc(room, sizeof *s->joules))};
+    double *percent = fl_must(calloc(4 * room, sizeof *percent));
     double *time = percent, *energy = percent + room, *near_time = percent + 2 * room,
            *near_energy = percent + 3 * room;
-    fl_status status = s->seconds && s->joules && percent ? FL_OK : fl_no_memory(d, "the score");
+    fl_status status = FL_OK;
     const size_t first = fl_pipeline_warm_up(r) ? 1 : 0;
     size_t near = 0;
     for (size_t i = 0; !status && i < r->plan_count; i++) {

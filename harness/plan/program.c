@@ -1,6 +1,7 @@
 /* The program that a fit looks at, its boards, and what the parts of a fit ask of the plans. */
 #include "harness/plan/inside.h"
 
+#include "harness/base/work/work.h"
 #include "models/laws/device.h"
 #include "models/laws/laws.h"
 #include "sim/pipeline/pipeline.h"
@@ -38,21 +39,20 @@ double fl_pf_mean(const fl_pipeline_fit *f, uint32_t rank, fl_pipeline_what what
     return count > 0 ? sum / count : 0;
 }
 
-fl_status fl_pf_program(const fl_pipeline_fit *f, fl_pipeline *p, fl_diag *d) {
-    *p = (fl_pipeline){.schedule = f->p.schedule,
-                       .stages = f->p.stages,
-                       .microbatches = f->p.microbatches,
-                       .chunks = 1,
-                       .data_parallel = f->p.data_parallel,
-                       .tensor_parallel = f->p.tensor_parallel,
-                       .ranks = f->p.ranks,
-                       .file = strdup("the fit")};
-    return p->file ? FL_OK : fl_no_memory(d, "the pipeline");
+fl_pipeline fl_pf_program(const fl_pipeline_fit *f) {
+    return (fl_pipeline){.schedule = f->p.schedule,
+                         .stages = f->p.stages,
+                         .microbatches = f->p.microbatches,
+                         .chunks = 1,
+                         .data_parallel = f->p.data_parallel,
+                         .tensor_parallel = f->p.tensor_parallel,
+                         .ranks = f->p.ranks,
+                         .file = fl_must(strdup("the fit"))};
 }
 
 static fl_status make_program(fl_pipeline_fit *f, fl_diag *d) {
-    fl_pipeline p;
-    fl_status s = fl_pf_program(f, &p, d);
+    fl_pipeline p = fl_pf_program(f);
+    fl_status s = FL_OK;
     for (int k = 0; !s && k < 2; k++)
         s = fl_pf_put(&p, -1, k ? FL_PIPELINE_BACKWARD : FL_PIPELINE_FORWARD, f->r->top_mhz, 1, 1, d);
     if (!s)
@@ -101,19 +101,14 @@ fl_status fl_pipeline_fit_open(fl_pipeline_fit *f, const fl_pipeline_runs *r, ui
                          .tensor_parallel = tensor_parallel,
                          .data_parallel = replicas / tensor_parallel,
                          .ranks = r->ranks};
-    f->p.order = order_file ? strdup(order_file) : NULL;
-    f->time = calloc(r->ranks, sizeof *f->time);
-    f->load_s = calloc(r->ranks, sizeof *f->load_s);
-    f->load_in_recv_s = calloc(r->ranks, sizeof *f->load_in_recv_s);
-    f->link_s = calloc(stages, sizeof *f->link_s);
-    f->power_w = calloc(r->ranks, sizeof *f->power_w);
-    f->most_w = calloc(r->ranks, sizeof *f->most_w);
-    fl_status s =
-        f->time && f->load_s && f->load_in_recv_s && f->link_s && f->power_w && f->most_w && (f->p.order || !order_file)
-            ? FL_OK
-            : fl_no_memory(d, "the fit");
-    if (!s)
-        s = make_order(f, d);
+    f->p.order = order_file ? fl_must(strdup(order_file)) : NULL;
+    f->time = fl_must(calloc(r->ranks, sizeof *f->time));
+    f->load_s = fl_must(calloc(r->ranks, sizeof *f->load_s));
+    f->load_in_recv_s = fl_must(calloc(r->ranks, sizeof *f->load_in_recv_s));
+    f->link_s = fl_must(calloc(stages, sizeof *f->link_s));
+    f->power_w = fl_must(calloc(r->ranks, sizeof *f->power_w));
+    f->most_w = fl_must(calloc(r->ranks, sizeof *f->most_w));
+    fl_status s = make_order(f, d);
     const int32_t top = (int32_t)r->top_mhz;
     if (!s)
         s = fl_pipeline_node(&f->node, r->ranks, &top, 1, d);
@@ -160,11 +155,9 @@ static void clocks_of(const fl_pipeline_fit *f, size_t plan, fl_pipeline_clocks 
     }
 }
 
-fl_status fl_pf_clocks_new(const fl_pipeline_fit *f, size_t plan, fl_pipeline_clocks *c, fl_diag *d) {
-    *c = (fl_pipeline_clocks){.ranks = f->p.ranks, .chunks = 1, .microbatches = f->p.microbatches};
-    c->mhz = calloc((size_t)c->ranks * 2 * c->microbatches, sizeof *c->mhz);
-    if (!c->mhz)
-        return fl_no_memory(d, "the plan");
-    clocks_of(f, plan, c);
-    return FL_OK;
+fl_pipeline_clocks fl_pf_clocks_new(const fl_pipeline_fit *f, size_t plan) {
+    fl_pipeline_clocks c = {.ranks = f->p.ranks, .chunks = 1, .microbatches = f->p.microbatches};
+    c.mhz = fl_must(calloc((size_t)c.ranks * 2 * c.microbatches, sizeof *c.mhz));
+    clocks_of(f, plan, &c);
+    return c;
 }

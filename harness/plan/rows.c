@@ -1,5 +1,6 @@
 #include "harness/plan/inside.h"
 
+#include "harness/base/work/work.h"
 #include "models/laws/device.h"
 #include "sim/oracle/oracle.h"
 #include "sim/pipeline/pipeline.h"
@@ -32,8 +33,7 @@ typedef struct maker {
 static fl_status add_clocks(maker *m, fl_planned_kind kind, int64_t number, const fl_pipeline_clocks *c) {
     const fl_training *t = m->ask->t, *judge = m->ask->judge;
     fl_planned *r = m->r;
-    if (fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row))
-        return fl_no_memory(m->d, "the plans");
+    fl_must_grow(&r->row, &r->room, r->count + 1, sizeof *r->row);
     fl_planned_row *row = &r->row[r->count];
     *row = (fl_planned_row){
         .kind = kind, .number = number, .judge_s = NAN, .judge_j = NAN, .measured_s = NAN, .measured_j = NAN};
@@ -82,11 +82,8 @@ static fl_status find_points(const maker *m, fl_plan_point **point, size_t *foun
         s = fl_plan_frontier(&r->pl, ask->points, point, found, m->d);
     if (s || ask->frontier)
         return s;
-    fl_plan_point *all = realloc(*point, (*found + 1) * sizeof *all);
-    if (!all)
-        return fl_no_memory(m->d, "the plan");
-    *point = all;
-    return fl_plan_within(&r->pl, &r->limit_s, 1, &all[(*found)++], m->d);
+    *point = fl_must(realloc(*point, (*found + 1) * sizeof **point));
+    return fl_plan_within(&r->pl, &r->limit_s, 1, &(*point)[(*found)++], m->d);
 }
 
 static fl_status no_plan(const maker *m) {
@@ -161,13 +158,11 @@ static int by_price(const void *a, const void *b) {
 static fl_status add_ranks(maker *m) {
     fl_planned *r = m->r;
     const size_t before = r->count, ranks = m->ask->t->p.ranks;
-    int32_t *last = calloc(ranks, sizeof *last);
-    fl_plan_line *line = calloc(r->pl.line_count + 1, sizeof *line);
-    fl_status s = last && line ? FL_OK : fl_no_memory(m->d, "the plans");
-    if (!s) {
-        memcpy(line, r->pl.line, r->pl.line_count * sizeof *line);
-        qsort(line, r->pl.line_count, sizeof *line, by_price);
-    }
+    int32_t *last = fl_must(calloc(ranks, sizeof *last));
+    fl_plan_line *line = fl_must(calloc(r->pl.line_count + 1, sizeof *line));
+    fl_status s = FL_OK;
+    memcpy(line, r->pl.line, r->pl.line_count * sizeof *line);
+    qsort(line, r->pl.line_count, sizeof *line, by_price);
     for (size_t k = 0; !s && k < r->pl.line_count; k++) {
         size_t best = 0;
         double least = INFINITY, time_s, energy_j;
@@ -204,14 +199,10 @@ static bool all_at_top(const fl_plans *plans, size_t place) {
 static fl_status add_measured(maker *m) {
     fl_pipeline_runs runs = {0};
     fl_plans plans = {0};
-    char *file = NULL;
     if (!m->ask->measured)
         return FL_OK;
+    char *file = fl_must_print("%s.plans.csv", m->ask->measured);
     fl_status s = fl_pipeline_runs_read(m->ask->measured, &runs, m->d);
-    if (!s && asprintf(&file, "%s.plans.csv", m->ask->measured) < 0) {
-        file = NULL;
-        s = fl_no_memory(m->d, "the plans");
-    }
     if (!s)
         s = fl_plans_read(file, &plans, m->d);
     for (size_t i = 0; !s && i < plans.plan_count; i++) {
@@ -254,11 +245,8 @@ fl_status fl_planned_make(const fl_plan_ask *ask, fl_planned *r, fl_diag *d) {
         s = fl_plan_program_new(&r->g, &t->p, &t->order, t->node, ask->limit_w, d);
     if (!s)
         s = fl_planner_new(&r->pl, &r->g, d);
-    if (!s) {
-        m.at = calloc(r->g.part_count + 1, sizeof *m.at);
-        m.mhz = calloc(t->p.ranks, sizeof *m.mhz);
-        s = m.at && m.mhz ? FL_OK : fl_no_memory(d, "the plans");
-    }
+    m.at = fl_must(calloc(r->g.part_count + 1, sizeof *m.at));
+    m.mhz = fl_must(calloc(t->p.ranks, sizeof *m.mhz));
     if (!s)
         s = add_default(&m);
     if (!s) {

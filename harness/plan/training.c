@@ -1,6 +1,7 @@
 #include "harness/plan/inside.h"
 
 #include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
 #include "models/laws/device.h"
@@ -42,24 +43,22 @@ static int ascending(const void *a, const void *b) {
 
 /* Boards of no platform: their clocks are the whole ones that rows state. */
 static fl_status own_boards(fl_training *t, range r, fl_diag *d) {
-    int32_t *mhz = calloc(t->p.row_count + 1, sizeof *mhz);
+    int32_t *mhz = fl_must(calloc(t->p.row_count + 1, sizeof *mhz));
     uint32_t count = 0, kept = 0;
-    for (size_t i = 0; mhz && i < t->p.row_count; i++) {
+    for (size_t i = 0; i < t->p.row_count; i++) {
         const double clock = t->p.row[i].sm_mhz; /* NAN of what no clock changes */
         if (clock >= r.low && clock <= r.high && clock >= 1 && clock == round(clock) && clock < 1e6)
             mhz[count++] = (int32_t)clock;
     }
-    if (mhz)
-        qsort(mhz, count, sizeof *mhz, ascending);
+    qsort(mhz, count, sizeof *mhz, ascending);
     for (uint32_t i = 0; i < count; i++)
         if (!kept || mhz[i] != mhz[kept - 1])
             mhz[kept++] = mhz[i];
-    fl_status s = !mhz    ? fl_no_memory(d, "the clocks")
-                  : !kept ? fl_fail(d, FL_BAD_INPUT, t->p.file, 0, 0,
-                                    "no whole number of MHz from %g to %g MHz, where the times of all ranks are "
-                                    "known, expected one",
-                                    r.low, r.high)
-                          : fl_pipeline_node(&t->own, t->p.ranks, mhz, kept, d);
+    fl_status s = kept ? fl_pipeline_node(&t->own, t->p.ranks, mhz, kept, d)
+                       : fl_fail(d, FL_BAD_INPUT, t->p.file, 0, 0,
+                                 "no whole number of MHz from %g to %g MHz, where the times of all ranks are known, "
+                                 "expected one",
+                                 r.low, r.high);
     free(mhz);
     t->node = &t->own;
     return s;

@@ -4,6 +4,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/scene/scene.h"
 #include "models/laws/laws.h"
 #include "sim/serving/serving.h"
@@ -72,7 +73,7 @@ typedef struct result {
 
 /* ---- what it makes ---- */
 
-static fl_status limits_of(const options *o, fl_serving *s, fl_diag *d) {
+static void limits_of(const options *o, fl_serving *s) {
     s->tensor_parallel = (uint32_t)o->tensor;
     s->max_seqs = (uint32_t)o->max_seqs;
     s->token_budget = (uint32_t)o->budget;
@@ -84,9 +85,8 @@ static fl_status limits_of(const options *o, fl_serving *s, fl_diag *d) {
     s->async_scheduling = !o->no_async;
     const char *const text[][2] = {{"model", o->model}, {"gpu", o->gpu}, {"source", o->source}};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-        if (text[i][1] && !fl_head_set(&s->head, text[i][0], text[i][1]))
-            return fl_no_memory(d, NULL);
-    return FL_OK;
+        if (text[i][1])
+            fl_must_have(fl_head_set(&s->head, text[i][0], text[i][1]));
 }
 
 static fl_status from_layers(const options *o, result *r, fl_diag *d) {
@@ -118,8 +118,7 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
     r->layers_spread = fl_serving_errors_spread(&r->left_out);
     if (!s && r->left_out.count)
         r->law.time_error = r->layers_spread.mean / 100;
-    if (!s && !fl_head_set(&r->file.head, "fitted", "layer tables"))
-        s = fl_no_memory(d, NULL);
+    fl_must_have(fl_head_set(&r->file.head, "fitted", "layer tables"));
     return s;
 }
 
@@ -133,7 +132,8 @@ static fl_status from_steps(const options *o, result *r, fl_diag *d) {
         return s;
     r->law = r->steps.law;
     r->steps.law = (fl_step_law){0};
-    return fl_head_set(&r->file.head, "fitted", "step tables") ? FL_OK : fl_no_memory(d, NULL);
+    fl_must_have(fl_head_set(&r->file.head, "fitted", "step tables"));
+    return FL_OK;
 }
 
 static fl_status make_law(const options *o, result *r, fl_diag *d) {
@@ -147,18 +147,16 @@ static fl_status make_law(const options *o, result *r, fl_diag *d) {
         return s ? s : fl_serving_file_law(&r->file, &r->law, d);
     }
     fl_serving_init(&r->file);
-    fl_status s = limits_of(o, &r->file, d);
-    if (!s)
-        s = layers ? from_layers(o, r, d) : from_steps(o, r, d);
-    return s;
+    limits_of(o, &r->file);
+    return layers ? from_layers(o, r, d) : from_steps(o, r, d);
 }
 
-static fl_status compare(const fl_requests *q, const fl_serving_times *simulated, const fl_serving_times *measured,
-                         size_t from, comparison *c, fl_diag *d) {
+static void compare(const fl_requests *q, const fl_serving_times *simulated, const fl_serving_times *measured,
+                    size_t from, comparison *c) {
     c->from = from;
     c->to = q->count;
-    const fl_status s = fl_serving_latency_of(q, simulated, from, q->count, &c->simulated, d);
-    return s ? s : fl_serving_latency_of(q, measured, from, q->count, &c->measured, d);
+    c->simulated = fl_serving_latency_of(q, simulated, from, q->count);
+    c->measured = fl_serving_latency_of(q, measured, from, q->count);
 }
 
 static fl_status against_run(const options *o, result *r, fl_diag *d) {
@@ -176,9 +174,9 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
     if (!s)
         s = fl_requests_read(o->run, &q, d);
     if (!s) {
-        simulated = calloc(q.count + 1, sizeof *simulated);
-        measured = calloc(q.count + 1, sizeof *measured);
-        s = simulated && measured ? fl_serving_measured(&q, measured, d) : fl_no_memory(d, NULL);
+        simulated = fl_must(calloc(q.count + 1, sizeof *simulated));
+        measured = fl_must(calloc(q.count + 1, sizeof *measured));
+        s = fl_serving_measured(&q, measured, d);
     }
     const size_t learn = how == 0 ? 0 : how == 1 ? q.count / 2 : q.count;
     if (!s && how && !learn)
@@ -188,11 +186,11 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
     if (!s)
         s = fl_serving_simulate(&q, &rules, &r->law, mhz, r->file.async_scheduling, simulated, &r->all.counts, d);
     if (!s)
-        s = compare(&q, simulated, measured, 0, &r->all, d);
+        compare(&q, simulated, measured, 0, &r->all);
     if (!s && how == 1)
-        s = compare(&q, simulated, measured, learn, &r->unseen, d);
-    if (!s && how && !fl_head_set(&r->file.head, "calibrated", how == 1 ? "with half of a run" : "with a run"))
-        s = fl_no_memory(d, NULL);
+        compare(&q, simulated, measured, learn, &r->unseen);
+    if (how)
+        fl_must_have(fl_head_set(&r->file.head, "calibrated", how == 1 ? "with half of a run" : "with a run"));
     free(simulated);
     free(measured);
     fl_requests_free(&q);

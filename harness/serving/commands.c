@@ -4,6 +4,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/scene/scene.h"
 #include "harness/serving/serving.h"
 #include "harness/study/trial/trial.h"
@@ -151,8 +152,8 @@ static fl_status write_requests(const char *path, const fl_synth_requests_option
                    "%g, outputs median %g sigma %g, shared %" PRIu32,
                    o->seed, o->rate, o->cv, o->daily, o->day_s, o->prompt_median, o->prompt_sigma, o->output_median,
                    o->output_sigma, o->shared);
-    if (!s && !fl_head_set(&r.head, "source", source))
-        s = fl_no_memory(d, path);
+    if (!s)
+        fl_must_have(fl_head_set(&r.head, "source", source));
     if (!s)
         s = fl_requests_write(path, &r, d);
     if (!s)

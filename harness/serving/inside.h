@@ -24,8 +24,7 @@ typedef struct fl_serving_spread {   /* in percent; NAN of no errors */
     double bias;                     /* mean of the errors with their sign */
 } fl_serving_spread;
 
-/* FL_NO_MEMORY. */
-fl_status fl_serving_errors_add(fl_serving_errors *e, double predicted, double measured, fl_diag *d);
+void fl_serving_errors_add(fl_serving_errors *e, double predicted, double measured);
 /* Sorts them. */
 fl_serving_spread fl_serving_errors_spread(fl_serving_errors *e);
 void fl_serving_errors_free(fl_serving_errors *e);
@@ -87,9 +86,9 @@ typedef struct fl_serving_latency { /* seconds; over requests of one output toke
     double ttft_mean, ttft_p50, ttft_p99, tpot_p50, tpot_p99, e2e_p50, e2e_p99;
 } fl_serving_latency;
 
-/* Of the requests [from, to). FL_NO_MEMORY. */
-fl_status fl_serving_latency_of(const fl_requests *requests, const fl_serving_times *times, size_t from, size_t to,
-                                fl_serving_latency *l, fl_diag *d);
+/* Of the requests [from, to). */
+fl_serving_latency fl_serving_latency_of(const fl_requests *requests, const fl_serving_times *times, size_t from,
+                                         size_t to);
 
 /* By what a calibration multiplies the times of a law: all of them but the all-reduces, and the attention of decodes
  * besides. */

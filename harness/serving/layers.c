@@ -1,5 +1,6 @@
 #include "harness/serving/inside.h"
 
+#include "harness/base/work/work.h"
 #include "models/laws/laws.h"
 #include "models/math/math.h"
 #include "traces/io/io.h"
@@ -13,11 +14,9 @@
 
 /* ---- score ---- */
 
-fl_status fl_serving_errors_add(fl_serving_errors *e, double predicted, double measured, fl_diag *d) {
-    if (fl_grow(&e->error, &e->room, e->count + 1, sizeof *e->error))
-        return fl_no_memory(d, "the errors of a fit");
+void fl_serving_errors_add(fl_serving_errors *e, double predicted, double measured) {
+    fl_must_grow(&e->error, &e->room, e->count + 1, sizeof *e->error);
     e->error[e->count++] = predicted / measured - 1;
-    return FL_OK;
 }
 
 static int by_size(const void *a, const void *b) {
@@ -102,11 +101,9 @@ static double times_of(const char *layer, uint32_t blocks) {
 }
 
 /* The table of the layers' sum; blocks 0: each layer once. */
-static fl_status sum_layers(const fl_layers *l, uint32_t blocks, fl_step_table *t, fl_diag *d) {
-    t->at = malloc(l->count * sizeof *t->at);
-    t->time_s = malloc(l->count * sizeof *t->time_s);
-    if (!t->at || !t->time_s)
-        return fl_no_memory(d, "the tables of a step law");
+static void sum_layers(const fl_layers *l, uint32_t blocks, fl_step_table *t) {
+    t->at = fl_must(malloc(l->count * sizeof *t->at));
+    t->time_s = fl_must(malloc(l->count * sizeof *t->time_s));
     t->count = points_of(l, t->at);
     for (size_t i = 0; i < t->count; i++)
         t->time_s[i] = 0;
@@ -117,7 +114,6 @@ static fl_status sum_layers(const fl_layers *l, uint32_t blocks, fl_step_table *
         for (size_t i = 0; row && i < t->count; i++)
             t->time_s[i] += times * at_line(row, count, t->at[i]);
     }
-    return FL_OK;
 }
 
 static fl_status need_layers(const fl_layers *l, const char *const *name, size_t count, const char *what, fl_diag *d) {
@@ -157,8 +153,7 @@ static fl_status fit_overlap(fl_step_law *law, uint32_t token_budget, fl_diag *d
         return fl_refuse(d, "%zu numbers of tokens within the budget of %u, expected at least 3", o.count,
                          token_budget);
     const fl_model_status s = fl_least_squares(overlap_residuals, &o, x, 2, o.count + 1);
-    if (s == FL_MODEL_NO_MEMORY)
-        return fl_no_memory(d, "a fit");
+    fl_must_have(s != FL_MODEL_NO_MEMORY);
     law->sharpness = s == FL_MODEL_OK ? 1 + exp(fmin(x[1], 4)) : 3;
     return FL_OK;
 }
@@ -250,8 +245,7 @@ static fl_status fit_attention(const attention_fit *f, double *x, fl_diag *d) {
         rows += f->sample[i].decodes != f->left_out;
     memset(x, 0, NUMBERS * sizeof *x);
     const fl_model_status s = fl_least_squares(attention_residuals, (void *)f, x, NUMBERS, rows + NUMBERS);
-    if (s == FL_MODEL_NO_MEMORY)
-        return fl_no_memory(d, "a fit");
+    fl_must_have(s != FL_MODEL_NO_MEMORY);
     return s == FL_MODEL_OK ? FL_OK : fl_refuse(d, "no law fits the attention table: %s", fl_model_text(s));
 }
 
@@ -287,9 +281,7 @@ static fl_status take_samples(const fl_serving_layers *t, const fl_serving *s, c
         if (!count[k] && k != BOTH)
             return fl_refuse(d, "the attention table has no row of %s that this server can run, expected some",
                              name[k]);
-    f->sample = malloc(t->attention.count * sizeof *f->sample);
-    if (!f->sample)
-        return fl_no_memory(d, "a fit");
+    f->sample = fl_must(malloc(t->attention.count * sizeof *f->sample));
     for (size_t i = 0; i < t->attention.count; i++) {
         const fl_attention_row *r = &t->attention.row[i];
         const kind k = kind_of(r);
@@ -325,8 +317,8 @@ static fl_status leave_out(attention_fit *f, fl_serving_errors *left_out, fl_dia
         for (size_t i = 0; !s && i < f->count; i++) {
             const sample *one = &f->sample[i];
             if (one->decodes == done)
-                s = fl_serving_errors_add(left_out, one->rest_s + fl_step_time_s(&l, &one->shape, 1000, 1),
-                                          one->rest_s + one->attention_s, d);
+                fl_serving_errors_add(left_out, one->rest_s + fl_step_time_s(&l, &one->shape, 1000, 1),
+                                      one->rest_s + one->attention_s);
         }
     }
     f->left_out = -1;
@@ -367,15 +359,13 @@ static bool grid_value(const fl_serving_layers *t, const fl_attention_row *row, 
 }
 
 /* The mean over the rows of each point; `row`: in the order of by_decodes. */
-static fl_status make_grid(const fl_serving_layers *t, const fl_attention_row *row, kind which, double floor_s,
-                           double beside_token, fl_step_grid *g, fl_diag *d) {
+static void make_grid(const fl_serving_layers *t, const fl_attention_row *row, kind which, double floor_s,
+                      double beside_token, fl_step_grid *g) {
     const size_t count = t->attention.count;
     size_t n = 0;
-    g->at = malloc(count * sizeof *g->at);
-    g->kv = malloc(count * sizeof *g->kv);
-    g->time_s = malloc(count * sizeof *g->time_s);
-    if (!g->at || !g->kv || !g->time_s)
-        return fl_no_memory(d, "the tables of a step law");
+    g->at = fl_must(malloc(count * sizeof *g->at));
+    g->kv = fl_must(malloc(count * sizeof *g->kv));
+    g->time_s = fl_must(malloc(count * sizeof *g->time_s));
     for (size_t i = 0; i < count; i++) {
         double time_s;
         const double at = which == CHUNK_ALONE ? row[i].chunk : row[i].decodes;
@@ -391,22 +381,16 @@ static fl_status make_grid(const fl_serving_layers *t, const fl_attention_row *r
         double *mean = &g->time_s[g->count - 1];
         *mean += (time_s - *mean) / (double)++n;
     }
-    return FL_OK;
 }
 
-static fl_status make_grids(const fl_serving_layers *t, double floor_s, fl_step_law *law, fl_diag *d) {
-    fl_attention_row *row = malloc(t->attention.count * sizeof *row);
-    if (!row)
-        return fl_no_memory(d, "the tables of a step law");
+static void make_grids(const fl_serving_layers *t, double floor_s, fl_step_law *law) {
+    fl_attention_row *row = fl_must(malloc(t->attention.count * sizeof *row));
     memcpy(row, t->attention.row, t->attention.count * sizeof *row);
     qsort(row, t->attention.count, sizeof *row, by_decodes);
-    fl_status s = make_grid(t, row, CHUNK_ALONE, floor_s, 0, &law->by_chunk, d);
-    if (!s)
-        s = make_grid(t, row, DECODES_ALONE, floor_s, 0, &law->by_decodes, d);
-    if (!s)
-        s = make_grid(t, row, BOTH, 0, law->beside_token, &law->by_decodes_beside, d);
+    make_grid(t, row, CHUNK_ALONE, floor_s, 0, &law->by_chunk);
+    make_grid(t, row, DECODES_ALONE, floor_s, 0, &law->by_decodes);
+    make_grid(t, row, BOTH, 0, law->beside_token, &law->by_decodes_beside);
     free(row);
-    return s;
 }
 
 fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *out,
@@ -423,12 +407,11 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
         status = need_layers(&t->dense, MLP, sizeof MLP / sizeof *MLP, "by tokens (nor 'moe')", d);
     if (!status)
         status = need_layers(&t->per_sequence, SEQUENCE, sizeof SEQUENCE / sizeof *SEQUENCE, "by sequences", d);
-    if (!status)
-        status = sum_layers(&t->dense, t->blocks, &law.by_tokens, d);
-    if (!status)
-        status = sum_layers(&t->per_sequence, 0, &law.by_sequence, d);
-    if (!status)
+    if (!status) {
+        sum_layers(&t->dense, t->blocks, &law.by_tokens);
+        sum_layers(&t->per_sequence, 0, &law.by_sequence);
         status = fit_overlap(&law, s->token_budget, d);
+    }
     if (!status)
         status = take_samples(t, s, &law, &f, d);
     if (!status)
@@ -454,7 +437,7 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
             law.reduce_s = t->reduce_s;
             law.reduce_token_s = t->reduce_token_s;
         }
-        status = make_grids(t, a.host_s, &law, d);
+        make_grids(t, a.host_s, &law);
     }
     free(f.sample);
     if (status)

@@ -57,10 +57,10 @@ static fl_status make_points(fl_serving_oracle *o, fl_diag *d) {
         fl_choice *choice = NULL;
         size_t choices = 0;
         s = fl_oracle_choices(scene->w, &scene->platform.node, &choice, &choices, d);
-        if (!s && fl_grow(&o->point, &room, o->count + choices + 1, sizeof *o->point))
-            s = fl_no_memory(d, "the oracle");
-        if (!s)
+        if (!s) {
+            fl_must_grow(&o->point, &room, o->count + choices + 1, sizeof *o->point);
             o->point[o->count++] = default_of(scene, (uint32_t)i + 1);
+        }
         for (size_t k = 0; !s && k < choices; k++)
             o->point[o->count++] = (fl_serving_point){.servers = (uint32_t)i + 1, .at = choice[k]};
         free(choice);
@@ -120,18 +120,15 @@ fl_status fl_serving_oracle_run(const fl_serving_oracle_options *o, fl_serving_o
         s = fl_promises_check(o->promises, &out->scenes, d);
     if (!s)
         s = make_points(out, d);
-    if (!s) {
-        w.standard = calloc(out->scenes.count + 1, sizeof *w.standard);
-        out->best_of = calloc(out->scenes.count + 1, sizeof *out->best_of);
-        s = w.standard && out->best_of ? FL_OK : fl_no_memory(d, "the oracle");
-    }
+    w.standard = fl_must(calloc(out->scenes.count + 1, sizeof *w.standard));
+    out->best_of = fl_must(calloc(out->scenes.count + 1, sizeof *out->best_of));
     if (!s)
         s = fl_pool_run(run_standard, &w, out->scenes.count, o->threads, "defaults", d);
     if (!s)
         s = fl_pool_run(run_point, &w, out->count, o->threads, "static clocks", d);
     if (!s)
         choose(out, o->objective);
-    for (size_t i = 0; w.standard && i < out->scenes.count; i++)
+    for (size_t i = 0; i < out->scenes.count; i++)
         fl_run_result_free(&w.standard[i]);
     free(w.standard);
     return s;

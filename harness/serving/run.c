@@ -1,5 +1,6 @@
 #include "harness/serving/inside.h"
 
+#include "harness/base/work/work.h"
 #include "models/laws/laws.h"
 #include "sim/serving/serving.h"
 #include "traces/io/io.h"
@@ -87,30 +88,28 @@ static double quantile(double *x, size_t n, double q) {
     return x[i] + (x[above] - x[i]) * (at - (double)i);
 }
 
-fl_status fl_serving_latency_of(const fl_requests *r, const fl_serving_times *times, size_t from, size_t to,
-                                fl_serving_latency *l, fl_diag *d) {
-    double *x = malloc((to - from + 1) * sizeof *x), sum = 0;
+fl_serving_latency fl_serving_latency_of(const fl_requests *r, const fl_serving_times *times, size_t from, size_t to) {
+    double *x = fl_must(malloc((to - from + 1) * sizeof *x)), sum = 0;
+    fl_serving_latency l;
     size_t n = 0;
-    if (!x)
-        return fl_no_memory(d, "latencies");
     for (size_t i = from; i < to; i++)
         sum += x[n++] = times[i].first_s;
-    l->ttft_mean = n ? sum / (double)n : NAN;
-    l->ttft_p50 = quantile(x, n, 0.5);
-    l->ttft_p99 = quantile(x, n, 0.99);
+    l.ttft_mean = n ? sum / (double)n : NAN;
+    l.ttft_p50 = quantile(x, n, 0.5);
+    l.ttft_p99 = quantile(x, n, 0.99);
     n = 0;
     for (size_t i = from; i < to; i++)
         x[n++] = times[i].last_s;
-    l->e2e_p50 = quantile(x, n, 0.5);
-    l->e2e_p99 = quantile(x, n, 0.99);
+    l.e2e_p50 = quantile(x, n, 0.5);
+    l.e2e_p99 = quantile(x, n, 0.99);
     n = 0;
     for (size_t i = from; i < to; i++)
         if (r->row[i].output_tokens > 1)
             x[n++] = (times[i].last_s - times[i].first_s) / (r->row[i].output_tokens - 1);
-    l->tpot_p50 = quantile(x, n, 0.5);
-    l->tpot_p99 = quantile(x, n, 0.99);
+    l.tpot_p50 = quantile(x, n, 0.5);
+    l.tpot_p99 = quantile(x, n, 0.99);
     free(x);
-    return FL_OK;
+    return l;
 }
 
 /* ---- calibration ---- */
@@ -163,18 +162,17 @@ static double square_of(double simulated, double measured) {
 static fl_status distance(const calibration *c, fl_serving_factors *now, fl_serving_factors wanted, double *off,
                           fl_diag *d) {
     fl_batching_counts counts;
-    fl_serving_latency l;
     const fl_serving_latency *m = &c->measured;
     fl_serving_scale(c->law, (fl_serving_factors){wanted.all / now->all, wanted.decodes / now->decodes});
     *now = wanted;
-    fl_status s = fl_serving_simulate(c->requests, c->rules, c->law, c->sm_mhz, c->async, c->times, &counts, d);
-    if (!s)
-        s = fl_serving_latency_of(c->requests, c->times, 0, c->learn, &l, d);
-    if (!s)
-        *off = square_of(l.tpot_p50, m->tpot_p50) + square_of(l.e2e_p50, m->e2e_p50) +
-               square_of(l.ttft_mean, m->ttft_mean) + pow(log(wanted.all) / ALL_SD, 2) * LATENCY_SD * LATENCY_SD +
-               pow(log(wanted.decodes) / DECODES_SD, 2) * LATENCY_SD * LATENCY_SD;
-    return s;
+    const fl_status s = fl_serving_simulate(c->requests, c->rules, c->law, c->sm_mhz, c->async, c->times, &counts, d);
+    if (s)
+        return s;
+    const fl_serving_latency l = fl_serving_latency_of(c->requests, c->times, 0, c->learn);
+    *off = square_of(l.tpot_p50, m->tpot_p50) + square_of(l.e2e_p50, m->e2e_p50) +
+           square_of(l.ttft_mean, m->ttft_mean) + pow(log(wanted.all) / ALL_SD, 2) * LATENCY_SD * LATENCY_SD +
+           pow(log(wanted.decodes) / DECODES_SD, 2) * LATENCY_SD * LATENCY_SD;
+    return FL_OK;
 }
 
 /* The distance has many small steps (a request more or less in a batch), so it is looked at on grids, each finer and
@@ -206,13 +204,13 @@ static fl_status search(const calibration *c, fl_serving_factors *now, fl_diag *
 fl_status fl_serving_calibrate(const fl_requests *r, const fl_batching_rules *rules, size_t learn, double sm_mhz,
                                bool async, fl_step_law *law, fl_serving_factors *factor, fl_diag *d) {
     calibration c = {.requests = r, .rules = rules, .law = law, .learn = learn, .sm_mhz = sm_mhz, .async = async};
-    c.times = calloc(r->count + 1, sizeof *c.times);
+    c.times = fl_must(calloc(r->count + 1, sizeof *c.times));
     *factor = (fl_serving_factors){1, 1};
-    fl_status s = c.times ? fl_serving_measured(r, c.times, d) : fl_no_memory(d, "a calibration");
-    if (!s)
-        s = fl_serving_latency_of(r, c.times, 0, learn, &c.measured, d);
-    if (!s)
+    fl_status s = fl_serving_measured(r, c.times, d);
+    if (!s) {
+        c.measured = fl_serving_latency_of(r, c.times, 0, learn);
         s = search(&c, factor, d);
+    }
     free(c.times);
     return s;
 }

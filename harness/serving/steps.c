@@ -1,5 +1,6 @@
 #include "harness/serving/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/plan/plan.h"
 #include "models/laws/laws.h"
 #include "models/math/math.h"
@@ -78,9 +79,7 @@ static void residuals(void *user, const double *x, double *residual) {
 /* *cost: the sum of squares that is left. */
 static fl_status fit(problem *p, size_t numbers, fl_serving_power *out, double *cost, fl_diag *d) {
     double x[NUMBERS] = {0};
-    double *left = malloc((p->count + numbers) * sizeof *left);
-    if (!left)
-        return fl_no_memory(d, "a fit");
+    double *left = fl_must(malloc((p->count + numbers) * sizeof *left));
     p->numbers = numbers;
     const fl_model_status s = fl_least_squares(residuals, p, x, numbers, p->count + numbers);
     *out = power_of(p, x);
@@ -90,12 +89,11 @@ static fl_status fit(problem *p, size_t numbers, fl_serving_power *out, double *
     for (size_t i = 0; s == FL_MODEL_OK && i < p->count + numbers; i++)
         *cost += left[i] * left[i];
     free(left);
-    if (s == FL_MODEL_NO_MEMORY)
-        return fl_no_memory(d, "a fit");
+    fl_must_have(s != FL_MODEL_NO_MEMORY);
     return s == FL_MODEL_OK ? FL_OK : fl_refuse(d, "no law fits the powers of the step table: %s", fl_model_text(s));
 }
 
-/* top_mhz: of the chip, at which v is largest. FL_NO_MEMORY, FL_BAD_INPUT where nothing fits. */
+/* top_mhz: of the chip, at which v is largest. FL_BAD_INPUT where nothing fits. */
 /* A voltage that rises is believed where the powers ask for it: where it lowers the squares that are left by more than
  * two for each of its two numbers (Akaike, 1974). Two clocks never do: then P is a line between them. */
 static fl_status fl_serving_power_fit(const fl_serving_load *load, size_t count, double top_mhz, fl_serving_power *out,
@@ -229,14 +227,11 @@ static fl_status steps_fit(steps_problem *p, double top_mhz, fl_serving_steps_fi
     for (size_t i = 0; i < p->rows->count; i++)
         rows += !left_out(p, &p->rows->row[i]);
     const fl_model_status m = fl_least_squares(steps_residuals, p, x, STEPS_NUMBERS, rows + STEPS_NUMBERS);
-    if (m == FL_MODEL_NO_MEMORY)
-        return fl_no_memory(d, "a fit");
+    fl_must_have(m != FL_MODEL_NO_MEMORY);
     if (m != FL_MODEL_OK)
         return fl_refuse(d, "no law fits the step table: %s", fl_model_text(m));
     out->law = law_of(p, x);
-    fl_serving_load *load = malloc((rows + 1) * sizeof *load);
-    if (!load)
-        return fl_no_memory(d, "a fit");
+    fl_serving_load *load = fl_must(malloc((rows + 1) * sizeof *load));
     for (size_t i = 0; i < p->rows->count; i++) {
         const fl_step_row_measured *r = &p->rows->row[i];
         if (left_out(p, r) || !(r->power_w > 0))
@@ -252,25 +247,22 @@ static fl_status steps_fit(steps_problem *p, double top_mhz, fl_serving_steps_fi
 }
 
 /* Errors on the rows of one clock, or on those that the fit saw. */
-static fl_status score(const steps_problem *p, const fl_serving_steps_fit *f, bool seen, fl_serving_spread *time,
-                       fl_serving_spread *power, fl_diag *d) {
+static void score(const steps_problem *p, const fl_serving_steps_fit *f, bool seen, fl_serving_spread *time,
+                  fl_serving_spread *power) {
     fl_serving_errors t = {0}, w = {0};
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < p->rows->count; i++) {
+    for (size_t i = 0; i < p->rows->count; i++) {
         const fl_step_row_measured *r = &p->rows->row[i];
         if (left_out(p, r) == seen)
             continue;
         const fl_step_point at = row_at(p, &f->law, r);
-        s = fl_serving_errors_add(&t, at.time_s, r->time_s, d);
-        if (!s && f->has_power && r->power_w > 0)
-            s = fl_serving_errors_add(&w, fl_serving_power_at(&f->power, r->sm_mhz, at.compute, at.memory), r->power_w,
-                                      d);
+        fl_serving_errors_add(&t, at.time_s, r->time_s);
+        if (f->has_power && r->power_w > 0)
+            fl_serving_errors_add(&w, fl_serving_power_at(&f->power, r->sm_mhz, at.compute, at.memory), r->power_w);
     }
     *time = fl_serving_errors_spread(&t);
     *power = fl_serving_errors_spread(&w);
     fl_serving_errors_free(&t);
     fl_serving_errors_free(&w);
-    return s;
 }
 
 static fl_status find_clocks(const fl_step_rows *rows, double *mhz, uint32_t *count, fl_diag *d) {
@@ -300,7 +292,7 @@ static fl_status leave_each_out(steps_problem *p, const double *mhz, uint32_t co
         *e = (fl_serving_clock_error){.sm_mhz = mhz[i], .end = i == 0 || i + 1 == count};
         s = steps_fit(&one, mhz[count - 1], &without, d);
         if (!s)
-            s = score(&one, &without, false, &e->time, &e->power, d);
+            score(&one, &without, false, &e->time, &e->power);
         f->clocks += !s;
     }
     return s;
@@ -346,8 +338,8 @@ fl_status fl_serving_steps_make(const fl_step_rows *rows, const fl_serving *serv
         if (mhz[i] != leave_out)
             f->law.sm_mhz[f->law.sm_count++] = mhz[i];
     f->rows = rows->count;
-    s = score(&p, f, true, &f->seen_time, &f->seen_power, d);
-    if (!s && (count > 2 || leave_out > 0))
+    score(&p, f, true, &f->seen_time, &f->seen_power);
+    if (count > 2 || leave_out > 0)
         s = leave_each_out(&p, mhz, count, f, d);
     if (!s)
         sum_errors(f);

@@ -681,7 +681,7 @@ static void measured(const fl_fit_rows *device, const fl_fit_rows *scored, const
             fl_fit_result_of r;
             fl_diag d = {0};
             FL_CHECK(fl_fit_entity_run(c, scored, &scored->entity[i], &at, true, &r, &d) == FL_OK, "%s", d.message);
-            FL_CHECK(fl_fit_score_add(&all, &r.score, &d) == FL_OK, "%s", d.message);
+            fl_fit_score_add(&all, &r.score);
             fl_fit_result_free(&r);
         }
     }

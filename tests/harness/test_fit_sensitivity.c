@@ -128,8 +128,7 @@ static void test_runs_file(void) {
     FL_CHECK(isnan(r.run[2].metric[FL_METRIC_UPC]) && r.run[2].metric[FL_METRIC_MEMORY] == 19 &&
                  isnan(r.run[5].energy_j),
              "what is empty is not known");
-    size_t *first, count;
-    CU_ASSERT_FATAL(fl_state_runs_kernels(&r, &first, &count, &d) == FL_OK);
+    size_t count, *first = fl_state_runs_kernels(&r, &count);
     FL_CHECK(count == 3 && first[0] == 0 && first[1] == 1 && first[2] == 5, "%zu kernels", count);
     FL_CHECK(fl_state_runs_best(&r, 0, 0) == 3, "a: run %zu (100, 84.7 and 40 J s2)", fl_state_runs_best(&r, 0, 0));
     FL_CHECK(fl_state_runs_best(&r, 1, 0) == 1, "b: run %zu, expected the higher of equals",

@@ -35,9 +35,8 @@ static fl_comparison rows(void) {
         row("one [off]", "good", "off", 1, 20, 10), row("mean", "good", NULL, 1, 1, 1),
     };
     fl_comparison c = {0};
-    fl_diag d = {0};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        FL_CHECK(fl_comparison_add(&c, &all[i], &d) == FL_OK, "%s", d.message);
+        fl_comparison_add(&c, &all[i]);
     c.mean_first = c.count - 1;
     return c;
 }
@@ -52,12 +51,11 @@ static void test_means(void) {
                  {"base [off]", 200}, {"good [off]", 20}, {"base [on]", 7}};
     static const uint32_t of[] = {0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 0};
     fl_comparison c = rows();
-    fl_diag d = {0};
     c.count--; /* its own mean */
     const fl_row_result more[] = {row("one [on]", "base", "on", 1, 7, 10), row("three", "base", NULL, 1, 250, 10)};
     for (size_t i = 0; i < FL_COUNT(more); i++)
-        FL_CHECK(fl_comparison_add(&c, &more[i], &d) == FL_OK, "%s", d.message);
-    FL_CHECK(fl_comparison_means(&c, &d) == FL_OK, "%s", d.message);
+        fl_comparison_add(&c, &more[i]);
+    fl_comparison_means(&c);
     FL_CHECK(c.mean_first == FL_COUNT(of) && c.count == FL_COUNT(of) + FL_COUNT(means), "%zu rows", c.count);
     for (size_t i = 0; i < c.mean_first; i++)
         FL_CHECK(c.mean[i] == of[i], "row %zu belongs to mean %u, expected %u", i, c.mean[i], of[i]);
@@ -243,9 +241,8 @@ static fl_comparison draws(void) {
         drawn("7", "one", "lone", 5),
     };
     fl_comparison c = {0};
-    fl_diag d = {0};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        FL_CHECK(fl_comparison_add(&c, &all[i], &d) == FL_OK, "%s", d.message);
+        fl_comparison_add(&c, &all[i]);
     c.mean_first = c.count;
     return c;
 }
@@ -310,12 +307,11 @@ static fl_comparison three_draws(void) {
         double good, base;
     } of[] = {{"1", 100, 120}, {"2", 160, 150}, {"3", 340, 320}};
     fl_comparison c = {0};
-    fl_diag d = {0};
     for (size_t i = 0; i < 3; i++) {
         const fl_row_result pair[] = {drawn(of[i].draw, "one", "good", of[i].good),
                                       drawn(of[i].draw, "one", "base", of[i].base)};
         for (size_t k = 0; k < 2; k++)
-            FL_CHECK(fl_comparison_add(&c, &pair[k], &d) == FL_OK, "%s", d.message);
+            fl_comparison_add(&c, &pair[k]);
     }
     c.mean_first = c.count;
     return c;
@@ -422,16 +418,15 @@ static void test_ladder(void) {
     fl_published *p = NULL;
     fl_result_tables *t = NULL;
     fl_diag d = {0};
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < sizeof all / sizeof *all; i++)
-        s = fl_comparison_add(&c, &all[i], &d);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        fl_comparison_add(&c, &all[i]);
     c.mean_first = c.count;
     const char *text = "{\"foldline_experiment\": 1, \"published\": [" LINE(
         "6", SEL("a:*", "energy_j") ", \"over\": \"min\", \"against\": \"b:*\", \"as\": \"difference\"",
         ", \"gate\": {\"within\": 0}") "],\n\"tables\": [{\"title\": \"t\", \"each\": {\"column\": \"energy_j\"},"
                                        "\"columns\": {\"1\": {\"+policy\": \":m=1\"}, \"2\": {\"+policy\": \":m=2\"}},"
                                        "\"rows\": {\"a\": {\"policy\": \"a\"}, \"b\": {\"policy\": \"b\"}}}]}";
-    s = s ? s : fl_experiment_open(fl_temp_text("e.json", text), &e, &d);
+    fl_status s = fl_experiment_open(fl_temp_text("e.json", text), &e, &d);
     s = s ? s : fl_published_open(&e, &names, &p, &d);
     s = s ? s : fl_published_solve(p, &c, &d);
     FL_CHECK(s == FL_OK && fl_published_failed(p) == 0, "%s", s ? d.message : "not 10 - 4");
@@ -520,7 +515,7 @@ static void test_steps(void) {
     static const double shown[] = {4, 31, 31, (double)NAN, 4.5, -1, 63, 64, 31, 0};
     fl_watch w;
     fl_diag d = {0};
-    FL_CHECK(fl_watch_open(&w, &policy, 2, &d) == FL_OK, "%s", d.message);
+    fl_watch_open(&w, &policy, 2);
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         double probe[] = {7, 31, shown[i]};
         fl_decision decision = {.probe = probe};
@@ -531,9 +526,10 @@ static void test_steps(void) {
     w.node_bin[FL_WATCH_BINS - 1] = 1;
     w.gpu_bin[299] = 8;
     w.windows = 8;
-    FL_CHECK(fl_watch_end(&w, &d) == FL_OK, "%s", d.message);
+    fl_watch_end(&w);
     FL_CHECK(!w.probe_bin && !w.node_bin && !w.gpu_bin && w.node_met.count == 3, "lists instead of tables");
-    FL_CHECK(fl_watch_end(&w, &d) == FL_OK && w.node_met.count == 3, "ended already");
+    fl_watch_end(&w);
+    FL_CHECK(w.node_met.count == 3, "ended already");
     static const struct {
         const char *name;
         double value;

@@ -434,7 +434,7 @@ static void test_damage(void) {
         fclose(f);
         if (fl_journal_open(&j, name, KEY, 5, &d) == FL_OK) {
             f = open_memstream(&out, &size);
-            fl_journal_write(j, f, &d);
+            fl_journal_write(j, f);
             fclose(f);
             FL_CHECK(strstr("a\nb,\"x y\"\n\none\nthree\n", out) || !strcmp(out, "a\nb,\"x y\"\n\nthree\n"),
                      "bit at %zu gives '%s'", at, out);

@@ -103,6 +103,21 @@ fl_status fl_bootstrap_ranks(const double *value, size_t policies, size_t worklo
 /* Call it once, before a second thread starts or cJSON allocates. */
 void fl_memory_watch(void);
 
+/* For commands and what only they use: where memory runs out, these functions end the program at once, with one line
+ * on standard error and FL_EXIT_SYSTEM. Any thread may call them. Unfinished outputs vanish as on a signal
+ * (traces/io/io.h), and nothing that waits in a stream is written. Modules that a live host or a library calls return
+ * FL_NO_MEMORY instead. */
+
+_Noreturn void fl_memory_end(void);
+/* Returns what an allocation returned; NULL ends the program. */
+void *fl_must(void *memory) __attribute__((returns_nonnull));
+/* Ends the program unless `had`: for calls that report a lack of memory in another way than by NULL. */
+void fl_must_have(bool had);
+/* fl_grow, which cannot fail here. */
+void fl_must_grow(void *items, size_t *room, size_t need, size_t size);
+/* Returns a printed text, which the caller frees. */
+char *fl_must_print(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
+
 /* Threads for work on many items. Each item is a sequence of stages, and each stage has independent jobs. A stage
  * begins when the one before it is complete. Only a limited number of items are in progress at once, which bounds the
  * memory they need. Results are stored by index, so the number of threads does not affect the result. */

@@ -34,7 +34,7 @@ static cJSON *state_json(const fl_emulated_state *g) {
     return at;
 }
 
-/* Every set call, by process; the caller frees it. NULL where there is no memory. */
+/* Every set call, by process; the caller frees it. */
 static cJSON *fl_emulate_json(const fl_emulate_result *r) {
     cJSON *root = cJSON_CreateObject(), *list;
     char hash[32];
@@ -383,7 +383,7 @@ static fl_status run_once(const asked *a, const session *s, int *status, fl_diag
     fl_status e = fl_emulate(&s->o, &r, d);
     if (!e && a->report) {
         cJSON *tree = fl_emulate_json(&r);
-        e = tree ? fl_json_write(a->report, tree, d) : fl_no_memory(d, NULL);
+        e = fl_json_write(a->report, tree, d);
         cJSON_Delete(tree);
     }
     if (!e) {
@@ -401,7 +401,7 @@ static fl_status run_kills(const asked *a, const session *s, int *status, fl_dia
     fl_status e = fl_kills_run(&s->o, &k, d);
     if (!e && a->report) {
         cJSON *tree = fl_kills_json(&k);
-        e = tree ? fl_json_write(a->report, tree, d) : fl_no_memory(d, NULL);
+        e = fl_json_write(a->report, tree, d);
         cJSON_Delete(tree);
     }
     if (!e && !a->quiet)

@@ -3,6 +3,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/input/scene/scene.h"
 #include "harness/serving/serving.h"
@@ -302,9 +303,7 @@ static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
     fl_status s = fl_advise_open(files, &o->files, &subjects, d);
     if (s)
         return s;
-    fl_advice *a = calloc(subjects.count + 1, sizeof *a);
-    if (!a)
-        s = fl_no_memory(d, "the advice");
+    fl_advice *a = fl_must(calloc(subjects.count + 1, sizeof *a));
     for (size_t i = 0; !s && i < subjects.count; i++) {
         const fl_advise_subject *of = &subjects.item[i];
         s = fl_advise(of->of, of->cases, of->ref, o->bound, o->risk, &a[i], d);

@@ -1,6 +1,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/input/scene/scene.h"
 #include "harness/study/compare/compare.h"
@@ -91,10 +92,8 @@ static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out
 static void add_notes(cJSON *root, const compared *r) {
     cJSON *list = cJSON_AddArrayToObject(root, "notes");
     fl_text memory;
-    FILE *f = fl_text_open(&memory);
-    if (f)
-        put_notes(&r->c, &r->u.scenes, f);
-    char *text = fl_text_close(&memory, NULL);
+    put_notes(&r->c, &r->u.scenes, fl_must(fl_text_open(&memory)));
+    char *text = fl_must(fl_text_close(&memory, NULL));
     fl_json_add_notes(list, text);
     free(text);
 }
@@ -150,8 +149,8 @@ static fl_status rank(compared *r, const fl_model_error_options *error, fl_diag 
         return fl_refuse(d, "--model-error: a distribution replay has no model to vary");
     if (r->u.draw_count > 1)
         return fl_refuse(d, "--model-error: the applications are drawn more than once, expected one seed");
-    r->ranking = calloc(r->u.o.spec_count, sizeof *r->ranking);
-    return r->ranking ? fl_model_error_run(&r->u.o, error, r->ranking, d) : fl_no_memory(d, "the ranking");
+    r->ranking = fl_must(calloc(r->u.o.spec_count, sizeof *r->ranking));
+    return fl_model_error_run(&r->u.o, error, r->ranking, d);
 }
 
 /* Draw by draw, so that the kernels of one draw alone are held at a time. */
@@ -169,7 +168,9 @@ static fl_status run_draws(compared *r, fl_setup_options *o, fl_diag *d) {
         fl_scenes_forget(&u->scenes, first);
         s = fl_setup_next(u, o, d);
     }
-    return s ? s : fl_comparison_means(&r->c, d);
+    if (!s)
+        fl_comparison_means(&r->c);
+    return s;
 }
 
 static fl_status compare(compared *r, compare_options *o, const fl_option *option, size_t count, fl_diag *d) {
@@ -198,10 +199,10 @@ static fl_status compare(compared *r, compare_options *o, const fl_option *optio
     o->error.seed = u->o.seed;
     if (!s && o->error.draws)
         s = rank(r, &o->error, d);
-    if (!s)
-        s = fl_report_record(u, &r->record, d);
-    if (!s)
+    if (!s) {
+        r->record = fl_report_record(u);
         fl_report_about(u, r->record);
+    }
     return s;
 }
 

@@ -29,7 +29,7 @@ typedef struct fl_run_told {
     double min_set_ms; /* 0 = no limit */
 } fl_run_told;
 
-/* On stdout. Nothing of the JSON when out of memory, which main() tells of at the end. */
+/* On stdout. */
 void fl_run_tell_json(const fl_run_told *t);
 /* Sorts the result's residences. */
 void fl_run_tell_text(const fl_run_told *t);

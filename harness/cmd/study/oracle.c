@@ -81,10 +81,10 @@ static fl_status begin(void *user, size_t i, fl_diag *d) {
     j->choice_count = j->choices;
     j->exact = !fl_oracle_inexact(s->w, s->rates, &s->platform.node);
     j->runs = w->promises.count || !j->exact ? j->choices : 0;
-    j->point = calloc(j->choices + 1, sizeof *j->point);
-    j->kernel = calloc(s->w->class_count + 1, sizeof *j->kernel);
-    j->row = calloc(j->choices + 1, sizeof *j->row);
-    return j->point && j->kernel && j->row ? FL_OK : fl_no_memory(d, "the oracle");
+    j->point = fl_must(calloc(j->choices + 1, sizeof *j->point));
+    j->kernel = fl_must(calloc(s->w->class_count + 1, sizeof *j->kernel));
+    j->row = fl_must(calloc(j->choices + 1, sizeof *j->row));
+    return FL_OK;
 }
 
 /* k counts the runs of all scenes. */
@@ -439,9 +439,8 @@ int fl_cmd_oracle(int argc, char **argv) {
         s = fl_promises_check(&w.promises, &scenes, &d);
     if (!s)
         fl_scene_warnings(&scenes);
-    if (!s && !(w.job = calloc(scenes.count + 1, sizeof *w.job)))
-        s = fl_no_memory(&d, "the oracle");
-    for (size_t i = 0; !s && i < scenes.count; i++)
+    w.job = fl_must(calloc(scenes.count + 1, sizeof *w.job));
+    for (size_t i = 0; i < scenes.count; i++)
         w.job[i].scene = scenes.item[i];
     if (!s)
         s = solve_all(&w, scenes.count, (unsigned)threads, &d);
@@ -456,7 +455,7 @@ int fl_cmd_oracle(int argc, char **argv) {
         fputc('\n', stdout);
         fl_scene_notes(&scenes, stdout);
     }
-    for (size_t i = 0; w.job && i < scenes.count; i++) {
+    for (size_t i = 0; i < scenes.count; i++) {
         for (size_t k = 0; w.job[i].row && k < w.job[i].choice_count; k++)
             fl_row_free(&w.job[i].row[k]);
         free(w.job[i].row);

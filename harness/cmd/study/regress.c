@@ -1,6 +1,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/policy/policy.h"
@@ -11,6 +12,7 @@
 #include "traces/io/io.h"
 
 #include <math.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,30 +51,24 @@ typedef struct regress_options {
 
 static fl_status parse_rules(regress *g, const char *const *text, size_t count, fl_diag *d) {
     fl_status s = FL_OK;
-    g->rule = calloc(count + 1, sizeof *g->rule);
-    if (!g->rule)
-        return fl_no_memory(d, "the gate");
+    g->rule = fl_must(calloc(count + 1, sizeof *g->rule));
     for (size_t i = 0; !s && i < count; i++, g->rules += !s)
         s = fl_gate_parse(text[i], &g->rule[i], d);
     return s;
 }
 
 /* The metrics of the rules, each once. */
-static fl_status set_metrics(regress *g, fl_diag *d) {
-    g->now.metric = calloc(g->rules + 1, sizeof *g->now.metric);
-    g->now.fail_if = calloc(g->rules + 1, sizeof *g->now.fail_if);
-    if (!g->now.metric || !g->now.fail_if)
-        return fl_no_memory(d, "the gate");
+static void set_metrics(regress *g) {
+    g->now.metric = fl_must(calloc(g->rules + 1, sizeof *g->now.metric));
+    g->now.fail_if = fl_must(calloc(g->rules + 1, sizeof *g->now.fail_if));
     for (size_t i = 0; i < g->rules; i++) {
         size_t k = 0;
         while (k < g->now.metric_count && strcmp(g->now.metric[k], g->rule[i].metric) != 0)
             k++;
-        if (k == g->now.metric_count && !(g->now.metric[g->now.metric_count++] = strdup(g->rule[i].metric)))
-            return fl_no_memory(d, "the gate");
-        if (!(g->now.fail_if[g->now.fail_if_count++] = strdup(g->rule[i].text)))
-            return fl_no_memory(d, "the gate");
+        if (k == g->now.metric_count)
+            g->now.metric[g->now.metric_count++] = fl_must(strdup(g->rule[i].metric));
+        g->now.fail_if[g->now.fail_if_count++] = fl_must(strdup(g->rule[i].text));
     }
-    return FL_OK;
 }
 
 /* A bound that is asked for is a gate, though no rule says so. */
@@ -80,10 +76,9 @@ static fl_status add_violated(regress *g, const fl_texts *bounds, fl_diag *d) {
     bool there = !bounds->count;
     for (size_t i = 0; i < g->rules; i++)
         there |= !strcmp(g->rule[i].metric, "violated");
-    fl_gate_rule *more = there ? NULL : realloc(g->rule, (g->rules + 1) * sizeof *more);
-    if (there || !more)
-        return there ? FL_OK : fl_no_memory(d, "the gate");
-    g->rule = more;
+    if (there)
+        return FL_OK;
+    g->rule = fl_must(realloc(g->rule, (g->rules + 1) * sizeof *g->rule));
     const fl_status s = fl_gate_parse("violated>+0", &g->rule[g->rules], d);
     g->rules += !s;
     return s;
@@ -97,7 +92,9 @@ static fl_status choose_rules(regress *g, const fl_texts *asked, const fl_texts 
                                    : parse_rules(g, standard, FL_COUNT(standard), d);
     if (!s)
         s = add_violated(g, bounds, d);
-    return s ? s : set_metrics(g, d);
+    if (!s)
+        set_metrics(g);
+    return s;
 }
 
 /* The bounds of the run, path being of the record: those asked for, and the recorded ones on other columns. They are
@@ -113,13 +110,10 @@ static fl_status choose_bounds(regress *g, const char *path, fl_texts *bounds, f
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "bounds: %s", wrong.message);
     if (!s)
         s = fl_promises_add(&own, share, &all, &slowdown, d);
-    if (!s && !(g->now.bound = calloc(FL_PROMISES_MAX + 1, sizeof *g->now.bound)))
-        s = fl_no_memory(d, "the gate");
+    g->now.bound = fl_must(calloc(FL_PROMISES_MAX + 1, sizeof *g->now.bound));
     bounds->count = 0;
     for (size_t bit = isfinite(slowdown) ? 0U : 1U; !s && bit <= all.count; bit++) {
-        char *name = strdup(fl_promises_name(&all, slowdown, bit, text));
-        if (!name)
-            return fl_no_memory(d, "the gate");
+        char *name = fl_must(strdup(fl_promises_name(&all, slowdown, bit, text)));
         g->now.bound[g->now.bound_count++] = name;
         s = fl_texts_add(bounds, name, d);
     }
@@ -134,7 +128,7 @@ static fl_status run_experiment(regress *g, const char *baseline, fl_setup_optio
     if (!s)
         s = fl_setup_open(&u, so, d);
     if (!s)
-        s = fl_report_record(&u, &g->provenance, d);
+        g->provenance = fl_report_record(&u);
     if (!s && baseline)
         s = fl_gate_same_origin(&g->old, baseline, g->provenance, d);
     if (!s)
@@ -150,21 +144,20 @@ static fl_status run_experiment(regress *g, const char *baseline, fl_setup_optio
     return s;
 }
 
-/* A path beside another file: as recorded in it, seen from where the program runs; and back. */
+/* A path beside another file: as recorded in it, seen from where the program runs; and back. The way back is NULL, with
+ * errno, where a folder on it does not exist. */
 static char *beside(const char *file, const char *path) {
     const char *slash = strrchr(file, '/');
-    char *text = NULL;
     if (path[0] == '/' || !slash)
-        return strdup(path);
-    return asprintf(&text, "%.*s/%s", (int)(slash - file), file, path) < 0 ? NULL : text;
+        return fl_must(strdup(path));
+    return fl_must_print("%.*s/%s", (int)(slash - file), file, path);
 }
 
 static char *relative_to(const char *file, const char *path) {
-    char *folder = strdup(file), *from = NULL, *to = realpath(path, NULL), *text = NULL;
-    char *slash = folder ? strrchr(folder, '/') : NULL;
+    char *folder = fl_must(strdup(file)), *to = realpath(path, NULL), *text = NULL, *slash = strrchr(folder, '/');
     if (slash)
         *slash = 0;
-    from = folder ? realpath(slash ? folder : ".", NULL) : NULL;
+    char *from = realpath(slash ? folder : ".", NULL);
     if (from && to) {
         size_t same = 0, up = 0;
         for (size_t i = 0; from[i] == to[i] && from[i]; i++)
@@ -175,14 +168,13 @@ static char *relative_to(const char *file, const char *path) {
         for (const char *p = from + same; *p; p++)
             up += *p == '/';
         fl_text t;
-        FILE *f = fl_text_open(&t);
-        for (size_t i = 0; f && i < up; i++)
+        FILE *f = fl_must(fl_text_open(&t));
+        for (size_t i = 0; i < up; i++)
             fputs("../", f);
-        if (f)
-            fputs(to + same + 1, f);
-        text = fl_text_close(&t, NULL);
+        fputs(to + same + 1, f);
+        text = fl_must(fl_text_close(&t, NULL));
     }
-    free(folder);
+    free(folder); /* free keeps errno */
     free(from);
     free(to);
     return text;
@@ -220,7 +212,9 @@ static fl_status bless(regress *g, const char *to, bool json, fl_diag *d) {
     if (!json && !fl_is_standard(to))
         show_changes(g, to);
     g->now.experiment = relative_to(to, g->experiment);
-    fl_status s = g->now.experiment ? fl_gate_write(to, &g->now, g->provenance, d) : fl_no_memory(d, "the gate");
+    if (!g->now.experiment)
+        return fl_fail(d, FL_IO, to, 0, 0, "cannot create: %s", fl_reason(errno));
+    const fl_status s = fl_gate_write(to, &g->now, g->provenance, d);
     if (!s && json)
         print_blessed(g, to);
     else if (!s)
@@ -263,8 +257,8 @@ static fl_status open_given(regress *g, regress_options *o, fl_diag *d) {
     if (g->is_baseline && !o->setup.scene.stated.streams)
         o->setup.scene.stated.streams = g->old.streams;
     g->now.streams = o->setup.scene.stated.streams;
-    g->experiment = g->is_baseline ? beside(path, g->old.experiment) : strdup(path);
-    return g->experiment ? FL_OK : fl_no_memory(d, "the gate");
+    g->experiment = g->is_baseline ? beside(path, g->old.experiment) : fl_must(strdup(path));
+    return FL_OK;
 }
 
 static void free_all(regress *g) {

@@ -1,6 +1,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
@@ -87,9 +88,8 @@ static void print_json(const fl_decisions *log, const fl_replay_result *r) {
     } else {
         cJSON_AddNullToObject(root, "first");
     }
-    char *text = fl_json_text(root, false);
-    if (text)
-        puts(text);
+    char *text = fl_must(fl_json_text(root, false));
+    puts(text);
     free(text);
     cJSON_Delete(root);
 }

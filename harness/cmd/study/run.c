@@ -2,6 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
+#include "harness/base/work/work.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
@@ -89,10 +90,10 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
     recorder *r = user;
     fl_telemetry *f = &r->truth;
     uint32_t gpus = fl_node_gpu_count(node);
-    if (fl_grow(&f->t_ns, &r->room_t, f->row_count + gpus, sizeof *f->t_ns) ||
-        fl_grow(&f->device, &r->room_d, f->row_count + gpus, sizeof *f->device) ||
-        fl_grow(&f->value, &r->room_v, (f->row_count + gpus) * f->signal_count, sizeof *f->value))
-        return fl_no_memory(d, "the timeline");
+    (void)d;
+    fl_must_grow(&f->t_ns, &r->room_t, f->row_count + gpus, sizeof *f->t_ns);
+    fl_must_grow(&f->device, &r->room_d, f->row_count + gpus, sizeof *f->device);
+    fl_must_grow(&f->value, &r->room_v, (f->row_count + gpus) * f->signal_count, sizeof *f->value);
     for (uint32_t i = 0; i < gpus; i++) {
         const fl_gpu *g = fl_node_gpu(node, i);
         double dt = (double)(t - r->last_ps), *v = f->value + f->row_count * f->signal_count;
@@ -112,36 +113,32 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t, fl_diag *d
     return FL_OK;
 }
 
-static fl_status open_timeline(recorder *r, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
+static void open_timeline(recorder *r, const fl_scene *scene, const fl_spec *spec) {
     static const char *const name[TIMELINE_COLUMNS] = {"sm_mhz",        "mem_mhz", "power_w", "util_gpu_pct",
                                                        "power_limit_w", "waiting", "running", "kv_used_pct"};
     const size_t columns = scene->serving ? TIMELINE_COLUMNS : GPU_COLUMNS;
     fl_telemetry *t = &r->truth;
-    t->signal = calloc(TIMELINE_COLUMNS, sizeof *t->signal);
+    t->signal = fl_must(calloc(TIMELINE_COLUMNS, sizeof *t->signal));
     const uint32_t gpus = scene->facts.gpu_count;
-    r->energy_fj = calloc(gpus, sizeof *r->energy_fj);
-    r->busy_ps = calloc(gpus, sizeof *r->busy_ps);
-    bool ok = t->signal && r->energy_fj && r->busy_ps &&
-              fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before") &&
-              fl_head_set(&t->head, "workload", scene->w->name) && fl_head_set(&t->head, "platform", scene->asked) &&
-              fl_head_set(&t->head, "policy", spec->label);
+    r->energy_fj = fl_must(calloc(gpus, sizeof *r->energy_fj));
+    r->busy_ps = fl_must(calloc(gpus, sizeof *r->busy_ps));
+    fl_must_have(fl_head_set(&t->head, "source", "foldline run: the simulated truth, means since the row before") &&
+                 fl_head_set(&t->head, "workload", scene->w->name) && fl_head_set(&t->head, "platform", scene->asked) &&
+                 fl_head_set(&t->head, "policy", spec->label));
     r->serving = scene->serving ? &scene->serving->setup : NULL;
-    for (; ok && t->signal_count < columns; t->signal_count += ok)
-        ok = (t->signal[t->signal_count] = strdup(name[t->signal_count])) != NULL;
-    return ok ? FL_OK : fl_no_memory(d, "the timeline");
+    for (; t->signal_count < columns; t->signal_count++)
+        t->signal[t->signal_count] = fl_must(strdup(name[t->signal_count]));
 }
 
 /* The head of a log names the platform, the policy, the seed and every parameter as resolved. */
 static fl_status put_log_head(fl_head *head, const fl_scene *scene, const fl_spec *spec, fl_diag *d) {
     char text[512];
-    bool ok = fl_head_set(head, "platform", scene->asked);
+    fl_must_have(fl_head_set(head, "platform", scene->asked));
     if (scene->clipped) {
         const fl_device *dev = &scene->platform.node.device[0];
         snprintf(text, sizeof text, "%d/%d/%d", dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1], dev->mem_mhz[0]);
-        ok = ok && fl_head_set(head, "clocks", text);
+        fl_must_have(fl_head_set(head, "clocks", text));
     }
-    if (!ok)
-        return fl_no_memory(d, "the log");
     fl_laid laid;
     fl_status s = fl_plan_lay(spec, scene, &laid, d);
     const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
@@ -162,7 +159,7 @@ static fl_status open_records(recorder *r, const fl_scene *scene, const fl_spec 
     if (r->o->probes)
         fl_probelog_open(&r->probes, spec->policy, gpus);
     if (!s && r->o->timeline)
-        s = open_timeline(r, scene, spec, d);
+        open_timeline(r, scene, spec);
     return !s && r->o->telemetry ? fl_sensorlog_open(&r->sensors, d) : s;
 }
 

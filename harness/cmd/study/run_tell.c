@@ -1,6 +1,7 @@
 #include "harness/cmd/study/inside.h"
 
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
@@ -39,9 +40,8 @@ static fl_status on_truth(void *user, const fl_node *node, int64_t t_ps, fl_diag
     size_t room = t->room;
     if (t->points == GRID_MAX)
         return fl_refuse(d, "the run is too long for a chart of its instructions, expected fewer iterations");
-    if (fl_grow(&t->joules, &room, (t->points + 1) * t->gpus, sizeof *t->joules) ||
-        fl_grow(&t->mhz_s, &t->room, (t->points + 1) * t->gpus, sizeof *t->mhz_s))
-        return fl_no_memory(d, "the instructions");
+    fl_must_grow(&t->joules, &room, (t->points + 1) * t->gpus, sizeof *t->joules);
+    fl_must_grow(&t->mhz_s, &t->room, (t->points + 1) * t->gpus, sizeof *t->mhz_s);
     const double now = fl_seconds(t_ps);
     for (uint32_t g = 0; g < t->gpus; g++) {
         const fl_gpu *gpu = fl_node_gpu(node, g);
@@ -224,10 +224,8 @@ static void add_sensors(cJSON *root, const fl_run_told *t) {
 static void add_notes(cJSON *root, const fl_run_told *t) {
     cJSON *list = cJSON_AddArrayToObject(root, "notes");
     fl_text memory;
-    FILE *f = fl_text_open(&memory);
-    if (f)
-        put_notes(t, f);
-    char *text = fl_text_close(&memory, NULL);
+    put_notes(t, fl_must(fl_text_open(&memory)));
+    char *text = fl_must(fl_text_close(&memory, NULL));
     fl_json_add_notes(list, text);
     free(text);
 }

@@ -1,6 +1,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/input/scene/scene.h"
 #include "harness/study/grid/grid.h"
@@ -45,39 +46,35 @@ static bool matches(const fl_scene *s, const char *pattern) {
 
 static const char *group_of(const fl_scene *s, bool platform) { return platform ? s->platform.name : s->w->name; }
 
-static fl_status add_fold(fold **all, size_t *count, size_t *room, const char *name, size_t scenes, fl_diag *d) {
-    if (fl_grow(all, room, *count + 1, sizeof **all))
-        return fl_no_memory(d, "the search");
-    fold *f = &(*all)[(*count)++];
-    *f = (fold){name, calloc(scenes + 1, sizeof(bool)), calloc(scenes + 1, sizeof(bool))};
-    return f->tune && f->score ? FL_OK : fl_no_memory(d, "the search");
+static void add_fold(fold **all, size_t *count, size_t *room, const char *name, size_t scenes) {
+    fl_must_grow(all, room, *count + 1, sizeof **all);
+    (*all)[(*count)++] =
+        (fold){name, fl_must(calloc(scenes + 1, sizeof(bool))), fl_must(calloc(scenes + 1, sizeof(bool)))};
 }
 
 static fl_status make_folds(const fl_scenes *scenes, const char *tune, const char *score, const char *hold_out,
                             fold **all, size_t *count, fl_diag *d) {
     size_t room = 0;
     const bool platform = hold_out && !strcmp(hold_out, "platform");
-    fl_status s = FL_OK;
     if (hold_out && !platform && strcmp(hold_out, "workload") != 0)
         return fl_refuse(d, "--hold-out '%s', expected workload or platform", hold_out);
-    for (size_t i = 0; !s && i < (hold_out ? scenes->count : 1); i++) {
+    for (size_t i = 0; i < (hold_out ? scenes->count : 1); i++) {
         const char *name = hold_out ? group_of(scenes->item[i], platform) : NULL;
         bool seen = false;
         for (size_t k = 0; k < *count; k++)
             seen |= name && !strcmp((*all)[k].name, name);
         if (seen)
             continue;
-        s = add_fold(all, count, &room, name, scenes->count, d);
-        for (size_t k = 0; !s && k < scenes->count; k++) {
+        add_fold(all, count, &room, name, scenes->count);
+        for (size_t k = 0; k < scenes->count; k++) {
             fold *f = &(*all)[*count - 1];
             const bool out = name && !strcmp(group_of(scenes->item[k], platform), name);
             f->tune[k] = hold_out ? !out : matches(scenes->item[k], tune);
             f->score[k] = hold_out ? out : matches(scenes->item[k], score ? score : tune);
         }
     }
-    if (!s && hold_out && *count < 2)
-        s = fl_refuse(d, "--hold-out %s: there is only one, expected two or more", hold_out);
-    return s;
+    return hold_out && *count < 2 ? fl_refuse(d, "--hold-out %s: there is only one, expected two or more", hold_out)
+                                  : FL_OK;
 }
 
 /* Options that would do nothing. */
@@ -235,9 +232,7 @@ int fl_cmd_search(int argc, char **argv) {
         s = make_folds(&u.scenes, tune, score, hold_out, &folds, &count, &d);
     if (!s)
         s = fl_trials_open(&t, &u.o, &d);
-    found *all = calloc(count + 1, sizeof *all);
-    if (!s && !all)
-        s = fl_no_memory(&d, "the search");
+    found *all = fl_must(calloc(count + 1, sizeof *all));
     for (size_t i = 0; !s && i < count; i++)
         s = search_one(&u, t, &folds[i], keep, &all[i], &g, &d);
     if (s) {

@@ -148,16 +148,14 @@ static void put_record(const cJSON *at, const char *above) {
         const cJSON *file = cJSON_GetObjectItem(at, "file");
         if (cJSON_IsObject(at) && cJSON_IsString(file)) {
             const char *hash = cJSON_GetStringValue(cJSON_GetObjectItem(at, "sha256"));
-            char *text = NULL;
-            const bool made = asprintf(&text, "%s  sha256 %.12s", file->valuestring, hash ? hash : "unknown") >= 0;
-            put_line(key, made ? text : file->valuestring);
-            if (made)
-                free(text);
+            char *text = fl_must_print("%s  sha256 %.12s", file->valuestring, hash ? hash : "unknown");
+            put_line(key, text);
+            free(text);
         } else if (cJSON_IsObject(at) || cJSON_IsArray(at)) {
             put_record(at->child, key);
         } else {
-            char *text = cJSON_IsString(at) ? NULL : fl_json_text(at, false);
-            put_line(key, cJSON_IsString(at) ? at->valuestring : text ? text : "");
+            char *text = cJSON_IsString(at) ? NULL : fl_must(fl_json_text(at, false));
+            put_line(key, text ? text : at->valuestring);
             free(text);
         }
     }
@@ -166,9 +164,9 @@ static void put_record(const cJSON *at, const char *above) {
 /* The record that lies beside a result; without one, nothing. */
 static fl_status read_record(const char *path, cJSON **record, fl_diag *d) {
     char *beside = fl_is_standard(path) ? NULL : fl_provenance_path(path);
-    fl_status s = beside || fl_is_standard(path) ? FL_OK : fl_no_memory(d, path);
+    fl_status s = FL_OK;
     *record = NULL;
-    if (!s && beside && strcmp(beside, path) != 0 && !access(beside, F_OK))
+    if (beside && strcmp(beside, path) != 0 && !access(beside, F_OK))
         s = fl_json_read(beside, record, d);
     free(beside);
     return s;
@@ -229,15 +227,14 @@ static cJSON *table_json(const fl_show_table *t, const fl_show_look *look, cJSON
 /* JSON is UTF-8: of a result in another code, U+FFFD stands for each byte that is none. Only texts hold such bytes. */
 static void print_json(const cJSON *tree) {
     static const char unknown[] = "\xef\xbf\xbd";
-    char *text = fl_json_text(tree, true);
-    for (const char *at = text; at && *at;) {
+    char *text = fl_must(fl_json_text(tree, true));
+    for (const char *at = text; *at;) {
         const bool control = (unsigned char)*at < 0x80 || (at[0] == '\xc2' && ((unsigned char)at[1] & 0xc0) == 0x80);
         const size_t n = control ? (unsigned char)*at < 0x80 ? 1 : 2 : fl_utf8(at, strnlen(at, 4));
         fwrite(n ? at : unknown, 1, n ? n : sizeof unknown - 1, stdout);
         at += n ? n : 1;
     }
-    if (text)
-        putchar('\n');
+    putchar('\n');
     free(text);
 }
 
@@ -266,7 +263,7 @@ static fl_status show(const char *path, const show_options *o, cJSON *all, fl_di
     } else if (!s) {
         if (o->head)
             put_head(&t, record);
-        s = fl_show_print(&t, &look, stdout, d);
+        fl_show_print(&t, &look, stdout);
     }
     cJSON_Delete(record);
     free(look.column);

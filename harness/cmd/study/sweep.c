@@ -27,11 +27,8 @@ static fl_status merge(const fl_texts *shards, const char *out, size_t *jobs, fl
         s = d->status;
     if (o) {
         fl_row_head(fl_output_file(o));
-        s = fl_journal_write(j, fl_output_file(o), d);
-        if (s)
-            fl_output_abort(o);
-        else
-            s = fl_output_commit(o, d);
+        fl_journal_write(j, fl_output_file(o));
+        s = fl_output_commit(o, d);
     }
     *jobs = s ? 0 : fl_journal_count(j);
     fl_journal_close(j);
@@ -45,7 +42,7 @@ static fl_status copy_provenance(const fl_texts *shards, const char *out, fl_dia
         return FL_OK;
     char *from = fl_provenance_path(shard);
     cJSON *tree = NULL;
-    fl_status s = from ? fl_json_read(from, &tree, d) : fl_no_memory(d, NULL);
+    fl_status s = fl_json_read(from, &tree, d);
     if (!s)
         s = fl_provenance_write(out, tree, d);
     cJSON_Delete(tree);

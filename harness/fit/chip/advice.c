@@ -2,6 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "models/chip/chip.h"
 #include "models/math/math.h"
@@ -31,25 +32,21 @@ static bool has(const fl_fit_rows *r, size_t entity, size_t since, double sm_mhz
     return false;
 }
 
-static fl_status ask(fl_fit_rows *r, size_t entity, size_t since, double sm_mhz, double mem_mhz, fl_diag *d) {
+static void ask(fl_fit_rows *r, size_t entity, size_t since, double sm_mhz, double mem_mhz) {
     if (has(r, entity, since, sm_mhz, mem_mhz))
-        return FL_OK;
-    if (fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row))
-        return fl_no_memory(d, "the settings");
+        return;
+    fl_must_grow(&r->row, &r->room, r->count + 1, sizeof *r->row);
     r->row[r->count++] = (fl_chip_row){(uint32_t)entity, sm_mhz, mem_mhz, NAN, NAN, NULL};
-    return FL_OK;
 }
 
 /* A user requests a clock by the name under which it is set; the row stands at the clock at which it runs. */
-static fl_status ask_list(const fl_fit_at *at, fl_fit_rows *r, size_t entity, fl_diag *d) {
+static void ask_list(const fl_fit_at *at, fl_fit_rows *r, size_t entity) {
     const fl_fit_entity *e = &r->entity[entity];
     const size_t since = r->count;
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && e->count && i < at->sms; i++)
-        for (size_t k = 0; !s && k < (at->mems ? at->mems : 1); k++)
-            s = ask(r, entity, since, fl_fit_ran_mhz(r, at->sm[i]),
-                    at->mems ? at->mem[k] : r->row[e->first + e->count - 1].mem_mhz, d);
-    return s;
+    for (size_t i = 0; e->count && i < at->sms; i++)
+        for (size_t k = 0; k < (at->mems ? at->mems : 1); k++)
+            ask(r, entity, since, fl_fit_ran_mhz(r, at->sm[i]),
+                at->mems ? at->mem[k] : r->row[e->first + e->count - 1].mem_mhz);
 }
 
 fl_status fl_fit_ask(const char *list, const fl_chip *chip, fl_fit_rows *r, size_t *added, fl_diag *d) {
@@ -63,17 +60,16 @@ fl_status fl_fit_ask(const char *list, const fl_chip *chip, fl_fit_rows *r, size
     if (calibrated && !chip->settings)
         return fl_refuse(d, "--clocks calibrated, but the device has no calibration, expected clocks as sm=952,1140");
     const size_t before = r->count;
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < r->entities; i++) {
+    for (size_t i = 0; i < r->entities; i++) {
         if (!calibrated)
-            s = ask_list(&at, r, i, d);
+            ask_list(&at, r, i);
         const size_t since = r->count;
-        for (size_t k = 0; calibrated && !s && k < chip->settings; k++)
-            s = ask(r, i, since, chip->setting_sm[k], r->mem_known ? chip->setting_mem[k] : chip->mem_ref, d);
+        for (size_t k = 0; calibrated && k < chip->settings; k++)
+            ask(r, i, since, chip->setting_sm[k], r->mem_known ? chip->setting_mem[k] : chip->mem_ref);
     }
     *added = r->count - before;
     fl_fit_rows_sort(r);
-    return s;
+    return FL_OK;
 }
 
 /* ---- chosen ---- */
@@ -82,8 +78,7 @@ fl_status fl_fit_choose(const fl_chip *chip, fl_fit_at *at, fl_diag *d) {
     if (at->kind != FL_FIT_CHOSEN)
         return FL_OK;
     const fl_model_status s = fl_probes_choose(chip, at->choose, &at->chosen);
-    if (s == FL_MODEL_NO_MEMORY)
-        return fl_no_memory(d, "the probes");
+    fl_must_have(s != FL_MODEL_NO_MEMORY);
     return s == FL_MODEL_OK ? FL_OK
                             : fl_refuse(d,
                                         "--at chosen:%zu of a device calibrated with %u workloads at %u settings, "
@@ -105,8 +100,7 @@ char *fl_fit_probes_text(const fl_probes *p, bool memory, char *buf, size_t size
 
 /* ---- advice ---- */
 
-fl_status fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a,
-                        fl_diag *d) {
+void fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a) {
     fl_model_status s = FL_MODEL_OK;
     *a = (fl_fit_advice){
         .first = least - 1, .end = least - 1, .memory = chip->mem_min < chip->mem_ref, .made_up = !chip->workloads};
@@ -120,7 +114,7 @@ fl_status fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t lea
         fl_fit_name_probes(rows, &a->chosen[n - 1]);
         fl_fit_name_probes(rows, &a->usual[n - 1]);
     }
-    return s == FL_MODEL_NO_MEMORY ? fl_no_memory(d, "the probes") : FL_OK;
+    fl_must_have(s != FL_MODEL_NO_MEMORY);
 }
 
 static void add_errors(fl_grid *g, const fl_probes *p) {
@@ -171,7 +165,7 @@ static void add_set(cJSON *to, const char *key, const fl_probes *p) {
 
 cJSON *fl_fit_advice_json(const fl_fit_advice *a) {
     cJSON *list = cJSON_CreateArray();
-    for (size_t i = a->first; list && i < a->end; i++) {
+    for (size_t i = a->first; i < a->end; i++) {
         cJSON *o = fl_json_add_row(list);
         cJSON_AddNumberToObject(o, "probes", (double)(i + 1));
         add_set(o, "chosen", &a->chosen[i]);

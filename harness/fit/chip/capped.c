@@ -1,5 +1,6 @@
 #include "harness/fit/chip/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "models/chip/chip.h"
 #include "models/math/math.h"
@@ -52,9 +53,9 @@ static size_t pick_run(const fl_fit_capped *row, size_t count) {
 }
 
 size_t fl_fit_crest_of_rows(const fl_fit_rows *r, double *share, double *sd) {
-    double *own = malloc((2 * r->cappeds + r->entities + 1) * sizeof *own), *all = own ? own + r->cappeds : NULL;
+    double *own = fl_must(malloc((2 * r->cappeds + r->entities + 1) * sizeof *own)), *all = own + r->cappeds;
     size_t loads = 0;
-    for (size_t i = 0; own && i < r->cappeds;) {
+    for (size_t i = 0; i < r->cappeds;) {
         size_t n = 0;
         for (const size_t e = r->capped[i].entity; i < r->cappeds && r->capped[i].entity == e; i++)
             own[n++] = share_of(&r->capped[i]);
@@ -87,9 +88,8 @@ static fl_status predict_up_to(const fl_chip *chip, const fl_chip_row *known, si
     const fl_model_status f = fl_chip_predict(chip, known, known_count, asked, STEPS + 1, u->guess, NULL);
     for (int i = 0; i <= STEPS; i++)
         u->power[i] = u->guess[i].power_w;
-    return f == FL_MODEL_OK
-               ? FL_OK
-               : fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s", fl_model_text(f));
+    fl_must_have(f != FL_MODEL_NO_MEMORY);
+    return f == FL_MODEL_OK ? FL_OK : fl_refuse(d, "%s", fl_model_text(f));
 }
 
 /* ln T at a clock, linear between the predicted ones. */
@@ -132,9 +132,7 @@ static void predict_row(const fl_chip *chip, const under *u, const fl_fit_capped
 static fl_status predict_all(const fl_chip *chip, const fl_fit_rows *r, const fl_chip_row *known, size_t known_count,
                              double crest_sd, bool extrapolate, fl_fit_capped_result *o, fl_diag *d) {
     fl_status s = FL_OK;
-    bool *done = calloc(o->count + 1, sizeof *done);
-    if (!done)
-        return fl_no_memory(d, "the capped rows");
+    bool *done = fl_must(calloc(o->count + 1, sizeof *done));
     for (size_t i = 0; !s && i < o->count; i++) { /* one prediction for all limits of a requested clock */
         const fl_fit_capped *row = &r->capped[o->first + i];
         under u;
@@ -163,17 +161,15 @@ fl_status fl_fit_capped_run(const fl_chip *chip, const fl_fit_rows *r, size_t e,
         o.first++;
     while (o.first + o.count < r->cappeds && r->capped[o.first + o.count].entity == e)
         o.count++;
-    fl_chip_row *known = calloc(r->entity[e].count + 1, sizeof *known);
-    const size_t n = known ? fl_fit_known(chip, r, &r->entity[e], at, extrapolate, known) : 0;
-    if (!known)
-        return fl_no_memory(d, "the capped rows");
+    fl_chip_row *known = fl_must(calloc(r->entity[e].count + 1, sizeof *known));
+    const size_t n = fl_fit_known(chip, r, &r->entity[e], at, extrapolate, known);
     if (o.count == 0 || n == 0 || !chip->has_power) {
         free(known);
         return FL_OK;
     }
     const fl_fit_capped *row = &r->capped[o.first];
     double sd = FL_ROW_NOISE_POWER;
-    o.row = calloc(o.count, sizeof *o.row);
+    o.row = fl_must(calloc(o.count, sizeof *o.row));
     const size_t run = crest->kind == FL_FIT_CREST_RUN && o.count > 1 ? pick_run(row, o.count) : o.count;
     if (crest->kind == FL_FIT_CREST_GIVEN) {
         o.crest = crest->share;
@@ -183,14 +179,14 @@ fl_status fl_fit_capped_run(const fl_chip *chip, const fl_fit_rows *r, size_t e,
         o.crest = chip->crest;
         sd = hypot(sd, chip->crest_sd);
     }
-    for (size_t i = 0; o.row && i < o.count; i++)
+    for (size_t i = 0; i < o.count; i++)
         o.row[i] = (fl_fit_capped_row){.guess = {NAN, NAN, NAN, NAN}, .ran_mhz = NAN, .looked = i == run};
-    fl_status s = o.row ? FL_OK : fl_no_memory(d, "the capped rows");
-    if (!s && !isnan(o.crest))
+    fl_status s = FL_OK;
+    if (!isnan(o.crest))
         s = predict_all(chip, r, known, n, sd, extrapolate, &o, d);
     for (size_t i = 0; !s && i < o.count; i++)
         if (!o.row[i].looked && !isnan(o.row[i].guess.time_s))
-            s = fl_fit_score_add_row(&score->capped, &o.row[i].guess, row[i].time_s, row[i].power_w, d);
+            fl_fit_score_add_row(&score->capped, &o.row[i].guess, row[i].time_s, row[i].power_w);
     free(known);
     if (s)
         fl_fit_capped_free(&o);
@@ -232,8 +228,7 @@ fl_status fl_fit_latent_fill(fl_fit_rows *r, const fl_chip *law, fl_diag *d) {
             double mhz = NAN;
             if (fl_cap_latent(law, memory_of(r, row, law), top_w, row->power_w, &mhz) != FL_MODEL_OK)
                 continue;
-            if (fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row))
-                return fl_no_memory(d, "the sweep");
+            fl_must_grow(&r->row, &r->room, r->count + 1, sizeof *r->row);
             r->row[r->count++] = (fl_chip_row){.workload = (uint32_t)e,
                                                .sm_mhz = mhz,
                                                .mem_mhz = row->mem_mhz,
@@ -290,10 +285,10 @@ static double power_under(const fl_fit_rows *r, const fl_fit_capped_result *o, d
 static fl_status predict(const fl_chip *chip, const fl_fit_rows *r, fl_fit_capped_result *o, double top_w,
                          fl_chip_row *known, fl_fit_score *score, fl_chip_load *load, fl_diag *d) {
     fl_chip_row *const asked = known + o->count;
-    fl_chip_guess *guess = calloc(o->count + 1, sizeof *guess);
+    fl_chip_guess *guess = fl_must(calloc(o->count + 1, sizeof *guess));
     size_t n = 0, m = 0;
-    fl_status s = guess ? FL_OK : fl_no_memory(d, "the rows under limits");
-    for (size_t i = 0; !s && i < o->count; i++) {
+    fl_status s = FL_OK;
+    for (size_t i = 0; i < o->count; i++) {
         const fl_fit_capped *row = &r->capped[o->first + i];
         const double mem = memory_of(r, row, chip),
                      watts = o->row[i].looked ? row->power_w : power_under(r, o, row->limit_w);
@@ -309,10 +304,10 @@ static fl_status predict(const fl_chip *chip, const fl_fit_rows *r, fl_fit_cappe
         else
             asked[m++] = at;
     }
-    const fl_model_status f = s || n == 0 ? FL_MODEL_NO_FIT : fl_chip_predict(chip, known, n, asked, m, guess, load);
-    if (!s && f != FL_MODEL_OK)
-        s = fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT,
-                     "the rows under limits cannot be fitted: %s", fl_model_text(f));
+    const fl_model_status f = n == 0 ? FL_MODEL_NO_FIT : fl_chip_predict(chip, known, n, asked, m, guess, load);
+    fl_must_have(f != FL_MODEL_NO_MEMORY);
+    if (f != FL_MODEL_OK)
+        s = fl_refuse(d, "the rows under limits cannot be fitted: %s", fl_model_text(f));
     for (size_t i = 0, k = 0; !s && i < o->count; i++) {
         const fl_fit_capped *row = &r->capped[o->first + i];
         fl_chip_guess *g = &o->row[i].guess;
@@ -321,7 +316,7 @@ static fl_status predict(const fl_chip *chip, const fl_fit_rows *r, fl_fit_cappe
         else if (!isnan(g->power_w)) {
             *g = (fl_chip_guess){guess[k].time_s, g->power_w, guess[k].time_sd_pct, 100 * FL_ROW_NOISE_POWER};
             k++;
-            s = fl_fit_score_add_row(&score->capped, g, row->time_s, row->power_w, d);
+            fl_fit_score_add_row(&score->capped, g, row->time_s, row->power_w);
         }
     }
     score->fitted += s ? 0 : n;
@@ -335,10 +330,10 @@ fl_status fl_fit_latent_run(const fl_chip *chip, const fl_fit_rows *r, size_t e,
     char name[256];
     double lowest = INFINITY, highest = 0, top_w = 0;
     find_entity(r, e, &o.first, &o.count);
-    o.row = calloc(o.count + 1, sizeof *o.row);
-    fl_chip_row *known = calloc(2 * o.count + 1, sizeof *known);
-    fl_status s = o.row && known ? FL_OK : fl_no_memory(d, "the rows under limits");
-    for (size_t i = 0; !s && i < o.count; i++) {
+    o.row = fl_must(calloc(o.count + 1, sizeof *o.row));
+    fl_chip_row *known = fl_must(calloc(2 * o.count + 1, sizeof *known));
+    fl_status s = FL_OK;
+    for (size_t i = 0; i < o.count; i++) {
         const fl_fit_capped *row = &r->capped[o.first + i];
         o.row[i].looked = is_named(at, r, o.first, o.count, row->limit_w);
         if (!o.row[i].looked)
@@ -349,7 +344,7 @@ fl_status fl_fit_latent_run(const fl_chip *chip, const fl_fit_rows *r, size_t e,
             top_w = row->power_w;
         }
     }
-    if (!s && !(highest > lowest))
+    if (!(highest > lowest))
         s = fl_fail(d, FL_BAD_INPUT, r->file[r->entity[e].file], 0, 0,
                     "%s: the fit may use fewer than two of its power limits, expected two or more",
                     fl_fit_entity_name(&r->entity[e], name, sizeof name));

@@ -4,6 +4,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "models/chip/chip.h"
@@ -119,15 +120,14 @@ static int ascending(const void *a, const void *b) { return *(const int *)a - *(
 
 /* Measured clocks in whole MHz, without repeats. */
 static cJSON *ladder(const fl_fit_rows *r, bool memory) {
-    int *list = malloc((r->count + 1) * sizeof *list);
+    int *list = fl_must(malloc((r->count + 1) * sizeof *list));
     cJSON *out = cJSON_CreateArray();
     size_t count = 0;
-    for (size_t i = 0; list && i < r->count; i++) /* leave out a clock that a user reaches only under another name */
+    for (size_t i = 0; i < r->count; i++) /* leave out a clock that a user reaches only under another name */
         if (memory || fl_fit_asked_mhz(r, r->row[i].sm_mhz) == r->row[i].sm_mhz)
             list[count++] = (int)lround(memory ? r->row[i].mem_mhz : r->row[i].sm_mhz);
-    if (list)
-        qsort(list, count, sizeof *list, ascending);
-    for (size_t i = 0; list && i < count; i++)
+    qsort(list, count, sizeof *list, ascending);
+    for (size_t i = 0; i < count; i++)
         if (i == 0 || list[i] > list[i - 1])
             cJSON_AddItemToArray(out, cJSON_CreateNumber(list[i]));
     free(list);
@@ -390,18 +390,14 @@ static fl_status make(maker *m, fl_diag *d) {
         make_power(m);
         make_sharpness(m);
         make_limits(m);
-        cJSON *calibration = fl_chip_to_json(&m->full, m->rows->mem_known);
-        fl_fit_marks marks = {0};
-        s = calibration ? fl_fit_marks_make(m->rows, &marks, d) : fl_no_memory(d, NULL);
-        if (!s)
-            cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
-        if (!s && m->rows->clocks)
+        cJSON *calibration = fl_must(fl_chip_to_json(&m->full, m->rows->mem_known));
+        fl_fit_marks marks = fl_fit_marks_make(m->rows);
+        cJSON_AddItemToObject(calibration, FL_FIT_MARKS_KEY, fl_fit_marks_to_json(&marks));
+        if (m->rows->clocks)
             cJSON_AddItemToObject(calibration, FL_FIT_CLOCKS_KEY, fl_fit_clocks_to_json(m->rows));
         fl_fit_marks_free(&marks);
-        if (calibration)
-            cJSON_AddItemToObject(calibration, "probes", fl_fit_advice_json(&m->advice));
-        if (calibration)
-            set_item(m->root, "calibration", calibration);
+        cJSON_AddItemToObject(calibration, "probes", fl_fit_advice_json(&m->advice));
+        set_item(m->root, "calibration", calibration);
         char time[32], power[32];
         note(m, "calibration",
              "fitted from %s: %u workloads, %zu rows; errors on these in percent (robust standard deviations; n/a: as "
@@ -439,8 +435,9 @@ static fl_status fit_both(maker *m, fl_diag *d) {
     static const fl_chip_law law[] = {FL_CHIP_BEST, FL_CHIP_PLAIN};
     for (size_t i = 0; i < 2; i++) {
         const fl_model_status f = fl_chip_fit(m->rows->row, m->rows->count, law[i], i ? &m->plain : &m->full);
+        fl_must_have(f != FL_MODEL_NO_MEMORY);
         if (f != FL_MODEL_OK)
-            return fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, m->o->sweeps.item[0], 0, 0,
+            return fl_fail(d, FL_BAD_INPUT, m->o->sweeps.item[0], 0, 0,
                            "no model fits: %s; expected at least one workload at two settings", fl_model_text(f));
     }
     (void)fl_fit_crest_of_rows(m->rows, &m->full.crest, &m->full.crest_sd);
@@ -453,14 +450,14 @@ static fl_status run_facts(const device_options *o, fl_diag *d) {
     const fl_fit_rows none = {0};
     fl_fit_advice advice;
     cJSON *root = NULL;
-    fl_chip *chip = calloc(1, sizeof *chip);
-    fl_status s = chip ? fl_fit_facts_read(o->facts, &facts, d) : fl_no_memory(d, NULL);
+    fl_chip *chip = fl_must(calloc(1, sizeof *chip));
+    fl_status s = fl_fit_facts_read(o->facts, &facts, d);
     if (!s && o->name)
         snprintf(facts.name, sizeof facts.name, "%s", o->name);
     if (!s)
         s = fl_fit_facts_chip(&facts, o->idle, o->run, chip, d);
     if (!s)
-        s = fl_fit_advise(chip, &none, 1, FL_PROBES_MAX, &advice, d);
+        fl_fit_advise(chip, &none, 1, FL_PROBES_MAX, &advice);
     if (!s)
         s = fl_fit_facts_device(&facts, chip, &advice, o->base, &root, d);
     if (!s)
@@ -493,10 +490,10 @@ static fl_status run_sweeps(const device_options *o, fl_diag *d) {
                     "with power");
     if (!s && o->idle)
         s = fl_idle_log_fit(o->idle, &m.plain, &m.idle, d);
-    if (!s)
-        s = fl_fit_advise(&m.full, &rows, 1, FL_PROBES_MAX, &m.advice, d);
-    if (!s)
+    if (!s) {
+        fl_fit_advise(&m.full, &rows, 1, FL_PROBES_MAX, &m.advice);
         s = make(&m, d);
+    }
     if (!s)
         s = fl_json_write(o->out, m.root, d);
     if (!s && o->json) {

@@ -4,6 +4,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "models/chip/chip.h"
 #include "models/math/math.h"
@@ -39,8 +40,9 @@ static fl_status chip_of_sweep(const probes_options *o, fl_fit_rows *rows, fl_ch
     fl_status s = fl_fit_rows_sound(&o->sweeps, &o->only, rows, d);
     if (!s) {
         const fl_model_status m = fl_chip_fit(rows->row, rows->count, FL_CHIP_BEST, chip);
+        fl_must_have(m != FL_MODEL_NO_MEMORY);
         if (m != FL_MODEL_OK)
-            s = fl_fail(d, m == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
+            s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
                         "no model fits: %s; expected workloads at two settings or more", fl_model_text(m));
     }
     return s;
@@ -84,13 +86,13 @@ static fl_status run_all(const probes_options *o, fl_diag *d) {
     fl_fit_facts facts = {0};
     fl_fit_rows rows = {0};
     fl_fit_advice advice;
-    fl_chip *chip = calloc(1, sizeof *chip);
-    fl_status s = chip ? find_chip(o, &facts, &rows, chip, d) : fl_no_memory(d, NULL);
+    fl_chip *chip = fl_must(calloc(1, sizeof *chip));
+    fl_status s = find_chip(o, &facts, &rows, chip, d);
     const size_t least = o->count ? (size_t)o->count : 1, most = o->count ? (size_t)o->count : FL_PROBES_MAX;
     if (!s && facts.kin == 0 && (o->idle || o->run))
         s = fl_refuse(d, "--idle and --run are for a GPU that nobody has measured, expected --facts or a platform");
     if (!s)
-        s = fl_fit_advise(chip, &rows, least, most, &advice, d);
+        fl_fit_advise(chip, &rows, least, most, &advice);
     if (!s && advice.end == advice.first)
         s = fl_refuse(d,
                       "%u workloads at %u settings are too few, expected %d workloads and more settings than you "

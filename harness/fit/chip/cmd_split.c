@@ -3,6 +3,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "models/chip/chip.h"
@@ -118,10 +119,8 @@ static void count_chosen(const splitter *q, const fl_probes *p, asked *t) {
 /* The device of this split: from its own sweep, or from the half and the additional sweep. */
 static fl_status fit_device(splitter *q, fl_diag *d) {
     const fl_fit_rows *r = &q->rows;
-    fl_chip_row *row = malloc((r->count + q->device.count + q->beside.count + 1) * sizeof *row);
+    fl_chip_row *row = fl_must(malloc((r->count + q->device.count + q->beside.count + 1) * sizeof *row));
     size_t n = 0;
-    if (!row)
-        return fl_no_memory(d, NULL);
     for (size_t i = 0; i < r->count; i++)
         if (q->half[r->row[i].workload])
             row[n++] = r->row[i];
@@ -133,9 +132,9 @@ static fl_status fit_device(splitter *q, fl_diag *d) {
         }
     const fl_model_status f = fl_chip_fit(row, n, q->o->law, &q->chip);
     free(row);
+    fl_must_have(f != FL_MODEL_NO_MEMORY);
     if (f != FL_MODEL_OK)
-        return f == FL_MODEL_NO_MEMORY ? fl_no_memory(d, NULL)
-                                       : fl_refuse(d, "no device model fits: %s", fl_model_text(f));
+        return fl_refuse(d, "no device model fits: %s", fl_model_text(f));
     q->plain += q->chip.law == FL_CHIP_PLAIN;
     q->splits++;
     for (int i = 0; i < 2; i++) {
@@ -191,7 +190,7 @@ static fl_status ask_one(splitter *q, const fl_fit_rows *r, size_t i, const fl_f
     if (!s)
         s = fl_fit_entity_run(&q->chip, r, &r->entity[i], at, true, &result, d);
     if (!s)
-        s = fl_fit_score_add(all, &result.score, d);
+        fl_fit_score_add(all, &result.score);
     t->predicted += blind ? 0 : 1;
     t->active += result.active ? 1 : 0;
     if (!s && !blind && q->o->decide)
@@ -372,11 +371,9 @@ static fl_status read_all(splitter *q, fl_diag *d) {
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "one workload, expected two or more to split");
     if (s)
         return s;
-    q->half = calloc(q->rows.entities + 1, sizeof *q->half);
+    q->half = fl_must(calloc(q->rows.entities + 1, sizeof *q->half));
     q->unlit = q->rows; /* borrows everything except the rows themselves */
-    q->unlit.row = malloc((q->rows.count + 1) * sizeof *q->unlit.row);
-    if (!q->half || !q->unlit.row)
-        return fl_no_memory(d, NULL);
+    q->unlit.row = fl_must(malloc((q->rows.count + 1) * sizeof *q->unlit.row));
     memcpy(q->unlit.row, q->rows.row, q->rows.count * sizeof *q->unlit.row);
     for (size_t i = 0; i < q->rows.count; i++)
         q->unlit.row[i].activity = NULL;
@@ -384,18 +381,12 @@ static fl_status read_all(splitter *q, fl_diag *d) {
 }
 
 static fl_status run_all(split_options *o, fl_diag *d) {
-    splitter *q = calloc(1, sizeof *q);
-    fl_status s = FL_OK;
-    if (q)
-        q->asked = calloc(o->ats.count + 1, sizeof *q->asked);
-    if (!q || !q->asked) {
-        free(q);
-        return fl_no_memory(d, NULL);
-    }
+    splitter *q = fl_must(calloc(1, sizeof *q));
+    q->asked = fl_must(calloc(o->ats.count + 1, sizeof *q->asked));
     q->o = o;
     if (o->device.count || o->spec)
         o->splits = 1;
-    s = read_all(q, d);
+    fl_status s = read_all(q, d);
     for (int64_t i = 0; !s && i < o->splits; i++) {
         if (!o->device.count && !o->spec)
             fl_fit_draw_half(&q->rows, (uint64_t)o->seed, (uint64_t)i, q->half);

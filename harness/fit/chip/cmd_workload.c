@@ -5,6 +5,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "models/chip/chip.h"
@@ -379,10 +380,8 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         s = fl_fit_drop_unsound(&rows, d);
     if (!s)
         s = fl_fit_choose(&chip, &at, d);
-    fl_fit_result_of *result = s ? NULL : calloc(rows.entities + 1, sizeof *result);
-    fl_fit_capped_result *capped = s ? NULL : calloc(rows.entities + 1, sizeof *capped);
-    if (!s && (!result || !capped))
-        s = fl_no_memory(d, NULL);
+    fl_fit_result_of *result = fl_must(calloc(rows.entities + 1, sizeof *result));
+    fl_fit_capped_result *capped = fl_must(calloc(rows.entities + 1, sizeof *capped));
     if (!s)
         match_memory(&rows, &chip, chip_knows);
     size_t left = 0, beyond = 0, asked = 0, unmeasured = 0;
@@ -395,7 +394,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     for (size_t i = 0; !s && i < rows.entities; i++)
         s = predict_one(o, &chip, &rows, i, &at, &crest, &result[i], &capped[i], d);
     for (size_t i = 0; !s && i < rows.entities; i++) {
-        s = fl_fit_score_add(&all, &result[i].score, d);
+        fl_fit_score_add(&all, &result[i].score);
         left += result[i].guess || rows.latent ? 0 : 1;
         beyond += result[i].beyond;
         unmeasured += result[i].asked;

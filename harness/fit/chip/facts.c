@@ -2,6 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "models/chip/chip.h"
@@ -62,12 +63,10 @@ static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
 
 #define STEP_MHZ 15 /* of NVIDIA's ladders, where no data sheet gives it: A10G, T4, RTX 3090, H100 NVL, A100 */
 
-static fl_status copy_ladder(const int32_t *mhz, uint32_t count, int32_t **to, uint32_t *to_count, fl_diag *d) {
-    if (!(*to = calloc(count, sizeof **to)))
-        return fl_no_memory(d, NULL);
+static void copy_ladder(const int32_t *mhz, uint32_t count, int32_t **to, uint32_t *to_count) {
+    *to = fl_must(calloc(count, sizeof **to));
     memcpy(*to, mhz, count * sizeof **to);
     *to_count = count;
-    return FL_OK;
 }
 
 /* A whole number of steps must lead from the lowest to the highest clock, to within half a MHz: steps may alternate
@@ -78,8 +77,7 @@ static fl_status step_ladder(const fl_board *b, double low, double step, fl_fit_
         return fl_refuse(d, "board %s: no ladder from %g to %g MHz by %g%s, expected a file of facts with sm_mhz",
                          b->name, low, top, step, f->step_assumed ? " (assumed: sm_step_mhz is unknown)" : "");
     f->known.sm_count = (uint32_t)round(steps) + 1;
-    if (!(f->sm = calloc(f->known.sm_count, sizeof *f->sm)))
-        return fl_no_memory(d, NULL);
+    f->sm = fl_must(calloc(f->known.sm_count, sizeof *f->sm));
     for (uint32_t i = 0; i < f->known.sm_count; i++)
         f->sm[i] = (int32_t)floor(low + i * step);
     return FL_OK;
@@ -100,12 +98,13 @@ static fl_status of_board(const char *name, fl_fit_facts *f, fl_diag *d) {
         return fl_refuse(
             d, "board %s: unknown: %s; expected a board that has them, or a file of facts (fit probes --help)", name,
             lacks);
-    s = b->sm_count > 1 ? copy_ladder(b->sm_mhz, b->sm_count, &f->sm, &f->known.sm_count, d)
-                        : step_ladder(b, low, f->step_assumed ? STEP_MHZ : fact[FL_BOARD_sm_step_mhz], f, d);
-    if (!s)
-        s = copy_ladder(b->mem_mhz, b->mem_count, &f->mem, &f->known.mem_count, d);
+    if (b->sm_count > 1)
+        copy_ladder(b->sm_mhz, b->sm_count, &f->sm, &f->known.sm_count);
+    else
+        s = step_ladder(b, low, f->step_assumed ? STEP_MHZ : fact[FL_BOARD_sm_step_mhz], f, d);
     if (s)
         return s;
+    copy_ladder(b->mem_mhz, b->mem_count, &f->mem, &f->known.mem_count);
     snprintf(f->name, sizeof f->name, "%s", b->gpu);
     f->known.default_mem_mhz = f->mem[f->known.mem_count - 1];
     f->known.tdp_w = fact[FL_BOARD_limit_default_w];
@@ -135,11 +134,9 @@ fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d
     fl_status s = fl_platform_open(name, 1, &p, d);
     if (!s) {
         const fl_device *dev = &p.node.device[0];
-        f->sm = calloc(dev->sm_count, sizeof *f->sm);
-        f->mem = calloc(dev->mem_count, sizeof *f->mem);
-        if (!f->sm || !f->mem)
-            s = fl_no_memory(d, NULL);
-        else if (dev->sm_count < 2 || !(dev->tdp_w > 0))
+        f->sm = fl_must(calloc(dev->sm_count, sizeof *f->sm));
+        f->mem = fl_must(calloc(dev->mem_count, sizeof *f->mem));
+        if (dev->sm_count < 2 || !(dev->tdp_w > 0))
             s = fl_fail(d, FL_BAD_INPUT, p.path, 0, 0, "no ladder or no TDP, expected both");
         snprintf(f->name, sizeof f->name, "%s", dev->name);
         for (uint32_t i = 0; !s && i < dev->sm_count; i++)
@@ -156,8 +153,8 @@ fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d
     return s;
 }
 
-/* The constants of the bundled chips and their spread; *kin is their number (generic does not count). FL_NO_MEMORY, or
- * the error of a platform that cannot be opened. */
+/* The constants of the bundled chips and their spread; *kin is their number (generic does not count). The error of
+ * a platform that cannot be opened. */
 static fl_status kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {
     char **names = NULL;
     fl_kin list[KIN_MAX];
@@ -215,10 +212,9 @@ fl_status fl_fit_facts_chip(fl_fit_facts *f, const char *idle, const char *run, 
     if (!s) {
         const fl_model_status m =
             fl_kin_chip(&f->known, &f->prior, point, f->idle_clocks, rows.row, rows.count, chip, &f->after);
+        fl_must_have(m != FL_MODEL_NO_MEMORY);
         if (m != FL_MODEL_OK)
-            s = m == FL_MODEL_NO_MEMORY
-                    ? fl_no_memory(d, NULL)
-                    : fl_refuse(d, "these facts do not suffice to describe a chip: %s", fl_model_text(m));
+            s = fl_refuse(d, "these facts do not suffice to describe a chip: %s", fl_model_text(m));
     }
     free(point);
     fl_fit_rows_free(&rows);

@@ -1,6 +1,7 @@
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/fit/chip/chip.h"
 #include "harness/input/platform/platform.h"
@@ -165,10 +166,8 @@ fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const 
     cJSON *power = gpu ? cJSON_GetObjectItemCaseSensitive(gpu, "power") : NULL;
     if (!s && !power)
         s = fl_fail(d, FL_BAD_INPUT, p.path, 0, 0, "the base has several kinds of GPU, expected one");
-    cJSON *calibration = s ? NULL : fl_chip_to_json(chip, true);
-    if (!s && !calibration)
-        s = fl_no_memory(d, NULL);
     if (!s) {
+        cJSON *calibration = fl_must(fl_chip_to_json(chip, true));
         cJSON *notes = assumed_notes(cJSON_GetObjectItemCaseSensitive(*root, "notes"), p.name);
         snprintf(title, sizeof title, "%s, never measured: from its facts and %zu known chips", f->name, f->kin);
         set_item(*root, "title", cJSON_CreateString(title));
@@ -194,12 +193,12 @@ fl_status fl_fit_board_platform(const char *board, const char *base, const char 
     const fl_fit_rows none = {0};
     fl_fit_advice advice;
     cJSON *root = NULL;
-    fl_chip *chip = calloc(1, sizeof *chip);
-    fl_status s = chip ? fl_fit_facts_read(board, &facts, d) : fl_no_memory(d, NULL);
+    fl_chip *chip = fl_must(calloc(1, sizeof *chip));
+    fl_status s = fl_fit_facts_read(board, &facts, d);
     if (!s)
         s = fl_fit_facts_chip(&facts, NULL, NULL, chip, d);
     if (!s)
-        s = fl_fit_advise(chip, &none, 1, FL_PROBES_MAX, &advice, d);
+        fl_fit_advise(chip, &none, 1, FL_PROBES_MAX, &advice);
     if (!s)
         s = fl_fit_facts_device(&facts, chip, &advice, base, &root, d);
     if (!s)

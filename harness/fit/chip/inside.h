@@ -26,10 +26,9 @@ typedef struct fl_fit_advice {
 
 /* Chooses sets of `least` to `most` settings, with their clocks as a user sets them: rows knows their names
  * (harness/chip/chip.h). Sizes that the chip cannot choose are left out; that is not an error. */
-fl_status fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a,
-                        fl_diag *d);
+void fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a);
 void fl_fit_advice_print(const fl_fit_advice *a);
-/* A list with one object for each set size. NULL when out of memory; the caller owns it. */
+/* A list with one object for each set size; the caller owns it. */
 cJSON *fl_fit_advice_json(const fl_fit_advice *a);
 
 /* Settings without measurements that a user asks a fit to predict. */
@@ -87,10 +86,9 @@ void fl_fit_result_free(fl_fit_result_of *r);
 /* Gives the used rows their deviation (fl_chip_measured), for callers that decide by the result. */
 void fl_fit_result_state(const fl_chip *chip, const fl_fit_entity *e, fl_fit_result_of *r);
 
-fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *d);
+void fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from);
 /* Adds one error: the predicted against the measured values. */
-fl_status fl_fit_score_add_row(fl_fit_errors *to, const fl_chip_guess *guess, double time_s, double power_w,
-                               fl_diag *d);
+void fl_fit_score_add_row(fl_fit_errors *to, const fl_chip_guess *guess, double time_s, double power_w);
 void fl_fit_score_free(fl_fit_score *s);
 enum {
     FL_FIT_INSIDE = 1,
@@ -290,9 +288,9 @@ typedef struct fl_fit_marks {
     size_t count;
 } fl_fit_marks;
 
-/* The marks of entities with two rows or more, to which a device is fitted. FL_NO_MEMORY leaves it zeroed. */
-fl_status fl_fit_marks_make(const fl_fit_rows *r, fl_fit_marks *m, fl_diag *d);
-cJSON *fl_fit_marks_to_json(const fl_fit_marks *m); /* NULL when out of memory; the caller owns it */
+/* The marks of entities with two rows or more, to which a device is fitted. */
+fl_fit_marks fl_fit_marks_make(const fl_fit_rows *r);
+cJSON *fl_fit_marks_to_json(const fl_fit_marks *m); /* the caller owns it */
 /* The marks of a calibration; empty where it has none. */
 fl_status fl_fit_marks_from_json(const fl_json *calibration, fl_fit_marks *m, fl_diag *d);
 void fl_fit_marks_free(fl_fit_marks *m);

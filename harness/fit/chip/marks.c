@@ -1,6 +1,7 @@
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "models/chip/chip.h"
 #include "models/fit/fit.h"
@@ -58,11 +59,9 @@ fl_status fl_idle_log_points(const char *path, fl_idle_point **point, size_t *co
     if (!s && !in.has_telemetry)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no telemetry, expected a log of power, utilisation and SM clock");
     const size_t rows = s ? 0 : in.telemetry.row_count;
-    fl_idle_reading *reading = calloc(rows + 1, sizeof *reading);
-    fl_idle_point *list = calloc(rows + 1, sizeof *list);
+    fl_idle_reading *reading = fl_must(calloc(rows + 1, sizeof *reading));
+    fl_idle_point *list = fl_must(calloc(rows + 1, sizeof *list));
     int last = -1;
-    if (!s && (!reading || !list))
-        s = fl_no_memory(d, "the log");
     for (size_t i = 0; i < rows; i++)
         last = in.telemetry.device[i] > last ? in.telemetry.device[i] : last;
     for (int k = 0; !s && *count < CLOCKS_MIN && k <= last; k++) {
@@ -89,9 +88,7 @@ fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *ou
     fl_idle_point *point = NULL;
     fl_idle_log o = {0};
     fl_status s = fl_idle_log_points(path, &point, &o.clocks, &o.device, d);
-    double *volt = s ? NULL : calloc(o.clocks, sizeof *volt);
-    if (!s && !volt)
-        s = fl_no_memory(d, "the log");
+    double *volt = s ? NULL : fl_must(calloc(o.clocks, sizeof *volt));
     for (size_t i = 0; !s && i < o.clocks; i++) {
         volt[i] = fl_chip_volt(chip, point[i].sm_mhz, chip->mem_ref);
         o.readings += point[i].readings;
@@ -201,20 +198,18 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-fl_status fl_fit_marks_make(const fl_fit_rows *r, fl_fit_marks *m, fl_diag *d) {
-    *m = (fl_fit_marks){.mark = malloc((r->count + 1) * sizeof *m->mark)};
-    if (!m->mark)
-        return fl_no_memory(d, "the rows' marks");
+fl_fit_marks fl_fit_marks_make(const fl_fit_rows *r) {
+    fl_fit_marks m = {.mark = fl_must(malloc((r->count + 1) * sizeof *m.mark))};
     for (size_t i = 0; i < r->count; i++)
         if (r->entity[r->row[i].workload].count > 1)
-            m->mark[m->count++] = mark_of(&r->row[i]);
-    qsort(m->mark, m->count, sizeof *m->mark, ascending);
-    return FL_OK;
+            m.mark[m.count++] = mark_of(&r->row[i]);
+    qsort(m.mark, m.count, sizeof *m.mark, ascending);
+    return m;
 }
 
 cJSON *fl_fit_marks_to_json(const fl_fit_marks *m) {
     cJSON *list = cJSON_CreateArray();
-    for (size_t i = 0; list && i < m->count; i++)
+    for (size_t i = 0; i < m->count; i++)
         cJSON_AddItemToArray(list, cJSON_CreateNumber(m->mark[i]));
     return list;
 }
@@ -227,9 +222,7 @@ fl_status fl_fit_marks_from_json(const fl_json *calibration, fl_fit_marks *m, fl
     fl_status s = fl_json_get_array(calibration, FL_FIT_MARKS_KEY, &list, d);
     if (s)
         return s;
-    m->mark = malloc((fl_json_count(&list) + 1) * sizeof *m->mark);
-    if (!m->mark)
-        return fl_no_memory(d, "the rows' marks");
+    m->mark = fl_must(malloc((fl_json_count(&list) + 1) * sizeof *m->mark));
     for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e)) {
         double x = 0;
         s = fl_json_real(&e, 0, INT32_MAX, &x, d);

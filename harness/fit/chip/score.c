@@ -1,6 +1,7 @@
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "models/chip/chip.h"
 #include "models/math/math.h"
@@ -157,22 +158,17 @@ void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q)
 
 enum { KINDS = 5 };
 
-static fl_status add_error(fl_fit_errors *e, const double value[KINDS], fl_diag *d) {
+static void add_error(fl_fit_errors *e, const double value[KINDS]) {
     double **const list[KINDS] = {&e->time, &e->power, &e->energy, &e->time_sds, &e->power_sds};
     if (e->count == e->room) {
         const size_t room = e->room ? 2 * e->room : 32;
-        for (size_t i = 0; i < KINDS; i++) {
-            double *grown = realloc(*list[i], room * sizeof *grown);
-            if (!grown)
-                return fl_no_memory(d, "the scores");
-            *list[i] = grown;
-        }
+        for (size_t i = 0; i < KINDS; i++)
+            *list[i] = fl_must(realloc(*list[i], room * sizeof **list[i]));
         e->room = room;
     }
     for (size_t i = 0; i < KINDS; i++)
         (*list[i])[e->count] = value[i];
     e->count++;
-    return FL_OK;
 }
 
 static void free_errors(fl_fit_errors *e) {
@@ -197,27 +193,22 @@ void fl_fit_result_free(fl_fit_result_of *r) {
     *r = (fl_fit_result_of){0};
 }
 
-fl_status fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from, fl_diag *d) {
-    fl_status s = FL_OK;
+void fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from) {
     fl_fit_errors *const list[] = {&to->inside, &to->outside, &to->capped};
     for (int k = 0; k < 3; k++) {
         const fl_fit_errors *f = k == 0 ? &from->inside : k == 1 ? &from->outside : &from->capped;
-        for (size_t i = 0; !s && i < f->count; i++)
-            s = add_error(list[k],
-                          (double[KINDS]){f->time[i], f->power[i], f->energy[i], f->time_sds[i], f->power_sds[i]}, d);
+        for (size_t i = 0; i < f->count; i++)
+            add_error(list[k], (double[KINDS]){f->time[i], f->power[i], f->energy[i], f->time_sds[i], f->power_sds[i]});
     }
     to->fitted += from->fitted;
-    return s;
 }
 
 static double off_pct(double is, double measured) { return 100 * fabs(is / measured - 1); }
 
-fl_status fl_fit_score_add_row(fl_fit_errors *to, const fl_chip_guess *g, double time_s, double power_w, fl_diag *d) {
+void fl_fit_score_add_row(fl_fit_errors *to, const fl_chip_guess *g, double time_s, double power_w) {
     const double time = off_pct(g->time_s, time_s), power = off_pct(g->power_w, power_w);
-    return add_error(to,
-                     (double[KINDS]){time, power, off_pct(g->time_s * g->power_w, time_s * power_w),
-                                     time / g->time_sd_pct, power / g->power_sd_pct},
-                     d);
+    add_error(to, (double[KINDS]){time, power, off_pct(g->time_s * g->power_w, time_s * power_w), time / g->time_sd_pct,
+                                  power / g->power_sd_pct});
 }
 
 size_t fl_fit_known(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
@@ -231,13 +222,13 @@ size_t fl_fit_known(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_enti
 
 fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
                             bool extrapolate, fl_fit_result_of *out, fl_diag *d) {
-    fl_fit_result_of o = {.guess = calloc(e->count + 1, sizeof *o.guess)};
-    fl_chip_row *known = calloc(2 * e->count + 1, sizeof *known), *asked = known ? known + e->count : NULL;
-    fl_chip_guess *guess = calloc(e->count + 1, sizeof *guess);
+    fl_fit_result_of o = {.guess = fl_must(calloc(e->count + 1, sizeof *o.guess))};
+    fl_chip_row *known = fl_must(calloc(2 * e->count + 1, sizeof *known)), *asked = known + e->count;
+    fl_chip_guess *guess = fl_must(calloc(e->count + 1, sizeof *guess));
     size_t n = 0, m = 0;
     double sm_low = INFINITY, sm_high = 0, mem_low = INFINITY, mem_high = 0;
-    fl_status s = o.guess && known && guess ? FL_OK : fl_no_memory(d, "the scores");
-    for (size_t i = e->first; !s && i < e->first + e->count; i++) {
+    fl_status s = FL_OK;
+    for (size_t i = e->first; i < e->first + e->count; i++) {
         const fl_chip_row *row = &r->row[i];
         if (!fl_fit_at_has(at, r, e, row)) {
             asked[m++] = *row;
@@ -268,9 +259,9 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
             r->unsounds ? " (rows that did not run at the clock they name were left out; fit device lists them)" : "");
     if (!s) {
         const fl_model_status f = fl_chip_predict(chip, known, n, asked, m, guess, &o.load);
+        fl_must_have(f != FL_MODEL_NO_MEMORY);
         if (f != FL_MODEL_OK)
-            s = fl_error(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, "%s: %s",
-                         fl_fit_entity_name(e, name, sizeof name), fl_model_text(f));
+            s = fl_refuse(d, "%s: %s", fl_fit_entity_name(e, name, sizeof name), fl_model_text(f));
     }
     o.score.fitted = n;
     o.active = !s && fl_chip_uses_activity(chip, known, n);
@@ -295,7 +286,7 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
         }
         const bool inside =
             row->sm_mhz >= sm_low && row->sm_mhz <= sm_high && row->mem_mhz >= mem_low && row->mem_mhz <= mem_high;
-        s = fl_fit_score_add_row(inside ? &o.score.inside : &o.score.outside, &g, row->time_s, row->power_w, d);
+        fl_fit_score_add_row(inside ? &o.score.inside : &o.score.outside, &g, row->time_s, row->power_w);
     }
     free(known);
     free(guess);
@@ -349,9 +340,7 @@ fl_fit_means fl_fit_score_means(const fl_fit_score *s, int which) {
     const size_t na = which & (FL_FIT_INSIDE | FL_FIT_CAPPED) ? a->count : 0,
                  nb = which & FL_FIT_OUTSIDE ? b->count : 0;
     fl_fit_means m = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, na + nb};
-    double *room = malloc((na + nb + 1) * sizeof *room);
-    if (!room)
-        return m;
+    double *room = fl_must(malloc((na + nb + 1) * sizeof *room));
     summarise(a->time, na, b->time, nb, room, &m.time_mape, &m.time_p95);
     summarise(a->power, na, b->power, nb, room, &m.power_mape, &m.power_p95);
     summarise(a->energy, na, b->energy, nb, room, &m.energy_mape, &m.energy_p95);

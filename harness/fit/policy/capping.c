@@ -4,6 +4,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "harness/input/scene/scene.h"
 #include "traces/import/import.h"
@@ -117,13 +118,12 @@ static fl_status take_sweep(const fl_scene_options *so, const char *measured, fl
     if (!s)
         s = fl_capping_measure(&scenes, out, d);
     if (!s && measured) {
-        if (!fl_head_set(&out->head, "source", "foldline fit capping: drawn from the simulated node, not measured") ||
-            !fl_head_set(&out->head, "parts",
-                         "column kernel: gpu, cpu, comm: the part of a run, power_w by how much node power exceeds "
-                         "P_static in it, sm_mhz the clock of the processor at work; static: P_static"))
-            s = fl_no_memory(d, "the sweep");
-        else
-            s = fl_sweep_write(measured, out, d);
+        fl_must_have(
+            fl_head_set(&out->head, "source", "foldline fit capping: drawn from the simulated node, not measured") &&
+            fl_head_set(&out->head, "parts",
+                        "column kernel: gpu, cpu, comm: the part of a run, power_w by how much node power exceeds "
+                        "P_static in it, sm_mhz the clock of the processor at work; static: P_static"));
+        s = fl_sweep_write(measured, out, d);
     }
     fl_scenes_free(&scenes);
     return s;

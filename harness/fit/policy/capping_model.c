@@ -1,5 +1,6 @@
 #include "harness/fit/policy/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/input/scene/scene.h"
 #include "models/fit/fit.h"
 #include "models/laws/device.h"
@@ -127,16 +128,15 @@ static uint32_t name_of(fl_sweep *s, const char *name) {
     for (size_t i = 0; i < s->name_count; i++)
         if (!strcmp(s->names[i], name))
             return (uint32_t)i;
-    if (fl_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names) ||
-        !(s->names[s->name_count] = strdup(name)))
-        return UINT32_MAX;
+    fl_must_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names);
+    s->names[s->name_count] = fl_must(strdup(name));
     return (uint32_t)s->name_count++;
 }
 
-static fl_status add_row(fl_sweep *s, const char *workload, const char *part, double mhz, double mem_mhz, double time_s,
-                         double power_w, fl_diag *d) {
+static void add_row(fl_sweep *s, const char *workload, const char *part, double mhz, double mem_mhz, double time_s,
+                    double power_w) {
     if (!(time_s > LEAST_S) || !(power_w > 0))
-        return FL_OK;
+        return;
     const fl_sweep_row row = {.workload = name_of(s, workload),
                               .kernel = name_of(s, part),
                               .sm_mhz = mhz,
@@ -148,11 +148,8 @@ static fl_status add_row(fl_sweep *s, const char *workload, const char *part, do
                               .energy_cv = (double)NAN,
                               .ratio = (double)NAN,
                               .ratio_cv = (double)NAN};
-    if (row.workload == UINT32_MAX || row.kernel == UINT32_MAX ||
-        fl_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof row))
-        return fl_no_memory(d, "the sweep");
+    fl_must_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof row);
     s->rows[s->row_count++] = row;
-    return FL_OK;
 }
 
 static fl_status measure_scene(fl_scene *s, double static_w, fl_sweep *out, fl_diag *d) {
@@ -164,17 +161,15 @@ static fl_status measure_scene(fl_scene *s, double static_w, fl_sweep *out, fl_d
     for (uint32_t i = 0; !status && i < dev->sm_count; i++) {
         status = measure(s, dev->sm_mhz[i], 0, &p, d);
         if (!status)
-            status = add_row(out, name, FL_CAPPING_GPU, dev->sm_mhz[i], dev->default_mem_mhz, p.time_s[GPU],
-                             p.node_w[GPU] - static_w, d);
+            add_row(out, name, FL_CAPPING_GPU, dev->sm_mhz[i], dev->default_mem_mhz, p.time_s[GPU],
+                    p.node_w[GPU] - static_w);
     }
     if (!status) /* for copies: the run at the highest SM clock, which was the last */
-        status =
-            add_row(out, name, FL_CAPPING_COMM, (double)NAN, (double)NAN, p.time_s[COMM], p.node_w[COMM] - static_w, d);
+        add_row(out, name, FL_CAPPING_COMM, (double)NAN, (double)NAN, p.time_s[COMM], p.node_w[COMM] - static_w);
     for (uint32_t i = 0; !status && i < cpu->count; i++) {
         status = measure(s, dev->sm_mhz[dev->sm_count - 1], cpu->mhz[i], &p, d);
         if (!status)
-            status = add_row(out, name, FL_CAPPING_CPU, cpu->mhz[i], (double)NAN, p.time_s[CPU],
-                             p.node_w[CPU] - static_w, d);
+            add_row(out, name, FL_CAPPING_CPU, cpu->mhz[i], (double)NAN, p.time_s[CPU], p.node_w[CPU] - static_w);
     }
     return status;
 }
@@ -185,11 +180,11 @@ static fl_status measure_static(const fl_scenes *scenes, double *static_w, fl_sw
     for (size_t i = 0; i < scenes->count; i++) {
         if (strcmp(scenes->item[i]->w->name, FL_CAPPING_REST) != 0)
             continue;
-        fl_status s = measure(scenes->item[i], 0, 0, &p, d);
+        const fl_status s = measure(scenes->item[i], 0, 0, &p, d);
         *static_w = p.node_w[CPU] - p.board_w[CPU];
-        return s ? s
-                 : add_row(out, FL_CAPPING_REST, FL_CAPPING_STATIC, (double)NAN, (double)NAN, p.time_s[CPU], *static_w,
-                           d);
+        if (!s)
+            add_row(out, FL_CAPPING_REST, FL_CAPPING_STATIC, (double)NAN, (double)NAN, p.time_s[CPU], *static_w);
+        return s;
     }
     return fl_refuse(d, "no workload '%s', expected one that keeps the node at rest: P_static", FL_CAPPING_REST);
 }
@@ -227,14 +222,9 @@ static fl_status points_insert(fl_capping_points *p, const fl_capping *c, const 
         return fl_fail(d, FL_BAD_INPUT, c->path, r->line, 0, "no sm_mhz, expected the clock of the processor at work");
     const size_t n = p->count + 1;
     size_t i = p->count;
-    double *mhz = realloc(p->mhz, n * sizeof *mhz);
-    p->mhz = mhz ? mhz : p->mhz;
-    double *time_s = realloc(p->time_s, n * sizeof *time_s);
-    p->time_s = time_s ? time_s : p->time_s;
-    double *power_w = realloc(p->power_w, n * sizeof *power_w);
-    p->power_w = power_w ? power_w : p->power_w;
-    if (!mhz || !time_s || !power_w)
-        return fl_no_memory(d, "the fit");
+    p->mhz = fl_must(realloc(p->mhz, n * sizeof *p->mhz));
+    p->time_s = fl_must(realloc(p->time_s, n * sizeof *p->time_s));
+    p->power_w = fl_must(realloc(p->power_w, n * sizeof *p->power_w));
     for (; i > 0 && p->mhz[i - 1] >= r->sm_mhz; i--) {
         if (p->mhz[i - 1] == r->sm_mhz)
             return fl_fail(d, FL_BAD_INPUT, c->path, r->line, 0, "%s at %g MHz twice, expected one row",
@@ -290,9 +280,8 @@ static fl_status fit_chip(fl_capping *c, int k, fl_diag *d) {
     } else if (!s && (!same || n < 2)) {
         s = fl_fail(d, FL_BAD_INPUT, c->path, 0, 0, "%zu clocks of %s and %zu of %s, expected the same, two or more", n,
                     benchmark[k][0], p[1].count, benchmark[k][1]);
-    } else if (!s && !(chip->volt = calloc(n, sizeof *chip->volt))) {
-        s = fl_no_memory(d, "the fit");
     } else if (!s) {
+        chip->volt = fl_must(calloc(n, sizeof *chip->volt));
         chip->mhz = p[0].mhz;
         chip->count = n;
         p[0].mhz = NULL;
@@ -363,9 +352,7 @@ static fl_status fit_app(const fl_capping *c, fl_capping_application *a, fl_diag
 }
 
 static fl_status fit_apps(fl_capping *c, fl_diag *d) {
-    c->app = calloc(c->sweep.name_count + 1, sizeof *c->app);
-    if (!c->app)
-        return fl_no_memory(d, "the fit");
+    c->app = fl_must(calloc(c->sweep.name_count + 1, sizeof *c->app));
     fl_status s = FL_OK;
     for (size_t n = 0; !s && n < c->sweep.name_count; n++)
         for (size_t i = 0; i < c->sweep.row_count; i++)

@@ -105,10 +105,9 @@ int fl_cmd_fit_draws(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     cJSON *tree = NULL;
-    fl_draws_fit *f = calloc(1, sizeof *f);
-    fl_status s = !f                ? fl_no_memory(&d, "the fit")
-                  : rest.count != 1 ? fl_refuse(&d, "expected one file of published rows")
-                                    : fl_draws_read(rest.item[0], &tree, f, &d);
+    fl_draws_fit *f = fl_must(calloc(1, sizeof *f));
+    fl_status s = rest.count == 1 ? fl_draws_read(rest.item[0], &tree, f, &d)
+                                  : fl_refuse(&d, "expected one file of published rows");
     if (!s)
         s = fl_draws_fit_run(f, (unsigned)threads, &d);
     if (!s && out)

@@ -151,7 +151,7 @@ fl_status fl_state_runs_write(const char *path, const fl_state_runs *r, const ch
 void fl_state_runs_free(fl_state_runs *r);
 
 /* Kernels in order of appearance: the index of the first run of each. The caller frees *first. */
-fl_status fl_state_runs_kernels(const fl_state_runs *r, size_t **first, size_t *count, fl_diag *d);
+size_t *fl_state_runs_kernels(const fl_state_runs *r, size_t *count);
 /* The run of the same kernel with the least energy x delay^2; of equal ones, the one with higher clocks. r->count where
  * its energy is not known. cpu_from: only CPU clocks from this one up; 0 = all. */
 size_t fl_state_runs_best(const fl_state_runs *r, size_t first, double cpu_from);

@@ -42,30 +42,28 @@ static fl_status do_scene(void *user, size_t index, fl_diag *d) {
     return j->each(j->user, j->scenes.item[j->taken[index]], j->first + index, d);
 }
 
-static fl_status make_room(job *j, size_t count, fl_diag *d) {
+static void make_room(job *j, size_t count) {
     char *item;
-    if (count && fl_grow(j->items, &j->room, j->first + count, j->size))
-        return fl_no_memory(d, "the programs");
+    if (count)
+        fl_must_grow(j->items, &j->room, j->first + count, j->size);
     memcpy(&item, j->items, sizeof item);
     if (count)
         memset(item + j->first * j->size, 0, count * j->size);
     *j->count += count;
-    return FL_OK;
 }
 
 static fl_status do_file(const fl_scene_options *o, unsigned threads, job *j, fl_diag *d) {
     const fl_texts none = {0};
     size_t count = 0;
     fl_status s = fl_scenes_open(o, &none, &j->scenes, d);
-    if (!s && !(j->taken = calloc(j->scenes.count + 1, sizeof *j->taken)))
-        s = fl_no_memory(d, "the scenes");
+    j->taken = fl_must(calloc(j->scenes.count + 1, sizeof *j->taken));
     for (size_t i = 0; !s && i < j->scenes.count; i++)
         if (!j->match || fnmatch(j->match, j->scenes.item[i]->w->name, 0) == 0)
             j->taken[count++] = i;
-    if (!s)
-        s = make_room(j, count, d);
-    if (!s)
+    if (!s) {
+        make_room(j, count);
         s = fl_pool_run(do_scene, j, count, threads, "runs", d);
+    }
     j->first += count;
     free(j->taken);
     fl_scenes_free(&j->scenes);
@@ -171,9 +169,9 @@ static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
     fit *f = user;
     program *p = &f->program[index];
     const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
-    watcher *w = malloc(sizeof *w);
-    p->run = calloc(f->clocks + PROBES, sizeof *p->run);
-    fl_status status = w && p->run ? FL_OK : fl_no_memory(d, "the runs");
+    watcher *w = fl_must(malloc(sizeof *w));
+    p->run = fl_must(calloc(f->clocks + PROBES, sizeof *p->run));
+    fl_status status = FL_OK;
     for (uint32_t i = 0; !status && i < f->clocks + PROBES; i++) {
         const double mhz = i < f->clocks ? clock_of(f, i) : probe_mhz[i - f->clocks];
         if (fl_ladder_index(dev->sm_mhz, dev->sm_count, mhz) < 0) {
@@ -228,15 +226,11 @@ static bool tests(const fit *f, size_t index) { return index / f->clocks % FL_FI
 
 static fl_status train(void *user, size_t quantity, fl_diag *d) {
     fit *f = user;
+    (void)d;
     const size_t all = f->count * f->clocks;
-    size_t *order = malloc((all + 1) * sizeof *order), count = 0;
-    fl_mlp_adam *adam = calloc(1, sizeof *adam);
+    size_t *order = fl_must(malloc((all + 1) * sizeof *order)), count = 0;
+    fl_mlp_adam *adam = fl_must(calloc(1, sizeof *adam));
     fl_random random = fl_random_seed((uint64_t)f->seed, quantity);
-    if (!order || !adam) {
-        free(order);
-        free(adam);
-        return fl_no_memory(d, "the training");
-    }
     for (size_t i = 0; i < all; i++)
         if (!tests(f, i))
             order[count++] = i;

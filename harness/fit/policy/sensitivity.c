@@ -86,28 +86,26 @@ static double sensitivity_at(const fl_state_runs *r, const fl_state_run *high, i
     return low ? fl_sensitivity(own_mhz(low, side), low->time_s, own_mhz(high, side), high->time_s) : (double)NAN;
 }
 
-static fl_status observe(const fl_state_runs *r, int side, observations *o, fl_diag *d) {
-    *o = (observations){.metric = malloc((r->count + 1) * FL_METRICS * sizeof *o->metric),
-                        .sensitivity = malloc((r->count + 1) * sizeof *o->sensitivity)};
-    if (!o->metric || !o->sensitivity)
-        return fl_no_memory(d, "the regression");
+static observations observe(const fl_state_runs *r, int side) {
+    observations o = {.metric = fl_must(malloc((r->count + 1) * FL_METRICS * sizeof *o.metric)),
+                      .sensitivity = fl_must(malloc((r->count + 1) * sizeof *o.sensitivity))};
     for (size_t i = 0; i < r->count; i++) {
         const double s = sensitivity_at(r, &r->run[i], side);
         bool known = !isnan(s);
         for (int m = 0; m < FL_METRICS; m++)
-            known = known && !isnan(o->metric[o->count * FL_METRICS + (size_t)m] = r->run[i].metric[m]);
+            known = known && !isnan(o.metric[o.count * FL_METRICS + (size_t)m] = r->run[i].metric[m]);
         if (known)
-            o->sensitivity[o->count++] = s;
+            o.sensitivity[o.count++] = s;
     }
-    return FL_OK;
+    return o;
 }
 
 static fl_status fit_side(const fl_state_runs *r, int side, fl_sensitivity_fit *fit, fl_diag *d) {
-    observations o;
-    fl_status s = observe(r, side, &o, d);
-    const fl_model_status m =
-        s ? FL_MODEL_OK : fl_fit_sensitivity_linear(o.metric, o.sensitivity, o.count, FL_METRICS, fit);
-    if (!s && m != FL_MODEL_OK)
+    const observations o = observe(r, side);
+    fl_status s = FL_OK;
+    const fl_model_status m = fl_fit_sensitivity_linear(o.metric, o.sensitivity, o.count, FL_METRICS, fit);
+    fl_must_have(m != FL_MODEL_NO_MEMORY);
+    if (m != FL_MODEL_OK)
         s = fl_refuse(d, "%s sensitivity, %zu observations: %s", sides[side], o.count,
                       m == FL_MODEL_NO_FIT
                           ? "too few, or all the same; expected kernels that differ, at two states or more"
@@ -119,9 +117,9 @@ static fl_status fit_side(const fl_state_runs *r, int side, fl_sensitivity_fit *
 
 /* Correlation of one metric alone with sensitivity, over the runs that have it; NAN where it is undefined. */
 static double alone(const fl_state_runs *r, int side, int metric) {
-    double *x = malloc((r->count + 1) * sizeof *x), *y = malloc((r->count + 1) * sizeof *y);
+    double *x = fl_must(malloc((r->count + 1) * sizeof *x)), *y = fl_must(malloc((r->count + 1) * sizeof *y));
     size_t n = 0;
-    for (size_t i = 0; x && y && i < r->count; i++) {
+    for (size_t i = 0; i < r->count; i++) {
         x[n] = r->run[i].metric[metric];
         y[n] = sensitivity_at(r, &r->run[i], side);
         n += !isnan(x[n]) && !isnan(y[n]);
@@ -180,14 +178,13 @@ static void print_order(const fl_state_runs *r, const fl_sensitivity_fit *gpu) {
     putchar('\n');
 }
 
-static fl_status print_kernels(const fl_state_runs *r, fl_diag *d) {
+static void print_kernels(const fl_state_runs *r) {
     static const char *const head[] = {
         "kernel", "GPU sensitivity", "CPU sensitivity", "weighted ALU busy", "global mem util",
         "UPC",    "best CPU MHz",    "best GPU MHz",    "ED2 saving %",      "slowdown %"};
-    size_t *first, count;
-    fl_status s = fl_state_runs_kernels(r, &first, &count, d);
+    size_t count, *first = fl_state_runs_kernels(r, &count);
     fl_grid g = FL_GRID_HEADED(head);
-    for (size_t k = 0; !s && k < count; k++) {
+    for (size_t k = 0; k < count; k++) {
         const fl_state_run *top = &r->run[first[k]]; /* highest clocks of both */
         for (size_t i = first[k]; i < r->count; i++)
             if (!strcmp(r->run[i].kernel, top->kernel) && r->run[i].cpu_mhz >= top->cpu_mhz &&
@@ -204,11 +201,8 @@ static fl_status print_kernels(const fl_state_runs *r, fl_diag *d) {
         fl_grid_add(&g, "%.1f", b ? 100 * (1 - b->energy_j / top->energy_j * ratio * ratio) : (double)NAN);
         fl_grid_add(&g, "%.2f", 100 * (ratio - 1));
     }
-    if (!s)
-        fl_grid_print(&g, 1, stdout);
-    fl_grid_free(&g);
+    fl_grid_print(&g, 1, stdout);
     free(first);
-    return s;
 }
 
 static void print_json(const fl_state_runs *r, const fl_sensitivity_fit fit[2]) {
@@ -295,7 +289,7 @@ int fl_cmd_fit_sensitivity(int argc, char **argv) {
         print_fit(&runs, &fit[side], side);
     if (!s && !json) {
         print_order(&runs, &fit[GPU]);
-        s = print_kernels(&runs, &d);
+        print_kernels(&runs);
     }
     fl_state_runs_free(&runs);
     return fl_command_close("fit sensitivity", s, &d, option, sizeof option / sizeof *option, &rest);

@@ -49,15 +49,10 @@ void fl_state_runs_free(fl_state_runs *r) {
 }
 
 /* Appends a copy of run, including its kernel's name. */
-static fl_status fl_state_runs_add(fl_state_runs *r, const fl_state_run *run, fl_diag *d) {
-    char *kernel = strdup(run->kernel);
-    if (!kernel || fl_grow(&r->run, &r->room, r->count + 1, sizeof *r->run)) {
-        free(kernel);
-        return fl_no_memory(d, "the runs over states");
-    }
+static void fl_state_runs_add(fl_state_runs *r, const fl_state_run *run) {
+    fl_must_grow(&r->run, &r->room, r->count + 1, sizeof *r->run);
     r->run[r->count] = *run;
-    r->run[r->count++].kernel = kernel;
-    return FL_OK;
+    r->run[r->count++].kernel = fl_must(strdup(run->kernel));
 }
 
 typedef struct loader {
@@ -99,7 +94,9 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (!s && known_pair(&l->r, &run))
         s = FL_FIELD_FAIL(d, row, l->where[KERNEL], "a second run of '%.200s' at CPU %g MHz and GPU %g MHz", kernel,
                           run.cpu_mhz, run.sm_mhz);
-    return s ? s : fl_state_runs_add(&l->r, &run, d);
+    if (!s)
+        fl_state_runs_add(&l->r, &run);
+    return s;
 }
 
 fl_status fl_state_runs_read(const char *path, fl_state_runs *r, fl_diag *d) {
@@ -122,7 +119,8 @@ fl_status fl_state_runs_write(const char *path, const fl_state_runs *r, const ch
         return d ? d->status : FL_IO;
     FILE *f = fl_output_file(o);
     fl_head head = {0};
-    fl_status s = fl_head_set(&head, "source", source) ? fl_put_head(f, path, FORMAT, &head, d) : fl_no_memory(d, NULL);
+    fl_must_have(fl_head_set(&head, "source", source));
+    const fl_status s = fl_put_head(f, path, FORMAT, &head, d);
     fl_head_free(&head);
     if (s) {
         fl_output_abort(o);
@@ -145,19 +143,17 @@ fl_status fl_state_runs_write(const char *path, const fl_state_runs *r, const ch
     return fl_output_commit(o, d);
 }
 
-fl_status fl_state_runs_kernels(const fl_state_runs *r, size_t **first, size_t *count, fl_diag *d) {
+size_t *fl_state_runs_kernels(const fl_state_runs *r, size_t *count) {
+    size_t *first = fl_must(malloc((r->count + 1) * sizeof *first));
     *count = 0;
-    *first = malloc((r->count + 1) * sizeof **first);
-    if (!*first)
-        return fl_no_memory(d, "the runs over states");
     for (size_t i = 0; i < r->count; i++) {
         size_t k = 0;
-        while (k < *count && strcmp(r->run[(*first)[k]].kernel, r->run[i].kernel) != 0)
+        while (k < *count && strcmp(r->run[first[k]].kernel, r->run[i].kernel) != 0)
             k++;
         if (k == *count)
-            (*first)[(*count)++] = i;
+            first[(*count)++] = i;
     }
-    return FL_OK;
+    return first;
 }
 
 static double ed2(const fl_state_run *run) { return run->energy_j * run->time_s * run->time_s; }
@@ -180,8 +176,8 @@ size_t fl_state_runs_best(const fl_state_runs *r, size_t first, double cpu_from)
 }
 
 fl_status fl_state_runs_write_best(const char *path, const fl_state_runs *r, double cpu_from, fl_diag *d) {
-    size_t *first, count;
-    fl_status s = fl_state_runs_kernels(r, &first, &count, d);
+    size_t count, *first = fl_state_runs_kernels(r, &count);
+    fl_status s = FL_OK;
     for (size_t k = 0; !s && k < count; k++)
         if (fl_state_runs_best(r, first[k], cpu_from) == r->count)
             s = fl_refuse(d, "no energy for '%s', expected it at every pair of states, some from %g MHz on",
@@ -364,12 +360,13 @@ static fl_status run_pair(void *user, size_t index, fl_diag *d) {
 /* A program of one kernel: the rows that the kernel has in its first program, as one part. */
 static fl_status single(const fl_programs *all, uint32_t kernel, double seconds, fl_programs *one, fl_diag *d) {
     const uint32_t name = fl_programs_name(one, all->names[kernel]);
-    fl_status s = name == UINT32_MAX ? fl_no_memory(d, "the profile") : FL_OK;
+    fl_status s = FL_OK;
+    fl_must_have(name != UINT32_MAX);
     static const char *const keys[] = {"sm_mhz", "mem_mhz", "cpu_mhz"};
-    for (size_t i = 0; !s && i < sizeof keys / sizeof *keys; i++) {
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *value = fl_head_get(&all->head, keys[i]);
-        if (value && !fl_head_set(&one->head, keys[i], value))
-            s = fl_no_memory(d, "the profile");
+        if (value)
+            fl_must_have(fl_head_set(&one->head, keys[i], value));
     }
     size_t first = 0;
     while (all->rows[first].kernel != kernel)
@@ -406,14 +403,12 @@ static fl_status open_stage(profile *p, uint32_t kernel, stage *st, fl_diag *d) 
 static fl_status open_all(profile *p, fl_diag *d) {
     fl_status s = fl_programs_read(p->o->programs, &p->programs, d);
     const char *name = s ? NULL : fl_head_get(&p->programs.head, "kinds"), *slash = strrchr(p->o->programs, '/');
-    char *path = NULL;
     if (name) {
         const int folder = name[0] == '/' || !slash ? 0 : (int)(slash + 1 - p->o->programs);
-        if (asprintf(&path, "%.*s%s", folder, p->o->programs, name) < 0)
-            path = NULL;
-        s = path ? fl_kinds_read(path, &p->kinds, d) : fl_no_memory(d, "the profile");
+        char *path = fl_must_print("%.*s%s", folder, p->o->programs, name);
+        s = fl_kinds_read(path, &p->kinds, d);
+        free(path);
     }
-    free(path);
     if (!s)
         s = fl_platform_open(p->o->platform, 0, &p->platform, d);
     if (!s)
@@ -427,9 +422,7 @@ static fl_status open_all(profile *p, fl_diag *d) {
     const fl_cpu_spec *c = &p->platform.node.host.cpu;
     p->cpus = c->count + (c->boost_count > 0);
     p->sms = p->platform.node.device[p->platform.node.gpu[0]].sm_count;
-    p->stage = calloc(p->programs.name_count + 1, sizeof *p->stage);
-    if (!p->stage)
-        return fl_no_memory(d, "the profile");
+    p->stage = fl_must(calloc(p->programs.name_count + 1, sizeof *p->stage));
     for (size_t i = 0; !s && i < p->programs.row_count; i++) {
         bool seen = false;
         for (size_t k = 0; k < i; k++)
@@ -437,8 +430,8 @@ static fl_status open_all(profile *p, fl_diag *d) {
         if (!seen)
             s = open_stage(p, p->programs.rows[i].kernel, &p->stage[p->stages++], d);
     }
-    p->run = calloc(p->stages * p->cpus * p->sms + 1, sizeof *p->run);
-    return s ? s : p->run ? FL_OK : fl_no_memory(d, "the profile");
+    p->run = fl_must(calloc(p->stages * p->cpus * p->sms + 1, sizeof *p->run));
+    return s;
 }
 
 fl_status fl_profile_states(const fl_profile_options *o, fl_state_runs *r, fl_diag *d) {
@@ -448,7 +441,7 @@ fl_status fl_profile_states(const fl_profile_options *o, fl_state_runs *r, fl_di
     if (!s)
         s = fl_pool_run(run_pair, &p, p.stages * p.cpus * p.sms, o->threads, "runs over states", d);
     for (size_t i = 0; !s && i < p.stages * p.cpus * p.sms; i++)
-        s = fl_state_runs_add(r, &p.run[i], d);
+        fl_state_runs_add(r, &p.run[i]);
     if (s)
         fl_state_runs_free(r);
     for (size_t i = 0; i < p.stages; i++) {

@@ -25,18 +25,14 @@
 
 /* ---- sweetspot sweep ---- */
 
-static fl_status add_spot(fl_spots *all, const char *name, fl_diag *d) {
-    if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
-        return fl_no_memory(d, "the sweep");
-    all->item[all->count] = (fl_spot){.name = strdup(name)};
-    return all->item[all->count++].name ? FL_OK : fl_no_memory(d, "the sweep");
+static void add_spot(fl_spots *all, const char *name) {
+    fl_must_grow(&all->item, &all->room, all->count + 1, sizeof *all->item);
+    all->item[all->count++] = (fl_spot){.name = fl_must(strdup(name))};
 }
 
-static fl_status add_point(fl_spot *s, double mhz, double time_s, double energy_j, fl_diag *d) {
-    if (fl_grow(&s->point, &s->room, s->count + 1, sizeof *s->point))
-        return fl_no_memory(d, "the sweep");
+static void add_point(fl_spot *s, double mhz, double time_s, double energy_j) {
+    fl_must_grow(&s->point, &s->room, s->count + 1, sizeof *s->point);
     s->point[s->count++] = (fl_slope_point){.mhz = mhz, .time_s = time_s, .power_w = energy_j / time_s};
-    return FL_OK;
 }
 
 void fl_spots_free(fl_spots *all) {
@@ -123,7 +119,7 @@ static fl_status measured_one(const fl_sweep *s, const char *path, uint32_t name
         for (size_t k = 0; !seen && k < into->count; k++)
             seen = into->point[k].mhz == r->sm_mhz;
         if (!seen && whole(s, name, &at, r->sm_mhz, &time_s, &energy_j))
-            status = add_point(into, r->sm_mhz, time_s, energy_j, d);
+            add_point(into, r->sm_mhz, time_s, energy_j);
     }
     if (!status && !into->count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
@@ -135,10 +131,10 @@ static fl_status measured_one(const fl_sweep *s, const char *path, uint32_t name
 
 static fl_status unknown_workload(const fl_sweep *s, const char *path, const uint32_t *names, size_t count,
                                   const char *wanted, fl_diag *d) {
-    const char **all = malloc((count + 1) * sizeof *all);
-    for (size_t i = 0; all && i < count; i++)
+    const char **all = fl_must(malloc((count + 1) * sizeof *all));
+    for (size_t i = 0; i < count; i++)
         all[i] = s->names[names[i]];
-    const fl_status status = fl_fail_unknown(d, path, "workload", wanted, all, all ? count : 0);
+    const fl_status status = fl_fail_unknown(d, path, "workload", wanted, all, count);
     free(all);
     return status;
 }
@@ -163,8 +159,10 @@ fl_status fl_spots_measured(const char *path, const fl_texts *only, double mem_m
         bool wanted = !only->count;
         for (size_t k = 0; !wanted && k < only->count; k++)
             wanted = strcmp(sweep.names[names[i]], only->item[k]) == 0;
-        if (wanted && !(s = add_spot(all, sweep.names[names[i]], d)))
-            s = measured_one(&sweep, path, names[i], mem_mhz, &all->item[all->count - 1], d);
+        if (!wanted)
+            continue;
+        add_spot(all, sweep.names[names[i]]);
+        s = measured_one(&sweep, path, names[i], mem_mhz, &all->item[all->count - 1], d);
     }
     free(names);
     fl_sweep_free(&sweep);
@@ -192,19 +190,15 @@ static fl_status plan(simulation *m, size_t scene, double mem_mhz, fl_diag *d) {
     const double mem = mem_mhz > 0 ? mem_mhz : dev->default_mem_mhz;
     fl_choice *choice = NULL;
     size_t choices = 0;
-    fl_status status = add_spot(m->all, s->w->name, d);
-    if (!status)
-        status = fl_oracle_choices(s->w, &s->platform.node, &choice, &choices, d);
+    add_spot(m->all, s->w->name);
+    fl_status status = fl_oracle_choices(s->w, &s->platform.node, &choice, &choices, d);
     for (size_t i = 0; !status && i < choices; i++) {
         fl_spot *into = &m->all->item[scene];
         if (choice[i].mem_mhz != mem)
             continue;
-        if (fl_grow(&m->run, &m->run_room, m->run_count + 1, sizeof *m->run))
-            status = fl_no_memory(d, "the sweep");
-        else
-            m->run[m->run_count++] = (run_place){scene, into->count, choice[i]};
-        if (!status)
-            status = add_point(into, choice[i].sm_mhz, 1, 1, d);
+        fl_must_grow(&m->run, &m->run_room, m->run_count + 1, sizeof *m->run);
+        m->run[m->run_count++] = (run_place){scene, into->count, choice[i]};
+        add_point(into, choice[i].sm_mhz, 1, 1);
     }
     free(choice);
     if (!status && !m->all->item[scene].count)
@@ -284,11 +278,10 @@ static fl_status choose(fl_spots *all, const spot_options *o, fl_diag *d) {
 static const fl_slope_point *chosen(const fl_spot *s) { return &s->point[s->choice.index]; }
 
 static double median_alpha(const fl_spots *all) {
-    double *alpha = malloc((all->count + 1) * sizeof *alpha), median = NAN;
-    for (size_t i = 0; alpha && i < all->count; i++)
+    double *alpha = fl_must(malloc((all->count + 1) * sizeof *alpha));
+    for (size_t i = 0; i < all->count; i++)
         alpha[i] = all->item[i].choice.alpha;
-    if (alpha)
-        median = fl_slope_median(alpha, all->count);
+    const double median = fl_slope_median(alpha, all->count);
     free(alpha);
     return median;
 }

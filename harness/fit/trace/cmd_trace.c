@@ -4,6 +4,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
 #include "models/laws/device.h"
@@ -49,9 +50,10 @@ static double sharpness(const job *j) { return j->dev->sharpness >= 1 ? j->dev->
 
 /* ---- output ---- */
 
-static fl_status add_kind(const job *j, fl_kinds *k, const char *name, double c, double l, fl_diag *d) {
+static void add_kind(const job *j, fl_kinds *k, const char *name, double c, double l) {
     const double p = sharpness(j), m = fl_fit_trace_memory(c, l, p);
-    fl_kind_load load = {.tc = c,
+    fl_kind_load load = {.name = fl_must(strdup(name)),
+                         .tc = c,
                          .tm = m,
                          .tl = l,
                          .sharpness = p,
@@ -64,42 +66,37 @@ static fl_status add_kind(const job *j, fl_kinds *k, const char *name, double c,
                          .host_alpha = NAN,
                          .host_upc = NAN,
                          .host_gb_s = NAN};
-    if (!(load.name = strdup(name)) || fl_grow(&k->kind, &k->room, k->count + 1, sizeof load)) {
-        free(load.name);
-        return fl_no_memory(d, "the fit");
-    }
+    fl_must_grow(&k->kind, &k->room, k->count + 1, sizeof load);
     k->kind[k->count++] = load;
-    return FL_OK;
 }
 
-static bool set_number(fl_head *h, const char *key, double value) {
+static void set_number(fl_head *h, const char *key, double value) {
     char text[64];
     snprintf(text, sizeof text, "%.4g", value);
-    return fl_head_set(h, key, text);
+    fl_must_have(fl_head_set(h, key, text));
 }
 
 static fl_status write_kinds(const job *j, const char *path, fl_diag *d) {
     fl_kinds k = {0};
     const fl_fit_seen *s = &j->seen;
-    bool ok = fl_head_set(&k.head, "source", "foldline fit trace") &&
-              fl_head_set(&k.head, "device", j->platform.name) &&
-              set_number(&k.head, "covered_own_pct", 100 * s->own_ns / s->total_ns) &&
-              set_number(&k.head, "covered_by_name_pct", 100 * s->named_ns / s->total_ns) &&
-              fl_head_set(&k.head, "power",
-                          j->power.recordings ? "two scales fitted to the recordings' mean power"
-                                              : "assumed: core and memory activity scaled by 1");
+    fl_must_have(fl_head_set(&k.head, "source", "foldline fit trace") &&
+                 fl_head_set(&k.head, "device", j->platform.name));
+    set_number(&k.head, "covered_own_pct", 100 * s->own_ns / s->total_ns);
+    set_number(&k.head, "covered_by_name_pct", 100 * s->named_ns / s->total_ns);
+    fl_must_have(fl_head_set(&k.head, "power",
+                             j->power.recordings ? "two scales fitted to the recordings' mean power"
+                                                 : "assumed: core and memory activity scaled by 1"));
     /* The error that results carry is the error on points that were left out. Where no point could be left out, none is
      * stated: a law with as many terms as points fits them all exactly, and that says nothing about its error. */
-    ok = ok && (isnan(s->unseen_pct) || set_number(&k.head, "model_time_mape_pct", s->unseen_pct));
-    ok = ok && (isnan(j->power.unseen_pct) || set_number(&k.head, "model_power_mape_pct", j->power.unseen_pct));
-    fl_status status = ok ? FL_OK : fl_no_memory(d, "the fit");
-    for (size_t i = 0; !status && i < s->name_count; i++)
+    if (!isnan(s->unseen_pct))
+        set_number(&k.head, "model_time_mape_pct", s->unseen_pct);
+    if (!isnan(j->power.unseen_pct))
+        set_number(&k.head, "model_power_mape_pct", j->power.unseen_pct);
+    for (size_t i = 0; i < s->name_count; i++)
         if (s->name[i].own_ns > 0)
-            status = add_kind(j, &k, s->name[i].text, s->name[i].c, s->name[i].l, d);
-    if (!status)
-        status = add_kind(j, &k, "*", s->any_c, s->any_l, d);
-    if (!status)
-        status = fl_kinds_write(path, &k, d);
+            add_kind(j, &k, s->name[i].text, s->name[i].c, s->name[i].l);
+    add_kind(j, &k, "*", s->any_c, s->any_l);
+    const fl_status status = fl_kinds_write(path, &k, d);
     fl_kinds_free(&k);
     return status;
 }
@@ -165,10 +162,10 @@ static void print_json(const job *j, const char *path) {
 }
 
 static fl_status open_files(job *j, const fl_texts *paths, const char *format, const fl_texts *clocks, fl_diag *d) {
-    j->file = calloc(paths->count + 1, sizeof *j->file);
-    j->sm_mhz = calloc(paths->count + 1, sizeof *j->sm_mhz);
-    fl_status s = j->file && j->sm_mhz ? FL_OK : fl_no_memory(d, "the fit");
-    if (!s && clocks->count && clocks->count != paths->count)
+    fl_status s = FL_OK;
+    j->file = fl_must(calloc(paths->count + 1, sizeof *j->file));
+    j->sm_mhz = fl_must(calloc(paths->count + 1, sizeof *j->sm_mhz));
+    if (clocks->count && clocks->count != paths->count)
         s = fl_refuse(d, "--sm-mhz %zu times for %zu recordings, expected one for each", clocks->count, paths->count);
     for (size_t i = 0; !s && i < paths->count; i++, j->count += !s) {
         char *end = NULL;
@@ -240,10 +237,10 @@ int fl_cmd_fit_trace(int argc, char **argv) {
                 s = fl_seen_add(&j.seen, paths.item[i], &j.file[i].kernels, j.sm_mhz[i], &d);
         if (!s)
             s = fl_seen_fit(&j.seen, sharpness(&j), &d);
-        if (!s)
-            s = fl_fit_trace_power(j.dev, &j.seen, sharpness(&j), j.file, j.sm_mhz, j.count, &j.power, &d);
-        if (!s)
+        if (!s) {
+            j.power = fl_fit_trace_power(j.dev, &j.seen, sharpness(&j), j.file, j.sm_mhz, j.count);
             s = write_kinds(&j, out, &d);
+        }
         if (!s && json)
             print_json(&j, out);
         else if (!s)

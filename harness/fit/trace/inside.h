@@ -86,8 +86,8 @@ typedef struct fl_trace_power {
 
 /* file: count recordings; only those with kernels and power_w are used. sm_mhz: clocks for recordings that give none, 0
  * = not given. seen: fitted. The function uses the kernels of a recording's first device, and that device's power. */
-fl_status fl_fit_trace_power(const fl_device *dev, const fl_fit_seen *seen, double sharpness, const fl_imported *file,
-                             const double *sm_mhz, size_t count, fl_trace_power *out, fl_diag *d);
+fl_trace_power fl_fit_trace_power(const fl_device *dev, const fl_fit_seen *seen, double sharpness,
+                                  const fl_imported *file, const double *sm_mhz, size_t count);
 
 /* The memory term of the law for core c and rest l at the reference clock, where the time is 1. */
 double fl_fit_trace_memory(double c, double l, double sharpness);

@@ -1,5 +1,6 @@
 #include "harness/fit/trace/inside.h"
 
+#include "harness/base/work/work.h"
 #include "models/fit/fit.h"
 #include "models/laws/device.h"
 #include "models/laws/laws.h"
@@ -127,13 +128,11 @@ static double off_pct(const power_row *r, scales s) {
     return 100 * fabs((r->base_w + s.alpha * r->core_w + s.beta * r->memory_w) / r->seen_w - 1);
 }
 
-fl_status fl_fit_trace_power(const fl_device *dev, const fl_fit_seen *seen, double sharpness, const fl_imported *file,
-                             const double *sm_mhz, size_t count, fl_trace_power *out, fl_diag *d) {
-    power_row *row = calloc(count + 1, sizeof *row);
+fl_trace_power fl_fit_trace_power(const fl_device *dev, const fl_fit_seen *seen, double sharpness,
+                                  const fl_imported *file, const double *sm_mhz, size_t count) {
+    power_row *row = fl_must(calloc(count + 1, sizeof *row));
     size_t n = 0;
-    *out = (fl_trace_power){.alpha = 1, .beta = 1, .mape_pct = NAN, .unseen_pct = NAN};
-    if (!row)
-        return fl_no_memory(d, "the recordings' power");
+    fl_trace_power out = {.alpha = 1, .beta = 1, .mape_pct = NAN, .unseen_pct = NAN};
     for (size_t i = 0; i < count; i++)
         if (file[i].has_kernels && file[i].has_telemetry)
             n += power_of(dev, seen, sharpness, &file[i], sm_mhz[i], &row[n]) ? 1 : 0;
@@ -144,14 +143,14 @@ fl_status fl_fit_trace_power(const fl_device *dev, const fl_fit_seen *seen, doub
             error += off_pct(&row[i], s);
             unseen += n > 1 ? off_pct(&row[i], solve(row, n, i)) : 0;
         }
-        *out = (fl_trace_power){.alpha = s.alpha,
-                                .beta = s.beta,
-                                .recordings = n,
-                                .mape_pct = error / (double)n,
-                                .unseen_pct = n > 1 ? unseen / (double)n : (double)NAN};
+        out = (fl_trace_power){.alpha = s.alpha,
+                               .beta = s.beta,
+                               .recordings = n,
+                               .mape_pct = error / (double)n,
+                               .unseen_pct = n > 1 ? unseen / (double)n : (double)NAN};
     }
     free(row);
-    return FL_OK;
+    return out;
 }
 
 /* ---- kernels ---- */
@@ -167,13 +166,11 @@ static bool same(const void *owner, uint32_t index, const void *wanted) {
 }
 
 /* The keys follow the kinds in one allocation, so that both grow together. */
-static fl_status grow(fl_fit_seen *s, fl_diag *d) {
+static void grow(fl_fit_seen *s) {
     if (s->kernel_count < s->kernel_room)
-        return FL_OK;
+        return;
     const size_t room = s->kernel_room ? 2 * s->kernel_room : 256;
-    char *more = malloc(room * (sizeof *s->kernel + sizeof(key)));
-    if (!more)
-        return fl_no_memory(d, "the kernels");
+    char *more = fl_must(malloc(room * (sizeof *s->kernel + sizeof(key))));
     if (s->kernel_count) {
         memcpy(more, s->kernel, s->kernel_count * sizeof *s->kernel);
         memcpy(more + room * sizeof *s->kernel, s->kernel + s->kernel_room, s->kernel_count * sizeof(key));
@@ -181,21 +178,17 @@ static fl_status grow(fl_fit_seen *s, fl_diag *d) {
     free(s->kernel);
     s->kernel = (fl_seen_kernel *)(void *)more;
     s->kernel_room = room;
-    return FL_OK;
 }
 
-static fl_status find_or_add(fl_fit_seen *s, const key *k, fl_seen_kernel **out, fl_diag *d) {
-    fl_status status = grow(s, d);
-    fl_intern_slot *slot = status ? NULL : fl_intern_find(&s->kernels, fl_hash(k, sizeof *k), same, s, k);
-    if (status || !slot)
-        return status ? status : fl_no_memory(d, "the kernels");
+static fl_seen_kernel *find_or_add(fl_fit_seen *s, const key *k) {
+    grow(s);
+    fl_intern_slot *slot = fl_must(fl_intern_find(&s->kernels, fl_hash(k, sizeof *k), same, s, k));
     if (slot->index == UINT32_MAX) {
         slot->index = (uint32_t)s->kernel_count;
         ((key *)(void *)(s->kernel + s->kernel_room))[s->kernel_count] = *k;
         s->kernel[s->kernel_count++] = (fl_seen_kernel){.name = k->name};
     }
-    *out = &s->kernel[slot->index];
-    return FL_OK;
+    return &s->kernel[slot->index];
 }
 
 static fl_status count(fl_seen_kernel *k, double mhz, double ns, const char *path, fl_diag *d) {
@@ -234,10 +227,8 @@ fl_status fl_seen_add(fl_fit_seen *s, const char *path, const fl_kernel_trace *t
         key k = {.name = fl_intern_text(&s->texts, &s->names, &s->name_count, &s->name_room, name, strlen(name))};
         memcpy(k.grid, kind->grid, sizeof k.grid);
         memcpy(k.block, kind->block, sizeof k.block);
-        fl_seen_kernel *seen = NULL;
-        status = k.name == UINT32_MAX ? fl_no_memory(d, "the kernels") : find_or_add(s, &k, &seen, d);
-        if (!status)
-            status = count(seen, mhz, ns, path, d);
+        fl_must_have(k.name != UINT32_MAX);
+        status = count(find_or_add(s, &k), mhz, ns, path, d);
         s->ref_mhz = fmax(s->ref_mhz, mhz);
         s->total_ns += ns;
     }
@@ -269,9 +260,7 @@ static void add_to_name(fl_fit_seen *s, const fl_seen_kernel *k) {
 
 fl_status fl_seen_fit(fl_fit_seen *s, double sharpness, fl_diag *d) {
     double unseen = 0, unseen_ns = 0;
-    s->name = calloc(s->name_count + 1, sizeof *s->name);
-    if (!s->name)
-        return fl_no_memory(d, "the kernels");
+    s->name = fl_must(calloc(s->name_count + 1, sizeof *s->name));
     for (size_t i = 0; i < s->kernel_count; i++) {
         fl_seen_kernel *k = &s->kernel[i];
         for (size_t j = 0; j < k->clocks; j++)

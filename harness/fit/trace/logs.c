@@ -2,6 +2,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
@@ -35,7 +36,7 @@ typedef struct logs_options {
 static char *name_of(const logs_options *o, const fl_telemetry *t, const char *path) {
     const char *head = fl_head_get(&t->head, "workload"), *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
-    return o->workload ? strdup(o->workload) : head ? strdup(head) : strndup(base, strcspn(base, ".@"));
+    return fl_must(o->workload ? strdup(o->workload) : head ? strdup(head) : strndup(base, strcspn(base, ".@")));
 }
 
 static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, const fl_telemetry *t, fl_diag *d) {
@@ -53,10 +54,9 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, c
         fl_terminal_say(stderr, "note: %s: the clocks changed during the run; left out", path);
         return FL_OK;
     }
-    if (fl_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names) ||
-        fl_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof *s->rows) ||
-        !(s->names[s->name_count] = name_of(o, t, path)))
-        return fl_no_memory(d, "the logs");
+    fl_must_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names);
+    fl_must_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof *s->rows);
+    s->names[s->name_count] = name_of(o, t, path);
     s->rows[s->row_count++] = (fl_sweep_row){.workload = (uint32_t)s->name_count++,
                                              .sm_mhz = run.sm_mhz,
                                              .mem_mhz = run.mem_mhz,
@@ -72,8 +72,8 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, c
 
 static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *logs, fl_diag *d) {
     const fl_import_options how = {.interval_s = o->interval_s, .device = (int32_t)o->device};
-    if (fl_grow(&s->names, &s->name_room, 1, sizeof *s->names) || !(s->names[0] = strdup("")))
-        return fl_no_memory(d, "the logs");
+    fl_must_grow(&s->names, &s->name_room, 1, sizeof *s->names);
+    s->names[0] = fl_must(strdup(""));
     s->name_count = 1; /* name 0 is the kernel of every row */
     for (size_t i = 0; i < logs->count; i++) {
         fl_imported in = {0};
@@ -91,7 +91,8 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
     }
     if (s->row_count == 0)
         return fl_fail(d, FL_BAD_INPUT, logs->item[0], 0, 0, "no run at steady clocks");
-    return fl_head_set(&s->head, "source", "foldline fit logs") ? FL_OK : fl_no_memory(d, "the logs");
+    fl_must_have(fl_head_set(&s->head, "source", "foldline fit logs"));
+    return FL_OK;
 }
 
 static void print_json(const fl_sweep *s, size_t logs, const char *out) {

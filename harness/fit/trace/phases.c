@@ -2,6 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "models/laws/device.h"
 #include "models/laws/laws.h"
 #include "models/math/math.h"
@@ -58,7 +59,7 @@ static void merge(phase *into, const phase *from) {
 }
 
 /* A phase ends where two consecutive readings differ from it; a single one is noise. */
-static fl_status cut(const fl_telemetry *t, const size_t *column, int32_t device, phases *out, fl_diag *d) {
+static void cut(const fl_telemetry *t, const size_t *column, int32_t device, phases *out) {
     size_t before = SIZE_MAX, off = 0;
     for (size_t i = 0; i < t->row_count; i++) {
         double value[SIGNALS];
@@ -70,8 +71,7 @@ static fl_status cut(const fl_telemetry *t, const size_t *column, int32_t device
         before = i;
         off = out->count && differs(&out->item[out->count - 1], value) ? off + 1 : 0;
         if (!out->count || off > 1) {
-            if (fl_grow(&out->item, &out->room, out->count + 1, sizeof *out->item))
-                return fl_no_memory(d, "the phases");
+            fl_must_grow(&out->item, &out->room, out->count + 1, sizeof *out->item);
             out->item[out->count++] = (phase){0};
             off = 0;
         }
@@ -85,7 +85,6 @@ static fl_status cut(const fl_telemetry *t, const size_t *column, int32_t device
             out->item[kept++] = out->item[i];
     }
     out->count = kept;
-    return FL_OK;
 }
 
 /* The phase as kernels of 10 ms, busy for util_gpu of the time. The memory share follows from the memory utilisation,
@@ -102,7 +101,7 @@ static fl_status describe(const phase *p, const fl_device *dev, size_t index, fl
         fl_power_dynamic(dev, 1, memory, mhz, dev->default_mem_mhz, &sm_w, &memory_w) == FL_MODEL_OK && sm_w > 0)
         alpha = fmax(0, ((p->mean[POWER] - base.total_mw * 1e-3) / busy - memory_w) / sm_w);
     snprintf(name, sizeof name, "phase_%zu", index + 1);
-    fl_kind_load load = {.name = strdup(name),
+    fl_kind_load load = {.name = fl_must(strdup(name)),
                          .tc = fmax(0.05, 1 - memory * memory),
                          .tm = fmax(0.05, memory),
                          .sharpness = dev->sharpness >= 1 ? dev->sharpness : INFINITY,
@@ -115,10 +114,7 @@ static fl_status describe(const phase *p, const fl_device *dev, size_t index, fl
                          .host_alpha = NAN,
                          .host_upc = NAN,
                          .host_gb_s = NAN};
-    if (!load.name || fl_grow(&kinds->kind, &kinds->room, kinds->count + 1, sizeof load)) {
-        free(load.name);
-        return fl_no_memory(d, "the phases");
-    }
+    fl_must_grow(&kinds->kind, &kinds->room, kinds->count + 1, sizeof load);
     kinds->kind[kinds->count++] = load;
     const fl_program_row row = {.program = fl_programs_name(programs, "log"),
                                 .kernel = fl_programs_name(programs, name),
@@ -130,8 +126,8 @@ static fl_status describe(const phase *p, const fl_device *dev, size_t index, fl
                                 .grid_x = 256,
                                 .block_x = 256,
                                 .cycles = 1};
-    return row.program == UINT32_MAX || row.kernel == UINT32_MAX ? fl_no_memory(d, "the phases")
-                                                                 : fl_programs_add(programs, &row, d);
+    fl_must_have(row.program != UINT32_MAX && row.kernel != UINT32_MAX);
+    return fl_programs_add(programs, &row, d);
 }
 
 static void print(const phases *all) {
@@ -164,13 +160,10 @@ static void print_json(const phases *all, const char *out) {
 
 /* PHASES.programs.csv becomes PHASES.kinds.csv, and its name without folders. */
 static char *kinds_path(const char *out, const char **name) {
-    char *path = NULL;
-    const char *dot = strstr(out, ".programs.csv"), *slash;
+    const char *dot = strstr(out, ".programs.csv");
     if (!dot)
         dot = out + strlen(out);
-    if (asprintf(&path, "%.*s.kinds.csv", (int)(dot - out), out) < 0)
-        return NULL;
-    slash = strrchr(path, '/');
+    char *path = fl_must_print("%.*s.kinds.csv", (int)(dot - out), out), *slash = strrchr(path, '/');
     *name = slash ? slash + 1 : path;
     return path;
 }
@@ -185,14 +178,11 @@ static fl_status write_files(fl_programs *p, fl_kinds *k, const fl_device *dev, 
     snprintf(mem, sizeof mem, "%g", dev->default_mem_mhz);
     static const char assumed[] = "a log tells lengths, clock, utilisation and power; how phases depend on the clocks "
                                   "is assumed from memory utilisation";
-    fl_status s = path && fl_head_set(&p->head, "source", source) && fl_head_set(&p->head, "assumed", assumed) &&
-                          fl_head_set(&p->head, "sm_mhz", mhz) && fl_head_set(&p->head, "mem_mhz", mem) &&
-                          fl_head_set(&p->head, "kinds", name) && fl_head_set(&k->head, "source", source) &&
-                          fl_head_set(&k->head, "assumed", assumed)
-                      ? FL_OK
-                      : fl_no_memory(d, "the phases");
-    if (!s)
-        s = fl_kinds_write(path, k, d);
+    fl_must_have(fl_head_set(&p->head, "source", source) && fl_head_set(&p->head, "assumed", assumed) &&
+                 fl_head_set(&p->head, "sm_mhz", mhz) && fl_head_set(&p->head, "mem_mhz", mem) &&
+                 fl_head_set(&p->head, "kinds", name) && fl_head_set(&k->head, "source", source) &&
+                 fl_head_set(&k->head, "assumed", assumed));
+    fl_status s = fl_kinds_write(path, k, d);
     if (!s)
         s = fl_programs_write(out, p, d);
     if (!s)
@@ -244,11 +234,12 @@ fl_status fl_fit_phases(const fl_telemetry *t, int32_t device, const fl_device *
                        g.lowest, g.highest);
     const bool others = g.highest > g.lowest;
     device = device < 0 ? g.lowest : device;
-    fl_status s = cut(t, column, device, &all, d);
+    fl_status s = FL_OK;
     double busy = 0;
+    cut(t, column, device, &all);
     for (size_t i = 0; i < all.count; i++)
         busy += all.item[i].mean[UTIL] * all.item[i].seconds;
-    if (!s && !(busy > 0))
+    if (!(busy > 0))
         s = fl_fail(d, FL_BAD_INPUT, source, 0, 0, "GPU %d did nothing in the log, expected some utilisation", device);
     for (size_t i = 0; !s && i < all.count; i++)
         s = describe(&all.item[i], dev, i, &programs, &kinds, d);

@@ -3,6 +3,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "models/fit/fit.h"
 #include "models/math/math.h"
 #include "traces/import/import.h"
@@ -27,13 +28,11 @@ void fl_meter_free(fl_meter *m) {
 
 static fl_sensor_course fl_meter_course(const fl_meter *m) { return (fl_sensor_course){m->time_s, m->watts, m->count}; }
 
-static fl_status add(fl_meter *m, double time_s, double watts, fl_diag *d) {
-    if (fl_grow(&m->time_s, &m->time_room, m->count + 1, sizeof *m->time_s) ||
-        fl_grow(&m->watts, &m->watts_room, m->count + 1, sizeof *m->watts))
-        return fl_no_memory(d, "the meter's samples");
+static void add(fl_meter *m, double time_s, double watts) {
+    fl_must_grow(&m->time_s, &m->time_room, m->count + 1, sizeof *m->time_s);
+    fl_must_grow(&m->watts, &m->watts_room, m->count + 1, sizeof *m->watts);
     m->time_s[m->count] = time_s;
     m->watts[m->count++] = watts;
-    return FL_OK;
 }
 
 /* ---- a plain CSV ---- */
@@ -74,7 +73,8 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     const double at = (time - l->first) * unit[l->time];
     if (l->m->count && at <= l->m->time_s[l->m->count - 1])
         return FL_FIELD_FAIL(d, row, l->where[l->time], "the time does not rise, expected later than the row before");
-    return add(l->m, at, watts, d);
+    add(l->m, at, watts);
+    return FL_OK;
 }
 
 /* ---- telemetry ---- */
@@ -88,18 +88,17 @@ static fl_status from_telemetry(const fl_telemetry *t, const char *path, fl_mete
                 column = k;
     if (column == SIZE_MAX)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no power, expected node_power_w or power_w");
-    fl_status s = FL_OK;
     int64_t first = 0;
-    for (size_t i = 0; !s && i < t->row_count; i++) {
+    for (size_t i = 0; i < t->row_count; i++) {
         const double watts = t->value[i * t->signal_count + column];
         if (isnan(watts))
             continue;
         first = m->count ? first : t->t_ns[i];
         const double at = (double)(t->t_ns[i] - first) * 1e-9;
         if (!m->count || at > m->time_s[m->count - 1])
-            s = add(m, at, watts, d);
+            add(m, at, watts);
     }
-    return s;
+    return FL_OK;
 }
 
 fl_status fl_meter_read(const char *path, fl_meter *m, fl_diag *d) {
@@ -177,10 +176,8 @@ static fl_status take_readings(const options *o, const fl_telemetry *t, const ch
     const size_t column = column_of(t, r->name);
     if (column == SIZE_MAX)
         return fl_fail_unknown(d, path, "signal", r->name, (const char *const *)t->signal, t->signal_count);
-    r->time_s = malloc((t->row_count + 1) * sizeof *r->time_s);
-    r->watts = malloc((t->row_count + 1) * sizeof *r->watts);
-    if (!r->time_s || !r->watts)
-        return fl_no_memory(d, "the readings");
+    r->time_s = fl_must(malloc((t->row_count + 1) * sizeof *r->time_s));
+    r->watts = fl_must(malloc((t->row_count + 1) * sizeof *r->watts));
     r->device = -1;
     int64_t first = 0;
     for (size_t i = 0; i < t->row_count; i++) {
@@ -220,8 +217,7 @@ static fl_status beside_meter(const char *path, const fl_sensor_log *log, learnt
     if (m == FL_MODEL_OK)
         m = fl_sensor_learn_window(&course, log, shift, &l->s);
     fl_meter_free(&meter);
-    if (m == FL_MODEL_NO_MEMORY)
-        return fl_no_memory(d, "the fit");
+    fl_must_have(m != FL_MODEL_NO_MEMORY);
     l->metered = true;
     l->found = m == FL_MODEL_OK;
     return m == FL_MODEL_OK ? FL_OK
@@ -234,8 +230,7 @@ static fl_status beside_meter(const char *path, const fl_sensor_log *log, learnt
 static fl_status learn(const options *o, const readings *r, const char *path, learnt *l, fl_diag *d) {
     const fl_sensor_log log = {r->time_s, r->watts, r->count};
     const fl_model_status m = fl_sensor_learn(&log, &l->s);
-    if (m == FL_MODEL_NO_MEMORY)
-        return fl_no_memory(d, "the fit");
+    fl_must_have(m != FL_MODEL_NO_MEMORY);
     if (m != FL_MODEL_OK)
         return fl_fail(
             d, FL_BAD_INPUT, path, 0, 0,

@@ -1,6 +1,7 @@
 #include "harness/report/data/inside.h"
 
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/report/data/data.h"
 #include "harness/study/compare/compare.h"
 #include "traces/io/io.h"
@@ -26,10 +27,10 @@ static const char *const column_name[FL_REPORT_COLUMNS] = {
     "latency_mean_s", "latency_p99_s", "energy_per_request_j"};
 /* clang-format on */
 
-fl_status fl_names_index(fl_names *n, const char *text, size_t *index, fl_diag *d) {
+size_t fl_names_index(fl_names *n, const char *text) {
     const uint32_t at = fl_intern_text(&n->found, &n->item, &n->count, &n->room, text, strlen(text));
-    *index = at;
-    return at == UINT32_MAX ? fl_no_memory(d, "the report") : FL_OK;
+    fl_must_have(at != UINT32_MAX);
+    return at;
 }
 
 void fl_names_free(fl_names *n) {
@@ -78,17 +79,14 @@ static bool same_seed(const void *owner, uint32_t index, const void *key) {
     return ((const fl_report_data *)owner)->seed[index] == *(const uint64_t *)key;
 }
 
-static fl_status add_seed(fl_report_data *r, uint64_t seed, size_t *index, fl_diag *d) {
-    fl_intern_slot *slot = fl_intern_find(&r->by_seed, fl_hash(&seed, sizeof seed), same_seed, r, &seed);
-    const bool is_new = slot && slot->index == UINT32_MAX;
-    if (!slot || (is_new && fl_grow(&r->seed, &r->seed_room, r->seed_count + 1, sizeof *r->seed)))
-        return fl_no_memory(d, "the report");
-    if (is_new) {
+static size_t add_seed(fl_report_data *r, uint64_t seed) {
+    fl_intern_slot *slot = fl_must(fl_intern_find(&r->by_seed, fl_hash(&seed, sizeof seed), same_seed, r, &seed));
+    if (slot->index == UINT32_MAX) {
+        fl_must_grow(&r->seed, &r->seed_room, r->seed_count + 1, sizeof *r->seed);
         slot->index = (uint32_t)r->seed_count;
         r->seed[r->seed_count++] = seed;
     }
-    *index = slot->index;
-    return FL_OK;
+    return slot->index;
 }
 
 /* The workload of a variant is "name [variant]"; this is the name alone, because the variant has a column of its own.
@@ -120,11 +118,11 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
         text[i] = l->text_at[i] == SIZE_MAX ? "" : row->field[l->text_at[i]].text;
     plain_name(text[WORKLOAD], text[VARIANT], workload, sizeof workload);
     text[WORKLOAD] = workload;
-    for (size_t i = 0; !s && i < TEXTS; i++)
+    for (size_t i = 0; i < TEXTS; i++)
         if (names[i])
-            s = fl_names_index(names[i], text[i], index[i], d);
+            *index[i] = fl_names_index(names[i], text[i]);
     int64_t seed = 0;
-    if (!s && l->text_at[SEED] != SIZE_MAX)
+    if (l->text_at[SEED] != SIZE_MAX)
         s = fl_field_int(row, l->text_at[SEED], "seed", 0, INT64_MAX, &seed, d);
     x.seed = (uint64_t)seed;
     for (size_t i = 0; !s && i < FL_REPORT_COLUMNS; i++)
@@ -133,42 +131,32 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (!s)
         s = number(row, l->load_at, "offered_rps", &load, d);
     r->serves |= isfinite(load);
-    if (!s)
-        s = add_seed(r, x.seed, &x.seed_at, d);
-    if (!s && fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
-        s = fl_no_memory(d, "the report");
-    if (!s)
-        r->row[r->row_count++] = x;
-    return s;
+    if (s)
+        return s;
+    x.seed_at = add_seed(r, x.seed);
+    fl_must_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row);
+    r->row[r->row_count++] = x;
+    return FL_OK;
 }
 
 /* ---- files beside the result ---- */
 
-static fl_status beside(const char *csv, const char *ending, char **path, fl_diag *d) {
-    *path = NULL;
+/* NULL: there is no such file. */
+static char *beside(const char *csv, const char *ending) {
     if (fl_is_standard(csv))
-        return FL_OK;
+        return NULL;
     char *provenance = fl_provenance_path(csv);
-    static const char last[] = ".provenance.json";
-    const size_t stem = provenance ? strlen(provenance) - (sizeof last - 1) : 0;
-    const bool made = provenance && asprintf(path, "%.*s%s", (int)stem, provenance, ending) >= 0;
+    char *path = fl_must_print("%.*s%s", (int)(strlen(provenance) - strlen(".provenance.json")), provenance, ending);
     free(provenance);
-    if (!made) {
-        *path = NULL;
-        return fl_no_memory(d, "the report");
-    }
-    if (access(*path, F_OK)) {
-        free(*path);
-        *path = NULL;
-    }
-    return FL_OK;
+    if (!access(path, F_OK))
+        return path;
+    free(path);
+    return NULL;
 }
 
 static fl_status read_beside(const char *csv, const char *ending, cJSON **tree, fl_diag *d) {
-    char *path = NULL;
-    fl_status s = beside(csv, ending, &path, d);
-    if (!s && path)
-        s = fl_json_read(path, tree, d);
+    char *path = beside(csv, ending);
+    const fl_status s = path ? fl_json_read(path, tree, d) : FL_OK;
     free(path);
     return s;
 }
@@ -191,8 +179,8 @@ static fl_status check_record(const fl_report_data *r, fl_diag *d) {
 fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     loader l = {.r = r};
     fl_csv_options options = {.trim = true};
-    *r = (fl_report_data){.path = strdup(csv), .bound = INFINITY};
-    fl_status s = r->path ? fl_csv_read(csv, &options, NULL, read_row, &l, d) : fl_no_memory(d, "the report");
+    *r = (fl_report_data){.path = fl_must(strdup(csv)), .bound = INFINITY};
+    fl_status s = fl_csv_read(csv, &options, NULL, read_row, &l, d);
     if (!s && !r->row_count)
         s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare, sweep or merge");
     if (!s && !fl_result_sha256(csv, r->sha256))
@@ -204,8 +192,8 @@ fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     if (!s)
         s = read_beside(csv, ".published.json", &r->published, d);
     if (!s)
-        s = beside(csv, ".regret.csv", &r->regret_path, d);
-    if (s)
+        r->regret_path = beside(csv, ".regret.csv");
+    else
         fl_report_free(r);
     return s;
 }
@@ -306,20 +294,21 @@ static fl_status curves_read_row(void *user, const fl_csv_row *row, fl_diag *d) 
     const bool tagged = strchr(workload, '[') != NULL;                /* the name may contain the variant already */
     snprintf(group, sizeof group, "%s%s%s%s%s%s", workload, *variant && !tagged ? " [" : "", tagged ? "" : variant,
              *variant && !tagged ? "]" : "", on ? " on " : "", on ? platform : "");
-    fl_status s = c->r ? FL_OK : fl_names_index(&c->to->own, row->field[c->at[1]].text, &m.policy, d);
-    if (!s)
-        s = fl_names_index(&c->to->group, group, &m.group, d);
+    if (!c->r)
+        m.policy = fl_names_index(&c->to->own, row->field[c->at[1]].text);
+    m.group = fl_names_index(&c->to->group, group);
+    fl_status s = FL_OK;
     double *into[4] = {&m.step, &m.low, &m.mean, &m.high};
     for (size_t k = 0; !s && k < 4; k++) {
         *into[k] = NAN;
         if (strcmp(row->field[c->at[4 + k]].text, "n/a") != 0)
             s = fl_field_real_or_nan(row, c->at[4 + k], column[4 + k], -HUGE_VAL, HUGE_VAL, into[k], d);
     }
-    if (!s && fl_grow(&c->to->mark, &c->to->room, c->to->count + 1, sizeof *c->to->mark))
-        s = fl_no_memory(d, "the report");
-    if (!s)
-        c->to->mark[c->to->count++] = m;
-    return s;
+    if (s)
+        return s;
+    fl_must_grow(&c->to->mark, &c->to->room, c->to->count + 1, sizeof *c->to->mark);
+    c->to->mark[c->to->count++] = m;
+    return FL_OK;
 }
 
 fl_status fl_curves_read(const char *path, const fl_report_data *r, fl_curves *c, fl_diag *d) {
@@ -395,9 +384,7 @@ fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list,
     *list = NULL;
     if (clock == SIZE_MAX)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no column sm_mhz, expected the file of foldline run --timeline");
-    fl_share *x = malloc((t->row_count + 1) * sizeof *x);
-    if (!x)
-        return fl_no_memory(d, "the residency");
+    fl_share *x = fl_must(malloc((t->row_count + 1) * sizeof *x));
     for (size_t i = 0; i < t->row_count; i++) {
         const int32_t device = t->device[i];
         const double mhz = t->value[i * t->signal_count + clock];

@@ -77,7 +77,7 @@ fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d);
 void fl_report_free(fl_report_data *r); /* accepts a zeroed struct */
 
 /* The index of a text, which is added if it is new. */
-fl_status fl_names_index(fl_names *n, const char *text, size_t *index, fl_diag *d);
+size_t fl_names_index(fl_names *n, const char *text);
 void fl_names_free(fl_names *n);
 
 bool fl_report_is_baseline(const char *policy); /* "baseline:..." */
@@ -100,7 +100,7 @@ typedef struct fl_scope {
 
 /* The scopes of a result, variant by variant; where there are several platforms, all together come first. *list is
  * malloc'd; free it with fl_scopes_free. */
-fl_status fl_scopes_make(const fl_report_data *r, fl_scope **list, size_t *count, fl_diag *d);
+void fl_scopes_make(const fl_report_data *r, fl_scope **list, size_t *count);
 void fl_scopes_free(fl_scope *list, size_t count);
 
 /* The part before the first setting ("fixed:sm_mhz=900" -> "fixed"); into 128 bytes. Returns buf. */
@@ -249,7 +249,7 @@ bool fl_partial_rows(const fl_summary *s, const fl_policy_summary *p);
 /* Writes the notes below the table of policies: the meaning of the mark on such means, with the runs that each covers;
  * and the clock of the best static choice, workload by workload where they differ. Writes nothing where there is
  * neither. */
-fl_status fl_partial_notes(FILE *f, const fl_summary *s, fl_diag *d);
+void fl_partial_notes(FILE *f, const fl_summary *s);
 
 /* The effect of a parameter on results: policies of one family whose labels differ in a number. */
 
@@ -331,4 +331,4 @@ void fl_show_text(const char *text, FILE *out);
 
 /* Lists below the table the columns that do not fit: those that are empty or equal in all rows are dropped first, then
  * the last ones. */
-fl_status fl_show_print(const fl_show_table *t, const fl_show_look *look, FILE *out, fl_diag *d);
+void fl_show_print(const fl_show_table *t, const fl_show_look *look, FILE *out);

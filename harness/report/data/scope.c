@@ -1,6 +1,7 @@
 #include "harness/report/data/inside.h"
 
 #include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
 #include "harness/report/data/data.h"
 #include "harness/study/compare/compare.h"
 #include "harness/study/trial/trial.h"
@@ -30,10 +31,11 @@ static fl_status recorded_bounds(const fl_report_data *r, fl_promises *p, double
         *share = bound->valuedouble;
     cJSON_ArrayForEach(text, cJSON_GetObjectItem(options, "bounds")) if (!s && cJSON_IsString(text)) s =
         fl_promise_parse(text->valuestring, p, share, &wrong);
-    char *path = s ? fl_provenance_path(r->path) : NULL;
-    if (s)
-        s = path ? fl_fail(d, FL_BAD_INPUT, path, 0, 0, "options.bounds: %s", wrong.message) : fl_no_memory(d, NULL);
-    free(path);
+    if (s) {
+        char *path = fl_provenance_path(r->path);
+        fl_fail(d, FL_BAD_INPUT, path, 0, 0, "options.bounds: %s", wrong.message);
+        free(path);
+    }
     return s;
 }
 
@@ -119,23 +121,19 @@ static void unsort(sorted *x) {
     free(x->runs);
 }
 
-static fl_status sort(const fl_report_data *r, sorted *x, fl_diag *d) {
-    *x = (sorted){.row = malloc((r->row_count + 1) * sizeof *x->row),
-                  .first = calloc(r->variant.count + 2, sizeof *x->first),
-                  .runs = calloc(r->policy.count + 1, sizeof *x->runs)};
-    if (!x->row || !x->first || !x->runs) {
-        unsort(x);
-        return fl_no_memory(d, "the report");
-    }
-    size_t *next = x->first + 1; /* first the count, then the place of the next row; at the end first[v + 1] */
+static sorted sort(const fl_report_data *r) {
+    const sorted x = {.row = fl_must(malloc((r->row_count + 1) * sizeof *x.row)),
+                      .first = fl_must(calloc(r->variant.count + 2, sizeof *x.first)),
+                      .runs = fl_must(calloc(r->policy.count + 1, sizeof *x.runs))};
+    size_t *next = x.first + 1; /* first the count, then the place of the next row; at the end first[v + 1] */
     for (size_t i = 0; i < r->row_count; i++)
         if (r->row[i].variant + 1 < r->variant.count)
             next[r->row[i].variant + 1]++;
     for (size_t v = 1; v < r->variant.count; v++)
         next[v] += next[v - 1];
     for (size_t i = 0; i < r->row_count; i++)
-        x->row[next[r->row[i].variant]++] = i;
-    return FL_OK;
+        x.row[next[r->row[i].variant]++] = i;
+    return x;
 }
 
 static int by_index(const void *a, const void *b) {
@@ -148,19 +146,17 @@ static bool holds(const fl_scope *s, const fl_report_row *row) {
 }
 
 /* Finds the policies of the scope and their rows. */
-static fl_status make(const fl_report_data *r, const sorted *x, int platform, size_t variant, fl_scope *s, fl_diag *d) {
+static void make(const fl_report_data *r, const sorted *x, int platform, size_t variant, fl_scope *s) {
     const size_t *row = x->row + x->first[variant], count = x->first[variant + 1] - x->first[variant];
     const size_t most = count < r->policy.count ? count : r->policy.count;
     *s = (fl_scope){.data = r,
                     .platform = platform,
                     .variant = variant,
-                    .policy = malloc((most + 1) * sizeof *s->policy),
-                    .row = malloc((count + 1) * sizeof *s->row),
-                    .first = calloc(most + 2, sizeof *s->first),
+                    .policy = fl_must(malloc((most + 1) * sizeof *s->policy)),
+                    .row = fl_must(malloc((count + 1) * sizeof *s->row)),
+                    .first = fl_must(calloc(most + 2, sizeof *s->first)),
                     .workloads = r->workload.count * (platform == FL_REPORT_ALL ? r->platform.count : 1),
                     .seeds = r->seed_count};
-    if (!s->policy || !s->row || !s->first)
-        return fl_no_memory(d, "the report");
     for (size_t i = 0; i < count; i++)
         if (holds(s, &r->row[row[i]]) && !x->runs[r->row[row[i]].policy]++)
             s->policy[s->policy_count++] = r->row[row[i]].policy;
@@ -174,7 +170,6 @@ static fl_status make(const fl_report_data *r, const sorted *x, int platform, si
             s->row[x->runs[r->row[row[i]].policy]++] = row[i];
     for (size_t p = 0; p < s->policy_count; p++)
         x->runs[s->policy[p]] = 0;
-    return FL_OK;
 }
 
 static void free_scope(fl_scope *s) {
@@ -183,32 +178,21 @@ static void free_scope(fl_scope *s) {
     free(s->first);
 }
 
-fl_status fl_scopes_make(const fl_report_data *r, fl_scope **list, size_t *count, fl_diag *d) {
+void fl_scopes_make(const fl_report_data *r, fl_scope **list, size_t *count) {
     const size_t each = r->platform.count > 1 ? 1 + r->platform.count : 1;
-    sorted x;
+    sorted x = sort(r);
     *count = 0;
-    *list = NULL;
-    fl_status s = sort(r, &x, d);
-    if (s)
-        return s;
-    *list = calloc(r->variant.count * each + 1, sizeof **list);
-    s = *list ? FL_OK : fl_no_memory(d, "the report");
-    for (size_t v = 0; !s && v < r->variant.count; v++)
-        for (size_t k = 0; !s && k < each; k++) {
+    *list = fl_must(calloc(r->variant.count * each + 1, sizeof **list));
+    for (size_t v = 0; v < r->variant.count; v++)
+        for (size_t k = 0; k < each; k++) {
             fl_scope *at = &(*list)[(*count)++];
-            s = make(r, &x, k ? (int)k - 1 : FL_REPORT_ALL, v, at, d);
-            if (!s && !at->policy_count) { /* not every variant is on every platform */
+            make(r, &x, k ? (int)k - 1 : FL_REPORT_ALL, v, at);
+            if (!at->policy_count) { /* not every variant is on every platform */
                 free_scope(at);
                 --*count;
             }
         }
     unsort(&x);
-    if (s) {
-        fl_scopes_free(*list, *count);
-        *list = NULL;
-        *count = 0;
-    }
-    return s;
 }
 
 void fl_scopes_free(fl_scope *list, size_t count) {
@@ -220,10 +204,10 @@ void fl_scopes_free(fl_scope *list, size_t count) {
 double *fl_scope_panel(const fl_scope *s, fl_report_column column) {
     const fl_report_data *r = s->data;
     const size_t each = s->workloads * s->seeds, total = s->policy_count * each;
-    double *panel = malloc((total + 1) * sizeof *panel);
-    for (size_t i = 0; panel && i < total; i++)
+    double *panel = fl_must(malloc((total + 1) * sizeof *panel));
+    for (size_t i = 0; i < total; i++)
         panel[i] = NAN;
-    for (size_t p = 0; panel && p < s->policy_count; p++)
+    for (size_t p = 0; p < s->policy_count; p++)
         for (size_t i = s->first[p]; i < s->first[p + 1]; i++) {
             const fl_report_row *row = &r->row[s->row[i]];
             const size_t w = row->workload + (s->platform == FL_REPORT_ALL ? row->platform * r->workload.count : 0);
@@ -238,8 +222,8 @@ static double *against_default(const fl_scope *s, fl_report_column column) {
     size_t standard = 0;
     while (standard < s->policy_count && strcmp(s->data->policy.item[s->policy[standard]], "baseline:default"))
         standard++;
-    double *of = malloc((s->seeds + 1) * sizeof *of);
-    for (size_t w = 0; panel && of && w < s->workloads; w++) {
+    double *of = fl_must(malloc((s->seeds + 1) * sizeof *of));
+    for (size_t w = 0; w < s->workloads; w++) {
         double any = NAN; /* with random arrivals, each seed has a separate default */
         for (size_t k = 0; k < s->seeds; k++) {
             of[k] = standard < s->policy_count ? panel[(standard * s->workloads + w) * s->seeds + k] : (double)NAN;
@@ -250,10 +234,6 @@ static double *against_default(const fl_scope *s, fl_report_column column) {
                 double *at = &panel[(p * s->workloads + w) * s->seeds + k];
                 *at = 100 * (1 - *at / (isnan(of[k]) ? any : of[k]));
             }
-    }
-    if (!of) {
-        free(panel);
-        panel = NULL;
     }
     free(of);
     return panel;

@@ -1,5 +1,6 @@
 #include "harness/report/data/data.h"
 
+#include "harness/base/work/work.h"
 #include "traces/io/io.h"
 
 #include <math.h>
@@ -115,8 +116,7 @@ fl_status fl_show_columns(const fl_show_table *t, const char *names, fl_show_loo
         char name[256];
         const size_t size = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)size, at);
-        if (fl_grow(&look->column, &room, look->columns + 1, sizeof *look->column))
-            return fl_no_memory(d, "the columns");
+        fl_must_grow(&look->column, &room, look->columns + 1, sizeof *look->column);
         const fl_status s = find_column(t, name, &look->column[look->columns], d);
         if (s)
             return s;
@@ -298,24 +298,20 @@ static void put_table(const page *p, FILE *out) {
     }
 }
 
-fl_status fl_show_print(const fl_show_table *t, const fl_show_look *look, FILE *out, fl_diag *d) {
+void fl_show_print(const fl_show_table *t, const fl_show_look *look, FILE *out) {
     page p = {.t = t,
               .look = look,
               .rows = look->rows && look->rows < t->shown ? look->rows : t->shown,
               .text_most = look->width / 2 < TEXT_MOST ? (size_t)look->width / 2 : TEXT_MOST,
               .columns = look->column ? look->columns : t->columns};
-    p.column = calloc(p.columns + 1, sizeof *p.column);
-    p.left_out = calloc(p.columns + 1, sizeof *p.left_out);
-    const bool made = p.column && p.left_out;
-    for (size_t k = 0; made && k < p.columns; k++)
+    p.column = fl_must(calloc(p.columns + 1, sizeof *p.column));
+    p.left_out = fl_must(calloc(p.columns + 1, sizeof *p.left_out));
+    for (size_t k = 0; k < p.columns; k++)
         p.column[k] = measure(&p, look->column ? look->column[k] : k);
-    if (made && !look->column)
+    if (!look->column)
         fit(&p);
-    if (made) {
-        put_table(&p, out);
-        put_notes(&p, out);
-    }
+    put_table(&p, out);
+    put_notes(&p, out);
     free(p.column);
     free(p.left_out);
-    return made ? FL_OK : fl_no_memory(d, t->path);
 }

@@ -33,24 +33,18 @@ static bool split(const char *label, const char *name, double *x, char *rest, si
     return found;
 }
 
-static fl_status collect(const fl_summary *s, fl_study *t, fl_diag *d) {
-    fl_status st = FL_OK;
-    t->point = calloc(s->count + 1, sizeof *t->point);
-    if (!t->point)
-        return fl_no_memory(d, "the report");
-    for (size_t i = 0; !st && i < s->count; i++) {
+static void collect(const fl_summary *s, fl_study *t) {
+    t->point = fl_must(calloc(s->count + 1, sizeof *t->point));
+    for (size_t i = 0; i < s->count; i++) {
         char family[128], rest[512];
         double x;
         const char *label = fl_summary_name(s, i);
         if (isnan(s->item[i].merit.mean) || strcmp(fl_label_family(label, family), t->family) != 0 ||
             !split(label, t->name, &x, rest, sizeof rest))
             continue;
-        st = fl_names_index(&t->rest, rest, &t->point[t->count].line, d);
-        t->point[t->count].x = x;
-        t->point[t->count++].item = i;
+        t->point[t->count++] = (fl_study_point){.x = x, .line = fl_names_index(&t->rest, rest), .item = i};
     }
     qsort(t->point, t->count, sizeof *t->point, by_line);
-    return st;
 }
 
 static bool worth_it(const fl_study *t) { /* some line has two different values */
@@ -68,13 +62,13 @@ void fl_studies(const fl_summary *s, void (*each)(void *user, const fl_study *t)
         fl_label_family(label, family);
         for (size_t k = 0; fl_label_setting(label, k, name, value); k++) {
             const size_t before = done.count;
-            size_t index;
             snprintf(key, sizeof key, "%s:%s", family, name);
-            if (fl_names_index(&done, key, &index, NULL) || done.count == before)
+            if (fl_names_index(&done, key) < before)
                 continue;
             fl_study t = {.family = family};
             snprintf(t.name, sizeof t.name, "%s", name);
-            if (!collect(s, &t, NULL) && worth_it(&t))
+            collect(s, &t);
+            if (worth_it(&t))
                 each(user, &t);
             fl_names_free(&t.rest);
             free(t.point);
@@ -85,14 +79,13 @@ void fl_studies(const fl_summary *s, void (*each)(void *user, const fl_study *t)
 
 /* ---- summary ---- */
 
-static fl_status add_column(fl_summary *s, fl_means *m, int column, fl_diag *d) {
+static void add_column(fl_summary *s, fl_means *m, int column) {
     const fl_scope *sc = s->scope;
     const size_t each = sc->workloads * sc->seeds;
     double *panel = fl_scope_panel(sc, (fl_report_column)column);
-    fl_status st = panel ? FL_OK : fl_no_memory(d, "the report");
-    for (size_t p = 0; !st && p < s->count; p++) {
+    for (size_t p = 0; p < s->count; p++) {
         const double *row = panel + p * each;
-        st = fl_means_add(m, row, sc->workloads, sc->seeds, &s->item[p].value[column], d);
+        fl_must_have(!fl_means_add(m, row, sc->workloads, sc->seeds, &s->item[p].value[column], NULL));
         if (column != FL_REPORT_VIOLATED)
             continue;
         s->item[p].violations = s->item[p].value[column].runs ? 0 : (double)NAN;
@@ -100,24 +93,21 @@ static fl_status add_column(fl_summary *s, fl_means *m, int column, fl_diag *d) 
             s->item[p].violations += isnan(row[i]) ? 0 : row[i];
     }
     free(panel);
-    return st;
 }
 
-static fl_status means(fl_summary *s, fl_diag *d) {
+static void means(fl_summary *s) {
     const fl_scope *sc = s->scope;
     fl_means m = {.b = s->bootstrap};
-    fl_status st = FL_OK;
-    for (int column = 0; !st && column < FL_REPORT_COLUMNS; column++)
-        st = add_column(s, &m, column, d);
-    for (size_t p = 0; !st && p < s->count; p++)
-        st = fl_means_add(&m, s->merit + p * sc->workloads * sc->seeds, sc->workloads, sc->seeds, &s->item[p].merit, d);
-    if (!st)
-        st = fl_means_draw(&m, d);
+    for (int column = 0; column < FL_REPORT_COLUMNS; column++)
+        add_column(s, &m, column);
+    for (size_t p = 0; p < s->count; p++)
+        fl_must_have(!fl_means_add(&m, s->merit + p * sc->workloads * sc->seeds, sc->workloads, sc->seeds,
+                                   &s->item[p].merit, NULL));
+    fl_must_have(!fl_means_draw(&m, NULL));
     fl_means_free(&m);
     for (size_t p = s->count; p-- > 0;)
         if (!strcmp(fl_summary_name(s, p), "baseline:default"))
             s->most = s->item[p].value[FL_REPORT_ENERGY_J].runs;
-    return st;
 }
 
 /* Who breaks a bound stands behind all that hold them. */
@@ -152,32 +142,26 @@ static fl_status choose(fl_summary *s, const char *reference, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status pairs(fl_summary *s, fl_diag *d) {
+static void pairs(fl_summary *s) {
     const fl_scope *sc = s->scope;
     const size_t each = sc->workloads * sc->seeds;
-    double *slow = s->reference < s->count ? fl_scope_panel(sc, FL_REPORT_SLOWDOWN) : NULL;
     if (s->reference >= s->count)
-        return FL_OK;
-    if (!slow)
-        return fl_no_memory(d, "the report");
+        return;
+    double *slow = fl_scope_panel(sc, FL_REPORT_SLOWDOWN);
     for (size_t i = 0; i < s->count * each; i++)
         slow[i] *= 100;
     s->paired = s->count > 1;
     fl_means m = {.b = s->bootstrap};
-    fl_status st = FL_OK;
-    for (size_t p = 0; !st && p < s->count; p++) {
+    for (size_t p = 0; p < s->count; p++) {
         /* a tie is a difference that no figure of the page would show: a hundredth of a percent point */
-        st = fl_means_add_paired(&m, s->merit + p * each, s->merit + s->reference * each, sc->workloads, sc->seeds,
-                                 0.01, &s->item[p].merit_pair, d);
-        if (!st)
-            st = fl_means_add_paired(&m, slow + p * each, slow + s->reference * each, sc->workloads, sc->seeds, 0.01,
-                                     &s->item[p].slowdown_pair, d);
+        fl_must_have(!fl_means_add_paired(&m, s->merit + p * each, s->merit + s->reference * each, sc->workloads,
+                                          sc->seeds, 0.01, &s->item[p].merit_pair, NULL));
+        fl_must_have(!fl_means_add_paired(&m, slow + p * each, slow + s->reference * each, sc->workloads, sc->seeds,
+                                          0.01, &s->item[p].slowdown_pair, NULL));
     }
-    if (!st)
-        st = fl_means_draw(&m, d);
+    fl_must_have(!fl_means_draw(&m, NULL));
     fl_means_free(&m);
     free(slow);
-    return st;
 }
 
 /* A run that breaks a bound ranks behind those that hold it: it counts as if it lost more than any can, in points. */
@@ -188,30 +172,28 @@ static void put_behind(double *merit, const double *violated, size_t each) {
         merit[i] -= violated[i] > 0 ? BEHIND : 0;
 }
 
-static fl_status ranks(fl_summary *s, fl_diag *d) {
+static void ranks(fl_summary *s) {
     const size_t each = s->scope->workloads * s->scope->seeds;
     double *violated = fl_scope_panel(s->scope, FL_REPORT_VIOLATED);
-    double *value = malloc((s->count * each + 1) * sizeof *value);
-    fl_rank_result *rank = calloc(s->count + 1, sizeof *rank);
+    double *value = fl_must(malloc((s->count * each + 1) * sizeof *value));
+    fl_rank_result *rank = fl_must(calloc(s->count + 1, sizeof *rank));
     size_t n = 0;
-    fl_status st = value && rank && violated ? FL_OK : fl_no_memory(d, "the report");
-    for (size_t p = 0; !st && p < s->count; p++) {
+    for (size_t p = 0; p < s->count; p++) {
         s->item[p].rank = (fl_rank_result){.rank = {NAN, NAN, NAN, 0, 0}};
         if (s->item[p].baseline)
             continue;
         memcpy(value + n * each, s->merit + p * each, each * sizeof *value);
         put_behind(value + n++ * each, violated + p * each, each);
     }
-    if (!st && n > 1)
-        st = fl_bootstrap_ranks(value, n, s->scope->workloads, s->scope->seeds, &s->bootstrap, rank, d);
-    for (size_t p = 0, k = 0; !st && n > 1 && p < s->count; p++)
+    if (n > 1)
+        fl_must_have(!fl_bootstrap_ranks(value, n, s->scope->workloads, s->scope->seeds, &s->bootstrap, rank, NULL));
+    for (size_t p = 0, k = 0; n > 1 && p < s->count; p++)
         if (!s->item[p].baseline)
             s->item[p].rank = rank[k++];
-    s->ranked = !st && n > 1 && rank[0].rank.workloads;
+    s->ranked = n > 1 && rank[0].rank.workloads;
     free(violated);
     free(value);
     free(rank);
-    return st;
 }
 
 fl_status fl_summary_make(const fl_scope *sc, const fl_bootstrap *b, const char *reference, fl_summary *out,
@@ -219,25 +201,22 @@ fl_status fl_summary_make(const fl_scope *sc, const fl_bootstrap *b, const char 
     *out = (fl_summary){.scope = sc, .bootstrap = *b, .count = sc->policy_count};
     if (!b->draws) /* for a grid: seconds, not minutes */
         out->bootstrap.draws = sc->policy_count > FL_GRID_POLICIES ? FL_DRAWS_GRID : FL_DRAWS_STANDARD;
-    out->item = calloc(out->count + 1, sizeof *out->item);
-    out->order = calloc(out->count + 1, sizeof *out->order);
+    out->item = fl_must(calloc(out->count + 1, sizeof *out->item));
+    out->order = fl_must(calloc(out->count + 1, sizeof *out->order));
     out->merit = fl_scope_merit(sc);
-    fl_status s = out->item && out->order && out->merit ? FL_OK : fl_no_memory(d, "the report");
-    for (size_t p = 0; !s && p < out->count; p++) {
+    for (size_t p = 0; p < out->count; p++) {
         out->item[p].policy = sc->policy[p];
         out->item[p].baseline = fl_report_is_baseline(fl_summary_name(out, p));
     }
-    if (!s)
-        s = means(out, d);
-    if (!s)
-        s = choose(out, reference, d);
-    if (!s)
-        s = pairs(out, d);
-    if (!s)
-        s = ranks(out, d);
-    if (s)
+    means(out);
+    const fl_status s = choose(out, reference, d);
+    if (s) {
         fl_summary_free(out);
-    return s;
+        return s;
+    }
+    pairs(out);
+    ranks(out);
+    return FL_OK;
 }
 
 void fl_summary_free(fl_summary *s) {

@@ -281,20 +281,17 @@ static bool same_choice(const void *owner, uint32_t index, const void *key) {
 }
 
 /* Each workload with its clock, without repeats. */
-static fl_status put_each(FILE *f, const fl_summary *s, size_t i, fl_diag *d) {
+static void put_each(FILE *f, const fl_summary *s, size_t i) {
     const fl_scope *sc = s->scope;
     fl_intern seen = {0};
-    fl_status st = FL_OK;
     size_t told = 0, more = 0;
-    for (size_t k = sc->first[i]; !st && k < sc->first[i + 1]; k++) {
+    for (size_t k = sc->first[i]; k < sc->first[i + 1]; k++) {
         const fl_report_row *x = &sc->data->row[sc->row[k]];
         if (!*sc->data->clock.item[x->clock])
             continue;
         const size_t key[] = {x->workload, x->platform, x->clock};
-        fl_intern_slot *slot = fl_intern_find(&seen, fl_hash(key, sizeof key), same_choice, sc->data, x);
-        if (!slot) {
-            st = fl_no_memory(d, "the report");
-        } else if (slot->index == UINT32_MAX) {
+        fl_intern_slot *slot = fl_must(fl_intern_find(&seen, fl_hash(key, sizeof key), same_choice, sc->data, x));
+        if (slot->index == UINT32_MAX) {
             slot->index = (uint32_t)sc->row[k];
             if (told >= TOLD_MAX) {
                 more++;
@@ -307,15 +304,13 @@ static fl_status put_each(FILE *f, const fl_summary *s, size_t i, fl_diag *d) {
     if (more)
         fprintf(f, ", and %zu more in the table of workloads", more);
     fl_intern_free(&seen);
-    return st;
 }
 
 /* The clock of a static choice in this scope; where there are several, each workload with its own. */
-static fl_status note_clocks(FILE *f, const fl_summary *s, fl_diag *d) {
+static void note_clocks(FILE *f, const fl_summary *s) {
     const fl_scope *sc = s->scope;
     const fl_report_data *r = sc->data;
-    fl_status st = FL_OK;
-    for (size_t i = 0; !st && i < s->count; i++) {
+    for (size_t i = 0; i < s->count; i++) {
         const fl_report_row *first = NULL;
         bool differ = false;
         for (size_t k = sc->first[i]; k < sc->first[i + 1]; k++) {
@@ -331,17 +326,16 @@ static fl_status note_clocks(FILE *f, const fl_summary *s, fl_diag *d) {
         fl_html_text(f, fl_summary_name(s, i));
         fputs(" is", f);
         if (differ) {
-            st = put_each(f, s, i, d);
+            put_each(f, s, i);
         } else {
             fputc(' ', f);
             fl_html_text(f, r->clock.item[first->clock]);
         }
         fputs(".</p>\n", f);
     }
-    return st;
 }
 
-fl_status fl_partial_notes(FILE *f, const fl_summary *s, fl_diag *d) {
+void fl_partial_notes(FILE *f, const fl_summary *s) {
     note_policies(f, s, true,
                   "<p class=\"note\">* behind a name: all its means are over some of the runs, and others "
                   "ran more. It has: ",
@@ -349,5 +343,5 @@ fl_status fl_partial_notes(FILE *f, const fl_summary *s, fl_diag *d) {
     note_policies(f, s, false,
                   "<p class=\"note\">* A mean over some of the runs: one above the bound has no regret. With one: ",
                   ". Energy and time are means over all runs.</p>\n");
-    return note_clocks(f, s, d);
+    note_clocks(f, s);
 }

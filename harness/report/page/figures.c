@@ -1,5 +1,6 @@
 #include "harness/report/page/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/report/data/data.h"
 #include "harness/report/picture/picture.h"
 #include "traces/files/files.h"
@@ -57,9 +58,9 @@ static const char *put_tip(FILE *f, const char *at) {
     if (strncmp(at, begin, sizeof begin - 1) != 0)
         return NULL;
     const char *text = at + sizeof begin - 1, *stop = strstr(text, end);
-    char *copy = stop ? strndup(text, (size_t)(stop - text)) : NULL;
-    if (!copy)
+    if (!stop)
         return NULL;
+    char *copy = fl_must(strndup(text, (size_t)(stop - text)));
     fputs(" class=\"tip\"><title>", f);
     fl_html_text(f, copy);
     fputs("</title>", f);
@@ -137,11 +138,10 @@ static void caption(fl_figures *g, const char *format, ...) {
     char *text = NULL;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        text = NULL;
+    fl_must_have(vasprintf(&text, format, args) >= 0);
     va_end(args);
     fputs("</div><figcaption>", g->f);
-    fl_html_text(g->f, text ? text : "");
+    fl_html_text(g->f, text);
     fputs("</figcaption></figure>\n", g->f);
     free(text);
 }
@@ -201,9 +201,10 @@ typedef struct pareto {
 
 static fl_status fill_pareto(fl_picture *p, void *from, size_t *drawn, fl_diag *d) {
     pareto *x = from;
-    const fl_status s = fl_picture_pareto(p, x->s, x->looks, drawn, d);
+    (void)d;
+    *drawn = fl_picture_pareto(p, x->s, x->looks);
     x->bars = p->bars;
-    return s;
+    return FL_OK;
 }
 
 fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *looks, fl_diag *d) {
@@ -237,7 +238,7 @@ static fl_status rows(fl_figures *g, const fl_summary *s, const fl_looks *looks,
         return FL_OK;
     fl_status st = fl_picture_open(&p, FL_PICTURE_PANEL, d);
     if (!st)
-        st = fl_picture_rows(&p, s, looks, ranks, &drawn, d);
+        drawn = fl_picture_rows(&p, s, looks, ranks);
     fl_lead_about(s, about, sizeof about);
     snprintf(merit, sizeof merit, "%s", fl_merit_name(s->scope->data));
     *merit = (char)toupper((unsigned char)*merit);
@@ -279,7 +280,7 @@ fl_status fl_figure_regret(fl_figures *g, const fl_summary *s, fl_diag *d) {
         return FL_OK;
     fl_status st = fl_picture_open(&p, FL_PICTURE_PANEL, d);
     if (!st)
-        st = fl_picture_regret(&p, s, &drawn, d);
+        drawn = fl_picture_regret(&p, s);
     if (!st && drawn) {
         begin(g, "", "Bar chart of the regret of each policy; the table has the numbers.");
         st = put(g, &p, "regret", "", d);
@@ -306,11 +307,9 @@ fl_status fl_figures_sensitivity(fl_figures *g, const fl_summary *s, fl_diag *d)
     fputs("<h3>Sensitivity to parameters</h3>\n<div class=\"figures\">\n", g->f);
     for (size_t i = 0; !st && i < studies && i < STUDIES_MAX; i++) {
         fl_picture p = {0};
-        size_t drawn = 0;
         st = fl_picture_open(&p, FL_PICTURE_PANEL, d);
-        if (!st)
-            st = fl_picture_studies(&p, s, i, 1, &drawn, d);
         if (!st) {
+            fl_picture_studies(&p, s, i, 1);
             begin(g, "", "Line charts: saving and slowdown over a parameter; the table has the numbers.");
             st = put(g, &p, "lines", "", d);
         }
@@ -342,7 +341,7 @@ fl_status fl_figures_curves(fl_figures *g, const fl_report_data *r, fl_diag *d) 
                  c.group.item[i]);
         st = fl_picture_open(&p, FL_PICTURE_PANEL, d);
         if (!st)
-            st = fl_picture_curves(&p, &c, i, 1, &drawn, d);
+            drawn = fl_picture_curves(&p, &c, i, 1);
         if (!st && drawn) {
             begin(g, "", alt);
             st = put(g, &p, "lines", "", d);

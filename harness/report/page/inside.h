@@ -41,10 +41,10 @@ fl_status fl_figure_gantt(fl_figures *g, const char *const *path, size_t count, 
  * sortable; they read well without it. */
 
 /* id: of the table element, unique in the page. */
-fl_status fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id, fl_diag *d);
+void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id);
 void fl_table_pairs(FILE *f, const fl_summary *s, const char *id);
 /* Every workload under every policy, intervals over the seeds; b->draws 0 = 1000. */
-fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b, fl_diag *d);
+void fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b);
 
 /* Tables from the records beside the result; nothing where these do not exist. */
 void fl_table_published(FILE *f, const fl_report_data *r);

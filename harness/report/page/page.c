@@ -201,9 +201,8 @@ static fl_status put_scope(const page *p, const fl_summary *s, size_t index, fl_
     }
     snprintf(id, sizeof id, "policies-%zu", index);
     fl_figures *g = p->figures;
-    fl_status st = fl_table_policies(f, s, &p->looks, id, d);
-    if (!st)
-        st = fl_figure_pareto(g, s, &p->looks, d);
+    fl_table_policies(f, s, &p->looks, id);
+    fl_status st = fl_figure_pareto(g, s, &p->looks, d);
     fputs("<div class=\"figures\">\n", f);
     if (!st)
         st = fl_figure_merit(g, s, &p->looks, d);
@@ -343,25 +342,22 @@ static fl_status put_body(const page *p, fl_diag *d) {
         return s;
     fl_table_published(f, p->r);
     fputs("<section id=\"by-workload\"><h2>Workload by workload</h2>\n", f);
-    s = fl_table_workloads(f, p->r, &p->o->bootstrap, d);
+    fl_table_workloads(f, p->r, &p->o->bootstrap);
     fputs("</section>\n<section id=\"models\"><h2>Platforms and models</h2>\n", f);
     fl_table_models(f, p->r);
     fputs("</section>\n<section id=\"provenance\"><h2>Provenance</h2>\n", f);
     fl_list_provenance(f, p->r, &p->o->bootstrap);
     fputs("</section>\n</main>\n<script>\n", f);
-    if (!s)
-        s = include(f, "report.js", d);
+    s = include(f, "report.js", d);
     fputs("</script>\n</body></html>\n", f);
     return s;
 }
 
 fl_status fl_report_write(const fl_report_data *r, const fl_report_options *o, const char *path, fl_diag *d) {
     page p = {.r = r, .o = o};
-    fl_status s = fl_scopes_make(r, &p.scope, &p.scope_count, d);
-    if (!s)
-        s = fl_looks_make(r, &p.looks, d);
-    if (!s)
-        s = fl_summary_make(&p.scope[0], &o->bootstrap, o->reference, &p.first, d);
+    fl_scopes_make(r, &p.scope, &p.scope_count);
+    fl_looks_make(r, &p.looks);
+    fl_status s = fl_summary_make(&p.scope[0], &o->bootstrap, o->reference, &p.first, d);
     fl_output *out = s ? NULL : fl_output_open(path, d);
     if (!s && !out)
         s = d->status;

@@ -248,18 +248,17 @@ static void table_more(FILE *f, const fl_summary *s, const choice *c, const char
     fputs("</details>\n", f);
 }
 
-fl_status fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id, fl_diag *d) {
+void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, const char *id) {
     choice c;
     char more[80];
     choose(s, &c);
     snprintf(more, sizeof more, "%s-more", id);
     table_first(f, s, &c, looks, id);
     table_more(f, s, &c, more);
-    const fl_status st = fl_partial_notes(f, s, d);
+    fl_partial_notes(f, s);
     if (s->count > POLICY_ROWS_MAX)
         fprintf(f, "<p class=\"note\">The best %d of %zu are shown; the CSV has them all.</p>\n", POLICY_ROWS_MAX,
                 s->count);
-    return st;
 }
 
 /* ---- pairs ---- */
@@ -379,21 +378,17 @@ static void put_cell(FILE *f, const fl_report_data *r, const cell *c, const bool
 }
 
 /* Means of the first `listed` cells, with common draws. value: room for the runs of a cell. */
-static fl_status fill_cells(cell *c, size_t listed, const bool *there, double *value, const fl_bootstrap *b,
-                            fl_diag *d) {
+static void fill_cells(cell *c, size_t listed, const bool *there, double *value, const fl_bootstrap *b) {
     fl_means m = {.b = *b};
-    fl_status s = FL_OK;
     for (size_t i = 0; i < listed; i++)
-        for (size_t k = 0; !s && k < WORKLOAD_COLUMNS; k++) {
+        for (size_t k = 0; k < WORKLOAD_COLUMNS; k++) {
             for (size_t n = 0; there[k] && n < c[i].count; n++)
                 value[n] = c[i].row[n].value[workload_column[k].column];
             if (there[k])
-                s = fl_means_add(&m, value, 1, c[i].count, &c[i].x[k], d);
+                fl_must_have(!fl_means_add(&m, value, 1, c[i].count, &c[i].x[k], NULL));
         }
-    if (!s)
-        s = fl_means_draw(&m, d);
+    fl_must_have(!fl_means_draw(&m, NULL));
     fl_means_free(&m);
-    return s;
 }
 
 static void head_workloads(FILE *f, const fl_report_data *r, const bool *there) {
@@ -413,19 +408,16 @@ static void head_workloads(FILE *f, const fl_report_data *r, const bool *there) 
     fputs("</tr></thead><tbody>\n", f);
 }
 
-fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b, fl_diag *d) {
+void fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstrap *b) {
     const fl_bootstrap quick = {.seed = b->seed, .draws = b->draws ? b->draws : FL_DRAWS_WORKLOAD};
-    fl_report_row *row = malloc((r->row_count + 1) * sizeof *row);
-    double *value = malloc((r->row_count + 1) * sizeof *value);
-    cell *c = calloc(WORKLOAD_ROWS_MAX, sizeof *c);
-    fl_status s = row && value && c ? FL_OK : fl_no_memory(d, "the report");
+    fl_report_row *row = fl_must(malloc((r->row_count + 1) * sizeof *row));
+    double *value = fl_must(malloc((r->row_count + 1) * sizeof *value));
+    cell *c = fl_must(calloc(WORKLOAD_ROWS_MAX, sizeof *c));
     bool there[WORKLOAD_COLUMNS] = {0};
     size_t all = 0;
-    if (!s) {
-        memcpy(row, r->row, r->row_count * sizeof *row);
-        qsort(row, r->row_count, sizeof *row, by_cell);
-    }
-    for (size_t i = 0, last; !s && i < r->row_count; i = last) {
+    memcpy(row, r->row, r->row_count * sizeof *row);
+    qsort(row, r->row_count, sizeof *row, by_cell);
+    for (size_t i = 0, last; i < r->row_count; i = last) {
         for (last = i; last < r->row_count && same_cell(&row[i], &row[last]); last++)
             for (size_t k = 0; k < WORKLOAD_COLUMNS; k++)
                 there[k] |= isfinite(row[last].value[workload_column[k].column]);
@@ -433,10 +425,9 @@ fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstra
             c[all - 1] = (cell){.row = &row[i], .count = last - i};
     }
     const size_t listed = all < WORKLOAD_ROWS_MAX ? all : WORKLOAD_ROWS_MAX;
-    if (!s)
-        s = fill_cells(c, listed, there, value, &quick, d);
+    fill_cells(c, listed, there, value, &quick);
     head_workloads(f, r, there);
-    for (size_t i = 0; !s && i < listed; i++)
+    for (size_t i = 0; i < listed; i++)
         put_cell(f, r, &c[i], there);
     end(f);
     if (all > listed)
@@ -444,5 +435,4 @@ fl_status fl_table_workloads(FILE *f, const fl_report_data *r, const fl_bootstra
     free(row);
     free(value);
     free(c);
-    return s;
 }

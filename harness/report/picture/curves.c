@@ -49,15 +49,14 @@ static void put_legend(fl_picture *p, const fl_looks *looks, bool hollow) {
         fl_picture_entry(p, breaks, (fl_look){0}, fl_picture_point((fl_look){0}, false, true));
 }
 
-fl_status fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d) {
+size_t fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *looks) {
     const fl_scope *scope = s->scope;
     const fl_report_data *data = scope->data;
     const double bound = isfinite(data->bound) ? 100 * data->bound : (double)NAN;
     double x0 = HUGE_VAL, x1 = -HUGE_VAL, y0 = HUGE_VAL, y1 = -HUGE_VAL;
     bool hollow = false;
     char about[512], text[64];
-    (void)d;
-    *drawn = 0;
+    size_t drawn = 0;
     for (size_t i = 0; i < scope->first[scope->policy_count]; i++) {
         const fl_report_row *r = &data->row[scope->row[i]];
         if (!shown(r))
@@ -65,10 +64,10 @@ fl_status fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_look
         fl_hold(&x0, &x1, 100 * r->value[FL_REPORT_SLOWDOWN]);
         fl_hold(&y0, &y1, r->value[FL_REPORT_SAVING_PCT]);
         hollow |= r->value[FL_REPORT_VIOLATED] > 0;
-        ++*drawn;
+        drawn++;
     }
-    if (!*drawn)
-        return FL_OK;
+    if (!drawn)
+        return 0;
     fl_hold(&x0, &x1, bound);
     fl_loosen(&x0, &x1);
     fl_loosen(&y0, &y1);
@@ -83,13 +82,13 @@ fl_status fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_look
     fl_picture_number(p, "x_bound", bound);
     snprintf(text, sizeof text, "bound %g %%", bound);
     fl_picture_text(p, "bound_text", text);
-    fl_picture_number(p, "many", *drawn > MANY);
+    fl_picture_number(p, "many", drawn > MANY);
     fputs("what,x,y,dx,dy,point,colour,text,size\n", p->table);
     for (size_t k = scope->policy_count; k-- > 0;) /* the first lie on top: baselines, then in the given order */
         for (size_t i = scope->first[k]; i < scope->first[k + 1]; i++)
             if (shown(&data->row[scope->row[i]]))
                 put_mark(p, data, &data->row[scope->row[i]], looks->of[scope->policy[k]]);
-    return FL_OK;
+    return drawn;
 }
 
 /* ---- curves ---- */
@@ -246,13 +245,12 @@ static void put_group(fl_lines *l, const fl_curves *c, size_t group) {
     }
 }
 
-fl_status fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, size_t count, size_t *drawn, fl_diag *d) {
+size_t fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, size_t count) {
     fl_lines l;
     fl_panel panel;
     double names = fl_text_width("99 fixed clocks");
     size_t n = 0;
     bool log = false;
-    (void)d;
     for (size_t g = first; g < c->group.count && g < first + count; g++) {
         panel = (fl_panel){0};
         n += panel_of(c, g, &panel);
@@ -261,9 +259,8 @@ fl_status fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, siz
     for (size_t i = 0; i < c->policy->count; i++)
         if (!is_fixed(c->policy->item[i]) && !fl_report_is_baseline(c->policy->item[i]))
             names = fmax(names, fl_text_width(c->policy->item[i]));
-    *drawn = n;
     if (!n)
-        return FL_OK;
+        return 0;
     const int across = p->width < 600 || n < 2 ? 1 : 2;
     fl_lines_begin(
         &l, p, (int)n, across,
@@ -277,5 +274,5 @@ fl_status fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, siz
     for (size_t g = first; g < c->group.count && g < first + count; g++)
         put_group(&l, c, g);
     fl_lines_end(&l);
-    return FL_OK;
+    return n;
 }

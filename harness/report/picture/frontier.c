@@ -2,6 +2,7 @@
  * each rank, the driver's default, and plans that were executed. */
 #include "harness/report/picture/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/report/data/data.h"
 #include "harness/report/picture/picture.h"
 #include "traces/io/io.h"
@@ -53,8 +54,7 @@ static fl_status copy_row(void *user, const fl_csv_row *row, fl_diag *d) {
     fprintf(c->p->table, "%zu,", c->plan);
     fl_picture_field(c->p, what);
     fprintf(c->p->table, ",%g,%.9g,%.9g,%g,%g\n", v[RANK], v[START], v[END], v[MHZ], v[POWER]);
-    if (fl_grow(&c->item, &c->room, c->count + 1, sizeof *c->item))
-        return fl_no_memory(d, "the picture");
+    fl_must_grow(&c->item, &c->room, c->count + 1, sizeof *c->item);
     c->item[c->count++] = (stretch){v[START], v[END], v[POWER]};
     c->ranks = fmax(c->ranks, v[RANK] + 1);
     c->end_s = fmax(c->end_s, v[END]);
@@ -66,10 +66,8 @@ static fl_status copy_row(void *user, const fl_csv_row *row, fl_diag *d) {
 }
 
 /* What all ranks of a plan draw together, as means over equal bins. */
-static fl_status put_power(copying *c, fl_diag *d) {
-    double *joules = calloc(BINS, sizeof *joules), end_s = 0;
-    if (!joules)
-        return fl_no_memory(d, "the picture");
+static void put_power(copying *c) {
+    double *joules = fl_must(calloc(BINS, sizeof *joules)), end_s = 0;
     for (size_t i = 0; i < c->count; i++)
         end_s = fmax(end_s, c->item[i].end_s);
     const double width = end_s / BINS;
@@ -84,7 +82,6 @@ static fl_status put_power(copying *c, fl_diag *d) {
         fprintf(c->p->table, "%zu,power,0,%.9g,%.9g,0,%.6g\n", c->plan, (double)k * width, (double)(k + 1) * width,
                 joules[k] / width);
     free(joules);
-    return FL_OK;
 }
 
 /* Each plan's chart below its name, and the power of all of them below. */
@@ -134,7 +131,7 @@ fl_status fl_picture_gantt(fl_picture *p, const char *const *input, size_t plans
                         "no row below the head, expected the file of run --instructions");
         }
         if (!s)
-            s = put_power(&c, d);
+            put_power(&c);
         *drawn += c.count;
     }
     free(c.item);
@@ -176,8 +173,7 @@ static fl_status on_row(void *user, const fl_csv_row *r, fl_diag *d) {
     table *t = user;
     if (!t->headed)
         return read_head(t, r, d);
-    if (fl_grow(&t->item, &t->room, t->count + 1, sizeof *t->item))
-        return fl_no_memory(d, "the picture");
+    fl_must_grow(&t->item, &t->room, t->count + 1, sizeof *t->item);
     row *at = &t->item[t->count++];
     *at = (row){0};
     for (size_t k = 0; k < FRONTIER_COLUMNS; k++) {

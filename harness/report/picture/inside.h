@@ -59,7 +59,7 @@ static inline double fl_picture_y(const fl_picture *p, double py) {
 enum { FL_BARS_MAX = 60 };
 
 /* pareto too: every run of every policy, workload by workload. */
-fl_status fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
+size_t fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *looks);
 
 /* serving, serving-load: of the CSV of a comparison of servers; latencies: of the requests that a run served. */
 fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
@@ -154,9 +154,9 @@ typedef struct fl_clutter {
 } fl_clutter;
 
 /* width, height: of the picture; boxes outside are found too. */
-fl_status fl_clutter_open(fl_clutter *c, double width, double height, fl_diag *d);
+void fl_clutter_open(fl_clutter *c, double width, double height);
 
-fl_status fl_clutter_add(fl_clutter *c, const fl_obstacle *o, fl_diag *d);
+void fl_clutter_add(fl_clutter *c, const fl_obstacle *o);
 
 /* The cost of what a box of `owner` covers; the sum stops once it exceeds `most`. Costs are whole numbers, so their
  * order does not matter. */
@@ -192,10 +192,10 @@ typedef struct fl_plane {
 
 /* Finds the front: the spots for which no other policy is better in one quantity and no worse in the other. Numbers it
  * where it is longer than `named`. Call it once. */
-fl_status fl_plane_front(fl_plane *m, size_t named, fl_diag *d);
+void fl_plane_front(fl_plane *m, size_t named);
 /* Computes where the marks stand, and the rings around marks that would be hidden; call it again after each change of
  * the picture's size. */
-fl_status fl_plane_places(fl_plane *m, fl_diag *d);
+void fl_plane_places(fl_plane *m);
 void fl_plane_close(fl_plane *m);
 
 extern const char *const fl_plot_kinds[]; /* ends with NULL */

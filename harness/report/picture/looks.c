@@ -1,5 +1,6 @@
 #include "harness/report/picture/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/report/data/data.h"
 #include "harness/report/picture/picture.h"
 #include "traces/io/io.h"
@@ -7,26 +8,22 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-fl_status fl_looks_make(const fl_report_data *r, fl_looks *l, fl_diag *d) {
+void fl_looks_make(const fl_report_data *r, fl_looks *l) {
     *l = (fl_looks){0};
     size_t policies = 0;
     for (size_t p = 0; p < r->policy.count; p++)
         policies += !fl_report_is_baseline(r->policy.item[p]);
     const bool each = policies <= FL_PICTURE_LOOKS;
-    size_t *members = calloc(r->policy.count + 1, sizeof *members), baselines = 0; /* members: of a family so far */
-    l->of = calloc(r->policy.count + 1, sizeof *l->of);
-    l->legend_look = calloc(r->policy.count + 1, sizeof *l->legend_look);
-    fl_status s = members && l->of && l->legend_look ? FL_OK : fl_no_memory(d, "the report");
+    size_t *members = fl_must(calloc(r->policy.count + 1, sizeof *members)), baselines = 0; /* of a family so far */
+    l->of = fl_must(calloc(r->policy.count + 1, sizeof *l->of));
+    l->legend_look = fl_must(calloc(r->policy.count + 1, sizeof *l->legend_look));
     for (int baseline = 0; baseline < 2; baseline++) /* the legend ends with the baselines */
-        for (size_t p = 0; !s && p < r->policy.count; p++) {
+        for (size_t p = 0; p < r->policy.count; p++) {
             char family[128];
-            size_t index;
             const char *name = r->policy.item[p];
             if (fl_report_is_baseline(name) != (baseline != 0))
                 continue;
-            s = fl_names_index(&l->legend, baseline || each ? name : fl_label_family(name, family), &index, d);
-            if (s)
-                break;
+            const size_t index = fl_names_index(&l->legend, baseline || each ? name : fl_label_family(name, family));
             l->of[p] = baseline ? (fl_look){.shape = (int)baselines++}
                                 : (fl_look){.colour = 1 + (int)(index % FL_PICTURE_COLOURS),
                                             .shape = (int)(index % FL_PICTURE_SHAPES),
@@ -35,9 +32,6 @@ fl_status fl_looks_make(const fl_report_data *r, fl_looks *l, fl_diag *d) {
                 l->legend_look[index] = l->of[p];
         }
     free(members);
-    if (s)
-        fl_looks_free(l);
-    return s;
 }
 
 void fl_looks_free(fl_looks *l) {

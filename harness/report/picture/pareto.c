@@ -57,17 +57,15 @@ static double cost_of_bars(const fl_plane *m, const fl_box *b) {
 }
 
 /* Marks, and the front's line. */
-static fl_status add_obstacles(fl_plane *m, fl_diag *d) {
-    fl_status st = fl_clutter_open(&m->clutter, m->p->width, m->p->height, d);
-    for (size_t i = 0; !st && i < m->count; i++) {
+static void add_obstacles(fl_plane *m) {
+    fl_clutter_open(&m->clutter, m->p->width, m->p->height);
+    for (size_t i = 0; i < m->count; i++) {
         const fl_spot *o = &m->spot[i];
         const double r = MARK * o->size;
-        st = fl_clutter_add(&m->clutter,
-                            &(fl_obstacle){{o->px - r, o->py - r, o->px + r, o->py + r}, 120, 400, o->place}, d);
+        fl_clutter_add(&m->clutter, &(fl_obstacle){{o->px - r, o->py - r, o->px + r, o->py + r}, 120, 400, o->place});
     }
-    for (size_t i = 0; !st && i < m->segments; i++)
-        st = fl_clutter_add(&m->clutter, &(fl_obstacle){m->segment[i], 15, 15, SIZE_MAX}, d);
-    return st;
+    for (size_t i = 0; i < m->segments; i++)
+        fl_clutter_add(&m->clutter, &(fl_obstacle){m->segment[i], 15, 15, SIZE_MAX});
 }
 
 /* The text beside a mark: the front's number where there are too many names; "*" where runs are missing. */
@@ -130,7 +128,7 @@ static double seek(const fl_plane *m, size_t i, double width, size_t lines, doub
 }
 
 /* Draws names beside their mark, one below the other, with a line to the mark where it is far or could be mistaken. */
-static fl_status put_list(fl_plane *m, const size_t *of, size_t lines, bool must, fl_diag *d) {
+static void put_list(fl_plane *m, const size_t *of, size_t lines, bool must) {
     const size_t place = m->spot[of[0]].place;
     const fl_spot *o = &m->spot[place];
     fl_picture *p = m->p;
@@ -143,7 +141,7 @@ static fl_status put_list(fl_plane *m, const size_t *of, size_t lines, bool must
     fl_box best = {0};
     const double least = seek(m, of[0], width, lines, reach, must ? HUGE_VAL : 40, &best);
     if (least == HUGE_VAL || (!must && least > 40))
-        return FL_OK;
+        return;
     for (size_t k = 0; k < lines; k++) {
         fprintf(p->table, "name,%.17g,%.17g,n/a,n/a,0,0,", fl_picture_x(p, best.x1 + 1),
                 fl_picture_y(p, best.y1 + 8 + 14 * (double)k));
@@ -155,42 +153,41 @@ static fl_status put_list(fl_plane *m, const size_t *of, size_t lines, bool must
     if (away > 15 + reach || mistaken(m, o, &best, away - MARK - reach))
         fprintf(p->table, "leader,%.17g,%.17g,%.17g,%.17g,0,0,,0\n", fl_picture_x(p, o->px), fl_picture_y(p, o->py),
                 fl_picture_x(p, nx) - fl_picture_x(p, o->px), fl_picture_y(p, ny) - fl_picture_y(p, o->py));
-    return fl_clutter_add(&m->clutter, &(fl_obstacle){best, 1000, 1000, SIZE_MAX}, d);
+    fl_clutter_add(&m->clutter, &(fl_obstacle){best, 1000, 1000, SIZE_MAX});
 }
 
 /* The names at one place, from the inside out: policies, then baselines. */
-static fl_status put_place(fl_plane *m, size_t place, bool must, fl_diag *d) {
+static void put_place(fl_plane *m, size_t place, bool must) {
     size_t of[LIST_MAX], lines = 0;
     bool ringed = false;
-    fl_status st = FL_OK;
     for (size_t i = m->first[place]; i < m->first[place + 1] && !ringed; i++)
         ringed = m->spot[m->member[i]].thick > 0;
     for (int baseline = 0; baseline < 2; baseline++)
-        for (size_t i = m->first[place]; !st && i < m->first[place + 1]; i++) {
+        for (size_t i = m->first[place]; i < m->first[place + 1]; i++) {
             const size_t k = m->member[i];
             if (m->s->item[m->spot[k].item].baseline != (baseline != 0) || !(m->spot[k].front || ringed || baseline))
                 continue;
             of[lines++] = k;
             if (lines == LIST_MAX) {
-                st = put_list(m, of, lines, must, d);
+                put_list(m, of, lines, must);
                 lines = 0;
             }
         }
-    return lines && !st ? put_list(m, of, lines, must, d) : st;
+    if (lines)
+        put_list(m, of, lines, must);
 }
 
 /* Names every policy of the front and those at the same place; of the other places those that find room. */
-static fl_status put_names(fl_plane *m, fl_diag *d) {
-    fl_status st = add_obstacles(m, d);
-    for (int front = 1; !st && front >= 0; front--)
-        for (size_t place = 0; !st && place < m->count; place++) {
+static void put_names(fl_plane *m) {
+    add_obstacles(m);
+    for (int front = 1; front >= 0; front--)
+        for (size_t place = 0; place < m->count; place++) {
             bool must = false;
             for (size_t i = m->first[place]; i < m->first[place + 1]; i++)
                 must |= m->spot[m->member[i]].front;
             if (m->first[place] < m->first[place + 1] && must == (front != 0))
-                st = put_place(m, place, must, d);
+                put_place(m, place, must);
         }
-    return st;
 }
 
 /* ---- rows ---- */
@@ -244,14 +241,13 @@ static int by_depth(const void *a, const void *b) {
 /* The most important last, so that it lies on top: first larger marks, then baselines, worse policies, and better ones.
  */
 static void put_marks(fl_plane *m) {
-    layer *l = calloc(m->count + 1, sizeof *l);
-    for (size_t i = 0; l && i < m->count; i++)
+    layer *l = fl_must(calloc(m->count + 1, sizeof *l));
+    for (size_t i = 0; i < m->count; i++)
         l[i] = (layer){m->spot[i].size, m->s->item[m->spot[i].item].baseline, i};
-    if (l)
-        qsort(l, m->count, sizeof *l, by_depth);
-    for (size_t i = 0; l && i < m->count; i++)
+    qsort(l, m->count, sizeof *l, by_depth);
+    for (size_t i = 0; i < m->count; i++)
         put_ranges(m, &m->spot[l[i].spot]);
-    for (size_t i = 0; l && i < m->count; i++)
+    for (size_t i = 0; i < m->count; i++)
         put_mark(m, &m->spot[l[i].spot]);
     free(l);
 }
@@ -263,17 +259,16 @@ static int by_x(const void *a, const void *b) {
 
 /* Its steps, from the best on x to the best on y. */
 static void put_front(fl_plane *m) {
-    double(*at)[2] = malloc((m->count + 1) * sizeof *at);
+    double(*at)[2] = fl_must(malloc((m->count + 1) * sizeof *at));
     size_t n = 0;
-    for (size_t i = 0; at && i < m->count; i++)
+    for (size_t i = 0; i < m->count; i++)
         if (m->spot[i].front) {
             at[n][0] = m->spot[i].x.mean;
             at[n++][1] = m->spot[i].y.mean;
         }
-    if (at)
-        qsort(at, n, sizeof *at, by_x);
-    m->segment = calloc(2 * n + 1, sizeof *m->segment);
-    for (size_t i = 1; m->segment && i < n; i++) {
+    qsort(at, n, sizeof *at, by_x);
+    m->segment = fl_must(calloc(2 * n + 1, sizeof *m->segment));
+    for (size_t i = 1; i < n; i++) {
         const double x1 = fl_picture_px(m->p, at[i - 1][0]), x2 = fl_picture_px(m->p, at[i][0]),
                      y1 = fl_picture_py(m->p, at[i - 1][1]), y2 = fl_picture_py(m->p, at[i][1]);
         m->segment[m->segments++] = (fl_box){x1, y1 - 1, x2, y1 + 1};
@@ -349,10 +344,8 @@ static void put_legend(fl_plane *m) {
     put_numbers(m, numbers, most);
 }
 
-static fl_status gather(fl_plane *m, fl_diag *d) {
-    m->spot = calloc(m->s->count + 1, sizeof *m->spot);
-    if (!m->spot)
-        return fl_no_memory(d, "a picture");
+static void gather(fl_plane *m) {
+    m->spot = fl_must(calloc(m->s->count + 1, sizeof *m->spot));
     for (size_t k = 0; k < m->s->count; k++) {
         const fl_policy_summary *p = &m->s->item[m->s->order[k]];
         fl_spot o = {.item = m->s->order[k],
@@ -363,40 +356,36 @@ static fl_status gather(fl_plane *m, fl_diag *d) {
         if (isfinite(o.x.mean) && isfinite(o.y.mean))
             m->spot[m->count++] = o;
     }
-    return FL_OK;
 }
 
-fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d) {
+size_t fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks) {
     fl_plane m = {.s = s, .looks = looks, .p = p};
     char about[512], intervals[128];
     fl_lead_of(s, &m.lead);
-    fl_status st = gather(&m, d);
-    *drawn = m.count;
-    if (st || !m.count) {
+    gather(&m);
+    if (!m.count) {
         fl_plane_close(&m);
-        return st;
+        return 0;
     }
     fl_lead_about(s, about, sizeof about);
     fl_lead_intervals(s, intervals, sizeof intervals);
     p->bars = *intervals && m.count <= FL_BARS_MAX;
     if (p->bars)
         snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
-    st = fl_plane_front(&m, NAMED_MAX, d);
+    fl_plane_front(&m, NAMED_MAX);
     fl_picture_plot(p, 60, 24, p->width < 600 ? 320 : 400);
     double x0, x1, y0, y1;
     hold_all(&m, false, &x0, &x1);
     hold_all(&m, true, &y0, &y1);
     fl_picture_range(p, x0, x1, y0, y1);
     p->left = fl_picture_ticks(p, y0, y1);
-    if (!st)
-        st = fl_plane_places(&m, d);
+    fl_plane_places(&m);
     if (m.ringed)
         snprintf(about + strlen(about), sizeof about - strlen(about),
                  "; rings: others at the same place, named from the inside out");
     fl_picture_title(p, m.lead.title, about);
     put_legend(&m);
-    if (!st)
-        st = fl_plane_places(&m, d); /* below the title */
+    fl_plane_places(&m); /* below the title */
     fl_picture_text(p, "x_label", m.lead.x.label);
     fl_picture_text(p, "y_label", m.lead.y.label);
     fl_picture_number(p, "x_bound", m.lead.x.bound);
@@ -407,8 +396,7 @@ fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *
     fputs("what,x,y,dx,dy,point,colour,text,size\n", p->table);
     put_front(&m);
     put_marks(&m);
-    if (!st)
-        st = put_names(&m, d);
+    put_names(&m);
     fl_plane_close(&m);
-    return st;
+    return m.count;
 }

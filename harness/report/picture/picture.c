@@ -1,6 +1,7 @@
 #include "harness/report/picture/inside.h"
 
 #include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
 #include "harness/report/picture/picture.h"
 #include "traces/io/io.h"
 
@@ -288,9 +289,7 @@ static fl_status whole_file(int fd, char **bytes, size_t *size, fl_diag *d) {
     struct stat about;
     if (fstat(fd, &about))
         return fl_error(d, FL_IO, "cannot read a picture: %s", fl_reason(errno));
-    char *text = malloc((size_t)about.st_size + 1);
-    if (!text)
-        return fl_no_memory(d, "a picture");
+    char *text = fl_must(malloc((size_t)about.st_size + 1));
     size_t n = 0;
     for (ssize_t got; n < (size_t)about.st_size; n += (size_t)got)
         if ((got = pread(fd, text + n, (size_t)about.st_size - n, (off_t)n)) <= 0) {
@@ -305,7 +304,7 @@ static fl_status whole_file(int fd, char **bytes, size_t *size, fl_diag *d) {
 
 fl_status fl_picture_draw(fl_picture *p, const char *kind, const char *format, const char *input, char **bytes,
                           size_t *size, fl_diag *d) {
-    char folder[PATH_MAX], facts[64], table[64], *script = NULL;
+    char folder[PATH_MAX], facts[64], table[64];
     fl_place(FL_PLACE_PLOTS, folder, sizeof folder);
     snprintf(facts, sizeof facts, "/dev/fd/%d", p->facts_fd);
     snprintf(table, sizeof table, "/dev/fd/%d", p->table_fd);
@@ -318,14 +317,10 @@ fl_status fl_picture_draw(fl_picture *p, const char *kind, const char *format, c
     const bool written = !fflush(p->table) && !fflush(p->facts) && !ferror(p->table) && !ferror(p->facts);
     const int to = memfd_create("foldline-drawn", MFD_CLOEXEC);
     fl_status s = !written || to < 0 ? fl_error(d, FL_IO, "cannot make a picture: %s", fl_reason(errno)) : FL_OK;
-    if (!s && asprintf(&script, "%s/%s.gp", folder, kind) < 0) {
-        script = NULL;
-        s = fl_no_memory(d, "a picture");
-    }
+    char *script = fl_must_print("%s/%s.gp", folder, kind);
     if (!s)
         s = run_gnuplot(facts, script, to, input, d);
-    if (!s && fl_memory_failed())
-        s = fl_no_memory(d, "a picture");
+    fl_must_have(!fl_memory_failed()); /* while the table was made */
     if (!s)
         s = whole_file(to, bytes, size, d);
     if (to >= 0)

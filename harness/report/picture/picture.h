@@ -37,7 +37,7 @@ typedef struct fl_picture {
     double legend_width, legend_y;
 } fl_picture;
 
-/* Starts a picture with empty facts and table. FL_IO, FL_NO_MEMORY. */
+/* Starts a picture with empty facts and table. FL_IO. */
 fl_status fl_picture_open(fl_picture *p, fl_picture_size size, fl_diag *d);
 void fl_picture_close(fl_picture *p); /* accepts a zeroed struct */
 
@@ -56,26 +56,26 @@ typedef struct fl_looks {
     fl_look *legend_look;
 } fl_looks;
 
-fl_status fl_looks_make(const fl_report_data *r, fl_looks *l, fl_diag *d);
+void fl_looks_make(const fl_report_data *r, fl_looks *l);
 void fl_looks_free(fl_looks *l);
 
 /* The contents of each picture: tables and facts for the scripts in plots/. Each function fills an open picture, which
- * fl_picture_draw then draws with the script named here. *drawn: marks, rows or panels; 0 = nothing to draw. */
+ * fl_picture_draw then draws with the script named here. They return or set *drawn: marks, rows or panels; 0 = nothing
+ * to draw. */
 
-fl_status fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
+size_t fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *looks);
 
 /* rows: the best FL_ROWS_MAX with their intervals, by the ranking quantity or by their mean rank. */
 enum { FL_ROWS_MAX = 40 };
-fl_status fl_picture_rows(fl_picture *p, const fl_summary *s, const fl_looks *looks, bool ranks, size_t *drawn,
-                          fl_diag *d);
+size_t fl_picture_rows(fl_picture *p, const fl_summary *s, const fl_looks *looks, bool ranks);
 /* regret: a pair of bars for each of the best FL_ROWS_MAX policies, each with its value. */
-fl_status fl_picture_regret(fl_picture *p, const fl_summary *s, size_t *drawn, fl_diag *d);
+size_t fl_picture_regret(fl_picture *p, const fl_summary *s);
 
 /* sensitivity: saving and slowdown over a parameter, beside each other, for studies first to first + count - 1. */
-fl_status fl_picture_studies(fl_picture *p, const fl_summary *s, size_t first, size_t count, size_t *drawn, fl_diag *d);
+size_t fl_picture_studies(fl_picture *p, const fl_summary *s, size_t first, size_t count);
 
 /* regret-curves: groups first to first + count - 1, one panel each. */
-fl_status fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, size_t count, size_t *drawn, fl_diag *d);
+size_t fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, size_t count);
 
 fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 

@@ -1,5 +1,6 @@
 #include "harness/report/picture/inside.h"
 
+#include "harness/base/work/work.h"
 #include "traces/io/io.h"
 
 #include <math.h>
@@ -26,10 +27,9 @@ static cells cells_of(const fl_clutter *c, const fl_box *b) {
                    cell_of(b->y2, c->rows)};
 }
 
-fl_status fl_clutter_open(fl_clutter *c, double width, double height, fl_diag *d) {
+void fl_clutter_open(fl_clutter *c, double width, double height) {
     *c = (fl_clutter){.columns = 1 + (size_t)(width / CELL), .rows = 1 + (size_t)(height / CELL), .entries = 1};
-    c->head = calloc(c->columns * c->rows, sizeof *c->head);
-    return c->head ? FL_OK : fl_no_memory(d, "a picture");
+    c->head = fl_must(calloc(c->columns * c->rows, sizeof *c->head));
 }
 
 /* accepts a zeroed struct */
@@ -40,12 +40,12 @@ static void fl_clutter_close(fl_clutter *c) {
     *c = (fl_clutter){0};
 }
 
-fl_status fl_clutter_add(fl_clutter *c, const fl_obstacle *o, fl_diag *d) {
+void fl_clutter_add(fl_clutter *c, const fl_obstacle *o) {
     const cells in = cells_of(c, &o->box);
     const size_t more = (in.x2 - in.x1 + 1) * (in.y2 - in.y1 + 1);
-    if (c->entries + more > UINT32_MAX || fl_grow(&c->item, &c->room, c->count + 1, sizeof *c->item) ||
-        fl_grow(&c->entry, &c->entry_room, c->entries + more, sizeof *c->entry))
-        return fl_no_memory(d, "a picture");
+    fl_must_have(c->entries + more <= UINT32_MAX);
+    fl_must_grow(&c->item, &c->room, c->count + 1, sizeof *c->item);
+    fl_must_grow(&c->entry, &c->entry_room, c->entries + more, sizeof *c->entry);
     for (size_t y = in.y1; y <= in.y2; y++)
         for (size_t x = in.x1; x <= in.x2; x++) {
             uint32_t *head = &c->head[y * c->columns + x];
@@ -53,7 +53,6 @@ fl_status fl_clutter_add(fl_clutter *c, const fl_obstacle *o, fl_diag *d) {
             *head = (uint32_t)c->entries++;
         }
     c->item[c->count++] = *o;
-    return FL_OK;
 }
 
 double fl_clutter_cost(const fl_clutter *c, const fl_box *box, size_t owner, double most) {
@@ -100,15 +99,11 @@ static int from_left(const void *a, const void *b, void *user) {
     return x != y ? (x > y) - (x < y) : (i > k) - (i < k);
 }
 
-fl_status fl_plane_front(fl_plane *m, size_t named, fl_diag *d) {
+void fl_plane_front(fl_plane *m, size_t named) {
     const double wx = m->lead.x.more ? 1 : -1, wy = m->lead.y.more ? 1 : -1;
-    point *at = malloc((m->count + 1) * sizeof *at);
-    m->front = malloc((m->count + 1) * sizeof *m->front);
+    point *at = fl_must(malloc((m->count + 1) * sizeof *at));
+    m->front = fl_must(malloc((m->count + 1) * sizeof *m->front));
     size_t n = 0;
-    if (!at || !m->front) {
-        free(at);
-        return fl_no_memory(d, "a picture");
-    }
     for (size_t i = 0; i < m->count; i++)
         if (!m->s->item[m->spot[i].item].baseline)
             at[n++] = (point){wx * m->spot[i].x.mean, wy * m->spot[i].y.mean, i};
@@ -126,7 +121,6 @@ fl_status fl_plane_front(fl_plane *m, size_t named, fl_diag *d) {
     qsort_r(m->front, m->fronts, sizeof *m->front, from_left, m);
     for (size_t i = 0; m->fronts > named && i < m->fronts; i++)
         m->spot[m->front[i]].number = i + 1;
-    return FL_OK;
 }
 
 /* ---- places ---- */
@@ -148,19 +142,14 @@ static size_t *pareto_places_cell_of(const pareto_places_cells *c, double x, dou
     return &c->head[cell_at(y, c->width, c->rows) * c->columns + cell_at(x, c->width, c->columns)];
 }
 
-static fl_status open_cells(const fl_plane *m, double near, pareto_places_cells *c, fl_diag *d) {
+static void open_cells(const fl_plane *m, double near, pareto_places_cells *c) {
     const double width = 1.01 * near;
     *c = (pareto_places_cells){.near = near,
                                .width = width,
                                .columns = 1 + (size_t)(m->p->width / width),
                                .rows = 1 + (size_t)(m->p->height / width)};
-    c->head = malloc(c->columns * c->rows * sizeof *c->head);
-    c->next = malloc((m->count + 1) * sizeof *c->next);
-    if (!c->head || !c->next) {
-        free(c->head);
-        free(c->next);
-        return fl_no_memory(d, "a picture");
-    }
+    c->head = fl_must(malloc(c->columns * c->rows * sizeof *c->head));
+    c->next = fl_must(malloc((m->count + 1) * sizeof *c->next));
     for (size_t i = 0; i < c->columns * c->rows; i++)
         c->head[i] = SIZE_MAX;
     for (size_t i = m->count; i-- > 0;) {
@@ -168,7 +157,6 @@ static fl_status open_cells(const fl_plane *m, double near, pareto_places_cells 
         c->next[i] = *head;
         *head = i;
     }
-    return FL_OK;
 }
 
 /* Takes the spots of one cell that stand at the place of spot i out of the cell. */
@@ -225,7 +213,7 @@ static void ring_place(fl_plane *m, size_t place) {
         }
 }
 
-fl_status fl_plane_places(fl_plane *m, fl_diag *d) {
+void fl_plane_places(fl_plane *m) {
     const double near = m->count > FL_BARS_MAX ? 1.5 : 5; /* about the size of their marks */
     pareto_places_cells c = {0};
     for (size_t i = 0; i < m->count; i++) {
@@ -234,12 +222,10 @@ fl_status fl_plane_places(fl_plane *m, fl_diag *d) {
         m->spot[i].place = SIZE_MAX;
     }
     if (!m->first)
-        m->first = malloc((m->count + 2) * sizeof *m->first);
+        m->first = fl_must(malloc((m->count + 2) * sizeof *m->first));
     if (!m->member)
-        m->member = malloc((m->count + 1) * sizeof *m->member);
-    const fl_status st = m->first && m->member ? open_cells(m, near, &c, d) : fl_no_memory(d, "a picture");
-    if (st)
-        return st;
+        m->member = fl_must(malloc((m->count + 1) * sizeof *m->member));
+    open_cells(m, near, &c);
     place_all(m, &c);
     free(c.head);
     free(c.next);
@@ -249,7 +235,6 @@ fl_status fl_plane_places(fl_plane *m, fl_diag *d) {
             ring_place(m, i);
             m->ringed = true;
         }
-    return FL_OK;
 }
 
 void fl_plane_close(fl_plane *m) {

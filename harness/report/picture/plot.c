@@ -15,24 +15,22 @@
 
 enum { PANELS_MOST = 6 };
 
-typedef fl_status (*of_summary)(fl_picture *p, const fl_summary *s, const fl_looks *looks, size_t *drawn, fl_diag *d);
+typedef size_t (*of_summary)(fl_picture *p, const fl_summary *s, const fl_looks *looks);
 
-static fl_status intervals(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
-    return fl_picture_rows(p, s, l, false, drawn, d);
+static size_t intervals(fl_picture *p, const fl_summary *s, const fl_looks *l) {
+    return fl_picture_rows(p, s, l, false);
 }
 
-static fl_status ranks(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
-    return fl_picture_rows(p, s, l, true, drawn, d);
-}
+static size_t ranks(fl_picture *p, const fl_summary *s, const fl_looks *l) { return fl_picture_rows(p, s, l, true); }
 
-static fl_status regret(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+static size_t regret(fl_picture *p, const fl_summary *s, const fl_looks *l) {
     (void)l;
-    return fl_picture_regret(p, s, drawn, d);
+    return fl_picture_regret(p, s);
 }
 
-static fl_status sensitivity(fl_picture *p, const fl_summary *s, const fl_looks *l, size_t *drawn, fl_diag *d) {
+static size_t sensitivity(fl_picture *p, const fl_summary *s, const fl_looks *l) {
     (void)l;
-    return fl_picture_studies(p, s, 0, PANELS_MOST, drawn, d);
+    return fl_picture_studies(p, s, 0, PANELS_MOST);
 }
 
 typedef fl_status (*of_file)(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
@@ -84,14 +82,13 @@ static fl_status from_result(const struct kind *k, const char *input, fl_picture
     fl_status st = fl_report_read(input, &data, d);
     if (!st)
         st = fl_report_judge(&data, &(fl_texts){0}, d);
-    if (!st)
-        st = fl_scopes_make(&data, &scope, &scopes, d);
-    if (!st)
-        st = fl_looks_make(&data, &looks, d);
-    if (!st)
+    if (!st) {
+        fl_scopes_make(&data, &scope, &scopes);
+        fl_looks_make(&data, &looks);
         st = fl_summary_make(&scope[0], &b, NULL, &s, d);
+    }
     if (!st)
-        st = k->result(p, &s, &looks, drawn, d);
+        *drawn = k->result(p, &s, &looks);
     fl_summary_free(&s);
     fl_looks_free(&looks);
     fl_scopes_free(scope, scopes);
@@ -113,7 +110,7 @@ static fl_status from_curves(const char *input, fl_picture *p, size_t *drawn, fl
     fl_curves c;
     fl_status s = fl_curves_read(input, NULL, &c, d);
     if (!s)
-        s = fl_picture_curves(p, &c, 0, PANELS_MOST, drawn, d);
+        *drawn = fl_picture_curves(p, &c, 0, PANELS_MOST);
     fl_curves_free(&c);
     return s;
 }

@@ -2,6 +2,7 @@
  * the load, and how the latencies of one run are distributed. */
 #include "harness/report/picture/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/report/data/data.h"
 #include "harness/report/picture/picture.h"
 #include "traces/io/io.h"
@@ -63,14 +64,11 @@ static fl_status take_row(void *user, const fl_csv_row *row, fl_diag *d) {
     }
     if (!any)
         return FL_OK;
-    fl_status s = n->named && n->policy_at < row->count
-                      ? fl_names_index(&n->policy, row->field[n->policy_at].text, &one.policy, d)
-                      : FL_OK;
-    if (!s && fl_grow(&n->row, &n->room, n->count + 1, sizeof *n->row))
-        s = fl_no_memory(d, "the picture");
-    if (!s)
-        n->row[n->count++] = one;
-    return s;
+    if (n->named && n->policy_at < row->count)
+        one.policy = fl_names_index(&n->policy, row->field[n->policy_at].text);
+    fl_must_grow(&n->row, &n->room, n->count + 1, sizeof *n->row);
+    n->row[n->count++] = one;
+    return FL_OK;
 }
 
 static fl_status read_numbers(const char *input, const char *const *column, size_t columns, bool named, numbers *n,
@@ -303,10 +301,8 @@ fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, 
     static const char *const column[] = {"ttft_ns", "tpot_ns", "tbt_max_ns", "e2e_ns"};
     numbers n;
     fl_lines l;
-    fl_status s = read_numbers(input, column, 4, false, &n, d);
-    double *room = s ? NULL : malloc((n.count + 1) * sizeof *room);
-    if (!s && !room)
-        s = fl_no_memory(d, "the picture");
+    const fl_status s = read_numbers(input, column, 4, false, &n, d);
+    double *room = fl_must(malloc((n.count + 1) * sizeof *room));
     *drawn = s ? 0 : n.count;
     if (*drawn) {
         fl_panel panel = {

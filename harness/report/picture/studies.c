@@ -66,12 +66,8 @@ static void title_rows(fl_picture *p, const fl_summary *s, bool ranks) {
     fl_picture_title(p, ranks ? "Mean rank of each policy" : "What each policy saves", about);
 }
 
-fl_status fl_picture_rows(fl_picture *p, const fl_summary *s, const fl_looks *looks, bool ranks, size_t *drawn,
-                          fl_diag *d) {
-    lane *row = calloc(s->count + 1, sizeof *row);
-    *drawn = 0;
-    if (!row)
-        return fl_no_memory(d, "a picture");
+size_t fl_picture_rows(fl_picture *p, const fl_summary *s, const fl_looks *looks, bool ranks) {
+    lane *row = fl_must(calloc(s->count + 1, sizeof *row));
     const size_t n = collect(s, ranks, row);
     fl_picture_plot(p, names_of(p, s, row, n), 24, ROW * (double)n + 6);
     title_rows(p, s, ranks);
@@ -94,9 +90,8 @@ fl_status fl_picture_rows(fl_picture *p, const fl_summary *s, const fl_looks *lo
         fputc('\n', p->table);
     }
     fl_picture_number(p, "rows", (double)n);
-    *drawn = n;
     free(row);
-    return FL_OK;
+    return n;
 }
 
 static void put_regret(fl_picture *p, const fl_policy_summary *of, fl_report_column column) {
@@ -107,14 +102,11 @@ static void put_regret(fl_picture *p, const fl_policy_summary *of, fl_report_col
         fputs(",n/a", p->table);
 }
 
-fl_status fl_picture_regret(fl_picture *p, const fl_summary *s, size_t *drawn, fl_diag *d) {
-    lane *row = calloc(s->count + 1, sizeof *row);
+size_t fl_picture_regret(fl_picture *p, const fl_summary *s) {
+    lane *row = fl_must(calloc(s->count + 1, sizeof *row));
     size_t n = 0, partial = 0;
     bool both = false; /* a clairvoyant schedule is known */
     char about[640];
-    *drawn = 0;
-    if (!row)
-        return fl_no_memory(d, "a picture");
     for (size_t k = 0; k < s->count && n < FL_ROWS_MAX; k++)
         if (!s->item[s->order[k]].baseline) {
             row[n++] = (lane){s->order[k], s->item[s->order[k]].value[FL_REPORT_REGRET_STATIC_PCT]};
@@ -141,9 +133,8 @@ fl_status fl_picture_regret(fl_picture *p, const fl_summary *s, size_t *drawn, f
     }
     fl_picture_number(p, "both", both);
     fl_picture_number(p, "rows", (double)n);
-    *drawn = n;
     free(row);
-    return FL_OK;
+    return n;
 }
 
 /* ---- studies ---- */
@@ -263,8 +254,8 @@ static void put_panel(drawing *w, const fl_study *t, const double *x, size_t n, 
 
 static void put_study(void *user, const fl_study *t) {
     drawing *w = user;
-    double *x = malloc((t->count + 1) * sizeof *x);
-    if (x && w->at >= w->first && w->at < w->first + w->count) {
+    double *x = fl_must(malloc((t->count + 1) * sizeof *x));
+    if (w->at >= w->first && w->at < w->first + w->count) {
         const size_t n = tried(t, x);
         put_panel(w, t, x, n, false);
         put_panel(w, t, x, n, true);
@@ -273,11 +264,9 @@ static void put_study(void *user, const fl_study *t) {
     free(x);
 }
 
-fl_status fl_picture_studies(fl_picture *p, const fl_summary *s, size_t first, size_t count, size_t *drawn,
-                             fl_diag *d) {
+size_t fl_picture_studies(fl_picture *p, const fl_summary *s, size_t first, size_t count) {
     drawing w = {.s = s, .first = first, .count = count};
     char about[512], intervals[128];
-    (void)d;
     fl_lead_about(s, about, sizeof about);
     fl_lead_intervals(s, intervals, sizeof intervals);
     fl_studies(s, measure, &w);
@@ -285,13 +274,12 @@ fl_status fl_picture_studies(fl_picture *p, const fl_summary *s, size_t first, s
     if (p->bars)
         snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
     const size_t there = w.at > first ? w.at - first : 0, n = there < count ? there : count;
-    *drawn = n;
     if (!n)
-        return FL_OK;
+        return 0;
     w.at = 0;
     fl_lines_begin(&w.lines, p, (int)n * 2, p->width < 600 ? 1 : 2, 190, fmin(w.names, NAMES_MOST), false,
                    "Sensitivity to parameters", about);
     fl_studies(s, put_study, &w);
     fl_lines_end(&w.lines);
-    return FL_OK;
+    return n;
 }

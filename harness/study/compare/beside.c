@@ -2,6 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/study/compare/compare.h"
 #include "harness/study/trial/trial.h"
@@ -215,10 +216,7 @@ static const char *experiment_text(const fl_setup *u, const char *key) {
     return cJSON_GetStringValue(cJSON_GetObjectItem(u->experiment.tree, key));
 }
 
-fl_status fl_report_record(const fl_setup *u, cJSON **record, fl_diag *d) {
-    *record = fl_provenance(&u->scenes, u->spec, u->o.spec_count, u->o.seed);
-    return *record ? FL_OK : fl_no_memory(d, "the provenance");
-}
+cJSON *fl_report_record(const fl_setup *u) { return fl_provenance(&u->scenes, u->spec, u->o.spec_count, u->o.seed); }
 
 void fl_report_about(const fl_setup *u, cJSON *record) {
     if (u->experiment.tree) {
@@ -258,10 +256,8 @@ static cJSON *published_tree(const fl_setup *u, const fl_published *published) {
 }
 
 static char *beside(const char *csv, const char *ending) {
-    char *provenance = fl_provenance_path(csv), *path = NULL;
-    const size_t stem = provenance ? strlen(provenance) - strlen(".provenance.json") : 0;
-    if (!provenance || asprintf(&path, "%.*s%s", (int)stem, provenance, ending) < 0)
-        path = NULL;
+    char *provenance = fl_provenance_path(csv);
+    char *path = fl_must_print("%.*s%s", (int)(strlen(provenance) - strlen(".provenance.json")), provenance, ending);
     free(provenance);
     return path;
 }
@@ -272,10 +268,10 @@ fl_status fl_report_beside_write(const fl_setup *u, const fl_comparison *c, cons
         return FL_OK;
     char *json = beside(csv, ".published.json"), *regret = beside(csv, ".regret.csv");
     cJSON *tree = published ? published_tree(u, published) : NULL;
-    fl_status s = json && regret && (tree || !published) ? FL_OK : fl_no_memory(d, "the results");
-    if (!s && published)
+    fl_status s = FL_OK;
+    if (published)
         s = fl_json_write(json, tree, d);
-    else if (!s)
+    else
         unlink(json);
     if (!s && fl_experiment_draws(&u->experiment))
         s = fl_draws_write_regret(c, regret, u->o.seed, d);
@@ -304,20 +300,15 @@ struct fl_result_tables {
 };
 
 /* Sets a key of the cell. "+KEY" puts its text behind the one that KEY has so far. */
-static bool set_key(cJSON *all, const cJSON *given) {
+static void set_key(cJSON *all, const cJSON *given) {
     const bool behind = given->string[0] == '+' && cJSON_IsString(given);
     const char *key = given->string + behind;
     const char *first = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(all, key));
-    const size_t size = behind ? (first ? strlen(first) : 0) + strlen(given->valuestring) + 1 : 0;
-    char *text = behind ? malloc(size) : NULL;
-    if (behind && !text)
-        return false;
-    if (behind)
-        snprintf(text, size, "%s%s", first ? first : "", given->valuestring);
+    char *text = behind ? fl_must_print("%s%s", first ? first : "", given->valuestring) : NULL;
     cJSON *value = behind ? cJSON_CreateString(text) : cJSON_Duplicate(given, true);
     free(text);
     cJSON_DeleteItemFromObjectCaseSensitive(all, key);
-    return cJSON_AddItemToObject(all, key, value);
+    fl_must_have(cJSON_AddItemToObject(all, key, value));
 }
 
 /* The cell's selection: what the table says of each, with the column's and then the row's keys over it, and at last
@@ -326,12 +317,11 @@ static fl_status read_cell(table *t, const fl_json *each, const fl_json *column,
                            const fl_texts *policies, selection *cell, fl_diag *d) {
     const fl_json *from[] = {each, column, row, each, column, row};
     cJSON *all = cJSON_CreateObject();
-    if (!cJSON_AddItemToArray(t->merged, all))
-        return fl_no_memory(d, "the tables");
+    fl_must_have(cJSON_AddItemToArray(t->merged, all));
     for (size_t i = 0; i < sizeof from / sizeof *from; i++)
         for (fl_json e = from[i]->node ? fl_json_first(from[i]) : (fl_json){0}; e.node; e = fl_json_next(from[i], &e))
-            if ((e.node->string[0] == '+') == (i >= 3) && !set_key(all, e.node))
-                return fl_no_memory(d, "the tables");
+            if ((e.node->string[0] == '+') == (i >= 3))
+                set_key(all, e.node);
     fl_json at = *row;
     at.node = all;
     return fl_published_selection(&at, policies, cell, d);
@@ -348,11 +338,9 @@ static fl_status read_table(const fl_json *at, const fl_texts *policies, table *
     const size_t cells = fl_json_count(&t->columns) * fl_json_count(&t->rows);
     if (!cells)
         return fl_json_fail(at, d, "a table without rows or columns, expected both");
-    t->cell = calloc(cells, sizeof *t->cell);
-    t->value = malloc(cells * sizeof *t->value);
-    t->merged = cJSON_CreateArray();
-    if (!t->cell || !t->value || !t->merged)
-        return fl_no_memory(d, "the tables");
+    t->cell = fl_must(calloc(cells, sizeof *t->cell));
+    t->value = fl_must(malloc(cells * sizeof *t->value));
+    t->merged = fl_must(cJSON_CreateArray());
     for (fl_json r = fl_json_first(&t->rows); r.node; r = fl_json_next(&t->rows, &r))
         for (fl_json c = fl_json_first(&t->columns); c.node; c = fl_json_next(&t->columns, &c)) {
             t->value[n] = NAN;
@@ -374,12 +362,11 @@ fl_status fl_result_tables_open(const fl_experiment *e, const fl_texts *policies
     if (!fl_json_has(&root, "tables"))
         return FL_OK;
     fl_status s = fl_json_get_array(&root, "tables", &list, d);
-    fl_result_tables *t = s ? NULL : calloc(1, sizeof *t);
-    if (t)
-        t->table = calloc(fl_json_count(&list) + 1, sizeof *t->table);
-    if (!s && (!t || !t->table))
-        s = fl_no_memory(d, "the tables");
-    for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
+    if (s)
+        return s;
+    fl_result_tables *t = fl_must(calloc(1, sizeof *t));
+    t->table = fl_must(calloc(fl_json_count(&list) + 1, sizeof *t->table));
+    for (fl_json at = fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
         s = read_table(&at, policies, &t->table[t->count++], d);
     if (s)
         fl_result_tables_free(t);

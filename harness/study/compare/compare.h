@@ -34,7 +34,7 @@ fl_status fl_comparison_scenes(const fl_comparison_options *o, fl_comparison *c,
 void fl_comparison_free(fl_comparison *c);
 
 /* Means over workloads and seeds of all rows so far. */
-fl_status fl_comparison_means(fl_comparison *c, fl_diag *d);
+void fl_comparison_means(fl_comparison *c);
 
 /* All rows as CSV, through a temporary file. */
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);
@@ -117,8 +117,8 @@ cJSON *fl_published_json(const fl_published *p);
 
 /* What compare writes beside a result for its report. */
 
-/* The provenance of all that was set up; the caller deletes it. FL_NO_MEMORY only. */
-fl_status fl_report_record(const fl_setup *u, cJSON **record, fl_diag *d);
+/* The provenance of all that was set up; the caller deletes it. */
+cJSON *fl_report_record(const fl_setup *u);
 
 /* Adds what a reader of the result asks first to its provenance: experiment, about, and the options of the run where
  * the record does not have them yet. */
@@ -154,7 +154,7 @@ cJSON *fl_result_tables_json(const fl_result_tables *t);
 /* The record of where a result comes from: program, inputs, platforms and policies, as JSON beside the result. */
 
 /* Version, C library, hash of the policy archive, seed; inputs with their SHA-256; platform; policies with all resolved
- * parameters; what the models stand on. The caller deletes it. NULL when out of memory. */
+ * parameters; what the models stand on. The caller deletes it. */
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed);
 
 /* SHA-256 of what a result holds, unpacked where it is gzipped, so that packing it later makes no other result of it.

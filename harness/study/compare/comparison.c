@@ -11,11 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag *d) {
-    if (fl_grow(&c->row, &c->room, c->count + 1, sizeof *c->row))
-        return fl_no_memory(d, "the comparison");
+void fl_comparison_add(fl_comparison *c, const fl_row_result *row) {
+    fl_must_grow(&c->row, &c->room, c->count + 1, sizeof *c->row);
     c->row[c->count++] = *row;
-    return FL_OK;
 }
 
 /* Rows of one mean, over workloads and seeds. */
@@ -30,39 +28,30 @@ static uint32_t hash_of(const fl_row_result *row) {
     return fl_hash(row->policy, strlen(row->policy)) ^ 31 * fl_hash(variant, strlen(variant));
 }
 
-/* Fills c->mean; *means: how many there are. */
-static fl_status number_means(fl_comparison *c, size_t *means, fl_diag *d) {
+/* Fills c->mean. Returns the number of means. */
+static size_t number_means(fl_comparison *c) {
     fl_intern known = {0};
-    bool full = false;
-    *means = 0;
+    size_t means = 0;
     free(c->mean);
-    c->mean = malloc((c->count + 1) * sizeof *c->mean);
-    for (size_t i = 0; c->mean && !full && i < c->count; i++) {
-        fl_intern_slot *slot = fl_intern_find(&known, hash_of(&c->row[i]), same_mean, c, &c->row[i]);
-        full = !slot;
-        if (full)
-            continue;
+    c->mean = fl_must(malloc((c->count + 1) * sizeof *c->mean));
+    for (size_t i = 0; i < c->count; i++) {
+        fl_intern_slot *slot = fl_must(fl_intern_find(&known, hash_of(&c->row[i]), same_mean, c, &c->row[i]));
         if (slot->index == UINT32_MAX) {
             slot->index = (uint32_t)i;
-            c->mean[i] = (uint32_t)(*means)++;
+            c->mean[i] = (uint32_t)means++;
         }
         c->mean[i] = c->mean[slot->index];
     }
     fl_intern_free(&known);
-    return !c->mean || full ? fl_no_memory(d, "the comparison") : FL_OK;
+    return means;
 }
 
 /* What a mean is a mean of: the policy, and the variant of the node where there are any. */
-static fl_status mean_label(fl_comparison *c, const fl_row_result *row, const char **label, fl_diag *d) {
-    char *text;
-    *label = row->policy;
+static const char *mean_label(fl_comparison *c, const fl_row_result *row) {
     if (!row->variant)
-        return FL_OK;
-    if (fl_grow(&c->label, &c->label_room, c->label_count + 1, sizeof *c->label) ||
-        asprintf(&text, "%s [%s]", row->policy, row->variant) < 0)
-        return fl_no_memory(d, "the comparison");
-    *label = c->label[c->label_count++] = text;
-    return FL_OK;
+        return row->policy;
+    fl_must_grow(&c->label, &c->label_room, c->label_count + 1, sizeof *c->label);
+    return c->label[c->label_count++] = fl_must_print("%s [%s]", row->policy, row->variant);
 }
 
 /* Pointers to the rows of each mean, mean by mean; those of mean k end before end[k]. */
@@ -77,33 +66,25 @@ static void gather(const fl_comparison *c, size_t means, const fl_row_result **m
         member[end[c->mean[i]]++] = &c->row[i];
 }
 
-fl_status fl_comparison_means(fl_comparison *c, fl_diag *d) {
-    const size_t rows = c->count;
-    size_t means;
-    fl_status s = number_means(c, &means, d);
-    if (s)
-        return s;
-    const fl_row_result **member = malloc((rows + 1) * sizeof *member);
-    double *room = malloc((rows + 1) * sizeof *room);
-    size_t *end = malloc((means + 1) * sizeof *end);
-    fl_row_result *mean = calloc(means + 1, sizeof *mean);
-    s = member && room && end && mean ? FL_OK : fl_no_memory(d, "the comparison");
-    if (!s)
-        gather(c, means, member, end);
-    for (size_t k = 0, begin = 0; !s && k < means; begin = end[k++]) {
+void fl_comparison_means(fl_comparison *c) {
+    const size_t rows = c->count, means = number_means(c);
+    const fl_row_result **member = fl_must(malloc((rows + 1) * sizeof *member));
+    double *room = fl_must(malloc((rows + 1) * sizeof *room));
+    size_t *end = fl_must(malloc((means + 1) * sizeof *end));
+    fl_row_result *mean = fl_must(calloc(means + 1, sizeof *mean));
+    gather(c, means, member, end);
+    for (size_t k = 0, begin = 0; k < means; begin = end[k++]) {
         mean[k] = (fl_row_result){.workload = "mean", .seed = member[begin]->seed};
-        s = mean_label(c, member[begin], &mean[k].policy, d);
-        if (!s)
-            fl_row_mean(member + begin, end[k] - begin, room, &mean[k]);
+        mean[k].policy = mean_label(c, member[begin]);
+        fl_row_mean(member + begin, end[k] - begin, room, &mean[k]);
     }
-    for (size_t k = 0; !s && k < means; k++) /* not before: the rows move as they grow */
-        s = fl_comparison_add(c, &mean[k], d);
+    for (size_t k = 0; k < means; k++) /* not before: the rows move as they grow */
+        fl_comparison_add(c, &mean[k]);
     free(member);
     free(room);
     free(end);
     free(mean);
     c->mean_first = rows;
-    return s;
 }
 
 typedef struct baselines {
@@ -146,50 +127,45 @@ static fl_status run_one(void *user, size_t scene, size_t stage, size_t job, fl_
     return s;
 }
 
-/* Moves a row into the comparison; what it kept is freed where that fails. */
-static fl_status move_row(fl_comparison *c, fl_row_result *row, fl_diag *d) {
-    fl_status s = fl_comparison_add(c, row, d);
-    if (s)
-        fl_row_free(row);
+/* Moves a row into the comparison. */
+static void move_row(fl_comparison *c, fl_row_result *row) {
+    fl_comparison_add(c, row);
     row->kept = NULL;
-    return s;
 }
 
-static fl_status collect(const fl_comparison_options *o, work *w, fl_comparison *c, fl_diag *d) {
-    fl_status s = FL_OK;
-    for (size_t i = 0, at = 0; !s && i < o->scenes->count; i++) {
+static void collect(const fl_comparison_options *o, work *w, fl_comparison *c) {
+    for (size_t i = 0, at = 0; i < o->scenes->count; i++) {
         const size_t first = c->count;
-        for (size_t k = 0; !s && k < w->base[i].count; k++)
-            s = move_row(c, &w->base[i].row[k], d);
-        for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
+        for (size_t k = 0; k < w->base[i].count; k++)
+            move_row(c, &w->base[i].row[k]);
+        for (size_t k = 0; k < o->spec_count * o->seeds; k++, at++) {
             if (!w->row[at].policy)
                 continue;
             c->ignored_sets += w->row[at].ignored_sets;
             c->unstepped += w->row[at].unstepped;
             c->faults += w->row[at].faults;
-            s = move_row(c, &w->row[at], d);
+            move_row(c, &w->row[at]);
         }
-        if (!s)
-            fl_best_known(c->row + first, c->count - first, o->objective);
+        fl_best_known(c->row + first, c->count - first, o->objective);
     }
-    return s;
 }
 
 fl_status fl_comparison_scenes(const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
     const size_t runs = fl_trials_count(o), scenes = o->scenes->count;
-    work w = {.o = o, .row = calloc(runs + 1, sizeof *w.row), .base = calloc(scenes + 1, sizeof *w.base)};
-    fl_status s = w.row && w.base ? fl_trials_new(&w.trials, o, d) : fl_no_memory(d, "the comparison");
+    work w = {.o = o,
+              .trials = fl_trials_new(o),
+              .row = fl_must(calloc(runs + 1, sizeof *w.row)),
+              .base = fl_must(calloc(scenes + 1, sizeof *w.base))};
     /* As many scenes as threads: each thread has work, and no more is built than they can be at. */
     const fl_turns turns = {jobs, run_one, &w, scenes, fl_threads(o->threads)};
     w.told = fl_stage_begin("policies", runs);
-    if (!s)
-        s = fl_turns_run(&turns, o->threads, d);
+    const fl_status s = fl_turns_run(&turns, o->threads, d);
     fl_stage_end(w.told);
     if (!s)
-        s = collect(o, &w, c, d);
-    for (size_t i = 0; w.row && i < runs; i++)
+        collect(o, &w, c);
+    for (size_t i = 0; i < runs; i++)
         fl_row_free(&w.row[i]);
-    for (size_t i = 0; w.base && i < scenes; i++)
+    for (size_t i = 0; i < scenes; i++)
         for (size_t k = 0; k < w.base[i].count; k++)
             fl_row_free(&w.base[i].row[k]);
     free(w.row);
@@ -200,10 +176,10 @@ fl_status fl_comparison_scenes(const fl_comparison_options *o, fl_comparison *c,
 
 fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
     *c = (fl_comparison){0};
-    fl_status s = fl_comparison_scenes(o, c, d);
+    const fl_status s = fl_comparison_scenes(o, c, d);
     if (!s)
-        s = fl_comparison_means(c, d);
-    if (s)
+        fl_comparison_means(c);
+    else
         fl_comparison_free(c);
     return s;
 }

@@ -186,42 +186,29 @@ static size_t best_static(const work *w, size_t scene) {
     return best;
 }
 
-static fl_status add_static(const work *w, size_t scene, const char *name, size_t clock, fl_comparison *c, fl_diag *d) {
+static void add_static(const work *w, size_t scene, const char *name, size_t clock, fl_comparison *c) {
     const fl_draw_clock *at = &w->draws[scene].clock[clock];
     fl_row_result row = static_row(w, scene, name, clock);
     snprintf(row.note, sizeof row.note, "%g MHz", at->mhz);
     if (name != default_name)
         fl_row_clock(&row, at->mhz, 0);
-    fl_kept *kept = malloc(sizeof *kept);
-    fl_residence *all = malloc(sizeof *all);
-    if (!kept || !all) {
-        free(kept);
-        free(all);
-        return fl_no_memory(d, "the distribution replay");
-    }
-    *kept = kept_at(at, all);
-    row.kept = kept;
-    fl_status s = fl_comparison_add(c, &row, d);
-    if (s)
-        fl_row_free(&row);
-    return s;
+    row.kept = fl_must(malloc(sizeof *row.kept));
+    *row.kept = kept_at(at, fl_must(malloc(sizeof *row.kept->run.residence)));
+    fl_comparison_add(c, &row);
 }
 
-static fl_status keep_run(const work *w, size_t scene, fl_kept *kept, fl_draws_result *r, fl_diag *d) {
+static void keep_run(const work *w, size_t scene, fl_kept *kept, fl_draws_result *r) {
     const fl_draws *draws = &w->draws[scene];
     kept->run.makespan_s = r->time_s;
     kept->run.energy_j = kept->run.node_energy_j = r->energy_j;
     kept->run.last_sm_mhz = kept->run.last_mem_mhz = kept->run.last_cpu_mhz = kept->run.hottest_c = NAN;
-    kept->run.residence = calloc(draws->clock_count, sizeof *kept->run.residence);
-    if (!kept->run.residence)
-        return fl_no_memory(d, "the distribution replay");
+    kept->run.residence = fl_must(calloc(draws->clock_count, sizeof *kept->run.residence));
     for (size_t i = 0; i < draws->clock_count; i++)
         kept->run.residence[kept->run.residence_count++] = (fl_residence){
             .sm_mhz = (uint32_t)draws->clock[i].mhz, .ps = (int64_t)(r->step_count[i] * (double)draws->step_ns * 1e3)};
     kept->watch.regret_mark = r->regret_mark;
     kept->watch.regret_count = r->mark_count;
     r->regret_mark = NULL;
-    return FL_OK;
 }
 
 static fl_status run_one(void *user, size_t i, fl_diag *d) {
@@ -248,15 +235,12 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
                         .layer = layer,
                         .layer_count = 2};
     fl_row_result *row = &w->row[i];
-    *row = (fl_row_result){.seed = o->seed + i % o->seeds, .kept = calloc(1, sizeof *row->kept)};
-    if (!row->kept)
-        return fl_no_memory(d, "the distribution replay");
-    fl_status status = fl_watch_open(&row->kept->watch, spec->policy, facts.gpu_count, d);
+    *row = (fl_row_result){.seed = o->seed + i % o->seeds, .kept = fl_must(calloc(1, sizeof *row->kept))};
+    fl_watch_open(&row->kept->watch, spec->policy, facts.gpu_count);
     run.on_step = fl_watch_step;
     run.user = &row->kept->watch;
     fl_draws_result r = {0};
-    if (!status)
-        status = fl_draws_replay(&run, &r, d);
+    const fl_status status = fl_draws_replay(&run, &r, d);
     if (status)
         return status;
     row->policy = spec->label;
@@ -267,46 +251,45 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
     if (r.progress < 1)
         snprintf(row->note, sizeof row->note, "cut off after %llu steps: %.1f %% of the work done",
                  (unsigned long long)r.steps, 100 * r.progress);
-    status = keep_run(w, scene, row->kept, &r, d);
-    if (!status)
-        status = fl_watch_end(&row->kept->watch, d);
+    keep_run(w, scene, row->kept, &r);
+    fl_watch_end(&row->kept->watch);
     fl_promises_judge(o->promises, o->bound, row);
     fl_draws_result_free(&r);
-    return status;
+    return FL_OK;
 }
 
 fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *o, fl_comparison *c, fl_diag *d) {
     *c = (fl_comparison){0};
     const size_t n = o->scenes->count, runs = n * o->spec_count * o->seeds;
-    work w = {.o = o};
-    w.draws = calloc(n + 1, sizeof *w.draws);
-    w.best = calloc(n + 1, sizeof *w.best);
-    w.row = calloc(runs + 1, sizeof *w.row);
-    fl_status s = w.draws && w.best && w.row ? FL_OK : fl_no_memory(d, "the distribution replay");
+    work w = {.o = o,
+              .draws = fl_must(calloc(n + 1, sizeof *w.draws)),
+              .best = fl_must(calloc(n + 1, sizeof *w.best)),
+              .row = fl_must(calloc(runs + 1, sizeof *w.row))};
+    fl_status s = FL_OK;
     for (size_t i = 0; !s && i < n; i++)
         if (!(s = make_draws(e, o->scenes->item[i], &w.draws[i], d)))
             w.best[i] = best_static(&w, i);
     if (!s)
         s = fl_pool_run(run_one, &w, runs, o->threads, "policies", d);
     for (size_t i = 0, at = 0; !s && i < n; i++) {
-        s = add_static(&w, i, default_name, w.draws[i].clock_count - 1, c, d);
-        if (!s && w.best[i] < w.draws[i].clock_count)
-            s = add_static(&w, i, "baseline:static", w.best[i], c, d);
-        for (size_t k = 0; !s && k < o->spec_count * o->seeds; k++, at++) {
+        add_static(&w, i, default_name, w.draws[i].clock_count - 1, c);
+        if (w.best[i] < w.draws[i].clock_count)
+            add_static(&w, i, "baseline:static", w.best[i], c);
+        for (size_t k = 0; k < o->spec_count * o->seeds; k++, at++) {
             if (!w.row[at].policy)
                 continue;
             c->faults += w.row[at].faults;
-            if (!(s = fl_comparison_add(c, &w.row[at], d)))
-                w.row[at].kept = NULL; /* the comparison's now */
+            fl_comparison_add(c, &w.row[at]);
+            w.row[at].kept = NULL; /* the comparison's now */
         }
     }
     if (!s)
-        s = fl_comparison_means(c, d);
-    for (size_t i = 0; w.draws && i < n; i++)
+        fl_comparison_means(c);
+    for (size_t i = 0; i < n; i++)
         fl_draws_free(&w.draws[i]);
     free(w.draws);
     free(w.best);
-    for (size_t i = 0; w.row && i < runs; i++)
+    for (size_t i = 0; i < runs; i++)
         fl_row_free(&w.row[i]);
     free(w.row);
     if (s)
@@ -327,35 +310,32 @@ typedef struct cell {
 } cell;
 
 static cell mean_of(const fl_comparison *c, size_t first, bool each, size_t offset, double scale) {
-    double *value = malloc((c->mean_first + 1) * sizeof *value);
+    double *value = fl_must(malloc((c->mean_first + 1) * sizeof *value));
     cell out = {NAN, NAN};
     size_t n = 0;
-    for (size_t i = first; value && i < c->mean_first; i++)
+    for (size_t i = first; i < c->mean_first; i++)
         if (alike(&c->row[i], &c->row[first], each)) {
             memcpy(&value[n], (const char *)&c->row[i] + offset, sizeof *value);
             value[n++] *= scale;
         }
-    if (value)
-        fl_mean_interval(value, n, &out.mean, &out.half);
+    fl_mean_interval(value, n, &out.mean, &out.half);
     free(value);
     return out;
 }
 
-/* Of the rows alike: how many break the bound, their clocks, and which means leave some out. False without memory. */
-static bool mean_row(const fl_comparison *c, size_t first, bool each, fl_row_result *mean) {
-    const fl_row_result **row = malloc((c->mean_first + 1) * sizeof *row);
-    double *room = malloc((c->mean_first + 1) * sizeof *room);
+/* Of the rows alike: how many break the bound, their clocks, and which means leave some out. */
+static fl_row_result mean_row(const fl_comparison *c, size_t first, bool each) {
+    const fl_row_result **row = fl_must(malloc((c->mean_first + 1) * sizeof *row));
+    double *room = fl_must(malloc((c->mean_first + 1) * sizeof *room));
+    fl_row_result mean = {.seed = c->row[first].seed};
     size_t n = 0;
-    for (size_t i = first; row && i < c->mean_first; i++)
+    for (size_t i = first; i < c->mean_first; i++)
         if (alike(&c->row[i], &c->row[first], each))
             row[n++] = &c->row[i];
-    *mean = (fl_row_result){.seed = c->row[first].seed};
-    if (row && room)
-        fl_row_mean(row, n, room, mean);
-    const bool made = row && room;
+    fl_row_mean(row, n, room, &mean);
     free(row);
     free(room);
-    return made;
+    return mean;
 }
 
 static void add_cell(fl_grid *g, cell x, int digits, bool half, bool partial) {
@@ -373,16 +353,14 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
     static const char *const head[] = {"workload",     "policy",     "energy kJ", "saving %", "energy regret kJ",
                                        "Eq. 3 regret", "slowdown %", "violated",  "switches"};
     fl_grid g = FL_GRID_HEADED(head);
-    bool whole = true;
-    for (size_t i = 0; whole && i < c->mean_first; i++) {
+    for (size_t i = 0; i < c->mean_first; i++) {
         bool first = true;
         for (size_t k = 0; k < i && first; k++)
             first = !alike(&c->row[k], &c->row[i], each);
         if (!first)
             continue;
         const fl_row_result *r = &c->row[i];
-        fl_row_result m;
-        whole = mean_row(c, i, each, &m);
+        const fl_row_result m = mean_row(c, i, each);
         fl_grid_add(&g, "%s%s%s%s\t%s%s%s", each ? r->workload : "all", !each && r->variant ? " [" : "",
                     !each && r->variant ? r->variant : "", !each && r->variant ? "]" : "", r->policy,
                     *m.clock ? " " : "", m.clock);
@@ -397,9 +375,7 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
     }
     fprintf(out, "distribution replay, mean over %u seed%s%s; +- is the 95 %% interval over seeds\n\n", o->seeds,
             o->seeds == 1 ? "" : "s", each ? "" : " and all workloads");
-    if (whole)
-        fl_grid_print(&g, 2, out);
-    fl_grid_free(&g);
+    fl_grid_print(&g, 2, out);
     fl_broken_print(c, o, out);
     if (!each) /* whose marks are of means over all workloads */
         fl_comparison_note_marks(c, out);
@@ -429,31 +405,25 @@ static void write_mark(FILE *f, const fl_row_result *r, size_t mark, const fl_in
 
 fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64_t seed, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);
-    double *value = malloc((c->count + 1) * sizeof *value);
-    fl_status s = !o ? d->status : value ? FL_OK : fl_no_memory(d, "the regret");
     const fl_bootstrap b = {.seed = seed, .draws = FL_DRAWS_STANDARD};
-    if (!s)
-        fputs("workload,policy,platform,variant,step,runs,reward_regret,low,high\n", fl_output_file(o));
-    for (size_t i = 0, end; !s && i < c->mean_first; i = end) {
+    if (!o)
+        return d->status;
+    double *value = fl_must(malloc((c->count + 1) * sizeof *value));
+    fputs("workload,policy,platform,variant,step,runs,reward_regret,low,high\n", fl_output_file(o));
+    for (size_t i = 0, end; i < c->mean_first; i = end) {
         size_t marks = SIZE_MAX;
         for (end = i; end < c->mean_first && together(&c->row[i], &c->row[end]); end++) {
             const fl_kept *kept = c->row[end].kept;
             marks = kept && kept->watch.regret_count < marks ? kept->watch.regret_count : kept ? marks : 0;
         }
-        for (size_t m = 0; !s && m < marks; m++) { /* as far as all of its runs went */
+        for (size_t m = 0; m < marks; m++) { /* as far as all of its runs went */
             fl_interval x;
             for (size_t k = i; k < end; k++)
                 value[k - i] = c->row[k].kept->watch.regret_mark[m];
-            s = fl_bootstrap_mean(value, 1, end - i, &b, &x, d);
-            if (!s)
-                write_mark(fl_output_file(o), &c->row[i], m, &x);
+            fl_must_have(!fl_bootstrap_mean(value, 1, end - i, &b, &x, d));
+            write_mark(fl_output_file(o), &c->row[i], m, &x);
         }
     }
     free(value);
-    if (s) {
-        if (o)
-            fl_output_abort(o);
-        return s;
-    }
     return fl_output_commit(o, d);
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* The parts of it that other replays build their rows with. A row that was added belongs to the comparison. */
-fl_status fl_comparison_add(fl_comparison *c, const fl_row_result *row, fl_diag *d);
+void fl_comparison_add(fl_comparison *c, const fl_row_result *row);
 
 /* Below such a table: what the mark of a mean says that leaves out some of its rows; nothing where none does. */
 void fl_comparison_note_marks(const fl_comparison *c, FILE *out);

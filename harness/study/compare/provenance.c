@@ -2,6 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
@@ -67,7 +68,7 @@ static cJSON *add_input(cJSON *inputs, const char *path) {
     const char *name = shown(path, buf, sizeof buf);
     cJSON_ArrayForEach(have, inputs) {
         const char *file = cJSON_GetStringValue(cJSON_GetObjectItem(have, "file"));
-        if (file && !strcmp(file, name)) /* it has none where memory ran out */
+        if (file && !strcmp(file, name))
             return NULL;
     }
     char hash[SHA256_DIGEST_STRING_LENGTH];
@@ -102,7 +103,7 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
                                     fl_instance_param_text(in, i, text, sizeof text));
         }
     else
-        fl_memory_lost(); /* it could be opened to run */
+        fl_memory_end(); /* it could be opened to run */
     fl_instance_close(in);
     fl_laid_free(&laid);
     cJSON_AddItemToArray(policies, p);
@@ -196,9 +197,7 @@ static void add_serving(cJSON *into, cJSON *inputs, const fl_scene *s) {
 }
 
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed) {
-    cJSON *root = cJSON_CreateObject();
-    if (!root)
-        return NULL;
+    cJSON *root = fl_must(cJSON_CreateObject());
     cJSON_AddStringToObject(root, "foldline", FL_VERSION);
     cJSON_AddStringToObject(root, "libc", gnu_get_libc_version());
     cJSON_AddStringToObject(root, "policy_archive_sha256", FL_ARCHIVE_HASH);
@@ -246,26 +245,23 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
 }
 
 char *fl_provenance_path(const char *csv) {
-    char *path = NULL;
     size_t stem = fl_plain_length(csv), dot = stem;
     while (dot && csv[dot - 1] != '.' && csv[dot - 1] != '/')
         dot--;
     stem = dot && csv[dot - 1] == '.' ? dot - 1 : stem;
-    return asprintf(&path, "%.*s.provenance.json", (int)stem, csv) < 0 ? NULL : path;
+    return fl_must_print("%.*s.provenance.json", (int)stem, csv);
 }
 
 fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d) {
     if (fl_is_standard(csv))
         return FL_OK;
-    char hash[SHA256_DIGEST_STRING_LENGTH], *path = fl_provenance_path(csv);
-    fl_status s = path ? FL_OK : fl_no_memory(d, "the provenance");
-    if (!s && !fl_result_sha256(csv, hash))
-        s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
+    char hash[SHA256_DIGEST_STRING_LENGTH];
+    if (!fl_result_sha256(csv, hash))
+        return fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
     cJSON_DeleteItemFromObject(record, "result_sha256");
-    if (!s && !cJSON_AddStringToObject(record, "result_sha256", hash))
-        s = fl_no_memory(d, "the provenance");
-    if (!s)
-        s = fl_json_write(path, record, d);
+    cJSON_AddStringToObject(record, "result_sha256", hash);
+    char *path = fl_provenance_path(csv);
+    const fl_status s = fl_json_write(path, record, d);
     free(path);
     return s;
 }

@@ -1,6 +1,7 @@
 #include "harness/study/compare/inside.h"
 
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/study/compare/compare.h"
 #include "harness/study/trial/trial.h"
 #include "traces/io/io.h"
@@ -153,9 +154,9 @@ static fl_status one_value(const selection *s, const fl_comparison *c, const fl_
 /* Of one draw of the applications, NULL where they are not drawn. spared: NAN where none of the rows is a twin. */
 static fl_status evaluate_draw(const selection *s, const fl_comparison *c, const char *draw, bool spared, double *value,
                                fl_diag *d) {
-    double *v = malloc((c->mean_first + 1) * sizeof *v);
+    double *v = fl_must(malloc((c->mean_first + 1) * sizeof *v));
     size_t n = 0, rows = 0, twins = 0;
-    fl_status status = v ? FL_OK : fl_no_memory(d, "the published results");
+    fl_status status = FL_OK;
     for (size_t i = 0; !status && i < c->mean_first; i++) {
         const fl_row_result *r = &c->row[i];
         if (!same_text(r->draw, draw) || !of_policy(r, s->policy, spared) || !same_variant(r, s->variant) ||
@@ -182,9 +183,9 @@ static fl_status evaluate_draw(const selection *s, const fl_comparison *c, const
 static fl_status evaluate(const fl_published *p, const selection *s, const fl_comparison *c, bool spared, double *value,
                           double *each, fl_diag *d) {
     const selection all = {.over = s->over_draws};
-    double *v = malloc((p->draw_count + 1) * sizeof *v);
+    double *v = fl_must(malloc((p->draw_count + 1) * sizeof *v));
     size_t n = 0;
-    fl_status status = v ? FL_OK : fl_no_memory(d, "the published results");
+    fl_status status = FL_OK;
     for (size_t i = 0; !status && i < p->draw_count; i++) {
         status = evaluate_draw(s, c, p->draw[i], spared, &v[n], d);
         if (!status && each)
@@ -204,8 +205,8 @@ fl_status fl_published_value(const selection *s, const fl_comparison *c, double 
 /* By draw too. *each is the caller's to free. */
 static fl_status evaluate_each(const fl_published *p, const selection *s, const fl_comparison *c, double *value,
                                double **each, fl_diag *d) {
-    *each = calloc(p->draw_count + 1, sizeof **each);
-    return *each ? evaluate(p, s, c, false, value, *each, d) : fl_no_memory(d, "the published results");
+    *each = fl_must(calloc(p->draw_count + 1, sizeof **each));
+    return evaluate(p, s, c, false, value, *each, d);
 }
 
 static fl_status solve_bound(const fl_published *p, bound *b, const fl_comparison *c, fl_diag *d) {
@@ -242,7 +243,7 @@ static void judge(const fl_published *p, published_line *l) {
 }
 
 /* In the order of the rows; a single one, NULL, where applications are not drawn. */
-static fl_status find_draws(fl_published *p, const fl_comparison *c, fl_diag *d) {
+static void find_draws(fl_published *p, const fl_comparison *c) {
     size_t room = 0;
     for (size_t i = 0; i < c->mean_first; i++) {
         size_t k = 0;
@@ -250,11 +251,9 @@ static fl_status find_draws(fl_published *p, const fl_comparison *c, fl_diag *d)
             k++;
         if (k < p->draw_count)
             continue;
-        if (fl_grow(&p->draw, &room, p->draw_count + 1, sizeof *p->draw))
-            return fl_no_memory(d, "the published results");
+        fl_must_grow(&p->draw, &room, p->draw_count + 1, sizeof *p->draw);
         p->draw[p->draw_count++] = c->row[i].draw;
     }
-    return FL_OK;
 }
 
 /* l->value and those of the draws become shares of what share_of selects. */
@@ -270,7 +269,8 @@ static fl_status take_share(const fl_published *p, published_line *l, const fl_c
 }
 
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d) {
-    fl_status s = find_draws(p, c, d);
+    fl_status s = FL_OK;
+    find_draws(p, c);
     for (size_t i = 0; !s && i < p->count; i++) {
         published_line *l = &p->line[i];
         if (!l->simulated.policy)

@@ -2,6 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/study/compare/compare.h"
 #include "harness/study/trial/trial.h"
@@ -256,16 +257,15 @@ fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl
     if (!e->tree)
         return FL_OK;
     const fl_json root = fl_json_root(e->tree, e->path);
-    fl_json list = {0};
+    fl_json list;
     if (!fl_json_has(&root, "published"))
         return FL_OK;
     fl_status s = fl_json_get_array(&root, "published", &list, d);
-    fl_published *p = s ? NULL : calloc(1, sizeof *p);
-    if (p)
-        p->line = calloc(fl_json_count(&list) + 1, sizeof *p->line);
-    if (!s && (!p || !p->line))
-        s = fl_no_memory(d, "the published results");
-    for (fl_json at = s ? (fl_json){0} : fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
+    if (s)
+        return s;
+    fl_published *p = fl_must(calloc(1, sizeof *p));
+    p->line = fl_must(calloc(fl_json_count(&list) + 1, sizeof *p->line));
+    for (fl_json at = fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
         s = read_line(&at, policies, &p->line[p->count++], d);
     if (!s && fl_json_has(&root, "assumed"))
         s = fl_json_get_array(&root, "assumed", &p->assumed, d);

@@ -1,8 +1,10 @@
-#include "harness/study/grid/grid.h"
+#include "harness/study/grid/inside.h"
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/study/compare/compare.h"
+#include "harness/study/grid/grid.h"
 #include "harness/study/trial/trial.h"
 #include "traces/io/io.h"
 
@@ -66,9 +68,8 @@ fl_status fl_gate_parse(const char *text, fl_gate_rule *rule, fl_diag *d) {
     if (end == number || end[rule->relative] || !isfinite(limit) || (rule->sign == '<' ? limit > 0 : limit < 0))
         return fl_refuse(d, "gate '%s': '%s', expected a number such as +1%% (>), -1%% (<) or 1%% (!)", text, number);
     rule->limit = fabs(limit);
-    fl_status s = fl_row_value(&none, rule->metric, &ignored, d);
-    if (!s && !(rule->text = strdup(text)))
-        s = fl_no_memory(d, "the gate");
+    const fl_status s = fl_row_value(&none, rule->metric, &ignored, d);
+    rule->text = s ? NULL : fl_must(strdup(text));
     return s;
 }
 
@@ -99,21 +100,19 @@ static fl_gate_row *find_row(const fl_gate_record *r, const char *policy, const 
     return NULL;
 }
 
-static fl_status add_row(fl_gate_record *r, const char *policy, const char *workload, const char *platform,
-                         fl_gate_row **row, fl_diag *d) {
-    if (fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
-        return fl_no_memory(d, "the gate");
-    *row = &r->row[r->row_count++];
-    **row = (fl_gate_row){strdup(policy), strdup(workload), strdup(platform), NULL, 0, NULL};
-    return (*row)->policy && (*row)->workload && (*row)->platform ? FL_OK : fl_no_memory(d, "the gate");
+fl_gate_row *fl_gate_add_row(fl_gate_record *r, const char *policy, const char *workload, const char *platform) {
+    fl_must_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row);
+    fl_gate_row *row = &r->row[r->row_count++];
+    *row = (fl_gate_row){.policy = fl_must(strdup(policy)),
+                         .workload = fl_must(strdup(workload)),
+                         .platform = fl_must(strdup(platform))};
+    return row;
 }
 
 /* One more seed: the values of a metric stand together, so they move apart. */
-static fl_status add_seed(const fl_gate_record *r, fl_gate_row *row, const double *value, fl_diag *d) {
+static void add_seed(const fl_gate_record *r, fl_gate_row *row, const double *value) {
     const size_t n = row->seeds;
-    double *more = malloc((r->metric_count * (n + 1) + 1) * sizeof *more);
-    if (!more)
-        return fl_no_memory(d, "the gate");
+    double *more = fl_must(malloc((r->metric_count * (n + 1) + 1) * sizeof *more));
     for (size_t m = 0; m < r->metric_count; m++) {
         if (n)
             memcpy(more + m * (n + 1), row->value + m * n, n * sizeof *more);
@@ -122,24 +121,24 @@ static fl_status add_seed(const fl_gate_record *r, fl_gate_row *row, const doubl
     free(row->value);
     row->value = more;
     row->seeds = n + 1;
-    return FL_OK;
 }
 
 fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d) {
-    double *value = malloc((r->metric_count + 1) * sizeof *value);
-    fl_status s = value ? FL_OK : fl_no_memory(d, "the gate");
+    double *value = fl_must(malloc((r->metric_count + 1) * sizeof *value));
+    fl_status s = FL_OK;
     for (size_t i = 0; !s && i < c->mean_first; i++) {
         const fl_row_result *from = &c->row[i];
         const char *platform = from->platform ? from->platform : "";
         for (size_t m = 0; !s && m < r->metric_count; m++)
             s = fl_row_value(from, r->metric[m], &value[m], d);
-        fl_gate_row *row = s ? NULL : find_row(r, from->policy, from->workload, platform);
-        if (!s && !row)
-            s = add_row(r, from->policy, from->workload, platform, &row, d);
-        if (!s)
-            s = add_seed(r, row, value, d);
-        if (!s && from->breaks[0] && !row->breaks && !(row->breaks = strdup(from->breaks)))
-            s = fl_no_memory(d, "the gate");
+        if (s)
+            break;
+        fl_gate_row *row = find_row(r, from->policy, from->workload, platform);
+        if (!row)
+            row = fl_gate_add_row(r, from->policy, from->workload, platform);
+        add_seed(r, row, value);
+        if (from->breaks[0] && !row->breaks)
+            row->breaks = fl_must(strdup(from->breaks));
     }
     free(value);
     return s;
@@ -211,12 +210,12 @@ static bool other_unknowns(const double *a, size_t n, const double *b, size_t m,
 /* On known values. */
 static void judge_known(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
                         const fl_gate_rule *rule, fl_gate_finding *f) {
-    double *difference = malloc((n + 1) * sizeof *difference);
+    double *difference = fl_must(malloc((n + 1) * sizeof *difference));
     f->old_mean = of(a, n, alpha).mean;
     f->new_mean = of(b, m, alpha).mean;
-    for (size_t i = 0; difference && paired && i < n; i++)
+    for (size_t i = 0; paired && i < n; i++)
         difference[i] = b[i] - a[i];
-    const spread x = paired && difference ? of(difference, n, alpha) : welch(a, n, b, m, alpha);
+    const spread x = paired ? of(difference, n, alpha) : welch(a, n, b, m, alpha);
     free(difference);
     const double scale = rule->relative ? (f->old_mean != 0 ? 100 / fabs(f->old_mean) : x.mean != 0 ? HUGE_VAL : 0) : 1;
     f->change = x.mean * scale;
@@ -234,14 +233,9 @@ static int digits(const fl_gate_finding *f) {
 }
 
 /* A run that is n/a has no value to compare, but those beside it have. */
-static fl_status judge(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
-                       const fl_gate_rule *rule, fl_gate_finding *f, fl_diag *d) {
-    double *x = malloc((n + 1) * sizeof *x), *y = malloc((m + 1) * sizeof *y);
-    if (!x || !y) {
-        free(x);
-        free(y);
-        return fl_no_memory(d, "the gate");
-    }
+static void judge(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
+                  const fl_gate_rule *rule, fl_gate_finding *f) {
+    double *x = fl_must(malloc((n + 1) * sizeof *x)), *y = fl_must(malloc((m + 1) * sizeof *y));
     const size_t unknown = n - known_of(a, NULL, n, x), unknown_now = m - known_of(b, NULL, m, y),
                  left = known_of(a, paired ? b : NULL, n, x), left_now = known_of(b, paired ? a : NULL, m, y);
     f->old_mean = f->new_mean = f->change = f->low = f->high = NAN;
@@ -262,15 +256,12 @@ static fl_status judge(const double *a, size_t n, const double *b, size_t m, boo
                  rule->text);
     free(x);
     free(y);
-    return FL_OK;
 }
 
-static fl_status add_finding(fl_gate_result *out, const fl_gate_finding *f, fl_diag *d) {
-    if (fl_grow(&out->finding, &out->room, out->count + 1, sizeof *out->finding))
-        return fl_no_memory(d, "the gate");
+static void add_finding(fl_gate_result *out, const fl_gate_finding *f) {
+    fl_must_grow(&out->finding, &out->room, out->count + 1, sizeof *out->finding);
     out->finding[out->count++] = *f;
     out->failed += f->failed;
-    return FL_OK;
 }
 
 static size_t metric_index(const fl_gate_record *r, const char *name) {
@@ -286,24 +277,23 @@ static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *no
     fl_gate_finding f = {.row = row, .failed = true};
     if (!other) {
         snprintf(f.text, sizeof f.text, "%s on %s: recorded, but not there any more", row->policy, row->workload);
-        return add_finding(out, &f, d);
+        add_finding(out, &f);
+        return FL_OK;
     }
-    fl_status s = FL_OK;
-    for (size_t k = 0; !s && k < rules; k++) {
+    for (size_t k = 0; k < rules; k++) {
         const size_t m = metric_index(old, rule[k].metric), at = metric_index(now, rule[k].metric);
         if (m == old->metric_count)
             return fl_refuse(d, "the baseline has no '%s', expected one recorded with it: --bless", rule[k].metric);
         f = (fl_gate_finding){.row = row, .rule = &rule[k]};
-        s = judge(row->value + m * row->seeds, row->seeds, other->value + at * other->seeds, other->seeds,
-                  row->seeds == other->seeds && old->seed == now->seed, alpha, &rule[k], &f, d);
-        if (!s && f.failed && other->breaks && !strcmp(rule[k].metric, "violated")) {
+        judge(row->value + m * row->seeds, row->seeds, other->value + at * other->seeds, other->seeds,
+              row->seeds == other->seeds && old->seed == now->seed, alpha, &rule[k], &f);
+        if (f.failed && other->breaks && !strcmp(rule[k].metric, "violated")) {
             const size_t used = strlen(f.text);
             snprintf(f.text + used, sizeof f.text - used, "; breaks %s", other->breaks);
         }
-        if (!s)
-            s = add_finding(out, &f, d);
+        add_finding(out, &f);
     }
-    return s;
+    return FL_OK;
 }
 
 fl_status fl_gate_compare(const fl_gate_record *old, const fl_gate_record *now, const fl_gate_rule *rule,
@@ -320,7 +310,7 @@ fl_status fl_gate_compare(const fl_gate_record *old, const fl_gate_record *now, 
         if (find_row(old, row->policy, row->workload, row->platform))
             continue;
         snprintf(f.text, sizeof f.text, "%s on %s: new, not in the baseline", row->policy, row->workload);
-        s = add_finding(out, &f, d);
+        add_finding(out, &f);
     }
     if (s)
         fl_gate_result_free(out);

@@ -1,7 +1,9 @@
 /* Baselines as files. */
-#include "harness/study/grid/grid.h"
+#include "harness/study/grid/inside.h"
 
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
+#include "harness/study/grid/grid.h"
 #include "traces/io/io.h"
 
 #include <math.h>
@@ -14,15 +16,12 @@ static fl_status read_texts(const fl_json *root, const char *key, char ***out, s
     fl_status s = fl_json_get_array(root, key, &list, d);
     if (s)
         return s;
-    if (!(*out = calloc(fl_json_count(&list) + 1, sizeof **out)))
-        return fl_no_memory(d, "the baseline");
+    *out = fl_must(calloc(fl_json_count(&list) + 1, sizeof **out));
     for (fl_json at = fl_json_first(&list); at.node; at = fl_json_next(&list, &at)) {
         const char *text = cJSON_GetStringValue(at.node);
         if (!text)
             return fl_json_fail(&at, d, "not a text, expected one");
-        if (!((*out)[*count] = strdup(text)))
-            return fl_no_memory(d, "the baseline");
-        ++*count;
+        (*out)[(*count)++] = fl_must(strdup(text));
     }
     return FL_OK;
 }
@@ -37,9 +36,7 @@ static fl_status read_values(const fl_json *list, size_t metrics, fl_gate_row *r
         const size_t n = fl_json_count(&one);
         if (!m) {
             row->seeds = n;
-            row->value = malloc((metrics * n + 1) * sizeof *row->value);
-            if (!row->value)
-                return fl_no_memory(d, "the baseline");
+            row->value = fl_must(malloc((metrics * n + 1) * sizeof *row->value));
         }
         if (n != row->seeds)
             return fl_json_fail(&one, d, "%zu values, expected %zu, one for each seed", n, row->seeds);
@@ -67,14 +64,7 @@ static fl_status read_row(const fl_json *at, fl_gate_record *r, fl_diag *d) {
         s = fl_json_get_text(at, "platform", &platform, d);
     if (!s)
         s = fl_json_get_array(at, "values", &values, d);
-    if (s)
-        return s;
-    if (fl_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row))
-        return fl_no_memory(d, "the baseline");
-    fl_gate_row *row = &r->row[r->row_count++];
-    *row = (fl_gate_row){strdup(policy), strdup(workload), strdup(platform), NULL, 0, NULL};
-    return row->policy && row->workload && row->platform ? read_values(&values, r->metric_count, row, d)
-                                                         : fl_no_memory(d, "the baseline");
+    return s ? s : read_values(&values, r->metric_count, fl_gate_add_row(r, policy, workload, platform), d);
 }
 
 fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d) {
@@ -89,7 +79,6 @@ fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d) {
     const fl_json root = fl_json_root(tree, path);
     if ((s = fl_json_get_int(&root, "foldline_baseline", 1, 1, &version, d)) ||
         (s = fl_json_get_text(&root, "experiment", &experiment, d)) ||
-        (!(r->experiment = strdup(experiment)) && (s = fl_no_memory(d, "the baseline"))) ||
         (s = fl_json_get_int(&root, "seed", 1, INT64_C(9000000000000000), &r->seed, d)) ||
         (fl_json_has(&root, "streams") && (s = fl_json_get_int(&root, "streams", 1, 1000000, &r->streams, d))) ||
         (s = read_texts(&root, "metrics", &r->metric, &r->metric_count, d)) ||
@@ -97,6 +86,7 @@ fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d) {
         (fl_json_has(&root, "bounds") && (s = read_texts(&root, "bounds", &r->bound, &r->bound_count, d))) ||
         (s = fl_json_get_array(&root, "rows", &rows, d)))
         goto out;
+    r->experiment = fl_must(strdup(experiment));
     for (fl_json at = fl_json_first(&rows); !s && at.node; at = fl_json_next(&rows, &at))
         s = read_row(&at, r, d);
     if (!s)

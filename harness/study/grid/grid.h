@@ -104,7 +104,7 @@ void fl_journal_close(fl_journal *j);
 size_t fl_journal_count(const fl_journal *j); /* jobs that are done */
 
 /* The rows of all finished jobs in the order of the jobs, to a FILE *. */
-fl_status fl_journal_write(fl_journal *j, FILE *file, fl_diag *d);
+void fl_journal_write(fl_journal *j, FILE *file);
 
 /* One journal, in memory, of the shards at `path`, of which there is at least one. FL_BAD_INPUT where their keys
  * differ, and where a job is missing or there twice. How many jobs there are is what the first says, believed no

@@ -19,4 +19,7 @@ fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d
 fl_status fl_journal_sync(fl_journal *j, fl_diag *d);
 
 /* The same as journal lines under the journal's own first line: a shard. */
-fl_status fl_journal_write_shard(fl_journal *j, FILE *file, fl_diag *d);
+void fl_journal_write_shard(fl_journal *j, FILE *file);
+
+/* Adds a row without seeds to a gate's record. Returns the row, which is valid until the next one is added. */
+fl_gate_row *fl_gate_add_row(fl_gate_record *r, const char *policy, const char *workload, const char *platform);

@@ -1,5 +1,6 @@
 #include "harness/study/grid/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/study/grid/grid.h"
 #include "traces/io/io.h"
 
@@ -65,16 +66,12 @@ typedef struct half { /* of a job whose lines are being gathered */
     size_t size;
 } half;
 
-static fl_status add_line(half *h, const char *text, size_t size, fl_diag *d) {
-    char *longer = realloc(h->text, h->size + size + 2);
-    if (!longer)
-        return fl_no_memory(d, "the journal");
-    h->text = longer;
-    memcpy(longer + h->size, text, size);
+static void add_line(half *h, const char *text, size_t size) {
+    h->text = fl_must(realloc(h->text, h->size + size + 2));
+    memcpy(h->text + h->size, text, size);
     h->size += size;
-    longer[h->size++] = '\n';
-    longer[h->size] = 0;
-    return FL_OK;
+    h->text[h->size++] = '\n';
+    h->text[h->size] = 0;
 }
 
 /* "JOB ROW ROWS CRC TEXT". False where the line is not whole. */
@@ -96,7 +93,7 @@ static fl_status take_lines(fl_journal *j, const char *path, char *text, size_t 
     char *line = strchr(text, '\n');
     size_t number = *last = 1;
     *good = line ? (size_t)(line + 1 - text) : 0;
-    for (line = line ? line + 1 : text + strlen(text); !s && *line;) {
+    for (line = line ? line + 1 : text + strlen(text); *line;) {
         char *end = strchr(line, '\n');
         size_t job, row, rows;
         const char *rest;
@@ -113,14 +110,15 @@ static fl_status take_lines(fl_journal *j, const char *path, char *text, size_t 
         }
         if (row <= 1) {
             free(h.text);
-            h = (half){.job = job, .rows = rows, .text = calloc(1, 1)};
+            h = (half){.job = job, .rows = rows, .text = fl_must(calloc(1, 1))};
         } else if (job != h.job || rows != h.rows || row != h.seen + 1) {
             break;
         }
         h.seen = row;
-        s = h.text ? (rows ? add_line(&h, rest, strlen(rest), d) : FL_OK) : fl_no_memory(d, "the journal");
+        if (rows)
+            add_line(&h, rest, strlen(rest));
         line = end + 1;
-        if (!s && h.seen == h.rows) {
+        if (h.seen == h.rows) {
             j->done += !j->job[job].text;
             free(j->job[job].text);
             j->job[job].text = h.text;
@@ -210,18 +208,16 @@ static fl_status load(fl_journal *j, fl_diag *d) {
 }
 
 fl_status fl_journal_open(fl_journal **out, const char *path, const char *key, size_t jobs, fl_diag *d) {
-    fl_journal *j = calloc(1, sizeof *j);
+    fl_journal *j = fl_must(calloc(1, sizeof *j));
     *out = NULL;
-    if (!j)
-        return fl_no_memory(d, "the journal");
     j->fd = -1;
     j->jobs = jobs;
-    j->job = calloc(jobs + 1, sizeof *j->job);
-    j->path = path ? strdup(path) : NULL;
+    j->job = fl_must(calloc(jobs + 1, sizeof *j->job));
+    j->path = path ? fl_must(strdup(path)) : NULL;
     snprintf(j->key, sizeof j->key, "%s", key);
     pthread_mutex_init(&j->lock, NULL);
-    fl_status s = j->job && (j->path || !path) ? FL_OK : fl_no_memory(d, "the journal");
-    if (!s && path) {
+    fl_status s = FL_OK;
+    if (path) {
         j->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (j->fd < 0)
             s = fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(errno));
@@ -242,7 +238,7 @@ void fl_journal_close(fl_journal *j) {
         return;
     if (j->fd >= 0)
         close(j->fd);
-    for (size_t i = 0; j->job && i < j->jobs; i++)
+    for (size_t i = 0; i < j->jobs; i++)
         free(j->job[i].text);
     free(j->job);
     free(j->path);
@@ -255,20 +251,20 @@ size_t fl_journal_count(const fl_journal *j) { return j->done; }
 
 /* ---- writing ---- */
 
-/* The journal lines of a job. malloc'd; NULL when out of memory. */
+/* The journal lines of a job. malloc'd. */
 static char *lines(size_t job, const char *rows, size_t *size) {
     fl_text t;
     const size_t count = lines_of(rows);
-    FILE *f = fl_text_open(&t);
-    if (f && !count)
+    FILE *f = fl_must(fl_text_open(&t));
+    if (!count)
         fprintf(f, "%zu 0 0 %08" PRIx32 " \n", job, crc("", 0));
-    for (size_t i = 1; f && *rows; i++) {
+    for (size_t i = 1; *rows; i++) {
         const char *end = strchr(rows, '\n');
         const size_t length = (size_t)(end - rows);
         fprintf(f, "%zu %zu %zu %08" PRIx32 " %.*s\n", job, i, count, crc(rows, length), (int)length, rows);
         rows = end + 1;
     }
-    return fl_text_close(&t, size);
+    return fl_must(fl_text_close(&t, size));
 }
 
 fl_status fl_journal_sync(fl_journal *j, fl_diag *d) {
@@ -280,12 +276,8 @@ fl_status fl_journal_sync(fl_journal *j, fl_diag *d) {
 
 fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d) {
     size_t size;
-    char *text = lines(job, rows, &size), *copy = strdup(rows);
-    if (!text || !copy || fl_memory_failed()) {
-        free(text);
-        free(copy);
-        return fl_no_memory(d, "the journal");
-    }
+    char *text = lines(job, rows, &size), *copy = fl_must(strdup(rows));
+    fl_must_have(!fl_memory_failed()); /* while the rows were made */
     pthread_mutex_lock(&j->lock);
     fl_status s = j->fd >= 0 ? write_all(j, text, size, d) : FL_OK;
     if (!s) {
@@ -302,26 +294,21 @@ fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d
     return s;
 }
 
-fl_status fl_journal_write(fl_journal *j, FILE *file, fl_diag *d) {
-    (void)d;
+void fl_journal_write(fl_journal *j, FILE *file) {
     for (size_t i = 0; i < j->jobs; i++)
         if (j->job[i].text)
             fputs(j->job[i].text, file);
-    return FL_OK;
 }
 
-fl_status fl_journal_write_shard(fl_journal *j, FILE *file, fl_diag *d) {
+void fl_journal_write_shard(fl_journal *j, FILE *file) {
     fprintf(file, MAGIC "%s %zu\n", j->key, j->jobs);
     for (size_t i = 0; i < j->jobs; i++) {
         size_t size;
         char *text = j->job[i].text ? lines(i, j->job[i].text, &size) : NULL;
-        if (j->job[i].text && !text)
-            return fl_no_memory(d, "the journal");
         if (text)
             fputs(text, file);
         free(text);
     }
-    return FL_OK;
 }
 
 /* ---- shards ---- */
@@ -353,9 +340,9 @@ static fl_status open_for(fl_journal **out, const char *const *path, char *const
 }
 
 fl_status fl_journal_merge(fl_journal **out, const char *const *path, size_t count, fl_diag *d) {
-    char **text = calloc(count + 1, sizeof *text);
+    char **text = fl_must(calloc(count + 1, sizeof *text));
     fl_journal *j = NULL;
-    fl_status s = text ? FL_OK : fl_no_memory(d, "the journal");
+    fl_status s = FL_OK;
     for (size_t i = 0; !s && i < count; i++)
         s = read_all(path[i], &text[i], d);
     if (!s)
@@ -364,7 +351,7 @@ fl_status fl_journal_merge(fl_journal **out, const char *const *path, size_t cou
         s = take_shard(j, path[i], text[i], d);
     if (!s && j->done < j->jobs)
         s = fl_refuse(d, "%zu of %zu jobs are missing, expected every shard", j->jobs - j->done, j->jobs);
-    for (size_t i = 0; text && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         free(text[i]);
     free(text);
     if (s)

@@ -88,17 +88,14 @@ static size_t fl_pairs_of(const fl_comparison_options *o, const bool *use, size_
 fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t spec, const bool *use,
                           fl_search_sum *out, fl_diag *d) {
     const size_t most = o->scenes->count * o->seeds + 1;
-    size_t *pair = calloc(most, sizeof *pair);
-    fl_pair_job *job = calloc(most, sizeof *job);
+    size_t *pair = fl_must(calloc(most, sizeof *pair));
+    fl_pair_job *job = fl_must(calloc(most, sizeof *job));
     *out = (fl_search_sum){0};
-    fl_status s = pair && job ? FL_OK : fl_no_memory(d, "the search");
-    const size_t count = s ? 0 : fl_pairs_of(o, use, pair);
-    if (!s && !count)
-        s = fl_refuse(d, "nothing to score on, expected at least one workload");
+    const size_t count = fl_pairs_of(o, use, pair);
     for (size_t i = 0; i < count; i++)
         job[i] = (fl_pair_job){.spec = spec, .pair = pair[i]};
-    if (!s)
-        s = fl_pairs_run(t, o, job, count, d);
+    const fl_status s =
+        count ? fl_pairs_run(t, o, job, count, d) : fl_refuse(d, "nothing to score on, expected at least one workload");
     for (size_t i = 0; !s && i < count; i++)
         fl_pair_sum_add(out, &job[i]);
     *out = fl_pair_sum_mean(out);
@@ -141,19 +138,15 @@ static void compare(const fl_pair_sum *sum, size_t specs, size_t winner, fl_sear
 fl_status fl_search_check_run(fl_trials *t, const fl_comparison_options *o, const bool *use, size_t winner,
                               fl_search_check *out, fl_diag *d) {
     const size_t specs = o->spec_count;
-    size_t *pair = calloc(o->scenes->count * o->seeds + 1, sizeof *pair);
-    fl_pair_job *job = calloc(specs * FL_SEARCH_CHECK_PAIRS + 1, sizeof *job);
-    fl_pair_sum *sum = calloc(specs + 1, sizeof *sum);
-    *out = (fl_search_check){0};
-    fl_status s = pair && job && sum ? FL_OK : fl_no_memory(d, "the check");
-    if (!s) {
-        out->of = fl_pairs_of(o, use, pair);
-        out->pairs = out->of < FL_SEARCH_CHECK_PAIRS ? out->of : FL_SEARCH_CHECK_PAIRS;
-        draw(pair, out->of, out->pairs);
-        for (size_t i = 0; i < specs * out->pairs; i++)
-            job[i] = (fl_pair_job){.spec = i / out->pairs, .pair = pair[i % out->pairs]};
-        s = fl_pairs_run(t, o, job, specs * out->pairs, d);
-    }
+    size_t *pair = fl_must(calloc(o->scenes->count * o->seeds + 1, sizeof *pair));
+    fl_pair_job *job = fl_must(calloc(specs * FL_SEARCH_CHECK_PAIRS + 1, sizeof *job));
+    fl_pair_sum *sum = fl_must(calloc(specs + 1, sizeof *sum));
+    *out = (fl_search_check){.of = fl_pairs_of(o, use, pair)};
+    out->pairs = out->of < FL_SEARCH_CHECK_PAIRS ? out->of : FL_SEARCH_CHECK_PAIRS;
+    draw(pair, out->of, out->pairs);
+    for (size_t i = 0; i < specs * out->pairs; i++)
+        job[i] = (fl_pair_job){.spec = i / out->pairs, .pair = pair[i % out->pairs]};
+    fl_status s = fl_pairs_run(t, o, job, specs * out->pairs, d);
     for (size_t i = 0; !s && i < specs * out->pairs; i++)
         fl_pair_sum_add(&sum[job[i].spec], &job[i]);
     if (!s)
@@ -231,9 +224,7 @@ static fl_status run_round(search *w, size_t active, size_t goal, fl_search_resu
     size_t jobs = 0;
     for (size_t i = 0; i < active; i++)
         jobs += goal > w->c[i].done ? goal - w->c[i].done : 0;
-    fl_pair_job *job = calloc(jobs + 1, sizeof *job);
-    if (!job)
-        return fl_no_memory(d, "the search");
+    fl_pair_job *job = fl_must(calloc(jobs + 1, sizeof *job));
     size_t n = 0;
     for (size_t i = 0; i < active; i++)
         for (size_t k = w->c[i].done; k < goal; k++)
@@ -278,15 +269,14 @@ static fl_status halve(search *w, double keep, fl_search_result *out, fl_diag *d
 
 fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_search_options *how,
                         fl_search_result *out, fl_diag *d) {
-    size_t *pair = calloc(o->scenes->count * o->seeds + 1, sizeof *pair),
-           *scenes = calloc(o->scenes->count + 1, sizeof *scenes);
-    search w = {.t = t, .o = o, .pair = pair, .count = o->spec_count, .c = calloc(o->spec_count + 1, sizeof *w.c)};
+    size_t *pair = fl_must(calloc(o->scenes->count * o->seeds + 1, sizeof *pair)),
+           *scenes = fl_must(calloc(o->scenes->count + 1, sizeof *scenes));
+    search w = {
+        .t = t, .o = o, .pair = pair, .count = o->spec_count, .c = fl_must(calloc(o->spec_count + 1, sizeof *w.c))};
     *out = (fl_search_result){0};
-    fl_status s = pair && scenes && w.c ? FL_OK : fl_no_memory(d, "the search");
-    w.pairs = s ? 0 : order_pairs(o, how, pair, scenes);
-    if (!s && !w.pairs)
-        s = fl_refuse(d, "nothing to tune on, expected at least one workload");
-    for (size_t i = 0; !s && i < w.count; i++)
+    w.pairs = order_pairs(o, how, pair, scenes);
+    fl_status s = w.pairs ? FL_OK : fl_refuse(d, "nothing to tune on, expected at least one workload");
+    for (size_t i = 0; i < w.count; i++)
         w.c[i].spec = i;
     for (size_t i = 0; !s && i < w.count * w.pairs; i++)
         out->whole += fl_spec_is_for(&o->spec[i / w.pairs], o->scenes->item[pair[i % w.pairs] / o->seeds]);

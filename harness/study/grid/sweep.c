@@ -42,24 +42,21 @@ static bool in_key(const fl_option *option) {
 
 /* The whole experiment as a hash: keys that no option stands for (variants, oracles, labels) count too. What it is
  * about does not. */
-static fl_status add_experiment(const fl_setup *u, cJSON *record, fl_diag *d) {
+static void add_experiment(const fl_setup *u, cJSON *record) {
     char hash[SHA256_DIGEST_STRING_LENGTH];
     if (!u->experiment.tree)
-        return FL_OK;
+        return;
     cJSON *tree = cJSON_Duplicate(u->experiment.tree, true);
     cJSON_DeleteItemFromObject(tree, "about");
-    char *text = tree ? fl_json_text(tree, false) : NULL;
+    char *text = fl_must(fl_json_text(tree, false));
     cJSON_Delete(tree);
-    if (!text)
-        return fl_no_memory(d, "the provenance");
     cJSON_AddStringToObject(record, "experiment_sha256", SHA256Data((const uint8_t *)text, strlen(text), hash));
     free(text);
-    return FL_OK;
 }
 
 /* Everything that a result hangs on, as one hash: inputs by content, version, policies with all parameters, the
  * experiment, options. */
-static fl_status make_key(const sweep *w, cJSON *record, char *key, fl_diag *d) {
+static void make_key(const sweep *w, cJSON *record, char *key) {
     const fl_setup *u = w->u;
     cJSON *o = cJSON_AddObjectToObject(record, "options");
     fl_json_add_real(o, "bound", u->o.bound);
@@ -72,29 +69,22 @@ static fl_status make_key(const sweep *w, cJSON *record, char *key, fl_diag *d) 
     for (size_t i = 0; i < w->option_count; i++)
         if (in_key(&w->option[i]))
             fl_json_add_options(settings, &w->option[i], 1);
-    fl_status s = add_experiment(u, record, d);
-    if (s)
-        return s;
-    char *text = fl_json_text(record, false);
-    if (!text)
-        return fl_no_memory(d, "the provenance");
+    add_experiment(u, record);
+    char *text = fl_must(fl_json_text(record, false));
     SHA256Data((const uint8_t *)text, strlen(text), key);
     free(text);
-    return FL_OK;
 }
 
 static size_t runs_of_scene(const fl_setup *u) { return u->o.spec_count * u->o.seeds; }
 
 static fl_status put_rows(sweep *w, size_t job, fl_row_result *row, size_t count, fl_diag *d) {
     fl_text t;
-    FILE *f = fl_text_open(&t);
-    for (size_t i = 0; f && i < count; i++)
+    FILE *f = fl_must(fl_text_open(&t));
+    for (size_t i = 0; i < count; i++) {
         fl_row_put(f, &row[i]);
-    for (size_t i = 0; i < count; i++)
         fl_row_free(&row[i]);
-    char *text = fl_text_close(&t, NULL);
-    if (!text)
-        return fl_no_memory(d, "a row");
+    }
+    char *text = fl_must(fl_text_close(&t, NULL));
     fl_status s = fl_journal_add(w->journal, job, text, d);
     free(text);
     return s;
@@ -150,32 +140,29 @@ static fl_status run_jobs(sweep *w, size_t count, fl_diag *d) {
     const fl_turns turns = {turn_jobs, run_turn, w, scenes, fl_threads(w->u->o.threads)};
     if (!count)
         return FL_OK;
-    if (!(w->first = calloc(scenes + 1, sizeof *w->first)))
-        return fl_no_memory(d, "the jobs");
+    w->first = fl_must(calloc(scenes + 1, sizeof *w->first));
     for (size_t i = 0; i < count; i++)
         w->first[w->job[i] / each + 1]++;
     for (size_t i = 0; i < scenes; i++)
         w->first[i + 1] += w->first[i];
-    fl_status s = fl_trials_new(&w->trials, &w->u->o, d);
+    w->trials = fl_trials_new(&w->u->o);
     w->told = fl_stage_begin("runs", count);
-    if (!s)
-        s = fl_turns_run(&turns, w->u->o.threads, d);
+    const fl_status s = fl_turns_run(&turns, w->u->o.threads, d);
     fl_stage_end(w->told);
     return s;
 }
 
-/* The jobs of this shard that are not done yet. */
-static fl_status choose_jobs(sweep *w, size_t shard, size_t shards, size_t *count, size_t *mine, fl_diag *d) {
-    *count = *mine = 0;
-    w->job = malloc((w->jobs + 1) * sizeof *w->job);
-    if (!w->job)
-        return fl_no_memory(d, "the jobs");
+/* Finds the jobs of this shard (*mine) that are not done yet. Returns their number. */
+static size_t choose_jobs(sweep *w, size_t shard, size_t shards, size_t *mine) {
+    size_t count = 0;
+    *mine = 0;
+    w->job = fl_must(malloc((w->jobs + 1) * sizeof *w->job));
     for (size_t i = shard; i < w->jobs; i += shards) {
         ++*mine;
         if (!fl_journal_has(w->journal, i))
-            w->job[(*count)++] = i;
+            w->job[count++] = i;
     }
-    return FL_OK;
+    return count;
 }
 
 static fl_status parse_shard(const char *text, size_t *shard, size_t *shards, fl_diag *d) {
@@ -196,12 +183,10 @@ static fl_status write_file(sweep *w, const char *path, bool shard, fl_diag *d) 
         return d->status;
     if (!shard)
         fl_row_head(fl_output_file(o));
-    fl_status s = shard ? fl_journal_write_shard(w->journal, fl_output_file(o), d)
-                        : fl_journal_write(w->journal, fl_output_file(o), d);
-    if (s) {
-        fl_output_abort(o);
-        return s;
-    }
+    if (shard)
+        fl_journal_write_shard(w->journal, fl_output_file(o));
+    else
+        fl_journal_write(w->journal, fl_output_file(o));
     return fl_output_commit(o, d);
 }
 
@@ -211,7 +196,7 @@ static fl_status finish(sweep *w, const char *out, bool shard, const char *journ
     if (!journal)
         return write_file(w, out, shard, d);
     char *path = fl_provenance_path(out);
-    fl_status s = path ? fl_journal_sync(w->journal, d) : fl_no_memory(d, NULL);
+    fl_status s = fl_journal_sync(w->journal, d);
     if (!s)
         s = write_file(w, out, shard, d);
     if (!s) /* the shards share one record, which names no result */
@@ -226,8 +211,7 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
     sweep w = {
         .u = u, .option = o->option, .option_count = o->option_count, .jobs = u->scenes.count * (1 + runs_of_scene(u))};
     char key[SHA256_DIGEST_STRING_LENGTH], *journal = NULL;
-    size_t shard, shards, count = 0;
-    cJSON *record = NULL;
+    size_t shard, shards;
     *r = (fl_sweep_result){0};
     if (fl_experiment_draws(&u->experiment))
         return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
@@ -235,24 +219,24 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
     if (fl_promises_watched(&u->promises))
         return fl_refuse(d, "a bound on a quantity that the rows of a sweep lack, expected a column of its CSV");
     fl_status s = parse_shard(o->shard, &shard, &shards, d);
-    if (s || (s = fl_report_record(u, &record, d)) || (s = make_key(&w, record, key, d)))
-        goto out;
+    if (s)
+        return s;
+    cJSON *record = fl_report_record(u);
+    make_key(&w, record, key);
     const bool beside = !fl_is_standard(o->out);
     fl_report_about(u, record); /* what it is about is no part of the key */
-    if ((o->shard && beside ? asprintf(&r->path, "%s.shard-%zu-of-%zu", o->out, shard + 1, shards)
-                            : asprintf(&r->path, "%s", o->out)) < 0 ||
-        (beside && asprintf(&journal, "%s.journal", r->path) < 0)) {
-        s = fl_no_memory(d, NULL);
-        goto out;
+    r->path =
+        o->shard && beside ? fl_must_print("%s.shard-%zu-of-%zu", o->out, shard + 1, shards) : fl_must(strdup(o->out));
+    if (beside)
+        journal = fl_must_print("%s.journal", r->path);
+    s = fl_journal_open(&w.journal, journal, key, w.jobs, d);
+    if (!s) {
+        const size_t count = choose_jobs(&w, shard, shards, &r->jobs);
+        r->before = r->jobs - count;
+        s = run_jobs(&w, count, d);
     }
-    if ((s = fl_journal_open(&w.journal, journal, key, w.jobs, d)) ||
-        (s = choose_jobs(&w, shard, shards, &count, &r->jobs, d)))
-        goto out;
-    r->before = r->jobs - count;
-    if ((s = run_jobs(&w, count, d)))
-        goto out;
-    s = finish(&w, r->path, o->shard != NULL, journal, record, d);
-out:
+    if (!s)
+        s = finish(&w, r->path, o->shard != NULL, journal, record, d);
     free(journal);
     free(w.job);
     free(w.first);

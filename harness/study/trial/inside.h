@@ -37,10 +37,10 @@ void fl_row_take_served(fl_row_result *row, const fl_row_result *from);
 void fl_row_fill_latency(fl_row_result *row, fl_times latency, double load);
 
 /* Watches a run that is about to begin, in windows of watch_ns; 0: it is not, and *kept stays NULL. */
-fl_status fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run, fl_diag *d);
+void fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run);
 /* Keeps of a run that has been scored what fl_measure tells, and no more, for there may be thousands of rows. Takes
- * the run's arrays over, also where it fails. */
-fl_status fl_kept_take(fl_kept *kept, fl_run_result *r, fl_diag *d);
+ * the run's arrays over. */
+void fl_kept_take(fl_kept *kept, fl_run_result *r);
 void fl_kept_free(fl_kept *kept); /* takes NULL */
 
 /* True where it is a number of every row, false where only a run that was watched has it, or it is none. */

@@ -127,9 +127,8 @@ fl_status fl_static_promised(fl_scene *s, const fl_run_result *standard, const f
     fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
     fl_run_result r;
     *row = (fl_row_result){.seed = s->facts.seed};
-    fl_status status = fl_kept_watch(&row->kept, under->watch_ns, &run, d);
-    if (!status)
-        status = fl_static_result(&run, at, &r, d);
+    fl_kept_watch(&row->kept, under->watch_ns, &run);
+    fl_status status = fl_static_result(&run, at, &r, d);
     if (status)
         return status;
     *point = fl_static_point_of(&r, at);
@@ -137,12 +136,10 @@ fl_status fl_static_promised(fl_scene *s, const fl_run_result *standard, const f
     fl_row_fill(row, s, &r, "baseline:static", standard->energy_j);
     fl_row_finish(row, under->objective,
                   fl_objective_value(under->objective, standard->energy_j, standard->makespan_s));
-    if (row->kept) {
-        const fl_status taken = fl_kept_take(row->kept, &r, d);
-        status = status ? status : taken;
-    } else {
+    if (row->kept)
+        fl_kept_take(row->kept, &r);
+    else
         fl_run_result_free(&r);
-    }
     fl_promises_judge(under->promises, under->bound, row);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "harness/study/trial/inside.h"
 
+#include "harness/base/work/work.h"
 #include "harness/study/trial/trial.h"
 #include "policies/policy.h"
 #include "sim/base/base.h"
@@ -14,35 +15,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count, fl_diag *d) {
+void fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count) {
     *w = (fl_watch){.policy = policy, .gpu_count = gpu_count};
     for (uint32_t i = 0; policy && i < policy->probe_count; i++)
         w->probe_count += policy->probe[i].per_gpu ? gpu_count : 1;
-    w->probe = malloc((w->probe_count + 1) * sizeof *w->probe);
-    w->probe_bin = calloc((w->probe_count + 1) * FL_WATCH_VALUES, sizeof *w->probe_bin);
-    w->node_bin = calloc(FL_WATCH_BINS, sizeof *w->node_bin);
-    w->gpu_bin = calloc(FL_WATCH_BINS, sizeof *w->gpu_bin);
-    for (size_t i = 0; w->probe && i < w->probe_count; i++)
+    w->probe = fl_must(malloc((w->probe_count + 1) * sizeof *w->probe));
+    w->probe_bin = fl_must(calloc((w->probe_count + 1) * FL_WATCH_VALUES, sizeof *w->probe_bin));
+    w->node_bin = fl_must(calloc(FL_WATCH_BINS, sizeof *w->node_bin));
+    w->gpu_bin = fl_must(calloc(FL_WATCH_BINS, sizeof *w->gpu_bin));
+    for (size_t i = 0; i < w->probe_count; i++)
         w->probe[i] = NAN;
-    if (w->probe && w->probe_bin && w->node_bin && w->gpu_bin)
-        return FL_OK;
-    fl_watch_free(w);
-    return fl_no_memory(d, "the watch over the run");
 }
 
 /* A table of 32-bit or (wide) of 64-bit counts as the list of those above 0. */
-static fl_status list_bins(const void *table, bool wide, size_t size, fl_bins *met, fl_diag *d) {
+static void list_bins(const void *table, bool wide, size_t size, fl_bins *met) {
     const uint32_t *narrow = table;
     const uint64_t *big = table;
     size_t count = 0;
     for (size_t i = 0; i < size; i++)
         count += (wide ? big[i] : narrow[i]) > 0;
-    if (count && !(met->bin = malloc(count * sizeof *met->bin)))
-        return fl_no_memory(d, "the watch over the run");
+    if (count)
+        met->bin = fl_must(malloc(count * sizeof *met->bin));
     for (size_t i = 0; i < size; i++)
         if ((wide ? big[i] : narrow[i]) > 0)
             met->bin[met->count++] = (fl_bin){(uint32_t)i, wide ? big[i] : narrow[i]};
-    return FL_OK;
 }
 
 static void free_tables(fl_watch *w) {
@@ -53,16 +49,13 @@ static void free_tables(fl_watch *w) {
     w->node_bin = w->gpu_bin = NULL;
 }
 
-fl_status fl_watch_end(fl_watch *w, fl_diag *d) {
+void fl_watch_end(fl_watch *w) {
     if (!w->node_bin)
-        return FL_OK;
-    fl_status s = list_bins(w->probe_bin, true, w->probe_count * FL_WATCH_VALUES, &w->probe_met, d);
-    if (!s)
-        s = list_bins(w->node_bin, false, FL_WATCH_BINS, &w->node_met, d);
-    if (!s)
-        s = list_bins(w->gpu_bin, false, FL_WATCH_BINS, &w->gpu_met, d);
+        return;
+    list_bins(w->probe_bin, true, w->probe_count * FL_WATCH_VALUES, &w->probe_met);
+    list_bins(w->node_bin, false, FL_WATCH_BINS, &w->node_met);
+    list_bins(w->gpu_bin, false, FL_WATCH_BINS, &w->gpu_met);
     free_tables(w);
-    return s;
 }
 
 void fl_watch_free(fl_watch *w) {

@@ -158,11 +158,11 @@ fl_status fl_model_error_run(const fl_comparison_options *o, const fl_model_erro
     const size_t jobs = e->draws * o->scenes->count;
     work w = {.o = o,
               .e = e,
-              .out = calloc(jobs * o->spec_count + 1, sizeof *w.out),
-              .ranked = calloc(o->spec_count + 1, sizeof *w.ranked),
-              .common = calloc(o->scenes->count + 1, sizeof *w.common)};
-    place *p = calloc(o->spec_count + 1, sizeof *p);
-    fl_status s = w.out && w.ranked && w.common && p ? choose_common(&w, d) : fl_no_memory(d, "the model's errors");
+              .out = fl_must(calloc(jobs * o->spec_count + 1, sizeof *w.out)),
+              .ranked = fl_must(calloc(o->spec_count + 1, sizeof *w.ranked)),
+              .common = fl_must(calloc(o->scenes->count + 1, sizeof *w.common))};
+    place *p = fl_must(calloc(o->spec_count + 1, sizeof *p));
+    fl_status s = choose_common(&w, d);
     if (!s)
         s = fl_pool_run(run_draw, &w, jobs, o->threads, "draws", d);
     for (size_t i = 0; !s && i < o->spec_count; i++)

@@ -2,6 +2,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/scene/scene.h"
 #include "harness/study/trial/trial.h"
 #include "sim/base/base.h"
@@ -50,19 +51,18 @@ void fl_row_free(fl_row_result *row) {
     row->kept = NULL;
 }
 
-fl_status fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run, fl_diag *d) {
+void fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run) {
     if (!watch_ns)
-        return FL_OK;
-    if (!(*kept = calloc(1, sizeof **kept)))
-        return fl_no_memory(d, "the comparison");
+        return;
+    *kept = fl_must(calloc(1, sizeof **kept));
     run->on_step = fl_watch_step;
     run->on_truth = fl_watch_truth;
     run->truth_ns = watch_ns;
     run->user = &(*kept)->watch;
-    return fl_watch_open(&(*kept)->watch, run->policy, run->spec->gpu_count, d);
+    fl_watch_open(&(*kept)->watch, run->policy, run->spec->gpu_count);
 }
 
-fl_status fl_kept_take(fl_kept *kept, fl_run_result *r, fl_diag *d) {
+void fl_kept_take(fl_kept *kept, fl_run_result *r) {
     kept->run = *r;
     free(r->mark_ps);
     fl_service_free(&r->service);
@@ -71,7 +71,7 @@ fl_status fl_kept_take(fl_kept *kept, fl_run_result *r, fl_diag *d) {
     kept->run.service = (fl_service){0};
     kept->run.served = (fl_served_result){0};
     kept->run.mark_count = 0;
-    return fl_watch_end(&kept->watch, d);
+    fl_watch_end(&kept->watch);
 }
 
 void fl_row_fill_latency(fl_row_result *row, fl_times latency, double load) {

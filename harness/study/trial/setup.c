@@ -1,6 +1,7 @@
 #include "harness/study/trial/inside.h"
 
 #include "harness/base/cli/cli.h"
+#include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
@@ -37,8 +38,8 @@ static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     fl_status s = FL_OK;
     if (!own && u->experiment.tree)
         s = fl_experiment_specs(&u->experiment, &u->spec, &u->o.spec_count, policies, d);
-    else if (own && !(u->spec = calloc(own, sizeof *u->spec)))
-        s = fl_no_memory(d, "the policies");
+    else if (own)
+        u->spec = fl_must(calloc(own, sizeof *u->spec));
     for (size_t i = 0; !s && i < own; i++) {
         s = fl_spec_open(policies->item[i], &u->spec[i], d);
         u->o.spec_count += !s;
@@ -54,23 +55,17 @@ static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
 
 /* Policies that need kernel records once more, with records that take no time: what their cost does stands beside
  * it. */
-static fl_status add_twins(fl_setup *u, fl_diag *d) {
-    const size_t own = u->own_specs = u->o.spec_count;
-    fl_spec *all = realloc(u->spec, 2 * own * sizeof *all);
-    if (!all)
-        return fl_no_memory(d, "the policies");
-    u->spec = all;
+static void add_twins(fl_setup *u) {
+    const size_t own = u->o.spec_count;
+    fl_spec *all = u->spec = fl_must(realloc(u->spec, 2 * own * sizeof *all));
     for (size_t i = 0; i < own; i++) {
-        fl_spec *twin = &all[u->o.spec_count];
         if (!fl_spec_records(&all[i]))
             continue;
+        fl_spec *twin = &all[u->o.spec_count++];
         *twin = all[i];
         twin->twin_of = all[i].label;
-        if (asprintf(&twin->label, "%s (records free)", all[i].label) < 0)
-            return fl_no_memory(d, "the policies");
-        u->o.spec_count++;
+        twin->label = fl_must_print("%s (records free)", all[i].label);
     }
-    return FL_OK;
 }
 
 /* What neither the command line nor the experiment gave. */
@@ -138,8 +133,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     u->own_specs = u->o.spec_count; /* those that were opened, also where one was refused */
     if (s)
         goto out;
-    if (o->scene.node.records && !strcmp(o->scene.node.records, FL_RECORDS_BOTH) && (s = add_twins(u, d)))
-        goto out;
+    if (o->scene.node.records && !strcmp(o->scene.node.records, FL_RECORDS_BOTH))
+        add_twins(u);
     if (o->scene.arrivals && fl_experiment_draws(e)) {
         s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
                     "arrivals have no effect in a distribution replay, expected an experiment with kernels");

@@ -58,9 +58,8 @@ static bool has_rows(const fl_trials *w, const fl_bench_scene *b) { return promi
 static fl_status run_standard(fl_trials *w, size_t i, fl_diag *d) {
     fl_scene *s = w->scene[i].s;
     fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
-    fl_status status = fl_kept_watch(&w->scene[i].kept, w->o->watch_ns, &run, d);
-    if (!status)
-        status = fl_run(&run, &w->scene[i].standard, d);
+    fl_kept_watch(&w->scene[i].kept, w->o->watch_ns, &run);
+    const fl_status status = fl_run(&run, &w->scene[i].standard, d);
     if (status || !w->o->oracles || (w->o->only_static && !has_rows(w, &w->scene[i])))
         return status;
     w->scene[i].inexact = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
@@ -133,10 +132,9 @@ static fl_status solve(fl_trials *w, size_t i, fl_diag *d) {
     b->choices = b->ref.point_count = fl_risk_keep(b->s, w->o->bound, w->o->risk, b->point, b->choices);
     status = fl_reference_solve(&b->ref, d);
     if (!status && b->table.exact) {
-        fl_kernel_choice *choice = calloc(s->w->class_count + 1, sizeof *choice);
-        status = choice ? fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->o->objective, w->o->bound,
-                                               &b->table, choice, &b->kernel, d)
-                        : fl_no_memory(d, "the comparison");
+        fl_kernel_choice *choice = fl_must(calloc(s->w->class_count + 1, sizeof *choice));
+        status = fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->o->objective, w->o->bound, &b->table,
+                                      choice, &b->kernel, d);
         free(choice);
         if (!status && !promised(w)) /* which it may break */
             fl_reference_offer(&b->ref, b->kernel.energy_j, b->kernel.time_s, b->kernel.time_ps);
@@ -241,8 +239,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
                           .layer_count = FL_COUNT(layer)};
     fl_run_result r;
     fl_kept *kept = NULL;
-    if (!status)
-        status = fl_kept_watch(&kept, w->o->watch_ns, &run, d);
+    fl_kept_watch(&kept, w->o->watch_ns, &run);
     if (!status)
         status = fl_run(&run, &r, d);
     fl_laid_free(&laid);
@@ -262,12 +259,10 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     if (row->unstepped)
         add_note(row, "ended before the policy looked a second time");
     row->faults = r.counts.faults;
-    if ((row->kept = kept)) {
-        const fl_status taken = fl_kept_take(kept, &r, d);
-        status = status ? status : taken;
-    } else {
+    if ((row->kept = kept))
+        fl_kept_take(kept, &r);
+    else
         fl_run_result_free(&r);
-    }
     judge(w, b, row);
     if (status)
         fl_row_free(row);
@@ -344,8 +339,7 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
     fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, row->note, sizeof row->note);
     fl_row_clock(row, p->at.sm_mhz, dev->mem_count > 1 ? p->at.mem_mhz : 0);
     fl_row_fill_latency(row, p->latency, p->load);
-    if (!(row->kept = calloc(1, sizeof *row->kept)))
-        return fl_no_memory(d, "the comparison");
+    row->kept = fl_must(calloc(1, sizeof *row->kept));
     row->kept->run.last_sm_mhz = p->at.sm_mhz;
     row->kept->run.last_mem_mhz = p->at.mem_mhz;
     row->kept->run.last_cpu_mhz = NAN;
@@ -371,8 +365,7 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
                                       .mark_ps = all.mark_ps,
                                       .mark_count = all.mark_count};
         all.mark_ps = NULL;
-        const fl_status taken = fl_kept_take(b->kept, &all, d);
-        s = s ? s : taken;
+        fl_kept_take(b->kept, &all);
         b->kept = NULL;
     }
     if (!s && w->o->oracles && b->ref.best_static < b->choices)
@@ -396,25 +389,22 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
 
 #define TABLES_PER_THREAD (INT64_C(32) << 20) /* bytes: a table of some ten million kernels at one clock */
 
-fl_status fl_trials_new(fl_trials **out, const fl_comparison_options *o, fl_diag *d) {
-    fl_trials *w = *out = calloc(1, sizeof *w);
-    if (!w)
-        return fl_no_memory(d, "the comparison");
+fl_trials *fl_trials_new(const fl_comparison_options *o) {
+    fl_trials *w = fl_must(calloc(1, sizeof *w));
     w->o = o;
     if (o->scenes->count > fl_threads(o->threads)) /* they are built in turn, so that memory stays small */
         fl_run_tables_most(TABLES_PER_THREAD * (int64_t)fl_threads(o->threads));
-    w->scene = calloc(o->scenes->count + 1, sizeof *w->scene);
-    for (size_t i = 0; w->scene && i < o->scenes->count; i++)
+    w->scene = fl_must(calloc(o->scenes->count + 1, sizeof *w->scene));
+    for (size_t i = 0; i < o->scenes->count; i++)
         w->scene[i].s = o->scenes->item[i];
-    return w->scene ? FL_OK : fl_no_memory(d, "the comparison");
+    return w;
 }
 
 /* Room for what is known of the static clocks. */
-static fl_status make_points(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
+static void make_points(const fl_trials *w, fl_bench_scene *b) {
     b->choice_count = b->choices;
-    b->point = calloc(b->choices + 1, sizeof *b->point);
-    b->promised = has_rows(w, b) && b->choices ? calloc(b->choices, sizeof *b->promised) : NULL;
-    return b->point && (b->promised || !has_rows(w, b) || !b->choices) ? FL_OK : fl_no_memory(d, "the comparison");
+    b->point = fl_must(calloc(b->choices + 1, sizeof *b->point));
+    b->promised = has_rows(w, b) && b->choices ? fl_must(calloc(b->choices, sizeof *b->promised)) : NULL;
 }
 
 size_t fl_trials_jobs(const fl_trials *w, size_t scene, fl_trials_stage stage) {
@@ -430,7 +420,9 @@ fl_status fl_trials_prepare(fl_trials *w, size_t scene, fl_trials_stage stage, s
         return fl_scene_build(b->s, d);
     case FL_TRIALS_STANDARD:
         s = run_standard(w, scene, d);
-        return s ? s : make_points(w, b, d);
+        if (!s)
+            make_points(w, b);
+        return s;
     case FL_TRIALS_STATIC:
         return run_static(w, scene, job, d);
     default:
@@ -456,7 +448,7 @@ void fl_trials_forget(fl_trials *w, size_t scene) {
 }
 
 void fl_trials_close(fl_trials *w) {
-    for (size_t i = 0; w && w->scene && i < w->o->scenes->count; i++)
+    for (size_t i = 0; w && i < w->o->scenes->count; i++)
         fl_trials_forget(w, i);
     if (w)
         free(w->scene);
@@ -473,10 +465,8 @@ static fl_status run_to_open(void *user, size_t scene, size_t stage, size_t job,
 
 fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_diag *d) {
     const size_t n = o->scenes->count;
-    fl_status s = fl_trials_new(out, o, d);
-    const fl_turns all = {jobs_to_open, run_to_open, *out, n, n ? n : 1};
-    if (!s)
-        s = fl_turns_run(&all, o->threads, d);
+    const fl_turns all = {jobs_to_open, run_to_open, *out = fl_trials_new(o), n, n ? n : 1};
+    const fl_status s = fl_turns_run(&all, o->threads, d);
     if (s) {
         fl_trials_close(*out);
         *out = NULL;

@@ -81,9 +81,9 @@ typedef struct fl_watch {
     size_t regret_count;
 } fl_watch;
 
-fl_status fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
-/* The run is over: makes the lists that fl_measure reads. FL_NO_MEMORY. */
-fl_status fl_watch_end(fl_watch *w, fl_diag *d);
+void fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count);
+/* The run is over: makes the lists that fl_measure reads. */
+void fl_watch_end(fl_watch *w);
 
 /* For fl_run_options: user is the fl_watch. */
 fl_status fl_watch_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
@@ -297,8 +297,8 @@ typedef enum fl_trials_stage {
     FL_TRIALS_SOLVE,
     FL_TRIALS_READY /* for its runs */
 } fl_trials_stage;
-/* To be closed, also where it fails. */
-fl_status fl_trials_new(fl_trials **out, const fl_comparison_options *o, fl_diag *d);
+/* To be closed. *o is borrowed. */
+fl_trials *fl_trials_new(const fl_comparison_options *o);
 size_t fl_trials_jobs(const fl_trials *t, size_t scene, fl_trials_stage stage);
 fl_status fl_trials_prepare(fl_trials *t, size_t scene, fl_trials_stage stage, size_t job, fl_diag *d);
 /* Frees what the runs of a scene shared, and gives the scene back; rows that were taken from it stay. */
