@@ -1,3 +1,4 @@
+/* The program: finds the command and calls it. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/work/work.h"

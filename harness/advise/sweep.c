@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- limits ---- */
+/* ---- sweeps of power limits ---- */
 
 #define SAME_W 0.5 /* a limit is set in whole watts */
 
@@ -122,7 +122,7 @@ static fl_status fl_advise_add_limited(const fl_sweep_chip *c, const fl_sweep *m
     return FL_OK;
 }
 
-/* ---- source ---- */
+/* ---- what a sweep or logs contain ---- */
 
 fl_status fl_advise_add(fl_advise_subjects *s, const char *name, fl_advise_subject **to, fl_diag *d) {
     if (fl_grow(&s->item, &s->room, s->count + 1, sizeof *s->item))
@@ -151,7 +151,7 @@ void fl_advise_close(fl_advise_subjects *s) {
     *s = (fl_advise_subjects){0};
 }
 
-/* ---- sweep ---- */
+/* ---- sweeps ---- */
 
 static int ascending(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
 

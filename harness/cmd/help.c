@@ -1,3 +1,4 @@
+/* The list of commands, `foldline help` and `foldline fit`. */
 #include "harness/cmd/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- fit ---- */
+/* ---- `foldline fit` ---- */
 
 #define LINE(name, summary) "  " #name "  " summary "\n"
 
@@ -53,7 +54,7 @@ int fl_cmd_fit(int argc, char **argv) {
     return fl_command_fail("fit", &d);
 }
 
-/* ---- help ---- */
+/* ---- `foldline help` ---- */
 
 static const fl_command_help help_help = {
     "help", "[COMMAND | experiments | traces | platforms | policies]",

@@ -1,3 +1,4 @@
+/* The law of a server's steps from layer tables. */
 #include "harness/serving/inside.h"
 
 #include "models/laws/laws.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- score ---- */
+/* ---- errors of predictions ---- */
 
 fl_status fl_serving_errors_add(fl_serving_errors *e, double predicted, double measured, fl_diag *d) {
     if (fl_grow(&e->error, &e->room, e->count + 1, sizeof *e->error))
@@ -49,7 +50,7 @@ void fl_serving_errors_free(fl_serving_errors *e) {
     *e = (fl_serving_errors){0};
 }
 
-/* ---- layers ---- */
+/* ---- the law from layer tables ---- */
 
 /* How often a layer runs in a step: these once, and the norm before attention and that before the MLP in each block.
  * All others once in each block. */

@@ -1,3 +1,4 @@
+/* Threads: independent jobs (pool), and items in stages (turns). */
 #include "harness/base/work/work.h"
 
 #include "traces/io/io.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- pool ---- */
+/* ---- independent jobs ---- */
 
 typedef struct fl_pool {
     fl_job job;
@@ -76,7 +77,7 @@ fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, co
     return p.diag.status;
 }
 
-/* ---- turns ---- */
+/* ---- items in stages ---- */
 
 typedef struct turn { /* an item in progress */
     size_t item, stage, jobs, next, done;

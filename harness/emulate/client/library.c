@@ -1,3 +1,4 @@
+/* How the functions of the simulated NVML ask the server. */
 #include "harness/emulate/client/inside.h"
 
 #include "harness/emulate/client/abi.h"
@@ -11,7 +12,7 @@
 
 #define FL_HANDLE_BASE 0x0f01d000u /* of the opaque device handles: base + index + 1 */
 
-/* ---- ask ---- */
+/* ---- asking ---- */
 
 nvmlReturn_t fl_ask_for(const char *call, const fl_question *q, void *out, unsigned int size, unsigned int *got) {
     fl_answer answer;

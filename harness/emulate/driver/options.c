@@ -1,3 +1,4 @@
+/* Options of a session: the driver's version, and errors on request. */
 #include "harness/emulate/driver/driver.h"
 
 #include "harness/emulate/client/abi.h"
@@ -16,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- emulate driver ---- */
+/* ---- the driver's version ---- */
 
 #define STANDARD "550.54.15"
 enum { BRANCH_MIN = 450, BRANCH_MAX = 999 };
@@ -154,7 +155,7 @@ fl_status fl_driver_library(const fl_driver *v, const char *from, const char *to
     return made ? FL_OK : fl_error(d, FL_IO, "cannot make a library of driver %s from %s", v->text, from);
 }
 
-/* ---- errors ---- */
+/* ---- errors on request ---- */
 
 typedef struct fl_error_name {
     const char *name;

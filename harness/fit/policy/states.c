@@ -1,3 +1,4 @@
+/* Runs of programs over pairs of GPU and CPU states, simulated or read. */
 #include "harness/fit/policy/inside.h"
 
 #include "harness/base/work/work.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- state runs ---- */
+/* ---- measured or simulated runs, and their files ---- */
 
 #define FORMAT "foldline-state-runs"
 
@@ -202,7 +203,7 @@ fl_status fl_state_runs_write_best(const char *path, const fl_state_runs *r, dou
     return fl_output_commit(o, d);
 }
 
-/* ---- profile states ---- */
+/* ---- simulating them ---- */
 
 /* ---- one run at one pair of states --------------------------------------------------------------------------------
  * A policy sets the pair once and asks for DynaCo's counters. Its steps gather their values. */
@@ -288,8 +289,7 @@ static fl_status gather(void *user, const fl_sample *s, const fl_decision *decis
     return FL_OK;
 }
 
-/* ---- all runs -----------------------------------------------------------------------------------------------------
- */
+/* ---- all runs ---- */
 
 typedef struct stage { /* one kernel */
     const char *kernel;

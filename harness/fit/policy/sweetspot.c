@@ -1,3 +1,4 @@
+/* `foldline fit sweetspot`: SweetSpot's alpha, from a frequency sweep. */
 #include "harness/fit/policy/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -23,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sweetspot sweep ---- */
+/* ---- the runs over clocks ---- */
 
 static fl_status add_spot(fl_spots *all, const char *name, fl_diag *d) {
     if (fl_grow(&all->item, &all->room, all->count + 1, sizeof *all->item))
@@ -53,8 +54,7 @@ static int by_clock(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* ---- measured -----------------------------------------------------------------------------------------------------
- */
+/* ---- measured ---- */
 
 static double or_infinite(double x) {
     return isnan(x) ? (double)INFINITY : x;
@@ -171,8 +171,7 @@ fl_status fl_spots_measured(const char *path, const fl_texts *only, double mem_m
     return s;
 }
 
-/* ---- simulated ----------------------------------------------------------------------------------------------------
- */
+/* ---- simulated ---- */
 
 typedef struct run_place {
     size_t spot, point;
@@ -255,8 +254,7 @@ typedef struct spot_options {
     double delta, epsilon, mem_mhz, step_mhz;
 } spot_options;
 
-/* ---- the choice ---------------------------------------------------------------------------------------------------
- */
+/* ---- the choice ---- */
 
 /* Keeps the highest clock, and below it clocks at least step_mhz apart. */
 static void thin(fl_spot *s, double step_mhz) {
@@ -293,8 +291,7 @@ static double median_alpha(const fl_spots *all) {
     return median;
 }
 
-/* ---- reports ------------------------------------------------------------------------------------------------------
- */
+/* ---- reports ---- */
 
 static void add_point_cells(fl_grid *g, const fl_slope_point *p) {
     fl_grid_add(g, "%.4f\t%.4f\t%.4f", p->performance, p->power, p->efficiency);

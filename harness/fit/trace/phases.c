@@ -1,3 +1,4 @@
+/* Phases of a kernel in telemetry. */
 #include "harness/fit/trace/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -1,3 +1,4 @@
+/* Board files, and boards as nvidia-smi prints them. */
 #include "harness/input/platform/platform.h"
 
 #include "harness/base/cli/cli.h"
@@ -130,7 +131,7 @@ static fl_status read_root(const fl_json *root, fl_board *b, fl_diag *d) {
     return s ? s : read_notes(root, b, d);
 }
 
-/* ---- of nvidia-smi ---- */
+/* ---- a board from nvidia-smi's output ---- */
 
 static fl_status add_note(fl_board *b, const char *key, fl_diag *d) {
     fl_board_note *n = &b->note[b->note_count++];

@@ -1,3 +1,4 @@
+/* Scenes of kernels, read from a trace or made from a program, and their second build. */
 #include "harness/input/scene/inside.h"
 
 #include "harness/input/platform/platform.h"

@@ -1,3 +1,4 @@
+/* Statistics of each policy in a scope, and the effect of a parameter. */
 #include "harness/report/data/inside.h"
 
 #include "harness/base/work/work.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sensitivity ---- */
+/* ---- the effect of a parameter ---- */
 
 static int by_line(const void *a, const void *b) {
     const fl_study_point *p = a, *q = b;
@@ -83,7 +84,7 @@ void fl_studies(const fl_summary *s, void (*each)(void *user, const fl_study *t)
     fl_names_free(&done);
 }
 
-/* ---- summary ---- */
+/* ---- statistics of policies ---- */
 
 static fl_status add_column(fl_summary *s, fl_means *m, int column, fl_diag *d) {
     const fl_scope *sc = s->scope;

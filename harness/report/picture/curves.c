@@ -92,7 +92,7 @@ fl_status fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_look
     return FL_OK;
 }
 
-/* ---- curves ---- */
+/* ---- regret curves ---- */
 
 enum { POINTS_MAX = 120, FAR_APART = 50, THOUSANDS = 10000, NAMES_MOST = 200 };
 

@@ -146,7 +146,7 @@ fl_status fl_picture_regret(fl_picture *p, const fl_summary *s, size_t *drawn, f
     return FL_OK;
 }
 
-/* ---- studies ---- */
+/* ---- the picture of a parameter ---- */
 
 enum { LINES_MAX = 8, NAMES_MOST = 150 };
 
