@@ -122,7 +122,7 @@ static fl_status fl_advise_add_limited(const fl_sweep_chip *c, const fl_sweep *m
     return FL_OK;
 }
 
-/* ---- what a sweep or logs contain ---- */
+/* ---- subjects of advice ---- */
 
 fl_status fl_advise_add(fl_advise_subjects *s, const char *name, fl_advise_subject **to, fl_diag *d) {
     if (fl_grow(&s->item, &s->room, s->count + 1, sizeof *s->item))

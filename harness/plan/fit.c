@@ -299,7 +299,7 @@ static fl_status fl_pf_learn_time(fl_pipeline_fit *f, uint32_t rank, int k, cons
                                                                                      : FL_OK;
 }
 
-/* ---- the pipeline file of a fit ---- */
+/* ---- learning from plans ---- */
 
 fl_status fl_pipeline_fit_learn(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, fl_diag *d) {
     const bool *loads = f->loads_of ? f->loads_of : learn;

@@ -163,7 +163,7 @@ typedef struct fl_error_name {
     const char *call; /* the calls that it concerns if the user names none */
 } fl_error_name;
 
-static const fl_error_name errors_names[] = {
+static const fl_error_name error_names[] = {
     {"no-permission", NVML_NO_PERMISSION, "nvmlDevice@(Set|Reset)*"},
     {"not-supported", NVML_NOT_SUPPORTED, ""},
     {"lost", NVML_GPU_IS_LOST, ""},
@@ -173,7 +173,7 @@ static const fl_error_name errors_names[] = {
     {"unknown", NVML_UNKNOWN, ""},
     {"without-effect", NVML_SUCCESS, "nvmlDeviceSet*"},
 };
-enum { NAMES = sizeof errors_names / sizeof *errors_names };
+enum { NAMES = sizeof error_names / sizeof *error_names };
 
 static fl_status bad_request(const char *text, fl_diag *d, const char *why) {
     return fl_refuse(d, "--error '%s': %s", text, why);
@@ -228,16 +228,16 @@ fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d) {
     const char *candidate[NAMES];
     size_t i = 0;
     for (size_t k = 0; k < NAMES; k++)
-        candidate[k] = errors_names[k].name;
-    while (i < NAMES && strcmp(copy, errors_names[i].name))
+        candidate[k] = error_names[k].name;
+    while (i < NAMES && strcmp(copy, error_names[i].name))
         i++;
     if (i == NAMES) {
         const char *near = fl_nearest(copy, candidate, NAMES);
         return fl_refuse(d, "--error '%s': unknown error, did you mean '%s'?", text,
-                         near ? near : errors_names[0].name);
+                         near ? near : error_names[0].name);
     }
-    out->result = errors_names[i].result;
-    snprintf(out->call, sizeof out->call, "%s", errors_names[i].call);
+    out->result = error_names[i].result;
+    snprintf(out->call, sizeof out->call, "%s", error_names[i].call);
     fl_status s = FL_OK;
     for (char *save = NULL, *pair = rest ? strtok_r(rest, ",", &save) : NULL; !s && pair;
          pair = strtok_r(NULL, ",", &save))

@@ -203,10 +203,9 @@ fl_status fl_state_runs_write_best(const char *path, const fl_state_runs *r, dou
     return fl_output_commit(o, d);
 }
 
-/* ---- simulating them ---- */
+/* ---- one run at one pair of states ---- */
 
-/* ---- one run at one pair of states --------------------------------------------------------------------------------
- * A policy sets the pair once and asks for DynaCo's counters. Its steps gather their values. */
+/* A policy sets the pair once and asks for DynaCo's counters. Its steps gather their values. */
 
 typedef struct pair_params {
     double cpu_mhz, sm_mhz;

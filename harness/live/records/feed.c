@@ -46,7 +46,7 @@ typedef struct fl_emptying {
     fl_diag *d;
 } fl_emptying;
 
-/* ---- waiting for markers ---- */
+/* ---- markers of one ring ---- */
 
 /* A thread that uses no GPU yet is of the one that its program used last, or of its only one. */
 static int32_t gpu_of_mark(const fl_kernels *k, fl_source *s, const fl_ring_mark *m) {
@@ -56,8 +56,7 @@ static int32_t gpu_of_mark(const fl_kernels *k, fl_source *s, const fl_ring_mark
     return s->last >= 0 || fl_ring_device_of(&s->ring, 1, uuid) ? s->last : fl_kernels_gpu_of(k, s, 0);
 }
 
-/* feed.c: takes the markers of one ring; runs in fl_ring_guard. */
-/* No more than there is room for; the rest comes with the next take. */
+/* Takes the markers of one ring, in fl_ring_guard: at most its share, the rest with the next take. */
 static void fl_kernels_empty_marks(fl_emptying *e) {
     fl_kernels *k = e->k;
     fl_source *s = e->s;

@@ -108,7 +108,7 @@ struct fl_kernels {
     int64_t origin_ns;
 };
 
-/* programs.c: opens the rings of programs that are new; sets one aside that is not believed. */
+/* Opens the rings of new programs, and sets a ring aside that cannot be believed. */
 fl_status fl_kernels_find(fl_kernels *k, fl_diag *d);
 void fl_kernels_set_aside(fl_kernels *k, const fl_ring_file *file, const char *why);
 /* The host's GPU that has this number in the program, or FL_GPU_NOBODYS. */
