@@ -3,8 +3,8 @@
  *
  * A command fills an fl_setup_options and calls fl_setup_open, which opens experiment, policies and scenes and fills an
  * fl_comparison_options. fl_trials_open runs the defaults and solves the oracles, fl_trials_run makes one row,
- * fl_trials_baselines the rows of the baselines, fl_trials_close frees all but the rows. fl_row_result is a row: **a
- * new column of results begins there** and ends with a row of the table in rows.c.
+ * fl_trials_baselines the rows of the baselines, fl_trials_close frees all but the rows. fl_row_result is a row: a
+ * new column of results begins there and ends with a row of the table in rows.c.
  *
  * The header also has objectives, bounds on any column (fl_promises), values of watched runs, the risk of a fitted
  * model, and the test of a ranking against the model's error. Wrong names and bounds are FL_BAD_INPUT. Any number of
