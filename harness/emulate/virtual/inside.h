@@ -52,7 +52,7 @@ void fl_token_owe(fl_token *token);
 /* The thread waits for an action of others, until a time. again: it has looked in vain; outside: for a descriptor. */
 void fl_turns_wait(fl_token *token, fl_turn *t, int64_t until_ns, bool again, bool outside);
 
-/* A system call of a program without our hooks (Go, static), while the kernel holds it (client/filter.h). */
+/* A system call of a program without our hooks (Go, static), while the kernel holds it. */
 
 typedef struct fl_held_call { /* of one thread */
     int listener;             /* the kernel's end, not owned */
