@@ -138,7 +138,7 @@ void fl_held_end(fl_token *token, fl_turn *t) {
 #ifdef __x86_64__
 
 #define S_NS INT64_C(1000000000)
-#define LOOKS_FREE 1000 /* as in client/time_core.c */
+#define LOOKS_FREE 1000 /* as in client/time/core.c */
 #define LOOK_NS 1000
 
 static int64_t base_of(const fl_token *token, uint64_t clock) {
