@@ -1,4 +1,4 @@
-/* Phases of a kernel in telemetry. */
+/* Turns a telemetry log without kernels into a program made of phases. */
 #include "harness/fit/trace/inside.h"
 
 #include "harness/base/cli/cli.h"

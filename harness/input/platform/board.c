@@ -148,7 +148,7 @@ static fl_status take_ladder(const int32_t *mhz, size_t count, int32_t **to, uin
     return FL_OK;
 }
 
-/* What the tool says of its first GPU. Where it lists no clocks, the highest of the memory is the only one known. */
+/* Fills a board from the first GPU of the file. If the file lists no clocks, only the highest memory clock is known. */
 static fl_status of_smi(const fl_smi *smi, fl_board *b, fl_diag *d) {
     const fl_smi_gpu *g = &smi->gpu[0];
     const int32_t mem_max = isnan(g->mem_max_mhz) ? 0 : (int32_t)lround(g->mem_max_mhz);

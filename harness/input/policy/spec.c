@@ -21,7 +21,7 @@
  */
 #define FL_SPEC_PLAN "gpu|count|sm_mhz"
 
-/* What such a name is made of: it stands in tables, files and pages. */
+/* The characters of a policy's name, which stands in tables, files and pages. */
 #define FL_SPEC_CALLED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-"
 
 /* ---- built-ins and plug-ins ---- */

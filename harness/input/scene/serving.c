@@ -194,7 +194,7 @@ static fl_status get_text(const fl_json *root, const char *key, const char **int
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_text(root, key, into, d);
 }
 
-/* What a key means is wrong here, where the file can be named. */
+/* Checks the meaning of a key here, where the message can name the file. */
 static fl_status check_key(const fl_json *root, const char *key, const fl_serving_choice *c, fl_diag *d) {
     fl_serving_setup ignored;
     fl_diag why = {0};

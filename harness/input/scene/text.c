@@ -123,7 +123,7 @@ bool fl_scene_interpolated(const fl_scene *s, double sm_mhz, double mem_mhz) {
     return m && !fl_curve_has(m->time_ratio, sm_mhz);
 }
 
-/* Of the workload that was measured at the fewest clocks of its ladder. */
+/* Prints the note on the workload that was measured at the fewest clocks of its ladder. */
 static void put_interpolated(const fl_scenes *scenes, FILE *out) {
     size_t most = 0, of = 0;
     for (size_t i = 0; i < scenes->count; i++) {

@@ -23,7 +23,7 @@
 #define NAME_AND_UNIT(id, name, unit, kind, meaning) {#name, unit},
 static const struct { const char *name, *unit; } ROWS[] = {FL_GPU_SIGNALS(NAME_AND_UNIT)};
 
-/* Of the units that are none of a counter's. Times the widest that the GPU's facts have, where they have it. */
+/* Bounds by unit, except for counters: a factor on the widest value of the GPU's facts, if they have one. */
 static const struct {
     const char *unit;
     double low, high, times;

@@ -84,7 +84,7 @@ static fl_status still_moving(live *l, uint32_t i, int64_t t_ns, const fl_gpu_sa
                     (double)(t_ns - w->moved_ns) * 1e-9);
 }
 
-/* What the policy does not need is neither shown to it nor in the log. */
+/* Signals that the policy does not need are neither shown to it nor written to the log. */
 static void keep_needed(uint64_t needs, uint64_t *valid, uint64_t *fresh) {
     *valid &= needs;
     *fresh &= *valid;

@@ -121,7 +121,7 @@ static fl_status means(fl_summary *s, fl_diag *d) {
     return st;
 }
 
-/* Who breaks a bound stands behind all that hold them. */
+/* A policy that breaks a bound comes after all that hold them. */
 static int by_merit(const void *a, const void *b, void *user) {
     const fl_summary *s = user;
     const size_t i = *(const size_t *)a, k = *(const size_t *)b;
