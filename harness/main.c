@@ -1,3 +1,4 @@
+/* The program: finds the command and calls it. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/work/work.h"
@@ -33,8 +34,8 @@ static bool shows_progress(const char *command) {
     return true;
 }
 
-/* Who started us may have closed 0, 1 or 2. The next file that we open, a lock for one, would get that number, and what
- * is meant for a stream would go into it. */
+/* The parent process may have closed 0, 1 or 2. The next file that we open, a lock for one, would get that number, and
+ * what is meant for a stream would go into it. */
 static bool open_streams(void) {
     int fd;
     while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO) {

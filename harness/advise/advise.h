@@ -1,5 +1,12 @@
-/* Chooses one clock for a workload: the one of least energy that holds a bound on the slowdown under every assumption.
- * Says how sure the choice is. */
+/* Advice: one clock for a workload, or one policy of an experiment, and how sure that choice is.
+ *
+ * fl_advise_open reads any files (a sweep, logs, a recording of kernels) into subjects: a workload with every setting
+ * that a model knows, once for each assumption. fl_advise chooses the setting of least energy that holds the bound
+ * under every assumption. fl_advise_commands_of gives the vendor's commands that set it. fl_advise_experiment chooses a
+ * policy.
+ *
+ * The subjects own their texts until fl_advise_close. FL_BAD_INPUT says what the files lack. A choice that no setting
+ * allows is the reference itself, and not an error. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -33,13 +40,10 @@ typedef struct fl_advice {
     fl_setting_clocks measure; /* the measurement that would narrow the result most; NAN: none would */
 } fl_advice;
 
-/* Ignores settings that a case does not know; the reference itself may always be chosen. Among the settings that every
- * case allows (models/chip/chip.h) it chooses the one of least energy on average. FL_BAD_INPUT where a case does not
- * know the reference. */
+/* Choose the setting of least mean energy among those that every case allows (models/chip/chip.h). Settings that a case
+ * does not know are ignored; the reference may always be chosen. FL_BAD_INPUT: a case does not know the reference. */
 fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref, double bound, double risk,
                     fl_advice *out, fl_diag *d);
-
-/* Chooses one policy of an experiment: the one that saves most and holds the bound. */
 
 typedef struct fl_advise_policy {
     char *policy;              /* the policy as the command line writes it; NULL: none holds the bound */
@@ -50,7 +54,8 @@ typedef struct fl_advise_policy {
     double bound; /* the bound: the experiment's, where the caller gave none */
 } fl_advise_policy;
 
-/* bound INFINITY: use the experiment's. FL_BAD_INPUT: the experiment replays distributions, or has no bound either. */
+/* Choose the policy of an experiment that saves most and holds the bound. bound INFINITY: use the experiment's.
+ * FL_BAD_INPUT: the experiment replays distributions, or has no bound either. */
 fl_status fl_advise_experiment(const char *path, const char *platform, double bound, double risk, fl_advise_policy *out,
                                fl_diag *d);
 void fl_advise_policy_free(fl_advise_policy *p);
@@ -84,9 +89,7 @@ typedef struct fl_advise_subjects {
 
 void fl_advise_close(fl_advise_subjects *s);
 
-/* The subjects of advice: workloads from any files that the program reads, as settings that a model knows. */
-
-/* Reads a sweep; or logs of a program's runs, each at fixed clocks; or a recording of kernels, with or without a log of
+/* Read a sweep; or logs of a program's runs, each at fixed clocks; or a recording of kernels, with or without a log of
  * the same run. FL_BAD_INPUT names what is missing. */
 fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d);
 
@@ -97,12 +100,13 @@ typedef struct fl_advise_commands {
     const char *note;         /* what a user must know about them; NULL = nothing */
 } fl_advise_commands;
 
-/* gpu: its number as the vendor's tool counts; -1 = not known, so that the commands concern all. device: the board's
- * name; "" = not known, which counts as an NVIDIA board. memory: whether the memory clock is set too. NVIDIA boards can
- * lock clocks from Volta on (nvidia-smi -lgc). Before that, Tesla, Quadro and Titan boards have application clocks
+/* Make the commands. gpu: its number as the vendor's tool counts; -1 = not known, then they concern all. device: the
+ * board's name; "" = not known, which counts as an NVIDIA board. memory: whether the memory clock is set too. NVIDIA
+ * boards can lock clocks from Volta on (nvidia-smi -lgc). Before that, Tesla, Quadro and Titan boards have application
+ * clocks
  * (-ac), and GeForce boards have neither (nvidia-smi(1)). */
 fl_advise_commands fl_advise_commands_of(const char *device, int64_t gpu, fl_setting_clocks at, bool memory);
 
-/* Adds the power limit of a setting. own_w: the board's own limit, which undoing sets again; 0 or INFINITY = not known.
- */
+/* Add the power limit of a setting. own_w: the board's own limit, which the undo command sets again; 0 or INFINITY =
+ * not known. */
 void fl_advise_add_limit(fl_advise_commands *c, const char *device, int64_t gpu, double limit_w, double own_w);

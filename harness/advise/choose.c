@@ -1,3 +1,5 @@
+/* The choice of one clock under every assumption, the choice of one policy of an experiment, and the vendor's commands
+ * that set a clock. */
 #include "harness/advise/inside.h"
 
 #include "harness/advise/advise.h"
@@ -22,7 +24,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- advise ---- */
+/* ---- one clock under every assumption ---- */
 
 #define SDS 2 /* deviations of the intervals, as everywhere where the program states deviations */
 
@@ -128,7 +130,7 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
     return FL_OK;
 }
 
-/* ---- experiment ---- */
+/* ---- one policy of an experiment ---- */
 
 /* The runs of one policy. */
 static void sum_up(const fl_comparison *c, const char *policy, double *room, fl_advise_policy *out) {
@@ -221,7 +223,7 @@ void fl_advise_policy_free(fl_advise_policy *p) {
     *p = (fl_advise_policy){0};
 }
 
-/* ---- set ---- */
+/* ---- the vendor's commands ---- */
 
 typedef enum board { LOCKS, APPLICATION, NEITHER, NOT_KNOWN, AMD, INTEL } board;
 

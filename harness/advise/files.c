@@ -1,3 +1,4 @@
+/* Opens the files that advice is asked about, and sorts them into sweeps, logs and recordings. */
 #include "harness/advise/inside.h"
 
 #include "harness/advise/advise.h"

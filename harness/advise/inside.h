@@ -30,15 +30,15 @@ fl_status fl_advise_kernels(const char *path, const fl_kernel_trace *t, const fl
 fl_status fl_advise_log(const char *path, const fl_log_run *run, const fl_advise_options *o, fl_advise_subject *to,
                         fl_one_probe *p, fl_diag *d);
 
-/* Whether the measured board certainly is of one vendor, and the other board is not. */
+/* True if the measured board certainly is of one vendor, and the other board is not. */
 bool fl_advise_other_vendor(const char *measured, const char *device);
 
-/* Whether both names certainly state a model, and not the same: "NVIDIA GeForce RTX 5090" and "A100-SXM4-80GB". */
+/* True if both names certainly state a model, and different ones: "NVIDIA GeForce RTX 5090" and "A100-SXM4-80GB". */
 bool fl_advise_other_model(const char *measured, const char *device);
 
-/* What the files of one advice contain together, and the advice on each sort of them. For the files of this room. */
+/* The contents of all files of one advice, and the advice on each sort of file. */
 
-typedef struct fl_advise_source { /* the contents of all files together */
+typedef struct fl_advise_source {
     const fl_texts *files;
     const fl_advise_options *o;
     fl_imported kernels; /* one recording */

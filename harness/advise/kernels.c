@@ -1,3 +1,4 @@
+/* Advice from one recording of kernels, and from one log of one run at one clock. */
 #include "harness/advise/inside.h"
 
 #include "harness/advise/advise.h"
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kernels ---- */
+/* ---- a recording of kernels, simulated at every clock ---- */
 
 typedef struct node { /* one assumption, simulated */
     fl_platform p;
@@ -154,7 +155,7 @@ fl_status fl_advise_kernels(const char *path, const fl_kernel_trace *t, const fl
     return s;
 }
 
-/* ---- log ---- */
+/* ---- a log of one run at one clock ---- */
 
 /* One program that keeps the GPU busy during the whole run. anchor: whether the run's power scales the law's. */
 static fl_status busy_run(const char *path, const fl_log_run *run, bool anchor, const fl_advise_options *o,

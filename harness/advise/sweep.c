@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- limits ---- */
+/* ---- sweeps of power limits ---- */
 
 #define SAME_W 0.5 /* a limit is set in whole watts */
 
@@ -87,7 +87,7 @@ static bool stands_alone(const fl_sweep_chip *c, const fl_sweep *s, uint32_t wor
     return r->workload == workload && fl_advise_as_measured(c, r) && (!isnan(r->power_cap_w) || !is_known(c, s, r));
 }
 
-/* Whether somebody measured what the row predicts. */
+/* True if the setting of a predicted row was measured. */
 static bool is_measured(const fl_sweep_chip *c, const fl_sweep *s, const fl_sweep_row *predicted) {
     for (size_t i = 0; i < s->row_count; i++) {
         const fl_sweep_row *r = &s->rows[i];
@@ -121,7 +121,7 @@ static void fl_advise_add_limited(const fl_sweep_chip *c, const fl_sweep *measur
     }
 }
 
-/* ---- source ---- */
+/* ---- subjects of advice ---- */
 
 fl_advise_subject *fl_advise_add(fl_advise_subjects *s, const char *name) {
     fl_must_grow(&s->item, &s->room, s->count + 1, sizeof *s->item);
@@ -150,7 +150,7 @@ void fl_advise_close(fl_advise_subjects *s) {
     *s = (fl_advise_subjects){0};
 }
 
-/* ---- sweep ---- */
+/* ---- sweeps ---- */
 
 static int ascending(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
 
@@ -229,7 +229,7 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     return status;
 }
 
-/* Whether somebody measured the setting under the board's own limit, although no law uses the row. */
+/* True if the setting was measured under the board's own limit, although no law uses the row. */
 static bool was_measured(const fl_sweep_chip *c, const fl_sweep *sweep, const char *workload, const fl_chip_next *at) {
     for (size_t i = 0; i < sweep->row_count; i++) {
         const fl_sweep_row *r = &sweep->rows[i];

@@ -1,4 +1,13 @@
-/* MODULE harness/chip */
+/* Measured data made fit for fits: the rows of sweeps, the runs in logs, and one chip that predicts the rest.
+ *
+ * fl_fit_rows_sound reads sweeps, drops rows that did not run at the clock they name, and says so; fits start there.
+ * fl_sweep_chip_open makes the chip of a sweep, from the platform's calibration or by a fit, and fl_sweep_chip_predict
+ * gives a workload at every setting of a ladder, with the deviation of each prediction. fl_log_run_find finds the run
+ * in a log. fl_chip_to_json and fl_chip_from_json keep a chip in a platform file.
+ *
+ * Structs own what they point to unless a member says "borrowed"; each has a _free. FL_BAD_INPUT names file, line and
+ * column. Clocks have two names: the clock that a user sets, and the clock at which the GPU then runs; rows hold the
+ * second. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -15,8 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Measured settings for fits: the rows of one or more sweep files. Each pair of workload and kernel is an entity of its
- * own. */
+/* The rows of one or more sweep files. Each pair of workload and kernel is an entity of its own. */
 
 typedef struct fl_fit_entity {
     char *workload, *kernel; /* kernel may be empty */
@@ -56,8 +64,7 @@ typedef struct fl_fit_rows {
     size_t activities, activity_room;
     fl_fit_capped *capped; /* the rows of `limited` whose workloads have other rows too; sorted by entity */
     size_t cappeds, capped_room;
-    bool latent;                      /* no row has an SM clock: all are in capped, whether or not their limit binds
-                                         (harness/fit/chip/inside.h) */
+    bool latent;                      /* no row has an SM clock: all are in capped, whether or not their limit binds */
     double limit_low_w, limit_high_w; /* range of the sweep's power limits; 0 = it names none */
     fl_fit_line *line;                /* for all accepted rows, as they stood in the files */
     size_t lines, line_room;
@@ -68,8 +75,8 @@ typedef struct fl_fit_rows {
     size_t clocks;
 } fl_fit_rows;
 
-/* only: names or patterns (*, ?) of workloads; empty = all. FL_BAD_INPUT where no row is left. A sweep that has only
- * power limits gives no rows, and sets latent. */
+/* Read sweeps as they are, without dropping unsound rows. only: names or patterns (*, ?) of workloads; empty = all.
+ * FL_BAD_INPUT: no row is left. A sweep that has only power limits gives no rows, and sets latent. */
 fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
 
 void fl_fit_rows_free(fl_fit_rows *r);
@@ -77,7 +84,7 @@ void fl_fit_rows_free(fl_fit_rows *r);
 void fl_fit_rows_sort(fl_fit_rows *r);
 void fl_fit_rows_notes(const fl_fit_rows *r); /* prints what was left out or assumed */
 
-/* The clock that a row requested; it differs from the row's own where the clock was relabelled (chip.h). */
+/* Return the clock that a row requested. It differs from the row's own clock if the clock was relabelled. */
 double fl_fit_asked_mhz(const fl_fit_rows *r, double sm_mhz);
 
 /* Writes "BFS / kernel2", or the workload alone, into buf. Returns buf. */
@@ -87,8 +94,8 @@ char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size);
  * at those given. "ends" is the lowest and the highest SM clock at the highest memory clock; "corners" is the same at
  * the lowest and the highest memory clock; "all" is everything. "caps=150,250" names power limits, for a sweep that has
  * no SM clocks; its ends are those of the limits. "chosen:2" names 1 to 4 settings that tell most by a chip's
- * calibration (harness/fit/chip/inside.h finds them); of each workload it takes the nearest settings that were
- * measured. A list never names a row that was not measured (time NaN). */
+ * calibration (`fit workload` finds them); of each workload it takes the nearest measured settings. A list never names
+ * a row that was not measured (time NaN). */
 typedef struct fl_fit_at {
     enum { FL_FIT_LIST, FL_FIT_ENDS, FL_FIT_CORNERS, FL_FIT_ALL, FL_FIT_CHOSEN } kind;
     double sm[64], mem[16], cap[64];
@@ -118,7 +125,7 @@ typedef struct fl_sweep_chip {
 /* platform: path of its file, or NULL. FL_BAD_INPUT where no chip can be made: no workload of the sweep has two
  * settings, and the platform has no calibration. */
 fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *platform, fl_diag *d);
-/* The same from rows in memory, which the function moves into *c. Diagnostics name sweep. */
+/* Open a chip from rows in memory, which the function moves into *c. Diagnostics name sweep. */
 fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char *sweep, const char *platform,
                                 fl_diag *d);
 /* Reads only the calibration of a platform's file, without rows; `calibrated` says whether the file has one. */
@@ -128,14 +135,15 @@ fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d)
 fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d);
 void fl_sweep_chip_free(fl_sweep_chip *c);
 
-/* Whether a row lies outside the clocks that the chip was calibrated at. */
+/* Return true if a row lies outside the clocks at which the chip was calibrated. */
 bool fl_fit_is_beyond(const fl_chip *chip, const fl_chip_row *row);
 
-/* The estimate for a measured setting: the means of its rows, with a deviation from the fit's own scatter. Callers that
- * decide by a fit use this for measured settings. */
+/* Return the estimate for a measured setting: the means of its rows, with a deviation from the fit's own scatter.
+ * Callers that decide by a fit use this for measured settings. */
 fl_chip_guess fl_chip_measured(const fl_chip *chip, double time_s, double power_w, double rows);
 
-/* The same where no fit gives a scatter: the usual repeatability of measurements (models/chip/chip.h). */
+/* Return the estimate for a measured setting without a fit: the deviation is the usual repeatability of measurements
+ * (models/chip/chip.h). */
 fl_chip_guess fl_chip_repeats(double time_s, double power_w);
 
 /* One workload of a sweep at a ladder's settings: rows for fl_build_sweep, with their deviations. */
@@ -146,8 +154,9 @@ typedef struct fl_predicted {
     size_t unused;           /* known rows outside the calibration, which were not used */
 } fl_predicted;
 
-/* name: of the workload, an index into s->names. FL_BAD_INPUT: the workload has no row within the calibration, its
- * power cannot be predicted, or the device has none of its memory clocks. */
+/* Predict one workload at the settings of the device's ladder. name: the workload, an index into s->names.
+ * FL_BAD_INPUT: the workload has no row within the calibration, its power cannot be predicted, or the device has none
+ * of its memory clocks. */
 fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const fl_sweep *s, uint32_t name,
                                 const fl_device *dev, fl_predicted *out, fl_diag *d);
 /* Fills law->load, for a chip that fl_sweep_chip_plain made. */
@@ -164,8 +173,8 @@ typedef struct fl_chip_next {
 } fl_chip_next;
 
 fl_status fl_sweep_chip_next(const fl_sweep_chip *c, const char *workload, fl_chip_next *out, fl_diag *d);
-/* Whether two workloads were measured at the same settings. The next measurement is then the same for both (finding it
- * takes a second). */
+/* Return true if two workloads were measured at the same settings. The next measurement is then the same for both, and
+ * finding it takes a second. */
 bool fl_sweep_chip_alike(const fl_sweep_chip *c, const char *one, const char *other);
 
 /* One run of a program in a log of telemetry: its time span, its clocks, its length and its power. */
@@ -218,7 +227,7 @@ typedef struct fl_one_probe {
  * GPU was busy for less than half of the time, because the busy part's power would then be a small difference. Nor does
  * it where the busy part draws less than an idle GPU: the law then belongs to another board. */
 fl_one_probe fl_one_probe_make(const fl_chip *chip, const fl_log_run *run);
-/* The same from a platform's constants. */
+/* Make the probe of a run from a platform's constants; the caller frees *chip. */
 fl_status fl_one_probe_of_device(const fl_device *dev, const fl_log_run *run, fl_one_probe *p, fl_chip **chip,
                                  fl_diag *d);
 
@@ -231,41 +240,40 @@ fl_status fl_one_probe_powers(const fl_chip *chip, const fl_one_probe *p, const 
 void fl_one_probe_add_idle(const fl_chip *chip, const fl_one_probe *p, const fl_chip_row *at, fl_chip_guess *guess,
                            size_t count);
 
-/* A fitted chip in a platform file: it stands under "calibration", beside the values that the simulator reads. */
+/* A fitted chip in a platform file, under the key "calibration", beside the values that the simulator reads. */
 
-/* NULL when out of memory. The caller owns the tree. */
+/* Make the JSON of a chip. The caller owns the tree. NULL: memory ran out. */
 cJSON *fl_chip_to_json(const fl_chip *chip, bool mem_known);
 fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, fl_diag *d);
 
 /* The clocks that a user can set, and the clocks at which the GPU then runs. A GPU that was set to 405 MHz and ran at
- * 214 has rows and settings at 214 in every fit; advice on where to measure says 405. fl_fit_asked_mhz (chip.h)
- * maps back. */
+ * 214 has rows and settings at 214 in every fit; advice on where to measure says 405. fl_fit_asked_mhz maps back. */
 
-/* The clock at which the GPU runs when a user sets this one. A set clock that ran at another clock of the rows (its
- * rows were left out) maps to that clock. */
+/* Return the clock at which the GPU runs when a user sets this one. A set clock that ran at another clock of the rows
+ * (its rows were left out) maps to that clock. */
 double fl_fit_ran_mhz(const fl_fit_rows *r, double asked_mhz);
-/* Whether these rows show the wrong clock i of their list; otherwise only the device's sweeps do. */
+/* Return true if these rows show the wrong clock i of their list; otherwise only the device's sweeps do. */
 bool fl_fit_clock_shows(const fl_fit_rows *r, size_t i);
-/* "1530", or "405 (which runs at 214)". Into buf; returns buf. */
+/* Write "1530", or "405 (which runs at 214)", into buf. Return buf. */
 char *fl_fit_clock_text(const fl_fit_rows *r, double sm_mhz, char *buf, size_t size);
-/* The settings of a set, as a user sets them. */
+/* Replace the clocks of a set of settings by those that a user sets. */
 void fl_fit_name_probes(const fl_fit_rows *r, fl_probes *p);
 
-/* What a device's own sweeps say of its clocks (405 set, 217 ran). The calibration keeps it for sweeps that are too
- * small to show it. _apply runs before the rows are judged: rows at such a clock get the clock at which it runs. */
+/* Keep with the calibration which set clocks ran at another clock (405 set, 217 ran), as the device's own sweeps show.
+ * Small sweeps cannot show it. _apply runs before the rows are judged: rows at such a clock get the clock that ran. */
 #define FL_FIT_CLOCKS_KEY "asked_ran_mhz"
 cJSON *fl_fit_clocks_to_json(const fl_fit_rows *r); /* NULL when out of memory; the caller owns it */
 fl_status fl_fit_clocks_apply(const fl_json *calibration, fl_fit_rows *r, fl_diag *d);
 
-/* The rows that a fit may use: those that ran at the clock they name. models/unsound/unsound.h makes the findings; this
- * module applies them to the rows of files and reports them. */
+/* Sound rows: those that ran at the clock they name. models/unsound/unsound.h makes the findings; this module applies
+ * them to the rows of files and reports them. */
 
 /* Removes the rows that did not run at their clocks. Where a clock is wrong throughout, its rows get the clock at which
  * they ran. A row that runs slower than it should, close to the only limit it was measured under, counts as held down
  * by that limit. Rows are sorted before and after. */
 fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d);
-/* Reads files (fl_fit_rows_read) and then does that. Every fit reads through this function, unless a calibration has to
- * correct clocks in between. */
+/* Read files (fl_fit_rows_read) and drop their unsound rows. Every fit reads through this function, unless a
+ * calibration has to correct clocks in between. */
 fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
 
 void fl_fit_sound_notes(const fl_fit_rows *r);  /* prints the findings */
@@ -274,18 +282,18 @@ cJSON *fl_fit_sound_json(const fl_fit_rows *r); /* rows (file, line, workload, k
 /* Checks that a sweep must pass before a fit or advice uses it. A reader accepts any number, since it must give back
  * what was written. A fit would take kilohertz for a GPU of its own, and the mean of two workloads for one. */
 
-/* FL_BAD_INPUT, with line and column, where a row has an SM clock, a memory clock or a power above that of any GPU or
- * node, or where the highest value of a file is below that of any. The message names the factor to the likely unit.
- * path: the file that *s was read from; the function reads it again to find the column. */
+/* Check units. FL_BAD_INPUT, with line and column: a clock or power is above that of any GPU or node, or the highest
+ * value of a file is below that of any. The message names the factor to the likely unit. path: the file of *s, which
+ * the function reads again to find the column. */
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d);
 
-/* Two rows of the workload at one memory clock and limit of which the one at the lower SM clock took less than
- * FL_SWEEP_FASTER of the other's time: no clock explains that (harness/chip/log_run.c says from what). Of several pairs
- * the one with the least share; *low NULL: none. */
+/* Find two rows of the workload, at one memory clock and limit, of which the one at the lower SM clock took less than
+ * FL_SWEEP_FASTER of the other's time. No clock explains that (harness/chip/log_run.c has the source). Of several pairs
+ * take the one with the least share; *low NULL: there is none. */
 #define FL_SWEEP_FASTER 0.8
 fl_status fl_sweep_odd(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high,
                        fl_diag *d);
 
-/* FL_BAD_INPUT, with its line, where a setting occurs twice and one time is more than a tenth above the other. Repeated
- * runs scatter less, so such rows are not from one workload. The first such row of the file is told. */
+/* Check settings that occur twice. FL_BAD_INPUT, with the line of the first such row: one time is more than a tenth
+ * above the other. Repeated runs scatter less, so such rows are not from one workload. */
 fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);

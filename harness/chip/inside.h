@@ -5,5 +5,7 @@
 #include "harness/chip/chip.h"
 #include "traces/io/io.h"
 
-/* The same, including rows that a model predicted, for callers that use the sweep as that model. */
+/* Reads sweeps as fl_fit_rows_read, including rows that a model predicted, for callers that use the sweep as that
+ * model.
+ */
 fl_status fl_fit_rows_read_predicted(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);

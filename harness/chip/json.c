@@ -1,3 +1,4 @@
+/* A fitted chip as JSON, under "calibration" of a platform file. */
 #include "harness/chip/chip.h"
 
 #include "harness/base/json/json.h"

@@ -1,3 +1,4 @@
+/* The run in a log: its span, clocks, power and activity; and which boards the log's rows come from. */
 #include "harness/chip/chip.h"
 
 #include "traces/import/import.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- log boards ---- */
+/* ---- which boards a log's rows come from ---- */
 
 #define TURN_NS 50000000 /* one query reads all boards in this time; meters refresh every 20 to 100 ms */
 #define BOARDS_MAX 16
@@ -75,7 +76,7 @@ static bool fl_log_interleaves(const fl_telemetry *t, const size_t *row, size_t 
     return false;
 }
 
-/* ---- log run ---- */
+/* ---- the run in a log ---- */
 
 #define STEADY 0.9 /* share of the readings that must show the median clock */
 #define SETTLE_S 2.0

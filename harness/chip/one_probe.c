@@ -1,3 +1,4 @@
+/* Powers at other clocks from the power of a single run. */
 #include "harness/chip/chip.h"
 
 #include "models/chip/chip.h"

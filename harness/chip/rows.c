@@ -1,3 +1,4 @@
+/* Reads the rows of sweeps for fits, and the settings that a list such as "sm=952,1140" names. */
 #include "harness/chip/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- limits ---- */
+/* ---- rows under power limits ---- */
 
 static int number(double a, double b) { return isnan(a) || isnan(b) ? isnan(a) - isnan(b) : (a > b) - (a < b); }
 
@@ -98,7 +99,7 @@ static fl_status fl_fit_judge_limits(const fl_sweep *s, fl_cap_verdict **verdict
     return status;
 }
 
-/* ---- rows ---- */
+/* ---- reading the rows ---- */
 
 _Static_assert((int)FL_CHIP_ACTIVITIES == (int)FL_COUNTERS && (int)FL_CHIP_FP64 == (int)FL_COUNTER_FP64,
                "activities of a fit and of a sweep in one order");
@@ -374,7 +375,7 @@ char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size) {
     return buf;
 }
 
-/* ---- which settings ---- */
+/* ---- the settings that a list names ---- */
 
 static const char *numbers(const char *text, double *list, size_t room, size_t *count) {
     for (;;) {

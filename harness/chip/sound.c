@@ -1,3 +1,4 @@
+/* Drops rows that did not run at their clock, and maps set clocks to the clocks that ran. */
 #include "harness/chip/chip.h"
 
 #include "harness/base/cli/cli.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- clocks ---- */
+/* ---- set clocks, and the clocks that ran ---- */
 
 #define SAME_MHZ 0.5
 
@@ -88,7 +89,7 @@ fl_status fl_fit_clocks_apply(const fl_json *calibration, fl_fit_rows *r, fl_dia
     return s;
 }
 
-/* ---- sound ---- */
+/* ---- dropping rows ---- */
 
 #define JUDGED_MIN 5     /* rows of a workload: fewer are not judged (models/unsound/unsound.h) */
 #define JUDGED_MOST 4096 /* rows of a workload at most: each is compared with all others */

@@ -1,3 +1,4 @@
+/* Checks on a whole sweep: units, times that no clock explains, settings measured twice. */
 #include "harness/chip/chip.h"
 
 #include "traces/io/io.h"
@@ -101,7 +102,7 @@ fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d) 
                    s->names[first->workload], first->sm_mhz, first->time_s, other->time_s, (long long)other->line);
 }
 
-/* ---- sweep check ---- */
+/* ---- units: values beyond those of any GPU ---- */
 
 #define SM_MOST 10e3     /* MHz: the fastest GPUs reach 3,500 */
 #define MEMORY_MOST 50e3 /* MHz: some tools state data rates, 28,000 */

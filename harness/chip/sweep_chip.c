@@ -1,3 +1,4 @@
+/* Predicts the workloads of a sweep at every setting of a ladder. */
 #include "harness/chip/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -16,8 +17,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- sweep chip ---- */
 
 /* ---- the chip ---- */
 
@@ -128,7 +127,7 @@ fl_chip_guess fl_chip_repeats(double time_s, double power_w) {
     return (fl_chip_guess){time_s, power_w, 100 * FL_ROW_NOISE_TIME, 100 * FL_ROW_NOISE_POWER};
 }
 
-/* ---- one workload ---- */
+/* ---- one workload at the settings of a ladder ---- */
 
 typedef struct prediction { /* of one kernel */
     const fl_sweep_chip *c;

@@ -1,4 +1,8 @@
-/* MODULE harness/cmd */
+/* The commands: finds the command of a name and calls it. main() asks fl_command_run first; for an unknown name it
+ * prints fl_command_unknown, and without a name fl_usage.
+ *
+ * The table of commands is base/cli/commands.h. A command gets the arguments after its name, owns nothing of them, and
+ * returns the exit status (base/cli/cli.h). */
 #pragma once
 
 #include "traces/io/io.h"
@@ -6,14 +10,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The list of commands (harness/cmd/help.c). */
+/* Print the list of commands. */
 void fl_usage(FILE *out);
 #define FL_ABOUT "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret."
 #define FL_USAGE "foldline COMMAND [options]"
 #define FL_MORE_HELP                                                                                                   \
     "foldline COMMAND --help says everything about one of them, foldline help experiments everything about the keys "  \
     "of an experiment; foldline --version (-V) which one this is."
-/* Runs the command argv[0] with what follows; false where there is none of that name. */
+/* Run the command argv[0] with the arguments after it. Return false if there is no such command. */
 bool fl_command_run(int argc, char **argv, int *status);
 /* FL_BAD_INPUT: "unknown WHAT 'NAME'", with the nearest command, or topic of help. */
 fl_status fl_command_unknown(const char *what, const char *name, bool topics, fl_diag *d);

@@ -1,3 +1,4 @@
+/* The list of commands, `foldline help` and `foldline fit`. */
 #include "harness/cmd/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- fit ---- */
+/* ---- `foldline fit` ---- */
 
 #define LINE(name, summary) "  " #name "  " summary "\n"
 
@@ -53,9 +54,9 @@ int fl_cmd_fit(int argc, char **argv) {
     return fl_command_fail("fit", &d);
 }
 
-/* ---- help ---- */
+/* ---- `foldline help` ---- */
 
-static const fl_command_help help_help = {
+static const fl_command_help help_of_help = {
     "help", "[COMMAND | experiments | traces | platforms | policies]",
     "Shows the full help of a command, the keys of an experiment, or a topic.",
     "  foldline help                      the commands\n"
@@ -64,12 +65,12 @@ static const fl_command_help help_help = {
     "  foldline help experiments          every key: type, unit, standard, what it does\n"
     "  foldline help experiments --schema  the same as a JSON Schema, for editors and checks"};
 
-#define HELP_ROW(name, summary) {#name, summary, fl_cmd_##name},
+#define COMMAND_ROW(name, summary) {#name, summary, fl_cmd_##name},
 
 static const struct {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
-} commands[] = {FL_COMMANDS(HELP_ROW)};
+} commands[] = {FL_COMMANDS(COMMAND_ROW)};
 enum { COMMANDS = sizeof commands / sizeof *commands, TOPICS_ROOM = 16 };
 
 void fl_usage(FILE *out) {
@@ -138,7 +139,7 @@ int fl_cmd_help(int argc, char **argv) {
         {"schema", NULL, FL_OPTION_FLAG, &schema, 0, 0, "of an experiment: prints its JSON Schema"},
         {"write", "DIR", FL_OPTION_TEXT, &folder, 0, 0,
          "writes the manual pages of all commands and the completions of bash and zsh into this folder"}};
-    if (!fl_command_begin(argc, argv, &help_help, option, FL_COUNT(option), &topic, &status))
+    if (!fl_command_begin(argc, argv, &help_of_help, option, FL_COUNT(option), &topic, &status))
         return status;
     fl_diag d = {0};
     const char *name = topic.count ? topic.item[0] : "";

@@ -7,25 +7,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The rows of all commands, as manual pages and completions want them: names and summaries, and each command's own
- * help, read by running it with --help. Who runs commands is handed in: the list of them stands above. */
+/* The rows of all commands, for manual pages and completions: names and summaries, and each command's own help, read by
+ * running it with --help. The caller passes the function that runs commands. */
 
-/* Runs the command argv[0] with what follows; false where there is none of that name. */
+/* Runs the command argv[0] with the arguments after it; false if there is no such command. */
 typedef bool (*fl_command_runner)(int argc, char **argv, int *status);
 
-/* The list of commands. */
+/* Prints the list of commands. */
 void fl_pages_list(const fl_page *page);
-
-/* What is made of the rows of all commands beside their help: manual pages, and completions of shells. */
 
 /* Writes into the folder: man1/foldline.1 and one page per command, bash/foldline, zsh/_foldline. Makes what folders
  * are missing. FL_IO; what was written so far stays. */
 fl_status fl_pages_write(const char *folder, fl_command_runner run, fl_diag *d);
 
-/* What `foldline help` explains beside commands. */
+/* The topics of `foldline help`. */
 
 extern const char *const fl_topics[]; /* fl_topics_count names */
 extern const size_t fl_topics_count;
 
-/* Prints a topic on the standard output. *known: whether it is one; then the status is that of printing it. */
+/* Prints a topic on the standard output. *known: there is such a topic; the status is then that of printing it. */
 fl_status fl_topic_print(const char *name, bool *known, fl_diag *d);

@@ -1,3 +1,4 @@
+/* Manual pages, completions of shells, and the topics of `foldline help`. */
 #include "harness/cmd/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -29,7 +30,7 @@ typedef struct fl_pages_entry { /* a command, or a part of one: "fit device" */
 } fl_pages_entry;
 extern const fl_pages_entry fl_pages_row[FL_PAGES_ROWS];
 
-/* ---- pages read ---- */
+/* ---- the rows of all commands ---- */
 
 #define ROW(name, summary) {#name, summary},
 #define FIT_ROW(name, summary) {"fit " #name, summary},
@@ -211,7 +212,7 @@ static fl_status fl_completion_zsh(FILE *out, fl_command_runner run, fl_diag *d)
     return s;
 }
 
-/* ---- topics ---- */
+/* ---- topics of `foldline help` ---- */
 
 enum { COLUMN = 22 };
 
@@ -281,8 +282,6 @@ fl_status fl_topic_print(const char *name, bool *known, fl_diag *d) {
         }
     return FL_OK;
 }
-
-/* ---- pages ---- */
 
 enum { PATH_ROOM = 4096 };
 

@@ -1,3 +1,4 @@
+/* `foldline policies`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"

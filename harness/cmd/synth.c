@@ -1,3 +1,4 @@
+/* `foldline synth`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/input/platform/platform.h"

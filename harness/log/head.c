@@ -1,3 +1,4 @@
+/* The facts of a machine, in the head of a decisions log. */
 #include "harness/log/inside.h"
 
 #include "harness/log/log.h"
@@ -16,7 +17,7 @@
 
 enum { NUMBERS_GPU = 9, NUMBERS_HOST = 6, NUMBERS_LAW = 5 };
 
-/* ---- writing ----------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static fl_status set_pair(fl_head *h, const char *who, const char *what, const char *value, fl_diag *d) {
     char key[64];
@@ -110,7 +111,7 @@ fl_status fl_facts_to_head(const fl_facts *facts, fl_head *h, fl_diag *d) {
     return s;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 typedef struct source {
     const fl_head *head;

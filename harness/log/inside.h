@@ -12,7 +12,8 @@ fl_status fl_stated_to_head(const fl_facts *facts, fl_head *h, fl_diag *d);
  * share). Nothing where there is none. */
 fl_status fl_server_head_put(const fl_facts *facts, fl_head *h, fl_diag *d);
 
-/* Of a policy that may be woken, the host's rows have two columns more: among the signals why the step came early (bits
- * FL_WAKE_...; 0: it did not), among the controls what it asks to be woken by next. */
+/* The two extra columns of the host's rows for a policy that may be woken. "woken", among the signals: why the step
+ * came early (bits FL_WAKE_...; 0: it did not). "wake", among the controls: by what the policy asks to be woken next.
+ */
 #define FL_LOGGED_WOKEN "woken"
 #define FL_LOGGED_WAKE "wake"

@@ -1,4 +1,12 @@
-/* MODULE harness/log */
+/* Logs of a run, step by step, and their replay.
+ *
+ * An fl_steplog collects what a policy saw and set, as a decisions log. The head of the log has everything that a
+ * replay needs: fl_facts_to_head writes the machine's facts, fl_policy_head_put the policy with its parameters.
+ * fl_replay feeds a log to the same policy here and counts decisions that differ. fl_probelog and fl_sensorlog collect
+ * probes and sensor readings; fl_served_* reports requests, iterations and barriers.
+ *
+ * A log owns its rows until its _free. Names and policies are borrowed. FL_BAD_INPUT names the file and the key or line
+ * that is missing or wrong; writers use a temporary file and a rename. */
 #pragma once
 
 #include "policies/policy.h"
@@ -27,7 +35,8 @@ bool fl_facts_in_head(const fl_head *h);
 fl_status fl_facts_from_head(const fl_head *h, const char *path, uint32_t gpu_count, uint64_t seed, fl_facts *facts,
                              fl_diag *d);
 
-/* Fills them in *facts; 0 where the head has none. FL_BAD_INPUT as above. */
+/* Read what a user stated (bound, deadline, length) from the head into *facts; 0 for what it lacks. FL_BAD_INPUT with
+ * key and file. */
 fl_status fl_stated_from_head(const fl_head *h, const char *path, fl_facts *facts, fl_diag *d);
 void fl_facts_head_free(fl_facts *facts);
 
@@ -45,8 +54,8 @@ typedef struct fl_policy_head { /* the parameters of a head */
     fl_table *table; /* one entry per setting; cell NULL where the setting is not a table */
 } fl_policy_head;
 
-/* FL_BAD_INPUT where a table does not belong to the policy. path: the file's name for diagnostics; borrowed, and also
- * the layer's origin. Free *p in either case. */
+/* Read the policy's parameters from a head. path: the file's name for diagnostics; borrowed, and also the layer's
+ * origin. FL_BAD_INPUT: a table does not belong to the policy. Free *p also after a failure. */
 fl_status fl_policy_head_get(fl_policy_head *p, const fl_head *h, const char *path, const fl_policy *policy,
                              fl_diag *d);
 void fl_policy_head_free(fl_policy_head *p); /* accepts a zeroed struct */
@@ -104,30 +113,29 @@ void fl_sensorlog_free(fl_sensorlog *l);
 
 /* What a run completed, for people and machines: requests, iterations and barriers. */
 
-/* The lines of a run's text. For a server of a language model: its requests, latencies, targets and energy. Otherwise
- * each line is absent where no request arrives, no marker is passed, or no barrier spans GPUs. */
+/* Print the lines of a run's text. For a server of a language model: its requests, latencies, targets and energy.
+ * Otherwise requests, iterations and barrier waits, without the lines that do not apply. */
 void fl_served_print(const fl_run_result *r, FILE *out);
+/* Print a note if requests arrive faster than they are served. */
 void fl_served_note(const fl_run_result *r, FILE *out);
-/* Adds those of "served", "requests", "iterations", "barrier_wait_s" that exist. */
+/* Add "served", "requests", "iterations" and "barrier_wait_s", as far as they apply. */
 void fl_served_json(cJSON *into, const fl_run_result *r);
 
-/* Writes two files: request,arrival_ns,start_ns,end_ns,latency_ns and
- * gpu,process,stream,iteration,start_ns,end_ns,time_ns. Each uses a temporary file and a rename. */
+/* Write CSV: request,arrival_ns,start_ns,end_ns,latency_ns. */
 fl_status fl_served_write_requests(const char *path, const fl_service *s, fl_diag *d);
-/* request,server,arrival_ns,taken_ns,first_token_ns,done_ns,prompt_tokens,output_tokens,ttft_ns,tpot_ns,tbt_max_ns,
- * e2e_ns,ttft_missed,tbt_missed,preemptions,prefill_j,decode_j: of a server of a language model. tpot_ns is empty of a
- * single token; tbt_missed counts tokens. */
+/* Write the requests of servers of a language model as CSV: request,server,arrival_ns,taken_ns,first_token_ns,done_ns,
+ * prompt_tokens,output_tokens,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns,ttft_missed,tbt_missed,preemptions,prefill_j,decode_j.
+ * tpot_ns is empty for a single token; tbt_missed counts tokens. */
 fl_status fl_served_write_batched(const char *path, const fl_served_result *r, const fl_requests *requests, fl_diag *d);
+/* Write CSV: gpu,process,stream,iteration,start_ns,end_ns,time_ns. */
 fl_status fl_served_write_iterations(const char *path, const fl_service *s, fl_diag *d);
 
-/* What a policy was told of the servers of its node, in the head of its decisions log. */
-
-/* Puts the servers of the head into the facts; none where the head names none. FL_BAD_INPUT with key and file where one
- * is missing or wrong. fl_server_head_free takes them out again. */
+/* Read the servers of the head into the facts; none if the head names none. FL_BAD_INPUT with key and file: one is
+ * missing or wrong. fl_server_head_free takes them out again. */
 fl_status fl_server_head_get(const fl_head *h, const char *path, fl_facts *facts, fl_diag *d);
 void fl_server_head_free(fl_facts *facts);
 
-/* Collects during a run, step by step, what a policy saw and set, as a decisions trace. */
+/* The decisions log: what a policy saw and set, step by step. */
 
 typedef struct fl_steplog {
     fl_decisions log;
@@ -136,15 +144,15 @@ typedef struct fl_steplog {
     fl_servers_room servers_room;
 } fl_steplog;
 
-/* Whether the policy receives kernel records. */
+/* Return true if the policy receives activity records. */
 bool fl_takes_kernels(const fl_policy *policy);
 
-/* Columns: the signals the policy reads and the controls it drives, and those of servers where the samples have any.
- * The head (l->log.head) is the caller's to fill. */
+/* Start a log. Its columns are the signals that the policy reads and the controls that it drives, and those of servers
+ * if the samples have any. The caller fills the head (l->log.head). */
 fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_count, fl_diag *d);
-/* The columns of servers, for a log that has them before its first step. */
+/* Add the columns of servers before the first step. */
 fl_status fl_steplog_servers(fl_steplog *l, fl_diag *d);
 fl_status fl_steplog_add(fl_steplog *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
-/* Forgets the steps so far; the kinds of their kernels stay. */
+/* Drop the steps so far, but keep their kernel classes. */
 void fl_steplog_forget(fl_steplog *l);
 void fl_steplog_free(fl_steplog *l);

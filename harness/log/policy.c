@@ -1,3 +1,4 @@
+/* Policy, parameters and servers, in the head of a decisions log. */
 #include "harness/log/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- server head ---- */
+/* ---- servers ---- */
 
 enum { NUMBERS = 3, TEXT = 128 };
 
@@ -155,7 +156,7 @@ void fl_server_head_free(fl_facts *facts) {
     facts->server_count = 0;
 }
 
-/* ---- policy head ---- */
+/* ---- policy and parameters ---- */
 
 #define SET "set."
 #define TABLE "table."

@@ -1,3 +1,4 @@
+/* Replays a decisions log and compares each decision. */
 #include "harness/log/inside.h"
 
 #include "harness/log/log.h"

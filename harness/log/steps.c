@@ -1,3 +1,4 @@
+/* Collects the steps of a run as a decisions log. */
 #include "harness/log/inside.h"
 
 #include "harness/log/log.h"

@@ -1,3 +1,4 @@
+/* Logs of probes and of sensors, and what a run served. */
 #include "harness/log/log.h"
 
 #include "harness/base/json/json.h"
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- probelog ---- */
+/* ---- probes of a policy ---- */
 
 void fl_probelog_open(fl_probelog *l, const fl_policy *policy, uint32_t gpu_count) {
     *l = (fl_probelog){.policy = policy, .gpu_count = gpu_count};
@@ -82,7 +83,7 @@ void fl_probelog_free(fl_probelog *l) {
     *l = (fl_probelog){0};
 }
 
-/* ---- sensorlog ---- */
+/* ---- sensors of the node ---- */
 
 /* The signals that NVML always has: no profiling counters, because their collection would change the run. */
 static const int column[] = {FL_GPU_POWER_W, FL_GPU_ENERGY_J, FL_GPU_UTIL_GPU_PCT, FL_GPU_UTIL_MEM_PCT,
@@ -136,7 +137,7 @@ void fl_sensorlog_free(fl_sensorlog *l) {
     *l = (fl_sensorlog){0};
 }
 
-/* ---- served ---- */
+/* ---- what a run served ---- */
 
 static void print_times(const char *what, const fl_times *t, FILE *out) {
     fprintf(out, "%-11s %.4g s mean, %.4g s p50, %.4g s p90, %.4g s p95, %.4g s p99, %.4g s longest\n", what, t->mean_s,

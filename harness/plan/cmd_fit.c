@@ -102,7 +102,7 @@ static fl_status believe(const options *o, fl_pipeline_beliefs *b, fl_diag *d) {
     return s;
 }
 
-/* ---- what it says ---- */
+/* ---- what it prints ---- */
 
 static void print_error(const char *what, const fl_pipeline_error *time, const fl_pipeline_error *energy) {
     printf(

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- import executed ---- */
+/* ---- `foldline import` of executed plans ---- */
 
 bool fl_import_is_executed(const fl_texts *files) {
     for (size_t i = 0; i < files->count; i++)
@@ -61,7 +61,7 @@ fl_status fl_import_executed(const fl_texts *files, const char *base, bool json,
     return s;
 }
 
-/* ---- cmd plan ---- */
+/* ---- `foldline plan` ---- */
 
 #define POINTS_STANDARD 40
 

@@ -1,3 +1,4 @@
+/* Imports clock plans that were executed. */
 #include "harness/plan/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- executed runs ---- */
+/* ---- the runs of one pipeline ---- */
 
 /* How many of the first iterations are on boards that are still cold. Less than iterations, which are 2 at least. */
 static size_t fl_executed_left_out(size_t iterations) { return iterations > 5 ? 2 : 1; }
@@ -139,7 +140,7 @@ fl_status fl_executed_write(const char *base, const fl_executed *e, fl_diag *d) 
     return s ? s : write_one(base, "instructions.csv", e, d);
 }
 
-/* ---- executed ---- */
+/* ---- importing them ---- */
 
 /* The timer of a load also runs inside each receive of an activation. There it takes some 15 us where nothing is
  * loaded; the one stage of an encoder-decoder that does load there takes about 8 ms. What is shorter than this is no

@@ -1,3 +1,4 @@
+/* Fits a pipeline's times and powers to executed plans. */
 #include "harness/plan/inside.h"
 
 #include "harness/base/work/work.h"
@@ -293,7 +294,7 @@ static fl_status fl_pf_learn_time(fl_pipeline_fit *f, uint32_t rank, int k, cons
     return FL_OK;
 }
 
-/* ---- fit pipeline ---- */
+/* ---- learning from plans ---- */
 
 fl_status fl_pipeline_fit_learn(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, fl_diag *d) {
     const bool *loads = f->loads_of ? f->loads_of : learn;

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What is kept of executed plans (harness/plan/inside.h). */
+/* Executed plans. */
 
 typedef struct fl_executed_part { /* one kind of instruction of a rank at one clock */
     int64_t plan;
@@ -55,7 +55,7 @@ typedef struct fl_executed {
  * by their lengths. Of more than five iterations the first two are left out, of fewer the first: the boards are still
  * cold. */
 
-/* Whether a file is named as one of a pair. */
+/* True if a file has the name of one of a pair. */
 bool fl_executed_is(const char *path);
 /* Reads pairs, in any order; fills *e or leaves it zeroed. FL_BAD_INPUT, with line and column where a value is to
  * blame, where a pair is not whole, where pairs are of different pipelines, and where lists are not those of a 1F1B
@@ -98,13 +98,15 @@ enum { FL_PF_CLOCKS_MAX = 512 }; /* more than any ladder has */
 /* The clock as a share of the top clock. */
 static inline double fl_pf_clock(const fl_pipeline_fit *f, double mhz) { return mhz / f->r->top_mhz; }
 
-/* Whether the first plan asks for the top clock everywhere: of a series it is a warm-up, on colder boards. */
+/* True if the first plan asks for the top clock everywhere. Such a first plan of a series is a warm-up, on colder
+ * boards.
+ */
 bool fl_pipeline_warm_up(const fl_pipeline_runs *r);
-/* How much a plan counts. */
+/* The weight of a plan in a fit. */
 double fl_pf_weight(const fl_pipeline_fit *f, size_t plan);
 /* The clocks of a plan; the caller frees c->mhz, also after a failure. */
 fl_pipeline_clocks fl_pf_clocks_new(const fl_pipeline_fit *f, size_t plan);
-/* The program without rows, and a row more. */
+/* Make the program without rows, and add a row to it. */
 fl_pipeline fl_pf_program(const fl_pipeline_fit *f);
 fl_status fl_pf_put(fl_pipeline *p, int32_t rank, fl_pipeline_what what, double mhz, double time_s, double power_w,
                     fl_diag *d);
@@ -112,8 +114,8 @@ fl_status fl_pf_put(fl_pipeline *p, int32_t rank, fl_pipeline_what what, double 
  * nothing was. */
 double fl_pf_mean(const fl_pipeline_fit *f, uint32_t rank, fl_pipeline_what what, const bool *learn);
 
-/* What is expected of one rank, from what it draws in the first plan where that asks for the top clock and is learned
- * from; the same as of all ranks elsewhere. k: 0 forward, 1 backward. */
+/* The beliefs about one rank. They come from what it draws in the first plan, if the fit learns from that plan and it
+ * asks for the top clock; else they are those of all ranks. k: 0 forward, 1 backward. */
 fl_belief fl_pf_wall(const fl_pipeline_fit *f, uint32_t rank, int k, const bool *learn, const fl_pipeline_beliefs *b);
 double fl_pf_power(const fl_pipeline_fit *f, uint32_t rank, const bool *learn, const fl_pipeline_beliefs *b);
 
@@ -127,9 +129,9 @@ fl_status fl_pipeline_fit_learn(fl_pipeline_fit *f, const bool *learn, const fl_
 /* The fitted pipeline, a row at each of the `count` clocks for each rank; the caller frees *p. */
 fl_status fl_pipeline_fit_rows(const fl_pipeline_fit *f, const double *mhz, size_t count, fl_pipeline *p, fl_diag *d);
 
-/* The same rows, each the mean over fits to `twins` halves of the plans of learn, which are drawn by chance: a planner
- * exploits what one fit gets wrong, and the mean gets less wrong (Breiman, "Bagging predictors", 1996). *f is fitted to
- * all of them afterwards. */
+/* The fitted pipeline, with each row the mean over fits to `twins` random halves of the plans of learn. A planner
+ * exploits the errors of a single fit, and the mean has smaller errors (Breiman, "Bagging predictors", 1996).
+ * Afterwards *f is fitted to all plans of learn. */
 fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_pipeline_beliefs *b, uint32_t twins,
                                 fl_pipeline *p, const double *mhz, size_t count, fl_diag *d);
 

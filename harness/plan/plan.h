@@ -1,4 +1,10 @@
-/* MODULE harness/plan */
+/* Planning of clocks for pipelined training: `foldline plan`, `foldline fit pipeline`, and the import of executed
+ * plans.
+ *
+ * The commands are rows of base/cli/commands.h; this header has only what other modules use. The import command asks
+ * fl_import_is_executed and calls fl_import_executed. fl_pipeline_any_chip is what is expected of any chip before
+ * anything was measured; serving starts its fits from it. The caller owns what it passes. FL_BAD_INPUT names the file.
+ */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -6,27 +12,25 @@
 
 #include <stdbool.h>
 
-/* The program that a pipeline's fit looks at, what is expected of it, and what the parts of a fit ask of its plans. */
-
-typedef struct fl_belief { /* what is expected before a plan has been measured */
+typedef struct fl_belief { /* an expected value before anything was measured */
     double mean, sd;
 } fl_belief;
 
 typedef struct fl_pipeline_beliefs {
     fl_belief share[2], wall[2]; /* forward, backward */
     fl_belief link_s, tail_s;
-    fl_belief power, most, blocked; /* shares of the board's limit */
-    double drawn;                   /* likewise: by a rank that computes at the top clock and has the walls above */
-    double rank_sd;                 /* of the ranks' powers among each other, likewise */
+    fl_belief power, most, blocked; /* shares of the board's power limit */
+    double drawn;                   /* share that a rank draws which computes at the top clock with these walls */
+    double rank_sd;                 /* deviation of the ranks' powers from each other, as a share of the limit */
     fl_belief s, knee, rise;
 } fl_pipeline_beliefs;
 
-/* Of any chip: see believe.c for where they are from. */
+/* The beliefs for any chip; believe.c has their sources. */
 extern const fl_pipeline_beliefs fl_pipeline_any_chip;
 
-/* foldline import of executed plans of clocks: pairs of N.sched.json and N.prof.json. */
+/* Executed clock plans: pairs of N.sched.json and N.prof.json. */
 
-/* Whether one of the files is named as one of a pair. */
+/* Return true if one of the files has the name of such a pair. */
 bool fl_import_is_executed(const fl_texts *files);
-/* Reads the pairs, writes BASE.plans.csv and the others where base is not NULL, and prints what was read. */
+/* Read the pairs, write BASE.plans.csv and the other files if base is not NULL, and print what was read. */
 fl_status fl_import_executed(const fl_texts *files, const char *base, bool json, fl_diag *d);

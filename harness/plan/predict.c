@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- predict ---- */
+/* ---- predicting a plan ---- */
 
 static double power_at(const fl_pipeline_fit *f, uint32_t rank, double clock) {
     return fmin(f->power_w[rank] * fl_stage_power_at(&f->law, clock), f->most_w[rank]);
@@ -177,7 +177,7 @@ static fl_status fl_pipeline_fit_limits(const fl_pipeline_fit *f, const double *
     return s;
 }
 
-/* ---- score ---- */
+/* ---- errors of predictions ---- */
 
 const char *const fl_pipeline_learn_name[FL_LEARNS] = {"all", "half", "others", "three", "first", "slow"};
 

@@ -1,3 +1,4 @@
+/* The rows of `foldline plan`: baselines, the frontier, few clocks, measured plans. */
 #include "harness/plan/inside.h"
 
 #include "harness/base/work/work.h"

@@ -1,3 +1,4 @@
+/* Prints what `foldline plan` and `foldline fit pipeline` found. */
 #include "harness/plan/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -75,7 +76,7 @@ static fl_planned_against fl_planned_as_predicted(const fl_planned *r) { return 
 /* The frontier as predicted, against what was measured. */
 static fl_planned_against fl_planned_as_measured(const fl_planned *r) { return against(r, true); }
 
-/* ---- tell ---- */
+/* ---- the rows of a plan ---- */
 
 static double gap_pct(const fl_planned_row *row) { return 100 * (row->energy_j / row->bound_j - 1); }
 

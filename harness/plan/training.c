@@ -1,3 +1,4 @@
+/* The clocks and plans that a fit learns from. */
 #include "harness/plan/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- clocks ---- */
+/* ---- clocks of a training run ---- */
 
 typedef struct range {
     double low, high;

@@ -71,7 +71,7 @@ typedef struct result {
     fl_serving_factors factor;
 } result;
 
-/* ---- what it makes ---- */
+/* ---- what it writes ---- */
 
 static void limits_of(const options *o, fl_serving *s) {
     s->tensor_parallel = (uint32_t)o->tensor;
@@ -212,7 +212,7 @@ static fl_status make(const options *o, result *r, fl_diag *d) {
     return s;
 }
 
-/* ---- what it says ---- */
+/* ---- what it prints ---- */
 
 static void print_spread(const char *what, const fl_serving_spread *e) {
     printf("%-34s %5.2f %% mean, %5.2f %% median, %5.2f %% p95, %5.2f %% worst, bias %+5.2f %%\n", what, e->mean,

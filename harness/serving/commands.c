@@ -1,3 +1,4 @@
+/* `foldline synth requests`, and advice on servers. */
 #include "harness/serving/inside.h"
 
 #include "harness/advise/advise.h"
@@ -20,7 +21,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* ---- advise serving ---- */
+/* ---- advice on servers ---- */
 
 /* All servers that were asked for at the driver's default: what advice is set against. */
 static const fl_serving_point *at_default(const fl_serving_oracle *o) {
@@ -131,7 +132,7 @@ fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, c
     return s;
 }
 
-/* ---- cmd synth requests ---- */
+/* ---- `foldline synth requests` ---- */
 
 static const fl_command_help help = {
     "synth requests", "-o REQUESTS.csv [options]",

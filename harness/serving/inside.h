@@ -48,7 +48,7 @@ typedef struct fl_serving_layers {
 fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *law,
                                 fl_serving_errors *left_out, fl_diag *d);
 
-/* The clocks of a point, as people read them: the memory clock too where the board has several. Returns buf. */
+/* Writes the clocks of a point for people, with the memory clock if the board has several. Returns buf. */
 char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_point *p, char *buf, size_t size);
 
 /* What a board draws during a step, from the shares of the step's time that load it. f in GHz:
@@ -64,8 +64,8 @@ typedef struct fl_serving_power {
 
 double fl_serving_power_v(const fl_serving_power *p, double sm_mhz);
 
-/* A measured run of a server against its simulation: the same requests arrive, each step takes what a law says, at one
- * clock and with no GPU behind it. What a run tells of a law is how much slower or faster the engine is than it. */
+/* A measured run of a server against its simulation: the same requests arrive, and each step takes the time of a law,
+ * at one clock and without a GPU. The comparison shows how much slower or faster the engine is than the law. */
 
 typedef struct fl_serving_times { /* of one request, in seconds from its arrival */
     double first_s, last_s;
@@ -90,8 +90,8 @@ typedef struct fl_serving_latency { /* seconds; over requests of one output toke
 fl_serving_latency fl_serving_latency_of(const fl_requests *requests, const fl_serving_times *times, size_t from,
                                          size_t to);
 
-/* By what a calibration multiplies the times of a law: all of them but the all-reduces, and the attention of decodes
- * besides. */
+/* The factors of a calibration: `all` for every time of the law except all-reduces, `decodes` also for the attention of
+ * decodes. */
 typedef struct fl_serving_factors {
     double all, decodes;
 } fl_serving_factors;
@@ -105,7 +105,7 @@ fl_status fl_serving_calibrate(const fl_requests *requests, const fl_batching_ru
 
 typedef struct fl_serving_clock_error { /* of a clock that the fit did not see */
     double sm_mhz;
-    bool end; /* the lowest or highest: it was told from one side only */
+    bool end; /* the lowest or highest clock: it was extrapolated */
     fl_serving_spread time, power;
 } fl_serving_clock_error;
 

@@ -1,3 +1,4 @@
+/* The law of a server's steps from layer tables. */
 #include "harness/serving/inside.h"
 
 #include "harness/base/work/work.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- score ---- */
+/* ---- errors of predictions ---- */
 
 void fl_serving_errors_add(fl_serving_errors *e, double predicted, double measured) {
     fl_must_grow(&e->error, &e->room, e->count + 1, sizeof *e->error);
@@ -48,7 +49,7 @@ void fl_serving_errors_free(fl_serving_errors *e) {
     *e = (fl_serving_errors){0};
 }
 
-/* ---- layers ---- */
+/* ---- the law from layer tables ---- */
 
 /* How often a layer runs in a step: these once, and the norm before attention and that before the MLP in each block.
  * All others once in each block. */

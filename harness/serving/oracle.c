@@ -1,3 +1,4 @@
+/* The best number of servers and the best static clock. */
 #include "harness/serving/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -143,7 +144,7 @@ void fl_serving_oracle_free(fl_serving_oracle *o) {
     *o = (fl_serving_oracle){0};
 }
 
-/* ---- telling ---- */
+/* ---- what it prints ---- */
 
 static void add_number(fl_grid *g, double value, int digits) {
     if (isfinite(value))

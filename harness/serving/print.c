@@ -57,7 +57,7 @@ void fl_serving_steps_json(cJSON *json, const fl_serving_steps_fit *f) {
     }
 }
 
-/* ---- the platform ---- */
+/* ---- the platform of the fitted powers ---- */
 
 static void set_item(cJSON *object, const char *key, cJSON *value) {
     if (cJSON_HasObjectItem(object, key))

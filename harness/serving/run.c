@@ -1,3 +1,4 @@
+/* A measured run of a server against its simulation, and its calibration. */
 #include "harness/serving/inside.h"
 
 #include "harness/base/work/work.h"

@@ -1,4 +1,10 @@
-/* MODULE harness/serving */
+/* Servers of a language model: how many servers, and which static clock, need the least energy within latency targets.
+ *
+ * fl_serving_oracle_run tries every number of servers at every clock and keeps the scenes and points in an
+ * fl_serving_oracle, which the caller frees also after a failure. `foldline oracle` prints it; fl_advise_serving turns
+ * it into advice. A choice that meets no target is no error: the text says that none does. FL_BAD_INPUT: no platform,
+ * no target, or contradicting requests. The commands `fit serving` and `synth requests` are rows of
+ * base/cli/commands.h. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -11,23 +17,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* foldline advise of a request trace: how many servers, and which clock, for the least energy that meets the targets.
- */
-
-/* Prints the advice, as JSON or for people. The requests are those of *c, or the one of `files`. FL_BAD_INPUT without a
- * platform, without a target, or where the requests are stated twice; a choice that meets no target is no error: the
- * text says that none does. */
+/* Print advice on a request trace, as JSON or for people: how many servers, and which clock. The requests are those of
+ * *c, or the one of `files`. FL_BAD_INPUT: no platform, no target, or requests in both places. */
 fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, const char *platform, bool json,
                             fl_diag *d);
 
-/* The best that a static clock can do for servers of a language model: of every number of servers up to the one asked
- * for, at every clock, the choice of least energy whose latencies meet the targets. Servers that are left out are
- * switched off: they draw nothing. */
+/* The best static choice: of every number of servers up to the given one, at every clock, the choice of least energy
+ * whose latencies meet the targets. Unused servers are switched off and draw nothing. */
 
 typedef struct fl_serving_point { /* a whole run */
     uint32_t servers;
     bool standard; /* nothing is set: the driver's default */
-    fl_choice at;  /* the clocks that it aims at, else those that hold throughout */
+    fl_choice at;  /* the clocks: those at which a default run aims, else those that are set throughout */
     fl_row_result row;
 } fl_serving_point;
 
@@ -35,23 +36,24 @@ typedef struct fl_serving_oracle {
     fl_scenes scenes;        /* of 1, 2, ... servers */
     fl_serving_point *point; /* count: by servers, then the default, then ascending clocks */
     size_t count, held;      /* held: points that keep all bounds */
-    size_t best;             /* of all static clocks; count where none keeps them */
-    size_t *best_of;         /* the same for each number of servers */
+    size_t best;             /* the best of all static clocks; count: none keeps all bounds */
+    size_t *best_of;         /* the best for each number of servers */
 } fl_serving_oracle;
 
 typedef struct fl_serving_oracle_options { /* borrowed */
-    const fl_scene_options *scene;         /* with a server; servers: at most so many */
+    const fl_scene_options *scene;         /* with a server; its number of servers is the largest tried */
     const fl_promises *promises;
     double bound; /* on the slowdown */
     fl_objective objective;
     unsigned threads;
 } fl_serving_oracle_options;
 
-/* *out is to be freed, also where it fails. Equal energies: the fewer servers, then the higher clock. */
+/* Run every choice. Of equal energies the one with fewer servers wins, then the higher clock. Free *out also after a
+ * failure. */
 fl_status fl_serving_oracle_run(const fl_serving_oracle_options *o, fl_serving_oracle *out, fl_diag *d);
 void fl_serving_oracle_free(fl_serving_oracle *o);
 
-/* For people: a line for each number of servers and its best clock, and what holds of all. */
+/* Print for people a line for each number of servers with its best clock, and the best of all. */
 void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, FILE *out);
-/* For machines: every point. */
+/* Return every point as JSON. */
 cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked);

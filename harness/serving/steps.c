@@ -1,3 +1,4 @@
+/* The law of a server's steps and their power from step tables. */
 #include "harness/serving/inside.h"
 
 #include "harness/base/work/work.h"
@@ -16,7 +17,7 @@ typedef struct fl_serving_load { /* a measured step */
     double sm_mhz, compute, memory, power_w;
 } fl_serving_load;
 
-/* ---- power ---- */
+/* ---- the power of steps ---- */
 
 #define POWER_SD 0.04 /* of a measured power about such a law, as a share: L20, 2.7 to 3.8 % */
 #define GUESS_SD 0.7  /* of the logarithm of each number about where it begins */
@@ -111,7 +112,7 @@ static fl_status fl_serving_power_fit(const fl_serving_load *load, size_t count,
     return s;
 }
 
-/* ---- steps ---- */
+/* ---- the times of steps ---- */
 
 #define TIME_SD 0.04       /* of a measured step about the law, as a share: L20, 3.9 % */
 #define STEPS_GUESS_SD 1.5 /* of the logarithm of each number about where it begins */

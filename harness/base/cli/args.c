@@ -1,3 +1,4 @@
+/* Parses options and prints a command's help from the same rows. */
 #include "harness/base/cli/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -100,7 +101,7 @@ static fl_status set_option(const fl_option *o, const char *text, fl_diag *d) {
     return s;
 }
 
-/* ---- outputs ---- */
+/* ---- outputs must not be inputs ---- */
 
 bool fl_same_file(const char *a, const char *b) {
     struct stat x, y;
@@ -154,7 +155,7 @@ static fl_status check_outputs(const fl_option *option, size_t count, const fl_t
     return FL_OK;
 }
 
-/* ---- "-" ---- */
+/* ---- "-": the standard input and output ---- */
 
 /* An output file. regress declares its -o as a text, because it may be the baseline that regress also reads. */
 static bool is_written(const fl_option *o) {

@@ -1,4 +1,13 @@
-/* MODULE harness/base/cli */
+/* The command line: options as rows, help texts, error messages, exit statuses, and what the program prints on a
+ * terminal.
+ *
+ * A command describes itself by an fl_command_help and a table of fl_option. It calls fl_command_begin, which parses
+ * the arguments, checks them and answers --help, and ends with fl_command_close or fl_command_end. The option rows
+ * point at the caller's variables; texts are borrowed from argv, lists are freed at the end. fl_command_fail turns a
+ * diagnostic into one line on stderr and an exit status.
+ *
+ * The header also has tables (fl_grid), wrapped text (fl_page), progress lines (fl_ticker), the folders of shipped
+ * files (fl_place), and shares such as "5%". commands.h is the table of all commands. */
 #pragma once
 
 #include "policies/policy.h"
@@ -24,7 +33,7 @@ typedef struct fl_page {
 void fl_page_fill(const fl_page *p, int first, int rest, const char *text);
 /* Prints the separation before a new paragraph: an empty line. */
 void fl_page_gap(const fl_page *p);
-/* The name of a section. */
+/* Prints the name of a section. */
 void fl_page_heading(const fl_page *p, const char *name);
 /* Prints a term in column 2 and its meaning in the given column. The meaning stands below the term where the page is
  * narrow or the term long. */
@@ -45,8 +54,7 @@ typedef enum fl_option_type {
     FL_OPTION_OUTPUT, /* const char *: a file that will be written */
     FL_OPTION_LIST,   /* fl_texts: the option may be given several times */
     FL_OPTION_REAL,   /* double, min to max */
-    FL_OPTION_SHARE,  /* the same, also as a percentage: 0.05 or 5%; values above 1 only as a percentage
-                         (harness/base/cli/cli.h) */
+    FL_OPTION_SHARE,  /* double, also as a percentage: 0.05 or 5%; values above 1 only as a percentage */
     FL_OPTION_INT     /* int64_t, min to max */
 } fl_option_type;
 
@@ -75,25 +83,25 @@ typedef struct fl_command_help {
     const char *details;                /* paragraphs after the options; may be NULL */
 } fl_command_help;
 
-/* True where both paths exist and are one regular file, whatever links lead to it. */
+/* Return true if both paths exist and lead to one regular file, through whatever links. */
 bool fl_same_file(const char *a, const char *b);
-/* The left column of the help for an option: "--sweep FILE". */
+/* Write the left column of an option's help, "--sweep FILE", into buf. */
 void fl_args_left(const fl_option *o, char *buf, size_t size);
-/* Prints the examples of a command (harness/base/cli/inside.h) under a heading; nothing where it has none. */
+/* Print the examples of a command under a heading. Print nothing for a command without examples. */
 void fl_args_examples(const fl_page *page, const char *command);
 
 void fl_texts_free(fl_texts *t);
 fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d);
 
-/* Shared by all commands: exit statuses, the form of an error message, and the parsing of options. */
+/* Begin and end of a command. */
 
 enum { FL_EXIT_OK = 0, FL_EXIT_GATE = 1, FL_EXIT_USAGE = 2, FL_EXIT_SYSTEM = 3 };
 #define FL_EXIT_STATUSES "0 done; 1 a gate did not hold; 2 bad usage or input; 3 hardware or system refused."
 
 extern const char *fl_command_name; /* name of the running command; NULL before its options are parsed */
 
-/* Where it is set, --help passes a command's rows to it and prints nothing: manual pages and completions use the same
- * rows as the help (harness/cmd/pages.c). */
+/* While this reader is set, --help passes the command's rows to it and prints nothing. Manual pages and completions
+ * read the same rows as the help in this way (harness/cmd/pages.c). */
 typedef struct fl_command_reader {
     void (*take)(void *to, const fl_command_help *help, const fl_option *option, size_t count);
     void *to;
@@ -110,8 +118,8 @@ bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const 
                       fl_texts *rest, int *status);
 /* Frees the parsed arguments: the rest, and the lists among the options. */
 void fl_command_end(const fl_option *option, size_t count, fl_texts *rest);
-/* The end of a command without an exit status of its own: says why it failed, if it did, and frees the parsed
- * arguments. Returns the exit status. */
+/* End a command that has no exit status of its own: print why it failed, if it did, and free the parsed arguments.
+ * Return the exit status. */
 int fl_command_close(const char *command, fl_status s, const fl_diag *d, const fl_option *option, size_t count,
                      fl_texts *rest);
 
@@ -132,12 +140,11 @@ void fl_grid_add(fl_grid *g, const char *format, ...) __attribute__((format(prin
 void fl_grid_print(fl_grid *g, size_t left, FILE *out);
 void fl_grid_free(fl_grid *g);
 
-/* A real in the shortest form that reads back the same, or "n/a"; into buf (32 bytes). Returns buf. */
+/* Write a real in the shortest form that reads back the same, or "n/a", into buf (32 bytes). Return buf. */
 char *fl_cell_text(double value, char *buf);
 
-/* Where the kinds of a written trace or of written programs go. */
-
-/* x.kinds.csv for x.programs.csv and for x.csv; the head of what is written names it. The caller frees *kinds. */
+/* Make the path of the kernel classes that go with a written trace or program file: x.kinds.csv for x.programs.csv and
+ * for x.csv. Name it in the head of the written file. The caller frees *kinds. */
 fl_status fl_kinds_beside(const char *path, fl_head *head, char **kinds, fl_diag *d);
 
 /* The folders of the files that ship with foldline. The folder that the environment names comes first; then one
@@ -151,38 +158,35 @@ typedef enum fl_place_id {
     FL_PLACE_CLIENTS    /* $FOLDLINE_CLIENT_DIR: libraries that emulated and recorded programs load */
 } fl_place_id;
 
-/* Writes the path into buf and returns buf. Where no candidate exists, the path is the last candidate. */
+/* Write the path into buf and return buf. If no candidate exists, the path is the last candidate. */
 const char *fl_place(fl_place_id id, char *buf, size_t size);
 
-/* Names of the files that ship with foldline. */
-
-/* The NAMEs of all NAME.json of a place, sorted. The caller frees each name and the array. FL_IO where the folder
- * cannot be read. */
+/* List the NAMEs of all NAME.json in a folder of shipped files, sorted. Free them with fl_place_list_free. FL_IO: the
+ * folder cannot be read. */
 fl_status fl_place_list(fl_place_id id, char ***names, size_t *count, fl_diag *d);
 void fl_place_list_free(char **names, size_t count);
 
-/* A share in the two forms that people write: 0.05 or 5%. */
-
-/* False where the text is neither form, apart from surrounding white space. *percent: the text was a percentage. */
+/* Parse a share in one of the two forms that people write, 0.05 or 5%; white space around it is allowed. *percent: the
+ * text was a percentage. Return false if the text has neither form. */
 bool fl_share_parse(const char *text, double *value, bool *percent);
 /* A bound of 5 may mean 5 % or 500 %, so a value above 1 must say which. fl_share_text writes the sentence that asks
- * for it into buf and returns buf; the other function reports it as a refusal after `what`. */
+ * for it into buf and returns buf. fl_share_refuse reports that sentence as a refusal, after `what`. */
 enum { FL_SHARE_TEXT = 128 };
 char *fl_share_text(double value, char buf[FL_SHARE_TEXT]);
 fl_status fl_share_refuse(const char *what, double value, fl_diag *d);
 
-/* A policy's table parameter from a CSV file. The file's header names the columns that the policy's row declares, in
- * any order. */
-
+/* Read a policy's table parameter from a CSV file. The file's header names the columns that the policy's row declares,
+ * in any order. */
 fl_status fl_table_file_read(const char *path, const fl_param *row, fl_table *t, fl_diag *d);
 void fl_table_file_free(fl_table *t); /* accepts a zeroed struct */
 
-/* The width of the terminal, for text that a person reads. */
+/* Text that a person reads on a terminal. */
 
 #define FL_TERMINAL_STANDARD 80 /* columns where nothing says how many */
 #define FL_TERMINAL_LEAST 20    /* columns: a narrower terminal counts as this wide */
 
-/* Columns of the terminal behind the stream; $COLUMNS where the stream is not a terminal; else FL_TERMINAL_STANDARD. */
+/* Return the columns of the terminal behind the stream. If the stream is not a terminal, return $COLUMNS, else
+ * FL_TERMINAL_STANDARD. */
 int fl_terminal_width(FILE *stream);
 
 /* Prints a message of one line; format ends without a line feed. On a terminal the line is broken between words, and
@@ -204,8 +208,6 @@ void fl_ticker_clear(void);
 extern volatile sig_atomic_t fl_ticker_shown; /* for a signal handler: a line is visible */
 #define FL_TICKER_AWAY "\r\033[K"             /* the sequence that removes it */
 
-/* The version of foldline. */
-
-/* "foldline 0.1.0 (1a2b3c4d5e6f)": the version and the commit of the build, where a repository told it, with "+" after
- * it where files had changed since. One line, whatever compiler built it. */
+/* Print "foldline 0.1.0 (1a2b3c4d5e6f)": the version, and the commit if the build saw a repository. A "+" after the
+ * commit means that files had changed since. */
 void fl_version_print(FILE *out);

@@ -1,3 +1,4 @@
+/* Tables, the progress line, the version, and begin and end of a command. */
 #include "harness/base/cli/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- grid ---- */
+/* ---- tables on a terminal ---- */
 
 fl_grid fl_grid_headed(const char *const *head, size_t columns) {
     fl_grid g = {.columns = columns};
@@ -84,7 +85,7 @@ char *fl_cell_text(double value, char *buf) {
     return fl_real_text(value, buf);
 }
 
-/* ---- ticker ---- */
+/* ---- the progress line ---- */
 
 enum { STDOUT_ROOM = 1 << 20, WIDTH = 80 };
 
@@ -242,7 +243,7 @@ void fl_version_print(FILE *out) {
     fprintf(out, "foldline %s%s%s%s\n", FL_VERSION, *commit ? " (" : "", commit, *commit ? ")" : "");
 }
 
-/* ---- command ---- */
+/* ---- begin and end of a command ---- */
 
 const char *fl_command_name;
 const fl_command_reader *fl_command_read_by;

@@ -30,7 +30,7 @@
     X(report, "one page of results, to read and to print")                                                             \
     X(help, "a command, or a topic: experiments, traces, platforms, policies")
 
-/* Parts of synth: fl_cmd_synth_NAME, as the parts of fit (harness/base/cli/commands.h). */
+/* The parts of `foldline synth` beside kernel traces: X(NAME, SUMMARY) declares fl_cmd_synth_NAME. */
 #define FL_SYNTHS(X) X(requests, "requests to a server of language models, seeded")
 
 #define FL_COMMAND_DECLARE(name, summary) int fl_cmd_##name(int argc, char **argv);

@@ -1,3 +1,4 @@
+/* The examples of every command. */
 #include "harness/base/cli/inside.h"
 
 #include <stddef.h>

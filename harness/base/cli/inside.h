@@ -19,8 +19,8 @@ void fl_page_command(const fl_page *p, int first, const char *command);
 fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
                         fl_diag *d);
 
-/* What stands before the name of a command in its help and its errors: "foldline ". The tools of the tests that have
- * options of this kind set their own, before they parse any. */
+/* The text before a command's name in its help and its errors: "foldline ". Test programs with options set their own
+ * prefix before they parse any. */
 extern const char *fl_args_prefix;
 /* Prints the help, in lines of the terminal's width, with the examples at its end. */
 void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count);

@@ -1,3 +1,4 @@
+/* Text for a reader: shares, wrapped pages for terminal and roff, lines for the terminal. */
 #include "harness/base/cli/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -16,7 +17,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* ---- kinds beside ---- */
+/* ---- the file of kernel classes beside a trace ---- */
 
 fl_status fl_kinds_beside(const char *path, fl_head *head, char **kinds, fl_diag *d) {
     static const char programs[] = ".programs.csv"; /* x.programs.csv has x.kinds.csv */
@@ -36,7 +37,7 @@ fl_status fl_kinds_beside(const char *path, fl_head *head, char **kinds, fl_diag
     return fl_head_set(head, "kinds", *kinds + (base - path)) ? FL_OK : fl_no_memory(d, NULL);
 }
 
-/* ---- share ---- */
+/* ---- shares: 0.05 or 5% ---- */
 
 bool fl_share_parse(const char *text, double *value, bool *percent) {
     char *end;
@@ -62,7 +63,7 @@ fl_status fl_share_refuse(const char *what, double value, fl_diag *d) {
     return fl_refuse(d, "%s%s", what, fl_share_text(value, text));
 }
 
-/* ---- page ---- */
+/* ---- pages ---- */
 
 enum {
     ROOM = 4096,    /* bytes of a line of a text, or of a term */
@@ -197,7 +198,7 @@ void fl_page_command(const fl_page *p, int first, const char *command) {
     fputs(p->roff ? "\\fR\n" : "\n", p->out);
 }
 
-/* ---- parts ---- */
+/* ---- headings and rows ---- */
 
 void fl_page_gap(const fl_page *p) { fputs(p->roff ? ".PP\n" : "\n", p->out); }
 
@@ -238,7 +239,7 @@ void fl_page_below(const fl_page *p, int column, const char *text) {
     fl_page_fill(p, right_of(p, column), right_of(p, column), text);
 }
 
-/* ---- texts ---- */
+/* ---- paragraphs ---- */
 
 /* The column in which a row's meaning starts, 0 where the line is not a row; *term and *size: its term. */
 static int row_of(const char *line, const char **term, size_t *size) {
@@ -318,7 +319,7 @@ void fl_page_text(const fl_page *p, const char *text) {
     }
 }
 
-/* ---- terminal ---- */
+/* ---- lines for the terminal ---- */
 
 int fl_terminal_width(FILE *stream) {
     struct winsize w;

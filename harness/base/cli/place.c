@@ -1,3 +1,4 @@
+/* Files by their place: folders of shipped files, lists of them, and tables of policies' parameters. */
 #include "harness/base/cli/cli.h"
 
 #include "policies/policy.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- place ---- */
+/* ---- folders of shipped files ---- */
 
 static const struct {
     const char *variable, *below; /* the folder: $variable + below */
@@ -51,7 +52,7 @@ const char *fl_place(fl_place_id id, char *buf, size_t size) {
     return buf;
 }
 
-/* ---- place list ---- */
+/* ---- the names in a folder ---- */
 
 static const char suffix[] = ".json";
 
@@ -102,7 +103,7 @@ fl_status fl_place_list(fl_place_id id, char ***names, size_t *count, fl_diag *d
     return FL_OK;
 }
 
-/* ---- table file ---- */
+/* ---- a policy's table from a CSV file ---- */
 
 enum { COLUMNS_MAX = 64 };
 

@@ -1,3 +1,4 @@
+/* Reads JSON with the place of every value, and writes it. */
 #include "harness/base/json/json.h"
 
 #include "harness/base/cli/cli.h"
@@ -14,7 +15,7 @@
 
 #define FL_JSON_SIZE_MAX (16u << 20) /* bytes in one configuration file; larger is refused */
 
-/* ---- json out ---- */
+/* ---- writing ---- */
 
 void fl_json_add_real(cJSON *object, const char *key, double value) {
     if (isfinite(value))
@@ -109,7 +110,7 @@ void fl_json_tell(cJSON *tree) {
     cJSON_Delete(tree);
 }
 
-/* ---- json ---- */
+/* ---- reading ---- */
 
 #define PARAM_TEXT_MAX 4096 /* of a list parameter in text form */
 

@@ -1,5 +1,12 @@
-/* JSON configuration through cJSON. Syntax errors have a line and a column; the diagnostics of the typed getters name
- * the file and the dotted key ("gpu.power.a_w: -3, expected a number >= 0"). */
+/* JSON in and out, through cJSON.
+ *
+ * Reading: fl_json_read parses a file into a tree that the caller frees with cJSON_Delete. fl_json_root gives a
+ * fl_json, a value with its place in the file, and the typed getters go on from there. Texts are borrowed from the
+ * tree. Errors are FL_BAD_INPUT with file, line, column and the dotted key ("gpu.power.a_w: -3, expected a number >=
+ * 0").
+ *
+ * Rows of keys (fl_keys) describe a whole file: fl_keys_check checks it, fl_keys_print explains it, fl_keys_schema
+ * makes its JSON Schema. Writing: fl_json_write, fl_json_print and fl_json_text notice when memory ran out. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -22,7 +29,7 @@ typedef struct fl_json {         /* a value and its place; a small struct, passe
  * be opened, or, with line and column, the file is not valid JSON (a NUL byte, a second value and a repeated key are
  * errors too). FL_IO: reading fails. */
 fl_status fl_json_read(const char *path, cJSON **tree, fl_diag *d);
-fl_status fl_json_read_any(const char *path, cJSON **tree, fl_diag *d); /* the same for a top value of any kind */
+fl_status fl_json_read_any(const char *path, cJSON **tree, fl_diag *d); /* allows a top value of any type */
 fl_json fl_json_root(const cJSON *tree, const char *file);
 
 /* Reports "KEY: " and the formatted reason about this value as FL_BAD_INPUT, with the line and column of the value or
@@ -45,7 +52,7 @@ fl_status fl_json_get_bool(const fl_json *object, const char *key, bool *value, 
 fl_status fl_json_get_text(const fl_json *object, const char *key, const char **value,
                            fl_diag *d); /* borrowed, not empty */
 
-/* The same for a value that the caller already has, such as an entry of an array. */
+/* Check and convert a value that the caller already has, such as an entry of an array. */
 fl_status fl_json_real(const fl_json *at, double min, double max, double *value, fl_diag *d);
 fl_status fl_json_int(const fl_json *at, int64_t min, int64_t max, int64_t *value, fl_diag *d);
 fl_status fl_json_object(const fl_json *at, fl_diag *d);
@@ -55,7 +62,7 @@ fl_json fl_json_first(const fl_json *parent);
 fl_json fl_json_next(const fl_json *parent, const fl_json *entry);
 size_t fl_json_count(const fl_json *parent);
 
-/* The text form of a policy parameter: a number, 1 or 0 for true or false, an unchanged text, or a list of numbers
+/* Make the text form of a policy parameter: a number, 1 or 0 for true or false, an unchanged text, or a list of numbers
  * joined by '/'. The caller frees *text. */
 fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d);
 
@@ -77,8 +84,8 @@ void fl_json_add_notes(cJSON *array, char *text);
 /* Adds name: value of every option, with its current value, to a JSON object; a list of texts becomes an array. */
 void fl_json_add_options(cJSON *object, const fl_option *option, size_t count);
 
-/* The text of a tree, on many lines or on one; the caller frees it. NULL: memory ran out, now or while a tree was made.
- */
+/* Return the text of a tree, on many lines or on one; the caller frees it. NULL: memory ran out, now or while the tree
+ * was made. */
 char *fl_json_text(const cJSON *tree, bool lines);
 
 /* Writes a JSON tree to path through a temporary file. */
@@ -86,17 +93,17 @@ fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d);
 
 /* Prints a JSON tree and a newline. Where memory ran out it prints nothing, and main() reports that at the end. */
 void fl_json_print(const cJSON *tree, FILE *out);
-void fl_json_tell(cJSON *tree); /* to the standard output, and frees it */
+void fl_json_tell(cJSON *tree); /* prints the tree to the standard output and frees it */
 
-/* The keys of a JSON file as rows: the same rows check a file before anything reads it, print the page that explains it
- * and make its JSON Schema, so that none of the three can differ from another. */
+/* The keys of a JSON file as rows. The same rows check a file before anything reads it, print the page that explains it
+ * and make its JSON Schema, so these three always agree. */
 
-/* What a value may be: any of these bits. */
+/* The types that a value may have, as bits. */
 enum {
     FL_KEY_TEXT = 1, /* not empty; one of `words` where there are any */
     FL_KEY_FILE = 2, /* a path, relative to the file that says it */
     FL_KEY_REAL = 4, /* min to max, both included; HUGE_VAL = no end */
-    FL_KEY_INT = 8,  /* the same, whole */
+    FL_KEY_INT = 8,  /* a whole number, min to max */
     FL_KEY_BOOL = 16,
     FL_KEY_NULL = 32,
     FL_KEY_NUMBERS = 64, /* a list of numbers */
@@ -128,11 +135,11 @@ struct fl_keys {
     bool behind;       /* a '+' may stand before each key (harness/study/compare/compare.h) */
 };
 
-/* FL_BAD_INPUT at the first key that the rows do not know, with the nearest, and at the first value of another type,
- * out of its range or not among its words; also in what lies inside. */
+/* Check an object and everything inside it against the rows. FL_BAD_INPUT: a key that the rows do not have (the message
+ * offers the nearest), or a value of another type, out of its range or not among its words. */
 fl_status fl_keys_check(const fl_keys *keys, const fl_json *at, fl_diag *d);
 
-/* A page: the rows of `keys`, then those of every object that they name, each once. */
+/* Print the rows of `keys`, then the rows of every object that they name, each once. */
 void fl_keys_print(const fl_keys *keys, FILE *out);
-/* The same as a JSON Schema (draft 7). NULL when out of memory. */
+/* Make a JSON Schema (draft 7) of the rows. NULL: memory ran out. */
 cJSON *fl_keys_schema(const fl_keys *keys, const char *title);

@@ -1,3 +1,4 @@
+/* Rows of keys: check a file, print the page about it, make its JSON Schema. */
 #include "harness/base/json/json.h"
 
 #include "harness/base/cli/cli.h"

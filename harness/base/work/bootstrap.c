@@ -1,3 +1,4 @@
+/* Bootstrap of paired differences and of ranks. */
 #include "harness/base/work/inside.h"
 
 #include "harness/base/work/work.h"

@@ -1,3 +1,4 @@
+/* Means over workloads and seeds that share their bootstrap draws. */
 #include "harness/base/work/inside.h"
 
 #include "harness/base/work/work.h"

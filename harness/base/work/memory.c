@@ -1,3 +1,4 @@
+/* The program's allocations, redirected by the linker, so that each failure is noted. */
 #include "harness/base/work/work.h"
 
 #include "traces/io/io.h"

@@ -1,3 +1,4 @@
+/* Threads: independent jobs (pool), and items in stages (turns). */
 #include "harness/base/work/work.h"
 
 #include "traces/io/io.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- pool ---- */
+/* ---- independent jobs ---- */
 
 typedef struct fl_pool {
     fl_job job;
@@ -20,7 +21,7 @@ typedef struct fl_pool {
     fl_diag diag;
 } fl_pool;
 
-static void *work(void *arg) {
+static void *work_on_jobs(void *arg) {
     fl_pool *p = arg;
     for (;;) {
         size_t i = atomic_fetch_add(&p->next, 1);
@@ -66,7 +67,7 @@ fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, co
         threads = count ? (unsigned)count : 1;
     if (progress && count > 1) /* a single job reports its own parts */
         p.stage = fl_stage_begin(progress, count);
-    fl_threads_run(threads, work, &p);
+    fl_threads_run(threads, work_on_jobs, &p);
     fl_stage_end(p.stage);
     pthread_mutex_destroy(&p.lock);
     if (atomic_load(&p.failed) == count)
@@ -76,7 +77,7 @@ fl_status fl_pool_run(fl_job job, void *user, size_t count, unsigned threads, co
     return p.diag.status;
 }
 
-/* ---- turns ---- */
+/* ---- items in stages ---- */
 
 typedef struct turn { /* an item in progress */
     size_t item, stage, jobs, next, done;
@@ -153,7 +154,7 @@ static void finish_job(table *x, const turn *mine, fl_status s, const fl_diag *d
     pthread_cond_broadcast(&x->changed);
 }
 
-static void *turns_work(void *user) {
+static void *work_on_stages(void *user) {
     table *x = user;
     pthread_mutex_lock(&x->lock);
     begin_items(x);
@@ -184,7 +185,7 @@ fl_status fl_turns_run(const fl_turns *t, unsigned threads, fl_diag *d) {
         return fl_no_memory(d, NULL);
     pthread_mutex_init(&x.lock, NULL);
     pthread_cond_init(&x.changed, NULL);
-    fl_threads_run(fl_threads(threads), turns_work, &x);
+    fl_threads_run(fl_threads(threads), work_on_stages, &x);
     free(x.open);
     pthread_cond_destroy(&x.changed);
     pthread_mutex_destroy(&x.lock);

@@ -1,4 +1,14 @@
-/* MODULE harness/base/work */
+/* Work on many items, and what a few noisy results allow one to conclude.
+ *
+ * Threads: fl_pool_run runs independent jobs, fl_turns_run runs items of several stages with few items in memory at
+ * once. Both store results by index, so a result never depends on the number of threads. Both return the diagnostic of
+ * the first failing job in order.
+ *
+ * Statistics: fl_means adds up means that share their bootstrap draws, with 95 % intervals; paired differences and
+ * ranks build on it. Begin with a struct {.b = ...}, add, draw, then fl_means_free. Nothing here reads a clock: the
+ * same values give the same bytes.
+ *
+ * Allocations: fl_memory_watch notes each allocation that fails. */
 #pragma once
 
 #include "traces/io/io.h"
@@ -69,12 +79,11 @@ fl_status fl_means_add(fl_means *m, const double *value, size_t workloads, size_
 fl_status fl_means_draw(fl_means *m, fl_diag *d);
 void fl_means_free(fl_means *m);
 
-/* One mean. Its only error is FL_NO_MEMORY, as for all functions here. */
+/* Compute one mean with its interval. The only error is FL_NO_MEMORY, as for all functions of means and ranks. */
 fl_status fl_bootstrap_mean(const double *value, size_t workloads, size_t seeds, const fl_bootstrap *b,
                             fl_interval *out, fl_diag *d);
 
-/* Conclusions that a handful of noisy results supports: paired differences and ranks, with the intervals of
- * work.h. */
+/* Paired differences and ranks, with bootstrap intervals. */
 
 typedef struct fl_paired {
     fl_interval difference;    /* a - b, paired by workload and, where both have the seed, by seed */

@@ -1,3 +1,4 @@
+/* Gives each recorded kernel the clock that it had, from the readings of the same run. */
 #include "harness/cmd/machine/inside.h"
 
 #include "traces/import/import.h"

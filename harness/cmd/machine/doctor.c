@@ -1,3 +1,4 @@
+/* `foldline doctor` and `foldline restore`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -21,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- restore ---- */
+/* ---- `foldline restore` ---- */
 
 static const fl_command_help help = {
     "restore", "", "Restores the clocks and limits after a controller that ended without restoring them.",
@@ -61,7 +62,7 @@ int fl_cmd_restore(int argc, char **argv) {
     return fl_command_close("restore", s, &d, option, FL_COUNT(option), &rest);
 }
 
-/* ---- doctor ---- */
+/* ---- `foldline doctor` ---- */
 
 static const fl_command_help doctor_help = {
     "doctor", "[--vendor NAME] [--gpus LIST] [--policy NAME]",

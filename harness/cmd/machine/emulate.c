@@ -1,3 +1,4 @@
+/* `foldline emulate`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -20,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- emulate tell ---- */
+/* ---- what it prints ---- */
 
 static cJSON *state_json(const fl_emulated_state *g) {
     cJSON *at = cJSON_CreateObject();
@@ -155,7 +156,7 @@ static cJSON *fl_kills_json(const fl_kills *k) {
     return root;
 }
 
-/* ---- emulate ---- */
+/* ---- the command ---- */
 
 static const fl_command_help help = {
     "emulate",

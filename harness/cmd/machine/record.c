@@ -1,3 +1,4 @@
+/* `foldline record`. */
 #include "harness/cmd/machine/inside.h"
 
 #include "harness/base/cli/cli.h"

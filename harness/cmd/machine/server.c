@@ -1,3 +1,4 @@
+/* The server of requests that `foldline live --server` reads. */
 #include "harness/cmd/machine/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -9,15 +9,15 @@
 
 /* The instructions of a pipeline over time, as a CSV for a Gantt chart. */
 
-/* Makes the run once more, which is the same run, and writes what each rank did to `path`, rank by rank in order of
- * time: rank,what,chunk,microbatch,start_s,end_s,sm_mhz,power_w. what: forward, backward, load, load_in_recv, transfer,
+/* Repeats the run, which gives the same result, and writes what each rank did to `path`, rank by rank in order of time:
+ * rank,what,chunk,microbatch,start_s,end_s,sm_mhz,power_w. what: forward, backward, load, load_in_recv, transfer,
  * end (reductions and step), meeting (of tensor-parallel ranks), and wait: the other side of a transfer, meeting or
  * reduction has not come yet. sm_mhz and power_w are means over the row, from the truth each FL_INSTRUCTIONS_EVERY_NS.
  * FL_BAD_INPUT where the scene is no pipeline. */
 fl_status fl_run_instructions(const fl_scene *scene, const fl_run_options *run, const char *path, fl_diag *d);
 
-/* What `foldline run` tells of one run: what was asked, energy, time, clocks and limits, and what the policy saw; each
- * beside a run at the default clocks, with nothing set. */
+/* What `foldline run` prints of one run: the question, energy, time, clocks and limits, and what the policy saw; each
+ * beside a run at the default clocks, in which nothing is set. */
 
 typedef struct fl_run_told {
     const fl_scenes *scenes; /* the first is the one that was run */
@@ -29,7 +29,7 @@ typedef struct fl_run_told {
     double min_set_ms; /* 0 = no limit */
 } fl_run_told;
 
-/* On stdout. */
+/* Prints JSON on stdout. */
 void fl_run_tell_json(const fl_run_told *t);
 /* Sorts the result's residences. */
 void fl_run_tell_text(const fl_run_told *t);

@@ -1,3 +1,4 @@
+/* `foldline run`. */
 #include "harness/cmd/study/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -1,3 +1,4 @@
+/* What `foldline run` prints of one run, as text and as JSON. */
 #include "harness/cmd/study/inside.h"
 
 #include "harness/base/json/json.h"
@@ -24,7 +25,7 @@
 
 #define FL_INSTRUCTIONS_EVERY_NS INT64_C(1000000)
 
-/* ---- run instructions ---- */
+/* ---- the instructions of a pipeline over time ---- */
 
 enum { GRID_MAX = 20000000 }; /* points of one GPU: 160 MB */
 
@@ -136,7 +137,7 @@ fl_status fl_run_instructions(const fl_scene *scene, const fl_run_options *run, 
     return s;
 }
 
-/* ---- run tell ---- */
+/* ---- what was asked and what came out ---- */
 
 static double saving_pct(const fl_run_told *t) { return 100 * (1 - t->result->energy_j / t->standard->energy_j); }
 

@@ -1,3 +1,4 @@
+/* `foldline show`, `foldline plot` and `foldline report`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- plot ---- */
+/* ---- `foldline plot` ---- */
 
 static const fl_command_help help = {
     "plot", "KIND INPUT.csv... -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
@@ -49,7 +50,7 @@ int fl_cmd_plot(int argc, char **argv) {
     return fl_command_close("plot", s, &d, option, 1, &rest);
 }
 
-/* ---- report ---- */
+/* ---- `foldline report` ---- */
 
 static const fl_command_help report_help = {
     "report", "RESULTS.csv -o report.html [--timeline FILE ...]",
@@ -112,7 +113,7 @@ int fl_cmd_report(int argc, char **argv) {
     return fl_command_close("report", s, &d, option, sizeof option / sizeof *option, &rest);
 }
 
-/* ---- show ---- */
+/* ---- `foldline show` ---- */
 
 static const fl_command_help show_help = {
     "show", "RESULT ...",
@@ -131,7 +132,7 @@ typedef struct show_options {
     bool json, head;
 } show_options;
 
-/* ---- what stands above the rows, and beside them ---- */
+/* ---- the head of a table, and its columns ---- */
 
 static void put_line(const char *key, const char *value) {
     const int space = 24 - (int)(strlen(key) < 24 ? strlen(key) : 24);

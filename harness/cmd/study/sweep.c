@@ -1,3 +1,4 @@
+/* `foldline sweep` and `foldline merge`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- merge ---- */
+/* ---- `foldline merge` ---- */
 
 static const fl_command_help help = {
     "merge", "SHARD ... -o RESULTS.csv",
@@ -83,7 +84,7 @@ int fl_cmd_merge(int argc, char **argv) {
     return fl_command_close("merge", s, &d, option, FL_COUNT(option), &shards);
 }
 
-/* ---- sweep ---- */
+/* ---- `foldline sweep` ---- */
 
 static const fl_command_help sweep_help = {
     "sweep", "EXPERIMENT.json -o RESULTS.csv [--shard I/N]",

@@ -1,4 +1,12 @@
-/* MODULE harness/emulate/client */
+/* What a client library and the emulator say to each other, and what both ends need for it.
+ *
+ * A client asks with one fl_ask and gets one fl_answer over a socket in the session's folder (fl_link_ask,
+ * fl_link_tell). Clients hold no state beyond one descriptor per thread, so one that is killed anywhere leaves nothing
+ * half done. The header also has the clock page of virtual time, the seccomp filter for programs without our hooks (Go,
+ * static), the kind of a program's file, and REAL(), the C library's own functions. abi.h has NVML's layouts.
+ *
+ * The library is loaded into programs that know nothing of Foldline: it prints nothing and allocates little. -1 from
+ * fl_link_ask: no emulator answers. */
 #pragma once
 
 #include <dlfcn.h>
@@ -17,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a client library and the emulator say to each other: one packet asks, one packet answers, over SOCK_SEQPACKET.
- * Both ends are of one build and one machine, so structs travel as they are. */
+/* The protocol: one packet asks, one packet answers, over SOCK_SEQPACKET. Both ends are of one build and one machine,
+ * so structs travel as they are. */
 
 #define FL_EMULATE_VARIABLE "FOLDLINE_EMULATE" /* path of the session's folder: socket, clock */
 #define FL_EMULATE_SOCKET "socket"
@@ -49,7 +57,7 @@ typedef enum fl_ask_op {
     FL_ASK_EVENT_SET,    /* -> uint32 its number */
     FL_ASK_EVENT_FREE,   /* a: number */
     FL_ASK_EVENT_ADD,    /* a: number, wide: kinds */
-    FL_ASK_EVENT_NEXT,   /* a: number -> fl_ask_event; NVML_TIMEOUT where none has come */
+    FL_ASK_EVENT_NEXT,   /* a: number -> fl_ask_event; NVML_TIMEOUT: no event yet */
     FL_TIME_HELLO = 100, /* a new program image */
     FL_TIME_BEAR,        /* a thread or process is about to begin; a: 1 = process -> uint64 its number */
     FL_TIME_MISSED,      /* it did not; a: number */
@@ -237,19 +245,22 @@ static inline int64_t fl_virtual_after(int64_t now_ns, int64_t ns) {
     X(gettimeofday)                                                                                                    \
     X(time)                                                                                                            \
     X(times)                                                                                                           \
-    X(nanosleep) X(clock_nanosleep) X(sched_yield) X(futex) X(poll) X(ppoll) X(select) X(pselect6) X(epoll_wait)       \
-        X(epoll_pwait) X(epoll_pwait2) X(read) X(readv) X(write) X(writev) X(recvfrom) X(recvmsg) X(accept) X(accept4) \
-            X(wait4) X(waitid) X(pause) X(rt_sigsuspend) X(rt_sigtimedwait) X(clone) X(clone3) X(fork) X(vfork)        \
-                X(execve) X(execveat) X(exit) X(exit_group) X(kill) X(tkill) X(tgkill) X(rt_sigqueueinfo)              \
-                    X(rt_tgsigqueueinfo) X(pidfd_send_signal) X(arch_prctl) X(brk) X(set_tid_address)                  \
-                        X(set_robust_list) X(rseq) X(gettid) FL_REFUSED_CALLS(X)
+    X(nanosleep)                                                                                                       \
+    X(clock_nanosleep)                                                                                                 \
+    X(sched_yield) X(futex) X(poll) X(ppoll) X(select) X(pselect6) X(epoll_wait) X(epoll_pwait) X(epoll_pwait2)        \
+        X(read) X(readv) X(write) X(writev) X(recvfrom) X(recvmsg) X(accept) X(accept4) X(wait4) X(waitid) X(pause)    \
+            X(rt_sigsuspend) X(rt_sigtimedwait) X(clone) X(clone3) X(fork) X(vfork) X(execve) X(execveat) X(exit)      \
+                X(exit_group) X(kill) X(tkill) X(tgkill) X(rt_sigqueueinfo) X(rt_tgsigqueueinfo) X(pidfd_send_signal)  \
+                    X(arch_prctl) X(brk) X(set_tid_address) X(set_robust_list) X(rseq) X(gettid) FL_REFUSED_CALLS(X)
 #define FL_REFUSED_CALLS(X)                                                                                            \
     X(timer_create)                                                                                                    \
     X(timerfd_create)                                                                                                  \
     X(setitimer)                                                                                                       \
     X(alarm)                                                                                                           \
-    X(flock) X(fcntl) X(futex_waitv) X(io_uring_setup) X(io_getevents) X(semtimedop) X(semop) X(msgrcv) X(msgsnd)      \
-        X(mq_timedsend) X(mq_timedreceive) X(recvmmsg) X(adjtimex) X(clock_adjtime) X(splice) X(tee)
+    X(flock)                                                                                                           \
+    X(fcntl)                                                                                                           \
+    X(futex_waitv) X(io_uring_setup) X(io_getevents) X(semtimedop) X(semop) X(msgrcv) X(msgsnd) X(mq_timedsend)        \
+        X(mq_timedreceive) X(recvmmsg) X(adjtimex) X(clock_adjtime) X(splice) X(tee)
 
 #define FL_FILTER_WAITS 7      /* F_SETLKW: the only fcntl that waits, and its kin */
 #define FL_FILTER_WAITS_OFD 38 /* F_OFD_SETLKW */
@@ -290,7 +301,7 @@ static inline int fl_filter_install(void) {
 }
 #endif
 
-/* What a program's file says of it before it starts. Both sides ask: the server, and the hook before an exec. */
+/* The kind of a program, from its file, before it starts. The server and the hook before an exec use it. */
 
 typedef enum fl_image_kind {
     FL_IMAGE_HOOKED, /* the dynamic linker starts it, so that it loads our library (or it is a script) */
@@ -331,26 +342,24 @@ static inline fl_image_kind fl_image_of(const char *path) {
     return kind;
 }
 
-/* The client's end of the socket. Thin and without state of its own beyond one descriptor per thread, so that a client
- * killed anywhere leaves nothing half done; found anew after a fork, and after a program has closed it. */
+/* The client's end of the socket. It connects again after a fork, and after a program has closed the descriptor. */
 
-/* Asks and waits for the answer, signals blocked meanwhile; *answer takes head and bytes. -1 where no emulator answers.
- */
+/* Ask and wait for the answer, with signals blocked; *answer takes head and bytes. Return -1 if no emulator answers. */
 int fl_link_ask(fl_ask *ask, fl_answer *answer);
-/* Whether a signal of this thread was delivered at the end of the last wait that ended by one. */
-int fl_link_signalled(void);
-/* Called after each answer, before the signals that came meanwhile are heard: their handlers are the program's own. */
-void fl_link_when_answered(void (*f)(void));
-/* Whether this signal has a handler here, or ends the process. */
-int fl_link_hears(int number);
-/* fl_link_ask without waiting for an answer. */
+/* Send a request that has no answer. */
 int fl_link_tell(fl_ask *ask);
+/* Return true if a signal of this thread was delivered at the end of the last wait that a signal ended. */
+int fl_link_signalled(void);
+/* Set a function that runs after each answer, before the handlers of signals that came meanwhile. */
+void fl_link_when_answered(void (*f)(void));
+/* Return true if this signal has a handler here, or ends the process. */
+int fl_link_hears(int number);
 
-/* Standing before the C library (LD_PRELOAD), and reaching what stands behind. */
+/* Functions that replace those of the C library (LD_PRELOAD), and the way to the replaced ones. */
 
 #define FL_SHOWN __attribute__((visibility("default")))
 
-/* The C library's own, found when first used: REAL(nanosleep)(...). */
+/* The C library's own function, found at its first use: REAL(nanosleep)(...). */
 #define REAL(name)                                                                                                     \
     __extension__({                                                                                                    \
         static __typeof__(&name) found_;                                                                               \

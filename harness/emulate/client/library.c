@@ -1,3 +1,4 @@
+/* How the functions of the simulated NVML ask the server. */
 #include "harness/emulate/client/inside.h"
 
 #include "harness/emulate/client/abi.h"
@@ -11,7 +12,7 @@
 
 #define FL_HANDLE_BASE 0x0f01d000u /* of the opaque device handles: base + index + 1 */
 
-/* ---- ask ---- */
+/* ---- asking ---- */
 
 nvmlReturn_t fl_ask_for(const char *call, const fl_question *q, void *out, unsigned int size, unsigned int *got) {
     fl_answer answer;
@@ -95,7 +96,8 @@ nvmlReturn_t fl_ask_handle(const char *call, fl_question q, nvmlDevice_t *device
 
 /* Beside NVML: what hosts that know this library may ask (harness/live/vendor/nvml/inside.h), and tests. */
 
-/* What NVML cannot say of a board: the lock in force. which: fl_ask_lock. NVML_NOT_FOUND where nothing is locked. */
+/* Returns the clock lock in force, for which NVML has no call. which: fl_ask_lock. NVML_NOT_FOUND: nothing is locked.
+ */
 FL_EXPORT(foldlineEmulatedLock, nvmlDevice_t d, int which, unsigned int *mhz) {
     return fl_ask_uint(__func__, d, FL_NUMBER_LOCK, (unsigned int)which, mhz);
 }
@@ -168,7 +170,7 @@ FL_EXPORT(nvmlEventSetWait, nvmlEventSet_t set, nvmlEventData_v1_t *out, unsigne
 
 enum { ARGUMENTS_MAX = 6 };
 
-/* What is wrong with one argument, NVML_SUCCESS where nothing is. Handles of devices are the server's to judge. */
+/* Checks one argument: NVML_SUCCESS if it is right. The server checks device handles. */
 static nvmlReturn_t check(char kind, uintptr_t value) {
     unsigned int version;
     switch (kind) {

@@ -16,7 +16,7 @@
 #define FL_RESET(name, what)                                                                                           \
     FL_EXPORT(name, nvmlDevice_t d) { return fl_ask_set_to(__func__, d, what, 0, 0); }
 
-/* ---- library board ---- */
+/* ---- what a plain board reports ---- */
 
 _Static_assert(sizeof(nvmlDeviceAddressingMode_v1_t) == 8, "layout of nvmlDeviceAddressingMode_v1_t");
 _Static_assert(sizeof(nvmlPciInfoExt_v1_t) == 64, "layout of nvmlPciInfoExt_v1_t");

@@ -15,7 +15,7 @@
 #define FL_READ_WIDE(name, number)                                                                                     \
     FL_EXPORT(name, nvmlDevice_t d, unsigned long long *out) { return fl_ask_wide(__func__, d, number, 0, out); }
 
-/* ---- library read ---- */
+/* ---- sensors ---- */
 
 #define FL_LAYOUT(type, size) _Static_assert(sizeof(type) == (size), "layout of " #type)
 FL_LAYOUT(nvmlUtilization_t, 8);

@@ -1,3 +1,4 @@
+/* The client's end of the socket: one descriptor per thread. */
 #include "harness/emulate/client/client.h"
 
 #include <dlfcn.h>

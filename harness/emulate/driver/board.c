@@ -1,3 +1,4 @@
+/* The node of a session, and the state that a driver keeps of each GPU; sets act on both. */
 #include "harness/emulate/driver/inside.h"
 
 #include "harness/emulate/client/abi.h"

@@ -1,3 +1,4 @@
+/* The answer to one call of a client, and set calls that block their callers for a while. */
 #include "harness/emulate/driver/inside.h"
 
 #include "harness/emulate/client/abi.h"
@@ -17,7 +18,7 @@
 /* From this branch on the calls of application clocks answer NVML_DEPRECATED. */
 #define FL_DRIVER_NO_APPLICATION_CLOCKS 590u
 
-/* ---- calls ---- */
+/* ---- answers ---- */
 
 /* A bus address has four or eight digits of the domain. */
 static const char *short_pci(const char *id) { return strlen(id) > 12 && id[8] == ':' ? id + 4 : id; }
@@ -201,7 +202,7 @@ void fl_calls_answer(fl_boards *all, uint32_t *inits, const fl_ask *q, fl_answer
     }
 }
 
-/* ---- sets ---- */
+/* ---- set calls ---- */
 
 struct fl_delayed {
     fl_conn *conn;

@@ -1,3 +1,4 @@
+/* Covers the parts of a real driver on this machine, in namespaces of the command. */
 #include "harness/emulate/driver/driver.h"
 
 #include "traces/io/io.h"

@@ -1,4 +1,12 @@
-/* MODULE harness/emulate/driver */
+/* The simulated driver: boards, the calls of clients, their processes and connections.
+ *
+ * A session fills fl_emulate_options and opens, in this order: fl_covers (confinement), fl_boards (the node and each
+ * GPU's driver state), fl_peers and fl_conns (clients), fl_sets (set calls). Each request of a client is an fl_ask:
+ * fl_calls_answer answers it, except for sets, which go through fl_sets, and time, which belongs to emulate/virtual.
+ * fl_boards_go advances the node. fl_outcome keeps the report and the error that ends the session.
+ *
+ * One process with one thread owns all of it. Answers to clients are NVML's results; errors of the session are
+ * FL_HARDWARE with the reason, of options FL_BAD_INPUT. */
 #pragma once
 
 #include "harness/emulate/client/client.h"
@@ -161,8 +169,7 @@ typedef struct fl_emulate_options {
     const char *rings;    /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
     char *const *command; /* NULL-terminated */
     fl_confine confine;
-    void (*note)(
-        const char *text); /* receives messages that the user should see before the command starts; NULL = no one */
+    void (*note)(const char *text); /* receives messages for the user before the command starts; may be NULL */
     fl_kill kill;
     bool mute;              /* discards the command's output */
     const char *client_dir; /* where the client's libraries lie */
@@ -224,14 +231,13 @@ fl_status fl_boards_open(fl_boards *all, fl_diag *d);
 void fl_boards_close(fl_boards *all);
 /* Advances the node to now_ns of the session. */
 void fl_boards_go(fl_boards *all, int64_t now_ns);
-/* Whether somebody waits for the workload's markers. */
+/* Return true if a client waits for the workload's markers. */
 bool fl_boards_wake(const fl_boards *all);
-/* Advances the node no further than its next marker, where somebody waits for it. Returns until_ns, or the instant of
- * that marker, which has woken who waits. */
+/* Advance the node no further than its next marker, if a client waits for one. Return until_ns, or the instant of that
+ * marker, which has woken the client. */
 int64_t fl_boards_marker(fl_boards *all, int64_t until_ns);
 
-/* Sets, for an fl_ask whose gpu is one of the boards; results of NVML. The functions return how long the call blocks
- * its caller, check it without making it, and make it at the end of the call. */
+/* Return how long a set call blocks its caller, in ns. q->gpu must be one of the boards. */
 int64_t fl_boards_set_ns(fl_boards *all, const fl_ask *q);
 
 /* Writes the boards' final state into the report. */
@@ -295,8 +301,8 @@ typedef struct fl_conns {
 
 /* Accepts the clients that wait at the listener. */
 void fl_conns_accept(fl_conns *all, fl_peers *peers, int listener);
-/* The next request: recv()'s result. Of the descriptor that came with it, q->spare holds the number here + 1; 0: none.
- */
+/* Receive the next request; return recv()'s result. q->spare: the number here of the descriptor that came with it, + 1;
+ * 0: none came. */
 ssize_t fl_conn_hear(const fl_conn *c, fl_ask *q);
 /* now_ns: of the session. */
 void fl_conn_answer(fl_conns *all, fl_conn *c, int64_t now_ns, const fl_ask *q, const fl_answer *a);
@@ -306,34 +312,35 @@ void fl_conn_drop(fl_conns *all, fl_conn *c);
 void fl_conns_drop(fl_conns *all, const fl_peer *peer);
 void fl_conns_free_gone(fl_conns *all);
 
-/* Another process of the session, seen from outside: its memory, its descriptors, its state. The kernel allows it as it
- * would allow a debugger. */
+/* Another process of the session, seen from outside: memory, descriptors, state. The kernel allows what it would allow
+ * a debugger. */
 
-/* False where that memory is not there, or not allowed. */
+/* Read or write its memory. Return false if that memory does not exist or is not allowed. */
 bool fl_remote_read(pid_t pid, uint64_t at, void *to, size_t n);
 bool fl_remote_write(pid_t pid, uint64_t at, const void *from, size_t n);
 /* Writes to memory that the process itself may only read. */
 bool fl_remote_patch(pid_t pid, uint64_t at, const void *from, size_t n);
 
-/* A descriptor of the same open file, to be closed; -1 with errno. */
+/* Return a descriptor of the same open file, which the caller closes; -1 with errno. */
 int fl_remote_fd(int pidfd, int fd);
 
-/* The process of a thread; 0 where it has ended. */
+/* Return the process of a thread; 0: it has ended. */
 pid_t fl_remote_process(pid_t thread);
 pid_t fl_remote_parent(pid_t pid);
-/* Its threads and its children, up to `most`: how many, -1 where that cannot be seen. */
+/* List its threads or children, up to `most`. Return their number, -1 if they cannot be seen. */
 int fl_remote_threads(pid_t pid, pid_t *all, int most);
 int fl_remote_children(pid_t pid, pid_t *all, int most);
-/* Whether the thread still runs code. */
+/* Return true if the thread still runs code. */
 bool fl_remote_lives(pid_t pid, pid_t thread);
-/* Whether a signal waits for the thread that would interrupt a call. mask: instead of its own, where `masked`. */
+/* Return true if a pending signal would interrupt a call of the thread. masked: use `mask` instead of the thread's own.
+ */
 bool fl_remote_signalled(pid_t pid, pid_t thread, bool masked, uint64_t mask);
-/* Whether one of this set is pending. */
+/* Return true if a signal of this set is pending. */
 bool fl_remote_pending(pid_t pid, pid_t thread, uint64_t set);
-/* Whether a child has ended (which: its pid, or -1 for any), or there is none to wait for. */
+/* Return true if a child has ended (which: its pid, or -1 for any), or if there is none to wait for. */
 bool fl_remote_child_ended(pid_t pid, pid_t which);
 
-/* In the process, the vDSO's clocks become system calls. False where it cannot be done. */
+/* Turn the clocks of the process's vDSO into system calls. Return false if that is not possible. */
 bool fl_remote_clocks(pid_t pid);
 
 /* Set calls. Under wall time a set blocks its caller for a while and takes effect at its end, unless the caller dies

@@ -1,3 +1,4 @@
+/* Identities of the GPUs, rings of activity records, and event sets. */
 #include "harness/emulate/driver/inside.h"
 
 #include "harness/emulate/client/abi.h"
@@ -25,7 +26,7 @@
 
 #define FL_RINGS_MARKER "iteration" /* the name of each marker */
 
-/* ---- identity ---- */
+/* ---- the identity of a GPU ---- */
 
 #define MEMORY_TOTAL (UINT64_C(16) << 30) /* if no board states it */
 #define FIRST_BUS 0x10u
@@ -142,7 +143,7 @@ void fl_identity_text(const fl_emulate_options *o, uint32_t gpu, fl_ask_text wha
     }
 }
 
-/* ---- rings ---- */
+/* ---- activity records and markers ---- */
 
 #define RECORDS (1u << 16)
 #define NAMES (1u << 20)
@@ -252,7 +253,7 @@ void fl_rings_close(fl_emulated_rings *r) {
     free(r);
 }
 
-/* ---- events ---- */
+/* ---- event sets ---- */
 
 #define KINDS ((uint64_t)(NVML_EVENT_PSTATE | NVML_EVENT_XID | NVML_EVENT_CLOCK))
 #define PENDING_MAX 1024 /* pending events of a set that no one reads: later ones are dropped */

@@ -1,3 +1,4 @@
+/* Numbers and lists that a program may ask of a board. */
 #include "harness/emulate/driver/inside.h"
 
 #include "harness/emulate/client/abi.h"

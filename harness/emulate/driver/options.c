@@ -1,3 +1,4 @@
+/* Options of a session: the driver's version, and errors on request. */
 #include "harness/emulate/driver/driver.h"
 
 #include "harness/emulate/client/abi.h"
@@ -16,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- emulate driver ---- */
+/* ---- the driver's version ---- */
 
 #define STANDARD "550.54.15"
 enum { BRANCH_MIN = 450, BRANCH_MAX = 999 };
@@ -154,7 +155,7 @@ fl_status fl_driver_library(const fl_driver *v, const char *from, const char *to
     return made ? FL_OK : fl_error(d, FL_IO, "cannot make a library of driver %s from %s", v->text, from);
 }
 
-/* ---- errors ---- */
+/* ---- errors on request ---- */
 
 typedef struct fl_error_name {
     const char *name;
@@ -162,7 +163,7 @@ typedef struct fl_error_name {
     const char *call; /* the calls that it concerns if the user names none */
 } fl_error_name;
 
-static const fl_error_name errors_names[] = {
+static const fl_error_name error_names[] = {
     {"no-permission", NVML_NO_PERMISSION, "nvmlDevice@(Set|Reset)*"},
     {"not-supported", NVML_NOT_SUPPORTED, ""},
     {"lost", NVML_GPU_IS_LOST, ""},
@@ -172,7 +173,7 @@ static const fl_error_name errors_names[] = {
     {"unknown", NVML_UNKNOWN, ""},
     {"without-effect", NVML_SUCCESS, "nvmlDeviceSet*"},
 };
-enum { NAMES = sizeof errors_names / sizeof *errors_names };
+enum { NAMES = sizeof error_names / sizeof *error_names };
 
 static fl_status bad_request(const char *text, fl_diag *d, const char *why) {
     return fl_refuse(d, "--error '%s': %s", text, why);
@@ -227,16 +228,16 @@ fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d) {
     const char *candidate[NAMES];
     size_t i = 0;
     for (size_t k = 0; k < NAMES; k++)
-        candidate[k] = errors_names[k].name;
-    while (i < NAMES && strcmp(copy, errors_names[i].name))
+        candidate[k] = error_names[k].name;
+    while (i < NAMES && strcmp(copy, error_names[i].name))
         i++;
     if (i == NAMES) {
         const char *near = fl_nearest(copy, candidate, NAMES);
         return fl_refuse(d, "--error '%s': unknown error, did you mean '%s'?", text,
-                         near ? near : errors_names[0].name);
+                         near ? near : error_names[0].name);
     }
-    out->result = errors_names[i].result;
-    snprintf(out->call, sizeof out->call, "%s", errors_names[i].call);
+    out->result = error_names[i].result;
+    snprintf(out->call, sizeof out->call, "%s", error_names[i].call);
     fl_status s = FL_OK;
     for (char *save = NULL, *pair = rest ? strtok_r(rest, ",", &save) : NULL; !s && pair;
          pair = strtok_r(NULL, ",", &save))

@@ -1,3 +1,4 @@
+/* The report of a session, its processes and its connections. */
 #include "harness/emulate/driver/inside.h"
 
 #include "harness/emulate/client/client.h"
@@ -18,7 +19,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* ---- outcome ---- */
+/* ---- the report ---- */
 
 #define SETS_MAX 1000000 /* sets stored in the audit; further ones are only counted */
 
@@ -109,7 +110,7 @@ void fl_outcome_set(fl_outcome *o, int64_t now_ns, size_t process, const fl_ask 
         memcpy(s->process, p->name, sizeof s->process);
 }
 
-/* ---- peers ---- */
+/* ---- processes ---- */
 
 fl_peer *fl_peer_of(fl_peers *all, pid_t pid) {
     fl_peer *p = all->first;
@@ -162,7 +163,7 @@ void fl_peers_bury(fl_peers *all) {
     } while (n == 16);
 }
 
-/* ---- conns ---- */
+/* ---- connections ---- */
 
 void fl_conns_accept(fl_conns *all, fl_peers *peers, int listener) {
     struct ucred who;

@@ -1,3 +1,4 @@
+/* Another process seen from outside: memory, descriptors, state, and the clocks of its vDSO. */
 #include "harness/emulate/driver/driver.h"
 
 #include <dirent.h>
@@ -155,7 +156,7 @@ bool fl_remote_child_ended(pid_t pid, pid_t which) {
     return ended || !any;
 }
 
-/* ---- clocks ---- */
+/* ---- the clocks of the vDSO ---- */
 
 #ifdef __x86_64__
 

@@ -1,3 +1,4 @@
+/* Starts the command of a session, and ends the processes that it leaves behind. */
 #include "harness/emulate/session/inside.h"
 
 #include "harness/emulate/client/client.h"
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- orphans ---- */
+/* ---- processes that a command leaves behind ---- */
 
 /* The number of children to which this signal can be sent; 0 only checks. */
 static int send_to_children(int signal) {
@@ -43,7 +44,7 @@ void fl_orphans_end(void) {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
 
-/* ---- command ---- */
+/* ---- starting the command ---- */
 
 const char *fl_command_unfit(const char *path) {
     switch (fl_image_of(path)) {

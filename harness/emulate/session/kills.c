@@ -1,3 +1,4 @@
+/* Kill patterns: many sessions of one command, each with one kill. */
 #include "harness/emulate/session/session.h"
 
 #include "harness/emulate/driver/driver.h"

@@ -1,3 +1,4 @@
+/* One session: opens everything and serves the requests of its clients. */
 #include "harness/emulate/session/inside.h"
 
 #include "harness/emulate/client/client.h"

@@ -1,4 +1,8 @@
-/* MODULE harness/emulate/session */
+/* One emulated session of a command, or many of them with a kill each.
+ *
+ * fl_emulate is the server of the simulated NVML: one process owns the simulator, the clock, the audit of set calls and
+ * the report. The command and all its children reach it through the client library (emulate/client), which holds no
+ * state. fl_kills_run runs the command again and again, and shows what it leaves changed when it is killed. */
 #pragma once
 
 #include "harness/emulate/driver/driver.h"
@@ -8,11 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The server of the simulated NVML. One process owns the simulator, the clock, the audit of set calls and the report. A
- * command and all its children reach it through the client library (harness/emulate/client/), which holds no state. */
-
-/* Runs the command to its end, and then its remaining processes for a while. FL_HARDWARE, with the reason, where it
- * could not be emulated; everything it started has then been killed. */
+/* Run the command to its end, and its remaining processes for a while longer. FL_HARDWARE, with the reason: it could
+ * not be emulated, and everything that it started has been killed. Free *r with fl_emulate_result_free. */
 fl_status fl_emulate(const fl_emulate_options *o, fl_emulate_result *r, fl_diag *d);
 
 /* What a program leaves changed when it is killed. The command runs once to its end, and then once for each pattern. */
@@ -21,7 +22,7 @@ typedef struct fl_kill_row {
     const char *pattern; /* "nothing", "SIGTERM", ..., "crash" */
     const char *moment;  /* "set", "call"; "" for "nothing" */
     uint64_t number, of; /* the kill comes after this many of so many, as the first run counted; 0 = not killed */
-    bool reached;        /* the moment came and the process was killed */
+    bool reached;        /* the process was killed at that moment */
     int command_status;  /* the status from waitpid */
     fl_emulated_state *gpu;
     uint32_t gpu_count;

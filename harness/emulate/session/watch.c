@@ -1,3 +1,4 @@
+/* The watchdog of virtual time. */
 #include "harness/emulate/session/inside.h"
 
 #include "harness/emulate/driver/driver.h"

@@ -1,3 +1,4 @@
+/* A held system call: whether it is over, blocks, or goes on in the kernel. */
 #include "harness/emulate/virtual/inside.h"
 
 #include "harness/emulate/client/client.h"
@@ -23,7 +24,7 @@ static void fail(fl_token *token, const fl_turn *t, const char *call) {
                     fl_outcome_name(token->outcome, t->pid), (int)t->pid, (int)t->tid, call);
 }
 
-/* ---- waiting ---- */
+/* ---- futexes ---- */
 
 /* Whether the call is over: it has its answer, or goes on in the kernel. */
 typedef bool fl_held_look(fl_token *token, fl_turn *t);

@@ -1,3 +1,4 @@
+/* Held system calls by subject: births of threads and programs, clocks and sleeps, descriptors. */
 #include "harness/emulate/virtual/inside.h"
 
 #include "harness/emulate/client/client.h"
@@ -26,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- held ---- */
+/* ---- answers ---- */
 
 static void end_call(fl_held_call *h, struct seccomp_notif_resp r) {
     h->here = h->blocked = h->gave_way = false;
@@ -49,7 +50,7 @@ void fl_held_let(int listener, uint64_t id) {
     (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &r);
 }
 
-/* ---- held births ---- */
+/* ---- births and ends of threads and programs ---- */
 
 #ifdef __x86_64__
 
@@ -132,12 +133,12 @@ void fl_held_end(fl_token *token, fl_turn *t) {
 
 #endif
 
-/* ---- held clock ---- */
+/* ---- clocks and sleeps ---- */
 
 #ifdef __x86_64__
 
 #define S_NS INT64_C(1000000000)
-#define LOOKS_FREE 1000 /* as in client/time_core.c */
+#define LOOKS_FREE 1000 /* as in client/time/core.c */
 #define LOOK_NS 1000
 
 static int64_t base_of(const fl_token *token, uint64_t clock) {
@@ -261,7 +262,7 @@ void fl_held_yield(fl_token *token, fl_turn *t) {
 
 #endif
 
-/* ---- held io ---- */
+/* ---- descriptors ---- */
 
 #ifdef __x86_64__
 

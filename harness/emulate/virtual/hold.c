@@ -1,3 +1,5 @@
+/* Programs without our hooks: the kernel's ends at which their calls are heard, the Go runtime's random bytes, and the
+ * process that cleans up after a killed emulator. */
 #include "harness/emulate/virtual/inside.h"
 
 #include "harness/emulate/client/client.h"
@@ -28,7 +30,7 @@
  * in another way, its choices stay random. */
 void fl_go_settle(pid_t pid);
 
-/* ---- go ---- */
+/* ---- the Go runtime: fixed random bytes, no ticks ---- */
 
 #ifdef __x86_64__
 
@@ -93,7 +95,7 @@ void fl_go_settle(pid_t pid) {
 void fl_go_settle(pid_t pid) { (void)pid; }
 #endif
 
-/* ---- heir ---- */
+/* ---- the process that outlives a killed emulator ---- */
 
 #define ENDS 0 /* the emulator ends by itself */
 
@@ -193,7 +195,7 @@ static void fl_heir_close(fl_heir *heir) {
     heir->pid = 0;
 }
 
-/* ---- hold ---- */
+/* ---- the kernel's ends ---- */
 
 typedef struct fl_hold_image { /* the program of a process that has the filter */
     pid_t pid;

@@ -19,7 +19,7 @@ void fl_timers_remove(fl_timers *all, fl_timer *timer);
 /* A process has ended, or only its program (exec): its timers go; those behind descriptors may have other owners. */
 void fl_timers_drop(fl_timers *all, pid_t pid, bool program_only);
 
-/* The one that fires next; NULL where none is set of which anybody hears. */
+/* The timer that fires next; NULL: none is set that signals anything. */
 fl_timer *fl_timers_first(const fl_timers *all);
 fl_timer_state fl_timer_now(fl_timer *timer, int64_t now_ns);
 void fl_timer_set(fl_timer *timer, const fl_timer_state *state);
@@ -52,7 +52,7 @@ void fl_token_owe(fl_token *token);
 /* The thread waits for an action of others, until a time. again: it has looked in vain; outside: for a descriptor. */
 void fl_turns_wait(fl_token *token, fl_turn *t, int64_t until_ns, bool again, bool outside);
 
-/* A system call of a program without our hooks (Go, static), while the kernel holds it (client/filter.h). */
+/* A system call of a program without our hooks (Go, static), while the kernel holds it. */
 
 typedef struct fl_held_call { /* of one thread */
     int listener;             /* the kernel's end, not owned */
@@ -73,37 +73,34 @@ typedef struct fl_held_call { /* of one thread */
     uint64_t lender; /* number of the thread that waits until this one starts its program or ends */
 } fl_held_call;
 
-/* value: below 0 the error. */
+/* Answers the call; a value below 0 is the error. */
 void fl_held_answer(fl_turn *t, int64_t value);
-/* Lets the call go on in the kernel. */
+/* Lets the call continue in the kernel. */
 void fl_held_go_on(fl_turn *t);
-/* The same for a call of no thread of virtual time. */
+/* Lets a call continue that belongs to no thread of virtual time. */
 void fl_held_let(int listener, uint64_t id);
 
 /* Held calls that begin or end threads and programs. */
 
 void fl_held_bear(fl_token *token, fl_turn *t);
-/* Its next call is here: where what it began does not exist, it could not be begun (too many processes, refused flags).
- */
+/* The thread's next call has arrived. If the thread or process that it began does not exist, it could not be started
+ * (too many processes, refused flags). */
 void fl_held_missed(fl_token *token, fl_turn *t);
-/* It has its own memory from here on, or has ended: who lent it is ready. */
+/* The thread has its own memory from here on, or has ended: the thread that lent it memory is ready. */
 void fl_held_give_back(fl_token *token, fl_turn *t);
-/* The end of a thread that is not its process's. */
+/* The end of a thread while its process lives on. */
 void fl_held_end(fl_token *token, fl_turn *t);
 
-/* What becomes of a held system call in virtual time. The thread has the token. The call is answered here, or goes on
- * in the kernel, or blocks. */
-
-/* One step of the call of a thread that has the token. */
+/* One step of the call of a thread that has the token: the call is answered, continues in the kernel, or blocks. */
 void fl_held_step(fl_token *token, fl_turn *t);
-/* What a signal that its last call sent means for the others. */
+/* Wakes the threads that a signal of its last call concerns. */
 void fl_held_settle(fl_token *token, fl_turn *t);
 
 /* Held calls that look at the clock or sleep. */
 
-/* The time of its readings passes before it sees a clock: true where it sleeps first. */
+/* Lets the time of the thread's readings pass before it sees a clock. True: it sleeps first. */
 bool fl_held_pays(fl_token *token, fl_turn *t);
-/* A call that programs spin on: after many without a sleep, each takes a little time. True where it sleeps first. */
+/* Gives a call that programs spin on a little time, after many calls without a sleep. True: it sleeps first. */
 bool fl_held_gives_way(fl_token *token, fl_turn *t);
 /* The session's time from one in the thread's memory, FOREVER for none: 0 or an error. */
 int fl_held_read_until(fl_token *token, const fl_turn *t, uint64_t at, bool absolute, uint64_t clock, int64_t *until);
@@ -112,18 +109,18 @@ void fl_held_look_at_clock(fl_token *token, fl_turn *t);
 void fl_held_sleep(fl_token *token, fl_turn *t);
 void fl_held_yield(fl_token *token, fl_turn *t);
 
-/* Held calls that wait for descriptors: whether they would block is asked of copies of the descriptors. */
+/* Held calls that wait for descriptors. Copies of the descriptors show whether a call would block. */
 
-/* When a call of the kind of poll, select or epoll_wait is late: 0 or the error. none: it does not wait. */
+/* Gets the deadline of a call like poll, select or epoll_wait. Returns 0 or the error. none: the call does not wait. */
 int fl_held_io_until(const fl_turn *t, int64_t now_ns, int64_t *until_ns, bool *none);
-/* Whether it names more descriptors than are looked at here. */
+/* True if the call names more descriptors than the server looks at. */
 bool fl_held_io_many(const fl_turn *t);
-/* Whether the call brings a mask of signals of its own. */
+/* True if the call has a signal mask of its own. */
 bool fl_held_io_masked(const fl_turn *t, uint64_t *mask);
-/* The call is about to be over: tells the thread how much of its time is left. */
+/* Writes the remaining time into the thread's memory, just before the call ends. */
 void fl_held_io_left(const fl_turn *t, int64_t now_ns);
-/* Whether the call is over: answered, or gone on in the kernel, where it does not block. */
+/* True if the call is over: answered, or continued in the kernel, where it does not block. */
 bool fl_held_io_look(fl_token *token, fl_turn *t);
-/* It is late: nothing was ready. */
+/* Ends a call at its deadline: nothing was ready. */
 void fl_held_io_late(const fl_turn *t);
 bool fl_held_io_readable(fl_token *token, const fl_turn *t, int fd);

@@ -1,3 +1,4 @@
+/* Timers in virtual time. */
 #include "harness/emulate/virtual/inside.h"
 
 #include "harness/emulate/client/client.h"

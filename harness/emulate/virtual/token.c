@@ -1,3 +1,4 @@
+/* The token: which thread of the session runs next, and the jump of time. */
 #include "harness/emulate/virtual/inside.h"
 
 #include "harness/emulate/client/client.h"

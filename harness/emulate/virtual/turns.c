@@ -1,3 +1,4 @@
+/* Requests of threads to virtual time, and their ends. */
 #include "harness/emulate/virtual/inside.h"
 
 #include "harness/emulate/client/client.h"

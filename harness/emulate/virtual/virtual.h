@@ -1,4 +1,12 @@
-/* MODULE harness/emulate/virtual */
+/* Virtual time: exactly one thread of all programs of a session runs, and time jumps when none is ready.
+ *
+ * fl_token_open makes the token and the shared clock. The session passes each request of a thread to fl_turns_ask,
+ * tells of ends by fl_turns_hung_up and fl_turns_died, and calls fl_token_pass, which picks the next thread and fires
+ * timers. For programs without our hooks the kernel holds the system calls: fl_hold_listen hears them, fl_hold_go
+ * answers them.
+ *
+ * The token borrows sets, peers and outcome of emulate/driver and owns its threads and timers until fl_token_close. A
+ * call that cannot be virtual ends the session through fl_outcome_fail. */
 #pragma once
 
 #include "harness/emulate/client/client.h"
@@ -11,16 +19,16 @@
 #include <sys/types.h>
 
 /* Timers in virtual time: alarms and interval timers, timers of programs, and timers behind a descriptor. The server
- * keeps them, so that they outlive an exec where they should, and fires each at its instant: nobody runs then, so who
- * hears of it first does not depend on the machine. */
+ * keeps them, so that they outlive an exec where they should. It fires each at its instant, while no thread runs, so
+ * the order of events does not depend on the machine. */
 
 typedef struct fl_timer {
     fl_timer_kind kind;
     uint32_t number; /* of a descriptor: the id of its eventfd + 1 */
-    uint64_t order;  /* of two that fire at one instant, the lower is first */
-    pid_t pid;       /* whose timer it is */
-    int32_t tid;     /* who gets its signal; 0: any thread */
-    int signal;      /* 0: nobody hears of it */
+    uint64_t order;  /* of two timers at one instant, the lower fires first */
+    pid_t pid;       /* its process */
+    int32_t tid;     /* the thread that gets its signal; 0: any thread */
+    int signal;      /* 0: it sends none */
     uint64_t value;
     int fd; /* -1: none */
     fl_timer_state state;
@@ -93,28 +101,29 @@ void fl_token_close(fl_token *token);
 int64_t fl_token_now(const fl_token *token);
 size_t fl_token_threads(const fl_token *token); /* number of threads that exist */
 
-/* Where the token is free, selects the thread that runs next; timers whose time has come fire before. */
+/* If the token is free, fire the timers whose time has come, and select the thread that runs next. */
 void fl_token_pass(fl_token *token);
 
-/* Other waiting threads have a reason for a new look. */
+/* Give all other waiting threads a reason for a new look. */
 void fl_token_stir(fl_token *token, const fl_turn *by);
 
-/* Where the emulator is killed, the kernel fails every call that it held, also the one by which a program ends: such a
- * program would run for ever. This process waits for the emulator's end, and ends what is left then. */
+/* The heir: a process that waits for the emulator's end and then ends what is left. When the emulator is killed, the
+ * kernel fails every call that it held, also the one by which a program ends. Such a program would run for ever. */
 
 typedef struct fl_heir {
     pid_t pid; /* 0: none */
     int wire;
 } fl_heir;
 
-/* clean: removes the session's files; called in it where the emulator was killed. False with errno. */
+/* Start it. clean: removes the session's files; the heir calls it if the emulator was killed. Return false with errno.
+ */
 bool fl_heir_open(fl_heir *heir, void (*clean)(void *user), void *user);
 
-/* Handles the requests of a session's threads to virtual time (virtual.h), and their ends. */
+/* Turns: the requests of a session's threads to virtual time, and their ends. */
 
-/* The command is about to start: it gets the token. */
+/* Give the token to the command, which is about to start. */
 void fl_turns_command(fl_token *token, pid_t command);
-/* One request (FL_TIME_...). */
+/* Handle one request (FL_TIME_...). */
 void fl_turns_ask(fl_token *token, fl_conn *c, const fl_ask *q);
 /* A set call makes the running thread sleep for the length of the call. A reading adds its time to the thread's debt.
  */
@@ -122,12 +131,13 @@ void fl_turns_set(fl_token *token, fl_conn *c, const fl_ask *q);
 void fl_turns_read(fl_token *token, uint32_t gpu);
 
 void fl_turns_hung_up(fl_token *token, const fl_conn *c);
-/* A signal was sent to a process: the result must not depend on its speed. */
+/* State that a signal was sent to a process, so that the result does not depend on its speed. */
 void fl_turns_signalled(fl_token *token, pid_t pid, int number);
 void fl_turns_died(fl_token *token, pid_t pid, pid_t parent);
 
-/* Programs without our hooks in virtual time: the server hears of their system calls from the kernel (client/filter.h),
- * finds out whose they are, and answers those of the thread that has the token. The others wait in their call. */
+/* Programs without our hooks in virtual time: the kernel holds their system calls (fl_filter_install of
+ * emulate/client/client.h). The server finds the thread of each call and answers the thread that has the token. The
+ * others wait in their call. */
 
 typedef struct fl_hold {
     fl_token *token;
@@ -137,11 +147,11 @@ typedef struct fl_hold {
     fl_heir heir;
 } fl_hold;
 
-/* From now on hears of calls at this descriptor of the process; takes a copy of it. False with errno. */
+/* Listen for calls at this descriptor of the process, of which the function takes a copy. Return false with errno. */
 bool fl_hold_listen(fl_hold *hold, pid_t pid, int fd);
-/* Takes the calls that have arrived. */
+/* Take the calls that have arrived. */
 void fl_hold_hear(fl_hold *hold);
-/* Answers the thread that has the token, and whoever gets it then. */
+/* Answer the thread that has the token, and each thread that gets it then. */
 void fl_hold_go(fl_hold *hold);
 /* Ends the programs whose calls are held: without the server none of their calls would succeed. */
 void fl_hold_end(fl_hold *hold);

@@ -1,3 +1,4 @@
+/* Settings to predict (--at, --ask), and the settings that are worth measuring. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- ask ---- */
+/* ---- settings to predict ---- */
 
 static bool is_at(const fl_chip_row *row, double sm_mhz, double mem_mhz) {
     return fabs(row->sm_mhz - sm_mhz) < 0.5 && fabs(row->mem_mhz - mem_mhz) < 0.5;
@@ -72,7 +73,7 @@ fl_status fl_fit_ask(const char *list, const fl_chip *chip, fl_fit_rows *r, size
     return FL_OK;
 }
 
-/* ---- chosen ---- */
+/* ---- settings that a calibration chooses ---- */
 
 fl_status fl_fit_choose(const fl_chip *chip, fl_fit_at *at, fl_diag *d) {
     if (at->kind != FL_FIT_CHOSEN)
@@ -98,7 +99,7 @@ char *fl_fit_probes_text(const fl_probes *p, bool memory, char *buf, size_t size
     return buf;
 }
 
-/* ---- advice ---- */
+/* ---- settings to measure, and the expected errors ---- */
 
 void fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a) {
     fl_model_status s = FL_MODEL_OK;

@@ -1,3 +1,4 @@
+/* Settings under a power limit that binds, also of sweeps that have only limits. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/work/work.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- capped ---- */
+/* ---- sweeps with clocks and limits ---- */
 
 #define STEPS 48  /* clocks at which power is predicted, below the requested one */
 #define DEEP 0.25 /* of the lowest calibrated clock: the deepest clock to which a prediction may take a board */
@@ -199,7 +200,7 @@ void fl_fit_capped_free(fl_fit_capped_result *result) {
     *result = (fl_fit_capped_result){0};
 }
 
-/* ---- latent ---- */
+/* ---- sweeps that have only limits ---- */
 
 static double memory_of(const fl_fit_rows *r, const fl_fit_capped *row, const fl_chip *law) {
     return r->mem_known ? row->mem_mhz : law->mem_ref;

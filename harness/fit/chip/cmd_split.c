@@ -1,3 +1,4 @@
+/* `foldline fit split`: the device from half of the workloads, scored on the other half. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- half ---- */
+/* ---- one split into halves ---- */
 
 /* half[i]: whether the device is fitted to entity i. All halves are equally likely. */
 static void fl_fit_draw_half(const fl_fit_rows *r, uint64_t seed, uint64_t split, bool *half) {

@@ -1,3 +1,4 @@
+/* A chip from board data only: reads the facts. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -59,7 +60,7 @@ static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
     return s;
 }
 
-/* ---- a bundled board ---- */
+/* ---- facts of a bundled board ---- */
 
 #define STEP_MHZ 15 /* of NVIDIA's ladders, where no data sheet gives it: A10G, T4, RTX 3090, H100 NVL, A100 */
 

@@ -1,3 +1,4 @@
+/* A platform file of a board of which only data are known. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/json/json.h"
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- facts device ---- */
+/* ---- the parts of the file ---- */
 
 static void set_item(cJSON *object, const char *key, cJSON *value) {
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
@@ -186,7 +187,7 @@ fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const 
     return s;
 }
 
-/* ---- board platform ---- */
+/* ---- the platform of a board ---- */
 
 fl_status fl_fit_board_platform(const char *board, const char *base, const char *path, fl_diag *d) {
     fl_fit_facts facts = {0};

@@ -1,3 +1,4 @@
+/* What `fit workload` writes: the predicted rows, and the sweep completed by them. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -1,3 +1,4 @@
+/* The idle clock tree from a log, the scatter of the rows, and the marks of a chip. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/json/json.h"
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- idle log ---- */
+/* ---- the idle clock tree from a log ---- */
 
 #define CLOCKS_MIN 4 /* three terms, and one to show their error */
 
@@ -107,7 +108,7 @@ fl_status fl_idle_log_fit(const char *path, const fl_chip *chip, fl_idle_log *ou
     return s;
 }
 
-/* ---- scatter ---- */
+/* ---- the scatter of rows about a smooth curve ---- */
 
 #define NEIGHBOURS 6 /* three on each side */
 #define LEAST 4      /* a quadratic needs three; one to spare */
@@ -183,7 +184,7 @@ fl_fit_scatter fl_fit_scatter_of(const fl_fit_rows *r) {
     return sum;
 }
 
-/* ---- marks ---- */
+/* ---- marks: how a calibration knows its own rows again ---- */
 
 /* Clock, time and power in the precision of files; not the memory clock, which some files leave out. */
 static uint32_t mark_of(const fl_chip_row *row) {

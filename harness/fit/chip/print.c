@@ -1,3 +1,4 @@
+/* What `fit device` prints of each constant. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/cli/cli.h"

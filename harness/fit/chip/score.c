@@ -1,3 +1,4 @@
+/* Errors of predictions, and the clocks that a fit would choose. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/json/json.h"
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- decide ---- */
+/* ---- the clocks that a fit would choose ---- */
 
 static bool is_measured(const fl_chip_row *row) { return !isnan(row->time_s) && !isnan(row->power_w); }
 
@@ -154,7 +155,7 @@ void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q)
                100 * t->regret_held / held, held, 100 * (t->regret - t->regret_held) / t->broken, t->broken);
 }
 
-/* ---- score ---- */
+/* ---- errors of predictions ---- */
 
 enum { KINDS = 5 };
 

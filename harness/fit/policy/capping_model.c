@@ -1,3 +1,4 @@
+/* The model of the power capping policies, fitted to sweeps in two steps. */
 #include "harness/fit/policy/inside.h"
 
 #include "harness/base/work/work.h"
@@ -35,7 +36,7 @@
 #define FL_CAPPING_REST "rest"
 #define FL_CAPPING_COPIES "copies"
 
-/* ---- capping sweep ---- */
+/* ---- the runs that the model is fitted to ---- */
 
 #define PIECE_NS 1000000
 #define PURE 0.99    /* a piece belongs to a part that fills at least this share of it */
@@ -201,14 +202,13 @@ fl_status fl_capping_measure(const fl_scenes *scenes, fl_sweep *out, fl_diag *d)
     return s;
 }
 
-/* ---- capping model ---- */
+/* ---- the model ---- */
 
 const char *const fl_capping_part[2] = {FL_CAPPING_GPU, FL_CAPPING_CPU};
 static const char *const benchmark[2][2] = {{FL_CAPPING_MEMORY, FL_CAPPING_COMPUTE},
                                             {FL_CAPPING_CPU_MEMORY, FL_CAPPING_CPU_COMPUTE}};
 
-/* ---- the sweep ----------------------------------------------------------------------------------------------------
- */
+/* ---- the sweep ---- */
 
 static void points_free(fl_capping_points *p) {
     free(p->mhz);
@@ -262,8 +262,7 @@ static bool is_application(const char *name) {
     return true;
 }
 
-/* ---- step one -----------------------------------------------------------------------------------------------------
- */
+/* ---- step one ---- */
 
 static fl_status fit_chip(fl_capping *c, int k, fl_diag *d) {
     fl_capping_processor *chip = &c->chip[k];
@@ -315,8 +314,7 @@ static fl_status fit_node(fl_capping *c, fl_diag *d) {
     return s ? s : fit_chip(c, 1, d);
 }
 
-/* ---- step two -----------------------------------------------------------------------------------------------------
- */
+/* ---- step two ---- */
 
 static double volt_at(const fl_capping_processor *chip, double mhz) { /* NAN for a clock that step one did not see */
     for (size_t i = 0; i < chip->count; i++)
@@ -372,8 +370,7 @@ fl_status fl_capping_fit(fl_capping *c, fl_diag *d) {
     return s ? s : fit_apps(c, d);
 }
 
-/* ---- results ------------------------------------------------------------------------------------------------------
- */
+/* ---- results ---- */
 
 static void write_quantity(FILE *f, const char *quantity, double mhz, double value, const char *from) {
     fprintf(f, "%s,%g,%.6g,%s\n", quantity, mhz, value, from);

@@ -1,3 +1,4 @@
+/* Fits a distribution replay to published results of other policies. */
 #include "harness/fit/policy/inside.h"
 
 #include "harness/base/json/json.h"
@@ -12,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- draws fit ---- */
+/* ---- the fit ---- */
 
 /* The grids and the seeds, fixed before the first result. An experiment's seeds begin at 1. */
 #define EXPONENT_STEP 0.05
@@ -31,7 +32,7 @@ typedef struct work {
     outcome *by_cv, *by_row; /* CVS; row_count */
 } work;
 
-/* ---- 1: run times ---- */
+/* ---- step 1: run times ---- */
 
 static void take_times(const fl_draws_fit *f, double c, fl_draws_row *w) {
     const double p = f->sharpness, top = f->mhz[f->clock_count - 1];
@@ -66,7 +67,7 @@ static void find_share(const fl_draws_fit *f, fl_draws_row *w) {
     w->round_robin_fit_j = round_robin_j(f, w);
 }
 
-/* ---- 2: runs ---- */
+/* ---- step 2: runs ---- */
 
 static fl_status make_draws(const fl_draws_fit *f, const fl_draws_row *w, double cv, double ratio, double exponent,
                             fl_draws *out, fl_diag *d) {
@@ -149,7 +150,7 @@ static fl_status find_exponent(const fl_draws_fit *f, const fl_draws_row *w, dou
     return FL_OK;
 }
 
-/* ---- 3: the scale ---- */
+/* ---- step 3: the scale ---- */
 
 /* Regret of a round robin after n steps, with a ratio of 1 at the top clock. */
 static double round_robin_regret(const fl_draws *draws, uint64_t n) {
@@ -163,7 +164,7 @@ static double round_robin_regret(const fl_draws *draws, uint64_t n) {
     return sum;
 }
 
-/* ---- 4: the deviation ---- */
+/* ---- step 4: the deviation ---- */
 
 static fl_status one_cv(void *user, size_t i, fl_diag *d) {
     const work *w = user;
@@ -219,7 +220,7 @@ fl_status fl_draws_fit_run(fl_draws_fit *f, unsigned threads, fl_diag *d) {
     return s;
 }
 
-/* ---- draws read ---- */
+/* ---- reading the published results ---- */
 
 static fl_status read_clocks(const fl_json *root, fl_draws_fit *f, fl_diag *d) {
     fl_json list;

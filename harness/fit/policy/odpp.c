@@ -1,3 +1,4 @@
+/* `foldline fit odpp`: trains the two networks of the policy odpp. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -128,8 +129,7 @@ typedef struct fit {
     fl_mlp net[FL_ODPP_QUANTITIES];
 } fit;
 
-/* ---- measuring ----------------------------------------------------------------------------------------------------
- */
+/* ---- measuring ---- */
 
 typedef struct watcher {
     fl_fft work;
@@ -209,8 +209,7 @@ static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
     return status;
 }
 
-/* ---- training -----------------------------------------------------------------------------------------------------
- */
+/* ---- training ---- */
 
 /* One row of inputs and its target; returns the value of the lines. */
 static double sample_of(const fit *f, size_t index, int quantity, double *x, double *y) {
@@ -254,8 +253,7 @@ static fl_status train(void *user, size_t quantity, fl_diag *d) {
     return FL_OK;
 }
 
-/* ---- reports ------------------------------------------------------------------------------------------------------
- */
+/* ---- reports ---- */
 
 /* Over the training samples, or over the held-out ones: their mean, and the root mean squares of lines and network. */
 typedef struct score {

@@ -131,8 +131,7 @@ static double alone(const fl_state_runs *r, int side, int metric) {
     return told ? fit.correlation[0] : (double)NAN;
 }
 
-/* ---- reports ------------------------------------------------------------------------------------------------------
- */
+/* ---- reports ---- */
 
 static void print_fit(const fl_state_runs *r, const fl_sensitivity_fit *f, int side) {
     static const char *const head[] = {"metric",         "correlation",     "published", "weight",
@@ -233,8 +232,7 @@ static void print_json(const fl_state_runs *r, const fl_sensitivity_fit fit[2]) 
     fl_json_tell(root);
 }
 
-/* ---- the command --------------------------------------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
 static fl_status get_runs(const fl_profile_options *po, const fl_texts *rest, const char *out, fl_state_runs *r,
                           fl_diag *d) {

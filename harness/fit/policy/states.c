@@ -1,3 +1,4 @@
+/* Runs of programs over pairs of GPU and CPU states, simulated or read. */
 #include "harness/fit/policy/inside.h"
 
 #include "harness/base/work/work.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- state runs ---- */
+/* ---- measured or simulated runs, and their files ---- */
 
 #define FORMAT "foldline-state-runs"
 
@@ -198,10 +199,9 @@ fl_status fl_state_runs_write_best(const char *path, const fl_state_runs *r, dou
     return fl_output_commit(o, d);
 }
 
-/* ---- profile states ---- */
+/* ---- one run at one pair of states ---- */
 
-/* ---- one run at one pair of states --------------------------------------------------------------------------------
- * A policy sets the pair once and asks for DynaCo's counters. Its steps gather their values. */
+/* A policy sets the pair once and asks for DynaCo's counters. Its steps gather their values. */
 
 typedef struct pair_params {
     double cpu_mhz, sm_mhz;
@@ -284,8 +284,7 @@ static fl_status gather(void *user, const fl_sample *s, const fl_decision *decis
     return FL_OK;
 }
 
-/* ---- all runs -----------------------------------------------------------------------------------------------------
- */
+/* ---- all runs ---- */
 
 typedef struct stage { /* one kernel */
     const char *kernel;

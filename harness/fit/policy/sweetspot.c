@@ -1,3 +1,4 @@
+/* `foldline fit sweetspot`: SweetSpot's alpha, from a frequency sweep. */
 #include "harness/fit/policy/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -23,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sweetspot sweep ---- */
+/* ---- the runs over clocks ---- */
 
 static void add_spot(fl_spots *all, const char *name) {
     fl_must_grow(&all->item, &all->room, all->count + 1, sizeof *all->item);
@@ -49,8 +50,7 @@ static int by_clock(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* ---- measured -----------------------------------------------------------------------------------------------------
- */
+/* ---- measured ---- */
 
 static double or_infinite(double x) {
     return isnan(x) ? (double)INFINITY : x;
@@ -169,8 +169,7 @@ fl_status fl_spots_measured(const char *path, const fl_texts *only, double mem_m
     return s;
 }
 
-/* ---- simulated ----------------------------------------------------------------------------------------------------
- */
+/* ---- simulated ---- */
 
 typedef struct run_place {
     size_t spot, point;
@@ -249,8 +248,7 @@ typedef struct spot_options {
     double delta, epsilon, mem_mhz, step_mhz;
 } spot_options;
 
-/* ---- the choice ---------------------------------------------------------------------------------------------------
- */
+/* ---- the choice ---- */
 
 /* Keeps the highest clock, and below it clocks at least step_mhz apart. */
 static void thin(fl_spot *s, double step_mhz) {
@@ -286,8 +284,7 @@ static double median_alpha(const fl_spots *all) {
     return median;
 }
 
-/* ---- reports ------------------------------------------------------------------------------------------------------
- */
+/* ---- reports ---- */
 
 static void add_point_cells(fl_grid *g, const fl_slope_point *p) {
     fl_grid_add(g, "%.4f\t%.4f\t%.4f", p->performance, p->power, p->efficiency);

@@ -1,3 +1,4 @@
+/* Kernel classes from recordings of a program at several clocks. */
 #include "harness/fit/trace/inside.h"
 
 #include "harness/base/work/work.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- power ---- */
+/* ---- power of kernels from telemetry ---- */
 
 typedef struct power_row { /* one recording: mean power = base + alpha x core + beta x memory */
     double base_w, core_w, memory_w, seen_w;
@@ -153,7 +154,7 @@ fl_trace_power fl_fit_trace_power(const fl_device *dev, const fl_fit_seen *seen,
     return out;
 }
 
-/* ---- kernels ---- */
+/* ---- kernels at several clocks ---- */
 
 typedef struct key {
     uint32_t name, grid[3], block[3];

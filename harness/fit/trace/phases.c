@@ -1,3 +1,4 @@
+/* Turns a telemetry log without kernels into a program made of phases. */
 #include "harness/fit/trace/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -1,3 +1,4 @@
+/* `foldline fit sensor`: refresh, window and gain of a power sensor. */
 #include "harness/fit/trace/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -1,3 +1,4 @@
+/* Opens an experiment and applies what it says to the options of a command. */
 #include "harness/input/experiment/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -7,7 +7,8 @@
 
 /* Keeps a malloc'd text for the life of the experiment; frees it on failure. */
 fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d);
-/* A path of the experiment, seen from where the program runs. */
+/* Turns a path of the experiment, relative to its file, into one relative to the working folder. *out lives as long as
+ * *e. */
 fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d);
 
 extern const fl_keys fl_draws_keys; /* of "draws", which a variant may change */

@@ -1,3 +1,4 @@
+/* The keys of an experiment, as rows. */
 #include "harness/input/experiment/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -1,3 +1,4 @@
+/* Board files, and boards as nvidia-smi prints them. */
 #include "harness/input/platform/platform.h"
 
 #include "harness/base/cli/cli.h"
@@ -130,7 +131,7 @@ static fl_status read_root(const fl_json *root, fl_board *b, fl_diag *d) {
     return s ? s : read_notes(root, b, d);
 }
 
-/* ---- of nvidia-smi ---- */
+/* ---- a board from nvidia-smi's output ---- */
 
 static fl_status add_note(fl_board *b, const char *key, fl_diag *d) {
     fl_board_note *n = &b->note[b->note_count++];
@@ -147,7 +148,7 @@ static fl_status take_ladder(const int32_t *mhz, size_t count, int32_t **to, uin
     return FL_OK;
 }
 
-/* What the tool says of its first GPU. Where it lists no clocks, the highest of the memory is the only one known. */
+/* Fills a board from the first GPU of the file. If the file lists no clocks, only the highest memory clock is known. */
 static fl_status of_smi(const fl_smi *smi, fl_board *b, fl_diag *d) {
     const fl_smi_gpu *g = &smi->gpu[0];
     const int32_t mem_max = isnan(g->mem_max_mhz) ? 0 : (int32_t)lround(g->mem_max_mhz);

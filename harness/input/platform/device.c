@@ -1,3 +1,4 @@
+/* The part of a platform file that describes one GPU. */
 #include "harness/input/platform/inside.h"
 
 #include "harness/base/json/json.h"

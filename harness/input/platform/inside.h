@@ -12,11 +12,11 @@
 /* Fills a zeroed struct. On failure it may be half filled; fl_node_spec_free of the node that holds it frees it. */
 fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d);
 
-typedef struct fl_real_field { /* a number that stands for itself */
+typedef struct fl_real_field { /* a number in the unit of its key */
     const char *key;
     double min, max;
     double *value;
-    bool optional; /* keeps 0 where missing */
+    bool optional; /* a missing key keeps 0 */
 } fl_real_field;
 
 typedef struct fl_ms_field { /* a time, in the file in ms */
@@ -29,7 +29,7 @@ fl_status fl_platform_reals(const fl_json *object, const fl_real_field *field, s
 fl_status fl_platform_times(const fl_json *object, const fl_ms_field *field, size_t count, fl_diag *d);
 fl_status fl_platform_count(const fl_json *object, const char *key, int64_t min, uint32_t *value, fl_diag *d);
 
-/* An object that may be missing (part->node is NULL then) and has no keys but the known. */
+/* Get an object that may be missing (part->node is then NULL). Refuse keys that are not among `known`. */
 fl_status fl_platform_part(const fl_json *object, const char *key, const char *const *known, size_t count,
                            fl_json *part, fl_diag *d);
 
@@ -37,8 +37,8 @@ fl_status fl_platform_part(const fl_json *object, const char *key, const char *c
 fl_status fl_platform_pair(const fl_json *at, double *mhz, double *volts, fl_diag *d);
 /* Power limits: min_w <= default_w <= max_w. Leaves 0 where the object lacks "limits". */
 fl_status fl_platform_limits(const fl_json *object, double *min_w, double *max_w, double *default_w, fl_diag *d);
-/* One sensor of an object of sensors. counts: it has counters, which may wrap. mem_noise_pct: of the utilisation
- * sensor, which has none; else NULL. */
+/* Read one sensor of an object of sensors. counts: the sensor has counters, which may wrap. mem_noise_pct: receives the
+ * noise of memory utilisation, only for the utilisation sensor; NULL for all others. */
 fl_status fl_platform_sensor(const fl_json *sensors, const char *name, bool counts, fl_sensor_spec *spec,
                              double *mem_noise_pct, fl_diag *d);
 

@@ -1,3 +1,4 @@
+/* Opens platform files, and makes the facts that a policy may know. */
 #include "harness/input/platform/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- facts ---- */
+/* ---- what a policy may know ---- */
 
 /* A first-order lag has less than 2 % of a change left after four of its time constants: its settling time (Ogata,
  * "Modern Control Engineering", 5-3). */
@@ -112,7 +113,7 @@ void fl_facts_state(const fl_stated_facts *s, fl_facts *facts) {
     facts->streams = (uint64_t)s->streams;
 }
 
-/* ---- platform ---- */
+/* ---- platform files ---- */
 
 #define FORMAT_VERSION 1
 #define GPU_MAX 1024
@@ -273,7 +274,7 @@ static fl_status read_policies(const fl_json *root, fl_platform *p, fl_diag *d) 
     return FL_OK;
 }
 
-/* ---- hardware ---- */
+/* ---- the node ---- */
 
 /* The kind of each GPU: as the file counts them; where the caller says how many, that sequence over and over. */
 static fl_status place_gpus(fl_node_spec *node, const uint32_t *count, uint32_t wanted, const fl_json *root,

@@ -1,5 +1,12 @@
-/* Platform files: models/platforms/NAME.json, or a path to one of the user's own. Everything is checked; an error names
- * file and key ("gpu.power.a_w: -3, expected a number >= 0"). */
+/* Platforms, boards, and what nvidia-smi prints of a machine.
+ *
+ * A platform (models/platforms/NAME.json, or a user's own file) has every number that a simulation needs. Call
+ * fl_platform_open first; its `node` is what the simulator takes, and fl_facts_make states what a policy may know of
+ * it. Facts borrow from the node. A board (models/boards/NAME.json) has only published values, each with its source,
+ * and no law of time and power. fl_smi_read reads the output of `nvidia-smi -q -x`.
+ *
+ * The readers check everything. FL_BAD_INPUT names file and key ("gpu.power.a_w: -3, expected a number >= 0"). The
+ * caller frees each struct with the function of its name. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -13,19 +20,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a policy may know of a node: what its platform says, and what a user states of the run. */
+/* Facts: what a policy may know of a node, from its platform and from what a user states about the run. */
 
-/* Ladders, limits, law of power, lag of the power sensor and time that a clock takes, as the platform has them. Borrows
- * ladders and names from `node`. Deadline, length and bound are not known. Free with fl_facts_free. */
+/* Fill the facts with ladders, limits, power law, lag of the power sensor and clock-change latency of the platform.
+ * Ladders and names are borrowed from `node`. Deadline, length and bound stay unknown. Free with fl_facts_free. */
 fl_status fl_facts_make(const fl_node_spec *node, uint64_t seed, fl_facts *facts, fl_diag *d);
 void fl_facts_free(fl_facts *facts);
 
-typedef struct fl_stated_facts { /* as a user states them; 0 = not */
+typedef struct fl_stated_facts { /* what a user states about the run; 0 = not stated */
     double bound, deadline_s, expected_s;
     int64_t streams;
 } fl_stated_facts;
 
-/* Adds them to *facts. */
+/* Add what a user stated to *facts. */
 void fl_facts_state(const fl_stated_facts *s, fl_facts *facts);
 
 /* clang-format off */
@@ -61,25 +68,26 @@ typedef struct fl_platform {
     size_t policy_count;
 } fl_platform;
 
-/* name: of a bundled platform (nearest offered when unknown), or a path (contains '/' or ends in .json). gpu_count > 0
- * overrides the number of GPUs of the file. */
+/* Open a bundled platform by its name, or a file by its path (contains '/' or ends in .json). gpu_count > 0 overrides the
+ * number of GPUs of the file. FL_BAD_INPUT: an unknown name (the message offers the nearest), or a wrong file. */
 fl_status fl_platform_open(const char *name, uint32_t gpu_count, fl_platform *p, fl_diag *d);
 void fl_platform_free(fl_platform *p);
 
-/* Whether the value of a key ("gpu.power.a_w") is marked as assumed in the notes. */
+/* Return true if the notes mark the value of a key ("gpu.power.a_w") as assumed. */
 bool fl_platform_assumed(const fl_platform *p, const char *key);
 
-/* The settings of a policy as a layer named after the platform; empty where there are none. Borrows from p. */
+/* Return the platform's settings of a policy as a layer named after the platform; empty if it has none. Borrows from p.
+ */
 fl_layer fl_platform_layer(const fl_platform *p, const char *policy);
 
-/* Names of the bundled platforms, sorted; free each and the array. The folder is $FOLDLINE_SHARE/platforms where set,
- * else the one fixed at build time. */
+/* List the names of the bundled platforms, sorted. Free with fl_place_list_free (FL_PLACE_PLATFORMS says which folder).
+ */
 fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d);
 
-/* What `nvidia-smi -q -x` prints of a machine's boards. */
+/* The boards of a machine, as `nvidia-smi -q -x` prints them. */
 
-/* X(MEMBER, PLACES): texts of a GPU, by the place of their element below <gpu>; "|" between places of several versions
- * of the tool. */
+/* X(MEMBER, PLACES): texts of a GPU, by the place of their element below <gpu>. "|" separates the places in several
+ * versions of the tool. */
 #define FL_SMI_TEXTS(X)                                                                                                \
     X(name, "product_name")                                                                                            \
     X(uuid, "uuid")                                                                                                    \
@@ -116,19 +124,19 @@ typedef struct fl_smi {
     size_t count;
 } fl_smi;
 
-/* FL_BAD_INPUT with line and column where the file is not well-formed, not of that tool, without a GPU, or has a value
- * that is none. Free with fl_smi_free, also after a failure. */
+/* Read a file of that tool. FL_BAD_INPUT with line and column: the file is not well-formed XML, is not from
+ * nvidia-smi, has no GPU, or has an invalid value. Free with fl_smi_free, also after a failure. */
 fl_status fl_smi_read(const char *path, fl_smi *smi, fl_diag *d);
 void fl_smi_free(fl_smi *smi);
 
-/* Does the name end in .xml? */
+/* Return true if the name ends in .xml. */
 bool fl_is_smi(const char *path);
 
-/* Boards of which facts are known, each with its source, but no law of time and power: models/boards/NAME.json.
+/* Boards: published values, each with its source, but no law of time and power (models/boards/NAME.json).
  *
- * A platform has every number that a simulation needs. Of most boards a part is known: clocks, limits, bandwidth. A
- * board holds that part and nothing else; what nobody has published stays unknown. `foldline fit device --facts NAME`
- * makes a platform of one, in which what is missing is assumed from chips alike and marked so. */
+ * For most boards only clocks, limits and bandwidth are published. A board file has those values and nothing else.
+ * `foldline fit device --facts NAME` makes a platform of a board. It assumes the missing values from similar chips, and
+ * marks them as assumed. */
 
 /* X(KEY, UNIT, WHAT): numbers, each optional. */
 #define FL_BOARD_FACTS(X)                                                                                              \
@@ -160,7 +168,7 @@ typedef struct fl_board_row {
 } fl_board_row;
 extern const fl_board_row fl_board_rows[FL_BOARD_FACT_COUNT];
 
-typedef struct fl_board_note { /* where the value of a key is from */
+typedef struct fl_board_note { /* the source of a key's value */
     char *key, *text;
 } fl_board_note;
 
@@ -174,43 +182,41 @@ typedef struct fl_board {
     size_t note_count;
 } fl_board;
 
-/* A bundled board by its name, the nearest offered; or a path (contains '/' or ends in .json). Every value needs a
- * note. A path that ends in .xml is what nvidia-smi -q -x printed (harness/input/platform/platform.h): its first GPU. */
+/* Open a bundled board by its name, or a file by its path (contains '/' or ends in .json). Every value of a file needs a
+ * note. Of a path that ends in .xml, output of nvidia-smi -q -x, the first GPU becomes the board. FL_BAD_INPUT offers
+ * the nearest name for an unknown one. */
 fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d);
 void fl_board_free(fl_board *b);
 
-/* Whether a bundled board has this name. */
+/* Return true if a bundled board has this name. */
 bool fl_board_exists(const char *name);
-/* Names of the bundled boards, sorted; none where the folder is not there. Free with fl_place_list_free. */
+/* List the names of the bundled boards, sorted; none if the folder is missing. Free with fl_place_list_free. */
 fl_status fl_board_list(char ***names, size_t *count, fl_diag *d);
 
-/* What of the ladders and the limit is unknown that no chip alike can tell, in words into buf; NULL where nothing is.
- */
+/* Write into buf, in words, the ladders and limits that are unknown and cannot be assumed from similar chips. Return
+ * buf, or NULL if none is missing. */
 const char *fl_board_lacks(const fl_board *b, char *buf, size_t size);
 
-/* The source of a key, NULL where its value is unknown. */
+/* Return the source of a key; NULL if its value is unknown. */
 const char *fl_board_source(const fl_board *b, const char *key);
 
-/* The part of a platform file that describes one kind of GPU, and what it and the host's part are read with. */
+/* Parts of a platform file that other readers and writers of such files use too. */
 
 /* Names of a GPU's sensors in a platform file, in the order of fl_sensor_id. */
 extern const char *const fl_platform_sensor_name[FL_SENSOR_COUNT];
 
-/* The ladder `key`: a list of clocks, or an object with from, to and steps. *mhz is the caller's to free, even after a
+/* Read the ladder `key`: a list of clocks, or an object with from, to and steps. The caller frees *mhz, also after a
  * failure. */
 fl_status fl_platform_ladder(const fl_json *object, const char *key, int32_t **mhz, uint32_t *count, fl_diag *d);
 
-/* ---- what both are read with ---- */
 #define FL_PLATFORM_MHZ_MAX 100000
 #define FL_PLATFORM_WATTS_MAX 1e6
 
 fl_status fl_platform_name(const fl_json *object, char *name, size_t size, fl_diag *d);
 
-/* The reason as fl_json_fail gives it, about the member `key` of the object. */
+/* Report a formatted reason about the member `key` of the object, with file, line and column, as FL_BAD_INPUT. */
 fl_status fl_platform_refuse(const fl_json *object, const char *key, fl_diag *d, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-/* The part of a platform file that describes the host: its CPU, what it shares with an APU's GPU, its meters. */
 
 /* Names of the host's sensors in a platform file, in the order of fl_host_sensor_id. */
 extern const char *const fl_platform_host_sensor_name[FL_HOST_SENSOR_COUNT];

@@ -1,4 +1,5 @@
-/* The elements are followed by their place: the names from <nvidia_smi_log> down, joined by slashes. */
+/* Reads what `nvidia-smi -q -x` prints. Elements are identified by their place: the names from <nvidia_smi_log> down,
+ * joined by slashes. */
 #include "harness/input/platform/platform.h"
 
 #include "traces/io/io.h"
@@ -122,7 +123,7 @@ static bool is_at(const reader *r, const char *places) {
     return false;
 }
 
-/* What the tool has no number for is said in words. */
+/* The tool writes words, such as N/A, for numbers that it does not have. */
 static void take_number(reader *r, const char *unit, double *out) {
     char *end, what[64];
     if (!strpbrk(r->value, "0123456789"))

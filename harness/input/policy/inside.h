@@ -1,9 +1,9 @@
 /* What the files of harness/input/policy share. Other modules include the public header alone. */
 #pragma once
 
-/* Starts watching, once: from now on what this thread and later ones call is watched. */
+/* Starts the watch over plug-ins, once, for this thread and for later ones. */
 void fl_plugin_watch_start(void);
-/* The path of a plug-in that this thread is about to load; NULL: it is loaded. */
+/* States the path of the plug-in that this thread is about to load; NULL: loading is over. */
 void fl_plugin_watch_loading(const char *path);
-/* The path behind a policy's functions, for the line. Kept for the life of the program. */
+/* States the path of a policy's functions, for the message. The path is kept for the life of the program. */
 void fl_plugin_watch_path(const char *path, const void *step);

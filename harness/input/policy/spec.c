@@ -1,3 +1,4 @@
+/* Loads plug-ins, and parses a policy as a user names it. */
 #include "harness/input/policy/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -20,10 +21,10 @@
  */
 #define FL_SPEC_PLAN "gpu|count|sm_mhz"
 
-/* What such a name is made of: it stands in tables, files and pages. */
+/* The characters of a policy's name, which stands in tables, files and pages. */
 #define FL_SPEC_CALLED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-"
 
-/* ---- plugin ---- */
+/* ---- built-ins and plug-ins ---- */
 
 #define SYMBOL "foldline_policy"
 
@@ -122,7 +123,7 @@ fl_status fl_policy_open(const char *name, const fl_policy **policy, fl_diag *d)
     return unknown(name, d);
 }
 
-/* ---- spec ---- */
+/* ---- names and settings ---- */
 
 void fl_spec_free(fl_spec *s) {
     for (size_t i = 0; s->table && i < s->layer.count; i++)

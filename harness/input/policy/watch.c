@@ -1,3 +1,4 @@
+/* The watch over plug-ins: faults, exits and endless loops within a call. */
 #include "harness/input/policy/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -37,7 +38,7 @@ static bool live, started;
 static atomic_flag telling = ATOMIC_FLAG_INIT;
 static _Thread_local volatile sig_atomic_t tells; /* this thread does, or did */
 
-/* ---- the line: only what a signal handler may call ---- */
+/* ---- the message: only what a signal handler may call ---- */
 
 typedef struct line {
     char text[LINE_MAX_SIZE];

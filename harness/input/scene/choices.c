@@ -1,3 +1,4 @@
+/* The choices behind options: parts of the node, ways of advancing, plans, ranks, replay of sweeps. */
 #include "harness/input/scene/scene.h"
 
 #include "harness/base/cli/cli.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- node choice ---- */
+/* ---- parts of the node ---- */
 
 static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
     static const char *const words[] = {"real", "ideal", "off"};
@@ -195,7 +196,7 @@ void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
     c->bus_spread = c->bus_spread > 0 ? c->bus_spread : rest->bus_spread;
 }
 
-/* ---- path option ---- */
+/* ---- ways of advancing ---- */
 
 fl_status fl_path_option_use(const char *name, fl_diag *d) {
     for (int i = 0; name && i < FL_PATH_COUNT; i++)
@@ -216,7 +217,7 @@ void fl_path_option_tell(const char *name) {
     fputc('\n', stderr);
 }
 
-/* ---- plan layout ---- */
+/* ---- plans by instruction ---- */
 
 enum { GPU, COUNT, SM_MHZ, COLUMNS };
 
@@ -288,7 +289,7 @@ void fl_laid_free(fl_laid *l) {
     *l = (fl_laid){0};
 }
 
-/* ---- rank option ---- */
+/* ---- options about one rank ---- */
 
 fl_status fl_rank_value_parse(const char *what, const char *text, uint32_t *rank, double *value, fl_diag *d) {
     const char *colon = strchr(text, ':');
@@ -324,7 +325,7 @@ fl_status fl_pipeline_slow_down(fl_pipeline *p, const fl_texts *slow, fl_diag *d
     return s;
 }
 
-/* ---- replay choice ---- */
+/* ---- replay of sweeps ---- */
 
 fl_status fl_replay_choose(const fl_replay_choice *c, fl_sweep_replay *out, fl_diag *d) {
     bool percent = false;

@@ -1,3 +1,4 @@
+/* Parses --fault. */
 #include "harness/input/scene/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -90,8 +91,7 @@ static fl_status split(request *r, char *copy, fl_diag *d) {
     return s;
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 static fl_status read_gpu(const request *r, int32_t *gpu, fl_diag *d) {
     const char *text = r->value[KEY_GPU];

@@ -18,15 +18,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* draw: 0, 1, ...: each draws other arrivals; a list is the same each time. The caller frees *a. */
+/* Makes the arrivals. draw: 0, 1, ...: each draw has other arrivals, but a list stays the same. The caller frees *a. */
 fl_status fl_arrivals_make(const fl_arrivals_spec *spec, uint64_t run_seed, uint64_t draw, fl_arrivals *a, fl_diag *d);
 
-/* FL_BAD_INPUT: a server without requests or the reverse, a part that does nothing without them, an unknown route, a
- * target that is no time or a share of targets that there are not. */
+/* Checks the choice. FL_BAD_INPUT: a server without requests or the reverse, an option that does nothing without them,
+ * an unknown route, a target that is not a time, or a share without targets. */
 fl_status fl_serving_choice_check(const fl_serving_choice *c, fl_diag *d);
 
-/* *out is to be freed with fl_serving_scene_free, also where it fails. After fl_serving_choice_check. FL_BAD_INPUT with
- * file and line of what is wrong. */
+/* Reads the files of a checked choice. The caller frees *out with fl_serving_scene_free, also after a failure.
+ * FL_BAD_INPUT with file and line. */
 fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **out, fl_diag *d);
 void fl_serving_scene_free(fl_serving_scene *s); /* takes NULL */
 
@@ -45,23 +45,23 @@ bool fl_scene_wanted(const fl_texts *only, const char *name);
 /* FL_BAD_INPUT where `only` lists a name that is none of names[index[0..count)]. */
 fl_status fl_scene_check_wanted(const fl_texts *only, const char *path, char *const *names, const uint32_t *index,
                                 size_t count, fl_diag *d);
-/* One user less; the last one frees the set. NULL: nothing to do. */
+/* Ends one scene's use of the set. The last user frees it. Accepts NULL. */
 void fl_program_set_leave(fl_program_set *set);
 
-/* FL_BAD_INPUT with the text, what is wrong and what was expected; an unknown name gets the nearest. Whether the node
- * has such a GPU is for fl_faults_open to say. */
+/* Parses one fault. FL_BAD_INPUT with the text and what was expected; for an unknown name it offers the nearest.
+ * fl_faults_open checks later whether the node has such a GPU. */
 fl_status fl_fault_spec_parse(const char *text, fl_fault *out, fl_diag *d);
 
-/* What a workload is built of: kernels that were read or made. */
+/* The kernels that a workload is built of, read or made, and where they come from. */
 typedef struct fl_scene_origin {
     fl_imported in;
-    const fl_kinds *kinds;  /* of the set, or read before; NULL: the scene's source names them, or there are none */
-    const fl_programs *set; /* where the kernels are those of a program: its place in the set, seed and length */
-    size_t index;
+    const fl_kinds *kinds;  /* kernel classes known already; NULL: the scene's source names them, or there are none */
+    const fl_programs *set; /* the set of the program that the kernels come from; NULL: a trace. With it: */
+    size_t index;           /* the program's place in the set */
     uint64_t seed;
     double seconds;
     fl_cache_key key;
-    bool known; /* key is that of in */
+    bool known; /* key belongs to `in` */
 } fl_scene_origin;
 void fl_scene_origin_free(fl_scene_origin *from);
 
@@ -74,8 +74,8 @@ fl_status fl_scene_from_kernels(const fl_scene_options *o, fl_scene *s, const ch
 fl_status fl_scene_make_again(fl_scene *s, const fl_scene_options *o, fl_program_set *set, size_t index, fl_diag *d);
 const fl_kinds *fl_program_set_kinds(const fl_program_set *set); /* NULL: it has none */
 
-/* A sweep as a source of scenes: replayed from its rows, or, with --model fitted, from what a fit knows of its
- * workloads at the whole ladder (harness/chip/chip.h). */
+/* A sweep as a source of scenes: replayed from its rows or, with --model fitted, from a fit's predictions for the whole
+ * ladder (harness/chip/chip.h). */
 
 typedef struct fl_sweep_model {
     const char *path; /* borrowed */
@@ -84,14 +84,14 @@ typedef struct fl_sweep_model {
     size_t count;
     bool fitted;
     fl_sweep_chip chip;  /* of --model fitted */
-    fl_sweep_chip plain; /* chip NULL: what share of the time is the memory's is not known */
+    fl_sweep_chip plain; /* gives memory's shares of the times; chip NULL: they are not known */
 } fl_sweep_model;
 
 /* model: "table" or "fitted"; platform: as asked for. */
 fl_status fl_sweep_model_open(const char *path, const char *model, const char *platform, fl_sweep_model *m, fl_diag *d);
 void fl_sweep_model_free(fl_sweep_model *m);
 
-/* names[i] on the node, and how sure the model is of it. Notes of what was assumed are added to note (count). */
+/* Builds the workload names[i] for the node, and states how sure the model is of it. Adds notes on what was assumed. */
 fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_spec *node,
                                const fl_sweep_replay *replay, fl_workload **w, fl_stated *stated, char ***note,
                                size_t *notes, fl_diag *d);

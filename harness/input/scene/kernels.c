@@ -1,3 +1,4 @@
+/* Scenes of kernels, read from a trace or made from a program, and their second build. */
 #include "harness/input/scene/inside.h"
 
 #include "harness/input/platform/platform.h"
@@ -122,7 +123,7 @@ fl_status fl_scene_from_kernels(const fl_scene_options *o, fl_scene *s, const ch
 
 const fl_kinds *fl_program_set_kinds(const fl_program_set *set) { return set->has_kinds ? &set->kinds : NULL; }
 
-/* Of a trace, the trace; the program that it was, else. */
+/* Finds where the kernels of a scene come from: its trace, or else the program that was expanded. */
 static void find_origin(const fl_scene *s, fl_scene_origin *from) {
     const struct fl_scene_again *again = s->again;
     from->kinds = again->has_kinds ? &again->kinds : NULL;

@@ -1,3 +1,4 @@
+/* Opens the scenes that the options ask for: programs, sweeps, pipelines, servers. */
 #include "harness/input/scene/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- programs ---- */
+/* ---- scenes of programs ---- */
 
 #define BRIEF_S 1.0 /* of a program that is built only to see that it can be */
 
@@ -111,7 +112,7 @@ static fl_status fl_scenes_from_programs(const fl_scene_options *o, fl_scenes *a
     return status;
 }
 
-/* ---- scenes open ---- */
+/* ---- all scenes ---- */
 
 static fl_status from_sweep(const fl_scene_options *o, const char *path, const fl_texts *only, fl_scenes *all,
                             fl_diag *d) {

@@ -1,3 +1,4 @@
+/* What all scenes share: clipping, defaults, checks, completion. */
 #include "harness/input/scene/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -1,4 +1,13 @@
-/* What a run takes place on: a platform, a workload built for it, the rows of both, and what a policy may know. */
+/* A scene: what a run takes place on. It holds a platform, a workload built for it, its rates at every clock, and the
+ * facts that a policy may know.
+ *
+ * A command fills an fl_scene_options through the rows of FL_SCENE_OPTIONS, then calls fl_scene_check and
+ * fl_scenes_open, which make one scene for each trace, program, workload of a sweep, pipeline or request trace. Runs
+ * share a scene and never change it. fl_scenes owns its scenes until fl_scenes_free; texts of the options must live as
+ * long. fl_scene_give_back frees what only runs need, and fl_scene_build builds it again.
+ *
+ * The other parts are the choices behind the options: which parts of the node are simulated, arrivals, servers, faults,
+ * replay of sweeps, plans. Wrong input is FL_BAD_INPUT with file and line. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -26,7 +35,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* How sure a fitted model is of a workload at each setting, and what follows for who chooses one by it
+/* How sure a fitted model is of a workload at each setting, and the risk of choosing a setting by that model
  * (models/chip/chip.h). */
 
 typedef struct fl_setting_clocks {
@@ -36,44 +45,46 @@ typedef struct fl_setting_clocks {
 
 typedef struct fl_stated {
     fl_setting_clocks *at; /* count settings, ascending by memory clock, SM clock, limit (none comes last) */
-    fl_chip_guess *guess;  /* theirs: the workload's kernels one after the other */
+    fl_chip_guess *guess;  /* the estimate at each setting, all kernels of the workload added up */
     size_t count;          /* 0: the model states nothing */
     bool fitted;           /* by a fit, not by columns of the sweep */
 } fl_stated;
 
-/* Of a workload's rows, its kernels added up: their errors are taken to go together, as one chip's do. Settings that
- * some kernel was not measured or predicted at, and those outside [sm_min, sm_max] MHz, are left out. Of rows that were
- * not predicted just now it is empty where none states a deviation. mem_mhz: of rows that name no memory clock. Rows
- * under the workload's highest power limit, and rows that name none, are at the board's own limit. */
+/* Make the statement from the rows of a workload. The function adds up the kernels and takes their errors as fully
+ * correlated, since they belong to one chip. It leaves out settings at which some kernel has no row, and settings
+ * outside [sm_min, sm_max] MHz. If the rows were not predicted just now and none states a deviation, the result is
+ * empty. mem_mhz: memory clock of rows that name none. Rows under the workload's highest power limit, and rows that
+ * name no limit, count as under the board's own limit. */
 fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, double sm_min, double sm_max,
                          double mem_mhz, fl_stated *out, fl_diag *d);
 void fl_stated_free(fl_stated *s);
 
-/* The clocks of its settings, count of them, which the caller frees; NULL: out of memory. */
+/* Return the clocks of all settings, s->count of them, which the caller frees. NULL: memory ran out. */
 fl_chip_row *fl_stated_rows(const fl_stated *s);
 
 bool fl_stated_same(fl_setting_clocks a, fl_setting_clocks b);
 
-/* At a setting, between the nearest SM clocks under the same limit by a line (the greater deviations of the two); false
- * outside them. */
+/* Interpolate linearly between the nearest SM clocks under the same limit, with the greater deviations of the two.
+ * Return false outside the measured range. */
 bool fl_stated_at(const fl_stated *s, fl_setting_clocks at, fl_chip_guess *out);
 
-/* Of a chosen setting against the reference (the driver's default): the chance that the real slowdown exceeds the
- * bound, and the regret to expect in power x time^delay, a share. NAN where the model states nothing there. */
+/* Judge a chosen setting against the reference (the driver's default). _chance: the chance that the real slowdown
+ * exceeds the bound. _regret: the expected regret in power x time^delay, a share. NAN: the model states nothing there.
+ */
 double fl_stated_chance(const fl_stated *s, fl_setting_clocks chosen, fl_setting_clocks ref, double bound);
 double fl_stated_regret(const fl_stated *s, fl_setting_clocks chosen, fl_setting_clocks ref, double bound,
                         double delay);
 
 /* Arrivals as a text: "poisson:rate=20,count=500,seed=1" or the path of a list (traces/serving/serving.h).
  *
- * rate: requests per second. count, or seconds=S for rate x S of them, rounded: the same work under every seed. seed:
- * the run's where there is none. */
+ * rate: requests per second. count: how many; or seconds=S for rate x S of them, rounded, so that every seed has the
+ * same work. seed: the run's seed by default. */
 
 typedef struct fl_arrivals_spec {
     const char *file; /* borrowed; NULL: drawn */
     double per_s;
     size_t count;
-    uint64_t seed; /* 0: the run's */
+    uint64_t seed; /* 0: the seed of the run */
 } fl_arrivals_spec;
 
 #define FL_ARRIVALS_HELP                                                                                               \
@@ -81,42 +92,42 @@ typedef struct fl_arrivals_spec {
 
 fl_status fl_arrivals_spec_parse(const char *text, fl_arrivals_spec *spec, fl_diag *d);
 
-/* --no-cache: nothing is kept beside big traces, and what is there is not used (traces/open/open.h). */
+/* --no-cache: the program neither writes nor uses a cache beside big traces (traces/open/open.h). */
 
 /* clang-format off */
 #define FL_CACHE_OPTION(into)                                                                                          \
     {"no-cache", NULL, FL_OPTION_FLAG, into, 0, 0,                                                                     \
      "neither writes nor uses the FILE.foldline-cache beside big traces"}
 
-/* Which parts of a node are simulated, and how: what a user may switch on, off or make ideal to see what it does. */
+/* Which parts of a node are simulated, and how. A user may switch a part on, off or make it ideal, to see its share. */
 
 typedef struct fl_node_choice {
     const char *wall;     /* "real", "ideal" or "off"; NULL = real */
     bool heat;            /* heat is off unless asked for: it makes time matter */
-    bool no_contention;   /* no interference between kernels that share the bandwidth */
+    bool no_contention;   /* leaves out the interference between kernels that share the bandwidth */
     bool no_cpu;          /* host time as recorded, no CPU power */
     bool no_gating;       /* an idle GPU keeps its power */
-    int64_t units;        /* seed of the variation between units; 0 = all alike */
+    int64_t units;        /* seed of the variation between boards; 0 = all alike */
     const char *hosts;    /* FL_HOSTS_ONE or FL_HOSTS_PER_GPU; NULL = one */
     const char *records;  /* "cost", "free" or "both"; NULL = cost */
-    const char *actuator; /* from a call that sets a clock until it is in force, "20ms" or "0"; NULL = the platform's */
+    const char *actuator; /* clock-change latency, "20ms" or "0"; NULL = the platform's */
     double gpu_budget_w;  /* of all GPUs together; 0 = the platform's */
-    double cpu_power;     /* CPU power by this factor; 0 = 1 */
-    double bus_share;     /* an APU's bus reaches this share of its peak; 0 = as the platform says */
-    double bus_spread;    /* and this share of the peak less or more, anew each period; 0 = no wider */
+    double cpu_power;     /* factor on the CPU's power; 0 = 1 */
+    double bus_share;     /* share of its peak that an APU's bus reaches; 0 = the platform's */
+    double bus_spread;    /* that share varies each period by up to this share of the peak; 0 = it does not */
 } fl_node_choice;
 
 #define FL_RECORDS_BOTH "both"
 #define FL_HOSTS_ONE "one"
 #define FL_HOSTS_PER_GPU "per-gpu"
 
-/* Applies it to a platform's node. The devices of a varied node are its GPUs' own. FL_BAD_INPUT for an unknown word, or
- * a part that the platform does not describe. */
+/* Apply the choice to a platform's node. If boards differ (units), each GPU of the node gets a device of its own.
+ * FL_BAD_INPUT: an unknown word, or a part that the platform does not describe. */
 fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d);
 
-/* Fills what *c leaves open from *rest. */
+/* Fill what *c leaves open from *rest. */
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest);
-/* The keys of an experiment that was checked (harness/input/experiment/experiment.h); what is set already stays. */
+/* Read the keys of a checked experiment (harness/input/experiment/experiment.h). Members that are set already stay. */
 fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d);
 
 /* clang-format off */
@@ -139,29 +150,29 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
      "who reads and sets the GPUs: one process, all in turn, or per-gpu (one; of a pipeline per-gpu)"},                \
     {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power budget of all GPUs, divided into limits"}
 
-/* Options that say something of one rank of a pipeline: rank=R:X. */
+/* Options about one rank of a pipeline: rank=R:X. */
 
-/* "rank=R:X", the X above 0; `what` is the option, for diagnostics. */
+/* Parse "rank=R:X" with X above 0. `what` is the option's name, for diagnostics. */
 fl_status fl_rank_value_parse(const char *what, const char *text, uint32_t *rank, double *value, fl_diag *d);
 
 #define FL_SLOW_HELP "makes rank R of the pipeline compute X times as long (may be repeated)"
 
-/* Each text of --slow: a rank that computes slower (sim/pipeline/pipeline.h). *p is replaced. */
+/* Replace *p by a pipeline in which the ranks that --slow names compute slower (sim/pipeline/pipeline.h). */
 fl_status fl_pipeline_slow_down(fl_pipeline *p, const fl_texts *slow, fl_diag *d);
 
-/* How the workloads of a sweep are replayed, as far as a user may choose: a table of times and powers says neither how
- * alike the parts of a program are nor where its iterations end. */
+/* How the workloads of a sweep are replayed. A table of times and powers states neither how much the parts of a program
+ * vary nor where its iterations end, so a user may choose both. */
 
-typedef struct fl_replay_choice { /* as asked for; NULL and 0 where nobody did */
-    const char *jitter;           /* a share as people write it (harness/base/cli/cli.h); NULL = 0 */
-    double iteration_s;           /* 0 = no markers */
+typedef struct fl_replay_choice { /* NULL and 0: not chosen */
+    const char *jitter;           /* a share such as 0.05 or 5% (fl_share_parse); NULL = 0 */
+    double iteration_s;           /* work between iteration markers, in s; 0 = no markers */
 } fl_replay_choice;
 
-/* Fills jitter and iteration_ns of *out. FL_BAD_INPUT where the jitter is no share from 0 to 1. */
+/* Fill jitter and iteration_ns of *out. FL_BAD_INPUT: the jitter is not a share from 0 to 1. */
 fl_status fl_replay_choose(const fl_replay_choice *c, fl_sweep_replay *out, fl_diag *d);
-/* True where the work is drawn: other seeds are other scenes. */
+/* Return true if the work is drawn. Each seed then has a scene of its own. */
 bool fl_replay_drawn(const fl_replay_choice *c);
-/* Fills what *c leaves open from *rest. */
+/* Fill what *c leaves open from *rest. */
 void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest);
 
 /* clang-format off */
@@ -171,30 +182,30 @@ void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest);
     {"iteration", "S", FL_OPTION_REAL, &(c).iteration_s, 1e-3, 1e6,                                                    \
      "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)"}
 
-/* What a user asks of servers of a language model: which server, which requests, how many of both, and the latencies
- * that are to be held. On the command line and, under the same names, in an experiment and its variants. */
+/* Servers of a language model as a user asks for them: server file, request trace, numbers, and latency targets. The
+ * command line, experiments and their variants use the same names. */
 
-typedef struct fl_serving_choice { /* as asked for; NULL and 0 where nobody did */
-    const char *server;            /* a file that states a server (traces/serving/serving.h); NULL = nothing is served */
+typedef struct fl_serving_choice { /* NULL and 0: not chosen */
+    const char *server;            /* a serving file (traces/serving/serving.h); NULL = nothing is served */
     const char *requests;          /* a request trace (traces/serving/serving.h) */
-    double scale;                  /* of the rate of arrivals; 0 = 1 */
-    int64_t servers;               /* 0 = 1 */
-    int64_t kv_blocks;             /* of each; 0 = as the server's file says */
-    int64_t token_budget;          /* of a step of each, likewise */
+    double scale;                  /* factor on the arrival rate; 0 = 1 */
+    int64_t servers;               /* number of servers; 0 = 1 */
+    int64_t kv_blocks;             /* KV blocks of each server; 0 = the server file's */
+    int64_t token_budget;          /* tokens of one step of each server; 0 = the server file's */
     const char *route;             /* NULL = round-robin */
-    const char *ttft, *tbt;        /* targets, as "2s" and "100ms"; NULL = none */
-    double target_share;           /* of tokens that are to meet them; 0 = FL_TARGET_SHARE */
+    const char *ttft, *tbt;        /* latency targets, as "2s" and "100ms"; NULL = none */
+    double target_share;           /* share of tokens that must meet the targets; 0 = FL_TARGET_SHARE */
 } fl_serving_choice;
 
 #define FL_TARGET_SHARE 0.99
 
-/* True where anything was asked for. */
+/* Return true if any member is chosen. */
 bool fl_serving_choice_any(const fl_serving_choice *c);
 
-/* Fills what *c leaves open from *rest. */
+/* Fill what *c leaves open from *rest. */
 void fl_serving_choice_merge(fl_serving_choice *c, const fl_serving_choice *rest);
-/* The keys of an experiment or a variant that was checked (FL_SERVING_ROWS), save the two files; what is set already
- * stays. Texts live as long as the tree. */
+/* Read the keys of a checked experiment or variant, except the two files. Members that are set already stay. Texts live
+ * as long as the tree. */
 fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_diag *d);
 
 /* clang-format off */
@@ -215,25 +226,25 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
     {"target-share", "X", FL_OPTION_REAL, &(c).target_share, 1e-6, 1,                                                  \
      "of all tokens that are to meet the targets (" FL_AS_TEXT(FL_TARGET_SHARE) ")"}
 
-/* Servers of a language model and what is asked of them, read from their files: what a workload that serves borrows, so
- * that it lives as long as the scene. */
+/* Servers of a language model and their requests, read from files. A serving workload borrows from this struct, so it
+ * lives as long as the scene. */
 
 typedef struct fl_serving_scene {
     char *path;        /* of the serving file */
-    fl_serving stated; /* what it says */
-    fl_step_law law;   /* made of it, for the servers, which are alike */
+    fl_serving stated; /* the contents of that file */
+    fl_step_law law;   /* the law of step times and powers, made of the file; all servers share it */
     fl_requests requests;
-    uint32_t *gpu; /* of all servers, one server after the other */
+    uint32_t *gpu; /* GPUs of all servers, one server after the other */
     fl_serving_server *server;
-    fl_server_facts *facts; /* for policies: setup.server_count */
-    fl_serving_setup setup; /* points into this struct, which is not to be moved */
+    fl_server_facts *facts; /* for policies; setup.server_count entries */
+    fl_serving_setup setup; /* points into this struct, which must stay at its address */
 } fl_serving_scene;
 
-/* What every result says of the law: at which clocks it was measured, or that it was not, of which GPU, from what, and
- * how wrong it is; into buf. Returns buf. */
+/* Write the sentence about the law that every result prints: on which GPU and at which clocks it was measured, from
+ * what, and its error. Return buf. */
 char *fl_serving_scene_clocks(const fl_serving_scene *s, char *buf, size_t size);
 
-typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did */
+typedef struct fl_scene_options { /* NULL and 0: not chosen */
     const char *platform;
     int64_t gpus;              /* 0 = as many as the platform has, or the trace uses */
     const char *kinds;         /* file; NULL = what the trace names */
@@ -241,29 +252,29 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
     const char *sweep;         /* file of measured settings; NULL = none */
     const char *programs;      /* programs file (traces/files/files.h); NULL = none */
     const char *pipeline;      /* a pipeline of training (traces/pipeline/pipeline.h), each rank a GPU; NULL = none */
-    fl_texts slow;             /* its ranks that compute slower (harness/input/scene/scene.h) */
-    fl_serving_choice serving; /* servers of a language model and what is asked of them */
-    int64_t applications;      /* drawn ones beside those of fl_synth_apps, which are then the programs; 0 = no such */
+    fl_texts slow;             /* ranks of the pipeline that compute slower: rank=R:X */
+    fl_serving_choice serving; /* servers of a language model and their requests */
+    int64_t applications;      /* number of drawn applications beside those of fl_synth_apps; 0 = no applications */
     int64_t application_seed;
-    double seconds;          /* about how long each program lasts; 0 = as its file says */
+    double seconds;          /* approximate length of each program; 0 = as its file says */
     fl_texts only;           /* workloads of the sweep or programs; none = all */
     const char *model;       /* of a sweep: "table" or "fitted" */
-    int64_t repeat;          /* of a sweep's workloads, or iterations of a pipeline */
+    int64_t repeat;          /* runs of each workload of a sweep, or iterations of a pipeline */
     fl_replay_choice replay; /* of a sweep's workloads */
-    int64_t windows;         /* of work */
+    int64_t windows;         /* windows of work for the worst-window slowdown */
     int64_t seed;
-    const char *arrivals;   /* of requests (harness/input/scene/scene.h); NULL: each workload is one pass */
-    int64_t draws;          /* each scene under so many seeds of sensors, policies and arrivals */
-    int64_t draw;           /* which of them; set by fl_scenes_open */
-    bool no_cache;          /* nothing is kept beside traces, and what is there is not used (traces/open/open.h) */
+    const char *arrivals;   /* an arrivals text (fl_arrivals_spec_parse); NULL: each workload is one pass */
+    int64_t draws;          /* number of draws of each scene: seeds of sensors, policies and arrivals */
+    int64_t draw;           /* index of the draw; set by fl_scenes_open */
+    bool no_cache;          /* neither writes nor uses a cache beside traces (traces/open/open.h) */
     const char *variant;    /* added to the names of the workloads; NULL = nothing */
     fl_node_choice node;    /* which parts of the node are simulated, and how */
     fl_stated_facts stated; /* what policies are told of each program; a comparison tells its bound itself */
     enum {
         FL_SCENES_AT_ONCE, /* built when opened, and held */
         FL_SCENES_COUNTED, /* built when opened; big ones are given back, and fl_scene_build builds each in its turn */
-        FL_SCENES_IN_TURN  /* the same, but of a long program only a short form is built first, to see that it can be */
-    } hold;                /* of traces and programs; the texts of the options must then live as long as the scenes */
+        FL_SCENES_IN_TURN  /* as FL_SCENES_COUNTED, but the first build of a long program is a short check that it works */
+    } hold;                /* for traces and programs; texts of the options must then live as long as the scenes */
 } fl_scene_options;
 
 #define FL_MODEL_STANDARD "table"
@@ -271,19 +282,19 @@ typedef struct fl_scene_options { /* as asked for; NULL and 0 where nobody did *
 #define FL_WINDOWS_STANDARD 20
 #define FL_SEED_STANDARD 1
 
-/* Gives model, repeat, windows, seed and draws their standard where nobody asked for another: the command line first,
- * then an experiment (fl_experiment_apply). */
+/* Set model, repeat, windows, seed and draws to their defaults, if neither the command line nor an experiment
+ * (fl_experiment_apply) chose them. */
 void fl_scene_resolve(fl_scene_options *o);
 
-/* FL_BAD_INPUT where an option is given of what no scene of these would be made of: it would do nothing. Before
+/* Refuse options that would do nothing, because no scene of this input uses them (FL_BAD_INPUT). Call it before
  * fl_scene_resolve. */
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d);
 
-/* The programs of a file, or those that were drawn: shared by their scenes, freed with the last. */
+/* The programs of a file, or drawn ones. Their scenes share the set, and the last scene frees it. */
 typedef struct fl_program_set {
     fl_programs p;
     fl_kinds kinds;
-    char *kinds_path; /* of the file that the kinds were read from; NULL: they were drawn, or there are none */
+    char *kinds_path; /* the file of the kernel classes; NULL: they were drawn, or there are none */
     bool has_kinds;
     size_t users;
 } fl_program_set;
@@ -292,38 +303,38 @@ struct fl_scene_again {
     fl_scene_options o;
     fl_program_set *set; /* NULL: a trace */
     size_t index;        /* of the program */
-    fl_kinds kinds;      /* of a trace: read once, for the file may change, or be a pipe */
+    fl_kinds kinds;      /* kernel classes of a trace: read once, because the file may change, or be a pipe */
     bool has_kinds;
-    fl_cache_key key; /* of a trace: of the bytes that were read */
+    fl_cache_key key; /* key of the bytes of the trace that were read */
 };
 
 typedef struct fl_scene {
     char *source;              /* path of the trace, programs, sweep, pipeline or requests */
-    char *kinds;               /* path of its kinds file; NULL = none */
+    char *kinds;               /* path of its file of kernel classes; NULL = none */
     char *order;               /* path of a pipeline's list of instructions; NULL = none */
-    char *asked;               /* platform as it was asked for */
+    char *asked;               /* platform as the user named it */
     fl_node_choice node;       /* texts borrowed from the options */
     fl_serving_scene *serving; /* servers and their requests; NULL = none */
-    double jitter;             /* of a sweep's workload: how much its ops vary */
-    int64_t iteration_ns;      /* and work between its markers; 0 = none */
-    int64_t repeat;            /* and how often it runs, or iterations of a pipeline; 0 of others */
-    char *slow;                /* of a pipeline: --slow, joined by blanks; NULL = none */
-    char *variant;             /* of the node, see fl_scene_options; NULL = plain */
-    char *arrivals;            /* as asked for, NULL = none */
+    double jitter;             /* by how much the ops of a sweep's workload vary, a share */
+    int64_t iteration_ns;      /* work between the markers of a sweep's workload; 0 = no markers */
+    int64_t repeat;            /* runs of a sweep's workload, or iterations of a pipeline; 0 for other workloads */
+    char *slow;                /* --slow of a pipeline, joined by blanks; NULL = none */
+    char *variant;             /* name of the variant of the node; NULL = plain */
+    char *arrivals;            /* the arrivals text; NULL = none */
     char *applications;        /* seed of drawn applications; NULL: they are not drawn */
-    uint64_t draw;             /* which of the options' draws: 0, 1, ... */
-    bool clipped;              /* the ladders were cut to what was measured */
-    char **note;               /* note_count: what the trace's format does not carry and was assumed, or left out */
+    uint64_t draw;             /* index of the draw: 0, 1, ... */
+    bool clipped;              /* the ladders were cut to the measured clocks */
+    char **note;               /* note_count notes on what the trace's format lacks: what was assumed or left out */
     size_t note_count;
     fl_platform platform;
     fl_workload *w;
-    fl_stated stated;     /* how sure a fitted model is of w; empty where nothing states it */
-    fl_pipeline pipeline; /* of a pipeline; no ranks: it is none */
+    fl_stated stated;     /* how sure a fitted model is of w; empty: no model states it */
+    fl_pipeline pipeline; /* no ranks: the scene is not a pipeline */
     fl_pipeline_order instructions;
-    fl_pipeline_op *op; /* and what each op of the workload is, stream by stream; NULL of others */
+    fl_pipeline_op *op; /* the instruction of each op of a pipeline's workload, stream by stream; else NULL */
     fl_rates *rates;    /* NULL while the scene is not built */
     fl_facts facts;
-    struct fl_scene_again *again; /* how to build it anew; NULL: it is held */
+    struct fl_scene_again *again; /* how to build it again; NULL: it always stays built */
 } fl_scene;
 
 typedef struct fl_scenes {
@@ -333,17 +344,17 @@ typedef struct fl_scenes {
 } fl_scenes;
 
 void fl_scenes_free(fl_scenes *s);
-/* Gives back what only runs need of the scenes from `first` on; what they are stays. */
+/* Free what only runs need of the scenes from `first` on, for good. Names and results stay valid. */
 void fl_scenes_forget(fl_scenes *s, size_t first);
-/* Gives back what only runs need of a scene that can be built anew; leaves others alone. */
+/* Free what only runs need of a scene that can be built again. Leave other scenes as they are. */
 void fl_scene_give_back(fl_scene *s);
-/* FL_BAD_INPUT where an output among the options is a file that a scene was read from: trace, kinds, platform. */
+/* Refuse an output among the options that is also an input of a scene: trace, kernel classes or platform
+ * (FL_BAD_INPUT). */
 fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d);
-/* Moves the scenes of `more` behind those of `all`. */
+/* Move the scenes of `more` behind those of `all`. */
 fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
 
-/* Cuts every ladder of the node to [min, max] MHz and to one memory clock (0 = leaves them). True if anything was cut.
- */
+/* Cut every ladder of the node to [min, max] MHz and to one memory clock (0 = all). Return true if anything was cut. */
 bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz);
 
 /* The options that all commands with a scene share, for their tables of options. */
@@ -374,118 +385,110 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
     {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15,                                                                   \
      "seed of sensors and policies (" FL_AS_TEXT(FL_SEED_STANDARD) ")"}
 
-/* What a reader of a result should know of the measured rows that it stands on. */
-
-/* Appends one. */
+/* Append a note on the measured rows behind a result, for its readers. */
 fl_status fl_sweep_note(char ***note, size_t *count, fl_diag *d, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Faults as they are asked for on the command line: TYPE, or TYPE:key=value,key=value.
  *
  *   drop:gpu=0,signal=power_w,from_s=1,for_s=2     the signal is missing
- *   freeze:gpu=all,signal=energy_j,from_s=1        it holds its value and is never fresh
+ *   freeze:gpu=all,signal=energy_j,from_s=1        the signal holds its value and is never fresh
  *   refuse:gpu=0,control=sm_mhz,until_s=5          sets of the control fail
  *   lost:gpu=1,from_s=3                            the GPU is gone, for good
  *   drop:gpu=host,signal=cpu_uops
- *   freeze:server=0,signal=waiting,from_s=5        a server of --serving tells nothing new
+ *   freeze:server=0,signal=waiting,from_s=5        a signal of a server of --serving stays at its value
  *
- * gpu: an index, all or host. server: an index or all; it takes drop and freeze only. Both left out: all GPUs, or the
- * host or all servers where the signal or control is one of theirs; lost must say which GPU. signal, control: a name of
- * the contract or all (the default). from_s: 0 by default. for_s or until_s: for ever by default. Times are seconds of
- * the host's time. */
+ * gpu: an index, all or host. server: an index or all, only with drop and freeze. Without both, a fault concerns all
+ * GPUs; a signal or control of the host or of servers concerns the host or all servers. lost must name its GPU. signal,
+ * control: a name of the contract or all (the default). from_s: 0 by default. for_s or until_s: for ever by default.
+ * Times are seconds of the host's time. */
 
 #define FL_FAULT_SPEC_HELP                                                                                             \
     "drop, freeze, refuse or lost, then :gpu=,server=,signal=,control=,from_s=,for_s=,until_s= (may be repeated)"
 
-/* All of them: *out has texts->count faults, for the caller to free(). NULL after a failure, or where there are none.
- */
+/* Parse all texts. *out has texts->count faults and the caller frees it; NULL after a failure, or without texts. */
 fl_status fl_fault_specs_parse(const fl_texts *texts, fl_fault **out, fl_diag *d);
 
-/* Scenes of kernels: of a trace, or of what a program expands to; and how a scene is built again. */
+/* Scenes that are built in turn, and the kernel classes of a trace. */
 
-/* Builds a scene that was given back, as it was; nothing where it is built. Any number of scenes at once. FL_BAD_INPUT
- * where its trace is no longer the one that was read first: what was said of it would be said of another. */
+/* Build a scene that was given back, with the same contents; do nothing if it is built. Threads may build any number of
+ * scenes at once. FL_BAD_INPUT: the trace has changed since it was first read. */
 fl_status fl_scene_build(fl_scene *s, fl_diag *d);
-/* The kinds file of a trace: as given; as the head names it, relative to the trace; or TRACE.kinds.csv beside
- * TRACE.csv. The caller frees it. NULL: there is none. */
+/* Find the file of kernel classes of a trace: the given one; the one that the head names, relative to the trace; or
+ * TRACE.kinds.csv beside TRACE.csv. The caller frees the path. NULL: there is none. */
 char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head);
 
-/* --path: a test of the simulator forces one of its ways of advancing (sim/base/base.h). */
+/* --path: a test forces one of the simulator's ways of advancing (sim/base/base.h). */
 
 /* clang-format off */
 #define FL_PATH_OPTION(into)                                                                                           \
     {"path", "NAME", FL_OPTION_TEXT, into, 0, 0,                                                                       \
      "for tests: plain, vector, prefix, events or launches is how to advance; results do not depend on it (auto)"}
 
-/* Forces what --path says; nothing where it was not given (NULL). FL_BAD_INPUT for an unknown name. */
+/* Force the way of advancing that --path names; NULL: none was given. FL_BAD_INPUT: an unknown name. */
 fl_status fl_path_option_use(const char *name, fl_diag *d);
-/* With --path: on stderr, how often each path was taken. */
+/* With --path, print on stderr how often each way was taken. */
 void fl_path_option_tell(const char *name);
 
-/* A plan by instruction becomes the table of a policy: in the order in which each rank of a scene's pipeline comes to
- * its instructions. */
+/* Plans by instruction as a policy's table, in the order in which each rank of a pipeline reaches its instructions. */
 
 typedef struct fl_laid {
-    fl_layer layer; /* one table, over the spec's own layer; empty where the spec has no plan */
+    fl_layer layer; /* one table, which goes over the spec's own layer; empty if the spec has no plan */
     fl_setting setting;
     fl_table table;
 } fl_laid;
 
-/* Fills *l, which is to be freed and stay where it is while its layer is in use, for a spec on a scene. NULL for the
- * scene: where nothing has a pipeline. FL_BAD_INPUT where there is none to lay the plan out, where the plan does not
- * fit it, and where it asks for a clock that the GPU does not have; at the plan's line where one is to blame. */
+/* Lay out the plan of a spec for the pipeline of a scene. *l must stay at its address while its layer is in use; free it
+ * with fl_laid_free. scene NULL: there is no pipeline. FL_BAD_INPUT, with the plan's line if one is wrong: the spec has a
+ * plan but the scene no pipeline, the plan does not fit the pipeline, or the GPU does not have a planned clock. */
 fl_status fl_plan_lay(const fl_spec *spec, const fl_scene *scene, fl_laid *l, fl_diag *d);
 void fl_laid_free(fl_laid *l);
 
-/* Opens the scenes that the options ask for, of every kind of workload. */
-
-/* One scene per kernel trace, one per program, one per workload of the sweep, one of the pipeline and one of the
- * requests; all of them again for each draw. Resolves a copy of *o first. */
+/* Open the scenes that the options ask for: one per kernel trace, one per program, one per workload of the sweep, one
+ * for the pipeline and one for the requests; all of them again for each draw. The function resolves a copy of *o first.
+ * *scenes must be zeroed; free it also after a failure. */
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d);
 
-/* From a serving file to what the simulator takes, and back. */
+/* Conversion of a serving file to what the simulator takes, and back. */
 
 enum { FL_SERVING_CLOCKS_TEXT = 1024 };
 
-/* The law of a file that was read; fl_step_law_free frees it. FL_BAD_INPUT where the numbers are no law. */
+/* Make the step law of a file that was read; free it with fl_step_law_free. FL_BAD_INPUT: the numbers make no law. */
 fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d);
-/* The limits of its scheduler. kv_blocks: in place of the file's where not 0; where both are 0, FL_BAD_INPUT. */
+/* Make the limits of the scheduler. kv_blocks: overrides the file's value if not 0. FL_BAD_INPUT: both are 0. */
 fl_status fl_serving_file_rules(const fl_serving *s, uint64_t kv_blocks, fl_batching_rules *rules, fl_diag *d);
-/* Puts a law into *s, in place of what it holds of one. FL_NO_MEMORY: *s is still to be freed. */
+/* Replace the law in *s. After FL_NO_MEMORY the caller still frees *s. */
 fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d);
 
-/* What every result has to say: "clocks were measured on: 900, 1500 and 2100 MHz", or that they were not, and what is
- * assumed then. Writes into buf and returns it. */
+/* Write the statement that every result prints: "clocks were measured on: 900, 1500 and 2100 MHz", or that they were not
+ * measured and what is assumed. Return buf. */
 char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size);
-/* "steps of more than N tokens were not measured: ..." where steps within the budget lie beyond the law's table; else
- * "". Returns buf. */
+/* Write "steps of more than N tokens were not measured: ..." if steps within the budget lie beyond the law's table; else
+ * "". Return buf. */
 char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char *buf, size_t size);
 
-/* What --map says: a text, or a JSON file. */
-
-/* spec: "sm_mhz=coreF,time_s=time/1000" (traces/import/import.h), or the name of a file that ends in .json and holds the
- * same as an object: {"sm_mhz": "coreF", "time_s": "time/1000", "mem_mhz": 877}. *m is left empty on failure; the
- * caller frees it. */
+/* Parse --map, which maps the columns of a foreign table. spec: "sm_mhz=coreF,time_s=time/1000"
+ * (traces/import/import.h), or the name of a .json file with such an object: {"sm_mhz": "coreF", "time_s": "time/1000",
+ * "mem_mhz": 877}. The caller frees *m, which is empty after a failure. */
 fl_status fl_sweep_map_open(const char *spec, fl_sweep_map *m, fl_diag *d);
 
-/* What is told of scenes in plain words: their clocks, and what a result on them stands on. */
+/* Texts about scenes: their clocks, and what a result on them rests on. */
 
-/* "1200 MHz", or "1200 MHz, memory 810 MHz" where the device has several memory clocks; into buf. Returns buf. */
+/* Write "1200 MHz", or "1200 MHz, memory 810 MHz" for a device with several memory clocks. Return buf. */
 char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *buf, size_t size);
 
-/* Whether joules of this scene come from a platform's law of power that nobody measured: it is neither a table of rows
- * nor laws fitted to them. */
+/* Return true if the joules of this scene come from board data with an assumed power law, and neither from measured rows
+ * nor from laws fitted to such rows. */
 bool fl_scene_power_assumed(const fl_scene *s);
-/* Whether nobody measured the clocks, but others of the same table: time and power there are interpolated. */
+/* Return true if these clocks were not measured, but other clocks of the same table were: time and power are then
+ * interpolated. */
 bool fl_scene_interpolated(const fl_scene *s, double sm_mhz, double mem_mhz);
-/* Notes on what a result stands on (assumed loads, gaps as host time, ignored controls), one line each, to out. */
+/* Print notes on what a result rests on (assumed loads, gaps as host time, ignored controls), one line each. */
 void fl_scene_notes(const fl_scenes *scenes, FILE *out);
-/* On stderr, each once: what the formats of the traces do not carry. */
+/* Print on stderr, each once, what the formats of the traces lack. */
 void fl_scene_warnings(const fl_scenes *scenes);
 
-/* Telemetry that lies beside a kernel trace: X.telemetry.csv of X.csv, as foldline import writes the two. */
-
-/* Adds it to *run, read from path, where it is there and both heads name the same clock_offset_ns: then both are of one
- * import, and on one clock. Where it is there and they do not, a note says that it was left out. Nothing happens to a
- * run without kernels, or that has telemetry. */
+/* Add the telemetry that lies beside a kernel trace to *run, which was read from path: X.telemetry.csv beside X.csv, as
+ * foldline import writes them. Both heads must name the same clock_offset_ns, which shows that they have one clock;
+ * otherwise a note says that the telemetry was left out. A run without kernels, or with telemetry of its own, stays. */
 fl_status fl_trace_beside(const char *path, fl_imported *run, fl_diag *d);

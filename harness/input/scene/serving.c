@@ -1,3 +1,4 @@
+/* Arrivals, and servers of a language model with their requests. */
 #include "harness/input/scene/inside.h"
 
 #include "harness/base/json/json.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- arrivals spec ---- */
+/* ---- arrivals ---- */
 
 enum { COUNT_MAX = 100000000 };
 
@@ -111,7 +112,7 @@ fl_status fl_arrivals_make(const fl_arrivals_spec *spec, uint64_t run_seed, uint
     return fl_refuse(d, "%zu arrivals at %g per second go beyond 26 days", spec->count, spec->per_s);
 }
 
-/* ---- serving choice ---- */
+/* ---- servers as a user asks for them ---- */
 
 static const char *const routes[] = {"round-robin", "least-loaded"};
 
@@ -193,7 +194,7 @@ static fl_status get_text(const fl_json *root, const char *key, const char **int
     return *into || !fl_json_has(root, key) ? FL_OK : fl_json_get_text(root, key, into, d);
 }
 
-/* What a key means is wrong here, where the file can be named. */
+/* Checks the meaning of a key here, where the message can name the file. */
 static fl_status check_key(const fl_json *root, const char *key, const fl_serving_choice *c, fl_diag *d) {
     fl_serving_setup ignored;
     fl_diag why = {0};
@@ -222,7 +223,7 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
     return check_key(root, "tbt", c, d);
 }
 
-/* ---- serving file ---- */
+/* ---- serving files ---- */
 
 static bool copy(double **to, const double *from, size_t count) {
     *to = malloc(count * sizeof **to);
@@ -347,7 +348,7 @@ char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char
     return buf;
 }
 
-/* ---- serving scene ---- */
+/* ---- servers and requests of a scene ---- */
 
 /* Servers alike, with GPUs one after the other. */
 static fl_status make_servers(fl_serving_scene *s, uint32_t count, const fl_batching_rules *rules, fl_diag *d) {

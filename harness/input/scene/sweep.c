@@ -1,3 +1,4 @@
+/* Scenes of a sweep, and how sure a fitted model is of them. */
 #include "harness/input/scene/inside.h"
 
 #include "harness/chip/chip.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- stated ---- */
+/* ---- how sure a model is ---- */
 
 static double or_zero(double x) { return isnan(x) ? 0 : x; }
 
@@ -221,7 +222,7 @@ double fl_stated_regret(const fl_stated *s, fl_setting_clocks chosen, fl_setting
     return regret;
 }
 
-/* ---- sweep notes ---- */
+/* ---- notes on measured rows ---- */
 
 fl_status fl_sweep_note(char ***note, size_t *count, fl_diag *d, const char *format, ...) {
     char *text = NULL, **more = realloc(*note, (*count + 1) * sizeof *more);
@@ -312,7 +313,7 @@ static fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***no
     return status;
 }
 
-/* ---- sweep model ---- */
+/* ---- rows or a fit as the model ---- */
 
 fl_status fl_sweep_model_open(const char *path, const char *model, const char *platform, fl_sweep_model *m,
                               fl_diag *d) {

@@ -1,3 +1,4 @@
+/* Texts about scenes, the column map of --map, and telemetry beside a trace. */
 #include "harness/input/scene/scene.h"
 
 #include "harness/base/cli/cli.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- sweep map spec ---- */
+/* ---- --map ---- */
 
 static fl_status read_file(const char *path, fl_sweep_map *m, fl_diag *d) {
     cJSON *tree = NULL;
@@ -45,7 +46,7 @@ fl_status fl_sweep_map_open(const char *spec, fl_sweep_map *m, fl_diag *d) {
     return fl_name_ends(spec, ".json") ? read_file(spec, m, d) : fl_sweep_map_parse(spec, m, d);
 }
 
-/* ---- trace beside ---- */
+/* ---- telemetry beside a trace ---- */
 
 static fl_status join_telemetry(const char *beside, fl_imported *run, fl_diag *d) {
     const char *offset = fl_head_get(&run->kernels.head, "clock_offset_ns");
@@ -83,7 +84,7 @@ fl_status fl_trace_beside(const char *path, fl_imported *run, fl_diag *d) {
     return s;
 }
 
-/* ---- text ---- */
+/* ---- texts about scenes ---- */
 
 char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *buf, size_t size) {
     if (dev->mem_count > 1)
@@ -122,7 +123,7 @@ bool fl_scene_interpolated(const fl_scene *s, double sm_mhz, double mem_mhz) {
     return m && !fl_curve_has(m->time_ratio, sm_mhz);
 }
 
-/* Of the workload that was measured at the fewest clocks of its ladder. */
+/* Prints the note on the workload that was measured at the fewest clocks of its ladder. */
 static void put_interpolated(const fl_scenes *scenes, FILE *out) {
     size_t most = 0, of = 0;
     for (size_t i = 0; i < scenes->count; i++) {

@@ -1,3 +1,4 @@
+/* Finds CUPTI and the GPUs' UUIDs, gives CUPTI its buffers, and flushes it regularly. */
 #include "harness/live/collector/inside.h"
 
 #include <dlfcn.h>
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- buffers ---- */
+/* ---- buffers for CUPTI ---- */
 
 enum { KEPT = 64 };
 
@@ -39,7 +40,7 @@ void fl_buffer_give(uint8_t *buffer) {
         free(buffer);
 }
 
-/* ---- cuda ---- */
+/* ---- UUIDs of the program's GPUs ---- */
 
 typedef struct cuda_uuid { /* CUuuid */
     uint8_t bytes[FL_CUDA_UUID];
@@ -93,7 +94,7 @@ uint32_t fl_cuda_current(void) {
     return UINT32_MAX;
 }
 
-/* ---- flusher ---- */
+/* ---- the thread that flushes ---- */
 
 static struct {
     int (*flush)(uint32_t flag);
@@ -162,7 +163,7 @@ bool fl_flusher_stop(void) {
     return !pthread_timedjoin_np(own.thread, NULL, &until);
 }
 
-/* ---- cupti ---- */
+/* ---- finding CUPTI ---- */
 
 enum { HELD = 39 /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */, PATH = PATH_MAX };
 

@@ -1,3 +1,4 @@
+/* Attaches to the NVTX copies of a program. */
 #include "harness/live/collector/inside.h"
 
 #include <stdatomic.h>

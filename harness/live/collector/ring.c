@@ -1,3 +1,4 @@
+/* The ring of shared memory between a program and the host. */
 #include "harness/live/collector/ring.h"
 
 #include <errno.h>
@@ -205,7 +206,7 @@ void fl_ring_wake(const char *folder) {
 
 void fl_ring_end(fl_ring *r) { atomic_store_explicit(&r->head->ended, 1, memory_order_release); }
 
-/* ---- the reader's ------------------------------------------------------------------------------------------------ */
+/* ---- the reader's side ---- */
 
 static bool owner_fits(const struct stat *ring, const struct stat *folder) {
     const bool shared = folder->st_mode & (S_IWGRP | S_IWOTH), sticky = folder->st_mode & S_ISVTX;

@@ -1,3 +1,4 @@
+/* The node's CPU: cpufreq, RAPL, /proc/stat and perf events. */
 #include "harness/live/guard/inside.h"
 
 #include "harness/live/guard/guard.h"
@@ -27,7 +28,7 @@ typedef struct fl_perf { /* one event, a file per CPU */
     uint32_t count; /* 0 = not to be had */
 } fl_perf;
 
-/* ---- cpu perf ---- */
+/* ---- perf events ---- */
 
 static const struct {
     uint32_t type;
@@ -70,7 +71,7 @@ static void fl_perf_close(fl_perf *k) {
     free(k->fd);
 }
 
-/* ---- cpu host ---- */
+/* ---- the CPU ---- */
 
 enum { PACKAGES_MAX = 16, ZONES_MAX = 32 };
 
@@ -94,8 +95,7 @@ struct fl_cpu_host {
     bool stat_known;
 };
 
-/* ---- files of one number ------------------------------------------------------------------------------------------
- */
+/* ---- files of one number ---- */
 
 static bool get_number(const char *path, int64_t *value) {
     FILE *f = fopen(path, "re");
@@ -135,8 +135,7 @@ static const char *in(char *buf, size_t size, const char *folder, const char *na
     return buf;
 }
 
-/* ---- what there is ------------------------------------------------------------------------------------------------
- */
+/* ---- what there is ---- */
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 static int rising(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
@@ -239,8 +238,7 @@ static void find_name(fl_cpu_host *c, bool *amd) {
         fclose(f);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static void put_signal(fl_host_sample *s, int id, double value) {
     s->value[id] = value;
@@ -327,8 +325,7 @@ void fl_cpu_host_read(fl_cpu_host *c, fl_host_sample *s) {
         put_signal(s, FL_HOST_CPU_UOPS, value);
 }
 
-/* ---- setting ------------------------------------------------------------------------------------------------------
- */
+/* ---- setting ---- */
 
 static const char *boost_file(const fl_cpu_host *c, char *buf, size_t size, bool *inverted) {
     int64_t value;
@@ -419,8 +416,7 @@ fl_status fl_cpu_restore(const fl_record *r, fl_diag *d) {
     return first;
 }
 
-/* ---- opening, closing ---------------------------------------------------------------------------------------------
- */
+/* ---- opening, closing ---- */
 
 void fl_cpu_host_facts(const fl_cpu_host *c, fl_host_facts *f) {
     *f = (fl_host_facts){.name = c->name, .cpu = {c->mhz, c->mhz_count}, .cores = c->cores};

@@ -1,3 +1,4 @@
+/* Impossible readings, the table of vendors, and whether sets take effect. */
 #include "harness/live/guard/inside.h"
 
 #include "harness/live/guard/guard.h"
@@ -17,12 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- bounds ---- */
+/* ---- readings that cannot be ---- */
 
 #define NAME_AND_UNIT(id, name, unit, kind, meaning) {#name, unit},
 static const struct { const char *name, *unit; } ROWS[] = {FL_GPU_SIGNALS(NAME_AND_UNIT)};
 
-/* Of the units that are none of a counter's. Times the widest that the GPU's facts have, where they have it. */
+/* Bounds by unit, except for counters: a factor on the widest value of the GPU's facts, if they have one. */
 static const struct {
     const char *unit;
     double low, high, times;
@@ -68,7 +69,7 @@ uint64_t fl_bounds_tell(const fl_guard *guard, uint32_t gpus, char *text, size_t
     return all;
 }
 
-/* ---- vendors ---- */
+/* ---- the table of vendors ---- */
 
 typedef struct vendor {
     const char *name;
@@ -169,7 +170,7 @@ fl_status fl_vendor_open(fl_gpus *g, const char *name, const char *list, fl_diag
     return fl_error(d, FL_HARDWARE, "%s", said);
 }
 
-/* ---- effect ---- */
+/* ---- whether sets take effect ---- */
 
 #define LOOK_NS INT64_C(200000000)   /* between two looks: each costs some calls of the library */
 #define SETTLE_NS INT64_C(500000000) /* a clock follows its lock within that (assumed; some tens of ms are usual) */
@@ -238,7 +239,7 @@ static void notice(fl_effect *e, uint32_t gpu, int control, int kind, const char
     *told = true;
 }
 
-/* ---- sets -------------------------------------------------------------------------------------------------------- */
+/* ---- sets ---- */
 
 /* As good as a rung: what lies nearer to it than to the rungs beside, and what a board may be off. */
 static double near_of(fl_ladder l, double mhz) {
@@ -284,7 +285,7 @@ void fl_effect_made(fl_effect *e, uint32_t gpu, int control, double value, int64
         limit_made(e, gpu, value);
 }
 
-/* ---- looks ------------------------------------------------------------------------------------------------------- */
+/* ---- looks ---- */
 
 uint64_t fl_effect_needs(const fl_effect *e, uint32_t gpu, int64_t t_ns) {
     const effect_gpu *g = e ? &e->gpu[gpu] : NULL;

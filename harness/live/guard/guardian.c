@@ -1,3 +1,4 @@
+/* The controller's side of the guardian: starts it, reports to it, replaces it. */
 #include "harness/live/guard/inside.h"
 
 #include "harness/live/vendor/vendor.h"

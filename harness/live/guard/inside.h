@@ -11,10 +11,11 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* FL_DEFAULT: what `prior` holds for that control. FL_IO where it was refused and nothing changed, else FL_HARDWARE. */
+/* Sets a control of the CPU; FL_DEFAULT: to its value in `prior`. FL_IO: it was refused and nothing changed; else
+ * FL_HARDWARE. */
 fl_status fl_cpu_host_set(fl_cpu_host *c, int control, double value, const fl_record *prior, fl_diag *d);
 
-/* Writes every file of a record back and reads it back; the first failure is told, after all. */
+/* Writes every file of a record and reads it back. Reports the first failure, after all attempts. */
 fl_status fl_cpu_restore(const fl_record *r, fl_diag *d);
 
 typedef struct fl_lock {
@@ -29,17 +30,17 @@ typedef enum fl_lock_use { FL_LOCK_CONTROL, FL_LOCK_RESTORE } fl_lock_use;
  * end, at most wait_ns. */
 fl_status fl_lock_take(const char *state, const char *unit, fl_lock_use use, int64_t wait_ns, fl_lock *lock,
                        fl_diag *d);
-/* Is that descriptor a lock that a controller took, and not what took its number meanwhile? For whoever inherits it. */
+/* True if an inherited descriptor is a lock that a controller took, and not another file with the same number. */
 bool fl_lock_is(int fd);
-/* Into an inherited lock: this process restores if the controller dies. A waiter wakes it if somebody has stopped it.
- */
+/* Writes into an inherited lock that this process restores if the controller dies. A waiter wakes this process if it
+ * was stopped. */
 void fl_lock_guard(const fl_lock *lock);
 /* Closes this process's descriptors. */
 void fl_lock_close(fl_lock *lock);
-/* Another file stands under one of its names: a holder of this lock gave it back and took the file away, and somebody
- * else is in control by now. */
+/* True if another file has one of its names: a holder of this lock gave it back and removed the file, and another
+ * controller may be active now. */
 bool fl_lock_superseded(const char *state, const fl_lock *lock);
-/* At an orderly end, when all is restored: takes its files away, while they are still locked; never a successor's. */
+/* Removes its files at an orderly end, after the restore and while they are still locked; never a successor's files. */
 void fl_lock_unlink(const char *state, const fl_lock *lock);
 
 typedef struct fl_guardian {
@@ -54,22 +55,23 @@ typedef struct fl_guardian {
 /* Starts the guardian (this program again, as `live --guardian`) and waits until it is ready. check_ns: the interval of
  * its looks once a time was missed (three looks make a verdict). FL_HARDWARE where it does not become ready. */
 fl_status fl_guardian_start(fl_guardian *g, const fl_lock *lock, size_t lock_count, int64_t check_ns, fl_diag *d);
-/* The records of prior values are on disk: waits until it has read them. FL_HARDWARE where it lives and does not. */
+/* Waits until the guardian has read the records of prior values, which are on disk. FL_HARDWARE: it lives and does not.
+ */
 fl_status fl_guardian_recorded(fl_guardian *g, fl_diag *d);
-/* The next report comes by until_ns (CLOCK_MONOTONIC). */
+/* Publishes the time by which the next report will come (CLOCK_MONOTONIC). */
 void fl_guardian_beat(fl_guardian *g, int64_t until_ns);
 bool fl_guardian_alive(fl_guardian *g);
-/* Does it still look? False where it has not for 250 checks (a second at least) of the time between these questions: it
- * was stopped, or hangs. Asked at every report. */
+/* True while the guardian still looks; call it at every report. False: it has not looked for 250 checks (at least a
+ * second) of the time between these calls, because it was stopped or hangs. */
 bool fl_guardian_answers(fl_guardian *g);
-/* Kills one that does not answer, and waits for its end; false where it does not end. */
+/* Kills a guardian that does not answer, and waits for its end; false: it does not end. */
 bool fl_guardian_end(fl_guardian *g);
-/* All was restored and nothing more will be set: it ends, and is killed where it does not. */
+/* Ends the guardian when all was restored and nothing more will be set; kills it if it does not end. */
 void fl_guardian_dismiss(fl_guardian *g);
-/* Forgets it without telling it anything. */
+/* Forgets the guardian without a message to it. */
 void fl_guardian_drop(fl_guardian *g);
 
-/* What the two sides of the guardian share: guardian.c is the controller's, process.c the process itself. */
+/* Shared by both sides of the guardian: guardian.c is the controller's side, process.c the guardian's process. */
 
 struct fl_beat {               /* shared memory */
     _Atomic int64_t until_ns;  /* the controller's next report */
@@ -85,12 +87,12 @@ static inline int64_t fl_guard_now_ns(void) {
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* The same of files like /proc/self/status and /proc/self/uid_map. True where there is no such uid_map: a kernel
- * without user namespaces. */
+/* The two tests of privilege, from files like /proc/self/status and /proc/self/uid_map. Without a uid_map the second is
+ * true: such a kernel has no user namespaces. */
 bool fl_privilege_capable(const char *status);
 bool fl_privilege_maps_all(const char *uid_map);
 
-/* Puts every control of a record back; gpus may be NULL for "cpu". The first failure is told, after all. */
+/* Restores every control of a record; gpus may be NULL for "cpu". Reports the first failure, after all attempts. */
 fl_status fl_restore_record(const fl_record *r, const fl_gpus *gpus, fl_diag *d);
 
 /* Restores a unit from its record and removes the record once every control is back; nothing to do where there is no

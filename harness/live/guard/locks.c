@@ -1,3 +1,4 @@
+/* The clock, the signals that end a controller, and the locks of GPUs. */
 #include "harness/live/guard/inside.h"
 
 #include "harness/live/guard/guard.h"
@@ -22,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- clock ---- */
+/* ---- the clock ---- */
 
 enum { NS = 1000000000 };
 
@@ -47,7 +48,7 @@ static void sleep_until(void *user, int64_t t_ns) {
 
 fl_clock fl_clock_system(void) { return (fl_clock){.now = now, .sleep_until = sleep_until}; }
 
-/* ---- stop ---- */
+/* ---- signals that end a controller ---- */
 
 /* A signal handler can reach nothing else. */
 static volatile sig_atomic_t asked;

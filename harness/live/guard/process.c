@@ -1,3 +1,4 @@
+/* The guardian's own process. */
 #include "harness/live/guard/inside.h"
 
 #include "harness/live/guard/guard.h"

@@ -1,3 +1,4 @@
+/* What this user may set, and the restore of GPUs from their records. */
 #include "harness/live/guard/inside.h"
 
 #include "harness/live/guard/guard.h"
@@ -13,7 +14,7 @@
 
 #define FL_VENDORS_MAX 3
 
-/* ---- privilege ---- */
+/* ---- what this user may set ---- */
 
 enum { CAP_SYS_ADMIN_BIT = 21 };
 

@@ -1,3 +1,4 @@
+/* Which controls and signals this machine has, and the session that sets them. */
 #include "harness/live/guard/inside.h"
 
 #include "harness/live/guard/guard.h"
@@ -15,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* ---- reach ---- */
+/* ---- controls and signals of this machine ---- */
 
 /* Why nobody can set that control here, "" where somebody can. gpu -1 = the CPU. FL_HARDWARE where the GPU is gone. */
 static fl_status fl_reach_control(const fl_gpus *g, const fl_cpu_host *cpu, int32_t gpu, int control, char *why,
@@ -119,7 +120,7 @@ fl_status fl_reach_of(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, ui
     return s ? s : signals(p, g, cpu, given, r, d);
 }
 
-/* ---- session ---- */
+/* ---- the session ---- */
 
 #define LOCK_WAIT_NS INT64_C(30000000000)
 

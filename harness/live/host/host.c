@@ -1,3 +1,4 @@
+/* The loop of a live host: read, decide, set, sleep. */
 #include "harness/live/host/host.h"
 
 #include "harness/live/guard/guard.h"
@@ -45,7 +46,7 @@ typedef struct live {
 
 static int64_t now(const live *l) { return l->o->clock.now(l->o->clock.user); }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* On an H200 the energy counter takes 2 to 6 ms of processor time to read, power, utilisation and clocks 1 to 20 us
  * each (tests/hardware). So a policy that does not need it has it read only as often as a frozen one must be found out.
@@ -83,7 +84,7 @@ static fl_status still_moving(live *l, uint32_t i, int64_t t_ns, const fl_gpu_sa
                     (double)(t_ns - w->moved_ns) * 1e-9);
 }
 
-/* What the policy does not need is neither shown to it nor in the log. */
+/* Signals that the policy does not need are neither shown to it nor written to the log. */
 static void keep_needed(uint64_t needs, uint64_t *valid, uint64_t *fresh) {
     *valid &= needs;
     *fresh &= *valid;
@@ -137,7 +138,7 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
     return s;
 }
 
-/* ---- setting ----------------------------------------------------------------------------------------------------- */
+/* ---- setting ---- */
 
 static fl_status carry_one(live *l, int32_t gpu, int id, const fl_decided *x, bool only_ask, fl_diag *d) {
     bool made = false;
@@ -168,7 +169,7 @@ static fl_status carry_out(live *l, const fl_decision *decision, fl_diag *d) {
     return s;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------------------------- */
+/* ---- the loop ---- */
 
 static bool stopped(const live *l) { return l->o->stop && l->o->stop(l->o->user); }
 
@@ -266,7 +267,7 @@ static fl_status drive(live *l, fl_diag *d) {
     return s;
 }
 
-/* ---- opening, closing -------------------------------------------------------------------------------------------- */
+/* ---- opening, closing ---- */
 
 static fl_status open_live(live *l, fl_diag *d) {
     const fl_live_options *o = l->o;

@@ -1,9 +1,12 @@
-/* The loop of a live host: read, let the policy decide, set, sleep. Time comes from a clock that need not be the
- * wall's.
+/* The live host: reads the GPUs, lets the policy decide, sets, and sleeps, step after step.
  *
- * observe: read only, no policy. shadow: decide and tell, set nothing. control: set, guarded
- * (harness/live/guard/guard.h). A step starts the policy's delay after the one before; where a loop lasted longer, at
- * once, and it is counted. */
+ * fl_live runs the loop until its time is over or it is stopped. Modes: observe (read only, no policy), shadow (decide
+ * and report, set nothing), control (set, guarded by live/guard/guard.h). Each step starts the policy's delay after the
+ * one before; a late step starts at once and is counted. The options borrow everything: GPUs, CPU, records, server,
+ * policy. After a failure everything is restored that can be, and the diagnostic has the first failure.
+ *
+ * fl_live_log writes the decisions log of a run. fl_offer says what a vendor's library gives a policy. fl_program runs
+ * a user's program under a command. */
 #pragma once
 
 #include "harness/live/guard/guard.h"
@@ -40,94 +43,95 @@ typedef struct fl_live_options {
     int64_t check_ns;  /* of control: as fl_guardian_start */
     int64_t frozen_ns; /* an energy counter that stands still this long ends control; 0 = never */
     fl_clock clock;
-    bool (*stop)(void *user);  /* asked before each step and when a sleep ends early; may be NULL */
-    bool (*early)(void *user); /* a sleep ended early: shall the next step come now? May be NULL = no */
+    bool (*stop)(void *user);  /* called before each step and when a sleep ends early; may be NULL */
+    bool (*early)(void *user); /* called when a sleep ended early: true starts the next step now; NULL = never */
     /* After each step; decision is NULL in observe. May be NULL. */
     fl_status (*on_step)(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
-    fl_effect_tell *tell; /* what should be known and ends nothing; may be NULL */
+    fl_effect_tell *tell; /* receives remarks that do not end the run; may be NULL */
     void *user;
 } fl_live_options;
 
 typedef struct fl_live_result {
     uint64_t steps, late, sets, guardians_lost;
-    int64_t longest_ns, sum_ns; /* of a loop: the longest, and all */
+    int64_t longest_ns, sum_ns; /* time of the longest step, and of all steps */
     int64_t lasted_ns;
     fl_instance_counts counts;
     fl_effect_counts effect;
-    uint64_t absurd;        /* readings beyond what the signal can be: */
-    char absurd_names[256]; /* of which */
+    uint64_t absurd;        /* impossible readings (fl_bounds_set) */
+    char absurd_names[256]; /* their signals */
 } fl_live_result;
 
-/* FL_OK where the time was over or it was stopped. On failure everything that can be is restored first; the diagnostic
- * says what failed first. */
+/* Run the loop. FL_OK: the time was over, or it was stopped. */
 fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d);
 
-/* The decisions log of a live run, written step by step: a run that is killed leaves all but its last steps. A thread
- * of its own writes, so that a disk that stands still (a network's) holds up no step of control: up to 64 MiB wait for
- * it, further steps are lost and counted. The file is the canonical decisions file (traces/files/files.h) and replays.
- */
+/* The decisions log of a live run, written step by step, so that a killed run leaves all but its last steps. A thread
+ * of its own writes, so a slow disk never delays a step of control. Up to 64 MiB wait for the disk; further steps are
+ * lost and counted. The file is a canonical decisions file (traces/files/files.h) and can be replayed. */
 
 typedef struct fl_live_log fl_live_log;
 
-/* Columns: what the policy reads and drives. head is copied into the file. */
+/* Start a log with the policy's signals and controls as columns. head is copied into the file. */
 fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *head, const fl_policy *policy,
                            fl_diag *d);
-/* FL_IO where the file took no more at an earlier step. */
+/* Add a step. FL_IO: writing failed at an earlier step. */
 fl_status fl_live_log_add(fl_live_log *l, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
-/* A line that is no part of any step, where it stands (a comment to whoever replays): what became of a set. */
+/* Add a comment line that belongs to no step, such as the effect of a set. */
 void fl_live_log_note(fl_live_log *l, const char *line);
-/* Waits until all is written. FL_IO where a step was lost. NULL is allowed. */
+/* Wait until all is written. FL_IO: a step was lost. NULL is allowed. */
 fl_status fl_live_log_close(fl_live_log *l, fl_diag *d);
 
-/* What harness/log/log.h says of the policy, mode as the source, and platform or (NULL) the facts. */
+/* Write the head: the policy (fl_policy_head_put), mode as the source, and the platform or, if it is NULL, the facts.
+ */
 fl_status fl_live_log_head(fl_head *h, const fl_policy *policy, const fl_facts *facts, const fl_layer *layer,
                            size_t layer_count, const char *platform, const char *mode, fl_diag *d);
 
-/* What a vendor's library gives a policy: all that it needs, with what stand-in, or why it cannot decide. From the
- * descriptor of the policy and the table of what each library can read (fl_vendor_reads): nothing is listed by hand. */
+/* Offers: what a vendor's library gives a policy, which signals stand in for others, or why the policy cannot decide.
+ * They follow from the policy's descriptor and from what each library can read (fl_vendor_reads). */
 
 typedef struct fl_offer {
-    fl_policy here;      /* the policy as it runs there; borrows what the policy does */
-    uint64_t gpu, host;  /* signals that it lacks there, of those that it then reads */
+    fl_policy here;      /* the policy as it runs on this vendor's GPUs; borrows what the policy does */
+    uint64_t gpu, host;  /* signals that it needs and the library lacks */
     uint64_t instead_of; /* signals that others stand in for; 0 = none */
-    uint64_t without;    /* signals that it lacks there, and does without */
-    uint64_t given;      /* that the collector gives */
-    bool markers;        /* it needs the program's markers, and has them with the collector */
-    bool may_record;     /* it needs no kernel records, and takes them where the collector runs */
-    bool may_mark;       /* it takes markers where the collector runs */
-    bool records;        /* it needs kernel records, or their number, and has them with the collector */
-    bool no_records;     /* it needs them, and that vendor has no collector */
-    bool sees;           /* it reads no signal, or one of them at least is to be had */
+    uint64_t without;    /* signals that the library lacks and the policy can leave out */
+    uint64_t given;      /* signals that the collector gives */
+    bool markers;        /* it needs the program's markers, and the collector gives them */
+    bool may_record;     /* it does not need activity records, but takes them if the collector runs */
+    bool may_mark;       /* it takes markers if the collector runs */
+    bool records;        /* it needs activity records, or their number, and the collector gives them */
+    bool no_records;     /* it needs activity records, and this vendor has no collector */
+    bool sees;           /* it reads no signal, or at least one of its signals is available */
 } fl_offer;
 
-/* vendor: as in fl_vendor_name. markers: which of them count is said, or may be. */
+/* Find the offer. vendor: a name of fl_vendor_name. markers: the user has named, or may name, the markers that count.
+ */
 fl_offer fl_offer_of(const fl_policy *p, const char *vendor, bool markers);
 
-/* "all", "all, without dram_bytes", "all, kernel records by the collector", "all, markers by the collector",
- * "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns", "lacks node_power_w: cannot decide". */
+/* Write the offer in words: "all", "all, without dram_bytes", "all, kernel records by the collector", "all, markers by
+ * the collector", "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns", "lacks node_power_w: cannot decide". */
 void fl_offer_text(const fl_offer *o, char *text, size_t size);
 
-/* "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns"; "" where nothing stands in. */
+/* Write the stand-ins: "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns"; "" if there are none. */
 void fl_offer_instead(const fl_offer *o, char *text, size_t size);
 
-/* A program of the user's that runs under a command of the live side: started, told what we are told, and waited for,
- * so that it never outlives its recording and its exit status is always its own. */
+/* A user's program under `foldline record` or `live`: the command starts it, hands signals on and waits for it. The
+ * program never outlives its recording, and its exit status is always its own. */
 
 typedef struct fl_program {
     pid_t pid; /* 0 = not started */
     bool ended;
-    int exit_status;  /* once it has ended; 128 + the signal that ended it, as shells say */
-    int64_t limit_ns; /* CLOCK_MONOTONIC: asked then to end by TERM, and after FL_PROGRAM_GRACE_NS by KILL; 0 = never */
-    bool asked;       /* by TERM */
+    int exit_status;  /* after its end; 128 + the signal that ended it, as in shells */
+    int64_t limit_ns; /* CLOCK_MONOTONIC: time of TERM, with KILL FL_PROGRAM_GRACE_NS later; 0 = never */
+    bool asked;       /* TERM was sent */
 } fl_program;
 
-/* environment: name, value, name, value, ..., NULL. A command that cannot be run ends with 127, as under a shell. */
+/* Start the program. environment: name, value, name, value, ..., NULL. A command that cannot be run ends with 127, as
+ * under a shell. */
 fl_status fl_program_start(fl_program *p, char *const *command, const char *const *environment, fl_diag *d);
 
-/* Hands on a signal that asked us to stop, unless the program has it from its terminal; keeps its limit; sees whether
- * it has ended. True once it has. */
+/* Hand on a signal that asks this process to stop, unless the program has it from its terminal; keep the limit. Return
+ * true once the program has ended. */
 bool fl_program_look(fl_program *p);
-/* Until when to sleep at most, so that the limit is kept. */
+/* Return the time until which the caller may sleep, so that the limit is kept. */
 int64_t fl_program_wake_ns(const fl_program *p, int64_t until_ns);
-/* The same until it has ended; nothing to do where it was not started. */
+/* Look until the program has ended; return at once if it was not started. */
 void fl_program_wait(fl_program *p);

@@ -5,4 +5,4 @@
 
 #include <stddef.h>
 
-void fl_live_log_limit(fl_live_log *l, size_t room); /* bytes that may wait, for tests */
+void fl_live_log_limit(fl_live_log *l, size_t room); /* limits the bytes that may wait, for tests */

@@ -1,3 +1,4 @@
+/* Writes the decisions log of a live run on a thread of its own. */
 #include "harness/live/host/inside.h"
 
 #include "harness/live/guard/guard.h"
@@ -42,7 +43,7 @@ struct fl_live_log {
     bool ending;
 };
 
-/* ---- head -------------------------------------------------------------------------------------------------------- */
+/* ---- head ---- */
 
 fl_status fl_live_log_head(fl_head *h, const fl_policy *policy, const fl_facts *facts, const fl_layer *layer,
                            size_t layer_count, const char *platform, const char *mode, fl_diag *d) {
@@ -51,7 +52,7 @@ fl_status fl_live_log_head(fl_head *h, const fl_policy *policy, const fl_facts *
     return s || platform ? s : fl_facts_to_head(facts, h, d);
 }
 
-/* ---- the writer -------------------------------------------------------------------------------------------------- */
+/* ---- the writer ---- */
 
 static void write_steps(fl_live_log *l, step *x) {
     bool ok = !l->error; /* a hole in the log would be worse than its end */
@@ -157,7 +158,7 @@ void fl_live_log_note(fl_live_log *l, const char *line) {
 
 void fl_live_log_limit(fl_live_log *l, size_t room) { l->room = room; }
 
-/* ---- opening, closing -------------------------------------------------------------------------------------------- */
+/* ---- opening, closing ---- */
 
 fl_status fl_live_log_open(fl_live_log **out, const char *path, const fl_head *head, const fl_policy *policy,
                            fl_diag *d) {

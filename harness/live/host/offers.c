@@ -1,3 +1,4 @@
+/* Programs that run under a command, and what each vendor's library offers a policy. */
 #include "harness/live/host/host.h"
 
 #include "harness/live/guard/guard.h"
@@ -20,7 +21,7 @@
 
 #define FL_PROGRAM_GRACE_NS INT64_C(5000000000)
 
-/* ---- program ---- */
+/* ---- programs that run under a command ---- */
 
 static void become(char *const *command, const char *const *environment, const sigset_t *mask) {
     const int ours[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD}; /* what we were started to ignore, it ignores too */
@@ -86,7 +87,7 @@ void fl_program_wait(fl_program *p) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); /* its end cuts it short */
 }
 
-/* ---- offers ---- */
+/* ---- what a vendor's library offers a policy ---- */
 
 /* The collector of kernel records is CUPTI's, that of markers NVTX's (harness/live/collector). */
 static bool collects(const char *vendor) { return !strcmp(vendor, "nvidia"); }

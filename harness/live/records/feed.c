@@ -1,3 +1,4 @@
+/* Takes activity records and markers from the rings and puts them into a policy's sample. */
 #include "harness/live/records/inside.h"
 
 #include "harness/live/collector/ring.h"
@@ -45,7 +46,7 @@ typedef struct fl_emptying {
     fl_diag *d;
 } fl_emptying;
 
-/* ---- kernel marks ---- */
+/* ---- markers of one ring ---- */
 
 /* A thread that uses no GPU yet is of the one that its program used last, or of its only one. */
 static int32_t gpu_of_mark(const fl_kernels *k, fl_source *s, const fl_ring_mark *m) {
@@ -55,8 +56,7 @@ static int32_t gpu_of_mark(const fl_kernels *k, fl_source *s, const fl_ring_mark
     return s->last >= 0 || fl_ring_device_of(&s->ring, 1, uuid) ? s->last : fl_kernels_gpu_of(k, s, 0);
 }
 
-/* feed.c: takes the markers of one ring; runs in fl_ring_guard. */
-/* No more than there is room for; the rest comes with the next take. */
+/* Takes the markers of one ring, in fl_ring_guard: at most its share, the rest with the next take. */
 static void fl_kernels_empty_marks(fl_emptying *e) {
     fl_kernels *k = e->k;
     fl_source *s = e->s;
@@ -148,7 +148,7 @@ fl_status fl_kernels_await(fl_kernels *k, int64_t until_ns, bool *marked, fl_dia
     return s;
 }
 
-/* ---- feed ---- */
+/* ---- taking records from the rings ---- */
 
 enum { AT_ONCE = 1024 /* records */, KINDS_MAX = 65536, KINDS_OF_ONE_PROGRAM = 16384 };
 
@@ -195,7 +195,7 @@ void fl_kernels_tell(fl_kernels *k, void (*tell)(void *user, const char *line), 
     fl_ring_folder_teller(k->folder, tell, user);
 }
 
-/* ---- records: streams of further contexts get numbers of their own ----------------------------------------------- */
+/* ---- records: streams of further contexts get numbers of their own ---- */
 
 /* A copy, for its program can change it while it is read. */
 static void copy_name(const fl_source *s, uint32_t at, char name[FL_RING_NAME_MAX]) {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Of the names, which stay the caller's: what fl_ring_head.wanted says. */
+/* The bits of fl_ring_head.wanted for the names that count. */
 uint64_t fl_marks_wanted(const fl_marks *m);
 /* Makes room for that many GPUs. */
 fl_status fl_marks_size(fl_marks *m, uint32_t gpus, fl_diag *d);
@@ -37,8 +37,8 @@ fl_status fl_kind_of(fl_kind_table *k, const char *name, const uint32_t grid[3],
                      uint32_t *index, fl_diag *d);
 void fl_kind_table_free(fl_kind_table *k);
 
-/* The folder of rings, which programs of any user may write to: looked through a bounded piece at a time, so that
- * nobody's files hold up the host. What is no ring that can be believed is set aside, and named once. */
+/* The folder of rings, which programs of any user may write to. Each look covers a bounded number of files, so no
+ * user's files can delay the host. A file that is not a believable ring is set aside, and named once. */
 
 enum { FL_RING_FILE_MAX = 256 };
 
@@ -66,8 +66,6 @@ void fl_ring_folder_pause(fl_ring_folder *f); /* no more of this look: the file 
 void fl_ring_folder_set_aside(fl_ring_folder *f, const fl_ring_file *file, const char *why);
 /* One line about the folder, under the same bound. */
 void fl_ring_folder_say(fl_ring_folder *f, const char *name, const char *text);
-
-/* What the files of kernel_feed share; no others include it. */
 
 enum { FL_GPU_UNKNOWN = -2 /* not asked yet */, FL_GPU_NOBODYS = -1 };
 
@@ -108,15 +106,15 @@ struct fl_kernels {
     int64_t origin_ns;
 };
 
-/* programs.c: opens the rings of programs that are new; sets one aside that is not believed. */
+/* Opens the rings of new programs, and sets a ring aside that cannot be believed. */
 fl_status fl_kernels_find(fl_kernels *k, fl_diag *d);
 void fl_kernels_set_aside(fl_kernels *k, const fl_ring_file *file, const char *why);
 /* The host's GPU that has this number in the program, or FL_GPU_NOBODYS. */
 int32_t fl_kernels_gpu_of(const fl_kernels *k, fl_source *s, uint32_t number);
 
-/* A program that cuts the file of its ring short would end the host by SIGBUS at its next look. What reads a ring runs
- * in here. Not for two threads at a time. */
+/* The guard. A program that cuts the file of its ring short would end the host by SIGBUS at its next look, so all
+ * reading of rings runs in fl_ring_guard. Only one thread at a time may use it. */
 
-/* Runs work(user); false where it met memory whose file is gone and was left there: it must hold nothing while it reads
- * a ring that it would have to give back. */
+/* Runs work(user). False: work met memory whose file is gone, and was left at that point. While it reads a ring, work
+ * must hold nothing that it would have to give back. */
 bool fl_ring_guard(void (*work)(void *user), void *user);

@@ -1,3 +1,4 @@
+/* Kernel classes of activity records, the markers that count, and the switch of records. */
 #include "harness/live/records/inside.h"
 
 #include "harness/live/collector/ring.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kind table ---- */
+/* ---- kernel classes ---- */
 
 typedef struct key {
     uint32_t name_id, grid[3], block[3];
@@ -79,7 +80,7 @@ void fl_kind_table_free(fl_kind_table *k) {
     *k = (fl_kind_table){0};
 }
 
-/* ---- marks ---- */
+/* ---- markers that count as iterations ---- */
 
 fl_status fl_marks_check(const char *const *name, size_t count, fl_diag *d) {
     for (size_t i = 0; i < count; i++)
@@ -168,7 +169,7 @@ void fl_marks_free(fl_marks *m) {
     *m = (fl_marks){0};
 }
 
-/* ---- record switch ---- */
+/* ---- records that a policy switches on and off ---- */
 
 typedef struct fl_record_state { /* of one GPU */
     bool on, was;                /* from at_ns on, and up to it */

@@ -1,4 +1,4 @@
-/* The programs whose rings kernel_feed reads: found in the folder, opened, set aside, within bounds. */
+/* The programs whose rings the host reads: found in the folder, opened, set aside, within bounds. */
 #include "harness/live/records/inside.h"
 
 #include "harness/live/collector/ring.h"

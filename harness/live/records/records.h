@@ -1,4 +1,12 @@
-/* MODULE harness/live/records */
+/* The host's end of activity records (of kernels) and markers, which collectors in programs write into rings.
+ *
+ * fl_kernels_open watches a folder of rings. Call fl_kernels_gpus, then fl_kernels_take at each step: it puts the
+ * records that came since the last call into a policy's sample, valid until the next call. fl_kernels_iterations
+ * chooses the markers that count as iterations; fl_kernels_await waits for the next one. fl_record_switch hides the
+ * records of GPUs for which the policy has switched them off.
+ *
+ * Any user may write a ring, and the host may be root. The module trusts no ring: it sets aside those that it cannot
+ * believe, counts what is lost, and bounds the work of each call. Errors are FL_IO and FL_NO_MEMORY. */
 #pragma once
 
 #include "harness/live/collector/ring.h"
@@ -9,27 +17,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the host's end of the kernel records counts, and whom it asks where a GPU is. */
-
 typedef struct fl_kernels fl_kernels;
 
 typedef struct fl_kernels_counts {
     uint64_t programs, running; /* rings seen, and those whose program lives */
     uint64_t ends_missing;      /* programs that were killed: records may be missing at their end */
     uint64_t consumed, lost, damaged;
-    uint64_t elsewhere;    /* of the consumed, those of no GPU that is watched: others, MIG instances, without a UUID */
+    uint64_t elsewhere;    /* consumed records of GPUs that are not watched: others, MIG instances, without a UUID */
     uint64_t set_aside;    /* rings that could not be believed */
-    uint64_t unkept_kinds; /* records whose kind was one too many; they have the kind "(further kinds)" */
+    uint64_t unkept_kinds; /* records beyond the largest number of kernel classes, in the class "(further kinds)" */
     uint64_t marks, marks_lost;
 } fl_kernels_counts;
 
-/* Where a GPU stands among the host's, -1 = not there. uuid: "GPU-...", of that size. */
+/* Returns the index of a GPU among the host's, -1 = not there. uuid: "GPU-...", of that size. */
 typedef int fl_kernels_position(void *user, const char *uuid, size_t size);
 
-/* The markers of the programs, as kernel_feed hands them on: those of the names that the user gives count as
- * iterations, each on the GPU that its thread uses. */
+/* Markers of programs. Those with a name that the user gives count as iterations, each on the GPU of its thread. */
 
-enum { FL_MARKS_NAMES = 32 /* that are told of; a program may give each of its ranges another */ };
+enum { FL_MARKS_NAMES = 32 /* names that are listed; a program may name each of its ranges differently */ };
 
 typedef struct fl_marker { /* an iteration */
     int64_t time_ns;
@@ -48,65 +53,59 @@ typedef struct fl_marks { /* plain zero: no name counts */
     size_t count, room;
     uint64_t *passed; /* iterations of each GPU */
     size_t gpus, gpu_room;
-    uint64_t iterations, unplaced; /* all of them; and those of no GPU that is watched */
-    uint64_t others;               /* markers of names beyond those that are told of */
+    uint64_t iterations, unplaced; /* all iterations, and those on GPUs that are not watched */
+    uint64_t others;               /* markers of names that are not listed */
     fl_marks_name seen[FL_MARKS_NAMES];
     size_t seen_count;
 } fl_marks;
 
-/* Names that no marker can have, since the ring cuts longer ones, are refused. */
+/* Refuse names that no marker can have, because the ring cuts longer ones (FL_BAD_INPUT). */
 fl_status fl_marks_check(const char *const *name, size_t count, fl_diag *d);
 
 /* "step 100, forward 400": the names and how often each came, the most frequent first. */
 void fl_marks_text(const fl_marks *m, char *text, size_t size);
 
-/* The markers of the programs whose kernel records a host takes (records.h). */
-
-/* Markers of these names count as iterations. `all`: programs give the others too, as fl_marks_text tells them. To be
- * said before the first call of fl_kernels_take; the names stay the caller's. */
+/* Count markers of these names as iterations; call it before the first fl_kernels_take. The names are borrowed. `all`:
+ * programs also send the other markers, which fl_marks_text lists. */
 void fl_kernels_iterations(fl_kernels *k, const char *const *name, size_t count, bool all);
-/* Iterations of that GPU, as of the last take. False where no name counts. */
+/* Get the number of iterations on a GPU, as of the last take. Return false if no name counts. */
 bool fl_kernels_iterated(const fl_kernels *k, uint32_t gpu, uint64_t *count);
-/* The markers, with the iterations that came with the last take: times are as in its records, and negative before. */
+/* Return the markers, with the iterations of the last take. Times are as in its records, negative before the origin. */
 const fl_marks *fl_kernels_marks(const fl_kernels *k);
-/* Has programs wake fl_kernels_await at such a marker, by a FIFO in the folder. */
+/* Let programs wake fl_kernels_await at a marker that counts, through a FIFO in the folder. */
 fl_status fl_kernels_wakes(fl_kernels *k, fl_diag *d);
-/* Waits until then (CLOCK_MONOTONIC), for at most a second, or for a signal; *marked: an iteration came that the last
- * take did not have. Ends at once where one did. */
+/* Wait until a time (CLOCK_MONOTONIC), for at most a second, or until a signal. *marked: an iteration came after the
+ * last take; the wait then ends at once. */
 fl_status fl_kernels_await(fl_kernels *k, int64_t until_ns, bool *marked, fl_diag *d);
 
-/* The host's end of the kernel records: every ring in a folder, turned into the records that a policy sees.
- *
- * A program numbers the GPUs that it sees, its ring says which UUIDs these are, and by those the host knows them. A MIG
- * instance and a GPU without a UUID belong to none of the host's: no number is taken for another.
- *
- * The rings are written by programs that anybody may have started, and the host may be root: see collector/ring.h for
- * what it believes, inside.h for what becomes of a ring that it does not. What one call takes is bounded. */
+/* Records. A program numbers the GPUs that it sees, and its ring gives the UUID of each number. The host identifies
+ * GPUs by UUID alone. A MIG instance, or a GPU without a UUID, is therefore none of the host's GPUs. */
 
-/* folder is made where it is missing (mode 0700). */
+/* Watch a folder, which is created if it is missing (mode 0700). */
 fl_status fl_kernels_open(fl_kernels **out, const char *folder, fl_diag *d);
-void fl_kernels_close(fl_kernels *k); /* rings of programs that ended are removed; NULL is allowed */
+void fl_kernels_close(fl_kernels *k); /* removes the rings of programs that ended; NULL is allowed */
 
-/* To be said before the first call of fl_kernels_take; without it no GPU is the host's. */
+/* State which GPUs are the host's; call it before the first fl_kernels_take. Without it there are none. */
 void fl_kernels_gpus(fl_kernels *k, fl_kernels_position *position, void *user);
-/* Who is told, a line each, which rings were set aside and what was too much. At most some dozens of lines. */
+/* Set the function that receives, a line each, which rings were set aside and what exceeded a limit: some dozens of
+ * lines at most. */
 void fl_kernels_tell(fl_kernels *k, void (*tell)(void *user, const char *line), void *user);
 
-/* What came since the last call, by end, into *sample: records of GPUs below gpu_count with times from origin_ns on.
- * Valid until the next call. */
+/* Put the records that came since the last call into *sample, sorted by end: those of GPUs below gpu_count, with times
+ * from origin_ns on. They are valid until the next call. */
 fl_status fl_kernels_take(fl_kernels *k, int64_t origin_ns, fl_sample *sample, fl_diag *d);
 
-/* Of each record that was taken last, which program it is of, from 0 in the order in which they were seen. */
+/* Return the program of each record of the last take: numbers from 0 in the order in which programs were seen. */
 const uint32_t *fl_kernels_programs(const fl_kernels *k);
 
-/* Kernels of that GPU that have ended since the origin, as of the last take; lost ones are taken for kernels of the GPU
- * that their program used last. False where it is not known: no program has a collector yet. */
+/* Get the number of kernels of a GPU that have ended since the origin, as of the last take. A lost record counts for
+ * the GPU that its program used last. Return false if the number is not known: no program has a collector yet. */
 bool fl_kernels_finished(const fl_kernels *k, uint32_t gpu, uint64_t *count);
 
 fl_kernels_counts fl_kernels_count(const fl_kernels *k);
 
-/* Which kernel records a policy is shown: those of GPUs on which it has them on. The collector records all along,
- * whatever a policy sets; a policy sees what it would see of one that is switched (policies/policy.h). */
+/* The switch of records. The collector always records; the switch shows a policy only the records of those GPUs on
+ * which the policy has them on, as policies/policy.h promises. */
 
 typedef struct fl_record_switch { /* plain zero is closed */
     struct fl_record_state *gpu;
@@ -118,10 +117,11 @@ typedef struct fl_record_switch { /* plain zero is closed */
 fl_status fl_record_switch_open(fl_record_switch *s, uint32_t gpus, bool on, fl_diag *d);
 void fl_record_switch_close(fl_record_switch *s);
 
-/* On or off from t_ns on, in the time of the records: a kernel that ends then or before belongs to what was. */
+/* Switch records on or off from t_ns on, in the time of the records. A kernel that ends at t_ns or before is shown by
+ * the previous setting. */
 void fl_record_switch_set(fl_record_switch *s, uint32_t gpu, bool on, int64_t t_ns);
 
-/* Leaves in the sample what is to be seen of its records, which are all that came since the last call, some of kernels
- * that ended long before. They live until the next one. Where records are off everywhere none is lost, and there are
- * only those that come late. */
+/* Reduce a sample's records, all that came since the last call, to those that the policy may see. Some are of kernels
+ * that ended long before. They are valid until the next call. If records are off on all GPUs, only late ones are left
+ * and none counts as lost. */
 fl_status fl_record_switch_show(fl_record_switch *s, fl_sample *sample, fl_diag *d);

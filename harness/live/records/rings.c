@@ -1,3 +1,4 @@
+/* The folder of the rings, and the guard that survives a ring that its program cuts short. */
 #include "harness/live/records/inside.h"
 
 #include "traces/io/io.h"
@@ -19,7 +20,7 @@
 /* Not looked at again. Told with its path and why; after FL_RING_TOLD_MAX lines it is only counted. */
 enum { FL_RING_TOLD_MAX = 32 };
 
-/* ---- ring folder ---- */
+/* ---- the folder of the rings ---- */
 
 enum { FILES_AT_ONCE = 1024, ASIDE_SLOTS = 1 << 16 };
 
@@ -156,7 +157,7 @@ void fl_ring_folder_set_aside(fl_ring_folder *f, const fl_ring_file *file, const
     fl_ring_folder_say(f, file->name, line);
 }
 
-/* ---- ring guard ---- */
+/* ---- reading a ring that its program may cut short ---- */
 
 static sigjmp_buf *volatile back; /* a signal handler can reach nothing else */
 

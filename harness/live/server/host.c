@@ -1,3 +1,4 @@
+/* Turns successive pages of a serving engine into the signals of a server. */
 #include "harness/live/server/inside.h"
 
 #include "harness/live/guard/guard.h"
@@ -16,7 +17,7 @@
 #define FL_VIEW_WINDOW_NS INT64_C(10000000000) /* of the percentiles, as policies/policy.h has it */
 #define FL_VIEW_STALE_NS INT64_C(3000000000)   /* a page as old as that tells nothing any more */
 
-/* ---- view ---- */
+/* ---- two pages as signals ---- */
 
 static bool is_counter(int id) {
 #define KIND(id_, name, unit, kind, meaning) FL_##kind,
@@ -118,7 +119,7 @@ void fl_server_view_show(fl_server_view *v, uint64_t needs, int64_t t_ns, fl_ser
     v->shown = v->pages;
 }
 
-/* ---- host ---- */
+/* ---- the server of a live host ---- */
 
 #define PERIOD_NS INT64_C(500000000) /* from one reading of the page to the next */
 

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an engine says of itself on its Prometheus page (text exposition format 0.0.4), as plain numbers. The names are
- * vLLM's, old and new. A pure function of the text: whoever sends it may send anything. */
+/* The numbers on an engine's Prometheus page (text exposition format 0.0.4). The names are vLLM's, old and new. Parsing
+ * is a pure function of the text, which may contain anything. */
 
 enum { FL_METRICS_BUCKETS = 48 };
 
@@ -50,8 +50,8 @@ typedef struct fl_page_reader fl_page_reader;
 
 enum { FL_PAGE_WHY = 160 };
 
-/* Looks the host up and reads a first page into *first. FL_BAD_INPUT for a URL that is none; FL_HARDWARE where no page
- * is to be had, or one without any metric of an engine that is known. */
+/* Looks the host up and reads a first page into *first. FL_BAD_INPUT: the URL is malformed. FL_HARDWARE: no page comes,
+ * or a page without any known metric of an engine. */
 fl_status fl_page_reader_open(fl_page_reader **out, const char *url, int64_t period_ns, fl_metrics *first, fl_diag *d);
 
 /* True where a page came since the last call; then it is in *m. Never waits. */
@@ -75,8 +75,8 @@ typedef enum fl_page_answer {
 fl_page_answer fl_page_answer_read(const char *bytes, size_t count, bool ended, const char **from, size_t *size,
                                    const char **why);
 
-/* The signals of a server as its pages tell them one after the other: counters that go on where an engine began anew,
- * percentiles over the last ten seconds, and what is stale. Time is the host's. */
+/* The signals of a server, made of successive pages: counters that continue after a restart of the engine, percentiles
+ * over the last ten seconds, and staleness. Time is the host's. */
 
 enum { FL_VIEW_PAGES = 64 };
 

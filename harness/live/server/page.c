@@ -1,3 +1,4 @@
+/* Parses an engine's page of metrics. */
 #include "harness/live/server/inside.h"
 
 #include "traces/io/io.h"

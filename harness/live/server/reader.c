@@ -1,3 +1,4 @@
+/* Reads the page over HTTP, again and again, on a thread of its own. */
 #include "harness/live/server/inside.h"
 
 #include "harness/live/guard/guard.h"
@@ -19,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- page text ---- */
+/* ---- the address and the answer ---- */
 
 fl_status fl_page_url_parse(const char *text, fl_page_url *u, fl_diag *d) {
     static const char SCHEME[] = "http://";
@@ -104,7 +105,7 @@ fl_page_answer fl_page_answer_read(const char *bytes, size_t count, bool ended, 
     return FL_PAGE_WHOLE;
 }
 
-/* ---- page reader ---- */
+/* ---- the thread that reads ---- */
 
 #define EXCHANGE_NS INT64_C(2000000000)
 enum { PAGE_MAX = 4 << 20, READ = 64 << 10 };

@@ -1,3 +1,4 @@
+/* Opens a vendor's library, and what all back ends share. */
 #include "harness/live/vendor/vendor.h"
 
 #include "traces/io/io.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- library ---- */
+/* ---- libraries opened at run time ---- */
 
 void *fl_library_open(const char *variable, const char *const *names, const char *what, char *path, size_t size,
                       fl_diag *d) {
@@ -39,7 +40,7 @@ int fl_library_find(void *library, const char *newest, const char *older, void *
     return symbol != NULL;
 }
 
-/* ---- backend ---- */
+/* ---- what all back ends share ---- */
 
 void fl_gpus_close(fl_gpus *g) {
     if (g->self)

@@ -1,3 +1,4 @@
+/* The folders of records and locks, and the record of prior values. */
 #include "harness/live/vendor/inside.h"
 
 #include "harness/live/vendor/vendor.h"
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- state ---- */
+/* ---- folders that no other user can have changed ---- */
 
 enum { FILE_MAX = 1 << 20 }; /* a record of 4,096 CPUs is half of it */
 
@@ -41,7 +42,7 @@ bool fl_state_path(const char *folder, const char *unit, const char *ending, cha
     return (size_t)snprintf(buf, size, "%s/%s%s", folder, unit, ending) < size;
 }
 
-/* ---- folders ----------------------------------------------------------------------------------------------------- */
+/* ---- folders ---- */
 
 static fl_status check_folder(int fd, const char *folder, fl_diag *d) {
     struct stat f;
@@ -97,7 +98,7 @@ fl_status fl_state_open(const char **state, fl_diag *d) {
     return fl_folder_make(*state, d);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* The reason not to trust a file; NULL = none. */
 static const char *distrust(const struct stat *f) {
@@ -164,7 +165,7 @@ fl_status fl_state_remove(const char *folder, const char *unit, const char *endi
     return s;
 }
 
-/* ---- record ---- */
+/* ---- the record of prior values ---- */
 
 static const char ENDING[] = ".record";
 
@@ -202,7 +203,7 @@ static fl_status boot_id(char *buf, size_t size, fl_diag *d) {
     return FL_OK;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void put_record(FILE *f, const fl_record *r, const char *boot) {
     fprintf(f, "foldline-record 1\nboot %s\nunit %s\n", boot, r->unit);
@@ -252,7 +253,7 @@ fl_status fl_record_write(const char *state, const fl_record *r, fl_diag *d) {
     return fl_fail(d, FL_IO, path, 0, 0, "cannot write the record of prior values: %s", fl_reason(error));
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* The keys that the back ends write (harness/live/vendor/nvml/read.c, harness/live/vendor/ze/read.c,
  * harness/live/vendor/rsmi/read.c) for units of that prefix, and the range of each control. A key that ends with a

@@ -1,4 +1,12 @@
-/* MODULE harness/live/vendor */
+/* The interface of a vendor's back end, and the record of prior values on disk.
+ *
+ * An fl_backend is a table of functions: read signals, set controls, read prior values, restore. Each vendor has one in
+ * a module of its own; fl_vendor_open (live/guard/guard.h) picks it and fills an fl_gpus, which fl_gpus_close closes.
+ * Before the first set a controller writes an fl_record per GPU (fl_record_write); a restore reads it.
+ *
+ * FL_IO from a set means that the driver refused and nothing changed; FL_HARDWARE means that something may have
+ * changed, or that the GPU is gone. A signal that cannot be read is invalid, never a guess. A record or folder that
+ * another user could have changed is refused (FL_BAD_INPUT). */
 #pragma once
 
 #include "policies/policy.h"
@@ -25,7 +33,7 @@ const char *fl_run_folder(void);
 
 /* Creates the folder of records where it is missing (mode 0700) and checks it. FL_IO with the reason. */
 fl_status fl_state_open(const char **state, fl_diag *d);
-/* The same of any folder. */
+/* Create any folder, where it is missing, and check it in the same way. */
 fl_status fl_folder_make(const char *folder, fl_diag *d);
 
 /* Writes the path of a file of a unit into buf; false where the unit's name is not a plain name. */
@@ -106,9 +114,9 @@ typedef struct fl_backend {
     /* Reads the signals among `needs` that the GPU has, at t_ns. FL_HARDWARE where the GPU or its driver is gone. A
      * signal that is not available is only marked invalid. */
     fl_status (*read)(void *self, uint32_t gpu, uint64_t needs, int64_t t_ns, fl_gpu_sample *sample, fl_diag *d);
-    /* Says which signals whoever reads can do without; before it is called, none. One of them that is costly to read
-     * may then be shown as of a reading some seconds ago, and is invalid where its value is not known. It holds until
-     * it is called again. NULL: the back end reads each signal each time. */
+    /* States which signals the caller can spare; none before the first call, and until the next call. A spared signal
+     * that is costly to read may show a reading of some seconds ago, and is invalid if its value is not known. NULL:
+     * the back end reads each signal each time. */
     void (*spare)(void *self, uint64_t signals);
     /* Forgets earlier readings: the next reading counts as the first one. */
     void (*forget)(void *self);
@@ -145,7 +153,7 @@ typedef fl_status fl_gpus_find_all(const fl_gpus *opened, const char *list, fl_d
 fl_status fl_gpus_open(fl_gpus *out, const fl_backend *back, size_t size, fl_gpus_find_all *find, const char *list,
                        fl_diag *missing, fl_diag *d);
 
-/* True where a list (indices or units joined by commas; NULL, "" or "all" = every GPU) names the GPU. */
+/* Return true if a list (indices or units joined by commas; NULL, "" or "all" = every GPU) names the GPU. */
 bool fl_gpus_listed(const char *list, uint32_t index, const char *unit);
 
 /* For a back end that is being opened (g->self is set): add takes in the library's GPU of that number if it is listed,
@@ -156,13 +164,14 @@ typedef fl_status fl_gpus_add(void *self, uint32_t index, const char *list, fl_d
 fl_status fl_gpus_gather(const fl_gpus *g, uint32_t all, const char *list, fl_gpus_add *add, fl_diag *missing,
                          fl_diag *d);
 
-/* As an fl_kernels_position (harness/live/records/records.h); gpus: an fl_gpus. */
+/* Return the index of a GPU by its UUID, -1 if it is not among gpus (an fl_gpus). It is an fl_kernels_position
+ * (harness/live/records/records.h). */
 int fl_gpus_position(void *gpus, const char *uuid, size_t size);
 
 /* Sorts clocks, in any order and possibly repeated, in place into a ladder of whole MHz; returns how many remain. */
 uint32_t fl_gpus_ladder(int32_t *mhz, uint32_t count);
 
-/* Index of a unit among the GPUs, -1 where there is none. */
+/* Return the index of a unit among the GPUs, -1 if there is none. */
 int fl_gpus_find(const fl_gpus *g, const char *unit);
 
 /* A vendor's library, opened at run time. */

@@ -1,3 +1,4 @@
+/* Reads a result and the files beside it. */
 #include "harness/report/data/inside.h"
 
 #include "harness/base/json/json.h"
@@ -18,7 +19,7 @@
 
 enum { FL_SHARE_CLASSES_MAX = 24 }; /* more distinct clocks than this are grouped into classes */
 
-/* ---- report data ---- */
+/* ---- names and columns ---- */
 
 /* clang-format off */
 static const char *const column_name[FL_REPORT_COLUMNS] = {
@@ -254,7 +255,7 @@ bool fl_label_setting(const char *label, size_t index, char name[64], char value
     return true;
 }
 
-/* ---- curves ---- */
+/* ---- regret over steps ---- */
 
 typedef struct reading {
     const fl_report_data *r;
@@ -330,7 +331,7 @@ void fl_curves_free(fl_curves *c) {
     *c = (fl_curves){0};
 }
 
-/* ---- timeline ---- */
+/* ---- telemetry over time ---- */
 
 enum { DEVICES_MAX = 16 };
 

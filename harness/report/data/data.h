@@ -1,4 +1,11 @@
-/* MODULE harness/report/data */
+/* A result as reports, pictures and `show` read it.
+ *
+ * fl_report_read reads RESULTS.csv and the files beside it. fl_report_judge applies bounds, fl_scopes_make finds the
+ * sets of rows behind each mean, and fl_summary_make computes means with intervals, ranks and comparisons. fl_lead_of
+ * chooses the two quantities of the first picture. fl_show_read reads any CSV or JSON as a table for `foldline show`.
+ *
+ * Each struct owns its texts until its _free; scopes and summaries borrow from the data. FL_BAD_INPUT names file and
+ * line: no such column, or a provenance of another result. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -68,9 +75,9 @@ typedef struct fl_report_data {
     fl_intern by_seed;
     cJSON *provenance, *published; /* NULL: the file does not exist */
     char *regret_path;             /* NULL: the file does not exist */
-    fl_promises promises;          /* the bounds by which rows are judged (data.h), */
-    bool serves;                   /* of servers of a language model: a row states their load */
-    double bound;                  /* and the bound on the slowdown; INFINITY: none */
+    fl_promises promises;          /* the bounds by which rows are judged */
+    bool serves;                   /* a result of servers of a language model, whose rows state a load */
+    double bound;                  /* the bound on the slowdown; INFINITY: none */
 } fl_report_data;
 
 fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d);
@@ -106,7 +113,7 @@ void fl_scopes_free(fl_scope *list, size_t count);
 /* The part before the first setting ("fixed:sm_mhz=900" -> "fixed"); into 128 bytes. Returns buf. */
 char *fl_label_family(const char *label, char buf[128]);
 
-/* The place of the column of that name in the first row of a CSV; SIZE_MAX: there is none. */
+/* Return the place of a column in the first row of a CSV; SIZE_MAX: there is none. */
 static inline size_t fl_report_find(const fl_csv_row *r, const char *name) {
     for (size_t i = 0; i < r->count; i++)
         if (!strcmp(r->field[i].text, name))
@@ -143,9 +150,9 @@ void fl_curves_free(fl_curves *c);
 
 /* Texts of a page. */
 
-/* Text with & < > " escaped. */
+/* Write a text with & < > " escaped. */
 void fl_html_text(FILE *f, const char *text);
-/* The same for a policy's label, which may break after its punctuation. */
+/* Write a policy's label, escaped, which may break after its punctuation. */
 void fl_html_label(FILE *f, const char *label);
 
 /* The statistics of a scope for each policy: means with intervals, ranks, and comparisons with one reference. */
@@ -184,10 +191,10 @@ static inline const char *fl_summary_name(const fl_summary *s, size_t i) {
     return s->scope->data->policy.item[s->item[i].policy];
 }
 
-/* What a report says about requests and bounds, in words. */
+/* Requests and bounds in words. */
 
-/* Text for one policy: "6.87 J per request at a p99 latency of 156 ms (the driver's default: 9.91 J at 127 ms); ".
- * Nothing for one that served no request. */
+/* Write a text for one policy: "6.87 J per request at a p99 latency of 156 ms (the driver's default: 9.91 J at 127 ms);
+ * ". Nothing for one that served no request. */
 void fl_latency_short(FILE *f, const fl_summary *s, size_t item);
 
 /* ", under the bound of 5 %, latency_p99_s<0.17": all bounds by which the result is judged, as HTML. */
@@ -215,7 +222,9 @@ typedef struct fl_lead {
     char title[96];
 } fl_lead;
 
-/* Where requests arrive: p99 of the latency against energy per request. Else the saving against the slowdown. */
+/* Choose the two quantities: with requests, p99 of the latency against energy per request; else saving against
+ * slowdown.
+ */
 void fl_lead_of(const fl_summary *s, fl_lead *lead);
 /* "slowdown, %" */
 char *fl_lead_head(const fl_lead_axis *a, char buf[96]);
@@ -233,7 +242,7 @@ void fl_lead_about(const fl_summary *s, char *text, size_t size);
 /* "95 % intervals over 3 workloads and 5 seeds", or "" where there are none: one run of one workload, or all equal. */
 void fl_lead_intervals(const fl_summary *s, char *text, size_t size);
 
-/* A column without any number is left out. */
+/* Return true if the column has a number in some row; pages leave out columns without. */
 bool fl_lead_anywhere(const fl_summary *s, fl_report_column column);
 
 /* "energy saved", "EDP saved" or "ED2P saved". */
@@ -241,17 +250,18 @@ const char *fl_merit_name(const fl_report_data *r);
 
 /* Means that leave out some of their runs, and the clocks behind the best static choice. */
 
-/* Whether the mean of a column covers fewer runs than that of the energy: a run above the bound has no regret. */
-bool fl_partial(const fl_policy_summary *p, fl_report_column column);
-/* Whether all means of a policy cover fewer runs: a static choice that holds all bounds may not exist in every scene.
+/* Return true if the mean of a column covers fewer runs than that of the energy: a run above the bound has no regret.
  */
+bool fl_partial(const fl_policy_summary *p, fl_report_column column);
+/* Return true if all means of a policy cover fewer runs: a static choice that holds all bounds may not exist in every
+ * scene. */
 bool fl_partial_rows(const fl_summary *s, const fl_policy_summary *p);
 /* Writes the notes below the table of policies: the meaning of the mark on such means, with the runs that each covers;
  * and the clock of the best static choice, workload by workload where they differ. Writes nothing where there is
  * neither. */
 void fl_partial_notes(FILE *f, const fl_summary *s);
 
-/* The effect of a parameter on results: policies of one family whose labels differ in a number. */
+/* Studies: the effect of a parameter on results, from policies of one family whose labels differ in a number. */
 
 typedef struct fl_study_point {
     double x;          /* the parameter */
@@ -276,7 +286,7 @@ typedef struct fl_share { /* of all time of all devices */
     double share;         /* 0..1 */
 } fl_share;
 
-/* Index of a signal, SIZE_MAX where the file does not have it. */
+/* Return the index of a signal; SIZE_MAX: the file does not have it. */
 size_t fl_signal_index(const fl_telemetry *t, const char *name);
 
 /* Residency of the SM clock, ascending; list is malloc'd. A row's clock holds from the previous row to this one, as

@@ -14,8 +14,8 @@ const char *fl_report_objective(const fl_report_data *r);
 /* policy_count x workloads x seeds values of one column, NAN where there is no run; malloc'd. A policy with a single
  * run of a workload has it at the first seed. */
 double *fl_scope_panel(const fl_scope *s, fl_report_column column);
-/* The same for the ranking quantity, larger is better: percent saved of energy, EDP or ED2P against the driver's
- * default. */
+/* The values of the ranking quantity, in the same order, larger is better: percent saved of energy, EDP or ED2P against
+ * the driver's default. */
 double *fl_scope_merit(const fl_scope *s);
 
 /* Splits "NAME:param=value,...": the value of the numeric setting at `index`; false where there is none. name: into 64

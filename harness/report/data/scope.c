@@ -1,3 +1,4 @@
+/* The bounds of a report, and the rows behind each mean. */
 #include "harness/report/data/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- bounds ---- */
+/* ---- bounds that judge rows ---- */
 
 typedef struct judge {
     fl_report_data *r;
@@ -108,7 +109,7 @@ fl_status fl_report_judge(fl_report_data *r, const fl_texts *asked, fl_diag *d) 
     return s;
 }
 
-/* ---- scope ---- */
+/* ---- the rows behind a mean ---- */
 
 /* The rows of each variant, one variant after the other: those of v start at row[first[v]]. */
 typedef struct sorted {

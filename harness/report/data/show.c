@@ -1,3 +1,4 @@
+/* Selects, sorts and prints any result as a table. */
 #include "harness/report/data/data.h"
 
 #include "harness/base/work/work.h"

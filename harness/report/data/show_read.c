@@ -195,7 +195,7 @@ static fl_status read_json(fl_show_table *t, fl_diag *d) {
     return s;
 }
 
-/* ---- either ---- */
+/* ---- either form ---- */
 
 static void tell_numbers(fl_show_table *t) {
     for (size_t i = 0; i < t->rows * t->columns; i++) {

@@ -1,3 +1,4 @@
+/* Statistics of each policy in a scope, and the effect of a parameter. */
 #include "harness/report/data/inside.h"
 
 #include "harness/base/work/work.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sensitivity ---- */
+/* ---- the effect of a parameter ---- */
 
 static int by_line(const void *a, const void *b) {
     const fl_study_point *p = a, *q = b;
@@ -77,7 +78,7 @@ void fl_studies(const fl_summary *s, void (*each)(void *user, const fl_study *t)
     fl_names_free(&done);
 }
 
-/* ---- summary ---- */
+/* ---- statistics of policies ---- */
 
 static void add_column(fl_summary *s, fl_means *m, int column) {
     const fl_scope *sc = s->scope;
@@ -110,7 +111,7 @@ static void means(fl_summary *s) {
             s->most = s->item[p].value[FL_REPORT_ENERGY_J].runs;
 }
 
-/* Who breaks a bound stands behind all that hold them. */
+/* A policy that breaks a bound comes after all that hold them. */
 static int by_merit(const void *a, const void *b, void *user) {
     const fl_summary *s = user;
     const size_t i = *(const size_t *)a, k = *(const size_t *)b;

@@ -1,3 +1,4 @@
+/* Texts of a report: HTML, the lead, latencies, partial means. */
 #include "harness/report/data/inside.h"
 
 #include "harness/base/work/work.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- html ---- */
+/* ---- HTML ---- */
 
 void fl_html_text(FILE *f, const char *text) {
     for (; *text; text++) {
@@ -41,7 +42,7 @@ void fl_html_label(FILE *f, const char *label) {
     }
 }
 
-/* ---- lead ---- */
+/* ---- the two quantities of the first picture ---- */
 
 const char *fl_merit_name(const fl_report_data *r) {
     const char *o = fl_report_objective(r);
@@ -157,7 +158,7 @@ void fl_lead_intervals(const fl_summary *s, char *text, size_t size) {
         snprintf(text, size, "95 %% intervals over %zu %s", w > 1 ? w : k, w > 1 ? "workloads" : "seeds");
 }
 
-/* ---- latency ---- */
+/* ---- requests and bounds ---- */
 
 static bool drawable(const fl_policy_summary *p) {
     return isfinite(p->value[FL_REPORT_LATENCY_P99_S].mean) && isfinite(p->value[FL_REPORT_REQUEST_J].mean);
@@ -217,7 +218,7 @@ void fl_bounds_cell(FILE *f, const fl_scope *sc, size_t item) {
     fputs(told ? "</td>" : "none</td>", f);
 }
 
-/* ---- partial ---- */
+/* ---- means that leave out runs ---- */
 
 bool fl_partial(const fl_policy_summary *p, fl_report_column column) {
     const size_t all = p->value[FL_REPORT_ENERGY_J].runs, with = p->value[column].runs;

@@ -1,3 +1,4 @@
+/* The figures of a report, as SVG within the page. */
 #include "harness/report/page/inside.h"
 
 #include "harness/base/work/work.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- embed ---- */
+/* ---- an SVG within the page ---- */
 
 /* Colours of plots/style.gp and their names in report.css. */
 static const struct {
@@ -123,7 +124,7 @@ static void fl_embed(FILE *page, const char *svg, const char *class_name, bool m
     }
 }
 
-/* ---- figures ---- */
+/* ---- the figures ---- */
 
 enum { CURVES_MAX = 24, STUDIES_MAX = 24 };
 

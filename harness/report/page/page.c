@@ -1,3 +1,4 @@
+/* The page of a report, from head to end. */
 #include "harness/report/page/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -26,7 +27,7 @@ typedef struct page {
     fl_summary first; /* the summary of the first scope, with which the page begins */
 } page;
 
-/* ---- head ---- */
+/* ---- the head of the page ---- */
 
 /* style sheet and script lie beside the gnuplot scripts */
 static fl_status include(FILE *f, const char *name, fl_diag *d) {
@@ -65,7 +66,7 @@ static fl_status put_head(const page *p, fl_diag *d) {
     return s;
 }
 
-/* ---- summary ---- */
+/* ---- the summary ---- */
 
 static void span(FILE *f, const fl_interval *x, double scale, const char *unit) {
     fprintf(f, "%.2f %s", x->mean * scale, unit);
@@ -176,7 +177,7 @@ static void put_short(const page *p) {
     fputs(".</p>\n", f);
 }
 
-/* ---- scopes ---- */
+/* ---- the sections of scopes ---- */
 
 static void scope_title(const page *p, const fl_scope *s, char *text, size_t size) {
     const char *variant = p->r->variant.item[s->variant];

@@ -1,4 +1,8 @@
-/* MODULE harness/report/page */
+/* The page of `foldline report`: a result as one HTML file that needs no other file. Figures, style and script are
+ * inline.
+ *
+ * Read the result with fl_report_read (report/data/data.h), then call fl_report_write. The page appears completely or
+ * not at all. Figures need gnuplot; FL_IO if it is missing, unless no_figures is set. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -7,8 +11,6 @@
 #include "traces/io/io.h"
 
 #include <stdbool.h>
-
-/* A result as one page that needs no other file: figures inline, style and script within. */
 
 typedef struct fl_report_options {
     const char *about;     /* the question; NULL = from the record beside the result */

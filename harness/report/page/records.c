@@ -1,3 +1,4 @@
+/* Tables of published results, platforms and provenance. */
 #include "harness/report/page/inside.h"
 
 #include "harness/base/work/work.h"
@@ -46,7 +47,7 @@ static void list(FILE *f, const cJSON *array, const char *title) {
     fputs("</ul>\n", f);
 }
 
-/* ---- published ---- */
+/* ---- published results ---- */
 
 static void put_published(FILE *f, const cJSON *line) {
     const double low = real_of(line, "published_low"), high = real_of(line, "published_high");

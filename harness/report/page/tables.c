@@ -1,3 +1,4 @@
+/* Tables of policies, pairs and workloads. */
 #include "harness/report/page/inside.h"
 
 #include "harness/base/work/work.h"
@@ -96,7 +97,7 @@ static void policy_head(FILE *f, const fl_summary *s, size_t item, const fl_look
     fputs(fl_partial_rows(s, &s->item[item]) ? " *</th>" : "</th>", f);
 }
 
-/* ---- policies ---- */
+/* ---- the table of policies ---- */
 
 typedef struct shown {
     fl_report_column column;
@@ -261,7 +262,7 @@ void fl_table_policies(FILE *f, const fl_summary *s, const fl_looks *looks, cons
                 s->count);
 }
 
-/* ---- pairs ---- */
+/* ---- the table of pairs ---- */
 
 static const char *verdict(const fl_policy_summary *p) {
     const fl_interval *x = &p->merit_pair.difference;
@@ -320,7 +321,7 @@ void fl_table_pairs(FILE *f, const fl_summary *s, const char *id) {
     end(f);
 }
 
-/* ---- workloads ---- */
+/* ---- the table of workloads ---- */
 
 static const shown workload_column[] = {
     {FL_REPORT_SAVING_PCT, "energy saved, %", 1, 2},

@@ -91,7 +91,7 @@ size_t fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *
     return drawn;
 }
 
-/* ---- curves ---- */
+/* ---- regret curves ---- */
 
 enum { POINTS_MAX = 120, FAR_APART = 50, THOUSANDS = 10000, NAMES_MOST = 200 };
 

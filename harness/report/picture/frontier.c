@@ -140,7 +140,7 @@ fl_status fl_picture_gantt(fl_picture *p, const char *const *input, size_t plans
     return s;
 }
 
-/* ---- frontier ---- */
+/* ---- the picture of a frontier ---- */
 
 enum { KIND, TIME, ENERGY, BOUND, JUDGE_TIME, JUDGE_ENERGY, MEASURED_TIME, MEASURED_ENERGY, FRONTIER_COLUMNS };
 static const char *const column[FRONTIER_COLUMNS] = {

@@ -12,7 +12,7 @@
 
 enum { FL_PICTURE_COLOURS = 8, FL_PICTURE_SHAPES = 6, FL_PICTURE_LOOKS = 24 };
 
-/* Sets the plot's height and the room left and right of it; call it first. */
+/* Sets the plot's height and the space left and right of it; call it first. */
 void fl_picture_plot(fl_picture *p, double left, double right, double height);
 
 /* Adds the title and its explanation, in as many lines as they need: the plot moves down by them. On a page they are

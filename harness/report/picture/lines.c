@@ -1,3 +1,4 @@
+/* What pictures of lines share. */
 #include "harness/report/picture/inside.h"
 
 #include "harness/report/picture/picture.h"

@@ -1,3 +1,4 @@
+/* Colour, shape and dash of each policy. */
 #include "harness/report/picture/inside.h"
 
 #include "harness/base/work/work.h"

@@ -1,3 +1,4 @@
+/* One picture: texts, layout, and gnuplot. */
 #include "harness/report/picture/inside.h"
 
 #include "harness/base/cli/cli.h"

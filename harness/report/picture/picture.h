@@ -1,8 +1,12 @@
-/* One picture, drawn by gnuplot from the script of its kind (plots/KIND.gp), a table, and the few facts that a script
- * needs besides. The same scripts draw the files of `foldline plot` and the figures of the report's page.
+/* Pictures, drawn by gnuplot from the script of their kind (in plots/), a table, and the few facts that a script needs
+ * besides. The same scripts draw the files of `foldline plot` and the figures of the report's page.
  *
- * Table and facts are passed in memory, and the picture comes back in memory, so that nothing is left behind wherever
- * it ends. Lengths are those of an SVG in pixels; PNG and PDF are the same picture at their own scale. */
+ * fl_plot makes a picture file of a result file. Inside a page: fl_picture_open, one of the fl_picture_KIND functions,
+ * which fill table and facts, then fl_picture_draw and fl_picture_close. The caller frees the bytes.
+ *
+ * Table, facts and picture pass through memory, so an interrupted run leaves no file behind. Lengths are pixels of the
+ * SVG; PNG and PDF are the same picture at their own scale. FL_IO: gnuplot is missing. FL_BAD_INPUT: gnuplot refuses,
+ * with its first line. */
 #pragma once
 
 #include "harness/report/data/data.h"
@@ -89,10 +93,9 @@ fl_status fl_picture_gantt(fl_picture *p, const char *const *input, size_t plans
 
 /* Pictures of results, drawn by gnuplot from the result files and nothing else. */
 
-/* Runs gnuplot on KIND.gp (FL_PLACE_PLOTS of harness/base/cli/cli.h), on the input or, for kinds that need statistics,
- * on a table made from it (harness/report/plot_table.h). The ending of output gives the format: .svg, .png or .pdf; the
- * file appears completely or not at all. FL_BAD_INPUT: unknown kind (with the nearest one), unknown ending, missing
- * input. FL_IO: gnuplot is missing or refuses, with its first line. */
+/* Draw the picture of a kind from an input file. The ending of output gives the format: .svg, .png or .pdf; the file
+ * appears completely or not at all. FL_BAD_INPUT: unknown kind (the message offers the nearest), unknown ending,
+ * missing input. FL_IO: gnuplot is missing or refuses, with its first line. */
 fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d);
-/* The same on several inputs, which only gantt takes, up to FL_GANTT_PLANS_MAX: refused elsewhere. count is not 0. */
+/* Draw a picture from count > 0 inputs. Only gantt takes more than one, up to FL_GANTT_PLANS_MAX. */
 fl_status fl_plot_all(const char *kind, const char *const *inputs, size_t count, const char *output, fl_diag *d);

@@ -1,3 +1,4 @@
+/* The front of policies, and where their marks and names stand. */
 #include "harness/report/picture/inside.h"
 
 #include "harness/base/work/work.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- pareto clutter ---- */
+/* ---- what names must not cover ---- */
 
 enum { CELL = 16 }; /* pixels: about a name's height */
 
@@ -74,8 +75,6 @@ double fl_clutter_cost(const fl_clutter *c, const fl_box *box, size_t owner, dou
     return cost;
 }
 
-/* ---- pareto places ---- */
-
 /* ---- the front ---- */
 
 typedef struct point {
@@ -123,7 +122,7 @@ void fl_plane_front(fl_plane *m, size_t named) {
         m->spot[m->front[i]].number = i + 1;
 }
 
-/* ---- places ---- */
+/* ---- where marks stand ---- */
 
 /* Spots that have no place yet, in cells as wide as two marks that would hide each other: lists from `head` on through
  * `next`. */

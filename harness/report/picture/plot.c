@@ -1,3 +1,4 @@
+/* `foldline plot`: kinds of pictures, their inputs and the file. */
 #include "harness/report/picture/inside.h"
 
 #include "harness/base/cli/cli.h"

@@ -137,7 +137,7 @@ size_t fl_picture_regret(fl_picture *p, const fl_summary *s) {
     return n;
 }
 
-/* ---- studies ---- */
+/* ---- the picture of a parameter ---- */
 
 enum { LINES_MAX = 8, NAMES_MOST = 150 };
 

@@ -1,3 +1,4 @@
+/* Prints published results, writes the files beside a result, and evaluates tables of selections. */
 #include "harness/study/compare/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- published print ---- */
+/* ---- published results as text ---- */
 
 static const char *verdict(const published_line *l) {
     if (l->fails)
@@ -210,7 +211,7 @@ cJSON *fl_published_json(const fl_published *p) {
     return all;
 }
 
-/* ---- result beside ---- */
+/* ---- the files beside a result ---- */
 
 static const char *experiment_text(const fl_setup *u, const char *key) {
     return cJSON_GetStringValue(cJSON_GetObjectItem(u->experiment.tree, key));
@@ -283,7 +284,7 @@ fl_status fl_report_beside_write(const fl_setup *u, const fl_comparison *c, cons
     return s;
 }
 
-/* ---- result tables ---- */
+/* ---- tables of selections ---- */
 
 typedef struct table { /* selections side by side */
     const char *title;

@@ -1,4 +1,13 @@
-/* MODULE harness/study/compare */
+/* Comparisons: policies over scenes as one table, published results beside simulated ones, and the record of where a
+ * result comes from.
+ *
+ * fl_comparison_run makes the rows of an fl_comparison_options (fl_setup_open fills it), fl_comparison_means adds the
+ * means, fl_comparison_print and fl_comparison_write show them. fl_draws_compare does the same for distribution
+ * replays. fl_published_open and fl_published_solve check the claims and gates of an experiment that replays a paper.
+ * fl_report_record and fl_report_beside_write make the files beside a result.
+ *
+ * A comparison owns its rows until fl_comparison_free; labels and scenes are borrowed. The result does not depend on
+ * the number of threads. FL_BAD_INPUT names the experiment's key. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -14,49 +23,48 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Policies over scenes: every run scored against the driver's default and the oracles of its scene. */
-
 typedef struct fl_comparison {
     fl_row_result *row; /* scene by scene: the baselines, then policy by policy, seed by seed; at the end the means */
     size_t count, room;
     char **label; /* label_count: policies of the means of variants */
     size_t label_count, label_room;
     size_t mean_first; /* rows from here on are means over workloads and seeds, in the order of the policies */
-    uint32_t *mean; /* of each row before them the mean that it is part of: 0 for the first; NULL: there are none yet */
+    uint32_t *mean;    /* for each row the index of the mean that it is part of; NULL: there are no means yet */
     uint64_t ignored_sets, faults;
-    size_t unstepped; /* runs that ended before their policy looked a second time */
+    size_t unstepped; /* runs that ended before the second step of their policy */
 } fl_comparison;
 
-/* Same options, same rows, at any number of threads. */
+/* Run all policies on all scenes and make rows and means. The same options give the same rows. */
 fl_status fl_comparison_run(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
-/* The rows of the scenes alone, behind those that *c has. The scenes outlive them, but may be forgotten. */
+/* Add only the rows of the scenes, behind the rows that *c has. The scenes must outlive the rows, but may be forgotten
+ * (fl_scenes_forget). */
 fl_status fl_comparison_scenes(const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
 void fl_comparison_free(fl_comparison *c);
 
-/* Means over workloads and seeds of all rows so far. */
+/* Add the means over workloads and seeds of all rows so far. */
 void fl_comparison_means(fl_comparison *c);
 
-/* All rows as CSV, through a temporary file. */
+/* Write all rows as CSV, through a temporary file. */
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);
 
-/* The means (or, of one workload, its rows) as a table for people. */
+/* Print the means as a table for people; with one workload, or with each, its rows. */
 void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
 
 /* Policies over distribution replays (sim/draws/draws.h), as EnergyUCB evaluates itself: an experiment with "draws".
  *
  * "draws": {"step_ms": 10, "energy_cv": 0.1, "ratio": 1, "ratio_exponent": {"a": 1, "b": 0}, "ratio_cv": 0.1,
- * "steps_max": 100000, "one_seed": false}: what the sweep's rows do not say, each a number, or one for each workload. A
- * run ends with its work, or after steps_max steps (0, the standard: never); its row's note then says how much was
- * done. one_seed: all repetitions draw alike, as those of the released EnergyUCB. A variant may change any of them.
+ * "steps_max": 100000, "one_seed": false}: what the sweep's rows lack, each a number, or one for each workload. A run
+ * ends with its work, or after steps_max steps (0, the default: never); its row's note then says how much was done.
+ * one_seed: all repetitions use the same draws, as in the released EnergyUCB. A variant may change any of them.
  * Slowdown, saving and regret are against the sweep's own rows: the top clock, and the clock of the least energy under
  * the bound.
  */
 
-/* The scenes are those of the experiment's sweep. Rows as fl_comparison_run makes them, without the clairvoyant ones.
- */
+/* Compare the policies on the scenes of the experiment's sweep. The rows are those of fl_comparison_run without the
+ * clairvoyant schedule. */
 fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
 
-/* energy, saving, energy regret, Eq. 3 regret and slowdown together; each: by workload, over its seeds. */
+/* Print energy, saving, energy regret, Eq. 3 regret and slowdown; each: by workload, over its seeds. */
 void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
 
 /* Published results beside simulated ones: the end of an experiment that replays a paper.
@@ -69,20 +77,19 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
  *   {"policy": "1levelth", "workload": "mini*", "variant": "...", "column": "ed2p", "over": "geomean",
  *    "against": "bapm", "as": "saving_pct"}
  * policy and workload are shell patterns; workload and variant default to all workloads of the plain node. column: see
- * fl_row_value. against: the row of the same workload under that policy, of the same seed and with the same parameters
- * behind its name's colon where there is one ("hybrid1:margin_w=4" against "static*"), its against_column (default: the
- * same column); as:
- * saving_pct 100 (1 - a/b), change_pct 100 (a/b - 1), ratio a/b, difference a - b, abs_difference |a - b|. over: mean
- * (default), error (its standard error), geomean (of a saving or change: through the ratios), median, min, max, sum,
- * count_below:X, count_above:X. "where": {"column": "slowdown_pct", "below": 5} (or above) leaves out rows that do not
- * meet it; a sum or count of none is 0. "least_of": ["bapm", "1levelth"] makes the number of a row 1 where it is at
- * most the number of each of these policies on the same workload, and 0 elsewhere; "most_of": at least. A row that
- * "where" leaves out is no rival, and a tie counts for both. So "least_of", "where" and "over": "sum" count the
- * workloads on which a policy is the best of several within a bound.
+ * fl_row_value. against: the row of the same workload under that policy, with the same seed and the same parameters
+ * after the colon of its name, if there is one ("hybrid1:margin_w=4" against "static*"). against_column: its column
+ * (default: the same). as: saving_pct 100 (1 - a/b), change_pct 100 (a/b - 1), ratio a/b, difference a - b,
+ * abs_difference |a - b|. over: mean (default), error (its standard error), geomean (of a saving or change: through the
+ * ratios), median, min, max, sum, count_below:X, count_above:X. "where": {"column": "slowdown_pct", "below": 5} (or
+ * above) leaves out rows that do not meet it; a sum or count of none is 0. "least_of": ["bapm", "1levelth"] makes the
+ * number of a row 1 where it is at most the number of each of these policies on the same workload, and 0 elsewhere;
+ * "most_of": at least. A row that "where" leaves out is no rival, and a tie counts for both. So "least_of", "where" and
+ * "over": "sum" count the workloads on which a policy is the best of several within a bound.
  *
  * gate: {"above": X, "below": X, "within": X, "within_pct": X}; the first two may be selections; the others are
- * distances from the published value. "errors": 2 beside them: a mean of rows that chance makes differ has to keep its
- * bounds by two standard errors, so that none holds by luck. Without a gate the line only reports. "share_of":
+ * distances from the published value. "errors": 2 beside them: where chance decides, the mean has to keep its bounds by
+ * two standard errors, so that no gate holds by luck. Without a gate the line only reports. "share_of":
  * SELECTION makes the simulated value a share of another, in percent.
  *
  * Where the experiment draws its applications from several seeds ("applications"), a selection is made draw by draw,
@@ -91,79 +98,78 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
  * that errors of opposite sign in two draws do not make a line that holds. It holds where it does on more than half of
  * the draws; "draws": "all" in the gate asks for each of them. The line says on how many it does.
  *
- * Where the experiment has "records": "both", every line with a policy that needs kernel records has a second number
- * beside the simulated one: the same with records that take no time. Gates judge the one at cost.
+ * If the experiment has "records": "both", every line with a policy that needs activity records has a second number:
+ * the simulated value with records that take no time. Gates judge the value at cost.
  *
- * fails: "why". A claim of the paper that does not come out here: its gate must not hold. The line then says so, with
- * the reason, and leaves the exit status alone. Where the gate holds after all, that is a failure: the text is out of
- * date. So a published claim is always a gate, and none is left out for its result. */
+ * fails: "why". This marks a claim of the paper that does not hold here: its gate must fail. The line then says so,
+ * with the reason, and does not change the exit status. If the gate holds after all, that counts as a failure, because
+ * the text is out of date. A published claim is therefore always a gate, whatever its result. */
 
 typedef struct fl_published fl_published;
 
-/* What the experiment says; NULL in *out where it has no such key. policies: labels that selections may name. Refuses
- * unknown keys, policies that match nothing, columns that do not exist. */
+/* Read "published" of the experiment; *out is NULL without that key. policies: labels that selections may name.
+ * FL_BAD_INPUT: unknown keys, policies that match nothing, columns that do not exist. */
 fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl_published **out, fl_diag *d);
 void fl_published_free(fl_published *p);
 
-/* Evaluates every line. FL_BAD_INPUT where a selection finds no row. */
+/* Evaluate every line. FL_BAD_INPUT: a selection finds no row. */
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d);
-/* How many gates do not hold, or hold although the experiment says that they fail. */
+/* Return the number of gates with the wrong result: they do not hold, or hold although the experiment says "fails". */
 size_t fl_published_failed(const fl_published *p);
-/* quantity | published | simulated | records free | difference | gate or report; the table of draws; then notes and
+/* Print quantity | published | simulated | records free | difference | gate or report; the table of draws; notes, and
  * what the experiment assumes. */
 void fl_published_print(const fl_published *p, FILE *out);
-/* The same as an array of objects. */
+/* Return the lines as an array of objects. */
 cJSON *fl_published_json(const fl_published *p);
 
-/* What compare writes beside a result for its report. */
+/* The files beside a result. */
 
-/* The provenance of all that was set up; the caller deletes it. */
+/* Make the provenance of all that was set up; the caller deletes it. */
 cJSON *fl_report_record(const fl_setup *u);
 
-/* Adds what a reader of the result asks first to its provenance: experiment, about, and the options of the run where
- * the record does not have them yet. */
+/* Add to a provenance the experiment, its "about", and the options of the run that the record lacks. */
 void fl_report_about(const fl_setup *u, cJSON *record);
 
-/* RESULT.csv -> RESULT.published.json (where published is not NULL) and RESULT.regret.csv (of a distribution replay).
- * One of an earlier result that does not belong to this one any more is removed. */
+/* Write RESULT.published.json (if published is not NULL) and RESULT.regret.csv (of a distribution replay) beside
+ * RESULT.csv. Remove such a file of an earlier result if this result has none. */
 fl_status fl_report_beside_write(const fl_setup *u, const fl_comparison *c, const fl_published *published,
                                  const char *csv, fl_diag *d);
 
-/* Tables of an experiment: many selections of compare.h side by side, which only report.
+/* Tables of an experiment: many selections (see "published") side by side, which only report.
  *
  * "tables": [{"title": "steps by line", "each": SELECTION, "columns": {"miniMD": SELECTION, ...}, "rows": {"line 4":
  * SELECTION, ...}}, ...]
  *
- * The keys of each, of the column and of the row make one selection, the later over the earlier. A key with a + puts
- * its text behind what that key has from the others: "+policy": ":margin_w=4". */
+ * The keys of each, of the column and of the row make one selection; later ones override earlier ones. A key with a +
+ * appends its text to the value from the others: "+policy": ":margin_w=4". */
 
 typedef struct fl_result_tables fl_result_tables;
 
-/* What the experiment says, which must outlive it; NULL in *out where it has no such key. Refuses what
- * fl_published_open refuses of a selection. */
+/* Read "tables" of the experiment, which must outlive *out; *out is NULL without that key. FL_BAD_INPUT: a wrong
+ * selection, as in fl_published_open. */
 fl_status fl_result_tables_open(const fl_experiment *e, const fl_texts *policies, fl_result_tables **out, fl_diag *d);
 void fl_result_tables_free(fl_result_tables *t);
 
-/* Evaluates every cell. FL_BAD_INPUT where a selection finds no row. */
+/* Evaluate every cell. FL_BAD_INPUT: a selection finds no row. */
 fl_status fl_result_tables_solve(fl_result_tables *t, const fl_comparison *c, fl_diag *d);
-/* One after the other, each followed by an empty line. */
+/* Print the tables one after the other, each followed by an empty line. */
 void fl_result_tables_print(const fl_result_tables *t, FILE *out);
-/* The same as an array of objects. */
+/* Return the tables as an array of objects. */
 cJSON *fl_result_tables_json(const fl_result_tables *t);
 
-/* The record of where a result comes from: program, inputs, platforms and policies, as JSON beside the result. */
+/* Provenance: program, inputs, platforms and policies of a result, as JSON beside it. */
 
-/* Version, C library, hash of the policy archive, seed; inputs with their SHA-256; platform; policies with all resolved
- * parameters; what the models stand on. The caller deletes it. */
+/* Make the record: version, C library, hash of the policy archive, seed; inputs with their SHA-256; platform; policies
+ * with all resolved parameters; what the models rest on. The caller deletes it. */
 cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_count, uint64_t seed);
 
-/* SHA-256 of what a result holds, unpacked where it is gzipped, so that packing it later makes no other result of it.
- * As fl_file_sha256 else. */
+/* Write the SHA-256 of a result's contents into hash, unpacked if it is gzipped: packing a result does not change its
+ * hash. Otherwise as fl_file_sha256. */
 char *fl_result_sha256(const char *path, char hash[65]);
 
-/* Writes the record beside a result that is complete, with the result's SHA-256, so that it cannot pass for another's.
- * The standard output has nothing beside it: FL_OK then. */
+/* Write the record beside a complete result. The record has the result's SHA-256, so that it fits no other result. Do
+ * nothing for the standard output. */
 fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d);
 
-/* RESULT.csv -> RESULT.provenance.json. malloc'd. */
+/* Return RESULT.provenance.json for RESULT.csv; the caller frees it. */
 char *fl_provenance_path(const char *csv);

@@ -1,3 +1,4 @@
+/* Runs a comparison and makes its means. */
 #include "harness/study/compare/inside.h"
 
 #include "harness/base/work/work.h"

@@ -1,3 +1,4 @@
+/* Compares policies over distribution replays. */
 #include "harness/study/compare/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -26,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- draws compare ---- */
+/* ---- the workloads of a replay ---- */
 
 typedef struct work {
     const fl_comparison_options *o;
@@ -35,7 +36,7 @@ typedef struct work {
     fl_row_result *row;
 } work;
 
-/* ---- what is drawn from ---- */
+/* ---- the parameters of the draws ---- */
 
 /* A number, or an object with one for each workload. */
 static fl_status read_one(const fl_json *at, const char *key, const char *workload, double *into, fl_diag *d) {
@@ -297,7 +298,7 @@ fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *
     return s;
 }
 
-/* ---- telling ---- */
+/* ---- what it prints ---- */
 
 static bool alike(const fl_row_result *a, const fl_row_result *b, bool each) {
     return !strcmp(a->policy, b->policy) &&
@@ -381,7 +382,7 @@ void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool
         fl_comparison_note_marks(c, out);
 }
 
-/* ---- draws regret ---- */
+/* ---- cumulative regret ---- */
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
 

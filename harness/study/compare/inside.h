@@ -11,15 +11,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The parts of it that other replays build their rows with. A row that was added belongs to the comparison. */
+/* Adds a row, which then belongs to the comparison. Distribution replays build their rows with it. */
 void fl_comparison_add(fl_comparison *c, const fl_row_result *row);
 
-/* Below such a table: what the mark of a mean says that leaves out some of its rows; nothing where none does. */
+/* Explains, below a table, the mark of means that leave out some of their rows; prints nothing if there is none. */
 void fl_comparison_note_marks(const fl_comparison *c, FILE *out);
 
-/* Under a table of results: who broke which bound how often, what nobody could judge, and where no static clock holds
- * all. Nothing where the slowdown alone is bounded: the table's column says that. */
-
+/* Prints, below a table of results, which policy broke which bound how often, which bounds could not be judged, and
+ * where no static clock holds all bounds. Prints nothing if only the slowdown is bounded, which a column shows. */
 void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FILE *out);
 
 /* The cumulative regret of every policy (EnergyUCB Eq. 3) as CSV: workload,policy,platform,variant,step,runs,
@@ -27,7 +26,7 @@ void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FIL
  * far as all runs of a policy went. */
 fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64_t seed, fl_diag *d);
 
-/* The insides of published results: what published_read.c fills, published.c evaluates and beside.c shows. */
+/* Published results: published_read.c fills these structs, published.c evaluates them, beside.c prints them. */
 
 typedef enum form { PLAIN, SAVING_PCT, CHANGE_PCT, RATIO, DIFFERENCE, ABS_DIFFERENCE } form;
 typedef enum published_over { MEAN, GEOMEAN, MEDIAN, MIN, MAX, SUM, ERROR, COUNT_BELOW, COUNT_ABOVE } published_over;
@@ -84,6 +83,6 @@ struct fl_published {
 double fl_published_difference(const published_line *l);
 bool fl_published_gated(const published_line *l);
 
-/* What a selection says, and what it comes to. */
+/* Reads a selection, and computes its value. */
 fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d);
 fl_status fl_published_value(const selection *s, const fl_comparison *c, double *value, fl_diag *d);

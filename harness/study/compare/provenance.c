@@ -1,3 +1,4 @@
+/* The provenance record of a result. */
 #include "harness/study/compare/archive_hash.h"
 
 #include "harness/base/cli/cli.h"

@@ -1,3 +1,4 @@
+/* Evaluates published results and their gates. */
 #include "harness/study/compare/inside.h"
 
 #include "harness/base/json/json.h"

@@ -1,3 +1,4 @@
+/* Reads "published" of an experiment. */
 #include "harness/study/compare/inside.h"
 
 #include "harness/base/cli/cli.h"

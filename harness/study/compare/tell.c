@@ -1,3 +1,4 @@
+/* Prints a comparison: tables, bounds that were broken, servers. */
 #include "harness/study/compare/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- broken out ---- */
+/* ---- bounds that were broken ---- */
 
 typedef struct tally { /* of a policy, by bit */
     const fl_row_result *first;
@@ -103,7 +104,7 @@ void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FIL
         print_none(c, out);
 }
 
-/* ---- serving table ---- */
+/* ---- the table of servers ---- */
 
 typedef struct column {
     const char *head, *name;
@@ -191,7 +192,7 @@ static void fl_serving_table_note(const fl_comparison *c, const fl_comparison_op
         fprintf(out, "no static clock holds the bounds in %zu of %zu workloads\n", all - chosen, all);
 }
 
-/* ---- comparison out ---- */
+/* ---- the table of policies ---- */
 
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);

@@ -1,3 +1,4 @@
+/* Compares a result with a recorded baseline. */
 #include "harness/study/grid/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -48,8 +49,6 @@ cJSON *fl_gate_result_json(const char *experiment, const fl_gate_result *r) {
         cJSON_AddItemToArray(rows, finding_json(&r->finding[i]));
     return root;
 }
-
-/* ---- gate ---- */
 
 /* ---- rules ---- */
 

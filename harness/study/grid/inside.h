@@ -7,18 +7,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Opens or creates. FL_BAD_INPUT where the file is no journal or has another key or number of jobs; FL_IO where it
- * cannot be read or written, or another process holds it. */
+/* Opens or creates a journal. FL_BAD_INPUT where the file is no journal or has another key or number of jobs; FL_IO
+ * where it cannot be read or written, or another process holds it. */
 fl_status fl_journal_open(fl_journal **out, const char *path, const char *key, size_t jobs, fl_diag *d);
 
 bool fl_journal_has(const fl_journal *j, size_t job);
 
-/* Appends a finished job: rows is its text, lines that each end in a newline (none is allowed). From any thread. The
- * text is in the file when it returns; it is on the disk after fl_journal_sync, which this calls once a second. */
+/* Appends a finished job; any thread may call it. rows: lines that each end in a newline, or no text. The text is in
+ * the file when the function returns, and on the disk after fl_journal_sync, which it calls once a second. */
 fl_status fl_journal_add(fl_journal *j, size_t job, const char *rows, fl_diag *d);
 fl_status fl_journal_sync(fl_journal *j, fl_diag *d);
 
-/* The same as journal lines under the journal's own first line: a shard. */
+/* Writes the finished jobs as a shard: journal lines below the journal's own first line. */
 void fl_journal_write_shard(fl_journal *j, FILE *file);
 
 /* Adds a row without seeds to a gate's record. Returns the row, which is valid until the next one is added. */

@@ -1,3 +1,4 @@
+/* The journal of a grid. */
 #include "harness/study/grid/inside.h"
 
 #include "harness/base/work/work.h"

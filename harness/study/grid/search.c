@@ -1,3 +1,4 @@
+/* Searches parameters by successive halving, and checks the winner. */
 #include "harness/study/grid/grid.h"
 
 #include "harness/base/work/work.h"
@@ -20,7 +21,7 @@ typedef struct fl_pair_job {
 
 typedef fl_search_sum fl_pair_sum; /* sums in the place of means */
 
-/* ---- search pairs ---- */
+/* ---- candidates on pairs of workload and seed ---- */
 
 typedef struct work {
     fl_trials *t;
@@ -104,7 +105,7 @@ fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t s
     return s;
 }
 
-/* ---- search check ---- */
+/* ---- checking the winner ---- */
 
 /* Draws `count` of the pairs to the front. */
 static void draw(size_t *pair, size_t of, size_t count) {
@@ -159,7 +160,7 @@ fl_status fl_search_check_run(fl_trials *t, const fl_comparison_options *o, cons
     return s;
 }
 
-/* ---- search ---- */
+/* ---- successive halving ---- */
 
 typedef struct candidate {
     size_t spec, done; /* done: pairs, from the first on */

@@ -1,3 +1,4 @@
+/* Runs a grid durably. */
 #include "harness/study/grid/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -108,7 +109,7 @@ static fl_status run_job(sweep *w, size_t job, fl_diag *d) {
     return s ? s : put_rows(w, job, row, count, d);
 }
 
-/* ---- the turns of the scenes: of those that have something to do ---- */
+/* ---- scene by scene: those with jobs left ---- */
 
 enum { RUNS = FL_TRIALS_READY, END };
 

@@ -18,19 +18,19 @@ void fl_watch_free(fl_watch *w);
 
 fl_status fl_watch_truth(void *user, const fl_node *node, int64_t t_ps, fl_diag *d);
 
-/* The value of a name that is no column; watch may be NULL. NAN where the run does not have it (no CPU modelled, no
- * such probe); FL_BAD_INPUT where there is no such name. */
+/* Gets a value of a watched run by its name, which is not a column; watch may be NULL. NAN: the run does not have it
+ * (no CPU modelled, no such probe). FL_BAD_INPUT: there is no such name. */
 fl_status fl_measure(const fl_run_result *run, const fl_watch *watch, const char *name, double *value, fl_diag *d);
 
-/* Everything but the score, the oracles and the promises: names, what the run says beyond its score, its requests.
- * Those of no concern to a plain run are NAN. row->score is set before; policy is borrowed. */
+/* Fills everything but score, oracles and promises: names, what the run shows beyond its score, its requests. What a
+ * plain run does not have is NAN. row->score must be set before; policy is borrowed. */
 void fl_row_fill(fl_row_result *row, const fl_scene *s, const fl_run_result *run, const char *policy,
                  double standard_j);
 
-/* Counts its regrets anew, where one was taken back since. */
+/* Counts a row's regrets again, after one was removed. */
 void fl_row_count_regrets(fl_row_result *row);
 
-/* The same, as another row of the same run has it. */
+/* Copies what servers did from another row of the same run. */
 void fl_row_take_served(fl_row_result *row, const fl_row_result *from);
 
 /* The latencies of a run, NAN where nothing arrived. */
@@ -38,17 +38,17 @@ void fl_row_fill_latency(fl_row_result *row, fl_times latency, double load);
 
 /* Watches a run that is about to begin, in windows of watch_ns; 0: it is not, and *kept stays NULL. */
 void fl_kept_watch(fl_kept **kept, int64_t watch_ns, fl_run_options *run);
-/* Keeps of a run that has been scored what fl_measure tells, and no more, for there may be thousands of rows. Takes
- * the run's arrays over. */
+/* Keeps of a scored run only what fl_measure needs, because there may be thousands of rows. Takes over the run's
+ * arrays. */
 void fl_kept_take(fl_kept *kept, fl_run_result *r);
 void fl_kept_free(fl_kept *kept); /* takes NULL */
 
-/* True where it is a number of every row, false where only a run that was watched has it, or it is none. */
+/* True if every row has this number; false if only watched runs have it, or if there is no such name. */
 bool fl_row_is_column(const char *name);
 
 /* True of a column that only a server of a language model has. */
 bool fl_row_is_served(const char *name);
 
-/* Adds those of an experiment's "bound" and "bounds" about which nothing is said yet: a bound on the command line goes
- * before the experiment's on the same column. FL_BAD_INPUT with the line and column of what is wrong. */
+/* Adds the experiment's "bound" and "bounds" on columns without a bound: the command line overrides the experiment.
+ * FL_BAD_INPUT with line and column. */
 fl_status fl_promises_read(const fl_experiment *e, fl_promises *p, double *slowdown, fl_diag *d);

@@ -1,3 +1,4 @@
+/* Regret against the best known schedule, risk of a fitted model, static clocks under bounds. */
 #include "harness/study/trial/inside.h"
 
 #include "harness/input/scene/scene.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- best known ---- */
+/* ---- regret against the best known schedule ---- */
 
 /* Less than this share below the reference is the rounding of picoseconds, of which no note is made. */
 #define TELLING 1e-6
@@ -76,7 +77,7 @@ void fl_best_known_print(const fl_row_result *row, size_t count, FILE *out) {
             fprintf(out, "note: %s, %s: %s\n", row[i].workload, row[i].policy, row[i].note);
 }
 
-/* ---- risk ---- */
+/* ---- the risk of a fitted model ---- */
 
 fl_status fl_risk_check(const fl_scenes *scenes, double bound, double risk, fl_diag *d) {
     if (!(risk > 0))
@@ -119,7 +120,7 @@ fl_risk fl_risk_at(const fl_scene *s, const fl_choice *at, double bound, fl_obje
         fl_stated_regret(&s->stated, (fl_setting_clocks){at->sm_mhz, at->mem_mhz, 0}, default_of(s), bound, delay)};
 }
 
-/* ---- static promise ---- */
+/* ---- static clocks under bounds ---- */
 
 fl_status fl_static_promised(fl_scene *s, const fl_run_result *standard, const fl_promised_under *under,
                              const fl_choice *at, fl_static_point *point, fl_row_result *row, fl_diag *d) {

@@ -1,3 +1,4 @@
+/* What a watched run shows beyond its scores. */
 #include "harness/study/trial/inside.h"
 
 #include "harness/base/work/work.h"
@@ -106,7 +107,7 @@ fl_status fl_watch_truth(void *user, const fl_node *node, int64_t t_ps, fl_diag 
     return FL_OK;
 }
 
-/* ---- names ---- */
+/* ---- values by their name ---- */
 
 typedef enum which { SM, MEM, CPU } which;
 

@@ -1,3 +1,4 @@
+/* Whether the ranking of policies survives the error of the model. */
 #include "harness/study/trial/trial.h"
 
 #include "harness/base/cli/cli.h"

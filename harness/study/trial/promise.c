@@ -1,3 +1,4 @@
+/* Bounds on columns of a result. */
 #include "harness/study/trial/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -15,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- promise ---- */
 
 #define EXPECTED "expected a share such as 5%% or 0.05, or COLUMN<NUMBER such as latency_p99_s<0.17"
 
@@ -119,7 +118,7 @@ fl_status fl_promises_parse(const fl_texts *texts, fl_promises *p, double *slowd
     return s;
 }
 
-/* ---- of an experiment ---- */
+/* ---- from an experiment ---- */
 
 /* A number is a share, as it always was; a text is what --bound takes. */
 static fl_status read_one(const fl_json *at, fl_promises *p, double *slowdown, fl_diag *d) {
@@ -230,7 +229,7 @@ cJSON *fl_promises_json(const fl_promises *p) {
     return list;
 }
 
-/* ---- judging ---- */
+/* ---- judging a row ---- */
 
 fl_promise_word fl_promise_test(const fl_promise *p, double value) {
     if (isnan(value))
@@ -276,7 +275,7 @@ void fl_promises_judge(const fl_promises *p, double slowdown, fl_row_result *row
     fl_row_count_regrets(row);
 }
 
-/* ---- serving promise ---- */
+/* ---- latency targets as bounds ---- */
 
 fl_status fl_promises_targets(const fl_serving_choice *c, fl_promises *p, fl_diag *d) {
     const double share = c->target_share > 0 ? c->target_share : FL_TARGET_SHARE;

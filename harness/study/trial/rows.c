@@ -1,3 +1,4 @@
+/* The rows of a result: how they are filled, and the table of their columns. */
 #include "harness/study/trial/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- objective ---- */
+/* ---- objectives ---- */
 
 const char *const fl_objective_title[] = {"energy", "EDP", "ED2P"};
 const char *const fl_objective_unit[] = {"J", "J s", "J s^2"};
@@ -36,7 +37,7 @@ fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d) {
     return fl_refuse(d, "unknown objective '%s', expected energy, edp or ed2p", name);
 }
 
-/* ---- result row ---- */
+/* ---- filling a row ---- */
 
 void fl_kept_free(fl_kept *k) {
     if (!k)
@@ -163,7 +164,7 @@ void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz) {
         snprintf(row->clock + used, sizeof row->clock - (size_t)used, ",mem_mhz=%g", mem_mhz);
 }
 
-/* ---- row columns ---- */
+/* ---- the columns of a result ---- */
 
 typedef enum fl_column_cell { TEXT, NAME, REAL, COUNT } fl_column_cell; /* NAME: a text elsewhere, or NULL */
 

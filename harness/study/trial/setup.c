@@ -1,3 +1,4 @@
+/* Options, experiment, policies and scenes of compare, sweep and regress. */
 #include "harness/study/trial/inside.h"
 
 #include "harness/base/cli/cli.h"

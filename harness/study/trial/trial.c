@@ -1,3 +1,4 @@
+/* Runs policies over scenes and scores them. */
 #include "harness/study/trial/inside.h"
 
 #include "harness/base/work/work.h"
@@ -385,7 +386,7 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
     return s;
 }
 
-/* ---- the turns of the scenes ---- */
+/* ---- scene by scene ---- */
 
 #define TABLES_PER_THREAD (INT64_C(32) << 20) /* bytes: a table of some ten million kernels at one clock */
 

@@ -1,5 +1,14 @@
-/* Runs of policies over scenes, each scored against what all policies of its scene share: the driver's default and the
- * oracles. Comparisons, grids and gates are made of them. */
+/* Trials: runs of policies over scenes, each scored against the driver's default and the oracles of its scene.
+ * Comparisons, grids and gates are made of their rows.
+ *
+ * A command fills an fl_setup_options and calls fl_setup_open, which opens experiment, policies and scenes and fills an
+ * fl_comparison_options. fl_trials_open runs the defaults and solves the oracles, fl_trials_run makes one row,
+ * fl_trials_baselines the rows of the baselines, fl_trials_close frees all but the rows. fl_row_result is a row: a
+ * new column of results begins there and ends with a row of the table in rows.c.
+ *
+ * The header also has objectives, bounds on any column (fl_promises), values of watched runs, the risk of a fitted
+ * model, and the test of a ranking against the model's error. Wrong names and bounds are FL_BAD_INPUT. Any number of
+ * threads may run trials at once; the result does not depend on it. */
 #pragma once
 
 #include "harness/base/cli/cli.h"
@@ -22,7 +31,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What is minimised, by its name on the command line and in experiments. */
+/* Objectives, by their names on the command line and in experiments. */
 
 #define FL_OBJECTIVE_STANDARD "energy"
 
@@ -34,15 +43,15 @@
     {"positions", "N", FL_OPTION_INT, into, 1, 1e6,                                                                    \
      "stretches of work to which the clairvoyant schedule gives one clock each (every kernel, host time apart)"}
 
-/* As tables name it, and its unit: "energy" in "J", "EDP" in "J s", "ED2P" in "J s^2". By fl_objective. */
+/* Title and unit of each fl_objective in tables: "energy" in "J", "EDP" in "J s", "ED2P" in "J s^2". */
 extern const char *const fl_objective_title[], *const fl_objective_unit[];
 
-/* "energy", "edp" or "ed2p"; the nearest offered. */
+/* Parse "energy", "edp" or "ed2p". FL_BAD_INPUT offers the nearest. */
 fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
 
-/* What a run shows beyond its scores, by name: clocks, shares of time, power above a limit, the policy's own probes.
+/* Values of a run beyond its scores, by name: clocks, shares of time, power above a limit, the policy's own probes.
  *
- * Names: energy_j ... every column of a result's CSV; and of a run that was watched
+ * Names: every column of a result's CSV (energy_j ...); and, for a run that was watched,
  *   sm_mhz_mean, mem_mhz_mean, cpu_mhz_mean     over time (GPUs: over all of them)
  *   sm_mhz_last, mem_mhz_last, cpu_mhz_last     at the end (GPU 0)
  *   sm_share@A, sm_share@A-B, mem_share@, cpu_share@   percent of time at clocks from A to B MHz
@@ -54,18 +63,18 @@ fl_status fl_objective_parse(const char *name, fl_objective *o, fl_diag *d);
  *   probe:NAME                                  its last value that was not NaN; of a probe per GPU, that of GPU 0
  *   steps:NAME@A, steps:NAME@A-B                steps in which that probe showed a whole number from A to B, 0 to 63 */
 
-typedef struct fl_bin { /* of a histogram: how often it was met */
+typedef struct fl_bin { /* a bin of a histogram and its count */
     uint32_t at;
     uint64_t count;
 } fl_bin;
 
-typedef struct fl_bins { /* those bins that were met, ascending */
+typedef struct fl_bins { /* the bins with a count above 0, ascending */
     fl_bin *bin;
     size_t count;
 } fl_bins;
 
-/* Filled while a run goes on; plain zero before. Tables of all bins count during the run, and are given back at its end
- * for lists of those that were met: a comparison keeps a watch for each of thousands of rows. */
+/* The statistics of a watched run; plain zero before it. During the run, tables count all bins. At its end, short lists
+ * of the bins that occurred replace the tables, because a comparison keeps a watch for each of thousands of rows. */
 typedef struct fl_watch {
     const fl_policy *policy;
     double *probe;       /* last values; probe_count (fl_instance_probe_count) */
@@ -76,126 +85,125 @@ typedef struct fl_watch {
     fl_wide node_fj, gpu_fj;
     uint32_t *node_bin, *gpu_bin; /* windows by mean power, FL_WATCH_BINS of 1 W; the last holds all above */
     uint32_t windows;
-    fl_bins probe_met, node_met, gpu_met; /* of the tables above, once the run has ended */
-    double *regret_mark;                  /* regret_count: of a distribution replay, each FL_DRAWS_MARK steps */
+    fl_bins probe_met, node_met, gpu_met; /* the lists that replace these tables at the end of the run */
+    double *regret_mark;                  /* regret_count values of a distribution replay, every FL_DRAWS_MARK steps */
     size_t regret_count;
 } fl_watch;
 
 void fl_watch_open(fl_watch *w, const fl_policy *policy, uint32_t gpu_count);
-/* The run is over: makes the lists that fl_measure reads. */
+/* End the watch of a run: make the lists that values by name are read from. */
 void fl_watch_end(fl_watch *w);
 
 /* For fl_run_options: user is the fl_watch. */
 fl_status fl_watch_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d);
 
-/* One line of a result: what a run was worth, whose it was, and which bounds it broke. */
+/* Rows: the score of one run, its policy and workload, and the bounds that it broke. */
 
-typedef struct fl_kept { /* of a run that was watched; of baseline:static only the clocks are known */
+typedef struct fl_kept { /* what stays of a watched run; for baseline:static only the clocks */
     fl_run_result run;
     fl_watch watch;
 } fl_kept;
 
 typedef struct fl_row_result { /* one line of a result */
     const char *workload, *policy;
-    const char *variant; /* of the node; NULL = plain */
+    const char *variant; /* variant of the node; NULL = plain */
     const char *platform;
-    const char *records; /* kernel records: "cost" time or "free"; NULL: the policy needs none */
-    const char *twin_of; /* free beside the row of this policy, where they cost; NULL: none such */
+    const char *records; /* activity records: "cost" (they take time) or "free"; NULL: the policy needs none */
+    const char *twin_of; /* label of the same policy whose records cost time, while they are free here; NULL: no pair */
     fl_score score;
-    const char *draw; /* which drawn applications, by their seed; NULL: they are not drawn */
+    const char *draw; /* seed of the drawn applications; NULL: they are not drawn */
     uint64_t seed;
     double energy_saving_pct; /* against the driver's default */
     double node_energy_j, policy_cost_s;
-    double oracle_j, oracle_bound_j, oracle_gap_pct; /* of the workload, under the bound; the gap is the objective's */
-    const char *objective_unit;                      /* of the two below and of regrets: "J", "J s" or "J s^2" */
-    double oracle_objective, oracle_objective_bound; /* the clairvoyant schedule's, and its certified bound */
-    double objective_saving_pct;                     /* of what is minimised, against the driver's default */
-    double reward_regret;                            /* of a distribution replay: EnergyUCB Eq. 3; else NAN */
-    fl_times latency;                                /* of requests; NAN where none arrive */
-    double energy_per_request_j, offered_load; /* load: time of service x rate of arrival; at 1 it is overloaded */
+    double oracle_j, oracle_bound_j, oracle_gap_pct; /* clairvoyant schedule under the bound; the gap is of the objective */
+    const char *objective_unit;                      /* unit of the next two and of regrets: "J", "J s" or "J s^2" */
+    double oracle_objective, oracle_objective_bound; /* of the clairvoyant schedule, and its certified bound */
+    double objective_saving_pct;                     /* saving of the objective against the driver's default */
+    double reward_regret;                            /* EnergyUCB Eq. 3, of a distribution replay; else NAN */
+    fl_times latency;                                /* latencies of requests; NAN if none arrive */
+    double energy_per_request_j, offered_load; /* load: service time x arrival rate; from 1 on the node is overloaded */
     bool overloaded;
-    /* Of a server of a language model, NAN elsewhere. Of its requests `latency` tells the whole time. */
-    fl_times ttft, tbt, tpot;               /* to first token; between tokens; mean of the latter, by request */
-    double ttft_missed_pct, tbt_missed_pct; /* tokens over the targets, of all first and of all later ones */
+    /* Only for servers of a language model; NAN for all others. `latency` is then a request's whole time. */
+    fl_times ttft, tbt, tpot;               /* time to first token, time between tokens, its mean by request */
+    double ttft_missed_pct, tbt_missed_pct; /* share of first tokens, and of later tokens, over the targets */
     double offered_rps;                     /* requests per second that arrive */
-    double served_rps, goodput_rps;         /* requests per second that are done; those that met both */
-    double energy_per_token_j;              /* per token put out */
+    double served_rps, goodput_rps;         /* requests per second that are done, and those that met both targets */
+    double energy_per_token_j;              /* per output token */
     double preemptions;
     double worst_minute_missed_pct, worst_minute_ttft_s, worst_minute_at_s; /* requests that arrived within a minute */
-    double saving_static_pct; /* energy against the best static clock that holds all bounds, whatever the row holds */
-    double saving_most_pct;   /* no clocks save more against the default: by oracle_bound_j (sim/serving/serving.h) */
-    double sets;              /* of controls, by the policy */
-    /* Of a static clock that a fitted model chose, shares: that the real bound breaks there, and the regret to expect.
-     * NAN elsewhere. */
-    double bound_break_chance, expected_regret;
-    double violated;          /* 0 or 1; in a mean: how many */
-    uint32_t broken, unknown; /* which bounds, as bits of fl_promises_name: beyond its limit; not known of this row */
-    char breaks[128];         /* the same as a text */
+    double saving_static_pct; /* energy saved against the best static clock that holds all bounds, also if this row does
+                                 not hold them */
+    double saving_most_pct;   /* upper bound of any saving against the default, from oracle_bound_j */
+    double sets;              /* number of sets of controls by the policy */
+    /* Only for a static clock that a fitted model chose; else NAN. Shares. */
+    double bound_break_chance, expected_regret; /* chance that the real bound breaks there; regret to expect */
+    double violated;          /* 0 or 1; in a mean, the number of such rows */
+    uint32_t broken, unknown; /* bits of fl_promises_name: bounds that the row breaks; bounds that cannot be judged */
+    char breaks[128];         /* both as a text */
     uint64_t ignored_sets, faults;
     bool unstepped;   /* see fl_spec_unstepped */
-    size_t workloads; /* in a mean: of how many */
-    /* In a mean: of how many rows, and of these how many have a regret; 1, and 0 or 1, elsewhere. */
+    size_t workloads; /* in a mean: number of workloads */
+    /* In a mean: number of its rows, and of those with each regret. In a row: 1, and 0 or 1. */
     uint64_t rows, regret_static_rows, regret_clairvoyant_rows;
-    uint64_t partial[2]; /* in a mean: columns that some of its rows do not have, as bits (fl_row_partial) */
-    double clock_sm_mhz, clock_mem_mhz; /* of a static choice; 0: none, or the device has one memory clock */
-    char clock[64];                     /* the same as the policy fixed takes it, in a mean as a range; empty: none */
-    fl_kept *kept;                      /* NULL: not watched; owned by whoever holds the row */
+    uint64_t partial[2]; /* in a mean: columns that some of its rows lack, as bits (fl_row_partial) */
+    double clock_sm_mhz, clock_mem_mhz; /* clocks of a static choice; 0: none, or the device has one memory clock */
+    char clock[64];                     /* these clocks as parameters of the policy fixed; in a mean a range */
+    fl_kept *kept;                      /* NULL: not watched; freed by fl_row_free */
     char note[160];
 } fl_row_result;
 
-/* What every maker of rows ends with, once the score is there: counts, and what the objective was against the default's
- * `standard`. */
+/* Finish a row once its score is set: fill in counts, and the objective relative to `standard`, that of the driver's
+ * default. Every maker of rows calls it. */
 void fl_row_finish(fl_row_result *row, fl_objective objective, double standard);
 
-/* What a server did, NAN where there is none. energy_j is set before. */
+/* Fill in what servers did, NAN without servers. energy_j must be set before. */
 void fl_row_fill_served(fl_row_result *row, const fl_run_result *run);
 
-/* Names the clocks of a static choice; mem_mhz 0 where the device has a single memory clock. */
+/* Name the clocks of a static choice; mem_mhz 0: the device has a single memory clock. */
 void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz);
 
-void fl_row_free(fl_row_result *row); /* what was kept */
+void fl_row_free(fl_row_result *row); /* frees what a watched row kept */
 
-/* The columns of a result: what a row's numbers are called, in CSV and JSON, in gates and selections. To add one, give
- * fl_row_result a member that every maker of rows sets, and the table in rows.c a row at its end. */
+/* Columns: the names of a row's numbers in CSV and JSON, in gates and selections. To add one, give fl_row_result a member
+ * that every maker of rows sets, and the table in rows.c a row at its end. */
 
-/* The cell of a row by the name of a column of the CSV, slowdown_pct, energy_kj, or one of harness/study/trial/trial.h; NAN
- * where the row does not have it. FL_BAD_INPUT where there is no such column. */
+/* Get a cell of a row by its name: a column of the CSV, slowdown_pct, energy_kj, or a value of a watched run. NAN: the
+ * row does not have it. FL_BAD_INPUT: there is no such column. */
 fl_status fl_row_value(const fl_row_result *row, const char *name, double *value, fl_diag *d);
 
-/* One row as a line of CSV, and the line above the first. */
+/* Write the head of the CSV, and one row as a line of it. */
 void fl_row_head(FILE *f);
 void fl_row_put(FILE *f, const fl_row_result *row);
-/* The same columns as keys; null where not finite. In a mean also "partial": the columns that are means of some rows.
- */
+/* Add all columns as keys; values that are not finite become null. A mean also gets "partial": the columns that cover
+ * only some of its rows. */
 void fl_row_json(cJSON *into, const fl_row_result *row);
-/* Whether that column of a mean leaves out rows that do not have it. */
+/* Return true if that column of a mean leaves out rows that lack it. */
 bool fl_row_partial(const fl_row_result *mean, const char *name);
 bool fl_row_any_partial(const fl_row_result *mean);
 
-/* Sets every number of *mean to the mean of those of count > 0 rows, cells that are not defined left out; `violated`
- * counts, and `workloads` are the rows under mean->seed. room: count doubles. */
+/* Set every number of *mean to the mean over count > 0 rows, without undefined cells. `violated` counts instead;
+ * `workloads` is the number of rows with mean->seed. room: space for count doubles. */
 void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl_row_result *mean);
 
-/* What a result has to hold: a largest slowdown, and limits on any other column of a row.
+/* Promises: the bounds that a result has to hold, a largest slowdown and limits on any other column of a row.
  *
  * As a text: "5%" or "0.05", the share by which the makespan may grow over the driver's default; or a column and its
- * limit, COLUMN<X, COLUMN<=X, COLUMN>X, COLUMN>=X, such as "latency_p99_s<0.17". Columns are those of
- * harness/study/trial/trial.h, and what harness/study/trial/trial.h tells of a run that was watched. "slowdown<=0.05" is
- * "5%". Columns that are themselves told under the bounds (regrets, violated) have none.
+ * limit, COLUMN<X, COLUMN<=X, COLUMN>X, COLUMN>=X, such as "latency_p99_s<0.17". Values of watched runs count as columns.
+ * "slowdown<=0.05" means "5%". Columns that depend on the bounds themselves (regrets, violated) cannot be bounded.
  *
- * A row that does not have a column, such as a latency where nothing arrives, does not hold a promise about it. It
- * counts as violated, and its text says n/a. */
+ * A row that lacks a column, such as a latency without requests, does not hold a promise about it. It counts as
+ * violated, and its text says n/a. */
 
 typedef struct fl_promise {
     char column[64];
     bool below, equal; /* COLUMN < or > limit; or equal to it */
     double limit;
-    bool watched; /* told only of a run that is watched */
+    bool watched; /* only watched runs have the column */
 } fl_promise;
 
-enum { FL_PROMISES_MAX = 31 }; /* a bit each in fl_row_result, the slowdown has the first */
+enum { FL_PROMISES_MAX = 31 }; /* a bit each in fl_row_result; the slowdown has the first */
 
-typedef struct fl_promises { /* plain zero holds none */
+typedef struct fl_promises { /* zeroed: no promise */
     fl_promise item[FL_PROMISES_MAX];
     size_t count;
 } fl_promises;
@@ -206,57 +214,56 @@ typedef struct fl_promises { /* plain zero holds none */
      "largest slowdown allowed, 0.10 or 10%; or a limit on any column of the result, 'latency_p99_s<0.17' "            \
      "(may be repeated; none)"}
 
-/* Adds one text to *p, or sets *slowdown where it is INFINITY. FL_BAD_INPUT with what is wrong: no number, no such
- * column (the nearest is offered), a column that has no promise, a second bound on the slowdown, a share above 1 that
- * is not said in percent, more than FL_PROMISES_MAX. */
+/* Parse one text: add it to *p, or set *slowdown if that is still INFINITY. FL_BAD_INPUT: no number, no such column (the
+ * message offers the nearest), a column that cannot be bounded, a second bound on the slowdown, a share above 1 that is
+ * not written in percent, or more than FL_PROMISES_MAX. */
 fl_status fl_promise_parse(const char *text, fl_promises *p, double *slowdown, fl_diag *d);
-/* The same of the texts of --bound, in order. */
+/* Parse the texts of --bound, in order. */
 fl_status fl_promises_parse(const fl_texts *texts, fl_promises *p, double *slowdown, fl_diag *d);
-/* Adds to *p and *slowdown those of `own` and `share` about whose column nothing is said there. FL_BAD_INPUT beyond
- * FL_PROMISES_MAX. */
+/* Add to *p and *slowdown the promises of `own` and `share` on columns that are not bounded there yet. FL_BAD_INPUT: more
+ * than FL_PROMISES_MAX. */
 fl_status fl_promises_add(const fl_promises *own, double share, fl_promises *p, double *slowdown, fl_diag *d);
 
-/* FL_BAD_INPUT where no scene can have a column that is promised: latencies where nothing arrives. */
+/* FL_BAD_INPUT: no scene can have a promised column, such as a latency without requests. */
 fl_status fl_promises_check(const fl_promises *p, const fl_scenes *scenes, fl_diag *d);
-bool fl_promises_watched(const fl_promises *p); /* some are told only of runs that are watched */
+bool fl_promises_watched(const fl_promises *p); /* some promise needs watched runs */
 
-/* "latency_p99_s<0.17", in the shortest form that reads back the same; into buf. Returns buf. */
+/* Write "latency_p99_s<0.17", in the shortest form that reads back the same, into buf. Return buf. */
 enum { FL_PROMISE_TEXT = 128 };
 char *fl_promise_text(const fl_promise *p, char buf[FL_PROMISE_TEXT]);
-/* The bound of a bit: 0 is the slowdown's, k + 1 that of item[k]. */
+/* Write the bound of a bit: bit 0 is the slowdown, bit k + 1 is item[k]. Return buf. */
 char *fl_promises_name(const fl_promises *p, double slowdown, size_t bit, char buf[FL_PROMISE_TEXT]);
 
 typedef enum fl_promise_word { FL_PROMISE_HELD, FL_PROMISE_BROKEN, FL_PROMISE_UNKNOWN } fl_promise_word;
 fl_promise_word fl_promise_test(const fl_promise *p, double value); /* NAN is unknown */
 
-/* Sets broken, unknown, breaks and violated of a row, and takes back its regrets where it does not hold all. Of the
- * slowdown score.violated tells. p may be NULL. */
+/* Judge a row: set broken, unknown, breaks and violated, and remove its regrets if it does not hold all bounds.
+ * score.violated already states the bound on the slowdown. p may be NULL. */
 void fl_promises_judge(const fl_promises *p, double slowdown, fl_row_result *row);
 
-/* ", latency_p99_s<0.17, ..." behind what a table says of its bound; nothing where there are none. p may be NULL. */
+/* Print ", latency_p99_s<0.17, ..." after a table's bound on the slowdown; nothing without promises. p may be NULL. */
 void fl_promises_put(const fl_promises *p, FILE *out);
-/* As texts in a list; empty where there are none. */
+/* Return the promises as texts in a list, which may be empty. */
 cJSON *fl_promises_json(const fl_promises *p);
 
-/* What a fitted model makes of a chosen static clock: the chance that the real bound breaks at it, the regret to
- * expect, and which clocks may be chosen under a risk. */
+/* Risk: what a fitted model states about a static clock that it chose. */
 
 /* clang-format off */
 #define FL_RISK_OPTION(into)                                                                                           \
     {"risk", "P", FL_OPTION_SHARE, into, 1e-9, 1,                                                                       \
      "of a fitted model: highest chance that a static clock breaks --bound on the real GPU (the prediction decides)"}
 
-/* A risk of 0: nobody asked. FL_BAD_INPUT where one is asked for without a bound, or beside a model that does not state
- * how sure it is. */
+/* Check --risk; 0: it was not given. FL_BAD_INPUT: a risk without a bound, or with a model that states no deviations. */
 fl_status fl_risk_check(const fl_scenes *scenes, double bound, double risk, fl_diag *d);
 
-/* Moves the points that may be chosen to the front; how many. All where no risk is asked for. */
+/* Move the points that may be chosen under the risk to the front, and return their number; all without a risk. */
 size_t fl_risk_keep(const fl_scene *s, double bound, double risk, fl_static_point *point, size_t count);
 
 typedef struct fl_risk {
     double chance, regret; /* shares; NAN where the model states nothing */
 } fl_risk;
 
+/* Return the chance that the real bound breaks at a choice, and the regret to expect. */
 fl_risk fl_risk_at(const fl_scene *s, const fl_choice *at, double bound, fl_objective objective);
 
 typedef struct fl_comparison_options {
@@ -265,58 +272,57 @@ typedef struct fl_comparison_options {
     size_t spec_count;
     double bound;                /* on the slowdown; INFINITY = none */
     const fl_promises *promises; /* bounds on other columns; NULL = none */
-    double risk;                 /* of a static choice (study/risk.h); 0 = none */
+    double risk;                 /* of a static choice (fl_risk_check); 0 = none */
     fl_objective objective;
     size_t positions; /* of the clairvoyant schedule; FL_POSITIONS_ALL */
     uint64_t seed;
     uint32_t seeds; /* runs of each policy, with seeds seed, seed + 1, ... */
-    int64_t draws;  /* the scenes are so many draws of the same ones, see fl_scene_options */
+    int64_t draws;  /* number of draws of each scene, see fl_scene_options */
     unsigned threads;
-    bool oracles;     /* solve the references; without them all regrets are n/a */
-    bool only_static; /* of them only the best static clock, without a table of all */
+    bool oracles;     /* solve the oracles; without them all regrets are n/a */
+    bool only_static; /* solve only the best static clock, without a table of all */
     int64_t watch_ns; /* window of the power statistics of watched runs; 0 = runs are not watched */
 } fl_comparison_options;
 
-/* True where the workload of the row or scene (its variant left out of the name) matches a shell pattern. */
+/* Return true if the workload of a row or scene, without its variant, matches a shell pattern. */
 bool fl_workload_matches(const char *workload, const char *variant, const char *pattern);
-/* True where the spec is for the scene's workload. */
+/* Return true if the spec is for the scene's workload. */
 bool fl_spec_is_for(const fl_spec *spec, const fl_scene *s);
 
 typedef struct fl_trials fl_trials;
 
-/* Runs the defaults and solves the references of every scene, on o->threads threads. *o is borrowed. */
+/* Run the defaults and solve the oracles of every scene, on o->threads threads. *o is borrowed. */
 fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_diag *d);
 void fl_trials_close(fl_trials *t);
 
-/* Scene by scene instead, so that few are built at once: the stages below in this order, the jobs of one at once, then
- * the runs; and at the end fl_trials_forget. */
+/* Or go scene by scene, so that few are built at once: call fl_trials_new, then for each scene the stages below in this
+ * order, then its runs, then fl_trials_forget. The jobs of one stage may run at once. */
 typedef enum fl_trials_stage {
     FL_TRIALS_BUILD,
     FL_TRIALS_STANDARD,
     FL_TRIALS_STATIC,
     FL_TRIALS_SOLVE,
-    FL_TRIALS_READY /* for its runs */
+    FL_TRIALS_READY /* the scene's runs may begin */
 } fl_trials_stage;
-/* To be closed. *o is borrowed. */
+/* Make the trials; the caller closes them. Borrows *o. */
 fl_trials *fl_trials_new(const fl_comparison_options *o);
 size_t fl_trials_jobs(const fl_trials *t, size_t scene, fl_trials_stage stage);
 fl_status fl_trials_prepare(fl_trials *t, size_t scene, fl_trials_stage stage, size_t job, fl_diag *d);
-/* Frees what the runs of a scene shared, and gives the scene back; rows that were taken from it stay. */
+/* Free what the runs of a scene shared, and give the scene back. Rows that were taken from it stay. */
 void fl_trials_forget(fl_trials *t, size_t scene);
 
-/* scenes x specs x seeds, in this order: the seed changes fastest. */
+/* Return the number of runs: scenes x specs x seeds, indexed in this order, so the seed changes fastest. */
 size_t fl_trials_count(const fl_comparison_options *o);
-/* One run; any number of threads at once. row->policy stays NULL where the spec is not for the scene. After a failure
- * the row holds nothing to free. */
+/* Make one run and its row; any number of threads may call it at once. row->policy stays NULL if the spec is not for the
+ * scene. After a failure the row holds nothing to free. */
 fl_status fl_trials_run(fl_trials *t, size_t index, fl_row_result *row, fl_diag *d);
 
 enum { FL_BASELINES = 4 };
-/* The driver's default, the best static clock, the best clock per kernel, the clairvoyant schedule: those there are.
- * Once per scene, and where runs are watched not before its runs are over. */
+/* Make the rows of the baselines that exist: the driver's default, the best static clock, the best clock per kernel, the
+ * clairvoyant schedule. Call it once per scene; if runs are watched, after the scene's runs. */
 fl_status fl_trials_baselines(fl_trials *t, size_t scene, fl_row_result row[FL_BASELINES], size_t *count, fl_diag *d);
 
-/* Static clocks under promises that time and energy do not tell, such as a latency or a highest power: each is a whole
- * run through the engine. */
+/* Static clocks under promises that need a whole run through the engine, such as a latency or a highest power. */
 
 typedef struct fl_promised_under { /* borrowed */
     const fl_promises *promises;
@@ -325,73 +331,70 @@ typedef struct fl_promised_under { /* borrowed */
     fl_objective objective;
 } fl_promised_under;
 
-/* Runs the scene at one choice. *row is all that such a run tells, judged, its regrets NAN; the caller frees what it
- * kept, also after a failure. Runs of other choices may go on beside it. */
+/* Run the scene at one choice. *row is the judged row of that run, with regrets NAN; the caller frees it with
+ * fl_row_free, also after a failure. Other choices may run at the same time. */
 fl_status fl_static_promised(fl_scene *s, const fl_run_result *standard, const fl_promised_under *under,
                              const fl_choice *at, fl_static_point *point, fl_row_result *row, fl_diag *d);
 
-/* Moves the points to the front whose rows hold all promises, in their order; how many. Rows stay where they are: that
- * of point k is row k. The slowdown is not looked at, for fl_static_best does that. */
+/* Move the points whose rows hold all promises to the front, in their order, and return their number. Row k belongs to
+ * point k before the move; rows stay. The function ignores the slowdown, which fl_static_best checks. */
 size_t fl_static_keep(const fl_row_result *row, fl_static_point *point, size_t count);
 
-/* Regret is against the best schedule known. Where a policy of a run is better than the clairvoyant schedule and the
- * baselines (it went to clocks at which its workload is only extrapolated, or --positions made the schedule coarse), it
- * is the reference itself. */
+/* Regret is against the best schedule known. A policy may beat the clairvoyant schedule and the baselines: at clocks to
+ * which its workload is only extrapolated, or because --positions made the schedule coarse. It then is the reference. */
 
-/* The rows of one workload, policies and baselines: where one of them is better than what the regrets are against, it
- * becomes the reference of all of them, so that none is below 0, and its note says so. */
+/* Check all rows of one workload, policies and baselines. If a row is better than the reference of the regrets, it
+ * becomes the reference of all, so that no regret is below 0, and its note says so. */
 void fl_best_known(fl_row_result *row, size_t count, fl_objective objective);
-/* A policy's row that stands alone, as those of a sweep do, whose other rows may be another shard's: where it is better
- * than the reference it cannot become theirs. It has no regret then, and its note says why. */
+/* Check a single row, as in a grid, whose other rows may be in another shard. If it is better than the reference, it gets
+ * no regret, and its note says why. */
 void fl_best_known_alone(fl_row_result *row, fl_objective objective);
 
-/* How far above the least possible the clairvoyant schedules are at most, over all rows: one line; nothing where no row
- * has a bound. */
+/* Print in one line how far above the least possible the clairvoyant schedules are at most, over all rows; nothing if no
+ * row has a bound. */
 void fl_best_known_print(const fl_row_result *row, size_t count, FILE *out);
 
-/* Does the ranking of the policies survive what is not known of the model? Every draw moves the model within its error
- * (sim/gpu/gpu.h, fl_rates_err), runs all policies on it, and ranks them. */
+/* A ranking against the model's error: every draw moves the model within its error (fl_rates_err of sim/gpu/gpu.h), runs
+ * all policies on it, and ranks them. */
 
-typedef struct fl_ranking { /* of one policy */
+typedef struct fl_ranking { /* one policy */
     size_t first;           /* draws in which it came first */
     size_t held;            /* draws in which it held the bound on every workload */
     double mean_rank;
     double saving_pct, saving_sd_pct; /* mean over workloads, against the default in the same draw; over the draws */
-    size_t workloads; /* it is ranked on; 0: it is for none, and not ranked: no first, mean_rank and savings NAN */
+    size_t workloads; /* workloads that it is ranked on; 0: it is for none and not ranked, means are NAN */
 } fl_ranking;
 
 typedef struct fl_model_error_options {
     size_t draws;
-    double time_pct, power_pct; /* mean absolute errors; NAN: what each workload's own model says */
+    double time_pct, power_pct; /* mean absolute errors; NAN: as each workload's own model states */
     uint64_t seed;
 } fl_model_error_options;
 
-/* ranking: o->spec_count, in the order of the policies. A policy that breaks the bound in a draw is ranked behind all
- * that hold it; of equals the earlier is first. The objective asked for counts, relative to the default's. What is
- * ranked are the workloads that all policies are for, policies for none of them all left aside. FL_BAD_INPUT where a
- * workload's error is not known and none is given, or no workload is left. */
+/* Rank the policies. ranking: o->spec_count entries, in the order of the policies. They are ranked by the objective
+ * relative to the default's, over the workloads that all of them are for. A policy that breaks the bound in a draw comes
+ * after all that hold it; of equals the earlier comes first. FL_BAD_INPUT: a workload's error is neither known nor
+ * given, or no workload is left. */
 fl_status fl_model_error_run(const fl_comparison_options *o, const fl_model_error_options *e, fl_ranking *ranking,
                              fl_diag *d);
 void fl_model_error_print(const fl_comparison_options *o, const fl_model_error_options *e, const fl_ranking *ranking,
                           FILE *out);
 
-/* The latency targets of a server as bounds of a comparison, so that whoever misses them violates, and the best static
- * clock is the best of those that meet them. */
-
-/* Adds "ttft_missed_pct<=X" and "tbt_missed_pct<=X" for the targets that there are, X the share of tokens that may miss
- * them; none where there is a bound on that column already. After fl_serving_choice_check. */
+/* Make bounds of a server's latency targets. A policy that misses a target then violates a bound, and the best static
+ * clock is the best of those that meet the targets. Adds "ttft_missed_pct<=X" and "tbt_missed_pct<=X" for the given
+ * targets, X the share of tokens that may miss them, unless that column has a bound already. */
 fl_status fl_promises_targets(const fl_serving_choice *c, fl_promises *p, fl_diag *d);
 
-/* What compare, sweep and regress have in common: options, an experiment, its policies and scenes. */
+/* The setup of compare, sweep, search and regress: options, an experiment, its policies and scenes. */
 
-typedef struct fl_setup_options { /* as the command line gives them: NULL, 0, INFINITY where it does not, until
-                                     fl_setup_open asks the experiment and resolves the rest */
+typedef struct fl_setup_options { /* NULL, 0, INFINITY: not on the command line; fl_setup_open then asks the experiment
+                                     and fills in the defaults */
     fl_scene_options scene;
     fl_texts rest; /* traces, and at most one experiment (*.json) */
     fl_texts policies;
     const char *objective;
-    fl_texts bounds; /* as --bound has them */
-    double bound;    /* on the slowdown, of a caller that has no texts */
+    fl_texts bounds; /* texts of --bound */
+    double bound;    /* bound on the slowdown, for a caller without texts */
     double risk;
     int64_t seeds, positions, threads;
     bool no_oracle;
@@ -408,7 +411,8 @@ typedef struct fl_setup {
     fl_texts traces, labels;  /* labels: of the policies, in order */
     fl_scenes scenes;
     fl_spec *spec;
-    size_t own_specs; /* of o.spec_count; the rest are their twins, which share all but the label */
+    size_t own_specs; /* the first specs; the rest are pairs of them with free activity records, which share all but the
+                         label */
     size_t variants;
     fl_promises promises;
     int64_t *draw; /* draw_count seeds of the experiment's applications, of which draws_open are open */
@@ -417,12 +421,13 @@ typedef struct fl_setup {
     fl_comparison_options o; /* points into this struct */
 } fl_setup;
 
-/* Texts are borrowed from *o, which afterwards says what was used and has to stay. Not to be moved once open. */
+/* Open all. Texts are borrowed from *o, which then has the values that were used and must stay. *u must stay at its
+ * address once it is open. */
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d);
-/* Opens the scenes of the next draw of the applications behind the others. */
+/* Open the scenes of the next draw of the applications, behind the others. */
 fl_status fl_setup_next(fl_setup *u, fl_setup_options *o, fl_diag *d);
 void fl_setup_free(fl_setup *u);
-/* Seeds of each policy and workload: runs of one scene, or draws of it. */
+/* Return the number of seeds of each policy and workload: runs of one scene, or draws of it. */
 size_t fl_setup_seeds(const fl_setup *u);
 
 /* clang-format off */

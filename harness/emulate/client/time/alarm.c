@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- timer ---- */
+/* ---- what all kinds of timers share ---- */
 
 #define S_NS INT64_C(1000000000)
 
@@ -203,7 +203,7 @@ static int fl_notify_end(uint32_t number) {
     return 0;
 }
 
-/* ---- alarm ---- */
+/* ---- timers that send a signal ---- */
 
 #define S_US 1000000
 

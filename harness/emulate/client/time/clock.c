@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- clock ---- */
+/* ---- clocks ---- */
 
 #define US_NS 1000
 #define S_NS INT64_C(1000000000)

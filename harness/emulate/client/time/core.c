@@ -1,3 +1,4 @@
+/* Virtual time inside a program: the clock page, requests to the server, waits, and lines of waiters. */
 #include "harness/emulate/client/time/inside.h"
 
 #include "harness/emulate/client/client.h"

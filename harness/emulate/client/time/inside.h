@@ -9,15 +9,16 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Virtual time inside a client: what stands before the C library's clocks, sleeps and waits (LD_PRELOAD). The server
- * hands one token to one thread of the whole session; whoever has it runs, so the state here needs no locks. */
+/* Virtual time inside a client: functions that replace the C library's clocks, sleeps and waits (LD_PRELOAD). The
+ * server gives one token to one thread of the whole session, and only that thread runs. The state here needs no locks.
+ */
 
 /* False where this process is not part of a session, and for a thread that has ended its turn. */
 bool fl_time_on(void);
 /* ns since the session began. looking: a program asks for it, which passes the time that readings took, and after many
  * looks without a sleep a little more. */
 int64_t fl_time_now(bool looking);
-/* A call that would not block, of a kind that programs spin on. */
+/* Counts a call that does not block, of a kind that programs spin on. */
 void fl_time_spin(void);
 /* Until t; how it ended: FL_WOKEN_TIME, or FL_WOKEN_SIGNAL where a signal's handler has run. */
 int fl_time_sleep(int64_t t);
@@ -26,9 +27,9 @@ int fl_time_sleep(int64_t t);
 typedef bool fl_time_look(void *of);
 int fl_time_wait(fl_time_look *look, void *of, int64_t until, bool interrupted);
 
-/* The same for a descriptor: what it waits for may come from outside the session. */
+/* Waits on a descriptor, as fl_time_wait; the event may come from outside the session. */
 int fl_time_wait_io(fl_time_look *look, void *of, int64_t until);
-/* The session's own output, which nobody in it reads. */
+/* True for the session's own output, whose reader is outside the session. */
 bool fl_time_is_output(uint64_t dev, uint64_t ino);
 
 /* The number behind `key` in what the kernel tells of a descriptor; `none` where there is none. */
@@ -63,9 +64,9 @@ int fl_line_wake(const void *key, int most);
 bool fl_line_woken(void *me);
 void fl_line_forget(void); /* after a fork */
 
-/* What all kinds of timers share: what a program asks for, and how the server is told. */
+/* What all kinds of timers share. */
 
-/* What timer_settime and its kin ask for: by a clock where absolute, else from now; first 0: it is not set. */
+/* A request of timer_settime and similar calls: absolute times by the clock, else from now on; first 0 disarms. */
 typedef struct fl_timer_want {
     clockid_t clock;
     bool absolute;
@@ -86,16 +87,15 @@ pid_t fl_time_pid_of(int pidfd);
 
 /* System calls that a program makes by itself, past the C library. */
 
-/* Is told of one that asks for time, or for what would: the system call, in words. It returns where the call may be
- * made. */
+/* Receives, in words, a system call that asks for time. It returns only if the call may be made. */
 typedef void fl_raw_refuse(const char *call);
 
-/* From here on this thread's are seen. */
+/* Catches this thread's raw system calls from here on. */
 void fl_raw_catch(fl_raw_refuse *refuse);
 
 /* Makes a call that a filter of the kernel handed over (seccomp): its result, below 0 the error. */
 typedef long fl_raw_caught(long number, const long a[3]);
-/* Whether such calls are heard of here: from now on by this function. */
+/* Installs the function for such calls. Returns whether the kernel hands them over here. */
 int fl_raw_filtered(fl_raw_caught *make);
 
 /* The program's own handler of SIGSYS (either may be NULL): it hears of what was not handed over. 0 where nothing is

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- birth ---- */
+/* ---- a new process ---- */
 
 FL_SHOWN pid_t fork(void) {
     if (!fl_time_on())

@@ -95,7 +95,7 @@ FL_SHOWN int execvp(const char *name, char *const argv[]) {
     return REAL(execvp)(name, argv);
 }
 
-/* ---- refuse ---- */
+/* ---- calls that cannot be virtual ---- */
 
 FL_SHOWN int daemon(int nochdir, int noclose) {
     if (fl_time_on())

@@ -38,7 +38,7 @@ FL_SHOWN sighandler_t signal(int number, sighandler_t handler) {
                                                                         : REAL(signal)(number, handler);
 }
 
-/* ---- thread ---- */
+/* ---- begin and end of threads ---- */
 
 typedef struct fl_thread_record {
     pthread_t id;

@@ -1,3 +1,4 @@
+/* The back end for NVIDIA GPUs: facts, opening and closing. */
 #include "harness/live/vendor/nvml/inside.h"
 
 #include "harness/live/vendor/nvml/nvml.h"
@@ -39,8 +40,7 @@ static const char *library(void *self) { return ((fl_nvml_host *)self)->nvml.pat
 static const char *driver(void *self) { return ((fl_nvml_host *)self)->driver; }
 static bool simulated(void *self) { return ((fl_nvml_host *)self)->set_records != NULL; }
 
-/* ---- opening, closing ---------------------------------------------------------------------------------------------
- */
+/* ---- opening, closing ---- */
 
 static uint32_t count(void *self) { return ((fl_nvml_host *)self)->count; }
 static const char *unit(void *self, uint32_t i) { return ((fl_nvml_host *)self)->gpu[i].unit; }

@@ -1,3 +1,4 @@
+/* The calls of NVML, its codes, and what they mean. */
 #include "harness/live/vendor/nvml/inside.h"
 
 #include "harness/live/vendor/vendor.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- nvml ---- */
+/* ---- the library ---- */
 
 static const char *const NAMES[] = {"libnvidia-ml.so.1", NULL};
 
@@ -71,7 +72,7 @@ void fl_nvml_close(fl_nvml *n) {
     *n = (fl_nvml){0};
 }
 
-/* ---- inside ---- */
+/* ---- failures in words ---- */
 
 fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what, int code, fl_diag *d) {
     const bool refused =
@@ -79,7 +80,7 @@ fl_status fl_nvml_failed(fl_nvml_host *h, const fl_nvml_gpu *g, const char *what
     return fl_error(d, refused ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what, fl_nvml_reason(&h->nvml, code));
 }
 
-/* ---- lists ---- */
+/* ---- ladders ---- */
 
 /* A list can grow between the call that counts it and the call that fetches it. The code therefore reserves spare room,
  * believes nothing beyond that room, and fetches a few more times where the room was too small. */
@@ -135,7 +136,7 @@ fl_status fl_nvml_ladders(fl_nvml_host *h, fl_nvml_gpu *g, fl_diag *d) {
     return s;
 }
 
-/* ---- tell ---- */
+/* ---- texts ---- */
 
 static bool virtual_gpu(const fl_nvml_host *h, const fl_nvml_gpu *g) {
     int mode = 0;

@@ -1,3 +1,4 @@
+/* When a slow counter of NVML is worth reading. */
 #include "harness/live/vendor/nvml/inside.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 
 #define FL_PACE_SLOW_NS INT64_C(500000) /* a reading that takes less is not worth leaving out */
 
-/* ---- beat ---- */
+/* ---- counters that step evenly ---- */
 
 #define BESIDE 25  /* a step comes so small a part of the period beside the beat, at most */
 #define DRIFT 2000 /* and the beat itself moves by so small a part from step to step, at most */
@@ -93,7 +94,7 @@ static int64_t fl_beat_likely(const fl_beat *b, int64_t number) {
     return likely < earliest ? earliest : likely > latest ? latest : likely;
 }
 
-/* ---- pace ---- */
+/* ---- when to read a counter ---- */
 
 #define SHARE 70                       /* a reading pays for so many times its own length: 1.43 % of the time */
 #define SHARE_LEARNING 95              /* without a beat: 1.05 %, which leaves the rest to learning */
@@ -151,7 +152,7 @@ static void show_step(fl_pace *p, double value, int64_t number, int64_t by_ns) {
     show(p, value, p->step_ns < by_ns ? p->step_ns : by_ns, true);
 }
 
-/* ---- learning ---------------------------------------------------------------------------------------------------- */
+/* ---- learning ---- */
 
 /* Did a step that a reading shows come since the host last asked, and is its time known well enough for who reads? A
  * needed time is known as well as ever while not even one whole step can have been missed. */
@@ -249,7 +250,7 @@ static void add_step(fl_pace *p, int64_t t_ns, double value, int64_t by_ns) {
         leave_out(p, t_ns);
 }
 
-/* ---- with a beat ------------------------------------------------------------------------------------------------- */
+/* ---- with a beat ---- */
 
 /* Nobody asked for so long that it may have stepped several times. */
 static void find_again(fl_pace *p, int64_t t_ns, double value, int64_t by_ns) {
@@ -324,7 +325,7 @@ static bool plain_rests(fl_pace *p, int64_t t_ns) {
     return !sure(p, t_ns, t_ns + 2 * p->cost_ns, &number);
 }
 
-/* ---- without a beat ---------------------------------------------------------------------------------------------- */
+/* ---- without a beat ---- */
 
 /* Spare: the first reading tells that it has moved, nobody knows when. The next ones wait for a step. */
 static void watch_any(fl_pace *p, int64_t t_ns, double value) {
@@ -334,7 +335,7 @@ static void watch_any(fl_pace *p, int64_t t_ns, double value) {
         show(p, value, t_ns, seen(p, t_ns));
 }
 
-/* ---- both -------------------------------------------------------------------------------------------------------- */
+/* ---- both ---- */
 
 bool fl_pace_rests(fl_pace *p, int64_t t_ns) {
     p->apart_ns = t_ns - p->asked_ns;

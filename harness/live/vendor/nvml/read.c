@@ -1,3 +1,4 @@
+/* Reads signals, sets controls and restores them through NVML. */
 #include "harness/live/vendor/nvml/inside.h"
 
 #include "harness/live/vendor/vendor.h"
@@ -30,7 +31,7 @@ enum { FL_NVML_GPM_SM_UTIL = 2, FL_NVML_GPM_DRAM_UTIL = 10 };
 
 #define FL_NVML_TEMPERATURE_VERSION 0x0100000Cu
 
-/* ---- set ---- */
+/* ---- sets, priors and restores ---- */
 
 /* off_w: tolerance of the value read back. */
 static fl_status set_limit(fl_nvml_host *h, fl_nvml_gpu *g, unsigned mw, double off_w, fl_diag *d) {
@@ -124,7 +125,7 @@ fl_status fl_nvml_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d
     return first;
 }
 
-/* ---- read ---- */
+/* ---- signals ---- */
 
 #define GPM_WINDOW_NS INT64_C(100000000) /* profiling samples must be further apart than this (NVML) */
 

@@ -1,3 +1,4 @@
+/* The back end for AMD GPUs: ladders, facts, opening and closing. */
 #include "harness/live/vendor/rsmi/inside.h"
 
 #include "harness/live/vendor/rsmi/rsmi.h"
@@ -83,7 +84,7 @@ static fl_status add_gpu(void *self, uint32_t index, const char *list, fl_diag *
     return s ? s : read_range(h, g, d);
 }
 
-/* ---- as a back end ---- */
+/* ---- calls of the back end ---- */
 
 static uint32_t count(void *self) { return ((fl_rsmi_host *)self)->count; }
 static const char *unit(void *self, uint32_t i) { return ((fl_rsmi_host *)self)->gpu[i].unit; }

@@ -1,3 +1,4 @@
+/* Reads signals, sets controls and restores them through ROCm SMI. */
 #include "harness/live/vendor/rsmi/inside.h"
 
 #include "harness/live/vendor/rsmi/rsmi.h"
@@ -11,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* ---- set ---- */
+/* ---- sets, priors and restores ---- */
 
 /* Keys of the record. The clocks that were allowed before under a manual level cannot be read (-1): restoring allows
  * all clocks. */
@@ -95,7 +96,7 @@ static fl_status set_cap(const fl_rsmi_host *h, const fl_rsmi_gpu *g, uint64_t u
     return same ? FL_OK : mismatch(g, "power limit in uW", (double)now, (double)uw, d);
 }
 
-/* ---- as a back end ---- */
+/* ---- calls of the back end ---- */
 
 static fl_status set_clock(fl_rsmi_host *h, fl_rsmi_gpu *g, bool sm, double mhz, const fl_record *prior, fl_diag *d) {
     const fl_prior *low = fl_record_find(prior, SM_LOW), *high = fl_record_find(prior, SM_HIGH),
@@ -199,7 +200,7 @@ fl_status fl_rsmi_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d
     return first;
 }
 
-/* ---- read ---- */
+/* ---- signals ---- */
 
 #define POWER_REFRESH_NS INT64_C(1000000)  /* refresh of the firmware's own average (assumed) */
 #define BUSY_REFRESH_NS INT64_C(100000000) /* refresh of its activity monitor (assumed) */

@@ -1,3 +1,4 @@
+/* The calls of ROCm SMI, its codes, and what they mean. */
 #include "harness/live/vendor/rsmi/inside.h"
 
 #include "harness/live/vendor/vendor.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* ---- rsmi ---- */
+/* ---- the library ---- */
 
 static const char *const NAMES[] = {"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
                                     "librocm_smi64.so.1", "librocm_smi64.so",   NULL};
@@ -114,7 +115,7 @@ void fl_rsmi_close(fl_rsmi *r) {
     *r = (fl_rsmi){0};
 }
 
-/* ---- inside ---- */
+/* ---- failures in words ---- */
 
 fl_status fl_rsmi_failed(const fl_rsmi_gpu *g, const char *what, fl_rsmi_code code, fl_diag *d) {
     return fl_error(d, fl_rsmi_refused(code) ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what,

@@ -14,4 +14,6 @@
     (FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_UTIL_GPU_PCT) |       \
      FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ) | FL_BIT(FL_GPU_TEMP_C))
 
+/* Open the AMD GPUs of a list: signals, clocks and limits, clock ranges or sets of allowed clocks, power caps. Unproven
+ * on hardware. list, missing and errors as in fl_nvml_host_open: FL_HARDWARE without library, driver or GPU. */
 fl_status fl_rsmi_host_open(fl_gpus *g, const char *list, fl_diag *missing, fl_diag *d);

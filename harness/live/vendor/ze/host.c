@@ -1,3 +1,4 @@
+/* The back end for Intel GPUs: domains, facts, opening and closing. */
 #include "harness/live/vendor/ze/inside.h"
 
 #include "harness/live/vendor/vendor.h"
@@ -148,7 +149,7 @@ static fl_status add_gpu(void *self, uint32_t index, const char *list, fl_diag *
     return s ? s : read_ladder(h, &g->mem, &g->mem_mhz, &g->mem_count, &g->mem_step, d);
 }
 
-/* ---- as a back end ---- */
+/* ---- calls of the back end ---- */
 
 static uint32_t count(void *self) { return ((fl_ze_host *)self)->count; }
 static const char *unit(void *self, uint32_t i) { return ((fl_ze_host *)self)->gpu[i].unit; }

@@ -1,5 +1,5 @@
-/* Shared by the parts of the Level Zero back end. host.c opens it and joins them: read.c reads, read.c sets and
- * restores. */
+/* What the files of the Level Zero back end share: ze.c makes the calls, read.c reads, sets and restores, host.c opens
+ * the GPUs. */
 #pragma once
 
 #include "harness/live/vendor/vendor.h"

@@ -1,3 +1,4 @@
+/* Reads signals, sets controls and restores them through Level Zero. */
 #include "harness/live/vendor/ze/inside.h"
 
 #include "harness/live/vendor/vendor.h"
@@ -11,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* ---- set ---- */
+/* ---- sets, priors and restores ---- */
 
 /* Keys of the record: a range can be read, so the earlier one is restored exactly. kHz; -1 = no limit was in effect. */
 static const char KEY_MIN[] = "%s_min_khz:%u", KEY_MAX[] = "%s_max_khz:%u", KEY_ON[] = "sustained_enabled";
@@ -159,7 +160,7 @@ double fl_ze_limit_w(void *self, uint32_t i) {
     return get_limit(h, &h->gpu[i], &now) ? (double)NAN : now.mw / 1e3;
 }
 
-/* ---- as a back end ---- */
+/* ---- calls of the back end ---- */
 
 static bool prior_limit(const fl_record *r, limit *to) {
     const int64_t mw = prior_of(r, FL_PRIOR_LIMIT_MW), on = prior_of(r, KEY_ON);
@@ -248,7 +249,7 @@ fl_status fl_ze_restore(void *self, uint32_t i, const fl_record *r, fl_diag *d) 
     return first;
 }
 
-/* ---- read ---- */
+/* ---- signals ---- */
 
 /* Energy is read whenever the host asks. Where the counter did not move, the last power remains valid. */
 #define REFRESH_NS INT64_C(100000000)

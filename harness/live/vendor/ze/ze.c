@@ -1,3 +1,4 @@
+/* The calls of Level Zero, its codes, and what they mean. */
 #include "harness/live/vendor/ze/inside.h"
 
 #include "harness/live/vendor/vendor.h"
@@ -6,7 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* ---- ze ---- */
+/* ---- the library ---- */
 
 static const char *const NAMES[] = {"libze_loader.so.1", NULL};
 
@@ -75,7 +76,7 @@ fl_status fl_ze_open(fl_ze *z, fl_diag *d) {
     return FL_HARDWARE;
 }
 
-/* ---- inside ---- */
+/* ---- failures in words ---- */
 
 fl_status fl_ze_failed(const fl_ze_gpu *g, const char *what, fl_ze_code code, fl_diag *d) {
     return fl_error(d, fl_ze_refused(code) ? FL_IO : FL_HARDWARE, "GPU %u: %s: %s", g->index, what, fl_ze_reason(code));

@@ -15,4 +15,6 @@
      FL_BIT(FL_GPU_COMPUTE_NS) | FL_BIT(FL_GPU_COPY_NS) | FL_BIT(FL_GPU_DRAM_BYTES) | FL_BIT(FL_GPU_SM_MHZ) |          \
      FL_BIT(FL_GPU_MEM_MHZ) | FL_BIT(FL_GPU_TEMP_C) | FL_BIT(FL_GPU_THROTTLE))
 
+/* Open the Intel GPUs of a list: signals, ladders and limits, clock ranges, sustained power limits. Unproven on
+ * hardware. list, missing and errors as in fl_nvml_host_open: FL_HARDWARE without library, driver or GPU. */
 fl_status fl_ze_host_open(fl_gpus *g, const char *list, fl_diag *missing, fl_diag *d);
