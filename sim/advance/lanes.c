@@ -92,8 +92,8 @@ static void fl_lanes_write(const fl_course *c, uint32_t i, const fl_place *p, co
 #ifdef __x86_64__
 #include <immintrin.h>
 
-#define STREAMS_LANES_TARGET __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt")))
-#define STREAMS_LANES_INLINE static inline __attribute__((always_inline)) STREAMS_LANES_TARGET
+#define LANES_TARGET __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt")))
+#define LANES_INLINE static inline __attribute__((always_inline)) LANES_TARGET
 
 enum { WIDTH = 8, VECTORS_MAX = FL_SHARES_MAX / WIDTH };
 #define LEFT_MAX ((INT64_C(1) << 36) - 1)
@@ -118,8 +118,8 @@ bool fl_streams_lanes_here(void) {
 
 /* ---- shares: as fill_level, ratio_of and cut_to_bandwidth of models/laws/row.c, which see ---- */
 
-STREAMS_LANES_INLINE uint32_t fill_level(const __m512i *demand, const __mmask8 *run, uint32_t count, uint32_t capacity,
-                                         const uint32_t vectors) {
+LANES_INLINE uint32_t fill_level(const __m512i *demand, const __mmask8 *run, uint32_t count, uint32_t capacity,
+                                 const uint32_t vectors) {
     uint32_t level = capacity / count, met = 0;
     for (;;) {
         uint32_t met_sum = 0, met_count = 0;
@@ -135,13 +135,13 @@ STREAMS_LANES_INLINE uint32_t fill_level(const __m512i *demand, const __mmask8 *
     }
 }
 
-STREAMS_LANES_INLINE __m512i ratio_of(uint32_t part, __m512i whole) {
+LANES_INLINE __m512i ratio_of(uint32_t part, __m512i whole) {
     const __m512d q = _mm512_div_pd(_mm512_set1_pd((double)part * FL_SHARE_ONE), _mm512_cvtepi64_pd(whole));
     return _mm512_min_epi64(_mm512_cvttpd_epi64(q), _mm512_set1_epi64(FL_SHARE_ONE));
 }
 
-STREAMS_LANES_INLINE void cut_to_bandwidth(const fl_course *c, const lanes *a, uint32_t count, __m512i *rate,
-                                           const uint32_t vectors) {
+LANES_INLINE void cut_to_bandwidth(const fl_course *c, const lanes *a, uint32_t count, __m512i *rate,
+                                   const uint32_t vectors) {
     __m512i left[VECTORS_MAX], all = _mm512_setzero_si512();
     for (uint32_t v = 0; v < vectors; v++) {
         const __m512i asked = _mm512_mul_epu32(a->memory[v], rate[v]);
@@ -161,8 +161,7 @@ STREAMS_LANES_INLINE void cut_to_bandwidth(const fl_course *c, const lanes *a, u
     }
 }
 
-STREAMS_LANES_INLINE void share_out(const fl_course *c, const lanes *a, const sums *s, __m512i *rate,
-                                    const uint32_t vectors) {
+LANES_INLINE void share_out(const fl_course *c, const lanes *a, const sums *s, __m512i *rate, const uint32_t vectors) {
     const uint32_t count = s->active;
     const __m512i one = _mm512_set1_epi64(FL_SHARE_ONE);
     for (uint32_t v = 0; v < vectors; v++)
@@ -181,7 +180,7 @@ STREAMS_LANES_INLINE void share_out(const fl_course *c, const lanes *a, const su
 }
 
 /* set_rate and dyn_at_rate of streams.c for every lane that runs. */
-STREAMS_LANES_INLINE void set_rates(lanes *a, sums *s, const __m512i *rate, int64_t t, const uint32_t vectors) {
+LANES_INLINE void set_rates(lanes *a, sums *s, const __m512i *rate, int64_t t, const uint32_t vectors) {
     const __m512i now = _mm512_set1_epi64(t);
     __m512i dyn = _mm512_setzero_si512();
     for (uint32_t v = 0; v < vectors; v++) {
@@ -204,7 +203,7 @@ STREAMS_LANES_INLINE void set_rates(lanes *a, sums *s, const __m512i *rate, int6
 }
 
 /* Call it before time passes: as set_shares of streams.c. False where an op is too long for doubles. */
-STREAMS_LANES_INLINE bool set_shares(const fl_course *c, lanes *a, sums *s, int64_t t, const uint32_t vectors) {
+LANES_INLINE bool set_shares(const fl_course *c, lanes *a, sums *s, int64_t t, const uint32_t vectors) {
     __mmask8 lengthy = 0;
     for (uint32_t v = 0; v < vectors; v++)
         lengthy |= _mm512_mask_cmpgt_epi64_mask(a->run[v], a->left[v], _mm512_set1_epi64(LEFT_MAX));
@@ -223,7 +222,7 @@ STREAMS_LANES_INLINE bool set_shares(const fl_course *c, lanes *a, sums *s, int6
 
 /* ---- events ---- */
 
-STREAMS_LANES_INLINE int64_t lane_of(__m512i v, __mmask8 bit) {
+LANES_INLINE int64_t lane_of(__m512i v, __mmask8 bit) {
     return _mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_maskz_compress_epi64(bit, v)));
 }
 
@@ -234,8 +233,8 @@ static void pass_mark(fl_lane *l, fl_place *p, int64_t t) {
 }
 
 /* As finish_kernel of streams.c, of an op that is not the last of its stream. */
-STREAMS_LANES_INLINE void finish(fl_course *c, fl_lane *l, fl_place *p, lanes *a, sums *s, uint32_t v, __mmask8 bit,
-                                 int64_t t) {
+LANES_INLINE void finish(fl_course *c, fl_lane *l, fl_place *p, lanes *a, sums *s, uint32_t v, __mmask8 bit,
+                         int64_t t) {
     fl_gpu *g = c->gpu[0];
     const fl_row *k = &g->rates->row[p->class_id];
     const int64_t ps = lane_of(_mm512_sub_epi64(a->left[v], a->charged[v]), bit);
@@ -263,7 +262,7 @@ STREAMS_LANES_INLINE void finish(fl_course *c, fl_lane *l, fl_place *p, lanes *a
 }
 
 /* As start_kernel of streams.c. */
-STREAMS_LANES_INLINE void start(fl_course *c, fl_place *p, lanes *a, sums *s, uint32_t v, __mmask8 bit, int64_t t) {
+LANES_INLINE void start(fl_course *c, fl_place *p, lanes *a, sums *s, uint32_t v, __mmask8 bit, int64_t t) {
     fl_gpu *g = c->gpu[0];
     const fl_row *row = g->rates->row, *k = &row[p->class_id];
     p->running = p->moved = true;
@@ -292,8 +291,7 @@ STREAMS_LANES_INLINE void start(fl_course *c, fl_place *p, lanes *a, sums *s, ui
 }
 
 /* The next event of a lane, which is due at t. False where it belongs to the plain twin: the last op of a stream. */
-STREAMS_LANES_INLINE bool pass_event(fl_course *c, fl_place *p, lanes *a, sums *s, uint32_t who, uint32_t v,
-                                     int64_t t) {
+LANES_INLINE bool pass_event(fl_course *c, fl_place *p, lanes *a, sums *s, uint32_t who, uint32_t v, int64_t t) {
     const __mmask8 bit = (__mmask8)(1u << who % WIDTH);
     if (p->running) {
         if (__builtin_expect(p->next + 1 == p->s->count, 0))
@@ -317,7 +315,7 @@ STREAMS_LANES_INLINE bool pass_event(fl_course *c, fl_place *p, lanes *a, sums *
 
 /* ---- there and back ---- */
 
-STREAMS_LANES_INLINE void fill(lanes *a, const fl_cells *x, uint32_t vectors, const fl_place *p) {
+LANES_INLINE void fill(lanes *a, const fl_cells *x, uint32_t vectors, const fl_place *p) {
     for (uint32_t v = 0; v < vectors; v++) {
         a->event[v] = _mm512_loadu_si512(&x->event[v * WIDTH]);
         a->left[v] = _mm512_loadu_si512(&x->left[v * WIDTH]);
@@ -333,7 +331,7 @@ STREAMS_LANES_INLINE void fill(lanes *a, const fl_cells *x, uint32_t vectors, co
     }
 }
 
-STREAMS_LANES_INLINE void spill(const lanes *a, fl_cells *x, uint32_t vectors) {
+LANES_INLINE void spill(const lanes *a, fl_cells *x, uint32_t vectors) {
     for (uint32_t v = 0; v < vectors; v++) {
         _mm512_storeu_si512(&x->event[v * WIDTH], a->event[v]);
         _mm512_storeu_si512(&x->left[v * WIDTH], a->left[v]);
@@ -348,7 +346,7 @@ STREAMS_LANES_INLINE void spill(const lanes *a, fl_cells *x, uint32_t vectors) {
 
 /* ---- the loop ---- */
 
-STREAMS_LANES_INLINE int64_t earliest(const lanes *a, const uint32_t vectors) {
+LANES_INLINE int64_t earliest(const lanes *a, const uint32_t vectors) {
     __m512i least = a->event[0];
     for (uint32_t v = 1; v < vectors; v++)
         least = _mm512_min_epi64(least, a->event[v]);
@@ -356,8 +354,8 @@ STREAMS_LANES_INLINE int64_t earliest(const lanes *a, const uint32_t vectors) {
 }
 
 /* All events of the instant t. False where one is for the plain twin. */
-STREAMS_LANES_INLINE bool pass_instant(fl_course *c, fl_place *p, lanes *a, sums *s, int64_t t, uint64_t *passed,
-                                       const uint32_t vectors) {
+LANES_INLINE bool pass_instant(fl_course *c, fl_place *p, lanes *a, sums *s, int64_t t, uint64_t *passed,
+                               const uint32_t vectors) {
     for (uint32_t v = 0; v < vectors; v++)
         for (__mmask8 due; (due = _mm512_cmpeq_epi64_mask(a->event[v], _mm512_set1_epi64(t))); ++*passed) {
             const uint32_t who = v * WIDTH + (uint32_t)__builtin_ctz(due);
@@ -367,8 +365,8 @@ STREAMS_LANES_INLINE bool pass_instant(fl_course *c, fl_place *p, lanes *a, sums
     return true;
 }
 
-STREAMS_LANES_INLINE int64_t run_lanes(fl_course *c, fl_place *p, fl_cells *x, sums *io, int64_t t, int64_t until,
-                                       uint64_t calm, uint64_t *passed, const uint32_t vectors) {
+LANES_INLINE int64_t run_lanes(fl_course *c, fl_place *p, fl_cells *x, sums *io, int64_t t, int64_t until,
+                               uint64_t calm, uint64_t *passed, const uint32_t vectors) {
     const int64_t base = fl_gpu_base_mw(c->gpu[0]);
     lanes a;
     sums s = *io;
@@ -393,15 +391,15 @@ STREAMS_LANES_INLINE int64_t run_lanes(fl_course *c, fl_place *p, fl_cells *x, s
     return t;
 }
 
-static __attribute__((noinline)) STREAMS_LANES_TARGET int64_t run_eight(fl_course *c, fl_place *p, fl_cells *x, sums *s,
-                                                                        int64_t t, int64_t until, uint64_t calm,
-                                                                        uint64_t *passed) {
+static __attribute__((noinline)) LANES_TARGET int64_t run_eight(fl_course *c, fl_place *p, fl_cells *x, sums *s,
+                                                                int64_t t, int64_t until, uint64_t calm,
+                                                                uint64_t *passed) {
     return run_lanes(c, p, x, s, t, until, calm, passed, 1);
 }
 
-static __attribute__((noinline)) STREAMS_LANES_TARGET int64_t run_many(fl_course *c, fl_place *p, fl_cells *x, sums *s,
-                                                                       int64_t t, int64_t until, uint64_t calm,
-                                                                       uint64_t *passed) {
+static __attribute__((noinline)) LANES_TARGET int64_t run_many(fl_course *c, fl_place *p, fl_cells *x, sums *s,
+                                                               int64_t t, int64_t until, uint64_t calm,
+                                                               uint64_t *passed) {
     return run_lanes(c, p, x, s, t, until, calm, passed, (c->is->stream_count + WIDTH - 1) / WIDTH);
 }
 

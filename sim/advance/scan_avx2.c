@@ -16,10 +16,10 @@
 #include <immintrin.h>
 #include <stddef.h>
 
-#define SCAN_AVX2_TARGET __attribute__((target("avx2")))
-#define SCAN_AVX2_INLINE SCAN_AVX2_TARGET static inline __attribute__((always_inline))
+#define AVX2_TARGET __attribute__((target("avx2")))
+#define AVX2_INLINE AVX2_TARGET static inline __attribute__((always_inline))
 
-enum { QUARTET = 4, SCAN_AVX2_BLOCK = 8 };
+enum { QUARTET = 4, AVX2_BLOCK = 8 };
 
 typedef struct quartet { /* four ops */
     __m256i work, gap;   /* ns, in the lower half of each lane; `work` may have anything in the upper ones */
@@ -27,7 +27,7 @@ typedef struct quartet { /* four ops */
 } quartet;
 
 /* 16 bytes from each of four addresses: their first halves, and their second ones. */
-SCAN_AVX2_INLINE void scan_avx2_transpose(const void *const at[QUARTET], __m256i *first, __m256i *second) {
+AVX2_INLINE void avx2_transpose(const void *const at[QUARTET], __m256i *first, __m256i *second) {
     const __m256i even =
         _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(at[0])), _mm_loadu_si128(at[2]), 1);
     const __m256i odd =
@@ -37,22 +37,22 @@ SCAN_AVX2_INLINE void scan_avx2_transpose(const void *const at[QUARTET], __m256i
 }
 
 /* (value * mul + 2^15) >> 16, of values and factors below 2^32. */
-SCAN_AVX2_INLINE __m256i scan_avx2_scaled(__m256i value, __m256i mul) {
+AVX2_INLINE __m256i avx2_scaled(__m256i value, __m256i mul) {
     const __m256i half = _mm256_set1_epi64x(1 << 15);
     return _mm256_srli_epi64(_mm256_add_epi64(_mm256_mul_epu32(value, mul), half), 16);
 }
 
-SCAN_AVX2_INLINE __m256i scan_avx2_part_of(__m256i row, int shift) { /* 16 bits of each row */
+AVX2_INLINE __m256i scan_avx2_part_of(__m256i row, int shift) { /* 16 bits of each row */
     return _mm256_and_si256(_mm256_srli_epi64(row, shift), _mm256_set1_epi64x(UINT16_MAX));
 }
 
-SCAN_AVX2_INLINE int64_t scan_avx2_sum_of(__m256i x) {
+AVX2_INLINE int64_t scan_avx2_sum_of(__m256i x) {
     const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     return _mm_cvtsi128_si64(two) + _mm_extract_epi64(two, 1);
 }
 
 /* Without branches: which ops are escapes can hardly be foretold. False where an op needs more than 32 bits. */
-SCAN_AVX2_INLINE bool load_escapes(const fl_stream *s, uint64_t i, __m256i rec, __m256i escape, quartet *q) {
+AVX2_INLINE bool load_escapes(const fl_stream *s, uint64_t i, __m256i rec, __m256i escape, quartet *q) {
     const void *at[QUARTET];
     int64_t place[QUARTET] __attribute__((aligned(32)));
     __m256i work, gap;
@@ -65,14 +65,14 @@ SCAN_AVX2_INLINE bool load_escapes(const fl_stream *s, uint64_t i, __m256i rec, 
         at[j] = big;
     }
     _Static_assert(offsetof(fl_big, work_ns) == 0 && offsetof(fl_big, gap_ns) == 8, "as transpose() reads them");
-    scan_avx2_transpose(at, &work, &gap);
+    avx2_transpose(at, &work, &gap);
     q->work = _mm256_blendv_epi8(q->work, work, escape);
     q->gap = _mm256_blendv_epi8(q->gap, gap, escape);
     const __m256i high = _mm256_and_si256(escape, _mm256_srli_epi64(_mm256_or_si256(work, gap), 32));
     return _mm256_testz_si256(high, high);
 }
 
-SCAN_AVX2_INLINE bool load(const fl_stream *s, uint64_t i, const bool escapes, quartet *q) {
+AVX2_INLINE bool load(const fl_stream *s, uint64_t i, const bool escapes, quartet *q) {
     const __m256i rec = _mm256_loadu_si256((const void *)&s->rec[i]);
     q->work = _mm256_and_si256(rec, _mm256_set1_epi64x(FL_WORK_MAX));
     q->gap = _mm256_and_si256(_mm256_srli_epi64(rec, FL_WORK_BITS), _mm256_set1_epi64x(FL_GAP_MAX));
@@ -91,8 +91,8 @@ typedef struct sums {
     __m256i dyn, memory, worked, busy, alu, sms, kernels;
 } sums;
 
-SCAN_AVX2_INLINE void add_products(sums *sum, __m256i length, __m256i mul_dyn, __m256i rest, const bool other,
-                                   const bool deep) {
+AVX2_INLINE void add_products(sums *sum, __m256i length, __m256i mul_dyn, __m256i rest, const bool other,
+                              const bool deep) {
     sum->dyn = _mm256_add_epi64(sum->dyn, _mm256_mul_epi32(length, _mm256_srli_epi64(mul_dyn, 32)));
     sum->memory = _mm256_add_epi64(sum->memory, _mm256_mul_epu32(length, scan_avx2_part_of(rest, 0)));
     sum->worked = _mm256_add_epi64(sum->worked, length);
@@ -110,14 +110,14 @@ SCAN_AVX2_INLINE void add_products(sums *sum, __m256i length, __m256i mul_dyn, _
 }
 
 /* Whole blocks; stops before one that it cannot take. */
-SCAN_AVX2_INLINE int64_t blocks(fl_gpu *restrict g, fl_lane *restrict l, int64_t t, int64_t until, uint64_t stop,
-                                uint32_t gap_mul, const bool escapes, const bool other, const bool deep) {
+AVX2_INLINE int64_t blocks(fl_gpu *restrict g, fl_lane *restrict l, int64_t t, int64_t until, uint64_t stop,
+                           uint32_t gap_mul, const bool escapes, const bool other, const bool deep) {
     const fl_row *restrict row = g->rates->row;
     int64_t *restrict class_ps = g->slot[g->slot_now].class_ps;
     const __m256i gap_factor = _mm256_set1_epi64x(gap_mul), zero = _mm256_setzero_si256();
     sums x = {zero, zero, zero, zero, zero, zero, zero};
     uint64_t i = l->next;
-    for (; i + SCAN_AVX2_BLOCK <= stop; i += SCAN_AVX2_BLOCK) {
+    for (; i + AVX2_BLOCK <= stop; i += AVX2_BLOCK) {
         fl_scan_ahead(l->s->rec, i);
         quartet q[2];
         __m256i mul_dyn[2], rest[2], length[2], each = zero;
@@ -126,10 +126,9 @@ SCAN_AVX2_INLINE int64_t blocks(fl_gpu *restrict g, fl_lane *restrict l, int64_t
 #pragma GCC unroll 2
         for (int k = 0; k < 2; k++) {
             const uint32_t *id = q[k].id;
-            scan_avx2_transpose((const void *[]){&row[id[0]], &row[id[1]], &row[id[2]], &row[id[3]]}, &mul_dyn[k],
-                                &rest[k]);
-            length[k] = scan_avx2_scaled(q[k].work, mul_dyn[k]);
-            each = _mm256_add_epi64(each, _mm256_add_epi64(length[k], scan_avx2_scaled(q[k].gap, gap_factor)));
+            avx2_transpose((const void *[]){&row[id[0]], &row[id[1]], &row[id[2]], &row[id[3]]}, &mul_dyn[k], &rest[k]);
+            length[k] = avx2_scaled(q[k].work, mul_dyn[k]);
+            each = _mm256_add_epi64(each, _mm256_add_epi64(length[k], avx2_scaled(q[k].gap, gap_factor)));
         }
         const __m256i long_ones = _mm256_srli_epi64(_mm256_or_si256(length[0], length[1]), 31);
         const int64_t all = scan_avx2_sum_of(each);
@@ -157,8 +156,8 @@ SCAN_AVX2_INLINE int64_t blocks(fl_gpu *restrict g, fl_lane *restrict l, int64_t
     return t;
 }
 
-SCAN_AVX2_TARGET static int64_t any_blocks(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint64_t stop,
-                                           uint32_t gap_mul) {
+AVX2_TARGET static int64_t any_blocks(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint64_t stop,
+                                      uint32_t gap_mul) {
     if (l->s->other)
         return blocks(g, l, t, until, stop, gap_mul, true, true, true);
     if (l->s->big_count)
@@ -170,7 +169,7 @@ SCAN_AVX2_TARGET static int64_t any_blocks(fl_gpu *g, fl_lane *l, int64_t t, int
 int64_t fl_scan_avx2(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint64_t stop, uint32_t gap_mul) {
     for (;;) {
         t = any_blocks(g, l, t, until, stop, gap_mul);
-        const uint64_t after = stop - l->next < SCAN_AVX2_BLOCK ? stop : l->next + SCAN_AVX2_BLOCK;
+        const uint64_t after = stop - l->next < AVX2_BLOCK ? stop : l->next + AVX2_BLOCK;
         t = fl_scan_plain(g, l, t, until, after, gap_mul);
         if (l->next < after || after == stop)
             return t;

@@ -224,7 +224,7 @@ void fl_put_kernel_row(FILE *file, const fl_step_place *at, const fl_logged_kern
 /* ---- servers ---- */
 
 /* server, batches_lost, server_fresh, the signals, and: */
-enum { SERVER, DECISIONS_SERVERS_LOST, FRESH, SIGNALS, BATCH_COLUMNS = 6 };
+enum { SERVER, SERVERS_LOST, FRESH, SIGNALS, BATCH_COLUMNS = 6 };
 static const char *const FIRST[SIGNALS] = {"server", "batches_lost", "server_fresh"};
 static const char *const LAST[BATCH_COLUMNS] = {"batch_start_ns", "batch_end_ns",    "batch_prompt_tokens",
                                                 "batch_prompts",  "batch_sequences", "batch_kv_tokens"};
@@ -322,8 +322,8 @@ static fl_status read_server(const fl_csv_row *row, size_t at, fl_logged_servers
         status = fl_field_int(row, at + SERVER, "server", 0, UINT16_MAX, &server, d);
     if (!status && (size_t)server != here)
         status = FL_FIELD_FAIL(d, row, at + SERVER, "server is %lld, expected %zu", (long long)server, here);
-    if (!status && row->field[at + DECISIONS_SERVERS_LOST].size)
-        status = fl_field_int(row, at + DECISIONS_SERVERS_LOST, "batches_lost", 0, INT64_MAX, &lost, d);
+    if (!status && row->field[at + SERVERS_LOST].size)
+        status = fl_field_int(row, at + SERVERS_LOST, "batches_lost", 0, INT64_MAX, &lost, d);
     for (size_t i = 0; !status && i < s->signal_count; i++)
         status = fl_field_real_or_nan(row, at + SIGNALS + i, s->signal[i], -HUGE_VAL, HUGE_VAL, &value[i], d);
     if (!status)
@@ -342,7 +342,7 @@ static fl_status read_batch(const fl_csv_row *row, size_t at, fl_logged_servers 
     int64_t v[BATCH_COLUMNS] = {0}, server = 0;
     fl_status status = fl_field_int(row, at + SERVER, "server", 0, UINT16_MAX, &server, d);
     if (!status)
-        status = fl_cells_empty(row, at + DECISIONS_SERVERS_LOST, first, d);
+        status = fl_cells_empty(row, at + SERVERS_LOST, first, d);
     for (size_t i = 0; !status && i < BATCH_COLUMNS; i++)
         status = fl_field_int(row, first + i, LAST[i], i < 2 ? INT64_MIN : 0, i < 2 || i == 5 ? INT64_MAX : UINT32_MAX,
                               &v[i], d);
@@ -389,7 +389,7 @@ void fl_put_server_names(FILE *file, const char *const *signal, size_t count) {
 
 void fl_put_server_cells(FILE *file, size_t signals) { fl_put_commas(file, fl_server_column_count(signals)); }
 
-static void decisions_servers_begin_row(FILE *file, const fl_server_place *at, const char *device, size_t server) {
+static void begin_server_row(FILE *file, const fl_server_place *at, const char *device, size_t server) {
     fl_put_int(file, (int64_t)at->step);
     fputc(',', file);
     fl_put_int(file, at->t_ns);
@@ -419,7 +419,7 @@ void fl_put_fresh(FILE *file, const char *const *signal, const double *value, co
 
 void fl_put_server_row(FILE *file, const fl_server_place *at, size_t server, uint64_t lost, const double *value,
                        const bool *fresh) {
-    decisions_servers_begin_row(file, at, "server", server);
+    begin_server_row(file, at, "server", server);
     if (lost != FL_STEPS_UNTOLD)
         fl_put_int(file, (int64_t)lost);
     fputc(',', file);
@@ -435,7 +435,7 @@ void fl_put_server_row(FILE *file, const fl_server_place *at, size_t server, uin
 void fl_put_batch_row(FILE *file, const fl_server_place *at, const fl_logged_batch *b) {
     const int64_t v[BATCH_COLUMNS] = {b->start_ns, b->end_ns,           b->prompt_tokens,
                                       b->prompts,  b->decode_sequences, (int64_t)b->kv_tokens};
-    decisions_servers_begin_row(file, at, "batch", b->server);
+    begin_server_row(file, at, "batch", b->server);
     fl_put_commas(file, 1 + at->signals);
     for (size_t i = 0; i < BATCH_COLUMNS; i++) {
         fputc(',', file);

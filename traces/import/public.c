@@ -374,7 +374,7 @@ static bool has_header(const table *t, const fl_cells *line) {
     return true;
 }
 
-static fl_status public_read_table(const table *t, const char *path, fl_imported *out, fl_diag *d) {
+static fl_status read_public(const table *t, const char *path, fl_imported *out, fl_diag *d) {
     fl_sweep_map map;
     fl_status s = fl_sweep_map_parse(t->map, &map, d);
     if (!s)
@@ -397,7 +397,7 @@ static fl_status public_read_table(const table *t, const char *path, fl_imported
     }                                                                                                                  \
     static fl_status ident##_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {        \
         (void)o;                                                                                                       \
-        return public_read_table(&ident, path, out, d);                                                                \
+        return read_public(&ident, path, out, d);                                                                      \
     }                                                                                                                  \
     const fl_reader fl_reader_##ident = {name, what, ident##_detect, ident##_read}
 

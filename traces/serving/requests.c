@@ -165,14 +165,14 @@ static const char *const REQUESTS_READ_COLUMN[COLUMNS] = {
     "t_ns",          "prompt_tokens", "output_tokens", "model",          "class",
     "cached_tokens", "queued_ns",     "scheduled_ns",  "first_token_ns", "last_token_ns"};
 
-typedef struct requests_read_loader {
+typedef struct request_loader {
     fl_requests r;
     size_t where[COLUMNS], width;
     bool measured; /* there is a column of a measured run */
     fl_intern names;
-} requests_read_loader;
+} request_loader;
 
-static fl_status on_header(requests_read_loader *l, const fl_csv_row *row, fl_diag *d) {
+static fl_status on_header(request_loader *l, const fl_csv_row *row, fl_diag *d) {
     const fl_status s = fl_columns_find(row, REQUESTS_READ_COLUMN, COLUMNS, REQUIRED, l->where, d);
     l->width = row->count;
     for (size_t c = QUEUED; !s && c <= LAST; c++)
@@ -180,15 +180,15 @@ static fl_status on_header(requests_read_loader *l, const fl_csv_row *row, fl_di
     return s;
 }
 
-static fl_status read_tokens(const requests_read_loader *l, const fl_csv_row *row, size_t column, int64_t least,
-                             int64_t most, uint32_t *tokens, fl_diag *d) {
+static fl_status read_tokens(const request_loader *l, const fl_csv_row *row, size_t column, int64_t least, int64_t most,
+                             uint32_t *tokens, fl_diag *d) {
     int64_t n = 0;
     const fl_status s = fl_field_int(row, l->where[column], REQUESTS_READ_COLUMN[column], least, most, &n, d);
     *tokens = (uint32_t)n;
     return s;
 }
 
-static fl_status read_name(requests_read_loader *l, const fl_csv_row *row, size_t column, uint32_t *name, fl_diag *d) {
+static fl_status read_name(request_loader *l, const fl_csv_row *row, size_t column, uint32_t *name, fl_diag *d) {
     *name = 0;
     if (l->where[column] == SIZE_MAX)
         return FL_OK;
@@ -198,7 +198,7 @@ static fl_status read_name(requests_read_loader *l, const fl_csv_row *row, size_
 }
 
 /* Times of a measured run ascend from the arrival on; an empty one is not known. */
-static fl_status read_times(requests_read_loader *l, const fl_csv_row *row, int64_t arrival_ns, fl_diag *d) {
+static fl_status read_times(request_loader *l, const fl_csv_row *row, int64_t arrival_ns, fl_diag *d) {
     fl_request_times t = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
     int64_t *const into[] = {&t.queued_ns, &t.scheduled_ns, &t.first_token_ns, &t.last_token_ns};
     int64_t before = arrival_ns;
@@ -222,8 +222,8 @@ static fl_status read_times(requests_read_loader *l, const fl_csv_row *row, int6
     return FL_OK;
 }
 
-static fl_status requests_read_on_row(void *user, const fl_csv_row *row, fl_diag *d) {
-    requests_read_loader *l = user;
+static fl_status on_request_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    request_loader *l = user;
     fl_requests *r = &l->r;
     if (!l->width)
         return on_header(l, row, d);
@@ -253,12 +253,12 @@ static fl_status requests_read_on_row(void *user, const fl_csv_row *row, fl_diag
 
 fl_status fl_requests_read(const char *path, fl_requests *r, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-requests", .head_optional = true};
-    requests_read_loader l = {0};
+    request_loader l = {0};
     fl_status s = (l.r.file = strdup(fl_input_name(path))) ? FL_OK : fl_no_memory(d, path);
     if (!s && fl_intern_text(&l.names, &l.r.names, &l.r.name_count, &l.r.name_room, "", 0) == UINT32_MAX)
         s = fl_no_memory(d, path);
     if (!s)
-        s = fl_csv_read(path, &OPTIONS, &l.r.head, requests_read_on_row, &l, d);
+        s = fl_csv_read(path, &OPTIONS, &l.r.head, on_request_row, &l, d);
     if (!s && !l.r.count)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no requests, expected at least one row after the header");
     fl_intern_free(&l.names);
