@@ -233,8 +233,7 @@ fl_status fl_refusal_parse(const char *text, fl_refusal *out, fl_diag *d) {
         i++;
     if (i == NAMES) {
         const char *near = fl_nearest(copy, candidate, NAMES);
-        return fl_refuse(d, "--error '%s': unknown error, did you mean '%s'?", text,
-                         near ? near : error_names[0].name);
+        return fl_refuse(d, "--error '%s': unknown error, did you mean '%s'?", text, near ? near : error_names[0].name);
     }
     out->result = error_names[i].result;
     snprintf(out->call, sizeof out->call, "%s", error_names[i].call);

@@ -47,6 +47,7 @@ void fl_facts_state(const fl_stated_facts *s, fl_facts *facts);
     {"expected", "S", FL_OPTION_REAL, &(s).expected_s, 1e-3, 1e9,                                                      \
      "tells the policy how long the program takes at the default clocks (not stated)"},                                       \
     FL_STREAMS_OPTION(s)
+/* clang-format on */
 
 typedef struct fl_platform_note { /* where one value comes from, as listed by `foldline platforms NAME` */
     char *key, *text;             /* "gpu.power.a_w", "assumed: TDP with alpha = beta = 1" */
@@ -68,8 +69,8 @@ typedef struct fl_platform {
     size_t policy_count;
 } fl_platform;
 
-/* Open a bundled platform by its name, or a file by its path (contains '/' or ends in .json). gpu_count > 0 overrides the
- * number of GPUs of the file. FL_BAD_INPUT: an unknown name (the message offers the nearest), or a wrong file. */
+/* Open a bundled platform by its name, or a file by its path (contains '/' or ends in .json). gpu_count > 0 overrides
+ * the number of GPUs of the file. FL_BAD_INPUT: an unknown name (the message offers the nearest), or a wrong file. */
 fl_status fl_platform_open(const char *name, uint32_t gpu_count, fl_platform *p, fl_diag *d);
 void fl_platform_free(fl_platform *p);
 
@@ -182,8 +183,8 @@ typedef struct fl_board {
     size_t note_count;
 } fl_board;
 
-/* Open a bundled board by its name, or a file by its path (contains '/' or ends in .json). Every value of a file needs a
- * note. Of a path that ends in .xml, output of nvidia-smi -q -x, the first GPU becomes the board. FL_BAD_INPUT offers
+/* Open a bundled board by its name, or a file by its path (contains '/' or ends in .json). Every value of a file needs
+ * a note. Of a path that ends in .xml, output of nvidia-smi -q -x, the first GPU becomes the board. FL_BAD_INPUT offers
  * the nearest name for an unknown one. */
 fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d);
 void fl_board_free(fl_board *b);

@@ -98,6 +98,7 @@ fl_status fl_arrivals_spec_parse(const char *text, fl_arrivals_spec *spec, fl_di
 #define FL_CACHE_OPTION(into)                                                                                          \
     {"no-cache", NULL, FL_OPTION_FLAG, into, 0, 0,                                                                     \
      "neither writes nor uses the FILE.foldline-cache beside big traces"}
+/* clang-format on */
 
 /* Which parts of a node are simulated, and how. A user may switch a part on, off or make it ideal, to see its share. */
 
@@ -149,6 +150,7 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
     {"setting-hosts", "HOW", FL_OPTION_TEXT, &(c).hosts, 0, 0,                                                         \
      "who reads and sets the GPUs: one process, all in turn, or per-gpu (one; of a pipeline per-gpu)"},                \
     {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power budget of all GPUs, divided into limits"}
+/* clang-format on */
 
 /* Options about one rank of a pipeline: rank=R:X. */
 
@@ -181,6 +183,7 @@ void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest);
      "of a sweep: how much its ops vary, 0.05 or 5%, drawn from the seed (0)"},                                        \
     {"iteration", "S", FL_OPTION_REAL, &(c).iteration_s, 1e-3, 1e6,                                                    \
      "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)"}
+/* clang-format on */
 
 /* Servers of a language model as a user asks for them: server file, request trace, numbers, and latency targets. The
  * command line, experiments and their variants use the same names. */
@@ -225,6 +228,7 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
     {"tbt", "TIME", FL_OPTION_TEXT, &(c).tbt, 0, 0, "target of the time between tokens, such as 100ms (none)"},        \
     {"target-share", "X", FL_OPTION_REAL, &(c).target_share, 1e-6, 1,                                                  \
      "of all tokens that are to meet the targets (" FL_AS_TEXT(FL_TARGET_SHARE) ")"}
+/* clang-format on */
 
 /* Servers of a language model and their requests, read from files. A serving workload borrows from this struct, so it
  * lives as long as the scene. */
@@ -273,7 +277,7 @@ typedef struct fl_scene_options { /* NULL and 0: not chosen */
     enum {
         FL_SCENES_AT_ONCE, /* built when opened, and held */
         FL_SCENES_COUNTED, /* built when opened; big ones are given back, and fl_scene_build builds each in its turn */
-        FL_SCENES_IN_TURN  /* as FL_SCENES_COUNTED, but the first build of a long program is a short check that it works */
+        FL_SCENES_IN_TURN  /* as FL_SCENES_COUNTED, but the first build of a long program is a short check */
     } hold;                /* for traces and programs; texts of the options must then live as long as the scenes */
 } fl_scene_options;
 
@@ -384,6 +388,7 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
     FL_CACHE_OPTION(&(o).no_cache),                                                                                    \
     {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15,                                                                   \
      "seed of sensors and policies (" FL_AS_TEXT(FL_SEED_STANDARD) ")"}
+/* clang-format on */
 
 /* Append a note on the measured rows behind a result, for its readers. */
 fl_status fl_sweep_note(char ***note, size_t *count, fl_diag *d, const char *format, ...)
@@ -424,6 +429,7 @@ char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *h
 #define FL_PATH_OPTION(into)                                                                                           \
     {"path", "NAME", FL_OPTION_TEXT, into, 0, 0,                                                                       \
      "for tests: plain, vector, prefix, events or launches is how to advance; results do not depend on it (auto)"}
+/* clang-format on */
 
 /* Force the way of advancing that --path names; NULL: none was given. FL_BAD_INPUT: an unknown name. */
 fl_status fl_path_option_use(const char *name, fl_diag *d);
@@ -438,9 +444,10 @@ typedef struct fl_laid {
     fl_table table;
 } fl_laid;
 
-/* Lay out the plan of a spec for the pipeline of a scene. *l must stay at its address while its layer is in use; free it
- * with fl_laid_free. scene NULL: there is no pipeline. FL_BAD_INPUT, with the plan's line if one is wrong: the spec has a
- * plan but the scene no pipeline, the plan does not fit the pipeline, or the GPU does not have a planned clock. */
+/* Lay out the plan of a spec for the pipeline of a scene. *l must stay at its address while its layer is in use; free
+ * it with fl_laid_free. scene NULL: there is no pipeline. FL_BAD_INPUT, with the plan's line if one is wrong: the spec
+ * has a plan but the scene no pipeline, the plan does not fit the pipeline, or the GPU does not have a planned clock.
+ */
 fl_status fl_plan_lay(const fl_spec *spec, const fl_scene *scene, fl_laid *l, fl_diag *d);
 void fl_laid_free(fl_laid *l);
 
@@ -460,11 +467,11 @@ fl_status fl_serving_file_rules(const fl_serving *s, uint64_t kv_blocks, fl_batc
 /* Replace the law in *s. After FL_NO_MEMORY the caller still frees *s. */
 fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d);
 
-/* Write the statement that every result prints: "clocks were measured on: 900, 1500 and 2100 MHz", or that they were not
- * measured and what is assumed. Return buf. */
+/* Write the statement that every result prints: "clocks were measured on: 900, 1500 and 2100 MHz", or that they were
+ * not measured and what is assumed. Return buf. */
 char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size);
-/* Write "steps of more than N tokens were not measured: ..." if steps within the budget lie beyond the law's table; else
- * "". Return buf. */
+/* Write "steps of more than N tokens were not measured: ..." if steps within the budget lie beyond the law's table;
+ * else "". Return buf. */
 char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char *buf, size_t size);
 
 /* Parse --map, which maps the columns of a foreign table. spec: "sm_mhz=coreF,time_s=time/1000"
@@ -477,8 +484,8 @@ fl_status fl_sweep_map_open(const char *spec, fl_sweep_map *m, fl_diag *d);
 /* Write "1200 MHz", or "1200 MHz, memory 810 MHz" for a device with several memory clocks. Return buf. */
 char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *buf, size_t size);
 
-/* Return true if the joules of this scene come from board data with an assumed power law, and neither from measured rows
- * nor from laws fitted to such rows. */
+/* Return true if the joules of this scene come from board data with an assumed power law, and neither from measured
+ * rows nor from laws fitted to such rows. */
 bool fl_scene_power_assumed(const fl_scene *s);
 /* Return true if these clocks were not measured, but other clocks of the same table were: time and power are then
  * interpolated. */

@@ -42,6 +42,7 @@
 #define FL_POSITIONS_OPTION(into)                                                                                      \
     {"positions", "N", FL_OPTION_INT, into, 1, 1e6,                                                                    \
      "stretches of work to which the clairvoyant schedule gives one clock each (every kernel, host time apart)"}
+/* clang-format on */
 
 /* Title and unit of each fl_objective in tables: "energy" in "J", "EDP" in "J s", "ED2P" in "J s^2". */
 extern const char *const fl_objective_title[], *const fl_objective_unit[];
@@ -115,7 +116,7 @@ typedef struct fl_row_result { /* one line of a result */
     uint64_t seed;
     double energy_saving_pct; /* against the driver's default */
     double node_energy_j, policy_cost_s;
-    double oracle_j, oracle_bound_j, oracle_gap_pct; /* clairvoyant schedule under the bound; the gap is of the objective */
+    double oracle_j, oracle_bound_j, oracle_gap_pct; /* clairvoyant schedule under the bound; gap of the objective */
     const char *objective_unit;                      /* unit of the next two and of regrets: "J", "J s" or "J s^2" */
     double oracle_objective, oracle_objective_bound; /* of the clairvoyant schedule, and its certified bound */
     double objective_saving_pct;                     /* saving of the objective against the driver's default */
@@ -137,7 +138,7 @@ typedef struct fl_row_result { /* one line of a result */
     double sets;              /* number of sets of controls by the policy */
     /* Only for a static clock that a fitted model chose; else NAN. Shares. */
     double bound_break_chance, expected_regret; /* chance that the real bound breaks there; regret to expect */
-    double violated;          /* 0 or 1; in a mean, the number of such rows */
+    double violated;                            /* 0 or 1; in a mean, the number of such rows */
     uint32_t broken, unknown; /* bits of fl_promises_name: bounds that the row breaks; bounds that cannot be judged */
     char breaks[128];         /* both as a text */
     uint64_t ignored_sets, faults;
@@ -145,7 +146,7 @@ typedef struct fl_row_result { /* one line of a result */
     size_t workloads; /* in a mean: number of workloads */
     /* In a mean: number of its rows, and of those with each regret. In a row: 1, and 0 or 1. */
     uint64_t rows, regret_static_rows, regret_clairvoyant_rows;
-    uint64_t partial[2]; /* in a mean: columns that some of its rows lack, as bits (fl_row_partial) */
+    uint64_t partial[2];                /* in a mean: columns that some of its rows lack, as bits (fl_row_partial) */
     double clock_sm_mhz, clock_mem_mhz; /* clocks of a static choice; 0: none, or the device has one memory clock */
     char clock[64];                     /* these clocks as parameters of the policy fixed; in a mean a range */
     fl_kept *kept;                      /* NULL: not watched; freed by fl_row_free */
@@ -164,8 +165,8 @@ void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz);
 
 void fl_row_free(fl_row_result *row); /* frees what a watched row kept */
 
-/* Columns: the names of a row's numbers in CSV and JSON, in gates and selections. To add one, give fl_row_result a member
- * that every maker of rows sets, and the table in rows.c a row at its end. */
+/* Columns: the names of a row's numbers in CSV and JSON, in gates and selections. To add one, give fl_row_result a
+ * member that every maker of rows sets, and the table in rows.c a row at its end. */
 
 /* Get a cell of a row by its name: a column of the CSV, slowdown_pct, energy_kj, or a value of a watched run. NAN: the
  * row does not have it. FL_BAD_INPUT: there is no such column. */
@@ -188,8 +189,9 @@ void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl
 /* Promises: the bounds that a result has to hold, a largest slowdown and limits on any other column of a row.
  *
  * As a text: "5%" or "0.05", the share by which the makespan may grow over the driver's default; or a column and its
- * limit, COLUMN<X, COLUMN<=X, COLUMN>X, COLUMN>=X, such as "latency_p99_s<0.17". Values of watched runs count as columns.
- * "slowdown<=0.05" means "5%". Columns that depend on the bounds themselves (regrets, violated) cannot be bounded.
+ * limit, COLUMN<X, COLUMN<=X, COLUMN>X, COLUMN>=X, such as "latency_p99_s<0.17". Values of watched runs count as
+ * columns. "slowdown<=0.05" means "5%". Columns that depend on the bounds themselves (regrets, violated) cannot be
+ * bounded.
  *
  * A row that lacks a column, such as a latency without requests, does not hold a promise about it. It counts as
  * violated, and its text says n/a. */
@@ -213,15 +215,16 @@ typedef struct fl_promises { /* zeroed: no promise */
     {"bound", "X", FL_OPTION_LIST, into, 0, 0,                                                                         \
      "largest slowdown allowed, 0.10 or 10%; or a limit on any column of the result, 'latency_p99_s<0.17' "            \
      "(may be repeated; none)"}
+/* clang-format on */
 
-/* Parse one text: add it to *p, or set *slowdown if that is still INFINITY. FL_BAD_INPUT: no number, no such column (the
- * message offers the nearest), a column that cannot be bounded, a second bound on the slowdown, a share above 1 that is
- * not written in percent, or more than FL_PROMISES_MAX. */
+/* Parse one text: add it to *p, or set *slowdown if that is still INFINITY. FL_BAD_INPUT: no number, no such column
+ * (the message offers the nearest), a column that cannot be bounded, a second bound on the slowdown, a share above 1
+ * that is not written in percent, or more than FL_PROMISES_MAX. */
 fl_status fl_promise_parse(const char *text, fl_promises *p, double *slowdown, fl_diag *d);
 /* Parse the texts of --bound, in order. */
 fl_status fl_promises_parse(const fl_texts *texts, fl_promises *p, double *slowdown, fl_diag *d);
-/* Add to *p and *slowdown the promises of `own` and `share` on columns that are not bounded there yet. FL_BAD_INPUT: more
- * than FL_PROMISES_MAX. */
+/* Add to *p and *slowdown the promises of `own` and `share` on columns that are not bounded there yet. FL_BAD_INPUT:
+ * more than FL_PROMISES_MAX. */
 fl_status fl_promises_add(const fl_promises *own, double share, fl_promises *p, double *slowdown, fl_diag *d);
 
 /* FL_BAD_INPUT: no scene can have a promised column, such as a latency without requests. */
@@ -252,8 +255,10 @@ cJSON *fl_promises_json(const fl_promises *p);
 #define FL_RISK_OPTION(into)                                                                                           \
     {"risk", "P", FL_OPTION_SHARE, into, 1e-9, 1,                                                                       \
      "of a fitted model: highest chance that a static clock breaks --bound on the real GPU (the prediction decides)"}
+/* clang-format on */
 
-/* Check --risk; 0: it was not given. FL_BAD_INPUT: a risk without a bound, or with a model that states no deviations. */
+/* Check --risk; 0: it was not given. FL_BAD_INPUT: a risk without a bound, or with a model that states no deviations.
+ */
 fl_status fl_risk_check(const fl_scenes *scenes, double bound, double risk, fl_diag *d);
 
 /* Move the points that may be chosen under the risk to the front, and return their number; all without a risk. */
@@ -313,13 +318,13 @@ void fl_trials_forget(fl_trials *t, size_t scene);
 
 /* Return the number of runs: scenes x specs x seeds, indexed in this order, so the seed changes fastest. */
 size_t fl_trials_count(const fl_comparison_options *o);
-/* Make one run and its row; any number of threads may call it at once. row->policy stays NULL if the spec is not for the
- * scene. After a failure the row holds nothing to free. */
+/* Make one run and its row; any number of threads may call it at once. row->policy stays NULL if the spec is not for
+ * the scene. After a failure the row holds nothing to free. */
 fl_status fl_trials_run(fl_trials *t, size_t index, fl_row_result *row, fl_diag *d);
 
 enum { FL_BASELINES = 4 };
-/* Make the rows of the baselines that exist: the driver's default, the best static clock, the best clock per kernel, the
- * clairvoyant schedule. Call it once per scene; if runs are watched, after the scene's runs. */
+/* Make the rows of the baselines that exist: the driver's default, the best static clock, the best clock per kernel,
+ * the clairvoyant schedule. Call it once per scene; if runs are watched, after the scene's runs. */
 fl_status fl_trials_baselines(fl_trials *t, size_t scene, fl_row_result row[FL_BASELINES], size_t *count, fl_diag *d);
 
 /* Static clocks under promises that need a whole run through the engine, such as a latency or a highest power. */
@@ -341,21 +346,22 @@ fl_status fl_static_promised(fl_scene *s, const fl_run_result *standard, const f
 size_t fl_static_keep(const fl_row_result *row, fl_static_point *point, size_t count);
 
 /* Regret is against the best schedule known. A policy may beat the clairvoyant schedule and the baselines: at clocks to
- * which its workload is only extrapolated, or because --positions made the schedule coarse. It then is the reference. */
+ * which its workload is only extrapolated, or because --positions made the schedule coarse. It then is the reference.
+ */
 
 /* Check all rows of one workload, policies and baselines. If a row is better than the reference of the regrets, it
  * becomes the reference of all, so that no regret is below 0, and its note says so. */
 void fl_best_known(fl_row_result *row, size_t count, fl_objective objective);
-/* Check a single row, as in a grid, whose other rows may be in another shard. If it is better than the reference, it gets
- * no regret, and its note says why. */
+/* Check a single row, as in a grid, whose other rows may be in another shard. If it is better than the reference, it
+ * gets no regret, and its note says why. */
 void fl_best_known_alone(fl_row_result *row, fl_objective objective);
 
-/* Print in one line how far above the least possible the clairvoyant schedules are at most, over all rows; nothing if no
- * row has a bound. */
+/* Print in one line how far above the least possible the clairvoyant schedules are at most, over all rows; nothing if
+ * no row has a bound. */
 void fl_best_known_print(const fl_row_result *row, size_t count, FILE *out);
 
-/* A ranking against the model's error: every draw moves the model within its error (fl_rates_err of sim/gpu/gpu.h), runs
- * all policies on it, and ranks them. */
+/* A ranking against the model's error: every draw moves the model within its error (fl_rates_err of sim/gpu/gpu.h),
+ * runs all policies on it, and ranks them. */
 
 typedef struct fl_ranking { /* one policy */
     size_t first;           /* draws in which it came first */
@@ -372,9 +378,9 @@ typedef struct fl_model_error_options {
 } fl_model_error_options;
 
 /* Rank the policies. ranking: o->spec_count entries, in the order of the policies. They are ranked by the objective
- * relative to the default's, over the workloads that all of them are for. A policy that breaks the bound in a draw comes
- * after all that hold it; of equals the earlier comes first. FL_BAD_INPUT: a workload's error is neither known nor
- * given, or no workload is left. */
+ * relative to the default's, over the workloads that all of them are for. A policy that breaks the bound in a draw
+ * comes after all that hold it; of equals the earlier comes first. FL_BAD_INPUT: a workload's error is neither known
+ * nor given, or no workload is left. */
 fl_status fl_model_error_run(const fl_comparison_options *o, const fl_model_error_options *e, fl_ranking *ranking,
                              fl_diag *d);
 void fl_model_error_print(const fl_comparison_options *o, const fl_model_error_options *e, const fl_ranking *ranking,
@@ -448,3 +454,4 @@ size_t fl_setup_seeds(const fl_setup *u);
      "windows of work for the worst-window slowdown (" FL_AS_TEXT(FL_WINDOWS_STANDARD) ")"},                           \
     FL_THREADS_OPTION(&(s).threads),                                                                                   \
     {"no-oracle", NULL, FL_OPTION_FLAG, &(s).no_oracle, 0, 0, "leaves out oracles and regrets (faster)"}
+/* clang-format on */
