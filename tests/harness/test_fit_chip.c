@@ -212,8 +212,9 @@ static void test_truth_found(void) {
             FL_CHECK(c.time_outliers > 0 && c.power_outliers > 0, "%s: outliers not counted", t->what);
     }
     printf("\n    within 2 sd on average: %.0f and %.0f %%", 100 * total_within[0], 100 * total_within[1]);
-    FL_CHECK(total_within[0] > 0.9 && total_within[1] > 0.9, "%g and %g within two standard deviations",
-             total_within[0], total_within[1]);
+    if (tried == COUNT(chips)) /* a mean over all of them */
+        FL_CHECK(total_within[0] > 0.9 && total_within[1] > 0.9, "%g and %g within two standard deviations",
+                 total_within[0], total_within[1]);
     putchar('\n');
 }
 
