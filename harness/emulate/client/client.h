@@ -240,35 +240,26 @@ static inline int64_t fl_virtual_after(int64_t now_ns, int64_t ns) {
 
 /* Calls that ask for the time, wait, begin or end a thread, or send a signal; calls that a new program or thread makes
  * first, at which it waits for its turn; and those that cannot be virtual. */
+/* clang-format off */
 #define FL_HELD_CALLS(X)                                                                                               \
     X(clock_gettime)                                                                                                   \
     X(gettimeofday)                                                                                                    \
     X(time)                                                                                                            \
     X(times)                                                                                                           \
-    X(nanosleep)                                                                                                       \
-    X(clock_nanosleep)                                                                                                 \
-    X(sched_yield)                                                                                                     \
-    X(futex)                                                                                                           \
-    X(poll)                                                                                                            \
-    X(ppoll)                                                                                                           \
-    X(select) X(pselect6) X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(read) X(readv) X(write) X(writev) X(recvfrom) \
-        X(recvmsg) X(accept) X(accept4) X(wait4) X(waitid) X(pause) X(rt_sigsuspend) X(rt_sigtimedwait) X(clone)       \
-            X(clone3) X(fork) X(vfork) X(execve) X(execveat) X(exit) X(exit_group) X(kill) X(tkill) X(tgkill)          \
-                X(rt_sigqueueinfo) X(rt_tgsigqueueinfo) X(pidfd_send_signal) X(arch_prctl) X(brk) X(set_tid_address)   \
-                    X(set_robust_list) X(rseq) X(gettid) FL_REFUSED_CALLS(X)
+    X(nanosleep) X(clock_nanosleep) X(sched_yield) X(futex) X(poll) X(ppoll) X(select) X(pselect6) X(epoll_wait)       \
+        X(epoll_pwait) X(epoll_pwait2) X(read) X(readv) X(write) X(writev) X(recvfrom) X(recvmsg) X(accept) X(accept4) \
+            X(wait4) X(waitid) X(pause) X(rt_sigsuspend) X(rt_sigtimedwait) X(clone) X(clone3) X(fork) X(vfork)        \
+                X(execve) X(execveat) X(exit) X(exit_group) X(kill) X(tkill) X(tgkill) X(rt_sigqueueinfo)              \
+                    X(rt_tgsigqueueinfo) X(pidfd_send_signal) X(arch_prctl) X(brk) X(set_tid_address)                  \
+                        X(set_robust_list) X(rseq) X(gettid) FL_REFUSED_CALLS(X)
 #define FL_REFUSED_CALLS(X)                                                                                            \
     X(timer_create)                                                                                                    \
     X(timerfd_create)                                                                                                  \
     X(setitimer)                                                                                                       \
     X(alarm)                                                                                                           \
-    X(flock)                                                                                                           \
-    X(fcntl)                                                                                                           \
-    X(futex_waitv)                                                                                                     \
-    X(io_uring_setup)                                                                                                  \
-    X(io_getevents)                                                                                                    \
-    X(semtimedop)                                                                                                      \
-    X(semop) X(msgrcv) X(msgsnd) X(mq_timedsend) X(mq_timedreceive) X(recvmmsg) X(adjtimex) X(clock_adjtime) X(splice) \
-        X(tee)
+    X(flock) X(fcntl) X(futex_waitv) X(io_uring_setup) X(io_getevents) X(semtimedop) X(semop) X(msgrcv) X(msgsnd)      \
+        X(mq_timedsend) X(mq_timedreceive) X(recvmmsg) X(adjtimex) X(clock_adjtime) X(splice) X(tee)
+/* clang-format on */
 
 #define FL_FILTER_WAITS 7      /* F_SETLKW: the only fcntl that waits, and its kin */
 #define FL_FILTER_WAITS_OFD 38 /* F_OFD_SETLKW */
