@@ -31,7 +31,7 @@ done
 # ---- the scan alone ----
 
 flags="-std=gnu17 -O2 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I. -D_GNU_SOURCE"
-sources="tests/support/scan_digest.c sim/advance/scan.c sim/advance/loops.c sim/advance/loops.c sim/advance/scan_avx2.c sim/advance/scan_avx512.c"
+sources="tests/support/scan_digest.c sim/advance/scan.c sim/advance/loops.c sim/advance/scan_avx2.c sim/advance/scan_avx512.c"
 check "the scan builds alone" cc $flags $sources -o "$dir/digest"
 "$dir/digest" plain >"$dir/plain"
 check "it prints a number" test -s "$dir/plain"

@@ -1,5 +1,5 @@
 /* Scans random streams between random boundaries, at clocks that change, and prints one number made of all that comes
- * out. `scan_digest PATH`: the same number by every path, and on every machine. Links the loops of sim/scan*.c alone.
+ * out. `scan_digest PATH`: the same number by every path, and on every machine. Links the loops of sim/advance/ alone.
  */
 #include "policies/random.h"
 #include "models/laws/laws.h"
@@ -9,6 +9,7 @@
 #include "sim/gpu/work.h"
 #include "sim/workload/inside.h"
 #include "sim/workload/workload.h"
+#include "traces/io/io.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,10 +25,11 @@ void fl_lane_record(const fl_lane *l, int64_t end_ps) {
     abort();
 }
 
-void fl_scan_record(fl_lane *l, const fl_scan_place *begun, uint32_t gap_mul) {
-    (void)l;
-    (void)begun;
-    (void)gap_mul;
+fl_status fl_grow(void *items, size_t *room, size_t need, size_t size) {
+    (void)items;
+    (void)room;
+    (void)need;
+    (void)size;
     abort();
 }
 
@@ -39,11 +41,12 @@ bool fl_prefix_applies(const fl_gpu *g, const fl_lane *l, uint32_t gap_mul) {
     return false;
 }
 
-int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until) {
+int64_t fl_prefix_advance(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, bool *met) {
     (void)g;
     (void)l;
     (void)t;
     (void)until;
+    (void)met;
     abort();
 }
 
