@@ -45,15 +45,15 @@ export -f plant
 export work build base cc
 
 printf '%s\0' \
-  1 geepafs.c 's/p->theta, g->fmax_mhz)/p->theta, 1.3 * g->fmax_mhz)/' "assure: the reference of the bound at the wrong clock" \
-  2 foldfit.c 's/double goal = theta \*/double goal = 0.8 * theta */;s/return (theta \*/return (0.8 * theta */' "assure: a looser bound" \
-  3 fixed.c 's/util \* fmax_mhz \/ 100/util * fmax_mhz \/ 130/' "utilizscale: utilisation against the wrong clock" \
-  4 bandit.c 's/n->reward = -draw/n->reward = draw/' "energyucb: a reward of the wrong sign" \
-  5 bandit_meter.c 's/core \/ uncore :/uncore \/ core :/' "energyucb: uncore over core" \
-  6 bandit.c 's/(&n->random) < p->epsilon/(\&n->random) > p->epsilon/' "epsilon-greedy: explores where it should not" \
-  7 dynaco.c 's/upc >= p->upc_threshold/upc >= 5 * p->upc_threshold/' "1levelth: a threshold five times too high" \
-  8 powercap.c 's/if (w >= p->cap_w)/if (w >= 0.8 * p->cap_w)/' "cap-dynamic: a limit of 80 %" \
-  9 depo.c 's/objective(p, g, x) >= objective(p, g, g->golden)/objective(p, g, x) < objective(p, g, g->golden)/' "depo: takes the worse for the better" \
+  1 papers/geepafs.c 's/p->theta, g->fmax_mhz)/p->theta, 1.3 * g->fmax_mhz)/' "assure: the reference of the bound at the wrong clock" \
+  2 papers/foldfit.c 's/double goal = theta \*/double goal = 0.8 * theta */;s/return (theta \*/return (0.8 * theta */' "assure: a looser bound" \
+  3 papers/fixed.c 's/util \* fmax_mhz \/ 100/util * fmax_mhz \/ 130/' "utilizscale: utilisation against the wrong clock" \
+  4 papers/bandit.c 's/n->reward = -draw/n->reward = draw/' "energyucb: a reward of the wrong sign" \
+  5 papers/bandit_meter.c 's/core \/ uncore :/uncore \/ core :/' "energyucb: uncore over core" \
+  6 papers/bandit.c 's/(&n->random) < p->epsilon/(\&n->random) > p->epsilon/' "epsilon-greedy: explores where it should not" \
+  7 papers/dynaco.c 's/upc >= p->upc_threshold/upc >= 5 * p->upc_threshold/' "1levelth: a threshold five times too high" \
+  8 papers/powercap.c 's/if (w >= p->cap_w)/if (w >= 0.8 * p->cap_w)/' "cap-dynamic: a limit of 80 %" \
+  9 compared/depo.c 's/objective(p, g, x) >= objective(p, g, g->golden)/objective(p, g, x) < objective(p, g, g->golden)/' "depo: takes the worse for the better" \
   10 skeleton.c 's/util < p->low_pct/util < 39 + p->low_pct/' "skeleton: a threshold off" |
   head -zn $((4 * faults)) | xargs -0 -n 4 -P "$jobs" bash -c 'plant "$@"' plant >"$work/verdicts"
 sort "$work/verdicts"
