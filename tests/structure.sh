@@ -45,7 +45,7 @@ sim/synth                                   : policies models/math models/laws t
 sim/draws                                   : policies traces/io sim/base sim/instance sim/node
 sim/oracle                                  : policies models/math models/laws traces/io sim/base sim/workload sim/gpu sim/node
 harness/base/cli commands.h                 : policies traces/io
-harness/base/work                           : policies traces/io
+harness/base/work                           : policies traces/io harness/base/cli
 harness/base/json                           : traces/io harness/base/cli
 harness/input/platform                      : policies models/math models/laws traces/io sim/instance harness/base/cli harness/base/json
 harness/input/policy                        : policies policies/registry traces/io traces/pipeline sim/base sim/instance sim/node harness/base/cli
@@ -65,7 +65,7 @@ harness/live/vendor/rsmi                    : policies traces/io sim/instance ha
 harness/live/vendor/ze                      : policies traces/io sim/instance harness/live/vendor
 harness/live/guard                          : policies traces/io sim/instance sim/node harness/live/vendor harness/live/vendor/nvml harness/live/vendor/rsmi harness/live/vendor/ze
 harness/emulate/session                     : traces/io harness/emulate/client harness/emulate/driver harness/emulate/virtual harness/live/guard
-harness/fit/chip                            : policies models/math models/laws models/fit models/chip traces/io traces/import traces/open harness/base/cli harness/base/json harness/input/platform harness/chip
+harness/fit/chip                            : policies models/math models/laws models/fit models/chip traces/io traces/import traces/open harness/base/cli harness/base/work harness/base/json harness/input/platform harness/chip
 harness/live/records                        : policies traces/io harness/live/collector harness/live/guard
 harness/live/server                         : policies traces/io harness/live/guard
 harness/log                                 : policies traces/io traces/files traces/serving sim/base sim/instance sim/serving sim/node harness/base/cli harness/base/json
@@ -75,12 +75,12 @@ harness/advise                              : policies models/laws models/chip t
 harness/report/data                         : traces/io harness/base/cli harness/base/work harness/base/json harness/study/trial harness/study/compare
 harness/report/picture                      : traces/io traces/files harness/base/cli harness/base/work harness/report/data
 harness/report/page                         : traces/io traces/files harness/base/cli harness/base/work harness/report/data harness/report/picture
-harness/plan                                : policies models/math models/laws traces/io traces/pipeline sim/workload sim/pipeline sim/oracle harness/base/cli harness/base/json harness/input/platform harness/input/scene harness/study/trial
+harness/plan                                : policies models/math models/laws traces/io traces/pipeline sim/workload sim/pipeline sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/scene harness/study/trial
 harness/serving                             : models/math models/laws traces/io traces/serving sim/serving sim/node sim/synth sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/scene harness/input/experiment harness/study/trial harness/advise harness/plan
 harness/cmd/study                           : policies models/laws traces/io traces/files traces/import traces/open sim/base sim/instance sim/workload sim/gpu sim/serving sim/node sim/pipeline sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/policy harness/input/scene harness/input/experiment harness/study/trial harness/study/compare harness/study/grid harness/log harness/advise harness/report/data harness/report/picture harness/report/page harness/serving
 harness/fit/policy                          : policies policies/compared policies/registry models/math models/laws models/fit traces/io traces/files traces/import sim/base sim/instance sim/workload sim/gpu sim/node sim/draws sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/chip harness/input/scene harness/input/experiment
-harness/fit/trace                           : models/math models/laws models/fit traces/io traces/files traces/import traces/open harness/base/cli harness/base/json harness/input/platform harness/chip harness/input/scene
-harness/cmd                                 : policies policies/registry models/math models/laws traces/io traces/files traces/serving traces/import traces/profiler traces/open sim/instance sim/synth harness/base/cli harness/base/json harness/input/platform harness/input/policy harness/input/scene harness/input/experiment harness/live/guard harness/fit/chip harness/live/host harness/cmd/machine harness/report/picture harness/plan harness/serving harness/cmd/study harness/fit/policy harness/fit/trace
+harness/fit/trace                           : models/math models/laws models/fit traces/io traces/files traces/import traces/open harness/base/cli harness/base/work harness/base/json harness/input/platform harness/chip harness/input/scene
+harness/cmd                                 : policies policies/registry models/math models/laws traces/io traces/files traces/serving traces/import traces/profiler traces/open sim/instance sim/synth harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/policy harness/input/scene harness/input/experiment harness/live/guard harness/fit/chip harness/live/host harness/cmd/machine harness/report/picture harness/plan harness/serving harness/cmd/study harness/fit/policy harness/fit/trace
 harness                                     : traces/io harness/base/cli harness/base/work harness/cmd
 harness/emulate/client/time                 : harness/emulate/client
 '
