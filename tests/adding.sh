@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# To add a policy, a platform, a reader or a command takes what the rooms' README.md say and no more: adding.sh adds one
+# To add a policy, a platform, a reader or a command takes what the README.md of its layer says and no more: adding.sh adds one
 # of each to a copy of the tree, builds it and uses them.
 set -eu
 cd "$(dirname "$0")/.."

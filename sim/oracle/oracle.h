@@ -9,7 +9,8 @@
  * The clairvoyant schedule may change clocks at any instant: a position is a kernel, or the host time before one, and a
  * kernel may be divided between choices. Switches are free, since a clairvoyant sets clocks ahead of time and no device
  * stalls. The schedule therefore does not depend on the order of the work, and the search runs over kinds of kernel x
- * clocks (inside.h), however many kernels there are. Its bound is certified and holds for every schedule.
+ * clocks (inside.h), however many kernels there are. For one stream on one GPU its bound is certified: no schedule that
+ * holds the limit uses less energy.
  *
  * A table may also be cut into a number of positions of work that each take one clock. (A grid over time would be
  * ill-posed: progress depends on earlier clocks.) For a price lambda on time, dynamic programming over the positions
