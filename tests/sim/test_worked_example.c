@@ -186,7 +186,7 @@ static void test_page(void) {
         char end[64];
         snprintf(end, sizeof end, "ends at %lld ps", (long long)out.makespan_ps);
         must_say(&r, end);
-        snprintf(end, sizeof end, "held it for %lld ps", (long long)out.wall_held_ps);
+        snprintf(end, sizeof end, "held the clock down, for %lld ps", (long long)out.wall_held_ps);
         must_say(&r, end);
         FL_CHECK(r.rows == rows, "way %d: %zu rows of the page, %zu of the run", only, rows, r.rows);
         fl_run_result_free(&out);
