@@ -59,7 +59,7 @@ static double fl_advise_settle_limits(fl_sweep *s, const fl_device *dev) {
     return own;
 }
 
-/* Whether a row is used as it was measured: somebody measured it, and it did not run at another clock than it names. */
+/* Return true if a row is used as measured: it is a measurement, and it ran at the clock that it names. */
 static bool fl_advise_as_measured(const fl_sweep_chip *c, const fl_sweep_row *r) {
     bool as = r->energy_j > 0 && !(r->time_sd_pct > 0) && !(r->power_sd_pct > 0);
     for (size_t i = 0; i < c->rows.unsounds; i++)

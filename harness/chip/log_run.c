@@ -65,9 +65,9 @@ static bool has_levels(const fl_telemetry *t, const size_t *row, size_t count, s
     return spread > LEVELS * change;
 }
 
-/* Of the rows of one device, in order of time. A meter does not go back and forth between two levels within
- * milliseconds, reading after reading; two boards that are read in turn do. Boards with the same readings cannot be
- * told apart, nor need they be: their mean is right for each. */
+/* Return true if the rows of one device, in order of time, come from two boards read in turn. One meter does not go
+ * back and forth between two levels within milliseconds, reading after reading; two such boards do. Boards with the
+ * same readings cannot be told apart, nor need they be: their mean is right for each. */
 static bool fl_log_interleaves(const fl_telemetry *t, const size_t *row, size_t count) {
     const size_t n = boards_of(t, row, count);
     for (size_t k = 0; n && k < t->signal_count; k++)

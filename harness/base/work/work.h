@@ -106,8 +106,8 @@ fl_status fl_bootstrap_ranks(const double *value, size_t policies, size_t worklo
                              const fl_bootstrap *b, fl_rank_result *out, fl_diag *d);
 
 /* The program's allocations: it notes each that fails (traces/io/io.h). The linker redirects the allocations of our
- * own code here (--wrap, CMakeLists.txt), in the program alone. cJSON, which silently drops a key for which it finds no
- * memory, is told to allocate here too. */
+ * own code here (--wrap, CMakeLists.txt), in the program alone. cJSON silently drops a key for which it finds no
+ * memory, so it allocates here too. */
 
 /* Call it once, before a second thread starts or cJSON allocates. */
 void fl_memory_watch(void);

@@ -188,7 +188,7 @@ typedef struct fl_clock_page {
     _Atomic uint32_t owed;      /* readings whose time has not passed yet: the next look at the clock goes through the
                                    server */
     _Atomic int64_t now_ns;     /* since the start of the session */
-    _Atomic int64_t horizon_ns; /* before it nobody else needs to run */
+    _Atomic int64_t horizon_ns; /* no other thread needs to run before it */
     int64_t realtime_ns;        /* of the session's start */
     uint64_t out[2][2];         /* device and inode of the session's own output: its reader is outside */
 } fl_clock_page;

@@ -180,7 +180,7 @@ static nvmlReturn_t check(char kind, uintptr_t value) {
         if (!value)
             return NVML_INVALID_ARGUMENT;
         memcpy(&version, (const void *)value, sizeof version);
-        /* Sizes of structs that nothing fills are not recorded here: only a version that was forgotten is told. */
+        /* The library has no sizes of structs that it never fills, so it reports only a missing version. */
         return version >> 24 && version & 0xffffff ? NVML_SUCCESS : NVML_ARGUMENT_VERSION_MISMATCH;
     case 'i':
     case 'c':

@@ -32,7 +32,7 @@ static clockid_t plain(clockid_t clock) {
 
 static bool nothing(const struct timespec *t) { return !t->tv_sec && !t->tv_nsec; }
 
-/* What it is set to then. */
+/* Return the first expiry that a caller asks for, in ns of virtual time; FL_VIRTUAL_FOREVER disarms the timer. */
 static int64_t fl_timer_first(const fl_timer_want *w) {
     if (nothing(&w->first))
         return FL_VIRTUAL_FOREVER;
@@ -65,7 +65,7 @@ int fl_timer_arm(fl_timer_kind kind, uint32_t number, const fl_timer_want *want,
     return 0;
 }
 
-/* How long until then, as programs are told it: 0 where it is not set, and never 0 where it is. */
+/* Return the time left as programs see it: 0 for a disarmed timer, and never 0 for an armed one. */
 static struct timespec fl_timer_left(int64_t next_ns) {
     const int64_t left = next_ns - fl_time_now(false);
     return next_ns == FL_VIRTUAL_FOREVER ? (struct timespec){0, 0} : fl_time_spec(left > 0 ? left : 1);
@@ -80,7 +80,7 @@ int fl_timer_refuse(int error) {
     return -1;
 }
 
-/* A timer's id here: number, whether a thread of this program is told, clock. */
+/* Pack a timer's id: its number, whether a thread of this program is notified, its clock. */
 static timer_t fl_timer_id(uint32_t number, bool thread, clockid_t clock) {
     return (timer_t)((uintptr_t)number << 5 | (uintptr_t)thread << 4 | (uintptr_t)clock);
 }
@@ -114,7 +114,7 @@ static void start_call(const fl_notifier *n) {
     pthread_t id;
     fl_notifier *copy = malloc(sizeof *copy);
     if (!copy)
-        return; /* as where no thread can be made: nobody is told */
+        return; /* without a thread there is no notification */
     *copy = *n;
     pthread_attr_init(&own);
     pthread_attr_setdetachstate(&own, PTHREAD_CREATE_DETACHED);
