@@ -49,7 +49,7 @@ harness/base/work                           : policies traces/io harness/base/cl
 harness/base/json                           : traces/io harness/base/cli
 harness/input/platform                      : policies models/math models/laws traces/io sim/instance harness/base/cli harness/base/json
 harness/input/policy                        : policies policies/registry traces/io traces/pipeline sim/base sim/instance sim/node harness/base/cli
-harness/chip                                : models/math models/laws models/chip models/unsound traces/io traces/import traces/open sim/workload harness/base/cli harness/base/json
+harness/chip                                : models/math models/laws models/chip models/unsound traces/io traces/files traces/import traces/open sim/workload harness/base/cli harness/base/json
 harness/input/scene                         : policies models/math models/laws models/chip traces/io traces/files traces/serving traces/import traces/open traces/pipeline sim/base sim/instance sim/workload sim/gpu sim/serving sim/pipeline sim/synth harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/policy harness/chip
 harness/input/experiment                    : policies traces/io sim/instance sim/workload harness/base/cli harness/base/json harness/input/policy harness/input/scene
 harness/study/trial                         : policies models/laws traces/io sim/base sim/instance sim/gpu sim/serving sim/node sim/draws sim/oracle harness/base/cli harness/base/work harness/base/json harness/input/platform harness/input/policy harness/input/scene harness/input/experiment

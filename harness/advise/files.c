@@ -7,6 +7,7 @@
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "models/laws/device.h"
+#include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -44,7 +45,18 @@ static fl_status add_log(fl_advise_source *f, const char *path, const fl_telemet
     return FL_OK;
 }
 
-static fl_status add_file(fl_advise_source *f, const char *path, fl_diag *d) {
+/* What the file's numbers rest on with doubts: first on the terminal, and among what the advice rests on. */
+static void tell_doubts(const char *path, const fl_imported *in, const fl_log_ends *ends, fl_advise_subjects *s) {
+    fl_notes_tell(path, in->note, in->doubt_count);
+    for (size_t i = 0; i < in->doubt_count; i++)
+        FL_ADVISE_REST(s, "%s: %s", basename(path), in->note[i]);
+    if (!ends || !fl_accounts_differ(ends->counter_w, ends->sensor_w))
+        return;
+    fl_terminal_say(stderr, "note: %s: " FL_LOG_ACCOUNTS, basename(path), ends->counter_w, ends->sensor_w);
+    FL_ADVISE_REST(s, "%s: " FL_LOG_ACCOUNTS, basename(path), ends->counter_w, ends->sensor_w);
+}
+
+static fl_status add_file(fl_advise_source *f, const char *path, fl_advise_subjects *subjects, fl_diag *d) {
     const fl_import_options how = {.interval_s = f->o->interval_s, .device = (int32_t)f->o->device};
     const fl_reader *reader = NULL;
     fl_imported in = {0};
@@ -61,6 +73,8 @@ static fl_status add_file(fl_advise_source *f, const char *path, fl_diag *d) {
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither kernels nor readings nor settings, expected one of these");
     if (!s && in.has_telemetry)
         s = add_log(f, path, &in.telemetry, d);
+    if (!s)
+        tell_doubts(path, &in, in.has_telemetry ? &f->ends[f->run_count - 1] : NULL, subjects);
     if (!s && in.has_sweep)
         f->sweep_path = path;
     if (!s && in.has_kernels) {
@@ -132,7 +146,7 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
     if (!status && o->platform)
         status = fl_platform_open(o->platform, 0, &p, d);
     for (size_t i = 0; !status && i < files->count; i++)
-        status = add_file(&f, files->item[i], d);
+        status = add_file(&f, files->item[i], s, d);
     const fl_platform *platform = o->platform ? &p : NULL;
     if (!status && f.sweep_path && (f.kernels_path || f.run_count))
         status = fl_fail(d, FL_BAD_INPUT, f.sweep_path, 0, 0, "a sweep and other files, expected the sweep alone");

@@ -414,7 +414,13 @@ static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *swe
                    basename(f->sweep_path));
     for (size_t i = 0; !status && i < sweep->row_count; i++) {
         const fl_sweep_row *r = &sweep->rows[i];
-        const fl_log_run run = {r->sm_mhz, r->mem_mhz, r->time_s, r->power_w, true, NAN, NAN};
+        const fl_log_run run = {.sm_mhz = r->sm_mhz,
+                                .mem_mhz = r->mem_mhz,
+                                .time_s = r->time_s,
+                                .power_w = r->power_w,
+                                .steady = true,
+                                .busy = NAN,
+                                .limit_w = NAN};
         fl_one_probe told;
         if (isnan(r->sm_mhz))
             return fl_fail(d, FL_BAD_INPUT, f->sweep_path, r->line, 0,

@@ -187,10 +187,16 @@ typedef struct fl_log_run {
     double limit_w; /* the power limit; NAN = not known */
 } fl_log_run;
 
-/* How well the log shows where the run begins and ends. */
+/* A note for a run whose two accounts of energy differ (traces/files/files.h): counter_w and sensor_w. */
+#define FL_LOG_ACCOUNTS                                                                                                \
+    "two accounts of the run's energy differ: %.5g W by the energy counter, %.5g W by the power readings; the "        \
+    "counter's is taken"
+
+/* How well the log shows where the run begins and ends, and what power it drew. */
 typedef struct fl_log_ends {
-    bool whole;     /* the GPU idles before and after it, or the log's head states its length */
-    double error_s; /* by how much time_s may be wrong, as the readings are so far apart */
+    bool whole;                 /* the GPU idles before and after it, or the log's head states its length */
+    double error_s;             /* by how much time_s may be wrong, as the readings are so far apart */
+    double counter_w, sensor_w; /* the mean power by the energy counter, and by the power readings; NAN = not known */
 } fl_log_ends;
 
 /* Opens a file by its format, NULL = detected. If only readings of GPUs other than how->device are there, d says of

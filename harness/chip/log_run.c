@@ -1,6 +1,7 @@
-/* The run in a log: its span, clocks, power and activity; and which boards the log's rows come from. */
+/* The run in a log: its span, clocks, power and activity. */
 #include "harness/chip/chip.h"
 
+#include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -14,76 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which boards a log's rows come from ---- */
-
-#define TURN_NS 50000000 /* one query reads all boards in this time; meters refresh every 20 to 100 ms */
-#define BOARDS_MAX 16
-#define ROUNDS_MIN 8
-#define ALIKE 0.9 /* share of the rounds that have one reading of each board */
-/* Spread within a round over the change from one round to the next. Independent readings of one GPU give 1 for two in a
- * round and at most 3.1 for sixteen (mean range over mean difference of normal deviates). */
-#define LEVELS 4.0
-
-/* How many readings follow each other within TURN_NS, from row i on. */
-static size_t round_size(const fl_telemetry *t, const size_t *row, size_t count, size_t i) {
-    size_t n = 1;
-    while (i + n < count && t->t_ns[row[i + n]] - t->t_ns[row[i]] <= TURN_NS)
-        n++;
-    return n;
-}
-
-/* The size of most rounds; 0 where they are not alike. */
-static size_t boards_of(const fl_telemetry *t, const size_t *row, size_t count) {
-    size_t of_size[BOARDS_MAX + 1] = {0}, rounds = 0, most = 0;
-    for (size_t i = 0, n; i < count; i += n, rounds++) {
-        n = round_size(t, row, count, i);
-        of_size[n <= BOARDS_MAX ? n : 0]++;
-    }
-    for (size_t n = 2; n <= BOARDS_MAX; n++)
-        most = of_size[n] > of_size[most] || most < 2 ? n : most;
-    return rounds >= ROUNDS_MIN && (double)of_size[most] >= ALIKE * (double)rounds ? most : 0;
-}
-
-/* Whether the signal has a level of its own at each place of a round of n readings. */
-static bool has_levels(const fl_telemetry *t, const size_t *row, size_t count, size_t n, size_t signal) {
-    const double *value = t->value + signal;
-    double spread = 0, change = 0, before[BOARDS_MAX];
-    bool known = false; /* the round before */
-    for (size_t i = 0, size; i < count; i += size) {
-        double low = INFINITY, high = -INFINITY;
-        size = round_size(t, row, count, i);
-        for (size_t k = 0; size == n && k < n; k++) {
-            const double x = value[row[i + k] * t->signal_count];
-            low = fmin(low, x);
-            high = fmax(high, x);
-            change += known && !isnan(x - before[k]) ? fabs(x - before[k]) / (double)n : 0;
-            before[k] = isnan(x) && known ? before[k] : x;
-        }
-        spread += known && size == n && high >= low ? high - low : 0;
-        known = size == n || known;
-    }
-    return spread > LEVELS * change;
-}
-
-/* Return true if the rows of one device, in order of time, come from two boards read in turn. One meter does not go
- * back and forth between two levels within milliseconds, reading after reading; two such boards do. Boards with the
- * same readings cannot be told apart, nor need they be: their mean is right for each. */
-static bool fl_log_interleaves(const fl_telemetry *t, const size_t *row, size_t count) {
-    const size_t n = boards_of(t, row, count);
-    for (size_t k = 0; n && k < t->signal_count; k++)
-        if (has_levels(t, row, count, n, k))
-            return true;
-    return false;
-}
-
 /* ---- the run in a log ---- */
 
 #define STEADY 0.9 /* share of the readings that must show the median clock */
 #define SETTLE_S 2.0
 #define SETTLE_SHARE 0.2
-#define PAUSE_SPACINGS 10 /* a log pauses where it has no reading for so many of its wide spacings, ... */
-#define WIDE 0.9          /* ... which this share of them does not exceed: some loggers write in bursts, ... */
-#define PAUSE_SHARE 0.05  /* ... and for this share of the run */
+#define PAUSE_SHARE 0.05 /* a shorter pause leaves the run's length known well enough */
 
 /* One program at two SM clocks and one memory clock: in the 38,374 pairs of rows of public sweeps of a V100, an A100, a
  * GTX 1080 Ti and a Titan X, the lower clock took at least 0.91 of the time, and at most 1.14 times what the ratio of
@@ -182,15 +119,18 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
 
 /* What happened while the log paused is not known: the run may have ended, and another one begun. Where the
  * head states the run's length, that does not matter. */
-static fl_status check_pauses(const run_seen *r, double *room, const char *path, fl_diag *d) {
+static fl_status check_pauses(const run_seen *r, double *time, double *room, const char *path, fl_diag *d) {
     size_t longest = 0;
-    for (size_t i = 0; i + 1 < r->count; i++) {
-        room[i] = seconds(r, i + 1) - seconds(r, i);
-        longest = room[i] > room[longest] ? i : longest;
+    double pause_s = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        time[i] = seconds(r, i);
+        if (i && time[i] - time[i - 1] > pause_s) {
+            longest = i - 1;
+            pause_s = time[i] - time[i - 1];
+        }
     }
-    const double pause_s = room[longest], at_s = seconds(r, longest) - r->from_s;
-    qsort(room, r->count - 1, sizeof *room, ascending);
-    if (r->stated || pause_s <= PAUSE_SPACINGS * room[(size_t)(WIDE * (double)(r->count - 2))] ||
+    const double at_s = time[longest] - r->from_s;
+    if (r->stated || pause_s <= FL_PAUSE_SPACINGS * fl_usual_spacing(time, r->count, room) ||
         pause_s <= PAUSE_SHARE * (r->to_s - r->from_s))
         return FL_OK;
     return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
@@ -356,12 +296,7 @@ static fl_status check_boards(const run_seen *r, const char *path, fl_diag *d) {
             "the time stamp is %.4g s earlier than the one before, so that the run's length is not known (was "
             "the clock set back?): expected a log whose time goes forward",
             t->back_s);
-    if (3 * t->unnamed >= t->row_count)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                       "%zu of %zu readings have the time of the one before, as of several GPUs in one log, expected "
-                       "a column that tells them apart (index), or one GPU",
-                       t->unnamed, t->row_count);
-    return fl_log_interleaves(t, r->row, r->count)
+    return fl_telemetry_interleaves(t, r->row, r->count)
                ? fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                          "readings some ms apart go back and forth between levels, as of several GPUs in one log, "
                          "expected a column that tells them apart (index), or one GPU")
@@ -385,14 +320,14 @@ fl_status fl_log_open(const char *path, const char *format, const fl_import_opti
 fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_log_ends *ends,
                           fl_diag *d) {
     run_seen r = {.t = t, .asked = device, .row = malloc((t->row_count + 1) * sizeof *r.row)};
-    double *room = malloc((t->row_count + 1) * sizeof *room);
-    fl_status status = r.row && room ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
+    double *room = malloc((t->row_count + 1) * sizeof *room), *time = malloc((t->row_count + 1) * sizeof *time);
+    fl_status status = r.row && room && time ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
     if (!status)
         status = find_run(&r, path, d);
     if (!status)
         status = check_boards(&r, path, d);
     if (!status)
-        status = check_pauses(&r, room, path, d);
+        status = check_pauses(&r, time, room, path, d);
     if (!status) {
         fl_log_run run = {.steady = true, .time_s = r.to_s - r.from_s};
         run.sm_mhz = clock_of(&r, "sm_mhz", room, &run.steady);
@@ -401,7 +336,10 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
         bool held = true;
         run.limit_w = clock_of(&r, "power_limit_w", room, &held);
         const char *sensor = NULL;
-        run.power_w = counter_power(&r);
+        run.power_w = r.ends.counter_w = counter_power(&r);
+        r.ends.sensor_w = sensor_power(&r, "power_w");
+        if (isnan(r.ends.sensor_w))
+            r.ends.sensor_w = sensor_power(&r, "power_instant_w");
         if (isnan(run.power_w))
             run.power_w = sensor_power(&r, sensor = "power_w");
         if (isnan(run.power_w))
@@ -420,6 +358,7 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
     }
     free(r.row);
     free(room);
+    free(time);
     return status;
 }
 

@@ -69,11 +69,9 @@ static void source_of(fl_head *head, const char *path, const fl_reader *reader) 
 
 /* Kernels are added up over files; telemetry comes from one. */
 static fl_status add_import(done *all, fl_imported *one, const char *path, const fl_reader *reader, fl_diag *d) {
-    fl_status s = FL_OK;
     bool several = all->run.has_kernels || all->run.has_telemetry || all->run.has_sweep || all->run.has_requests ||
                    all->run.note_count;
-    for (size_t i = 0; !s && i < one->note_count; i++)
-        s = fl_import_note(&all->run, d, "%s: %s", basename(path), one->note[i]);
+    fl_status s = fl_import_take_notes(&all->run, one, basename(path), d);
     if (!s && one->has_kernels) {
         source_of(&one->kernels.head, path, reader);
         all->format[0] = reader->name;
@@ -319,6 +317,8 @@ static void print_json(const done *all) {
 
 static void print_text(const done *all) {
     const fl_imported *run = &all->run;
+    for (size_t i = 0; i < run->doubt_count; i++)
+        printf("note: %s\n", run->note[i]);
     if (run->has_kernels)
         printf("kernels     %zu kernels and %zu other ops of %zu kinds, from %s\n", kernels_of(&run->kernels),
                run->kernels.op_count - kernels_of(&run->kernels), run->kernels.kind_count, all->format[0]);
@@ -347,7 +347,7 @@ static void print_text(const done *all) {
             all->offset.next_r);
     else if (all->joined)
         printf("offset      telemetry time = kernel time %+.6f s\n", (double)all->offset.offset_ns * 1e-9);
-    for (size_t i = 0; i < run->note_count; i++)
+    for (size_t i = run->doubt_count; i < run->note_count; i++)
         printf("note: %s\n", run->note[i]);
     for (int i = 0; i < 2; i++)
         if (all->written[i])

@@ -40,8 +40,8 @@ static fl_status read_one(const char *path, const char *format, double interval_
     if (!s && !one.has_kernels && !one.has_telemetry)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected kernels or telemetry",
                     one.has_requests ? "has requests" : "is a sweep");
-    for (size_t i = 0; !s && i < one.note_count; i++)
-        s = fl_import_note(run, d, "%s", one.note[i]);
+    if (!s)
+        s = fl_import_take_notes(run, &one, NULL, d);
     if (!s && one.has_kernels) {
         run->kernels = one.kernels;
         run->has_kernels = true;
@@ -91,6 +91,7 @@ static void add_device(cJSON *list, const fl_device_stats *v, bool kernels) {
     fl_json_add_real(o, "interval_s", v->interval_s);
     fl_json_add_real(o, "power_w", v->power_w);
     fl_json_add_real(o, "energy_j", v->energy_j);
+    fl_json_add_real(o, "covered_s", v->covered_s);
     fl_json_add_real(o, "sm_mhz", v->sm_mhz);
     fl_json_add_real(o, "sm_mhz_min", v->sm_mhz_min);
     fl_json_add_real(o, "sm_mhz_max", v->sm_mhz_max);
@@ -149,7 +150,7 @@ static void print_device(const fl_device_stats *v, bool kernels) {
     }
     if (!v->readings)
         return;
-    printf("  telemetry %zu readings", v->readings);
+    printf("  telemetry %zu readings over %.6g s", v->readings, v->covered_s);
     if (!isnan(v->interval_s))
         printf(", one every %.4g s", v->interval_s);
     if (!isnan(v->util_pct))
@@ -158,7 +159,8 @@ static void print_device(const fl_device_stats *v, bool kernels) {
     if (!isnan(v->power_w))
         printf("  power     %.5g W mean\n", v->power_w);
     if (!isnan(v->energy_j))
-        printf("  energy    %.6g J%s\n", v->energy_j, kernels ? " from the first kernel to the last" : "");
+        printf("  energy    %.6g J%s%s\n", v->energy_j, v->counted ? " by the counter" : "",
+               kernels ? " from the first kernel to the last" : "");
     if (!isnan(v->sm_mhz))
         printf("  clock     %.5g MHz mean, %.5g to %.5g MHz\n", v->sm_mhz, v->sm_mhz_min, v->sm_mhz_max);
 }
@@ -185,6 +187,8 @@ static void print_top(const fl_stats *s) {
 }
 
 static void print_text(const fl_stats *s, const fl_imported *run) {
+    for (size_t i = 0; i < run->doubt_count; i++)
+        printf("note: %s\n", run->note[i]);
     printf("duration    %.6g s\n", s->duration_s);
     if (run->has_kernels)
         printf("kernels     %zu of %zu kinds and %zu names, %zu copies, %zu syncs, %zu iterations; %zu streams of %zu "
@@ -195,9 +199,9 @@ static void print_text(const fl_stats *s, const fl_imported *run) {
         print_device(&s->device[i], run->has_kernels);
     if (s->name_count)
         print_top(s);
-    if (run->note_count)
+    if (run->note_count > run->doubt_count)
         fputc('\n', stdout);
-    for (size_t i = 0; i < run->note_count; i++)
+    for (size_t i = run->doubt_count; i < run->note_count; i++)
         printf("note: %s\n", run->note[i]);
 }
 

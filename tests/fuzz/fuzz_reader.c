@@ -76,7 +76,7 @@ static void check_kernels(const fl_imported *x) {
 static void check_telemetry(const fl_imported *x) {
     fl_telemetry back = {0};
     fl_diag d = {0};
-    if (fl_telemetry_write(copy, &x->telemetry, &d) || fl_telemetry_read(copy, &back, &d))
+    if (fl_telemetry_write(copy, &x->telemetry, &d) || fl_telemetry_read(copy, &back, NULL, &d))
         broken("what was read cannot be written and read again", d.message);
     if (back.row_count != x->telemetry.row_count || back.signal_count != x->telemetry.signal_count)
         broken("comes back changed", "");

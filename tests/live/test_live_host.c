@@ -774,7 +774,7 @@ static void program_of(const char *path, long long *start, long long *end, int *
     fl_telemetry t = {0};
     fl_diag d = {0};
     *start = *end = *status = -1;
-    fl_status s = fl_telemetry_read(path, &t, &d);
+    fl_status s = fl_telemetry_read(path, &t, NULL, &d);
     const char *text = s ? NULL : fl_head_get(&t.head, "program");
     FL_CHECK(text && sscanf(text, "%lld to %lld ns, exit status %d", start, end, status) == 3, "%s",
              text ? text : d.message);
@@ -791,7 +791,7 @@ static void test_record_a_program(void) {
     int status = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--every-ms"), ARG("50"), ARG("--"), ARG("sh"),
                           ARG("-c"), ARG("sleep 0.42; exit 7"));
     FL_CHECK(status == 7, "exit status %d", status);
-    fl_status s = fl_telemetry_read(log_path, &t, &d);
+    fl_status s = fl_telemetry_read(log_path, &t, NULL, &d);
     FL_CHECK(!s, "%s", d.message);
     if (s)
         return;

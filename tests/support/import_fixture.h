@@ -130,7 +130,7 @@ static inline void fl_round_trip(const fl_imported *in) {
     if (in->has_telemetry) {
         const char *path = fl_temp_path("back.telemetry.csv");
         FL_CHECK(fl_telemetry_write(path, &in->telemetry, &d) == FL_OK &&
-                     fl_telemetry_read(path, &back.telemetry, &d) == FL_OK,
+                     fl_telemetry_read(path, &back.telemetry, NULL, &d) == FL_OK,
                  "%s", d.message);
         FL_CHECK(back.telemetry.row_count == in->telemetry.row_count && fl_is_part(&back, in), "telemetry differs");
     }

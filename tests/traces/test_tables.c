@@ -62,7 +62,7 @@ typedef union any {
 } any;
 
 static fl_status read_telemetry(const char *path, any *a, fl_diag *d) {
-    return fl_telemetry_read(path, &a->telemetry, d);
+    return fl_telemetry_read(path, &a->telemetry, NULL, d);
 }
 static fl_status read_sweep(const char *path, any *a, fl_diag *d) { return fl_sweep_read(path, &a->sweep, d); }
 static fl_status read_decisions(const char *path, any *a, fl_diag *d) {
@@ -93,7 +93,7 @@ static void test_telemetry(void) {
     fl_status status =
         fl_telemetry_read(fl_temp_text("t.csv", TELEMETRY "# device: x\nt_ns,device,power_w,sm_mhz\n"
                                                           "0,0,47.5,\n0,host,,\n100,0,48,1410\n50,1,,135"),
-                          &t, &d);
+                          &t, NULL, &d);
     FL_CHECK(status == FL_OK && t.row_count == 4 && t.signal_count == 2, "%d %lld: %s", status, (long long)d.line,
              d.message);
     if (status != FL_OK)
@@ -116,7 +116,11 @@ static void test_telemetry(void) {
         {TELEMETRY "t_ns,device,a\n0.5,0,1\n", 3, 1, "t_ns is '0.5'"},
         {TELEMETRY "t_ns,device,a\n0,gpu0,1\n", 3, 3, "device (or 'host') is 'gpu0'"},
         {TELEMETRY "t_ns,device,a\n0,-1,1\n", 3, 3, "device (or 'host') is '-1'"},
-        {TELEMETRY "t_ns,device,a\n0,0,[N/A]\n", 3, 5, "a is '[N/A]', expected a number"},
+        {TELEMETRY "t_ns,device,a\n0,0,x\n", 3, 5, "a is 'x', expected a number"},
+        {TELEMETRY "t_ns,device,a\n0,0,-inf\n", 3, 5, "a is '-inf', expected a number"},
+        {TELEMETRY "t_ns,device,power_w\n0,0,1e9\n", 3, 5, "power_w is 1e+09, expected 0 to 10000"},
+        {TELEMETRY "t_ns,device,util_gpu_pct\n0,0,900\n", 3, 5, "util_gpu_pct is 900, expected 0 to 101"},
+        {TELEMETRY "t_ns,device,a\nN/A,0,5\n", 3, 1, "t_ns or device is 'N/A'"},
         {TELEMETRY "t_ns,device,a\n5,0,1\n1,1,1\n4,0,1\n", 5, 1, "t_ns 4 is before 5"},
     };
     check_bad(read_telemetry, sizeof t, ROWS, sizeof ROWS / sizeof *ROWS);
@@ -126,7 +130,7 @@ static void test_telemetry_round_trip(void) {
     name_files();
     for (uint64_t seed = 1; seed <= 100; seed++) {
         uint64_t s = seed;
-        char *signal[] = {(char[]){"power_w"}, (char[]){"a,b"}, (char[]){"#c"}};
+        char *signal[] = {(char[]){"load"}, (char[]){"a,b"}, (char[]){"#c"}};
         int64_t t_ns[50];
         int32_t device[50];
         double value[150];
@@ -141,7 +145,7 @@ static void test_telemetry_round_trip(void) {
         }
         fl_diag d = {0};
         fl_telemetry u = {0};
-        FL_CHECK(fl_telemetry_write(one, &t, &d) == FL_OK && fl_telemetry_read(one, &u, &d) == FL_OK,
+        FL_CHECK(fl_telemetry_write(one, &t, &d) == FL_OK && fl_telemetry_read(one, &u, NULL, &d) == FL_OK,
                  "seed %llu: %lld: %s", (unsigned long long)seed, (long long)d.line, d.message);
         FL_CHECK(u.row_count == t.row_count && u.signal_count == t.signal_count &&
                      memcmp(u.t_ns, t_ns, u.row_count * sizeof *t_ns) == 0 &&

@@ -202,9 +202,89 @@ bool fl_lanes_text(const fl_lanes_parted *p, int number, char *text, size_t size
  * do not wait for each other, because row numbers change. */
 fl_status fl_ops_sort(fl_kernel_trace *t, fl_diag *d);
 
+/* ---- rows of telemetry, added one by one with all checks, from any source ----
+ *
+ * Call fl_telemetry_row for the cells of a row, fill them, then call fl_telemetry_take. fl_telemetry_end takes the rows
+ * out again that are out of order. */
+
+typedef struct fl_signal_range {
+    double least, most;
+} fl_signal_range;
+
+/* Return the values that a signal can have: what no device exceeds, or any finite number for a name of the user's. */
+fl_signal_range fl_signal_range_of(const char *signal);
+/* Report a value outside its range as a contradiction, at that field of the row. what: the column's name. */
+fl_status fl_signal_check(const fl_csv_row *row, size_t index, const char *what, fl_signal_range range, double value,
+                          fl_diag *d);
+
+typedef struct fl_telemetry_rows { /* set t, whose signals are all named, and left */
+    fl_telemetry *t;
+    fl_left_out *left;
+    double *value; /* of the row at hand */
+    int64_t *line; /* of each row */
+    size_t cell_room, device_room, value_room, line_room;
+    int64_t *last_ns; /* entry i is the last time of device i - 1 */
+    size_t last_room;
+    bool disorder;
+} fl_telemetry_rows;
+
+/* The cells of the next row, signal_count NANs; NULL when out of memory. */
+double *fl_telemetry_row(fl_telemetry_rows *r);
+/* Add the row that fl_telemetry_row gave. */
+fl_status fl_telemetry_take(fl_telemetry_rows *r, const fl_csv_row *row, int64_t t_ns, int32_t device, fl_diag *d);
+/* Leave out what is out of order, and judge the whole by fl_left_end. to: as there. */
+fl_status fl_telemetry_end(fl_telemetry_rows *r, const char *path, fl_left_out *to, fl_diag *d);
+void fl_telemetry_rows_free(fl_telemetry_rows *r); /* not t */
+
+/* Return true if the given rows of one device, in order of time, come from two boards read in turn. One meter does not
+ * go back and forth between two levels within milliseconds, reading after reading; two such boards do. */
+bool fl_telemetry_interleaves(const fl_telemetry *t, const size_t *row, size_t count);
+
+/* ---- telemetry over time: pauses ----
+ *
+ * A pause is a spacing of two readings of one device that is longer than FL_PAUSE_SPACINGS usual ones. Nothing is known
+ * of what happened in it, so no sum over time includes it. */
+
+#define FL_PAUSE_SPACINGS 10
+
+/* Return the usual spacing of ascending times: the one that nine tenths do not exceed, since some loggers write in
+ * bursts. 0 for fewer than two times. room: count - 1 items, overwritten. */
+double fl_usual_spacing(const double *time, size_t count, double *room);
+
+/* Return the column of a signal; SIZE_MAX: the telemetry has none of that name. */
+size_t fl_telemetry_signal(const fl_telemetry *t, const char *name);
+
+typedef struct fl_held_over { /* the span of a mean or sum */
+    int64_t from_ns, to_ns;
+    bool line; /* the signal is a straight line between readings, as power; else each reading holds until the next */
+} fl_held_over;
+
+typedef struct fl_held {   /* one signal of one device over a span; NAN: not known */
+    double mean, integral; /* over the stretches between readings, without pauses; integral in units times s */
+    double min, max;
+    double seconds; /* length of these stretches */
+    double gained;  /* sum of its rises: what a counter counted */
+    size_t falls;   /* how often it fell, which a counter does where it was reset */
+    size_t pauses;
+    size_t count; /* readings */
+} fl_held;
+
+/* Sum up a signal of one device over a span. The last reading holds to the end of the span, unless that is a pause. */
+fl_status fl_telemetry_held(const fl_telemetry *t, const char *name, int32_t device, const fl_held_over *o,
+                            fl_held *out, fl_diag *d);
+
+/* Two accounts of one energy that differ by more than this share of the larger are in doubt. */
+#define FL_ACCOUNTS_APART 0.1
+bool fl_accounts_differ(double one, double other);
+/* Compute the mean power of a device (-1: the node) by its energy counter and by its power readings; NAN where there is
+ * none, or the counter fell. */
+fl_status fl_telemetry_accounts(const fl_telemetry *t, int32_t device, const fl_held_over *o, double *counter_w,
+                                double *sensor_w, fl_diag *d);
+
 /* ---- telemetry and decisions files ---- */
 
-fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_diag *d);
+/* left: counts the rows that were left out; NULL: refuse at the first (traces/io/io.h). */
+fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_left_out *left, fl_diag *d);
 fl_status fl_telemetry_write(const char *path, const fl_telemetry *t, fl_diag *d);
 
 fl_status fl_decisions_read(const char *path, fl_decisions *r, fl_diag *d);

@@ -31,6 +31,9 @@ static const struct {
     {"SMACT", "sm_active_pct", NULL, 100},
     {"DRAMA", "dram_active_pct", NULL, 100},
     {"GRACT", "gpu_clock_busy_pct", NULL, 100},
+    {"PMLMT", "power_limit_w", "W", 1},
+    {"EPLMT", "power_limit_w", "W", 1},
+    {"DVCCTR", "throttle", NULL, 1}, /* NVML's mask of reasons */
 };
 enum { FIELDS = sizeof FIELD / sizeof *FIELD };
 
@@ -48,6 +51,7 @@ typedef struct loader {
     size_t count, at[COLUMNS_MAX]; /* at: byte at which the column's name begins */
     int field[COLUMNS_MAX];        /* -1: not carried */
     size_t signal[COLUMNS_MAX];
+    fl_signal_range range[COLUMNS_MAX];
     bool seen[GPUS_MAX], begun; /* GPUs in this round */
     int64_t round, step_ns;
     int32_t only;
@@ -114,14 +118,22 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
             if (token_is(c, FIELD[k].tag))
                 l->field[i] = k;
         size_t length = strlen(left_out);
-        if (l->field[i] >= 0)
-            status = fl_readings_signal(&l->r, FIELD[l->field[i]].signal, &l->signal[i], d);
-        else
+        if (l->field[i] < 0)
             snprintf(left_out + length, sizeof left_out - length, "%s%s", length ? ", " : "", l->name[i]);
+    }
+    for (size_t i = 0; i < l->count && !status; i++) { /* of several for one signal, the first of the table */
+        for (size_t k = 0; k < l->count && l->field[i] >= 0; k++)
+            if (l->field[k] >= 0 && l->field[k] < l->field[i] &&
+                !strcmp(FIELD[l->field[k]].signal, FIELD[l->field[i]].signal))
+                l->field[i] = -1;
+        if (l->field[i] < 0)
+            continue;
+        status = fl_readings_signal(&l->r, FIELD[l->field[i]].signal, &l->signal[i], d);
+        l->range[i] = fl_signal_range_of(FIELD[l->field[i]].signal);
     }
     if (!status && left_out[0])
         status = fl_import_note(l->r.out, d, "left out, as telemetry has no place for them: %s", left_out);
-    if (!status && !l->r.width)
+    if (!status && !l->r.out->telemetry.signal_count)
         return fail_at(row, t[first].text, d,
                        "no column that telemetry has a place for, expected such as POWER or SMCLK");
     return status;
@@ -148,18 +160,28 @@ static fl_status read_units(const loader *l, const fl_csv_row *row, fl_diag *d) 
     return FL_OK;
 }
 
-static fl_status read_value(const fl_csv_row *row, token t, int field, double *value, fl_diag *d) {
+/* Numbers by which DCGM says that a field has no value (dcgm_structs.h), should a tool pass them on. */
+static bool is_blank(double x) {
+    return (x >= 2147483632.0 && x <= 2147483647.0) || (x >= 140737488355328.0 && x < 140737488355344.0) ||
+           x >= 9.2233720368547e18;
+}
+
+static fl_status read_value(const loader *l, const fl_csv_row *row, token t, size_t column, double *value, fl_diag *d) {
+    const int field = l->field[column];
     char text[64];
     snprintf(text, sizeof text, "%.*s", (int)(t.size < 63 ? t.size : 63), t.text);
-    if (fl_cell_unknown(text))
+    if (fl_no_value(text))
         return FL_OK;
     fl_field place = {text, t.size, row->field[0].column + (t.text - row->field[0].text)};
     const fl_csv_row one = {row->file, row->line, &place, 1, row->torn};
-    fl_status status = fl_foreign_real(&one, 0, text, FIELD[field].tag, value, d);
-    if (!status && *value < 0)
-        return fail_at(row, t.text, d, "the value is below 0, expected at least 0 or N/A");
-    *value *= FIELD[field].factor;
-    return status;
+    double x = NAN;
+    fl_status status = fl_foreign_real(&one, 0, text, FIELD[field].tag, &x, d);
+    if (status || is_blank(x))
+        return status;
+    *value = x * FIELD[field].factor;
+    if (!strcmp(FIELD[field].signal, "throttle"))
+        *value = x >= 0 && x < 0x1p63 ? fl_held_by((unsigned long long)x) : 0;
+    return fl_signal_check(&one, 0, FIELD[field].tag, l->range[column], *value, d);
 }
 
 /* "GPU 0  85  20.9 ...": a GPU that comes again begins the next round. */
@@ -195,12 +217,12 @@ static fl_status read_row(loader *l, const fl_csv_row *row, const token *t, size
     l->seen[gpu] = true;
     if (l->only >= 0 && l->only != gpu)
         return FL_OK;
-    double *value = NULL;
-    fl_status status = fl_readings_row(&l->r, l->round * l->step_ns, (int32_t)gpu, &value, d);
+    double *value = fl_telemetry_row(&l->r.rows);
+    fl_status status = value ? FL_OK : fl_no_memory(d, row->file);
     for (size_t i = 0; i < l->count && !status; i++)
         if (l->field[i] >= 0)
-            status = read_value(row, t[first + i], l->field[i], &value[l->signal[i]], d);
-    return status;
+            status = read_value(l, row, t[first + i], i, &value[l->signal[i]], d);
+    return status ? status : fl_readings_take(&l->r, row, l->round * l->step_ns, (int32_t)gpu, d);
 }
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
@@ -225,7 +247,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         (t[0].size == 3 || isdigit((unsigned char)t[0].text[3]) ||
          ((t[0].text[3] == '-' || t[0].text[3] == ':') && t[0].size > 4 && isdigit((unsigned char)t[0].text[4])));
     if (gpu)
-        return read_row(l, row, t, count, d);
+        return fl_left_row(&l->r.left, read_row(l, row, t, count, &l->r.left.own), d);
     if (count && *t[0].text == '#' && (token_is(t[0], "#Entity") || (count > 1 && token_is(t[1], "Entity"))))
         return fail_at(row, t[0].text, d, "the header changes within the file, expected the same columns throughout");
     /* MIG instances (GPU-I, GPU-CI), switches and links, and what else dcgmi says. */
@@ -254,7 +276,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     if (!l)
         return fl_no_memory(d, path);
     const bool given = o->interval_s > 0;
-    l->r.out = out;
+    fl_readings_begin(&l->r, out);
     l->only = o->device;
     l->step_ns = (int64_t)llround((given ? o->interval_s : DEFAULT_DELAY_S) * 1e9);
     fl_progress_start(&l->progress, path, o);

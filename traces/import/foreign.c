@@ -7,6 +7,7 @@
 #include "traces/serving/serving.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +47,35 @@ void fl_import_say(fl_imported *out, const char *format, ...) {
     va_start(arguments, format);
     add_note(out, format, arguments);
     va_end(arguments);
+}
+
+void fl_import_doubt(fl_imported *out, const char *format, ...) {
+    const size_t count = out->note_count;
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(out, format, arguments);
+    va_end(arguments);
+    if (out->note_count == count)
+        return;
+    char *text = out->note[count];
+    memmove(out->note + out->doubt_count + 1, out->note + out->doubt_count,
+            (count - out->doubt_count) * sizeof *out->note);
+    out->note[out->doubt_count++] = text;
+}
+
+fl_status fl_import_take_notes(fl_imported *to, const fl_imported *from, const char *name, fl_diag *d) {
+    for (size_t i = 0; i < from->note_count; i++)
+        (i < from->doubt_count ? fl_import_doubt : fl_import_say)(to, "%s%s%s", name ? name : "", name ? ": " : "",
+                                                                  from->note[i]);
+    return fl_import_said(to, d);
+}
+
+fl_status fl_import_left(fl_imported *out, const fl_left_out *left, fl_diag *d) {
+    char text[400];
+    for (int i = 0; fl_left_text(left, i, text, sizeof text); i++)
+        if (*text)
+            fl_import_doubt(out, "%s", text);
+    return fl_import_said(out, d);
 }
 
 fl_status fl_import_said(const fl_imported *out, fl_diag *d) {
@@ -173,16 +203,6 @@ fl_status fl_foreign_width(const fl_csv_row *row, size_t expected, fl_diag *d) {
 
 /* ---- cells ---- */
 
-bool fl_cell_unknown(const char *text) {
-    if (isdigit((unsigned char)text[0])) /* nearly always */
-        return false;
-    static const char *const WORD[] = {"", "n/a", "nan", "-nan", "-", "--", "unknown", "not supported", "none"};
-    for (size_t i = 0; i < sizeof WORD / sizeof *WORD; i++)
-        if (strcasecmp(text, WORD[i]) == 0)
-            return true;
-    return text[0] == '[' && text[strlen(text) - 1] == ']';
-}
-
 static fl_status refuse_value(const fl_csv_row *row, size_t index, const char *what, const char *text,
                               const char *expected, fl_diag *d) {
     bool digits = *text != '\0';
@@ -197,11 +217,10 @@ static fl_status refuse_value(const fl_csv_row *row, size_t index, const char *w
 
 fl_status fl_foreign_real(const fl_csv_row *row, size_t index, const char *text, const char *what, double *value,
                           fl_diag *d) {
-    double v = 0;
-    if (fl_real_parse(text, &v) != FL_NUMBER_OK)
-        return refuse_value(row, index, what, text, "a number", d);
-    *value = v;
-    return FL_OK;
+    const fl_field cell = {text, strlen(text), row->field[index].column};
+    const fl_csv_row one = {row->file, row->line, &cell, 1, row->torn};
+    return strchr(text, ',') ? refuse_value(row, index, what, text, "a number", d)
+                             : fl_field_real(&one, 0, what, -HUGE_VAL, HUGE_VAL, value, d);
 }
 
 fl_status fl_foreign_int(const fl_csv_row *row, size_t index, const char *what, int64_t min, int64_t max,
@@ -233,14 +252,19 @@ fl_status fl_foreign_ns(const fl_csv_row *row, size_t index, const char *what, i
         over = over || value > (INT64_MAX - 9) / 10;
         value = over ? value : value * 10 + (*at - '0');
     }
-    if (!digits || *at)
-        return refuse_value(row, index, what, text, "a number of at least 0", d);
+    if (!digits || *at) {
+        double number; /* one below 0, or inf, cannot be; another text is no time at all */
+        const fl_status wrong = fl_field_real(row, index, what, 0, HUGE_VAL, &number, d);
+        const bool of_values = wrong && d && d->of_values;
+        refuse_value(row, index, what, text, "a number of at least 0", d);
+        return of_values ? fl_of_values(d) : FL_BAD_INPUT;
+    }
     for (int k = places < 0 ? 0 : places; k < power; k++) {
         over = over || value > (INT64_MAX - 9) / 10;
         value = over ? value : value * 10;
     }
     if (over)
-        return FL_FIELD_FAIL(d, row, index, "%s is '%.40s', expected a time below 292 years", what, text);
+        return FL_FIELD_WRONG(d, row, index, "%s is '%.40s', expected a time below 292 years", what, text);
     *ns = value + up;
     return FL_OK;
 }

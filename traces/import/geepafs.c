@@ -237,20 +237,24 @@ static bool detect(const char *path, const char *head, size_t size) {
     return size >= sizeof FIRST - 1 && !memcmp(head, FIRST, sizeof FIRST - 1);
 }
 
-static fl_status copy_rows(const fl_decisions *r, int32_t only, fl_readings *to, fl_diag *d) {
+static fl_status copy_rows(const fl_decisions *r, const char *path, int32_t only, fl_readings *to, fl_diag *d) {
+    const fl_field none = {"", 0, 1};
     fl_status status = FL_OK;
     for (size_t i = 0, column; i < r->signal_count && !status; i++)
         status = fl_readings_signal(to, r->signal[i], &column, d);
     for (size_t step = 0; step < r->step_count && !status; step++)
         for (size_t g = 0; g <= r->gpu_count && !status; g++) {
-            int32_t device = (int32_t)g - 1;
-            double *value = NULL;
+            const fl_csv_row row = {path, r->line[step], &none, 1, false};
+            const int32_t device = (int32_t)g - 1;
             if (only >= 0 && device >= 0 && device != only)
                 continue;
-            status = fl_readings_row(to, r->t_ns[step], device, &value, d);
-            if (!status)
-                memcpy(value, r->value + (step * (r->gpu_count + 1) + g) * r->signal_count,
-                       r->signal_count * sizeof *value);
+            double *value = fl_telemetry_row(&to->rows);
+            if (!value)
+                return fl_no_memory(d, path);
+            memcpy(value, r->value + (step * (r->gpu_count + 1) + g) * r->signal_count,
+                   r->signal_count * sizeof *value);
+            status =
+                fl_left_row(&to->left, fl_telemetry_take(&to->rows, &row, r->t_ns[step], device, &to->left.own), d);
         }
     return status;
 }
@@ -269,10 +273,11 @@ static fl_status add_notes(const fl_decisions *r, fl_imported *out, fl_diag *d) 
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     fl_decisions r = {0};
-    fl_readings to = {.out = out};
+    fl_readings to;
+    fl_readings_begin(&to, out);
     fl_status status = fl_geepafs_read(path, &r, d);
     if (!status)
-        status = copy_rows(&r, o->device, &to, d);
+        status = copy_rows(&r, path, o->device, &to, d);
     if (!status)
         status = fl_readings_end(&to, path, d);
     if (!status)

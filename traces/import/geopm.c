@@ -37,6 +37,8 @@ static const struct {
     {"GPU_CORE_ACTIVITY", "sm_active_pct", 100, MEAN, true},
     {"GPU_UNCORE_ACTIVITY", "dram_active_pct", 100, MEAN, true},
     {"GPU_TEMPERATURE", "temp_c", 1, MEAN, true},
+    {"DCGM::SM_ACTIVE", "sm_active_pct", 100, MEAN, true},
+    {"DCGM::DRAM_ACTIVE", "dram_active_pct", 100, MEAN, true},
 };
 enum { SIGNALS = sizeof SIGNAL / sizeof *SIGNAL };
 
@@ -100,6 +102,9 @@ static int domain_of(loader *l, const char *name, size_t size) {
 
 /* "GPU_POWER-gpu-1": the signal, the domain, and the GPU or -1; false where the text is no signal that is carried. */
 static bool parse_name(loader *l, const char *text, column *c) {
+    static const char *const raw[] = {"NVML::", "LEVELZERO::"}; /* a signal by its source has the alias' units */
+    for (size_t i = 0; i < sizeof raw / sizeof *raw; i++)
+        text += strncmp(text, raw[i], strlen(raw[i])) ? 0 : strlen(raw[i]);
     const size_t size = strcspn(text, "-@");
     for (int s = 0; s < SIGNALS; s++) {
         if (strlen(SIGNAL[s].name) != size || strncmp(text, SIGNAL[s].name, size) != 0)
@@ -176,27 +181,43 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         status = fl_import_note(l->r.out, d, "left out, as other columns tell the same: %s", again);
     if (!status && chip)
         status = fl_import_note(l->r.out, d, "readings of chips are taken for those of GPUs of the same numbers");
-    if (!status && !l->r.width)
+    if (!status && !l->r.out->telemetry.signal_count)
         status = FL_FIELD_FAIL(d, row, 0,
                                "no column that telemetry has a place for, expected such as GPU_POWER or CPU_ENERGY");
     return status;
 }
 
 static fl_status read_device(loader *l, const fl_csv_row *row, int64_t ns, int32_t device, fl_diag *d) {
-    double *value = NULL;
+    double *value = fl_telemetry_row(&l->r.rows);
     size_t n[SIGNALS] = {0};
-    fl_status status = fl_readings_row(&l->r, ns, device, &value, d);
+    fl_status status = value ? FL_OK : fl_no_memory(d, row->file);
     for (size_t i = 1; i < l->width && !status; i++) {
         const column *c = &l->column[i];
         double v = 0;
-        if (c->signal < 0 || c->device != device || fl_cell_unknown(row->field[i].text))
+        if (c->signal < 0 || c->device != device || fl_no_value(row->field[i].text))
             continue;
         status = fl_foreign_real(row, i, row->field[i].text, SIGNAL[c->signal].name, &v, d);
         double before = n[c->at] ? value[c->at] : 0;
         v *= SIGNAL[c->signal].factor;
         n[c->at]++;
         value[c->at] = SIGNAL[c->signal].how == SUM ? before + v : before + (v - before) / (double)n[c->at];
+        if (!status)
+            status = fl_signal_check(row, i, SIGNAL[c->signal].name, fl_signal_range_of(SIGNAL[c->signal].signal),
+                                     value[c->at], d);
     }
+    return status ? status : fl_readings_take(&l->r, row, ns, device, d);
+}
+
+static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
+    int64_t ns = 0;
+    fl_status status = fl_columns_width(row, l->width, d);
+    if (!status && fl_no_value(row->field[0].text))
+        return fl_left_empty(&l->r.left, row->file, row->line, 1, d, "TIME is '%.40s'", row->field[0].text);
+    if (!status)
+        status = fl_foreign_ns(row, 0, "TIME", 9, &ns, d);
+    for (int32_t device = -1; device < DEVICES_MAX && !status; device++)
+        if (l->used[device + 1])
+            status = read_device(l, row, ns, device, d);
     return status;
 }
 
@@ -211,14 +232,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     }
     if (row->field[0].text[0] == '#' || !strcmp(row->field[0].text, "TIME"))
         return FL_OK; /* preamble and header once more */
-    int64_t ns = 0;
-    fl_status status = fl_columns_width(row, l->width, d);
-    if (!status)
-        status = fl_foreign_ns(row, 0, "TIME", 9, &ns, d);
-    for (int32_t device = -1; device < DEVICES_MAX && !status; device++)
-        if (l->used[device + 1])
-            status = read_device(l, row, ns, device, d);
-    return status;
+    return fl_left_row(&l->r.left, read_row(l, row, &l->r.left.own), d);
 }
 
 static fl_status add_notes(const loader *l, fl_diag *d) {
@@ -238,7 +252,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     loader *l = calloc(1, sizeof *l);
     if (!l)
         return fl_no_memory(d, path);
-    l->r.out = out;
+    fl_readings_begin(&l->r, out);
     l->only = o->device;
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header, "'TIME|...' below the '#' lines", &options.head_lines, d);

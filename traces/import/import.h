@@ -26,7 +26,8 @@ typedef struct fl_imported {
     fl_telemetry telemetry; /* signal names are those of the contract (power_w, sm_mhz, util_gpu_pct, ...) */
     char **note;            /* note_count entries: what the format does not carry, what was left out and why */
     size_t note_count, note_room;
-    bool note_lost; /* memory ran out for a note */
+    size_t doubt_count; /* the first of the notes: numbers rest on data that were left out or contradict */
+    bool note_lost;     /* memory ran out for a note */
 } fl_imported;
 
 typedef struct fl_import_options {
@@ -55,6 +56,13 @@ fl_status fl_reader_read(const fl_reader *reader, const char *path, const fl_imp
  * so that many notes in a row need one check. */
 void fl_import_say(fl_imported *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 fl_status fl_import_said(const fl_imported *out, fl_diag *d);
+/* Put a note before the others, behind those of its kind: numbers rest on data that were left out, doubtful or
+ * contradictory. Commands print such notes first. */
+void fl_import_doubt(fl_imported *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Add the notes of another result, doubts as doubts. name: stands before each; NULL: none. */
+fl_status fl_import_take_notes(fl_imported *to, const fl_imported *from, const char *name, fl_diag *d);
+/* Note what a reader left out (traces/io/io.h). */
+fl_status fl_import_left(fl_imported *out, const fl_left_out *left, fl_diag *d);
 /* Notes that the last line was cut off; line 0: it was not. */
 void fl_import_torn(fl_imported *out, int64_t line);
 fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -147,9 +155,6 @@ fl_status fl_header_commas(const fl_csv_row *header, fl_diag *d);
 
 /* Refuses a row with another number of fields. Where it has more, the message mentions decimal commas. */
 fl_status fl_foreign_width(const fl_csv_row *row, size_t expected, fl_diag *d);
-
-/* True for "", N/A, nan, anything in square brackets ([Not Supported]), and dashes. */
-bool fl_cell_unknown(const char *text);
 
 /* Parses text as a number. The diagnostic contains `what`, and the comma where there is one. */
 fl_status fl_foreign_real(const fl_csv_row *row, size_t index, const char *text, const char *what, double *value,

@@ -1,6 +1,7 @@
 /* What the files of traces/import share: cells and dates, readings of telemetry, rows of sweeps. */
 #pragma once
 
+#include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -19,29 +20,37 @@ int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int seco
 
 fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
 
-/* ---- readings of foreign telemetry: signals by name, rows of values, sorting by time ---- */
+/* ---- readings of foreign telemetry: signals by name, rows of values, and what of them is not known ---- */
 
-typedef struct fl_readings {
+typedef struct fl_readings { /* made by fl_readings_begin; stays at its address until fl_readings_free */
     fl_imported *out;
-    size_t signal_room, device_room, value_room;
-    int64_t *last_ns; /* entry i is the last time of device i - 1 */
-    size_t last_room;
-    size_t width; /* number of signals when the first row came */
-    bool disorder;
+    fl_left_out left;
+    fl_telemetry_rows rows;
+    size_t signal_room;
 } fl_readings;
 
-/* Zero the struct and set out. Returns the column of a signal and adds it if it is new: add all signals before the
- * first row. */
+void fl_readings_begin(fl_readings *r, fl_imported *out);
+
+/* Returns the column of a signal and adds it if it is new: add all signals before the first row. */
 fl_status fl_readings_signal(fl_readings *r, const char *name, size_t *column, fl_diag *d);
 
-/* Adds a row. *value points to its signals, NAN each, and is valid until the next row. t_ns may be below 0 until _end.
- */
-fl_status fl_readings_row(fl_readings *r, int64_t t_ns, int32_t device, double **value, fl_diag *d);
+/* Adds the row that fl_telemetry_row gave; leaves it out where no cell has a value. */
+fl_status fl_readings_take(fl_readings *r, const fl_csv_row *row, int64_t t_ns, int32_t device, fl_diag *d);
 
-/* Sorts the rows by time where a device's are not in order (noted). Removes signals that were never known (noted), and
- * the power of the first rows where it is not yet a reading. FL_BAD_INPUT (file path) where nothing remains. */
+/* Ends the rows (fl_telemetry_end). Notes what was left out. Removes signals that were never known (noted), and the
+ * power of the first rows where it is not yet a reading. FL_BAD_INPUT (file path) where nothing remains. */
 fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d);
 void fl_readings_free(fl_readings *r);
+
+/* Ends the telemetry of any reader, whose rows are in out: notes what was left out, pauses, and accounts of energy that
+ * differ; sets has_telemetry. */
+fl_status fl_import_telemetry(fl_imported *out, const fl_left_out *left, fl_diag *d);
+
+/* Bits of the signal throttle: FL_THROTTLE_* of policies/policy.h. */
+enum { FL_HELD_POWER = 1, FL_HELD_HEAT = 2, FL_HELD_IDLE = 4, FL_HELD_OTHER = 8 };
+
+/* Return these bits for a mask of NVML's clock event reasons. */
+unsigned fl_held_by(unsigned long long reasons);
 
 /* The rows of a sweep, added one by one with all checks, from any source: a sweep's own file, or a table of any origin
  * (import.h). */

@@ -23,6 +23,7 @@ typedef struct unit {
 typedef struct quantity { /* what a query field becomes; the first unit is the one that nounits means */
     const char *field, *signal;
     unit unit[4];
+    unsigned bits; /* "Active" sets these bits of the signal, and further columns may set others */
 } quantity;
 
 #define MHZ                                                                                                            \
@@ -31,23 +32,43 @@ typedef struct quantity { /* what a query field becomes; the first unit is the o
     {"W", 1}, {"mW", 1e-3}, { "kW", 1e3 }
 #define PERCENT                                                                                                        \
     { "%", 1 }
+#define NANOSECONDS                                                                                                    \
+    {"us", 1e3}, {"ms", 1e6}, { "ns", 1 }
+/* The driver's name for a reason changed with release 535. */
+#define HELD(reason, bits)                                                                                             \
+    {"clocks_event_reasons." reason, "throttle", {{"", 1}}, bits}, {                                                   \
+        "clocks_throttle_reasons." reason, "throttle", {{"", 1}}, bits                                                 \
+    }
 
+/* clang-format off */
 static const quantity QUANTITY[] = {
-    {"power.draw", "power_w", {WATT}},
-    {"power.draw.average", "power_w", {WATT}}, /* where power.draw itself is not asked for */
-    {"power.draw.instant", "power_instant_w", {WATT}},
-    {"clocks.current.sm", "sm_mhz", {MHZ}},
-    {"clocks.sm", "sm_mhz", {MHZ}},
-    {"clocks.current.graphics", "sm_mhz", {MHZ}},
-    {"clocks.gr", "sm_mhz", {MHZ}},
-    {"clocks.current.memory", "mem_mhz", {MHZ}},
-    {"clocks.mem", "mem_mhz", {MHZ}},
-    {"utilization.gpu", "util_gpu_pct", {PERCENT}},
-    {"utilization.memory", "util_mem_pct", {PERCENT}},
-    {"temperature.gpu", "temp_c", {{"C", 1}}},
-    {"power.limit", "power_limit_w", {WATT}},
-    {"enforced.power.limit", "power_limit_w", {WATT}},
+    {"power.draw", "power_w", {WATT}, 0},
+    {"power.draw.average", "power_w", {WATT}, 0}, /* where power.draw itself is not asked for */
+    {"power.draw.instant", "power_instant_w", {WATT}, 0},
+    {"clocks.current.sm", "sm_mhz", {MHZ}, 0},
+    {"clocks.sm", "sm_mhz", {MHZ}, 0},
+    {"clocks.current.graphics", "sm_mhz", {MHZ}, 0},
+    {"clocks.gr", "sm_mhz", {MHZ}, 0},
+    {"clocks.current.memory", "mem_mhz", {MHZ}, 0},
+    {"clocks.mem", "mem_mhz", {MHZ}, 0},
+    {"utilization.gpu", "util_gpu_pct", {PERCENT}, 0},
+    {"utilization.memory", "util_mem_pct", {PERCENT}, 0},
+    {"temperature.gpu", "temp_c", {{"C", 1}}, 0},
+    {"power.limit", "power_limit_w", {WATT}, 0},
+    {"enforced.power.limit", "power_limit_w", {WATT}, 0},
+    {"clocks_event_reasons_counters.sw_power_cap", "power_violation_ns", {NANOSECONDS}, 0},
+    {"clocks_event_reasons_counters.sw_thermal_slowdown", "thermal_violation_ns", {NANOSECONDS}, 0},
+    {"clocks_event_reasons.active", "throttle", {{"", 1}}, 0}, /* a mask, which holds all that follow */
+    {"clocks_throttle_reasons.active", "throttle", {{"", 1}}, 0},
+    HELD("sw_power_cap", FL_HELD_POWER),
+    HELD("hw_power_brake_slowdown", FL_HELD_POWER),
+    HELD("sw_thermal_slowdown", FL_HELD_HEAT),
+    HELD("hw_thermal_slowdown", FL_HELD_HEAT),
+    HELD("gpu_idle", FL_HELD_IDLE),
+    HELD("hw_slowdown", FL_HELD_OTHER),
+    HELD("sync_boost", FL_HELD_OTHER),
 };
+/* clang-format on */
 enum { QUANTITIES = sizeof QUANTITY / sizeof *QUANTITY };
 
 /* Columns that tell boards apart, the best first. */
@@ -57,6 +78,7 @@ typedef struct column {
     const quantity *q; /* NULL: not carried */
     size_t signal;
     double factor; /* of the header's unit */
+    fl_signal_range range;
 } column;
 
 typedef struct loader {
@@ -68,8 +90,8 @@ typedef struct loader {
     char *boards[BOARDS_MAX];        /* in order of appearance, where the index is not given */
     size_t board_count;
     int64_t last_ns[BOARDS_MAX + 1], shift_ns; /* last: of a board; shift: of a clock that was set back */
-    size_t same_time, other_lines, headers, set_back;
-    int64_t first_other, torn;
+    size_t same_time, headers, set_back;
+    int64_t torn;
     bool named;
 } loader;
 
@@ -170,13 +192,13 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     l->named = l->board != SIZE_MAX && best_board > 0;
     for (size_t i = 0; i < row->count && !status; i++) {
         for (size_t k = 0; of[i] && k < row->count; k++)
-            if (k != i && of[k] && !strcmp(of[i]->signal, of[k]->signal) &&
+            if (k != i && of[k] && !strcmp(of[i]->signal, of[k]->signal) && !(of[i]->bits && of[k]->bits) &&
                 (of[k] < of[i] || (of[k] == of[i] && k < i)))
                 of[i] = NULL;
         if (!of[i])
             continue;
         const char *bracket = strchr(row->field[i].text, '[');
-        l->column[i] = (column){of[i], 0, of[i]->unit[0].factor};
+        l->column[i] = (column){of[i], 0, of[i]->unit[0].factor, fl_signal_range_of(of[i]->signal)};
         if (bracket)
             status = read_unit(row, i, of[i], bracket + 1, &l->column[i].factor, d);
         if (!status)
@@ -244,14 +266,8 @@ static fl_status read_time(loader *l, const fl_csv_row *row, size_t board, int64
         *ns += hour;
         l->set_back++;
     }
-    fl_telemetry *t = &l->r.out->telemetry;
-    if (last >= 0 && *ns < last && !t->back_line) {
-        t->back_line = row->line;
-        t->back_column = row->field[l->time].column;
-        t->back_s = (double)(last - *ns) * 1e-9;
-    }
     l->same_time += l->board == SIZE_MAX && *ns == last;
-    l->last_ns[board] = *ns;
+    l->last_ns[board] = *ns > last ? *ns : last;
     return FL_OK;
 }
 
@@ -276,12 +292,26 @@ static fl_status read_board(loader *l, const fl_csv_row *row, size_t *board, fl_
     return l->boards[l->board_count++] ? FL_OK : fl_no_memory(d, row->file);
 }
 
+/* "Active", "Not Active", or the mask of all reasons, such as 0x0000000000000004. */
+static fl_status read_reasons(const quantity *q, const fl_csv_row *row, size_t i, double *value, fl_diag *d) {
+    const char *text = row->field[i].text;
+    char *end;
+    const unsigned long long mask = strtoull(text, &end, 0);
+    if (q->bits && strcmp(text, "Active") != 0 && strcmp(text, "Not Active") != 0)
+        return FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected Active or Not Active", q->field, text);
+    if (!q->bits && (!isdigit((unsigned char)*text) || *end))
+        return FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected a mask such as 0x0000000000000004", q->field, text);
+    *value = q->bits ? (isnan(*value) ? 0 : (unsigned)*value) | (*text == 'A' ? q->bits : 0) : fl_held_by(mask);
+    return FL_OK;
+}
+
 /* "65.91 W", "85 %", "1410 MHz" or plain numbers. */
 static fl_status read_cell(const column *c, const fl_csv_row *row, size_t i, double *value, fl_diag *d) {
     char text[64];
-    *value = NAN;
-    if (fl_cell_unknown(row->field[i].text))
+    if (fl_no_value(row->field[i].text))
         return FL_OK;
+    if (!strcmp(c->q->signal, "throttle"))
+        return read_reasons(c->q, row, i, value, d);
     snprintf(text, sizeof text, "%s", row->field[i].text);
     char *blank = strchr(text, ' ');
     double factor = c->factor;
@@ -292,32 +322,34 @@ static fl_status read_cell(const column *c, const fl_csv_row *row, size_t i, dou
     }
     if (!status)
         status = fl_foreign_real(row, i, text, c->q->field, value, d);
-    if (!status && *value < 0)
-        return FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected no number below 0", c->q->field, text);
     *value *= factor;
-    return status;
+    return status ? status : fl_signal_check(row, i, c->q->field, c->range, *value, d);
 }
 
+/* A lost GPU has a row in which every cell is [Unknown Error]. */
 static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
     size_t board = 0;
     int64_t ns = 0;
-    double *value = NULL;
-    fl_status status = fl_foreign_width(row, l->width, d);
+    double *value = fl_telemetry_row(&l->r.rows);
+    fl_status status = value ? fl_foreign_width(row, l->width, d) : fl_no_memory(d, row->file);
+    const size_t place[] = {l->time, l->board};
+    for (size_t k = 0; !status && k < 2; k++)
+        if (place[k] != SIZE_MAX && fl_no_value(row->field[place[k]].text))
+            return fl_left_empty(&l->r.left, row->file, row->line, row->field[place[k]].column, d, "%s is '%.40s'",
+                                 k ? BOARD[0] : "timestamp", row->field[place[k]].text);
     if (!status)
         status = read_board(l, row, &board, d);
     if (!status && l->o->device >= 0 && (size_t)l->o->device != board)
         return FL_OK;
     if (!status)
         status = read_time(l, row, board, &ns, d);
-    if (!status)
-        status = fl_readings_row(&l->r, ns, (int32_t)board, &value, d);
     for (size_t i = 0; i < l->width && !status; i++)
         if (l->column[i].q)
             status = read_cell(&l->column[i], row, i, &value[l->column[i].signal], d);
     const char *name = l->name == SIZE_MAX ? NULL : row->field[l->name].text;
-    if (!status && name && !fl_cell_unknown(name))
+    if (!status && name && !fl_no_value(name))
         status = fl_foreign_head(&l->r.out->telemetry.head, "device", name, d);
-    return status;
+    return status ? status : fl_readings_take(&l->r, row, ns, (int32_t)board, d);
 }
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
@@ -335,11 +367,12 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         return FL_OK;
     }
     /* What the driver or a shell says in between is a line without a time. */
-    if (row->count != l->width && (l->time != 0 ? row->count == 1 : !parse_time(row->field[0].text, &ns))) {
-        l->first_other = l->other_lines++ ? l->first_other : row->line;
-        return FL_OK;
-    }
-    return read_row(l, row, d);
+    const bool other =
+        row->count != l->width && (l->time != 0 ? row->count == 1 : !parse_time(row->field[0].text, &ns));
+    const fl_status s = other ? fl_left_empty(&l->r.left, row->file, row->line, 1, &l->r.left.own,
+                                              "no reading, but '%.120s'", row->field[0].text)
+                              : read_row(l, row, &l->r.left.own);
+    return fl_left_row(&l->r.left, s, d);
 }
 
 static fl_status add_notes(loader *l, fl_diag *d) {
@@ -352,24 +385,34 @@ static fl_status add_notes(loader *l, fl_diag *d) {
         fl_import_say(out, "the clock was set back by an hour (end of summer time?): taken on from there");
     if (l->named)
         fl_import_say(out, "no column index: boards are numbered as they come, by %s", "their name or bus");
-    out->telemetry.unnamed = l->same_time;
-    if (out->telemetry.back_line)
-        fl_import_say(out,
-                      "line %lld: time stamps go back by %.4g s (was the clock set?): readings are ordered by time",
-                      (long long)out->telemetry.back_line, out->telemetry.back_s);
-    if (l->same_time)
-        fl_import_say(out,
-                      "%zu rows have the time of the row above and no column index: if these are several "
-                      "boards, they cannot be told apart",
-                      l->same_time);
     if (l->headers)
         fl_import_say(out, "the header is repeated %zu times: left out", l->headers);
-    if (l->other_lines)
-        fl_import_say(out, "%zu lines are no readings (the first is line %lld): left out", l->other_lines,
-                      (long long)l->first_other);
     fl_import_torn(out, l->torn);
     fl_import_say(out, "no kernels: readings only");
     return fl_import_said(out, d);
+}
+
+/* Rows of several boards that no column names would count as one board of their mean power. */
+static fl_status check_boards(const loader *l, const char *path, fl_diag *d) {
+    const fl_telemetry *t = &l->r.out->telemetry;
+    if (l->board != SIZE_MAX)
+        return FL_OK;
+    if (3 * l->same_time >= t->row_count)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "%zu of %zu readings have the time of the one before, as of several GPUs in one log, expected "
+                       "a column that tells them apart (--query-gpu=index,...), or one GPU",
+                       l->same_time, t->row_count);
+    size_t *row = malloc((t->row_count + 1) * sizeof *row);
+    for (size_t i = 0; row && i < t->row_count; i++)
+        row[i] = i;
+    const bool several = row && fl_telemetry_interleaves(t, row, t->row_count);
+    free(row);
+    if (!row)
+        return fl_no_memory(d, path);
+    return several ? fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                             "readings some ms apart go back and forth between levels, as of several GPUs in one "
+                             "log: expected a column that tells them apart (--query-gpu=index,...), or one GPU")
+                   : FL_OK;
 }
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
@@ -378,7 +421,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     if (!l)
         return fl_no_memory(d, path);
     l->o = o;
-    l->r.out = out;
+    fl_readings_begin(&l->r, out);
     for (size_t i = 0; i <= BOARDS_MAX; i++)
         l->last_ns[i] = -1;
     fl_progress_start(&l->progress, path, o);
@@ -389,6 +432,8 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
     if (!status)
         status = fl_readings_end(&l->r, path, d);
+    if (!status)
+        status = check_boards(l, path, d);
     if (!status && options.head_lines)
         status = fl_import_note(out, d, "%d lines above the header: left out", options.head_lines);
     if (!status)

@@ -199,11 +199,11 @@ static bool detect_telemetry(const char *path, const char *head, size_t size) {
 
 static fl_status read_telemetry(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    fl_status status = fl_telemetry_read(path, &out->telemetry, d);
+    fl_left_out left;
+    fl_status status = fl_telemetry_read(path, &out->telemetry, &left, d);
     if (!status)
         status = check_end(path, d);
-    out->has_telemetry = !status;
-    return status;
+    return status ? status : fl_import_telemetry(out, &left, d);
 }
 
 static bool sweep_header(const fl_cells *line) {

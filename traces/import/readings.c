@@ -13,6 +13,11 @@
 
 enum { GARBAGE_ROWS = 8, GARBAGE_W = 3 }; /* at most so many first rows of a device, each below so much */
 
+void fl_readings_begin(fl_readings *r, fl_imported *out) {
+    *r = (fl_readings){.out = out, .left = fl_left_begin(&r->left)};
+    r->rows = (fl_telemetry_rows){.t = &out->telemetry, .left = &r->left};
+}
+
 fl_status fl_readings_signal(fl_readings *r, const char *name, size_t *column, fl_diag *d) {
     fl_telemetry *t = &r->out->telemetry;
     for (*column = 0; *column < t->signal_count; ++*column)
@@ -21,69 +26,27 @@ fl_status fl_readings_signal(fl_readings *r, const char *name, size_t *column, f
     if (fl_grow(&t->signal, &r->signal_room, t->signal_count + 1, sizeof *t->signal) ||
         !(t->signal[t->signal_count] = strdup(name)))
         return fl_no_memory(d, NULL);
-    r->width = ++t->signal_count;
+    t->signal_count++;
     return FL_OK;
 }
 
-fl_status fl_readings_row(fl_readings *r, int64_t t_ns, int32_t device, double **value, fl_diag *d) {
-    fl_telemetry *t = &r->out->telemetry;
-    size_t n = t->row_count, at = (size_t)(device + 1), before = r->last_room;
-    if (fl_grow(&t->t_ns, &t->row_room, n + 1, sizeof *t->t_ns) ||
-        fl_grow(&t->device, &r->device_room, n + 1, sizeof *t->device) ||
-        fl_grow(&t->value, &r->value_room, (n + 1) * r->width, sizeof *t->value) ||
-        fl_grow(&r->last_ns, &r->last_room, at + 1, sizeof *r->last_ns))
-        return fl_no_memory(d, NULL);
-    for (size_t i = before; i < r->last_room; i++)
-        r->last_ns[i] = INT64_MIN;
-    r->disorder = r->disorder || t_ns < r->last_ns[at];
-    r->last_ns[at] = t_ns;
-    t->t_ns[n] = t_ns;
-    t->device[n] = device;
-    *value = r->width ? t->value + n * r->width : NULL;
-    for (size_t i = 0; i < r->width; i++)
-        (*value)[i] = NAN;
-    t->row_count++;
-    return FL_OK;
+fl_status fl_readings_take(fl_readings *r, const fl_csv_row *row, int64_t t_ns, int32_t device, fl_diag *d) {
+    for (size_t i = 0; i < r->out->telemetry.signal_count; i++)
+        if (!isnan(r->rows.value[i]))
+            return fl_telemetry_take(&r->rows, row, t_ns, device, d);
+    return fl_left_empty(&r->left, row->file, row->line, 1, d, "no cell of the row has a value");
 }
 
-/* ---- order ---- */
-
-static int by_time(const void *a, const void *b, void *times) {
-    uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    int64_t x = ((const int64_t *)times)[i], y = ((const int64_t *)times)[k];
-    return x < y ? -1 : x > y ? 1 : (i > k) - (i < k);
-}
-
-static fl_status sort_rows(fl_telemetry *t, fl_diag *d) {
-    size_t n = t->row_count, width = t->signal_count;
-    uint32_t *index = malloc(n * sizeof *index);
-    int64_t *t_ns = malloc(n * sizeof *t_ns);
-    int32_t *device = malloc(n * sizeof *device);
-    double *value = malloc(n * width * sizeof *value);
-    if (!index || !t_ns || !device || !value) {
-        free(index);
-        free(t_ns);
-        free(device);
-        free(value);
-        return fl_no_memory(d, NULL);
-    }
-    for (size_t i = 0; i < n; i++)
-        index[i] = (uint32_t)i;
-    qsort_r(index, n, sizeof *index, by_time, t->t_ns);
-    for (size_t i = 0; i < n; i++) {
-        t_ns[i] = t->t_ns[index[i]];
-        device[i] = t->device[index[i]];
-        memcpy(value + i * width, t->value + index[i] * width, width * sizeof *value);
-    }
-    free(index);
-    free(t->t_ns);
-    free(t->device);
-    free(t->value);
-    t->t_ns = t_ns;
-    t->device = device;
-    t->value = value;
-    t->row_room = n;
-    return FL_OK;
+/* Masks of nvmlClocksEventReasons. The setting of application clocks, 0x2, holds nothing back. */
+unsigned fl_held_by(unsigned long long reasons) {
+    static const unsigned of[][2] = {{0x4 | 0x80, FL_HELD_POWER},
+                                     {0x20 | 0x40, FL_HELD_HEAT},
+                                     {0x1, FL_HELD_IDLE},
+                                     {0x8 | 0x10 | 0x100, FL_HELD_OTHER}};
+    unsigned bits = 0;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        bits |= reasons & of[i][0] ? of[i][1] : 0;
+    return bits;
 }
 
 /* ---- what is not known ---- */
@@ -148,8 +111,8 @@ static fl_status drop_first(fl_readings *r, fl_diag *d) {
     size_t dropped = 0;
     for (size_t i = 0; i < t->signal_count; i++)
         for (size_t k = 0; k < 2; k++)
-            for (size_t v = 0; !strcmp(t->signal[i], NAME[k]) && v + 1 < r->last_room; v++)
-                if (r->last_ns[v + 1] != INT64_MIN)
+            for (size_t v = 0; !strcmp(t->signal[i], NAME[k]) && v + 1 < r->rows.last_room; v++)
+                if (r->rows.last_ns[v + 1] != INT64_MIN)
                     dropped += drop_garbage(t, i, (int32_t)v);
     return dropped ? fl_import_note(r->out, d,
                                     "%zu first readings of power are below %d W and a fifth of any later one: taken as "
@@ -158,16 +121,74 @@ static fl_status drop_first(fl_readings *r, fl_diag *d) {
                    : FL_OK;
 }
 
+/* ---- doubts about telemetry, of any reader ---- */
+
+static void note_pauses(fl_imported *out, int32_t device, const double *time, size_t count, double *room) {
+    const double longest = FL_PAUSE_SPACINGS * fl_usual_spacing(time, count, room);
+    size_t pauses = 0, first = 0;
+    double sum = 0;
+    for (size_t i = 1; longest > 0 && i < count; i++)
+        if (time[i] - time[i - 1] > longest) {
+            first = pauses++ ? first : i;
+            sum += time[i] - time[i - 1];
+        }
+    if (pauses == 1)
+        fl_import_doubt(
+            out, "device %d: no readings for %.6g s, %.6g s after the first: no sum over time includes the pause",
+            device, sum, time[first - 1] - time[0]);
+    else if (pauses)
+        fl_import_doubt(
+            out,
+            "device %d: %zu pauses without readings, %.6g s together, the first of %.6g s, %.6g s after the "
+            "first reading: no sum over time includes them",
+            device, pauses, sum, time[first] - time[first - 1], time[first - 1] - time[0]);
+}
+
+static fl_status note_accounts(fl_imported *out, int32_t device, fl_diag *d) {
+    const fl_held_over whole = {INT64_MIN, INT64_MAX, true};
+    double counter = NAN, sensor = NAN;
+    const fl_status s = fl_telemetry_accounts(&out->telemetry, device, &whole, &counter, &sensor, d);
+    if (!s && fl_accounts_differ(counter, sensor))
+        fl_import_doubt(
+            out,
+            "device %d: two accounts of its energy differ: %.5g W by the energy counter, %.5g W by the power "
+            "readings; the counter's is taken",
+            device, counter, sensor);
+    return s;
+}
+
+fl_status fl_import_telemetry(fl_imported *out, const fl_left_out *left, fl_diag *d) {
+    const fl_telemetry *t = &out->telemetry;
+    double *time = malloc((t->row_count + 1) * sizeof *time), *room = malloc((t->row_count + 1) * sizeof *room);
+    int32_t last = -1;
+    for (size_t n = 0; n < t->row_count; n++)
+        last = t->device[n] > last ? t->device[n] : last;
+    bool *has = calloc((size_t)last + 2, sizeof *has);
+    fl_status s = time && room && has ? fl_import_left(out, left, d) : fl_no_memory(d, "the telemetry");
+    for (size_t n = 0; has && n < t->row_count; n++)
+        has[t->device[n] + 1] = true;
+    for (int32_t device = -1; !s && device <= last; device++) {
+        size_t count = 0;
+        if (!has[device + 1])
+            continue;
+        for (size_t n = 0; n < t->row_count; n++)
+            if (t->device[n] == device)
+                time[count++] = (double)t->t_ns[n] * 1e-9;
+        note_pauses(out, device, time, count, room);
+        s = note_accounts(out, device, d);
+    }
+    free(time);
+    free(room);
+    free(has);
+    out->has_telemetry = !s;
+    return s ? s : fl_import_said(out, d);
+}
+
 fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d) {
     fl_telemetry *t = &r->out->telemetry;
-    if (t->row_count == 0)
+    fl_status status = fl_telemetry_end(&r->rows, path, NULL, d);
+    if (!status && t->row_count == 0)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no readings, expected at least one whole row after the header");
-    fl_status status = FL_OK;
-    if (r->disorder) {
-        status = sort_rows(t, d);
-        if (!status)
-            status = fl_import_note(r->out, d, "rows were not in order of time: sorted");
-    }
     if (!status)
         status = drop_first(r, d);
     if (!status)
@@ -178,11 +199,7 @@ fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d) {
         if (t->t_ns[n] < 0)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a row has the time %lld ns, expected none before 0",
                            (long long)t->t_ns[n]);
-    r->out->has_telemetry = !status;
-    return status;
+    return status ? status : fl_import_telemetry(r->out, &r->left, d);
 }
 
-void fl_readings_free(fl_readings *r) {
-    free(r->last_ns);
-    memset(r, 0, sizeof *r);
-}
+void fl_readings_free(fl_readings *r) { fl_telemetry_rows_free(&r->rows); }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- times ---- */
 
@@ -227,9 +228,11 @@ static fl_status wrong_int(const fl_csv_row *row, size_t i, const char *name, in
         snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)min, (long long)max);
     else if (min > INT32_MIN)
         snprintf(expected, sizeof expected, "a whole number of at least %lld", (long long)min);
+    int64_t whole;
     if (row->field[i].size == 0)
         return FL_FIELD_FAIL(d, row, i, "%s is empty, expected %s", name, expected);
-    return FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected %s", name, row->field[i].text, expected);
+    FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected %s", name, row->field[i].text, expected);
+    return fl_int_parse(row->field[i].text, &whole) == FL_NUMBER_SYNTAX ? FL_BAD_INPUT : fl_of_values(d);
 }
 
 /* What most fields hold, up to 19 digits and nothing else, eight at a time: neighbours are added up in pairs, then the
@@ -268,15 +271,24 @@ fl_status fl_field_int(const fl_csv_row *row, size_t index, const char *name, in
     return FL_OK;
 }
 
+/* inf, as printf writes it. */
+static bool is_infinite(const char *text) {
+    text += *text == '-' || *text == '+';
+    return !strcasecmp(text, "inf") || !strcasecmp(text, "infinity");
+}
+
 static fl_status wrong_real(const fl_csv_row *row, size_t i, const char *name, double min, double max, fl_diag *d) {
     char expected[80] = "a number";
     if (min > -HUGE_VAL && max < HUGE_VAL)
         snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
     else if (min > -HUGE_VAL)
         snprintf(expected, sizeof expected, "a number of at least %g", min);
+    double value;
+    const char *text = row->field[i].text;
     if (row->field[i].size == 0)
         return FL_FIELD_FAIL(d, row, i, "%s is empty, expected %s", name, expected);
-    return FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected %s", name, row->field[i].text, expected);
+    FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected %s", name, text, expected);
+    return fl_real_parse(text, &value) == FL_NUMBER_SYNTAX && !is_infinite(text) ? FL_BAD_INPUT : fl_of_values(d);
 }
 
 fl_status fl_field_real(const fl_csv_row *row, size_t index, const char *name, double min, double max, double *value,

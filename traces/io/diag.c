@@ -57,6 +57,7 @@ static fl_status fill(fl_diag *d, fl_status status, const char *file, int64_t li
     d->status = status;
     d->line = line;
     d->column = column;
+    d->of_values = false;
     snprintf(d->file, sizeof d->file, "%s", file ? fl_input_name(file) : "");
     if (vsnprintf(d->message, sizeof d->message, format, arguments) < 0)
         snprintf(d->message, sizeof d->message, "error without a text");
@@ -92,6 +93,12 @@ fl_status fl_error(fl_diag *d, fl_status status, const char *format, ...) {
 
 fl_status fl_no_memory(fl_diag *d, const char *what) {
     return fl_error(d, FL_NO_MEMORY, what ? "out of memory for %s" : "out of memory%s", what ? what : "");
+}
+
+fl_status fl_of_values(fl_diag *d) {
+    if (d)
+        d->of_values = true;
+    return FL_BAD_INPUT;
 }
 
 char *fl_diag_text(const fl_diag *d, char *buf, size_t size) {

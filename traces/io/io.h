@@ -28,6 +28,7 @@ typedef enum fl_status {
 typedef struct fl_diag {
     fl_status status;
     int64_t line, column; /* from 1; 0 = does not apply */
+    bool of_values;       /* the row can be read, but its values cannot be true: fl_left_row may leave it out */
     char file[512];       /* empty = not about a file */
     char message[1024];   /* "what is wrong, expected what" */
 } fl_diag;
@@ -195,6 +196,69 @@ fl_status fl_columns_names(const fl_csv_row *header, size_t first, size_t count,
 /* Reports an error at a field: status FL_BAD_INPUT with the row's line and the field's column. */
 #define FL_FIELD_FAIL(d, row, index, ...)                                                                              \
     fl_fail((d), FL_BAD_INPUT, (row)->file, (row)->line, (row)->field[index].column, __VA_ARGS__)
+
+/* Report a row that can be read but cannot be true: inf, a negative length, a value beyond any device, disorder. */
+#define FL_FIELD_WRONG(d, row, index, ...) (FL_FIELD_FAIL(d, row, index, __VA_ARGS__), fl_of_values(d))
+
+/* Mark the diagnostic in *d (may be NULL) as one of impossible values. Return FL_BAD_INPUT. */
+fl_status fl_of_values(fl_diag *d);
+
+/* ---- rows that a reader leaves out ----
+ *
+ * All readers of recordings follow one rule (traces/README.md). A row in which the tool itself says "no value" is left
+ * out at any share of the file. A row that contradicts itself, its neighbours or what a device can do is left out, up
+ * to FL_LEFT_ROWS rows or FL_LEFT_SHARE of the file; a file with more is refused. A row that cannot be read, such as
+ * one with another number of fields, refuses the file at once.
+ *
+ * A reader counts all three in an fl_left_out. Its caller passes one to a reading function and prints fl_left_text. A
+ * caller that passes NULL gets a refusal at the first row of either kind, so that no row is lost without a word. */
+
+#define FL_LEFT_ROWS 10
+#define FL_LEFT_SHARE 0.01
+
+typedef struct fl_left {
+    size_t count;
+    int64_t line;  /* of the first; 0 where the format has no lines */
+    char why[200]; /* of the first */
+} fl_left;
+
+typedef struct fl_left_out {
+    size_t rows; /* all rows, those left out too */
+    fl_left empty, wrong;
+    fl_left doubted; /* rows that were kept although two accounts in them differ */
+    bool strict;
+    fl_diag own;   /* a row's error, until fl_left_row judges it */
+    fl_diag first; /* the first contradiction */
+} fl_left_out;
+
+/* Make every reader refuse at the first row that it would leave out. Call it before any thread starts. */
+void fl_left_refuse(bool refuse);
+bool fl_left_refuses(void);
+
+/* Return an empty count for a reader whose caller passed `to`, which may be NULL. */
+fl_left_out fl_left_begin(const fl_left_out *to);
+/* Leave out a row that has no value, or refuse it. line and column are those of the value; file may be NULL. */
+fl_status fl_left_empty(fl_left_out *l, const char *file, int64_t line, int64_t column, fl_diag *d, const char *format,
+                        ...) __attribute__((format(printf, 6, 7)));
+/* End a row of data with its status, whose diagnostic is l->own: count it, and a contradiction as one, or pass the
+ * error on to *d. */
+fl_status fl_left_row(fl_left_out *l, fl_status status, fl_diag *d);
+/* Count a row that is kept, but in doubt. */
+void fl_left_doubt(fl_left_out *l, int64_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* End a file: FL_BAD_INPUT where too many rows contradict or none is left. Copies the count to *to, which may be NULL.
+ */
+fl_status fl_left_end(const fl_left_out *l, fl_left_out *to, const char *path, fl_diag *d);
+/* Write what was left out or doubted as sentences: number 0, 1, ... until it returns false. A sentence that does not
+ * apply is "". */
+bool fl_left_text(const fl_left_out *l, int number, char *text, size_t size);
+
+/* Mark the rows that are out of order: the fewest that leave the times of the others ascending. out: count marks, false
+ * for a row that stays. Returns how many are marked; SIZE_MAX when out of memory. */
+size_t fl_disorder(const int64_t *t_ns, size_t count, bool *out);
+
+/* Return true for a text by which tools say that there is no value: "", N/A, nan, N/W, auto, failed, [Not Supported],
+ * dashes, and the like. */
+bool fl_no_value(const char *text);
 
 /* Parse a time: "60s", "500ms", "5m", "1h", or a number of seconds. FL_BAD_INPUT for anything else, 0 and less. */
 fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d);

@@ -79,6 +79,11 @@ typedef struct fl_kinds {
     size_t count, room;
 } fl_kinds;
 
+/* Values beyond those of any GPU. */
+#define FL_SM_MHZ_MOST 10e3  /* the fastest GPUs reach 3,500 */
+#define FL_MEM_MHZ_MOST 50e3 /* some tools state data rates, 28,000 */
+#define FL_WATTS_MOST 10e3   /* eight boards of 1,200 W */
+
 typedef struct fl_telemetry {
     fl_head head;
     char **signal; /* column names after t_ns and device */
@@ -87,8 +92,7 @@ typedef struct fl_telemetry {
     int32_t *device; /* row_count; -1 = host */
     double *value;   /* row_count x signal_count; NAN = not known */
     size_t row_count, row_room;
-    size_t unnamed;                 /* rows with the time of the row before, where no column names the board */
-    int64_t back_line, back_column; /* the first time stamp that is earlier than that of its board before; 0 = none */
+    int64_t back_line, back_column; /* the first row left out because its time is earlier than before; 0 = none */
     double back_s;                  /* by how much */
 } fl_telemetry;
 

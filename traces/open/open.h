@@ -92,9 +92,11 @@ typedef struct fl_device_stats {
     /* From the telemetry, NAN where there is none. Over the kernels' span where there are kernels, else over all
      * readings. */
     double power_w, energy_j; /* mean power; energy from the energy counter where there is one, else power over time */
+    bool counted;             /* it is the counter's */
     double sm_mhz, sm_mhz_min, sm_mhz_max, util_pct;
     size_t readings;
     double interval_s; /* median between readings */
+    double covered_s;  /* from the first reading to the last, without pauses */
 } fl_device_stats;
 
 typedef struct fl_name_stats { /* statistics of all kernels of one name */

@@ -141,106 +141,39 @@ static fl_status make_gaps(fl_device_stats *v, const fl_kernel_trace *t, fl_diag
     return !status ? FL_OK : fl_no_memory(d, NULL);
 }
 
-static size_t signal_of(const fl_telemetry *t, const char *name) {
-    for (size_t i = 0; i < t->signal_count; i++)
-        if (strcmp(t->signal[i], name) == 0)
-            return i;
-    return SIZE_MAX;
-}
-
-/* Readings of one signal of one device within [from, to]: time-weighted mean, integral, and the ends. A clock holds
- * until the next reading; power is taken as straight lines between readings. The last holds to the end. */
-typedef struct held {
-    double mean, integral, min, max, first, last;
-    size_t count;
-} held;
-
-/* Integral between readings (t0, v0) and (t1, v1), of the part within [from, to]; *time: its length. */
-static double integrate_part(int64_t t0, double v0, int64_t t1, double v1, int64_t from, int64_t to, bool line,
-                             double *time) {
-    int64_t a = t0 > from ? t0 : from, b = t1 < to ? t1 : to;
-    *time = b > a ? (double)(b - a) : 0;
-    double slope = line && t1 > t0 ? (v1 - v0) / (double)(t1 - t0) : 0;
-    return *time * (v0 + slope * ((double)(a - t0) + *time / 2));
-}
-
-static void add_reading(held *h, double v) {
-    h->min = h->min < v ? h->min : v;
-    h->max = h->max > v ? h->max : v;
-}
-
-static held hold_readings(const fl_telemetry *t, const char *name, int32_t device, int64_t from, int64_t to,
-                          bool line) {
-    size_t signal = signal_of(t, name);
-    held h = {NAN, NAN, NAN, NAN, NAN, NAN, 0};
-    double sum = 0, time = 0, plain = 0, value = NAN, part;
-    int64_t since = 0;
-    for (size_t n = 0; signal != SIZE_MAX && n < t->row_count; n++) {
-        double v = t->value[n * t->signal_count + signal];
-        int64_t now = t->t_ns[n];
-        if (t->device[n] != device || isnan(v))
-            continue;
-        if (!isnan(value) && now > since) {
-            sum += integrate_part(since, value, now, v, from, to, line, &part);
-            time += part;
-            if (part > 0 && !line) /* one from before the window holds into it */
-                add_reading(&h, value);
-        }
-        value = v;
-        since = now;
-        if (now < from || now > to)
-            continue;
-        plain += v;
-        h.first = h.count++ ? h.first : v;
-        h.last = v;
-        add_reading(&h, v);
-    }
-    if (!isnan(value) && since < to && time > 0) {
-        sum += integrate_part(since, value, to, value, from, to, false, &part);
-        time += part;
-    }
-    if (time > 0) {
-        h.mean = sum / time;
-        h.integral = sum * 1e-9;
-    } else if (h.count) {
-        h.mean = plain / (double)h.count;
-    }
-    return h;
-}
-
-static int by_gap(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static fl_status make_telemetry(fl_device_stats *v, const fl_telemetry *t, int64_t from, int64_t to, fl_diag *d) {
-    int64_t *gap = malloc((t->row_count + 1) * sizeof *gap), last = 0;
-    size_t gaps = 0;
-    if (!gap)
-        return fl_no_memory(d, NULL);
-    for (size_t n = 0; n < t->row_count; n++) {
-        if (t->device[n] != v->device)
-            continue;
-        if (v->readings++)
-            gap[gaps++] = t->t_ns[n] - last;
-        last = t->t_ns[n];
-    }
-    qsort(gap, gaps, sizeof *gap, by_gap);
-    v->interval_s = gaps ? (double)gap[gaps / 2] * 1e-9 : NAN;
-    free(gap);
-    held power = hold_readings(t, "power_w", v->device, from, to, true);
-    held energy = hold_readings(t, "energy_j", v->device, from, to, true);
-    if (isnan(power.mean))
-        power = hold_readings(t, "power_instant_w", v->device, from, to, true);
-    held clock = hold_readings(t, "sm_mhz", v->device, from, to, false),
-         util = hold_readings(t, "util_gpu_pct", v->device, from, to, false);
+    const fl_held_over line = {from, to, true}, steps = {from, to, false};
+    fl_held power = {0}, energy = {0}, clock = {0}, util = {0};
+    double *time = malloc((t->row_count + 1) * sizeof *time), *room = malloc((t->row_count + 1) * sizeof *room);
+    fl_status s = time && room ? FL_OK : fl_no_memory(d, NULL);
+    for (size_t n = 0; !s && n < t->row_count; n++)
+        if (t->device[n] == v->device)
+            time[v->readings++] = (double)t->t_ns[n] * 1e-9;
+    const double longest = s ? 0 : FL_PAUSE_SPACINGS * fl_usual_spacing(time, v->readings, room);
+    v->interval_s = v->readings > 1 && !s ? room[(v->readings - 1) / 2] : (double)NAN;
+    v->covered_s = 0;
+    for (size_t i = 1; i < v->readings; i++)
+        v->covered_s += time[i] - time[i - 1] <= longest ? time[i] - time[i - 1] : 0;
+    free(time);
+    free(room);
+    if (!s)
+        s = fl_telemetry_held(t, "power_w", v->device, &line, &power, d);
+    if (!s && isnan(power.mean))
+        s = fl_telemetry_held(t, "power_instant_w", v->device, &line, &power, d);
+    if (!s)
+        s = fl_telemetry_held(t, "energy_j", v->device, &line, &energy, d);
+    if (!s)
+        s = fl_telemetry_held(t, "sm_mhz", v->device, &steps, &clock, d);
+    if (!s)
+        s = fl_telemetry_held(t, "util_gpu_pct", v->device, &steps, &util, d);
     v->power_w = power.mean;
-    v->energy_j = energy.count > 1 && energy.last > energy.first ? energy.last - energy.first : power.integral;
+    v->counted = energy.count > 1 && energy.gained > 0 && !energy.falls;
+    v->energy_j = v->counted ? energy.gained : power.integral;
     v->sm_mhz = clock.mean;
     v->sm_mhz_min = clock.min;
     v->sm_mhz_max = clock.max;
     v->util_pct = util.mean;
-    return FL_OK;
+    return s;
 }
 
 static fl_status list_devices(fl_stats *s, const fl_imported *run, fl_diag *d) {

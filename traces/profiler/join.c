@@ -281,8 +281,7 @@ fl_status fl_join_append(fl_imported *run, const fl_imported *more, fl_diag *d) 
     }
     fl_kernel_trace_free(&run->kernels);
     run->kernels = all.kernels;
-    for (size_t i = 0; i < all.note_count && !status; i++)
-        status = fl_import_note(run, d, "%s", all.note[i]);
+    status = fl_import_take_notes(run, &all, NULL, d);
     all.kernels = (fl_kernel_trace){0};
     fl_imported_free(&all);
     return status;

@@ -123,8 +123,7 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
 }
 
 static bool present(const loader *l, const fl_csv_row *row, size_t c) {
-    return l->where[c] != SIZE_MAX && row->field[l->where[c]].size > 0 &&
-           !fl_cell_unknown(row->field[l->where[c]].text);
+    return l->where[c] != SIZE_MAX && row->field[l->where[c]].size > 0 && !fl_no_value(row->field[l->where[c]].text);
 }
 
 /* "NVIDIA GeForce RTX 5090 (0)": the number in the last brackets; the name goes to the head. */

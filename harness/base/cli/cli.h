@@ -194,6 +194,10 @@ int fl_terminal_width(FILE *stream);
  */
 void fl_terminal_say(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Prints notes on a file on standard error: the given ones, and what a reader left out. */
+void fl_notes_tell(const char *path, char *const *note, size_t count);
+void fl_left_tell(const char *path, const fl_left_out *left);
+
 /* A progress line on standard error for work that takes over a second, where standard error is a terminal. It shows the
  * share done and the time left, in one place, and disappears at the end. Logs and pipes never see it. */
 

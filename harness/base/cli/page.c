@@ -350,3 +350,15 @@ void fl_terminal_say(FILE *stream, const char *format, ...) {
         putc('\n', stream);
     }
 }
+
+void fl_notes_tell(const char *path, char *const *note, size_t count) {
+    fl_ticker_clear();
+    for (size_t i = 0; i < count; i++)
+        fl_terminal_say(stderr, "note: %s: %s", basename(fl_input_name(path)), note[i]);
+}
+
+void fl_left_tell(const char *path, const fl_left_out *left) {
+    char text[400], *note = text;
+    for (int i = 0; fl_left_text(left, i, text, sizeof text); i++)
+        fl_notes_tell(path, &note, *text ? 1 : 0);
+}

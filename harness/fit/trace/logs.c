@@ -4,6 +4,7 @@
 #include "harness/base/json/json.h"
 #include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
+#include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -49,6 +50,10 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, c
         fl_ticker_clear();
         fl_terminal_say(stderr, "note: %s: the GPU does not idle before and after the run, which may be longer", path);
     }
+    if (fl_accounts_differ(ends.counter_w, ends.sensor_w)) {
+        fl_ticker_clear();
+        fl_terminal_say(stderr, "note: %s: " FL_LOG_ACCOUNTS, path, ends.counter_w, ends.sensor_w);
+    }
     if (!run.steady) {
         fl_ticker_clear();
         fl_terminal_say(stderr, "note: %s: the clocks changed during the run; left out", path);
@@ -82,9 +87,7 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
             status = fl_fail(d, FL_BAD_INPUT, logs->item[i], 0, 0, "no telemetry, expected a log of clocks and power");
         if (!status)
             status = add_run(s, o, logs->item[i], &in.telemetry, d);
-        fl_ticker_clear();
-        for (size_t k = 0; !status && k < in.note_count; k++)
-            fl_terminal_say(stderr, "note: %s: %s", logs->item[i], in.note[k]);
+        fl_notes_tell(logs->item[i], in.note, status ? 0 : in.note_count);
         fl_imported_free(&in);
         if (status)
             return status;

@@ -56,8 +56,8 @@ static fl_status join_telemetry(const char *beside, fl_imported *run, fl_diag *d
     fl_imported one = {0};
     fl_status s = fl_trace_open(beside, NULL, NULL, &one, d);
     const char *same = fl_head_get(&one.telemetry.head, "clock_offset_ns");
-    for (size_t i = 0; !s && i < one.note_count; i++)
-        s = fl_import_note(run, d, "%s", one.note[i]);
+    if (!s)
+        s = fl_import_take_notes(run, &one, NULL, d);
     if (!s && one.has_telemetry && same && !strcmp(same, offset)) {
         run->telemetry = one.telemetry;
         run->has_telemetry = true;

@@ -1,6 +1,7 @@
 /* The figures of a report, as SVG within the page. */
 #include "harness/report/page/inside.h"
 
+#include "harness/base/cli/cli.h"
 #include "harness/base/work/work.h"
 #include "harness/report/data/data.h"
 #include "harness/report/picture/picture.h"
@@ -372,8 +373,11 @@ fl_status fl_figures_timeline(fl_figures *g, const char *path, fl_diag *d) {
                   {fl_picture_residency, "residency", "Bar chart: share of time at each SM clock.",
                    "residency, the share of time at each SM clock, all GPUs together"}};
     fl_telemetry t = {0};
+    fl_left_out left = {0};
     const char *slash = strrchr(path, '/');
-    fl_status s = g->off ? FL_OK : fl_telemetry_read(path, &t, d);
+    fl_status s = g->off ? FL_OK : fl_telemetry_read(path, &t, &left, d);
+    if (!s)
+        fl_left_tell(path, &left);
     for (size_t i = 0; !s && !g->off && i < 2; i++) {
         fl_picture p = {0};
         size_t drawn = 0;

@@ -100,7 +100,10 @@ static fl_status from_result(const struct kind *k, const char *input, fl_picture
 
 static fl_status from_telemetry(const struct kind *k, const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
     fl_telemetry t = {0};
-    fl_status s = fl_telemetry_read(input, &t, d);
+    fl_left_out left;
+    fl_status s = fl_telemetry_read(input, &t, &left, d);
+    if (!s)
+        fl_left_tell(input, &left);
     if (!s)
         s = k->telemetry(p, &t, input, drawn, d);
     fl_telemetry_free(&t);
