@@ -311,7 +311,7 @@ check "fixed clocks give each measured energy and time to 0.1 %" awk -F, '
 check "n/a where the bound is violated, a number at the own slowdown" awk -F, '
   $12 == 1 && $1 != "mean" { n++; if ($8 != "n/a" || $9 != "n/a" || $10 != "n/a" || $11 == "n/a") exit 1 } END { exit !n }' "$dir/sweep-out.csv"
 succeed "the same by fitted laws" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --policy assure
-succeed "how sure a static clock is" 'breaks the bound %' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted \
+succeed "how sure a static clock is" 'chance that the real GPU breaks the bound' "$f" compare --wide --sweep "$dir/sweep.csv" --platform v100-300w --model fitted \
   --bound 10% --risk 5% --policy assure --csv "$dir/sure.csv"
 check "of the best static clock alone" awk -F, '
   NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
@@ -326,7 +326,7 @@ refuse "one setting and no calibration" 2 'one.csv: no workload has two settings
   --model fitted --policy assure
 
 # ---- one clock for what was measured ----
-succeed "advise on a sweep" 'breaks the bound %' "$f" advise "$dir/sweep.csv" --bound 10%
+succeed "advise on a sweep" 'chance that the bound breaks' "$f" advise "$dir/sweep.csv" --bound 10%
 succeed "advise on several workloads undoes too" '^  undo +nvidia-smi -rgc' "$f" advise "$dir/sweep.csv" --bound 10%
 succeed "with a platform" 'at 757 to 1530 MHz' "$f" advise "$dir/sweep.csv" --platform v100-300w --bound 0.10
 check "5% is 0.05" cmp -s <("$f" advise "$dir/sweep.csv" --bound 5% --json) <("$f" advise "$dir/sweep.csv" --bound 0.05 --json)

@@ -91,7 +91,7 @@ typedef struct options {
     const char *platform, *measured, *judge, *objective, *out, *csv;
     double time_s, slowdown;
     int64_t points;
-    bool frontier, json;
+    bool frontier, wide, json;
 } options;
 
 static fl_status read_limits(const options *o, uint32_t ranks, double **limit_w, fl_diag *d) {
@@ -161,7 +161,7 @@ static fl_status work(const options *o, fl_plan_ask *ask, fl_diag *d) {
     if (!s && o->json)
         fl_plan_tell_json(&r, ask);
     else if (!s)
-        fl_plan_tell_text(&r, ask);
+        fl_plan_tell_text(&r, ask, o->wide);
     fl_planned_free(&r);
     free(limit_w);
     fl_training_free(&judge);
@@ -189,6 +189,7 @@ int fl_cmd_plan(int argc, char **argv) {
         {"judge", "FILE", FL_OPTION_TEXT, &o.judge, 0, 0, "another pipeline, which says what it makes of every plan"},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the plan, or all of the frontier, for --policy plan"},
         {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "all rows, for plot frontier"},
+        FL_WIDE_OPTION(&o.wide),
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all rows as JSON"},
     };
     int status = FL_EXIT_OK;

@@ -241,7 +241,7 @@ void fl_pipeline_score_free(fl_pipeline_score *s);
 /* How `foldline plan` says what it found. */
 
 /* On stdout: all rows of a frontier, else the best of each kind. */
-void fl_plan_tell_text(const fl_planned *r, const fl_plan_ask *ask);
+void fl_plan_tell_text(const fl_planned *r, const fl_plan_ask *ask, bool wide);
 void fl_plan_tell_json(const fl_planned *r, const fl_plan_ask *ask);
 
 /* All rows, for `foldline plot frontier`: kind,plan,time_s,energy_j,bound_j,gap_pct,slowdown_pct,saving_pct, then

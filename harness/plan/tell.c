@@ -90,46 +90,49 @@ static double saving_pct(const fl_planned *r, const fl_planned_row *row) {
 
 /* ---- text ---- */
 
-static void add_number(fl_grid *g, double value, int digits) {
-    if (isfinite(value))
-        fl_grid_add(g, "%.*f", digits, value);
-    else
-        fl_grid_add(g, "n/a");
-}
-
-static void add_row(fl_grid *g, const fl_planned *r, const fl_planned_row *row, bool measured) {
+static void add_row(fl_grid *g, const fl_planned *r, const fl_planned_row *row, bool measured, bool wide) {
     static const char *const what[] = {"plan", "static", "a clock per rank", "default", "measured"};
     if (row->number < 0)
         fl_grid_add(g, "%s", what[row->kind]);
     else
         fl_grid_add(g, "%s %lld%s", what[row->kind], (long long)row->number,
                     row->kind == FL_PLANNED_STATIC ? " MHz" : "");
-    add_number(g, row->time_s, 4);
-    add_number(g, slowdown_pct(r, row), 2);
-    add_number(g, row->energy_j, 1);
-    add_number(g, saving_pct(r, row), 2);
-    add_number(g, row->bound_j, 1);
-    add_number(g, gap_pct(row), 2);
+    fl_grid_number(g, row->energy_j, 1, "");
+    fl_grid_number(g, saving_pct(r, row), 2, "");
+    fl_grid_number(g, row->time_s, 4, "");
+    fl_grid_number(g, slowdown_pct(r, row), 2, "");
+    if (wide) {
+        fl_grid_number(g, row->bound_j, 1, "");
+        fl_grid_number(g, gap_pct(row), 2, "");
+    }
     if (judged(r)) {
-        add_number(g, row->judge_s, 4);
-        add_number(g, row->judge_j, 1);
+        fl_grid_number(g, row->judge_j, 1, "");
+        fl_grid_number(g, row->judge_s, 4, "");
     }
     if (measured) {
-        add_number(g, row->measured_s, 4);
-        add_number(g, row->measured_j, 1);
+        fl_grid_number(g, row->measured_j, 1, "");
+        fl_grid_number(g, row->measured_s, 4, "");
     }
 }
 
-static void add_heads(fl_grid *g, const fl_planned *r, bool measured) {
-    static const char *const head[] = {"clocks", "time s", "slowdown %", "energy J", "saving %", "bound J", "gap %"},
-                             *const judge[] = {"judge s", "judge J"}, *const was[] = {"measured s", "measured J"};
-    g->columns = 7 + (judged(r) ? 2u : 0u) + (measured ? 2u : 0u);
-    for (size_t i = 0; i < 7; i++)
-        fl_grid_add(g, "%s", head[i]);
-    for (size_t i = 0; i < 2 && judged(r); i++)
-        fl_grid_add(g, "%s", judge[i]);
-    for (size_t i = 0; i < 2 && measured; i++)
-        fl_grid_add(g, "%s", was[i]);
+static void add_heads(fl_grid *g, const fl_planned *r, bool measured, bool wide) {
+    fl_grid_column(g, "clocks", "a plan by its number; or one clock, one per rank, the default");
+    fl_grid_column(g, "energy J", "energy of an iteration [energy_j]");
+    fl_grid_column(g, "saved %", "energy saved against the default [saving_pct]");
+    fl_grid_column(g, "time s", "time of an iteration [time_s]");
+    fl_grid_column(g, "slowdown %", "time above the default [slowdown_pct]");
+    if (wide) {
+        fl_grid_column(g, "bound J", "no plan of this time takes less energy [bound_j]");
+        fl_grid_column(g, "gap %", "energy above that bound [gap_pct]");
+    }
+    if (judged(r)) {
+        fl_grid_column(g, "judge J", "energy by the pipeline of --judge [judge_energy_j]");
+        fl_grid_column(g, "judge s", "time by it [judge_time_s]");
+    }
+    if (measured) {
+        fl_grid_column(g, "measured J", "energy where the plan was executed [measured_energy_j]");
+        fl_grid_column(g, "measured s", "time there [measured_time_s]");
+    }
 }
 
 static void print_against(const char *what, const fl_planned_against *a) {
@@ -149,23 +152,23 @@ static void print_best(const fl_planned *r, fl_objective objective) {
            (long long)row->number, value, fl_objective_unit[objective], least, 100 * (value / least - 1));
 }
 
-void fl_plan_tell_text(const fl_planned *r, const fl_plan_ask *ask) {
+void fl_plan_tell_text(const fl_planned *r, const fl_plan_ask *ask, bool wide) {
     const bool measured = ask->frontier && ask->measured;
     fl_grid g = {0};
-    add_heads(&g, r, measured);
+    add_heads(&g, r, measured, wide);
     if (ask->frontier)
         for (size_t i = 0; i < r->count; i++)
-            add_row(&g, r, &r->row[i], measured);
+            add_row(&g, r, &r->row[i], measured, wide);
     static const fl_planned_kind few[] = {FL_PLANNED_STATIC, FL_PLANNED_RANK};
     if (!ask->frontier)
-        add_row(&g, r, &r->row[r->standard], false);
+        add_row(&g, r, &r->row[r->standard], false, wide);
     for (size_t k = 0; k < 2 && !ask->frontier; k++) {
         const size_t best = fl_planned_best(r, few[k], ask->objective);
         if (best < r->count)
-            add_row(&g, r, &r->row[best], false);
+            add_row(&g, r, &r->row[best], false, wide);
     }
     if (!ask->frontier)
-        add_row(&g, r, &r->row[r->chosen], false);
+        add_row(&g, r, &r->row[r->chosen], false, wide);
     fl_grid_print(&g, 1, stdout);
     printf("\n%u ranks, %zu forwards and backwards; all at their fastest take %.4f s\n", r->g.p->ranks, r->g.part_count,
            r->pl.fastest_s);

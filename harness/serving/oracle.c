@@ -113,6 +113,16 @@ static void choose(fl_serving_oracle *o, fl_objective objective) {
             o->best = o->best_of[i];
 }
 
+/* All savings are against as many servers as were asked for, at the driver's default. */
+static void save_against_all(fl_serving_oracle *o) {
+    double against_j = NAN;
+    for (size_t i = 0; i < o->count; i++)
+        if (o->point[i].standard)
+            against_j = o->point[i].row.score.energy_j;
+    for (size_t i = 0; i < o->count; i++)
+        o->point[i].row.energy_saving_pct = 100 * (1 - o->point[i].row.score.energy_j / against_j);
+}
+
 fl_status fl_serving_oracle_run(const fl_serving_oracle_options *o, fl_serving_oracle *out, fl_diag *d) {
     work w = {.o = o, .out = out};
     *out = (fl_serving_oracle){0};
@@ -127,8 +137,10 @@ fl_status fl_serving_oracle_run(const fl_serving_oracle_options *o, fl_serving_o
         s = fl_pool_run(run_standard, &w, out->scenes.count, o->threads, "defaults", d);
     if (!s)
         s = fl_pool_run(run_point, &w, out->count, o->threads, "static clocks", d);
-    if (!s)
+    if (!s) {
         choose(out, o->objective);
+        save_against_all(out);
+    }
     for (size_t i = 0; i < out->scenes.count; i++)
         fl_run_result_free(&w.standard[i]);
     free(w.standard);
@@ -146,53 +158,45 @@ void fl_serving_oracle_free(fl_serving_oracle *o) {
 
 /* ---- what it prints ---- */
 
-static void add_number(fl_grid *g, double value, int digits) {
-    if (isfinite(value))
-        fl_grid_add(g, "%.*g", digits, value);
-    else
-        fl_grid_add(g, "n/a");
-}
-
 char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_point *p, char *buf, size_t size) {
     const fl_node_spec *node = &o->scenes.item[p->servers - 1]->platform.node;
     return fl_clocks_text(&node->device[node->gpu[0]], p->at.sm_mhz, p->at.mem_mhz, buf, size);
 }
 
-static void add_point(fl_grid *g, const fl_serving_oracle *o, const fl_serving_point *p, double against_j) {
-    const fl_row_result *r = &p->row;
-    char clock[64] = "default";
-    fl_grid_add(g, "%u", p->servers);
-    if (!p->standard)
-        fl_serving_oracle_clocks(o, p, clock, sizeof clock);
-    fl_grid_add(g, "%s\t%.6g\t%.2f", clock, r->score.energy_j, 100 * (1 - r->score.energy_j / against_j));
-    add_number(g, r->energy_per_token_j, 4);
-    add_number(g, r->ttft.p99_s, 3);
-    add_number(g, r->tbt.p99_s, 3);
-    add_number(g, r->ttft_missed_pct, 3);
-    add_number(g, r->tbt_missed_pct, 3);
-    add_number(g, r->goodput_rps, 3);
-    fl_grid_add(g, "%s%s", r->violated > 0 ? "no: " : "yes", r->breaks);
+static bool is_shown(const fl_serving_oracle *o, size_t i) {
+    return o->point[i].standard || o->best_of[o->point[i].servers - 1] == i;
 }
 
-void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, FILE *out) {
-    static const char *const head[] = {"servers",      "clock",      "energy J",  "saving %",
-                                       "J/token",      "TTFT p99 s", "TBT p99 s", "TTFT missed %",
-                                       "TBT missed %", "goodput/s",  "held"};
-    fl_grid g = FL_GRID_HEADED(head);
+void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, bool wide, FILE *out) {
     char clock[64];
-    /* All savings are against as many servers as were asked for, at the driver's default. */
-    double against_j = NAN;
-    for (size_t i = 0; i < o->count; i++)
-        if (o->point[i].standard)
-            against_j = o->point[i].row.score.energy_j;
-    for (size_t i = 0; i < o->count; i++)
-        if (o->point[i].standard || o->best_of[o->point[i].servers - 1] == i)
-            add_point(&g, o, &o->point[i], against_j);
+    size_t told = 0;
+    fl_grid g = {0};
+    fl_row_table t = {.row = &o->point[0].row,
+                      .count = 1, /* all have the same columns */
+                      .objective = asked->objective,
+                      .wide = wide,
+                      .bounded = isfinite(asked->bound) || asked->promises->count};
+    fl_grid_column(&g, "servers", "number of servers that run");
+    fl_grid_column(&g, "clock", "the default, or the best static clock for them");
+    fl_row_table_heads(&t, &g);
+    for (size_t i = 0; i < o->count; i++) {
+        const fl_serving_point *p = &o->point[i];
+        if (!is_shown(o, i))
+            continue;
+        fl_grid_add(&g, "%u\t%s", p->servers,
+                    p->standard ? "default" : fl_serving_oracle_clocks(o, p, clock, sizeof clock));
+        fl_row_table_cells(&t, &g, &p->row);
+    }
+    fl_row_table_marks(&t, &g);
     fprintf(out, "%s: the default and the best static clock of each number of servers", o->scenes.item[0]->w->name);
     fl_promises_put(asked->promises, out);
     fprintf(out, ", objective %s\nsavings are against %zu server%s at the default\n\n",
             fl_objective_names[asked->objective], o->scenes.count, o->scenes.count == 1 ? "" : "s");
     fl_grid_print(&g, 2, out);
+    for (size_t i = 0; i < o->count; i++)
+        if (is_shown(o, i) && o->point[i].row.violated > 0)
+            fprintf(out, "%s  %u at the default: breaks %s\n", told++ ? "" : "\nviolated:\n", o->point[i].servers,
+                    o->point[i].row.breaks);
     if (o->best == o->count)
         fprintf(out, "\nno static clock holds all bounds, with up to %zu server%s\n\n", o->scenes.count,
                 o->scenes.count == 1 ? "" : "s");

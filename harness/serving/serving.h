@@ -54,6 +54,6 @@ fl_status fl_serving_oracle_run(const fl_serving_oracle_options *o, fl_serving_o
 void fl_serving_oracle_free(fl_serving_oracle *o);
 
 /* Print for people a line for each number of servers with its best clock, and the best of all. */
-void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, FILE *out);
+void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, bool wide, FILE *out);
 /* Return every point as JSON. */
 cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked);

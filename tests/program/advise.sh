@@ -149,13 +149,13 @@ awk -F, 'NR == 1 || $2 == 1500' "$dir/limits.csv" >"$dir/top.csv"
 succeed "limits at one clock, which no law fits" '^limited [1-9]' python3 "$dir/limits.py" "$f" "$dir/top.csv"
 succeed "it says which limit counts as the board's own" '280 W count as its own, the highest that was measured' "$f" advise "$dir/top.csv"
 sed 's/,1500,,/,,,/' "$dir/top.csv" >"$dir/caps.csv"
-succeed "limits without any clock" '^p0 +- +- +[0-9]+ ' "$f" advise "$dir/caps.csv" --bound 20%
+succeed "limits without any clock" '^p0 +a power limit of [0-9]+ W +[0-9.]+ \[' "$f" advise "$dir/caps.csv" --bound 20%
 check "only the limit is set" grep -qE '^  set +nvidia-smi -pl [0-9]+   for p0' "$dir/out"
 check "and set back" grep -qE '^  undo +nvidia-smi -pl 280$' "$dir/out"
 cat "$dir/caps.csv" >"$dir/both.csv"
 awk -F, -v OFS=, 'NR > 1 && $1 == "p0" && $4 == 280 { $1 = "q"; print }' "$dir/limits.csv" >>"$dir/both.csv"
-succeed "a workload of limits beside one of clocks" '^p0 +- +- +[0-9]+ ' "$f" advise "$dir/both.csv" --bound 20%
-check "has its own answer" grep -qE '^q +[0-9]+ +- +- ' "$dir/out"
+succeed "a workload of limits beside one of clocks" '^p0 +a power limit of [0-9]+ W +[0-9.]+ \[' "$f" advise "$dir/both.csv" --bound 20%
+check "has its own answer" grep -qE '^q +[0-9]+ MHz +[0-9.]+ \[' "$dir/out"
 awk -F, -v OFS=, 'NR > 1 { $4 = $4 / 2.8 } 1' "$dir/top.csv" >"$dir/shares.csv"
 refuse "limits in percent" 2 'shares.csv:2:10: power_cap_w is 57.1429, but the board drew [0-9.]* W; .* as of shares: expected W' "$f" advise "$dir/shares.csv"
 if [ -n "${FOLDLINE_DATA:-}" ]; then
@@ -201,7 +201,7 @@ refuse "a bound above 1" 2 "$both" "$f" advise "$dir/b.csv" --bound 5
 refuse "of a comparison" 2 "$both" "$f" compare --sweep "$dir/b.csv" --platform "$dir/known.json" --policy nvboost --bound 5
 refuse "of a split" 2 "$both" "$f" fit split --sweep "$dir/b.csv" --decide --bound 5
 refuse "a risk above 1" 2 'risk 5, expected a share: 0.05 or 5%' "$f" fit split --sweep "$dir/b.csv" --decide --risk 5
-succeed "what is said in percent" 'within a bound of 150 %' "$f" advise "$dir/b.csv" --bound 150%
+succeed "what is said in percent" 'within the bound of 150 %' "$f" advise "$dir/b.csv" --bound 150%
 check "5% is 0.05" cmp -s <("$f" advise "$dir/b.csv" --bound 5%) <("$f" advise "$dir/b.csv" --bound 0.05)
 experiment() { sed "s|\"\.\./\.\./|\"$PWD/|; s|\"bound\": *[0-9.]*|\"bound\": $1|" harness/experiments/first-light.json >"$dir/x.json"; }
 experiment 5

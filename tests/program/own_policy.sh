@@ -18,8 +18,8 @@ cat >mine.json <<'EOT'
  "traces": ["demo.csv"], "bounds": ["5%", "peak_power_w<1000"],
  "policies": ["nvboost", {"policy": "./mine.so", "set": {"low_pct": {"each": [40, 60, 80]}, "high_pct": {"each": [85, 95]}}}]}
 EOT
-succeed "it is searched" '^-  +[^ ]+ .* 0 of 1 ' "$f" search mine.json
-found=$(awk '$1 == "-" { print $2 }' out)
+succeed "it is searched" '^\./mine[^ ]+ .* 1 of 1$' "$f" search mine.json
+found=$(awk '/^best / { getline; print $1; exit }' out)
 check "and checked" grep -q 'check: all 7 candidates on 1 of 1 pairs' out
 succeed "compared" 'every run holds all bounds|^violated:' "$f" compare mine.json --csv mine.csv
 # by column name, the best of those that hold the bounds

@@ -16,11 +16,11 @@ def rows(path):
 
 
 def percent(text):
-    return f"{float(text):.1f}"
+    return f"{round(float(text), 1) + 0.0:.1f}"  # no -0.0
 
 
 def cell(row):
-    return f"{percent(row['energy_saving_pct'])} / {percent(row['saving_static_pct'])}" + \
+    return f"{percent(row['energy_saving_pct'])} / {percent(-float(row['saving_static_pct']))}" + \
         (" !" if int(row["violated"]) else "")
 
 

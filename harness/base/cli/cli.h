@@ -128,15 +128,27 @@ int fl_command_close(const char *command, fl_status s, const fl_diag *d, const f
 typedef struct fl_grid {
     char **cell; /* row by row */
     size_t columns, count, room;
+    char **term; /* a term and its meaning in turn, for the lines below the table */
+    size_t terms, term_room;
+    bool lost; /* memory ran out */
 } fl_grid;
 
-/* Starts a table with a row of heads. The function copies them. */
+/* Add a column, before the first row: its head, and the line that defines it below the table, which an empty head does
+ * not get. The functions copy their texts. */
+void fl_grid_column(fl_grid *g, const char *head, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Add a line below the table: a term, such as a mark in a cell, and its meaning. */
+void fl_grid_define(fl_grid *g, const char *term, const char *meaning);
+/* Start a table whose heads say enough. The function copies them. */
 fl_grid fl_grid_headed(const char *const *head, size_t columns);
 #define FL_GRID_HEADED(head) fl_grid_headed(head, sizeof(head) / sizeof *(head))
 /* Adds cells, row by row; a tab in the format stands between two of them. Where memory runs out, the table is missing
  * as a whole, never incomplete. */
 void fl_grid_add(fl_grid *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints the table and frees it. The first `left` columns are left-aligned. */
+/* Add a number with so many decimals, or "n/a". With digits below 0 it has -digits significant digits. mark: a text
+ * behind a number. */
+void fl_grid_number(fl_grid *g, double value, int digits, const char *mark);
+/* Print the table, an empty line and the lines that define its terms, and free the table. The first `left` columns are
+ * left-aligned, and so is a last column without a head, which holds remarks. */
 void fl_grid_print(fl_grid *g, size_t left, FILE *out);
 void fl_grid_free(fl_grid *g);
 

@@ -18,21 +18,45 @@
 
 /* ---- tables on a terminal ---- */
 
+/* Takes the text, NULL where memory ran out. */
+static void take_cell(fl_grid *g, char *text) {
+    if (!text || fl_grow(&g->cell, &g->room, g->count + 1, sizeof *g->cell)) {
+        free(text);
+        g->lost = true;
+        return;
+    }
+    g->cell[g->count++] = text;
+}
+
+void fl_grid_define(fl_grid *g, const char *term, const char *meaning) {
+    char *text[] = {strdup(term), strdup(meaning)};
+    if (!text[0] || !text[1] || fl_grow(&g->term, &g->term_room, g->terms + 2, sizeof *g->term)) {
+        free(text[0]);
+        free(text[1]);
+        g->lost = true;
+        return;
+    }
+    for (size_t i = 0; i < 2; i++)
+        g->term[g->terms++] = text[i];
+}
+
+void fl_grid_column(fl_grid *g, const char *head, const char *format, ...) {
+    char meaning[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(meaning, sizeof meaning, format, args);
+    va_end(args);
+    fl_grid_add(g, "%s", head);
+    if (*head)
+        fl_grid_define(g, head, meaning);
+    g->columns++;
+}
+
 fl_grid fl_grid_headed(const char *const *head, size_t columns) {
     fl_grid g = {.columns = columns};
     for (size_t k = 0; k < columns; k++)
         fl_grid_add(&g, "%s", head[k]);
     return g;
-}
-
-/* Takes the text, NULL where memory ran out. */
-static void take_cell(fl_grid *g, char *text) {
-    if (!text || fl_grow(&g->cell, &g->room, g->count + 1, sizeof *g->cell)) {
-        free(text);
-        g->columns = 0; /* never prints a table with cells missing */
-        return;
-    }
-    g->cell[g->count++] = text;
 }
 
 enum { BETWEEN = '\x1f' }; /* ASCII's separator of units */
@@ -54,28 +78,52 @@ void fl_grid_add(fl_grid *g, const char *format, ...) {
     free(text);
 }
 
+void fl_grid_number(fl_grid *g, double value, int digits, const char *mark) {
+    if (!isfinite(value))
+        fl_grid_add(g, "n/a");
+    else if (digits < 0)
+        fl_grid_add(g, "%.*g%s", -digits, value, mark);
+    else
+        fl_grid_add(g, "%.*f%s", digits, value, mark);
+}
+
+static void print_terms(const fl_grid *g, FILE *out) {
+    const fl_page page = {.out = out, .width = fl_terminal_width(out)};
+    size_t longest = 0;
+    for (size_t i = 0; i < g->terms; i += 2)
+        longest = strlen(g->term[i]) > longest ? strlen(g->term[i]) : longest;
+    if (g->terms)
+        fputc('\n', out);
+    for (size_t i = 0; i < g->terms; i += 2)
+        fl_page_row(&page, (int)longest + 4, g->term[i], g->term[i + 1]);
+}
+
 void fl_grid_print(fl_grid *g, size_t left, FILE *out) {
-    size_t rows = g->columns ? g->count / g->columns : 0;
+    const size_t rows = g->lost || !g->columns ? 0 : g->count / g->columns;
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < g->columns; c++) {
+            const char *cell = g->cell[r * g->columns + c];
+            const bool last = c + 1 == g->columns, text = c < left || (last && !*g->cell[c]);
             int width = 0;
             for (size_t k = c; k < g->count; k += g->columns)
                 width = (int)strlen(g->cell[k]) > width ? (int)strlen(g->cell[k]) : width;
-            fprintf(out, "%s%*s", c ? "  " : "",
-                    c < left && c + 1 < g->columns ? -width
-                    : c < left                     ? 0
-                                                   : width,
-                    g->cell[r * g->columns + c]);
+            if (!last || !text || *cell)
+                fprintf(out, "%s%*s", c ? "  " : "", !text ? width : last ? 0 : -width, cell);
         }
         fputc('\n', out);
     }
+    if (rows)
+        print_terms(g, out);
     fl_grid_free(g);
 }
 
 void fl_grid_free(fl_grid *g) {
     for (size_t i = 0; i < g->count; i++)
         free(g->cell[i]);
+    for (size_t i = 0; i < g->terms; i++)
+        free(g->term[i]);
     free(g->cell);
+    free(g->term);
     *g = (fl_grid){0};
 }
 

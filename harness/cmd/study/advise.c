@@ -158,47 +158,37 @@ static void print_commands(const fl_advise_subjects *s, const fl_advice *a) {
     print_line("note", note);
 }
 
-static void add_or_none(fl_grid *g, double value) {
-    if (value > 0)
-        fl_grid_add(g, "%g", value);
-    else
-        fl_grid_add(g, "-");
+static void print_table(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
+    char at[96];
+    fl_grid g = {0};
+    bool one = true;
+    for (size_t i = 1; i < s->count; i++)
+        one &= fl_stated_same(s->item[i].ref, s->item[0].ref);
+    fl_grid_column(&g, "workload", "what was measured");
+    fl_grid_column(&g, "setting", "the best within the bound of %g %% and the risk of %g %%",
+                   100 * o->bound, 100 * o->risk);
+    fl_grid_column(&g, "saved %", "energy saved against %s, and its range",
+                   one ? clocks_text(s, s->item[0].ref, at, sizeof at) : "each workload's highest setting");
+    fl_grid_column(&g, "slowdown %", "time above the same, and its range");
+    fl_grid_column(&g, "break %", "chance that the bound breaks");
+    fl_grid_column(&g, "measure next", "a run there would narrow the range most");
+    for (size_t i = 0; i < s->count; i++) {
+        fl_grid_add(&g, "%s\t%s", s->item[i].name, clocks_text(s, a[i].at, at, sizeof at));
+        fl_grid_add(&g, "%.1f [%.1f, %.1f]", a[i].saving.value, a[i].saving.low, a[i].saving.high);
+        fl_grid_add(&g, "%.1f [%.1f, %.1f]", a[i].slowdown.value, a[i].slowdown.low, a[i].slowdown.high);
+        fl_grid_number(&g, 100 * a[i].chance, 1, "");
+        fl_grid_add(&g, "%s", isnan(a[i].measure.sm_mhz) ? "-" : clocks_text(s, a[i].measure, at, sizeof at));
+    }
+    fl_grid_print(&g, 2, stdout);
+    putchar('\n');
+    print_commands(s, a);
 }
 
 static void print_text(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
-    static const char *const head[] = {"workload",    "MHz", "memory",     "limit W", "saving %",
-                                       "from",        "to",  "slowdown %", "to",      "breaks the bound %",
-                                       "measure next"};
-    char at[96];
-    if (s->count == 1) {
+    if (s->count == 1)
         print_one(s, &s->item[0], &a[0], o);
-    } else {
-        fl_grid g = FL_GRID_HEADED(head);
-        for (size_t i = 0; i < s->count; i++) {
-            fl_grid_add(&g, "%s", s->item[i].name);
-            add_or_none(&g, a[i].at.sm_mhz);
-            add_or_none(&g, s->several_memories ? a[i].at.mem_mhz : 0);
-            add_or_none(&g, a[i].at.limit_w);
-            fl_grid_add(&g, "%.1f\t%.1f\t%.1f\t%.1f\t%.1f", a[i].saving.value, a[i].saving.low, a[i].saving.high,
-                        a[i].slowdown.value, a[i].slowdown.high);
-            if (!isnan(a[i].chance))
-                fl_grid_add(&g, "%.1f", 100 * a[i].chance);
-            else
-                fl_grid_add(&g, "n/a");
-            if (isnan(a[i].measure.sm_mhz))
-                fl_grid_add(&g, "-");
-            else
-                fl_grid_add(&g, "%s", clocks_text(s, a[i].measure, at, sizeof at));
-        }
-        fl_grid_print(&g, 1, stdout);
-        bool one = true;
-        for (size_t i = 1; i < s->count; i++)
-            one &= fl_stated_same(s->item[i].ref, s->item[0].ref);
-        printf("\nenergy saved and slowdown against %s, within a bound of %g %% and a risk of %g %%\n",
-               one ? clocks_text(s, s->item[0].ref, at, sizeof at) : "each workload's highest setting", 100 * o->bound,
-               100 * o->risk);
-        print_commands(s, a);
-    }
+    else
+        print_table(s, a, o);
     for (size_t i = 0; i < s->rest_count; i++)
         printf("%s%s\n", i ? "                       " : "rests on               ", s->rests[i]);
 }

@@ -43,7 +43,7 @@ typedef struct compare_options {
     fl_setup_options setup;
     fl_model_error_options error; /* draws 0: the model is not moved */
     const char *csv;
-    bool each, json;
+    bool each, wide, json;
 } compare_options;
 
 typedef struct compared { /* and what is told of it */
@@ -119,10 +119,7 @@ static void print_json(const compared *r) {
 }
 
 static void print_text(const compared *r, const compare_options *o) {
-    if (r->draws)
-        fl_draws_print(&r->c, &r->u.o, o->each, stdout);
-    else
-        fl_comparison_print(&r->c, &r->u.o, o->each || (r->u.variants && r->u.o.draws == 1), stdout);
+    fl_comparison_print(&r->c, &r->u.o, o->each || (r->u.variants && r->u.o.draws == 1 && !r->draws), o->wide, stdout);
     putchar('\n');
     put_notes(&r->c, &r->u.scenes, stdout);
     if (o->csv)
@@ -222,7 +219,8 @@ int fl_cmd_compare(int argc, char **argv) {
         FL_SETUP_OPTIONS(o.setup),
         FL_PATH_OPTION(&path),
         {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes all rows, and FILE.provenance.json beside it"},
-        {"each", NULL, FL_OPTION_FLAG, &o.each, 0, 0, "prints every row, not only the means"},
+        {"each", NULL, FL_OPTION_FLAG, &o.each, 0, 0, "prints every workload, not only the means"},
+        FL_WIDE_OPTION(&o.wide),
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all rows and the provenance as JSON"},
         {"model-error", "N", FL_OPTION_INT, &error_draws, 1, 1e6,
          "moves the model within its error N times, 1000 say: which policy is first how often"},

@@ -151,12 +151,21 @@ static void add_percent(fl_grid *g, double share) {
 
 /* What is minimised has columns of its own where it is not the energy. */
 static void add_heads(fl_grid *g, fl_objective objective) {
-    fl_grid_add(g, "workload\tchoice\tenergy J\tsaving %%");
+    char head[2][32];
+    const char *title = fl_objective_title[objective];
+    fl_grid_column(g, "workload", "what runs");
+    fl_grid_column(g, "choice", "the default, and what is best for the workload under the bound");
+    fl_grid_column(g, "energy J", "energy of the GPUs");
+    fl_grid_column(g, "saved %", "energy saved against the driver's default");
     if (objective != FL_MIN_ENERGY) {
-        fl_grid_add(g, "%s %s\t%s saving %%", fl_objective_title[objective], fl_objective_unit[objective],
-                    fl_objective_title[objective]);
+        snprintf(head[0], sizeof head[0], "%s %s", title, fl_objective_unit[objective]);
+        snprintf(head[1], sizeof head[1], "%s saved %%", title);
+        fl_grid_column(g, head[0], "what is minimised");
+        fl_grid_column(g, head[1], "%s saved against the driver's default", title);
     }
-    fl_grid_add(g, "time s\tslowdown %%\t");
+    fl_grid_column(g, "time s", "time until the work is done");
+    fl_grid_column(g, "slowdown %", "time above the driver's default");
+    fl_grid_column(g, "", "remarks");
 }
 
 static void add_number(fl_grid *g, double value) {
@@ -372,14 +381,14 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
 }
 
 /* Of servers there are more choices than clocks, and no schedule that is known to be the best. */
-static fl_status tell_serving(const fl_serving_oracle_options *o, bool json, fl_diag *d) {
+static fl_status tell_serving(const fl_serving_oracle_options *o, bool json, bool wide, fl_diag *d) {
     fl_serving_oracle r;
     const fl_status s = fl_serving_oracle_run(o, &r, d);
     if (!s && json) {
         cJSON *root = fl_serving_oracle_json(&r, o);
         fl_json_tell(root);
     } else if (!s) {
-        fl_serving_oracle_print(&r, o, stdout);
+        fl_serving_oracle_print(&r, o, wide, stdout);
         fl_scene_notes(&r.scenes, stdout);
     }
     fl_serving_oracle_free(&r);
@@ -392,7 +401,7 @@ int fl_cmd_oracle(int argc, char **argv) {
     const char *objective = FL_OBJECTIVE_STANDARD, *path = NULL;
     double risk = 0;
     int64_t threads = 0, positions = FL_POSITIONS_ALL;
-    bool json = false, kernels = false;
+    bool json = false, kernels = false, wide = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
         FL_SERVING_OPTIONS(so.serving),
@@ -402,6 +411,7 @@ int fl_cmd_oracle(int argc, char **argv) {
         FL_POSITIONS_OPTION(&positions),
         {"kernels", NULL, FL_OPTION_FLAG, &kernels, 0, 0, "lists the best clock of every kind of kernel"},
         FL_THREADS_OPTION(&threads),
+        FL_WIDE_OPTION(&wide),
         FL_PATH_OPTION(&path),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
@@ -425,7 +435,7 @@ int fl_cmd_oracle(int argc, char **argv) {
         if (kernels || risk > 0)
             s = fl_refuse(&d, "%s has no effect with --serving, expected --serving without it",
                           kernels ? "--kernels" : "--risk");
-        if (s || (s = tell_serving(&serving, json, &d)))
+        if (s || (s = tell_serving(&serving, json, wide, &d)))
             status = fl_command_fail("oracle", &d);
         else
             fl_path_option_tell(path);
@@ -448,7 +458,7 @@ int fl_cmd_oracle(int argc, char **argv) {
     if (!s && json) {
         print_json(&w, scenes.count, kernels);
     } else if (!s) {
-        fl_grid g = {.columns = w.objective == FL_MIN_ENERGY ? 7 : 9};
+        fl_grid g = {0};
         add_heads(&g, w.objective);
         for (size_t i = 0; i < scenes.count; i++)
             print_job(&g, &w, &w.job[i], kernels);

@@ -91,21 +91,45 @@ static fl_status check_options(const fl_setup_options *so, const char *tune, con
 
 static double saving_pct(double ratio) { return 100 * (1 - ratio); }
 
-static void add_row(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_sum *score,
-                    fl_grid *g) {
-    fl_grid_add(g, "%s\t%s\t%.2f%s", f->name ? f->name : "-", u->spec[r->winner].label, saving_pct(r->sum.ratio),
-                r->sum.violated ? " (breaks the bound)" : "");
-    if (score->runs) {
-        fl_grid_add(g, "%.2f%s\t%.2f\t%zu of %zu", saving_pct(score->ratio),
-                    score->violated ? " (breaks the bound)" : "", 100 * score->slowdown, score->violated, score->runs);
-    } else {
-        fl_grid_add(g, "n/a (is for none)\tn/a\tn/a");
+static bool is_bounded(const fl_setup *u) { return isfinite(u->o.bound) || u->promises.count; }
+
+static fl_grid heads(const fl_setup *u, bool held_out, bool wide) {
+    const char *title = fl_objective_title[u->o.objective];
+    fl_grid g = {0};
+    if (held_out)
+        fl_grid_column(&g, "held out", "what the search did not see");
+    fl_grid_column(&g, "best", "the policy that was found");
+    fl_grid_column(&g, "saved % tuned", "mean of the %s savings where it was tuned", title);
+    fl_grid_column(&g, "saved %", "mean of the %s savings where it is scored", title);
+    fl_grid_column(&g, "slowdown %", "mean of the slowdowns there");
+    if (is_bounded(u))
+        fl_grid_column(&g, "bound", "in how many scored runs all bounds hold");
+    if (wide) {
+        fl_grid_column(&g, "trials", "runs that the search made, of the whole grid's");
+        fl_grid_column(&g, "trials saved %", "the share that it left out");
     }
-    fl_grid_add(g, "%zu of %zu\t%.1f", r->trials, r->whole, 100 * (1 - (double)r->trials / (double)r->whole));
+    return g;
+}
+
+static void add_row(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_sum *score, bool wide,
+                    fl_grid *g) {
+    const bool any = score->runs > 0; /* else the policy is for none of these workloads */
+    if (f->name)
+        fl_grid_add(g, "%s", f->name);
+    fl_grid_add(g, "%s", u->spec[r->winner].label);
+    fl_grid_number(g, saving_pct(r->sum.ratio), 2, r->sum.violated ? " (breaks the bound)" : "");
+    fl_grid_number(g, any ? saving_pct(score->ratio) : (double)NAN, 2, "");
+    fl_grid_number(g, any ? 100 * score->slowdown : (double)NAN, 2, "");
+    if (is_bounded(u) && any)
+        fl_grid_add(g, "%zu of %zu", score->runs - score->violated, score->runs);
+    else if (is_bounded(u))
+        fl_grid_add(g, "n/a");
+    if (wide)
+        fl_grid_add(g, "%zu of %zu\t%.1f", r->trials, r->whole, 100 * (1 - (double)r->trials / (double)r->whole));
 }
 
 static void print_check(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_check *c) {
-    const bool bounded = isfinite(u->o.bound) || u->promises.count;
+    const bool bounded = is_bounded(u);
     if (r->sum.violated)
         printf("no candidate holds the bounds on all pairs of workload and seed%s%s\n",
                f->name ? " that are not of " : "", f->name ? f->name : "");
@@ -173,8 +197,8 @@ static cJSON *found_json(const fl_setup *u, const fold *f, const found *x) {
 }
 
 /* One search: tuned, scored, checked. */
-static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, double keep, found *x, fl_grid *g,
-                            fl_diag *d) {
+static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, double keep, bool wide, found *x,
+                            fl_grid *g, fl_diag *d) {
     const fl_search_options how = {.keep = keep, .seed = u->o.seed, .use = f->tune};
     fl_status s = fl_search_run(t, &u->o, &how, &x->result, d);
     if (!s)
@@ -182,7 +206,7 @@ static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, doub
     if (!s)
         s = fl_search_check_run(t, &u->o, f->tune, x->result.winner, &x->check, d);
     if (!s)
-        add_row(u, f, &x->result, &x->score, g);
+        add_row(u, f, &x->result, &x->score, wide, g);
     return s;
 }
 
@@ -201,7 +225,7 @@ int fl_cmd_search(int argc, char **argv) {
     fl_setup_options so = FL_SETUP_UNSET;
     const char *tune = NULL, *score = NULL, *hold_out = NULL;
     double keep = 0.5;
-    bool json = false;
+    bool json = false, wide = false;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(so),
         {"tune", "PATTERN", FL_OPTION_TEXT, &tune, 0, 0, "workloads to tune on (all)"},
@@ -209,6 +233,7 @@ int fl_cmd_search(int argc, char **argv) {
         {"hold-out", "WHAT", FL_OPTION_TEXT, &hold_out, 0, 0,
          "workload or platform: each in turn is scored on, not tuned on"},
         {"keep", "X", FL_OPTION_REAL, &keep, 0, 1, "share of the candidates that each round keeps (0.5)"},
+        FL_WIDE_OPTION(&wide),
         {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
@@ -219,9 +244,7 @@ int fl_cmd_search(int argc, char **argv) {
     fl_trials *t = NULL;
     fold *folds = NULL;
     size_t count = 0;
-    static const char *const head[] = {"held out",   "best",     "saving % tuned", "saving % scored",
-                                       "slowdown %", "violated", "trials",         "trials saved %"};
-    fl_grid g = FL_GRID_HEADED(head);
+    fl_grid g = {0};
     fl_status s = check_options(&so, tune, score, hold_out, &d);
     so.no_oracle = true;
     if (!s)
@@ -234,8 +257,10 @@ int fl_cmd_search(int argc, char **argv) {
     if (!s)
         s = fl_trials_open(&t, &u.o, &d);
     found *all = fl_must(calloc(count + 1, sizeof *all));
+    if (!s)
+        g = heads(&u, hold_out, wide);
     for (size_t i = 0; !s && i < count; i++)
-        s = search_one(&u, t, &folds[i], keep, &all[i], &g, &d);
+        s = search_one(&u, t, &folds[i], keep, wide, &all[i], &g, &d);
     if (s) {
         status = fl_command_fail("search", &d);
     } else if (json) {
@@ -247,7 +272,7 @@ int fl_cmd_search(int argc, char **argv) {
         fl_promises_put(&u.promises, stdout);
         printf(", objective %s%s\n\n", fl_objective_names[u.o.objective],
                hold_out ? ", scored on what was held out" : "");
-        fl_grid_print(&g, 2, stdout);
+        fl_grid_print(&g, hold_out ? 2 : 1, stdout);
         putchar('\n');
         for (size_t i = 0; i < count; i++)
             print_check(&u, &folds[i], &all[i].result, &all[i].check);

@@ -30,6 +30,7 @@ typedef struct fl_comparison {
     size_t label_count, label_room;
     size_t mean_first; /* rows from here on are means over workloads and seeds, in the order of the policies */
     uint32_t *mean;    /* for each row the index of the mean that it is part of; NULL: there are no means yet */
+    bool apart;        /* each mean is over the seeds of one workload */
     uint64_t ignored_sets, faults;
     size_t unstepped; /* runs that ended before the second step of their policy */
 } fl_comparison;
@@ -47,8 +48,8 @@ void fl_comparison_means(fl_comparison *c);
 /* Write all rows as CSV, through a temporary file. */
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d);
 
-/* Print the means as a table for people; with one workload, or with each, its rows. */
-void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
+/* Print the means as a table for people (fl_row_table); with `each`, those over the seeds of each workload. */
+void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, bool wide, FILE *out);
 
 /* Policies over distribution replays (sim/draws/draws.h), as EnergyUCB evaluates itself: an experiment with "draws".
  *
@@ -63,9 +64,6 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
 /* Compare the policies on the scenes of the experiment's sweep. The rows are those of fl_comparison_run without the
  * clairvoyant schedule. */
 fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *o, fl_comparison *c, fl_diag *d);
-
-/* Print energy, saving, energy regret, Eq. 3 regret and slowdown; each: by workload, over its seeds. */
-void fl_draws_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out);
 
 /* Published results beside simulated ones: the end of an experiment that replays a paper.
  *

@@ -17,16 +17,21 @@ void fl_comparison_add(fl_comparison *c, const fl_row_result *row) {
     c->row[c->count++] = *row;
 }
 
-/* Rows of one mean, over workloads and seeds. */
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+/* Rows of one mean: over workloads and seeds, or over the seeds of a workload. */
 static bool same_mean(const void *owner, uint32_t index, const void *key) {
-    const fl_row_result *a = &((const fl_comparison *)owner)->row[index], *b = key;
-    return !strcmp(a->policy, b->policy) &&
-           (a->variant && b->variant ? !strcmp(a->variant, b->variant) : a->variant == b->variant);
+    const fl_comparison *c = owner;
+    const fl_row_result *a = &c->row[index], *b = key;
+    return same_text(a->policy, b->policy) && same_text(a->variant, b->variant) &&
+           (!c->apart || (same_text(a->workload, b->workload) && same_text(a->platform, b->platform) &&
+                          same_text(a->draw, b->draw)));
 }
 
-static uint32_t hash_of(const fl_row_result *row) {
+static uint32_t hash_of(const fl_row_result *row, bool apart) {
     const char *variant = row->variant ? row->variant : "";
-    return fl_hash(row->policy, strlen(row->policy)) ^ 31 * fl_hash(variant, strlen(variant));
+    return fl_hash(row->policy, strlen(row->policy)) ^ 31 * fl_hash(variant, strlen(variant)) ^
+           (apart ? 17 * fl_hash(row->workload, strlen(row->workload)) : 0);
 }
 
 /* Fills c->mean. Returns the number of means. */
@@ -36,7 +41,7 @@ static size_t number_means(fl_comparison *c) {
     free(c->mean);
     c->mean = fl_must(malloc((c->count + 1) * sizeof *c->mean));
     for (size_t i = 0; i < c->count; i++) {
-        fl_intern_slot *slot = fl_must(fl_intern_find(&known, hash_of(&c->row[i]), same_mean, c, &c->row[i]));
+        fl_intern_slot *slot = fl_must(fl_intern_find(&known, hash_of(&c->row[i], c->apart), same_mean, c, &c->row[i]));
         if (slot->index == UINT32_MAX) {
             slot->index = (uint32_t)i;
             c->mean[i] = (uint32_t)means++;
@@ -47,9 +52,9 @@ static size_t number_means(fl_comparison *c) {
     return means;
 }
 
-/* What a mean is a mean of: the policy, and the variant of the node where there are any. */
+/* The policy of a mean, and the variant of the node where its workload does not name it. */
 static const char *mean_label(fl_comparison *c, const fl_row_result *row) {
-    if (!row->variant)
+    if (!row->variant || c->apart)
         return row->policy;
     fl_must_grow(&c->label, &c->label_room, c->label_count + 1, sizeof *c->label);
     return c->label[c->label_count++] = fl_must_print("%s [%s]", row->policy, row->variant);
@@ -75,8 +80,10 @@ void fl_comparison_means(fl_comparison *c) {
     fl_row_result *mean = fl_must(calloc(means + 1, sizeof *mean));
     gather(c, means, member, end);
     for (size_t k = 0, begin = 0; k < means; begin = end[k++]) {
-        mean[k] = (fl_row_result){.workload = "mean", .seed = member[begin]->seed};
-        mean[k].policy = mean_label(c, member[begin]);
+        const fl_row_result *first = member[begin];
+        mean[k] = (fl_row_result){.workload = c->apart ? first->workload : "mean", .seed = first->seed};
+        mean[k].platform = c->apart ? first->platform : NULL;
+        mean[k].policy = mean_label(c, first);
         fl_row_mean(member + begin, end[k] - begin, room, &mean[k]);
     }
     for (size_t k = 0; k < means; k++) /* not before: the rows move as they grow */
@@ -86,6 +93,15 @@ void fl_comparison_means(fl_comparison *c) {
     free(end);
     free(mean);
     c->mean_first = rows;
+}
+
+void fl_comparison_apart(const fl_comparison *c, fl_comparison *apart) {
+    *apart = (fl_comparison){.apart = true};
+    for (size_t i = 0; i < c->mean_first; i++) {
+        fl_comparison_add(apart, &c->row[i]);
+        apart->row[i].kept = NULL; /* still the other's */
+    }
+    fl_comparison_means(apart);
 }
 
 typedef struct baselines {

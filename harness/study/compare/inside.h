@@ -14,12 +14,9 @@
 /* Adds a row, which then belongs to the comparison. Distribution replays build their rows with it. */
 void fl_comparison_add(fl_comparison *c, const fl_row_result *row);
 
-/* Explains, below a table, the mark of means that leave out some of their rows; prints nothing if there is none. */
-void fl_comparison_note_marks(const fl_comparison *c, FILE *out);
-
-/* Prints, below a table of results, which policy broke which bound how often, which bounds could not be judged, and
- * where no static clock holds all bounds. Prints nothing if only the slowdown is bounded, which a column shows. */
-void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FILE *out);
+/* Make another comparison of the same rows, whose means are over the seeds of each workload. Rows, texts and labels are
+ * borrowed. */
+void fl_comparison_apart(const fl_comparison *c, fl_comparison *apart);
 
 /* The cumulative regret of every policy (EnergyUCB Eq. 3) as CSV: workload,policy,platform,variant,step,runs,
  * reward_regret,low,high; each thousand steps, mean over the seeds and its 95 % interval (harness/base/work/work.h), as

@@ -61,10 +61,10 @@ static void print_policy(const tally *t, const fl_comparison_options *o, FILE *o
         fputc('\n', out);
 }
 
-/* Scenes that have no baseline:static: no static clock is allowed there. *all: how many scenes there are; *first: the
- * first without one, NULL = none. */
-/* A scene's rows begin with the default's; the static clock's stands right behind it. */
-static size_t fl_scenes_without_static(const fl_comparison *c, size_t *all, const char **first) {
+/* Count the scenes that have no baseline:static, because no static clock is allowed there. *all: number of scenes;
+ * *first: the first without one, NULL: none. A scene's rows begin with the default's, and the static clock's follows.
+ */
+static size_t scenes_without_static(const fl_comparison *c, size_t *all, const char **first) {
     size_t none = 0;
     *all = 0;
     *first = NULL;
@@ -83,13 +83,13 @@ static size_t fl_scenes_without_static(const fl_comparison *c, size_t *all, cons
 static void print_none(const fl_comparison *c, FILE *out) {
     const char *first;
     size_t scenes;
-    const size_t none = fl_scenes_without_static(c, &scenes, &first);
+    const size_t none = scenes_without_static(c, &scenes, &first);
     if (none)
         fprintf(out, "no static clock holds all bounds on %zu of %zu: %s%s\n", none, scenes, first,
                 none > 1 ? " and others" : "");
 }
 
-void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FILE *out) {
+static void print_broken(const fl_comparison *c, const fl_comparison_options *o, FILE *out) {
     size_t violated = 0;
     if (!o->promises || !o->promises->count)
         return;
@@ -104,95 +104,7 @@ void fl_broken_print(const fl_comparison *c, const fl_comparison_options *o, FIL
         print_none(c, out);
 }
 
-/* ---- the table of servers ---- */
-
-typedef struct column {
-    const char *head, *name;
-    int digits;
-    bool percent; /* with so many decimals, else significant digits */
-} column;
-
-static const column columns[] = {{"saving %", "energy_saving_pct", 2, true},
-                                 {"vs static %", "saving_static_pct", 2, true},
-                                 {"at most %", "saving_most_pct", 1, true},
-                                 {"J/token", "energy_per_token_j", 4, false},
-                                 {"J/request", "energy_per_request_j", 4, false},
-                                 {"TTFT p50 s", "ttft_p50_s", 3, false},
-                                 {"p99 s", "ttft_p99_s", 3, false},
-                                 {"TBT p50 s", "tbt_p50_s", 3, false},
-                                 {"p99 s", "tbt_p99_s", 3, false},
-                                 {"end to end p99 s", "latency_p99_s", 3, false},
-                                 {"TTFT missed %", "ttft_missed_pct", 2, true},
-                                 {"TBT missed %", "tbt_missed_pct", 2, true},
-                                 {"goodput/s", "goodput_rps", 3, false},
-                                 {"preemptions", "preemptions", 4, false},
-                                 {"worst minute %", "worst_minute_missed_pct", 1, true},
-                                 {"sets", "sets", 4, false}};
-
-/* True where the rows are of servers; scenes with and without servers do not mix (fl_scene_check). */
-static bool fl_serving_table_is_for(const fl_comparison *c) {
-    for (size_t i = 0; i < c->mean_first; i++)
-        if (isfinite(c->row[i].energy_per_token_j))
-            return true;
-    return false;
-}
-
-/* Behind the columns that name a row. */
-static void fl_serving_table_heads(fl_grid *g) {
-    fl_grid_add(g, "energy J");
-    for (size_t k = 0; k < FL_COUNT(columns); k++)
-        fl_grid_add(g, "%s", columns[k].head);
-    fl_grid_add(g, "violated");
-}
-
-/* each: a row of one workload, else a mean. */
-static void fl_serving_table_row(fl_grid *g, const fl_row_result *r, bool each) {
-    fl_grid_add(g, "%.6g", r->score.energy_j);
-    for (size_t k = 0; k < FL_COUNT(columns); k++) {
-        const column *c = &columns[k];
-        double value = NAN;
-        fl_row_value(r, c->name, &value, NULL); /* there is such a column */
-        if (!isfinite(value))
-            fl_grid_add(g, "n/a");
-        else if (c->percent)
-            fl_grid_add(g, "%.*f%s", c->digits, value, fl_row_partial(r, c->name) ? "*" : "");
-        else
-            fl_grid_add(g, "%.*g%s", c->digits, value, fl_row_partial(r, c->name) ? "*" : "");
-    }
-    if (each)
-        fl_grid_add(g, "%s", r->violated > 0 ? "yes" : "no");
-    else
-        fl_grid_add(g, "%.0f/%llu", r->violated, (unsigned long long)r->rows);
-}
-
-/* What the savings of the table are against. */
-static void fl_serving_table_note(const fl_comparison *c, const fl_comparison_options *o, FILE *out) {
-    size_t chosen = 0, all = 0;
-    for (size_t i = 0; i < c->mean_first; i++) {
-        chosen += !strcmp(c->row[i].policy, "baseline:static");
-        all += !strcmp(c->row[i].policy, "baseline:default");
-    }
-    fputs("\nsaving % is against the driver's default clock, which is the top clock unless the platform says "
-          "otherwise;\n",
-          out);
-    if (o->oracles)
-        fputs("at most %: no clocks save more, whatever the latency: a lower bound on what these requests cost\n", out);
-    if (!o->oracles)
-        fputs("vs static % has no value, for no references were asked for\n", out);
-    else if (o->promises && o->promises->count)
-        fputs("vs static % is the saving against baseline:static, the best static clock of the same servers that holds "
-              "the bounds above\n",
-              out);
-    else
-        fputs(
-            "vs static % is the saving against baseline:static, the best static clock of the same servers; no latency "
-            "was bounded (--ttft, --tbt)\n",
-            out);
-    if (o->oracles && chosen < all)
-        fprintf(out, "no static clock holds the bounds in %zu of %zu workloads\n", all - chosen, all);
-}
-
-/* ---- the table of policies ---- */
+/* ---- the table ---- */
 
 fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag *d) {
     fl_output *o = fl_output_open(path, d);
@@ -202,35 +114,6 @@ fl_status fl_comparison_write(const fl_comparison *c, const char *path, fl_diag 
     for (size_t i = 0; i < c->count; i++)
         fl_row_put(fl_output_file(o), &c->row[i]);
     return fl_output_commit(o, d);
-}
-
-/* partial: a mean over some of its rows, which a note below the table explains. */
-static void add_percent(fl_grid *g, double value, int digits, bool partial) {
-    if (isfinite(value))
-        fl_grid_add(g, "%.*f%s", digits, value, partial ? "*" : "");
-    else
-        fl_grid_add(g, "n/a");
-}
-
-static void add_number(fl_grid *g, double value) {
-    if (isfinite(value))
-        fl_grid_add(g, "%.4g", value);
-    else
-        fl_grid_add(g, "n/a");
-}
-
-static bool any_requests(const fl_comparison *c) {
-    for (size_t i = 0; i < c->mean_first; i++)
-        if (isfinite(c->row[i].latency.mean_s))
-            return true;
-    return false;
-}
-
-static bool any_stated(const fl_comparison *c) {
-    for (size_t i = 0; i < c->mean_first; i++)
-        if (isfinite(c->row[i].bound_break_chance))
-            return true;
-    return false;
 }
 
 static bool several_platforms(const fl_comparison *c) {
@@ -259,8 +142,8 @@ static void note_overload(const fl_comparison *c, FILE *out) {
 static void note_risk(const fl_comparison *c, const fl_comparison_options *o, FILE *out) {
     const char *first;
     size_t all;
-    const size_t without = fl_scenes_without_static(c, &all, &first);
-    if (o->oracles && o->risk > 0 && without && !(o->promises && o->promises->count)) /* else inside.h tells */
+    const size_t without = scenes_without_static(c, &all, &first);
+    if (o->oracles && o->risk > 0 && without && !(o->promises && o->promises->count)) /* else print_none tells */
         fprintf(out,
                 "\n"
                 "note: no static clock keeps the chance of breaking the bound at %g %% or less in %zu of %zu "
@@ -290,122 +173,74 @@ static void note_partial(const fl_comparison *c, FILE *out) {
         fputc('\n', out);
 }
 
-void fl_comparison_note_marks(const fl_comparison *c, FILE *out) {
-    bool marked = false;
-    for (size_t i = c->mean_first; i < c->count; i++)
-        marked |= fl_row_any_partial(&c->row[i]);
-    if (marked)
-        fputs("\n* a mean over some of the rows, the others being n/a: a row above the bound has no regret. Energy and "
-              "time are\n  means over all rows; --json and --csv say how many have a regret (regret_static_rows, "
-              "regret_clairvoyant_rows)\n",
-              out);
-}
-
-typedef struct table {
-    fl_grid g;
-    fl_objective objective;
-    bool each, requests, stated, platforms;
-    bool served; /* by servers of a language model, which have columns of their own */
-} table;
-
-static void add_heads(fl_grid *g, const table *t) {
-    const char *title = fl_objective_title[t->objective];
-    const bool other = t->objective != FL_MIN_ENERGY; /* what is minimised has columns of its own, in its unit */
-    const char *of = other ? title : "", *space = other ? " " : "";
-    if (t->platforms)
-        fl_grid_add(g, "platform");
-    if (t->each)
-        fl_grid_add(g, "workload");
-    fl_grid_add(g, "policy");
-    if (t->served) {
-        fl_serving_table_heads(g);
-        return;
-    }
-    fl_grid_add(g, "energy J\tsaving %%");
-    if (other) {
-        fl_grid_add(g, "%s %s\t%s saving %%", title, fl_objective_unit[t->objective], title);
-    }
-    fl_grid_add(g, "time s\tslowdown %%\tworst window %%\t%s%svs static %%\t%s%svs clairvoyant %%\tviolated\tswitches",
-                of, space, of, space);
-    if (t->stated) {
-        fl_grid_add(g, "breaks the bound %%\tregret expected %%");
-    }
-    static const char *const served[] = {"latency s", "p95 s", "p99 s", "J/request"};
-    for (size_t k = 0; t->requests && k < sizeof served / sizeof *served; k++)
-        fl_grid_add(g, "%s", served[k]);
-}
-
-static void add_row(fl_grid *g, const table *t, const fl_row_result *r) {
-    if (t->platforms)
-        fl_grid_add(g, "%s", r->platform);
-    if (t->each)
-        fl_grid_add(g, "%s", r->workload);
-    fl_grid_add(g, "%s%s%s", r->policy, *r->clock ? " " : "", r->clock);
-    if (t->served) {
-        fl_serving_table_row(g, r, t->each);
-        return;
-    }
-    fl_grid_add(g, "%.6g", r->score.energy_j);
-    add_percent(g, r->energy_saving_pct, 2, false);
-    if (t->objective != FL_MIN_ENERGY) {
-        fl_grid_add(g, "%.6g", t->objective == FL_MIN_EDP ? r->score.edp : r->score.ed2p);
-        add_percent(g, r->objective_saving_pct, 2, false);
-    }
-    fl_grid_add(g, "%.5g", r->score.makespan_s);
-    add_percent(g, 100 * r->score.slowdown, 2, false);
-    add_percent(g, 100 * r->score.worst_window_slowdown, 2, fl_row_partial(r, "worst_window_slowdown"));
-    add_percent(g, r->score.regret_static_pct, 2, fl_row_partial(r, "regret_static_pct"));
-    add_percent(g, r->score.regret_clairvoyant_pct, 2, fl_row_partial(r, "regret_clairvoyant_pct"));
-    if (t->each)
-        fl_grid_add(g, "%s", r->violated > 0 ? "yes" : "no");
+/* "baseline:static 1300 MHz", with the memory clock "1300/5001 MHz" */
+static void add_policy(fl_grid *g, const fl_row_result *r) {
+    static const char sm[] = "sm_mhz=", mem[] = ",mem_mhz=";
+    const char *second = strstr(r->clock, mem);
+    const size_t first = strlen(r->clock) - (second ? strlen(second) : 0);
+    if (first < sizeof sm)
+        fl_grid_add(g, "%s", r->policy);
     else
-        fl_grid_add(g, "%.0f/%llu", r->violated, (unsigned long long)r->rows);
-    fl_grid_add(g, "%llu", (unsigned long long)r->score.switches);
-    if (t->stated) {
-        add_percent(g, 100 * r->bound_break_chance, 1, fl_row_partial(r, "bound_break_chance"));
-        add_percent(g, 100 * r->expected_regret, 2, fl_row_partial(r, "expected_regret"));
-    }
-    if (!t->requests)
-        return;
-    add_number(g, r->latency.mean_s);
-    add_number(g, r->latency.p95_s);
-    add_number(g, r->latency.p99_s);
-    add_number(g, r->energy_per_request_j);
+        fl_grid_add(g, "%s %.*s%s%s MHz", r->policy, (int)(first - strlen(sm)), r->clock + strlen(sm),
+                    second ? "/" : "", second ? second + strlen(mem) : "");
 }
 
-void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, FILE *out) {
-    table t = {.g = {.columns = 1},
-               .objective = o->objective,
-               .each = each,
-               .requests = any_requests(c),
-               .stated = any_stated(c),
-               .served = fl_serving_table_is_for(c),
-               .platforms = each && several_platforms(c)};
-    add_heads(&t.g, &t);
-    t.g.columns = t.g.columns ? t.g.count : 0; /* 0: a cell is missing, and so the table */
-    for (size_t i = each ? 0 : c->mean_first; i < (each ? c->mean_first : c->count); i++)
-        add_row(&t.g, &t, &c->row[i]);
-    const size_t draws = (size_t)o->draws;
-    size_t plain = 0; /* a mean is over the workloads of one variant */
-    for (size_t i = 0; i < o->scenes->count; i++)
-        plain += !o->scenes->item[i]->variant;
-    const size_t workloads = (each ? o->scenes->count : plain) / draws;
-    fprintf(out, "%s %zu workload%s", each ? "each of" : "mean over", workloads, workloads == 1 ? "" : "s");
-    if (o->seeds * draws > 1)
-        fprintf(out, " and %zu seeds", o->seeds * draws);
+static void print_title(const fl_comparison *c, const fl_comparison_options *o, size_t workloads, size_t seeds,
+                        bool each, FILE *out) {
+    if (workloads == 1 && !each)
+        fprintf(out, "%s", c->row[0].workload);
+    else
+        fprintf(out, "%s %zu workload%s", each ? "each of" : "mean over", workloads, workloads == 1 ? "" : "s");
+    if (seeds > 1)
+        fprintf(out, "%s %zu seeds", workloads == 1 || each ? ", mean over" : " and", seeds);
     if (isfinite(o->bound))
         fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
     fl_promises_put(o->promises, out);
     fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
-    fl_grid_print(&t.g, 1u + each + t.platforms, out);
-    if (t.served)
-        fl_serving_table_note(c, o, out);
-    fl_broken_print(c, o, out);
-    note_risk(c, o, out);
-    if (!each) {
-        fl_comparison_note_marks(c, out);
-        note_partial(c, out);
+}
+
+void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, bool wide, FILE *out) {
+    const size_t draws = o->draws > 1 ? (size_t)o->draws : 1;
+    size_t plain = 0; /* a mean is over the workloads of one variant */
+    for (size_t i = 0; i < o->scenes->count; i++)
+        plain += !o->scenes->item[i]->variant;
+    const size_t workloads = (each ? o->scenes->count : plain) / draws;
+    const bool platforms = each && several_platforms(c);
+    fl_comparison apart = {0};
+    if (each)
+        fl_comparison_apart(c, &apart);
+    const fl_comparison *shown = each ? &apart : c;
+    fl_row_table t = {.row = shown->row + shown->mean_first,
+                      .count = shown->count - shown->mean_first,
+                      .objective = o->objective,
+                      .wide = wide,
+                      .bounded = isfinite(o->bound) || (o->promises && o->promises->count),
+                      .several = draws > 1 || (!each && workloads > 1),
+                      .one = each || workloads == 1};
+    fl_grid g = {0};
+    if (platforms)
+        fl_grid_column(&g, "platform", "the node");
+    if (each)
+        fl_grid_column(&g, "workload", "what ran [workload]");
+    fl_grid_column(&g, "policy", "policies, and the baselines that they are compared with [policy]");
+    fl_row_table_heads(&t, &g);
+    for (size_t i = 0; i < t.count; i++) {
+        if (platforms)
+            fl_grid_add(&g, "%s", t.row[i].platform);
+        if (each)
+            fl_grid_add(&g, "%s", t.row[i].workload);
+        add_policy(&g, &t.row[i]);
+        fl_row_table_cells(&t, &g, &t.row[i]);
     }
-    if (t.requests && !t.served)
-        note_overload(c, out);
+    fl_row_table_marks(&t, &g);
+    print_title(c, o, workloads, o->seeds * draws, each, out);
+    fl_grid_print(&g, 1u + each + platforms, out);
+    print_broken(c, o, out);
+    if (o->oracles && !t.bounded && isfinite(t.row[0].energy_per_token_j))
+        fputs("\nnote: no latency is bounded (--ttft, --tbt), so baseline:static saves most at any latency\n", out);
+    note_risk(c, o, out);
+    if (!each)
+        note_partial(c, out);
+    note_overload(c, out);
+    fl_comparison_free(&apart);
 }

@@ -188,8 +188,13 @@ fl_status fl_model_error_run(const fl_comparison_options *o, const fl_model_erro
 
 void fl_model_error_print(const fl_comparison_options *o, const fl_model_error_options *e, const fl_ranking *ranking,
                           FILE *out) {
-    static const char *const head[] = {"policy", "first in", "mean rank", "saving %", "+- sd", "holds the bound in"};
-    fl_grid g = FL_GRID_HEADED(head);
+    fl_grid g = {0};
+    fl_grid_column(&g, "policy", "the policies of the comparison");
+    fl_grid_column(&g, "first in", "draws in which it saved most");
+    fl_grid_column(&g, "mean rank", "mean over the draws; 1 is first");
+    fl_grid_column(&g, "saved %", "mean of the savings over workloads and draws");
+    fl_grid_column(&g, "+- sd", "their standard deviation over the draws");
+    fl_grid_column(&g, "bound held in", "draws in which it held the bound everywhere");
     size_t workloads = 0;
     for (size_t i = 0; i < o->spec_count; i++) {
         fl_grid_add(&g, "%s", o->spec[i].label);

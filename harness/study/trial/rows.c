@@ -361,6 +361,8 @@ void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl
         for (size_t i = 0; i < count; i++)
             memcpy(&room[i], (const char *)row[i] + columns[k].offset, sizeof *room);
         fl_mean_interval(room, count, (double *)(void *)((char *)mean + columns[k].offset), &half);
+        if (columns[k].offset == offsetof(fl_row_result, score.energy_j))
+            mean->energy_half_j = isfinite(half) ? half : 0;
         size_t known = 0;
         for (size_t i = 0; i < count; i++)
             known += isnan(room[i]) ? 0 : 1;

@@ -146,6 +146,7 @@ typedef struct fl_row_result { /* one line of a result */
     size_t workloads; /* in a mean: number of workloads */
     /* In a mean: number of its rows, and of those with each regret. In a row: 1, and 0 or 1. */
     uint64_t rows, regret_static_rows, regret_clairvoyant_rows;
+    double energy_half_j;               /* in a mean: half of the 95 % interval of its energy; 0: of one row */
     uint64_t partial[2];                /* in a mean: columns that some of its rows lack, as bits (fl_row_partial) */
     double clock_sm_mhz, clock_mem_mhz; /* clocks of a static choice; 0: none, or the device has one memory clock */
     char clock[64];                     /* these clocks as parameters of the policy fixed; in a mean a range */
@@ -181,6 +182,27 @@ void fl_row_json(cJSON *into, const fl_row_result *row);
 /* Return true if that column of a mean leaves out rows that lack it. */
 bool fl_row_partial(const fl_row_result *mean, const char *name);
 bool fl_row_any_partial(const fl_row_result *mean);
+
+/* The columns of rows in a table on a terminal, without the name of a row: five by default, and whether the bounds
+ * hold; with `wide` every other that some row has a value for. Below the table stands a line for each. */
+typedef struct fl_row_table {
+    const fl_row_result *row; /* count: the rows that the table will have */
+    size_t count;
+    fl_objective objective;
+    bool wide, bounded;       /* bounded: there are bounds */
+    bool several;             /* the rows are means over several workloads or draws */
+    bool one;                 /* each row is of one workload: its energy has an interval over the seeds */
+    uint64_t shown;           /* set by fl_row_table_heads */
+    bool partial, none, half; /* marks in the cells */
+} fl_row_table;
+void fl_row_table_heads(fl_row_table *t, fl_grid *g);
+void fl_row_table_cells(fl_row_table *t, fl_grid *g, const fl_row_result *r);
+/* Define the marks in the cells, behind the last row. */
+void fl_row_table_marks(const fl_row_table *t, fl_grid *g);
+
+/* The row of the table of options. */
+#define FL_WIDE_OPTION(into)                                                                                           \
+    { "wide", NULL, FL_OPTION_FLAG, into, 0, 0, "shows every column of the table" }
 
 /* Set every number of *mean to the mean over count > 0 rows, without undefined cells. `violated` counts instead;
  * `workloads` is the number of rows with mean->seed. room: space for count doubles. */
