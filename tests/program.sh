@@ -438,8 +438,8 @@ succeed "time lost at a barrier" '^barriers +GPU 0: 0 s GPU 1: 0.0006 s' "$f" ru
 } >"$dir/a100.csv"
 sed 's/"bound": 0.05,/"bound": 0.05, "seeds": 3, "objective": "edp",/' harness/experiments/first-light.json |
   sed "s#../../traces#$root/traces#" >"$dir/three.json"
-succeed "an experiment's seeds and objective" '1 workload and 3 seeds, .*objective edp' "$f" compare "$dir/three.json" --no-oracle
-succeed "which the command line overrides, by what is standard too" '1 workload, .*objective energy' \
+succeed "an experiment's seeds and objective" '528.pot3d, mean over 3 seeds, .*objective edp' "$f" compare "$dir/three.json" --no-oracle
+succeed "which the command line overrides, by what is standard too" '^528.pot3d, bound .*objective energy' \
   "$f" compare "$dir/three.json" --no-oracle --seeds 1 --objective energy
 sed 's/"drawn": 4, "seeds": .1, 101./"drawn": 4, "seeds": []/' harness/experiments/mf-gpoeo-short.json >"$dir/none.json"
 refuse "applications that are never drawn" 2 'none.json.*expected seeds' "$f" compare "$dir/none.json"
