@@ -128,8 +128,8 @@ static void test_noise(void) {
         for (size_t i = 0; i < CLOCKS; i++)
             m.activity[k * CLOCKS + i][FL_CHIP_DRAM] = any;
     }
-    FL_CHECK(fl_chip_fit(m.row, ROWS, FL_CHIP_FULL, &c) == FL_MODEL_OK && !isfinite(c.dram_width), "width %g of noise",
-             c.dram_width);
+    FL_CHECK(fl_chip_fit(m.row, ROWS / 2, FL_CHIP_FULL, &c) == FL_MODEL_OK && !isfinite(c.dram_width),
+             "width %g of noise", c.dram_width);
 }
 
 /* ---- which law ---- */
@@ -145,11 +145,11 @@ static void test_law(void) {
         r->time_s *= pow(pow((1 - memory) * top_mhz / r->sm_mhz, 5) + pow(memory * slow, 5), 0.2) /
                      (time_of(memory, r->sm_mhz) - 0.02);
     }
-    FL_CHECK(fl_chip_fit(m.row, ROWS, FL_CHIP_BEST, &c) == FL_MODEL_OK && c.law == FL_CHIP_FULL && c.link_mhz > 0,
+    FL_CHECK(fl_chip_fit(m.row, ROWS / 2, FL_CHIP_BEST, &c) == FL_MODEL_OK && c.law == FL_CHIP_FULL && c.link_mhz > 0,
              "law %d", (int)c.law);
     FL_CHECK(c.time_law_pct[FL_CHIP_FULL] < 0.8 * c.time_law_pct[FL_CHIP_PLAIN] && c.power_law_pct[FL_CHIP_FULL] > 0,
              "errors %g and %g %%", c.time_law_pct[FL_CHIP_FULL], c.time_law_pct[FL_CHIP_PLAIN]);
-    FL_CHECK(fl_chip_fit(m.row, ROWS, FL_CHIP_PLAIN, &c) == FL_MODEL_OK && c.law == FL_CHIP_PLAIN &&
+    FL_CHECK(fl_chip_fit(m.row, ROWS / 2, FL_CHIP_PLAIN, &c) == FL_MODEL_OK && c.law == FL_CHIP_PLAIN &&
                  isnan(c.time_law_pct[FL_CHIP_FULL]),
              "the plain law asked for: law %d", (int)c.law);
     FL_CHECK(fl_chip_fit(m.row, 3 * CLOCKS, FL_CHIP_BEST, &c) == FL_MODEL_OK && c.law == FL_CHIP_FULL &&
