@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-enum { GPUS = 2, CHECK_MS = 4, FREEZE_CHECK_MS = 100, SHORT_MS = 40, TRIALS = 165, MUTANT_TRIALS = 80 };
+enum { GPUS = 2, CHECK_MS = 4, FREEZE_CHECK_MS = 100, SHORT_MS = 40, TRIALS = 99, MUTANT_TRIALS = 80 };
 enum { PATIENT_BEATS = 4000 }; /* reports of a controller; a guardian that does not look is replaced long before */
 
 static uint64_t seed;
