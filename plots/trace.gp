@@ -1,4 +1,4 @@
-# Activity, power and clock of a trace over time. Input: the series of foldline trace stats -o, one row per device and bin.
+# Activity, power and clock of a trace over time. Input: a series, one row per device and bin of time.
 load plots . "/style.gp"
 set datafile nocolumnheaders
 set datafile missing NaN # rows of other devices are not there: an undefined one would break the line

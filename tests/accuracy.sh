@@ -68,7 +68,7 @@ score() {
 ask() {
     local gpu=$1
     shift
-    "$program" fit split --splits "$splits" --decide --bound 0.10 --json "$@" >"$json" || { echo "$gpu: failed"; failed=1; return 1; }
+    "$program" fit device --cross-validate --splits "$splits" --decide --bound 0.10 --json "$@" >"$json" || { echo "$gpu: failed"; failed=1; return 1; }
 }
 
 tell_data() {
@@ -106,7 +106,7 @@ activity() {
 }
 
 chosen=
-"$program" fit split --help | grep -q 'chosen:' && chosen=chosen:2
+"$program" fit device --cross-validate --help | grep -q 'chosen:' && chosen=chosen:2
 # The second V100's rows at 405 MHz are not what they say; the Titan X that was asked for 1164 MHz ran at 1140.
 for f in v100b-activity v100b-activity-micro; do
     awk -F, '$3 != 405' "$sweeps/$f.csv" >"$work/$f.csv"

@@ -106,10 +106,10 @@ END
 
 f=build/foldline
 printf 'seconds,watts\n0,100\n0.5,150\n1,125\n' >meter.txt
-expect "the policy is listed" '^added-policy ' $f policies
-expect "the policy is described" 'low_pct' $f policies added-policy
-expect "the platform is listed" '^added-platform ' $f platforms
-expect "the platform is described" 'An added GPU' $f platforms added-platform
+expect "the policy is listed" '^added-policy ' $f list policies
+expect "the policy is described" 'low_pct' $f list policies added-policy
+expect "the platform is listed" '^added-platform ' $f list platforms
+expect "the platform is described" 'An added GPU' $f list platforms added-platform
 expect "both run" 'added-policy' $f run traces/samples/launches.csv --platform added-platform --policy added-policy
 expect "the reader detects" '3 rows, from added-meter' $f import meter.txt -o meter.csv
 expect "the reader reads" '^500000000,0,150$' cat meter.telemetry.csv

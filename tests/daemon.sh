@@ -36,7 +36,7 @@ for ((seed = 1; count < logs; seed++)); do
       "$build/clients/daemon" "${machines[which]}" $theta $loops >"$work/log" 2>"$work/fits" ||
       { cat "$work/fits"; exit 1; }
     cat "$work/fits" >>"$work/all"
-    result=$("$foldline" replay "$work/log" --format geepafs --platform "$platform" --policy assure --set theta=$theta \
+    result=$("$foldline" verify "$work/log" --format geepafs --platform "$platform" --policy assure --set theta=$theta \
       --json) || true # 1 where one differs
     [[ $result =~ ^\{\"decisions\":([0-9]+),\"differ\":([0-9]+),.*\"torn_line\":null ]] ||
       { echo "seed $seed, theta $theta: $result"; exit 1; }

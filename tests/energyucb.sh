@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# EnergyUCB's experiment: `fit draws` gives what it draws from, byte for byte; its gates hold, and notice another alpha, C
+# EnergyUCB's experiment: `fit policy draws` gives what it draws from, byte for byte; its gates hold, and notice another alpha, C
 # or reward's ratio; which of them, it says. What no gate needs of it is run by tests/run.sh --nightly.
 #   tests/energyucb.sh PROGRAM
 set -u
@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 experiment=harness/experiments/energyucb.json
 fail() { echo "energyucb: $*"; exit 1; }
 
-"$foldline" fit draws traces/samples/energyucb-published.json --out "$work/sweep.csv" --draws "$work/draws.json" \
+"$foldline" fit policy draws traces/samples/energyucb-published.json --out "$work/sweep.csv" --draws "$work/draws.json" \
   >"$work/out" || fail "the fit"
 cmp "$work/sweep.csv" traces/samples/energyucb-table1.csv || fail "the sample is not what the fit gives"
 # Of the experiment, the object "draws" without what does not come from the fit.
@@ -28,16 +28,16 @@ refused() { # what, what it says, command ...
 }
 bad() { sed "$1" traces/samples/energyucb-published.json >"$work/bad.json"; }
 bad 's/131.61/-1/'
-refused "an energy below zero" 'bad.json:[0-9]*:[0-9]*: workloads.505.lbm.energy_kj' "$foldline" fit draws "$work/bad.json"
+refused "an energy below zero" 'bad.json:[0-9]*:[0-9]*: workloads.505.lbm.energy_kj' "$foldline" fit policy draws "$work/bad.json"
 bad 's/, 131.61//'
-refused "an energy too few" 'one energy for each of 9 clocks' "$foldline" fit draws "$work/bad.json"
+refused "an energy too few" 'one energy for each of 9 clocks' "$foldline" fit policy draws "$work/bad.json"
 bad 's/"steps": 4000/"steps": 4500/'
-refused "steps that are no thousands" 'expected thousands' "$foldline" fit draws "$work/bad.json"
+refused "steps that are no thousands" 'expected thousands' "$foldline" fit policy draws "$work/bad.json"
 bad 's/"workload": "518.tealeaf"/"workload": "518"/'
-refused "a workload that is none" "no workload '518'" "$foldline" fit draws "$work/bad.json"
+refused "a workload that is none" "no workload '518'" "$foldline" fit policy draws "$work/bad.json"
 bad 's/1600, 1500/1500, 1600/'
-refused "clocks that ascend" 'expected descending clocks' "$foldline" fit draws "$work/bad.json"
-refused "no file" 'expected one file' "$foldline" fit draws
+refused "clocks that ascend" 'expected descending clocks' "$foldline" fit policy draws "$work/bad.json"
+refused "no file" 'expected one file' "$foldline" fit policy draws
 sed "s#\.\./\.\./#$PWD/#; /\"519.clvleaf\": 0.1,/d" "$experiment" >"$work/lacks.json"
 refused "an exponent that is missing" '519.clvleaf' "$foldline" compare "$work/lacks.json"
 echo "energyucb: bad input is refused"

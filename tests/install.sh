@@ -15,8 +15,8 @@ mv "$dir/first place" "$dir/second place"
 prefix="$dir/second place"
 f="$prefix/bin/foldline"
 cd "$dir"
-[ "$("$f" platforms | wc -l)" -ge 5 ] || fail "platforms are not found"
-[ -e "$prefix/share/foldline/boards/l40s.json" ] && "$f" platforms l40s >"$dir/out" || fail "boards are not found"
+[ "$("$f" list platforms | wc -l)" -ge 5 ] || fail "platforms are not found"
+[ -e "$prefix/share/foldline/boards/l40s.json" ] && "$f" list platforms l40s >"$dir/out" || fail "boards are not found"
 cc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I "$prefix/include/foldline" \
   "$prefix/share/doc/foldline/skeleton.c" -o mine.so -lm || fail "the header does not build a plug-in"
 # One that draws, with the same generator as the built-in ones.

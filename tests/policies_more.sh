@@ -46,7 +46,7 @@ ceiling)
         nice -n 10 "$program" compare "$work/$seed.csv" --platform generic --bound 0.05 --threads "$threads" --policy maxfreq $clocks \
             --csv "$work/$seed.rows" >/dev/null 2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
         places=$(judge places "$work/$seed.rows" 0.025) || fail "$seed: no run at the top clock"
-        nice -n 10 "$program" oracle "$work/$seed.csv" --platform generic --bound 5% --positions "$places" --json >"$work/$seed.oracle" \
+        nice -n 10 "$program" compare "$work/$seed.csv" --platform generic --bound 5% --positions "$places" --json >"$work/$seed.oracle" \
             2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
         rm -f "$work/$seed.csv" "$work/$seed.kinds.csv"
     done

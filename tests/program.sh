@@ -8,7 +8,7 @@ for c in $("$f" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
 done
 succeed "--help" "Exit status" "$f" --help
 check "no command" test "$("$f" >/dev/null 2>&1; echo $?)" = 2
-check "the service's policy exists" "$f" policies "$(sed -n 's/^Environment=POLICY=//p' harness/live/foldline.service)"
+check "the service's policy exists" "$f" list policies "$(sed -n 's/^Environment=POLICY=//p' harness/live/foldline.service)"
 refuse "unknown command" 2 "did you mean 'compare'" "$f" comapre
 refuse "unknown option" 2 "did you mean '--platform'" "$f" run --platfrom generic
 refuse "a letter is told as it was typed" 2 "unknown option .-o., see --help" "$f" record -o x.csv
@@ -26,11 +26,11 @@ refuse "clock not on the ladder" 2 "ladder" "$f" run "$trace" --platform generic
 refuse "probe not on the ladder" 2 "ladder" "$f" run "$trace" --platform generic --policy assure --set probe_mhz=1001/1500
 succeed "parameters after a colon" 'under assure:theta=0.8' "$f" run "$trace" --platform generic --policy assure:theta=0.8
 refuse "unknown objective" 2 "did you mean 'edp'" "$f" compare "$trace" --platform generic --policy nvboost --objective edo
-refuse "unknown format" 2 "did you mean 'geepafs'" "$f" replay "$trace" --format gepafs
+refuse "unknown format" 2 "did you mean 'geepafs'" "$f" verify "$trace" --format gepafs
 refuse "unknown plot" 2 "did you mean 'pareto'" "$f" plot parreto "$trace" -o "$dir/x.svg"
 refuse "no policy" 2 "expected --policy" "$f" run "$trace" --platform generic
 refuse "no platform" 2 "expected --platform" "$f" run "$trace" --policy nvboost
-refuse "nothing to replay" 2 "expected a kernel trace" "$f" run --platform generic --policy nvboost
+refuse "nothing to run" 2 "expected a kernel trace" "$f" run --platform generic --policy nvboost
 
 # ---- nothing is written over what was read ----
 ln -s in.csv "$dir/link.csv"
@@ -48,8 +48,7 @@ refuse "a report over its results" 2 "same file as" "$f" report "$in" -o "$in"
 refuse "a table that a policy reads" 2 "same file as" "$f" run "$in" --platform generic --policy ideal-static --set states="$in" --log "$in"
 check "and they are as they were" cmp -s "$in" "$dir/kept.csv"
 check "and the kinds too" cmp -s "$dir/t.kinds.csv" "$dir/kept.kinds.csv"
-succeed "a plot beside its trace" "kernels" "$f" trace stats "$in" -o "$dir/in.svg"
-check "which stays" cmp -s "$in" "$dir/kept.csv"
+refuse "a plot over its trace" 2 "same file as" "$f" plot trace "$in" -o "$in"
 
 # ---- a report keeps to the bound ----
 "$f" compare harness/experiments/first-light.json --no-oracle --csv "$dir/light.csv" >"$dir/out"
@@ -65,7 +64,7 @@ check "and that a setting is there twice" grep -q '1 rows repeat a setting: each
 
 # ---- options that would do nothing ----
 for o in "--repeat 3" "--model fitted" "--seconds 3" "--workload a"; do
-  for c in "run --policy nvboost" "compare --policy nvboost" "oracle"; do
+  for c in "run --policy nvboost" "compare --policy nvboost" "compare"; do
     # shellcheck disable=SC2086
     refuse "$o beside a trace, $c" 2 "${o%% *} has no effect without" "$f" $c "$trace" --platform generic $o
   done
@@ -127,7 +126,7 @@ refuse "broken platform" 2 'broken.json:2:[0-9]+: ' "$f" run "$trace" --platform
 sed 's/"tdp_w"/"tpd_w"/' models/platforms/generic.json >"$dir/key.json"
 refuse "wrong key in a platform" 2 "key.json:[0-9]+:[0-9]+: .*tpd_w" "$f" run "$trace" --platform "$dir/key.json" --policy nvboost
 printf '{"foldline_experiment": 1, "platfrom": "generic"}' >"$dir/wrong.json"
-for c in compare search regress "sweep -o $dir/no.csv"; do
+for c in compare search regress "grid -o $dir/no.csv"; do
   # shellcheck disable=SC2086
   refuse "$c without its experiment" 2 'nosuch.json: cannot open' "$f" $c "$dir/nosuch.json"
 done
@@ -151,7 +150,7 @@ refuse "a measurement of centuries" 2 'sweep.csv:2: time_s is 1e.10, expected at
 refuse "no such folder" 3 'nowhere' "$f" compare "$trace" --platform generic --policy nvboost --csv "$dir/nowhere/x.csv"
 refuse "synth into no folder" 3 'nowhere' "$f" synth -o "$dir/nowhere/x.csv"
 check "a full output of the help is noticed" test "$("$f" --help >/dev/full 2>/dev/null; echo $?)" = 3
-check "a full output is noticed" test "$("$f" policies >/dev/full 2>/dev/null; echo $?)" = 3
+check "a full output is noticed" test "$("$f" list policies >/dev/full 2>/dev/null; echo $?)" = 3
 check "nothing half-done is left" test -z "$(find "$dir" -name '*.part*' -o -name '*.tmp*')"
 
 # ---- the same bytes ----
@@ -193,7 +192,7 @@ for p in fixed:sm_mhz=1200 nvboost maxfreq efficientfix utilizscale assure sweet
       bad "run $p on $t" "$(cat "$dir/err")"
       continue
     fi
-    succeed "replay of $p on $t" '"differ":0' "$f" replay "$dir/log.csv" --json
+    succeed "replay of $p on $t" '"differ":0' "$f" verify "$dir/log.csv" --json
   done
 done
 "$f" run "$trace" --platform generic --policy assure --log "$dir/log.csv" >/dev/null
@@ -201,11 +200,11 @@ done
 check "probes: a value for each step and GPU" awk -F, 'NR == 1 { ok = $1 == "t_ns" && NF > 5 } NR > 1 && NF < 6 { ok = 0 }
   { for (i = 3; i <= NF; i++) n += $i != "" } END { exit !(ok && NR > 20 && n > 20) }' "$dir/probes.csv"
 check "two logs: same bytes" cmp "$dir/log.csv" "$dir/log2.csv"
-"$f" replay "$dir/log.csv" --set lowest_mhz=1500 >"$dir/out" 2>&1
+"$f" verify "$dir/log.csv" --set lowest_mhz=1500 >"$dir/out" 2>&1
 check "another parameter differs, exit 1" test $? = 1
 check "and says where first" grep -q "first at .*log.csv:[0-9]" "$dir/out"
 head -c -7 "$dir/log.csv" >"$dir/torn-log.csv"
-"$f" replay "$dir/torn-log.csv" >"$dir/out" 2>"$dir/err"
+"$f" verify "$dir/torn-log.csv" >"$dir/out" 2>"$dir/err"
 check "a torn log replays, its end reported" grep -q 'torn-log.csv:[0-9]*: the last row is incomplete and was left out' "$dir/err"
 
 # A log as the GEEPAFS daemon writes it, two idle GPUs: up and down the probe clocks, then the efficient clock: idle GPUs show no memory use and their cap lies below it.
@@ -218,12 +217,12 @@ check "a torn log replays, its end reported" grep -q 'torn-log.csv:[0-9]*: the l
   done
   printf '2023-1-1 0:0:13, 0, 0, 450'
 } >"$dir/daemon.log"
-"$f" replay "$dir/daemon.log" --format geepafs --platform v100-163w --policy assure --set theta=0.9 --json >"$dir/out" 2>"$dir/err"
+"$f" verify "$dir/daemon.log" --format geepafs --platform v100-163w --policy assure --set theta=0.9 --json >"$dir/out" 2>"$dir/err"
 status=$?
 check "daemon log: every GPU of every whole row, torn end reported" grep -q '"decisions":24,.*"torn_line":18' "$dir/out"
 check "daemon log: decides as the rules say" test $status = 0
 sed 's/1245, 0, 0, 45000, 855, 1245/1245, 0, 0, 45000, 855, 1440/' "$dir/daemon.log" >"$dir/daemon2.log"
-"$f" replay "$dir/daemon2.log" --format geepafs --platform v100-163w --policy assure --set theta=0.9 >"$dir/out" 2>/dev/null
+"$f" verify "$dir/daemon2.log" --format geepafs --platform v100-163w --policy assure --set theta=0.9 >"$dir/out" 2>/dev/null
 check "a changed row is found" grep -q 'GPU 1: sm_mhz recorded 1440, decided 1245' "$dir/out"
 
 # ---- a table of any shape becomes a sweep ----
@@ -250,16 +249,16 @@ refuse "two tables" 2 "expected one file" "$f" import "$dir/table.csv" "$dir/tab
 awk 'BEGIN { print "workload,sm_mhz,mem_mhz,time_s,power_w,dram_active_pct"
   for (k = 0; k < 14; k++) for (f = 700; f <= 1500; f += 200) { m = k / 14; t = (1 - m) * 1500 / f + m
     printf "w%d,%d,877,%.6f,%.4f,%.3f\n", k, f, t, 60 + 60 * (1 - m) * f / 1000 + 90 * m / t, 80 * m / t } }' >"$dir/active.csv"
-succeed "fit split, several questions" 'of 14 workloads are placed by their activities' "$f" fit split --sweep "$dir/active.csv" --at sm=1500 --at ends --splits 2
+succeed "cross-validation, several questions" 'of 14 workloads are placed by their activities' "$f" fit device --cross-validate --sweep "$dir/active.csv" --at sm=1500 --at ends --splits 2
 check "the scatter of the data" grep -q 'scatter of the data about smooth curves: time' "$dir/out"
 check "the law and why" grep -q 'law: .* errors on workloads left out, full and plain: time' "$dir/out"
 succeed "fit device says which law" 'law of the calibration: .* left out' "$f" fit device --sweep "$dir/active.csv" --out "$dir/active.json"
 succeed "fit workload by activity" 'uses the measured activities of 14 of 14' "$f" fit workload --device "$dir/active.json" --sweep "$dir/active.csv" --at sm=1500
-succeed "a platform's constants as they are" 'device as platform generic has it' "$f" fit split --sweep "$dir/active.csv" --spec generic
-refuse "a law that there is not" 2 "expected best, full or plain" "$f" fit split --sweep "$dir/active.csv" --law linear
-refuse "a platform beside a device" 2 "expected one of them" "$f" fit split --sweep "$dir/active.csv" --spec generic --beside "$dir/active.csv"
+succeed "a platform's constants as they are" 'device as platform generic has it' "$f" fit device --cross-validate --sweep "$dir/active.csv" --spec generic
+refuse "a law that there is not" 2 "expected best, full or plain" "$f" fit device --cross-validate --sweep "$dir/active.csv" --law linear
+refuse "a platform beside a device" 2 "expected one of them" "$f" fit device --cross-validate --sweep "$dir/active.csv" --spec generic --beside "$dir/active.csv"
 sed '2s/,[^,]*$/,130/' "$dir/active.csv" >"$dir/active2.csv"
-refuse "an activity above 100 %" 2 "active2.csv:2:.*dram_active_pct" "$f" fit split --sweep "$dir/active2.csv"
+refuse "an activity above 100 %" 2 "active2.csv:2:.*dram_active_pct" "$f" fit device --cross-validate --sweep "$dir/active2.csv"
 
 # ---- a sensor is learnt back from its log and the truth ----
 "$f" synth -o "$dir/steps.csv" --kernels 60 --mean-us 300000 --seed 4 >/dev/null
@@ -274,18 +273,18 @@ refuse "a meter of something else" 2 "does not follow the log" "$f" fit sensor "
 refuse "a signal that is not there" 2 "did you mean 'power_w'" "$f" fit sensor "$dir/steps.log" --signal powr_w
 
 # ---- which clocks to measure ----
-succeed "fit probes" '^1000 [+] 1400 MHz' "$f" fit probes --sweep traces/samples/energyucb-table1.csv --count 2
+succeed "which clocks" '^1000 [+] 1400 MHz' "$f" fit workload --which-clocks 2 --sweep traces/samples/energyucb-table1.csv
 if [ -n "${FL_NIGHTLY:-}" ]; then # 5 s; test_fit_probes shows the same on a ladder with fewer clocks
   echo '{"name": "My GPU", "sm_mhz": {"from": 210, "to": 1410, "steps": [15]}, "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
-  succeed "fit probes of facts" 'known chips, a TDP of 400 W' "$f" fit probes --facts "$dir/facts.json" --count 1
+  succeed "which clocks, of facts" 'known chips, a TDP of 400 W' "$f" fit workload --which-clocks 1 --facts "$dir/facts.json"
   succeed "fit device of facts" 'written: ' "$f" fit device --facts "$dir/facts.json" --out "$dir/mine.json"
-  succeed "a device of facts is a platform" 'My GPU, never measured' "$f" platforms "$dir/mine.json"
+  succeed "a device of facts is a platform" 'My GPU, never measured' "$f" list platforms "$dir/mine.json"
 fi
-succeed "fit split at chosen clocks" 'chosen: ' "$f" fit split --sweep traces/samples/energyucb-table1.csv --at chosen:2 --splits 2
-refuse "five probes" 2 'chosen:1 to chosen:4' "$f" fit split --sweep traces/samples/energyucb-table1.csv --at chosen:5
-refuse "probes of nothing" 2 'expected a platform or device' "$f" fit probes
+succeed "cross-validation at chosen clocks" 'chosen: ' "$f" fit device --cross-validate --sweep traces/samples/energyucb-table1.csv --at chosen:2 --splits 2
+refuse "five probes" 2 'chosen:1 to chosen:4' "$f" fit device --cross-validate --sweep traces/samples/energyucb-table1.csv --at chosen:5
+refuse "clocks of nothing" 2 'expected --device with a device or platform' "$f" fit workload --which-clocks 1
 echo '{"sm_mhz": [1410, 210], "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
-refuse "a ladder that falls" 2 'facts.json:1:19: .*ascending' "$f" fit probes --facts "$dir/facts.json"
+refuse "a ladder that falls" 2 'facts.json:1:19: .*ascending' "$f" fit workload --which-clocks 1 --facts "$dir/facts.json"
 
 # ---- measured settings come out again ----
 {
@@ -317,11 +316,11 @@ check "of the best static clock alone" awk -F, '
   NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
   $1 != "mean" { stated = $c["bound_break_chance"] != "n/a" && $c["bound_break_chance"] <= 0.05
     if (stated != ($2 == "baseline:static")) exit 1; n += stated } END { exit n != 3 }' "$dir/sure.csv"
-succeed "oracle by fitted laws" 'breaks the bound with a chance of' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --bound 0.1 --risk 0.05
+succeed "oracle by fitted laws" 'breaks the bound with a chance of' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --bound 0.1 --risk 0.05
 refuse "a risk beside a table" 2 'sweep.csv: a: --risk needs the error of the model, which is unknown' "$f" compare --sweep "$dir/sweep.csv" \
   --platform v100-300w --bound 0.1 --risk 0.05 --policy assure
-refuse "a risk beside a trace" 2 'needs the error of the model, which is unknown' "$f" oracle "$trace" --platform generic --bound 0.05 --risk 0.05
-refuse "a risk without a bound" 2 'expected --bound as well' "$f" oracle --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --risk 0.05
+refuse "a risk beside a trace" 2 'needs the error of the model, which is unknown' "$f" compare "$trace" --platform generic --bound 0.05 --risk 0.05
+refuse "a risk without a bound" 2 'expected --bound as well' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --risk 0.05
 refuse "one setting and no calibration" 2 'one.csv: no workload has two settings' "$f" compare --sweep "$dir/one.csv" --platform v100-300w \
   --model fitted --policy assure
 
@@ -415,10 +414,10 @@ refuse "a misspelt rate" 2 "did you mean 'rate'" "$f" run "${requests[@]}" --pol
 printf '{"foldline_experiment": 1, "arrivals": {"rate": 5, "cuont": 3}}' >"$dir/wrong.json"
 refuse "wrong key in arrivals" 2 "wrong.json:[0-9]+:[0-9]+: .*count" "$f" compare "$dir/wrong.json"
 inference=(harness/experiments/inference.json --seeds 2)
-for n in 1 4; do "$f" sweep "${inference[@]}" --threads $n -o "$dir/q$n.csv" >/dev/null || bad "sweep of requests, $n threads"; done
+for n in 1 4; do "$f" grid "${inference[@]}" --threads $n -o "$dir/q$n.csv" >/dev/null || bad "sweep of requests, $n threads"; done
 check "requests, 1 and 4 threads: same bytes" cmp "$dir/q1.csv" "$dir/q4.csv"
-for i in 1 2 3; do "$f" sweep "${inference[@]}" --shard $i/3 -o "$dir/qs.csv" >/dev/null || bad "shard $i of requests"; done
-"$f" merge "$dir"/qs.csv.shard-*-of-3 -o "$dir/qs.csv" >/dev/null
+for i in 1 2 3; do "$f" grid "${inference[@]}" --shard $i/3 -o "$dir/qs.csv" >/dev/null || bad "shard $i of requests"; done
+"$f" grid --merge "$dir"/qs.csv.shard-*-of-3 -o "$dir/qs.csv" >/dev/null
 check "requests, 3 shards: same bytes" cmp "$dir/q1.csv" "$dir/qs.csv"
 check "each seed has a default of its own" test "$(grep -c ',baseline:default,' "$dir/q1.csv")" = 6
 check "the same arrivals for every policy of a seed" awk -F, '$2 == "nvboost" { a[$1 $14] = $28 } $2 == "baseline:default" { b[$1 $14] = $28 }
@@ -426,7 +425,7 @@ check "the same arrivals for every policy of a seed" awk -F, '$2 == "nvboost" { 
 succeed "a report has latencies" 'written' "$f" report "$dir/q1.csv" -o "$dir/q.html"
 check "the report's columns" grep -q 'latency p99, ms' "$dir/q.html"
 succeed "a gate on latencies" 'recorded|written|rows' "$f" regress harness/experiments/inference.json --bless -o "$dir/q.json" --fail-if 'latency_p99_s>+1%'
-succeed "an oracle over requests" 'requests arrive by the clock: no bound' "$f" oracle traces/samples/launches.csv --platform generic --arrivals poisson:rate=50,count=20
+succeed "an oracle over requests" 'requests arrive by the clock: no bound' "$f" compare traces/samples/launches.csv --platform generic --arrivals poisson:rate=50,count=20
 make barrier.csv "$head_,waits_for" '0,0,0,0,1000000,k,1,1,1,1,1,1,' '1,0,0,0,400000,k,1,1,1,1,1,1,' '1,0,0,1000000,1500000,k,1,1,1,1,1,1,0'
 succeed "time lost at a barrier" '^barriers +GPU 0: 0 s GPU 1: 0.0006 s' "$f" run "$dir/barrier.csv" --platform generic --gpus 2 --policy nvboost --assume compute --no-cpu
 
@@ -468,14 +467,14 @@ for e in harness/experiments/*.json; do
 done
 "$f" run traces/samples/launches.csv --platform generic --policy nvboost --timeline "$dir/time.csv" --every-ms 0.5 >/dev/null
 check "plot timeline" "$f" plot timeline "$dir/time.csv" -o "$dir/time.png"
-for p in $("$f" platforms | cut -d' ' -f1); do succeed "platforms $p" 'sources' "$f" platforms "$p"; done
-for p in $("$f" policies | cut -d' ' -f1); do succeed "policies $p" '^source: ' "$f" policies "$p"; done
+for p in $("$f" list platforms | cut -d' ' -f1); do succeed "platforms $p" 'sources' "$f" list platforms "$p"; done
+for p in $("$f" list policies | cut -d' ' -f1); do succeed "policies $p" '^source: ' "$f" list policies "$p"; done
 cp policies/skeleton.c "$dir/mine.c"
 check "a plug-in builds outside the tree" gcc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I"$root" "$dir/mine.c" -o "$dir/mine.so" -lm
 result() { "$f" run "$trace" --platform generic --policy "$1" --json | grep -E '"(energy_j|makespan_s|switches|steps)"' | head -n 4; }
 check "and decides as the built-in" test "$(result "$dir/mine.so")" = "$(result skeleton)"
 refuse "a .so that is none" 2 'rubbish.so' "$f" run "$trace" --platform generic --policy "$dir/rubbish.so"
-succeed "oracle" 'clairvoyant.*bound' "$f" oracle "$trace" --platform generic --bound 0.05
+succeed "oracle" 'clairvoyant.*bound' "$f" compare "$trace" --platform generic --bound 0.05
 
 # ---- interrupted ----
 "$f" synth -o "$dir/big.csv" --kernels 60000 --streams 4 --mean-us 200 >/dev/null
@@ -488,7 +487,7 @@ for signal in TERM KILL; do
   check "SIG$signal ends it in its middle" test $? -gt 128
   check "SIG$signal leaves no half file" test ! -e "$dir/cut.csv"
 done
-("$f" policies assure | head -n 1) >"$dir/out" 2>&1
+("$f" list policies assure | head -n 1) >"$dir/out" 2>&1
 check "a closed pipe is no crash" grep -q assure "$dir/out"
 
 finish

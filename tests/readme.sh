@@ -8,14 +8,14 @@ program=${1:?usage: tests/readme.sh FOLDLINE}
 # Each table by its page, the option that prints it and the beginning of its first line.
 while IFS='=' read -r page option first; do
   if [ "${FL_BLESS:-}" = 1 ]; then
-    table=$("$program" policies "$option")
+    table=$("$program" list policies "$option")
     blessed=$(FIRST="$first" TABLE="$table" awk '
       index($0, ENVIRON["FIRST"]) == 1 { print ENVIRON["TABLE"]; inside = 1 }
       !/^\|/ { inside = 0 }
       !inside' "$page")
     printf '%s\n' "$blessed" >"$page"
   fi
-  "$program" policies "$option" | while IFS= read -r line; do
+  "$program" list policies "$option" | while IFS= read -r line; do
     grep -qxF -- "$line" "$page" || { echo "$page lacks: $line"; exit 1; }
   done
 done <<'EOT'

@@ -72,7 +72,7 @@ for e in harness/experiments/*.json; do
   *) experiments+=("$e") ;;
   esac
 done
-policies=$("$after" policies | sed -n 's/^\([a-z0-9][^ ]*\)  *[^ ].*/\1/p')
+policies=$("$after" list policies | sed -n 's/^\([a-z0-9][^ ]*\)  *[^ ].*/\1/p')
 
 for t in "${traces[@]}"; do
   n=$(basename "$t" .csv)
@@ -81,9 +81,9 @@ for t in "${traces[@]}"; do
       --telemetry "$out/telemetry.csv" --probes "$out/probes.csv"
   done
   same "run-json-$n" run "$t" --platform "$(platform_of "$t")" --policy sweetspot --heat --gpus 2 --json
-  same "oracle-$n" oracle "$t" --platform "$(platform_of "$t")" --bound 0.1
-  same "oracle-kernels-$n" oracle "$t" --platform "$(platform_of "$t")" --kernels --json
-  same "trace-$n" trace stats "$t"
+  same "oracle-$n" compare "$t" --platform "$(platform_of "$t")" --bound 0.1
+  same "oracle-kernels-$n" compare "$t" --platform "$(platform_of "$t")" --kernels --json
+  same "trace-$n" show "$t"
 done
 for t in "${programs[@]}"; do
   n=$(basename "$t" .csv)
@@ -92,19 +92,19 @@ for t in "${programs[@]}"; do
     --csv "$out/r.csv"
 done
 for p in $policies; do
-  same "policies-$p" policies "$p"
+  same "policies-$p" list policies "$p"
   same "run-policy-$p" run traces/samples/sweetspot-blackscholes.csv --platform rtx4070-laptop --policy "$p" --json
 done
-same policies policies --json
-same platforms platforms
+same policies list policies --json
+same platforms list platforms
 for f in models/platforms/*.json; do
-  same "platforms-$(basename "$f" .json)" platforms "$(basename "$f" .json)"
+  same "platforms-$(basename "$f" .json)" list platforms "$(basename "$f" .json)"
 done
 for e in "${experiments[@]}"; do
   n=$(basename "$e" .json)
   same "compare-$n" compare "$e" --csv "$out/r.csv" --threads 2
   same "compare-json-$n" compare "$e" --no-oracle --json
-  same "sweep-$n" sweep "$e" -o "$out/r.csv" --no-oracle
+  same "sweep-$n" grid "$e" -o "$out/r.csv" --no-oracle
 done
 
 # What reads a result that was made before: each program reads its own.
@@ -112,13 +112,13 @@ prepare() { "$1" compare harness/experiments/inference.json --seeds 2 --csv "$ou
 same report report "$out/r.csv" -o "$out/r.html"
 for kind in pareto regret; do same "plot-$kind" plot "$kind" "$out/r.csv" -o "$out/r.svg"; done
 prepare() { "$1" run traces/samples/mix8.csv --platform rtx4070-laptop --policy assure --log "$out/log.csv" >"$out/r.log" 2>&1; }
-same replay replay "$out/log.csv"
-same replay-other replay "$out/log.csv" --policy assure --set theta=0.9 --json
+same verify verify "$out/log.csv"
+same verify-other verify "$out/log.csv" --policy assure --set theta=0.9 --json
 prepare() { :; }
 same fit-device fit device --sweep traces/samples/energyucb-table1.csv --out "$out/d.json"
-same fit-capping fit capping --sweep traces/samples/powercap.sweep.csv
-same fit-sweetspot fit sweetspot --programs traces/samples/sweetspot8.programs.csv --platform rtx4070-laptop
-same fit-sensitivity fit sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k --seconds 1 \
+same fit-capping fit policy capping --sweep traces/samples/powercap.sweep.csv
+same fit-sweetspot fit policy sweetspot --programs traces/samples/sweetspot8.programs.csv --platform rtx4070-laptop
+same fit-sensitivity fit policy sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k --seconds 1 \
   --table "$out/states.csv"
 same search search harness/experiments/first-light.json
 same regress regress harness/experiments/first-light.json --bless -o "$out/q.json"
@@ -134,7 +134,7 @@ if [ -n "${FOLDLINE_DATA:-}" ]; then
   for s in "$FOLDLINE_DATA"/sweeps/*.csv; do
     n=$(basename "$s" .csv)
     same "data-fit-device-$n" fit device --sweep "$s" --out "$out/d.json"
-    same "data-fit-split-$n" fit split --sweep "$s" --splits 1 --at ends --json
+    same "data-cross-$n" fit device --cross-validate --sweep "$s" --splits 1 --at ends --json
   done
   s=$FOLDLINE_DATA/sweeps/v100-300w.csv
   same data-power-wall compare harness/experiments/power-wall.json --sweep "$FOLDLINE_DATA"/sweeps/a100-pcie-lock-x-cap.csv --csv "$out/r.csv"
@@ -145,10 +145,10 @@ if [ -n "${FOLDLINE_DATA:-}" ]; then
   prepare() { :; }
   for f in "$FOLDLINE_DATA"/formats/*; do
     same "data-import-$(basename "$f")" import "$f" -o "$out/i.csv"
-    same "data-trace-$(basename "$f")" trace stats "$f"
+    same "data-trace-$(basename "$f")" show "$f"
   done
   for l in "$FOLDLINE_DATA"/logs/*; do
-    same data-replay replay "$l" --format geepafs --platform v100-163w --policy assure --set theta=0.9 --json
+    same data-verify verify "$l" --format geepafs --platform v100-163w --policy assure --set theta=0.9 --json
   done
 fi
 

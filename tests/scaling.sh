@@ -123,7 +123,7 @@ experiment() { # FOLDER SEEDS: a short program under one policy, so many times
 }
 rows() {
   experiment rows 100
-  "$f" sweep "$dir/rows/e.json" -o "$dir/rows/r.csv" >/dev/null 2>&1 || { echo "rows: the sweep failed"; return; }
+  "$f" grid "$dir/rows/e.json" -o "$dir/rows/r.csv" >/dev/null 2>&1 || { echo "rows: the sweep failed"; return; }
   # A draw of the bootstrap adds up runs in random order: of half of these rows, 64 bytes of values and 4 of what is drawn.
   for n in 1000 10000 100000 ${large:+1000000}; do
     # the same rows under further seeds; no field before the seed holds a comma in quotes here

@@ -1,4 +1,4 @@
-/* The list of commands, `foldline help` and `foldline fit`. */
+/* The rows of all commands, `foldline help`, and the commands that are names of their parts alone. */
 #include "harness/cmd/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -14,44 +14,108 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- `foldline fit` ---- */
+enum { NAMES_ROOM = 64 };
 
-#define LINE(name, summary) "  " #name "  " summary "\n"
+/* ---- the rows of all commands ---- */
 
-static const fl_command_help help = {"fit", "WHAT ...", "Fits models and parameters of policies to measurements.",
-                                     "WHAT is one of these; foldline fit WHAT --help says more.\n\n" FL_FITS(LINE)};
+#define COMMAND_ROW(name, summary) {#name, summary, fl_cmd_##name},
+#define PART_ROW(name, ident, summary) {name, summary, fl_cmd_##ident},
 
-#define ROW(name, summary) {#name, summary, fl_cmd_fit_##name},
+const fl_command_row fl_command_rows[] = {FL_COMMANDS(COMMAND_ROW) FL_COMMAND_PARTS(PART_ROW)};
+const size_t fl_command_rows_count = sizeof fl_command_rows / sizeof *fl_command_rows;
 
-static const struct {
-    const char *name, *summary;
-    int (*run)(int argc, char **argv);
-} fits[] = {FL_FITS(ROW)};
-enum { COUNT = sizeof fits / sizeof *fits };
+bool fl_part_of(const fl_command_row *row, const char *command) {
+    const size_t n = strlen(command);
+    return n ? !strncmp(row->name, command, n) && row->name[n] == ' ' && !strchr(row->name + n + 1, ' ')
+             : !strchr(row->name, ' ');
+}
+
+const char *fl_part_name(const fl_command_row *row) {
+    const char *blank = strrchr(row->name, ' ');
+    return blank ? blank + 1 : row->name;
+}
+
+/* The words of a row's name with which the arguments begin; 0: they begin otherwise. */
+static int words_of(const char *name, int argc, char **argv) {
+    for (int i = 0; i < argc; i++) {
+        const size_t n = strlen(argv[i]);
+        if (strncmp(name, argv[i], n) != 0 || (name[n] && name[n] != ' '))
+            return 0;
+        if (!name[n])
+            return i + 1;
+        name += n + 1;
+    }
+    return 0;
+}
+
+bool fl_command_run(int argc, char **argv, int *status) {
+    const fl_command_row *found = NULL;
+    int most = 0;
+    for (size_t i = 0; i < fl_command_rows_count; i++) {
+        const int words = words_of(fl_command_rows[i].name, argc, argv);
+        found = words > most ? &fl_command_rows[i] : found;
+        most = words > most ? words : most;
+    }
+    if (found)
+        *status = found->run(argc - most, argv + most);
+    return found != NULL;
+}
+
+/* Refuse a name that none of the command's parts has. "" is the program. */
+static fl_status unknown_part(const char *what, const char *name, const char *command, bool topics, fl_diag *d) {
+    const char *names[NAMES_ROOM];
+    size_t count = 0;
+    for (size_t i = 0; i < fl_command_rows_count && count < NAMES_ROOM; i++)
+        if (fl_part_of(&fl_command_rows[i], command))
+            names[count++] = fl_part_name(&fl_command_rows[i]);
+    for (size_t i = 0; topics && i < fl_topics_count && count < NAMES_ROOM; i++)
+        names[count++] = fl_topics[i];
+    const char *near = fl_nearest(name, names, count), *blank = *command ? " " : "";
+    return near ? fl_refuse(d, "unknown %s '%s', did you mean '%s'?", what, name, near)
+                : fl_refuse(d, "unknown %s '%s', see foldline%s%s --help", what, name, blank, command);
+}
+
+fl_status fl_command_unknown(const char *what, const char *name, bool topics, fl_diag *d) {
+    return unknown_part(what, name, "", topics, d);
+}
+
+/* ---- commands that are the names of their parts alone ---- */
+
+void fl_parts_text(const char *command, char *text, size_t room) {
+    size_t used = 0;
+    for (size_t i = 0; i < fl_command_rows_count && used < room; i++)
+        if (fl_part_of(&fl_command_rows[i], command))
+            used += (size_t)snprintf(text + used, room - used, "  %s  %s\n", fl_part_name(&fl_command_rows[i]),
+                                     fl_command_rows[i].summary);
+}
+
+static int name_parts(const char *command, const char *summary, int argc, char **argv) {
+    char details[4096];
+    const int used =
+        snprintf(details, sizeof details, "WHAT is one of these; foldline %s WHAT --help says more.\n\n", command);
+    fl_parts_text(command, details + used, sizeof details - (size_t)used);
+    const fl_command_help own = {command, "WHAT ...", summary, details};
+    fl_texts rest = {0};
+    int status = FL_EXIT_OK;
+    if (!fl_command_begin(argc, argv, &own, NULL, 0, &rest, &status))
+        return status;
+    fl_diag d = {0};
+    const fl_status s = rest.count ? unknown_part(command, rest.item[0], command, false, &d)
+                                   : fl_refuse(&d, "expected WHAT, see foldline %s --help", command);
+    return fl_command_close(command, s, &d, NULL, 0, &rest);
+}
 
 int fl_cmd_fit(int argc, char **argv) {
-    fl_diag d = {0};
-    const char *name = argc > 0 ? argv[0] : NULL;
-    const char *names[COUNT];
-    for (size_t i = 0; i < COUNT; i++) {
-        names[i] = fits[i].name;
-        if (name && !strcmp(name, fits[i].name))
-            return fits[i].run(argc - 1, argv + 1);
-    }
-    if (name && (!strcmp(name, "--help") || !strcmp(name, "-h"))) {
-        int status = FL_EXIT_OK;
-        fl_texts rest = {0};
-        (void)fl_command_begin(1, argv, &help, NULL, 0, &rest, &status);
-        return status;
-    }
-    const char *near = name ? fl_nearest(name, names, COUNT) : NULL;
-    if (near)
-        fl_refuse(&d, "foldline fit has no '%s', did you mean '%s'?", name, near);
-    else if (name)
-        fl_refuse(&d, "foldline fit has no '%s', see foldline fit --help", name);
-    else
-        fl_refuse(&d, "nothing to fit, see foldline fit --help");
-    return fl_command_fail("fit", &d);
+    return name_parts("fit", "Fits models and parameters of policies to measurements.", argc, argv);
+}
+
+int fl_cmd_fit_policy(int argc, char **argv) {
+    return name_parts("fit policy", "Fits what one policy needs: a model, a table, weights or a parameter.", argc,
+                      argv);
+}
+
+int fl_cmd_list(int argc, char **argv) {
+    return name_parts("list", "Lists the policies or the platforms, or says everything about one.", argc, argv);
 }
 
 /* ---- `foldline help` ---- */
@@ -65,14 +129,6 @@ static const fl_command_help help_of_help = {
     "  foldline help experiments          every key: type, unit, standard, what it does\n"
     "  foldline help experiments --schema  the same as a JSON Schema, for editors and checks"};
 
-#define COMMAND_ROW(name, summary) {#name, summary, fl_cmd_##name},
-
-static const struct {
-    const char *name, *summary;
-    int (*run)(int argc, char **argv);
-} commands[] = {FL_COMMANDS(COMMAND_ROW)};
-enum { COMMANDS = sizeof commands / sizeof *commands, TOPICS_ROOM = 16 };
-
 void fl_usage(FILE *out) {
     const fl_page page = {.out = out, .width = fl_terminal_width(out)};
     fl_page_fill(&page, 0, 0, FL_ABOUT);
@@ -85,27 +141,6 @@ void fl_usage(FILE *out) {
     fl_page_gap(&page);
     fl_page_fill(&page, 0, 0, "Exit status: " FL_EXIT_STATUSES);
     fl_args_examples(&page, "");
-}
-
-bool fl_command_run(int argc, char **argv, int *status) {
-    for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(argv[0], commands[i].name)) {
-            *status = commands[i].run(argc - 1, argv + 1);
-            return true;
-        }
-    return false;
-}
-
-fl_status fl_command_unknown(const char *what, const char *name, bool topics, fl_diag *d) {
-    const char *names[COMMANDS + TOPICS_ROOM];
-    size_t count = 0;
-    for (; count < COMMANDS; count++)
-        names[count] = commands[count].name;
-    for (size_t i = 0; topics && i < fl_topics_count && i < TOPICS_ROOM; i++)
-        names[count++] = fl_topics[i];
-    const char *near = fl_nearest(name, names, count);
-    return near ? fl_refuse(d, "unknown %s '%s', did you mean '%s'?", what, name, near)
-                : fl_refuse(d, "unknown %s '%s', see foldline --help", what, name);
 }
 
 /* The page of a command, also of a part of it: help fit device. */
@@ -151,7 +186,7 @@ int fl_cmd_help(int argc, char **argv) {
     else if (experiment && topic.count > 1)
         (void)fl_refuse(&d, "'%s' after %s, expected nothing", topic.item[1], name);
     else if (folder)
-        (void)fl_pages_write(folder, fl_command_run, &d);
+        (void)fl_pages_write(folder, &d);
     else if (schema)
         (void)print_schema();
     else if (topic.count == 1)

@@ -7,18 +7,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The rows of all commands, for manual pages and completions: names and summaries, and each command's own help, read by
- * running it with --help. The caller passes the function that runs commands. */
+/* The rows of all commands and their parts (commands.h), for dispatch, manual pages and completions. */
 
-/* Runs the command argv[0] with the arguments after it; false if there is no such command. */
-typedef bool (*fl_command_runner)(int argc, char **argv, int *status);
+typedef struct fl_command_row {
+    const char *name, *summary; /* a command, or a part of one: "fit policy odpp" */
+    int (*run)(int argc, char **argv);
+} fl_command_row;
+
+extern const fl_command_row fl_command_rows[]; /* fl_command_rows_count */
+extern const size_t fl_command_rows_count;
+
+/* Return true if the row is a part of the command itself, not a part of its part. "" is the program. */
+bool fl_part_of(const fl_command_row *row, const char *command);
+/* Return the last word of the row's name. */
+const char *fl_part_name(const fl_command_row *row);
+/* Write a line for each part of the command. */
+void fl_parts_text(const char *command, char *text, size_t room);
 
 /* Prints the list of commands. */
 void fl_pages_list(const fl_page *page);
 
 /* Writes into the folder: man1/foldline.1 and one page per command, bash/foldline, zsh/_foldline. Makes what folders
  * are missing. FL_IO; what was written so far stays. */
-fl_status fl_pages_write(const char *folder, fl_command_runner run, fl_diag *d);
+fl_status fl_pages_write(const char *folder, fl_diag *d);
 
 /* The topics of `foldline help`. */
 

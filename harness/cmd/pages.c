@@ -19,63 +19,31 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define FL_PAGES_ONE(name, summary) +1
-enum {
-    FL_PAGES_COMMANDS = 0 FL_COMMANDS(FL_PAGES_ONE),
-    FL_PAGES_ROWS = FL_PAGES_COMMANDS FL_FITS(FL_PAGES_ONE) FL_SYNTHS(FL_PAGES_ONE)
-};
-
-typedef struct fl_pages_entry { /* a command, or a part of one: "fit device" */
-    const char *name, *summary;
-} fl_pages_entry;
-extern const fl_pages_entry fl_pages_row[FL_PAGES_ROWS];
-
-/* ---- the rows of all commands ---- */
-
-#define ROW(name, summary) {#name, summary},
-#define FIT_ROW(name, summary) {"fit " #name, summary},
-#define SYNTH_ROW(name, summary) {"synth " #name, summary},
-
-const fl_pages_entry fl_pages_row[FL_PAGES_ROWS] = {FL_COMMANDS(ROW) FL_FITS(FIT_ROW) FL_SYNTHS(SYNTH_ROW)};
-
 /* The summary of a command as the list of commands has it, also of a part; NULL where there is none. */
 static const char *fl_pages_summary(const char *name) {
-    for (size_t i = 0; i < FL_PAGES_ROWS; i++)
-        if (!strcmp(name, fl_pages_row[i].name))
-            return fl_pages_row[i].summary;
+    for (size_t i = 0; i < fl_command_rows_count; i++)
+        if (!strcmp(name, fl_command_rows[i].name))
+            return fl_command_rows[i].summary;
     return NULL;
 }
 
 void fl_pages_list(const fl_page *page) {
     enum { COLUMN = 15 };
-    for (size_t i = 0; i < FL_PAGES_COMMANDS; i++)
-        fl_page_row(page, COLUMN, fl_pages_row[i].name, fl_pages_row[i].summary);
+    for (size_t i = 0; i < fl_command_rows_count; i++)
+        if (fl_part_of(&fl_command_rows[i], ""))
+            fl_page_row(page, COLUMN, fl_command_rows[i].name, fl_command_rows[i].summary);
 }
 
-/* Hands the rows of every command to reader, of those with parts (fit, synth) each part's too: the help's own. */
-static void fl_pages_read(fl_command_runner run, fl_command_reader reader) {
+/* Hands the rows of every command and part to reader: those of its help. */
+static void fl_pages_read(fl_command_reader reader) {
     static char wanted[] = "--help";
     fl_command_read_by = &reader;
-    for (size_t i = 0; i < FL_PAGES_ROWS; i++) {
-        char command[64];
-        int status, argc = 0;
-        char *argv[4] = {command};
-        (void)snprintf(command, sizeof command, "%s", fl_pages_row[i].name);
-        char *part = strchr(command, ' ');
-        argc++;
-        if (part) {
-            *part = '\0';
-            argv[argc++] = part + 1;
-        }
-        argv[argc++] = wanted;
-        (void)run(argc, argv, &status);
-    }
+    for (size_t i = 0; i < fl_command_rows_count; i++)
+        (void)fl_command_rows[i].run(1, (char *[]){wanted, NULL});
     fl_command_read_by = NULL;
 }
 
 /* Completions of shells: what follows "foldline", out of the same rows as the help. */
-
-#define NAME(name, summary) #name,
 
 typedef struct values { /* of options whose values are names of a list */
     const char *option, *list;
@@ -104,17 +72,40 @@ static void put_list(const shell *to, const char *list, const char *const *name,
     fprintf(to->out, "%s\n", to->close);
 }
 
+/* The names of a command's parts, with a blank behind each. */
+static void put_parts(FILE *out, const char *command) {
+    for (size_t i = 0; i < fl_command_rows_count; i++)
+        if (fl_part_of(&fl_command_rows[i], command))
+            fprintf(out, "%s ", fl_part_name(&fl_command_rows[i]));
+}
+
+/* What may follow the command's name: its parts, or names of a list. */
+static void put_first(FILE *out, const char *command) {
+    static const struct {
+        const char *command, *lists;
+    } first[] = {
+        {"help", "$commands $topics"}, {"list policies", "$policies"}, {"list platforms", "$platforms $boards"}};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        fprintf(out, "%s", strcmp(first[i].command, command) ? "" : first[i].lists);
+    put_parts(out, command);
+}
+
+/* The names of parts, in colons, by which the shells find the longest one that was typed. */
+static void put_known(FILE *out) {
+    for (size_t i = 0; i < fl_command_rows_count; i++)
+        fprintf(out, ":%s", fl_command_rows[i].name);
+    putc(':', out);
+}
+
 static fl_status put_lists(const shell *to, fl_diag *d) {
-    static const char *const commands[] = {FL_COMMANDS(NAME)}, *const fits[] = {FL_FITS(NAME)},
-                             *const synths[] = {FL_SYNTHS(NAME)};
     char **platform = NULL, **board = NULL;
     size_t platforms = 0, boards = 0;
     fl_status s = fl_platform_list(&platform, &platforms, d);
     if (!s)
         s = fl_place_list(FL_PLACE_BOARDS, &board, &boards, d);
-    put_list(to, "commands", commands, sizeof commands / sizeof *commands);
-    put_list(to, "fits", fits, sizeof fits / sizeof *fits);
-    put_list(to, "synths", synths, sizeof synths / sizeof *synths);
+    fprintf(to->out, "%scommands=%s", to->before, to->open);
+    put_parts(to->out, "");
+    fprintf(to->out, "%s\n", to->close);
     put_list(to, "topics", fl_topics, fl_topics_count);
     fprintf(to->out, "%spolicies=%s", to->before, to->open);
     for (size_t i = 0; i < fl_policies_count; i++)
@@ -136,32 +127,33 @@ static void bash_options(void *to, const fl_command_help *help, const fl_option 
     for (size_t i = 0; i < count; i++)
         if (option[i].value)
             fprintf(out, "%s%s ", option[i].name[1] ? "--" : "-", option[i].name);
-    fprintf(out, "' ;;\n");
+    fprintf(out, "' first=\"");
+    put_first(out, help->name);
+    fprintf(out, "\" ;;\n");
 }
 
-static fl_status fl_completion_bash(FILE *out, fl_command_runner run, fl_diag *d) {
+static fl_status fl_completion_bash(FILE *out, fl_diag *d) {
     fprintf(out, "# bash completion of foldline, which wrote it: foldline help --write DIR\n_foldline() {\n"
-                 "  local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) list= options= valued=\n");
+                 "  local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) list= options= valued= first= n=1\n");
     const fl_status s = put_lists(&(shell){out, "  local ", "'", "'"}, d);
+    fprintf(out, "  local known='");
+    put_known(out);
     /* bash takes "=" for a word of its own. */
-    fprintf(out, "  if [[ $cur == = ]]; then cur=; elif [[ ${COMP_WORDS[at]} == = ]]; then at=$((at - 1)); fi\n"
-                 "  local prev=${COMP_WORDS[at]} command=${COMP_WORDS[1]} part=${COMP_WORDS[2]}\n"
-                 "  [[ $command == fit && \" $fits \" == *\" $part \"* ]] && command=\"fit $part\"\n"
-                 "  [[ $command == synth && \" $synths \" == *\" $part \"* ]] && command=\"synth $part\"\n"
+    fprintf(out, "'\n  if [[ $cur == = ]]; then cur=; elif [[ ${COMP_WORDS[at]} == = ]]; then at=$((at - 1)); fi\n"
+                 "  [[ ${COMP_WORDS[1]} == help ]] && ((COMP_CWORD > 2)) && n=2\n"
+                 "  local prev=${COMP_WORDS[at]} command=${COMP_WORDS[n]}\n"
+                 "  while ((n + 1 < COMP_CWORD)) && [[ $known == *\":$command ${COMP_WORDS[n + 1]}:\"* ]]; do\n"
+                 "    n=$((n + 1)) command+=\" ${COMP_WORDS[n]}\"\n  done\n"
                  "  case $command in\n");
-    fl_pages_read(run, (fl_command_reader){bash_options, out});
+    fl_pages_read((fl_command_reader){bash_options, out});
     fprintf(out, "  esac\n  if ((COMP_CWORD == 1)); then\n    list=\"$commands --help --version\"\n"
                  "  elif [[ \" $valued \" == *\" $prev \"* ]]; then\n    case $prev in\n");
     for (size_t i = 0; i < OF_LISTS; i++)
         fprintf(out, "    --%s) list=$%s ;;\n", of_lists[i].option, of_lists[i].list);
-    fprintf(out,
-            "    esac\n  elif [[ $cur == -* ]]; then\n    list=$options\n  else\n    case $COMP_CWORD/$command in\n"
-            "    2/fit*) list=$fits ;;\n    2/synth*) list=$synths ;;\n"
-            "    3/help) [[ $part == fit ]] && list=$fits; [[ $part == synth ]] && list=$synths ;;\n"
-            "    2/help) list=\"$commands $topics\" ;;\n    2/policies) list=$policies ;;\n"
-            "    2/platforms) list=\"$platforms $boards\" ;;\n    esac\n  fi\n"
-            "  mapfile -t COMPREPLY < <(compgen -W \"$list\" -- \"$cur\")\n}\n"
-            "complete -o default -F _foldline foldline\n");
+    fprintf(out, "    esac\n  elif [[ $cur == -* ]]; then\n    list=$options\n"
+                 "  elif ((COMP_CWORD == n + 1)); then\n    list=$first\n  fi\n"
+                 "  mapfile -t COMPREPLY < <(compgen -W \"$list\" -- \"$cur\")\n}\n"
+                 "complete -o default -F _foldline foldline\n");
     return s;
 }
 
@@ -191,22 +183,26 @@ static void zsh_options(void *to, const fl_command_help *help, const fl_option *
         }
         putc('\'', out);
     }
+    fprintf(out, ") first=(");
+    put_first(out, help->name);
     fprintf(out, ") ;;\n");
 }
 
-static fl_status fl_completion_zsh(FILE *out, fl_command_runner run, fl_diag *d) {
+static fl_status fl_completion_zsh(FILE *out, fl_diag *d) {
     fprintf(out, "#compdef foldline\n# zsh completion of foldline, which wrote it: foldline help --write DIR\n"
                  "_foldline() {\n  local -a options first\n");
     const fl_status s = put_lists(&(shell){out, "  local -a ", "(", ")"}, d);
-    fprintf(out, "  local command=$words[2]\n"
+    fprintf(out, "  local known='");
+    put_known(out);
+    fprintf(out, "'\n  integer n=2\n"
                  "  (( CURRENT == 2 )) && { compadd -a commands; compadd -- --help --version; return }\n"
-                 "  [[ $command == fit ]] && (( ${fits[(Ie)$words[3]]} )) && command=\"fit $words[3]\"\n"
-                 "  [[ $command == synth ]] && (( ${synths[(Ie)$words[3]]} )) && command=\"synth $words[3]\"\n"
+                 "  [[ $words[2] == help ]] && (( CURRENT > 3 )) && n=3\n"
+                 "  local command=$words[n]\n"
+                 "  while (( n + 1 < CURRENT )) && [[ $known == *\":$command $words[n+1]:\"* ]]; do\n"
+                 "    (( n += 1 )); command+=\" $words[n]\"\n  done\n"
                  "  case $command in\n");
-    fl_pages_read(run, (fl_command_reader){zsh_options, out});
-    fprintf(out, "  esac\n  if (( CURRENT == 3 )) && [[ $words[3] != -* ]]; then\n    case $words[2] in\n"
-                 "    fit) first=($fits) ;;\n    synth) first=($synths) ;;\n    help) first=($commands $topics) ;;\n"
-                 "    policies) first=($policies) ;;\n    platforms) first=($platforms $boards) ;;\n    esac\n"
+    fl_pages_read((fl_command_reader){zsh_options, out});
+    fprintf(out, "  esac\n  if (( CURRENT == n + 1 )) && [[ $words[CURRENT] != -* ]]; then\n"
                  "    (( $#first )) && { compadd -a first; return }\n  fi\n"
                  "  _arguments $options '--help[this text]' '*:file:_files'\n}\n_foldline \"$@\"\n");
     return s;
@@ -227,8 +223,8 @@ static fl_status traces(const fl_page *page, fl_diag *d) {
     fl_page_text(page,
                  "A kernel trace says when each kernel of a program ran, and at which clocks. Telemetry says what "
                  "sensors showed over time. A sweep says what a program took at each measured setting.\n\n"
-                 "foldline import makes canonical files of what profilers and sensor tools write. foldline trace "
-                 "stats says what is in one, foldline synth draws one. Every command that takes a file of "
+                 "foldline import makes canonical files of what profilers and sensor tools write. foldline show "
+                 "says what is in one, foldline synth draws one. Every command that takes a file of "
                  "measurements finds its format by itself:\n");
     fl_page_gap(page);
     for (size_t i = 0; i < fl_readers_count; i++)
@@ -242,7 +238,7 @@ static fl_status platforms(const fl_page *page, fl_diag *d) {
     fl_status s = fl_platform_list(&name, &count, d);
     fl_page_text(page,
                  "A platform describes a machine: its GPUs with clocks, voltage, power, sensors and actuators, and "
-                 "its host. Each value names its source. foldline platforms NAME prints one; a path to a file of "
+                 "its host. Each value names its source. foldline list platforms NAME prints one; a path to a file of "
                  "your own goes wherever a platform is asked for. These come with foldline:\n");
     fl_page_gap(page);
     for (size_t i = 0; !s && i < count; i++) {
@@ -257,10 +253,11 @@ static fl_status platforms(const fl_page *page, fl_diag *d) {
 
 static fl_status policies(const fl_page *page, fl_diag *d) {
     (void)d;
-    fl_page_text(page, "A policy reads what sensors show and sets clocks or limits. The simulator, a live host and a "
-                       "replay run the same code. foldline policies NAME prints its source, its parameters and what it "
-                       "reads and sets. A command takes parameters after a colon, assure:theta=0.9, and a plug-in by "
-                       "its path. These come with foldline:\n");
+    fl_page_text(page,
+                 "A policy reads what sensors show and sets clocks or limits. The simulator, a live host and a "
+                 "replay run the same code. foldline list policies NAME prints its source, its parameters and what it "
+                 "reads and sets. A command takes parameters after a colon, assure:theta=0.9, and a plug-in by "
+                 "its path. These come with foldline:\n");
     fl_page_gap(page);
     for (size_t i = 0; i < fl_policies_count; i++)
         fl_page_row(page, COLUMN, fl_policies[i]->name, fl_policies[i]->summary);
@@ -283,7 +280,7 @@ fl_status fl_topic_print(const char *name, bool *known, fl_diag *d) {
     return FL_OK;
 }
 
-enum { PATH_ROOM = 4096 };
+enum { PATH_ROOM = 4096, NAMED_ROOM = 64 };
 
 /* ---- manual pages ---- */
 
@@ -322,30 +319,30 @@ static fl_output *open_page(manual *m, const char *command, const char *summary)
 }
 
 /* Every command that the text names with "foldline" before it. */
-static void mark_named(const char *text, bool named[FL_PAGES_ROWS]) {
+static void mark_named(const char *text, bool *named) {
     static const char program[] = "foldline ";
     while (text && (text = strstr(text, program))) {
         text += sizeof program - 1;
-        for (size_t i = 0; i < FL_PAGES_ROWS; i++) {
-            const size_t n = strlen(fl_pages_row[i].name);
-            if (!strncmp(text, fl_pages_row[i].name, n) && !isalnum((unsigned char)text[n]))
+        for (size_t i = 0; i < fl_command_rows_count; i++) {
+            const size_t n = strlen(fl_command_rows[i].name);
+            if (!strncmp(text, fl_command_rows[i].name, n) && !isalnum((unsigned char)text[n]))
                 named[i] = true;
         }
     }
 }
 
-static void see_also(const fl_page *page, const char *own, const bool named[FL_PAGES_ROWS]) {
+static void see_also(const fl_page *page, const char *own, const bool *named) {
     fl_page_heading(page, "SEE ALSO");
     const char *before = "";
     if (*own) {
         fprintf(page->out, ".BR foldline (1)");
         before = ",";
     }
-    for (size_t i = 0; i < FL_PAGES_ROWS; i++) {
+    for (size_t i = 0; i < fl_command_rows_count; i++) {
         char name[80];
-        if (!named[i] || !strcmp(fl_pages_row[i].name, own))
+        if (!named[i] || !strcmp(fl_command_rows[i].name, own))
             continue;
-        page_name(fl_pages_row[i].name, name, sizeof name);
+        page_name(fl_command_rows[i].name, name, sizeof name);
         fprintf(page->out, "%s%s.BR ", before, *before ? "\n" : "");
         for (const char *at = name; *at; at++)
             fprintf(page->out, *at == '-' ? "\\-" : "%c", *at);
@@ -355,7 +352,7 @@ static void see_also(const fl_page *page, const char *own, const bool named[FL_P
     putc('\n', page->out);
 }
 
-static void close_page(manual *m, fl_output *o, const char *command, const bool named[FL_PAGES_ROWS]) {
+static void close_page(manual *m, fl_output *o, const char *command, const bool *named) {
     const fl_page page = {.out = fl_output_file(o), .roff = true};
     fl_page_heading(&page, "EXIT STATUS");
     fl_page_fill(&page, 0, 0, FL_EXIT_STATUSES);
@@ -366,7 +363,7 @@ static void close_page(manual *m, fl_output *o, const char *command, const bool 
 
 static void command_page(void *to, const fl_command_help *help, const fl_option *option, size_t count) {
     manual *m = to;
-    bool named[FL_PAGES_ROWS] = {false};
+    bool named[NAMED_ROOM] = {false};
     fl_output *o = m->status ? NULL : open_page(m, help->name, fl_pages_summary(help->name));
     if (!o)
         return;
@@ -402,7 +399,7 @@ static const named_thing files[] = {
     {"PREFIX/share/foldline/", "platforms, boards, sample traces and experiments that come with the program"},
     {"TRACE.foldline-cache", "a trace in a form that loads fast; safe to delete, --no-cache makes and uses none"},
     {"RESULT.provenance.json", "beside a result: versions, hashes of the inputs, parameters, seeds"},
-    {"OUT.journal", "beside a sweep that is not finished: a sweep that was interrupted goes on from it"},
+    {"OUT.journal", "beside the result of a grid that is not finished: the same command continues from it"},
     {"/var/lib/foldline/", "state of live control: prior settings of each GPU, the guardian's log"},
     {"/run/foldline/", "a lock for each GPU that is under control"},
 };
@@ -431,7 +428,7 @@ static void named_section(const fl_page *page, const char *heading, const named_
 }
 
 static void program_page(manual *m) {
-    bool named[FL_PAGES_ROWS];
+    bool named[NAMED_ROOM];
     memset(named, true, sizeof named);
     fl_output *o = open_page(m, "", "GPU clock policies, simulated and live");
     if (!o)
@@ -456,22 +453,21 @@ static fl_status make_folder(const char *path, fl_diag *d) {
     return fl_fail(d, FL_IO, path, 0, 0, "%s", fl_reason(errno));
 }
 
-static fl_status write_completion(const char *folder, const char *file,
-                                  fl_status (*put)(FILE *out, fl_command_runner run, fl_diag *d), fl_command_runner run,
+static fl_status write_completion(const char *folder, const char *file, fl_status (*put)(FILE *out, fl_diag *d),
                                   fl_diag *d) {
     char path[PATH_ROOM];
     (void)snprintf(path, sizeof path, "%s/%s", folder, file);
     fl_output *o = fl_output_open(path, d);
     if (!o)
         return d->status;
-    const fl_status s = put(fl_output_file(o), run, d);
+    const fl_status s = put(fl_output_file(o), d);
     if (!s)
         return fl_output_commit(o, d);
     fl_output_abort(o);
     return s;
 }
 
-fl_status fl_pages_write(const char *folder, fl_command_runner run, fl_diag *d) {
+fl_status fl_pages_write(const char *folder, fl_diag *d) {
     static const char *const inside[] = {"", "/man1", "/bash", "/zsh"};
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < sizeof inside / sizeof *inside; i++) {
@@ -483,9 +479,9 @@ fl_status fl_pages_write(const char *folder, fl_command_runner run, fl_diag *d) 
     if (!m.status)
         program_page(&m);
     if (!m.status)
-        fl_pages_read(run, (fl_command_reader){command_page, &m});
+        fl_pages_read((fl_command_reader){command_page, &m});
     s = m.status;
     if (!s)
-        s = write_completion(folder, "bash/foldline", fl_completion_bash, run, d);
-    return s ? s : write_completion(folder, "zsh/_foldline", fl_completion_zsh, run, d);
+        s = write_completion(folder, "bash/foldline", fl_completion_bash, d);
+    return s ? s : write_completion(folder, "zsh/_foldline", fl_completion_zsh, d);
 }

@@ -1,4 +1,6 @@
 /* `foldline synth`. */
+#include "harness/cmd/inside.h"
+
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/input/platform/platform.h"
@@ -13,20 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE(name, summary) "  " #name "  " summary "\n"
-
 static const fl_command_help help = {
     "synth", "[WHAT] -o TRACE.csv [options]",
     "Draws a synthetic kernel trace and its kinds (TRACE.kinds.csv), the same for the same seed; or WHAT.",
     "The clocks of the recording are the default clocks of --platform (generic; for --apps rtx3080ti).\n\n"
-    "WHAT is one of these; foldline synth WHAT --help says more.\n\n" FL_SYNTHS(LINE)};
-
-#define ROW(name, summary) {#name, fl_cmd_synth_##name},
-
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-} part[] = {FL_SYNTHS(ROW)};
+    "WHAT is one of these; foldline synth WHAT --help says more.\n\n"};
 
 typedef struct fl_mix {
     const char *kinds;
@@ -90,9 +83,11 @@ static fl_status write_apps(const char *path, uint32_t drawn, uint64_t seed, con
 }
 
 int fl_cmd_synth(int argc, char **argv) {
-    for (size_t i = 0; argc > 0 && i < sizeof part / sizeof *part; i++)
-        if (!strcmp(argv[0], part[i].name))
-            return part[i].run(argc - 1, argv + 1);
+    char details[1024];
+    fl_command_help own = help;
+    const int used = snprintf(details, sizeof details, "%s", help.details);
+    fl_parts_text("synth", details + used, sizeof details - (size_t)used);
+    own.details = details;
     fl_synth_options o = fl_synth_standard;
     int64_t seed = 1, kernels = (int64_t)o.kernels, kinds = o.kinds, streams = o.streams, gpus = o.gpus;
     int64_t apps = -1;
@@ -121,7 +116,7 @@ int fl_cmd_synth(int argc, char **argv) {
     };
     fl_texts rest = {0};
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+    if (!fl_command_begin(argc, argv, &own, option, sizeof option / sizeof *option, &rest, &status))
         return status;
     o.seed = (uint64_t)seed;
     o.kernels = (uint64_t)kernels;

@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import tempfile
 
-__all__ = ["FoldlineError", "Plot", "call", "compare", "oracle", "plot", "program", "read", "run", "search", "sweep",
+__all__ = ["FoldlineError", "Plot", "call", "compare", "grid", "plot", "program", "read", "run", "search",
            "telemetry", "timeline"]
 
 _TEXTS = ("workload", "policy", "platform", "variant", "note", "records", "draw", "breaks", "clock",
@@ -135,13 +135,20 @@ def compare(*inputs, **options):
 
     inputs: traces, or an experiment. csv=PATH keeps the file, with its provenance beside. A published claim whose gate
     does not hold is FoldlineError with status 1; the file is written all the same.
+
+    Without policy= and without an experiment: what there is to gain. A row for each workload, default_j, static_mhz,
+    static_j, per_kernel_j, oracle_j and its certified bound oracle_bound_j, oracle_gap_pct; times in _s.
     """
+    if not options.get("policy") and not any(os.fspath(path).endswith(".json") for path in inputs):
+        import pandas
+
+        return pandas.DataFrame(json.loads(call("compare", *inputs, json=True, **options)))
     return _written("compare", "csv", inputs, options)[0]
 
 
-def sweep(*inputs, **options):
-    """A grid of runs: rows as those of compare. o=PATH keeps the file, and a sweep that was killed goes on from it."""
-    return _written("sweep", "o", inputs, options)[0]
+def grid(*inputs, **options):
+    """A grid of runs: rows as those of compare. o=PATH keeps the file, and a grid that was killed continues from it."""
+    return _written("grid", "o", inputs, options)[0]
 
 
 def run(*inputs, **options):
@@ -164,14 +171,6 @@ def timeline(*inputs, **options):
 def telemetry(*inputs, **options):
     """What the sensors of a run showed over time: t_ns, device, power_w, energy_j, util_gpu_pct, temp_c, ..."""
     return _written("run", "telemetry", inputs, options)[0]
-
-
-def oracle(*inputs, **options):
-    """What could have been reached: a row for each workload, default_j, static_mhz, static_j, per_kernel_j, oracle_j and
-    its certified bound oracle_bound_j, oracle_gap_pct; times in _s."""
-    import pandas
-
-    return pandas.DataFrame(json.loads(call("oracle", *inputs, json=True, **options)))
 
 
 def search(*inputs, **options):
@@ -227,6 +226,6 @@ def _write(frame, path):
 
 
 def plot(kind, data):
-    """A picture of a frame or of a file: pareto, regret, intervals, ranks or sensitivity of rows of compare or sweep;
+    """A picture of a frame or of a file: pareto, regret, intervals, ranks or sensitivity of rows of compare or grid;
     timeline or residency of a timeline. Needs gnuplot."""
     return Plot(kind, data)

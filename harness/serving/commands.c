@@ -79,7 +79,7 @@ static void print_text(const fl_serving_oracle *o) {
             printf("  note                 %s\n", c.note);
     }
     printf("rests on               %s\n", fl_serving_scene_clocks(o->scenes.item[0]->serving, clocks, sizeof clocks));
-    printf("                       platform %s: its law of power; foldline platforms %s says what of it is assumed\n",
+    printf("                       platform %s: its law of power; foldline list platforms %s says what of it is assumed\n",
            o->scenes.item[0]->platform.node.name, o->scenes.item[0]->asked);
 }
 

@@ -1,7 +1,7 @@
 /* Servers of a language model: how many servers, and which static clock, need the least energy within latency targets.
  *
  * fl_serving_oracle_run tries every number of servers at every clock and keeps the scenes and points in an
- * fl_serving_oracle, which the caller frees also after a failure. `foldline oracle` prints it; fl_advise_serving turns
+ * fl_serving_oracle, which the caller frees also after a failure. `foldline compare` prints it; fl_advise_serving turns
  * it into advice. A choice that meets no target is no error: the text says that none does. FL_BAD_INPUT: no platform,
  * no target, or contradicting requests. The commands `fit serving` and `synth requests` are rows of
  * base/cli/commands.h. */

@@ -15,5 +15,5 @@ program=$(realpath "$(command -v "${FOLDLINE:-foldline}")") || { echo "submit: n
 array=$(sbatch --parsable --array="1-$tasks" --output="$results.slurm-%a.log" \
   --export="ALL,FOLDLINE=$program,EXPERIMENT=$experiment,RESULTS=$results" "$@" "$here/grid.sbatch")
 merge=$(sbatch --parsable --dependency="afterok:$array" --job-name=foldline-merge --output="$results.merge.log" \
-  --wrap="'$program' merge '$results'.shard-*-of-$tasks -o '$results'")
+  --wrap="'$program' grid --merge '$results'.shard-*-of-$tasks -o '$results'")
 echo "$array $merge"

@@ -181,7 +181,7 @@ static int is_known(int design, const fl_chip_row *row, size_t count, size_t i) 
         return highest && n >= 4 && (at == (n + 1) / 4 || at == (3 * n + 3) / 4);
     case ENDS:
         return highest && end && !lowest;
-    case CROSSED: /* the best two that fit probes finds for a GPU with several memory clocks */
+    case CROSSED: /* the best two that fit workload --which-clocks finds for a GPU with several memory clocks */
         return lowest != highest && n >= 2 && at == (lowest ? (3 * n + 3) / 4 : (n + 1) / 4);
     default:
         return i + 1 == count;

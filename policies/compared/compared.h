@@ -1,5 +1,5 @@
 /* ODPP's model: the period of a trace of NVML readings, straight lines over clocks, and its small networks. The
- * policies of this module, odpp and depo, are rows of policies/registry; this header is for `fit odpp`, which trains
+ * policies of this module, odpp and depo, are rows of policies/registry; this header is for `fit policy odpp`, which trains
  * the networks.
  *
  * Add samples with fl_readings_add, find the period with fl_odpp_period_s, reduce a trace to fl_odpp_run, and predict

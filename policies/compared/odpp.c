@@ -8,7 +8,7 @@
  * top clock; where any clock passes, the lowest one is admitted too; and the networks are asked with the readings of
  * the last run, though they were trained with those of the top clock.
  *
- * The weights were never published. `foldline fit odpp` trains some, and they are a table parameter. Without that table
+ * The weights were never published. `foldline fit policy odpp` trains some, and they are a table parameter. Without that table
  * the lines alone predict. What the authors' text leaves open, and what is done here:
  * - the search begins start_s after the GPU is first busy (a "simple logic" skips the unstable start);
  * - the range of the watched power is that of the means of all windows since the choice, over their mean; the period in
@@ -74,7 +74,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     if ((p->probe_mhz.cell[count - 1] - p->probe_mhz.cell[0]) / p->step_mhz + 1 >= GEARS_MAX)
         return "step_mhz makes more than 511 clocks of probe_mhz";
     if (p->weights.row_count && p->weights.row_count != FL_MLP_SIZE)
-        return "weights must hold the two networks of ODPP, one number of each in a row; foldline fit odpp makes them";
+        return "weights must hold the two networks of ODPP, one number of each in a row; foldline fit policy odpp makes them";
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
         if (!facts->gpu[i].sm.count)
@@ -292,7 +292,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
 static const fl_param param_rows[] = {
     FL_PARAM(
         params, weights, TABLE(FL_ODPP_COLUMNS), "", "",
-        "the two networks, by foldline fit odpp; harness/experiments/odpp.weights.csv are some for an RTX 3080 Ti. "
+        "the two networks, by foldline fit policy odpp; harness/experiments/odpp.weights.csv are some for an RTX 3080 Ti. "
         "Without: straight lines alone predict (the authors' weights were never published)"),
     FL_PARAM(params, con_perf, REAL(0, 10), "", "0.045",
              "the bound: a period of this clock less 1 s, in seconds (the released program takes absolute time for "

@@ -203,7 +203,7 @@ FL_POLICY(bapm) = {FL_POLICY_ABI,
 #endif
 
 /* ---- ideal-static -------------------------------------------------------------------------------------------------
- * The table says which pair of states each kernel gets; foldline fit sensitivity makes it from runs over all pairs. A
+ * The table says which pair of states each kernel gets; foldline fit policy sensitivity makes it from runs over all pairs. A
  * policy sees a kernel only once it has ended, so the one that runs now is looked up in the past: the kernels that
  * ended are kept as runs of equal ones, and of the places where the present run stood before, the one counts that the
  * most runs before it agree with; the kernel that followed there follows now. Programs repeat themselves: from the

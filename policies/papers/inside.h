@@ -93,7 +93,7 @@ double fl_fold_efficient_mhz(const fl_fold *fold, const fl_fold_data *data);
 double fl_fold_bound_mhz(const fl_fold *fold, const fl_fold_data *data, double theta, double fmax_mhz);
 
 /* The static method of hybrid power capping (power-capping 3.2): power and time of one application against the clocks
- * of GPU and CPU, and the pair of clocks that it takes under a cap. Filled from the table that `foldline fit capping`
+ * of GPU and CPU, and the pair of clocks that it takes under a cap. Filled from the table that `foldline fit policy capping`
  * writes. */
 
 typedef struct powercap_side { /* one processor */

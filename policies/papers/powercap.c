@@ -14,7 +14,7 @@
 /* Columns of the table; quantities: static_w, comm_w, comm_s, and for either processor gpu. or cpu. with volt (one row
  * per clock), a_w, b_w, c_w, alpha, beta, and time_s (two rows: at the lowest and the highest clock). idle_s: both wait
  * (T_idle, part of T_all). The column mhz is 0 where a quantity belongs to no clock. comm_w, comm_s, idle_s and all of
- * the CPU's may be left out; foldline fit capping, whose applications never idle, writes no idle_s. */
+ * the CPU's may be left out; foldline fit policy capping, whose applications never idle, writes no idle_s. */
 #define POWERCAP_COLUMNS "key:quantity|mhz|value"
 
 /* ---- the model ---- */

@@ -140,7 +140,7 @@ int64_t fl_closed_mw(const fl_node_spec *spec, uint32_t busy);
  *
  * Cost: a multiplication for each op and choice, once for a table; 16 bytes for each kind and choice, and 64 for each
  * step, of which an item has fewer than choices. A schedule needs a look at each step, and a pass over the ops where a
- * kind is divided. `foldline oracle` with 81 choices takes 16 ms of the processor for 20,000 kernels of 32 kinds (a run
+ * kind is divided. `foldline compare` with 81 choices takes 16 ms of the processor for 20,000 kernels of 32 kinds (a run
  * 9 ms), 0.4 s for a million (a run 0.2), 0.7 s for 40,000 kernels of 20,000 kinds, including reading and the best
  * clock per kind. */
 

@@ -209,7 +209,7 @@ static int run(int argc, char **argv) {
     fl_texts rest = {0};
     const fl_option option[] = {
         {"platform", "NAME", FL_OPTION_TEXT, &o.platform, 0, 0,
-         "platform, or a path to its file (see foldline platforms)"},
+         "platform, or a path to its file (see foldline list platforms)"},
         {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0, "policy with parameters, or a path to a .so"},
         FL_STEP_LIMIT_OPTION,
         {"bound", "X", FL_OPTION_SHARE, &o.bound, 0, 100,

@@ -115,7 +115,7 @@ static fl_status many_rows(fl_bench *b, fl_diag *d) {
     if (s || (s = fl_bench_file(b, "r.csv", NULL, r, d)) || (s = fl_bench_file(b, "many.csv", NULL, many, d)) ||
         (s = fl_bench_file(b, "many.html", NULL, html, d)) || (s = fl_bench_file(b, "many.png", NULL, png, d)))
         return s;
-    const char *const sweep[] = {"sweep", e, "-o", r, NULL}, *const report[] = {"report", many, "-o", html, NULL},
+    const char *const sweep[] = {"grid", e, "-o", r, NULL}, *const report[] = {"report", many, "-o", html, NULL},
                       *const plot[] = {"plot", "pareto", many, "-o", png, NULL};
     if (!(s = fl_bench_process(b, sweep, &cost, d)))
         s = multiply(r, many, 100000, d);
@@ -133,7 +133,7 @@ static fl_status one_oracle(fl_bench *b, fl_diag *d) {
     fl_bench_cost cost;
     fl_status s = fl_bench_file(b, "apps.csv", NULL, path, d);
     const char *const make[] = {"synth", "--apps", "57", "-o", path, NULL}, *const oracle[] = {
-                                                                                "oracle",    "--programs",
+                                                                                "compare",   "--programs",
                                                                                 path,        "--workload",
                                                                                 "GR_1536",   "--platform",
                                                                                 "rtx3080ti", "--threads",

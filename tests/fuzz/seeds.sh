@@ -82,10 +82,10 @@ foldline compare e.json --csv rows.csv
 seed results rows.csv rows.provenance.json
 seed report rows.csv rows.provenance.json
 for f in rows.provenance.json e.json device.json; do seed results-json "$f"; done
-for i in 1 2; do foldline sweep e.json --shard $i/2 -o s.csv; done
+for i in 1 2; do foldline grid e.json --shard $i/2 -o s.csv; done
 seed shards s.csv.shard-1-of-2 s.csv.shard-2-of-2 s.csv.provenance.json
 seed journal s.csv.shard-1-of-2
-foldline sweep e.json -o whole.csv
+foldline grid e.json -o whole.csv
 seed results whole.csv whole.provenance.json
 foldline regress e.json --bless -o base.json --fail-if "energy_j>1%"
 seed baseline base.json
@@ -155,7 +155,7 @@ printf '%s\n' request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns 0,100000000,20000000,900
 seed plot-latencies requests-served.csv
 printf 't_s,power_w\n0,50\n1,60.5\n2,55\n' >m.csv
 seed meter m.csv
-foldline fit sensitivity --programs "$samples/dynaco.programs.csv" --platform apu-a10-5800k --seconds 0.2 -o states.csv
+foldline fit policy sensitivity --programs "$samples/dynaco.programs.csv" --platform apu-a10-5800k --seconds 0.2 -o states.csv
 { head -n 30 states.csv; } >states-short.csv
 seed state-runs states-short.csv
 seed draws "$samples/energyucb-published.json"
@@ -166,9 +166,6 @@ for p in assure energyucb mf-gpoeo; do
   seed replay log-short.csv
   seed traces log-short.csv
 done
-foldline trace stats t.csv -o activity.svg || true
-printf 't_s,device,busy_pct,power_w,sm_mhz,util_gpu_pct\n0,0,50,100,1200,40\n1,0,70,,1300,\n' >activity.csv
-seed plot activity.csv
 gzip -kn t.csv && seed gzip t.csv.gz
 printf 'short' | gzip -n >short.gz && seed gzip short.gz
 for t in 'assure:theta=0.9,period_s=1' 'fixed:sm_mhz=900' 'poisson:rate=20,count=500,seed=1' \

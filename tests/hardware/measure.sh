@@ -126,7 +126,7 @@ if wanted live; then
   wait
   cat "$out"/live-*.txt "$out/live.program.csv"
   rm -rf "$rings"
-  for policy in tightrope assure; do tell "replay $policy" "$foldline" replay "$out/live-$policy.log"; done
+  for policy in tightrope assure; do tell "replay $policy" "$foldline" verify "$out/live-$policy.log"; done
 fi
 if wanted samples; then
   "$foldline" record --out "$out/square.telemetry.csv" --every-ms 20 -- "$out/load" square 400 600 12 >"$out/square.csv" 2>"$out/square.txt"

@@ -1,4 +1,4 @@
-/* foldline fit capping: tables of the static method from a sweep written by hand, from the simulated node, and the
+/* foldline fit policy capping: tables of the static method from a sweep written by hand, from the simulated node, and the
  * committed ones against what the command makes today. */
 #include "policies/policy.h"
 #include "tests/support/suite.h"
@@ -82,7 +82,7 @@ static void test_by_hand(void) {
     char arguments[4096], out[512], text[8192];
     fl_table t;
     snprintf(out, sizeof out, "%s", fl_temp_path("hand"));
-    snprintf(arguments, sizeof arguments, "fit capping '%s' --out '%s'", fl_temp_text("sweep.csv", sweep_text(NULL)),
+    snprintf(arguments, sizeof arguments, "fit policy capping '%s' --out '%s'", fl_temp_text("sweep.csv", sweep_text(NULL)),
              out);
     FL_CHECK(run_program(arguments, text, sizeof text) == 0, "%s", text);
     read_table(fl_temp_path("hand.app.csv"), &t);
@@ -114,17 +114,17 @@ static void test_refuses(void) {
     char arguments[4096], text[8192], all[8192];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         snprintf(all, sizeof all, "%s%s", sweep_text(rows[i].left_out), rows[i].more);
-        snprintf(arguments, sizeof arguments, "fit capping '%s'", fl_temp_text("bad.csv", all));
+        snprintf(arguments, sizeof arguments, "fit policy capping '%s'", fl_temp_text("bad.csv", all));
         const int status = run_program(arguments, text, sizeof text);
         FL_CHECK(status == 2 && strstr(text, rows[i].message), "row %zu: %d: %s", i, status, text);
     }
-    FL_CHECK(run_program("fit capping", text, sizeof text) == 2 && strstr(text, "expected one sweep"), "%s", text);
-    FL_CHECK(run_program("fit capping a.csv --programs b.csv", text, sizeof text) == 2 &&
+    FL_CHECK(run_program("fit policy capping", text, sizeof text) == 2 && strstr(text, "expected one sweep"), "%s", text);
+    FL_CHECK(run_program("fit policy capping a.csv --programs b.csv", text, sizeof text) == 2 &&
                  strstr(text, "expected one sweep"),
              "%s", text);
-    FL_CHECK(run_program("fit capping a.csv --measured b.csv", text, sizeof text) == 2 && strstr(text, "--measured"),
+    FL_CHECK(run_program("fit policy capping a.csv --measured b.csv", text, sizeof text) == 2 && strstr(text, "--measured"),
              "%s", text);
-    FL_CHECK(run_program("fit capping --platform k20xm-e5-2660 --programs " SAMPLES
+    FL_CHECK(run_program("fit policy capping --platform k20xm-e5-2660 --programs " SAMPLES
                          "powercap.programs.csv --workload gpustream",
                          text, sizeof text) == 2 &&
                  strstr(text, "no workload 'rest'"),
@@ -138,11 +138,11 @@ static void test_committed(void) {
     snprintf(out, sizeof out, "%s", fl_temp_path("made"));
     snprintf(sweep, sizeof sweep, "%s", fl_temp_path("made.sweep.csv"));
     snprintf(arguments, sizeof arguments,
-             "fit capping --platform k20xm-e5-2660 --programs " SAMPLES
+             "fit policy capping --platform k20xm-e5-2660 --programs " SAMPLES
              "powercap.programs.csv --measured '%s' --out '%s'",
              sweep, out);
     FL_CHECK(run_program(arguments, text, sizeof text) == 0, "%s", text);
-    snprintf(arguments, sizeof arguments, "fit capping '%s' --out '%s'", sweep, fl_temp_path("again"));
+    snprintf(arguments, sizeof arguments, "fit policy capping '%s' --out '%s'", sweep, fl_temp_path("again"));
     FL_CHECK(run_program(arguments, text, sizeof text) == 0, "from the sweep that was kept: %s", text);
     for (size_t i = 0; i < sizeof apps / sizeof *apps; i++) {
         fl_table t[3];

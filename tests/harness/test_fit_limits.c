@@ -1,5 +1,5 @@
-/* `fit device`, `fit workload` and `fit split` on sweeps with power limits, with rows that teach nothing, and with
- * clocks that are not what they say. */
+/* `fit device`, its cross-validation and `fit workload` on sweeps with power limits, with rows that teach nothing, and
+ * with clocks that are not what they say. */
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
@@ -135,9 +135,10 @@ static void test_sweep(void) {
               "grep -q 'from a run at' out",
               FL_PROGRAM) == 0,
         "--csv");
-    FL_CHECK(shell("'%s' fit split --sweep a.csv --at ends --splits 2 --json >j.json", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit device --cross-validate --sweep a.csv --at ends --splits 2 --json >j.json", FL_PROGRAM) ==
+                     0 &&
                  json_number("j.json", "capped/time_mape_pct") < 1.2,
-             "fit split: %g %%", json_number("j.json", "capped/time_mape_pct"));
+             "cross-validation: %g %%", json_number("j.json", "capped/time_mape_pct"));
     static const char *const bad[] = {"0", "1.2", "x", "0.9x", ""};
     for (size_t i = 0; i < COUNT(bad); i++)
         FL_CHECK(shell("'%s' fit workload --device a.json --sweep b.csv --crest '%s' >out 2>err", FL_PROGRAM, bad[i]) ==
@@ -271,8 +272,9 @@ static void test_latent(void) {
     FL_CHECK(shell("'%s' fit workload --device a.json --sweep asked.csv --at caps=x >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "expected power limits in W"),
              "no number");
-    FL_CHECK(shell("'%s' fit split --sweep asked.csv >out 2>err", FL_PROGRAM) == 2 && says("err", "--device-sweep"),
-             "fit split");
+    FL_CHECK(shell("'%s' fit device --cross-validate --sweep asked.csv >out 2>err", FL_PROGRAM) == 2 &&
+                 says("err", "--device-sweep"),
+             "cross-validation");
 }
 
 /* The A100, each of its two workloads by a device fitted to the other: rows at 95 to 98 % of the limit among them. */
@@ -284,8 +286,9 @@ static void test_a100(void) {
         printf("\n    skipped: a100-pcie-lock-x-cap.csv (set FOLDLINE_DATA)");
         return;
     }
-    FL_CHECK(shell("'%s' fit split --sweep '%s' --at ends --splits 10 --json >j.json", FL_PROGRAM, path) == 0,
-             "fit split");
+    FL_CHECK(shell("'%s' fit device --cross-validate --sweep '%s' --at ends --splits 10 --json >j.json", FL_PROGRAM,
+                   path) == 0,
+             "cross-validation");
     const double time = json_number("j.json", "capped/time_mape_pct"),
                  energy = json_number("j.json", "capped/energy_mape_pct");
     printf("\n    A100 under limits: time %.2f %% (1.2), power %.2f %%, energy %.2f %% (1.5)", time,

@@ -1,4 +1,4 @@
-/* `foldline fit odpp` as a user has it: the same weights from the same programs, whatever the number of threads; the
+/* `foldline fit policy odpp` as a user has it: the same weights from the same programs, whatever the number of threads; the
  * policy takes them; what is missing is said. */
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
@@ -33,7 +33,7 @@ static int run_with(const char *weights) {
 static void test_fits(void) {
     CU_ASSERT_FATAL(shell("'%s' synth --apps 5 --seed 1009 -o p.programs.csv >made", FL_PROGRAM) == 0);
     for (int threads = 1; threads <= 2; threads++)
-        FL_CHECK(shell("'%s' fit odpp p.programs.csv --platform rtx3080ti " FIVE
+        FL_CHECK(shell("'%s' fit policy odpp p.programs.csv --platform rtx3080ti " FIVE
                        " --match 'gnn_*' --step 735 --epochs 2 --seconds 45 --threads %d -o odpp.%d.csv >odpp.out 2>&1",
                        FL_PROGRAM, threads, threads) == 0,
                  "%d threads", threads);
@@ -49,14 +49,14 @@ static void test_fits(void) {
 static void test_shipped(void) { CU_ASSERT(run_with(FL_ROOT "/harness/experiments/odpp.weights.csv") == 0); }
 
 static void test_refusals(void) {
-    FL_CHECK(shell("'%s' fit odpp --platform rtx3080ti 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit policy odpp --platform rtx3080ti 2>err", FL_PROGRAM) == 2 &&
                  says("err", "expected programs files or --sweep"),
              "nothing to learn from");
-    FL_CHECK(shell("'%s' fit odpp p.programs.csv --platform rtx3080ti " FIVE " --seconds 5 --match 'none_*' 2>err",
+    FL_CHECK(shell("'%s' fit policy odpp p.programs.csv --platform rtx3080ti " FIVE " --seconds 5 --match 'none_*' 2>err",
                    FL_PROGRAM) == 2 &&
                  says("err", "0 programs, expected at least 5"),
              "too few");
-    FL_CHECK(shell("'%s' fit odpp p.programs.csv --platform rtx3080ti " FIVE " --seconds 10 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit policy odpp p.programs.csv --platform rtx3080ti " FIVE " --seconds 10 2>err", FL_PROGRAM) == 2 &&
                  says("err", "ends before the measurement does"),
              "too short to be measured");
 }

@@ -44,7 +44,7 @@ static void write_sweep(const char *name, const bool *wild) {
     fclose(f);
 }
 
-/* What the first split of `fit split --seed 3` calibrates with: the same draw. */
+/* What the first split of `fit device --cross-validate --seed 3` calibrates with: the same draw. */
 static void draw_half(bool *half) {
     fl_random random = fl_random_seed(3, 0);
     size_t left = (WORKLOADS + 1) / 2;
@@ -55,9 +55,9 @@ static void draw_half(bool *half) {
 }
 
 static void chosen_of(const char *sweep, char *text, size_t size) {
-    FL_CHECK(shell("'%s' fit split --sweep %s --at chosen:2 --splits 1 --seed 3 --json >s.json", FL_PROGRAM, sweep) ==
-                 0,
-             "fit split of %s", sweep);
+    FL_CHECK(shell("'%s' fit device --cross-validate --sweep %s --at chosen:2 --splits 1 --seed 3 --json >s.json",
+                   FL_PROGRAM, sweep) == 0,
+             "fit device --cross-validate of %s", sweep);
     size_t used = 0;
     char *json = fl_temp_slurp(fl_temp_path("s.json"), &used);
     cJSON *root = json ? cJSON_Parse(json) : NULL;
@@ -166,7 +166,8 @@ static void test_facts(void) {
                  says("out", "from [0-9]+ known chips, a TDP of 200 W and a ladder of 300 to 1500 MHz") &&
                  says("out", "made-up workloads"),
              "fit device --facts");
-    FL_CHECK(shell("'%s' platforms ./facts-dev.json >out", FL_PROGRAM) == 0 && says("out", "A GPU, never measured") &&
+    FL_CHECK(shell("'%s' list platforms ./facts-dev.json >out", FL_PROGRAM) == 0 &&
+                 says("out", "A GPU, never measured") &&
                  says("out", "gpu.power.a_w +assumed: chips alike .*two deviations from") &&
                  says("out", "SM: 300 to 1500 MHz, 13 clocks"),
              "a platform");
@@ -197,24 +198,26 @@ static void test_probes(void) {
     static const struct {
         const char *arguments, *says;
     } rows[] = {
-        {"--sweep clean.csv --count 1", "each of 10 workloads"},
-        {"clean.json --count 1", "each of 10 workloads"},
-        {"--facts facts.json --count 1", "known chips, a TDP of 200 W and a ladder of 300 to 1500 MHz$"},
-        {"--facts facts.json --idle idle.csv --count 1", "1500 MHz, idling at 5 clocks$"},
-        {"--facts facts.json --run run.csv --count 1", "1500 MHz, one workload at 3 settings$"},
-        {"v100-300w --count 2", "^[0-9]+ \\+ [0-9]+ MHz"},
-        {"--sweep clean.csv --count 1 --json", "\"calibration\""},
-        {"a100 --count 1 --json", "\"chips alike\""},
+        {"1 --sweep clean.csv", "each of 10 workloads"},
+        {"1 --device clean.json", "each of 10 workloads"},
+        {"1 --facts facts.json", "known chips, a TDP of 200 W and a ladder of 300 to 1500 MHz$"},
+        {"1 --facts facts.json --idle idle.csv", "1500 MHz, idling at 5 clocks$"},
+        {"1 --facts facts.json --run run.csv", "1500 MHz, one workload at 3 settings$"},
+        {"2 --device v100-300w", "^[0-9]+ \\+ [0-9]+ MHz"},
+        {"1 --sweep clean.csv --json", "\"calibration\""},
+        {"1 --device a100 --json", "\"chips alike\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i += fl_nightly() ? 1 : 2)
-        FL_CHECK(shell("'%s' fit probes %s >out 2>err", FL_PROGRAM, rows[i].arguments) == 0 &&
+        FL_CHECK(shell("'%s' fit workload --which-clocks %s >out 2>err", FL_PROGRAM, rows[i].arguments) == 0 &&
                      says("out", rows[i].says),
                  "%s", rows[i].arguments);
     /* The file says what the sweep said; one count is one line of the same. */
-    FL_CHECK(shell("'%s' fit probes --sweep clean.csv | grep MHz >a; '%s' fit probes clean.json | grep MHz >b; cmp a b",
+    FL_CHECK(shell("'%s' fit workload --which-clocks 0 --sweep clean.csv | grep MHz >a; '%s' fit workload "
+                   "--which-clocks 0 --device clean.json | grep MHz >b; cmp a b",
                    FL_PROGRAM, FL_PROGRAM) == 0,
              "from the sweep and from the file");
-    FL_CHECK(shell("'%s' fit probes --sweep clean.csv --count 3 | grep 'MHz  ' | tr -s ' ' >b; sed -n 3p a | tr -s ' ' "
+    FL_CHECK(shell("'%s' fit workload --which-clocks 3 --sweep clean.csv | grep 'MHz  ' | tr -s ' ' >b; sed -n 3p a | "
+                   "tr -s ' ' "
                    ">c; cmp b c && test -s c",
                    FL_PROGRAM) == 0,
              "--count 3 is the third line");
@@ -234,7 +237,8 @@ static void test_bad_facts(void) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fl_temp_text("bad.json", rows[i].text);
-        FL_CHECK(shell("'%s' fit probes --facts bad.json >out 2>err", FL_PROGRAM) == 2 && says("err", rows[i].says) &&
+        FL_CHECK(shell("'%s' fit workload --which-clocks 0 --facts bad.json >out 2>err", FL_PROGRAM) == 2 &&
+                     says("err", rows[i].says) &&
                      shell("'%s' fit device --facts bad.json --out bad-dev.json >out 2>err", FL_PROGRAM) == 2 &&
                      says("err", rows[i].says) && shell("test ! -e bad-dev.json") == 0,
                  "%s", rows[i].text);
@@ -242,20 +246,24 @@ static void test_bad_facts(void) {
     static const struct {
         const char *arguments, *says;
     } calls[] = {
-        {"probes", "expected a platform or device"},
-        {"probes v100-300w --facts facts.json", "one of these alone"},
-        {"probes v100-300w a100", "expected one platform or device"},
-        {"probes v100-3000w", "did you mean"},
-        {"probes --sweep clean.csv --idle idle.csv", "for a GPU that nobody has measured"},
-        {"probes --facts facts.json --run clean.csv", "10 workloads, expected the run of one"},
-        {"probes --facts facts.json --run fast.csv", "a run at 1600 MHz"},
-        {"probes --facts facts.json --count 5", "4"},
-        {"probes --facts facts.json --idle facts.json", "facts.json"},
-        {"probes --sweep two.csv", "1 workloads at 2 settings are too few"},
+        {"workload --which-clocks 0", "expected --device with"},
+        {"workload --which-clocks 0 --device v100-300w --facts facts.json", "one of these alone"},
+        {"workload --which-clocks 0 v100-300w a100", "is no option"},
+        {"workload --which-clocks 0 --device v100-3000w", "did you mean"},
+        {"workload --which-clocks 0 --sweep clean.csv --idle idle.csv", "for a GPU that nobody has measured"},
+        {"workload --which-clocks 0 --facts facts.json --run clean.csv", "10 workloads, expected the run of one"},
+        {"workload --which-clocks 0 --facts facts.json --run fast.csv", "a run at 1600 MHz"},
+        {"workload --facts facts.json --which-clocks 5", "4"},
+        {"workload --which-clocks 0 --facts facts.json --idle facts.json", "facts.json"},
+        {"workload --which-clocks 0 --sweep two.csv", "1 workloads at 2 settings are too few"},
         {"device --facts facts.json --sweep clean.csv --out x.json", "a sweep and facts"},
         {"device --sweep clean.csv --run clean.csv --out x.json", "--run belongs to --facts"},
         {"device --facts facts.json --only w1 --out x.json", "--only chooses among the workloads of sweeps"},
         {"device --facts facts.json", "expected --out"},
+        {"device --sweep clean.csv --out x.json --splits 2", "--splits has no effect without --cross-validate"},
+        {"device --sweep clean.csv --out x.json --cross-validate", "--out has no effect with --cross-validate"},
+        {"workload --device v100-300w --sweep clean.csv --facts facts.json", "has no effect without --which-clocks"},
+        {"workload --which-clocks 1 --sweep clean.csv --at ends", "--at has no effect with --which-clocks"},
     };
     const bool none[WORKLOADS] = {false};
     write_sweep("clean.csv", none);
@@ -279,15 +287,16 @@ static void test_refusals(void) {
     };
     write_sweep("clean.csv", none);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        FL_CHECK(shell("'%s' fit split --sweep clean.csv --at %s >out 2>err", FL_PROGRAM, rows[i].at) == 2 &&
+        FL_CHECK(shell("'%s' fit device --cross-validate --sweep clean.csv --at %s >out 2>err", FL_PROGRAM,
+                       rows[i].at) == 2 &&
                      says("err", rows[i].says),
                  "%s", rows[i].at);
-    FL_CHECK(
-        shell("grep -E '^(workload|w[01],)' clean.csv >two.csv && '%s' fit split --sweep two.csv --at chosen:2 >out "
-              "2>err",
-              FL_PROGRAM) == 2 &&
-            says("err", "calibrated with 1 workloads .* expected 3 workloads"),
-        "too few workloads");
+    FL_CHECK(shell("grep -E '^(workload|w[01],)' clean.csv >two.csv && '%s' fit device --cross-validate --sweep "
+                   "two.csv --at chosen:2 >out "
+                   "2>err",
+                   FL_PROGRAM) == 2 &&
+                 says("err", "calibrated with 1 workloads .* expected 3 workloads"),
+             "too few workloads");
     FL_CHECK(shell("'%s' fit workload --device generic --sweep clean.csv --at chosen:2 >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "calibrated with 0 workloads"),
              "a platform without calibration");

@@ -70,11 +70,11 @@ static void test_join(void) {
     FL_CHECK(foldline("import k.csv r.csv -o run2.csv --offset 100.25") == 0 && strstr(out, "+100.250000 s"), "%s",
              out);
     /* The pair is summarised with its energy: 2.55 s active of 4.2 s, at 250 W, else at 60 W. */
-    FL_CHECK(foldline("trace stats run2.csv") == 0 && strstr(out, "60.1 % of the time") && strstr(out, "energy    73"),
-             "%s", out);
-    FL_CHECK(foldline("trace stats run2.csv --json") == 0 && strstr(out, "\"energy_j\"") && strstr(out, "\"busy_pct\""),
-             "%s", out);
-    FL_CHECK(foldline("trace stats run2.csv -o run2.svg") == 0 && exists("run2.svg"), "%s", out);
+    FL_CHECK(foldline("show run2.csv") == 0 && strstr(out, "60.1 % of the time") && strstr(out, "energy    73"), "%s",
+             out);
+    FL_CHECK(foldline("show run2.csv --json") == 0 && strstr(out, "\"energy_j\"") && strstr(out, "\"busy_pct\""), "%s",
+             out);
+    FL_CHECK(foldline("plot trace run2.csv -o run2.svg") == 0 && exists("run2.svg"), "%s", out);
     FL_CHECK(foldline("import k.csv --json") == 0 && strstr(out, "\"format\":\t\"nsys-csv\"") &&
                  strstr(out, "no clocks"),
              "%s", out);
@@ -135,10 +135,8 @@ static void test_refused(void) {
         {"import k.csv r.csv -o x.telemetry.csv", "names the telemetry"},
         {"import bad.csv -o x.csv", "bad.csv:3:5: Duration is"},
         {"import k.csv flat.csv -o x.csv", "--offset S"},
-        {"trace", "expected stats FILE"},
-        {"trace stat k.csv", "expected stats FILE"},
-        {"trace stats k.csv k.csv", "two files of the same kind"},
-        {"trace stats k.csv -o k.jpg", "unknown picture format"},
+        {"show", "expected FILE"},
+        {"plot trace k.csv -o k.jpg", "unknown picture format"},
     };
     fl_temp_text("bad.csv", KERNEL_HEAD "1,2,1,1,1,1,1,1,X (0),1,7,f\n100,x,1,1,1,1,1,1,X (0),1,7,f\n");
     char flat[4096] = "timestamp, power.draw [W]\n";
@@ -166,7 +164,7 @@ static void test_told(void) {
     static const char *const commands[] = {"run k.csv --platform generic --assume balanced --policy nvboost",
                                            "run k.csv --platform generic --assume balanced --policy nvboost --json",
                                            "compare k.csv --platform generic --assume balanced --policy nvboost",
-                                           "oracle k.csv --platform generic --assume balanced"};
+                                           "compare k.csv --platform generic --assume balanced"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         FL_CHECK(foldline("%s 2>err >seen && cat err", commands[i]) == 0 && count_of(out, missing) == 1, "%s: %s",
                  commands[i], out);

@@ -47,9 +47,6 @@ static void make_folder(void) {
     "workload,policy,platform,variant,step,runs,reward_regret,low,high\n"                                              \
     "a,one,p,,1000,2,10,9,11\na,one,p,,2000,2,12,11,13\na,two,p,,1000,2,30,20,40\na,two,p,,2000,2,60,50,70\n"          \
     "a [v],one,p,v,1000,2,10,9,11\n"
-#define TRACE                                                                                                          \
-    "t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct\n0,0,10,0,100,1000,\n0,1,20,0,110,1000,\n"               \
-    "1,0,30,0,100,900,\n1,1,40,0,120,900,\n"
 #define FRONTIER                                                                                                       \
     "kind,time_s,energy_j,bound_j,judge_time_s,judge_energy_j,measured_time_s,measured_energy_j\n"                     \
     "plan,6,100,99,n/a,n/a,n/a,n/a\nplan,7,90,89,n/a,n/a,n/a,n/a\ndefault,6,110,n/a,n/a,n/a,n/a,n/a\n"
@@ -73,9 +70,8 @@ static void test_every_kind_and_format(void) {
     } format[] = {{"svg", "<?xml"}, {"png", "\x89PNG"}, {"pdf", "%PDF"}};
     make_folder();
     const char *compare = strdup(write_file("c.csv", COMPARE)), *timeline = strdup(write_file("t.csv", TIMELINE)),
-               *regret = strdup(write_file("c.regret.csv", REGRET)), *trace = strdup(write_file("trace.csv", TRACE)),
-               *gantt = strdup(write_file("gantt.csv", GANTT)), *frontier = strdup(write_file("f.csv", FRONTIER)),
-               *servers = strdup(write_file("servers.csv", SERVERS)),
+               *regret = strdup(write_file("c.regret.csv", REGRET)), *gantt = strdup(write_file("gantt.csv", GANTT)),
+               *frontier = strdup(write_file("f.csv", FRONTIER)), *servers = strdup(write_file("servers.csv", SERVERS)),
                *served = strdup(write_file("served.csv", SERVED));
     for (size_t k = 0; fl_plot_kinds[k]; k++)
         for (size_t f = 0; f < 3; f++) {
@@ -83,14 +79,14 @@ static void test_every_kind_and_format(void) {
             fl_diag d = {0};
             snprintf(name, sizeof name, "%s.%s", fl_plot_kinds[k], format[f].ending);
             const char *out = in_folder(name), *kind = fl_plot_kinds[k];
-            const char *input = !strcmp(kind, "timeline") || !strcmp(kind, "residency") ? timeline
-                                : !strcmp(kind, "trace")                                ? trace
-                                : !strcmp(kind, "gantt")                                ? gantt
-                                : !strcmp(kind, "frontier")                             ? frontier
-                                : !strcmp(kind, "latencies")                            ? served
-                                : !strncmp(kind, "serving", 7)                          ? servers
-                                : !strcmp(kind, "regret-curves")                        ? regret
-                                                                                        : compare;
+            const char *input = !strcmp(kind, "timeline") || !strcmp(kind, "residency") || !strcmp(kind, "trace")
+                                    ? timeline
+                                : !strcmp(kind, "gantt")         ? gantt
+                                : !strcmp(kind, "frontier")      ? frontier
+                                : !strcmp(kind, "latencies")     ? served
+                                : !strncmp(kind, "serving", 7)   ? servers
+                                : !strcmp(kind, "regret-curves") ? regret
+                                                                 : compare;
             FL_CHECK(fl_plot(fl_plot_kinds[k], input, out, &d) == FL_OK, "%s: %s", name, d.message);
             FILE *file = fopen(out, "rb");
             size_t got = file ? fread(head, 1, sizeof head - 1, file) : 0;
@@ -104,7 +100,6 @@ static void test_every_kind_and_format(void) {
     free((char *)(uintptr_t)served);
     free((char *)(uintptr_t)timeline);
     free((char *)(uintptr_t)regret);
-    free((char *)(uintptr_t)trace);
     free((char *)(uintptr_t)gantt);
     free((char *)(uintptr_t)frontier);
 }
@@ -136,8 +131,8 @@ static void test_lines(void) {
          "200000000,1,1400,1000,110,50\n",
          4 + 1},
         {"trace",
-         "t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct\n0,0,10,0,100,1000,\n0,1,20,0,110,1000,\n"
-         "1,0,30,0,101,900,\n1,1,40,0,120,800,\n2,0,30,0,100,900,\n2,1,40,0,120,800,\n",
+         "# foldline-telemetry 1\nt_ns,device,sm_mhz,power_w,util_gpu_pct\n0,0,1000,100,10\n0,1,1000,110,20\n"
+         "100000000,0,900,101,30\n100000000,1,800,120,40\n200000000,0,900,100,30\n200000000,1,800,120,40\n",
          1 + 3 + 2 + 3} /* its key has a piece */,
     };
     make_folder();
@@ -282,7 +277,7 @@ static void test_refusals(void) {
                {"regret-curves", words, "x.svg", "no step with a regret, nothing to draw", FL_BAD_INPUT},
                {"timeline", good, "x.svg", "foldline-telemetry", FL_BAD_INPUT},
                {"timeline", bare, "x.svg", "no readings", FL_BAD_INPUT},
-               {"trace", good, "x.svg", "no column 't_s'", FL_BAD_INPUT},
+               {"trace", good, "x.svg", "not recognised", FL_BAD_INPUT},
                {"pareto", means, "x.svg", "no columns workload, policy, energy_j and slowdown", FL_BAD_INPUT},
                {"regret", means, "x.svg", "no columns workload, policy, energy_j and slowdown", FL_BAD_INPUT},
                {"intervals", good, "no/such/folder/x.svg", "cannot create", FL_IO},

@@ -1,4 +1,4 @@
-/* The slope of performance against clock (SweetSpot, Eq. 6), the choice of alpha, and foldline fit sweetspot, which
+/* The slope of performance against clock (SweetSpot, Eq. 6), the choice of alpha, and foldline fit policy sweetspot, which
  * makes them of measured rows and of sweeps that it runs itself. */
 #include "harness/base/cli/cli.h"
 #include "harness/fit/policy/inside.h"
@@ -242,7 +242,7 @@ static void test_recorded(void) {
 /* The program itself. */
 static int ask(const char *options, char *out, size_t size) {
     char line[1024];
-    snprintf(line, sizeof line, "%s fit sweetspot %s 2>&1", FL_PROGRAM, options);
+    snprintf(line, sizeof line, "%s fit policy sweetspot %s 2>&1", FL_PROGRAM, options);
     FILE *f = popen(line, "r");
     const size_t got = f ? fread(out, 1, size - 1, f) : 0;
     out[got] = 0;

@@ -138,19 +138,19 @@ static void test_killed(void) {
     snprintf(out, sizeof out, "%s", in_folder("killed.csv"));
     snprintf(whole, sizeof whole, "%s", in_folder("whole.csv"));
     snprintf(journal, sizeof journal, "%s.journal", out);
-    FL_CHECK(RUN("sweep", e, "-o", whole) == 0, "the undisturbed grid failed");
+    FL_CHECK(RUN("grid", e, "-o", whole) == 0, "the undisturbed grid failed");
     const double size = (double)size_of(whole);
     fl_random r = fl_random_seed(20260, 1);
     int kills = 0, finished = 0;
     for (int i = 0; i < 20; i++) {
         const killing k = {journal, (off_t)(size * (0.001 + 0.04 * fl_random_unit(&r)))};
-        const int status = run((const char *const[]){"sweep", e, "-o", out, NULL}, &k, 0);
+        const int status = run((const char *const[]){"grid", e, "-o", out, NULL}, &k, 0);
         kills += status == -1;
         finished += status == 0;
     }
     printf("seed 20260: %d killed, %d had finished; ", kills, finished);
     FL_CHECK(kills >= 3, "only %d were killed in time", kills);
-    FL_CHECK(RUN("sweep", e, "-o", out) == 0, "the last start failed");
+    FL_CHECK(RUN("grid", e, "-o", out) == 0, "the last start failed");
     FL_CHECK(same_bytes(out, whole), "other bytes after %d kills", kills);
     FL_CHECK(access(journal, F_OK) != 0, "the journal is still there");
 }
@@ -159,11 +159,11 @@ static void test_threads_and_shards(void) {
     const char *e = experiment("shards.json", 7, 3, true);
     char path[6][1100], one[1024];
     snprintf(one, sizeof one, "%s", in_folder("one.csv"));
-    FL_CHECK(RUN("sweep", e, "-o", one, "--threads", "1") == 0, "one thread");
+    FL_CHECK(RUN("grid", e, "-o", one, "--threads", "1") == 0, "one thread");
     for (int n = 2; n <= 4; n += 2) {
         char threads[16];
         snprintf(threads, sizeof threads, "%d", n);
-        FL_CHECK(RUN("sweep", e, "-o", in_folder("more.csv"), "--threads", threads) == 0 &&
+        FL_CHECK(RUN("grid", e, "-o", in_folder("more.csv"), "--threads", threads) == 0 &&
                      same_bytes(one, in_folder("more.csv")),
                  "%d threads", n);
     }
@@ -171,9 +171,10 @@ static void test_threads_and_shards(void) {
         char shard[16];
         snprintf(shard, sizeof shard, "%d/5", i);
         snprintf(path[i], sizeof path[i], "%s.shard-%d-of-5", in_folder("five.csv"), i);
-        FL_CHECK(RUN("sweep", e, "-o", in_folder("five.csv"), "--shard", shard) == 0, "shard %d", i);
+        FL_CHECK(RUN("grid", e, "-o", in_folder("five.csv"), "--shard", shard) == 0, "shard %d", i);
     }
-    FL_CHECK(RUN("merge", path[3], path[1], path[5], path[2], path[4], "-o", in_folder("five.csv")) == 0, "merge");
+    FL_CHECK(RUN("grid", "--merge", path[3], path[1], path[5], path[2], path[4], "-o", in_folder("five.csv")) == 0,
+             "merge");
     FL_CHECK(same_bytes(one, in_folder("five.csv")), "five shards give other bytes");
     FL_CHECK(RUN("report", one, "-o", in_folder("one.html")) == 0 &&
                  RUN("report", in_folder("five.csv"), "-o", in_folder("five.html")) == 0,
@@ -186,12 +187,14 @@ static void test_threads_and_shards(void) {
     FL_CHECK(of[0] && of[1] && !strcmp(of[0], of[1]), "one record names another result than the other");
     free(record[0]);
     free(record[1]);
-    FL_CHECK(RUN("merge", path[3], path[1], path[5], path[2], "-o", in_folder("four.csv")) == 2 && says("missing"),
+    FL_CHECK(RUN("grid", "--merge", path[3], path[1], path[5], path[2], "-o", in_folder("four.csv")) == 2 &&
+                 says("missing"),
              "a shard is missing");
     FL_CHECK(access(in_folder("four.csv"), F_OK) != 0, "half a result was written");
-    FL_CHECK(RUN("merge", path[1], path[1], "-o", in_folder("four.csv")) == 2 && says("occurs twice"), "one twice");
-    FL_CHECK(RUN("sweep", e, "-o", in_folder("x.csv"), "--shard", "6/5") == 2 && says("expected I/N"), "shard 6/5");
-    FL_CHECK(RUN("sweep", e) == 2 && says("-o FILE"), "no output");
+    FL_CHECK(RUN("grid", "--merge", path[1], path[1], "-o", in_folder("four.csv")) == 2 && says("occurs twice"),
+             "one twice");
+    FL_CHECK(RUN("grid", e, "-o", in_folder("x.csv"), "--shard", "6/5") == 2 && says("expected I/N"), "shard 6/5");
+    FL_CHECK(RUN("grid", e) == 2 && says("-o FILE"), "no output");
 }
 
 static void test_full_disk(void) {
@@ -199,8 +202,8 @@ static void test_full_disk(void) {
     char out[1024], whole[1024];
     snprintf(out, sizeof out, "%s", in_folder("full.csv"));
     snprintf(whole, sizeof whole, "%s", in_folder("room.csv"));
-    FL_CHECK(RUN("sweep", e, "-o", whole) == 0, "with room");
-    FL_CHECK(run((const char *const[]){"sweep", e, "-o", out, NULL}, NULL, 40000) == 3 && says("cannot write") &&
+    FL_CHECK(RUN("grid", e, "-o", whole) == 0, "with room");
+    FL_CHECK(run((const char *const[]){"grid", e, "-o", out, NULL}, NULL, 40000) == 3 && says("cannot write") &&
                  says("run the command again to continue"),
              "a full disk");
     FL_CHECK(access(out, F_OK) != 0, "half a result was written");
@@ -208,7 +211,7 @@ static void test_full_disk(void) {
     char *journal = read_file(in_folder("full.csv.journal"), &size);
     FL_CHECK(journal && size > 1000, "nothing was kept");
     free(journal);
-    FL_CHECK(RUN("sweep", e, "-o", out) == 0 && same_bytes(out, whole), "goes on");
+    FL_CHECK(RUN("grid", e, "-o", out) == 0 && same_bytes(out, whole), "goes on");
     size_t told;
     char *said = read_file(in_folder("out"), &told);
     FL_CHECK(said && !strstr(said, ", 0 of them"), "it began anew: %s", said ? said : "");
@@ -220,17 +223,17 @@ static void test_other_inputs(void) {
     char out[1024], journal[1024];
     snprintf(journal, sizeof journal, "%s", in_folder("in.csv.journal"));
     snprintf(out, sizeof out, "%s", in_folder("in.csv"));
-    run((const char *const[]){"sweep", e, "-o", out, NULL}, &(killing){journal, 1000}, 0);
+    run((const char *const[]){"grid", e, "-o", out, NULL}, &(killing){journal, 1000}, 0);
     FL_CHECK(access(journal, F_OK) == 0, "no journal to go on from");
     fl_temp_text("p.csv",
                  "# foldline-programs 1\n# source: made up\n# sm_mhz: 1500\n# mem_mhz: 1000\n# kinds: k.csv\n"
                  "program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv\n"
                  "a,1,0.05,k,1,2001,0.2,10,0\nb,1,0.05,m,1,2000,0.2,10,0\n"); /* the same name, another trace */
-    FL_CHECK(RUN("sweep", e, "-o", out) == 2 && says("other inputs") && says(".journal:1"), "a changed trace");
-    FL_CHECK(RUN("sweep", e, "-o", "/proc/none/x.csv") == 3 && says("cannot create"), "unwritable");
+    FL_CHECK(RUN("grid", e, "-o", out) == 2 && says("other inputs") && says(".journal:1"), "a changed trace");
+    FL_CHECK(RUN("grid", e, "-o", "/proc/none/x.csv") == 3 && says("cannot create"), "unwritable");
 }
 
-/* Whatever the results may hang on is part of the key: with any option of sweep or key of the experiment changed, a
+/* Whatever the results may hang on is part of the key: with any option of grid or key of the experiment changed, a
  * journal is not gone on with and a shard does not go with the others. */
 static void test_other_options(void) {
     static const struct {
@@ -254,9 +257,9 @@ static void test_other_options(void) {
     snprintf(first, sizeof first, "%s", in_folder("o.csv.shard-1-of-2"));
     snprintf(second, sizeof second, "%s", in_folder("o.csv.shard-2-of-2"));
     snprintf(journal, sizeof journal, "%s", in_folder("o.csv.shard-2-of-2.journal"));
-    FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "1/2") == 0, "the first shard");
-    FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2", "--threads", "1") == 0, "the second shard");
-    FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 0, "the same options go together");
+    FL_CHECK(RUN("grid", e, "-o", in_folder("o.csv"), "--shard", "1/2") == 0, "the first shard");
+    FL_CHECK(RUN("grid", e, "-o", in_folder("o.csv"), "--shard", "2/2", "--threads", "1") == 0, "the second shard");
+    FL_CHECK(RUN("grid", "--merge", first, second, "-o", in_folder("o.csv")) == 0, "the same options go together");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         if (!row[i].value)
             continue;
@@ -265,8 +268,9 @@ static void test_other_options(void) {
         char path[1024];
         snprintf(path, sizeof path, "%s", file ? in_folder(row[i].value) : row[i].value);
         const char *value = *path ? path : NULL;
-        FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2", option, value) == 0, "%s", option);
-        FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 2 && says("other inputs, other options"),
+        FL_CHECK(RUN("grid", e, "-o", in_folder("o.csv"), "--shard", "2/2", option, value) == 0, "%s", option);
+        FL_CHECK(RUN("grid", "--merge", first, second, "-o", in_folder("o.csv")) == 2 &&
+                     says("other inputs, other options"),
                  "merged with %s %s", option, value ? value : "");
         /* what a kill before the first row leaves: the head alone */
         size_t size;
@@ -277,13 +281,13 @@ static void test_other_options(void) {
         if (f)
             fclose(f);
         free(text);
-        FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2", option, value) == 2 &&
+        FL_CHECK(RUN("grid", e, "-o", in_folder("o.csv"), "--shard", "2/2", option, value) == 2 &&
                      says("other inputs, other options"),
                  "went on with %s %s", option, value ? value : "");
         remove(journal);
     }
     /* One that is not in the table, as it may come later. */
-    FL_CHECK(RUN("sweep", "--help") == 0, "help");
+    FL_CHECK(RUN("grid", "--help") == 0, "help");
     size_t size, known = 0;
     char *text = read_file(in_folder("out"), &size), *save = NULL,
          *record = read_file(in_folder("o.csv.shard-1-of-2.provenance.json"), &size);
@@ -291,8 +295,8 @@ static void test_other_options(void) {
         record = read_file(in_folder("o.csv.provenance.json"), &size);
     const char *settings = record ? strstr(record, "\"settings\"") : NULL;
     /* What no byte of a result hangs on; and bounds, which are in the key as they were understood (5% is 0.05). */
-    static const char *const without[] = {"help", "shard", "threads", "step-limit",
-                                          "json", "bound", "path",    "no-cache"};
+    static const char *const without[] = {"help", "merge", "shard", "threads", "step-limit",
+                                          "json", "bound", "path",  "no-cache"};
     for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
         char name[64], quoted[80];
         bool part = sscanf(line, "  --%63[a-z-]", name) == 1;
@@ -313,12 +317,12 @@ static void test_other_options(void) {
     text = read_file(e, &size);
     snprintf(whole, sizeof whole, "{\"variants\": {\"off\": {\"wall\": \"off\"}}, %s", text ? text + 1 : "");
     fl_temp_text("options.json", whole);
-    FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2") == 0, "a variant");
-    FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 2, "merged with a variant");
+    FL_CHECK(RUN("grid", e, "-o", in_folder("o.csv"), "--shard", "2/2") == 0, "a variant");
+    FL_CHECK(RUN("grid", "--merge", first, second, "-o", in_folder("o.csv")) == 2, "merged with a variant");
     snprintf(whole, sizeof whole, "{\"about\": \"something\", %s", text ? text + 1 : "");
     fl_temp_text("options.json", whole);
-    FL_CHECK(RUN("sweep", e, "-o", in_folder("o.csv"), "--shard", "2/2") == 0, "about");
-    FL_CHECK(RUN("merge", first, second, "-o", in_folder("o.csv")) == 0, "what it is about changes no row");
+    FL_CHECK(RUN("grid", e, "-o", in_folder("o.csv"), "--shard", "2/2") == 0, "about");
+    FL_CHECK(RUN("grid", "--merge", first, second, "-o", in_folder("o.csv")) == 0, "what it is about changes no row");
     free(text);
 }
 
@@ -331,14 +335,16 @@ static void test_measured_options(void) {
     fl_temp_text("m.csv", "# foldline-sweep 1\nworkload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n"
                           "a,,757,877,,1.3,120,156\na,,1005,877,,1.1,150,165\na,,1530,877,,1,250,250\n");
 #define MEASURED "--sweep", sweep, "--platform", "v100-300w", "--policy", "maxfreq", "--policy", "nvboost"
-    FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "1/2") == 0, "the first shard");
-    FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2") == 0, "the second shard");
-    FL_CHECK(RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 0, "the same options go together");
-    FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2", "--model", "fitted") == 0 &&
-                 RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 2 && says("other inputs, other options"),
+    FL_CHECK(RUN("grid", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "1/2") == 0, "the first shard");
+    FL_CHECK(RUN("grid", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2") == 0, "the second shard");
+    FL_CHECK(RUN("grid", "--merge", first, second, "-o", in_folder("m.out.csv")) == 0, "the same options go together");
+    FL_CHECK(RUN("grid", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2", "--model", "fitted") == 0 &&
+                 RUN("grid", "--merge", first, second, "-o", in_folder("m.out.csv")) == 2 &&
+                 says("other inputs, other options"),
              "--model");
-    FL_CHECK(RUN("sweep", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2", "--repeat", "2") == 0 &&
-                 RUN("merge", first, second, "-o", in_folder("m.out.csv")) == 2 && says("other inputs, other options"),
+    FL_CHECK(RUN("grid", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2", "--repeat", "2") == 0 &&
+                 RUN("grid", "--merge", first, second, "-o", in_folder("m.out.csv")) == 2 &&
+                 says("other inputs, other options"),
              "--repeat");
 }
 
@@ -361,12 +367,13 @@ static void test_other_plugin(void) {
     snprintf(second, sizeof second, "%s", in_folder("so.csv.shard-2-of-2"));
     snprintf(so, sizeof so, "%s", in_folder("p.so"));
     copy_so(so, "");
-    FL_CHECK(RUN("sweep", e, "--policy", so, "-o", in_folder("so.csv"), "--shard", "1/2") == 0, "the first shard");
-    FL_CHECK(RUN("sweep", e, "--policy", so, "-o", in_folder("so.csv"), "--shard", "2/2") == 0, "the second shard");
-    FL_CHECK(RUN("merge", first, second, "-o", in_folder("so.csv")) == 0, "the same plug-in");
+    FL_CHECK(RUN("grid", e, "--policy", so, "-o", in_folder("so.csv"), "--shard", "1/2") == 0, "the first shard");
+    FL_CHECK(RUN("grid", e, "--policy", so, "-o", in_folder("so.csv"), "--shard", "2/2") == 0, "the second shard");
+    FL_CHECK(RUN("grid", "--merge", first, second, "-o", in_folder("so.csv")) == 0, "the same plug-in");
     copy_so(so, "built anew"); /* the loader does not look behind the last section */
-    FL_CHECK(RUN("sweep", e, "--policy", so, "-o", in_folder("so.csv"), "--shard", "2/2") == 0, "the plug-in anew");
-    FL_CHECK(RUN("merge", first, second, "-o", in_folder("so.csv")) == 2 && says("other inputs"), "merged with it");
+    FL_CHECK(RUN("grid", e, "--policy", so, "-o", in_folder("so.csv"), "--shard", "2/2") == 0, "the plug-in anew");
+    FL_CHECK(RUN("grid", "--merge", first, second, "-o", in_folder("so.csv")) == 2 && says("other inputs"),
+             "merged with it");
 }
 
 /* ---- the journal ---- */

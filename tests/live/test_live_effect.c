@@ -247,7 +247,7 @@ static void test_log_of_a_rounded_limit(void) {
                               "1,"));
     CU_ASSERT(!fl_decisions_read(log, &r, &d) && r.step_count > 1);
     fl_decisions_free(&r);
-    snprintf(command, sizeof command, "'%s' replay '%s' > '%s'", FL_PROGRAM, log, fl_temp_path("replayed.txt"));
+    snprintf(command, sizeof command, "'%s' verify '%s' > '%s'", FL_PROGRAM, log, fl_temp_path("replayed.txt"));
     CU_ASSERT(system(command) == 0);
 }
 

@@ -200,7 +200,7 @@ static void one(const fl_policy *p, const scene *at, int gpus) {
     if (at->policy && !*at->set) /* one that is told what to set sets it once */
         FL_CHECK(sets_of(&live) > 2 && live.kernel_count > 1000, "%s: %zu sets, %zu kernels: shows nothing", p->name,
                  sets_of(&live), live.kernel_count);
-    status = shell("'%s' replay '%s/live.csv' > '%s/out.txt' 2>&1 && '%s' replay '%s/run.csv' > '%s/out.txt'",
+    status = shell("'%s' verify '%s/live.csv' > '%s/out.txt' 2>&1 && '%s' verify '%s/run.csv' > '%s/out.txt'",
                    FL_PROGRAM, folder, folder, FL_PROGRAM, folder, folder); /* alone: its tables are in its head */
     FL_CHECK(status == 0, "%s: its log does not replay", p->name);
     FL_CHECK(near(end, number("live.json", "makespan_s")), "%s: %.9g s, live %.9g s", p->name, end,

@@ -343,7 +343,7 @@ static void test_time(void) {
     FL_CHECK(fabs(fl_capping_power(&board, 0.5, 0.2, 700, 1.1) - (0.5 * 90 * 1.21 * 0.7 + 9 + 55)) < 1e-12, "Eq. 2");
 }
 
-FL_SUITE("fit capping", {"step one", test_chip}, {"both together", test_together},
+FL_SUITE("fit policy capping", {"step one", test_chip}, {"both together", test_together},
          {"least squares", test_least_squares}, {"what is sound", test_sound}, {"refuses", test_refuses},
          {"step two", test_app}, {"within 0..1", test_app_bounds}, {"step two refuses", test_app_refuses},
          {"Eq. 2 and 3", test_time})

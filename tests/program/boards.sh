@@ -4,14 +4,14 @@
 . "$(dirname "$0")/shell.sh"
 
 trace=traces/samples/mix8.csv
-succeed "boards are listed behind the platforms" '^l40s  *NVIDIA L40S, 350 W \(facts alone\)$' "$f" platforms
+succeed "boards are listed behind the platforms" '^l40s  *NVIDIA L40S, 350 W \(facts alone\)$' "$f" list platforms
 check "and marked" test "$(grep -c 'facts alone' "$dir/out")" = "$(ls models/boards | wc -l)"
-succeed "a board: its facts and sources" '^  highest power limit +72 W +captured output of nvidia-smi' "$f" platforms l4
+succeed "a board: its facts and sources" '^  highest power limit +72 W +captured output of nvidia-smi' "$f" list platforms l4
 check "and what is unknown" grep -q '^  law of power; ' "$dir/out"
 check "in its own words" grep -qx '  lowest SM clock of the ladder' "$dir/out"
 check "not what is known" test "$(grep -c 'default power limit' "$dir/out")" = 1
-refuse "no board and no platform" 2 "unknown platform 'l40z'" "$f" platforms l40z
-for command in "run --policy nvboost" "compare --policy nvboost" oracle; do
+refuse "no board and no platform" 2 "unknown platform 'l40z'" "$f" list platforms l40z
+for command in "run --policy nvboost" "compare --policy nvboost" compare; do
   # shellcheck disable=SC2086
   refuse "$command: no law of power" 2 "power model is unknown .*fit device --facts l40s --out l40s.json" "$f" ${command%% *} $trace --platform l40s \
     $([ "$command" = "${command#* }" ] || echo "${command#* }")
@@ -23,7 +23,7 @@ boards=(models/boards/{a30,l40s,l4}.json)
 [ -z "${FL_BOARDS:-}" ] || boards=(models/boards/*.json)
 for b in "${boards[@]}"; do
   name=$(basename "$b" .json)
-  if grep -q 'to simulate this board, add' <("$f" platforms "$name"); then
+  if grep -q 'to simulate this board, add' <("$f" list platforms "$name"); then
     refuse "fit device: $name lacks what no other chip tells" 2 "board $name: unknown: " "$f" fit device --facts "$name" --out "$dir/no.json"
     continue
   fi
@@ -33,7 +33,7 @@ for b in "${boards[@]}"; do
   fi
   made=$((made + 1))
   limit=$(sed -n 's/^  "limit_default_w": \(.*\),$/\1/p' "$b")
-  succeed "$name: a platform with its own limit" "power limit: $limit W" "$f" platforms "$dir/$name.json"
+  succeed "$name: a platform with its own limit" "power limit: $limit W" "$f" list platforms "$dir/$name.json"
   check "$name: its law of power is assumed" grep -qE '^  gpu.power.a_w +assumed: chips alike' "$dir/out"
   check "$name: its own facts are not" grep -qE "^  gpu.tdp_w +board $name: " "$dir/out"
   check "$name: no memory clock but its own" test "$(sed -n 's/^  "mem_mhz": \[\(.*\)\],$/\1/p' "$b" | tr -d ' ' | tr , '\n' | wc -l)" = \
@@ -50,8 +50,8 @@ succeed "run, JSON" "$note" "$f" run $trace "${own[@]}" --policy nvboost --json
 succeed "compare" "^note: the $note" "$f" compare $trace "${own[@]}" --policy nvboost --no-oracle --csv "$dir/c.csv"
 check "its record" grep -q '"assumed_power":.*true' "$dir/c.provenance.json"
 succeed "compare, JSON" "$note" "$f" compare $trace "${own[@]}" --policy nvboost --no-oracle --json
-succeed "oracle" "^note: the $note" "$f" oracle traces/samples/sweetspot-blackscholes.csv "${own[@]}"
-succeed "oracle, JSON" '"assumed_power":.*true' "$f" oracle traces/samples/sweetspot-blackscholes.csv "${own[@]}" --json
+succeed "oracle" "^note: the $note" "$f" compare traces/samples/sweetspot-blackscholes.csv "${own[@]}"
+succeed "oracle, JSON" '"assumed_power":.*true' "$f" compare traces/samples/sweetspot-blackscholes.csv "${own[@]}" --json
 "$f" report "$dir/c.csv" -o "$dir/c.html" >/dev/null
 check "report" grep -q "law of power assumed" "$dir/c.html"
 succeed "a measured table has no law" 'policy' "$f" compare --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --policy nvboost

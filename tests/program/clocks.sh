@@ -35,11 +35,11 @@ check "and written so" python3 -c '
 import json, sys
 told = [at[0] for one in json.load(open(sys.argv[1]))["calibration"]["probes"] for kind in ("chosen", "usual") if kind in one for at in one[kind]["at"]]
 sys.exit(not (405 in told and min(told) == 405))' "$dir/asked.json"
-succeed "fit probes of the sweep" '405 [+] ' "$f" fit probes --sweep "$dir/asked.csv"
+succeed "which clocks, of the sweep" '405 [+] ' "$f" fit workload --which-clocks 0 --sweep "$dir/asked.csv"
 check "names no clock that nobody can set" can_be_set
-succeed "fit probes of the device" 'ask for 405 MHz; the GPU then ran at about 20[0-9] MHz' "$f" fit probes "$dir/asked.json"
+succeed "which clocks, of the device" 'ask for 405 MHz; the GPU then ran at about 20[0-9] MHz' "$f" fit workload --which-clocks 0 --device "$dir/asked.json"
 check "names none either" can_be_set
-succeed "fit split" 'chosen: ' "$f" fit split --sweep "$dir/asked.csv" --at chosen:3 --splits 2
+succeed "cross-validation" 'chosen: ' "$f" fit device --cross-validate --sweep "$dir/asked.csv" --at chosen:3 --splits 2
 check "names none" can_be_set
 
 some w3 705,1380 >"$dir/two.csv"
@@ -59,7 +59,7 @@ succeed "a range of clocks" 'SM 405 .which runs at 20[0-9]. to 1380 MHz' "$f" fi
 succeed "advise beside it" '8 workloads at 405 .which runs at 20[0-9]. to 1380 MHz' "$f" advise "$dir/asked.csv" --bound 10%
 
 # ---- what was looked at is no surer for a decision than a second run of it ----
-succeed "fit split --decide of rows that were looked at" 'expected_broken_pct' "$f" fit split --sweep "$dir/asked.csv" --at all --splits 2 --decide --bound 11.56% --json
+succeed "cross-validation, --decide of rows that were looked at" 'expected_broken_pct' "$f" fit device --cross-validate --sweep "$dir/asked.csv" --at all --splits 2 --decide --bound 11.56% --json
 check "expects some to break a bound that they just meet" awk -F': *|,' '/"expected_broken_pct"/ { n = $2 } END { exit !(n > 0.1) }' "$dir/out"
 
 # ---- a limit below what the lowest measured clock draws: the clocks of the board's platform hold it, marked ----
@@ -79,7 +79,7 @@ sys.exit(not (len(rows) == 1 and float(rows[0]["mean_power_w"]) <= 1.05 * float(
 # ---- clocks in kHz, powers in mW: nothing else in the row contradicts them where it has no energy ----
 printf '# foldline-sweep 1\nworkload,sm_mhz,mem_mhz,time_s,power_w\na,1000,877,2,100\na,1500,877,1.5,150\n' >"$dir/units.csv"
 unit() { sed "$1" "$dir/units.csv" >"$dir/unit.csv"; }
-for c in 'fit device --out /dev/null --sweep' 'fit probes --sweep' 'fit split --sweep' 'fit workload --device v100-300w --sweep' \
+for c in 'fit device --out /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep' \
   'advise' 'advise --platform v100-300w' 'compare --platform v100-300w --model fitted --policy assure --sweep'; do
   unit 's/^a,1500,/a,1500000,/'
   refuse "kHz: $c" 2 'unit.csv:4:3: sm_mhz is 1.5e[+]06, above what any GPU runs at .10000 MHz.; as kHz, a factor of 1000, it would be 1500: expected MHz' "$f" $c "$dir/unit.csv"
@@ -125,7 +125,7 @@ succeed "no static clock under the risk" 'note: no static clock keeps the chance
 check "has no row" test "$(grep -c '^.*baseline:static *[0-9]' "$dir/out")" = 0
 
 # ---- other bad inputs of each command of this subject ----
-for c in 'fit device --out /dev/null --sweep' 'fit probes --sweep' 'fit split --sweep' 'fit workload --device v100-300w --sweep' 'advise'; do
+for c in 'fit device --out /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep' 'advise'; do
   unit 's/mem_mhz/sm_mhz/'
   refuse "a column twice: $c" 2 "unit.csv:2:17: .*sm_mhz" "$f" $c "$dir/unit.csv"
   unit 's/150$/-150/'

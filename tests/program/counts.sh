@@ -42,29 +42,29 @@ for count in stages microbatches chunks data_parallel tensor_parallel; do
 done
 
 # ---- what the program writes itself ----
-stated "a shard's jobs" s.csv 1 merge s.csv -o m.csv <<END
+stated "a shard's jobs" s.csv 1 grid --merge s.csv -o m.csv <<END
 # foldline-journal 1 $key @
 0 1 1 3610a686 hello
 END
-stated "a job's number" s.csv 2 merge s.csv -o m.csv <<END
+stated "a job's number" s.csv 2 grid --merge s.csv -o m.csv <<END
 # foldline-journal 1 $key 1
 @ 1 1 3610a686 hello
 END
-stated "a row's number" s.csv 2 merge s.csv -o m.csv <<END
+stated "a row's number" s.csv 2 grid --merge s.csv -o m.csv <<END
 # foldline-journal 1 $key 1
 0 @ 1 3610a686 hello
 END
-stated "a job's rows" s.csv 2 merge s.csv -o m.csv <<END
+stated "a job's rows" s.csv 2 grid --merge s.csv -o m.csv <<END
 # foldline-journal 1 $key 1
 0 1 @ 3610a686 hello
 END
-stated "GPUs of a log of decisions" log.csv 2 replay log.csv --policy maxfreq <<'END'
+stated "GPUs of a log of decisions" log.csv 2 verify log.csv --policy maxfreq <<'END'
 # foldline-decisions 1
 # gpus: @
 step,t_ns,device,power_w,fresh,set_sm_mhz,delay_ns
 0,0,0,100,,,
 END
-stated "a device of such a log" log.csv 4 replay log.csv --policy maxfreq <<'END'
+stated "a device of such a log" log.csv 4 verify log.csv --policy maxfreq <<'END'
 # foldline-decisions 1
 # gpus: 1
 step,t_ns,device,power_w,fresh,set_sm_mhz,delay_ns
@@ -123,7 +123,7 @@ version|"foldline_experiment": @
 END
 
 # ---- platforms, boards, devices ----
-"$f" platforms generic --json >"$work/generic.json" || exit 1
+"$f" list platforms generic --json >"$work/generic.json" || exit 1
 python3 - "$work" <<'END'
 import json, sys
 folder = sys.argv[1]
@@ -138,13 +138,13 @@ write("steps", lambda t: t["gpu"].update(sm_mhz={"from": 1, "to": 1500, "steps":
 write("version", lambda t: t.update(foldline_platform="@"))
 END
 for name in gpus sms steps version; do
-  [ -f "$work/$name.form" ] && stated "platform: $name" p.json 1 platforms ./p.json <"$work/$name.form"
+  [ -f "$work/$name.form" ] && stated "platform: $name" p.json 1 list platforms ./p.json <"$work/$name.form"
 done
 stated "facts: a ladder" facts.json 1 fit device --facts ./facts.json --out d.json <<'END'
 {"sm_mhz": {"from": 1, "to": 1410, "steps": [@]}, "mem_mhz": [1593], "tdp_w": 400}
 END
 sed 's/"steps": [0-9]*/"steps": @/' traces/samples/energyucb-published.json >"$work/draws.form"
 line=$(grep -n '"steps": @' "$work/draws.form" | cut -d: -f1)
-stated "steps of a published regret" draws.json "${line:-none}" fit draws draws.json --out o.csv <"$work/draws.form"
+stated "steps of a published regret" draws.json "${line:-none}" fit policy draws draws.json --out o.csv <"$work/draws.form"
 check "nothing was made" test -z "$(ls "$work" | grep -vE '^(s|s.provenance|b|log|k|p|t|e|mix8|launches|generic|facts|draws)\.(csv|json)$|form$')"
 finish

@@ -15,7 +15,7 @@ run() { # FACT, then options
 }
 other() { # FACT SED: the same log under another head
   sed "$2" "$dir/$1.csv" >"$dir/other.csv"
-  "$f" replay "$dir/other.csv" --policy "$dir/facts.so" >"$dir/out"
+  "$f" verify "$dir/other.csv" --policy "$dir/facts.so" >"$dir/out"
   [ $? = 1 ]
 }
 
@@ -30,13 +30,13 @@ for fact in bound:bound deadline:deadline_ns expected:expected_ns streams:stream
   key=${fact#*:} fact=${fact%:*}
   run $fact "${stated[@]}"
   check "$fact reaches the policy" [ "$(sets "$dir/$fact.csv")" -gt 50 ]
-  succeed "$fact, replayed" ', 0 differ' "$f" replay "$dir/$fact.csv" --policy "$dir/facts.so"
+  succeed "$fact, replayed" ', 0 differ' "$f" verify "$dir/$fact.csv" --policy "$dir/facts.so"
   check "another $fact decides otherwise" other $fact "s/^# stated\.$key: .*/# stated.$key: 2718281828/"
 done
 sed 's/^# stated\.deadline_ns: .*/# stated.deadline_ns: -4/' "$dir/deadline.csv" >"$dir/other.csv"
 sed 's/^# stated\.streams: .*/# stated.streams: 1.5/' "$dir/streams.csv" >"$dir/half.csv"
-refuse "half a stream" 2 'head: stated\.streams is missing or wrong' "$f" replay "$dir/half.csv" --policy "$dir/facts.so"
-refuse "a deadline that cannot be" 2 'head: stated\.deadline_ns is missing or wrong' "$f" replay "$dir/other.csv" --policy "$dir/facts.so"
+refuse "half a stream" 2 'head: stated\.streams is missing or wrong' "$f" verify "$dir/half.csv" --policy "$dir/facts.so"
+refuse "a deadline that cannot be" 2 'head: stated\.deadline_ns is missing or wrong' "$f" verify "$dir/other.csv" --policy "$dir/facts.so"
 "$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" --bound 7.3% --csv "$dir/bound.with.csv" >/dev/null
 "$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" --csv "$dir/bound.without.csv" >/dev/null
 energy() { awk -F, '/facts/ { gsub(/"[^"]*"/, "policy"); print $5, $6, $7; exit }' "$1"; }
@@ -69,14 +69,14 @@ check "others are another result" [ $? = 1 ]
 for fact in lag settle volt a a0 b b0 c; do
   run $fact
   check "$fact of a platform reaches the policy" [ "$(sets "$dir/$fact.csv")" -gt 50 ]
-  succeed "$fact, replayed" ', 0 differ' "$f" replay "$dir/$fact.csv" --policy "$dir/facts.so"
+  succeed "$fact, replayed" ', 0 differ' "$f" verify "$dir/$fact.csv" --policy "$dir/facts.so"
 done
 run records
 check "a share says nothing of a record's time" [ "$(sets "$dir/records.csv")" = 0 ]
 sed 's/"slowdown_pct": 2/"kernel_us": 1.234/' models/platforms/generic.json >"$dir/timed.json"
 "$f" run "$dir/t.csv" --platform "$dir/timed.json" --policy "$dir/facts.so:fact=records" --log "$dir/records.csv" >/dev/null
 check "what a record takes reaches the policy" [ "$(sets "$dir/records.csv")" -gt 50 ]
-succeed "records, replayed" ', 0 differ' "$f" replay "$dir/records.csv" --policy "$dir/facts.so"
+succeed "records, replayed" ', 0 differ' "$f" verify "$dir/records.csv" --policy "$dir/facts.so"
 sed 's/"kernel_us": 1.234/"kernel_us": 5.678/' "$dir/timed.json" >"$dir/longer.json"
 sed 's/"kernel_us": 1.234/"slowdown_pct": 2, "kernel_us": 1.234/' "$dir/timed.json" >"$dir/both.json"
 "$f" run "$dir/t.csv" --platform "$dir/both.json" --policy "$dir/facts.so:fact=records" --log "$dir/both.csv" >/dev/null
@@ -84,7 +84,7 @@ check "beside a share a time is not the whole cost" [ "$(sets "$dir/both.csv")" 
 check "another time decides otherwise" eval "! '$f' replay '$dir/records.csv' --policy '$dir/facts.so' --platform '$dir/longer.json' >/dev/null"
 sed 's/"settle_ms": 20/"settle_ms": 23.7/; s/"lag_ms": [0-9.]*/"lag_ms": 123.4/' models/platforms/generic.json >"$dir/slow.json"
 check "another settle time decides otherwise" eval "! '$f' replay '$dir/settle.csv' --policy '$dir/facts.so' --platform '$dir/slow.json' >/dev/null"
-check "and leaves the law as it is" "$f" replay "$dir/volt.csv" --policy "$dir/facts.so" --platform "$dir/slow.json"
+check "and leaves the law as it is" "$f" verify "$dir/volt.csv" --policy "$dir/facts.so" --platform "$dir/slow.json"
 
 # ---- live ----
 live() { # FACT, then options
@@ -98,10 +98,10 @@ check "a machine without a platform file: settle time is not known" [ "$(sets "$
 for fact in bound deadline streams settle lag volt c; do
   live $fact "${stated[@]}" --platform rtx4070-laptop
   check "$fact, live" [ "$(sets "$dir/$fact.csv")" -gt 5 ]
-  succeed "$fact, live, replayed" ', 0 differ' "$f" replay "$dir/$fact.csv" --policy "$dir/facts.so"
+  succeed "$fact, live, replayed" ', 0 differ' "$f" verify "$dir/$fact.csv" --policy "$dir/facts.so"
 done
 live expected "${stated[@]}"
-succeed "length, of a machine that its log describes" ', 0 differ' "$f" replay "$dir/expected.csv" --policy "$dir/facts.so"
+succeed "length, of a machine that its log describes" ', 0 differ' "$f" verify "$dir/expected.csv" --policy "$dir/facts.so"
 check "which was known" [ "$(sets "$dir/expected.csv")" -gt 5 ]
 
 # ---- streams: what a trace shows cannot be denied, and one stream lets tightrope go on without records ----
@@ -121,7 +121,7 @@ FOLDLINE_STATE=$dir/state "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --
   "$f" live --policy tightrope:alike=all --for 2s --control --log "$dir/bare.csv" >"$dir/out" 2>"$dir/err"
 check "tightrope runs live without --rings" [ $? = 0 ]
 check "and misses nothing that it needs" eval "! grep -q 'cannot be read\|needs kernel' '$dir/err'"
-succeed "its log replays" ', 0 differ' "$f" replay "$dir/bare.csv"
+succeed "its log replays" ', 0 differ' "$f" verify "$dir/bare.csv"
 refuse "depo still needs them" 3 'needs kernel records: give --rings' "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual \
   --quiet --privileged -- "$f" live --policy depo --for 1s
 finish

@@ -56,7 +56,7 @@ error() { "$f" fit serving --steps "$dir/steps.csv" --json | python3 -c "import 
 print(max(c['$1']['mean_pct'] for c in json.load(sys.stdin)['left_out_clocks'] if not c['end']) < $2)"; }
 check "time of inner clocks within 3 %" test "$(error time 3)" = True
 check "power within 3 %" test "$(error power 3)" = True
-succeed "the platform is one" 'sm_mhz' "$f" platforms "$dir/chip.json"
+succeed "the platform is one" 'sm_mhz' "$f" list platforms "$dir/chip.json"
 succeed "one clock is left out" 'clocks were measured on: 800, 1200, 2000 MHz' "$f" fit serving --steps "$dir/steps.csv" --leave-out 1600
 refuse "a clock that there is not" 2 'the table has no such clock' "$f" fit serving --steps "$dir/steps.csv" --leave-out 1601
 grep -v '^decode' "$dir/steps.csv" >"$dir/half.csv"

@@ -1,10 +1,8 @@
 # No line of a help, and on a terminal no line of a message, is wider than the terminal.
 . "$(dirname "$0")/shell.sh"
 
-commands=$("$f" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
-fits=$("$f" fit --help | sed -n 's/^  \([a-z][a-z]*\)  .*/fit \1/p')
-synths=$("$f" synth --help | sed -n 's/^  \([a-z][a-z]*\)  .*/synth \1/p')
-check "the commands are found" test "$(wc -w <<<"$commands $fits $synths")" -ge 50
+mapfile -t commands < <(all_commands)
+check "the commands are found" test ${#commands[@]} -ge 35
 too_wide() { awk -v width="$1" 'length > width { print; wide = 1 } END { exit !wide }'; }
 for width in 60 80 120; do
   export COLUMNS=$width
@@ -16,14 +14,14 @@ for width in 60 80 120; do
     too_wide $width <"$dir/help" >>"$dir/lines" && wide+=" [$c]"
     longest=$(wc -L <"$dir/help")
     [ "$longest" -le "$most" ] || most=$longest
-  done < <(printf '%s\n' "" $commands "help experiment" && printf '%s\n' "$fits" "$synths")
+  done < <(printf '%s\n' "" "${commands[@]}" "help experiment")
   "$f" help experiment | too_wide $width >>"$dir/lines" && wide+=" [help experiment]"
   check "every help fits $width columns:$wide" test -z "$wide"
   check "and uses them" test "$most" -gt $((width - 5))
 done
 check "the same words at any width" cmp <(COLUMNS=60 "$f" compare --help | tr -s ' \n' '\n' | grep -vxF '\') \
   <(COLUMNS=120 "$f" compare --help | tr -s ' \n' '\n' | grep -vxF '\')
-check "a word longer than the line is broken at a comma" grep -q '^ *kernel,.*,$' <(COLUMNS=40 "$f" fit sensitivity --help)
+check "a word longer than the line is broken at a comma" grep -q '^ *kernel,.*,$' <(COLUMNS=40 "$f" fit policy sensitivity --help)
 for columns in "" 0 -5 wide; do
   check "80 where COLUMNS is '$columns'" cmp <(COLUMNS=$columns "$f" compare --help) <(COLUMNS=80 "$f" compare --help)
 done

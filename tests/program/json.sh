@@ -23,12 +23,12 @@ sed "s,\"\.\./\.\./,\"$root/," "$root/harness/experiments/first-light.json" >x.j
 "$f" synth -o t.csv --kernels 1500 --mean-us 3000 --seed 3 >/dev/null
 how=(--platform generic --policy nvboost)
 
-json sweep '^jobs +[1-9]' "$f" sweep x.json -o r.csv
-"$f" sweep x.json -o plain.csv >/dev/null
+json grid '^jobs +[1-9]' "$f" grid x.json -o r.csv
+"$f" grid x.json -o plain.csv >/dev/null
 check "and the option is no part of the key" cmp r.csv plain.csv
-"$f" sweep x.json -o s.csv --shard 1/2 >/dev/null
-"$f" sweep x.json -o s.csv --shard 2/2 --json >/dev/null
-json merge '^shards +2$' "$f" merge s.csv.shard-1-of-2 s.csv.shard-2-of-2 -o m.csv
+"$f" grid x.json -o s.csv --shard 1/2 >/dev/null
+"$f" grid x.json -o s.csv --shard 2/2 --json >/dev/null
+json merged '^shards +2$' "$f" grid --merge s.csv.shard-1-of-2 s.csv.shard-2-of-2 -o m.csv
 check "merged as one" cmp m.csv r.csv
 json search 'candidates|policy' "$f" search x.json
 has "with objective and savings" '"objective":'
@@ -44,8 +44,8 @@ sed 's/"values":	\[\[\([0-9]\)/"values":	[[1\1/' b.json >worse.json
 "$f" regress worse.json --json --fail-if 'energy_j!1%' >out.json 2>err
 check "a gate that does not hold exits with 1" [ $? = 1 ]
 has "and is told" '"failed":	true'
-json platforms 'v100-300w' "$f" platforms
-json "platforms NAME" '^title +Generic|^title' "$f" platforms generic
+json 'list platforms' 'v100-300w' "$f" list platforms
+json "list platforms NAME" '^title +Generic|^title' "$f" list platforms generic
 check "as its file has it" diff <("$f" show out.json) <("$f" show "$root/models/platforms/generic.json")
 json restore '^records +0$' env FOLDLINE_STATE="$dir/state" "$f" restore
 "$f" emulate t.csv --platform generic --time virtual --quiet -- "$f" doctor --json --policy assure >out.json 2>err
@@ -62,12 +62,12 @@ has "and uses" '"server_uses":	\["waiting", "running"'
 has "which doctor says in words" '^  server      uses, where there is one, waiting, running, .*live --server URL'
 "$f" emulate t.csv --platform generic --time virtual --quiet -- "$f" doctor --policy assure >out.json 2>err
 check "and of no other policy" eval '! grep -q "^  server" out.json'
-"$f" policies tightrope --json >out.json
+"$f" list policies tightrope --json >out.json
 has "signals of a policy: of the GPU" '"needs":	\{'
 has "of a server" '"server":	\["waiting", "running", "kv_used_pct"'
 has "and of its engine's steps" '"engine_steps":	true'
 has "what it sets" '"gpu":	\["sm_mhz", "records"\]'
-"$f" policies plan --json >out.json
+"$f" list policies plan --json >out.json
 has "what wakes it" '"woken_by":	\["marker"\]'
 
 "$f" emulate t.csv --platform generic --time virtual --quiet -- "$f" live --policy assure --for 2s --json >out.json 2>err
@@ -78,7 +78,7 @@ check "emulate --report - is the report alone" "$f" show out.json
 has "of each process" '"processes":'
 check "what the program printed is told elsewhere" grep -q '^assure on 1 GPU' err
 
-json "fit capping" '^application +part' "$f" fit capping "$samples/powercap.sweep.csv"
+json "fit policy capping" '^application +part' "$f" fit policy capping "$samples/powercap.sweep.csv"
 has "with the processors" '"processors":'
 awk 'BEGIN { print "workload,sm_mhz,mem_mhz,time_s,power_w"
   for (k = 0; k < 6; k++) for (f = 700; f <= 1500; f += 200) { m = k / 6; t = (1 - m) * 1500 / f + m
@@ -93,7 +93,7 @@ json "fit trace" '^own_pct +[0-9]' "$f" fit trace t.csv t900.csv --platform gene
 "$f" synth --apps 5 --seed 1009 -o apps.programs.csv >/dev/null
 few=(--platform rtx3080ti --match 'gnn_*' --seconds 30 --step 300)
 for k in 1 2 3 4 5; do few+=(--workload gnn_0$k); done
-json "fit odpp" '^quantity +held_out' "$f" fit odpp apps.programs.csv "${few[@]}" --epochs 2
+json "fit policy odpp" '^quantity +held_out' "$f" fit policy odpp apps.programs.csv "${few[@]}" --epochs 2
 
 # show --json is UTF-8 with each key once, whatever the table holds.
 printf 'name,v,v\nlat\xe9n,1,2\n\xc3\xa9\xc2\x9b\xe2\x82,3,4\n' >latin.csv
@@ -106,13 +106,11 @@ echo '[{"a": 1}, {"a": 2, "b": "x"}]' >list.json
 succeed "a list of objects is a table" '^ *2 +x' "$f" show list.json
 
 # Every command that prints results has it.
-for command in $("$f" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
+while read -r command; do
   case $command in
-  fit | synth | plot | record | emulate | report | help) continue ;; # they write files; fit: below
+  fit | "fit policy" | list | synth* | plot | record | emulate | report | help) continue ;; # files, or parts alone
   esac
-  check "$command has --json" grep -q -- '--json' <("$f" "$command" --help)
-done
-for fit in $("$f" fit --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
-  check "fit $fit has --json" grep -q -- '--json' <("$f" fit "$fit" --help)
-done
+  # shellcheck disable=SC2086 # two words, of "fit device"
+  check "$command has --json" grep -q -- '--json' <("$f" $command --help)
+done < <(all_commands)
 finish

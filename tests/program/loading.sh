@@ -38,5 +38,5 @@ refuse "an experiment that needs a sweep says so" 2 'power-wall.json: the experi
   "$f" compare harness/experiments/power-wall.json
 check "and in its first line" grep -q '^  "about": "Needs --sweep FILE' harness/experiments/power-wall.json
 succeed "compare --help says so" 'names no workload.*needs --sweep FILE' env COLUMNS=300 "$f" compare --help
-succeed "sweep --help says so" 'names no workload needs' env COLUMNS=300 "$f" sweep --help
+succeed "grid --help says so" 'names no workload needs' env COLUMNS=300 "$f" grid --help
 finish

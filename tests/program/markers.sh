@@ -14,7 +14,7 @@ succeed "a plan at markers" '207 iterations of 207 markers, 0 markers lost' plan
 woken() { awk -F, '!/^#/ && $3 == "host" && $5 == 1' "$1" | wc -l; }
 steps=$(woken "$dir/a.csv") sets=$(awk -F, '!/^#/ && $3 != "host" && $7 > 0' "$dir/a.csv" | wc -l)
 if [ "$steps" -gt 100 ] && [ "$sets" -gt 20 ]; then ok "steps at markers"; else bad "steps at markers" "$steps steps, $sets sets"; fi
-succeed "its log is replayed" '0 differ' "$f" replay "$dir/a.csv"
+succeed "its log is replayed" '0 differ' "$f" verify "$dir/a.csv"
 plan --log "$dir/b.csv" >/dev/null 2>&1
 check "twice the same" cmp "$dir/a.csv" "$dir/b.csv"
 time=(--time wall)

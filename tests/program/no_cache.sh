@@ -13,7 +13,7 @@ check "run --no-cache runs" grep -q energy_j "$dir/plain"
 check "and leaves the folder as it was" [ "$(here)" = "t.csv t.kinds.csv " ]
 succeed "compare --no-cache" utilizscale "$f" compare "$t" --platform generic --policy utilizscale --no-cache
 check "leaves it so too" [ "$(here)" = "t.csv t.kinds.csv " ]
-succeed "trace stats --no-cache" '90000|90,000|90 000' "$f" trace stats "$t" --no-cache
+succeed "show --no-cache" '90000|90,000|90 000' "$f" show "$t" --no-cache
 check "and so does it" [ "$(here)" = "t.csv t.kinds.csv " ]
 chmod -w "$dir/in"
 run --no-cache >"$dir/again" 2>"$dir/err"
@@ -34,7 +34,7 @@ run --no-cache >"$dir/again" 2>"$dir/err"
 check "beside what is kept: the same bytes" cmp "$dir/again" "$dir/plain"
 chmod 600 "$t.foldline-cache"
 check "which stays as it is" cmp "$t.foldline-cache" "$dir/kept"
-for c in run compare sweep oracle trace "fit trace"; do
+for c in run compare grid show "fit trace"; do
   check "$c --help tells of it" grep -q -- '--no-cache ' <("$f" $c --help)
 done
 refuse "it takes no value" 2 'no-cache' "$f" run "$t" --platform generic --policy maxfreq --no-cache=yes

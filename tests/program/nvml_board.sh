@@ -7,13 +7,13 @@ clients=$(dirname "$f")/clients xml=tests/support/smi.xml
 "$f" synth -o "$dir/w.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null || exit 1
 emulate=("$f" emulate "$dir/w.csv" --quiet --privileged --time virtual)
 
-succeed "shown like a board" '^  SM clocks +210, 510, 810, 1110, 1410, 1710 MHz +nvidia-smi -q -x$' "$f" platforms $xml
+succeed "shown like a board" '^  SM clocks +210, 510, 810, 1110, 1410, 1710 MHz +nvidia-smi -q -x$' "$f" list platforms $xml
 check "those of its highest memory clock" grep -qE '^  memory clocks +405, 6251 MHz ' "$dir/out"
 check "its limits" test "$(grep -cE '^  (lowest|default|highest) power limit +(100|300|320) W ' "$dir/out")" = 3
 check "what it does not say is unknown" grep -qx '  memory bandwidth' "$dir/out"
-refuse "a JSON of it there is not" 2 "is not JSON" "$f" platforms $xml --json
+refuse "a JSON of it there is not" 2 "is not JSON" "$f" list platforms $xml --json
 succeed "a platform of it" '^written' "$f" fit device --facts $xml --out "$dir/b.json"
-succeed "with its limit" 'power limit: 300 W' "$f" platforms "$dir/b.json"
+succeed "with its limit" 'power limit: 300 W' "$f" list platforms "$dir/b.json"
 
 succeed "emulated: as many GPUs as the file has" '^devices 2$' "${emulate[@]}" --board $xml -- "$clients/probe" who
 check "the first" grep -qxF 'who NVIDIA Example 24|GPU-0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9|1322021000001|94.02.75.00.01|00000000:17:00.0|223710de|24146608128' "$dir/out"
@@ -54,12 +54,12 @@ broken "a driver that is no version" "bad.xml: driver_version 'N/A', expected a 
 succeed "unless another is asked for" '^driver 0 570\.0 ' "${emulate[@]}" --board "$dir/bad.xml" --platform "$dir/b.json" --driver 570 -- "$clients/probe" driver
 broken "declared entities" 'bad.xml:[0-9]+:[0-9]+: declares the entity a, expected none' 's/^<!DOCTYPE.*/<!DOCTYPE nvidia_smi_log [<!ENTITY a "b">]>/'
 echo '<this/>' >"$dir/bad.xml"
-refuse "an empty element of another tool" 2 'bad.xml:1:1: <this>, expected <nvidia_smi_log>' "$f" platforms "$dir/bad.xml"
+refuse "an empty element of another tool" 2 'bad.xml:1:1: <this>, expected <nvidia_smi_log>' "$f" list platforms "$dir/bad.xml"
 { echo '<nvidia_smi_log>'; printf '%64s' | sed 's/ /<a>/g'; } >"$dir/bad.xml"
-refuse "elements without end within each other" 2 'bad.xml:2:190: .*: more than 64 elements within each other' "$f" platforms "$dir/bad.xml"
+refuse "elements without end within each other" 2 'bad.xml:2:190: .*: more than 64 elements within each other' "$f" list platforms "$dir/bad.xml"
 sed "s/NVIDIA Example 24/$(printf '%62s' | tr ' ' x)éé/" $xml >"$dir/long.xml"
-succeed "a long name ends with a whole character" "long.xml: x{62}$" "$f" platforms "$dir/long.xml"
+succeed "a long name ends with a whole character" "long.xml: x{62}$" "$f" list platforms "$dir/long.xml"
 : >"$dir/bad.xml"
-refuse "an empty file" 2 'bad.xml:1:1: not XML' "$f" platforms "$dir/bad.xml"
+refuse "an empty file" 2 'bad.xml:1:1: not XML' "$f" list platforms "$dir/bad.xml"
 
 finish

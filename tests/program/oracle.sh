@@ -8,8 +8,8 @@ trace=$dir/many.csv
 bounds=("" "--bound 0.05")
 
 # ---- each kind beside itself at the default clocks ----
-"$f" oracle "$trace" --platform generic --bound 0.05 --kernels >"$dir/text"
-"$f" oracle "$trace" --platform generic --bound 0.05 --kernels --json >"$dir/json"
+"$f" compare "$trace" --platform generic --bound 0.05 --kernels >"$dir/text"
+"$f" compare "$trace" --platform generic --bound 0.05 --kernels --json >"$dir/json"
 numbers() { # of each kind: name, energy, time, and both at the default clocks
   awk -F'[:,]' '{gsub(/["\t ]/, "")} /"kernels"|kernels/ {inside = 1} inside && $1 ~ /name$/ {name = $2; next}
     inside && $1 == "energy_j" {j = $2} inside && $1 == "time_s" {s = $2} inside && $1 == "default_j" {dj = $2}
@@ -33,7 +33,7 @@ check "host time has a row" grep -q "(host time).*at the clock of the kernel tha
 
 # ---- units ----
 for o in "edp:J s" "ed2p:J s\\^2"; do
-  succeed "a bound on ${o%%:*} is in its unit" "bound [0-9.e+]+ ${o#*:}, gap" "$f" oracle "$trace" --platform generic --bound 0.05 --objective "${o%%:*}"
+  succeed "a bound on ${o%%:*} is in its unit" "bound [0-9.e+]+ ${o#*:}, gap" "$f" compare "$trace" --platform generic --bound 0.05 --objective "${o%%:*}"
   check "and never in joules" sh -c "! grep -qE 'bound [0-9.e+]+ J,' '$dir/out'"
 done
 "$f" compare "$trace" --platform generic --policy nvboost --objective edp --csv "$dir/edp.csv" >/dev/null
@@ -69,21 +69,21 @@ check "to the picosecond" same baseline:per-kernel baseline:static makespan_s
 
 # ---- a coarse schedule is told as one, and is no reference ----
 succeed "few positions" '[0-9]+ switches at 10 positions, bound .*gap [0-9]+.*not the best known' \
-  "$f" oracle "$trace" --platform generic --bound 0.05 --positions 10
+  "$f" compare "$trace" --platform generic --bound 0.05 --positions 10
 "$f" compare "$trace" --platform generic --policy nvboost --bound 0.05 --positions 10 --csv "$dir/few.csv" >"$dir/out"
 check "the best known is the reference" test "$(cells "$dir/few.csv" per-kernel regret_clairvoyant_pct)" = 0
 check "its row says so" grep -q "baseline:per-kernel,.*best known, " "$dir/few.csv"
 check "so does the text" grep -q "baseline:per-kernel: best known, .* below the clairvoyant schedule" "$dir/out"
 check "the coarse schedule has a regret" awk '$1 > 1 {good = 1} END {exit !good}' <<<"$(cells "$dir/few.csv" clairvoyant regret_clairvoyant_pct)"
-refuse "no positions" 2 'positions' "$f" oracle "$trace" --platform generic --positions 0
+refuse "no positions" 2 'positions' "$f" compare "$trace" --platform generic --positions 0
 # ---- a static clock that nobody measured ----
 printf 'workload,sm_mhz,time_s,power_w\nw,1000,1.12,60\nw,1200,1.06,80\nw,1500,1.0,120\n' >"$dir/three.csv"
-succeed "a best clock between measured ones is told" 'best static .* 1[01]00 MHz, not measured: interpolated' "$f" oracle --sweep "$dir/three.csv" --platform generic --bound 10%
+succeed "a best clock between measured ones is told" 'best static .* 1[01]00 MHz, not measured: interpolated' "$f" compare --sweep "$dir/three.csv" --platform generic --bound 10%
 check "with how many there are" grep -q 'note: 3 of 6 clocks were not measured' "$dir/out"
-succeed "and in JSON" '"static_interpolated":.true' "$f" oracle --sweep "$dir/three.csv" --platform generic --bound 10% --json
-succeed "a measured one is not" '"static_interpolated":.false' "$f" oracle --sweep "$dir/three.csv" --platform generic --bound 7% --json
+succeed "and in JSON" '"static_interpolated":.true' "$f" compare --sweep "$dir/three.csv" --platform generic --bound 10% --json
+succeed "a measured one is not" '"static_interpolated":.false' "$f" compare --sweep "$dir/three.csv" --platform generic --bound 7% --json
 succeed "compare tells it beside its table" 'note: 3 of 6 clocks were not measured: time and power there are interpolated' \
   "$f" compare --sweep "$dir/three.csv" --platform generic --bound 10% --policy maxfreq
-succeed "a sweep of every clock has no such note" . "$f" oracle --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6
+succeed "a sweep of every clock has no such note" . "$f" compare --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6
 check "as it says nothing" sh -c "! grep -q interpolated '$dir/out'"
 finish

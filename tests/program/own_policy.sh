@@ -10,7 +10,7 @@ cp "$root/policies/skeleton.c" mine.c
 check "it builds as HOWTO says" gcc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I"$root" mine.c -o mine.so -lm
 succeed "a trace to try it on" . "$f" synth -o demo.csv --kernels 20000 --mean-us 500 --seed 7
 succeed "it runs" 'skeleton|mine' "$f" run demo.csv --platform generic --policy ./mine.so
-succeed "its parameters are listed" '^  low_pct .* 60 %' "$f" policies ./mine.so
+succeed "its parameters are listed" '^  low_pct .* 60 %' "$f" list policies ./mine.so
 
 # Thresholds and target were fixed before the first run.
 cat >mine.json <<'EOT'

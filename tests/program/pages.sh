@@ -3,11 +3,11 @@
 
 pages=$dir/pages
 check "the pages are written" "$f" help --write "$pages"
-mapfile -t commands < <("$f" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
-mapfile -t fits < <("$f" fit --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
-mapfile -t synths < <("$f" synth --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
+mapfile -t commands < <(all_commands)
+whole=() # without the parts
+for c in "${commands[@]}"; do [[ $c == *" "* ]] || whole+=("$c"); done
 check "one for the program, and for every command" cmp <(ls "$pages/man1") \
-  <(printf 'foldline%s.1\n' "" "${commands[@]/#/-}" "${fits[@]/#/-fit-}" "${synths[@]/#/-synth-}" | LC_ALL=C sort)
+  <(printf 'foldline%s.1\n' "" "${commands[@]/#/-}" | tr ' ' - | LC_ALL=C sort)
 
 # ---- manual pages: every word of the help, as often, and the sections in order ----
 words() { tr -s ' \n' '\n' | grep . | LC_ALL=C sort; }
@@ -17,7 +17,7 @@ plain() { # of roff
 }
 sections=$'NAME\nSYNOPSIS\nDESCRIPTION\nOPTIONS\nEXIT STATUS\nEXAMPLES\nSEE ALSO'
 apart= lacking= unordered=
-for c in "${commands[@]}" "${fits[@]/#/fit }" "${synths[@]/#/synth }"; do
+for c in "${commands[@]}"; do
   page=$pages/man1/foldline-${c// /-}.1
   # shellcheck disable=SC2086 # two words, of "fit device"
   COLUMNS=10000 "$f" $c --help >"$dir/help"
@@ -31,14 +31,14 @@ done
 check "every word of each help is in its page:$apart" test -z "$apart"
 check "the sections are in order:$unordered" test -z "$unordered"
 check "each page names foldline(1):$lacking" test -z "$lacking"
-check "foldline(1) lists every command" cmp <(sed -n 's/^\.BR foldline\\-\([a-z\\-]*\) (1),\?$/\1/p' "$pages/man1/foldline.1" | sed 's/\\-/ /') \
-  <(printf '%s\n' "${commands[@]}" "${fits[@]/#/fit }" "${synths[@]/#/synth }")
+check "foldline(1) lists every command" cmp <(sed -n 's/^\.BR foldline\\-\([a-z\\-]*\) (1),\?$/\1/p' "$pages/man1/foldline.1" | sed 's/\\-/ /g') \
+  <(printf '%s\n' "${commands[@]}")
 # Variables that the program asks for, but those that it sets for itself and those of other software.
 asked=$(grep -rhoE 'getenv\("[A-Z_]+"|"FOLDLINE_[A-Z_]+"' "$root/harness" --include='*.c' | grep -oE '[A-Z]+_?[A-Z_]*' | sort -u |
   grep -vxE 'FOLDLINE_EMULATE.*|LD_LIBRARY_PATH|PATH|ZES_ENABLE_SYSMAN')
 unnamed=$(for v in $asked; do plain <"$pages/man1/foldline.1" | sed -n '/^FOLDLINE_SHARE/,$p' | grep -qw -- "$v" || echo "$v"; done)
 check "foldline(1) names every variable that the program asks for: $unnamed" test -z "$unnamed"
-check "a page names the commands that its text names" grep -q '^\.BR foldline\\-replay (1)' "$pages/man1/foldline-run.1"
+check "a page names the commands that its text names" grep -q '^\.BR foldline\\-verify (1)' "$pages/man1/foldline-run.1"
 check "its NAME is the line of the list" grep -qF "foldline-run \\- $("$f" --help | sed -n 's/^  run  *//p')" "$pages/man1/foldline-run.1"
 if command -v man >/dev/null; then
   succeed "man shows a page" 'foldline-fit-device - ' env MANWIDTH=80 man -l "$pages/man1/foldline-fit-device.1"
@@ -59,28 +59,31 @@ same() { # NAME, a file of what is wanted, the words
   completed "$@" | grep . | LC_ALL=C sort >"$dir/completed"
   check "$name" cmp "$dir/completed" <(LC_ALL=C sort "$want")
 }
-printf '%s\n' "${commands[@]}" --help --version >"$dir/want"
+printf '%s\n' "${whole[@]}" --help --version >"$dir/want"
 same "the commands" "$dir/want" foldline ""
-"$f" policies | sed 's/ .*//' >"$dir/policies"
-"$f" platforms | grep -v '(facts alone)$' | sed -n 's/^\([a-z0-9][a-z0-9-]*\)  .*/\1/p' >"$dir/platforms"
+"$f" list policies | sed 's/ .*//' >"$dir/policies"
+"$f" list platforms | grep -v '(facts alone)$' | sed -n 's/^\([a-z0-9][a-z0-9-]*\)  .*/\1/p' >"$dir/platforms"
 check "there are policies and platforms" test "$(wc -l <"$dir/policies")" -ge 20 -a "$(wc -l <"$dir/platforms")" -ge 10
 same "the policies" "$dir/policies" foldline compare --policy ""
 same "the policies, behind =" "$dir/policies" foldline compare --policy = ""
 same "the policies, while = is typed" "$dir/policies" foldline compare --policy =
 same "the platforms" "$dir/platforms" foldline run x.csv --platform ""
-"$f" platforms | sed 's/ .*//' >"$dir/want"
-same "platforms and boards, where either is shown" "$dir/want" foldline platforms ""
+"$f" list platforms | sed 's/ .*//' >"$dir/want"
+same "platforms and boards, where either is shown" "$dir/want" foldline list platforms ""
 grep '^as' "$dir/policies" >"$dir/want"
 same "the policies that begin so" "$dir/want" foldline live --policy as
-printf '%s\n' "${fits[@]}" >"$dir/want"
+printf '%s\n' "${commands[@]}" | sed -n 's/^fit \([^ ]*\)$/\1/p' >"$dir/want"
 same "what is fitted" "$dir/want" foldline fit ""
-same "a policy of policies" "$dir/policies" foldline policies ""
-printf '%s\n' "${commands[@]}" experiment experiments traces platforms policies >"$dir/want"
+same "and behind help" "$dir/want" foldline help fit ""
+printf '%s\n' "${commands[@]}" | sed -n 's/^fit policy //p' >"$dir/want"
+same "parts of a part" "$dir/want" foldline fit policy ""
+same "a policy of policies" "$dir/policies" foldline list policies ""
+printf '%s\n' "${whole[@]}" experiment experiments traces platforms policies >"$dir/want"
 same "topics of help" "$dir/want" foldline help ""
 : >"$dir/want"
 same "a value of no list is left to the shell" "$dir/want" foldline compare --csv ""
 wrong=
-for c in "${commands[@]}" "${fits[@]/#/fit }" "${synths[@]/#/synth }"; do
+for c in "${commands[@]}"; do
   # shellcheck disable=SC2086
   COLUMNS=10000 "$f" $c --help | sed -n '/^options:/,/^$/s/^  \(-[^ ]*\) .*/\1/p' | LC_ALL=C sort >"$dir/want"
   # shellcheck disable=SC2086

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Results do not depend on the way of advancing: run, compare, sweep and oracle print and write the same bytes by every
+# Results do not depend on the way of advancing: run, compare and grid print and write the same bytes by every
 # path that --path forces, on 1 and 2 threads, and each path was taken. On samples, experiments and random workloads:
 # FL_PATHS=300 of them instead of 3 (nightly, with the experiments that take longer); FL_PATHS_FROM: the first one.
 . "$(dirname "$0")/shell.sh"
@@ -46,7 +46,7 @@ same() {
 
 refuse "an unknown path" 2 "^foldline run: --path 'scan', expected auto, plain, vector, prefix, events or launches$" \
   "$f" run traces/samples/mix8.csv --platform generic --policy maxfreq --path scan
-for c in run compare sweep oracle; do
+for c in run compare grid; do
   check "--path in the help of $c" grep -q -- '--path NAME  *for tests: plain, vector' <("$f" $c --help)
 done
 
@@ -57,11 +57,11 @@ for t in inference launches sweetspot-blackscholes mix8; do
   case $t in sweet*) p=rtx4070-laptop ;; mix8) p=v100-300w ;; esac
   same "run of $t" run "traces/samples/$t.csv" --platform $p --policy utilizscale:period_ms=20 --log "$out/log.csv" \
     --timeline "$out/timeline.csv" --telemetry "$out/telemetry.csv" --every-ms 50
-  [ $t = mix8 ] || same "oracle of $t" oracle "traces/samples/$t.csv" --platform $p --bound 10% --kernels
+  [ $t = mix8 ] || same "baselines of $t" compare "traces/samples/$t.csv" --platform $p --bound 10% --kernels
 done
 same "run of a sweep" run --sweep traces/samples/energyucb-table1.csv --workload 528.pot3d --platform pvc-max1550x6 \
   --policy energyucb --json
-same "oracle of programs" oracle --programs traces/samples/powercap.programs.csv --platform k20xm-e5-2660 --seconds 1
+same "baselines of programs" compare --programs traces/samples/powercap.programs.csv --platform k20xm-e5-2660 --seconds 1
 # Policies that wake at markers: of ranks that wait for each other, and of one alone, whose stream is scanned otherwise.
 sed -e 's/stages: 4/stages: 1/' traces/samples/four-stages.pipeline.csv >"$dir/one.pipeline.csv"
 printf 'gpu,count,sm_mhz\n0,3,1200\n0,1,1410\n0,2,1050\n' >"$dir/clocks.csv"
@@ -73,7 +73,7 @@ for e in first-light inference ${FL_PATHS:+contention energyucb-node dynaco-stat
   mf-gpoeo-short}; do
   same "compare of $e" compare "harness/experiments/$e.json" --csv "$out/r.csv"
   case $e in energyucb*) continue ;; esac # a distribution replay has no sweep
-  same "sweep of $e" sweep "harness/experiments/$e.json" -o "$out/r.csv" --no-oracle
+  same "grid of $e" grid "harness/experiments/$e.json" -o "$out/r.csv" --no-oracle
 done
 
 # ---- random workloads ----
@@ -131,13 +131,13 @@ for ((n = from; n < from + count; n++)); do
   [ "$v" = "$one_policy" ] || two+=(--policy "$v")
   same "random workload $n: run $one_policy" run "${on[@]}" --policy "$one_policy" --log "$out/log.csv" \
     --timeline "$out/timeline.csv" --telemetry "$out/telemetry.csv" --every-ms "$every"
-  pick compare sweep oracle
-  for c in compare sweep oracle; do
+  pick compare grid baselines
+  for c in compare grid baselines; do
     [ -n "${FL_PATHS:-}" ] || [ "$c" = "$v" ] || continue
     case $c in
     compare) same "random workload $n: compare" compare "${on[@]}" "${two[@]}" --bound 5% --positions 200 --csv "$out/r.csv" ;;
-    sweep) same "random workload $n: sweep" sweep "${on[@]}" "${two[@]}" --seeds 2 --no-oracle -o "$out/r.csv" ;;
-    oracle) same "random workload $n: oracle" oracle "${on[@]}" --bound 5% --positions 200 --json ;;
+    grid) same "random workload $n: grid" grid "${on[@]}" "${two[@]}" --seeds 2 --no-oracle -o "$out/r.csv" ;;
+    baselines) same "random workload $n: baselines" compare "${on[@]}" --bound 5% --positions 200 --json ;;
     esac
   done
 done

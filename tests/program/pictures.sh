@@ -22,7 +22,7 @@ check "marks tell what they are" grep -q '<title>fixed:sm_mhz=1300: energy saved
 "$f" report "$dir/one.csv" -o "$dir/two.html" --timeline "$dir/time.csv" >/dev/null
 check "the same page again: same bytes" cmp "$dir/one.html" "$dir/two.html"
 requests=(harness/experiments/inference.json --seeds 2)
-"$f" sweep "${requests[@]}" -o "$dir/q.csv" >/dev/null
+"$f" grid "${requests[@]}" -o "$dir/q.csv" >/dev/null
 succeed "a page of requests" written "$f" report "$dir/q.csv" -o "$dir/q.html"
 check "leads with energy and latency" grep -q '<table.*id="policies-0".*energy per request, J</th>.*latency p99, ms</th>' "$dir/q.html"
 check "in five columns too" test "$(columns "$dir/q.html" policies-0)" = 5

@@ -47,12 +47,12 @@ refuse "a deadlock" 2 'stage 0, instruction 0 \(recv_grad\): rank 0 waits here f
 # A list is an input like any other: who changes it has another experiment, even where as much is done in another order.
 lists() { printf '%s\n' stage,index,instruction,microbatch,microbatch2 "$@" >"$dir/two.csv"; }
 sed 's/1f1b/list/;5i # order: two.csv' "$sample" | sed 's/stages: 4/stages: 1/;s/microbatches: 32/microbatches: 2/' >"$dir/two.pipeline.csv"
-shard() { "$f" sweep --pipeline "$dir/two.pipeline.csv" --platform a100-pcie --policy nvboost --shard "$1" -o "$dir/two" >/dev/null; }
+shard() { "$f" grid --pipeline "$dir/two.pipeline.csv" --platform a100-pcie --policy nvboost --shard "$1" -o "$dir/two" >/dev/null; }
 lists 0,0,forward,0,-1 0,1,backward,0,-1 0,2,forward,1,-1 0,3,backward,1,-1
 shard 1/2
 "$f" compare --pipeline "$dir/two.pipeline.csv" --platform a100-pcie --policy nvboost --csv "$dir/rows.csv" >/dev/null
 check "the list is among the inputs" grep -q 'two\.csv' "$dir/rows.provenance.json"
 lists 0,0,forward,0,-1 0,1,forward,1,-1 0,2,backward,0,-1 0,3,backward,1,-1
 shard 2/2
-refuse "shards of two lists" 2 'begun with other inputs' "$f" merge "$dir/two.shard-1-of-2" "$dir/two.shard-2-of-2" -o "$dir/all.csv"
+refuse "shards of two lists" 2 'begun with other inputs' "$f" grid --merge "$dir/two.shard-1-of-2" "$dir/two.shard-2-of-2" -o "$dir/all.csv"
 finish

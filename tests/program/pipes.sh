@@ -73,15 +73,15 @@ for what in log timeline telemetry requests iterations; do
   to out.$what "$f" run t.csv "${how[@]}" "${more[@]}" --$what -
   same "run --$what - is the file" file.$what out.$what
 done
-to r.csv "$f" sweep x.json -o -
-"$f" sweep x.json -o r2.csv >/dev/null
-same "sweep -o - is the file" r.csv r2.csv
+to r.csv "$f" grid x.json -o -
+"$f" grid x.json -o r2.csv >/dev/null
+same "grid -o - is the file" r.csv r2.csv
 check "and leaves no journal" [ -z "$(find . -name '*journal*')" ]
-"$f" sweep x.json -o sh.csv --shard 1/2 >/dev/null
-"$f" sweep x.json -o sh.csv --shard 2/2 >/dev/null
-to m.csv "$f" merge sh.csv.shard-1-of-2 - -o - <sh.csv.shard-2-of-2
+"$f" grid x.json -o sh.csv --shard 1/2 >/dev/null
+"$f" grid x.json -o sh.csv --shard 2/2 >/dev/null
+to m.csv "$f" grid --merge sh.csv.shard-1-of-2 - -o - <sh.csv.shard-2-of-2
 same "merge takes a shard from one end and gives the rows to the other" m.csv r2.csv
-to half.csv "$f" sweep x.json -o - --shard 1/2
+to half.csv "$f" grid x.json -o - --shard 1/2
 same "and a shard of it too" half.csv sh.csv.shard-1-of-2
 to r.html "$f" report r2.csv -o -
 check "report -o -" grep -q '</html>' r.html
@@ -134,9 +134,9 @@ check "a report of the standard input" grep -q '</html>' r3.html
 gzip -c bl.json >bl.json.gz
 succeed "a baseline may be" 'gates hold' "$f" regress bl.json.gz
 "$f" run t.csv.gz "${how[@]}" --log l.csv.gz >/dev/null
-succeed "a log may be" ' 0 differ' "$f" replay l.csv.gz
+succeed "a log may be" ' 0 differ' "$f" verify l.csv.gz
 gzip -c sh.csv.shard-2-of-2 >second.gz
-"$f" merge sh.csv.shard-1-of-2 second.gz -o m.csv.gz >/dev/null
+"$f" grid --merge sh.csv.shard-1-of-2 second.gz -o m.csv.gz >/dev/null
 check "shards may be" cmp <(zcat m.csv.gz) r2.csv
 head -c 2000 t.csv.gz >cut.csv.gz
 refuse "a cut one is told by its name" 2 'cut.csv.gz: the gzip data is cut off' "$f" import cut.csv.gz -o no.csv
@@ -146,7 +146,7 @@ refuse "and a damaged one" 2 'bad.csv.gz:.*the gzip data is damaged' "$f" import
 refuse "a bomb is refused" 2 'bomb.csv.gz: the gzip data unpacks to more than 200 times its size' \
   "$f" import bomb.csv.gz --format foldline-kernels -o no.csv
 check "nothing was written" [ ! -e no.csv ]
-"$f" sweep x.json -o full.csv.gz >/dev/null
+"$f" grid x.json -o full.csv.gz >/dev/null
 cp full.csv.gz before
 (ulimit -f 1; trap '' XFSZ; "$f" compare x.json --csv full.csv.gz) >out 2>err
 check "a full disk is told" [ $? = 3 ]
@@ -187,7 +187,7 @@ succeed "of a pipe" 'energy_j' bash -c "gzip -c r2.csv | '$f' show -"
 succeed "several" '^bl.json$' "$f" show r2.csv bl.json
 refuse "no such column" 2 "no column 'energy'" "$f" show r2.csv --sort energy
 refuse "no such operator" 2 "expected COLUMN and one of" "$f" show r2.csv --where energy_j
-refuse "nothing to show" 2 'expected RESULT' "$f" show
+refuse "nothing to show" 2 'expected FILE' "$f" show
 refuse "no table" 2 'row has' "$f" show "$root/README.md"
 
 # --- which foldline this is

@@ -9,10 +9,10 @@ number() { "$@" --json 2>/dev/null | sed -n "s/^.*\"$key\":[[:space:]]*\([0-9.e+
 printf '%s\n' '# foldline-plan 1' rank,instruction,first_microbatch,count,sm_mhz 0,forward,0,32,1200 0,backward,0,16,1410 0,backward,16,16,1395 \
   2,forward,0,32,1095 2,backward,0,32,1050 >"$dir/a.plan.csv"
 succeed "a plan by instruction" '1395 MHz' run --policy plan --set plan="$dir/a.plan.csv" --log "$dir/log.csv"
-succeed "its log is replayed" '0 differ' "$f" replay "$dir/log.csv"
+succeed "its log is replayed" '0 differ' "$f" verify "$dir/log.csv"
 check "the log says what woke it" grep -q '^1,[0-9]*,host,,1,' "$dir/log.csv"
 sed 's/^1,\([0-9]*\),host,,1,,,1,/1,\1,host,,1,,,0,/' "$dir/log.csv" >"$dir/other.csv"
-"$f" replay "$dir/other.csv" >"$dir/differs"
+"$f" verify "$dir/other.csv" >"$dir/differs"
 check "what it asks to be woken by is part of the log" grep -q 'step 1, .* host: wake recorded 0, decided 1' "$dir/differs"
 succeed "an executed plan of many" '1065 MHz' run --policy plan --set plan="$measured#8"
 succeed "beside other policies" 'plan' "$f" compare --pipeline "$sample" --platform a100-pcie --policy "plan:plan=$dir/a.plan.csv" --policy maxfreq --csv "$dir/c.csv"

@@ -65,7 +65,7 @@ for n in 1 4; do
 done
 check "no results" test ! -e c.csv
 
-sweep=("$f" sweep t.csv u.csv --platform generic --policy assure --policy ./mine.so --no-oracle -o s.csv)
+sweep=("$f" grid t.csv u.csv --platform generic --policy assure --policy ./mine.so --no-oracle -o s.csv)
 build mine.so BAD_SEGV
 refuse "a sweep" 3 "SIGSEGV $at; [tu].csv under ./mine.so, seed 1$" "${sweep[@]}"
 check "a sweep leaves no result" test ! -e s.csv
@@ -88,7 +88,7 @@ for row in "BAD_NAME|has no name" "BAD_NAME_EMPTY|has no name" "BAD_NAME_COMMA|n
   "BAD_ROWS|counts parameters but has no rows"; do
   build mine.so "${row%%|*}"
   refuse "a descriptor with ${row%%|*}" 2 "^foldline run: ./mine.so: .*${row#*|}" "${run[@]}"
-  refuse "the same, looked at" 2 "^foldline policies: ./mine.so: .*${row#*|}" "$f" policies ./mine.so
+  refuse "the same, looked at" 2 "^foldline list policies: ./mine.so: .*${row#*|}" "$f" list policies ./mine.so
 done
 
 # ---- a fault that is none of the plug-in's: outside of its calls a signal does what it always did ----

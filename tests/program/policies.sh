@@ -23,11 +23,11 @@ check "the highest memory clock counts, and time is in its proportion" [ "$(tail
 
 # ---- sensors ----
 tables sensor models/platforms/v100-300w.json late-0.5 "$dir/late.json"
-succeed "half a second late" '^  power +20 +10 +- +500' "$f" platforms "$dir/late.json"
+succeed "half a second late" '^  power +20 +10 +- +500' "$f" list platforms "$dir/late.json"
 tables sensor models/platforms/v100-300w.json ideal "$dir/ideal.json"
-succeed "ideal" '^  power +1 +1 +- +-' "$f" platforms "$dir/ideal.json"
+succeed "ideal" '^  power +1 +1 +- +-' "$f" list platforms "$dir/ideal.json"
 tables sensor models/platforms/v100-300w.json platform "$dir/same.json"
-check "as they are" cmp <("$f" platforms "$dir/same.json" | tail -n +2) <("$f" platforms v100-300w | tail -n +2)
+check "as they are" cmp <("$f" list platforms "$dir/same.json" | tail -n +2) <("$f" list platforms v100-300w | tail -n +2)
 
 # ---- violations: against the top clock of the same seed ----
 { echo workload,policy,makespan_s,seed,energy_saving_pct,regret_clairvoyant_pct,records

@@ -63,7 +63,7 @@ for kernels in 200000 2000000 8000000; do
   grep -q kernels: "$dir/both" && break
 done
 check "of one run" grep -qE 'foldline run, kernels: [0-9]+ %, [0-9]+ s' "$dir/both"
-pty "$dir/both" "$f" policies
+pty "$dir/both" "$f" list policies
 check "none of what is quick" test -z "$(tr -cd '\033' <"$dir/both")"
 
 # The quickstart's own: a build that says how far it is.

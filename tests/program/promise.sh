@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Bounds on what users promise, command by command: compare, oracle, search, sweep and report (regress: broken_gate.sh; the
+# Bounds on what users promise, command by command: compare with and without a policy, search, grid and report (regress: broken_gate.sh; the
 # target on a latency as a job: latency_target.sh).
 #   tests/program/promise.sh build/foldline
 . "$(dirname "$0")/shell.sh"
@@ -18,7 +18,7 @@ for c in slowdown worst_window_slowdown; do
 done
 succeed "what is said in percent may be more" 'slowdown<5,' "$f" compare "${plain[@]}" --policy nvboost --bound 'slowdown<500%'
 refuse "two shares" 2 'second bound on the slowdown' "$f" compare "${plain[@]}" --policy nvboost --bound 5% --bound 0.1
-for c in "compare --policy nvboost" oracle "sweep --policy nvboost -o $dir/no.csv" "search --policy nvboost"; do
+for c in "compare --policy nvboost" compare "grid --policy nvboost -o $dir/no.csv" "search --policy nvboost"; do
   refuse "${c%% *}: no such column" 2 "no column 'latency_p99', did you mean 'latency_p99_s'" "$f" $c "${served[@]}" --bound 'latency_p99<0.2'
   refuse "${c%% *}: no number" 2 "'0.2s', expected a number" "$f" $c "${served[@]}" --bound 'latency_p99_s<0.2s'
   refuse "${c%% *}: nothing arrives" 2 'latency_p99_s, but no requests arrive, expected --arrivals' "$f" $c "${plain[@]}" \
@@ -28,7 +28,7 @@ for c in regret_static_pct rows regret_static_rows regret_clairvoyant_rows oracl
   refuse "a bound on what is told under it: $c" 2 'depends on the bounds' "$f" compare "${plain[@]}" --policy nvboost --bound "$c>0"
 done
 refuse "a column of texts" 2 'holds text' "$f" compare "${plain[@]}" --policy nvboost --bound 'note<1'
-refuse "sweep: a column that its CSV does not have" 2 'expected a column of its CSV' "$f" sweep "${plain[@]}" --policy nvboost \
+refuse "sweep: a column that its CSV does not have" 2 'expected a column of its CSV' "$f" grid "${plain[@]}" --policy nvboost \
   -o "$dir/no.csv" --bound 'hottest_c<85'
 refuse "the model moved" 2 'only a bound on the slowdown' "$f" compare "${served[@]}" --policy nvboost --bound 'latency_p99_s<0.2' --model-error 10 \
   --time-error 1 --power-error 1
@@ -59,7 +59,7 @@ check "its row says what it holds" grep -q 'baseline:clairvoyant.*bounded in tim
 succeed "where it holds all it is one" . "$f" compare "${sweep[@]}" --policy fixed:sm_mhz=1300 --bound 'mean_power_w<2250' --csv "$dir/m.csv"
 check "who holds it too" [ "$(cell "$dir/m.csv" fixed:sm_mhz=1300 violated)" = 0 ]
 check "has a regret against it" awk -v x="$(cell "$dir/m.csv" fixed:sm_mhz=1300 regret_clairvoyant_pct)" 'BEGIN { exit !(x ~ /^[0-9.e+-]+$/ && x >= 0) }'
-succeed "oracle says it too" 'clairvoyant .*bounded in time alone' "$f" oracle "${sweep[@]}" --bound 'mean_power_w<2250'
+succeed "oracle says it too" 'clairvoyant .*bounded in time alone' "$f" compare "${sweep[@]}" --bound 'mean_power_w<2250'
 
 # Every column is judged of static clocks as it is of policies: what the one row says, the other does.
 for b in 'objective_saving_pct>1' 'policy_cost_s<1' 'worst_window_slowdown<5%'; do
@@ -72,13 +72,13 @@ json() { # EXPRESSION over the first workload `w` of a file: must be true
   python3 -c 'import json, sys; w = json.load(open(sys.argv[2]))[0]; sys.exit(not eval(sys.argv[1]))' "$1" "$2"
 }
 few=("$root/traces/samples/inference.csv" --platform a100 --arrivals poisson:rate=5,count=200,seed=1)
-"$f" oracle "${few[@]}" --bound 'latency_p99_s<0.06' --json >"$dir/o.json"
+"$f" compare "${few[@]}" --bound 'latency_p99_s<0.06' --json >"$dir/o.json"
 check "no schedule where no clock holds" json "w['static_j'] is None and not w['bounded'] and all(w['oracle_' + k] is None for k in ('j', 's', 'objective', 'bound_j', 'gap_pct'))" "$dir/o.json"
-"$f" oracle "${few[@]}" --json >"$dir/o.json"
+"$f" compare "${few[@]}" --json >"$dir/o.json"
 check "the reference where nothing is promised" json "w['oracle_j'] > 0 and not w['oracle_bounded_in_time_alone']" "$dir/o.json"
-"$f" oracle "${sweep[@]}" --bound 'mean_power_w<2250' --json >"$dir/o.json"
+"$f" compare "${sweep[@]}" --bound 'mean_power_w<2250' --json >"$dir/o.json"
 check "bounded in time alone" json "w['oracle_j'] > 0 and w['oracle_bounded_in_time_alone'] and w['per_kernel_held'] is True" "$dir/o.json"
-"$f" oracle "${sweep[@]}" --json >"$dir/o.json"
+"$f" compare "${sweep[@]}" --json >"$dir/o.json"
 check "or whole" json "w['oracle_j'] > 0 and not w['oracle_bounded_in_time_alone'] and w['best_known_objective'] == w['oracle_objective']" "$dir/o.json"
 
 # ---- a mean over a part of the draws ----
@@ -94,7 +94,7 @@ check "not where it is of all" sh -c '"$@" | { ! grep -q "these means cover fewe
 
 # ---- a sweep, whose rows stand alone: none is told to be the best of all, for the others do not know of it ----
 one=(--sweep "$root/traces/samples/energyucb-table1.csv" --platform pvc-max1550x6 --positions 1 --bound 2% --workload 519.clvleaf --policy assure:theta=0.985 --policy assure:theta=0.99)
-"$f" sweep "${one[@]}" -o "$dir/one.csv" >"$dir/out"
+"$f" grid "${one[@]}" -o "$dir/one.csv" >"$dir/out"
 check "better than the reference: no regret" [ "$(cell "$dir/one.csv" assure:theta=0.985 regret_clairvoyant_pct)" = n/a ]
 check "and its note says so" grep -q 'assure:theta=0.985,.*% below what the regrets of this file are against' "$dir/one.csv"
 check "the others have theirs" awk -v x="$(cell "$dir/one.csv" assure:theta=0.99 regret_clairvoyant_pct)" 'BEGIN { exit !(x > 0) }'
@@ -118,7 +118,7 @@ sed 's/latency_p99_s<0.17/latency_p9_s<0.17/' "$dir/e.json" >"$dir/w.json"
 refuse "a wrong one, with its place" 2 "w.json:2:[0-9]+: bounds\[0\]: no column 'latency_p9_s', did you mean 'latency_p9" "$f" compare "$dir/w.json"
 
 # ---- sweep: the same rows, and the bounds are part of what it goes on with ----
-succeed "a sweep" written "$f" sweep "$dir/e.json" -o "$dir/s.csv"
+succeed "a sweep" written "$f" grid "$dir/e.json" -o "$dir/s.csv"
 "$f" compare "$dir/e.json" --csv "$dir/e.csv" >"$dir/out"
 check "has the rows of compare" diff <(grep -v '^mean,' "$dir/e.csv" | sort) <(sort "$dir/s.csv")
 check "and its record the bounds" grep -q '"latency_p99_s<0.17"' "$dir/s.provenance.json"

@@ -54,7 +54,7 @@ wrong "a row cut off" "3:3: row has 2 fields, expected 4" '0,9\n'
 wrong "a last line cut off" "4:8: the last line may be cut off" '0,9,44,0\n0,9,4,0'
 wrong "no row" " no requests, expected at least one row" ''
 refuse "no kernel trace" 2 'has requests to a server, expected a kernel trace' "$f" run "$sample" --platform generic --policy nvboost
-refuse "no trace of a GPU" 2 'has requests, expected kernels or telemetry' "$f" trace stats "$sample"
+succeed "they are shown" 'prompt_tokens' "$f" show "$sample"
 refuse "requests beside kernels" 2 'requests and other files' "$f" import traces/samples/mix8.csv "$sample"
 refuse "over itself" 2 'kept.csv'  "$f" import "$dir/kept.csv" -o "$dir/kept.csv"
 finish

@@ -96,7 +96,7 @@ succeed "without targets" 'no latency is bounded' "$f" compare "${serve[@]}" --p
 check "without references no column of them" awk '/static|at most %/ { exit 1 }' "$dir/out"
 succeed "a bound on a column of servers" 'tpot_p99_s<0.5' "$f" compare "${serve[@]}" --policy assure --bound 'tpot_p99_s<0.5'
 succeed "a bound on what a watched run tells" 'over_gpu@390<90' "$f" compare "${serve[@]}" "${targets[@]}" --policy assure --bound 'over_gpu@390<90'
-"$f" sweep "${serve[@]}" "${targets[@]}" --policy assure --policy fixed:sm_mhz=1005 -o "$dir/sweep.csv" >"$dir/out" 2>&1
+"$f" grid "${serve[@]}" "${targets[@]}" --policy assure --policy fixed:sm_mhz=1005 -o "$dir/sweep.csv" >"$dir/out" 2>&1
 check "a sweep has the same columns" [ "$(head -n 1 "$dir/sweep.csv")" = "$(head -n 1 "$dir/t1.csv")" ]
 for kind in serving serving-load; do
   check "plot $kind" "$f" plot $kind "$dir/t1.csv" -o "$dir/$kind.svg"
@@ -127,12 +127,12 @@ succeed "a report" written "$f" report "$dir/t1.csv" --no-figures -o "$dir/r.htm
 check "sets who comes first beside the best static clock" grep -qE 'comes first: .* The best static clock saves (more: )?[0-9.]+ %\.' "$dir/r.html"
 
 # ---- the oracle: clocks and servers ----
-succeed "the best static clock of each number of servers" '^best: 1 server at [0-9]+ MHz' "$f" oracle "${serve[@]}" "${targets[@]}" --servers 2
+succeed "the best static clock of each number of servers" '^best: 1 server at [0-9]+ MHz' "$f" compare "${serve[@]}" "${targets[@]}" --servers 2
 check "two of each" [ "$(grep -cE '^[12] +(default|[0-9]+ MHz)' "$dir/out")" = 4 ]
-"$f" oracle "${serve[@]}" "${targets[@]}" --json >"$dir/o.json"
+"$f" compare "${serve[@]}" "${targets[@]}" --json >"$dir/o.json"
 check "valid JSON of the oracle" python3 -m json.tool "$dir/o.json" /dev/null
 check "the oracle's clock is that of the comparison" [ "sm_mhz=$(value "$dir/o.json" best_sm_mhz)" = "$(column clock baseline:static)" ]
-succeed "targets that nothing meets" 'no static clock holds all bounds' "$f" oracle "${serve[@]}" --ttft 1ms
+succeed "targets that nothing meets" 'no static clock holds all bounds' "$f" compare "${serve[@]}" --ttft 1ms
 
 # ---- an experiment ----
 cat >"$dir/e.json" <<'END'
@@ -171,7 +171,7 @@ succeed "advice where nothing meets the targets" 'no clock meets the targets, wi
 two='[0-9]+ MHz, memory (500|1000) MHz'
 succeed "advice on a board with two memory clocks names both" ": 1 server at $two instead of 1 at 1500 MHz, memory 1000 MHz\$" "$f" advise "$dir/r.csv" \
   --serving "$dir/s.csv" --platform generic "${targets[@]}"
-succeed "so does the oracle" "^best: 1 server at $two \\(" "$f" oracle "${serve[@]/a100/generic}" "${targets[@]}"
+succeed "so does the oracle" "^best: 1 server at $two \\(" "$f" compare "${serve[@]/a100/generic}" "${targets[@]}"
 refuse "advice without a target" 2 'expected --ttft TIME' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --platform a100
 printf '%s\n' TIMESTAMP,ContextTokens,GeneratedTokens '2023-11-16 18:15:46.6805900,374,44' '2023-11-16 18:15:50.9951690,396,109' >"$dir/azure.csv"
 refuse "requests that import makes" 2 'azure.csv: requests of Azure.* foldline import .*azure.csv -o requests.csv makes one' "$f" run --serving "$dir/s.csv" --requests "$dir/azure.csv" --platform a100 --policy nvboost

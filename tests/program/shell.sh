@@ -50,6 +50,15 @@ check() { # NAME, then a command that must be true
   shift
   if "$@" >"$dir/check" 2>&1; then ok "$name"; else bad "$name" "$(head -c 400 "$dir/check")"; fi
 }
+# Every command, and every part of one: a line each.
+all_commands() {
+  local c
+  "$f" --help | sed -n '/^examples:/q; s/^  \([a-z][a-z]*\)  .*/\1/p'
+  for c in fit "fit policy" synth list; do
+    # shellcheck disable=SC2086 # two words, of "fit policy"
+    "$f" $c --help | sed -n "/^WHAT/,/^examples:/s/^  \([a-z][a-z]*\)  .*/$c \1/p"
+  done
+}
 # drawn PICTURE.svg: what it draws. gnuplot 5.4 begins lines of "lc rgb variable" with a colour that it has not set, in
 # which nothing is drawn; what that colour is depends on the environment.
 drawn() { sed -E 's/(color="#FFFFFF" stroke=)"rgb\([0-9, ]*\)"/\1unset/' "$1"; }

@@ -6,9 +6,9 @@ mkdir "$dir/without"
 echo 'no library' >"$dir/without/libsqlite3.so.0" # found first, and it cannot be loaded
 printf 'SQLite format 3\0%4096s' '' >"$dir/t.sqlite"
 refuse "with the library the file itself is looked at" 2 't[.]sqlite: .*expected the SQLite export of a profiler' \
-  "$f" trace stats "$dir/t.sqlite"
+  "$f" show "$dir/t.sqlite"
 export LD_LIBRARY_PATH=$dir/without
-for c in "trace stats" "run --platform generic --policy maxfreq" "import -o $dir/o.csv"; do
+for c in show "run --platform generic --policy maxfreq" "import -o $dir/o.csv"; do
   refuse "$c without the library" 3 't[.]sqlite: is an SQLite file, but libsqlite3[.]so[.]0 is not installed' "$f" $c "$dir/t.sqlite"
 done
 check "nothing is written" [ ! -e "$dir/o.csv" ]

@@ -22,20 +22,20 @@ study=("$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --policy
 # ---- the objective has its unit wherever it is printed ----
 for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
   IFS='|' read -r name unit title <<<"$case"
-  succeed "oracle: the bound of $name is in ${unit//\\/}" ", bound [0-9.e+]+ $unit, gap" \
-    "$f" oracle --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name"
-  "$f" oracle --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name" --json >"$dir/oracle.json"
-  check "oracle: the JSON of $name names the unit" json "all(w['objective'] == '$name' and w['objective_unit'] == '${unit//\\/}' for w in t)" "$dir/oracle.json"
-  check "oracle: the gap of $name is between the two numbers beside it" \
+  succeed "baselines: the bound of $name is in ${unit//\\/}" ", bound [0-9.e+]+ $unit, gap" \
+    "$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name"
+  "$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name" --json >"$dir/oracle.json"
+  check "baselines: the JSON of $name names the unit" json "all(w['objective'] == '$name' and w['objective_unit'] == '${unit//\\/}' for w in t)" "$dir/oracle.json"
+  check "baselines: the gap of $name is between the two numbers beside it" \
     json "all(abs(100 * (w['oracle_objective'] / w['oracle_objective_bound'] - 1) - w['oracle_gap_pct']) < 1e-6 for w in t)" "$dir/oracle.json"
   power=$(case $name in energy) echo 0 ;; edp) echo 1 ;; *) echo 2 ;; esac)
-  check "oracle: $name of the schedule is its energy times its time" \
+  check "baselines: $name of the schedule is its energy times its time" \
     json "all(abs(w['oracle_j'] * w['oracle_s'] ** $power / w['oracle_objective'] - 1) < 1e-9 and abs(w['default_j'] * w['default_s'] ** $power / w['default_objective'] - 1) < 1e-9 for w in t)" "$dir/oracle.json"
   "${study[@]}" --objective "$name" --json --csv "$dir/$name.csv" >"$dir/$name.json"
   check "compare: $name and its unit in the JSON" \
     json "t['objective'] == '$name' and all(r['objective_unit'] == '${unit//\\/}' for r in t['rows'])" "$dir/$name.json"
   if [ -n "$title" ]; then
-    succeed "oracle: a column of $title" "$title $unit( |$)" "$f" oracle --sweep $sweep --platform pvc-max1550x6 --objective "$name"
+    succeed "baselines: a column of $title" "$title $unit( |$)" "$f" compare --sweep $sweep --platform pvc-max1550x6 --objective "$name"
     succeed "compare: the unit of $title" " $title $unit( |\$)" "${study[@]}" --objective "$name" --wide
     check "compare: regret in it" grep -q "$title above the best static clock, % \[regret_static_pct\]" "$dir/out"
     succeed "compare: a column of $title" "  saved %  $title saved %  time s" "${study[@]}" --objective "$name"
@@ -174,13 +174,13 @@ done <<'END'
 run --sweep sweep.csv --workload w3 --platform generic --policy utilizscale
 compare --sweep sweep.csv --platform generic --policy utilizscale --policy assure --bound 0.1
 compare --sweep sweep.csv --platform generic --policy utilizscale --model fitted
-oracle --sweep sweep.csv --platform generic --bound 0.1
+compare --sweep sweep.csv --platform generic --bound 0.1
 advise sweep.csv --platform generic
 fit device --sweep sweep.csv --out out.json
 fit workload --device chip.json --sweep sweep.csv --at corners
-fit split --sweep sweep.csv --splits 2
-fit probes --sweep sweep.csv
-fit sweetspot --platform generic --sweep sweep.csv
+fit device --cross-validate --sweep sweep.csv --splits 2
+fit workload --which-clocks 0 --sweep sweep.csv
+fit policy sweetspot --platform generic --sweep sweep.csv
 END
 for part in power energy; do
   "$f" import "$dir/$part.csv" -o "$dir/$part.sweep.csv" >/dev/null
@@ -188,7 +188,7 @@ for part in power energy; do
     "$dir/$part.sweep.csv"
 done
 for command in "run --policy nvboost --platform generic --sweep" "compare --policy nvboost --platform generic --sweep" \
-  "oracle --platform generic --sweep" "fit sweetspot --platform generic --sweep" "import -o $dir/none.csv"; do
+  "compare --platform generic --sweep" "fit policy sweetspot --platform generic --sweep" "import -o $dir/none.csv"; do
   # shellcheck disable=SC2086
   refuse "neither: $command" 2 "times.csv:1:[0-9]+: columns 'power_w' and 'energy_j' are missing, expected one" "$f" $command "$dir/times.csv"
 done

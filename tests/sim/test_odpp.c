@@ -394,7 +394,7 @@ static void test_refusals(void) {
         fl_setting setting;
         const char *expected;
     } row[] = {
-        {{"weights", NULL, &short_table}, "foldline fit odpp makes them"},
+        {{"weights", NULL, &short_table}, "foldline fit policy odpp makes them"},
         {{"probe_mhz", "450", NULL}, "2 to 8 clocks"},
         {{"probe_mhz", "450/450", NULL}, "must rise"},
         {{"train_mhz", "", NULL}, "train_mhz 1 to 8"},

@@ -30,7 +30,7 @@ def refused_by_reader(tree, folder):
     path = os.path.join(folder, "wrong.json")
     with open(path, "w") as out:
         json.dump(tree, out)
-    done = subprocess.run([program, "sweep", path, "-o", os.path.join(folder, "out.csv")], capture_output=True, text=True)
+    done = subprocess.run([program, "grid", path, "-o", os.path.join(folder, "out.csv")], capture_output=True, text=True)
     return done.returncode == 2 and "wrong.json:1:" in done.stderr and len(done.stderr.splitlines()) == 1
 
 

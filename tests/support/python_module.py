@@ -47,8 +47,8 @@ os.rename("packed.csv.gz", "packed.csv")
 check("packed, whatever its name", foldline.read("packed.csv").equals(rows))
 check("compare: means", set(rows[rows.workload == "mean"]["policy"]) >= {"fixed:sm_mhz=900"})
 
-grid = foldline.sweep("t.csv", no_oracle=True, **on)
-check("sweep", set(grid["policy"]) >= set(on["policy"]) and (grid["energy_j"] > 0).all())
+grid = foldline.grid("t.csv", no_oracle=True, **on)
+check("grid", set(grid["policy"]) >= set(on["policy"]) and (grid["energy_j"] > 0).all())
 
 told = json.loads(plain("run", "t.csv", "--platform", "generic", "--policy", "assure", "--json"))
 once = foldline.run("t.csv", platform="generic", policy="assure")
@@ -61,8 +61,8 @@ check("timeline: numbers", line["sm_mhz"].max() > 100 and line["power_w"].isna()
 seen = foldline.telemetry("t.csv", platform="generic", policy="assure", every_ms=50)
 check("telemetry", len(seen) > 30 and set(seen["t_ns"][:-1] % 50_000_000) == {0} and seen["energy_j"].max() > 0)
 
-best = foldline.oracle("t.csv", "u.csv", platform="generic", bound="5%")
-check("oracle", list(best["workload"]) == ["t.csv", "u.csv"] and (best.oracle_bound_j <= best.oracle_j).all())
+best = foldline.compare("t.csv", "u.csv", platform="generic", bound="5%")
+check("baselines", list(best["workload"]) == ["t.csv", "u.csv"] and (best.oracle_bound_j <= best.oracle_j).all())
 check("oracle: no worse than static", (best.oracle_j <= best.static_j * (1 + 1e-9)).all())
 
 with open("e.json", "w") as f:

@@ -1,4 +1,4 @@
-/* The numbers of foldline trace stats, by hand. */
+/* The numbers of foldline show, by hand. */
 #include "tests/support/import_fixture.h"
 
 #include "traces/import/import.h"
@@ -97,10 +97,12 @@ static void test_telemetry_only(void) {
 static void test_series(void) {
     fl_taken t = with_telemetry("# foldline-telemetry 1\nt_ns,device,power_w\n1050000000,0,50\n1650000000,0,100\n");
     fl_diag d = {0};
-    const char *path = fl_temp_path("series.csv");
-    FL_CHECK(fl_stats_write_series(path, &t.in, 10, &d) == FL_OK, "%s", d.message);
-    size_t size;
-    char *text = fl_temp_slurp(path, &size);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    FL_CHECK(out && fl_stats_put_series(out, &t.in, 10, &d) == FL_OK, "%s", d.message);
+    if (out)
+        fclose(out);
     static const char *const LINE[] = {"t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct\n",
                                        "\n0.05,0,100,0,50,,\n",
                                        "\n0.15,0,100,0,50,,\n", /* held */

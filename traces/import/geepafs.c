@@ -1,4 +1,4 @@
-/* The log of the GEEPAFS daemon as telemetry; its decisions are read by fl_geepafs_read (foldline replay). */
+/* The log of the GEEPAFS daemon as telemetry; its decisions are read by fl_geepafs_read (foldline verify). */
 #include "traces/import/inside.h"
 
 #include "traces/files/files.h"
@@ -265,7 +265,7 @@ static fl_status add_notes(const fl_decisions *r, fl_imported *out, fl_diag *d) 
                                       "daemon's loops and begin at 0");
     if (!status)
         status =
-            fl_import_note(out, d, "clocks that were set are left out (foldline replay --format geepafs reads them)");
+            fl_import_note(out, d, "clocks that were set are left out (foldline verify --format geepafs reads them)");
     if (!status && r->torn_line)
         status = fl_import_note(out, d, "line %lld, the last, is cut off: left out", (long long)r->torn_line);
     return status ? status : fl_import_note(out, d, "no kernels: readings only");

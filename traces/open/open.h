@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* ---- the key of a cache: the bytes of its source for which it holds ---- */
 
@@ -119,8 +120,9 @@ typedef struct fl_stats {
 fl_status fl_stats_make(fl_stats *s, const fl_imported *run, fl_diag *d);
 void fl_stats_free(fl_stats *s);
 
-/* One row per device and bin of time: t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct; empty = not known. */
-fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t bins, fl_diag *d);
+/* Write a CSV with a row per device and bin of time: t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct. An empty
+ * cell is not known. The caller checks whether the write succeeded. */
+fl_status fl_stats_put_series(FILE *out, const fl_imported *run, size_t bins, fl_diag *d);
 
 /* ---- opening ---- */
 

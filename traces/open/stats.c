@@ -350,7 +350,7 @@ static fl_status put_device(FILE *file, const fl_imported *run, int32_t device, 
     return !status ? FL_OK : fl_no_memory(d, NULL);
 }
 
-fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t bins, fl_diag *d) {
+fl_status fl_stats_put_series(FILE *out, const fl_imported *run, size_t bins, fl_diag *d) {
     int64_t from, to;
     fl_stats s;
     fl_status status = fl_stats_make(&s, run, d);
@@ -360,20 +360,12 @@ fl_status fl_stats_write_series(const char *path, const fl_imported *run, size_t
     double width = from < to && bins ? ((double)to - (double)from) / (double)bins : 1;
     double *mean = malloc((bins + 1) * SIGNALS * sizeof *mean);
     size_t *count = malloc((bins + 1) * sizeof *count);
-    fl_output *o = mean && count ? fl_output_open(path, d) : NULL;
     if (!mean || !count)
         status = fl_no_memory(d, NULL);
-    else if (!o)
-        status = d ? d->status : FL_IO;
-    if (o) {
-        fputs("t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct\n", fl_output_file(o));
-        for (size_t i = 0; i < s.device_count && !status; i++)
-            status = put_device(fl_output_file(o), run, s.device[i].device, from, width, bins, mean, count, d);
-        if (!status)
-            status = fl_output_commit(o, d);
-        else
-            fl_output_abort(o);
-    }
+    else
+        fputs("t_s,device,busy_pct,copy_pct,power_w,sm_mhz,util_gpu_pct\n", out);
+    for (size_t i = 0; i < s.device_count && !status; i++)
+        status = put_device(out, run, s.device[i].device, from, width, bins, mean, count, d);
     free(mean);
     free(count);
     fl_stats_free(&s);

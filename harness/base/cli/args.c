@@ -74,6 +74,25 @@ static fl_status number(const fl_option *o, const char *text, double *value, fl_
     return FL_OK;
 }
 
+enum { OPTIONS_ROOM = 128 };
+static bool was_given[OPTIONS_ROOM]; /* by the command line that was parsed last, by index of the option */
+
+static bool is_among(const char *name, const char *names) {
+    const size_t n = strlen(name);
+    for (const char *at = names; (at = strstr(at, name)); at += n)
+        if ((at == names || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return true;
+    return false;
+}
+
+fl_status fl_command_allow(const fl_option *option, size_t count, bool only, const char *names, const char *how,
+                           fl_diag *d) {
+    for (size_t i = 0; i < count && i < OPTIONS_ROOM; i++)
+        if (was_given[i] && is_among(option[i].name, names) != only)
+            return fl_refuse(d, "%s%s has no effect %s, see --help", dashes(option[i].name), option[i].name, how);
+    return FL_OK;
+}
+
 static fl_status set_option(const fl_option *o, const char *text, fl_diag *d) {
     double value = 0;
     fl_status s = FL_OK;
@@ -211,6 +230,7 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
                         fl_diag *d) {
     bool ended = false;
     *help = false;
+    memset(was_given, false, sizeof was_given);
     fl_status s = FL_OK;
     for (int i = 0; !s && i < argc; i++) {
         const char *a = argv[i];
@@ -232,7 +252,11 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
         const fl_option *o = find_option(option, count, name, size, letter);
         if (!o) {
             s = unknown(letter ? "-" : "--", name, size, option, count, d);
-        } else if (o->type == FL_OPTION_FLAG) {
+            continue;
+        }
+        if (o - option < OPTIONS_ROOM)
+            was_given[o - option] = true;
+        if (o->type == FL_OPTION_FLAG) {
             s = equals ? fl_refuse(d, "--%s takes no value", o->name) : set_option(o, NULL, d);
         } else if (equals) {
             s = set_option(o, equals + 1, d);

@@ -116,6 +116,10 @@ int fl_command_fail(const char *command, const fl_diag *d);
  * exit status, and nothing is left to free. */
 bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const fl_option *option, size_t count,
                       fl_texts *rest, int *status);
+/* Refuse options that were given but have no effect. names: the only ones that have an effect, or (only false) those
+ * that have none, with blanks between. how: "with --merge", for the message. */
+fl_status fl_command_allow(const fl_option *option, size_t count, bool only, const char *names, const char *how,
+                           fl_diag *d);
 /* Frees the parsed arguments: the rest, and the lists among the options. */
 void fl_command_end(const fl_option *option, size_t count, fl_texts *rest);
 /* End a command that has no exit status of its own: print why it failed, if it did, and free the parsed arguments.

@@ -5,57 +5,50 @@
 
 #define FL_COMMANDS(X)                                                                                                 \
     X(run, "one policy over one workload")                                                                             \
-    X(compare, "policies over workloads, against the oracles")                                                         \
-    X(sweep, "a grid of runs, durable, sharded")                                                                       \
-    X(merge, "shards of a grid into one result")                                                                       \
+    X(compare, "policies over workloads, or what there is to gain at all")                                             \
+    X(grid, "policies x parameters x workloads x seeds, durable, sharded")                                             \
     X(search, "the best parameters, without the whole grid")                                                           \
     X(regress, "a recorded experiment run again, with gates")                                                          \
-    X(oracle, "best static clock, best clock per kernel, clairvoyant schedule")                                        \
     X(plan, "clocks for a pipeline of training: the least energy within a time")                                       \
     X(advise, "one clock for what was measured, and how sure that is")                                                 \
     X(fit, "models and parameters from measurements")                                                                  \
-    X(replay, "a recorded policy's decisions, checked against the policy here")                                        \
+    X(verify, "a log of decisions, checked against the policy here")                                                   \
     X(synth, "a synthetic kernel trace, or requests, seeded")                                                          \
     X(import, "files of profilers and sensor tools, made canonical")                                                   \
-    X(trace, "what is in a trace")                                                                                     \
-    X(policies, "the policies, their parameters and sources")                                                          \
-    X(platforms, "the platforms, their values and sources")                                                            \
-    X(show, "a result as a table")                                                                                     \
-    X(plot, "a picture of a result")                                                                                   \
+    X(show, "what is in a file: a trace, a sweep, a result, a log, a platform")                                        \
+    X(list, "the policies, or the platforms; or one of them in full")                                                  \
+    X(plot, "a picture of a result or a trace")                                                                        \
+    X(report, "one page of results, to read and to print")                                                             \
     X(live, "a policy on this machine's GPUs: shadow, or --control")                                                   \
     X(record, "telemetry of this machine's GPUs, of a program's life")                                                 \
     X(doctor, "what may be read and set on each GPU, and why not")                                                     \
     X(restore, "clocks and limits as they were before")                                                                \
     X(emulate, "a program that uses NVML, on a simulated GPU")                                                         \
-    X(report, "one page of results, to read and to print")                                                             \
     X(help, "a command, or a topic: experiments, traces, platforms, policies")
 
-/* The parts of `foldline synth` beside kernel traces: X(NAME, SUMMARY) declares fl_cmd_synth_NAME. */
-#define FL_SYNTHS(X) X(requests, "requests to a server of language models, seeded")
+/* The parts of commands: X(NAME, IDENT, SUMMARY) declares fl_cmd_IDENT, which gets the arguments after NAME. To add a
+ * part, write its file and add its row. */
+#define FL_COMMAND_PARTS(X)                                                                                            \
+    X("fit device", fit_device, "what belongs to a chip, from measured sweeps of several workloads")                   \
+    X("fit workload", fit_workload, "a workload's other settings, from a few measured ones; which to measure")         \
+    X("fit logs", fit_logs, "a sweep, from logs of runs at fixed clocks")                                              \
+    X("fit sensor", fit_sensor, "a power sensor's refresh, window and gain, from its log and an external meter")       \
+    X("fit pipeline", fit_pipeline, "a pipeline's times and powers, from executed clock plans")                        \
+    X("fit serving", fit_serving,                                                                                      \
+      "a server's batch steps: times and power, from layer tables, step tables or a measured run")                     \
+    X("fit trace", fit_trace, "kinds of kernels, from recordings of a program at several clocks")                      \
+    X("fit policy", fit_policy, "what one policy needs: a model, a table, weights or a parameter")                     \
+    X("fit policy capping", fit_policy_capping, "the model of the power capping policies, from sweeps")                \
+    X("fit policy odpp", fit_policy_odpp, "the two networks of the policy odpp, from simulated programs")              \
+    X("fit policy sensitivity", fit_policy_sensitivity,                                                                \
+      "DynaCo's metrics against frequency sensitivity, from runs over states")                                         \
+    X("fit policy sweetspot", fit_policy_sweetspot, "SweetSpot's alpha, from a frequency sweep")                       \
+    X("fit policy draws", fit_policy_draws, "a distribution replay, from what was published of other policies")        \
+    X("synth requests", synth_requests, "requests to a server of language models, seeded")                             \
+    X("list policies", list_policies, "the policies, their parameters and sources")                                    \
+    X("list platforms", list_platforms, "the platforms, their values and sources")
 
 #define FL_COMMAND_DECLARE(name, summary) int fl_cmd_##name(int argc, char **argv);
 FL_COMMANDS(FL_COMMAND_DECLARE)
-#define FL_SYNTH_DECLARE(name, summary) int fl_cmd_synth_##name(int argc, char **argv);
-FL_SYNTHS(FL_SYNTH_DECLARE)
-
-/* The table of the fits of `foldline fit`. To add one, write its file and add its row: X(NAME, SUMMARY) declares
- * fl_cmd_fit_NAME, which gets the arguments after NAME and returns the exit status (harness/base/cli/cli.h). */
-
-#define FL_FITS(X)                                                                                                     \
-    X(device, "what belongs to a chip, from measured sweeps of several workloads")                                     \
-    X(workload, "a workload's other settings, from a few measured ones")                                               \
-    X(probes, "which clocks of a workload to measure, so that the others can be told from them")                       \
-    X(split, "how well both do: device from half of the workloads, scored on the other half")                          \
-    X(logs, "a sweep, from logs of runs at fixed clocks")                                                              \
-    X(sensor, "a power sensor's refresh, window and gain, from its log and an external meter")                         \
-    X(pipeline, "a pipeline's times and powers, from executed clock plans")                                            \
-    X(serving, "a server's batch steps: times and power, from layer tables, step tables or a measured run")            \
-    X(trace, "kinds of kernels, from recordings of a program at several clocks")                                       \
-    X(capping, "the model of the power capping policies, from sweeps")                                                 \
-    X(odpp, "the two networks of the policy odpp, from simulated programs")                                            \
-    X(sensitivity, "DynaCo's metrics against frequency sensitivity, from runs over states")                            \
-    X(sweetspot, "SweetSpot's alpha, from a frequency sweep")                                                          \
-    X(draws, "a distribution replay, from what was published of other policies")
-
-#define FL_FIT_DECLARE(name, summary) int fl_cmd_fit_##name(int argc, char **argv);
-FL_FITS(FL_FIT_DECLARE)
+#define FL_PART_DECLARE(name, ident, summary) int fl_cmd_##ident(int argc, char **argv);
+FL_COMMAND_PARTS(FL_PART_DECLARE)

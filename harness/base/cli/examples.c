@@ -7,22 +7,21 @@
 static const struct {
     const char *command, *example[FL_EXAMPLES_EACH];
 } table[] = {
-    {"", {"foldline help compare", "foldline policies"}},
+    {"", {"foldline help compare", "foldline list policies"}},
     {"run",
      {"foldline run traces/samples/mix8.csv --platform generic --policy assure",
       "foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=1200 --timeline "
       "timeline.csv"}},
     {"compare",
      {"foldline compare traces/samples/mix8.csv --platform generic --policy assure --policy utilizscale",
-      "foldline compare harness/experiments/first-light.json --csv results.csv"}},
-    {"sweep",
-     {"foldline sweep harness/experiments/first-light.json -o grid.csv",
-      "foldline sweep harness/experiments/first-light.json -o grid.csv --shard 1/2"}},
-    {"merge",
-     {"foldline sweep harness/experiments/first-light.json -o whole.csv --shard 1/1 && foldline merge "
-      "whole.csv.shard-1-of-1 -o whole.csv",
-      "for i in 1 2; do foldline sweep harness/experiments/first-light.json -o both.csv --shard $i/2; done && foldline "
-      "merge both.csv.shard-*-of-2 -o both.csv"}},
+      "foldline compare traces/samples/mix8.csv --platform generic --bound 10%"}},
+    {"list", {"foldline list policies", "foldline list platforms h100"}},
+    {"fit policy",
+     {"foldline help fit policy odpp", "foldline fit policy sweetspot --sweep traces/samples/energyucb-528.pot3d.csv"}},
+    {"grid",
+     {"foldline grid harness/experiments/first-light.json -o grid.csv",
+      "for i in 1 2; do foldline grid harness/experiments/first-light.json -o both.csv --shard $i/2; done && foldline "
+      "grid --merge both.csv.shard-*-of-2 -o both.csv"}},
     {"search",
      {"foldline search harness/experiments/first-light.json --objective edp",
       "foldline search harness/experiments/first-light.json --bound 10%"}},
@@ -34,30 +33,27 @@ static const struct {
      {"foldline plan traces/samples/four-stages.pipeline.csv --slowdown 5%",
       "foldline plan traces/samples/four-stages.pipeline.csv --frontier --points 10 -o stages.plan.csv --csv "
       "stages.frontier.csv"}},
-    {"oracle",
-     {"foldline oracle traces/samples/mix8.csv --platform generic --bound 10%",
-      "foldline oracle --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --bound 5%"}},
     {"advise",
      {"foldline advise traces/samples/energyucb-528.pot3d.csv --bound 5%",
       "foldline advise traces/samples/mix8.csv --platform generic --bound 10%"}},
-    {"fit", {"foldline help fit device", "foldline fit sweetspot --sweep traces/samples/energyucb-528.pot3d.csv"}},
-    {"replay",
-     {"foldline run traces/samples/mix8.csv --platform generic --policy assure --log decisions.csv && foldline replay "
+    {"fit",
+     {"foldline help fit device", "foldline fit policy sweetspot --sweep traces/samples/energyucb-528.pot3d.csv"}},
+    {"verify",
+     {"foldline run traces/samples/mix8.csv --platform generic --policy assure --log decisions.csv && foldline verify "
       "decisions.csv",
       "foldline run traces/samples/mix8.csv --platform generic --policy utilizscale --log scaled.csv && foldline "
-      "replay scaled.csv --json"}},
+      "verify scaled.csv --json"}},
     {"synth",
      {"foldline synth -o demo.csv --kernels 20000 --streams 2 --seed 7",
-      "foldline synth -o short.csv --kernels 500 && foldline trace stats short.csv"}},
+      "foldline synth -o short.csv --kernels 500 && foldline show short.csv"}},
     {"synth requests",
      {"foldline synth requests -o requests.csv --rate 2 --seconds 300 && foldline show requests.csv --rows 5",
       "foldline synth requests -o bursts.csv --rate 4 --cv 3 --daily 0.8 --day 3600 --seconds 3600 --shared 256"}},
     {"import", {"foldline import traces/samples/mix8.csv", "foldline import traces/samples/mix8.csv -o canonical.csv"}},
-    {"trace", {"foldline trace stats traces/samples/mix8.csv", "foldline trace stats traces/samples/mix8.csv --json"}},
-    {"policies", {"foldline policies", "foldline policies assure"}},
-    {"platforms", {"foldline platforms", "foldline platforms h100"}},
+    {"list policies", {"foldline list policies", "foldline list policies assure"}},
+    {"list platforms", {"foldline list platforms", "foldline list platforms h100"}},
     {"show",
-     {"foldline show traces/samples/energyucb-table1.csv --rows 5",
+     {"foldline show traces/samples/mix8.csv",
       "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle --csv shown.csv && "
       "foldline show shown.csv --where 'slowdown<0.05'"}},
     {"plot",
@@ -90,15 +86,10 @@ static const struct {
     {"help", {"foldline help compare", "foldline help experiments --schema"}},
     {"fit device",
      {"foldline fit device --sweep traces/samples/energyucb-528.pot3d.csv --out device.json",
-      "foldline fit device --sweep traces/samples/energyucb-table1.csv --only '51*' --base pvc-max1550x6 --out "
-      "three.json"}},
+      "foldline fit device --cross-validate --sweep traces/samples/energyucb-table1.csv --splits 1"}},
     {"fit workload",
      {"foldline fit workload --device pvc-max1550x6 --sweep traces/samples/energyucb-528.pot3d.csv",
-      "foldline fit workload --device pvc-max1550x6 --sweep traces/samples/energyucb-528.pot3d.csv --at ends --csv "
-      "predicted.csv"}},
-    {"fit probes",
-     {"foldline fit probes --sweep traces/samples/energyucb-table1.csv --only '5[23]*' --count 1",
-      "foldline fit probes pvc-max1550x6 --count 1"}},
+      "foldline fit workload --which-clocks 1 --sweep traces/samples/energyucb-table1.csv --only '5[23]*'"}},
     {"fit serving",
      {"cd traces/samples/serving && foldline fit serving --dense rtx4090-llama3.1-8b.dense.csv --per-sequence "
       "rtx4090-llama3.1-8b.per_sequence.csv --attention rtx4090-llama3.1-8b.attention.csv --layers 32 --sm-mhz 2520",
@@ -106,9 +97,6 @@ static const struct {
     {"fit pipeline",
      {"foldline fit pipeline traces/samples/perseus/A100-bert --learn half",
       "foldline fit pipeline traces/samples/perseus/A100-bert -o bert.pipeline.csv"}},
-    {"fit split",
-     {"foldline fit split --sweep traces/samples/energyucb-table1.csv --splits 1",
-      "foldline fit split --sweep traces/samples/energyucb-table1.csv --at sm=1000 --splits 1"}},
     {"fit logs",
      {"for f in 1000 1500; do foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=$f "
       "--telemetry mix8@$f.csv; done && foldline fit logs mix8@1000.csv mix8@1500.csv -o measured.csv",
@@ -124,24 +112,27 @@ static const struct {
       "&& foldline fit trace steady.csv --platform generic -o steady.programs.csv",
       "foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry phases.csv && foldline fit "
       "trace phases.csv --platform generic -o phases.programs.csv"}},
-    {"fit capping",
-     {"foldline fit capping traces/samples/powercap.sweep.csv",
-      "foldline fit capping traces/samples/powercap.sweep.csv --out powercap"}},
-    {"fit odpp",
-     {"foldline synth --apps 5 --seed 1009 -o few.programs.csv && foldline fit odpp few.programs.csv --platform "
+    {"fit policy capping",
+     {"foldline fit policy capping traces/samples/powercap.sweep.csv",
+      "foldline fit policy capping traces/samples/powercap.sweep.csv --out powercap"}},
+    {"fit policy odpp",
+     {"foldline synth --apps 5 --seed 1009 -o few.programs.csv && foldline fit policy odpp few.programs.csv --platform "
       "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --epochs 2 -o weights.csv",
-      "foldline synth --apps 5 --seed 1009 -o apps.programs.csv && foldline fit odpp apps.programs.csv --platform "
+      "foldline synth --apps 5 --seed 1009 -o apps.programs.csv && foldline fit policy odpp apps.programs.csv "
+      "--platform "
       "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --epochs 2 --shuffle 2 --json"}},
-    {"fit sensitivity",
-     {"foldline fit sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k",
-      "foldline fit sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k -o runs.csv "
+    {"fit policy sensitivity",
+     {"foldline fit policy sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k",
+      "foldline fit policy sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k -o "
+      "runs.csv "
       "--table states.csv"}},
-    {"fit sweetspot",
-     {"foldline fit sweetspot --sweep traces/samples/energyucb-table1.csv --each",
-      "foldline fit sweetspot traces/samples/mix8.csv --platform generic --step 100"}},
-    {"fit draws",
-     {"foldline fit draws traces/samples/energyucb-published.json",
-      "foldline fit draws traces/samples/energyucb-published.json --out published.sweep.csv --draws draws.json"}},
+    {"fit policy sweetspot",
+     {"foldline fit policy sweetspot --sweep traces/samples/energyucb-table1.csv --each",
+      "foldline fit policy sweetspot traces/samples/mix8.csv --platform generic --step 100"}},
+    {"fit policy draws",
+     {"foldline fit policy draws traces/samples/energyucb-published.json",
+      "foldline fit policy draws traces/samples/energyucb-published.json --out published.sweep.csv --draws "
+      "draws.json"}},
 };
 
 const char *const *fl_examples_of(const char *command) {

@@ -419,7 +419,8 @@ int fl_cmd_emulate(int argc, char **argv) {
     const fl_option option[] = {
         FL_SCENE_OPTIONS(a.scene),
         {"board", "FILE", FL_OPTION_TEXT, &a.board, 0, 0,
-         "GPUs as `nvidia-smi -q -x` printed them (.xml), or a board of `foldline platforms`; without --platform the "
+         "GPUs as `nvidia-smi -q -x` printed them (.xml), or a board of `foldline list platforms`; without --platform "
+         "the "
          "law of power is assumed from chips alike"},
         {"time", "HOW", FL_OPTION_TEXT, &a.time, 0, 0, "wall, a factor of it such as 10x, or virtual (wall)"},
         {"set-ms", "A[..B]", FL_OPTION_TEXT, &a.set_ms, 0, 0, "a set call takes this long (as the platform says)"},

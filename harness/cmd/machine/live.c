@@ -43,13 +43,13 @@ static const fl_command_help help = {
     "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST] [--server URL]",
     "Runs a policy on this machine's GPUs. Without --control it only logs what the policy decides (shadow mode).",
     "Only --control changes anything, and it needs root: it sets the clocks, power limits or CPU settings that the "
-    "policy drives (foldline policies NAME), and writes to $FOLDLINE_STATE or /var/lib/foldline (records) and to "
+    "policy drives (foldline list policies NAME), and writes to $FOLDLINE_STATE or /var/lib/foldline (records) and to "
     "$FOLDLINE_RUN or /run/foldline (locks). TERM, INT and HUP end the command in order. If it dies in any other way, "
     "a guardian process restores every setting; if both die, foldline restore does.\n\n"
     "For kernel records, start a program with FOLDLINE_RINGS=DIR CUDA_INJECTION64_PATH=.../libfoldline-collector.so; "
     "for its markers, with NVTX_INJECTION64_PATH=.../libfoldline-collector.so too. "
     "foldline loads the vendor's library (libnvidia-ml.so.1, libze_loader.so.1, librocm_smi64.so), or the one that "
-    "$FOLDLINE_NVML, $FOLDLINE_ZE or $FOLDLINE_RSMI names. foldline replay FILE reproduces the decisions of a log."};
+    "$FOLDLINE_NVML, $FOLDLINE_ZE or $FOLDLINE_RSMI names. foldline verify FILE reproduces the decisions of a log."};
 
 typedef struct choice { /* as the command line has it */
     const char *policy, *log, *vendor, *gpus, *platform, *lasts, *rings;
@@ -435,7 +435,7 @@ int fl_cmd_live(int argc, char **argv) {
     if (rest.count)
         s = fl_refuse(&d, "'%s': expected options only", rest.item[0]);
     else if (c.observe ? c.policy || c.control : !c.policy)
-        s = fl_refuse(&d, "expected --policy NAME (foldline policies lists them), or --observe");
+        s = fl_refuse(&d, "expected --policy NAME (foldline list policies lists them), or --observe");
     s = s ? s : fl_marks_check(c.iteration.item, c.iteration.count, &d);
     if (!s && c.iteration.count && !c.rings)
         s = fl_refuse(&d, "--iteration needs --rings DIR");

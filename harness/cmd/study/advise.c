@@ -30,7 +30,8 @@ static const fl_command_help help = {
     "measured. An interval reaches two standard deviations to either side; the fit states its own deviation. A clock "
     "is chosen only if the chance that it breaks the bound is at most --risk, or if that chance is unknown. The last "
     "lines are the commands that set the clock and undo it. \"measure next\" is the setting whose measurement would "
-    "narrow the interval most. foldline fit probes finds it where the workloads of the calibration or of the sweep "
+    "narrow the interval most. foldline fit workload --which-clocks finds it where the workloads of the calibration or "
+    "of the sweep "
     "suffice; elsewhere it is the least known setting.\n\n"
     "With --serving, FILE is a request trace. The command tries every number of servers up to --servers and every "
     "clock, and names the choice with the least energy that meets --ttft and --tbt. --bound and --risk have no effect "
@@ -165,8 +166,8 @@ static void print_table(const fl_advise_subjects *s, const fl_advice *a, const a
     for (size_t i = 1; i < s->count; i++)
         one &= fl_stated_same(s->item[i].ref, s->item[0].ref);
     fl_grid_column(&g, "workload", "what was measured");
-    fl_grid_column(&g, "setting", "the best within the bound of %g %% and the risk of %g %%",
-                   100 * o->bound, 100 * o->risk);
+    fl_grid_column(&g, "setting", "the best within the bound of %g %% and the risk of %g %%", 100 * o->bound,
+                   100 * o->risk);
     fl_grid_column(&g, "saved %", "energy saved against %s, and its range",
                    one ? clocks_text(s, s->item[0].ref, at, sizeof at) : "each workload's highest setting");
     fl_grid_column(&g, "slowdown %", "time above the same, and its range");
@@ -314,7 +315,7 @@ int fl_cmd_advise(int argc, char **argv) {
     fl_texts files = {0};
     const fl_option option[] = {
         {"platform", "NAME", FL_OPTION_TEXT, &o.files.platform, 0, 0,
-         "platform, or a path to its file (see foldline platforms)"},
+         "platform, or a path to its file (see foldline list platforms)"},
         {"bound", "X", FL_OPTION_SHARE, &o.bound, 0, 100,
          "largest slowdown allowed: 0.05 or 5% (" FL_AS_TEXT(BOUND_STANDARD) ", or the experiment's)"},
         {"risk", "P", FL_OPTION_SHARE, &o.risk, 1e-9, 1,

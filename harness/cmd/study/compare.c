@@ -1,4 +1,6 @@
 /* `foldline compare`. */
+#include "harness/cmd/study/inside.h"
+
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -19,10 +21,17 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "compare", "[TRACE.csv ...] [EXPERIMENT.json] [--programs FILE] [--sweep FILE] --platform NAME --policy SPEC ...",
+    "compare", "[TRACE.csv ...] [EXPERIMENT.json] [--programs FILE] [--sweep FILE] --platform NAME [--policy SPEC ...]",
     "Runs every policy over every workload and scores it against the driver's default, the best static clock, the best "
-    "clock per kind of kernel and the clairvoyant schedule. Workloads are kernel traces, programs made of kinds, or "
-    "the rows of a measured sweep.",
+    "clock per kind of kernel and the clairvoyant schedule. Without a policy it shows these baselines: what there is "
+    "to gain. Workloads are kernel traces, programs made of kinds, or the rows of a measured sweep.",
+    "The clairvoyant schedule knows the future and may set any clock at any instant. No policy and no schedule that "
+    "holds --bound reaches a lower objective than its bound; the schedule found is above it by at most 'gap'. With "
+    "several streams the schedule is a reference and no bound is certified. --positions makes it coarser, and the gap "
+    "shows the cost. The best clock per kernel gives one clock to each kind of kernel, together with the host time "
+    "before it, so that the objective of the whole run is least. With --serving and without a policy, the command "
+    "lists, for each number of servers from 1 to --servers, the best static clock that meets --ttft and --tbt. Servers "
+    "that are switched off draw no power.\n\n"
     "SPEC is a policy name or a path to a .so, with parameters after a colon: "
     "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n\n"
     "The CSV holds a row per workload and policy (and seed), then rows whose workload is 'mean'. slowdown is a "
@@ -43,7 +52,7 @@ typedef struct compare_options {
     fl_setup_options setup;
     fl_model_error_options error; /* draws 0: the model is not moved */
     const char *csv;
-    bool each, wide, json;
+    bool each, wide, json, kernels;
 } compare_options;
 
 typedef struct compared { /* and what is told of it */
@@ -211,6 +220,27 @@ static fl_status write_results(const compared *r, const char *csv, fl_diag *d) {
     return s ? s : fl_report_beside_write(&r->u, &r->c, r->published, csv, d);
 }
 
+/* An experiment brings policies of its own. */
+static bool has_policies(const fl_setup_options *o) {
+    bool any = o->policies.count > 0;
+    for (size_t i = 0; i < o->rest.count; i++)
+        any |= fl_is_experiment(o->rest.item[i]);
+    return any;
+}
+
+static fl_status tell_baselines(compare_options *o, const char *path, const fl_option *option, size_t count,
+                                fl_diag *d) {
+    fl_status s = fl_command_allow(option, count, false,
+                                   "step-limit streams seeds windows no-oracle csv each model-error time-error "
+                                   "power-error",
+                                   "without --policy", d);
+    if (!s)
+        s = fl_baselines_tell(&o->setup, o->kernels, o->wide, o->json, d);
+    if (!s)
+        fl_path_option_tell(path);
+    return s;
+}
+
 int fl_cmd_compare(int argc, char **argv) {
     compare_options o = {.setup = {.bound = INFINITY, .by_draw = true}, .error = {.time_pct = NAN, .power_pct = NAN}};
     const char *path = NULL;
@@ -222,6 +252,8 @@ int fl_cmd_compare(int argc, char **argv) {
         {"each", NULL, FL_OPTION_FLAG, &o.each, 0, 0, "prints every workload, not only the means"},
         FL_WIDE_OPTION(&o.wide),
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all rows and the provenance as JSON"},
+        {"kernels", NULL, FL_OPTION_FLAG, &o.kernels, 0, 0,
+         "without --policy: lists the best clock of every kind of kernel"},
         {"model-error", "N", FL_OPTION_INT, &error_draws, 1, 1e6,
          "moves the model within its error N times, 1000 say: which policy is first how often"},
         {"time-error", "PCT", FL_OPTION_REAL, &o.error.time_pct, 0, 100, "mean error in time (what the model says)"},
@@ -234,6 +266,14 @@ int fl_cmd_compare(int argc, char **argv) {
     compared r = {0};
     o.error.draws = (size_t)error_draws;
     fl_status s = fl_path_option_use(path, &d);
+    if (!s && !has_policies(&o.setup)) {
+        s = tell_baselines(&o, path, option, FL_COUNT(option), &d);
+        status = s ? fl_command_fail("compare", &d) : FL_EXIT_OK;
+        fl_setup_options_free(&o.setup);
+        return status;
+    }
+    if (!s)
+        s = fl_command_allow(option, FL_COUNT(option), false, "kernels", "with --policy", &d);
     if (!s)
         s = compare(&r, &o, option, FL_COUNT(option), &d);
     if (!s && o.csv)

@@ -4,7 +4,9 @@
 #include "harness/base/cli/cli.h"
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
+#include "harness/study/trial/trial.h"
 #include "sim/node/node.h"
+#include "traces/import/import.h"
 #include "traces/io/io.h"
 
 /* The instructions of a pipeline over time, as a CSV for a Gantt chart. */
@@ -15,6 +17,15 @@
  * reduction has not come yet. sm_mhz and power_w are means over the row, from the truth each FL_INSTRUCTIONS_EVERY_NS.
  * FL_BAD_INPUT where the scene is no pipeline. */
 fl_status fl_run_instructions(const fl_scene *scene, const fl_run_options *run, const char *path, fl_diag *d);
+
+/* Print kernels, telemetry, or both in numbers; json: into this object instead of on stdout. */
+fl_status fl_show_trace(const fl_imported *run, cJSON *json, fl_diag *d);
+
+/* What there is to gain on each scene. */
+
+/* Print the default, the best static clock, the best clock per kind of kernel and the clairvoyant schedule of each
+ * scene; of servers, the best static clock for each number of servers. kernels: list each kind of kernel, too. */
+fl_status fl_baselines_tell(fl_setup_options *o, bool kernels, bool wide, bool json, fl_diag *d);
 
 /* What `foldline run` prints of one run: the question, energy, time, clocks and limits, and what the policy saw; each
  * beside a run at the default clocks, in which nothing is set. */

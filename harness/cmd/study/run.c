@@ -30,7 +30,7 @@
 static const fl_command_help help = {
     "run", "TRACE.csv | --sweep FILE --workload NAME --platform NAME --policy NAME [--set P=V ...]",
     "Runs one policy over one workload and prints its cost in energy and time.",
-    "--log writes every step, what the policy saw and set; foldline replay reproduces it. --timeline writes the truth "
+    "--log writes every step, what the policy saw and set; foldline verify reproduces it. --timeline writes the truth "
     "(not what sensors showed) over time; foldline plot timeline draws it. --instructions writes what each rank of a "
     "pipeline did; foldline plot gantt draws it. --telemetry writes what the sensors showed; runs at several fixed "
     "clocks make a sweep (foldline fit logs). --arrivals makes each pass over the workload a request, served in the "
@@ -234,8 +234,9 @@ static fl_status run_and_tell(const run_options *o, const fl_option *option, siz
     fl_fault *fault = NULL;
     recorder rec = {.o = o};
     fl_run_result r = {0}, standard = {0};
-    fl_status s = o->policy ? fl_spec_open_set(o->policy, &o->set, &spec, d)
-                            : fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
+    fl_status s = o->policy
+                      ? fl_spec_open_set(o->policy, &o->set, &spec, d)
+                      : fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
     if (!s && o->reader && strcmp(o->reader, fl_readout_nvml.name) != 0)
         s = fl_refuse(d, "--reader '%s', expected nvml", o->reader);
     if (!s)

@@ -1,4 +1,6 @@
 /* `foldline show`, `foldline plot` and `foldline report`. */
+#include "harness/cmd/study/inside.h"
+
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -9,7 +11,9 @@
 #include "harness/study/compare/compare.h"
 #include "harness/study/trial/trial.h"
 #include "policies/policy.h"
+#include "traces/import/import.h"
 #include "traces/io/io.h"
+#include "traces/open/open.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,12 +27,12 @@
 
 static const fl_command_help help = {
     "plot", "KIND INPUT.csv... -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
-    "KIND, from the CSV of compare, sweep or merge: pareto (energy against slowdown, or against latency where requests "
+    "KIND, from the CSV of compare or grid: pareto (energy against slowdown, or against latency where requests "
     "arrive: bound, Pareto front, hollow who breaks the bound), workloads (energy against slowdown of every run), "
     "regret (bars), intervals (saving of each policy), ranks (mean ranks over workloads), with 95 % intervals where "
     "there are several runs, sensitivity (saving and slowdown over each parameter whose values differ: policies such "
     "as assure:theta=0.9). From FILE.regret.csv: regret-curves. From the --timeline of run: timeline (clock, and power "
-    "under its limit), residency (time at each clock). From trace stats -o: trace (activity, power and clock). From "
+    "under its limit), residency (time at each clock). From a trace: trace (activity, power and clock over time). From "
     "plan --csv: frontier (planned clocks, their bound, executed plans). From run --instructions: gantt (what each "
     "rank did, by clock, waiting, and power; two plans stand above each other). Of servers, from the CSV of compare: "
     "serving (J per token against the 99th percentiles of TTFT and TBT), serving-load (saving against requests per "
@@ -56,7 +60,7 @@ static const fl_command_help report_help = {
     "report", "RESULTS.csv -o report.html [--timeline FILE ...]",
     "Makes one page from a result: policies with 95 % intervals, comparisons in pairs, ranks, figures, and the origin "
     "of the data.",
-    "RESULTS.csv is a file that compare, sweep or merge wrote. The command also uses the files beside it: "
+    "RESULTS.csv is a file that compare or grid wrote. The command also uses the files beside it: "
     "RESULTS.provenance.json, RESULTS.published.json (published and simulated results) and RESULTS.regret.csv (curves "
     "of a distribution replay). The page contains its figures, style and script, so it needs no network. gnuplot draws "
     "the figures, as it does for foldline plot.\n\n"
@@ -116,10 +120,14 @@ int fl_cmd_report(int argc, char **argv) {
 /* ---- `foldline show` ---- */
 
 static const fl_command_help show_help = {
-    "show", "RESULT ...",
-    "Prints a result as a table that fits the terminal: the CSV of compare, sweep or merge, decisions, timelines, "
-    "telemetry, probes, requests, and what a command printed with --json.",
-    "RESULT may be gzipped, and - is the standard input. The lines below the table name the columns that do not fit; "
+    "show", "FILE ...",
+    "Shows what is in a file that foldline reads or writes: a trace in numbers, anything else as a table that fits the "
+    "terminal.",
+    "FILE may be gzipped, and - is the standard input. Of kernels and telemetry, in any format that foldline import "
+    "reads, the command prints duration, kernels, gaps, utilisation, power and energy; with X.csv it takes "
+    "X.telemetry.csv if that has the same clock. A result, a log of decisions, requests, probes, and what a command "
+    "printed with --json are tables; so is a trace with --rows, --columns, --sort or --where. The lines below the "
+    "table name the columns that do not fit; "
     "columns with the same value in all rows are dropped first. The width is the terminal's, else $COLUMNS, "
     "else " FL_AS_TEXT(FL_TERMINAL_STANDARD) ", at least " FL_AS_TEXT(
         FL_TERMINAL_LEAST) ". Whole numbers are printed as they are. --where takes < <= > >= = and !=, each condition "
@@ -129,7 +137,8 @@ typedef struct show_options {
     fl_texts rest, where;
     const char *columns, *sort;
     int64_t rows, digits;
-    bool json, head;
+    double interval_s;
+    bool json, head, no_cache;
 } show_options;
 
 /* ---- the head of a table, and its columns ---- */
@@ -272,6 +281,34 @@ static fl_status show(const char *path, const show_options *o, cJSON *all, fl_di
     return s;
 }
 
+/* Kernels or telemetry, unless somebody asks for their rows. *is: the file is such a trace. */
+static fl_status show_trace(const char *path, const show_options *o, cJSON *all, bool *is, fl_diag *d) {
+    const fl_reader *reader = NULL;
+    fl_diag ignored = {0};
+    fl_imported run = {0};
+    const fl_import_options how = {.interval_s = o->interval_s, .device = -1};
+    *is = false;
+    if (o->columns || o->sort || o->where.count || o->rows >= 0 || fl_is_standard(path) ||
+        fl_reader_find(path, NULL, &reader, &ignored))
+        return FL_OK;
+    fl_status s = fl_trace_open(path, reader->name, &how, &run, d);
+    *is = s || run.has_kernels || run.has_telemetry;
+    if (!s && *is)
+        s = fl_trace_beside(path, &run, d);
+    if (!s && *is) {
+        cJSON *row = o->json ? fl_json_add_row(all) : NULL;
+        if (row) {
+            cJSON_AddStringToObject(row, "file", path);
+            cJSON_AddStringToObject(row, "format", reader->name);
+        } else {
+            printf("format      %s: %s\n", reader->name, reader->what);
+        }
+        s = fl_show_trace(&run, row, d);
+    }
+    fl_imported_free(&run);
+    return s;
+}
+
 int fl_cmd_show(int argc, char **argv) {
     show_options o = {.rows = -1, .digits = FL_SHOW_DIGITS};
     const fl_option option[] = {
@@ -281,6 +318,9 @@ int fl_cmd_show(int argc, char **argv) {
         {"rows", "N", FL_OPTION_INT, &o.rows, 0, 1e15, "the first N rows, 0 for all (" FL_AS_TEXT(FL_SHOW_ROWS) ")"},
         {"digits", "N", FL_OPTION_INT, &o.digits, 1, 17, "significant digits (" FL_AS_TEXT(FL_SHOW_DIGITS) ")"},
         {"head", NULL, FL_OPTION_FLAG, &o.head, 0, 0, "what the file says of itself, and its provenance, above"},
+        {"interval", "S", FL_OPTION_REAL, &o.interval_s, 1e-6, 1e6,
+         "time between rows that have no time stamps (dcgmi dmon -d)"},
+        FL_CACHE_OPTION(&o.no_cache),
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the rows as JSON (all of them, in full)"},
     };
     int status = FL_EXIT_OK;
@@ -288,13 +328,17 @@ int fl_cmd_show(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     cJSON *root = cJSON_CreateObject(), *all = cJSON_AddArrayToObject(root, "results");
-    fl_status s = o.rest.count ? FL_OK : fl_refuse(&d, "expected RESULT ..., see --help");
+    fl_status s = o.rest.count ? FL_OK : fl_refuse(&d, "expected FILE ..., see --help");
+    fl_trace_keep(!o.no_cache);
     for (size_t i = 0; !s && i < o.rest.count; i++) {
         if (o.rest.count > 1 && !o.json && !o.head)
             printf("%s%s\n", i ? "\n" : "", fl_input_name(o.rest.item[i]));
         else if (i && !o.json)
             putchar('\n');
-        s = show(o.rest.item[i], &o, all, &d);
+        bool is_trace = false;
+        s = show_trace(o.rest.item[i], &o, all, &is_trace, &d);
+        if (!s && !is_trace)
+            s = show(o.rest.item[i], &o, all, &d);
     }
     if (!s && o.json)
         print_json(root);

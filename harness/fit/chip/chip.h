@@ -1,4 +1,4 @@
-/* Fits of chips: `foldline fit device`, `workload`, `probes` and `split`.
+/* Fits of chips: `foldline fit device` and `fit workload`.
  *
  * The commands are rows of base/cli/commands.h; their parts are in inside.h. Other modules call one function:
  * fl_fit_board_platform makes a platform file of a board of which only data are known, so that a user can simulate or

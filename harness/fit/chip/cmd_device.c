@@ -21,7 +21,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit device", "--sweep FILE... | --facts FILE --out DEV.json [--idle LOG] [--base PLATFORM]",
+    "fit device", "--sweep FILE... | --facts FILE --out DEV.json [--idle LOG] [--base PLATFORM] | --cross-validate",
     "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C, "
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
     "The command fits two models. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds "
@@ -42,15 +42,28 @@ static const fl_command_help help = {
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself, told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n\n"
     "At the end the command names the one, two, three or four best clocks to measure of a new workload.\n\n"
-    "--facts FILE describes a GPU that nobody has measured: from its ladders and TDP (fit probes --help shows such a "
-    "file), from what the bundled chips are like, an idle log and --run, a sweep of one workload. The spread among "
+    "--facts FILE describes a GPU that nobody has measured: from its ladders and TDP (fit workload --help shows such "
+    "a file), from what the bundled chips are like, an idle log and --run, a sweep of one workload. The spread among "
     "known chips is the uncertainty: the notes state it for each value, and predictions include it in their "
-    "deviations."};
+    "deviations.\n\n"
+    "--cross-validate writes no device. It fits one to half of the workloads of a sweep, predicts the other half from "
+    "the settings of --at alone, and gives the mean errors over several such splits. With --device-sweep the device "
+    "comes from that sweep instead, and all workloads of --sweep are predicted; with --beside from the half and from "
+    "that sweep; with --spec from a platform's constants alone. Where the sweeps have columns of activity, workloads "
+    "are placed by them, and the errors without them stand beside. --at chosen:2 looks at the two settings that tell "
+    "most (1 to 4), chosen in each split by the workloads that the device is fitted to; of a workload without them, at "
+    "the nearest it has. Settings under a power limit that binds are predicted too, and scored apart (capped): see fit "
+    "workload --help. --decide scores what one would do with the predictions: of each workload, the clock of least "
+    "energy within --bound of the time at the top, by the prediction and by the measurements. --risk R chooses among "
+    "the clocks where the chance that the real time breaks the bound is at most R, as the fit states its own "
+    "deviations; whether that held is tested (binomial: choices of one workload in several splits go together, so a "
+    "refutation is a warning). The policies that are ranked are static clocks: compare --model table and --model "
+    "fitted rank others."};
 
 typedef struct device_options {
     const char *out, *base, *name, *idle, *facts, *run;
     fl_texts sweeps, only;
-    bool json, base_given;
+    bool json, base_given, cross;
 } device_options;
 
 typedef struct maker {
@@ -509,8 +522,29 @@ static fl_status run_sweeps(const device_options *o, fl_diag *d) {
     return s;
 }
 
+static fl_status run_device(device_options *o, fl_diag *d) {
+    o->base_given = o->base != NULL;
+    o->base = o->base_given ? o->base : "generic";
+    if ((o->sweeps.count > 0) == (o->facts != NULL))
+        return fl_refuse(d, "%s, expected --sweep FILE or --facts FILE", o->facts ? "a sweep and facts" : "no sweep");
+    if (o->facts && o->only.count)
+        return fl_refuse(d, "--only chooses among the workloads of sweeps, expected it without --facts");
+    if (o->run && !o->facts)
+        return fl_refuse(d, "--run belongs to --facts, expected both");
+    if (!o->out)
+        return fl_refuse(d, "no file to write, expected --out FILE");
+    if (o->name && strlen(o->name) > 63)
+        return fl_refuse(d, "--name of %zu characters, expected at most 63", strlen(o->name));
+    if (!o->name && !o->facts)
+        o->name = "Fitted GPU";
+    return o->facts ? run_facts(o, d) : run_sweeps(o, d);
+}
+
+#define CROSS "at crest splits seed device-sweep beside spec decide bound risk law"
+
 int fl_cmd_fit_device(int argc, char **argv) {
     device_options o = {0};
+    fl_fit_split_options c = {.crest = "run", .law = "best", .splits = 20, .seed = 1, .question = {0.05, 1}};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
@@ -523,31 +557,45 @@ int fl_cmd_fit_device(int argc, char **argv) {
         {"base", "NAME", FL_OPTION_TEXT, &o.base, 0, 0, "platform for what sweeps do not tell (generic)"},
         {"name", "TEXT", FL_OPTION_TEXT, &o.name, 0, 0, "name of the GPU"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times"},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the device file too"},
+        {"cross-validate", NULL, FL_OPTION_FLAG, &o.cross, 0, 0,
+         "fits half of the workloads and scores the predictions of the others, instead of writing a device"},
+        {"at", "LIST", FL_OPTION_LIST, &c.ats, 0, 0,
+         "settings that may be looked at, as for fit workload (ends); may be given several times"},
+        {"crest", "LIST", FL_OPTION_TEXT, &c.crest, 0, 0,
+         "mean power over a power limit that binds, as for fit workload (run)"},
+        {"splits", "N", FL_OPTION_INT, &c.splits, 1, 100000, "splits (20)"},
+        {"seed", "N", FL_OPTION_INT, &c.seed, 0, 1e15, "seed of the splits (1)"},
+        {"device-sweep", "FILE", FL_OPTION_LIST, &c.device, 0, 0, "fits the device to this sweep"},
+        {"beside", "FILE", FL_OPTION_LIST, &c.beside, 0, 0, "fits the device to the half and to all of this sweep"},
+        {"spec", "PLATFORM", FL_OPTION_TEXT, &c.spec, 0, 0,
+         "takes the device's constants from a platform, as they are"},
+        {"decide", NULL, FL_OPTION_FLAG, &c.decide, 0, 0, "scores the clocks that the predictions would choose"},
+        {"bound", "SHARE", FL_OPTION_SHARE, &c.question.bound, 0, 10, "largest slowdown allowed, for --decide (0.05)"},
+        {"risk", "SHARE", FL_OPTION_SHARE, &c.question.risk, 0, 1,
+         "highest chance that the real time breaks the bound, for --decide (1: the prediction decides)"},
+        {"law", "NAME", FL_OPTION_TEXT, &c.law, 0, 0,
+         "full; plain, the simulator's own, without link and stall; best, which predicts workloads left out better "
+         "(best)"},
+        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the device file, or the errors, as JSON"},
     };
     int status = FL_EXIT_OK;
     fl_diag d = {0};
     fl_status s = FL_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
-    o.base_given = o.base != NULL;
-    o.base = o.base_given ? o.base : "generic";
     for (size_t i = 0; !s && i < rest.count; i++) /* --sweep a.csv b.csv */
         s = o.sweeps.count ? fl_texts_add(&o.sweeps, rest.item[i], &d)
                            : fl_refuse(&d, "'%s' is no option, see --help", rest.item[i]);
-    if (!s && (o.sweeps.count > 0) == (o.facts != NULL))
-        s = fl_refuse(&d, "%s, expected --sweep FILE or --facts FILE", o.facts ? "a sweep and facts" : "no sweep");
-    if (!s && o.facts && o.only.count)
-        s = fl_refuse(&d, "--only chooses among the workloads of sweeps, expected it without --facts");
-    if (!s && o.run && !o.facts)
-        s = fl_refuse(&d, "--run belongs to --facts, expected both");
-    if (!s && !o.out)
-        s = fl_refuse(&d, "no file to write, expected --out FILE");
-    if (!s && o.name && strlen(o.name) > 63)
-        s = fl_refuse(&d, "--name of %zu characters, expected at most 63", strlen(o.name));
-    if (!o.name && !o.facts)
-        o.name = "Fitted GPU";
     if (!s)
-        s = o.facts ? run_facts(&o, &d) : run_sweeps(&o, &d);
-    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
+        s = o.cross ? fl_command_allow(option, FL_COUNT(option), true, "sweep cross-validate json " CROSS,
+                                       "with --cross-validate", &d)
+                    : fl_command_allow(option, FL_COUNT(option), false, CROSS, "without --cross-validate", &d);
+    if (!s && o.cross) {
+        c.sweeps = o.sweeps;
+        c.json = o.json;
+        s = fl_fit_split(&c, &d);
+    } else if (!s) {
+        s = run_device(&o, &d);
+    }
+    return fl_command_close(help.name, s, &d, option, FL_COUNT(option), &rest);
 }

@@ -19,7 +19,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit workload", "--device DEV.json --sweep FILE [--at LIST] [--clocks LIST]",
+    "fit workload", "--device DEV.json --sweep FILE [--at LIST] [--clocks LIST] | --which-clocks N",
     "Fits a workload to the named settings only, predicts every other row of the sweep and compares.",
     "LIST names the settings that the fit may use: ends (lowest and highest SM clock at the highest memory clock), "
     "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, all, or "
@@ -44,7 +44,16 @@ static const fl_command_help help = {
     "row's clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself, told with file and line, and left out; a clock that is wrong throughout is taken as what it was, and told "
-    "by the name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for."};
+    "by the name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for.\n\n"
+    "--which-clocks N says at which N clocks to measure a new workload, so that the others can be predicted from them. "
+    "Each workload that is known is predicted from the candidates by what the rest are like; the clocks with the least "
+    "errors are named, with these errors, beside the usual ones (the top, the ends, the corners). --sweep fits a "
+    "device first, a device file holds one. Of a platform, or of --facts, the workloads and how far its V(f) and its "
+    "power may differ are made up from what the bundled chips are like; an idle log at several clocks with a context "
+    "open (--idle) or a run of one workload (--run) narrows that. A file of facts is\n"
+    "{\"sm_mhz\": {\"from\": 210, \"to\": 1410, \"steps\": [15]}, \"mem_mhz\": [1593], \"tdp_w\": 400}; it may have "
+    "name,\n"
+    "default_mem_mhz and peak_gb_s."};
 
 typedef struct workload_options {
     const char *device, *at, *clocks, *crest, *csv, *out;
@@ -224,8 +233,8 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
         printf("note: the fit uses the measured activities of %zu of %zu workloads\n", count_active(r, result),
                r->entities);
     if (seen)
-        printf("note: the device was fitted to %zu of these %zu workloads, so their errors look too small; fit split "
-               "gives unbiased errors\n",
+        printf("note: the device was fitted to %zu of these %zu workloads, so their errors look too small; fit device "
+               "--cross-validate gives unbiased errors\n",
                seen, r->entities);
     if (left)
         printf("note: %zu workloads have none of the named settings and are left out\n", left);
@@ -438,8 +447,17 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     return s;
 }
 
+static fl_status run_which(const workload_options *o, fl_fit_probes_options *p, fl_diag *d) {
+    p->platform = o->device;
+    p->sweeps = o->sweeps;
+    p->only = o->only;
+    p->json = o->json;
+    return fl_fit_probes_tell(p, d);
+}
+
 int fl_cmd_fit_workload(int argc, char **argv) {
     workload_options o = {.at = "ends", .crest = "run"};
+    fl_fit_probes_options which = {.count = -1};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"device", "FILE", FL_OPTION_TEXT, &o.device, 0, 0, "device file of `fit device`, or a platform"},
@@ -455,20 +473,32 @@ int fl_cmd_fit_workload(int argc, char **argv) {
         {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes every row, measured and predicted"},
         {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0,
          "writes a sweep: measured values at the settings of --at, else predictions"},
+        {"which-clocks", "N", FL_OPTION_INT, &which.count, 0, FL_PROBES_MAX,
+         "names the N clocks to measure of a new workload, instead (0: the best one, two, three and four)"},
+        {"facts", "FILE", FL_OPTION_TEXT, &which.facts, 0, 0,
+         "with --which-clocks: facts of a GPU that nobody has measured, or a bundled board's name"},
+        {"idle", "LOG", FL_OPTION_TEXT, &which.idle, 0, 0,
+         "with --which-clocks: log of that GPU idling at several clocks"},
+        {"run", "FILE", FL_OPTION_TEXT, &which.run, 0, 0,
+         "with --which-clocks: a sweep of one workload on that GPU, one setting or more"},
         {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = FL_OK;
-    if (rest.count)
+    const bool asks = which.count >= 0;
+    fl_status s =
+        asks ? fl_command_allow(option, FL_COUNT(option), true, "which-clocks device sweep only facts idle run json",
+                                "with --which-clocks", &d)
+             : fl_command_allow(option, FL_COUNT(option), false, "facts idle run", "without --which-clocks", &d);
+    if (!s && rest.count)
         s = fl_refuse(&d, "'%s' is no option, see --help", rest.item[0]);
-    else if (!o.device)
+    else if (!s && !asks && !o.device)
         s = fl_refuse(&d, "no device, expected --device FILE");
-    else if (!o.sweeps.count)
+    else if (!s && !asks && !o.sweeps.count)
         s = fl_refuse(&d, "no sweep, expected --sweep FILE");
     if (!s)
-        s = run_all(&o, &d);
-    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
+        s = asks ? run_which(&o, &which, &d) : run_all(&o, &d);
+    return fl_command_close(help.name, s, &d, option, FL_COUNT(option), &rest);
 }

@@ -97,7 +97,7 @@ static fl_status of_board(const char *name, fl_fit_facts *f, fl_diag *d) {
     const double low = f->low_assumed ? fact[FL_BOARD_sm_idle_mhz] : fact[FL_BOARD_sm_min_mhz];
     if (lacks)
         return fl_refuse(
-            d, "board %s: unknown: %s; expected a board that has them, or a file of facts (fit probes --help)", name,
+            d, "board %s: unknown: %s; expected a board that has them, or a file of facts (fit workload --help)", name,
             lacks);
     if (b->sm_count > 1)
         copy_ladder(b->sm_mhz, b->sm_count, &f->sm, &f->known.sm_count);

@@ -1,6 +1,7 @@
 /* What the files of harness/fit/chip share. Other modules include the public header alone. */
 #pragma once
 
+#include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
@@ -326,3 +327,28 @@ fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_
  * settings. extrapolated: how many settings lie outside the calibration; the head states it. */
 fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                              size_t extrapolated, const char *path, fl_diag *d);
+
+/* `fit device --cross-validate`: how good the fits are on workloads that they did not see. */
+
+typedef struct fl_fit_split_options {
+    fl_texts sweeps, device, beside, ats;
+    const char *spec, *crest, *law;
+    int64_t splits, seed;
+    bool json, decide;
+    fl_fit_question question;
+} fl_fit_split_options;
+
+/* Fit a device to a seeded half of the workloads, predict the other half and print the mean errors over several such
+ * splits. */
+fl_status fl_fit_split(fl_fit_split_options *o, fl_diag *d);
+
+/* `fit workload --which-clocks N`: which settings of a new workload to measure. */
+
+typedef struct fl_fit_probes_options { /* one of platform, sweeps and facts */
+    const char *facts, *idle, *run, *platform;
+    fl_texts sweeps, only;
+    int64_t count; /* of clocks; 0 = one, two, three and four */
+    bool json;
+} fl_fit_probes_options;
+
+fl_status fl_fit_probes_tell(const fl_fit_probes_options *o, fl_diag *d);

@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 static const fl_command_help help = {
-    "fit capping", "SWEEP.csv | --platform NAME --programs FILE [--measured FILE] [--out PREFIX]",
+    "fit policy capping", "SWEEP.csv | --platform NAME --programs FILE [--measured FILE] [--out PREFIX]",
     "The model of the policies cap-static, cap-hybrid1 and cap-hybrid2 (power-capping 3.2), one table per application.",
     "Step one, of the machine: A, B, C and V(f) from the workloads memory-bound and compute-bound at every clock, of "
     "the CPU from cpu-memory-bound and cpu-compute-bound. Step two, of each other workload: alpha, beta and T from its "
@@ -119,7 +119,8 @@ static fl_status take_sweep(const fl_scene_options *so, const char *measured, fl
         s = fl_capping_measure(&scenes, out, d);
     if (!s && measured) {
         fl_must_have(
-            fl_head_set(&out->head, "source", "foldline fit capping: drawn from the simulated node, not measured") &&
+            fl_head_set(&out->head, "source",
+                        "foldline fit policy capping: drawn from the simulated node, not measured") &&
             fl_head_set(&out->head, "parts",
                         "column kernel: gpu, cpu, comm: the part of a run, power_w by how much node power exceeds "
                         "P_static in it, sm_mhz the clock of the processor at work; static: P_static"));
@@ -129,7 +130,7 @@ static fl_status take_sweep(const fl_scene_options *so, const char *measured, fl
     return s;
 }
 
-int fl_cmd_fit_capping(int argc, char **argv) {
+int fl_cmd_fit_policy_capping(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts files = {0};
     const char *measured = NULL, *out = NULL;
@@ -168,5 +169,5 @@ int fl_cmd_fit_capping(int argc, char **argv) {
         print_apps(&c);
     }
     fl_capping_free(&c);
-    return fl_command_close("fit capping", s, &d, option, sizeof option / sizeof *option, &files);
+    return fl_command_close("fit policy capping", s, &d, option, sizeof option / sizeof *option, &files);
 }

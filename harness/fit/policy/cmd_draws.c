@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit draws", "PUBLISHED.json [--out SWEEP.csv] [--draws FILE.json]",
+    "fit policy draws", "PUBLISHED.json [--out SWEEP.csv] [--draws FILE.json]",
     "Finds what a distribution replay needs and a published table of energies does not say: run times from the row of "
     "a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of the "
     "ratio and the deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
@@ -29,7 +29,7 @@ static fl_status write_sweep(const fl_draws_fit *f, const char *from, const char
         return d->status;
     FILE *out = fl_output_file(o);
     const char *name = strrchr(from, '/');
-    fprintf(out, "# foldline-sweep 1\n# source: foldline fit draws %s, which names the publication\n",
+    fprintf(out, "# foldline-sweep 1\n# source: foldline fit policy draws %s, which names the publication\n",
             name ? name + 1 : from);
     fprintf(out, "# times: T(f) = T(%d) ((c %d/f)^%g + 1 - c^%g)^(1/%g), assumed\n", f->mhz[f->clock_count - 1],
             f->mhz[f->clock_count - 1], f->sharpness, f->sharpness, f->sharpness);
@@ -89,7 +89,7 @@ static void print_text(const fl_draws_fit *f) {
         f->energyucb_regret);
 }
 
-int fl_cmd_fit_draws(int argc, char **argv) {
+int fl_cmd_fit_policy_draws(int argc, char **argv) {
     fl_texts rest = {0};
     const char *out = NULL, *draws = NULL;
     int64_t threads = 0;

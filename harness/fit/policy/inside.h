@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The model of power-capping 3.2 that foldline fit capping makes of a sweep (see harness/fit/policy/inside.h). */
+/* The model of power-capping 3.2 that foldline fit policy capping makes of a sweep (see harness/fit/policy/inside.h).
+ */
 
 typedef struct fl_capping_points { /* one workload on one processor, ascending clocks */
     double *mhz, *time_s, *power_w;
@@ -56,8 +57,8 @@ void fl_capping_errors(const fl_capping *c, const fl_capping_application *a, int
 /* The parameter table of the policies, as PREFIX.NAME.csv. */
 fl_status fl_capping_write(const fl_capping *c, const fl_capping_application *a, const char *prefix, fl_diag *d);
 
-/* The measurements that foldline fit capping needs, taken on the simulated node in the same way as power-capping 3.2.2
- * takes them on a real one. */
+/* The measurements that foldline fit policy capping needs, taken on the simulated node in the same way as
+ * power-capping 3.2.2 takes them on a real one. */
 
 /* Runs every scene at each SM clock (the system chooses the CPU clock) and at each CPU clock (the GPU at its highest).
  * Power is that of a meter without error: the simulated truth, in pieces of 1 ms that belong to one part alone. One of
@@ -105,7 +106,7 @@ typedef struct fl_draws_fit {
 /* Fills the outputs. FL_BAD_INPUT where a workload ends before the steps of the published regret. */
 fl_status fl_draws_fit_run(fl_draws_fit *f, unsigned threads, fl_diag *d);
 
-/* Reads a published table of energies, from which `fit draws` finds what a distribution replay needs. */
+/* Reads a published table of energies, from which `fit policy draws` finds what a distribution replay needs. */
 
 /* Fills the published values of *f, which is zeroed, from a file like traces/samples/energyucb-published.json. The
  * names of workloads are borrowed from *tree, which the caller deletes, also on failure. FL_BAD_INPUT with file and
@@ -177,7 +178,7 @@ typedef struct fl_profile_options {
  * leaves it zeroed. FL_BAD_INPUT for a platform without a host CPU. */
 fl_status fl_profile_states(const fl_profile_options *o, fl_state_runs *r, fl_diag *d);
 
-/* Sweeps over SM clocks for foldline fit sweetspot, from a measured table or simulated at every clock. */
+/* Sweeps over SM clocks for foldline fit policy sweetspot, from a measured table or simulated at every clock. */
 
 typedef struct fl_spot { /* one workload */
     char *name;

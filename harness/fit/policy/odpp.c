@@ -1,4 +1,4 @@
-/* `foldline fit odpp`: trains the two networks of the policy odpp. */
+/* `foldline fit policy odpp`: trains the two networks of the policy odpp. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -98,7 +98,7 @@ static fl_status fl_fit_scenes(const fl_scene_options *o, const char *match, con
  * policy takes the period, its energy and its utilisation. */
 
 static const fl_command_help help = {
-    "fit odpp", "PROGRAMS.csv ... --platform NAME -o WEIGHTS.csv",
+    "fit policy odpp", "PROGRAMS.csv ... --platform NAME -o WEIGHTS.csv",
     "Trains the two networks of the policy odpp, which predict the energy and time of a period at a clock.",
     "The authors published neither weights nor training data. foldline runs every program at 450 to 1920 MHz, in steps "
     "of --step, and measures it as the policy does: a trace of the simulated sensors, its period, and power and "
@@ -108,7 +108,8 @@ static const fl_command_help help = {
     "program serves only as a test.\n\n"
     "harness/experiments/odpp.weights.csv is made by\n"
     "  for n in 1001 1002 1003; do foldline synth --apps 57 --seed $n -o $n.programs.csv; done\n"
-    "  foldline fit odpp 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 120 -o WEIGHTS.csv\n"
+    "  foldline fit policy odpp 100[123].programs.csv --platform rtx3080ti --match 'gnn_*' --seconds 120 -o "
+    "WEIGHTS.csv\n"
     "which leaves out the programs that stand for published ones."};
 
 enum { PROBES = 4, BATCH = 256 };
@@ -319,7 +320,7 @@ static fl_status write_weights(const fit *f, const char *path, fl_diag *d) {
     return fl_output_commit(o, d);
 }
 
-int fl_cmd_fit_odpp(int argc, char **argv) {
+int fl_cmd_fit_policy_odpp(int argc, char **argv) {
     fl_scene_options so = {0};
     fl_texts files = {0};
     const char *out = NULL, *match = NULL;
@@ -354,5 +355,5 @@ int fl_cmd_fit_odpp(int argc, char **argv) {
     for (size_t i = 0; i < f.count; i++)
         free(f.program[i].run);
     free(f.program);
-    return fl_command_close("fit odpp", s, &d, option, sizeof option / sizeof *option, &files);
+    return fl_command_close("fit policy odpp", s, &d, option, sizeof option / sizeof *option, &files);
 }

@@ -18,7 +18,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit sensitivity", "[RUNS.csv] [--programs FILE --platform NAME]",
+    "fit policy sensitivity", "[RUNS.csv] [--programs FILE --platform NAME]",
     "Shows how well WeightedALUBusy, Global_MemUtil and ClockWeightedUPC predict the CPU and GPU frequency sensitivity "
     "of kernels (DynaCo, SC '13, section 4.1 and Table 2), by linear regression over runs at all pairs of states.",
     "RUNS.csv: kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,clock_weighted_upc, and where "
@@ -249,7 +249,7 @@ static fl_status get_runs(const fl_profile_options *po, const fl_texts *rest, co
     return s || !out ? s : fl_state_runs_write(out, r, source, d);
 }
 
-int fl_cmd_fit_sensitivity(int argc, char **argv) {
+int fl_cmd_fit_policy_sensitivity(int argc, char **argv) {
     fl_profile_options po = {.seconds = 2};
     fl_texts rest = {0};
     const char *out = NULL, *table = NULL;
@@ -290,5 +290,5 @@ int fl_cmd_fit_sensitivity(int argc, char **argv) {
         print_kernels(&runs);
     }
     fl_state_runs_free(&runs);
-    return fl_command_close("fit sensitivity", s, &d, option, sizeof option / sizeof *option, &rest);
+    return fl_command_close("fit policy sensitivity", s, &d, option, sizeof option / sizeof *option, &rest);
 }

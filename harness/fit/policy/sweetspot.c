@@ -1,4 +1,4 @@
-/* `foldline fit sweetspot`: SweetSpot's alpha, from a frequency sweep. */
+/* `foldline fit policy sweetspot`: SweetSpot's alpha, from a frequency sweep. */
 #include "harness/fit/policy/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -234,7 +234,7 @@ fl_status fl_spots_simulated(const fl_scenes *scenes, double mem_mhz, unsigned t
 /* SweetSpot's frequency sensitivity and its choice of alpha, from measured sweeps or from sweeps simulated here. */
 
 static const fl_command_help help = {
-    "fit sweetspot", "[TRACE.csv ...] [EXPERIMENT.json] [--sweep FILE] [--platform NAME]",
+    "fit policy sweetspot", "[TRACE.csv ...] [EXPERIMENT.json] [--sweep FILE] [--platform NAME]",
     "Shows how much performance each step of the SM clock adds, and finds the clock above which it adds little: alpha "
     "of the policy sweetspot, per workload and as the median.",
     "--sweep alone takes the rows as they were measured: at one memory clock, the highest power limit. With --platform "
@@ -381,7 +381,7 @@ static fl_status write_csv(const fl_spots *all, const char *path, fl_diag *d) {
     return fl_output_commit(out, d);
 }
 
-int fl_cmd_fit_sweetspot(int argc, char **argv) {
+int fl_cmd_fit_policy_sweetspot(int argc, char **argv) {
     fl_scene_options so = {0};
     spot_options o = {.delta = 0.05, .epsilon = 0.3};
     fl_texts rest = {0}, traces = {0};

@@ -112,9 +112,9 @@ static const fl_key values_key[] = {
 KEYS(values, "values", "several values of a parameter: one policy for each, and for each combination", );
 
 static const fl_key policy_key[] = {
-    ROW("policy", TEXT, "", NULL, "a name (foldline policies), or the path of a .so", MUST),
+    ROW("policy", TEXT, "", NULL, "a name (foldline list policies), or the path of a .so", MUST),
     ROW("set", TEXT | REAL | BOOL | NUMBERS | OBJECT, "", NULL,
-        "parameters (foldline policies NAME); files are relative to the experiment", ANY_NUMBER, NAMED, .of = &values),
+        "parameters (foldline list policies NAME); files are relative to the experiment", ANY_NUMBER, NAMED, .of = &values),
     ROW("label", TEXT, "", "policy:parameter=value", "name of its rows"),
     ROW("workloads", TEXT, "", "all", "shell patterns of the workloads that it applies to", LIST)};
 KEYS(policy, "policy", "an entry of 'policies'", );
@@ -183,7 +183,7 @@ static const fl_key experiment_key[] = {
     ROW("$schema", TEXT, "", NULL, "for editors; foldline does not read it"),
     ROW("foldline_experiment", INT, "", NULL, "version of these keys", BETWEEN(1, 1), MUST),
     ROW("about", TEXT, "", NULL, "description for the reader"),
-    ROW("platform", TEXT, "", NULL, "a name (foldline platforms), or the path of its file"),
+    ROW("platform", TEXT, "", NULL, "a name (foldline list platforms), or the path of its file"),
     ROW("platforms", TEXT, "", NULL, "runs everything on each; replaces platform", LIST),
     ROW("gpus", INT, "GPUs", "the platform's", "number of GPUs", BETWEEN(1, 1024)),
     NODE_ROWS,

@@ -49,7 +49,7 @@ void fl_facts_state(const fl_stated_facts *s, fl_facts *facts);
     FL_STREAMS_OPTION(s)
 /* clang-format on */
 
-typedef struct fl_platform_note { /* where one value comes from, as listed by `foldline platforms NAME` */
+typedef struct fl_platform_note { /* where one value comes from, as listed by `foldline list platforms NAME` */
     char *key, *text;             /* "gpu.power.a_w", "assumed: TDP with alpha = beta = 1" */
 } fl_platform_note;
 

@@ -222,7 +222,7 @@ static fl_status from_serving(const fl_scene_options *o, fl_scenes *all, fl_diag
 fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_scenes *scenes, fl_diag *d) {
     *scenes = (fl_scenes){0};
     if (!o->platform)
-        return fl_refuse(d, "no platform given, expected --platform NAME (foldline platforms lists them)");
+        return fl_refuse(d, "no platform given, expected --platform NAME (foldline list platforms lists them)");
     if (!traces->count && !o->sweep && !o->programs && !o->applications && !o->pipeline && !o->serving.server)
         return fl_refuse(
             d, "nothing to replay, expected a kernel trace, --programs, --sweep, --pipeline or --serving FILE");

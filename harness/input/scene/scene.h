@@ -365,7 +365,7 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
 /* clang-format off */
 #define FL_SCENE_OPTIONS(o)                                                                                            \
     {"platform", "NAME", FL_OPTION_TEXT, &(o).platform, 0, 0,                                                          \
-     "platform, or a path to its file (see foldline platforms)"},                                                      \
+     "platform, or a path to its file (see foldline list platforms)"},                                                      \
     {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024, "number of GPUs, instead of the platform's own"},                 \
     {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                      \
     {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "bottleneck of unknown kinds: compute, memory or balanced"},  \

@@ -203,7 +203,7 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
     }
     for (size_t i = 0; i < scenes->count; i++)
         if (fl_scene_power_assumed(scenes->item[i]) && !told_before(scenes, i))
-            fprintf(out, "note: the power model of %s is assumed, not measured: foldline platforms %s says from what\n",
+            fprintf(out, "note: the power model of %s is assumed, not measured: foldline list platforms %s says from what\n",
                     scenes->item[i]->platform.name, scenes->item[i]->asked);
     if (assumed)
         fprintf(out, "note: for %zu of %zu workloads, how kernels depend on clocks is unknown and was assumed\n",

@@ -63,9 +63,8 @@ static fl_status header(loader *l, const fl_csv_row *r, fl_diag *d) {
     l->headed = true;
     if (l->text_at[WORKLOAD] == SIZE_MAX || l->text_at[POLICY] == SIZE_MAX ||
         l->value_at[FL_REPORT_ENERGY_J] == SIZE_MAX || l->value_at[FL_REPORT_SLOWDOWN] == SIZE_MAX)
-        return fl_fail(
-            d, FL_BAD_INPUT, r->file, r->line, 1,
-            "no columns workload, policy, energy_j and slowdown, expected the CSV of compare, sweep or merge");
+        return fl_fail(d, FL_BAD_INPUT, r->file, r->line, 1,
+                       "no columns workload, policy, energy_j and slowdown, expected the CSV of compare or grid");
     return FL_OK;
 }
 
@@ -183,7 +182,7 @@ fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     *r = (fl_report_data){.path = fl_must(strdup(csv)), .bound = INFINITY};
     fl_status s = fl_csv_read(csv, &options, NULL, read_row, &l, d);
     if (!s && !r->row_count)
-        s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare, sweep or merge");
+        s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare or grid");
     if (!s && !fl_result_sha256(csv, r->sha256))
         s = fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
     if (!s)

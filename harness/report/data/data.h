@@ -22,7 +22,7 @@
 
 /* A result as the report reads it: the rows of RESULTS.csv and the files beside it.
  *
- * Beside RESULTS.csv may lie RESULTS.provenance.json (compare, sweep, merge), RESULTS.published.json (compare of an
+ * Beside RESULTS.csv may lie RESULTS.provenance.json (compare, grid), RESULTS.published.json (compare of an
  * experiment that replays a paper) and RESULTS.regret.csv (compare of a distribution replay). A provenance that names
  * another result's hash is refused. Rows whose workload is 'mean' are ignored: the report computes its own means, with
  * intervals, from the others.

@@ -3,18 +3,21 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/work/work.h"
+#include "harness/input/scene/scene.h"
 #include "harness/report/data/data.h"
 #include "harness/report/picture/picture.h"
 #include "traces/files/files.h"
+#include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PANELS_MOST = 6 };
+enum { PANELS_MOST = 6, TRACE_BINS = 500 };
 
 typedef size_t (*of_summary)(fl_picture *p, const fl_summary *s, const fl_looks *looks);
 
@@ -55,7 +58,7 @@ static const struct kind {
     {"intervals", "rows", intervals, NULL, NULL, "no policy with an energy saving"},
     {"ranks", "rows", ranks, NULL, NULL, "no two policies ran the same workloads"},
     {"residency", "residency", NULL, fl_picture_residency, NULL, "no clock over any time"},
-    {"trace", "trace", NULL, NULL, NULL, "no row below it"},
+    {"trace", "trace", NULL, NULL, NULL, "no kernels and no telemetry"},
     {"frontier", "frontier", NULL, NULL, fl_picture_frontier, "no row below it"},
     {"gantt", "gantt", NULL, NULL, NULL, "no row below it"},
     {"serving", "lines", NULL, NULL, fl_picture_serving,
@@ -119,40 +122,18 @@ static fl_status from_curves(const char *input, fl_picture *p, size_t *drawn, fl
     return s;
 }
 
-typedef struct copying {
-    fl_picture *p;
-    size_t rows;
-} copying;
-
-static fl_status copy_row(void *user, const fl_csv_row *row, fl_diag *d) {
-    static const char *const column[] = {"t_s", "device", "busy_pct", "power_w", "sm_mhz", "util_gpu_pct"};
-    copying *c = user;
-    for (size_t k = 0; !c->rows && k < sizeof column / sizeof *column; k++) {
-        size_t at = 0;
-        while (at < row->count && strcmp(row->field[at].text, column[k]))
-            at++;
-        if (at == row->count)
-            return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
-                           "no column '%s', expected the file of foldline trace stats -o", column[k]);
-    }
-    for (size_t i = 0; i < row->count; i++) {
-        if (i)
-            fputc(',', c->p->table);
-        fl_picture_field(c->p, row->field[i].text);
-    }
-    fputc('\n', c->p->table);
-    c->rows++;
-    return FL_OK;
-}
-
 static fl_status from_trace(const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
-    const fl_csv_options options = {.trim = true};
-    copying c = {.p = p};
     const char *slash = strrchr(input, '/');
+    fl_imported run = {0};
     fl_picture_plot(p, 66, 18, 480);
     fl_picture_title(p, "Trace over time", slash ? slash + 1 : input);
-    fl_status s = fl_csv_read(input, &options, NULL, copy_row, &c, d);
-    *drawn = c.rows ? c.rows - 1 : 0;
+    fl_status s = fl_trace_open(input, NULL, NULL, &run, d);
+    if (!s)
+        s = fl_trace_beside(input, &run, d);
+    *drawn = run.has_kernels || run.has_telemetry;
+    if (!s && *drawn)
+        s = fl_stats_put_series(p->table, &run, TRACE_BINS, d);
+    fl_imported_free(&run);
     return s;
 }
 

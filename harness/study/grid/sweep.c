@@ -34,7 +34,7 @@ typedef struct sweep {
 /* Those that no byte of the results hangs on, and --bound, which is in the key as it was understood: 5% is 0.05. Every
  * other option is part of the key, so that one added later is too. */
 static bool in_key(const fl_option *option) {
-    static const char *const without[] = {"o", "shard", "threads", "bound", "step-limit", "json", "path"};
+    static const char *const without[] = {"o", "merge", "shard", "threads", "bound", "step-limit", "json", "path"};
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!strcmp(option->name, without[i]))
             return false;

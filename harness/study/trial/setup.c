@@ -1,4 +1,4 @@
-/* Options, experiment, policies and scenes of compare, sweep and regress. */
+/* Options, experiment, policies and scenes of compare, grid, search and regress. */
 #include "harness/study/trial/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -48,7 +48,7 @@ static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     for (size_t i = 1; !s && i < u->o.spec_count; i++)
         s = check_name(u, i, i < own ? policies : NULL, d);
     if (!s && !u->o.spec_count)
-        s = fl_refuse(d, "no policy given, expected --policy NAME (foldline policies lists them)");
+        s = fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
     for (size_t i = 0; !s && i < u->o.spec_count; i++)
         s = fl_texts_add(&u->labels, u->spec[i].label, d);
     return s;

@@ -413,7 +413,7 @@ void fl_model_error_print(const fl_comparison_options *o, const fl_model_error_o
  * targets, X the share of tokens that may miss them, unless that column has a bound already. */
 fl_status fl_promises_targets(const fl_serving_choice *c, fl_promises *p, fl_diag *d);
 
-/* The setup of compare, sweep, search and regress: options, an experiment, its policies and scenes. */
+/* The setup of compare, grid, search and regress: options, an experiment, its policies and scenes. */
 
 typedef struct fl_setup_options { /* NULL, 0, INFINITY: not on the command line; fl_setup_open then asks the experiment
                                      and fills in the defaults */

@@ -1,4 +1,4 @@
-/* `foldline replay`. */
+/* `foldline verify`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -22,7 +22,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "replay", "LOG [--format canonical|geepafs] [--platform NAME] [--policy NAME] [--set P=V ...]",
+    "verify", "LOG [--format canonical|geepafs] [--platform NAME] [--policy NAME] [--set P=V ...]",
     "Feeds the recorded signals to the same policy again and compares every decision. The exit status is 1 if one "
     "differs.",
     "LOG is a decisions file (of foldline run --log), whose head already names platform, policy and parameters, or the "
@@ -177,7 +177,7 @@ static void free_replay(replay *r) {
     fl_decisions_free(&r->log);
 }
 
-int fl_cmd_replay(int argc, char **argv) {
+int fl_cmd_verify(int argc, char **argv) {
     replay_options o = {.format = "canonical"};
     const fl_option option[] = {
         {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "canonical or geepafs (canonical)"},
@@ -195,11 +195,11 @@ int fl_cmd_replay(int argc, char **argv) {
     fl_diag d = {0};
     replay r = {0};
     if (run_replay(&r, &o, &d)) {
-        status = fl_command_fail("replay", &d);
+        status = fl_command_fail("verify", &d);
     } else {
         fl_ticker_clear();
         if (r.log.torn_line)
-            fl_terminal_say(stderr, "foldline replay: %s:%lld: the last row is incomplete and was left out", r.path,
+            fl_terminal_say(stderr, "foldline verify: %s:%lld: the last row is incomplete and was left out", r.path,
                             (long long)r.log.torn_line);
         if (o.json)
             print_json(&r.log, &r.result);

@@ -1,62 +1,21 @@
-/* foldline trace stats: what is in a trace. */
+/* What `foldline show` prints of a trace: duration, kernels, streams, gaps, utilisation, power and energy. */
+#include "harness/cmd/study/inside.h"
+
 #include "harness/base/cli/cli.h"
-#include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
-#include "harness/base/work/work.h"
-#include "harness/input/scene/scene.h"
-#include "harness/report/picture/picture.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
-#include "traces/io/records.h"
 #include "traces/open/open.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const fl_command_help help = {
-    "trace", "stats FILE [TELEMETRY] [--json] [-o PLOT.svg|png|pdf]",
-    "Summarises a trace: duration, kernels, streams, gaps, utilisation, power and energy.",
-    "FILE may have any format that foldline import reads. A second file may hold telemetry on the same clock; for "
-    "X.csv the command takes X.telemetry.csv if it exists. -o draws activity, power and clock over time, and writes "
-    "the numbers drawn to PLOT.csv."};
-
-enum { BINS = 500, FIRST_NAMES = 10 };
+enum { FIRST_NAMES = 10 };
 
 static const char *const GAP_CLASS[FL_STATS_GAPS] = {"below 10 us", "10 to 100 us", "0.1 to 1 ms", "1 to 10 ms",
                                                      "10 ms and more"};
-
-/* ---- reading ---- */
-
-static fl_status read_one(const char *path, const char *format, double interval_s, fl_imported *run, fl_diag *d) {
-    fl_imported one = {0};
-    const fl_import_options o = {.interval_s = interval_s, .device = -1};
-    fl_status s = fl_trace_open(path, format, &o, &one, d);
-    if (!s && ((one.has_kernels && run->has_kernels) || (one.has_telemetry && run->has_telemetry)))
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                    "two files of the same kind, expected one of kernels and one of telemetry");
-    if (!s && !one.has_kernels && !one.has_telemetry)
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected kernels or telemetry",
-                    one.has_requests ? "has requests" : "is a sweep");
-    if (!s)
-        s = fl_import_take_notes(run, &one, NULL, d);
-    if (!s && one.has_kernels) {
-        run->kernels = one.kernels;
-        run->has_kernels = true;
-        one.kernels = (fl_kernel_trace){0};
-    }
-    if (!s && one.has_telemetry) {
-        run->telemetry = one.telemetry;
-        run->has_telemetry = true;
-        one.telemetry = (fl_telemetry){0};
-    }
-    fl_imported_free(&one);
-    return s;
-}
-
-/* ---- telling ---- */
 
 static void add_count(cJSON *o, const char *key, size_t n) { cJSON_AddNumberToObject(o, key, (double)n); }
 
@@ -98,8 +57,7 @@ static void add_device(cJSON *list, const fl_device_stats *v, bool kernels) {
     fl_json_add_real(o, "util_gpu_pct", v->util_pct);
 }
 
-static void print_json(const fl_stats *s, const fl_imported *run) {
-    cJSON *root = cJSON_CreateObject();
+static void put_json(const fl_stats *s, const fl_imported *run, cJSON *root) {
     fl_json_add_real(root, "duration_s", s->duration_s);
     if (run->has_kernels) {
         add_count(root, "kernels", s->kernels);
@@ -129,7 +87,6 @@ static void print_json(const fl_stats *s, const fl_imported *run) {
         fl_json_add_real(o, "share_pct", total > 0 ? 100 * s->name[i].total_s / total : NAN);
     }
     fl_json_add_texts(root, "notes", run->note, run->note_count);
-    fl_json_tell(root);
 }
 
 static void print_device(const fl_device_stats *v, bool kernels) {
@@ -205,55 +162,13 @@ static void print_text(const fl_stats *s, const fl_imported *run) {
         printf("note: %s\n", run->note[i]);
 }
 
-static fl_status draw_plot(const char *plot, const fl_imported *run, char **csv, fl_diag *d) {
-    const char *dot = strrchr(plot, '.');
-    if (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png") && strcmp(dot, ".pdf")))
-        return fl_fail(d, FL_BAD_INPUT, plot, 0, 0,
-                       "unknown picture format, expected a name ending in .svg, .png or .pdf");
-    *csv = fl_must_print("%.*s.series.csv", (int)(dot - plot), plot);
-    fl_status s = fl_stats_write_series(*csv, run, BINS, d);
-    return s ? s : fl_plot("trace", *csv, plot, d);
-}
-
-int fl_cmd_trace(int argc, char **argv) {
-    fl_texts rest = {0};
-    const char *plot = NULL, *format = NULL;
-    double interval_s = 0;
-    bool json = false, no_cache = false;
-    const fl_option option[] = {
-        {"o", "PLOT", FL_OPTION_OUTPUT, &plot, 0, 0, "draws activity, power and clock over time"},
-        {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "format of FILE, where it is not to be detected"},
-        {"interval", "S", FL_OPTION_REAL, &interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
-        FL_CACHE_OPTION(&no_cache),
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
-    };
-    int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
-        return status;
-    fl_trace_keep(!no_cache);
-    fl_diag d = {0};
-    fl_imported run = {0};
+fl_status fl_show_trace(const fl_imported *run, cJSON *json, fl_diag *d) {
     fl_stats stats = {0};
-    char *csv = NULL;
-    fl_status s = rest.count < 2 || rest.count > 3 || strcmp(rest.item[0], "stats") != 0
-                      ? fl_refuse(&d, "expected stats FILE [TELEMETRY], see --help")
-                      : FL_OK;
-    for (size_t i = 1; !s && i < rest.count; i++)
-        s = read_one(rest.item[i], i == 1 ? format : NULL, interval_s, &run, &d);
-    if (!s && rest.count == 2)
-        s = fl_trace_beside(rest.item[1], &run, &d);
-    if (!s)
-        s = fl_stats_make(&stats, &run, &d);
-    if (!s && plot)
-        s = draw_plot(plot, &run, &csv, &d);
+    const fl_status s = fl_stats_make(&stats, run, d);
     if (!s && json)
-        print_json(&stats, &run);
+        put_json(&stats, run, json);
     else if (!s)
-        print_text(&stats, &run);
-    if (!s && plot && !json)
-        printf("written: %s, %s\n", plot, csv);
-    free(csv);
+        print_text(&stats, run);
     fl_stats_free(&stats);
-    fl_imported_free(&run);
-    return fl_command_close("trace", s, &d, option, sizeof option / sizeof *option, &rest);
+    return s;
 }

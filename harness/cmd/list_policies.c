@@ -1,4 +1,4 @@
-/* `foldline policies`. */
+/* `foldline list policies`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 static const fl_command_help help = {
-    "policies", "[NAME | FILE.so] [--json | --table | --vendors]",
+    "list policies", "[NAME | FILE.so] [--json | --table | --vendors]",
     "Lists the policies, or says everything about one: source, parameters, signals, probes.", NULL};
 
 static const char *const types[] = {"real", "int", "bool", "choice", "list", "table"};
@@ -169,7 +169,7 @@ static cJSON *json_one(const fl_policy *p) {
     return o;
 }
 
-int fl_cmd_policies(int argc, char **argv) {
+int fl_cmd_list_policies(int argc, char **argv) {
     fl_texts rest = {0};
     bool json = false, table = false, vendors = false;
     const fl_option option[] = {
@@ -186,7 +186,7 @@ int fl_cmd_policies(int argc, char **argv) {
     if (!s && rest.count)
         s = fl_policy_open(rest.item[0], &one, &d);
     if (s) {
-        status = fl_command_fail("policies", &d);
+        status = fl_command_fail("list policies", &d);
     } else if (json) {
         cJSON *all = one ? json_one(one) : cJSON_CreateArray();
         for (size_t i = 0; !one && i < fl_policies_count; i++)

@@ -1,4 +1,4 @@
-/* `foldline platforms`. */
+/* `foldline list platforms`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -17,10 +17,10 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "platforms", "[NAME | FILE.json]",
+    "list platforms", "[NAME | FILE.json]",
     "Lists the platforms, or says everything about one: its values, each with its source.",
     "Wherever a command takes a platform, you may give the path of a platform file of your own.\n\n"
-    "The list ends with boards: their clocks, limits and bandwidth are known, but not their power model. foldline "
+    "The list ends with boards: their clocks, limits and bandwidth are known, but not their power model. foldline list "
     "platforms BOARD also shows what is unknown. foldline fit device --facts BOARD --out BOARD.json makes a platform "
     "from a board: it assumes what is missing from similar chips, and every result on that platform says so."};
 
@@ -303,7 +303,7 @@ static fl_status list(bool json, fl_diag *d) {
     return s;
 }
 
-int fl_cmd_platforms(int argc, char **argv) {
+int fl_cmd_list_platforms(int argc, char **argv) {
     fl_texts rest = {0};
     int status = FL_EXIT_OK;
     bool json = false;
@@ -316,5 +316,5 @@ int fl_cmd_platforms(int argc, char **argv) {
     fl_status s = rest.count > 1 ? fl_refuse(&d, "expected one platform at most")
                   : rest.count   ? print_named(rest.item[0], json, &d)
                                  : list(json, &d);
-    return fl_command_close("platforms", s, &d, option, FL_COUNT(option), &rest);
+    return fl_command_close("list platforms", s, &d, option, FL_COUNT(option), &rest);
 }

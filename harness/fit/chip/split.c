@@ -1,8 +1,7 @@
-/* `foldline fit split`: the device from half of the workloads, scored on the other half. */
+/* `foldline fit device --cross-validate`: the device from half of the workloads, scored on the other half. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/cli/cli.h"
-#include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
 #include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
@@ -35,31 +34,6 @@ static void fl_fit_draw_half(const fl_fit_rows *r, uint64_t seed, uint64_t split
 /* Measures how good `fit device` and `fit workload` are. A device is fitted to a seeded half of the workloads; the
  * result is its errors on the other half, as the mean over several splits. */
 
-static const fl_command_help help = {
-    "fit split", "--sweep FILE [--at LIST]... [--splits N] [--device-sweep FILE] [--beside FILE] [--decide]",
-    "Fits a device to half of the workloads of a sweep, predicts the other half from the named settings alone, and "
-    "gives the mean errors over several such splits.",
-    "With --device-sweep the device comes from that sweep instead, and all workloads of --sweep are predicted; with "
-    "--beside from the half and from that sweep; with --spec from a platform's constants alone. Where the sweeps have "
-    "columns of activity, workloads are placed by them, and the errors without them stand beside. --at chosen:2 looks "
-    "at the two settings that tell most (1 to 4), chosen in each split by the workloads that the device is fitted to; "
-    "of a workload without them, at the nearest it has. Settings under a power limit that binds are predicted too, and "
-    "scored apart (capped): see fit workload --help.\n\n"
-    "--decide scores what one would do with the predictions: of each workload, the clock of least energy within "
-    "--bound of the time at the top, by the prediction and by the measurements. --risk R chooses among the clocks "
-    "where the chance that the real time breaks the bound is at most R, as the fit states its own deviations; whether "
-    "that held is tested (binomial: choices of one workload in several splits go together, so a refutation is a "
-    "warning). The policies that are ranked are static clocks: compare --model table and --model fitted rank others."};
-
-typedef struct split_options {
-    fl_texts sweeps, device, beside, ats;
-    const char *spec, *crest;
-    int64_t splits, seed;
-    fl_chip_law law;
-    bool json, decide;
-    fl_fit_question question;
-} split_options;
-
 enum { CLASSES = 4, PARTS = 8, SETS = 64 };
 
 typedef struct totals {
@@ -79,17 +53,18 @@ typedef struct asked { /* one question: the settings that a prediction may use *
 } asked;
 
 typedef struct splitter {
-    const split_options *o;
+    const fl_fit_split_options *o;
     fl_fit_rows rows, device, beside, unlit; /* unlit: the rows without their activities */
     bool *half;                              /* per entity of rows: whether the device is fitted to it */
     asked *asked;
     size_t plain, splits; /* splits in which the device has the plain law, and all splits */
     double law_time[2], law_power[2];
     fl_fit_crest crest;
+    fl_chip_law law;
     fl_chip chip;
 } splitter;
 
-static void decide(const split_options *o, const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e,
+static void decide(const fl_fit_split_options *o, const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e,
                    fl_fit_result_of *result, asked *t) {
     fl_fit_result_state(chip, e, result);
     const fl_fit_question rash = {o->question.bound, 1};
@@ -131,7 +106,7 @@ static fl_status fit_device(splitter *q, fl_diag *d) {
             row[n] = more[k]->row[i];
             row[n++].workload += (uint32_t)r->entities;
         }
-    const fl_model_status f = fl_chip_fit(row, n, q->o->law, &q->chip);
+    const fl_model_status f = fl_chip_fit(row, n, q->law, &q->chip);
     free(row);
     fl_must_have(f != FL_MODEL_NO_MEMORY);
     if (f != FL_MODEL_OK)
@@ -254,7 +229,7 @@ static void print_totals(const totals *t) {
 }
 
 static void print_question(const splitter *q, const char *at, const asked *t) {
-    const split_options *o = q->o;
+    const fl_fit_split_options *o = q->o;
     print_totals(&t->sum);
     if (o->spec)
         printf("\nfitted at %s, device as platform %s has it\n", at, o->spec);
@@ -287,7 +262,7 @@ static void print_text(const splitter *q, const fl_fit_scatter *scatter) {
     fl_fit_sound_notes(&q->rows);
     printf("scatter of the data about smooth curves: time %.2f, power %.2f, energy %.2f %% (%zu rows)\n", scatter->time,
            scatter->power, scatter->energy, scatter->rows);
-    if (q->o->law != FL_CHIP_BEST || !q->splits)
+    if (q->law != FL_CHIP_BEST || !q->splits)
         return;
     printf("law: plain in %zu of %zu splits", q->plain, q->splits);
     if (!isnan(q->law_time[0]))
@@ -347,7 +322,7 @@ static void print_json(const splitter *q, const fl_fit_scatter *scatter) {
 }
 
 static fl_status read_all(splitter *q, fl_diag *d) {
-    const split_options *o = q->o;
+    const fl_fit_split_options *o = q->o;
     const fl_texts none = {0};
     fl_status s = fl_fit_crest_parse(o->crest, &q->crest, d);
     for (size_t i = 0; !s && i < o->ats.count; i++)
@@ -381,10 +356,11 @@ static fl_status read_all(splitter *q, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status run_all(split_options *o, fl_diag *d) {
+static fl_status run_all(fl_fit_split_options *o, fl_chip_law law, fl_diag *d) {
     splitter *q = fl_must(calloc(1, sizeof *q));
     q->asked = fl_must(calloc(o->ats.count + 1, sizeof *q->asked));
     q->o = o;
+    q->law = law;
     if (o->device.count || o->spec)
         o->splits = 1;
     fl_status s = read_all(q, d);
@@ -419,47 +395,12 @@ static fl_status read_law(const char *text, fl_chip_law *law, fl_diag *d) {
     return fl_refuse(d, "--law %s, expected best, full or plain", text);
 }
 
-int fl_cmd_fit_split(int argc, char **argv) {
-    split_options o = {.crest = "run", .splits = 20, .seed = 1, .question = {0.05, 1}};
-    const char *law = "best";
-    fl_texts rest = {0};
-    const fl_option option[] = {
-        {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
-        {"at", "LIST", FL_OPTION_LIST, &o.ats, 0, 0,
-         "settings that may be looked at, as for fit workload (ends); may be given several times"},
-        {"crest", "LIST", FL_OPTION_TEXT, &o.crest, 0, 0,
-         "mean power over a power limit that binds, as for fit workload (run)"},
-        {"splits", "N", FL_OPTION_INT, &o.splits, 1, 100000, "splits (20)"},
-        {"seed", "N", FL_OPTION_INT, &o.seed, 0, 1e15, "seed of the splits (1)"},
-        {"device-sweep", "FILE", FL_OPTION_LIST, &o.device, 0, 0, "fits the device to this sweep"},
-        {"beside", "FILE", FL_OPTION_LIST, &o.beside, 0, 0, "fits the device to the half and to all of this sweep"},
-        {"spec", "PLATFORM", FL_OPTION_TEXT, &o.spec, 0, 0,
-         "takes the device's constants from a platform, as they are"},
-        {"decide", NULL, FL_OPTION_FLAG, &o.decide, 0, 0, "scores the clocks that the predictions would choose"},
-        {"bound", "SHARE", FL_OPTION_SHARE, &o.question.bound, 0, 10, "largest slowdown allowed, for --decide (0.05)"},
-        {"risk", "SHARE", FL_OPTION_SHARE, &o.question.risk, 0, 1,
-         "highest chance that the real time breaks the bound, for --decide (1: the prediction decides)"},
-        {"law", "NAME", FL_OPTION_TEXT, &law, 0, 0,
-         "full; plain, the simulator's own, without link and stall; best, which predicts workloads left out better "
-         "(best)"},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
-    };
-    int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
-        return status;
-    fl_diag d = {0};
-    fl_status s = FL_OK;
-    if (rest.count)
-        s = fl_refuse(&d, "'%s' is no option, see --help", rest.item[0]);
-    else if (!o.sweeps.count)
-        s = fl_refuse(&d, "no sweep, expected --sweep FILE");
-    if (!s)
-        s = read_law(law, &o.law, &d);
-    if (!s && o.spec && (o.device.count || o.beside.count))
-        s = fl_refuse(&d, "--spec %s beside a sweep of the device, expected one of them", o.spec);
-    if (!s && !o.ats.count)
-        s = fl_texts_add(&o.ats, "ends", &d);
-    if (!s)
-        s = run_all(&o, &d);
-    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
+fl_status fl_fit_split(fl_fit_split_options *o, fl_diag *d) {
+    fl_chip_law law = FL_CHIP_BEST;
+    fl_status s = o->sweeps.count ? read_law(o->law, &law, d) : fl_refuse(d, "no sweep, expected --sweep FILE");
+    if (!s && o->spec && (o->device.count || o->beside.count))
+        s = fl_refuse(d, "--spec %s beside a sweep of the device, expected one of them", o->spec);
+    if (!s && !o->ats.count)
+        s = fl_texts_add(&o->ats, "ends", d);
+    return s ? s : run_all(o, law, d);
 }

@@ -1,8 +1,8 @@
-/* `foldline fit probes`: which clocks to measure, on a GPU that was calibrated or on one that no one has measured. */
+/* `foldline fit workload --which-clocks N`: which clocks to measure, on a GPU that was calibrated or on one that no one
+ * has measured. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/cli/cli.h"
-#include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
 #include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
@@ -16,27 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const fl_command_help help = {
-    "fit probes", "PLATFORM | DEV.json | --sweep FILE... | --facts FILE.json [--idle LOG] [--run FILE]",
-    "Says at which one, two, three or four clocks to measure a workload, so that the others can be predicted from "
-    "them.",
-    "Each workload that is known is predicted from the candidates by what the rest are like; the clocks with the least "
-    "errors are named, with these errors, beside the usual ones (the top, the ends, the corners).\n\n"
-    "--sweep FILE fits a device first, DEV.json of `fit device` holds one. Of a platform, or of --facts, the workloads "
-    "and how far its V(f) and its power may differ are made up from what the bundled chips are like; an idle log at "
-    "several clocks with a context open (--idle) or a run of one workload (--run) narrows that. A file of facts is\n"
-    "{\"sm_mhz\": {\"from\": 210, \"to\": 1410, \"steps\": [15]}, \"mem_mhz\": [1593], \"tdp_w\": 400}; it may have "
-    "name,\n"
-    "default_mem_mhz and peak_gb_s."};
-
-typedef struct probes_options {
-    const char *facts, *idle, *run, *platform;
-    fl_texts sweeps, only;
-    int64_t count;
-    bool json;
-} probes_options;
-
-static fl_status chip_of_sweep(const probes_options *o, fl_fit_rows *rows, fl_chip *chip, fl_diag *d) {
+static fl_status chip_of_sweep(const fl_fit_probes_options *o, fl_fit_rows *rows, fl_chip *chip, fl_diag *d) {
     fl_status s = fl_fit_rows_sound(&o->sweeps, &o->only, rows, d);
     if (!s) {
         const fl_model_status m = fl_chip_fit(rows->row, rows->count, FL_CHIP_BEST, chip);
@@ -71,7 +51,8 @@ static fl_status chip_of_file(const char *path, fl_fit_rows *rows, fl_chip *chip
     return s;
 }
 
-static fl_status find_chip(const probes_options *o, fl_fit_facts *facts, fl_fit_rows *rows, fl_chip *chip, fl_diag *d) {
+static fl_status find_chip(const fl_fit_probes_options *o, fl_fit_facts *facts, fl_fit_rows *rows, fl_chip *chip,
+                           fl_diag *d) {
     bool found = false;
     if (o->sweeps.count)
         return chip_of_sweep(o, rows, chip, d);
@@ -82,7 +63,7 @@ static fl_status find_chip(const probes_options *o, fl_fit_facts *facts, fl_fit_
     return s ? s : fl_fit_facts_chip(facts, o->idle, o->run, chip, d);
 }
 
-static fl_status run_all(const probes_options *o, fl_diag *d) {
+static fl_status run_all(const fl_fit_probes_options *o, fl_diag *d) {
     fl_fit_facts facts = {0};
     fl_fit_rows rows = {0};
     fl_fit_advice advice;
@@ -118,31 +99,9 @@ static fl_status run_all(const probes_options *o, fl_diag *d) {
     return s;
 }
 
-int fl_cmd_fit_probes(int argc, char **argv) {
-    probes_options o = {0};
-    fl_texts rest = {0};
-    const fl_option option[] = {
-        {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times"},
-        {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0,
-         "of these workloads, by name or pattern; may be given several times"},
-        {"facts", "FILE", FL_OPTION_TEXT, &o.facts, 0, 0,
-         "facts of a GPU that nobody has measured, or a bundled board's name"},
-        {"idle", "LOG", FL_OPTION_TEXT, &o.idle, 0, 0, "log of that GPU idling at several clocks"},
-        {"run", "FILE", FL_OPTION_TEXT, &o.run, 0, 0, "a sweep of one workload on that GPU, one setting or more"},
-        {"count", "N", FL_OPTION_INT, &o.count, 1, FL_PROBES_MAX, "number of clocks to name (all from one to four)"},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
-    };
-    int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
-        return status;
-    fl_diag d = {0};
-    fl_status s = FL_OK;
-    o.platform = rest.count ? rest.item[0] : NULL;
-    if (rest.count > 1)
-        s = fl_refuse(&d, "'%s' after '%s', expected one platform or device", rest.item[1], rest.item[0]);
-    else if ((o.platform != NULL) + (o.sweeps.count > 0) + (o.facts != NULL) != 1)
-        s = fl_refuse(&d, "expected a platform or device, --sweep FILE, or --facts FILE, and one of these alone");
-    if (!s)
-        s = run_all(&o, &d);
-    return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);
+fl_status fl_fit_probes_tell(const fl_fit_probes_options *o, fl_diag *d) {
+    if ((o->platform != NULL) + (o->sweeps.count > 0) + (o->facts != NULL) != 1)
+        return fl_refuse(d, "expected --device with a device or platform, --sweep FILE, or --facts FILE, and one of "
+                            "these alone");
+    return run_all(o, d);
 }

@@ -1,4 +1,4 @@
-/* `foldline sweep` and `foldline merge`. */
+/* `foldline grid`. */
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -13,12 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- `foldline merge` ---- */
-
-static const fl_command_help help = {
-    "merge", "SHARD ... -o RESULTS.csv",
-    "Joins the shards of a grid into one result, byte for byte what a single run would have written.",
-    "The command refuses shards whose inputs, options or versions differ, missing jobs, and jobs that occur twice."};
+/* ---- --merge ---- */
 
 static fl_status merge(const fl_texts *shards, const char *out, size_t *jobs, fl_diag *d) {
     fl_journal *j;
@@ -51,7 +46,7 @@ static fl_status copy_provenance(const fl_texts *shards, const char *out, fl_dia
     return s;
 }
 
-static void print_json(size_t shards, size_t jobs, const char *out) {
+static void merge_print_json(size_t shards, size_t jobs, const char *out) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddNumberToObject(root, "shards", (double)shards);
     cJSON_AddNumberToObject(root, "jobs", (double)jobs);
@@ -59,46 +54,35 @@ static void print_json(size_t shards, size_t jobs, const char *out) {
     fl_json_tell(root);
 }
 
-int fl_cmd_merge(int argc, char **argv) {
-    fl_texts shards = {0};
-    const char *out = NULL;
-    bool json = false;
-    const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
-    };
-    int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &shards, &status))
-        return status;
-    fl_diag d = {0};
+static fl_status merge_all(const fl_texts *shards, const char *out, bool json, fl_diag *d) {
     size_t jobs = 0;
-    fl_status s = out && shards.count ? FL_OK : fl_refuse(&d, "expected shards and -o FILE, see --help");
+    fl_status s = shards->count ? merge(shards, out, &jobs, d) : fl_refuse(d, "no shard given, expected SHARD ...");
     if (!s)
-        s = merge(&shards, out, &jobs, &d);
-    if (!s)
-        s = copy_provenance(&shards, out, &d);
+        s = copy_provenance(shards, out, d);
     if (!s && json)
-        print_json(shards.count, jobs, out);
+        merge_print_json(shards->count, jobs, out);
     else if (!s)
         printf("written: %s\n", out);
-    return fl_command_close("merge", s, &d, option, FL_COUNT(option), &shards);
+    return s;
 }
 
-/* ---- `foldline sweep` ---- */
+/* ---- the command ---- */
 
-static const fl_command_help sweep_help = {
-    "sweep", "EXPERIMENT.json -o RESULTS.csv [--shard I/N]",
+static const fl_command_help help = {
+    "grid", "EXPERIMENT.json -o RESULTS.csv [--shard I/N] | --merge SHARD ... -o RESULTS.csv",
     "Runs a grid: policies x values of their parameters x workloads x platforms x variants x seeds, one row per run.",
     "Each row goes durably into RESULTS.csv.journal as soon as it is computed. If the command is killed at any instant "
     "and started again, it continues from there. The finished file is the same, byte for byte, for any number of "
     "threads, any order of the jobs and any number of restarts.\n\n"
-    "--shard 2/5 runs every fifth job from the second on and writes RESULTS.csv.shard-2-of-5; foldline merge makes one "
-    "file from all shards. In an experiment a parameter may be {\"each\": [..]}, {\"from\": .., \"to\": .., \"step\": "
-    "..} or {\"from\": .., \"to\": ..,\n"
-    "\"count\": .., \"log\": true}, and \"platforms\" a list. One that names no workload needs --sweep FILE, "
-    "--programs FILE or a trace as well; its \"about\" says which at its beginning."};
+    "--shard 2/5 runs every fifth job from the second on and writes RESULTS.csv.shard-2-of-5. --merge joins all "
+    "shards into one file, byte for byte what a single run would have written. It refuses shards whose inputs, "
+    "options or versions differ, missing jobs, and jobs that occur twice.\n\n"
+    "In an experiment a parameter may be {\"each\": [..]}, {\"from\": .., \"to\": .., \"step\": ..} or {\"from\": "
+    "..,\n"
+    "\"to\": .., \"count\": .., \"log\": true}, and \"platforms\" a list. One that names no workload needs --sweep "
+    "FILE, --programs FILE or a trace as well; its \"about\" says which at its beginning."};
 
-static void sweep_print_json(const fl_sweep_result *r) {
+static void grid_print_json(const fl_sweep_result *r) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddNumberToObject(root, "jobs", (double)r->jobs);
     cJSON_AddNumberToObject(root, "before", (double)r->before);
@@ -106,27 +90,34 @@ static void sweep_print_json(const fl_sweep_result *r) {
     fl_json_tell(root);
 }
 
-int fl_cmd_sweep(int argc, char **argv) {
+int fl_cmd_grid(int argc, char **argv) {
     fl_setup_options so = FL_SETUP_UNSET;
     const char *out = NULL, *shard = NULL, *path = NULL;
-    bool json = false;
+    bool json = false, merges = false;
     const fl_option option[] = {
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
+        {"merge", NULL, FL_OPTION_FLAG, &merges, 0, 0, "joins the shards that are given into one result"},
+        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        {"shard", "I/N", FL_OPTION_TEXT, &shard, 0, 0, "every N-th job from the I-th on"},
         FL_SETUP_OPTIONS(so),
         FL_PATH_OPTION(&path),
-        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
-        {"shard", "I/N", FL_OPTION_TEXT, &shard, 0, 0, "every N-th job from the I-th on"},
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
     };
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &sweep_help, option, sizeof option / sizeof *option, &so.rest, &status))
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))
         return status;
     fl_diag d = {0};
     fl_setup u = {0};
     fl_sweep_result r = {0};
     fl_status s = out ? FL_OK : fl_refuse(&d, "no -o FILE given, expected where the results go");
+    if (!s && merges && !(s = fl_command_allow(option, FL_COUNT(option), true, "o merge json", "with --merge", &d)))
+        s = merge_all(&so.rest, out, json, &d);
+    if (s || merges) {
+        status = s ? fl_command_fail("grid", &d) : FL_EXIT_OK;
+        fl_setup_options_free(&so);
+        return status;
+    }
     so.scene.hold = FL_SCENES_COUNTED; /* a sweep's key has the number of kernels */
-    if (!s)
-        s = fl_path_option_use(path, &d);
+    s = fl_path_option_use(path, &d);
     if (!s)
         s = fl_setup_open(&u, &so, &d);
     if (!s)
@@ -136,9 +127,9 @@ int fl_cmd_sweep(int argc, char **argv) {
     if (!s)
         s = fl_sweep_run(&u, &(fl_sweep_options){out, shard, option, FL_COUNT(option)}, &r, &d);
     if (s)
-        status = fl_command_fail("sweep", &d);
+        status = fl_command_fail("grid", &d);
     else if (json)
-        sweep_print_json(&r);
+        grid_print_json(&r);
     else
         printf("%zu jobs, %zu of them from before\nwritten: %s\n", r.jobs, r.before, r.path);
     if (!s)

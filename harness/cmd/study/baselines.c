@@ -1,6 +1,7 @@
-/* `foldline oracle`. */
+/* What `foldline compare` prints without a policy: the baselines, and what there is to gain. */
+#include "harness/cmd/study/inside.h"
+
 #include "harness/base/cli/cli.h"
-#include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
 #include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
@@ -19,21 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const fl_command_help help = {
-    "oracle", "[TRACE.csv ...] [--sweep FILE] --platform NAME [--bound X]",
-    "Shows what was possible: the best static clock under the bound, the best clock per kind of kernel, and the "
-    "clairvoyant schedule with its certified bound.",
-    "The clairvoyant schedule knows the future and may set any clock at any instant. No policy and no schedule that "
-    "holds --bound reaches a lower objective than the 'bound' shown; the schedule found is above it by at most 'gap'. "
-    "With several streams the schedule is a reference and no bound is certified. --positions makes it coarser, and the "
-    "gap shows the cost.\n\n"
-    "The best clock per kernel gives one clock to each kind of kernel, together with the host time before it, so that "
-    "the objective of the whole run is least. --kernels lists each kind at its clock and at the default clocks, and "
-    "the host time.\n\n"
-    "With --serving, the command lists, for each number of servers from 1 to --servers, the best static clock that "
-    "meets --ttft and --tbt. Servers that are switched off draw no power. The command gives no schedule over time, "
-    "since none is known to be the best."};
 
 typedef struct fl_oracle_job {
     fl_scene *scene;
@@ -307,6 +293,16 @@ static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *
         add_kernels(g, w, j);
 }
 
+static void print_text(const fl_oracle_jobs *w, const fl_scenes *scenes, bool kernels) {
+    fl_grid g = {0};
+    add_heads(&g, w->objective);
+    for (size_t i = 0; i < scenes->count; i++)
+        print_job(&g, w, &w->job[i], kernels);
+    fl_grid_print(&g, 2, stdout);
+    fputc('\n', stdout);
+    fl_scene_notes(scenes, stdout);
+}
+
 static cJSON *kernels_json(const fl_oracle_job *j) {
     cJSON *all = cJSON_CreateArray();
     for (uint32_t k = 0; k < j->scene->w->class_count; k++) {
@@ -395,77 +391,40 @@ static fl_status tell_serving(const fl_serving_oracle_options *o, bool json, boo
     return s;
 }
 
-int fl_cmd_oracle(int argc, char **argv) {
-    fl_scene_options so = {0};
-    fl_texts traces = {0}, bounds = {0};
-    const char *objective = FL_OBJECTIVE_STANDARD, *path = NULL;
-    double risk = 0;
-    int64_t threads = 0, positions = FL_POSITIONS_ALL;
-    bool json = false, kernels = false, wide = false;
-    const fl_option option[] = {
-        FL_SCENE_OPTIONS(so),
-        FL_SERVING_OPTIONS(so.serving),
-        FL_BOUND_OPTION(&bounds),
-        FL_RISK_OPTION(&risk),
-        FL_OBJECTIVE_OPTION(&objective),
-        FL_POSITIONS_OPTION(&positions),
-        {"kernels", NULL, FL_OPTION_FLAG, &kernels, 0, 0, "lists the best clock of every kind of kernel"},
-        FL_THREADS_OPTION(&threads),
-        FL_WIDE_OPTION(&wide),
-        FL_PATH_OPTION(&path),
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
-    };
-    int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &traces, &status))
-        return status;
-    fl_diag d = {0};
+fl_status fl_baselines_tell(fl_setup_options *o, bool kernels, bool wide, bool json, fl_diag *d) {
     fl_scenes scenes = {0};
-    fl_oracle_jobs w = {.bound = INFINITY, .risk = risk, .positions = (size_t)positions};
-    fl_status s = fl_objective_parse(objective, &w.objective, &d);
+    fl_oracle_jobs w = {.bound = INFINITY, .risk = o->risk, .positions = (size_t)o->positions};
+    fl_status s = fl_objective_parse(o->objective ? o->objective : FL_OBJECTIVE_STANDARD, &w.objective, d);
     if (!s)
-        s = fl_promises_parse(&bounds, &w.promises, &w.bound, &d);
+        s = fl_promises_parse(&o->bounds, &w.promises, &w.bound, d);
     if (!s)
-        s = fl_scene_check(&so, &traces, &d);
+        s = fl_scene_check(&o->scene, &o->rest, d);
     if (!s)
-        s = fl_path_option_use(path, &d);
-    if (!s)
-        s = fl_promises_targets(&so.serving, &w.promises, &d);
-    if (!s && so.serving.server) {
-        const fl_serving_oracle_options serving = {&so, &w.promises, w.bound, w.objective, (unsigned)threads};
-        if (kernels || risk > 0)
-            s = fl_refuse(&d, "%s has no effect with --serving, expected --serving without it",
-                          kernels ? "--kernels" : "--risk");
-        if (s || (s = tell_serving(&serving, json, wide, &d)))
-            status = fl_command_fail("oracle", &d);
-        else
-            fl_path_option_tell(path);
-        fl_command_end(option, sizeof option / sizeof *option, &traces);
-        return status;
+        s = fl_promises_targets(&o->scene.serving, &w.promises, d);
+    if (!s && o->scene.serving.server) {
+        const fl_serving_oracle_options serving = {&o->scene, &w.promises, w.bound, w.objective, (unsigned)o->threads};
+        if (kernels || o->risk > 0)
+            return fl_refuse(d, "%s has no effect with --serving, expected --serving without it",
+                             kernels ? "--kernels" : "--risk");
+        return tell_serving(&serving, json, wide, d);
     }
     if (!s)
-        s = fl_scenes_open(&so, &traces, &scenes, &d);
+        s = fl_scenes_open(&o->scene, &o->rest, &scenes, d);
     if (!s)
-        s = fl_risk_check(&scenes, w.bound, risk, &d);
+        s = fl_risk_check(&scenes, w.bound, o->risk, d);
     if (!s)
-        s = fl_promises_check(&w.promises, &scenes, &d);
+        s = fl_promises_check(&w.promises, &scenes, d);
     if (!s)
         fl_scene_warnings(&scenes);
     w.job = fl_must(calloc(scenes.count + 1, sizeof *w.job));
     for (size_t i = 0; i < scenes.count; i++)
         w.job[i].scene = scenes.item[i];
     if (!s)
-        s = solve_all(&w, scenes.count, (unsigned)threads, &d);
-    if (!s && json) {
+        s = solve_all(&w, scenes.count, (unsigned)o->threads, d);
+    if (!s && json)
         print_json(&w, scenes.count, kernels);
-    } else if (!s) {
-        fl_grid g = {0};
-        add_heads(&g, w.objective);
-        for (size_t i = 0; i < scenes.count; i++)
-            print_job(&g, &w, &w.job[i], kernels);
-        fl_grid_print(&g, 2, stdout);
-        fputc('\n', stdout);
-        fl_scene_notes(&scenes, stdout);
-    }
+    else if (!s)
+        print_text(&w, &scenes, kernels);
     for (size_t i = 0; i < scenes.count; i++) {
         for (size_t k = 0; w.job[i].row && k < w.job[i].choice_count; k++)
             fl_row_free(&w.job[i].row[k]);
@@ -478,7 +437,5 @@ int fl_cmd_oracle(int argc, char **argv) {
     }
     free(w.job);
     fl_scenes_free(&scenes);
-    if (!s)
-        fl_path_option_tell(path);
-    return fl_command_close("oracle", s, &d, option, sizeof option / sizeof *option, &traces);
+    return s;
 }
