@@ -37,6 +37,15 @@ static void test_text_form(void) {
         {"assure:=1", NULL, NULL, "policy assure: '=1', expected parameter=value"},
         {"assure", "theta", NULL, "policy assure: 'theta', expected parameter=value"},
         {"asure:theta", NULL, NULL, "unknown policy 'asure', did you mean 'assure'?"},
+        {"GEEPAFS:theta=1", NULL, NULL, "unknown policy 'GEEPAFS', did you mean 'assure', 'nvboost', "},
+        {"dynaco", NULL, NULL, "'1levelth', 'multilevelth', 'bapm', 'ideal-static'?"},
+        {"power_capping", NULL, NULL, "did you mean 'cap-dynamic-min', "},
+        {"gpoeo", NULL, NULL, "did you mean 'mf-gpoeo'?"},
+        {"energy-ucb", NULL, NULL, "did you mean 'energyucb'?"},
+        {"VoltanaLLM", NULL, NULL, "did you mean 'ecofreq'?"},
+        {"linucb", NULL, NULL, "did you mean 'agft'?"}, /* an algorithm in the source, behind the system */
+        {"ucb", NULL, NULL, "expected a built-in"},     /* a part of a word names none */
+        {"", NULL, NULL, "expected a built-in"},
         {"cap-static:model=/nowhere/none.csv", NULL, NULL, "No such file"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

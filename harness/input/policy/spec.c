@@ -10,9 +10,11 @@
 #include "traces/io/io.h"
 #include "traces/pipeline/pipeline.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,16 +99,59 @@ static fl_status open_plugin(const char *path, const fl_policy **policy, fl_diag
     return FL_OK;
 }
 
+/* Does the name stand in the text before `end`, as whole words? Case and the marks between letters do not count. */
+static bool stands_in(const char *text, const char *end, const char *name) {
+    for (const char *from = text; from < end; from++) {
+        const char *a = from, *b = name;
+        if (!isalnum((unsigned char)*from) || (from > text && isalnum((unsigned char)from[-1])))
+            continue;
+        for (;; a++, b++) {
+            while (*b && !isalnum((unsigned char)*b))
+                b++;
+            while (*b && a < end && !isalnum((unsigned char)*a))
+                a++;
+            if (!*b || a >= end || tolower((unsigned char)*a) != tolower((unsigned char)*b))
+                break;
+        }
+        if (!*b && a > from && (a >= end || !isalnum((unsigned char)*a)))
+            return true;
+    }
+    return false;
+}
+
+/* Where a paper, system or algorithm may name a policy: its own name, the system of its source, all of the source. */
+enum { OWN, SYSTEM, SOURCE, PLACES };
+
+static bool is_named(const fl_policy *p, int place, const char *name) {
+    const char *text = place == OWN ? p->name : p->source;
+    return stands_in(text, text + (place == SYSTEM ? strcspn(text, "(,") : strlen(text)), name);
+}
+
+/* Writes "'a', 'b'" into the list: the policies that the place names, a paper's baselines behind its own policies. */
+static void list_named(const char *name, int place, char *list, size_t size) {
+    size_t used = 0;
+    for (int baseline = 0; baseline < 2; baseline++)
+        for (size_t i = 0; i < fl_policies_count; i++)
+            if (!strstr(fl_policies[i]->source, "baseline") == !baseline && is_named(fl_policies[i], place, name) &&
+                used < size)
+                used += (size_t)snprintf(list + used, size - used, "%s'%s'", used ? ", " : "", fl_policies[i]->name);
+}
+
 static fl_status unknown(const char *name, fl_diag *d) {
+    char list[512] = "";
     const char **names = calloc(fl_policies_count + 1, sizeof *names);
     if (!names)
         return fl_no_memory(d, NULL);
     for (size_t i = 0; i < fl_policies_count; i++)
         names[i] = fl_policies[i]->name;
-    const char *near = fl_nearest(name, names, fl_policies_count);
+    for (int place = 0; place < PLACES && !*list; place++)
+        list_named(name, place, list, sizeof list);
+    const char *near = *list ? NULL : fl_nearest(name, names, fl_policies_count);
     free(names);
-    return fl_refuse(d, "unknown policy '%s'%s%s%s", name, near ? ", did you mean '" : "", near ? near : "",
-                     near ? "'?" : ", expected a built-in or the path of a .so");
+    if (near)
+        snprintf(list, sizeof list, "'%s'", near);
+    return fl_refuse(d, "unknown policy '%s', %s%s%s", name, *list ? "did you mean " : "", list,
+                     *list ? "?" : "expected a built-in or the path of a .so");
 }
 
 fl_status fl_policy_open(const char *name, const fl_policy **policy, fl_diag *d) {
