@@ -419,7 +419,8 @@ typedef struct fl_policy {
     size_t state_size; /* sizeof of the node's state; 0: none */
     size_t gpu_size;   /* sizeof of one GPU's; fl_gpu_states (below) finds the array of them */
 
-    /* Cross-checks parameters against the machine, once. Returns NULL, or static text saying what is wrong. */
+    /* Cross-checks parameters against the machine, once. Returns NULL, or static text saying what is wrong. To a text
+     * that begins with a parameter in MHz and says that it is not on a ladder, the host adds the clock and the next ones. */
     const char *(*init)(void *state, const void *params, const fl_facts *facts);
     void (*step)(void *state, const void *params, const fl_facts *facts, const fl_sample *sample, fl_command *command);
 } fl_policy;

@@ -59,7 +59,7 @@ static const char *init(void *state, const void *params, const fl_facts *facts) 
         if (of->rows && (uint32_t)g != last)
             return "rows of plan for one GPU do not follow each other, expected each GPU's rows together, in its order";
         if (!on_ladder(facts->gpu[(uint32_t)g].sm, cell(p, i, COLUMN_MHZ)))
-            return "a row of plan asks for a clock that is not on its GPU's SM ladder";
+            return "plan asks for a clock that is not on its GPU's SM ladder";
         of->first = of->rows ? of->first : i;
         of->rows++;
         of->instructions += (uint64_t)count;
@@ -190,15 +190,15 @@ static const char *fixed_init(void *state, const void *params, const fl_facts *f
         return "power_limits_w needs one limit for each GPU";
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         if (p->sm_mhz != FL_DEFAULT && !fixed_on_ladder(facts->gpu[i].sm, p->sm_mhz))
-            return "sm_mhz is not on the SM ladder of every GPU, expected one of its clocks";
+            return "sm_mhz is not on the SM ladder of every GPU";
         if (p->mem_mhz != FL_DEFAULT && !fixed_on_ladder(facts->gpu[i].mem, p->mem_mhz))
-            return "mem_mhz is not on the memory ladder of every GPU, expected one of its clocks";
+            return "mem_mhz is not on the memory ladder of every GPU";
         if (limit_of(p, i) != FL_DEFAULT && facts->gpu[i].power_max_w > 0 &&
             (limit_of(p, i) < facts->gpu[i].power_min_w || limit_of(p, i) > facts->gpu[i].power_max_w))
             return "power_limit_w is not a limit that every GPU's board takes, expected one in its range";
     }
     if (p->cpu_mhz != FL_DEFAULT && (!facts->host.cpu.count || !fixed_on_ladder(facts->host.cpu, p->cpu_mhz)))
-        return "cpu_mhz is not a state that software may set on this host, expected one of its clocks";
+        return "cpu_mhz is not on the ladder of clocks that software may set on this host";
     return NULL;
 }
 
@@ -320,7 +320,7 @@ static const char *efficientfix_init(void *state, const void *params, const fl_f
     (void)state;
     for (uint32_t i = 0; i < facts->gpu_count; i++)
         if (p->efficient_mhz > 0 && !fixed_on_ladder(facts->gpu[i].sm, p->efficient_mhz))
-            return "efficient_mhz is not on the SM ladder of every GPU, expected one of its clocks";
+            return "efficient_mhz is not on the SM ladder of every GPU";
     return need_ladders(facts);
 }
 

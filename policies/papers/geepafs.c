@@ -129,7 +129,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
         g->lowest_mhz = p->lowest_mhz > 0 ? p->lowest_mhz : g->data.probe_mhz[0];
         g->average_efficient_mhz = p->efficient_mhz > 0 ? p->efficient_mhz : g->lowest_mhz;
         if (g->lowest_mhz > g->fmax_mhz || g->average_efficient_mhz > g->fmax_mhz)
-            return "lowest_mhz and efficient_mhz must not exceed the top of the SM ladder";
+            return "the top of the SM ladder is below lowest_mhz or efficient_mhz";
     }
     node->counter = (int32_t)(2 * node->probe_count);
     return NULL;

@@ -14,6 +14,13 @@ void *fl_params_copy(const fl_policy *policy, const void *params);
 /* Write the value of one row as text into buf, cut to size. Returns buf. */
 char *fl_params_text(const fl_policy *policy, const void *params, uint32_t index, char *buf, size_t size);
 
+/* Write why a policy refuses its parameters into buf, and return buf. A policy has only fixed texts. So where its text
+ * begins with a parameter in MHz and speaks of a ladder, this names the value that is off the ladder, and its
+ * neighbours. */
+enum { FL_REFUSAL_TEXT = 512 };
+char *fl_params_refusal(const fl_policy *policy, const void *params, const fl_facts *facts, const char *refusal,
+                        char buf[FL_REFUSAL_TEXT]);
+
 /* Return the value of a LIST or TABLE row. Cells and keys belong to params. */
 fl_table fl_params_table(const fl_policy *policy, const void *params, uint32_t index);
 

@@ -429,8 +429,10 @@ static fl_status open_checked(fl_instance *in, const fl_instance_options *o, fl_
     enter(in, FL_CALL_INIT, 0, 0);
     const char *refusal = o->policy->init(in->state, in->params, o->facts);
     leave();
+    char text[FL_REFUSAL_TEXT];
     if (refusal)
-        return fl_refuse(d, "policy %s: %s", o->policy->name, refusal);
+        return fl_refuse(d, "policy %s: %s", o->policy->name,
+                         fl_params_refusal(o->policy, in->params, o->facts, refusal, text));
     return FL_OK;
 }
 

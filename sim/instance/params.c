@@ -400,3 +400,60 @@ fl_table fl_params_table(const fl_policy *policy, const void *params, uint32_t i
     get(params, &policy->param[index], &table);
     return table;
 }
+
+/* The ladder of a parameter's clocks, by its name. */
+static fl_ladder ladder_of(const fl_facts *facts, const char *name, uint32_t gpu, char of[48]) {
+    const bool cpu = strstr(name, "cpu_"), mem = strstr(name, "mem_");
+    const int used = snprintf(of, 48, "the %s ladder", cpu ? "CPU's" : mem ? "memory" : "SM");
+    if (!cpu && facts->gpu_count > 1)
+        snprintf(of + used, 48 - (size_t)used, " of GPU %" PRIu32, gpu);
+    return cpu ? facts->host.cpu : mem ? facts->gpu[gpu].mem : facts->gpu[gpu].sm;
+}
+
+static bool has(fl_ladder l, double mhz) {
+    uint32_t i = 0;
+    while (i < l.count && l.mhz[i] != mhz)
+        i++;
+    return i < l.count;
+}
+
+/* Writes which clock of a parameter is off its ladder. False: each is on it. The clock of a table is its last column;
+ * "gpu" as the first says whose it is. */
+static bool is_off(const fl_facts *facts, const void *params, const fl_param *row, char buf[FL_OFF_LADDER_TEXT]) {
+    double real;
+    fl_table t = {.cell = &real, .row_count = 1, .column_count = 1};
+    if (is_table(row))
+        get(params, row, &t);
+    else
+        get(params, row, &real);
+    const bool own = row->choices && !strncmp(row->choices, "gpu|", 4);
+    for (uint32_t i = 0; i < t.row_count; i++) {
+        const double *cell = t.cell + (size_t)i * t.column_count, mhz = cell[t.column_count - 1];
+        for (uint32_t gpu = 0; gpu < facts->gpu_count; gpu++) {
+            char of[48];
+            const fl_ladder l = ladder_of(facts, row->name, gpu, of);
+            if ((own && cell[0] != gpu) || !(mhz > 0) || !l.count || has(l, mhz))
+                continue;
+            fl_off_ladder(mhz, of, l.mhz, l.count, buf);
+            return true;
+        }
+    }
+    return false;
+}
+
+char *fl_params_refusal(const fl_policy *policy, const void *params, const fl_facts *facts, const char *refusal,
+                        char buf[FL_REFUSAL_TEXT]) {
+    char text[FL_OFF_LADDER_TEXT];
+    for (uint32_t i = 0; i < policy->param_count && strstr(refusal, "ladder"); i++) {
+        const fl_param *row = &policy->param[i];
+        const size_t named = strlen(row->name);
+        const bool clocks = !strcmp(row->unit, "MHz") && (row->type == FL_PARAM_REAL || is_table(row));
+        if (!clocks || strncmp(refusal, row->name, named) != 0 || refusal[named] != ' ' ||
+            !is_off(facts, params, row, text))
+            continue;
+        snprintf(buf, FL_REFUSAL_TEXT, "%s: %s", row->name, text);
+        return buf;
+    }
+    snprintf(buf, FL_REFUSAL_TEXT, "%s", refusal);
+    return buf;
+}

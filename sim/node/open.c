@@ -167,9 +167,11 @@ static fl_status first_clock(double mhz, const int32_t *ladder, uint32_t count, 
                              fl_diag *d) {
     if (!(mhz > 0))
         return FL_OK;
+    char of[96], text[FL_OFF_LADDER_TEXT];
     int k = fl_ladder_index(ladder, count, mhz);
+    (void)snprintf(of, sizeof of, "the ladder of %s", name);
     if (k < 0)
-        return fl_refuse(d, "%g MHz is not on the ladder of %s", mhz, name);
+        return fl_refuse(d, "%s", fl_off_ladder(mhz, of, ladder, count, text));
     *index = (uint32_t)k;
     return FL_OK;
 }

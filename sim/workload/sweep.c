@@ -337,11 +337,11 @@ fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s,
                          const fl_sweep_replay *replay, const fl_node_spec *node, fl_diag *d) {
     const fl_device *dev = &node->device[node->gpu[0]];
     double mem = memory_clock(s, name, dev->default_mem_mhz), cap = highest_cap(s, name);
+    char of[96], text[FL_OFF_LADDER_TEXT];
+    (void)snprintf(of, sizeof of, "the memory ladder of %s", node->name);
     if (!isnan(mem) && fl_ladder_index(dev->mem_mhz, dev->mem_count, mem) < 0)
-        return fl_fail(d, FL_BAD_INPUT, file, line_at(s, name, mem), 0,
-                       "%s was measured at memory clock %g MHz, expected one of %s: %d%s%d MHz", s->names[name], mem,
-                       node->name, dev->mem_mhz[0], dev->mem_count > 2 ? " .. " : " or ",
-                       dev->mem_mhz[dev->mem_count - 1]);
+        return fl_fail(d, FL_BAD_INPUT, file, line_at(s, name, mem), 0, "memory clock of %s: %s", s->names[name],
+                       fl_off_ladder(mem, of, dev->mem_mhz, dev->mem_count, text));
     fl_workload *w;
     fl_status status = fl_workload_new(&w, s->names[name], d);
     if (status)

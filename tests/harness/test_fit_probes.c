@@ -233,7 +233,7 @@ static void test_bad_facts(void) {
         {"{\"sm_mhz\": [300, 1500], \"mem_mhz\": [800], \"tdp_w\": -200}", "tdp_w: -200"},
         {"{\"sm_mhz\": [300, 1500], \"mem_mhz\": [800], \"tpd_w\": 200}", "tdp_w"},
         {"{\"sm_mhz\": [300, 1500], \"mem_mhz\": [800], \"default_mem_mhz\": 810, \"tdp_w\": 200}",
-         "expected a clock of mem_mhz"},
+         "MHz is not on mem_mhz; the highest is 800"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fl_temp_text("bad.json", rows[i].text);

@@ -63,9 +63,9 @@ static void test_refused(void) {
         {"another instruction", HEAD "0,load,0,2,1000\n", "3:3: instruction is 'load', expected forward or backward"},
         {"a clock between", HEAD "0,forward,0,2,1000.5\n", "3:15: sm_mhz is '1000.5', expected whole MHz"},
         {"a clock of no board", HEAD "1,forward,0,2,1000\n1,backward,0,2,1060\n",
-         "4:0: sm_mhz is 1060, expected a clock of rank 1's board, such as 1100"},
-        {"above all of them", HEAD "1,forward,0,2,1200\n1,backward,0,2,1000\n", "such as 1100"},
-        {"below", HEAD "1,forward,0,2,100\n1,backward,0,2,1000\n", "such as 900"},
+         "4:0: sm_mhz: 1060 MHz is not on the SM ladder of rank 1's board; the next ones are 1000 and 1100"},
+        {"above all of them", HEAD "1,forward,0,2,1200\n1,backward,0,2,1000\n", "; the highest is 1100"},
+        {"below", HEAD "1,forward,0,2,100\n1,backward,0,2,1000\n", "; the lowest is 900"},
         {"nothing", HEAD "0,forward,0,0,1000\n", "3:13: count"},
         {"twice", HEAD "0,forward,0,2,1000\n0,backward,0,2,1000\n0,forward,1,1,900\n",
          "5:0: plan 0 asks twice for the forward of microbatch 1 of rank 0, expected one clock for each (see line 3)"},
@@ -291,7 +291,7 @@ static void test_table(void) {
         {"a GPU too many", {2, 2, 1000}, 1, "names a GPU that the machine does not have"},
         {"half a GPU", {0.5, 2, 1000}, 1, "names a GPU"},
         {"no instructions", {0, 0, 1000}, 1, "no whole number from 1 on"},
-        {"off the ladder", {0, 1, 1050}, 1, "not on its GPU's SM ladder"},
+        {"off the ladder", {0, 1, 1050}, 1, "the next ones are 1000 and 1100"},
         {"apart", {0, 2, 1000, 1, 3, 1100, 0, 1, 900}, 3, "do not follow each other"},
     };
     fx_rig r;

@@ -22,7 +22,7 @@ succeed "a table of one's own" 'plan on' run --policy plan --set plan=<(printf '
 refuse "one of many, unnamed" 2 'has 15 plans, expected .*#NUMBER' run --policy plan --set plan="$measured"
 refuse "a plan that there is not" 2 'no plan 7, expected one of 15, 0 to 28' run --policy plan --set plan="$measured#7"
 sed 's/1395/1400/' "$dir/a.plan.csv" >"$dir/bad.csv"
-refuse "a clock off the ladder" 2 "bad.csv:5: sm_mhz is 1400, expected a clock of rank 0's board, such as 1395" run --policy plan --set plan="$dir/bad.csv"
+refuse "a clock off the ladder" 2 "bad.csv:5: sm_mhz: 1400 MHz is not on the SM ladder of rank 0's board; the next ones are 1395 and 1410" run --policy plan --set plan="$dir/bad.csv"
 sed '/16,16/d' "$dir/a.plan.csv" >"$dir/bad.csv"
 refuse "an instruction missing" 2 'no clock for the backward of microbatch 16 of rank 0' run --policy plan --set plan="$dir/bad.csv"
 refuse "without a pipeline" 2 'expected it for a scene of --pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy plan --set plan="$dir/a.plan.csv"

@@ -267,6 +267,26 @@ static void test_locale(void) {
     FL_CHECK(strcmp(fl_reason(ENOENT), "No such file or directory") == 0 && *fl_reason(-1), "reasons");
 }
 
-FL_SUITE("diag", {"text", test_text}, {"printable", test_printable}, {"nearest", test_nearest},
-         {"unknown", test_unknown}, {"grow", test_grow}, {"head", test_head}, {"intern", test_intern},
-         {"ints", test_ints}, {"reals", test_reals}, {"shortest", test_shortest}, {"locale", test_locale})
+static void test_off_ladder(void) {
+    static const int32_t ladder[] = {1260, 1275, 1305, 1410};
+    static const struct {
+        double mhz;
+        size_t first, count; /* of the ladder */
+        const char *text;
+    } rows[] = {{1290, 0, 4, "1290 MHz is not on the SM ladder; the next ones are 1275 and 1305"},
+                {1275.5, 0, 4, "1275.5 MHz is not on the SM ladder; the next ones are 1275 and 1305"},
+                {1, 0, 4, "1 MHz is not on the SM ladder; the lowest is 1260"},
+                {1411, 0, 4, "1411 MHz is not on the SM ladder; the highest is 1410"},
+                {1290, 1, 1, "1290 MHz is not on the SM ladder; the highest is 1275"},
+                {1290, 0, 0, "1290 MHz is not on the SM ladder"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[FL_OFF_LADDER_TEXT];
+        fl_off_ladder(rows[i].mhz, "the SM ladder", ladder + rows[i].first, rows[i].count, text);
+        FL_CHECK(!strcmp(text, rows[i].text), "%s", text);
+    }
+}
+
+FL_SUITE("diag", {"text", test_text}, {"off_ladder", test_off_ladder}, {"printable", test_printable},
+         {"nearest", test_nearest}, {"unknown", test_unknown}, {"grow", test_grow}, {"head", test_head},
+         {"intern", test_intern}, {"ints", test_ints}, {"reals", test_reals}, {"shortest", test_shortest},
+         {"locale", test_locale})

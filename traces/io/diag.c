@@ -168,6 +168,20 @@ const char *fl_nearest(const char *name, const char *const *candidates, size_t c
     return best;
 }
 
+char *fl_off_ladder(double mhz, const char *of, const int32_t *ladder, size_t count, char buf[FL_OFF_LADDER_TEXT]) {
+    size_t above = 0;
+    while (above < count && ladder[above] < mhz)
+        above++;
+    const int used = snprintf(buf, FL_OFF_LADDER_TEXT, "%g MHz is not on %.96s", mhz, of);
+    char *at = buf + used;
+    const size_t room = FL_OFF_LADDER_TEXT - (size_t)used;
+    if (count && above && above < count)
+        snprintf(at, room, "; the next ones are %d and %d", ladder[above - 1], ladder[above]);
+    else if (count)
+        snprintf(at, room, above ? "; the highest is %d" : "; the lowest is %d", ladder[above ? count - 1 : 0]);
+    return buf;
+}
+
 fl_status fl_fail_unknown(fl_diag *d, const char *file, const char *what, const char *name, const char *const *known,
                           size_t count) {
     const char *near = fl_nearest(name, known, count);

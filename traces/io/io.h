@@ -58,6 +58,11 @@ char *fl_diag_text(const fl_diag *d, char *buf, size_t size);
  * candidates: count entries. */
 const char *fl_nearest(const char *name, const char *const *candidates, size_t count);
 
+/* Write "1290 MHz is not on the SM ladder; the next ones are 1275 and 1305" into buf and return buf: what every lookup
+ * of a clock says. of: "the SM ladder". mhz: its clocks, ascending; there may be none. */
+enum { FL_OFF_LADDER_TEXT = 192 };
+char *fl_off_ladder(double mhz, const char *of, const int32_t *ladder, size_t count, char buf[FL_OFF_LADDER_TEXT]);
+
 /* FL_BAD_INPUT about `file` (may be NULL): "no WHAT 'name'", and a suggestion: the nearest of `known`, or the first
  * ones. */
 fl_status fl_fail_unknown(fl_diag *d, const char *file, const char *what, const char *name, const char *const *known,

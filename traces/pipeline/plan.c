@@ -324,9 +324,10 @@ fl_status fl_plans_check_ladder(const fl_plans *plans, size_t place, uint32_t ra
             i++;
         if (!count || mhz[i] == r->sm_mhz)
             continue;
-        const int32_t near = i && r->sm_mhz - mhz[i - 1] < fabs(mhz[i] - r->sm_mhz) ? mhz[i - 1] : mhz[i];
-        return fl_fail(d, FL_BAD_INPUT, plans->file, r->line, 0,
-                       "sm_mhz is %.0f, expected a clock of rank %u's board, such as %d", r->sm_mhz, rank, near);
+        char of[64], text[FL_OFF_LADDER_TEXT];
+        (void)snprintf(of, sizeof of, "the SM ladder of rank %u's board", rank);
+        return fl_fail(d, FL_BAD_INPUT, plans->file, r->line, 0, "sm_mhz: %s",
+                       fl_off_ladder(r->sm_mhz, of, mhz, count, text));
     }
     return FL_OK;
 }

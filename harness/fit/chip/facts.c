@@ -35,6 +35,7 @@ static void borrow_ladders(fl_fit_facts *f) {
 
 static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
     static const char *const known[] = {"name", "sm_mhz", "mem_mhz", "default_mem_mhz", "tdp_w", "peak_gb_s"};
+    char text[FL_OFF_LADDER_TEXT];
     fl_status s = fl_json_known(root, known, sizeof known / sizeof *known, d);
     f->peak_gb_s = (double)NAN;
     snprintf(f->name, sizeof f->name, "%s", "GPU of facts");
@@ -51,7 +52,8 @@ static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
     if (!s && fl_json_has(root, "default_mem_mhz"))
         s = fl_json_get_real(root, "default_mem_mhz", 1, FL_PLATFORM_MHZ_MAX, &f->known.default_mem_mhz, d);
     if (!s && fl_ladder_index(f->mem, f->known.mem_count, f->known.default_mem_mhz) < 0)
-        s = fl_platform_refuse(root, "default_mem_mhz", d, "%g, expected a clock of mem_mhz", f->known.default_mem_mhz);
+        s = fl_platform_refuse(root, "default_mem_mhz", d, "%s",
+                               fl_off_ladder(f->known.default_mem_mhz, "mem_mhz", f->mem, f->known.mem_count, text));
     if (!s)
         s = fl_json_get_real(root, "tdp_w", 1, FL_PLATFORM_WATTS_MAX, &f->known.tdp_w, d);
     if (!s && fl_json_has(root, "peak_gb_s"))
@@ -195,7 +197,8 @@ static fl_status read_run(fl_fit_facts *f, const char *path, fl_fit_rows *rows, 
         if (r->sm_mhz < f->sm[0] - 0.5 || r->sm_mhz > f->sm[f->known.sm_count - 1] + 0.5 ||
             r->mem_mhz < f->mem[0] - 0.5 || r->mem_mhz > f->mem[f->known.mem_count - 1] + 0.5)
             s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                        "a run at %g MHz, memory %g MHz, expected clocks within the ladders", r->sm_mhz, r->mem_mhz);
+                        "a run at %g MHz, memory %g MHz, expected clocks from %d to %d and from %d to %d", r->sm_mhz,
+                        r->mem_mhz, f->sm[0], f->sm[f->known.sm_count - 1], f->mem[0], f->mem[f->known.mem_count - 1]);
     }
     f->run_rows = s ? 0 : rows->count;
     return s;

@@ -176,8 +176,9 @@ static fl_status measure(void *user, fl_scene *s, size_t index, fl_diag *d) {
     for (uint32_t i = 0; !status && i < f->clocks + PROBES; i++) {
         const double mhz = i < f->clocks ? clock_of(f, i) : probe_mhz[i - f->clocks];
         if (fl_ladder_index(dev->sm_mhz, dev->sm_count, mhz) < 0) {
-            status =
-                fl_refuse(d, "%s has no SM clock of %g MHz, expected the clocks of an RTX 3080 Ti", dev->name, mhz);
+            char text[FL_OFF_LADDER_TEXT];
+            status = fl_refuse(d, "%s: %s; expected the clocks of an RTX 3080 Ti", dev->name,
+                               fl_off_ladder(mhz, "the SM ladder", dev->sm_mhz, dev->sm_count, text));
             break;
         }
         fl_run_result result = {0};

@@ -147,12 +147,12 @@ fl_status fl_platform_ladder(const fl_json *object, const char *key, int32_t **m
 
 static fl_status read_clocks(const fl_json *gpu, const char *ladder, const char *key, int32_t **mhz, uint32_t *count,
                              double *value, fl_diag *d) {
+    char text[FL_OFF_LADDER_TEXT];
     fl_status s = fl_platform_ladder(gpu, ladder, mhz, count, d);
     if (!s)
         s = fl_json_get_real(gpu, key, 0, MHZ_MAX, value, d);
     if (!s && fl_ladder_index(*mhz, *count, *value) < 0)
-        s = fl_platform_refuse(gpu, key, d, "%g, expected a clock of the ladder %d..%d", *value, (*mhz)[0],
-                               (*mhz)[*count - 1]);
+        s = fl_platform_refuse(gpu, key, d, "%s", fl_off_ladder(*value, "the ladder", *mhz, *count, text));
     return s;
 }
 

@@ -79,6 +79,7 @@ static fl_status read_cpu(const fl_json *host, fl_cpu_spec *c, fl_diag *d) {
                                         "wait",   "call_ms", "settle_ms",   "period_ms", "filter_ms", "limits"};
     fl_json at;
     double gb_s = 0;
+    char text[FL_OFF_LADDER_TEXT];
     fl_status s = fl_platform_part(host, "cpu", known, COUNT_OF(known), &at, d);
     if (s || !at.node)
         return s;
@@ -100,8 +101,8 @@ static fl_status read_cpu(const fl_json *host, fl_cpu_spec *c, fl_diag *d) {
         s = fl_platform_reals(&at, field, COUNT_OF(field), d);
     c->bytes_per_s = gb_s * 1e9;
     if (!s && fl_ladder_index(c->mhz, c->count, c->default_mhz) < 0)
-        s = fl_platform_refuse(&at, "default_mhz", d, "%g, expected one of the states %d..%d", c->default_mhz,
-                               c->mhz[0], c->mhz[c->count - 1]);
+        s = fl_platform_refuse(&at, "default_mhz", d, "%s",
+                               fl_off_ladder(c->default_mhz, "the ladder of states", c->mhz, c->count, text));
     const fl_ms_field time[] = {{"call_ms", &c->call_ns, true},
                                 {"settle_ms", &c->settle_ns, true},
                                 {"period_ms", &c->period_ns, true},
