@@ -341,7 +341,7 @@ static void test_refused(void) {
     r.rows[0].mem_mhz = 600; /* of another workload */
     build(&r, NULL);
     r.rows[2].mem_mhz = 600;
-    refused(&r, "a was measured at memory clock 600 MHz", 12);
+    refused(&r, "memory clock of a: 600 MHz is not on the memory ladder", 12);
     close_rig(&r);
 }
 
