@@ -48,12 +48,9 @@ static double head_error(const fl_kinds *kinds, const char *key) {
 fl_status fl_builder_begin(fl_builder *b, fl_diag *d) {
     const size_t kinds = b->t->kind_count;
     b->device = calloc(b->node->gpu_count + 1, sizeof *b->device);
-    b->first_class = malloc((kinds + 1) * sizeof *b->first_class);
     b->rows = calloc(kinds + 1, sizeof *b->rows);
-    if (!b->device || !b->first_class || !b->rows)
+    if (!b->device || !b->rows)
         return fl_no_memory(d, "the workload");
-    for (size_t i = 0; i < kinds; i++)
-        b->first_class[i] = FL_NONE;
     if (b->o->kinds) {
         b->w->model_time_mape_pct = head_error(b->o->kinds, "model_time_mape_pct");
         b->w->model_power_mape_pct = head_error(b->o->kinds, "model_power_mape_pct");
@@ -69,8 +66,8 @@ void fl_builder_end(fl_builder *b) {
     free(b->stream);
     free(b->place);
     free(b->class_of_op);
-    free(b->first_class);
-    free(b->link);
+    fl_intern_free(&b->classes);
+    free(b->made_for);
     free(b->work_ns);
     free(b->rows);
 }

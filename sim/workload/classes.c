@@ -105,15 +105,23 @@ static fl_status load_of(fl_builder *b, const fl_trace_op *op, const char *name,
     return FL_OK;
 }
 
+static bool same_class(const void *owner, uint32_t index, const void *key) {
+    return !memcmp((const struct fl_class_of *)owner + index, key, sizeof(struct fl_class_of));
+}
+
 fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, fl_diag *d) {
     const fl_trace_kind *kind = &b->t->kinds[op->kind];
     const char *name = b->t->names[kind->name];
     uint32_t device = b->node->gpu[fl_builder_gpu(b, op->device)];
-    for (uint32_t c = b->first_class[op->kind]; c != FL_NONE; c = b->link[c].next)
-        if (b->link[c].sm_mhz == op->sm_mhz && b->link[c].device == device) {
-            *id = c;
-            return FL_OK;
-        }
+    const struct fl_class_of made_for = {op->kind, op->sm_mhz, device};
+    fl_intern_slot *slot =
+        fl_intern_find(&b->classes, fl_hash(&made_for, sizeof made_for), same_class, b->made_for, &made_for);
+    if (!slot)
+        return fl_no_memory(d, "the workload");
+    if (slot->index != UINT32_MAX) {
+        *id = slot->index;
+        return FL_OK;
+    }
     uint32_t phases;
     const fl_kind_load *row = fl_builder_rows(b, op, &phases);
     fl_kernel_kind k = {.name = name, .name_id = kind->name};
@@ -127,7 +135,7 @@ fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, f
             s = host_load_of(b, p ? NULL : row, &host, d);
         if (!s)
             s = fl_workload_add_class(b->w, &load, &k, &added, d);
-        if (!s && fl_grow(&b->link, &b->link_room, added + 1, sizeof *b->link))
+        if (!s && fl_grow(&b->made_for, &b->made_for_room, added + 1, sizeof *b->made_for))
             s = fl_no_memory(d, "the workload");
         if (s)
             return s;
@@ -139,8 +147,8 @@ fl_status fl_builder_class(fl_builder *b, const fl_trace_op *op, uint32_t *id, f
         if (!p)
             *id = added;
     }
-    b->link[*id] = (struct fl_link){b->first_class[op->kind], op->sm_mhz, device};
-    b->first_class[op->kind] = *id;
+    b->made_for[*id] = made_for;
+    slot->index = *id;
     return FL_OK;
 }
 
@@ -203,43 +211,128 @@ static fl_status add_sync(fl_builder *b, uint32_t thread, uint32_t i, int64_t *n
     return s;
 }
 
-fl_status fl_builder_threads(fl_builder *b, fl_diag *d) {
+/* A launch of a stream launches the ops without one that follow, too, as the ops of a graph. Ops before the first
+ * launch of their stream were launched before the recording began: the thread of that launch launches them at its
+ * begin. */
+
+typedef struct lead { /* of one stream */
+    int32_t thread;
+    uint32_t stream, last, parts; /* last op of the trace; ops of the workload */
+} lead;
+
+typedef struct leads {
+    lead *item;
+    size_t count, room;
+    struct fl_group { /* what the launch of an op of the trace launches */
+        uint32_t last, parts;
+    } * group; /* by op; NULL: each launches itself alone */
+} leads;
+
+static int by_thread(const void *pa, const void *pb) {
+    const lead *a = pa, *b = pb;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return a->stream < b->stream ? -1 : a->stream > b->stream;
+}
+
+static uint32_t phases_of(const fl_builder *b, const fl_trace_op *op) {
+    uint32_t phases;
+    (void)fl_builder_rows(b, op, &phases);
+    return phases;
+}
+
+static bool starts_stream(const fl_builder *b, size_t k) {
+    return !k || b->stream[b->order[k - 1]] != b->stream[b->order[k]];
+}
+
+/* Call it while b->order is that of the streams. */
+static fl_status find_leads(const fl_builder *b, leads *l, fl_diag *d) {
     const fl_trace_op *ops = b->t->ops;
-    size_t n = 0;
+    bool mixed = false;
+    for (size_t k = 1; k < b->ordered && !mixed; k++)
+        mixed = !starts_stream(b, k) &&
+                (ops[b->order[k]].launch_ns == INT64_MIN) != (ops[b->order[k - 1]].launch_ns == INT64_MIN);
+    if (mixed && !(l->group = calloc(b->t->op_count + 1, sizeof *l->group)))
+        return fl_no_memory(d, "the workload");
+    lead at = {0};
+    struct fl_group *group = NULL; /* of the op of this stream that was launched last */
+    for (size_t k = 0; mixed && k < b->ordered; k++) {
+        const uint32_t i = b->order[k], phases = phases_of(b, &ops[i]);
+        if (starts_stream(b, k)) {
+            at = (lead){.stream = b->stream[i]};
+            group = NULL;
+        }
+        if (ops[i].launch_ns != INT64_MIN) {
+            at.thread = ops[i].host_thread;
+            if (!group && at.parts && fl_grow(&l->item, &l->room, l->count + 1, sizeof *l->item))
+                return fl_no_memory(d, "the workload");
+            if (!group && at.parts)
+                l->item[l->count++] = at;
+            group = &l->group[i];
+            *group = (struct fl_group){i, phases};
+        } else if (group) {
+            *group = (struct fl_group){i, group->parts + phases};
+        } else {
+            at.last = i;
+            at.parts += phases;
+        }
+    }
+    if (l->count)
+        qsort(l->item, l->count, sizeof *l->item, by_thread);
+    return FL_OK;
+}
+
+static fl_status add_launch(fl_builder *b, uint32_t thread, int64_t host_ns, const lead *x, uint32_t *launched,
+                            fl_diag *d) {
+    const fl_item item = {.type = FL_ITEM_LAUNCH, .parts = x->parts - 1, .host_ns = host_ns, .stream = x->stream};
+    launched[x->stream] = x->last;
+    return fl_workload_add_item(b->w, thread, &item, d);
+}
+
+static fl_status add_threads(fl_builder *b, const leads *l, uint32_t *launched, fl_diag *d) {
+    const fl_trace_op *ops = b->t->ops;
+    size_t n = 0, next = 0;
     for (uint32_t i = 0; i < b->t->op_count; i++)
         if (ops[i].launch_ns != INT64_MIN || ops[i].type == FL_OP_SYNC)
             b->order[n++] = i;
     qsort_r(b->order, n, sizeof *b->order, by_host, (void *)(uintptr_t)ops);
-    uint32_t *launched = malloc((b->w->stream_count + 1) * sizeof *launched);
-    if (!launched)
-        return fl_no_memory(d, "the workload");
     fl_status s = FL_OK;
     uint32_t thread = FL_NONE;
     int64_t now = 0;
     for (size_t k = 0; !s && k < n; k++) {
-        uint32_t i = b->order[k];
-        if (!k || ops[b->order[k - 1]].host_thread != ops[i].host_thread) {
-            s = fl_workload_add_thread(b->w, ops[i].host_thread, &thread, d);
+        const uint32_t i = b->order[k];
+        const fl_trace_op *op = &ops[i];
+        if (!k || ops[b->order[k - 1]].host_thread != op->host_thread) {
+            s = fl_workload_add_thread(b->w, op->host_thread, &thread, d);
             memset(launched, 0xff, b->w->stream_count * sizeof *launched); /* FL_NONE */
             now = b->origin_ns;
+            for (; !s && next < l->count && l->item[next].thread == op->host_thread; next++)
+                s = add_launch(b, thread, 0, &l->item[next], launched, d);
         }
         if (s)
             break;
-        if (ops[i].type == FL_OP_SYNC) {
+        if (op->type == FL_OP_SYNC) {
             s = add_sync(b, thread, i, &now, launched, d);
             continue;
         }
-        uint32_t phases;
-        (void)fl_builder_rows(b, &ops[i], &phases);
-        fl_item item = {.type = FL_ITEM_LAUNCH,
-                        .parts = phases - 1,
-                        .host_ns = ops[i].launch_ns > now ? ops[i].launch_ns - now : 0,
-                        .stream = b->stream[i]};
-        s = fl_workload_add_item(b->w, thread, &item, d);
-        now = fl_builder_later(now, ops[i].launch_ns);
-        launched[b->stream[i]] = i;
+        const lead own = {.stream = b->stream[i],
+                          .last = l->group ? l->group[i].last : i,
+                          .parts = l->group ? l->group[i].parts : phases_of(b, op)};
+        s = add_launch(b, thread, op->launch_ns > now ? op->launch_ns - now : 0, &own, launched, d);
+        now = fl_builder_later(now, op->launch_ns);
     }
+    return s;
+}
+
+fl_status fl_builder_threads(fl_builder *b, fl_diag *d) {
+    leads l = {0};
+    uint32_t *launched = malloc((b->w->stream_count + 1) * sizeof *launched);
+    fl_status s = launched ? find_leads(b, &l, d) : fl_no_memory(d, "the workload");
+    if (!s)
+        s = add_threads(b, &l, launched, d);
     free(launched);
+    free(l.item);
+    free(l.group);
     return s;
 }
 

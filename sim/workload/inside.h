@@ -73,12 +73,11 @@ typedef struct fl_builder {
     size_t ordered;   /* how many are in it: all but synchronisations */
     uint64_t *place;  /* by op: its position there; NULL where nothing waits for an op */
     uint32_t *class_of_op;
-    uint32_t *first_class; /* chains of classes by trace kind: one per clock of recording and kind of device */
-    struct fl_link {
-        uint32_t next;
-        uint32_t sm_mhz, device;
-    } * link; /* by class */
-    size_t link_room;
+    fl_intern classes; /* by what they are made for, since a recording may have a clock for each op */
+    struct fl_class_of {
+        uint32_t kind, sm_mhz, device; /* trace kind, clock of recording, kind of device */
+    } * made_for;                      /* by class; of the first phase */
+    size_t made_for_room;
     struct fl_rows { /* by trace kind: what the kinds file says of it */
         const fl_kind_load *first;
         uint32_t phases;

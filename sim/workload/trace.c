@@ -244,10 +244,6 @@ static fl_status add_ops(fl_builder *b, fl_diag *d) {
         const fl_trace_op *op = &ops[i];
         bool first = !k || b->stream[b->order[k - 1]] != b->stream[i];
         bool launched = op->launch_ns != INT64_MIN;
-        if (!first && launched != (ops[b->order[k - 1]].launch_ns != INT64_MIN))
-            return fl_refuse(d,
-                             "%s: row %u has %s launch_ns, others of its stream have; expected all of a stream or none",
-                             b->w->name, i, launched ? "a" : "no");
         int64_t ready = first ? b->origin_ns : ops[b->order[k - 1]].end_ns;
         for (uint32_t j = 0; j < op->waits_count; j++)
             ready = fl_builder_later(ready, ops[b->t->waits[op->waits_first + j]].end_ns);

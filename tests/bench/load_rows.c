@@ -108,7 +108,7 @@ static fl_status one_round(fl_bench *b, const char *path, const char *cache, uin
     const double bare = fl_bench_cpu_seconds() - start;
     start = fl_bench_cpu_seconds();
     if (!s)
-        s = fl_kernels_read(path, &x.kernels, d);
+        s = fl_kernels_read(path, &x.kernels, NULL, d);
     const double csv = fl_bench_cpu_seconds() - start;
     if (!s)
         s = from_cache(path, cache, true, &x, &still, d);

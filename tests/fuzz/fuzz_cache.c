@@ -13,7 +13,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { VERSION = 16, ORDER = 20, KEY = 24, BODY_SIZE = KEY + sizeof(fl_cache_key), BODY_HASH = BODY_SIZE + 8 };
-enum { HEAD = BODY_HASH + 16 + 8 * 8 };
+enum { HEAD = BODY_HASH + 16 + 9 * 8 };
 
 static char source[256], cache[300];
 

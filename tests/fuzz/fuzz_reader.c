@@ -55,7 +55,7 @@ static void check_kernels(const fl_imported *x) {
     const fl_kernel_trace *t = &x->kernels;
     if (!t->op_count)
         broken("kernels without a kernel", "");
-    if (fl_kernels_write(copy, t, &d) || fl_kernels_read(copy, &back, &d))
+    if (fl_kernels_write(copy, t, &d) || fl_kernels_read(copy, &back, NULL, &d))
         broken("what was read cannot be written and read again", d.message);
     if (back.op_count != t->op_count || back.wait_count != t->wait_count || !same_ops(t, &back))
         broken("comes back changed", "");

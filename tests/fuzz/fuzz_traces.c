@@ -132,9 +132,14 @@ static fl_status read_telemetry(const char *path, fl_telemetry *t, fl_diag *d) {
     return fl_telemetry_read(path, t, &left, d);
 }
 
+static fl_status read_kernels(const char *path, fl_kernel_trace *t, fl_diag *d) {
+    fl_left_out left;
+    return fl_kernels_read(path, t, &left, d);
+}
+
 /* plans: the bytes speak of plans. Four files more for each of all other inputs would take most of the time. */
 static int run(const char *path, const char *copy, bool plans) {
-    CHECK_READER(fl_kernel_trace, fl_kernels_read, fl_kernels_write, fl_kernels_read, fl_kernel_trace_free);
+    CHECK_READER(fl_kernel_trace, read_kernels, fl_kernels_write, read_kernels, fl_kernel_trace_free);
     CHECK_READER(fl_kinds, fl_kinds_read, fl_kinds_write, fl_kinds_read, fl_kinds_free);
     CHECK_READER(fl_telemetry, read_telemetry, fl_telemetry_write, read_telemetry, fl_telemetry_free);
     CHECK_READER(fl_sweep, fl_sweep_read, fl_sweep_write, fl_sweep_read, fl_sweep_free);

@@ -921,7 +921,7 @@ static void record_kernels(const recording *r, fl_kernel_trace *t) {
     FL_CHECK(status == r->status, "--gpus %s, device %s: exit status %d", r->gpus, r->device, status);
     *t = (fl_kernel_trace){0};
     if (!access(trace, F_OK))
-        FL_CHECK(!fl_kernels_read(trace, t, &d), "%s", d.message);
+        FL_CHECK(!fl_kernels_read(trace, t, NULL, &d), "%s", d.message);
     unsetenv("FOLDLINE_COLLECTOR");
     unsetenv("FOLDLINE_CUPTI");
     unsetenv("FOLDLINE_STUB_UUIDS");

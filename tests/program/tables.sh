@@ -141,7 +141,7 @@ check "said in their rows" test "$(grep -c 'ended before the policy looked a sec
 check "not said of a longer one" json "not any('second time' in n for n in t['notes'])" "$dir/long.json"
 
 # ---- a run of nothing ----
-{ sed -n 1,6p traces/samples/launches.csv | sed "s|^# kinds: |# kinds: $root/traces/samples/|"; echo device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z; echo '0,0,0,0,0,gemm,640,1,1,256,1,1'; } >"$dir/nothing.csv"
+{ sed -n 1,6p traces/samples/launches.csv | sed "s|^# kinds: |# kinds: $root/traces/samples/|"; echo device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z; echo '0,0,0,5,5,gemm,640,1,1,256,1,1'; } >"$dir/nothing.csv"
 succeed "it has no saving" '^saving +n/a' "$f" run "$dir/nothing.csv" --platform generic --policy nvboost
 check "and no -nan" sh -c '! grep -q nan "$0"' "$dir/out"
 

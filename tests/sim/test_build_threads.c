@@ -122,4 +122,62 @@ static void test_threads(void) {
     fx_close(&r);
 }
 
-FL_SUITE("build_threads", {"threads", test_threads})
+/* Ops without a launch: those before the first known one of their stream are launched by its thread at its begin, those
+ * behind with the one before them. A wait for all includes them. */
+static void test_without_launch(void) {
+    static const struct {
+        int32_t stream, thread; /* thread -1: no launch */
+        int32_t launch_us, start_us, end_us;
+    } op[] = {{0, -1, 0, 10, 20}, {0, -1, 0, 20, 30}, {0, 7, 25, 40, 50}, {0, -1, 0, 50, 60},
+              {0, -1, 0, 60, 70}, {0, 7, 65, 80, 90}, {1, -1, 0, 12, 15}, {1, -1, 0, 16, 18},
+              {2, -1, 0, 11, 13}, {2, 3, 30, 35, 36}, {0, 7, NO, 95, 99}};
+    static const struct {
+        int32_t id;
+        size_t count;
+        struct {
+            uint32_t stream, parts;
+            int64_t host_us;
+        } launch[4];
+    } want[] = {{3, 2, {{2, 0, 0}, {2, 0, 20}}}, {7, 3, {{0, 1, 0}, {0, 2, 15}, {0, 0, 40}}}};
+    fx_rig r;
+    fx_open(&r, 1);
+    fl_kernel_trace t = {.has_launches = true};
+    const uint32_t kind = fl_trace_add_kind(&t, "k", (uint32_t[3]){1, 1, 1}, (uint32_t[3]){32, 1, 1});
+    for (size_t i = 0; i < sizeof op / sizeof *op; i++) {
+        const bool sync = op[i].launch_us == NO;
+        const fl_trace_op o = {.start_ns = op[i].start_us * 1000,
+                               .end_ns = op[i].end_us * 1000,
+                               .launch_ns = sync || op[i].thread < 0 ? INT64_MIN : op[i].launch_us * 1000,
+                               .bytes = -1,
+                               .kind = kind,
+                               .stream = op[i].stream,
+                               .host_thread = op[i].thread,
+                               .type = sync ? FL_OP_SYNC : FL_OP_KERNEL};
+        FX_MUST(fl_trace_add_op(&t, &o));
+    }
+    fl_workload *w;
+    const fl_build_options o = {.assume = "compute"};
+    FX_MUST(fl_build_trace(&w, "threads", &t, &r.spec, &o, d));
+    CU_ASSERT_FATAL(w->thread_count == 2 && w->stream_count == 3);
+    FL_CHECK(w->stream[0].launched && !w->stream[1].launched && w->stream[2].launched, "streams");
+    for (size_t i = 0; i < 2; i++) {
+        const fl_thread *thread = &w->thread[i];
+        FL_CHECK(thread->id == want[i].id && thread->count == want[i].count + (want[i].id == 7), "thread %d: %zu",
+                 thread->id, thread->count);
+        for (size_t k = 0; k < want[i].count && k < thread->count; k++)
+            FL_CHECK(thread->item[k].type == FL_ITEM_LAUNCH && thread->item[k].stream == want[i].launch[k].stream &&
+                         thread->item[k].parts == want[i].launch[k].parts &&
+                         thread->item[k].host_ns == want[i].launch[k].host_us * 1000,
+                     "thread %d, launch %zu: stream %u, %u more, after %lld ns", thread->id, k, thread->item[k].stream,
+                     thread->item[k].parts, (long long)thread->item[k].host_ns);
+    }
+    const fl_item *last = &w->thread[1].item[w->thread[1].count - 1];
+    FL_CHECK(last->type == FL_ITEM_SYNC && last->wait_count == 1 && w->thread[1].wait[last->wait_first].stream == 0 &&
+                 w->thread[1].wait[last->wait_first].done == 6,
+             "the wait for all");
+    fl_workload_free(w);
+    fl_kernel_trace_free(&t);
+    fx_close(&r);
+}
+
+FL_SUITE("build_threads", {"threads", test_threads}, {"without a launch", test_without_launch})

@@ -122,7 +122,8 @@ static inline void fl_round_trip(const fl_imported *in) {
     fl_imported back = {0};
     if (in->has_kernels) {
         const char *path = fl_temp_path("back.csv");
-        FL_CHECK(fl_kernels_write(path, &in->kernels, &d) == FL_OK && fl_kernels_read(path, &back.kernels, &d) == FL_OK,
+        FL_CHECK(fl_kernels_write(path, &in->kernels, &d) == FL_OK &&
+                     fl_kernels_read(path, &back.kernels, NULL, &d) == FL_OK,
                  "%s", d.message);
         FL_CHECK(back.kernels.op_count == in->kernels.op_count && fl_is_part(&back, in), "kernels differ");
     }

@@ -62,7 +62,8 @@ static void make_trace(fl_kernel_trace *t, uint64_t seed, size_t count) {
 }
 
 static bool same(const fl_imported *m, const fl_imported *n) {
-    if (m->has_kernels != n->has_kernels || m->has_telemetry != n->has_telemetry || m->note_count != n->note_count)
+    if (m->has_kernels != n->has_kernels || m->has_telemetry != n->has_telemetry || m->note_count != n->note_count ||
+        m->doubt_count != n->doubt_count)
         return false;
     for (size_t i = 0; i < m->note_count; i++)
         if (strcmp(m->note[i], n->note[i]) != 0)
@@ -135,7 +136,7 @@ static void test_opening(void) {
     fl_kernel_trace plain;
     paths("big.csv");
     write_big(source, 1);
-    FL_CHECK(fl_kernels_read(source, &plain, &d) == FL_OK && plain.op_count == 120000, "%s", d.message);
+    FL_CHECK(fl_kernels_read(source, &plain, NULL, &d) == FL_OK && plain.op_count == 120000, "%s", d.message);
     reopen(&a);
     ino_t first = inode(cache);
     FL_CHECK(first && fl_same_ops(&plain, &a.kernels), "a cache is written");

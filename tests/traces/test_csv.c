@@ -165,7 +165,8 @@ static void test_long_lines(void) {
     }
 }
 
-/* A line without end must be refused soon, whatever the size of the file: this one is 1 GiB, nightly 8 GiB, none of it on the disk. */
+/* A line without end must be refused soon, whatever the size of the file: this one is 1 GiB, nightly 8 GiB, none of it
+ * on the disk. */
 static void test_endless(void) {
     static const fl_csv_options PLAIN = {0};
     const char *path = fl_temp_text("endless.csv", "");

@@ -101,7 +101,7 @@ static void test_surroundings(void) {
 static void test_refused(void) {
     fl_refused(FORMAT, HEAD "0.2|-1|0x00|100,5|nan|2.7e9|50|60|1.4e9\n", 5, 13, "decimal point");
     fl_refused(FORMAT, HEAD "0.2|-1|0x00|100.5|nan|2.7e9|50|60\n", 5, 32, "row has 8 fields, expected 9");
-    fl_refused(FORMAT, HEAD "nan|-1|0x00|100.5|nan|2.7e9|50|60|1.4e9\n", 5, 0, "TIME is 'nan'");
+    fl_refused(FORMAT, HEAD "nan|-1|0x00|100.5|nan|2.7e9|50|60|1.4e9\n", 5, 1, "TIME is 'nan'");
     fl_refused(FORMAT, HEAD "0.2|-1|0x00|0xff|nan|2.7e9|50|60|1.4e9\n", 5, 13, "CPU_ENERGY is '0xff'");
     fl_refused(FORMAT, "TIME|REGION_HASH\n1|0x00\n", 1, 1, "no column that telemetry has a place for");
     fl_refused(FORMAT, TOP, 1, 1, "no header line");

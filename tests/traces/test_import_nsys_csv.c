@@ -139,6 +139,47 @@ static void test_names(void) {
     fl_imported_free(&t.in);
 }
 
+/* nsys stats -r A,B -f csv writes several reports into one stream. */
+static void test_reports(void) {
+#define GPU "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Bytes (MB),Device,Ctx,Strm,Name\n"
+#define F "1000,50,1,8,1,1,32,1,1,,X (0),1,7,f\n"
+#define G "2000,50,2,8,1,1,32,1,1,,X (0),1,7,g\n"
+#define API "Start (ns),Duration (ns),Name,Result,CorrID,Pid,Tid\n900,10,cudaLaunchKernel,0,1,5,5\n"
+#define SUM "Time (%),Total Time (ns),Instances,Name\n100.0,50,1,f\n"
+#define TITLE(what) "\nProcessing [r.sqlite] with [" what ".py]... \n"
+    static const struct {
+        const char *text, *note; /* NULL: none of reports */
+        size_t ops;
+    } CASE[] = {
+        {TITLE("gpu") GPU F G, NULL, 2},
+        {TITLE("gpu") GPU F G TITLE("api") API, "the table in line 3 is read; 3 lines", 2},
+        {TITLE("api") API TITLE("gpu") GPU F G, "the table in line 7 is read; 3 lines", 2},
+        {TITLE("sum") SUM TITLE("gpu") GPU F TITLE("api") API, "the table in line 7 is read", 1},
+        {GPU F "a line of other text\n" G, "1 lines are of other reports, or no rows", 2},
+        {GPU F GPU G, NULL, 2},
+        {TITLE("api") API "SKIPPED: r.sqlite does not contain CUDA trace data.\n" TITLE("gpu") GPU F, "in line 8", 1},
+    };
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        fl_taken t = fl_take(FORMAT, CASE[i].text);
+        FL_CHECK(t.status == FL_OK && t.in.kernels.op_count == CASE[i].ops &&
+                     (CASE[i].note ? fl_noted(&t.in, CASE[i].note) : !fl_noted(&t.in, "other reports")),
+                 "case %zu: %zu ops, %s, %s", i, t.in.kernels.op_count, t.d.message,
+                 t.in.note_count ? t.in.note[0] : "");
+        fl_imported_free(&t.in);
+    }
+    /* A long report may come first. */
+    char *text = malloc(400 << 10), *at = text + sprintf(text, "%s", TITLE("api") API);
+    while (at - text < 200 << 10)
+        at += sprintf(at, "900,10,cudaLaunchKernel,0,1,5,5\n");
+    sprintf(at, "%s", TITLE("gpu") GPU F);
+    fl_taken t = fl_take(NULL, text);
+    FL_CHECK(t.status == FL_OK && t.in.kernels.op_count == 1, "%s", t.d.message);
+    fl_imported_free(&t.in);
+    free(text);
+    fl_refused(FORMAT, TITLE("gpu") GPU F TITLE("gpu") GPU G, 7, 1, "a second report on GPUs of r.sqlite");
+    fl_refused(FORMAT, TITLE("api") API, 3, 1, "no column Device");
+}
+
 static void test_refused(void) {
     fl_refused(FORMAT, SMALL "1,234,5,1,1,1,32,1,1,X (0),7,f\n", 2, 30, "decimal commas or thousands separators");
     fl_refused(FORMAT, SMALL "\"1,234\",5,1,1,1,32,1,1,X (0),7,f\n", 2, 1, "thousands separators");
@@ -150,7 +191,7 @@ static void test_refused(void) {
     fl_refused(FORMAT, SMALL "9223372036854775790,5000,1,1,1,32,1,1,X (0),7,f\n", 2, 21, "too large to add");
     fl_refused(FORMAT, SMALL "99999999999999999999,5,1,1,1,32,1,1,X (0),7,f\n", 2, 1, "below 292 years");
     fl_refused(FORMAT, "Start (h),Duration (ns),Device,Name\n1,2,X (0),[x]\n", 1, 1, "no known unit");
-    fl_refused(FORMAT, "Start (ns),Duration (ns),Name\n1,2,f\n", 1, 26, "column 'Device' is missing");
+    fl_refused(FORMAT, "Start (ns),Duration (ns),Name\n1,2,f\n", 1, 1, "no column Device");
     fl_refused(FORMAT, "Start (ns);Duration (ns);Device;Name\n1;2;X (0);f\n", 1, 11, "semicolons");
     fl_refused(FORMAT, "a,b\n1,2\n", 1, 1, "no header line");
     fl_refused(FORMAT, SMALL, 0, 0, "no kernels");
@@ -173,4 +214,5 @@ static void test_sample(void) {
 
 FL_SUITE("import_nsys_csv", {"good", test_good}, {"header units", test_header_units},
          {"units of bytes", test_bytes_units}, {"surroundings", test_surroundings}, {"overlap", test_overlap},
-         {"names", test_names}, {"refused", test_refused}, {"cut", test_cut}, {"sample", test_sample})
+         {"names", test_names}, {"reports", test_reports}, {"refused", test_refused}, {"cut", test_cut},
+         {"sample", test_sample})

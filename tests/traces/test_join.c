@@ -260,5 +260,82 @@ static void test_append(void) {
     fl_imported_free(&b.run);
 }
 
+/* Files of several ranks: whose GPU is device 0 of each? */
+static void test_ranks(void) {
+    static const struct {
+        const char *gpu[2]; /* of device 0, in the heads; NULL: not said */
+        int32_t device[2];  /* of the first and the second kernel; -1: refused */
+        bool overlap;
+        int32_t thread; /* of the second kernel; both were launched by thread 5 */
+        const char *note;
+    } CASE[] = {
+        {{"rank 0", "rank 1"}, {0, 1}, true, 0, "device 0 of rank 1 is another GPU than that of rank 0: numbered 1"},
+        {{"rank 1", "rank 0"}, {0, 1}, true, 0, "numbered 1"},
+        {{"rank 0", "rank 6"}, {0, 6}, true, 0, "numbered 6"},
+        {{"rank 2", "rank 2"}, {0, 0}, false, 5, NULL},
+        {{"GPU-a", "GPU-b"}, {0, 1}, true, 0, "numbered 1"},
+        {{NULL, NULL}, {0, 0}, false, 5, "several files have a device 0, and no rank or UUID: taken as one GPU"},
+        {{NULL, "rank 1"}, {0, 0}, false, 5, "taken as one GPU"},
+        {{NULL, NULL}, {-1, -1}, true, 0, NULL},
+        {{"rank 0", NULL}, {-1, -1}, true, 0, NULL},
+    };
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        fl_imported in[2] = {{0}, {0}};
+        fl_diag d = {0};
+        for (int k = 0; k < 2; k++) {
+            const int64_t start = k && !CASE[i].overlap ? 5000 : 1000 + 10 * k;
+            fl_kernel_trace *t = &in[k].kernels;
+            const uint32_t kind = fl_trace_add_kind(t, "f", (uint32_t[3]){1, 1, 1}, (uint32_t[3]){1, 1, 1});
+            const fl_trace_op op = {.start_ns = start,
+                                    .end_ns = start + 100,
+                                    .launch_ns = start - 100,
+                                    .bytes = -1,
+                                    .kind = kind,
+                                    .stream = 7,
+                                    .host_thread = 5};
+            FL_CHECK(!fl_trace_add_op(t, &op) && (!CASE[i].gpu[k] || fl_head_set(&t->head, "gpu.0", CASE[i].gpu[k])),
+                     "memory");
+            in[k].has_kernels = true;
+        }
+        const fl_status s = fl_join_append(&in[0], &in[1], &d);
+        FL_CHECK((s == FL_OK) == (CASE[i].device[0] >= 0), "case %zu: %s", i, d.message);
+        const fl_kernel_trace *t = &in[0].kernels;
+        if (!s)
+            FL_CHECK(
+                t->op_count == 2 && t->ops[0].device == CASE[i].device[0] && t->ops[1].device == CASE[i].device[1] &&
+                    t->ops[0].host_thread == 5 && t->ops[1].host_thread == CASE[i].thread && t->ops[1].stream == 7,
+                "case %zu: devices %d and %d, thread %d", i, t->ops[0].device, t->ops[1].device, t->ops[1].host_thread);
+        FL_CHECK(s || !CASE[i].note || fl_noted(&in[0], CASE[i].note), "case %zu: not '%s'", i, CASE[i].note);
+        char key[16];
+        snprintf(key, sizeof key, "gpu.%d", CASE[i].device[1]);
+        const char *gpu = s || !CASE[i].gpu[0] ? NULL : fl_head_get(&t->head, key);
+        FL_CHECK(s || !CASE[i].gpu[0] || (gpu && !strcmp(gpu, CASE[i].gpu[1])), "case %zu: %s in the head", i, key);
+        fl_imported_free(&in[0]);
+        fl_imported_free(&in[1]);
+    }
+    /* The rank is in the file, or else in its name. */
+    static const struct {
+        const char *name, *json, *gpu;
+    } FILE_[] = {
+        {"rank3.json", "", "rank 3"},
+        {"a_RANK-12.json", "", "rank 12"},
+        {"rank3.json", "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":5,\"pg\":[{\"rank\":9}]},", "rank 5"},
+        {"ranked.json", "", NULL},
+        {"x.json", "", NULL}};
+    for (size_t i = 0; i < sizeof FILE_ / sizeof *FILE_; i++) {
+        char json[512];
+        snprintf(json, sizeof json,
+                 "{%s\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":1,\"dur\":1,\"pid\":0,"
+                 "\"tid\":7}]}",
+                 FILE_[i].json);
+        fl_imported in;
+        fl_diag d = {0};
+        FL_CHECK(!fl_trace_open(fl_temp_text(FILE_[i].name, json), NULL, NULL, &in, &d), "%s", d.message);
+        const char *gpu = fl_head_get(&in.kernels.head, "gpu.0");
+        FL_CHECK(FILE_[i].gpu ? gpu && !strcmp(gpu, FILE_[i].gpu) : !gpu, "%s: %s", FILE_[i].name, gpu ? gpu : "none");
+        fl_imported_free(&in);
+    }
+}
+
 FL_SUITE("join", {"found", test_found}, {"part", test_part}, {"not sure", test_not_sure}, {"clocks", test_clocks},
-         {"one clock", test_one_clock}, {"devices", test_devices}, {"append", test_append})
+         {"one clock", test_one_clock}, {"devices", test_devices}, {"append", test_append}, {"ranks", test_ranks})

@@ -28,7 +28,7 @@ static void test_good(void) {
              "[sync],0,0,7,110,260,,,,,,,,3,0+1+2,,\n"
              "\"f<int, 2>\",0,0,8,150,170,4,2,1,64,1,1,,,,,1380\n"
              "\"f<int, 2>\",0,1,7,100,200,4,2,2,64,1,1,,,,,");
-    fl_status status = fl_kernels_read(path, &t, &d);
+    fl_status status = fl_kernels_read(path, &t, NULL, &d);
     FL_CHECK(status == FL_OK, "%lld:%lld %s", (long long)d.line, (long long)d.column, d.message);
     if (status != FL_OK)
         return;
@@ -110,7 +110,7 @@ static void test_bad(void) {
         fl_diag d = {0};
         memset(&t, 0xaa, sizeof t);
         const char *path = fl_temp_text("bad.csv", ROWS[i].in);
-        fl_status status = fl_kernels_read(path, &t, &d);
+        fl_status status = fl_kernels_read(path, &t, NULL, &d);
         FL_CHECK(status == FL_BAD_INPUT, "row %zu: status %d", i, status);
         FL_CHECK(d.line == ROWS[i].line && d.column == ROWS[i].column, "row %zu: %lld:%lld: %s", i, (long long)d.line,
                  (long long)d.column, d.message);
@@ -133,7 +133,8 @@ static void test_no_overlap(void) {
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         fl_kernel_trace t;
         fl_diag d = {0};
-        FL_CHECK(fl_kernels_read(fl_temp_text("fine.csv", ROWS[i]), &t, &d) == FL_OK, "row %zu: %s", i, d.message);
+        FL_CHECK(fl_kernels_read(fl_temp_text("fine.csv", ROWS[i]), &t, NULL, &d) == FL_OK, "row %zu: %s", i,
+                 d.message);
         fl_kernel_trace_free(&t);
     }
 }
@@ -213,7 +214,7 @@ static void test_round_trip(void) {
         snprintf(second, sizeof second, "%s", fl_temp_path("second.csv"));
         make_trace(&a, seed);
         FL_CHECK(fl_kernels_write(first, &a, &d) == FL_OK, "seed %llu: %s", (unsigned long long)seed, d.message);
-        fl_status status = fl_kernels_read(first, &b, &d);
+        fl_status status = fl_kernels_read(first, &b, NULL, &d);
         FL_CHECK(status == FL_OK && fl_same_trace(&a, &b), "seed %llu: status %d: %lld: %s", (unsigned long long)seed,
                  status, (long long)d.line, d.message);
         FL_CHECK(fl_kernels_write(second, &b, &d) == FL_OK, "seed %llu: %s", (unsigned long long)seed, d.message);

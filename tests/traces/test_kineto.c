@@ -177,7 +177,7 @@ static void test_joins(void) {
     fl_kernel_trace back = {0};
     char path[512];
     snprintf(path, sizeof path, "%s", fl_temp_path("joined.csv"));
-    FL_CHECK(fl_kernels_write(path, t, &d) == FL_OK && fl_kernels_read(path, &back, &d) == FL_OK &&
+    FL_CHECK(fl_kernels_write(path, t, &d) == FL_OK && fl_kernels_read(path, &back, NULL, &d) == FL_OK &&
                  back.wait_count == t->wait_count,
              "%s", d.message);
     fl_kernel_trace_free(&back);
@@ -201,20 +201,83 @@ static void test_launches(void) {
     FL_CHECK(s == FL_OK && x.kernels.op_count == 9, "%s", d.message);
     if (s != FL_OK || x.kernels.op_count != 9)
         return;
-    static const int64_t US[] = {5, 10, 40, 46, -1, -1}; /* filled and cut to its start, own, late, late, none, none */
-    for (size_t i = 0; i < 6; i++) {
-        const fl_trace_op *op = &x.kernels.ops[i];
-        bool other = op->stream == 8;
-        FL_CHECK(op->launch_ns == (other ? INT64_MIN : US[i - (i > 3)] * 1000) || i == 3 || i == 4, "row %zu: %lld", i,
-                 (long long)op->launch_ns);
-        FL_CHECK((op->launch_ns == INT64_MIN) == other && op->launch_ns <= op->start_ns, "row %zu", i);
-    }
-    for (size_t i = 6; i < 9; i++) /* of three ops one has a launch: too few to go by */
-        FL_CHECK(x.kernels.ops[i].launch_ns == INT64_MIN && x.kernels.ops[i].host_thread == -1, "row %zu", i);
-    FL_CHECK(noted(&x, "2 ops start before their launch") && noted(&x, "1 ops have no launch") &&
-                 noted(&x, "2 streams have no launches, or of few ops only"),
+    /* Before the first known one, own, late, late, a stream without any, own, and two with the one before. */
+    static const struct {
+        const char *name;
+        int64_t us; /* below 0: none */
+    } LAUNCHED[] = {{"a", -1}, {"b", 10}, {"c", 40}, {"d", 46}, {"e", -1}, {"f", -1}, {"g", 60}, {"h", 60}, {"i", 60}};
+    for (size_t i = 0; i < 9; i++)
+        for (size_t k = 0; k < 9; k++) {
+            const fl_trace_op *op = &x.kernels.ops[i];
+            if (strcmp(x.kernels.names[x.kernels.kinds[op->kind].name], LAUNCHED[k].name) != 0)
+                continue;
+            FL_CHECK(op->launch_ns == (LAUNCHED[k].us < 0 ? INT64_MIN : LAUNCHED[k].us * 1000), "%s: %lld",
+                     LAUNCHED[k].name, (long long)op->launch_ns);
+            FL_CHECK((op->host_thread == -1) == (LAUNCHED[k].us < 0), "%s: thread", LAUNCHED[k].name);
+        }
+    FL_CHECK(noted(&x, "2 ops start before their launch") && noted(&x, "2 ops have no launch") &&
+                 noted(&x, "1 ops at the begin have no launch") && noted(&x, "1 streams have no launches"),
              "notes");
     fl_imported_free(&x);
+}
+
+/* What viewers of these files read, although it is no JSON. */
+static void test_mended(void) {
+#define REST ",\"ts\":10,\"dur\":5,\"pid\":0,\"tid\":7}"
+    static const struct {
+        const char *json, *note; /* NULL: none of mending */
+        size_t kernels;
+        const char *name; /* of the first */
+    } CASE[] = {
+        {"[{\"cat\":\"python_function\",\"name\":\"torch\\cuda\\util.py\"}," KERNEL("f", "10", "5", "7", "1") "]",
+         "2 backslashes in texts are not escaped", 1, "f"},
+        {"[{\"name\":\"D:\\x\\\\y\\\"z\\u00e4\\u12\"}," KERNEL("f", "10", "5", "7", "1") "]", "2 backslashes", 1, "f"},
+        {"[{\"name\":\"a\\nb\\\"\"}," KERNEL("f", "10", "5", "7", "1") "]", NULL, 1, "f"},
+        {"[{\"args\":{\"x\":nan,\"y\":-inf,\"z\":Infinity,\"u\":-NaN}}," KERNEL("f", "10", "5", "7", "1") "]",
+         "4 numbers are nan or inf", 1, "f"},
+        {"[{\"a\":[true,false,null,-1e+5,1E-3]}," KERNEL("f", "10", "5", "7", "1") "]", NULL, 1, "f"},
+        {"[" KERNEL("f", "10", "5", "7", "1") ",\n\t ]", NULL, 1, "f"},
+        {"{\"traceEvents\":[" KERNEL("f", "10", "5", "7", "1") ",],}", NULL, 1, "f"},
+        {"[" KERNEL("f", "10", "5", "7", "1") ",\n", "the list of events has no end", 1, "f"},
+        {"[" KERNEL("f", "10", "5", "7", "1") "," KERNEL("g", "20", "5", "7", "1"), "the list of events has no end", 2,
+         "f"},
+        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\tb\nc\"" REST "]", NULL, 1, "a b c"},
+        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":\"10\",\"dur\":\"5\",\"pid\":0,\"tid\":7}]", NULL, 1,
+         "f"},
+    };
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        fl_imported x;
+        fl_diag d = {0};
+        const fl_status s = import(CASE[i].json, &x, &d);
+        FL_CHECK(s == FL_OK && x.kernels.op_count == CASE[i].kernels, "case %zu: %s", i, d.message);
+        if (!s)
+            FL_CHECK(!strcmp(x.kernels.names[0], CASE[i].name) && x.kernels.ops[0].start_ns == 10000, "case %zu: '%s'",
+                     i, x.kernels.names[0]);
+        FL_CHECK(s || (CASE[i].note ? noted(&x, CASE[i].note)
+                                    : !noted(&x, "backslash") && !noted(&x, "nan") && !noted(&x, "no end")),
+                 "case %zu: notes", i);
+        fl_imported_free(&x);
+    }
+#undef REST
+}
+
+/* Mended in any two parts, bytes are as they are mended at once. */
+static void test_mended_in_parts(void) {
+    static const char text[] = "[{\"n\":\"a\\x\\\\\\u00e4\\uQ\\\"\",\"v\":[nan,-inf,1e-5,true,-Infinity , ] , }";
+    const size_t size = sizeof text - 1;
+    char whole[sizeof text], parts[sizeof text];
+    fl_json_mend all = {0};
+    memcpy(whole, text, sizeof text);
+    FL_CHECK(fl_json_mend_bytes(&all, whole, size, true) == size, "bytes are left");
+    for (size_t cut = 0; cut <= size; cut++) {
+        fl_json_mend m = {0};
+        memcpy(parts, text, sizeof text);
+        const size_t ready = fl_json_mend_bytes(&m, parts, cut, false);
+        FL_CHECK(ready <= cut && fl_json_mend_bytes(&m, parts + ready, size - ready, true) == size - ready &&
+                     !memcmp(parts, whole, size) && m.slashes == all.slashes && m.unknown == all.unknown,
+                 "cut at %zu: %s", cut, parts);
+    }
+    FL_CHECK(all.slashes == 2 && all.unknown == 3, "%zu, %zu: %s", all.slashes, all.unknown, whole);
 }
 
 static void test_bad(void) {
@@ -231,16 +294,17 @@ static void test_bad(void) {
         {"{\"traceEvents\":[\n\n  {\"ph\" 3}]}", 3, 9, "expected the JSON of a profiler"},
         {"[{\"ph\":\"X\"", 1, 10, "the file ends within its JSON"},
         {"[\n {\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"dur\":1}]", 2, 2, "'f' has no ts"},
-        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":-1,\"dur\":1}]", 1, 2, "'f' has no ts of at least 0"},
+        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":-1,\"dur\":1}]", 1, 2,
+         "'f': ts is -1 us, expected at least 0"},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":1}]", 1, 2, "has no dur"},
-        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":\"1\",\"dur\":1}]", 1, 2, "has no ts"},
+        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":\"x\",\"dur\":1}]", 1, 2, "has no ts"},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":1}]", 1, 2, "without a name"},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":1,\"dur\":1}]", 1, 2, "has no device"},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":1,\"dur\":1,\"pid\":0,\"tid\":-1}]", 1, 2,
          "stream is -1, expected 0 to 2147483647"},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":9e15,\"dur\":9e15,\"pid\":0,\"tid\":1}]", 1, 2,
          "year 2262"},
-        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"args\":{\"grid\":[1,-1,1]}}]", 1, 51, "size of a grid or block"},
+        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"args\":{\"grid\":[1,-1,1]}}]", 1, 51, "a size of its grid or block"},
         {"{\"traceEvents\":[" KERNEL("f", "9e15", "1", "7", "1") "],\"baseTimeNanoseconds\":9000000000000000000}", 0, 0,
          "year 2262"},
         {"{\"baseTimeNanoseconds\":-5,\"traceEvents\":[]}", 1, 25, "expected whole nanoseconds"},
@@ -400,5 +464,6 @@ static void test_real(void) {
 }
 
 FL_SUITE("kineto", {"microseconds", test_microseconds}, {"old and new files", test_old_and_new}, {"joins", test_joins},
-         {"launches", test_launches}, {"bad", test_bad}, {"names", test_names}, {"cut", test_cut},
-         {"detect", test_detect}, {"calls", test_calls}, {"real files", test_real})
+         {"launches", test_launches}, {"mended", test_mended}, {"mended in parts", test_mended_in_parts},
+         {"bad", test_bad}, {"names", test_names}, {"cut", test_cut}, {"detect", test_detect}, {"calls", test_calls},
+         {"real files", test_real})

@@ -171,7 +171,10 @@ static void test_other_schemas(void) {
         const char *sql, *more, *message; /* NULL: good */
     } ROWS_[] = {
         {TABLES, "", "no rows in CUPTI_ACTIVITY_KIND_KERNEL"},
-        {"CREATE TABLE t (a);", "", "no rows in CUPTI_ACTIVITY_KIND_KERNEL"},
+        {"CREATE TABLE t (a);", "", "a SQLite file with other tables (t, ...)"},
+        {"CREATE TABLE rocpd_string_1 (a);", "", "rocpd convert -i s.sqlite --output-format csv"},
+        {TABLES, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5, 0, 0, 1, 7, 1, 0, 9, 9, 1, 1, 1, 1, 1, 1);",
+         "no row has a value (CUPTI_ACTIVITY_KIND_KERNEL: row 1 has no end"},
         {"CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT 1 AS start;", "", "no rows in"},
         {TABLES,
          "DROP TABLE StringIds; INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0, 1, 7, 1, 0, 9, 9, 1, 1, 1, 1, "

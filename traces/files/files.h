@@ -125,9 +125,10 @@ void fl_activity_free(fl_activity *a);
  * launch_ns,host_thread,waits_for (row numbers from 0 joined by '+'),bytes,sm_mhz. Text is UTF-8, with RFC 4180
  * quoting. */
 
-/* Fills *t or leaves it zeroed. Refuses: unknown version or column, torn rows, end before start, overlapping ops within
- * one device, process and stream, a kernel that starts before its launch, a wait for a later row, an empty trace. */
-fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_diag *d);
+/* Fills *t or leaves it zeroed. Refuses: unknown version or column, torn rows, an empty trace. Rows contradict that end
+ * before their start, overlap others of their device, process and stream, start before their launch, or wait for a
+ * later row. left: counts the rows that were left out; NULL: refuse at the first (traces/io/io.h). */
+fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_left_out *left, fl_diag *d);
 
 /* Writes to `path` through a temporary file in the same folder and a rename, so that no reader sees an incomplete file.
  */

@@ -196,6 +196,9 @@ typedef struct loader {
     jump *jumps;
     size_t jump_count, jump_room;
     bool disorder; /* some op starts before an earlier row of its lane ends */
+    fl_left_out left;
+    size_t *gone; /* rows that were left out, ascending: waits_for numbers them too */
+    size_t gone_count, gone_room, rows;
 } loader;
 
 /* ---- one row ---- */
@@ -263,6 +266,19 @@ static fl_status read_kind(loader *l, const fl_csv_row *row, fl_trace_op *op, fl
     return FL_OK;
 }
 
+/* The op that a row of the file became; SIZE_MAX where it was left out. */
+static size_t op_of(const loader *l, size_t row) {
+    size_t low = 0, high = l->gone_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (l->gone[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < l->gone_count && l->gone[low] == row ? SIZE_MAX : row - low;
+}
+
 static fl_status read_waits(loader *l, const fl_csv_row *row, fl_trace_op *op, fl_diag *d) {
     size_t i = l->where[WAITS];
     const char *text = row->field[i].text;
@@ -280,15 +296,18 @@ static fl_status read_waits(loader *l, const fl_csv_row *row, fl_trace_op *op, f
         if (wait < 0)
             return FL_FIELD_FAIL(d, row, i, "waits_for is '%.40s', expected row numbers joined by '+'",
                                  row->field[i].text);
-        if ((uint64_t)wait >= t->op_count)
-            return FL_FIELD_FAIL(d, row, i, "waits_for names row %lld, expected rows before its own, which is %zu",
-                                 (long long)wait, t->op_count);
+        if ((uint64_t)wait >= l->rows)
+            return FL_FIELD_WRONG(d, row, i, "waits_for names row %lld, expected rows before its own, which is %zu",
+                                  (long long)wait, l->rows);
         if (op->waits_count == UINT16_MAX)
             return FL_FIELD_FAIL(d, row, i, "waits_for names more than %d rows", UINT16_MAX);
         if (t->wait_count >= UINT32_MAX || fl_grow(&t->waits, &t->wait_room, t->wait_count + 1, sizeof *t->waits))
             return fl_no_memory(d, row->file);
-        t->waits[t->wait_count++] = (uint32_t)wait;
-        op->waits_count++;
+        const size_t on = op_of(l, (size_t)wait);
+        if (on != SIZE_MAX) {
+            t->waits[t->wait_count++] = (uint32_t)on;
+            op->waits_count++;
+        }
         if (text[size] == '\0')
             return FL_OK;
         text += size + 1;
@@ -302,14 +321,14 @@ static fl_status read_times(const loader *l, const fl_csv_row *row, fl_trace_op 
     if (status)
         return status;
     if (op->end_ns < op->start_ns)
-        return FL_FIELD_FAIL(d, row, l->where[END], "end_ns %lld is before start_ns %lld", (long long)op->end_ns,
-                             (long long)op->start_ns);
+        return FL_FIELD_WRONG(d, row, l->where[END], "end_ns %lld is before start_ns %lld", (long long)op->end_ns,
+                              (long long)op->start_ns);
     if (!has_value(l, row, LAUNCH))
         return FL_OK;
     status = read_whole(l, row, LAUNCH, 0, INT64_MAX, &op->launch_ns, d);
     if (!status && op->launch_ns > op->start_ns)
-        return FL_FIELD_FAIL(d, row, l->where[LAUNCH], "launch_ns %lld is after start_ns %lld",
-                             (long long)op->launch_ns, (long long)op->start_ns);
+        return FL_FIELD_WRONG(d, row, l->where[LAUNCH], "launch_ns %lld is after start_ns %lld",
+                              (long long)op->launch_ns, (long long)op->start_ns);
     return status;
 }
 
@@ -354,10 +373,26 @@ static fl_status note_line(loader *l, const fl_csv_row *row, fl_diag *d) {
     return FL_OK;
 }
 
+/* What a row lacks of its times; NULL: nothing. A marker may stand at 0. */
+static const char *lacks(const loader *l, const fl_csv_row *row) {
+    const char *start = row->field[l->where[START]].text, *end = row->field[l->where[END]].text;
+    if (fl_no_value(start) || fl_no_value(end))
+        return "start_ns or end_ns has no value";
+    if (strcmp(start, "0") != 0 || strcmp(end, "0") != 0)
+        return NULL;
+    const fl_op_type type = fl_op_type_of(row->field[l->where[NAME]].text);
+    if (type == FL_OP_KERNEL || type == FL_OP_COPY)
+        return "start_ns and end_ns are 0, as of a kernel without times";
+    return NULL;
+}
+
 static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_trace_op op = {.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1, .waits_first = 0};
     int64_t device = 0, process = 0, stream = 0, thread = -1, sm_mhz = 0;
     fl_status status = fl_columns_width(row, l->width, d);
+    const char *without = status ? NULL : lacks(l, row);
+    if (without)
+        return fl_left_empty(&l->left, row->file, row->line, row->field[l->where[START]].column, d, "%s", without);
     if (!status)
         status = read_whole(l, row, DEVICE, 0, INT32_MAX, &device, d);
     if (!status)
@@ -395,8 +430,18 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
-    if (l->width)
-        return read_op(l, row, d);
+    if (l->width) {
+        const size_t ops = l->t.op_count, waits = l->t.wait_count;
+        const fl_status status = fl_left_row(&l->left, read_op(l, row, &l->left.own), d);
+        if (!status && l->t.op_count == ops) {
+            if (fl_grow(&l->gone, &l->gone_room, l->gone_count + 1, sizeof *l->gone))
+                return fl_no_memory(d, row->file);
+            l->gone[l->gone_count++] = l->rows;
+            l->t.wait_count = waits;
+        }
+        l->rows++;
+        return status;
+    }
     l->width = row->count;
     return fl_columns_find(row, COLUMN, COLUMNS, REQUIRED, l->where, d);
 }
@@ -430,50 +475,95 @@ static int by_lane_and_start(const void *a, const void *b, void *ops) {
 
 static const char *name_of(const fl_kernel_trace *t, uint32_t op) { return t->names[t->kinds[t->ops[op].kind].name]; }
 
-/* Rows may stand in any order, so overlap shows only in sorted ones. */
-static fl_status check_overlap(const loader *l, const char *path, fl_diag *d) {
+/* Takes the marked ops out, and the waits for them. */
+static fl_status take_out(fl_kernel_trace *t, const bool *out, fl_diag *d) {
+    uint32_t *now = malloc((t->op_count + 1) * sizeof *now);
+    size_t kept = 0, waits = 0;
+    if (!now)
+        return fl_no_memory(d, NULL);
+    t->has_launches = false;
+    for (size_t i = 0; i < t->op_count; i++) {
+        now[i] = out[i] ? UINT32_MAX : (uint32_t)kept;
+        if (out[i])
+            continue;
+        fl_trace_op op = t->ops[i];
+        const size_t first = op.waits_first, count = op.waits_count;
+        op.waits_first = (uint32_t)waits;
+        op.waits_count = 0;
+        for (size_t k = 0; k < count; k++)
+            if (now[t->waits[first + k]] != UINT32_MAX) {
+                t->waits[waits++] = now[t->waits[first + k]];
+                op.waits_count++;
+            }
+        op.waits_first = op.waits_count ? op.waits_first : 0;
+        t->has_launches |= op.launch_ns != INT64_MIN;
+        t->ops[kept++] = op;
+    }
+    t->op_count = kept;
+    t->wait_count = waits;
+    free(now);
+    return FL_OK;
+}
+
+static fl_status overlap_at(loader *l, const char *path, uint32_t a, uint32_t b, fl_diag *d) {
     const fl_kernel_trace *t = &l->t;
+    const uint32_t later = b > a ? b : a, earlier = a + b - later;
+    const fl_trace_op *x = &t->ops[later], *y = &t->ops[earlier];
+    fl_fail(&l->left.own, FL_BAD_INPUT, path, line_of(l, later), 1,
+            "'%.200s' (%lld to %lld ns) overlaps '%.200s' of line %lld (%lld to %lld ns), expected one at a "
+            "time in device %d, process %d, stream %d",
+            name_of(t, later), (long long)x->start_ns, (long long)x->end_ns, name_of(t, earlier),
+            (long long)line_of(l, earlier), (long long)y->start_ns, (long long)y->end_ns, x->device, x->process,
+            x->stream);
+    l->left.rows--; /* the row was counted as it came */
+    return fl_left_row(&l->left, fl_of_values(&l->left.own), d);
+}
+
+/* Rows may stand in any order, so overlap shows only in sorted ones. The op that begins later is left out. */
+static fl_status check_overlap(loader *l, const char *path, fl_diag *d) {
+    fl_kernel_trace *t = &l->t;
     uint32_t *index = malloc(t->op_count * sizeof *index);
-    if (!index)
-        return fl_no_memory(d, path);
-    size_t count = 0;
-    for (size_t i = 0; i < t->op_count; i++)
+    bool *out = calloc(t->op_count, sizeof *out);
+    size_t count = 0, gone = 0;
+    fl_status status = index && out ? FL_OK : fl_no_memory(d, path);
+    for (size_t i = 0; !status && i < t->op_count; i++)
         if (t->ops[i].type == FL_OP_KERNEL || t->ops[i].type == FL_OP_COPY)
             index[count++] = (uint32_t)i;
-    qsort_r(index, count, sizeof *index, by_lane_and_start, t->ops);
-    fl_status status = FL_OK;
-    for (size_t i = 1; i < count && !status; i++) {
-        const fl_trace_op *a = &t->ops[index[i - 1]], *b = &t->ops[index[i]];
-        if (a->device != b->device || a->process != b->process || a->stream != b->stream || b->start_ns >= a->end_ns)
+    if (!status)
+        qsort_r(index, count, sizeof *index, by_lane_and_start, t->ops);
+    for (size_t i = 1, last = 0; i < count && !status; i++) {
+        const fl_trace_op *a = &t->ops[index[last]], *b = &t->ops[index[i]];
+        if (a->device == b->device && a->process == b->process && a->stream == b->stream && b->start_ns < a->end_ns) {
+            status = overlap_at(l, path, index[last], index[i], d);
+            out[index[i]] = true;
+            gone++;
             continue;
-        uint32_t later = index[i] > index[i - 1] ? index[i] : index[i - 1];
-        uint32_t earlier = index[i] + index[i - 1] - later;
-        const fl_trace_op *x = &t->ops[later], *y = &t->ops[earlier];
-        status =
-            fl_fail(d, FL_BAD_INPUT, path, line_of(l, later), 1,
-                    "'%.200s' (%lld to %lld ns) overlaps '%.200s' of line %lld (%lld to %lld ns), expected one at a "
-                    "time in device %d, process %d, stream %d",
-                    name_of(t, later), (long long)x->start_ns, (long long)x->end_ns, name_of(t, earlier),
-                    (long long)line_of(l, earlier), (long long)y->start_ns, (long long)y->end_ns, x->device, x->process,
-                    x->stream);
+        }
+        last = i;
     }
+    if (!status && gone)
+        status = take_out(t, out, d);
     free(index);
+    free(out);
     return status;
 }
 
-fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_diag *d) {
+fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_left_out *left, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-kernels"};
-    loader l = {0};
+    loader l = {.left = fl_left_begin(left)};
     fl_status status = fl_csv_read(path, &OPTIONS, &l.t.head, on_row, &l, d);
-    if (!status && l.t.op_count == 0)
-        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the trace is empty, expected at least one row after the header");
     if (!status && l.disorder)
         status = check_overlap(&l, path, d);
+    if (!status)
+        status = fl_left_end(&l.left, left, path, d);
+    if (!status && l.t.op_count == 0)
+        status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the trace is empty, expected at least one row after the header");
     fl_intern_free(&l.names);
     fl_intern_free(&l.kinds);
     fl_intern_free(&l.lanes);
     free(l.lane);
     free(l.jumps);
+    free(l.gone);
     if (status)
         fl_kernel_trace_free(&l.t);
     *t = l.t;

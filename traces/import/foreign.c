@@ -1,6 +1,7 @@
 /* What readers of other tools' text share: notes, header lines below other output, cells, progress. */
 #include "traces/import/inside.h"
 
+#include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -18,11 +19,38 @@
 
 /* ---- results and notes ---- */
 
+fl_status fl_import_rank(fl_imported *out, int64_t rank, fl_diag *d) {
+    enum { DEVICES = 1024 };
+    int32_t device[DEVICES];
+    const size_t count = fl_activity_devices(&out->kernels, device, DEVICES);
+    for (size_t i = 0; i < count; i++) {
+        char key[32], text[32];
+        snprintf(key, sizeof key, FL_GPU_KEY "%d", device[i]);
+        snprintf(text, sizeof text, "rank %lld", (long long)rank);
+        const fl_status s = fl_foreign_head(&out->kernels.head, key, text, d);
+        if (s)
+            return s;
+    }
+    return FL_OK;
+}
+
+/* "trace_rank3.json", "rank-3.csv": -1 where the file's name says no rank. */
+static int64_t rank_of_name(const char *path) {
+    const char *slash = strrchr(path, '/'), *at = strcasestr(slash ? slash : path, "rank");
+    at = at ? at + 4 : "";
+    at += strspn(at, "_-=.") ? 1 : 0;
+    const size_t digits = strspn(at, "0123456789");
+    return digits && digits < 8 ? strtoll(at, NULL, 10) : -1;
+}
+
 fl_status fl_reader_read(const fl_reader *reader, const char *path, const fl_import_options *o, fl_imported *out,
                          fl_diag *d) {
     static const fl_import_options all = {.device = -1};
     *out = (fl_imported){0};
-    const fl_status s = reader->read(path, o ? o : &all, out, d);
+    fl_status s = reader->read(path, o ? o : &all, out, d);
+    const int64_t rank = s || !out->has_kernels ? -1 : rank_of_name(path);
+    if (rank >= 0)
+        s = fl_import_rank(out, rank, d);
     if (s)
         fl_imported_free(out);
     return s;

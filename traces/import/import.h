@@ -48,6 +48,13 @@ typedef struct fl_reader {
     fl_status (*read)(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d);
 } fl_reader;
 
+/* Keys of a kernel trace's head that say which GPU a device is: FL_GPU_KEY and its number. The value is "rank N" of a
+ * process that sees one GPU of its own, or the board's UUID. */
+#define FL_GPU_KEY "gpu."
+
+/* Notes in the head of *out that all its devices are those of a rank, unless the head says which GPUs they are. */
+fl_status fl_import_rank(fl_imported *out, int64_t rank, fl_diag *d);
+
 /* Reads a whole file by a reader into *out, which the caller frees, or leaves *out zeroed. o NULL: every device. */
 fl_status fl_reader_read(const fl_reader *reader, const char *path, const fl_import_options *o, fl_imported *out,
                          fl_diag *d);

@@ -185,9 +185,12 @@ static bool detect_kernels(const char *path, const char *head, size_t size) {
 
 static fl_status read_kernels(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    fl_status status = fl_kernels_read(path, &out->kernels, d);
+    fl_left_out left;
+    fl_status status = fl_kernels_read(path, &out->kernels, &left, d);
     if (!status)
         status = check_end(path, d);
+    if (!status)
+        status = fl_import_left(out, &left, d);
     out->has_kernels = !status;
     return status;
 }

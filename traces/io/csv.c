@@ -27,8 +27,9 @@ typedef struct reader {
     fl_gunzip *file;
     char *window;
     size_t window_room, begin, end;
-    bool at_end;  /* of the file */
-    bool in_head; /* no row yet */
+    bool at_end;    /* of the file */
+    bool in_head;   /* no row yet */
+    fl_intern keys; /* of the head */
     bool has_version;
     int64_t line; /* of the record at begin */
     int64_t rows;
@@ -280,11 +281,12 @@ static fl_status read_comment(reader *r, char *text, size_t size) {
     for (const char *c = t; c < text + size; c++)
         if ((unsigned char)*c < 0x20 && *c != '\t' && c != colon)
             return refuse_at(r, r->line, c - text + 1, "control character in the head, expected text");
-    if (fl_head_get(r->head, t))
+    bool twice = false;
+    if (fl_head_add(r->head, &r->keys, t, value, &twice))
+        return no_memory(r);
+    if (twice)
         return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, r->line, t - text + 1,
                                    "'%.60s' is given twice in the head, expected once", t);
-    if (!fl_head_set(r->head, t, value))
-        return no_memory(r);
     r->head->entry[r->head->count - 1].line = r->line;
     return FL_OK;
 }
@@ -464,6 +466,7 @@ fl_status fl_csv_read(const char *path, const fl_csv_options *options, fl_head *
                      : fl_fail(d, FL_BAD_INPUT, path, r.line, 0, "the file ends before the first row");
     fl_gunzip_close(r.file);
     csv_free(&r.csv);
+    fl_intern_free(&r.keys);
     free(r.window);
     free(r.field);
     free(r.unquoted);

@@ -5,8 +5,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define FL_CSV_LINE_MAX (1u << 20) /* bytes in one line; longer is refused */
+
+/* Add an entry to a head unless it has the key (*twice). keys: zeroed at first, it finds a key among many at once.
+ * FL_NO_MEMORY. */
+fl_status fl_head_add(fl_head *h, fl_intern *keys, const char *key, const char *value, bool *twice);
 
 /* A new temporary name in the folder of path. It is short, so it fits wherever path's own name fits. malloc'd; NULL
  * when out of memory. */

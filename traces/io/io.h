@@ -223,8 +223,8 @@ fl_status fl_of_values(fl_diag *d);
 
 typedef struct fl_left {
     size_t count;
-    int64_t line;  /* of the first; 0 where the format has no lines */
-    char why[200]; /* of the first */
+    int64_t line, column; /* of the first; 0 where the format has none */
+    char why[200];        /* of the first */
 } fl_left;
 
 typedef struct fl_left_out {

@@ -21,10 +21,11 @@ fl_left_out fl_left_begin(const fl_left_out *to) { return (fl_left_out){.strict 
 
 /* ---- counting ---- */
 
-static void count(fl_left *l, int64_t line, const char *why) {
+static void count(fl_left *l, int64_t line, int64_t column, const char *why) {
     if (l->count++)
         return;
     l->line = line;
+    l->column = column;
     snprintf(l->why, sizeof l->why, "%s", why);
     fl_printable(l->why, strlen(l->why));
 }
@@ -39,7 +40,7 @@ fl_status fl_left_empty(fl_left_out *l, const char *file, int64_t line, int64_t 
     va_end(arguments);
     if (l->strict)
         return fl_fail(d, FL_BAD_INPUT, file, line, column, "%s, expected a row with its values", why);
-    count(&l->empty, line, why);
+    count(&l->empty, line, column, why);
     return FL_OK;
 }
 
@@ -54,7 +55,7 @@ fl_status fl_left_row(fl_left_out *l, fl_status status, fl_diag *d) {
     }
     if (!l->wrong.count)
         l->first = l->own;
-    count(&l->wrong, l->own.line, l->own.message);
+    count(&l->wrong, l->own.line, l->own.column, l->own.message);
     return FL_OK;
 }
 
@@ -65,7 +66,7 @@ void fl_left_doubt(fl_left_out *l, int64_t line, const char *format, ...) {
     if (vsnprintf(why, sizeof why, format, arguments) < 0)
         why[0] = '\0';
     va_end(arguments);
-    count(&l->doubted, line, why);
+    count(&l->doubted, line, 0, why);
 }
 
 fl_status fl_left_end(const fl_left_out *l, fl_left_out *to, const char *path, fl_diag *d) {
@@ -81,8 +82,8 @@ fl_status fl_left_end(const fl_left_out *l, fl_left_out *to, const char *path, f
                        most < l->rows ? most : l->rows - 1);
     }
     if (l->rows && l->empty.count == l->rows)
-        return fl_fail(d, FL_BAD_INPUT, path, l->empty.line, 0, "no row has a value (%s), expected at least one",
-                       l->empty.why);
+        return fl_fail(d, FL_BAD_INPUT, path, l->empty.line, l->empty.column,
+                       "no row has a value (%s), expected at least one", l->empty.why);
     return FL_OK;
 }
 

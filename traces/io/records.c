@@ -1,4 +1,6 @@
 /* Freeing the structs of records.h, heads of files, and the progress of long work. */
+#include "traces/io/inside.h"
+
 #include "traces/io/io.h"
 
 #include "traces/io/records.h"
@@ -100,24 +102,60 @@ int64_t fl_head_line(const fl_head *h, const char *key) {
     return 0;
 }
 
-bool fl_head_set(fl_head *h, const char *key, const char *value) {
-    char *new_value = strdup(value);
-    if (!new_value)
-        return false;
-    for (size_t i = 0; i < h->count; i++)
-        if (strcmp(h->entry[i].key, key) == 0) {
-            free(h->entry[i].value);
-            h->entry[i].value = new_value;
-            return true;
-        }
-    char *new_key = strdup(key);
-    if (!new_key || fl_grow(&h->entry, &h->room, h->count + 1, sizeof *h->entry)) {
+static fl_status append(fl_head *h, const char *key, const char *value) {
+    char *new_key = strdup(key), *new_value = strdup(value);
+    if (!new_key || !new_value || fl_grow(&h->entry, &h->room, h->count + 1, sizeof *h->entry)) {
         free(new_key);
         free(new_value);
-        return false;
+        return FL_NO_MEMORY;
     }
     h->entry[h->count++] = (fl_head_entry){.key = new_key, .value = new_value};
-    return true;
+    return FL_OK;
+}
+
+static bool same_key(const void *owner, uint32_t index, const void *key) {
+    return !strcmp(((const fl_head_entry *)owner)[index].key, key);
+}
+
+fl_status fl_head_add(fl_head *h, fl_intern *keys, const char *key, const char *value, bool *twice) {
+    for (size_t i = keys->count; i < h->count; i++) { /* those that were there before */
+        fl_intern_slot *old = fl_intern_find(keys, fl_hash(h->entry[i].key, strlen(h->entry[i].key)), same_key,
+                                             h->entry, h->entry[i].key);
+        if (!old)
+            return FL_NO_MEMORY;
+        old->index = (uint32_t)i;
+    }
+    fl_intern_slot *slot = fl_intern_find(keys, fl_hash(key, strlen(key)), same_key, h->entry, key);
+    if (!slot)
+        return FL_NO_MEMORY;
+    *twice = slot->index != UINT32_MAX;
+    if (*twice)
+        return FL_OK;
+    const fl_status s = append(h, key, value);
+    slot->index = s ? UINT32_MAX : (uint32_t)h->count - 1;
+    return s;
+}
+
+bool fl_head_merge(fl_head *to, const fl_head *from) {
+    fl_intern keys = {0};
+    bool twice, good = true;
+    for (size_t i = 0; good && i < from->count; i++)
+        good = !fl_head_add(to, &keys, from->entry[i].key, from->entry[i].value, &twice);
+    fl_intern_free(&keys);
+    return good;
+}
+
+bool fl_head_set(fl_head *h, const char *key, const char *value) {
+    for (size_t i = 0; i < h->count; i++)
+        if (strcmp(h->entry[i].key, key) == 0) {
+            char *copy = strdup(value);
+            if (!copy)
+                return false;
+            free(h->entry[i].value);
+            h->entry[i].value = copy;
+            return true;
+        }
+    return !append(h, key, value);
 }
 
 void fl_kernel_trace_free(fl_kernel_trace *t) {

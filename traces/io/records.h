@@ -202,3 +202,5 @@ const char *fl_head_get(const fl_head *h, const char *key);
 int64_t fl_head_line(const fl_head *h, const char *key); /* 0: the head is not from a file, or has no such key */
 /* Adds or replaces an entry; copies both texts. False when out of memory. */
 bool fl_head_set(fl_head *h, const char *key, const char *value);
+/* Add the entries of another head whose keys this one lacks, in time that grows with both. False when out of memory. */
+bool fl_head_merge(fl_head *to, const fl_head *from);

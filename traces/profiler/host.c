@@ -22,7 +22,7 @@ typedef struct joiner {
     fl_imported *out;
     fl_kernel_trace *t;
     uint32_t *order; /* ops by device, process, stream, row: in the order of each stream */
-    size_t late, filled, bare, dropped, vague;
+    size_t late, filled, before, bare, vague;
     fl_diag *d;
 } joiner;
 
@@ -53,32 +53,26 @@ static void join_launches(joiner *j) {
     }
 }
 
-/* One stream, order[first, end): all its ops have a launch afterwards, or none. */
+/* One stream, order[first, end). An op without a launch of its own counts as launched with the one before it, as the
+ * ops of a graph are. Ops before the first known launch were launched before the recording began, and have none. */
 static void complete_stream(joiner *j, size_t first, size_t end) {
     fl_trace_op *ops = j->t->ops;
-    size_t known = 0, lead = end;
-    for (size_t i = first; i < end; i++)
-        if (ops[j->order[i]].launch_ns != INT64_MIN) {
-            known++;
-            lead = lead == end ? i : lead;
-        }
-    if (known == end - first)
+    size_t lead = first;
+    while (lead < end && ops[j->order[lead]].launch_ns == INT64_MIN)
+        lead++;
+    if (lead == end) {
+        j->bare++;
         return;
-    bool most = known * 2 >= end - first;
-    if (known && !most)
-        j->dropped++;
-    j->bare += !most;
-    for (size_t i = first; i < end; i++) {
+    }
+    j->before += lead - first;
+    for (size_t i = lead + 1; i < end; i++) {
         fl_trace_op *op = &ops[j->order[i]];
-        if (!most) {
-            op->launch_ns = INT64_MIN;
-            op->host_thread = -1;
-        } else if (op->launch_ns == INT64_MIN) {
-            const fl_trace_op *like = &ops[j->order[i > lead ? i - 1 : lead]];
-            op->launch_ns = like->launch_ns < op->start_ns ? like->launch_ns : op->start_ns;
-            op->host_thread = like->host_thread;
-            j->filled++;
-        }
+        if (op->launch_ns != INT64_MIN)
+            continue;
+        const fl_trace_op *like = &ops[j->order[i - 1]];
+        op->launch_ns = like->launch_ns < op->start_ns ? like->launch_ns : op->start_ns;
+        op->host_thread = like->host_thread;
+        j->filled++;
     }
 }
 
@@ -92,9 +86,12 @@ static fl_status note_launches(joiner *j) {
     if (!s && j->filled)
         s = fl_import_note(j->out, j->d,
                            "%zu ops have no launch: taken as launched with the one before in their stream", j->filled);
+    if (!s && j->before)
+        s = fl_import_note(j->out, j->d,
+                           "%zu ops at the begin have no launch: taken as launched before the recording began",
+                           j->before);
     if (!s && j->bare)
-        s = fl_import_note(j->out, j->d, "%zu streams have no launches%s: their gaps count as host time", j->bare,
-                           j->dropped ? ", or of few ops only" : "");
+        s = fl_import_note(j->out, j->d, "%zu streams have no launches: their gaps count as host time", j->bare);
     return s;
 }
 
@@ -154,8 +151,9 @@ static size_t launched_until(const joiner *j, size_t first, size_t end, int64_t 
 static uint32_t last_launched(const joiner *j, const fl_sync_detail *s, int32_t stream, int64_t ns) {
     size_t first, end;
     find_stream(j, s, stream, &first, &end);
-    size_t at = launched_until(j, first, end, ns);
-    return at > first && j->t->ops[j->order[at - 1]].launch_ns != INT64_MIN ? j->order[at - 1] : UINT32_MAX;
+    const size_t at = launched_until(j, first, end, ns);
+    const bool launches = first < end && j->t->ops[j->order[end - 1]].launch_ns != INT64_MIN;
+    return launches && at > first ? j->order[at - 1] : UINT32_MAX;
 }
 
 /* The last op before an event was recorded; UINT32_MAX where the event is older than the trace. */

@@ -102,8 +102,8 @@ fl_call_kind fl_call_kind_of(const char *name, size_t size);
 
 /* Joins the log with the ops. On entry the ops of out->kernels are sorted by time, carry their correlation id (0 =
  * none) in waits_first, and have no waits; log is sorted. The function sets launch_ns (never after the start) and
- * host_thread, in all ops of a stream or in none. An op without a call of its own counts as launched with its
- * predecessor; where most ops of a stream have no call, none gets a launch. Where there are launches, the function adds
+ * host_thread. An op without a call of its own counts as launched with its predecessor; ops before the first known
+ * launch of their stream have none. Where there are launches, the function adds
  * [sync] rows for the host's waits (after the rows they wait for), and waits_for to the ops after a stream's wait. It
  * notes every assumption. */
 fl_status fl_host_log_join(fl_host_log *log, fl_imported *out, fl_diag *d);
@@ -148,6 +148,7 @@ typedef struct fl_kineto_event {
     bool known[FL_KINETO_NUMBERS]; /* known: the event has a whole number (ts, dur: any number) that fits */
     uint32_t grid[3], block[3];
     uint8_t grid_count, block_count; /* how many components the event gave */
+    bool wrong_size;                 /* one of them cannot be */
     int64_t line, column;            /* where the event begins */
 } fl_kineto_event;
 
@@ -161,6 +162,10 @@ typedef struct fl_kineto_file { /* the file's values around the events */
     fl_kineto_device device[64];
     size_t device_count;
     bool has_events;
+    bool has_rank; /* distributedInfo names the rank of the process */
+    int64_t rank;
+    bool open_end;           /* the list of events is not closed, which the format allows */
+    size_t slashes, unknown; /* backslashes that were not escaped, read as '/'; numbers nan or inf, read as not known */
 } fl_kineto_file;
 
 typedef struct fl_kineto_reader {
@@ -172,6 +177,19 @@ typedef struct fl_kineto_reader {
 /* Reads path (plain or gzipped) to its end. Memory use does not grow with the file: texts of more than 16 MiB and
  * nesting beyond 200 are refused. FL_BAD_INPUT, with line and column: the file is not JSON, or ends inside it. */
 fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kineto_file *file, fl_diag *d);
+
+/* Mends what profilers write and their viewers accept, although it is no JSON. Every change keeps the number of bytes:
+ * a backslash in a text that begins no escape (paths of Windows) becomes '/', a control character in a text a blank,
+ * nan and inf an empty text, a comma before the end of a list a blank. */
+typedef struct fl_json_mend { /* zeroed at the begin of a file */
+    bool in_text;
+    size_t slashes, unknown;
+} fl_json_mend;
+
+/* Mends bytes in place and returns how many are ready. The rest, less than FL_MEND_ROOM, must come again before the
+ * bytes that follow. last: nothing follows, so all become ready. */
+enum { FL_MEND_ROOM = 4096 };
+size_t fl_json_mend_bytes(fl_json_mend *m, char *bytes, size_t size, bool last);
 
 /* Numbers in the syntax of JSON. */
 

@@ -21,6 +21,7 @@ typedef struct loader {
     const fl_import_options *o;
     fl_imported *out;
     fl_gather gather;
+    fl_left_out left;
     fl_host_log log;
     size_t no_grid, kernels, other_device, long_ids;
 } loader;
@@ -54,31 +55,57 @@ static fl_status get_id(const loader *l, const fl_kineto_event *e, fl_kineto_key
     fl_kineto_key k = e->known[first] ? first : second;
     if (!e->known[k])
         return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event '%.200s' has no %s", e->name, what);
-    if (e->number[k] < 0 || e->number[k] > INT32_MAX)
-        return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column,
-                       "event '%.200s': %s is %" PRId64 ", expected 0 to %d", e->name, what, e->number[k], INT32_MAX);
+    if (e->number[k] < 0 || e->number[k] > INT32_MAX) {
+        fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event '%.200s': %s is %" PRId64 ", expected 0 to %d",
+                e->name, what, e->number[k], INT32_MAX);
+        return fl_of_values(d);
+    }
     *id = (int32_t)e->number[k];
     return FL_OK;
 }
 
+/* What an event lacks of its times; NULL: nothing. CUPTI writes 0 and 0 for a kernel of which it has none. An end that
+ * was never written is 0, so it lies at or before the begin of time. */
+static const char *lacks(const fl_kineto_event *e) {
+    const int64_t start = e->number[FL_KINETO_TS], length = e->number[FL_KINETO_DUR];
+    if (!e->known[FL_KINETO_TS] || !e->known[FL_KINETO_DUR])
+        return e->known[FL_KINETO_TS] ? "no dur" : e->known[FL_KINETO_DUR] ? "no ts" : "neither ts nor dur";
+    if (!start && !length)
+        return "neither ts nor dur (both are 0)";
+    return length < 0 && start <= -length ? "no end (it was never written)" : NULL;
+}
+
+static fl_status leave(loader *l, const fl_kineto_event *e, fl_diag *d) {
+    return fl_left_empty(&l->left, l->path, e->line, e->column, d, "event '%.80s' has %s", e->name, lacks(e));
+}
+
 static fl_status get_times(const loader *l, const fl_kineto_event *e, int64_t *start, int64_t *end, fl_diag *d) {
     for (fl_kineto_key k = FL_KINETO_TS; k <= FL_KINETO_DUR; k++)
-        if (!e->known[k] || e->number[k] < 0)
-            return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column,
-                           "event '%.200s' has no %s of at least 0, expected microseconds", e->name,
-                           k == FL_KINETO_TS ? "ts" : "dur");
+        if (e->number[k] < 0) {
+            fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event '%.200s': %s is %.6g us, expected at least 0",
+                    e->name, k == FL_KINETO_TS ? "ts" : "dur", (double)e->number[k] * 1e-3);
+            return fl_of_values(d);
+        }
     *start = e->number[FL_KINETO_TS];
-    if (*start > INT64_MAX - e->number[FL_KINETO_DUR])
-        return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event '%.200s' ends after the year 2262",
-                       e->name);
+    if (*start > INT64_MAX - e->number[FL_KINETO_DUR]) {
+        fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event '%.200s' ends after the year 2262", e->name);
+        return fl_of_values(d);
+    }
     *end = *start + e->number[FL_KINETO_DUR];
     return FL_OK;
 }
 
 static fl_status add_op(loader *l, const fl_kineto_event *e, bool kernel, fl_diag *d) {
     fl_trace_op op = {.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1};
+    if (e->wrong_size) {
+        fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column,
+                "event '%.200s': a size of its grid or block is out of range, expected 0 to %u", e->name, UINT32_MAX);
+        return fl_of_values(d);
+    }
     if (!e->has_name || !e->name_size)
         return fl_fail(d, FL_BAD_INPUT, l->path, e->line, e->column, "event without a name, expected that of a kernel");
+    if (lacks(e))
+        return leave(l, e, d);
     fl_status s = get_times(l, e, &op.start_ns, &op.end_ns, d);
     if (!s)
         s = get_id(l, e, FL_KINETO_DEVICE, FL_KINETO_PID, "device", &op.device, d);
@@ -116,17 +143,19 @@ static fl_status add_call(loader *l, const fl_kineto_event *e, fl_diag *d) {
     fl_host_wait w = {.thread = thread_of(e), .correlation = correlation_of(l, e)};
     if (kind == FL_CALL_OTHER)
         return FL_OK;
-    fl_status s = get_times(l, e, &w.start_ns, &w.end_ns, d);
-    if (s)
-        return s;
+    const bool launches = kind == FL_CALL_LAUNCH || kind == FL_CALL_COPY || kind == FL_CALL_RECORD;
+    const bool waits = kind == FL_CALL_COPY || kind == FL_CALL_WAIT || kind == FL_CALL_WAIT_ALL;
+    /* A launch needs no end. */
+    if (launches && w.correlation && e->known[FL_KINETO_TS] && e->number[FL_KINETO_TS] > 0 &&
+        fl_host_log_call(&l->log, (fl_host_call){e->number[FL_KINETO_TS], w.correlation, w.thread}))
+        return fl_no_memory(d, l->path);
+    if (!waits || (!w.correlation && kind == FL_CALL_COPY))
+        return FL_OK;
+    if (lacks(e))
+        return leave(l, e, d);
     w.kind = kind == FL_CALL_COPY ? FL_WAIT_COPY : kind == FL_CALL_WAIT ? FL_WAIT_SOME : FL_WAIT_ALL;
-    bool launches = kind == FL_CALL_LAUNCH || kind == FL_CALL_COPY || kind == FL_CALL_RECORD;
-    bool waits = kind == FL_CALL_COPY || kind == FL_CALL_WAIT || kind == FL_CALL_WAIT_ALL;
-    if (launches && w.correlation)
-        s = fl_host_log_call(&l->log, (fl_host_call){w.start_ns, w.correlation, w.thread});
-    if (!s && waits && (w.correlation || kind != FL_CALL_COPY))
-        s = fl_host_log_wait(&l->log, w);
-    return !s ? s : fl_no_memory(d, l->path);
+    const fl_status s = get_times(l, e, &w.start_ns, &w.end_ns, d);
+    return s ? s : !fl_host_log_wait(&l->log, w) ? FL_OK : fl_no_memory(d, l->path);
 }
 
 static fl_status add_sync(loader *l, const fl_kineto_event *e, fl_diag *d) {
@@ -162,11 +191,11 @@ static fl_status on_event(void *user, const fl_kineto_event *e, fl_diag *d) {
         return FL_OK;
     switch (category_of(e->category)) {
     case KERNEL:
-        return add_op(l, e, true, d);
+        return fl_left_row(&l->left, add_op(l, e, true, &l->left.own), d);
     case COPY:
-        return add_op(l, e, false, d);
+        return fl_left_row(&l->left, add_op(l, e, false, &l->left.own), d);
     case CALL:
-        return add_call(l, e, d);
+        return fl_left_row(&l->left, add_call(l, e, &l->left.own), d);
     case SYNC:
         return add_sync(l, e, d);
     default:
@@ -190,7 +219,15 @@ static fl_status add_base(loader *l, int64_t base, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status note_what_is_missing(const loader *l, int64_t base, fl_diag *d) {
+static fl_status note_what_is_missing(const loader *l, const fl_kineto_file *file, fl_diag *d) {
+    const int64_t base = file->base_ns;
+    if (file->slashes)
+        fl_import_say(l->out, "%zu backslashes in texts are not escaped, as torch on Windows writes them: read as '/'",
+                      file->slashes);
+    if (file->unknown)
+        fl_import_say(l->out, "%zu numbers are nan or inf: taken as not known", file->unknown);
+    if (file->open_end)
+        fl_import_say(l->out, "the list of events has no end: the last ones may be missing");
     fl_import_say(l->out, "no clocks: kernels are taken at the platform's default (join telemetry for them)");
     if (base)
         fl_import_say(l->out, "times are nanoseconds since 1970: baseTimeNanoseconds %" PRId64 " was added", base);
@@ -206,6 +243,9 @@ static fl_status note_what_is_missing(const loader *l, int64_t base, fl_diag *d)
 
 static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {
     fl_kernel_trace *t = &l->out->kernels;
+    const fl_status left = fl_left_end(&l->left, NULL, l->path, d);
+    if (left || (fl_import_left(l->out, &l->left, d)))
+        return left ? left : FL_NO_MEMORY;
     if (!t->op_count && l->other_device)
         return fl_fail(d, FL_BAD_INPUT, l->path, 0, 0, "all %zu kernels and copies are of other devices than %d",
                        l->other_device, l->o->device);
@@ -223,11 +263,13 @@ static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {
     for (size_t i = 0; !s && i < file->device_count; i++)
         if (file->device[i].id == t->ops[0].device && file->device[i].name[0])
             s = fl_foreign_head(&t->head, "device", file->device[i].name, d);
-    return s ? s : note_what_is_missing(l, file->base_ns, d);
+    if (!s && file->has_rank)
+        s = fl_import_rank(l->out, file->rank, d);
+    return s ? s : note_what_is_missing(l, file, d);
 }
 
 static fl_status read_kineto(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
-    loader l = {.path = path, .o = o, .out = out};
+    loader l = {.path = path, .o = o, .out = out, .left = fl_left_begin(&l.left)};
     fl_kineto_file file;
     l.gather.out = out;
     const fl_kineto_reader r = {.event = on_event, .user = &l, .progress = o->progress, .progress_user = o->user};

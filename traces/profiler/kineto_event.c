@@ -13,7 +13,7 @@
 
 enum { CHUNK = 64 << 10, QUIET_MAX = (16 << 20) / CHUNK, DEPTH_MAX = 200 };
 
-typedef enum place { BEFORE, TOP, EVENTS, EVENT, ARGS, GRID, BLOCK, DEVICES, DEVICE } place;
+typedef enum place { BEFORE, TOP, EVENTS, EVENT, ARGS, GRID, BLOCK, DEVICES, DEVICE, RANKS } place;
 
 typedef enum key {
     KEY_NONE = -1, /* 0 and up: fl_kineto_key */
@@ -27,7 +27,9 @@ typedef enum key {
     KEY_EVENTS,
     KEY_BASE,
     KEY_DEVICES,
-    KEY_ID
+    KEY_ID,
+    KEY_RANKS,
+    KEY_RANK
 } key;
 
 typedef struct parser {
@@ -41,6 +43,8 @@ typedef struct parser {
     int key;
     int depth, skip; /* skip: depth within what is not looked at */
     bool heard;      /* something since the last chunk */
+    bool bare;       /* the file is a list of events */
+    fl_json_mend mend;
     fl_kineto_event e;
     fl_kineto_device device;
     char *name;
@@ -89,13 +93,18 @@ static int on_number(void *user, const char *text, size_t size) {
     } else if ((p->at == EVENT || p->at == ARGS) && p->key >= 0 && p->key < FL_KINETO_NUMBERS) {
         bool time = p->key == FL_KINETO_TS || p->key == FL_KINETO_DUR;
         p->e.known[p->key] = time ? fl_us_to_ns(text, size, &value) : fl_json_whole(text, size, &value);
+        if (time && !p->e.known[p->key] && size && strchr("-0123456789", *text)) { /* beyond all times, not unknown */
+            value = *text == '-' ? -INT64_MAX : INT64_MAX;
+            p->e.known[p->key] = true;
+        }
         p->e.number[p->key] = p->e.known[p->key] ? value : 0;
     } else if (p->at == GRID || p->at == BLOCK) {
         uint8_t *count = p->at == GRID ? &p->e.grid_count : &p->e.block_count;
-        if (!fl_json_whole(text, size, &value) || value < 0 || value > UINT32_MAX)
-            return refuse(p, "size of a grid or block is out of range, expected a whole number from 0 to 4294967295");
-        if (*count < 3)
+        p->e.wrong_size |= !fl_json_whole(text, size, &value) || value < 0 || value > UINT32_MAX;
+        if (*count < 3 && !p->e.wrong_size)
             (p->at == GRID ? p->e.grid : p->e.block)[(*count)++] = (uint32_t)value;
+    } else if (p->at == RANKS && p->key == KEY_RANK) {
+        p->file->has_rank = fl_json_whole(text, size, &p->file->rank) && p->file->rank >= 0;
     } else if (p->at == DEVICE && p->key == KEY_ID) {
         p->device.id = fl_json_whole(text, size, &value) ? value : -1;
     }
@@ -129,6 +138,8 @@ static int on_string(void *user, const unsigned char *bytes, size_t size) {
         p->e.phase = size == 1 ? *text : '?';
     } else if (p->at == ARGS && p->key == KEY_SYNC) {
         copy_text(p->e.sync, sizeof p->e.sync, text, size);
+    } else if (p->at == EVENT && (p->key == FL_KINETO_TS || p->key == FL_KINETO_DUR)) {
+        return on_number(user, text, size); /* as viewers take it */
     } else if (p->at == DEVICE && p->key == KEY_NAME) {
         copy_text(p->device.name, sizeof p->device.name, text, size);
     }
@@ -170,6 +181,8 @@ static int on_start_map(void *user) {
         p->e.column = p->column ? p->column : 1;
     } else if (p->at == EVENT && p->key == KEY_ARGS) {
         p->at = ARGS;
+    } else if (p->at == TOP && p->key == KEY_RANKS) {
+        p->at = RANKS;
     } else if (p->at == DEVICES) {
         p->at = DEVICE;
         p->device = (fl_kineto_device){.id = -1};
@@ -187,6 +200,7 @@ static int on_start_array(void *user) {
     if (p->skip) {
         p->skip++;
     } else if (p->at == BEFORE || (p->at == TOP && p->key == KEY_EVENTS)) { /* a bare list of events is legal too */
+        p->bare = p->at == BEFORE;
         p->at = EVENTS;
         p->file->has_events = true;
     } else if (p->at == TOP && p->key == KEY_DEVICES) {
@@ -209,6 +223,8 @@ static int on_end_map(void *user) {
         p->skip--;
     } else if (p->at == ARGS) {
         p->at = EVENT;
+    } else if (p->at == RANKS) {
+        p->at = TOP;
     } else if (p->at == DEVICE) {
         if (p->file->device_count < sizeof p->file->device / sizeof *p->file->device)
             p->file->device[p->file->device_count++] = p->device;
@@ -261,6 +277,8 @@ static int on_key(void *user, const unsigned char *text, size_t size) {
         {TOP, KEY_EVENTS, "traceEvents"},
         {TOP, KEY_BASE, "baseTimeNanoseconds"},
         {TOP, KEY_DEVICES, "deviceProperties"},
+        {TOP, KEY_RANKS, "distributedInfo"},
+        {RANKS, KEY_RANK, "rank"},
         {DEVICE, KEY_ID, "id"},
         {DEVICE, KEY_NAME, "name"},
     };
@@ -293,23 +311,36 @@ static fl_status check_parsed(parser *p, yajl_status result) {
                                "%s, expected the JSON of a profiler", message);
 }
 
+/* Reads a chunk behind the bytes that the last one left over, and mends both. *given: how many to parse. */
+static fl_status next_chunk(parser *p, fl_gunzip *g, char *chunk, size_t *left, size_t *given, bool *end) {
+    size_t got = 0;
+    fl_status status = fl_gunzip_read(g, chunk + *left, CHUNK, &got, p->d);
+    *end = got < CHUNK;
+    *left += got;
+    *given = status ? 0 : fl_json_mend_bytes(&p->mend, chunk, *left, *end);
+    *left -= *given;
+    return status;
+}
+
 static fl_status parse_chunks(parser *p, fl_gunzip *g, char *chunk) {
-    size_t got = CHUNK;
     unsigned quiet = 0;
-    for (size_t n = 0; got == CHUNK && !p->status; n++) {
-        fl_status status = fl_gunzip_read(g, chunk, CHUNK, &got, p->d);
+    size_t left = 0, given = 0;
+    bool end = false;
+    for (size_t n = 0; !end && !p->status; n++) {
+        const fl_status status = next_chunk(p, g, chunk, &left, &given, &end);
         if (status)
             return status;
-        if (n == 0 && got == 0)
+        if (n == 0 && given == 0)
             return fl_fail(p->d, FL_BAD_INPUT, p->path, 0, 0, "the file is empty");
-        size_t bom = n == 0 && got >= 3 && memcmp(chunk, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+        const size_t bom = n == 0 && given >= 3 && memcmp(chunk, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
         p->chunk = chunk + bom;
         p->counted = 0;
         p->heard = false;
-        check_parsed(p, yajl_parse(p->yajl, (const unsigned char *)p->chunk, got - bom));
+        check_parsed(p, yajl_parse(p->yajl, (const unsigned char *)p->chunk, given - bom));
         if (p->status)
             return p->status;
-        count_to(p, got - bom);
+        count_to(p, given - bom);
+        memmove(chunk, chunk + given, left);
         quiet = p->heard ? 0 : quiet + 1;
         if (quiet > QUIET_MAX)
             return fl_fail(p->d, FL_BAD_INPUT, p->path, p->line, p->column,
@@ -317,8 +348,11 @@ static fl_status parse_chunks(parser *p, fl_gunzip *g, char *chunk) {
         if (p->r->progress && n % 64 == 0)
             p->r->progress(p->r->progress_user, fl_gunzip_share(g));
     }
-    yajl_status result = yajl_complete_parse(p->yajl);
-    if (!p->status && result != yajl_status_ok)
+    p->file->slashes = p->mend.slashes;
+    p->file->unknown = p->mend.unknown;
+    /* A list of events that is no part of an object may lack its end: the writer need not know when it ends. */
+    p->file->open_end = p->bare && p->at == EVENTS && p->depth == 1;
+    if (!p->status && !p->file->open_end && yajl_complete_parse(p->yajl) != yajl_status_ok)
         p->status = fl_fail(p->d, FL_BAD_INPUT, p->path, p->line, p->column ? p->column : 1,
                             "the file ends within its JSON, expected it whole");
     return p->status;
@@ -349,7 +383,7 @@ fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kinet
     fl_gunzip *g = fl_gunzip_open(path, d);
     if (!g)
         return d ? d->status : FL_BAD_INPUT;
-    char *chunk = malloc(CHUNK);
+    char *chunk = malloc(CHUNK + FL_MEND_ROOM);
     fl_status status = chunk ? parse(&p, &memory, g, chunk) : fl_no_memory(d, path);
     if (!status && !file->has_events)
         status = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "no list of traceEvents, expected the JSON of a profiler");

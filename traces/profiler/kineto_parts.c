@@ -1,4 +1,4 @@
-/* Numbers of JSON, and memory for YAJL. */
+/* Numbers of JSON, mending of what is nearly JSON, and memory for YAJL. */
 #include "traces/profiler/inside.h"
 
 #include <stdbool.h>
@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- numbers ---- */
 
@@ -72,6 +73,77 @@ bool fl_json_whole(const char *text, size_t size, int64_t *value) {
             return false;
     *value = minus ? -(int64_t)n : (int64_t)n;
     return digits > minus;
+}
+
+/* ---- mending ---- */
+
+static bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/* In a text, at a backslash: the bytes of its escape; 0 where more must be seen. */
+static size_t mend_escape(fl_json_mend *m, char *at, size_t left, bool last) {
+    if (left < 6 && !last)
+        return 0;
+    if (left > 1 && at[1] && strchr("\"\\/bfnrt", at[1]))
+        return 2;
+    if (left > 5 && at[1] == 'u' && is_hex(at[2]) && is_hex(at[3]) && is_hex(at[4]) && is_hex(at[5]))
+        return 6;
+    *at = '/';
+    m->slashes++;
+    return 1;
+}
+
+/* At a sign or letter outside of texts: the bytes of the word; 0 where more must be seen. */
+static size_t mend_word(fl_json_mend *m, char *at, size_t left, bool last) {
+    static const char *const word[] = {"nan", "inf", "infinity"};
+    const size_t sign = *at == '-' || *at == '+';
+    size_t size = sign;
+    while (size < left && is_letter(at[size]))
+        size++;
+    if (size == left && !last && size < FL_MEND_ROOM)
+        return 0;
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (strlen(word[i]) == size - sign && !strncasecmp(at + sign, word[i], size - sign)) {
+            memset(at, ' ', size);
+            at[0] = at[1] = '"';
+            m->unknown++;
+        }
+    return size ? size : 1;
+}
+
+/* At a comma: it and the blanks behind it; 0 where more must be seen. */
+static size_t mend_comma(char *at, size_t left, bool last) {
+    size_t size = 1;
+    while (size < left && at[size] && strchr(" \t\r\n", at[size]))
+        size++;
+    if (size == left && !last && size < FL_MEND_ROOM)
+        return 0;
+    if (size == left ? last : at[size] == ']' || at[size] == '}')
+        *at = ' ';
+    return size;
+}
+
+size_t fl_json_mend_bytes(fl_json_mend *m, char *bytes, size_t size, bool last) {
+    size_t i = 0;
+    while (i < size) {
+        char *at = bytes + i;
+        size_t taken = 1;
+        if (*at == '"')
+            m->in_text = !m->in_text;
+        else if (m->in_text && *at == '\\')
+            taken = mend_escape(m, at, size - i, last);
+        else if (m->in_text)
+            *at = (unsigned char)*at < 0x20 ? ' ' : *at;
+        else if (*at == ',')
+            taken = mend_comma(at, size - i, last);
+        else if (*at == '-' || *at == '+' || is_letter(*at))
+            taken = mend_word(m, at, size - i, last);
+        if (!taken)
+            break;
+        i += taken;
+    }
+    return i;
 }
 
 /* ---- memory for YAJL ---- */

@@ -20,7 +20,11 @@ static const char *const COLUMN[COLUMNS] = {"Start", "Duration", "Name", "Device
 
 typedef struct loader {
     fl_gather g;
+    fl_left_out left;
     fl_progress progress;
+    enum { OURS, BETWEEN, OTHER } at; /* in the report that is read, after a line that is no row, in another report */
+    char source[256];                 /* what the report was made of, in the line above it */
+    int64_t header, rest;             /* line of its header; lines of other reports */
     size_t where[COLUMNS], width;
     int power[2]; /* of the units of Start and Duration: 10^power ns */
     double bytes; /* of one unit of Bytes; NAN: its head names none */
@@ -43,16 +47,28 @@ static bool named(const char *text, size_t size, const char *name) {
     return strlen(name) == size && !strncmp(text, name, size);
 }
 
+/* Counts which of the first columns a header has. */
+static void see(const char *text, size_t size, bool seen[REQUIRED]) {
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(size < 63 ? size : 63), text);
+    for (size_t c = 0; c < REQUIRED; c++)
+        seen[c] |= named(name, name_size(name), COLUMN[c]);
+}
+
+/* The header of any trace report. One stream may hold several reports, each below a line that names it. */
 static bool is_header(const fl_cells *line) {
-    bool seen[3] = {false};
-    for (size_t i = 0; i < line->count; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "%.*s", (int)(line->cell[i].size < 63 ? line->cell[i].size : 63),
-                 line->cell[i].text);
-        for (size_t c = 0; c < 3; c++)
-            seen[c] |= named(text, name_size(text), COLUMN[c]);
-    }
+    bool seen[REQUIRED] = {false};
+    for (size_t i = 0; i < line->count; i++)
+        see(line->cell[i].text, line->cell[i].size, seen);
     return seen[START] && seen[DURATION] && seen[NAME];
+}
+
+/* That of a report on GPUs. */
+static bool is_ours(const fl_csv_row *row) {
+    bool seen[REQUIRED] = {false};
+    for (size_t i = 0; i < row->count; i++)
+        see(row->field[i].text, row->field[i].size, seen);
+    return seen[START] && seen[DURATION] && seen[NAME] && seen[DEVICE];
 }
 
 static bool detect(const char *path, const char *head, size_t size) {
@@ -175,7 +191,7 @@ static fl_status read_bytes(loader *l, const fl_csv_row *row, int64_t *bytes, fl
                              row->field[i].text);
     value *= isnan(l->bytes) ? 0 : l->bytes;
     if (!(value >= 0 && value < 9e18))
-        return FL_FIELD_FAIL(d, row, i, "Bytes is '%.40s', expected a size", row->field[i].text);
+        return FL_FIELD_WRONG(d, row, i, "Bytes is '%.40s', expected a size", row->field[i].text);
     *bytes = value > 0 ? (int64_t)llround(value) : -1; /* 0.000 MB is something below the last digit */
     l->coarse += l->bytes > 1;
     return FL_OK;
@@ -187,12 +203,18 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     int64_t duration = 0, context = 0, stream = 0;
     uint32_t size[6];
     fl_status status = fl_foreign_width(row, l->width, d);
+    if (!status && (fl_no_value(row->field[l->where[START]].text) || fl_no_value(row->field[l->where[DURATION]].text)))
+        return fl_left_empty(&l->left, row->file, row->line, row->field[l->where[START]].column, d,
+                             "Start or Duration has no value");
     if (!status)
         status = fl_foreign_ns(row, l->where[START], "Start", l->power[START], &op.start_ns, d);
     if (!status)
         status = fl_foreign_ns(row, l->where[DURATION], "Duration", l->power[DURATION], &duration, d);
+    if (!status && !op.start_ns && !duration) /* CUPTI's way to say that it has no times */
+        return fl_left_empty(&l->left, row->file, row->line, row->field[l->where[START]].column, d,
+                             "Start and Duration are 0, as of a kernel without times");
     if (!status && op.start_ns > INT64_MAX - duration)
-        status = FL_FIELD_FAIL(d, row, l->where[DURATION], "Start and Duration are too large to add");
+        status = FL_FIELD_WRONG(d, row, l->where[DURATION], "Start and Duration are too large to add");
     if (!status && name->size == 0)
         status = FL_FIELD_FAIL(d, row, l->where[NAME], "Name is empty, expected that of a kernel or copy");
     if (!status)
@@ -215,23 +237,55 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     return fl_gather_op(&l->g, name->text, name->size, size, size + 3, &op, d);
 }
 
+/* A line between reports, which says of what the next one is made. */
+static void take_source(loader *l, const char *text) {
+    if (strncmp(text, "Processing [", 12) == 0)
+        snprintf(l->source, sizeof l->source, "%.*s", (int)strcspn(text + 12, "]"), text + 12);
+}
+
+/* Begins a table of kernels, or finds its header again. */
+static fl_status begin(loader *l, const fl_csv_row *row, fl_diag *d) {
+    if (l->width && l->at != OURS)
+        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
+                       "a second report on GPUs%s%s, the first is in line %lld, expected one recording",
+                       *l->source ? " of " : "", l->source, (long long)l->header);
+    l->at = OURS;
+    if (l->width)
+        return FL_OK;
+    l->header = row->line;
+    return read_header(l, row, d);
+}
+
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
+    const char first = row->field[0].size ? row->field[0].text[0] : '\0';
+    const bool numbers = !first || strchr("0123456789+-.", first); /* rows begin with a time */
     fl_progress_row(&l->progress, row);
-    if (!l->width)
-        return read_header(l, row, d);
+    if (is_ours(row))
+        return begin(l, row, d);
+    if (!l->width && !l->rest && fl_header_commas(row, d))
+        return FL_BAD_INPUT;
+    if (!l->width || (!numbers && !row->torn && row->count != l->width))
+        l->at = row->count > 2 || l->at == OTHER ? OTHER : BETWEEN; /* a header has several names */
+    else if (l->at == BETWEEN && numbers && row->count == l->width)
+        l->at = OURS; /* after a line of other text, no header came */
+    if (l->at != OURS) {
+        l->rest++;
+        take_source(l, row->field[0].text);
+        return FL_OK;
+    }
     if (row->torn) {
         l->torn = row->line;
         return FL_OK;
     }
-    if (row->count == l->width && row->field[l->where[START]].text[0] == 'S' &&
-        named(row->field[l->where[START]].text, name_size(row->field[l->where[START]].text), COLUMN[START]))
-        return FL_OK; /* the header once more: several reports in one file */
-    return read_op(l, row, d);
+    return fl_left_row(&l->left, read_op(l, row, &l->left.own), d);
 }
 
 static fl_status add_notes(const loader *l, fl_diag *d) {
     fl_imported *out = l->g.out;
+    if (l->rest)
+        fl_import_say(out, "the table in line %lld is read; %lld lines are of other reports, or no rows: left out",
+                      (long long)l->header, (long long)l->rest);
     if (l->devices > 1 && l->only < 0)
         fl_import_say(out, "several devices: the head names the first");
     if (l->coarse)
@@ -253,12 +307,21 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     if (!l)
         return fl_no_memory(d, path);
     l->g.out = out;
+    l->left = fl_left_begin(&l->left);
     l->only = o->device;
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(
         path, is_header, "one of cuda_gpu_trace, such as 'Start (ns),Duration (ns),...,Name'", &options.head_lines, d);
     if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
+    if (!status && !l->width)
+        status = fl_fail(d, FL_BAD_INPUT, path, options.head_lines + 1, 1,
+                         "the report has no column Device, as one on calls of the host, expected one on GPUs "
+                         "(nsys stats -r cuda_gpu_trace)");
+    if (!status)
+        status = fl_left_end(&l->left, NULL, path, d);
+    if (!status)
+        status = fl_import_left(out, &l->left, d);
     if (!status && !out->kernels.op_count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no kernels, expected at least one whole row after the header");
     if (!status)

@@ -27,11 +27,15 @@ typedef struct loader {
     fl_sqlite q;
     const fl_import_options *o;
     fl_imported *out;
+    fl_left_out left;
+    fl_diag *d; /* the caller's; q.d is left.own while a row is read */
     fl_gather gather;
     fl_host_log log;
     int64_t pid[PIDS_MAX]; /* globalPid without its low bits */
     size_t pid_count;
     size_t other_device, long_ids;
+    bool rocpd;       /* a table of rocprofv3 */
+    char tables[160]; /* the first tables' names, where none is of Nsight Systems */
 } loader;
 
 static fl_status no_memory(loader *l) { return fl_no_memory(l->q.d, l->q.path); }
@@ -69,9 +73,20 @@ enum { START, END, DEVICE, CONTEXT, STREAM, CORRELATION, PID, NAME, GRID, BYTES 
 
 #define COMMON "start, [end], deviceId, contextId, streamId, correlationId, "
 
+/* CUPTI writes 0 and 0 where it has no times, and the export NULL or 0 for an end that was never written. */
+static bool no_times(loader *l) {
+    return fl_sql.column_type(l->q.query, START) == SQLITE_NULL || fl_sql.column_type(l->q.query, END) == SQLITE_NULL ||
+           (fl_sql.column_type(l->q.query, END) == SQLITE_INTEGER && !fl_sql.column_int64(l->q.query, END));
+}
+
+/* *wanted: false where the op is of another device, or has no times. */
 static fl_status read_op(loader *l, fl_trace_op *op, bool *wanted) {
     int64_t device = 0, context = 0, stream = 0;
+    *wanted = false;
     *op = (fl_trace_op){.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1};
+    if (no_times(l))
+        return fl_left_empty(&l->left, l->q.path, 0, 0, l->q.d, "%s: row %" PRId64 " has no end, or no times",
+                             l->q.table, l->q.row);
     fl_status s = fl_sqlite_int(&l->q, START, 0, INT64_MAX, &op->start_ns);
     if (!s)
         s = fl_sqlite_int(&l->q, END, op->start_ns, INT64_MAX, &op->end_ns);
@@ -95,8 +110,7 @@ static fl_status read_op(loader *l, fl_trace_op *op, bool *wanted) {
     return FL_OK;
 }
 
-static fl_status on_kernel(void *user) {
-    loader *l = user;
+static fl_status add_kernel(loader *l) {
     fl_trace_op op;
     uint32_t size[6];
     bool wanted;
@@ -120,6 +134,18 @@ static fl_status on_kernel(void *user) {
     return fl_gather_op(&l->gather, other, (size_t)used, size, size + 3, &op, l->q.d);
 }
 
+/* Ends a row: its error, in left.own, may be a contradiction. */
+static fl_status end_row(loader *l, fl_status s) {
+    l->q.d = l->d;
+    return fl_left_row(&l->left, s, l->d);
+}
+
+static fl_status on_kernel(void *user) {
+    loader *l = user;
+    l->q.d = &l->left.own;
+    return end_row(l, add_kernel(l));
+}
+
 static fl_status add_copy(loader *l, const char *name) {
     static const uint32_t NONE[3] = {0};
     fl_trace_op op;
@@ -132,7 +158,11 @@ static fl_status add_copy(loader *l, const char *name) {
     return fl_gather_op(&l->gather, name, strlen(name), NONE, NONE, &op, l->q.d);
 }
 
-static fl_status on_memset(void *user) { return add_copy(user, "[CUDA memset]"); }
+static fl_status on_memset(void *user) {
+    loader *l = user;
+    l->q.d = &l->left.own;
+    return end_row(l, add_copy(l, "[CUDA memset]"));
+}
 
 /* Named as the CSV reports do, by the file's own labels where it has them. */
 static fl_status on_memcpy(void *user) {
@@ -157,21 +187,19 @@ static fl_status on_memcpy(void *user) {
     if (!label || !*label)
         label = kind >= 0 && kind < (int64_t)(sizeof KIND / sizeof *KIND) ? KIND[kind] : KIND[0];
     snprintf(name, sizeof name, "[CUDA memcpy %.100s]", label);
-    return add_copy(l, name);
+    l->q.d = &l->left.own;
+    return end_row(l, add_copy(l, name));
 }
 
 /* ---- the host ---- */
 
-static fl_status on_call(void *user) {
-    loader *l = user;
+static fl_status add_call(loader *l) {
     const char *name = (const char *)fl_sql.column_text(l->q.query, 4);
     int64_t tid = fl_sql.column_int64(l->q.query, 2), start, end;
     fl_call_kind kind = name ? fl_call_kind_of(name, strlen(name)) : FL_CALL_OTHER;
     if (kind == FL_CALL_OTHER)
         return FL_OK;
     fl_status s = fl_sqlite_int(&l->q, 0, 0, INT64_MAX, &start);
-    if (!s)
-        s = fl_sqlite_int(&l->q, 1, start, INT64_MAX, &end);
     if (s)
         return s;
     int rank = rank_of(l, tid);
@@ -183,10 +211,20 @@ static fl_status on_call(void *user) {
     fl_wait_kind wait = kind == FL_CALL_COPY ? FL_WAIT_COPY : kind == FL_CALL_WAIT ? FL_WAIT_SOME : FL_WAIT_ALL;
     if (launches && id && fl_host_log_call(&l->log, (fl_host_call){start, id, thread}))
         return no_memory(l);
-    if (waits && (id || kind != FL_CALL_COPY) &&
-        fl_host_log_wait(&l->log, (fl_host_wait){start, end, id, thread, (uint8_t)wait}))
+    if (!waits || (!id && kind == FL_CALL_COPY))
+        return FL_OK;
+    if (no_times(l)) /* a launch needs no end */
+        return fl_left_empty(&l->left, l->q.path, 0, 0, l->q.d, "%s: row %" PRId64 " has no end", l->q.table, l->q.row);
+    s = fl_sqlite_int(&l->q, 1, start, INT64_MAX, &end);
+    if (!s && fl_host_log_wait(&l->log, (fl_host_wait){start, end, id, thread, (uint8_t)wait}))
         return no_memory(l);
-    return FL_OK;
+    return s;
+}
+
+static fl_status on_call(void *user) {
+    loader *l = user;
+    l->q.d = &l->left.own;
+    return end_row(l, add_call(l));
 }
 
 /* CUPTI's types: 3 = a stream, 4 = a context. Which call recorded an event the export does not say. */
@@ -218,6 +256,28 @@ static fl_status on_gpu(void *user) {
     loader *l = user;
     const char *name = (const char *)fl_sql.column_text(l->q.query, 0);
     return name && *name ? fl_foreign_head(&l->out->kernels.head, "device", name, l->q.d) : FL_OK;
+}
+
+/* Which board a device is. */
+static fl_status on_board(void *user) {
+    loader *l = user;
+    const char *board = (const char *)fl_sql.column_text(l->q.query, 1);
+    char key[32];
+    snprintf(key, sizeof key, FL_GPU_KEY "%lld", (long long)fl_sql.column_int64(l->q.query, 0));
+    return board && *board ? fl_foreign_head(&l->out->kernels.head, key, board, l->q.d) : FL_OK;
+}
+
+static fl_status read_boards(loader *l) {
+    int32_t device[64];
+    char sql[160];
+    bool uuid = false;
+    fl_status s = fl_sqlite_has(&l->q, "TARGET_INFO_GPU", "uuid", &uuid);
+    const size_t count = s || !uuid ? 0 : fl_activity_devices(&l->out->kernels, device, 64);
+    for (size_t i = 0; !s && i < count; i++) {
+        snprintf(sql, sizeof sql, "SELECT id, uuid FROM TARGET_INFO_GPU WHERE id = %d LIMIT 1", device[i]);
+        s = fl_sqlite_each(&l->q, "TARGET_INFO_GPU", sql, on_board, l);
+    }
+    return s;
 }
 
 static fl_status on_count(void *user) {
@@ -285,9 +345,24 @@ static fl_status read_host(loader *l) {
     return s;
 }
 
+static fl_status on_table(void *user) {
+    loader *l = user;
+    const char *name = (const char *)fl_sql.column_text(l->q.query, 0);
+    const size_t size = strlen(l->tables);
+    if (!name)
+        return FL_OK;
+    l->rocpd |= !strncmp(name, "rocpd_", 6);
+    if (size < sizeof l->tables - 80)
+        snprintf(l->tables + size, sizeof l->tables - size, "%s%.60s", size ? ", " : "", name);
+    return FL_OK;
+}
+
 static fl_status read_all(loader *l) {
     bool kernels, strings, labels, gpus, graphs;
     fl_status s = fl_sqlite_has(&l->q, KERNELS, NULL, &kernels);
+    if (!s && !kernels)
+        s = fl_sqlite_each(&l->q, "sqlite_master", "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
+                           on_table, l);
     if (!s)
         s = fl_sqlite_has(&l->q, "StringIds", NULL, &strings);
     if (!s)
@@ -309,10 +384,25 @@ static fl_status read_all(loader *l) {
         s = read_host(l);
     if (!s && graphs)
         s = fl_sqlite_each(&l->q, GRAPHS, "SELECT count(*) FROM " GRAPHS, on_count, l);
+    if (!s)
+        s = fl_left_end(&l->left, NULL, l->q.path, l->q.d);
+    if (!s)
+        s = fl_import_left(l->out, &l->left, l->q.d);
     fl_kernel_trace *t = &l->out->kernels;
     if (!s && !t->op_count && l->other_device)
         return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0, "all %zu kernels and copies are of other devices than %d",
                        l->other_device, l->o->device);
+    if (!s && !t->op_count && l->rocpd)
+        return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0,
+                       "this is the database of rocprofv3 (rocpd), expected its CSV: rocpd convert -i %s "
+                       "--output-format csv",
+                       basename(l->q.path));
+    if (!s && !t->op_count && !kernels && *l->tables)
+        return fl_fail(
+            l->q.d, FL_BAD_INPUT, l->q.path, 0, 0,
+            "a SQLite file with other tables (%s, ...), expected the export of Nsight Systems (nsys export -t "
+            "sqlite), recorded with --trace cuda",
+            l->tables);
     if (!s && !t->op_count)
         return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0,
                        "no rows in " KERNELS ", " MEMCPY " or " MEMSET ", expected a recording with --trace cuda");
@@ -320,6 +410,8 @@ static fl_status read_all(loader *l) {
         char sql[128];
         snprintf(sql, sizeof sql, "SELECT name FROM TARGET_INFO_GPU WHERE id = %d LIMIT 1", t->ops[0].device);
         s = fl_sqlite_each(&l->q, "TARGET_INFO_GPU", sql, on_gpu, l);
+        if (!s)
+            s = read_boards(l);
     }
     return s;
 }
@@ -344,7 +436,7 @@ static fl_status finish_ops(loader *l) {
 }
 
 static fl_status read_nsys(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
-    loader l = {.o = o, .out = out};
+    loader l = {.o = o, .out = out, .left = fl_left_begin(&l.left), .d = d};
     l.gather.out = out;
     fl_status s = fl_sqlite_open(path, &l.q, d);
     if (!s)

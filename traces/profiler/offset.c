@@ -83,18 +83,32 @@ static bool has_readings(const fl_telemetry *t, int32_t number) {
     return false;
 }
 
+/* The devices of the kernels that have readings. */
+static size_t common_devices(const fl_kernel_trace *k, const fl_telemetry *t, int32_t *number) {
+    enum { ALL = 1024 };
+    int32_t all[ALL];
+    const size_t count = fl_activity_devices(k, all, ALL);
+    size_t n = 0;
+    for (size_t i = 0; i < count && n < DEVICES_MAX; i++)
+        if (has_readings(t, all[i]))
+            number[n++] = all[i];
+    return n;
+}
+
 static fl_status open_devices(search *s, const fl_kernel_trace *k, const fl_telemetry *t, size_t signal, fl_diag *d) {
     s->first_ns = s->k_first_ns = INT64_MAX;
     s->last_ns = s->k_last_ns = INT64_MIN;
-    for (size_t i = 0; i < k->op_count && s->devices < DEVICES_MAX; i++) {
-        size_t v = 0;
-        while (v < s->devices && s->device[v].number != k->ops[i].device)
-            v++;
-        if (v < s->devices || k->ops[i].type != FL_OP_KERNEL || !has_readings(t, k->ops[i].device))
-            continue;
+    int32_t number[DEVICES_MAX];
+    const size_t count = common_devices(k, t, number);
+    for (size_t i = 0; i < count; i++) {
         device *new = &s->device[s->devices++];
-        *new = (device){.number = k->ops[i].device};
+        *new = (device){.number = number[i]};
         fl_status status = fl_activity_make(&new->activity, k, new->number, FL_OP_KERNEL);
+        if (!status && !new->activity.count) { /* copies alone */
+            fl_activity_free(&new->activity);
+            s->devices--;
+            continue;
+        }
         if (!status)
             status = take_readings(new, t, signal, d);
         if (status)

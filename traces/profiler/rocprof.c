@@ -57,6 +57,7 @@ static const char *const ALIAS[COLUMNS][4] = {
 
 typedef struct loader {
     fl_gather g;
+    fl_left_out left;
     fl_progress progress;
     size_t where[COLUMNS], width;
     bool numbered; /* some agent is a plain number or "Agent N": CPUs count too */
@@ -168,8 +169,8 @@ static fl_status read_times(loader *l, const fl_csv_row *row, fl_trace_op *op, f
     if (!status)
         status = fl_foreign_int(row, l->where[END], ALIAS[END][0], 0, INT64_MAX, &op->end_ns, d);
     if (!status && op->end_ns < op->start_ns)
-        return FL_FIELD_FAIL(d, row, l->where[END], "the end %lld is before the start %lld", (long long)op->end_ns,
-                             (long long)op->start_ns);
+        return FL_FIELD_WRONG(d, row, l->where[END], "the end %lld is before the start %lld", (long long)op->end_ns,
+                              (long long)op->start_ns);
     if (!status && present(l, row, LAUNCH)) {
         status = fl_foreign_int(row, l->where[LAUNCH], ALIAS[LAUNCH][0], 0, INT64_MAX, &op->launch_ns, d);
         if (!status && op->launch_ns > op->start_ns) {
@@ -180,12 +181,22 @@ static fl_status read_times(loader *l, const fl_csv_row *row, fl_trace_op *op, f
     return status;
 }
 
+/* Whether the row has no end, or no start and end. */
+static bool no_end(const loader *l, const fl_csv_row *row) {
+    const char *start = row->field[l->where[START]].text, *end = row->field[l->where[END]].text;
+    return fl_no_value(start) || fl_no_value(end) || !strcmp(end, "0");
+}
+
 static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_trace_op op = {.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1};
     uint32_t grid[3] = {0}, group[3] = {0};
     fl_status status = fl_foreign_width(row, l->width, d);
     if (status)
         return status;
+    if (no_end(l, row))
+        return fl_left_empty(&l->left, row->file, row->line, row->field[l->where[END]].column, d,
+                             "%s is '%.40s', as of a kernel whose end was not written", ALIAS[END][0],
+                             row->field[l->where[END]].text);
     bool copy = l->where[NAME] == SIZE_MAX;
     const char *kind = present(l, row, KIND) ? row->field[l->where[KIND]].text : NULL;
     if (kind && strcmp(kind, copy ? "MEMORY_COPY" : "KERNEL_DISPATCH") != 0) {
@@ -229,10 +240,10 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         l->torn = row->line;
         return FL_OK;
     }
-    if (row->count == l->width && !isdigit((unsigned char)row->field[l->where[START]].text[0]) &&
+    if (row->count == l->width && isalpha((unsigned char)row->field[l->where[START]].text[0]) &&
         column_of(row->field[l->where[START]].text, row->field[l->where[START]].size) == START)
         return FL_OK; /* the header once more */
-    return read_op(l, row, d);
+    return fl_left_row(&l->left, read_op(l, row, &l->left.own), d);
 }
 
 /* ---- agents to devices ---- */
@@ -296,6 +307,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     if (!l)
         return fl_no_memory(d, path);
     l->g.out = out;
+    l->left = fl_left_begin(&l->left);
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header,
                                       "one with Kernel_Name, Start_Timestamp and End_Timestamp (or "
@@ -303,6 +315,10 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
                                       &options.head_lines, d);
     if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
+    if (!status)
+        status = fl_left_end(&l->left, NULL, path, d);
+    if (!status)
+        status = fl_import_left(out, &l->left, d);
     if (!status && !out->kernels.op_count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no kernels, expected at least one whole row after the header");
     if (!status)

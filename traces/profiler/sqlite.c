@@ -187,8 +187,10 @@ fl_status fl_sqlite_int(fl_sqlite *q, int column, int64_t min, int64_t max, int6
         if (*value >= min && *value <= max)
             return FL_OK;
     }
+    const bool whole = fl_sql.column_type(q->query, column) == SQLITE_INTEGER;
     const unsigned char *text = fl_sql.column_text(q->query, column);
-    return fl_fail(q->d, FL_BAD_INPUT, q->path, 0, 0,
-                   "%s: row %" PRId64 ": %s is '%.40s', expected a whole number from %" PRId64 " to %" PRId64, q->table,
-                   q->row, fl_sql.column_name(q->query, column), text ? (const char *)text : "NULL", min, max);
+    fl_fail(q->d, FL_BAD_INPUT, q->path, 0, 0,
+            "%s: row %" PRId64 ": %s is '%.40s', expected a whole number from %" PRId64 " to %" PRId64, q->table,
+            q->row, fl_sql.column_name(q->query, column), text ? (const char *)text : "NULL", min, max);
+    return whole ? fl_of_values(q->d) : FL_BAD_INPUT;
 }
