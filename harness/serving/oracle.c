@@ -189,9 +189,9 @@ void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle
     }
     fl_row_table_marks(&t, &g);
     fprintf(out, "%s: the default and the best static clock of each number of servers", o->scenes.item[0]->w->name);
-    fl_promises_put(asked->promises, out);
-    fprintf(out, ", objective %s\nsavings are against %zu server%s at the default\n\n",
-            fl_objective_names[asked->objective], o->scenes.count, o->scenes.count == 1 ? "" : "s");
+    fl_promises_put(asked->promises, asked->bound, asked->objective, out);
+    fprintf(out, "\nsavings are against %zu server%s at the default\n\n", o->scenes.count,
+            o->scenes.count == 1 ? "" : "s");
     fl_grid_print(&g, 2, out);
     for (size_t i = 0; i < o->count; i++)
         if (is_shown(o, i) && o->point[i].row.violated > 0)

@@ -81,12 +81,14 @@ for line in '^baseline:static [0-9]+ MHz' "saved % +energy saved against the dri
   'ttft_missed_pct<=1, tbt_missed_pct<=1' 'fixed:sm_mhz=300 breaks .*missed_pct<=1'; do
   check "it tells: $line" grep -qE "$line" "$dir/out"
 done
+column() { awk -F, -v name="$1" -v policy="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i }
+  NR > 1 && $2 == policy && $1 != "mean" { print $at }' "$dir/t1.csv"; }
+above=$(column regret_static_pct baseline:default)
+check "the default is above the static clock, as in every table: $above" grep -qE "^baseline:default .* held +$(printf %.2f "$above") " "$dir/out"
 compare --csv "$dir/t2.csv" --threads 2 >/dev/null
 check "the same on two threads" cmp "$dir/t1.csv" "$dir/t2.csv"
 compare --json >"$dir/c.json"
 check "valid JSON of a comparison" python3 -m json.tool "$dir/c.json" /dev/null
-column() { awk -F, -v name="$1" -v policy="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i }
-  NR > 1 && $2 == policy && $1 != "mean" { print $at }' "$dir/t1.csv"; }
 check "the best static clock saves nothing against itself" [ "$(column saving_static_pct baseline:static)" = 0 ]
 check "whoever misses a target violates" [ "$(column violated fixed:sm_mhz=300)" = 1 ]
 check "and the CSV says all the same what it saves" [ "$(column saving_static_pct fixed:sm_mhz=300)" != n/a ]

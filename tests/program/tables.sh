@@ -35,7 +35,7 @@ for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
   check "compare: $name and its unit in the JSON" \
     json "t['objective'] == '$name' and all(r['objective_unit'] == '${unit//\\/}' for r in t['rows'])" "$dir/$name.json"
   if [ -n "$title" ]; then
-    succeed "baselines: a column of $title" "$title $unit( |$)" "$f" compare --sweep $sweep --platform pvc-max1550x6 --objective "$name"
+    succeed "baselines: a column of $title" "$title saved % +time s" "$f" compare --sweep $sweep --platform pvc-max1550x6 --objective "$name"
     succeed "compare: the unit of $title" " $title $unit( |\$)" "${study[@]}" --objective "$name" --wide
     check "compare: regret in it" grep -q "$title above the best static clock, % \[regret_static_pct\]" "$dir/out"
     succeed "compare: a column of $title" "  saved %  $title saved %  time s" "${study[@]}" --objective "$name"
@@ -50,7 +50,7 @@ defined() { # FILE: below the table is one line for each of its columns, whose n
   python3 - "$1" <<'END'
 import re, sys
 part = open(sys.argv[1]).read().split("\n\n")
-heads = re.split("  +", next(t for t in part if t.startswith(("policy ", "servers ", "workload ", "clocks ", "best "))).split("\n")[0])
+heads = re.split("  +", next(t for t in part if t.startswith(("policy ", "servers ", "workload ", "held out ", "clocks "))).split("\n")[0])
 lines = [t for t in part if t.startswith("  " + heads[0])]
 terms = [re.split("  +", l[2:])[0] for l in "".join(lines).split("\n") if l[2:3] != " "]
 sys.exit(len(lines) != 1 or terms[:len(heads)] != heads)
@@ -58,7 +58,11 @@ END
 }
 "${study[@]}" --wide >"$dir/wide"
 "${study[@]}" --wide --each >"$dir/each"
-for table in plain wide each; do check "each column has its line: $table" defined "$dir/$table"; done
+"$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective edp --wide >"$dir/baselines"
+"$f" search --sweep $sweep --platform pvc-max1550x6 --policy assure:theta=0.9 --policy assure --hold-out workload --wide >"$dir/search"
+"$f" advise $sweep --platform pvc-max1550x6 >"$dir/advise"
+"$f" plan traces/samples/four-stages.pipeline.csv --slowdown 5% --wide >"$dir/plan"
+for table in plain wide each baselines search advise plan; do check "each column has its line: $table" defined "$dir/$table"; done
 check "the share above the best static clock" grep -q 'energy above the best static clock, % \[regret_static_pct\]' "$dir/wide"
 "${study[@]}" --no-oracle --wide >"$dir/none"
 check "no column that no row has a value for" awk '/above static/ { exit 1 }' "$dir/none"

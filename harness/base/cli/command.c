@@ -84,7 +84,7 @@ void fl_grid_number(fl_grid *g, double value, int digits, const char *mark) {
     else if (digits < 0)
         fl_grid_add(g, "%.*g%s", -digits, value, mark);
     else
-        fl_grid_add(g, "%.*f%s", digits, value, mark);
+        fl_grid_add(g, "%.*f%s", digits, fabs(value) < 0.5 * pow(10, -digits) ? 0 : value, mark); /* no -0.00 */
 }
 
 static void print_terms(const fl_grid *g, FILE *out) {

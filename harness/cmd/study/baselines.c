@@ -42,6 +42,7 @@ typedef struct fl_oracle_jobs {
     double bound, risk;
     fl_objective objective;
     size_t positions;
+    bool several, wide; /* workloads; columns of the table */
 } fl_oracle_jobs;
 
 static fl_status count_switches(fl_oracle_job *j, const fl_oracle_jobs *w, fl_diag *d) {
@@ -128,52 +129,43 @@ static fl_status solve_all(fl_oracle_jobs *w, size_t scenes, unsigned threads, f
     return s ? s : fl_pool_run(solve, w, scenes, threads, "oracles", d);
 }
 
-static void add_percent(fl_grid *g, double share) {
-    if (isfinite(share))
-        fl_grid_add(g, "%.2f", 100 * share);
-    else
-        fl_grid_add(g, "n/a"); /* nothing ran */
-}
-
 /* What is minimised has columns of its own where it is not the energy. */
-static void add_heads(fl_grid *g, fl_objective objective) {
-    char head[2][32];
-    const char *title = fl_objective_title[objective];
-    fl_grid_column(g, "workload", "what runs");
-    fl_grid_column(g, "choice", "the default, and what is best for the workload under the bound");
+static void add_heads(fl_grid *g, const fl_oracle_jobs *w) {
+    char head[32];
+    const char *title = fl_objective_title[w->objective];
+    if (w->several)
+        fl_grid_column(g, "workload", "what runs");
+    fl_grid_column(g, "policy", "the default, and what is best for the workload under the bound");
     fl_grid_column(g, "energy J", "energy of the GPUs");
     fl_grid_column(g, "saved %", "energy saved against the driver's default");
-    if (objective != FL_MIN_ENERGY) {
-        snprintf(head[0], sizeof head[0], "%s %s", title, fl_objective_unit[objective]);
-        snprintf(head[1], sizeof head[1], "%s saved %%", title);
-        fl_grid_column(g, head[0], "what is minimised");
-        fl_grid_column(g, head[1], "%s saved against the driver's default", title);
+    if (w->objective != FL_MIN_ENERGY) {
+        snprintf(head, sizeof head, "%s saved %%", title);
+        fl_grid_column(g, head, "%s saved against the driver's default", title);
     }
     fl_grid_column(g, "time s", "time until the work is done");
     fl_grid_column(g, "slowdown %", "time above the driver's default");
+    if (w->objective != FL_MIN_ENERGY && w->wide) {
+        snprintf(head, sizeof head, "%s %s", title, fl_objective_unit[w->objective]);
+        fl_grid_column(g, head, "what is minimised");
+    }
     fl_grid_column(g, "", "remarks");
-}
-
-static void add_number(fl_grid *g, double value) {
-    if (isfinite(value))
-        fl_grid_add(g, "%.6g", value);
-    else
-        fl_grid_add(g, "n/a");
 }
 
 /* against_j, against_s: what it is compared with. */
 static void add_line(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, const char *what, double energy_j,
                      double time_s, double against_j, double against_s, const char *remark) {
-    fl_grid_add(g, "%s\t%s", j->scene->w->name, what);
-    add_number(g, energy_j);
-    add_percent(g, 1 - energy_j / against_j);
-    if (w->objective != FL_MIN_ENERGY) {
-        const double own = fl_objective_value(w->objective, energy_j, time_s);
-        add_number(g, own);
-        add_percent(g, 1 - own / fl_objective_value(w->objective, against_j, against_s));
-    }
-    add_number(g, time_s);
-    add_percent(g, time_s / against_s - 1);
+    const double own = fl_objective_value(w->objective, energy_j, time_s);
+    if (w->several)
+        fl_grid_add(g, "%s", j->scene->w->name);
+    fl_grid_add(g, "%s", what);
+    fl_grid_number(g, energy_j, -6, "");
+    fl_grid_number(g, 100 * (1 - energy_j / against_j), 2, ""); /* n/a: nothing ran */
+    if (w->objective != FL_MIN_ENERGY)
+        fl_grid_number(g, 100 * (1 - own / fl_objective_value(w->objective, against_j, against_s)), 2, "");
+    fl_grid_number(g, time_s, -6, "");
+    fl_grid_number(g, 100 * (time_s / against_s - 1), 2, "");
+    if (w->objective != FL_MIN_ENERGY && w->wide)
+        fl_grid_number(g, own, -6, "");
     fl_grid_add(g, "%s", remark);
 }
 
@@ -211,7 +203,7 @@ static void add_none(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j
         snprintf(all + used, sizeof all - used, "%s %s", used > 14 ? " and" : "",
                  fl_promises_name(&w->promises, w->bound, bit, text));
     }
-    add_whole(g, w, j, "best static", NAN, NAN, all);
+    add_whole(g, w, j, "baseline:static", NAN, NAN, all);
 }
 
 static const char *alone(const fl_oracle_jobs *w) { return w->promises.count ? "; bounded in time alone" : ""; }
@@ -238,7 +230,7 @@ static void add_clairvoyant(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle
         if (behind > 1e-6)
             snprintf(remark + used, sizeof remark - (size_t)used, "; not the best known: a baseline is %.3g %% below",
                      100 * behind);
-        add_whole(g, w, j, "clairvoyant", c->energy_j, c->time_s, remark);
+        add_whole(g, w, j, "baseline:clairvoyant", c->energy_j, c->time_s, remark);
     } else {
         const char *why = fl_oracle_inexact(s->w, s->rates, &s->platform.node);
         snprintf(remark, sizeof remark, "%s: no bound", why ? why : "not exact");
@@ -246,7 +238,7 @@ static void add_clairvoyant(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle
     }
 }
 
-/* Each kind against itself at the default clocks: with the host time they are the whole of 'best per kernel'. */
+/* Each kind against itself at the default clocks: with the host time they are the whole of baseline:per-kernel. */
 static void add_kernels(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
     char remark[64], name[96];
     const fl_device *dev = &j->scene->platform.node.device[j->scene->platform.node.gpu[0]];
@@ -267,7 +259,7 @@ static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *
     char remark[512];
     const fl_scene *s = j->scene;
     const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
-    add_whole(g, w, j, "default", j->standard.energy_j, j->standard.makespan_s, "");
+    add_whole(g, w, j, "baseline:default", j->standard.energy_j, j->standard.makespan_s, "");
     if (j->ref.best_static < j->choices) {
         const fl_static_point *p = &j->point[j->ref.best_static];
         const fl_risk risk = risk_of(w, j);
@@ -279,14 +271,14 @@ static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *
             snprintf(remark + used, sizeof remark - used, "; breaks the bound with a chance of %.1f %%, regret %.2f %%",
                      100 * risk.chance, 100 * risk.regret);
         add_promised(w, j, remark, sizeof remark);
-        add_whole(g, w, j, "best static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
+        add_whole(g, w, j, "baseline:static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
     } else if (w->promises.count) {
         add_none(g, w, j);
     }
     if (j->table.exact) {
         snprintf(remark, sizeof remark, "switches free%s%s", j->whole.held ? "" : "; does not hold the bound",
                  alone(w));
-        add_whole(g, w, j, "best per kernel", j->whole.energy_j, j->whole.time_s, remark);
+        add_whole(g, w, j, "baseline:per-kernel", j->whole.energy_j, j->whole.time_s, remark);
     }
     add_clairvoyant(g, w, j);
     if (kernels)
@@ -295,10 +287,16 @@ static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *
 
 static void print_text(const fl_oracle_jobs *w, const fl_scenes *scenes, bool kernels) {
     fl_grid g = {0};
-    add_heads(&g, w->objective);
+    add_heads(&g, w);
     for (size_t i = 0; i < scenes->count; i++)
         print_job(&g, w, &w->job[i], kernels);
-    fl_grid_print(&g, 2, stdout);
+    if (w->several)
+        printf("each of %zu workloads", scenes->count);
+    else
+        printf("%s", scenes->item[0]->w->name);
+    fl_promises_put(&w->promises, w->bound, w->objective, stdout);
+    fputs("\n\n", stdout);
+    fl_grid_print(&g, 1 + w->several, stdout);
     fputc('\n', stdout);
     fl_scene_notes(scenes, stdout);
 }
@@ -393,7 +391,7 @@ static fl_status tell_serving(const fl_serving_oracle_options *o, bool json, boo
 
 fl_status fl_baselines_tell(fl_setup_options *o, bool kernels, bool wide, bool json, fl_diag *d) {
     fl_scenes scenes = {0};
-    fl_oracle_jobs w = {.bound = INFINITY, .risk = o->risk, .positions = (size_t)o->positions};
+    fl_oracle_jobs w = {.bound = INFINITY, .risk = o->risk, .positions = (size_t)o->positions, .wide = wide};
     fl_status s = fl_objective_parse(o->objective ? o->objective : FL_OBJECTIVE_STANDARD, &w.objective, d);
     if (!s)
         s = fl_promises_parse(&o->bounds, &w.promises, &w.bound, d);
@@ -416,6 +414,7 @@ fl_status fl_baselines_tell(fl_setup_options *o, bool kernels, bool wide, bool j
         s = fl_promises_check(&w.promises, &scenes, d);
     if (!s)
         fl_scene_warnings(&scenes);
+    w.several = scenes.count > 1;
     w.job = fl_must(calloc(scenes.count + 1, sizeof *w.job));
     for (size_t i = 0; i < scenes.count; i++)
         w.job[i].scene = scenes.item[i];

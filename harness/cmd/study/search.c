@@ -267,11 +267,8 @@ int fl_cmd_search(int argc, char **argv) {
         print_json(&u, folds, all, count);
     } else {
         printf("successive halving over %zu candidates", u.o.spec_count);
-        if (isfinite(u.o.bound))
-            printf(", bound on the slowdown %g %%", 100 * u.o.bound);
-        fl_promises_put(&u.promises, stdout);
-        printf(", objective %s%s\n\n", fl_objective_names[u.o.objective],
-               hold_out ? ", scored on what was held out" : "");
+        fl_promises_put(&u.promises, u.o.bound, u.o.objective, stdout);
+        printf("%s\n\n", hold_out ? ", scored on what was held out" : "");
         fl_grid_print(&g, hold_out ? 2 : 1, stdout);
         putchar('\n');
         for (size_t i = 0; i < count; i++)

@@ -193,10 +193,8 @@ static void print_title(const fl_comparison *c, const fl_comparison_options *o, 
         fprintf(out, "%s %zu workload%s", each ? "each of" : "mean over", workloads, workloads == 1 ? "" : "s");
     if (seeds > 1)
         fprintf(out, "%s %zu seeds", workloads == 1 || each ? ", mean over" : " and", seeds);
-    if (isfinite(o->bound))
-        fprintf(out, ", bound on the slowdown %g %%", 100 * o->bound);
-    fl_promises_put(o->promises, out);
-    fprintf(out, ", objective %s\n\n", fl_objective_names[o->objective]);
+    fl_promises_put(o->promises, o->bound, o->objective, out);
+    fputs("\n\n", out);
 }
 
 void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o, bool each, bool wide, FILE *out) {

@@ -215,10 +215,13 @@ char *fl_promises_name(const fl_promises *p, double slowdown, size_t bit, char b
     return fl_promise_text(bit ? &p->item[bit - 1] : &share, buf);
 }
 
-void fl_promises_put(const fl_promises *p, FILE *out) {
+void fl_promises_put(const fl_promises *p, double slowdown, fl_objective objective, FILE *out) {
     char text[FL_PROMISE_TEXT];
+    if (isfinite(slowdown))
+        fprintf(out, ", bound on the slowdown %g %%", 100 * slowdown);
     for (size_t i = 0; p && i < p->count; i++)
         fprintf(out, ", %s", fl_promise_text(&p->item[i], text));
+    fprintf(out, ", objective %s", fl_objective_names[objective]);
 }
 
 cJSON *fl_promises_json(const fl_promises *p) {

@@ -266,8 +266,8 @@ fl_promise_word fl_promise_test(const fl_promise *p, double value); /* NAN is un
  * score.violated already states the bound on the slowdown. p may be NULL. */
 void fl_promises_judge(const fl_promises *p, double slowdown, fl_row_result *row);
 
-/* Print ", latency_p99_s<0.17, ..." after a table's bound on the slowdown; nothing without promises. p may be NULL. */
-void fl_promises_put(const fl_promises *p, FILE *out);
+/* Print ", bound on the slowdown 5 %, latency_p99_s<0.17, objective energy" in a table's title. p may be NULL. */
+void fl_promises_put(const fl_promises *p, double slowdown, fl_objective objective, FILE *out);
 /* Return the promises as texts in a list, which may be empty. */
 cJSON *fl_promises_json(const fl_promises *p);
 
