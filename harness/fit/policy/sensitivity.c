@@ -180,7 +180,7 @@ static void print_order(const fl_state_runs *r, const fl_sensitivity_fit *gpu) {
 static void print_kernels(const fl_state_runs *r) {
     static const char *const head[] = {
         "kernel", "GPU sensitivity", "CPU sensitivity", "weighted ALU busy", "global mem util",
-        "UPC",    "best CPU MHz",    "best GPU MHz",    "ED2 saving %",      "slowdown %"};
+        "UPC",    "best CPU MHz",    "best GPU MHz",    "ED2 saved %",      "slowdown %"};
     size_t count, *first = fl_state_runs_kernels(r, &count);
     fl_grid g = FL_GRID_HEADED(head);
     for (size_t k = 0; k < count; k++) {

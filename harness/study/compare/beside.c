@@ -142,18 +142,18 @@ static bool any_spared(const fl_published *p) {
     return any;
 }
 
-enum { SIMULATED = 3 }; /* of the columns below */
-
 void fl_published_print(const fl_published *p, FILE *out) {
-    static const char *const head[] = {"quantity", "unit", "published", "simulated", "difference", "gate or report"};
     const bool spared = any_spared(p);
-    fl_grid g = {.columns = sizeof head / sizeof *head + spared};
+    fl_grid g = {0};
     char text[160];
-    for (size_t k = 0; k < sizeof head / sizeof *head; k++) {
-        fl_grid_add(&g, "%s", head[k]);
-        if (spared && k == SIMULATED)
-            fl_grid_add(&g, "records free");
-    }
+    fl_grid_column(&g, "quantity", "what the paper states, or what belongs beside it");
+    fl_grid_column(&g, "unit", "of the numbers");
+    fl_grid_column(&g, "published", "the paper's number or range");
+    fl_grid_column(&g, "simulated", "the number of this comparison");
+    if (spared)
+        fl_grid_column(&g, "records free", "the same where activity records take no time");
+    fl_grid_column(&g, "difference", "simulated less published, 0 within the range");
+    fl_grid_column(&g, "gate or report", "what must hold, and whether it does");
     for (size_t i = 0; i < p->count; i++) {
         const published_line *l = &p->line[i];
         fl_grid_add(&g, "%s\t%s", l->quantity, l->unit);
