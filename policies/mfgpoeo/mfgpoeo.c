@@ -317,19 +317,12 @@ static void fl_mfg_step(const fl_mfg_frame *f) {
 
 static fl_mfg_gpu *gpus(void *state) { return fl_gpu_states(state, 0); }
 
-static int on_ladder(fl_ladder l, double mhz) {
-    for (uint32_t i = 0; i < l.count; i++)
-        if (l.mhz[i] == mhz)
-            return 1;
-    return 0;
-}
-
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     const fl_mfg_params *p = param_bytes;
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
-        if (p->hold_sm_mhz > 0 && !on_ladder(facts->gpu[i].sm, p->hold_sm_mhz))
+        if (p->hold_sm_mhz > 0 && fl_ladder_up(facts->gpu[i].sm, p->hold_sm_mhz) != p->hold_sm_mhz)
             return "hold_sm_mhz must be on the SM ladder of every GPU";
-        if (p->hold_mem_mhz > 0 && !on_ladder(facts->gpu[i].mem, p->hold_mem_mhz))
+        if (p->hold_mem_mhz > 0 && fl_ladder_up(facts->gpu[i].mem, p->hold_mem_mhz) != p->hold_mem_mhz)
             return "hold_mem_mhz must be on the memory ladder of every GPU";
         fl_mfg_open(&gpus(state)[i]);
     }

@@ -38,12 +38,8 @@ static double cell(const plan_params *p, uint32_t row, int column) {
 
 static plan_gpu *gpus_of(void *state) { return fl_gpu_states(state, 0); }
 
-static int on_ladder(fl_ladder l, double mhz) {
-    for (uint32_t i = 0; i < l.count; i++)
-        if (l.mhz[i] == mhz)
-            return 1;
-    return !l.count; /* a ladder that is not known refuses nothing */
-}
+/* A ladder that the host does not know (no clocks) refuses nothing. */
+static int on_ladder(fl_ladder l, double mhz) { return !l.count || fl_ladder_up(l, mhz) == mhz; }
 
 static const char *init(void *state, const void *params, const fl_facts *facts) {
     const plan_params *p = params;
@@ -154,14 +150,6 @@ static const char *need_ladders(const fl_facts *facts) {
     return NULL;
 }
 
-/* A ladder that the host does not know (no clocks) refuses nothing. */
-static int fixed_on_ladder(fl_ladder l, double mhz) {
-    for (uint32_t i = 0; i < l.count; i++)
-        if (l.mhz[i] == mhz)
-            return 1;
-    return !l.count;
-}
-
 /* ---- fixed --------------------------------------------------------------------------------------------------------
  */
 
@@ -189,15 +177,15 @@ static const char *fixed_init(void *state, const void *params, const fl_facts *f
     if (p->power_limits_w.row_count && p->power_limits_w.row_count != facts->gpu_count)
         return "power_limits_w needs one limit for each GPU";
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
-        if (p->sm_mhz != FL_DEFAULT && !fixed_on_ladder(facts->gpu[i].sm, p->sm_mhz))
+        if (p->sm_mhz != FL_DEFAULT && !on_ladder(facts->gpu[i].sm, p->sm_mhz))
             return "sm_mhz is not on the SM ladder of every GPU";
-        if (p->mem_mhz != FL_DEFAULT && !fixed_on_ladder(facts->gpu[i].mem, p->mem_mhz))
+        if (p->mem_mhz != FL_DEFAULT && !on_ladder(facts->gpu[i].mem, p->mem_mhz))
             return "mem_mhz is not on the memory ladder of every GPU";
         if (limit_of(p, i) != FL_DEFAULT && facts->gpu[i].power_max_w > 0 &&
             (limit_of(p, i) < facts->gpu[i].power_min_w || limit_of(p, i) > facts->gpu[i].power_max_w))
             return "power_limit_w is not a limit that every GPU's board takes, expected one in its range";
     }
-    if (p->cpu_mhz != FL_DEFAULT && (!facts->host.cpu.count || !fixed_on_ladder(facts->host.cpu, p->cpu_mhz)))
+    if (p->cpu_mhz != FL_DEFAULT && (!facts->host.cpu.count || !on_ladder(facts->host.cpu, p->cpu_mhz)))
         return "cpu_mhz is not on the ladder of clocks that software may set on this host";
     return NULL;
 }
@@ -319,7 +307,7 @@ static const char *efficientfix_init(void *state, const void *params, const fl_f
     const efficientfix_params *p = params;
     (void)state;
     for (uint32_t i = 0; i < facts->gpu_count; i++)
-        if (p->efficient_mhz > 0 && !fixed_on_ladder(facts->gpu[i].sm, p->efficient_mhz))
+        if (p->efficient_mhz > 0 && !on_ladder(facts->gpu[i].sm, p->efficient_mhz))
             return "efficient_mhz is not on the SM ladder of every GPU";
     return need_ladders(facts);
 }

@@ -410,13 +410,6 @@ static fl_ladder ladder_of(const fl_facts *facts, const char *name, uint32_t gpu
     return cpu ? facts->host.cpu : mem ? facts->gpu[gpu].mem : facts->gpu[gpu].sm;
 }
 
-static bool has(fl_ladder l, double mhz) {
-    uint32_t i = 0;
-    while (i < l.count && l.mhz[i] != mhz)
-        i++;
-    return i < l.count;
-}
-
 /* Writes which clock of a parameter is off its ladder. False: each is on it. The clock of a table is its last column;
  * "gpu" as the first says whose it is. */
 static bool is_off(const fl_facts *facts, const void *params, const fl_param *row, char buf[FL_OFF_LADDER_TEXT]) {
@@ -432,7 +425,7 @@ static bool is_off(const fl_facts *facts, const void *params, const fl_param *ro
         for (uint32_t gpu = 0; gpu < facts->gpu_count; gpu++) {
             char of[48];
             const fl_ladder l = ladder_of(facts, row->name, gpu, of);
-            if ((own && cell[0] != gpu) || !(mhz > 0) || !l.count || has(l, mhz))
+            if ((own && cell[0] != gpu) || !(mhz > 0) || !l.count || fl_ladder_up(l, mhz) == mhz)
                 continue;
             fl_off_ladder(mhz, of, l.mhz, l.count, buf);
             return true;
