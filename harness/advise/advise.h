@@ -45,6 +45,10 @@ typedef struct fl_advice {
 fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref, double bound, double risk,
                     fl_advice *out, fl_diag *d);
 
+/* Describe a given setting of a subject instead of choosing one. */
+fl_status fl_advise_at(const fl_advise_case *c, size_t cases, fl_setting_clocks ref, fl_setting_clocks at, double bound,
+                       fl_advice *out, fl_diag *d);
+
 typedef struct fl_advise_policy {
     char *policy;              /* the policy as the command line writes it; NULL: none holds the bound */
     fl_advice_interval saving; /* percent; mean over workloads and seeds, and its 95 % interval (Student's t) */
@@ -65,32 +69,45 @@ void fl_advise_policy_free(fl_advise_policy *p);
 typedef struct fl_advise_subject {
     char *name;
     fl_advise_case of[FL_ADVISE_CASES];
-    size_t cases;
+    size_t cases; /* 0: nothing is known of other clocks, and why says the reason */
+    char *why;
     fl_setting_clocks ref; /* the reference for savings: the driver's default, else the highest clocks measured */
     fl_chip_next next;     /* known false: fl_advice.measure says what to measure instead */
+    int64_t gpu;           /* the GPU of several in its logs; -1 = none */
+    char **file, **rests;  /* of one program among several: its logs, and notes on them */
+    size_t files, rest_count;
 } fl_advise_subject;
 
 typedef struct fl_advise_options {
-    const char *platform, *kinds; /* NULL = none */
-    double interval_s;            /* interval of logs without time stamps; 0 = not given */
-    int64_t device;               /* device of the logs; -1 = the only one */
+    const char *platform, *kinds;  /* NULL = none */
+    double interval_s;             /* interval of logs without time stamps; 0 = not given */
+    int64_t device;                /* device of the logs; -1 = all of them */
+    const char *clocks, *workload; /* SM clocks of logs that state none; the program of all logs; NULL = by each log */
 } fl_advise_options;
 
 typedef struct fl_advise_subjects {
     fl_advise_subject *item;
     size_t count, room;
-    char *device; /* name of the GPU, "" where no file gives it; it reveals the vendor */
-    int64_t gpu;  /* the GPU that the user named; -1 = none */
-    char **rests; /* rest_count notes on the basis of the advice */
-    size_t rest_count;
+    char *device;              /* name of the GPU, "" where no file gives it; it reveals the vendor */
+    int64_t gpu;               /* the GPU that the user named; -1 = none */
+    char **rests;              /* rest_count notes on the basis of the advice */
+    size_t rest_count, doubts; /* the first of the notes: numbers rest on doubtful data */
+    char **aside;              /* aside_count logs that were not used, each with the reason */
+    size_t aside_count;
     bool several_memories; /* memory clocks may be set too */
     double own_limit_w;    /* the power limit of the board where none is set; 0 or INFINITY = not known */
 } fl_advise_subjects;
 
 void fl_advise_close(fl_advise_subjects *s);
 
-/* Read a sweep; or logs of a program's runs, each at fixed clocks; or a recording of kernels, with or without a log of
- * the same run. FL_BAD_INPUT names what is missing. */
+/* Choose one setting for all subjects that have an answer: the least energy of all together, among the settings that
+ * each of them knows and allows. saving: of all together, percent. FL_BAD_INPUT: there is no such setting. */
+fl_status fl_advise_common(const fl_advise_subjects *s, double bound, double risk, fl_setting_clocks *at,
+                           double *saving, fl_diag *d);
+
+/* Read a sweep; or logs of runs, each at fixed clocks; or a recording of kernels, with or without a log of the same
+ * run. A folder counts as the files in it. Logs of several programs, and several GPUs in a log, give a subject each.
+ * FL_BAD_INPUT names what is missing. */
 fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d);
 
 /* The commands of a vendor's tool that set a clock on a board and undo that. */

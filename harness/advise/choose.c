@@ -130,6 +130,66 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
     return FL_OK;
 }
 
+fl_status fl_advise_at(const fl_advise_case *c, size_t cases, fl_setting_clocks ref, fl_setting_clocks at, double bound,
+                       fl_advice *out, fl_diag *d) {
+    fl_chip_guess top[FL_ADVISE_CASES], g[FL_ADVISE_CASES];
+    fl_advice a = {.at = at, .measure = {NAN, NAN, 0}};
+    bool assumed = false;
+    if (!find_all(c, cases, ref, top) || !find_all(c, cases, at, g))
+        return fl_refuse(d, "no data for %g MHz, or for the reference clock, %g MHz", at.sm_mhz, ref.sm_mhz);
+    for (size_t k = 0; k < cases; k++) {
+        a.stated |= states(&c[k].stated);
+        assumed |= c[k].assume != NULL;
+    }
+    describe(g, top, cases, bound, fl_stated_same(at, ref), &a);
+    if (!a.stated || assumed)
+        a.chance = NAN;
+    *out = a;
+    return FL_OK;
+}
+
+/* The energy of all at one setting, as a share of that at their references; false where one does not know or allow it.
+ */
+static bool cost_of_all(const fl_advise_subjects *s, fl_setting_clocks at, double bound, double risk, double *cost) {
+    double sum = 0, of = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const fl_advise_subject *x = &s->item[i];
+        fl_chip_guess g[FL_ADVISE_CASES], top[FL_ADVISE_CASES];
+        if (!x->cases)
+            continue;
+        if (!find_all(x->of, x->cases, at, g) || !find_all(x->of, x->cases, x->ref, top) ||
+            (!fl_stated_same(at, x->ref) && !allowed(g, top, x->cases, bound, risk, false)))
+            return false;
+        for (size_t k = 0; k < x->cases; k++) {
+            sum += g[k].time_s * g[k].power_w / (double)x->cases;
+            of += top[k].time_s * top[k].power_w / (double)x->cases;
+        }
+    }
+    *cost = of > 0 ? sum / of : (double)NAN;
+    return of > 0;
+}
+
+fl_status fl_advise_common(const fl_advise_subjects *s, double bound, double risk, fl_setting_clocks *at,
+                           double *saving, fl_diag *d) {
+    const fl_stated *first = NULL;
+    double least = INFINITY, cost;
+    for (size_t i = 0; i < s->count && !first; i++)
+        first = s->item[i].cases ? &s->item[i].of[0].stated : NULL;
+    for (size_t i = 0; first && i < first->count; i++)
+        if (cost_of_all(s, first->at[i], bound, risk, &cost) && cost < least) {
+            least = cost;
+            *at = first->at[i];
+        }
+    *saving = 100 * (1 - least);
+    return isfinite(least)
+               ? FL_OK
+               : fl_refuse(
+                     d,
+                     "--common: no clock is known of all programs and holds the bound of %g %% for each, expected "
+                     "logs of all programs at the same clocks, or a higher --bound",
+                     100 * bound);
+}
+
 /* ---- one policy of an experiment ---- */
 
 /* The runs of one policy. */

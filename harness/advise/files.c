@@ -13,52 +13,152 @@
 #include "traces/io/records.h"
 #include "traces/open/open.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-static fl_status add_log(fl_advise_source *f, const char *path, const fl_telemetry *t, fl_diag *d) {
-    fl_log_run run;
-    fl_log_ends ends;
-    fl_status s = fl_log_run_find(path, t, f->o->device, &run, &ends, d);
-    if (!s && !run.steady)
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the clocks changed during the run, expected a run at one clock");
-    if (s)
-        return s;
-    size_t runs = f->run_count, more_ends = runs, logs = runs;
-    fl_must_grow(&f->run, &runs, runs + 1, sizeof *f->run);
-    fl_must_grow(&f->ends, &more_ends, more_ends + 1, sizeof *f->ends);
-    fl_must_grow(&f->log, &logs, logs + 1, sizeof *f->log);
-    const char *board = fl_head_get(&t->head, "device");
-    if (board && f->board && fl_advise_other_model(board, f->board))
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                       "the board is %s, but %s in %s: expected logs of one model of board", board, f->board,
-                       f->run_path);
-    free(f->board);
-    f->board = board ? fl_must(strdup(board)) : NULL;
-    f->ends[f->run_count] = ends;
-    f->log[f->run_count] = path;
-    f->run[f->run_count++] = run;
-    f->run_path = path;
+/* ---- folders ---- */
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Adds the files of a folder that a reader knows, by name. */
+static fl_status add_folder(const char *path, fl_texts *files, fl_diag *d) {
+    const size_t before = files->count;
+    const size_t size = strlen(path);
+    const fl_reader *reader = NULL;
+    fl_diag unknown = {0};
+    struct dirent **entry = NULL;
+    const int n = scandir(path, &entry, NULL, NULL);
+    if (n < 0)
+        return fl_fail(d, FL_IO, path, 0, 0, "cannot list the folder: %s", fl_reason(errno));
+    for (int i = 0; i < n; i++) {
+        char *file = fl_must_print("%s%s%s", path, size && path[size - 1] == '/' ? "" : "/", entry[i]->d_name);
+        struct stat st;
+        const bool is = entry[i]->d_name[0] != '.' && !stat(file, &st) && S_ISREG(st.st_mode);
+        if (is && fl_reader_find(file, NULL, &reader, &unknown)) {
+            fl_terminal_say(stderr, "note: %s: left out, as no reader knows its format", file);
+        } else if (is) {
+            fl_must_grow(&files->item, &files->room, files->count + 1, sizeof *files->item);
+            files->item[files->count++] = fl_must(strdup(file));
+        }
+        free(file);
+        free(entry[i]);
+    }
+    free(entry);
+    if (files->count == before)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a folder without a log, expected logs");
+    qsort(files->item + before, files->count - before, sizeof *files->item, by_text);
     return FL_OK;
 }
 
-/* What the file's numbers rest on with doubts: first on the terminal, and among what the advice rests on. */
-static void tell_doubts(const char *path, const fl_imported *in, const fl_log_ends *ends, fl_advise_subjects *s) {
-    fl_notes_tell(path, in->note, in->doubt_count);
-    for (size_t i = 0; i < in->doubt_count; i++)
-        FL_ADVISE_REST(s, "%s: %s", basename(path), in->note[i]);
-    if (!ends || !fl_accounts_differ(ends->counter_w, ends->sensor_w))
-        return;
-    fl_terminal_say(stderr, "note: %s: " FL_LOG_ACCOUNTS, basename(path), ends->counter_w, ends->sensor_w);
-    FL_ADVISE_REST(s, "%s: " FL_LOG_ACCOUNTS, basename(path), ends->counter_w, ends->sensor_w);
+/* The files themselves, with those of folders. The texts are copies. */
+static fl_status expand(const fl_texts *given, fl_texts *files, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < given->count; i++) {
+        struct stat st;
+        if (!stat(given->item[i], &st) && S_ISDIR(st.st_mode)) {
+            s = add_folder(given->item[i], files, d);
+        } else {
+            fl_must_grow(&files->item, &files->room, files->count + 1, sizeof *files->item);
+            files->item[files->count++] = fl_must(strdup(given->item[i]));
+        }
+    }
+    return s;
 }
 
-static fl_status add_file(fl_advise_source *f, const char *path, fl_advise_subjects *subjects, fl_diag *d) {
+/* ---- one file ---- */
+
+/* The GPUs of a log in ascending order, in *list, which the caller frees. */
+static size_t gpus_of(const fl_telemetry *t, int32_t **list) {
+    size_t count = 0, room = 0;
+    *list = NULL;
+    for (size_t i = 0; i < t->row_count; i++) {
+        size_t k = 0;
+        while (k < count && (*list)[k] < t->device[i])
+            k++;
+        if (t->device[i] < 0 || (k < count && (*list)[k] == t->device[i]))
+            continue;
+        fl_must_grow(list, &room, count + 1, sizeof **list);
+        memmove(*list + k + 1, *list + k, (count - k) * sizeof **list);
+        (*list)[k] = t->device[i];
+        count++;
+    }
+    return count;
+}
+
+/* Whether the files lie in several folders, whose names then tell programs apart. */
+static bool several_folders(const fl_texts *files) {
+    for (size_t i = 1; i < files->count; i++) {
+        const char *a = strrchr(files->item[0], '/'), *b = strrchr(files->item[i], '/');
+        const size_t n = a ? (size_t)(a - files->item[0]) : 0, m = b ? (size_t)(b - files->item[i]) : 0;
+        if (n != m || strncmp(files->item[0], files->item[i], n) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* The run of one GPU of a log. One that cannot be read as a run is set aside. */
+static void add_gpu(fl_advise_source *f, const char *path, double sm_mhz, const fl_telemetry *t, int64_t device,
+                    bool several) {
+    fl_advise_ran ran = {
+        .path = path, .gpu = several ? device : -1, .run = {.sm_mhz = NAN, .mem_mhz = NAN, .steady = true}};
+    fl_diag why = {0};
+    char key[32];
+    const fl_status s = fl_log_run_find(path, t, device, sm_mhz, &ran.run, &ran.ends, &why);
+    if (s == FL_NO_MEMORY)
+        fl_must(NULL);
+    if (s) {
+        ran.aside = fl_must(strdup(why.message));
+        ran.line = why.line;
+    }
+    char *program = fl_must(f->o->workload ? strdup(f->o->workload)
+                                           : fl_log_program(path, &t->head, &ran.run, several_folders(f->files)));
+    ran.program = several ? fl_must_print("%s GPU %lld", program, (long long)device) : fl_must(strdup(program));
+    free(program);
+    (void)snprintf(key, sizeof key, "gpu%lld", (long long)(device < 0 ? 0 : device));
+    const char *board = fl_head_get(&t->head, "device");
+    board = board ? board : fl_head_get(&t->head, key);
+    ran.board = board ? fl_must(strdup(board)) : NULL;
+    fl_must_grow(&f->ran, &f->ran_room, f->ran_count + 1, sizeof *f->ran);
+    f->ran[f->ran_count++] = ran;
+}
+
+/* What the file's numbers rest on with doubts: the first of what the advice rests on. */
+static void tell_doubts(const fl_advise_source *f, const char *path, const fl_imported *in, size_t first,
+                        fl_advise_subjects *s) {
+    for (size_t i = 0; i < in->doubt_count; i++)
+        FL_ADVISE_REST(s, "%s: %s", basename(path), in->note[i]);
+    for (size_t i = first; i < f->ran_count; i++) {
+        const fl_log_ends *ends = &f->ran[i].ends;
+        if (f->ran[i].aside || !fl_accounts_differ(ends->counter_w, ends->sensor_w))
+            continue;
+        FL_ADVISE_REST(s, "%s: " FL_LOG_ACCOUNTS, basename(path), ends->counter_w, ends->sensor_w);
+    }
+    s->doubts = s->rest_count;
+}
+
+static void add_log(fl_advise_source *f, const char *path, double sm_mhz, const fl_telemetry *t) {
+    int32_t *gpu = NULL;
+    const size_t count = gpus_of(t, &gpu);
+    if (f->o->device >= 0 || count < 2)
+        add_gpu(f, path, sm_mhz, t, f->o->device, false);
+    else
+        for (size_t i = 0; i < count; i++)
+            add_gpu(f, path, sm_mhz, t, gpu[i], true);
+    free(gpu);
+}
+
+static fl_status add_file(fl_advise_source *f, const char *path, double sm_mhz, fl_advise_subjects *subjects,
+                          fl_diag *d) {
     const fl_import_options how = {.interval_s = f->o->interval_s, .device = (int32_t)f->o->device};
     const fl_reader *reader = NULL;
+    const size_t first = f->ran_count;
     fl_imported in = {0};
     fl_status s = fl_reader_find(path, NULL, &reader, d);
     f->amd |= !s && !strcmp(reader->name, "rocprofv3");
@@ -72,9 +172,9 @@ static fl_status add_file(fl_advise_source *f, const char *path, fl_advise_subje
     if (!s && !in.has_sweep && !in.has_kernels && !in.has_telemetry)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither kernels nor readings nor settings, expected one of these");
     if (!s && in.has_telemetry)
-        s = add_log(f, path, &in.telemetry, d);
+        add_log(f, path, sm_mhz, &in.telemetry);
     if (!s)
-        tell_doubts(path, &in, in.has_telemetry ? &f->ends[f->run_count - 1] : NULL, subjects);
+        tell_doubts(f, path, &in, first, subjects);
     if (!s && in.has_sweep)
         f->sweep_path = path;
     if (!s && in.has_kernels) {
@@ -95,7 +195,14 @@ static void set_clock(fl_kernel_trace *t, double sm_mhz) {
 
 static fl_status from_kernels(fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
     bool assumed = false;
-    const fl_log_run *run = f->run_count ? &f->run[0] : NULL;
+    const fl_advise_ran *ran = f->ran_count ? &f->ran[0] : NULL;
+    const fl_log_run *run = ran ? &ran->run : NULL;
+    if (ran && ran->aside)
+        return fl_fail(d, FL_BAD_INPUT, ran->path, ran->line, 0, "%s", ran->aside);
+    if (ran && !run->steady)
+        return fl_fail(d, FL_BAD_INPUT, ran->path, 0, 0,
+                       "the clocks changed during the run, from %g to %g MHz, expected a run at one clock",
+                       run->sm_low_mhz, run->sm_high_mhz);
     if (run)
         set_clock(&f->kernels.kernels, run->sm_mhz);
     fl_advise_subject *to = fl_advise_add(s, basename(f->kernels_path));
@@ -105,27 +212,26 @@ static fl_status from_kernels(fl_advise_source *f, const fl_platform *p, fl_advi
     FL_ADVISE_REST(s, "%s: the times of its kernels%s", basename(f->kernels_path),
                    assumed ? "; how they depend on clocks was assumed, three ways" : " and their kinds");
     if (run)
-        FL_ADVISE_REST(s, "%s: %.4g W at %g MHz", basename(f->run_path), run->power_w, run->sm_mhz);
+        FL_ADVISE_REST(s, "%s: %.4g W at %g MHz", basename(ran->path), run->power_w, run->sm_mhz);
     fl_advise_note_platform(s, p);
     return FL_OK;
 }
 
-static bool several_clocks(const fl_advise_source *f) {
-    for (size_t i = 1; i < f->run_count; i++)
-        if (fabs(f->run[i].sm_mhz - f->run[0].sm_mhz) > 0.5)
-            return true;
-    return false;
-}
-
-/* The board that was measured; "" = no file says. */
+/* The board that was measured; "" = no file says, or the files name several models. */
 static const char *board_name(const fl_advise_source *f) {
-    const char *named = fl_head_get(&f->kernels.kernels.head, "device");
-    return f->amd ? "AMD" : named ? named : f->board ? f->board : "";
+    const char *named = fl_head_get(&f->kernels.kernels.head, "device"), *board = NULL;
+    for (size_t i = 0; i < f->ran_count; i++) {
+        const char *is = f->ran[i].board;
+        if (is && board && fl_advise_other_model(is, board))
+            return f->amd ? "AMD" : "";
+        board = is ? is : board;
+    }
+    return f->amd ? "AMD" : named ? named : board ? board : "";
 }
 
 static void note_board(const fl_advise_source *f, const char *measured, bool other_vendor, const fl_platform *p,
                        const fl_device *dev, fl_advise_subjects *s) {
-    const char *file = basename(f->kernels_path ? f->kernels_path : f->run_path ? f->run_path : "");
+    const char *file = basename(f->kernels_path ? f->kernels_path : f->ran_count ? f->ran[0].path : "");
     if (other_vendor)
         FL_ADVISE_REST(s,
                        "%s was recorded on another vendor's board (%s) than %s of platform %s: laws and clocks are the "
@@ -138,28 +244,58 @@ static void note_board(const fl_advise_source *f, const char *measured, bool oth
                        file, measured, dev->name, p->name);
 }
 
-fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d) {
-    fl_advise_source f = {.files = files, .o = o};
+static fl_status check_sorts(const fl_advise_source *f, fl_diag *d) {
+    if (f->sweep_path && (f->kernels_path || f->ran_count))
+        return fl_fail(d, FL_BAD_INPUT, f->sweep_path, 0, 0, "a sweep and other files, expected the sweep alone");
+    if (f->o->kinds && !f->kernels_path)
+        return fl_refuse(d, "--kinds has no effect without a recording of kernels, expected one");
+    if ((f->o->workload || f->o->clocks) && !f->ran_count)
+        return fl_refuse(d, "--workload and --sm-mhz have no effect without logs, expected logs");
+    if (!f->kernels_path || f->ran_count < 2)
+        return FL_OK;
+    return f->ran[0].path == f->ran[1].path
+               ? fl_fail(d, FL_BAD_INPUT, f->ran[0].path, 0, 0, "readings of several GPUs, expected --device N")
+               : fl_fail(d, FL_BAD_INPUT, f->ran[1].path, 0, 0,
+                         "two logs with a recording of kernels, expected the log of that run only");
+}
+
+static void source_free(fl_advise_source *f, fl_texts *files) {
+    fl_imported_free(&f->kernels);
+    for (size_t i = 0; i < f->ran_count; i++) {
+        free(f->ran[i].program);
+        free(f->ran[i].board);
+        free(f->ran[i].aside);
+    }
+    free(f->ran);
+    for (size_t i = 0; i < files->count; i++)
+        free((char *)(uintptr_t)files->item[i]);
+    free(files->item);
+}
+
+fl_status fl_advise_open(const fl_texts *given, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d) {
+    fl_texts files = {0};
+    fl_advise_source f = {.files = &files, .o = o};
     fl_platform p = {0};
+    double *mhz = NULL;
     *s = (fl_advise_subjects){.gpu = -1};
-    fl_status status = files->count ? FL_OK : fl_refuse(d, "no file given, expected a sweep, logs or a recording");
+    fl_status status = given->count ? FL_OK : fl_refuse(d, "no file given, expected a sweep, logs or a recording");
     if (!status && o->platform)
         status = fl_platform_open(o->platform, 0, &p, d);
-    for (size_t i = 0; !status && i < files->count; i++)
-        status = add_file(&f, files->item[i], s, d);
+    if (!status)
+        status = expand(given, &files, d);
+    if (!status) {
+        mhz = fl_must(calloc(files.count, sizeof *mhz));
+        status = fl_log_clocks(o->clocks, files.count, mhz, d);
+    }
+    for (size_t i = 0; !status && i < files.count; i++)
+        status = add_file(&f, files.item[i], mhz[i], s, d);
     const fl_platform *platform = o->platform ? &p : NULL;
-    if (!status && f.sweep_path && (f.kernels_path || f.run_count))
-        status = fl_fail(d, FL_BAD_INPUT, f.sweep_path, 0, 0, "a sweep and other files, expected the sweep alone");
-    else if (!status && o->kinds && !f.kernels_path)
-        status = fl_refuse(d, "--kinds has no effect without a recording of kernels, expected one");
-    else if (!status && f.kernels_path && f.run_count > 1)
-        status = fl_fail(d, FL_BAD_INPUT, f.run_path, 0, 0,
-                         "two logs with a recording of kernels, expected the log of that run only");
-    else if (!status)
-        status = f.sweep_path         ? fl_advise_sweep(&f, platform, s, d)
-                 : f.kernels_path     ? from_kernels(&f, platform, s, d)
-                 : several_clocks(&f) ? fl_advise_logs(&f, platform, s, d)
-                                      : fl_advise_one_log(&f, platform, s, d);
+    if (!status)
+        status = check_sorts(&f, d);
+    if (!status)
+        status = f.sweep_path     ? fl_advise_sweep(&f, platform, s, d)
+                 : f.kernels_path ? from_kernels(&f, platform, s, d)
+                                  : fl_advise_logs(&f, platform, s, d);
     const fl_device *dev = platform && !status ? &p.node.device[p.node.gpu[0]] : NULL;
     const char *measured = board_name(&f);
     const bool other = dev && fl_advise_other_vendor(measured, dev->name);
@@ -168,11 +304,8 @@ fl_status fl_advise_open(const fl_texts *files, const fl_advise_options *o, fl_a
     s->gpu = o->device;
     s->device = fl_must(strdup(dev && !f.amd && !other ? dev->name : measured));
     fl_platform_free(&p);
-    fl_imported_free(&f.kernels);
-    free(f.run);
-    free(f.ends);
-    free(f.log);
-    free(f.board);
+    source_free(&f, &files);
+    free(mhz);
     if (status)
         fl_advise_close(s);
     return status;

@@ -38,17 +38,24 @@ bool fl_advise_other_model(const char *measured, const char *device);
 
 /* The contents of all files of one advice, and the advice on each sort of file. */
 
+typedef struct fl_advise_ran { /* one GPU in a log: one run of a program */
+    const char *path;          /* borrowed */
+    char *program;             /* with the GPU where the log has several */
+    int64_t gpu;               /* that GPU; -1 = the log has one */
+    char *board;               /* NULL = not known */
+    fl_log_run run;
+    fl_log_ends ends;
+    char *aside;  /* why it is not used; NULL = it is */
+    int64_t line; /* of the reason; 0 = none */
+} fl_advise_ran;
+
 typedef struct fl_advise_source {
     const fl_texts *files;
     const fl_advise_options *o;
     fl_imported kernels; /* one recording */
     const char *kernels_path, *sweep_path;
-    fl_log_run *run; /* run_count, one for each log; so are the next two */
-    fl_log_ends *ends;
-    const char **log;
-    const char *run_path;
-    char *board; /* its name in the last log; NULL = not known */
-    size_t run_count;
+    fl_advise_ran *ran;
+    size_t ran_count, ran_room;
     bool amd; /* a tool of AMD wrote one of the files */
 } fl_advise_source;
 
@@ -64,6 +71,8 @@ void fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p);
 fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
                          fl_advise_subjects *s, fl_diag *d);
 fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
-/* Logs of one program at several clocks. */
-fl_status fl_advise_logs(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
-fl_status fl_advise_one_log(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
+/* Set aside what is no whole run of equal work (aside tells why): among the runs of one program, count pointers into
+ * the runs of all logs. */
+void fl_advise_judge(fl_advise_ran **r, size_t count, const fl_advise_ran *all, size_t all_count);
+/* All logs: one program, or a subject for each. Names the programs by o->workload where that is set. */
+fl_status fl_advise_logs(fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);

@@ -180,9 +180,12 @@ bool fl_sweep_chip_alike(const fl_sweep_chip *c, const char *one, const char *ot
 /* One run of a program in a log of telemetry: its time span, its clocks, its length and its power. */
 
 typedef struct fl_log_run {
-    double sm_mhz, mem_mhz; /* medians; mem_mhz NAN = not known */
+    double sm_mhz, mem_mhz; /* medians; of a clock that moves between neighbouring steps, the mean; mem_mhz NAN = not
+                               known */
+    double sm_low_mhz, sm_high_mhz; /* 5 % of the readings lie below, and 5 % above; both sm_mhz where it stood still */
     double time_s, power_w;
-    bool steady;    /* the clocks did not change */
+    bool steady;    /* the clocks did not change, or only between neighbouring steps */
+    bool sm_stated; /* the log has no SM clock: the caller or the file's name stated it */
     double busy;    /* mean utilisation during the run, 0..1; 0 or NAN = not known */
     double limit_w; /* the power limit; NAN = not known */
 } fl_log_run;
@@ -192,9 +195,13 @@ typedef struct fl_log_run {
     "two accounts of the run's energy differ: %.5g W by the energy counter, %.5g W by the power readings; the "        \
     "counter's is taken"
 
+/* A note for a run whose SM clock moves: sm_low_mhz, sm_high_mhz, sm_mhz. */
+#define FL_LOG_WANDERS "the clock moved between %g and %g MHz: its mean, %g MHz, counts"
+
 /* How well the log shows where the run begins and ends, and what power it drew. */
 typedef struct fl_log_ends {
-    bool whole;                 /* the GPU idles before and after it, or the log's head states its length */
+    bool whole; /* the GPU idles before and after it, or the log's head states its length */
+    bool idle_before, idle_after;
     double error_s;             /* by how much time_s may be wrong, as the readings are so far apart */
     double counter_w, sensor_w; /* the mean power by the energy counter, and by the power readings; NAN = not known */
 } fl_log_ends;
@@ -203,16 +210,20 @@ typedef struct fl_log_ends {
  * which. */
 fl_status fl_log_open(const char *path, const char *format, const fl_import_options *how, fl_imported *in, fl_diag *d);
 
-/* device: the GPU, -1 = the log's only one. Diagnostics name path. ends may be NULL. FL_BAD_INPUT: the GPU was never
- * busy, clock or power are not known, or the log pauses within the run, so that its length is not known. */
-fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_log_ends *ends,
-                          fl_diag *d);
+/* device: the GPU, -1 = the log's only one. sm_mhz: the SM clock of a log that has none; NAN = the one in the file's
+ * name. Diagnostics name path. ends may be NULL. FL_BAD_INPUT: the GPU was never busy, clock or power are not known, or
+ * the log pauses within the run, so that its length is not known. */
+fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, double sm_mhz, fl_log_run *out,
+                          fl_log_ends *ends, fl_diag *d);
 
-/* FL_BAD_INPUT where two of the runs cannot be the same work: at one memory clock, the one at the lower SM clock is
- * much faster, or slower by much more than the clock is lower. A log that was cut shows so. *slow: a log whose run
- * is slower than the lower clock says of most boards; NULL = none. */
-fl_status fl_log_runs_alike(const char *const *path, const fl_log_run *run, const fl_log_ends *ends, size_t count,
-                            const char **slow, fl_diag *d);
+/* Read the clocks of --sm-mhz, "1410" for all logs or "1050,1410" for each, into mhz. text NULL: all are NAN. */
+fl_status fl_log_clocks(const char *text, size_t logs, double *mhz, fl_diag *d);
+
+/* Name the program of a log: by the log's head, else by the file's name without the clock of its run and without words
+ * that name a setting (default, locked, MHz). folder: the last folder of the path counts too. A name that says nothing
+ * else is FL_LOG_ANY_PROGRAM. The caller frees the name. NULL: memory ran out. */
+#define FL_LOG_ANY_PROGRAM "program"
+char *fl_log_program(const char *path, const fl_head *head, const fl_log_run *run, bool folder);
 
 /* What the power and the utilisation of one run at one clock tell. They are one measured setting of the same fit as all
  * others (models/chip/chip.h); its time says nothing about other clocks.

@@ -1,5 +1,6 @@
 /* The run in a log: its span, clocks, power and activity. */
 #include "harness/chip/chip.h"
+#include "harness/chip/inside.h"
 
 #include "traces/files/files.h"
 #include "traces/import/import.h"
@@ -17,25 +18,16 @@
 
 /* ---- the run in a log ---- */
 
-#define STEADY 0.9 /* share of the readings that must show the median clock */
+#define STEADY 0.9 /* share of the readings that show the median clock where it stands still ... */
+#define NEAR 0.75  /* ... and, where it moves between neighbouring steps, lie within WANDER of the median */
+#define WANDER 0.1 /* a step is 1 % of the clock on most boards; at its power limit an H200 moves within 10 % */
+#define DRIFT 0.06 /* the medians of both halves of such a run differ by less; a clock that was set anew moves them */
 #define SETTLE_S 2.0
 #define SETTLE_SHARE 0.2
 #define PAUSE_SHARE 0.05 /* a shorter pause leaves the run's length known well enough */
 
-/* One program at two SM clocks and one memory clock: in the 38,374 pairs of rows of public sweeps of a V100, an A100, a
- * GTX 1080 Ti and a Titan X, the lower clock took at least 0.91 of the time, and at most 1.14 times what the ratio of
- * the clocks says. In 6,660 pairs of another V100, which ran slower than the low clocks that it named, it took at least
- * 0.80 of the time, and up to 2.09 times what that ratio says. So no board looks FASTER, and one that looks SLOWER than
- * the other boards is told, but refused only beyond what a board was seen to do. tests/program/advise_logs.sh counts
- * these pairs anew where it has the sweeps. */
-#define FASTER 0.8
-#define SLOWER 1.25
-#define NO_BOARD 2.5
-
 #define HUNG 0.5         /* share of a run's readings that a sensor may repeat to the last digit ... */
 #define HUNG_UTILITIES 3 /* ... while the utilisation takes fewer values than these */
-#define AGAIN 1.1        /* repeated runs differ by less in time (harness/chip/sweep_check.c) ... */
-#define AGAIN_POWER 1.25 /* ... and in power, which differs between boards of one model */
 
 typedef struct run_seen { /* one device's rows within the run */
     const fl_telemetry *t;
@@ -102,6 +94,8 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
         r->from_s = first ? 0.5 * (seconds(r, first - 1) + seconds(r, first)) : seconds(r, first);
         r->to_s = last + 1 < r->count ? 0.5 * (seconds(r, last) + seconds(r, last + 1)) : seconds(r, last);
         r->ends = (fl_log_ends){.whole = first > 0 && last + 1 < r->count,
+                                .idle_before = first > 0,
+                                .idle_after = last + 1 < r->count,
                                 .error_s = seconds(r, first) - r->from_s + r->to_s - seconds(r, last)};
     }
     size_t n = 0;
@@ -138,22 +132,40 @@ static fl_status check_pauses(const run_seen *r, double *time, double *room, con
                    pause_s, at_s);
 }
 
-/* Median of a clock or limit; *steady: whether it stayed there. NAN where the log does not contain it. */
-static double clock_of(const run_seen *r, const char *signal, double *room, bool *steady) {
-    size_t n = 0, same = 0;
+/* A clock or limit of the run, and the span of all but the lowest and the highest 5 % of its readings. NAN where the
+ * log does not contain it. *steady: false where it changed. */
+static double clock_of(const run_seen *r, const char *signal, double *room, bool *steady, double *low, double *high) {
+    size_t n = 0, same = 0, near = 0;
+    double sum = 0, count = 0;
+    *low = *high = NAN;
     for (size_t i = 0; i < r->count; i++) {
-        const double f = value_at(r->t, r->row[i], signal);
-        if (f > 0 && seconds(r, i) > r->from_s) /* at the very start the clock may not be set yet */
+        const double f = value_at(r->t, r->row[i], signal), busy = value_at(r->t, r->row[i], "util_gpu_pct");
+        /* at the very start the clock may not be set yet; a GPU that idles may lower it */
+        if (f > 0 && seconds(r, i) > r->from_s && !(busy <= 0))
             room[n++] = f;
     }
     if (n == 0)
         return NAN;
+    qsort(room, n / 2, sizeof *room, ascending);
+    qsort(room + n / 2, n - n / 2, sizeof *room, ascending);
+    const double drift = n > 1 ? fabs(room[n / 4] - room[n / 2 + (n - n / 2) / 2]) : 0;
     qsort(room, n, sizeof *room, ascending);
-    const double median = room[n / 2];
-    for (size_t i = 0; i < n; i++)
+    const double median = *low = *high = room[n / 2];
+    for (size_t i = 0; i < n; i++) {
         same += fabs(room[i] - median) < 1.5;
-    *steady = *steady && (double)same >= STEADY * (double)n;
-    return median;
+        near += fabs(room[i] - median) <= WANDER * median;
+    }
+    if ((double)same >= STEADY * (double)n)
+        return median;
+    const size_t cut = (size_t)((1 - STEADY) / 2 * (double)n);
+    *low = room[cut];
+    *high = room[n - 1 - cut];
+    for (size_t i = cut; i < n - cut; i++) {
+        sum += room[i];
+        count++;
+    }
+    *steady = *steady && (double)near >= NEAR * (double)n && drift <= DRIFT * median;
+    return round(sum / count);
 }
 
 /* Mean power by the energy counter, between the first and the last reading that shows a new value; NAN where there is
@@ -317,8 +329,8 @@ fl_status fl_log_open(const char *path, const char *format, const fl_import_opti
     return s;
 }
 
-fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, fl_log_run *out, fl_log_ends *ends,
-                          fl_diag *d) {
+fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, double sm_mhz, fl_log_run *out,
+                          fl_log_ends *ends, fl_diag *d) {
     run_seen r = {.t = t, .asked = device, .row = malloc((t->row_count + 1) * sizeof *r.row)};
     double *room = malloc((t->row_count + 1) * sizeof *room), *time = malloc((t->row_count + 1) * sizeof *time);
     fl_status status = r.row && room && time ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
@@ -330,11 +342,16 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
         status = check_pauses(&r, time, room, path, d);
     if (!status) {
         fl_log_run run = {.steady = true, .time_s = r.to_s - r.from_s};
-        run.sm_mhz = clock_of(&r, "sm_mhz", room, &run.steady);
-        run.mem_mhz = clock_of(&r, "mem_mhz", room, &run.steady);
+        double low, high;
+        run.sm_mhz = clock_of(&r, "sm_mhz", room, &run.steady, &run.sm_low_mhz, &run.sm_high_mhz);
+        run.mem_mhz = clock_of(&r, "mem_mhz", room, &run.steady, &low, &high);
+        if (isnan(run.sm_mhz)) {
+            run.sm_mhz = run.sm_low_mhz = run.sm_high_mhz = isnan(sm_mhz) ? fl_log_named_mhz(path) : sm_mhz;
+            run.sm_stated = true;
+        }
         run.busy = mean_share(&r, "util_gpu_pct");
         bool held = true;
-        run.limit_w = clock_of(&r, "power_limit_w", room, &held);
+        run.limit_w = clock_of(&r, "power_limit_w", room, &held, &low, &high);
         const char *sensor = NULL;
         run.power_w = r.ends.counter_w = counter_power(&r);
         r.ends.sensor_w = sensor_power(&r, "power_w");
@@ -349,7 +366,9 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
         if (status)
             ;
         else if (isnan(run.sm_mhz))
-            status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no sm_mhz, expected the SM clock of the run");
+            status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                             "no sm_mhz, expected the SM clock of the run: in the log, in the file's name "
+                             "(NAME@1050.csv), or by --sm-mhz");
         else if (isnan(run.power_w))
             status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "neither power_w nor energy_j during the run");
         *out = run;
@@ -360,55 +379,4 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
     free(room);
     free(time);
     return status;
-}
-
-static bool same_memory(const fl_log_run *a, const fl_log_run *b) {
-    return isnan(a->mem_mhz) ? isnan(b->mem_mhz) : fabs(a->mem_mhz - b->mem_mhz) < 1.5;
-}
-
-/* Two runs at the same clocks under the same limit: repeated runs hardly differ. */
-static fl_status check_again(const char *const *path, const fl_log_run *run, const fl_log_ends *ends, size_t a,
-                             size_t b, fl_diag *d) {
-    const fl_log_run *x = &run[a], *y = &run[b];
-    const bool limits = fabs(x->limit_w - y->limit_w) >= 0.5; /* false where one is not known */
-    if (fabs(x->sm_mhz - y->sm_mhz) > 0.5 || !same_memory(x, y) || limits)
-        return FL_OK;
-    const double error_s = ends[a].error_s + ends[b].error_s, apart_s = fabs(x->time_s - y->time_s) - error_s;
-    if (apart_s <= (AGAIN - 1) * fmin(x->time_s, y->time_s) &&
-        fmax(x->power_w, y->power_w) <= AGAIN_POWER * fmin(x->power_w, y->power_w))
-        return FL_OK;
-    return fl_fail(
-        d, FL_BAD_INPUT, path[b], 0, 0,
-        "%.4g s and %.4g W at %.0f MHz, but %.4g s and %.4g W at that clock in %s, expected whole runs of one "
-        "program with one input",
-        y->time_s, y->power_w, y->sm_mhz, x->time_s, x->power_w, path[a]);
-}
-
-fl_status fl_log_runs_alike(const char *const *path, const fl_log_run *run, const fl_log_ends *ends, size_t count,
-                            const char **slow, fl_diag *d) {
-    *slow = NULL;
-    for (size_t b = 0; b < count; b++)
-        for (size_t a = 0; a < b; a++) {
-            const fl_status status = check_again(path, run, ends, a, b, d);
-            if (status)
-                return status;
-        }
-    for (size_t low = 0; low < count; low++)
-        for (size_t high = 0; high < count; high++) {
-            const fl_log_run *l = &run[low], *h = &run[high];
-            if (!(h->sm_mhz > l->sm_mhz + 0.5) || !same_memory(l, h))
-                continue;
-            const double error_s = ends[low].error_s + ends[high].error_s, share = h->sm_mhz / l->sm_mhz;
-            const double slower = (l->time_s - error_s * share) / (share * h->time_s);
-            const bool faster = l->time_s + error_s < FASTER * h->time_s;
-            if (faster || slower > NO_BOARD)
-                return fl_fail(
-                    d, FL_BAD_INPUT, path[low], 0, 0,
-                    "%.4g s at %.0f MHz, but %.4g s at %.0f MHz in %s: the lower clock does not explain that "
-                    "it is so much %s, expected whole runs of one program with one input",
-                    l->time_s, l->sm_mhz, h->time_s, h->sm_mhz, path[high], faster ? "faster" : "slower");
-            if (slower > SLOWER)
-                *slow = path[low];
-        }
-    return FL_OK;
 }

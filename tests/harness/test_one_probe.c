@@ -31,11 +31,23 @@ static double idle_at(double sm_mhz) {
     return fl_chip_power(&chip, &(fl_chip_load){.tc = 1}, sm_mhz, chip.mem_ref, chip.sm_ref / sm_mhz);
 }
 
+static fl_log_run a_run(double sm_mhz, double mem_mhz, double time_s, double power_w, double busy) {
+    return (fl_log_run){.sm_mhz = sm_mhz,
+                        .mem_mhz = mem_mhz,
+                        .sm_low_mhz = sm_mhz,
+                        .sm_high_mhz = sm_mhz,
+                        .time_s = time_s,
+                        .power_w = power_w,
+                        .steady = true,
+                        .busy = busy,
+                        .limit_w = NAN};
+}
+
 /* A run that is busy for three quarters: the rest idles, by the law. */
 static void test_busy(void) {
     open_chip();
     const double idle = idle_at(1005);
-    const fl_log_run run = {1005, NAN, 8, 0.75 * 200 + 0.25 * idle, true, 0.75, NAN};
+    const fl_log_run run = a_run(1005, NAN, 8, 0.75 * 200 + 0.25 * idle, 0.75);
     fl_one_probe p = fl_one_probe_make(&chip, &run);
     CU_ASSERT(p.tells);
     CU_ASSERT_DOUBLE_EQUAL(p.busy.power_w, 200, 1e-9);
@@ -63,14 +75,14 @@ static void test_says_nothing(void) {
         fl_log_run run;
         bool tells;
     } table[] = {
-        {"utilisation is not known", {1005, NAN, 8, 200, true, NAN, NAN}, true},
-        {"half of the time", {1005, NAN, 8, 200, true, 0.5, NAN}, true},
-        {"less than half", {1005, NAN, 8, 200, true, 0.49, NAN}, false},
-        {"little above an idle GPU", {1005, NAN, 8, 0.81 * idle, true, 1, NAN}, true},
-        {"below an idle GPU", {1005, NAN, 8, 0.79 * idle, true, 1, NAN}, false},
-        {"its busy part is", {1005, NAN, 8, 0.89 * idle, true, 0.5, NAN}, false},
-        {"above the ladder", {2000, NAN, 8, 200, true, 1, NAN}, false},
-        {"a memory clock that the chip does not know apart", {1005, 3000, 8, 200, true, 1, NAN}, true},
+        {"utilisation is not known", a_run(1005, NAN, 8, 200, NAN), true},
+        {"half of the time", a_run(1005, NAN, 8, 200, 0.5), true},
+        {"less than half", a_run(1005, NAN, 8, 200, 0.49), false},
+        {"little above an idle GPU", a_run(1005, NAN, 8, 0.81 * idle, 1), true},
+        {"below an idle GPU", a_run(1005, NAN, 8, 0.79 * idle, 1), false},
+        {"its busy part is", a_run(1005, NAN, 8, 0.89 * idle, 0.5), false},
+        {"above the ladder", a_run(2000, NAN, 8, 200, 1), false},
+        {"a memory clock that the chip does not know apart", a_run(1005, 3000, 8, 200, 1), true},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const fl_one_probe p = fl_one_probe_make(&chip, &table[i].run);
@@ -102,7 +114,7 @@ static void test_powers(void) {
             guess[i] = (fl_chip_guess){fl_chip_time(&chip, &load, clock[i], chip.mem_ref), NAN, 0, 0};
             watts[i] = fl_chip_power(&chip, &load, clock[i], chip.mem_ref, guess[i].time_s);
         }
-        const fl_log_run run = {1005, NAN, 1, watts[3], true, NAN, NAN};
+        const fl_log_run run = a_run(1005, NAN, 1, watts[3], NAN);
         const fl_one_probe p = fl_one_probe_make(&chip, &run);
         FL_CHECK(fl_one_probe_powers(&chip, &p, &at[CLOCKS - 1], at, guess, CLOCKS, &d) == FL_OK, "%s", d.message);
         for (size_t i = 0; i < CLOCKS; i++) {
@@ -115,7 +127,7 @@ static void test_powers(void) {
         saving[k] = 1 - guess[2].power_w / guess[CLOCKS - 1].power_w;
         for (size_t far = 0; far < 2; far++) { /* the nearer the run is to what is asked, the surer */
             const size_t ran = far ? 0 : CLOCKS - 1;
-            const fl_log_run one = {clock[ran], NAN, 1, watts[ran], true, NAN, NAN};
+            const fl_log_run one = a_run(clock[ran], NAN, 1, watts[ran], NAN);
             const fl_one_probe q = fl_one_probe_make(&chip, &one);
             FL_CHECK(fl_one_probe_powers(&chip, &q, &at[CLOCKS - 1], at, guess, CLOCKS, &d) == FL_OK, "%s", d.message);
             doubt[far] = guess[CLOCKS - 2].power_sd_pct;

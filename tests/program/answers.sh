@@ -63,7 +63,7 @@ log 1005 120 200 'NVIDIA A100-SXM4-40GB' >"$dir/mid.csv"
 log 705 160 150 'A100-SXM4-40GB' >"$dir/low.csv"
 succeed "three logs give advice" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/mid.csv" "$dir/low.csv" --bound 25%
 wrong() { # NAME PATTERN, of odd.csv in place of mid.csv
-  refuse "$1" 2 "$2" "$f" advise "$dir/high.csv" "$dir/odd.csv" "$dir/low.csv" --bound 25%
+  refuse "$1" 2 "$2" "$f" advise --workload program "$dir/high.csv" "$dir/odd.csv" "$dir/low.csv" --bound 25%
 }
 awk 'NR > 130 { split(substr($0, 12, 8), t, ":"); at = t[1] * 3600 + t[2] * 60 + t[3] - 30
   $0 = substr($0, 1, 11) sprintf("%02d:%02d:%02d", int(at / 3600), int(at % 3600 / 60), at % 60) substr($0, 20) } 1' "$dir/mid.csv" >"$dir/odd.csv"
@@ -71,19 +71,21 @@ wrong "a clock that was set back" 'odd.csv:131:1: the time stamp is 29.5 s earli
 succeed "import tells it" . "$f" import "$dir/odd.csv" -o "$dir/odd.telemetry.csv"
 check "with its line" grep -q 'line 131: time stamps go back by 29.5 s' "$dir/out" "$dir/err"
 awk '{ print } NR > 1 && NR % 2 == 0' "$dir/mid.csv" >"$dir/double.csv"
-succeed "a reading twice changes nothing" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/double.csv" "$dir/low.csv" --bound 25%
+succeed "a reading twice changes nothing" 'program: [0-9]+ MHz' "$f" advise --workload program "$dir/high.csv" "$dir/double.csv" "$dir/low.csv" --bound 25%
 awk -F, -v OFS=, 'NR > 40 && NR < 240 { $4 = " 200.00 W" } 1' "$dir/mid.csv" >"$dir/odd.csv"
-wrong "a sensor that hangs" 'odd.csv: power_w is 200 in all readings of .* of a sensor that hangs'
+succeed "a sensor that hangs is set aside" 'program: 705 MHz' "$f" advise --workload program "$dir/high.csv" "$dir/odd.csv" "$dir/low.csv" --bound 70%
+check "with the reason" grep -q 'set aside: odd.csv: power_w is 200 in all readings of .* of a sensor that hangs' "$dir/err"
 awk -F, -v OFS=, 'NR > 40 && NR < 130 { $4 = " 200.00 W" } 1' "$dir/mid.csv" >"$dir/short.csv"
-succeed "one that repeats itself for less than half of the run" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/short.csv" "$dir/low.csv" --bound 25%
+succeed "one that repeats itself for less than half of the run" 'program: [0-9]+ MHz' "$f" advise --workload program "$dir/high.csv" "$dir/short.csv" "$dir/low.csv" --bound 25%
 awk -F, -v OFS=, 'NR > 40 && NR < 240 { $4 = " 200.00 W"; $6 = " 100 %" } 1' "$dir/mid.csv" >"$dir/even.csv"
-succeed "an even load draws an even power" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/even.csv" "$dir/low.csv" --bound 25%
+succeed "an even load draws an even power" 'program: [0-9]+ MHz' "$f" advise --workload program "$dir/high.csv" "$dir/even.csv" "$dir/low.csv" --bound 25%
 log 1005 170 200 'NVIDIA A100-SXM4-40GB' >"$dir/long.csv"
-refuse "two runs at one clock that differ in time" 2 'long.csv: 170 s .* but 120 s .* at that clock in .*mid.csv' "$f" advise "$dir/high.csv" "$dir/mid.csv" "$dir/long.csv"
+succeed "of two runs at one clock that differ in time, the one that contradicts others too" 'program: 1005 MHz' "$f" advise --workload program "$dir/high.csv" "$dir/mid.csv" "$dir/long.csv" --bound 25%
+check "is set aside" grep -q 'set aside: long.csv: 170 s .* but 120 s .* in mid.csv: runs at one clock do not differ so much' "$dir/err"
 log 1005 121 300 'NVIDIA A100-SXM4-40GB' >"$dir/hot.csv"
-refuse "two that differ in power" 2 'hot.csv: 121 s and 300.* at that clock in .*mid.csv' "$f" advise "$dir/high.csv" "$dir/mid.csv" "$dir/hot.csv"
+refuse "two that differ in power" 2 'mid.csv: 120 s .* but 121 s and 300.* in hot.csv: runs at one clock do not differ so much' "$f" advise --workload program "$dir/high.csv" "$dir/mid.csv" "$dir/hot.csv"
 log 1005 121 203 'NVIDIA A100-SXM4-40GB' >"$dir/again.csv"
-succeed "two that hardly differ" 'program: [0-9]+ MHz' "$f" advise "$dir/high.csv" "$dir/mid.csv" "$dir/again.csv" "$dir/low.csv" --bound 25%
+succeed "two that hardly differ" 'program: [0-9]+ MHz' "$f" advise --workload program "$dir/high.csv" "$dir/mid.csv" "$dir/again.csv" "$dir/low.csv" --bound 25%
 log 1005 120 200 'NVIDIA H100 PCIe' >"$dir/odd.csv"
 wrong "logs of two boards" 'odd.csv: the board is NVIDIA H100 PCIe, but NVIDIA A100-SXM4-40GB in .*high.csv'
 finish

@@ -18,14 +18,24 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "advise", "FILE... [--platform NAME] [--bound 5%]",
+    "advise", "FILE|FOLDER... [--platform NAME] [--bound 5%]",
     "Names the clock with the least energy within a bound on the slowdown, from measurements, and says how sure it is.",
-    "FILE is one of these: a sweep; logs of one program (nvidia-smi, dcgmi, foldline record), each of a run at one "
+    "FILE is one of these: a sweep; logs (nvidia-smi, dcgmi, foldline record), each of a run at one "
     "clock; a recording of its kernels (Nsight Systems, rocprofv3, Kineto), with or without a log of that run; or an "
     "experiment, for which the command names the policy that saves most. Kernels, and logs at a single clock, need "
     "--platform, which says what other clocks do. Where no file says how kernels depend on clocks, the command makes "
     "all three assumptions in turn (compute, balanced, memory): the clock holds the bound under each, and the "
     "intervals span them.\n\n"
+    "Logs of several programs, and several GPUs in a log, get a row each; they are never merged. The program is what "
+    "the "
+    "log's head says, else the file's name without the clock of its run (job@1050.csv, job_1050MHz.csv) and without "
+    "words "
+    "that name a setting (default, locked), else one program; --workload names it. A log that does not show a whole "
+    "run "
+    "is set aside, with the reason: it ends under load where others end idle, a lower clock is faster, or slower by "
+    "more "
+    "than the ratio of the clocks. The clock of a log that states none is that of the file's name, or of --sm-mhz. "
+    "--common finds one clock for all.\n\n"
     "Savings are relative to the driver's default clock or, where no platform states that clock, to the highest clock "
     "measured. An interval reaches two standard deviations to either side; the fit states its own deviation. A clock "
     "is chosen only if the chance that it breaks the bound is at most --risk, or if that chance is unknown. The last "
@@ -39,25 +49,47 @@ static const fl_command_help help = {
 
 #define BOUND_STANDARD 0.05
 #define RISK_STANDARD 0.05
+#define FEW 4              /* subjects whose own notes the terminal shows */
+#define LEAST_CHANCE 0.001 /* no chance below it is printed as a number */
 
 typedef struct advise_options {
     fl_advise_options files;
     fl_serving_choice serving;
     double bound, risk;
-    bool json;
+    bool json, common;
+    fl_setting_clocks one; /* the one setting for all, and what it saves of the energy of all together, % */
+    double one_saves;
 } advise_options;
 
 /* ---- telling ---- */
 
-static bool stays(const fl_advise_subject *of, const fl_advice *a) { return fl_stated_same(a->at, of->ref); }
+static bool stays(const fl_advise_subject *of, const fl_advice *a) {
+    return !of->cases || fl_stated_same(a->at, of->ref);
+}
+
+/* Whether the interval says how far the value may be off. Assumptions span one, however unsure each of them is. */
+static bool is_known(const fl_advice_interval *x) { return x->high > x->low; }
+
+/* "6.7 %, between 4.1 and 9.2", or "6.7 %, error unknown". No decimals where assumptions span tens of percent. */
+static void print_interval(const char *what, const fl_advice_interval *x, bool assumed) {
+    const int digits = assumed ? 0 : 1;
+    if (is_known(x))
+        printf("  %-20s %.*f %%, between %.*f and %.*f", what, digits, x->value, digits, x->low, digits, x->high);
+    else
+        printf("  %-20s %.*f %%, error unknown", what, digits, x->value);
+}
+
+/* The chance of a broken bound, of which at most two decimals are known; NAN where the error of the time is unknown. */
+static double chance_of(const fl_advice *a) { return is_known(&a->slowdown) ? a->chance : (double)NAN; }
 
 static fl_advise_commands commands_of(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a) {
     fl_advise_commands c = {.set = ""};
+    const int64_t gpu = of->gpu >= 0 ? of->gpu : s->gpu;
     if (a->at.sm_mhz > 0)
-        c = fl_advise_commands_of(s->device, s->gpu, a->at,
+        c = fl_advise_commands_of(s->device, gpu, a->at,
                                   s->several_memories && fabs(a->at.mem_mhz - of->ref.mem_mhz) >= 0.5);
     if (a->at.limit_w > 0)
-        fl_advise_add_limit(&c, s->device, s->gpu, a->at.limit_w, s->own_limit_w);
+        fl_advise_add_limit(&c, s->device, gpu, a->at.limit_w, s->own_limit_w);
     return c;
 }
 
@@ -92,22 +124,24 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
             printf(" instead of %g\n", of->ref.sm_mhz);
         else
             printf(" instead of %s\n", clocks_text(s, of->ref, at, sizeof at));
-        printf("  energy saved         %.1f %%, between %.1f and %.1f\n", a->saving.value, a->saving.low,
-               a->saving.high);
-        printf("  slowdown             %.1f %%, between %.1f and %.1f; ", a->slowdown.value, a->slowdown.low,
-               a->slowdown.high);
-        if (!isnan(a->chance))
-            printf("the bound of %g %% breaks with a chance of %.1f %%\n", 100 * o->bound, 100 * a->chance);
+        const double chance = chance_of(a);
+        print_interval("energy saved", &a->saving, of->cases > 1);
+        putchar('\n');
+        print_interval("slowdown", &a->slowdown, of->cases > 1);
+        if (chance >= LEAST_CHANCE)
+            printf("; the bound of %g %% breaks with a chance of %.1f %%\n", 100 * o->bound, 100 * chance);
+        else if (chance >= 0)
+            printf("; the bound of %g %% breaks with a chance of less than %g %%\n", 100 * o->bound,
+                   100 * LEAST_CHANCE);
         else
-            printf("the bound of %g %% holds%s; how likely that is is unknown\n", 100 * o->bound,
-                   of->cases > 1 ? " under every assumption" : " by the model");
+            printf("; the bound of %g %% holds%s; how likely that is is unknown\n", 100 * o->bound,
+                   of->cases > 1            ? " under every assumption"
+                   : is_known(&a->slowdown) ? " by the model"
+                                            : "");
     }
     if (of->cases > 1)
         printf("  range                over three assumptions: all kernels bound by compute, by memory, or by both%s\n",
                a->stated ? "" : "; the error of the platform's models is unknown");
-    else if (!stay && !(a->saving.high > a->saving.low))
-        printf("  range                none: %s\n",
-               a->stated ? "both settings were measured" : "the model's error is unknown");
     if (!isnan(a->measure.sm_mhz) && of->next.known)
         printf("  measure next         a run at %s: it would narrow the range most (expected error of the energy: "
                "%.2f %% now, %.2f %% then)\n",
@@ -159,48 +193,107 @@ static void print_commands(const fl_advise_subjects *s, const fl_advice *a) {
     print_line("note", note);
 }
 
+/* "6.7 [4.1, 9.2]", or "6.7, error unknown". */
+static void add_cell(fl_grid *g, const fl_advice_interval *x) {
+    if (is_known(x))
+        fl_grid_add(g, "%.1f [%.1f, %.1f]", x->value, x->low, x->high);
+    else
+        fl_grid_add(g, "%.1f, error unknown", x->value);
+}
+
+static void add_row(fl_grid *g, const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a,
+                    bool logs) {
+    char at[96];
+    const double chance = chance_of(a);
+    fl_grid_add(g, "%s", of->name);
+    if (!of->cases) {
+        fl_grid_add(g, "unknown\t-\t-\t-");
+    } else if (stays(of, a)) { /* nothing changes, so nothing is estimated */
+        fl_grid_add(g, "%s, as it is\t0\t0\t-", clocks_text(s, a->at, at, sizeof at));
+    } else {
+        fl_grid_add(g, "%s", clocks_text(s, a->at, at, sizeof at));
+        add_cell(g, &a->saving);
+        add_cell(g, &a->slowdown);
+        if (chance >= 0 && chance < LEAST_CHANCE)
+            fl_grid_add(g, "<%g", 100 * LEAST_CHANCE);
+        else if (chance >= 0)
+            fl_grid_add(g, "%.1f", 100 * chance);
+        else
+            fl_grid_add(g, "-");
+    }
+    fl_grid_add(g, "%s", isnan(a->measure.sm_mhz) ? "-" : clocks_text(s, a->measure, at, sizeof at));
+    if (!logs)
+        return;
+    fl_text t;
+    FILE *files = fl_must(fl_text_open(&t));
+    for (size_t i = 0; i < of->files; i++)
+        fprintf(files, "%s%s", i ? ", " : "", basename(of->file[i]));
+    if (of->why)
+        fprintf(files, "%s%s", of->files ? ": " : "", of->why);
+    char *text = fl_must(fl_text_close(&t, NULL));
+    fl_grid_add(g, "%s", text);
+    free(text);
+}
+
 static void print_table(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
     char at[96];
     fl_grid g = {0};
-    bool one = true;
-    for (size_t i = 1; i < s->count; i++)
-        one &= fl_stated_same(s->item[i].ref, s->item[0].ref);
-    fl_grid_column(&g, "workload", "what was measured");
-    fl_grid_column(&g, "setting", "the best within the bound of %g %% and the risk of %g %%", 100 * o->bound,
-                   100 * o->risk);
-    fl_grid_column(&g, "saved %", "energy saved against %s, and its range",
-                   one ? clocks_text(s, s->item[0].ref, at, sizeof at) : "each workload's highest setting");
-    fl_grid_column(&g, "slowdown %", "time above the same, and its range");
-    fl_grid_column(&g, "break %", "chance that the bound breaks");
-    fl_grid_column(&g, "measure next", "a run there would narrow the range most");
+    bool one = true, logs = false;
     for (size_t i = 0; i < s->count; i++) {
-        fl_grid_add(&g, "%s\t%s", s->item[i].name, clocks_text(s, a[i].at, at, sizeof at));
-        fl_grid_add(&g, "%.1f [%.1f, %.1f]", a[i].saving.value, a[i].saving.low, a[i].saving.high);
-        fl_grid_add(&g, "%.1f [%.1f, %.1f]", a[i].slowdown.value, a[i].slowdown.low, a[i].slowdown.high);
-        fl_grid_number(&g, 100 * a[i].chance, 1, "");
-        fl_grid_add(&g, "%s", isnan(a[i].measure.sm_mhz) ? "-" : clocks_text(s, a[i].measure, at, sizeof at));
+        one &= fl_stated_same(s->item[i].ref, s->item[0].ref);
+        logs |= s->item[i].files || s->item[i].why;
     }
+    fl_grid_column(&g, "workload", "what was measured");
+    if (o->common)
+        fl_grid_column(&g, "setting",
+                       "the one setting for all, within the bound of %g %% and the risk of %g %% for each",
+                       100 * o->bound, 100 * o->risk);
+    else
+        fl_grid_column(&g, "setting", "the best within the bound of %g %% and the risk of %g %%", 100 * o->bound,
+                       100 * o->risk);
+    fl_grid_column(&g, "saved %", "energy saved against %s, and its range",
+                   one && s->item[0].cases ? clocks_text(s, s->item[0].ref, at, sizeof at)
+                                           : "each workload's highest setting");
+    fl_grid_column(&g, "slowdown %", "time above the same, and its range");
+    fl_grid_column(&g, "break %", "chance that the bound breaks; - where the error is unknown");
+    fl_grid_column(&g, "measure next", logs ? "a run there tells most" : "a run there would narrow the range most");
+    if (logs)
+        fl_grid_column(&g, "rests on", "the logs of the program, or why nothing is known of other clocks");
+    for (size_t i = 0; i < s->count; i++)
+        add_row(&g, s, &s->item[i], &a[i], logs);
     fl_grid_print(&g, 2, stdout);
     putchar('\n');
     print_commands(s, a);
 }
 
 static void print_text(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
+    size_t notes = 0;
+    char at[96];
+    if (o->common)
+        printf("all together: %s saves %.1f %% of the energy, by the values of the rows\n",
+               clocks_text(s, o->one, at, sizeof at), o->one_saves);
     if (s->count == 1)
         print_one(s, &s->item[0], &a[0], o);
     else
         print_table(s, a, o);
     for (size_t i = 0; i < s->rest_count; i++)
         printf("%s%s\n", i ? "                       " : "rests on               ", s->rests[i]);
+    for (size_t i = 0; i < s->count; i++)
+        notes += s->item[i].rest_count;
+    if (s->count > FEW && notes)
+        printf("                       %zu notes on single programs, which --json lists\n", notes);
+    for (size_t i = 0; s->count <= FEW && i < s->count; i++)
+        for (size_t k = 0; k < s->item[i].rest_count; k++)
+            printf("                       %s: %s\n", s->item[i].name, s->item[i].rests[k]);
 }
 
 static double or_nan(double x) { return x > 0 ? x : (double)NAN; }
 
-static void add_interval(cJSON *to, const char *key, const fl_advice_interval *x) {
+static void add_interval(cJSON *to, const char *key, const fl_advice_interval *x, bool known) {
     cJSON *at = cJSON_AddObjectToObject(to, key);
     fl_json_add_real(at, "value", x->value);
-    fl_json_add_real(at, "low", x->low);
-    fl_json_add_real(at, "high", x->high);
+    fl_json_add_real(at, "low", known ? x->low : (double)NAN); /* null: the error is unknown */
+    fl_json_add_real(at, "high", known ? x->high : (double)NAN);
 }
 
 /* null: there is none, or nothing is to be set. */
@@ -223,9 +316,16 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
         fl_json_add_real(w, "reference_sm_mhz", or_nan(s->item[i].ref.sm_mhz));
         fl_json_add_real(w, "reference_mem_mhz", s->several_memories ? s->item[i].ref.mem_mhz : (double)NAN);
         fl_json_add_real(w, "reference_power_limit_w", or_nan(s->item[i].ref.limit_w));
-        add_interval(w, "saving_pct", &a[i].saving);
-        add_interval(w, "slowdown_pct", &a[i].slowdown);
-        fl_json_add_real(w, "bound_break_chance", a[i].chance);
+        const bool same = s->item[i].cases && stays(&s->item[i], &a[i]); /* nothing changes, which is certain */
+        add_interval(w, "saving_pct", &a[i].saving, same || is_known(&a[i].saving));
+        add_interval(w, "slowdown_pct", &a[i].slowdown, same || is_known(&a[i].slowdown));
+        fl_json_add_real(w, "bound_break_chance", same ? a[i].chance : chance_of(&a[i]));
+        if (s->item[i].why)
+            cJSON_AddStringToObject(w, "why_unknown", s->item[i].why);
+        if (s->item[i].files)
+            fl_json_add_texts(w, "files", s->item[i].file, s->item[i].files);
+        if (s->item[i].rest_count)
+            fl_json_add_texts(w, "rests_on", s->item[i].rests, s->item[i].rest_count);
         cJSON *assumed = cJSON_AddArrayToObject(w, "assumed");
         for (size_t k = 0; k < s->item[i].cases; k++)
             if (s->item[i].of[k].assume)
@@ -241,7 +341,12 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
         if (c.note && !stay)
             cJSON_AddStringToObject(w, "note", c.note);
     }
+    if (o->common)
+        fl_json_add_real(root, "common_sm_mhz", or_nan(o->one.sm_mhz));
+    if (o->common)
+        fl_json_add_real(root, "common_saving_pct", o->one_saves);
     fl_json_add_texts(root, "rests_on", s->rests, s->rest_count);
+    fl_json_add_texts(root, "set_aside", s->aside, s->aside_count);
     fl_json_tell(root);
 }
 
@@ -253,7 +358,7 @@ static void print_policy(const fl_advise_policy *p, bool json) {
         else
             cJSON_AddNullToObject(root, "policy");
         fl_json_add_real(root, "bound", p->bound);
-        add_interval(root, "saving_pct", &p->saving);
+        add_interval(root, "saving_pct", &p->saving, isfinite(p->saving.low));
         fl_json_add_real(root, "bound_break_chance", p->chance);
         fl_json_add_real(root, "worst_slowdown_pct", p->worst_slowdown_pct);
         cJSON_AddNumberToObject(root, "runs", (double)p->runs);
@@ -295,9 +400,20 @@ static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
     if (s)
         return s;
     fl_advice *a = fl_must(calloc(subjects.count + 1, sizeof *a));
+    for (size_t i = 0; i < subjects.doubts; i++)
+        fl_terminal_say(stderr, "note: %s", subjects.rests[i]);
+    for (size_t i = 0; i < subjects.aside_count; i++)
+        fl_terminal_say(stderr, "note: set aside: %s", subjects.aside[i]);
+    if (o->common)
+        s = fl_advise_common(&subjects, o->bound, o->risk, &o->one, &o->one_saves, d);
     for (size_t i = 0; !s && i < subjects.count; i++) {
         const fl_advise_subject *of = &subjects.item[i];
-        s = fl_advise(of->of, of->cases, of->ref, o->bound, o->risk, &a[i], d);
+        const fl_advice_interval unknown = {NAN, NAN, NAN};
+        a[i] = (fl_advice){{NAN, NAN, NAN}, unknown, unknown, NAN, false, {NAN, NAN, NAN}};
+        if (of->cases && o->common)
+            s = fl_advise_at(of->of, of->cases, of->ref, o->one, o->bound, &a[i], d);
+        else if (of->cases)
+            s = fl_advise(of->of, of->cases, of->ref, o->bound, o->risk, &a[i], d);
         if (!s && of->next.known)
             a[i].measure = (fl_setting_clocks){of->next.sm_mhz, of->next.mem_mhz, 0};
     }
@@ -322,6 +438,11 @@ int fl_cmd_advise(int argc, char **argv) {
          "highest chance that the bound breaks (" FL_AS_TEXT(RISK_STANDARD) ")"},
         {"kinds", "FILE", FL_OPTION_TEXT, &o.files.kinds, 0, 0, "how kinds of kernels depend on clocks"},
         {"device", "N", FL_OPTION_INT, &o.files.device, 0, 65535, "the GPU to set, and to read of logs with several"},
+        {"workload", "NAME", FL_OPTION_TEXT, &o.files.workload, 0, 0,
+         "what ran in all these logs: they are of one program"},
+        {"sm-mhz", "MHZ", FL_OPTION_TEXT, &o.files.clocks, 0, 0,
+         "SM clock of logs that state none: one, or one for each (1050,1410)"},
+        {"common", NULL, FL_OPTION_FLAG, &o.common, 0, 0, "finds the one clock for all workloads"},
         {"interval", "S", FL_OPTION_REAL, &o.files.interval_s, 1e-6, 1e6,
          "time between rows that have no time stamps (dcgmi dmon -d)"},
         FL_SERVING_OPTIONS(o.serving),
@@ -333,9 +454,14 @@ int fl_cmd_advise(int argc, char **argv) {
     fl_diag d = {0};
     fl_status s = FL_OK;
     const bool serves = fl_serving_choice_any(&o.serving);
-    if ((serves || is_experiment(&files)) && (o.files.kinds || o.files.device >= 0 || o.files.interval_s > 0)) {
-        s = fl_refuse(&d, "--kinds, --device and --interval have no effect %s, expected none of them",
-                      serves ? "with --serving" : "on an experiment");
+    const bool of_logs = o.files.workload || o.files.clocks || o.common;
+    if ((serves || is_experiment(&files)) &&
+        (o.files.kinds || o.files.device >= 0 || o.files.interval_s > 0 || of_logs)) {
+        s = fl_refuse(
+            &d,
+            "--kinds, --device, --interval, --workload, --sm-mhz and --common have no effect %s, expected none "
+            "of them",
+            serves ? "with --serving" : "on an experiment");
     } else if (serves) {
         if (isfinite(o.bound) || o.risk != RISK_STANDARD)
             s = fl_refuse(&d, "--bound and --risk have no effect with --serving, expected --ttft or --tbt");

@@ -25,25 +25,28 @@ static const fl_command_help help = {
     "board's counter. Without a counter it comes from the mean power, less the first two seconds (or a fifth of a "
     "short run), in which a sensor may still average in what came before. The command reports and leaves out a run "
     "whose clocks changed.\n\n"
-    "The workload's name: --workload, else the log's head, else the file's name up to the first '.' or '@'."};
+    "A clock that moves between neighbouring steps counts with its mean. A log without clocks has the clock of its "
+    "name "
+    "(NAME@1050.csv, name_1050MHz.csv) or of --sm-mhz.\n\n"
+    "The workload's name: --workload, else the log's head, else the file's name without the clock and without words "
+    "that name a setting (default, locked)."};
 
 typedef struct logs_options {
-    const char *out, *workload, *format;
+    const char *out, *workload, *format, *clocks;
     double interval_s;
     int64_t device;
     bool json;
 } logs_options;
 
-static char *name_of(const logs_options *o, const fl_telemetry *t, const char *path) {
-    const char *head = fl_head_get(&t->head, "workload"), *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
-    return fl_must(o->workload ? strdup(o->workload) : head ? strdup(head) : strndup(base, strcspn(base, ".@")));
+static char *name_of(const logs_options *o, const fl_telemetry *t, const char *path, const fl_log_run *run) {
+    return fl_must(o->workload ? strdup(o->workload) : fl_log_program(path, &t->head, run, false));
 }
 
-static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, const fl_telemetry *t, fl_diag *d) {
+static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, double sm_mhz, const fl_telemetry *t,
+                         fl_diag *d) {
     fl_log_run run;
     fl_log_ends ends;
-    const fl_status status = fl_log_run_find(path, t, o->device, &run, &ends, d);
+    const fl_status status = fl_log_run_find(path, t, o->device, sm_mhz, &run, &ends, d);
     if (status)
         return status;
     if (!ends.whole) {
@@ -56,12 +59,17 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, c
     }
     if (!run.steady) {
         fl_ticker_clear();
-        fl_terminal_say(stderr, "note: %s: the clocks changed during the run; left out", path);
+        fl_terminal_say(stderr, "note: %s: the clocks changed during the run, from %g to %g MHz; left out", path,
+                        run.sm_low_mhz, run.sm_high_mhz);
         return FL_OK;
+    }
+    if (run.sm_low_mhz < run.sm_high_mhz) {
+        fl_ticker_clear();
+        fl_terminal_say(stderr, "note: %s: " FL_LOG_WANDERS, path, run.sm_low_mhz, run.sm_high_mhz, run.sm_mhz);
     }
     fl_must_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names);
     fl_must_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof *s->rows);
-    s->names[s->name_count] = name_of(o, t, path);
+    s->names[s->name_count] = name_of(o, t, path, &run);
     s->rows[s->row_count++] = (fl_sweep_row){.workload = (uint32_t)s->name_count++,
                                              .sm_mhz = run.sm_mhz,
                                              .mem_mhz = run.mem_mhz,
@@ -77,21 +85,24 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, c
 
 static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *logs, fl_diag *d) {
     const fl_import_options how = {.interval_s = o->interval_s, .device = (int32_t)o->device};
+    double *mhz = fl_must(calloc(logs->count, sizeof *mhz));
+    fl_status status = fl_log_clocks(o->clocks, logs->count, mhz, d);
     fl_must_grow(&s->names, &s->name_room, 1, sizeof *s->names);
     s->names[0] = fl_must(strdup(""));
     s->name_count = 1; /* name 0 is the kernel of every row */
-    for (size_t i = 0; i < logs->count; i++) {
+    for (size_t i = 0; !status && i < logs->count; i++) {
         fl_imported in = {0};
-        fl_status status = fl_log_open(logs->item[i], o->format, &how, &in, d);
+        status = fl_log_open(logs->item[i], o->format, &how, &in, d);
         if (!status && !in.has_telemetry)
             status = fl_fail(d, FL_BAD_INPUT, logs->item[i], 0, 0, "no telemetry, expected a log of clocks and power");
         if (!status)
-            status = add_run(s, o, logs->item[i], &in.telemetry, d);
+            status = add_run(s, o, logs->item[i], mhz[i], &in.telemetry, d);
         fl_notes_tell(logs->item[i], in.note, status ? 0 : in.note_count);
         fl_imported_free(&in);
-        if (status)
-            return status;
     }
+    free(mhz);
+    if (status)
+        return status;
     if (s->row_count == 0)
         return fl_fail(d, FL_BAD_INPUT, logs->item[0], 0, 0, "no run at steady clocks");
     fl_must_have(fl_head_set(&s->head, "source", "foldline fit logs"));
@@ -123,6 +134,8 @@ int fl_cmd_fit_logs(int argc, char **argv) {
     const fl_option option[] = {
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the sweep to write"},
         {"workload", "NAME", FL_OPTION_TEXT, &o.workload, 0, 0, "what ran in all these logs"},
+        {"sm-mhz", "MHZ", FL_OPTION_TEXT, &o.clocks, 0, 0,
+         "SM clock of logs that state none: one, or one for each (1050,1410)"},
         {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where a log has several"},
         {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format, where it is not to be detected"},
         {"interval", "S", FL_OPTION_REAL, &o.interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
