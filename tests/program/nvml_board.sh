@@ -30,6 +30,15 @@ succeed "fewer GPUs" '^devices 1$' "${emulate[@]}" "${board[@]}" --gpus 1 -- "$c
 succeed "kernel records come" '^2000 kernels of 1 programs, 0 lost' "${emulate[@]}" "${board[@]}" --rings "$dir/rings" -- \
   "$f" live --policy depo --control --for 9s --rings "$dir/rings" --log "$dir/log.csv"
 check "by the same UUIDs" awk -F, '$3 == 0 && $7 > 1900 { found = 1 } END { exit !found }' "$dir/log.csv"
+sed 's/<product_architecture>.*</<product_architecture>Pascal</' $xml >"$dir/pascal.xml"
+pascal=(--board "$dir/pascal.xml" --platform "$dir/b.json")
+for call in "lock 0 810 810" "call nvmlDeviceResetGpuLockedClocks 0" "call nvmlDeviceResetMemoryLockedClocks 0" "call nvmlDeviceGetTotalEnergyConsumption 0"; do
+  succeed "a board before Volta: $call" ' 3$' "${emulate[@]}" "${pascal[@]}" -- "$clients/probe" $call
+  succeed "a later one: $call" ' 0$' "${emulate[@]}" "${board[@]}" -- "$clients/probe" $call
+done
+succeed "its application clocks may be set" '^nvmlDeviceResetApplicationsClocks 0$' "${emulate[@]}" "${pascal[@]}" -- "$clients/probe" call nvmlDeviceResetApplicationsClocks 0
+refuse "a policy cannot lock its clocks" 3 'locking the SM clock: Not Supported' "${emulate[@]}" "${pascal[@]}" -- "$f" live --policy assure --control --for 5s
+succeed "a platform has its own PCI device and memory" '\|233010de\|85520809984$' "${emulate[@]}" --platform h100 -- "$clients/probe" who
 succeed "a bundled board" '^who L4\|' "${emulate[@]}" --board l4 -- "$clients/probe" who
 refuse "no such board" 2 "cannot open" "${emulate[@]}" --board nosuch -- true
 check "nothing is left of the platforms that were made" test -z "$(ls -d /tmp/foldline-board-* 2>/dev/null)"

@@ -196,10 +196,11 @@ static int32_t check_range(const fl_ask *q) {
 
 int32_t fl_boards_check(const fl_boards *all, const fl_ask *q) {
     const fl_device *dev = fl_boards_device(all, q->gpu);
+    const bool locks = fl_identity_family(all->o, q->gpu).architecture >= NVML_ARCH_VOLTA;
     switch ((fl_ask_set)q->a) {
     case FL_SETS_SM:
     case FL_SETS_MEM:
-        return check_range(q);
+        return locks ? check_range(q) : NVML_NOT_SUPPORTED;
     case FL_SETS_TARGET:
         return fl_ladder_index(dev->mem_mhz, dev->mem_count, q->b) < 0 ||
                        fl_ladder_index(dev->sm_mhz, dev->sm_count, q->c) < 0
@@ -214,6 +215,7 @@ int32_t fl_boards_check(const fl_boards *all, const fl_ask *q) {
         return q->b > 1 ? NVML_INVALID_ARGUMENT : NVML_SUCCESS;
     case FL_SETS_SM_DEFAULT:
     case FL_SETS_MEM_DEFAULT:
+        return locks ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
     case FL_SETS_TARGET_DEFAULT:
     case FL_SETS_PERSISTENCE:
     case FL_SETS_RECORDS:

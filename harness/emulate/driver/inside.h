@@ -56,6 +56,16 @@ static inline size_t fl_conn_account(const fl_conn *c) { return c->peer ? c->pee
 
 /* A text of a GPU, or of the system; "" = it has none. */
 void fl_identity_text(const fl_emulate_options *o, uint32_t gpu, fl_ask_text what, char *out, size_t size);
+
+typedef struct fl_family { /* facts of a board that a program may query and that the models do not use */
+    uint32_t architecture, major, minor, pci_device; /* major, minor: compute capability */
+    uint64_t memory_mib;
+} fl_family;
+
+/* Return the family of a board, by the name and architecture that nvidia-smi printed, else by the platform's name. */
+fl_family fl_identity_family(const fl_emulate_options *o, uint32_t gpu);
+/* Write the FL_RING_UUID bytes of a UUID. */
+void fl_identity_uuid(const fl_emulate_options *o, uint32_t gpu, uint8_t *uuid);
 nvmlPciInfo_t fl_identity_pci(const fl_emulate_options *o, uint32_t gpu);
 uint64_t fl_identity_memory(const fl_emulate_options *o, uint32_t gpu); /* bytes */
 

@@ -30,32 +30,9 @@ static inline uint64_t fl_boards_us(const fl_boards *all, int64_t t_ns) {
 
 /* ---- numbers ---- */
 
-typedef struct fl_family { /* facts of a chip that a program may query and that the models do not use */
-    const char *word;
-    uint32_t architecture, capability;
-} fl_family;
-
-static const fl_family families[] = {
-    {"H100", 9, 9 << 16},       {"H200", 9, 9 << 16}, {"A100", 7, 8 << 16},    {"RTX 30", 7, 8 << 16 | 6},
-    {"RTX 40", 8, 8 << 16 | 9}, {"V100", 5, 7 << 16}, {"K20", 2, 3 << 16 | 5}, {"TITAN X", 3, 5 << 16 | 2},
-};
-
 static int32_t put(uint64_t *out, uint64_t value) {
     *out = value;
     return NVML_SUCCESS;
-}
-
-static const fl_family *family_of(const fl_device *dev) {
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (strcasestr(dev->name, families[i].word))
-            return &families[i];
-    return NULL;
-}
-
-/* NVML's number of its architecture; UINT32_MAX where the name does not reveal it. */
-static uint32_t fl_number_architecture(const fl_device *dev) {
-    const fl_family *f = family_of(dev);
-    return f ? f->architecture : UINT32_MAX;
 }
 
 /* A signal in NVML's own units (sim/node/node.h); NVML_NOT_SUPPORTED where the board has no sensor for it, or it is
@@ -67,6 +44,13 @@ static int32_t fl_number_signal(fl_boards *all, uint32_t gpu, int id, uint64_t *
         return NVML_NOT_SUPPORTED;
     *out = (uint64_t)llround(s.value[id] * fl_readout_nvml.rule[id].per_unit);
     return NVML_SUCCESS;
+}
+
+/* The energy counter, in mJ. It came with Volta. */
+static int32_t energy(fl_boards *all, uint32_t gpu, uint64_t *out) {
+    return fl_identity_family(all->o, gpu).architecture < NVML_ARCH_VOLTA
+               ? NVML_NOT_SUPPORTED
+               : fl_number_signal(all, gpu, FL_GPU_ENERGY_J, out);
 }
 
 static uint64_t reasons(double throttle) {
@@ -133,7 +117,7 @@ static int32_t read_sensor(fl_boards *all, const fl_ask *q, uint64_t *out) {
     case FL_NUMBER_POWER:
         return fl_number_signal(all, q->gpu, FL_GPU_POWER_W, out);
     case FL_NUMBER_ENERGY:
-        return fl_number_signal(all, q->gpu, FL_GPU_ENERGY_J, out);
+        return energy(all, q->gpu, out);
     case FL_NUMBER_TEMPERATURE:
         return q->b ? NVML_INVALID_ARGUMENT : temperature(all, q->gpu, out);
     case FL_NUMBER_REASONS:
@@ -148,13 +132,13 @@ static int32_t read_sensor(fl_boards *all, const fl_ask *q, uint64_t *out) {
 }
 
 /* Constants of the chip. */
-static int32_t chip_number(const fl_device *dev, const fl_ask *q, uint64_t *out) {
-    const fl_family *f = family_of(dev);
+static int32_t chip_number(const fl_boards *all, const fl_device *dev, const fl_ask *q, uint64_t *out) {
+    const fl_family f = fl_identity_family(all->o, q->gpu);
     switch ((fl_ask_number)q->a) {
     case FL_NUMBER_ARCHITECTURE:
-        return put(out, fl_number_architecture(dev));
+        return put(out, f.architecture);
     case FL_NUMBER_CAPABILITY:
-        return put(out, f ? f->capability : 8 << 16);
+        return put(out, (uint64_t)f.major << 16 | f.minor);
     case FL_NUMBER_CORES:
         return put(out, (uint64_t)dev->sms * dev->cores_per_sm);
     case FL_NUMBER_DEFAULT_CLOCK:
@@ -209,7 +193,7 @@ int32_t fl_number_of(fl_boards *all, const fl_ask *q, uint64_t *out) {
     case FL_NUMBER_LOCK:
         return lock_of(b, q->b, out);
     default:
-        return chip_number(dev, q, out);
+        return chip_number(all, dev, q, out);
     }
 }
 
@@ -224,8 +208,8 @@ bool fl_number_is_reading(const fl_ask *q) {
 
 /* Boards since Hopper report the memory's power separately. */
 static int32_t memory_power(fl_boards *all, uint32_t gpu, uint64_t *out) {
-    const uint32_t architecture = fl_number_architecture(fl_boards_device(all, gpu));
-    const int64_t mw = architecture >= 9 && architecture != UINT32_MAX ? fl_boards_memory_mw(all, gpu) : -1;
+    const bool separate = fl_identity_family(all->o, gpu).architecture >= NVML_ARCH_HOPPER;
+    const int64_t mw = separate ? fl_boards_memory_mw(all, gpu) : -1;
     *out = mw < 0 ? 0 : (uint64_t)mw;
     return mw < 0 ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
 }
@@ -247,7 +231,7 @@ void fl_list_field(fl_boards *all, const fl_ask *q, fl_answer *out) {
     case NVML_FIELD_TOTAL_ENERGY:
         sensor = FL_SENSOR_ENERGY;
         f.valueType = NVML_VALUE_ULL;
-        f.nvmlReturn = fl_number_signal(all, q->gpu, FL_GPU_ENERGY_J, &v);
+        f.nvmlReturn = energy(all, q->gpu, &v);
         break;
     case NVML_FIELD_VIOLATION_POWER:
     case NVML_FIELD_VIOLATION_THERMAL:

@@ -91,6 +91,7 @@ fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d);
  * versions of the tool. */
 #define FL_SMI_TEXTS(X)                                                                                                \
     X(name, "product_name")                                                                                            \
+    X(architecture, "product_architecture")                                                                            \
     X(uuid, "uuid")                                                                                                    \
     X(serial, "serial")                                                                                                \
     X(vbios, "vbios_version")                                                                                          \
