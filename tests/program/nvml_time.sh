@@ -97,4 +97,19 @@ done
 same "handlers that block every signal" '^read 9$' "$clients/handlers"
 check "are heard, those of SIGSYS too" test "$(head -n 3 "$dir/out" | tr '\n' ' ')" = "before 1, then ours 1 heard 31 heard 10 "
 
+# ---- a program with the machine's time ends the session ----
+astray=("$f" emulate "$dir/long.csv" --platform generic --quiet --time virtual --)
+ends() { # NAME PATTERN COMMAND...: status 3, the pattern on stderr
+  local name=$1 pattern=$2 status
+  shift 2
+  timeout 60 "${astray[@]}" "$@" >"$dir/out" 2>"$dir/err" </dev/null
+  status=$?
+  if [ $status = 3 ] && grep -qE "$pattern" "$dir/err"; then ok "$name"; else bad "$name" "exit $status: $(head -c 300 "$dir/err")"; fi
+}
+ends "env -u LD_PRELOAD" 'exec without LD_PRELOAD' env -u LD_PRELOAD "$clients/probe" show
+ends "a shell's child without it" 'exec without LD_PRELOAD' sh -c 'LD_PRELOAD= sleep 0; echo next'
+ends "an empty environment" 'without the library of virtual time|exec without LD_PRELOAD' env -i /bin/sleep 0
+[ -z "$python" ] || ends "one that removed the library from its own environment" 'exec without LD_PRELOAD' "$python" -c 'import os; del os.environ["LD_PRELOAD"]; os.execvp("sleep", ["sleep", "0"])'
+[ -z "$(command -v strace)" ] || ends "a tracer" 'ptrace cannot run in virtual time' strace -o /dev/null sleep 1
+
 finish

@@ -70,8 +70,18 @@ static void on_hung_up(void *user, const fl_conn *c) {
         fl_turns_hung_up(e->token, c);
 }
 
+/* A program that lost the library of virtual time (env -i, an LD_PRELOAD of its own) has the machine's time. */
+static bool is_astray(const fl_emulator *e, pid_t pid) {
+    return e->token && fl_turns_silent(e->token, pid) && !fl_hold_has(&e->hold, pid);
+}
+
 static void on_died(void *user, const fl_peer *p) {
     fl_emulator *e = user;
+    if (is_astray(e, p->pid) && !p->doomed && !e->o->kill.watched && !e->o->kill.signal)
+        fl_outcome_fail(&e->outcome,
+                        "process %d (begun as %s) ended without the library of virtual time (LD_PRELOAD): its time was "
+                        "not virtual",
+                        (int)p->pid, fl_outcome_name(&e->outcome, p->pid));
     fl_conns_drop(&e->conns, p); /* the requests that it had queued are not read */
     fl_hold_died(&e->hold, p->pid);
     if (e->token)
@@ -154,6 +164,14 @@ static void serve(fl_emulator *e, fl_conn *c, const fl_ask *q) {
             fl_turns_ask(e->token, c, q);
         else
             fl_conn_drop(&e->conns, c);
+        return;
+    }
+    if (c->peer && is_astray(e, c->peer->pid)) {
+        fl_outcome_fail(
+            &e->outcome,
+            "process %d (begun as %s) asks the driver without the library of virtual time (LD_PRELOAD): its "
+            "time is not virtual",
+            (int)c->peer->pid, fl_outcome_name(&e->outcome, c->peer->pid));
         return;
     }
     fl_boards_go(&e->boards, time_now(e));

@@ -449,6 +449,13 @@ void fl_hold_died(fl_hold *hold, pid_t pid) {
         }
 }
 
+bool fl_hold_has(const fl_hold *hold, pid_t pid) {
+    const fl_hold_image *i = hold->first;
+    while (i && i->pid != pid)
+        i = i->next;
+    return i && !i->hooked;
+}
+
 void fl_hold_close(fl_hold *hold) {
     fl_heir_close(&hold->heir);
     while (hold->listeners)

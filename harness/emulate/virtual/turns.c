@@ -10,7 +10,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -28,11 +30,20 @@ static fl_turn *turn_of(const fl_token *token, fl_conn *c, int32_t tid) {
     return t;
 }
 
+/* Return the inode of the program that the process runs; 0 where it has ended. */
+static ino_t image_of(pid_t pid) {
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return stat(path, &st) ? 0 : st.st_ino;
+}
+
 void fl_turns_command(fl_token *token, pid_t command) {
     fl_turn *t = fl_token_add(token, command, true);
     if (!t)
         return;
     t->state = FL_TURN_RUNS;
+    t->silent = true;
     token->holder = t;
     (void)fl_peer_of(token->peers, command); /* registers it, so that its end is noticed whatever it does */
 }
@@ -93,6 +104,8 @@ static void hello(fl_token *token, fl_conn *c, const fl_ask *q) {
     mine->conn = c;
     mine->tid = q->thread;
     mine->must_answer = true;
+    mine->silent = false;
+    mine->image = image_of(pid);
     mine->debt_ns = 0;
     if (had)
         fl_token_give(token, mine, FL_WOKEN_TIME);
@@ -110,6 +123,7 @@ static void begin(fl_token *token, fl_conn *c, const fl_ask *q) {
     t->tid = q->thread;
     t->pid = c->peer->pid;
     t->must_answer = true;
+    t->image = image_of(t->pid);
     if (token->holder == t)
         fl_token_give(token, t, FL_WOKEN_TIME);
     else
@@ -334,8 +348,17 @@ void fl_turns_hung_up(fl_token *token, const fl_conn *c) {
         if (t->conn == c) { /* an exec, or an end that the end of the process will report */
             t->conn = NULL;
             t->must_answer = false;
+            const ino_t now = image_of(t->pid); /* a process that ends has none any more */
+            t->silent = now && t->image && now != t->image;
         }
     }
+}
+
+bool fl_turns_silent(const fl_token *token, pid_t pid) {
+    const fl_turn *t = token->turn;
+    while (t && (t->pid != pid || !t->silent))
+        t = t->next;
+    return t != NULL;
 }
 
 void fl_turns_died(fl_token *token, pid_t pid, pid_t parent) {

@@ -65,6 +65,8 @@ typedef struct fl_turn { /* one thread */
     fl_turn_state state;
     bool must_answer; /* it waits for the answer to its last request */
     bool process;     /* it is a new process with a program image of its own */
+    ino_t image;      /* inode of the program that announced itself; 0: not known */
+    bool silent;      /* its program image has not announced itself */
     bool look;        /* something has happened since its last look */
     bool outside;     /* it waits on a descriptor */
     int32_t woken;
@@ -134,6 +136,9 @@ void fl_turns_hung_up(fl_token *token, const fl_conn *c);
 /* State that a signal was sent to a process, so that the result does not depend on its speed. */
 void fl_turns_signalled(fl_token *token, pid_t pid, int number);
 void fl_turns_died(fl_token *token, pid_t pid, pid_t parent);
+/* Return true if the process runs a program that has not announced itself to virtual time: it has the machine's time.
+ * A program whose calls the kernel holds never announces itself; fl_hold_has finds it. */
+bool fl_turns_silent(const fl_token *token, pid_t pid);
 
 /* Programs without our hooks in virtual time: the kernel holds their system calls (fl_filter_install of
  * emulate/client/client.h). The server finds the thread of each call and answers the thread that has the token. The
@@ -156,4 +161,6 @@ void fl_hold_go(fl_hold *hold);
 /* Ends the programs whose calls are held: without the server none of their calls would succeed. */
 void fl_hold_end(fl_hold *hold);
 void fl_hold_died(fl_hold *hold, pid_t pid);
+/* Return true if the kernel holds the calls of the process. */
+bool fl_hold_has(const fl_hold *hold, pid_t pid);
 void fl_hold_close(fl_hold *hold);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -59,25 +60,41 @@ static void hold_next(const char *path) {
     close(server);
 }
 
+/* Refuse an environment that lacks this library: the program that starts in it would have the machine's time. A
+ * program whose calls the kernel holds needs none. */
+static void check_environment(const char *path, char *const envp[]) {
+    const fl_image_kind kind = fl_image_of(path);
+    if (access(path, X_OK) || kind == FL_IMAGE_GO || kind == FL_IMAGE_STATIC)
+        return;
+    for (; envp && *envp; envp++)
+        if (!strncmp(*envp, "LD_PRELOAD=", 11) && strstr(*envp, "libfoldline-time.so"))
+            return;
+    fl_time_fail("an exec without LD_PRELOAD in its environment");
+}
+
 FL_SHOWN int execve(const char *path, char *const argv[], char *const envp[]) {
-    if (fl_time_on())
+    if (fl_time_on()) {
         hold_next(path);
+        check_environment(path, envp);
+    }
     return REAL(execve)(path, argv, envp);
 }
 FL_SHOWN int execv(const char *path, char *const argv[]) { return execve(path, argv, environ); }
 
 /* The file that execvp would run. */
-static void hold_found(const char *name) {
+static void hold_found(const char *name, char *const envp[]) {
     char path[4096];
     const char *at = getenv("PATH");
     if (strchr(name, '/')) {
         hold_next(name);
+        check_environment(name, envp);
         return;
     }
     while (at && *at) {
         const size_t n = strcspn(at, ":");
         if (n && snprintf(path, sizeof path, "%.*s/%s", (int)n, at, name) < (int)sizeof path && !access(path, X_OK)) {
             hold_next(path);
+            check_environment(path, envp);
             return;
         }
         at += n + (at[n] == ':');
@@ -86,16 +103,28 @@ static void hold_found(const char *name) {
 
 FL_SHOWN int execvpe(const char *name, char *const argv[], char *const envp[]) {
     if (fl_time_on())
-        hold_found(name);
+        hold_found(name, envp);
     return REAL(execvpe)(name, argv, envp);
 }
 FL_SHOWN int execvp(const char *name, char *const argv[]) {
     if (fl_time_on())
-        hold_found(name);
+        hold_found(name, environ);
     return REAL(execvp)(name, argv);
 }
 
 /* ---- calls that cannot be virtual ---- */
+
+/* A tracer stops its programs where no one passes the token on. */
+FL_SHOWN long ptrace(enum __ptrace_request request, ...) {
+    va_list args;
+    va_start(args, request);
+    const pid_t pid = va_arg(args, pid_t);
+    void *const address = va_arg(args, void *), *const data = va_arg(args, void *);
+    va_end(args);
+    if (fl_time_on())
+        fl_time_fail("ptrace");
+    return REAL(ptrace)(request, pid, address, data);
+}
 
 FL_SHOWN int daemon(int nochdir, int noclose) {
     if (fl_time_on())
