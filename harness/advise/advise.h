@@ -95,6 +95,7 @@ typedef struct fl_advise_subjects {
     char **aside;              /* aside_count logs that were not used, each with the reason */
     size_t aside_count;
     bool several_memories; /* memory clocks may be set too */
+    bool folders;          /* the files lie in several folders */
     double own_limit_w;    /* the power limit of the board where none is set; 0 or INFINITY = not known */
 } fl_advise_subjects;
 

@@ -103,12 +103,10 @@ static void judge_conflicts(fl_advise_ran **r, size_t count) {
 }
 
 /* A log that ends (or begins) under load is cut where another log of the program is idle there, or most others are. */
-static void judge_ends(fl_advise_ran **r, size_t count, const fl_advise_ran *all, size_t all_count) {
+static void judge_ends(fl_advise_ran **r, size_t count, const fl_advise_idle *all) {
     for (int after = 0; after < 2; after++) {
         const fl_advise_ran *sibling = NULL;
-        size_t idle = 0;
-        for (size_t i = 0; i < all_count; i++)
-            idle += after ? all[i].ends.idle_after : all[i].ends.idle_before;
+        const size_t idle = after ? all->after : all->before;
         for (size_t i = 0; i < count; i++)
             if (after ? r[i]->ends.idle_after : r[i]->ends.idle_before)
                 sibling = r[i];
@@ -118,10 +116,10 @@ static void judge_ends(fl_advise_ran **r, size_t count, const fl_advise_ran *all
             if (sibling)
                 set_aside(r[i], "the log %s under load, while %s %s idle: it does not have the whole run",
                           after ? "ends" : "begins", basename(sibling->path), after ? "ends" : "begins");
-            else if (2 * idle > all_count)
+            else if (2 * idle > all->count)
                 set_aside(r[i],
                           "the log %s under load, while %zu of the %zu logs %s idle: it does not have the whole run",
-                          after ? "ends" : "begins", idle, all_count, after ? "end" : "begin");
+                          after ? "ends" : "begins", idle, all->count, after ? "end" : "begin");
         }
     }
 }
@@ -138,12 +136,12 @@ static void join_wandering(fl_advise_ran **r, size_t count) {
         }
 }
 
-void fl_advise_judge(fl_advise_ran **r, size_t count, const fl_advise_ran *all, size_t all_count) {
+void fl_advise_judge(fl_advise_ran **r, size_t count, const fl_advise_idle *all) {
     for (size_t i = 0; i < count; i++)
         if (!r[i]->run.steady)
             set_aside(r[i], "the clocks changed during the run, from %g to %g MHz, expected a run at one clock",
                       r[i]->run.sm_low_mhz, r[i]->run.sm_high_mhz);
-    judge_ends(r, count, all, all_count);
+    judge_ends(r, count, all);
     join_wandering(r, count);
     judge_conflicts(r, count);
 }

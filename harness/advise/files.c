@@ -27,9 +27,9 @@
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Adds the files of a folder that a reader knows, by name. */
+/* Adds the files of a folder, and of the folders in it, that a reader knows. */
 static fl_status add_folder(const char *path, fl_texts *files, fl_diag *d) {
-    const size_t before = files->count;
+    fl_status s = FL_OK;
     const size_t size = strlen(path);
     const fl_reader *reader = NULL;
     fl_diag unknown = {0};
@@ -40,21 +40,22 @@ static fl_status add_folder(const char *path, fl_texts *files, fl_diag *d) {
     for (int i = 0; i < n; i++) {
         char *file = fl_must_print("%s%s%s", path, size && path[size - 1] == '/' ? "" : "/", entry[i]->d_name);
         struct stat st;
-        const bool is = entry[i]->d_name[0] != '.' && !stat(file, &st) && S_ISREG(st.st_mode);
-        if (is && fl_reader_find(file, NULL, &reader, &unknown)) {
-            fl_terminal_say(stderr, "note: %s: left out, as no reader knows its format", file);
-        } else if (is) {
-            fl_must_grow(&files->item, &files->room, files->count + 1, sizeof *files->item);
-            files->item[files->count++] = fl_must(strdup(file));
+        const bool is = !s && entry[i]->d_name[0] != '.' && !lstat(file, &st);
+        if (is && S_ISDIR(st.st_mode)) {
+            s = add_folder(file, files, d);
+        } else if (is && !stat(file, &st) && S_ISREG(st.st_mode)) {
+            if (fl_reader_find(file, NULL, &reader, &unknown)) {
+                fl_terminal_say(stderr, "note: %s: left out, as no reader knows its format", file);
+            } else {
+                fl_must_grow(&files->item, &files->room, files->count + 1, sizeof *files->item);
+                files->item[files->count++] = fl_must(strdup(file));
+            }
         }
         free(file);
         free(entry[i]);
     }
     free(entry);
-    if (files->count == before)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a folder without a log, expected logs");
-    qsort(files->item + before, files->count - before, sizeof *files->item, by_text);
-    return FL_OK;
+    return s;
 }
 
 /* The files themselves, with those of folders. The texts are copies. */
@@ -63,7 +64,12 @@ static fl_status expand(const fl_texts *given, fl_texts *files, fl_diag *d) {
     for (size_t i = 0; !s && i < given->count; i++) {
         struct stat st;
         if (!stat(given->item[i], &st) && S_ISDIR(st.st_mode)) {
+            const size_t before = files->count;
             s = add_folder(given->item[i], files, d);
+            if (!s && files->count == before)
+                s = fl_fail(d, FL_BAD_INPUT, given->item[i], 0, 0, "a folder without a log, expected logs");
+            else if (!s)
+                qsort(files->item + before, files->count - before, sizeof *files->item, by_text);
         } else {
             fl_must_grow(&files->item, &files->room, files->count + 1, sizeof *files->item);
             files->item[files->count++] = fl_must(strdup(given->item[i]));
@@ -117,8 +123,8 @@ static void add_gpu(fl_advise_source *f, const char *path, double sm_mhz, const 
         ran.aside = fl_must(strdup(why.message));
         ran.line = why.line;
     }
-    char *program = fl_must(f->o->workload ? strdup(f->o->workload)
-                                           : fl_log_program(path, &t->head, &ran.run, several_folders(f->files)));
+    char *program =
+        fl_must(f->o->workload ? strdup(f->o->workload) : fl_log_program(path, &t->head, &ran.run, f->folders));
     ran.program = several ? fl_must_print("%s GPU %lld", program, (long long)device) : fl_must(strdup(program));
     free(program);
     (void)snprintf(key, sizeof key, "gpu%lld", (long long)(device < 0 ? 0 : device));
@@ -284,6 +290,7 @@ fl_status fl_advise_open(const fl_texts *given, const fl_advise_options *o, fl_a
     if (!status)
         status = expand(given, &files, d);
     if (!status) {
+        f.folders = s->folders = several_folders(&files);
         mhz = fl_must(calloc(files.count, sizeof *mhz));
         status = fl_log_clocks(o->clocks, files.count, mhz, d);
     }

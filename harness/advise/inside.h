@@ -56,7 +56,8 @@ typedef struct fl_advise_source {
     const char *kernels_path, *sweep_path;
     fl_advise_ran *ran;
     size_t ran_count, ran_room;
-    bool amd; /* a tool of AMD wrote one of the files */
+    bool folders; /* the files lie in several folders, whose names then tell programs apart */
+    bool amd;     /* a tool of AMD wrote one of the files */
 } fl_advise_source;
 
 /* Adds a note on what the advice rests on. */
@@ -71,8 +72,11 @@ void fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p);
 fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
                          fl_advise_subjects *s, fl_diag *d);
 fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
-/* Set aside what is no whole run of equal work (aside tells why): among the runs of one program, count pointers into
- * the runs of all logs. */
-void fl_advise_judge(fl_advise_ran **r, size_t count, const fl_advise_ran *all, size_t all_count);
+typedef struct fl_advise_idle { /* of all logs: how many, and how many idle before and after the run */
+    size_t count, before, after;
+} fl_advise_idle;
+
+/* Set aside what is no whole run of equal work (aside tells why), among count runs of one program. */
+void fl_advise_judge(fl_advise_ran **r, size_t count, const fl_advise_idle *all);
 /* All logs: one program, or a subject for each. Names the programs by o->workload where that is set. */
 fl_status fl_advise_logs(fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);

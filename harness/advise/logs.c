@@ -224,8 +224,8 @@ static fl_status check_boards(const program *g, fl_diag *d) {
 }
 
 /* Sets aside what contradicts, and puts it last. */
-static void judge(program *g, const fl_advise_source *f) {
-    fl_advise_judge(g->ran, g->count, f->ran, f->ran_count);
+static void judge(program *g, const fl_advise_idle *all) {
+    fl_advise_judge(g->ran, g->count, all);
     for (size_t i = 0; i < g->count; i++)
         if (!g->ran[i]->aside) {
             fl_advise_ran *r = g->ran[i];
@@ -357,8 +357,13 @@ fl_status fl_advise_logs(fl_advise_source *f, const fl_platform *p, fl_advise_su
             g[count++].ran = ran + i;
         g[count - 1].count++;
     }
+    fl_advise_idle idle = {.count = f->ran_count};
+    for (size_t i = 0; i < f->ran_count; i++) {
+        idle.before += f->ran[i].ends.idle_before;
+        idle.after += f->ran[i].ends.idle_after;
+    }
     for (size_t i = 0; i < count; i++)
-        judge(&g[i], f);
+        judge(&g[i], &idle);
     for (size_t i = 0; i < f->ran_count; i++)
         if (f->ran[i].aside)
             FL_MUST_NOTE(&s->aside, &s->aside_count, "%s: %s", basename(f->ran[i].path), f->ran[i].aside);

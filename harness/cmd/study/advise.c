@@ -227,7 +227,7 @@ static void add_row(fl_grid *g, const fl_advise_subjects *s, const fl_advise_sub
     fl_text t;
     FILE *files = fl_must(fl_text_open(&t));
     for (size_t i = 0; i < of->files; i++)
-        fprintf(files, "%s%s", i ? ", " : "", basename(of->file[i]));
+        fprintf(files, "%s%s", i ? ", " : "", s->folders ? of->file[i] : basename(of->file[i]));
     if (of->why)
         fprintf(files, "%s%s", of->files ? ": " : "", of->why);
     char *text = fl_must(fl_text_close(&t, NULL));
@@ -358,7 +358,7 @@ static void print_policy(const fl_advise_policy *p, bool json) {
         else
             cJSON_AddNullToObject(root, "policy");
         fl_json_add_real(root, "bound", p->bound);
-        add_interval(root, "saving_pct", &p->saving, isfinite(p->saving.low));
+        add_interval(root, "saving_pct", &p->saving, isfinite(p->saving.low) && is_known(&p->saving));
         fl_json_add_real(root, "bound_break_chance", p->chance);
         fl_json_add_real(root, "worst_slowdown_pct", p->worst_slowdown_pct);
         cJSON_AddNumberToObject(root, "runs", (double)p->runs);
@@ -372,9 +372,7 @@ static void print_policy(const fl_advise_policy *p, bool json) {
         return;
     }
     printf("%s\n", p->policy);
-    printf("  energy saved         %.1f %%", p->saving.value);
-    if (isfinite(p->saving.low))
-        printf(", between %.1f and %.1f", p->saving.low, p->saving.high);
+    print_interval("energy saved", &p->saving, false);
     printf(" (mean of %zu run%s)\n", p->runs, p->runs == 1 ? "" : "s");
     printf("  slowdown             at most %.1f %%; the bound of %g %% broke in %.0f %% of the runs\n",
            p->worst_slowdown_pct, 100 * p->bound, 100 * p->chance);
