@@ -65,6 +65,6 @@ int main(int argc, char **argv) {
     if (fl_command_run(argc - 1, argv + 1, &status))
         return written(status);
     fl_diag d = {0};
-    (void)fl_command_unknown("command", argv[1], false, &d);
+    (void)fl_command_unknown(argv[1], &d);
     return fl_command_fail(NULL, &d);
 }

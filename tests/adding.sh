@@ -113,7 +113,7 @@ expect "the platform is described" 'An added GPU' $f list platforms added-platfo
 expect "both run" 'added-policy' $f run traces/samples/launches.csv --platform added-platform --policy added-policy
 expect "the reader detects" '3 rows, from added-meter' $f import meter.txt -o meter.csv
 expect "the reader reads" '^500000000,0,150$' cat meter.telemetry.csv
-expect "the reader is named" '^ *added-meter  +a meter of this test$' $f import --help
+expect "the reader is named" '^ *added-meter  +a meter of this test$' $f import --help all
 expect "the command is listed" '^ +hello +says hello$' $f --help
 expect "the command runs" '^hello, world$' $f hello world
 

@@ -123,7 +123,7 @@ same fit-sensitivity fit policy sensitivity --programs traces/samples/dynaco.pro
 same search search harness/experiments/first-light.json
 same regress regress harness/experiments/first-light.json --bless -o "$out/q.json"
 same synth synth --kernels 2000 --seed 5 -o "$out/s.csv"
-for c in $("$after" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do same "help-$c" "$c" --help; done
+for c in $("$after" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do same "help-$c" "$c" --help all; done
 same help --help
 same unknown rnu
 same no-file run nothing.csv --platform v100-300w --policy assure

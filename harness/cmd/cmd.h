@@ -15,9 +15,9 @@ void fl_usage(FILE *out);
 #define FL_ABOUT "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret."
 #define FL_USAGE "foldline COMMAND [options]"
 #define FL_MORE_HELP                                                                                                   \
-    "foldline COMMAND --help says everything about one of them, foldline help experiments everything about the keys "  \
-    "of an experiment; foldline --version (-V) which one this is."
+    "foldline COMMAND --help shows the options used most, foldline COMMAND --help all everything; foldline help "      \
+    "experiments the keys of an experiment; foldline --version (-V) which one this is."
 /* Run the command argv[0] with the arguments after it. Return false if there is no such command. */
 bool fl_command_run(int argc, char **argv, int *status);
-/* FL_BAD_INPUT: "unknown WHAT 'NAME'", with the nearest command, or topic of help. */
-fl_status fl_command_unknown(const char *what, const char *name, bool topics, fl_diag *d);
+/* Refuse a name that no command has, with the nearest one (FL_BAD_INPUT). */
+fl_status fl_command_unknown(const char *name, fl_diag *d);

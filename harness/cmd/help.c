@@ -61,7 +61,7 @@ bool fl_command_run(int argc, char **argv, int *status) {
     return found != NULL;
 }
 
-/* Refuse a name that none of the command's parts has. "" is the program. */
+/* Refuse a name that no part of the command has, and no topic of help. */
 static fl_status unknown_part(const char *what, const char *name, const char *command, bool topics, fl_diag *d) {
     const char *names[NAMES_ROOM];
     size_t count = 0;
@@ -70,14 +70,10 @@ static fl_status unknown_part(const char *what, const char *name, const char *co
             names[count++] = fl_part_name(&fl_command_rows[i]);
     for (size_t i = 0; topics && i < fl_topics_count && count < NAMES_ROOM; i++)
         names[count++] = fl_topics[i];
-    const char *near = fl_nearest(name, names, count), *blank = *command ? " " : "";
-    return near ? fl_refuse(d, "unknown %s '%s', did you mean '%s'?", what, name, near)
-                : fl_refuse(d, "unknown %s '%s', see foldline%s%s --help", what, name, blank, command);
+    return fl_fail_unknown(d, NULL, what, name, names, count);
 }
 
-fl_status fl_command_unknown(const char *what, const char *name, bool topics, fl_diag *d) {
-    return unknown_part(what, name, "", topics, d);
-}
+fl_status fl_command_unknown(const char *name, fl_diag *d) { return unknown_part("command", name, "", false, d); }
 
 /* ---- commands that are the names of their parts alone ---- */
 
@@ -148,14 +144,17 @@ static int page_of(const fl_texts *topic) {
     static char wanted[] = "--help";
     char *argv[8];
     int argc = 0, status = FL_EXIT_OK;
-    for (size_t i = 0; i < topic->count && i < 6; i++)
+    const size_t all = topic->count > 1 && !strcmp(topic->item[topic->count - 1], "all");
+    for (size_t i = 0; i + all < topic->count && i < 5; i++)
         argv[argc++] = (char *)(uintptr_t)topic->item[i];
     argv[argc++] = wanted;
+    if (all)
+        argv[argc++] = (char *)(uintptr_t)topic->item[topic->count - 1];
     argv[argc] = NULL;
     if (fl_command_run(argc, argv, &status))
         return status;
     fl_diag d = {0};
-    (void)fl_command_unknown("topic", topic->item[0], true, &d);
+    (void)unknown_part("topic", topic->item[0], "", true, &d);
     return fl_command_fail("help", &d);
 }
 
@@ -172,7 +171,7 @@ int fl_cmd_help(int argc, char **argv) {
     int status = FL_EXIT_OK;
     const fl_option option[] = {
         {"schema", NULL, FL_OPTION_FLAG, &schema, 0, 0, "of an experiment: prints its JSON Schema"},
-        {"write", "DIR", FL_OPTION_TEXT, &folder, 0, 0,
+        {"o", "DIR", FL_OPTION_TEXT, &folder, 0, 0,
          "writes the manual pages of all commands and the completions of bash and zsh into this folder"}};
     if (!fl_command_begin(argc, argv, &help_of_help, option, FL_COUNT(option), &topic, &status))
         return status;
@@ -180,7 +179,7 @@ int fl_cmd_help(int argc, char **argv) {
     const char *name = topic.count ? topic.item[0] : "";
     const bool experiment = !strncmp(name, "experiment", 10) && (!name[10] || !strcmp(name + 10, "s"));
     if (folder && (topic.count || schema))
-        (void)fl_refuse(&d, "--write DIR writes all pages, expected no topic and no --schema");
+        (void)fl_refuse(&d, "-o DIR writes all pages, expected no topic and no --schema");
     else if (schema && !experiment)
         (void)fl_refuse(&d, "--schema exists only for experiments, expected foldline help experiments --schema");
     else if (experiment && topic.count > 1)

@@ -371,17 +371,17 @@ int fl_cmd_import(int argc, char **argv) {
     ask a = {.offset_s = NAN, .device = -1};
     const fl_option option[] = {
         {"o", "FILE", FL_OPTION_OUTPUT, &a.output, 0, 0,
-         "what to write; telemetry goes to FILE's name with .telemetry.csv"},
-        {"format", "NAME", FL_OPTION_LIST, &a.formats, 0, 0,
-         "format, where it is not to be detected (or one per file)"},
-        {"interval", "S", FL_OPTION_REAL, &a.interval_s, 1e-6, 1e6,
-         "time between rows that have no time stamps (dcgmi dmon -d)"},
+         "what to write; telemetry goes to FILE's name with .telemetry.csv", FL_FOR_OUTPUT},
+        {"format", "NAME", FL_OPTION_LIST, &a.formats, 0, 0, "format, where it is not to be detected (or one per file)",
+         FL_FOR_INPUT},
+        FL_INTERVAL_OPTION(&a.interval_s),
         {"offset", "S", FL_OPTION_REAL, &a.offset_s, -4e9, 4e9,
-         "telemetry time less kernel time, instead of finding it"},
+         "telemetry time less kernel time, instead of finding it", FL_FOR_INPUT},
         {"map", "MAP|FILE.json", FL_OPTION_TEXT, &a.map, 0, 0,
-         "a table of any shape as a sweep: 'sm_mhz=COLUMN,time_s=COLUMN/1000,...', or an object of such pairs"},
-        {"device", "N", FL_OPTION_INT, &a.device, 0, 1023, "only this device"},
-        {"json", NULL, FL_OPTION_FLAG, &a.json, 0, 0, "prints the result as JSON"},
+         "a table of any shape as a sweep: 'sm_mhz=COLUMN,time_s=COLUMN/1000,...', or an object of such pairs",
+         FL_FOR_INPUT},
+        {"device", "N", FL_OPTION_INT, &a.device, 0, 1023, "only this device", FL_FOR_INPUT},
+        FL_JSON_OPTION(&a.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &own, option, sizeof option / sizeof *option, &a.files, &status))

@@ -24,6 +24,13 @@ const char *fl_part_name(const fl_command_row *row);
 /* Write a line for each part of the command. */
 void fl_parts_text(const char *command, char *text, size_t room);
 
+/* Hand the rows of every command and part to the reader. */
+void fl_command_rows_read(fl_command_reader reader);
+
+/* Write the completion of a shell. */
+fl_status fl_completion_bash(FILE *out, fl_diag *d);
+fl_status fl_completion_zsh(FILE *out, fl_diag *d);
+
 /* Prints the list of commands. */
 void fl_pages_list(const fl_page *page);
 

@@ -308,7 +308,7 @@ int fl_cmd_list_platforms(int argc, char **argv) {
     int status = FL_EXIT_OK;
     bool json = false;
     const fl_option option[] = {
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the list, or the platform's file, as JSON"},
+        FL_JSON_OPTION(&json),
     };
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;

@@ -172,11 +172,11 @@ static cJSON *json_one(const fl_policy *p) {
 int fl_cmd_list_policies(int argc, char **argv) {
     fl_texts rest = {0};
     bool json = false, table = false, vendors = false;
-    const fl_option option[] = {
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "as JSON"},
-        {"table", NULL, FL_OPTION_FLAG, &table, 0, 0, "all of them as a Markdown table: what each needs and drives"},
-        {"vendors", NULL, FL_OPTION_FLAG, &vendors, 0, 0,
-         "all of them as a Markdown table: what a live host on each vendor's GPUs gives them"}};
+    const fl_option option[] = {FL_JSON_OPTION(&json),
+                                {"table", NULL, FL_OPTION_FLAG, &table, 0, 0,
+                                 "all of them as a Markdown table: what each needs and drives", FL_FOR_OUTPUT},
+                                {"vendors", NULL, FL_OPTION_FLAG, &vendors, 0, 0,
+                                 "all of them as a Markdown table: what a live host on each vendor's GPUs gives them"}};
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;

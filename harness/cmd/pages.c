@@ -1,4 +1,4 @@
-/* Manual pages, completions of shells, and the topics of `foldline help`. */
+/* Manual pages, and the topics of `foldline help`. */
 #include "harness/cmd/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -32,180 +32,6 @@ void fl_pages_list(const fl_page *page) {
     for (size_t i = 0; i < fl_command_rows_count; i++)
         if (fl_part_of(&fl_command_rows[i], ""))
             fl_page_row(page, COLUMN, fl_command_rows[i].name, fl_command_rows[i].summary);
-}
-
-/* Hands the rows of every command and part to reader: those of its help. */
-static void fl_pages_read(fl_command_reader reader) {
-    static char wanted[] = "--help";
-    fl_command_read_by = &reader;
-    for (size_t i = 0; i < fl_command_rows_count; i++)
-        (void)fl_command_rows[i].run(1, (char *[]){wanted, NULL});
-    fl_command_read_by = NULL;
-}
-
-/* Completions of shells: what follows "foldline", out of the same rows as the help. */
-
-typedef struct values { /* of options whose values are names of a list */
-    const char *option, *list;
-} values;
-
-static const values of_lists[] = {
-    {"policy", "policies"}, {"reference", "policies"}, {"platform", "platforms"}, {"base", "platforms"}};
-enum { OF_LISTS = sizeof of_lists / sizeof *of_lists };
-
-static const char *list_of(const char *option) {
-    for (size_t i = 0; i < OF_LISTS; i++)
-        if (!strcmp(of_lists[i].option, option))
-            return of_lists[i].list;
-    return NULL;
-}
-
-typedef struct shell { /* how it sets a list: before NAME= open ... close */
-    FILE *out;
-    const char *before, *open, *close;
-} shell;
-
-static void put_list(const shell *to, const char *list, const char *const *name, size_t count) {
-    fprintf(to->out, "%s%s=%s", to->before, list, to->open);
-    for (size_t i = 0; i < count; i++)
-        fprintf(to->out, "%s%s", i ? " " : "", name[i]);
-    fprintf(to->out, "%s\n", to->close);
-}
-
-/* The names of a command's parts, with a blank behind each. */
-static void put_parts(FILE *out, const char *command) {
-    for (size_t i = 0; i < fl_command_rows_count; i++)
-        if (fl_part_of(&fl_command_rows[i], command))
-            fprintf(out, "%s ", fl_part_name(&fl_command_rows[i]));
-}
-
-/* What may follow the command's name: its parts, or names of a list. */
-static void put_first(FILE *out, const char *command) {
-    static const struct {
-        const char *command, *lists;
-    } first[] = {
-        {"help", "$commands $topics"}, {"list policies", "$policies"}, {"list platforms", "$platforms $boards"}};
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        fprintf(out, "%s", strcmp(first[i].command, command) ? "" : first[i].lists);
-    put_parts(out, command);
-}
-
-/* The names of parts, in colons, by which the shells find the longest one that was typed. */
-static void put_known(FILE *out) {
-    for (size_t i = 0; i < fl_command_rows_count; i++)
-        fprintf(out, ":%s", fl_command_rows[i].name);
-    putc(':', out);
-}
-
-static fl_status put_lists(const shell *to, fl_diag *d) {
-    char **platform = NULL, **board = NULL;
-    size_t platforms = 0, boards = 0;
-    fl_status s = fl_platform_list(&platform, &platforms, d);
-    if (!s)
-        s = fl_place_list(FL_PLACE_BOARDS, &board, &boards, d);
-    fprintf(to->out, "%scommands=%s", to->before, to->open);
-    put_parts(to->out, "");
-    fprintf(to->out, "%s\n", to->close);
-    put_list(to, "topics", fl_topics, fl_topics_count);
-    fprintf(to->out, "%spolicies=%s", to->before, to->open);
-    for (size_t i = 0; i < fl_policies_count; i++)
-        fprintf(to->out, "%s%s", i ? " " : "", fl_policies[i]->name);
-    fprintf(to->out, "%s\n", to->close);
-    put_list(to, "platforms", (const char *const *)platform, platforms);
-    put_list(to, "boards", (const char *const *)board, boards);
-    fl_place_list_free(platform, platforms);
-    fl_place_list_free(board, boards);
-    return s;
-}
-
-static void bash_options(void *to, const fl_command_help *help, const fl_option *option, size_t count) {
-    FILE *out = to;
-    fprintf(out, "    '%s') options='", help->name);
-    for (size_t i = 0; i < count; i++)
-        fprintf(out, "%s%s ", option[i].name[1] ? "--" : "-", option[i].name);
-    fprintf(out, "--help' valued='");
-    for (size_t i = 0; i < count; i++)
-        if (option[i].value)
-            fprintf(out, "%s%s ", option[i].name[1] ? "--" : "-", option[i].name);
-    fprintf(out, "' first=\"");
-    put_first(out, help->name);
-    fprintf(out, "\" ;;\n");
-}
-
-static fl_status fl_completion_bash(FILE *out, fl_diag *d) {
-    fprintf(out, "# bash completion of foldline, which wrote it: foldline help --write DIR\n_foldline() {\n"
-                 "  local cur=${COMP_WORDS[COMP_CWORD]} at=$((COMP_CWORD - 1)) list= options= valued= first= n=1\n");
-    const fl_status s = put_lists(&(shell){out, "  local ", "'", "'"}, d);
-    fprintf(out, "  local known='");
-    put_known(out);
-    /* bash takes "=" for a word of its own. */
-    fprintf(out, "'\n  if [[ $cur == = ]]; then cur=; elif [[ ${COMP_WORDS[at]} == = ]]; then at=$((at - 1)); fi\n"
-                 "  [[ ${COMP_WORDS[1]} == help ]] && ((COMP_CWORD > 2)) && n=2\n"
-                 "  local prev=${COMP_WORDS[at]} command=${COMP_WORDS[n]}\n"
-                 "  while ((n + 1 < COMP_CWORD)) && [[ $known == *\":$command ${COMP_WORDS[n + 1]}:\"* ]]; do\n"
-                 "    n=$((n + 1)) command+=\" ${COMP_WORDS[n]}\"\n  done\n"
-                 "  case $command in\n");
-    fl_pages_read((fl_command_reader){bash_options, out});
-    fprintf(out, "  esac\n  if ((COMP_CWORD == 1)); then\n    list=\"$commands --help --version\"\n"
-                 "  elif [[ \" $valued \" == *\" $prev \"* ]]; then\n    case $prev in\n");
-    for (size_t i = 0; i < OF_LISTS; i++)
-        fprintf(out, "    --%s) list=$%s ;;\n", of_lists[i].option, of_lists[i].list);
-    fprintf(out, "    esac\n  elif [[ $cur == -* ]]; then\n    list=$options\n"
-                 "  elif ((COMP_CWORD == n + 1)); then\n    list=$first\n  fi\n"
-                 "  mapfile -t COMPREPLY < <(compgen -W \"$list\" -- \"$cur\")\n}\n"
-                 "complete -o default -F _foldline foldline\n");
-    return s;
-}
-
-/* Inside of '[...]' of _arguments, in single quotes. */
-static void put_zsh(FILE *out, const char *text) {
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\'", out);
-        else if (strchr("[]:\\", *text))
-            putc('\\', out);
-        putc(*text == '\n' ? ' ' : *text, out);
-    }
-}
-
-static void zsh_options(void *to, const fl_command_help *help, const fl_option *option, size_t count) {
-    FILE *out = to;
-    fprintf(out, "    '%s') options=(", help->name);
-    for (size_t i = 0; i < count; i++) {
-        const char *list = list_of(option[i].name);
-        fprintf(out, "\n      '*%s%s[", option[i].name[1] ? "--" : "-", option[i].name);
-        put_zsh(out, option[i].help);
-        putc(']', out);
-        if (option[i].value) {
-            putc(':', out);
-            put_zsh(out, option[i].value);
-            fprintf(out, list ? ":{compadd -a %s || _files}" : ":_files", list);
-        }
-        putc('\'', out);
-    }
-    fprintf(out, ") first=(");
-    put_first(out, help->name);
-    fprintf(out, ") ;;\n");
-}
-
-static fl_status fl_completion_zsh(FILE *out, fl_diag *d) {
-    fprintf(out, "#compdef foldline\n# zsh completion of foldline, which wrote it: foldline help --write DIR\n"
-                 "_foldline() {\n  local -a options first\n");
-    const fl_status s = put_lists(&(shell){out, "  local -a ", "(", ")"}, d);
-    fprintf(out, "  local known='");
-    put_known(out);
-    fprintf(out, "'\n  integer n=2\n"
-                 "  (( CURRENT == 2 )) && { compadd -a commands; compadd -- --help --version; return }\n"
-                 "  [[ $words[2] == help ]] && (( CURRENT > 3 )) && n=3\n"
-                 "  local command=$words[n]\n"
-                 "  while (( n + 1 < CURRENT )) && [[ $known == *\":$command $words[n+1]:\"* ]]; do\n"
-                 "    (( n += 1 )); command+=\" $words[n]\"\n  done\n"
-                 "  case $command in\n");
-    fl_pages_read((fl_command_reader){zsh_options, out});
-    fprintf(out, "  esac\n  if (( CURRENT == n + 1 )) && [[ $words[CURRENT] != -* ]]; then\n"
-                 "    (( $#first )) && { compadd -a first; return }\n  fi\n"
-                 "  _arguments $options '--help[this text]' '*:file:_files'\n}\n_foldline \"$@\"\n");
-    return s;
 }
 
 /* ---- topics of `foldline help` ---- */
@@ -379,12 +205,9 @@ static void command_page(void *to, const fl_command_help *help, const fl_option 
         fl_page_text(&page, help->details);
     }
     fl_page_heading(&page, "OPTIONS");
-    for (size_t i = 0; i < count; i++) {
-        fl_args_left(&option[i], text, sizeof text);
-        fl_page_row(&page, FL_ARGS_COLUMN, text, option[i].help);
+    fl_args_options(&page, option, count);
+    for (size_t i = 0; i < count; i++)
         mark_named(option[i].help, named);
-    }
-    fl_page_row(&page, FL_ARGS_COLUMN, "--help", "this text");
     mark_named(help->summary, named);
     mark_named(help->details, named);
     close_page(m, o, help->name, named);
@@ -479,7 +302,7 @@ fl_status fl_pages_write(const char *folder, fl_diag *d) {
     if (!m.status)
         program_page(&m);
     if (!m.status)
-        fl_pages_read((fl_command_reader){command_page, &m});
+        fl_command_rows_read((fl_command_reader){command_page, &m});
     s = m.status;
     if (!s)
         s = write_completion(folder, "bash/foldline", fl_completion_bash, d);

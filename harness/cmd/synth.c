@@ -94,12 +94,12 @@ int fl_cmd_synth(int argc, char **argv) {
     const char *output = NULL, *platform = NULL, *mix = NULL;
     double seconds = 60;
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the trace to write"},
-        {"seed", "N", FL_OPTION_INT, &seed, 0, 9e15, "seed (1)"},
-        {"kernels", "N", FL_OPTION_INT, &kernels, 1, 2e9, "kernels in all (10000)"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the trace to write", FL_FOR_OUTPUT | FL_MOST_USED},
+        {"seed", "N", FL_OPTION_INT, &seed, 0, 9e15, "seed (1)", FL_MOST_USED},
+        {"kernels", "N", FL_OPTION_INT, &kernels, 1, 2e9, "kernels in all (10000)", FL_MOST_USED},
         {"kinds", "N", FL_OPTION_INT, &kinds, 1, 65535, "kinds of kernels (32)"},
-        {"streams", "N", FL_OPTION_INT, &streams, 1, 256, "streams per GPU (1)"},
-        {"gpus", "N", FL_OPTION_INT, &gpus, 1, 1024, "GPUs (1)"},
+        {"streams", "N", FL_OPTION_INT, &streams, 1, 256, "streams per GPU (1)", FL_MOST_USED},
+        {"gpus", "N", FL_OPTION_INT, &gpus, 1, 1024, "GPUs (1)", FL_MOST_USED},
         {"mean-us", "X", FL_OPTION_REAL, &o.mean_us, 0.001, 1e9, "mean length of a kernel (200)"},
         {"gap-us", "X", FL_OPTION_REAL, &o.gap_us, 0, 1e9, "mean host time before a kernel (5)"},
         {"memory", "X", FL_OPTION_REAL, &o.memory, 0, 1, "share of memory-bound kinds (0.5)"},

@@ -215,32 +215,32 @@ static fl_status write_pipeline(const options *o, cell *c, const bool *learn, co
     return s;
 }
 
-static fl_status find_learn(const char *name, fl_pipeline_learn *how, fl_diag *d) {
+static fl_pipeline_learn find_learn(const char *name) {
     size_t k = 0;
-    while (k < FL_LEARNS && strcmp(name, fl_pipeline_learn_name[k]) != 0)
+    while (strcmp(name, fl_pipeline_learn_name[k]) != 0)
         k++;
-    *how = (fl_pipeline_learn)k;
-    return k < FL_LEARNS ? FL_OK : fl_fail_unknown(d, NULL, "--learn", name, fl_pipeline_learn_name, FL_LEARNS);
+    return (fl_pipeline_learn)k;
 }
 
 int fl_cmd_fit_pipeline(int argc, char **argv) {
     options o = {.learn = "all", .tensor = 1, .twins = -1, .limit_w = 300, .least_limit_w = 225};
     const fl_option option[] = {
-        {"learn", "WHICH", FL_OPTION_TEXT, &o.learn, 0, 0,
-         "plans to learn from: all, half, others (those that half leaves out), three, first, slow (all)"},
-        {"like", "BASE", FL_OPTION_LIST, &o.like, 0, 0, "another pipeline measured on the same chip (may be repeated)"},
+        {"learn", "all|half|others|three|first|slow", FL_OPTION_CHOICE, &o.learn, 0, 0,
+         "plans to learn from; others: those that half leaves out (all)"},
+        {"like", "BASE", FL_OPTION_LIST, &o.like, 0, 0, "another pipeline measured on the same chip (may be repeated)",
+         FL_FOR_INPUT},
         {"stages", "N", FL_OPTION_INT, &o.stages, 1, FL_PIPELINE_RANKS_MAX,
-         "where no list of instructions tells (a stage for each rank)"},
+         "where no list of instructions tells (a stage for each rank)", FL_FOR_INPUT},
         {"tensor-parallel", "N", FL_OPTION_INT, &o.tensor, 1, FL_PIPELINE_RANKS_MAX,
-         "ranks that work on one stage together (1)"},
+         "ranks that work on one stage together (1)", FL_FOR_MACHINE},
         {"limit", "W", FL_OPTION_REAL, &o.limit_w, 1, 1e5, "the boards' power limit while the plans ran (300)"},
         {"least-limit", "W", FL_OPTION_REAL, &o.least_limit_w, 1, 1e5,
          "runs under lower power limits than this are not scored (225)"},
-        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the fitted pipeline, for run --pipeline"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the fitted pipeline, for run --pipeline", FL_FOR_OUTPUT},
         {"twins", "N", FL_OPTION_INT, &o.twins, 0, 1000,
          "-o: mean of N fits, each to half of the plans, drawn by chance; 0: the fit that is scored (" FL_AS_TEXT(
              TWINS) ")"},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the errors as JSON"},
+        FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &o.base, &status))
@@ -256,7 +256,7 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
         s = fl_refuse(&d, "--twins has no effect without -o, expected both");
     o.twins = o.twins < 0 ? TWINS : o.twins;
     if (!s)
-        s = find_learn(o.learn, &how, &d);
+        how = find_learn(o.learn);
     if (!s)
         s = believe(&o, &b, &d);
     if (!s)

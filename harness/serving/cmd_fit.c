@@ -165,10 +165,8 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
     fl_batching_rules rules;
     fl_serving_times *simulated = NULL, *measured = NULL;
     size_t how = 0;
-    while (how < 3 && strcmp(o->calibrate, name[how]) != 0)
+    while (strcmp(o->calibrate, name[how]) != 0)
         how++;
-    if (how == 3)
-        return fl_fail_unknown(d, NULL, "--calibrate", o->calibrate, name, 3);
     const double mhz = r->law.ref_sm_mhz > 0 ? r->law.ref_sm_mhz : r->law.sm_mhz[r->law.sm_count - 1];
     fl_status s = fl_serving_file_rules(&r->file, 0, &rules, d);
     if (!s)
@@ -325,21 +323,25 @@ int fl_cmd_fit_serving(int argc, char **argv) {
                  .base = "generic"};
     fl_texts rest = {0};
     const fl_option option[] = {
-        {"dense", "FILE", FL_OPTION_TEXT, &o.dense, 0, 0, "layer table: layer, tokens, time_us"},
-        {"per-sequence", "FILE", FL_OPTION_TEXT, &o.per_sequence, 0, 0, "layer table: layer, sequences, time_us"},
+        {"dense", "FILE", FL_OPTION_TEXT, &o.dense, 0, 0, "layer table: layer, tokens, time_us",
+         FL_FOR_INPUT | FL_MOST_USED},
+        {"per-sequence", "FILE", FL_OPTION_TEXT, &o.per_sequence, 0, 0, "layer table: layer, sequences, time_us",
+         FL_FOR_INPUT},
         {"attention", "FILE", FL_OPTION_TEXT, &o.attention, 0, 0,
-         "layer table: prefill_chunk, kv_prefill, n_decode, kv_decode, time_us"},
+         "layer table: prefill_chunk, kv_prefill, n_decode, kv_decode, time_us", FL_FOR_INPUT},
         {"layers", "N", FL_OPTION_INT, &o.layers, 1, 10000, "blocks of the model, for layer tables"},
-        {"sm-mhz", "MHZ", FL_OPTION_REAL, &o.sm_mhz, 1, 1e5, "SM clock at which the layer tables were measured"},
+        {"sm-mhz", "MHZ", FL_OPTION_REAL, &o.sm_mhz, 1, 1e5, "SM clock at which the layer tables were measured",
+         FL_FOR_INPUT},
         {"steps", "FILE", FL_OPTION_TEXT, &o.steps, 0, 0,
-         "step table: phase, sm_mhz, batch, tokens, context_tokens, time_s, power_w"},
+         "step table: phase, sm_mhz, batch, tokens, context_tokens, time_s, power_w", FL_FOR_INPUT | FL_MOST_USED},
         {"leave-out", "MHZ", FL_OPTION_REAL, &o.leave_out, 1, 1e5,
          "with --steps: learn without this clock (each is left out in turn, for the errors, in any case)"},
-        {"serving", "FILE", FL_OPTION_TEXT, &o.serving, 0, 0, "a serving file, to be set beside a run or calibrated"},
+        {"serving", "FILE", FL_OPTION_TEXT, &o.serving, 0, 0, "a serving file, to be set beside a run or calibrated",
+         FL_FOR_INPUT | FL_MOST_USED},
         {"run", "REQUESTS", FL_OPTION_TEXT, &o.run, 0, 0,
-         "a measured run: request trace with first_token_ns and last_token_ns"},
-        {"calibrate", "WHICH", FL_OPTION_TEXT, &o.calibrate, 0, 0,
-         "requests of the run that scale the law: none, half, all (none)"},
+         "a measured run: request trace with first_token_ns and last_token_ns", FL_FOR_INPUT | FL_MOST_USED},
+        {"calibrate", "none|half|all", FL_OPTION_CHOICE, &o.calibrate, 0, 0,
+         "requests of the run that scale the law (none)"},
         {"max-seqs", "N", FL_OPTION_INT, &o.max_seqs, 1, 1000000, "requests that run at once (256)"},
         {"token-budget", "N", FL_OPTION_INT, &o.budget, 1, 1 << 24, "tokens of one step (2048)"},
         {"block-tokens", "N", FL_OPTION_INT, &o.block, 1, 1 << 20, "tokens of one KV block (16)"},
@@ -360,12 +362,13 @@ int fl_cmd_fit_serving(int argc, char **argv) {
          "and for each token (" FL_AS_TEXT(FL_SERVING_REDUCE_TOKEN_US) ")"},
         {"model", "TEXT", FL_OPTION_TEXT, &o.model, 0, 0, "what to call the model in the file"},
         {"gpu", "TEXT", FL_OPTION_TEXT, &o.gpu, 0, 0, "what to call the GPU"},
-        {"source", "TEXT", FL_OPTION_TEXT, &o.source, 0, 0, "where the measurements come from"},
-        {"base", "PLATFORM", FL_OPTION_TEXT, &o.base, 0, 0, "for what powers do not tell of a platform (generic)"},
+        {"source", "TEXT", FL_OPTION_TEXT, &o.source, 0, 0, "where the measurements come from", FL_FOR_INPUT},
+        {"base", "PLATFORM", FL_OPTION_TEXT, &o.base, 0, 0, "for what powers do not tell of a platform (generic)",
+         FL_FOR_MACHINE},
         {"platform-out", "FILE", FL_OPTION_OUTPUT, &o.platform_out, 0, 0,
-         "with --steps: a platform that draws the measured powers"},
-        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the serving file"},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the errors as JSON"},
+         "with --steps: a platform that draws the measured powers", FL_FOR_OUTPUT},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the serving file", FL_FOR_OUTPUT | FL_MOST_USED},
+        FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))

@@ -79,8 +79,9 @@ static void print_text(const fl_serving_oracle *o) {
             printf("  note                 %s\n", c.note);
     }
     printf("rests on               %s\n", fl_serving_scene_clocks(o->scenes.item[0]->serving, clocks, sizeof clocks));
-    printf("                       platform %s: its law of power; foldline list platforms %s says what of it is assumed\n",
-           o->scenes.item[0]->platform.node.name, o->scenes.item[0]->asked);
+    printf(
+        "                       platform %s: its law of power; foldline list platforms %s says what of it is assumed\n",
+        o->scenes.item[0]->platform.node.name, o->scenes.item[0]->asked);
 }
 
 static void print_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked) {
@@ -169,17 +170,17 @@ int fl_cmd_synth_requests(int argc, char **argv) {
     const char *output = NULL;
     double seconds = -1;
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the requests to write"},
-        {"seed", "N", FL_OPTION_INT, &seed, 0, 9e15, "seed (1)"},
-        {"rate", "X", FL_OPTION_REAL, &o.rate, 1e-6, 1e6, "requests per second, on average (1)"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the requests to write", FL_FOR_OUTPUT | FL_MOST_USED},
+        {"seed", "N", FL_OPTION_INT, &seed, 0, 9e15, "seed (1)", FL_MOST_USED},
+        {"rate", "X", FL_OPTION_REAL, &o.rate, 1e-6, 1e6, "requests per second, on average (1)", FL_MOST_USED},
         {"seconds", "X", FL_OPTION_REAL, &seconds, 0.001, 2246400,
-         "until then (600; without end where --requests is given)"},
+         "until then (600; without end where --requests is given)", FL_MOST_USED},
         {"requests", "N", FL_OPTION_INT, &most, 1, FL_REQUESTS_MOST, "at most so many"},
         {"cv", "X", FL_OPTION_REAL, &o.cv, 0, 100, "standard deviation over mean of the times between arrivals (1)"},
         {"daily", "X", FL_OPTION_REAL, &o.daily, 0, 1, "how much the rate follows the time of day (0)"},
         {"day", "S", FL_OPTION_REAL, &o.day_s, 1, 2246400, "length of a day (86400)"},
         {"prompt-tokens", "X", FL_OPTION_REAL, &o.prompt_median, 1, FL_REQUEST_TOKENS_MOST,
-         "median of the prompts (1020)"},
+         "median of the prompts (1020)", FL_MOST_USED},
         {"prompt-sigma", "X", FL_OPTION_REAL, &o.prompt_sigma, 0, 10, "standard deviation of their logarithm (1)"},
         {"prompt-most", "N", FL_OPTION_INT, &prompt_most, 1, FL_REQUEST_TOKENS_MOST, "no prompt is longer (8192)"},
         {"output-tokens", "X", FL_OPTION_REAL, &o.output_median, 1, FL_REQUEST_TOKENS_MOST,

@@ -287,7 +287,7 @@ static void test_other_options(void) {
         remove(journal);
     }
     /* One that is not in the table, as it may come later. */
-    FL_CHECK(RUN("grid", "--help") == 0, "help");
+    FL_CHECK(RUN("grid", "--help", "all") == 0, "help");
     size_t size, known = 0;
     char *text = read_file(in_folder("out"), &size), *save = NULL,
          *record = read_file(in_folder("o.csv.shard-1-of-2.provenance.json"), &size);

@@ -1,4 +1,4 @@
-# Every command's help ends in two examples, and each runs as it is printed, in a folder that has the shipped files.
+# Every command's whole help ends in two examples, and each runs as it is printed, in a folder that has the shipped files.
 # The first of each command is run; with FL_EXAMPLES=all (tests/run.sh --nightly) the second too. Of `fit policy draws`, which takes
 # a minute under sanitizers, tests/energyucb.sh runs the first.
 . "$(dirname "$0")/shell.sh"
@@ -11,7 +11,7 @@ ln -s "$root/traces" "$dir/tree/traces"
 ln -s "$root/harness/experiments" "$dir/tree/harness/experiments"
 export FOLDLINE_STATE=$dir/state FOLDLINE_RUN=$dir/run PATH=$dir/bin:$PATH
 
-examples_of() { COLUMNS=10000 "$f" "$@" --help | sed -n '/^examples:$/,$s/^  //p'; }
+examples_of() { COLUMNS=10000 "$f" "$@" --help all | sed -n '/^examples:$/,$s/^  //p'; }
 mapfile -t commands < <(all_commands)
 for c in "" "${commands[@]}"; do
   # shellcheck disable=SC2086 # two words, of "fit device"

@@ -14,12 +14,13 @@ check "experiments, and wrong ones, by schema and reader" /usr/bin/python3 tests
 succeed "help lists the commands" '^  compare +policies' "$f" help
 check "help is --help" cmp <("$f" help) <("$f" --help)
 check "help COMMAND is COMMAND --help" cmp <("$f" help compare) <("$f" compare --help)
+check "help COMMAND all is COMMAND --help all" cmp <("$f" help compare all) <("$f" compare --help all)
 check "help of a part" cmp <("$f" help fit device) <("$f" fit device --help)
 check "help of help" cmp <("$f" help help) <("$f" help --help)
-refuse "an unknown topic" 2 "^foldline help: unknown topic 'experimnt', did you mean 'experiment'\?$" "$f" help experimnt
-refuse "a misspelt command" 2 "^foldline help: unknown topic 'comparr', did you mean 'compare'\?$" "$f" help comparr
-refuse "a topic like none" 2 "^foldline help: unknown topic 'qqqqqqq', see foldline --help$" "$f" help qqqqqqq
-refuse "a misspelt command, run" 2 "^foldline: unknown command 'comparr', did you mean 'compare'\?$" "$f" comparr
+refuse "an unknown topic" 2 "^foldline help: no topic 'experimnt', did you mean 'experiment'\?$" "$f" help experimnt
+refuse "a misspelt command" 2 "^foldline help: no topic 'comparr', did you mean 'compare'\?$" "$f" help comparr
+refuse "a topic like none" 2 "^foldline help: no topic 'qqqqqqq', expected one of run, compare, grid" "$f" help qqqqqqq
+refuse "a misspelt command, run" 2 "^foldline: no command 'comparr', did you mean 'compare'\?$" "$f" comparr
 refuse "a schema of a command" 2 'exists only for experiments' "$f" help compare --schema
 refuse "two topics" 2 "'compare' after experiment" "$f" help experiment compare
 finish

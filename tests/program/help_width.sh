@@ -10,7 +10,7 @@ for width in 60 80 120; do
   most=0
   while read -r c; do
     # shellcheck disable=SC2086 # two words, of "fit device"
-    "$f" $c --help >"$dir/help" || wide+=" [$c fails]"
+    ("$f" $c --help && "$f" $c --help all) >"$dir/help" || wide+=" [$c fails]"
     too_wide $width <"$dir/help" >>"$dir/lines" && wide+=" [$c]"
     longest=$(wc -L <"$dir/help")
     [ "$longest" -le "$most" ] || most=$longest
@@ -19,14 +19,19 @@ for width in 60 80 120; do
   check "every help fits $width columns:$wide" test -z "$wide"
   check "and uses them" test "$most" -gt $((width - 5))
 done
-check "the same words at any width" cmp <(COLUMNS=60 "$f" compare --help | tr -s ' \n' '\n' | grep -vxF '\') \
-  <(COLUMNS=120 "$f" compare --help | tr -s ' \n' '\n' | grep -vxF '\')
-check "a word longer than the line is broken at a comma" grep -q '^ *kernel,.*,$' <(COLUMNS=40 "$f" fit policy sensitivity --help)
+check "the same words at any width" cmp <(COLUMNS=60 "$f" compare --help all | tr -s ' \n' '\n' | grep -vxF '\') \
+  <(COLUMNS=120 "$f" compare --help all | tr -s ' \n' '\n' | grep -vxF '\')
+check "a word longer than the line is broken at a comma" grep -q '^ *kernel,.*,$' <(COLUMNS=40 "$f" fit policy sensitivity --help all)
 for columns in "" 0 -5 wide; do
   check "80 where COLUMNS is '$columns'" cmp <(COLUMNS=$columns "$f" compare --help) <(COLUMNS=80 "$f" compare --help)
 done
 unset COLUMNS
 check "80 where nothing tells" cmp <("$f" compare --help) <(COLUMNS=80 "$f" compare --help)
+
+# ---- a row of options that three commands share is a macro ----
+shared=$(find harness -name '*.[ch]' -exec cat {} + | sed 's/\\$//' | perl -0ne 'print "--$1: $2\n" while
+  /\{\s*"([a-z0-9-]+)",\s*(?:NULL|"[^"]*"),\s*FL_OPTION_\w+,[^"]*?"((?:[^"\\]|\\.)*)"/g' | sort | uniq -c | awk '$1 >= 3')
+check "no row is written three times: $shared" test -z "$shared"
 
 # ---- on a terminal: its width counts, not $COLUMNS ----
 terminal() { # WIDTH, then a command line

@@ -37,6 +37,6 @@ done
 refuse "an experiment that needs a sweep says so" 2 'power-wall.json: the experiment names no workload.*--sweep FILE.*Needs --sweep FILE' \
   "$f" compare harness/experiments/power-wall.json
 check "and in its first line" grep -q '^  "about": "Needs --sweep FILE' harness/experiments/power-wall.json
-succeed "compare --help says so" 'names no workload.*needs --sweep FILE' env COLUMNS=300 "$f" compare --help
-succeed "grid --help says so" 'names no workload needs' env COLUMNS=300 "$f" grid --help
+succeed "compare --help says so" 'names no workload.*needs --sweep FILE' env COLUMNS=300 "$f" compare --help all
+succeed "grid --help says so" 'names no workload needs' env COLUMNS=300 "$f" grid --help all
 finish

@@ -35,7 +35,7 @@ check "beside what is kept: the same bytes" cmp "$dir/again" "$dir/plain"
 chmod 600 "$t.foldline-cache"
 check "which stays as it is" cmp "$t.foldline-cache" "$dir/kept"
 for c in run compare grid show "fit trace"; do
-  check "$c --help tells of it" grep -q -- '--no-cache ' <("$f" $c --help)
+  check "$c --help tells of it" grep -q -- '--no-cache ' <("$f" $c --help all)
 done
 refuse "it takes no value" 2 'no-cache' "$f" run "$t" --platform generic --policy maxfreq --no-cache=yes
 finish

@@ -6,7 +6,7 @@
 clients=$(dirname "$f")/clients
 "$f" synth -o "$dir/w.csv" --kernels 200 --mean-us 3000 --seed 3 >/dev/null || exit 1
 for bad in maybe "" needs; do
-  refuse "--confine '$bad'" 2 'expected try, need or off' "$f" emulate "$dir/w.csv" --platform generic --confine "$bad" -- true
+  refuse "--confine '$bad'" 2 "expected one of try, need, off|did you mean 'need'" "$f" emulate "$dir/w.csv" --platform generic --confine "$bad" -- true
 done
 if ! unshare -Urm sh -c 'mount -t tmpfs none /mnt' 2>/dev/null; then
   echo "skipped: no user namespaces here, so no decoys can be put into their places"

@@ -54,7 +54,7 @@ succeed "wall time too" '^wait 10 kind 0 data 0 mine 0 after 0\.[0-9]+ s$' "${em
 # ---- temperature, memory power ----
 succeed "without --heat a constant" '^number 0 40$' "${virtual[@]}" -- "$clients/probe" number nvmlDeviceGetTemperature 0
 succeed "with it the model's" '^number 0 (4[1-9]|[5-9][0-9])$' "${virtual[@]}" --heat -- "$clients/probe" sleep 5 number nvmlDeviceGetTemperature 0
-check "the help says so" grep -q 'temperature is 40 C at all times without' <("$f" emulate --help)
+check "the help says so" grep -q 'temperature is 40 C at all times without' <("$f" emulate --help all)
 succeed "no board before Hopper shows the power of its memory" '^field 0 3 0$' "${virtual[@]}" -- "$clients/probe" sleep 1 field 186 2
 hopper=(--platform "$dir/hopper.json" --time virtual)
 sed 's/"name": "Generic[^"]*"/"name": "Generic H100"/' models/platforms/generic.json >"$dir/hopper.json"

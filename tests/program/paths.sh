@@ -44,10 +44,10 @@ same() {
   ok "$name"
 }
 
-refuse "an unknown path" 2 "^foldline run: --path 'scan', expected auto, plain, vector, prefix, events or launches$" \
+refuse "an unknown path" 2 "^foldline run: no --path 'scan', expected one of auto, plain, vector, prefix, events, launches$" \
   "$f" run traces/samples/mix8.csv --platform generic --policy maxfreq --path scan
 for c in run compare grid; do
-  check "--path in the help of $c" grep -q -- '--path NAME  *for tests: plain, vector' <("$f" $c --help)
+  check "--path in the help of $c" grep -q -- '--path auto|plain|vector' <("$f" $c --help all)
 done
 
 # ---- samples and experiments ----

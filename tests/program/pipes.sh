@@ -158,7 +158,7 @@ wide() { COLUMNS=$1 "$f" show r2.csv | head -1 | wc -w; }
 check "COLUMNS says how wide" [ "$(wide 200)" -gt "$(wide 80)" ]
 check "down to 20" [ "$(wide 10)" = "$(wide 20)" ]
 check "which is narrower than 80" [ "$(wide 10)" -lt "$(wide 80)" ]
-succeed "the help says so" 'at least 20' "$f" show --help
+succeed "the help says so" 'at least 20' "$f" show --help all
 printf '# x: \033[2J\nname,v\n"a\033[2J\nb",1\n' >escape.csv
 check "a terminal gets no command from a file" [ -z "$("$f" show escape.csv --head | tr -cd '\033')" ]
 succeed "but a mark in its place" '^a[?][[]2J[?]b +1' "$f" show escape.csv

@@ -69,7 +69,7 @@ check "and says the seed of its halves" grep -q '^seed of the halves: 20$' "$dir
 for p in fixed assure sweetspot energyucb mf-gpoeo depo odpp bapm; do
   check "it has a row of $p" grep -q "^energyucb-table1 .* $p:.* [0-9]*/4\$" "$dir/tiny"
 done
-"$f" compare --help | grep -q -e '--jitter SHARE' && check "with jitter, by seed" grep -qE '^energyucb-table1 +10 +5% platform +5% tightrope:bound=0.05,signal=kernels .*/8$' "$dir/tiny"
+"$f" compare --help all | grep -q -e '--jitter SHARE' && check "with jitter, by seed" grep -qE '^energyucb-table1 +10 +5% platform +5% tightrope:bound=0.05,signal=kernels .*/8$' "$dir/tiny"
 check "and late sensors" grep -qE '^energyucb-table1 +10 +5% late-0.5 .*/4$' "$dir/tiny"
 refuse "another form" 2 "'--some', expected" bash tests/policies.sh "$f" --some
 

@@ -1,4 +1,4 @@
-/* Parses options and prints a command's help from the same rows. */
+/* Parses options. */
 #include "harness/base/cli/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -24,6 +24,8 @@ void fl_texts_free(fl_texts *t) {
     *t = (fl_texts){0};
 }
 
+enum { OPTIONS_ROOM = 128, CHOICES_ROOM = 16 };
+
 static const char *dashes(const char *name) { return name[1] ? "--" : "-"; }
 
 static const fl_option *find_option(const fl_option *option, size_t count, const char *name, size_t size, bool letter) {
@@ -36,11 +38,11 @@ static const fl_option *find_option(const fl_option *option, size_t count, const
 /* argument: after its dashes. */
 static fl_status unknown(const char *dash, const char *argument, size_t size, const fl_option *option, size_t count,
                          fl_diag *d) {
-    const char *names[64], *near = NULL;
+    const char *names[OPTIONS_ROOM], *near = NULL;
     char name[128];
     size_t n = 0;
     snprintf(name, sizeof name, "%.*s", (int)size, argument);
-    for (size_t i = 0; i < count && n < 63; i++)
+    for (size_t i = 0; i < count && n + 1 < OPTIONS_ROOM; i++)
         names[n++] = option[i].name;
     names[n++] = "help";
     near = fl_nearest(name, names, n);
@@ -74,7 +76,6 @@ static fl_status number(const fl_option *o, const char *text, double *value, fl_
     return FL_OK;
 }
 
-enum { OPTIONS_ROOM = 128 };
 static bool was_given[OPTIONS_ROOM]; /* by the command line that was parsed last, by index of the option */
 
 static bool is_among(const char *name, const char *names) {
@@ -93,6 +94,23 @@ fl_status fl_command_allow(const fl_option *option, size_t count, bool only, con
     return FL_OK;
 }
 
+/* One of the values that the row lists, as "real|ideal|off" does. */
+static fl_status choose(const fl_option *o, const char *text, fl_diag *d) {
+    char room[256], what[80], *save = NULL;
+    const char *name[CHOICES_ROOM];
+    size_t count = 0;
+    snprintf(room, sizeof room, "%s", o->value);
+    for (char *at = strtok_r(room, "|", &save); at && count < CHOICES_ROOM; at = strtok_r(NULL, "|", &save)) {
+        name[count++] = at;
+        if (!strcmp(at, text)) {
+            *(const char **)o->into = text;
+            return FL_OK;
+        }
+    }
+    snprintf(what, sizeof what, "%s%s", dashes(o->name), o->name);
+    return fl_fail_unknown(d, NULL, what, text, name, count);
+}
+
 static fl_status set_option(const fl_option *o, const char *text, fl_diag *d) {
     double value = 0;
     fl_status s = FL_OK;
@@ -103,6 +121,9 @@ static fl_status set_option(const fl_option *o, const char *text, fl_diag *d) {
     case FL_OPTION_TEXT:
     case FL_OPTION_OUTPUT:
         *(const char **)o->into = text;
+        break;
+    case FL_OPTION_CHOICE:
+        s = choose(o, text, d);
         break;
     case FL_OPTION_LIST:
         s = fl_texts_add(o->into, text, d);
@@ -226,10 +247,10 @@ static fl_status check_standard(const fl_option *option, size_t count, const fl_
     return out ? fl_stdout_claim(d) : FL_OK;
 }
 
-fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest, bool *help,
-                        fl_diag *d) {
+fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t count, fl_texts *rest,
+                        fl_help_wanted *help, fl_diag *d) {
     bool ended = false;
-    *help = false;
+    *help = FL_HELP_NONE;
     memset(was_given, false, sizeof was_given);
     fl_status s = FL_OK;
     for (int i = 0; !s && i < argc; i++) {
@@ -243,7 +264,9 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
             continue;
         }
         if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
-            *help = true;
+            const bool all = i + 1 < argc && !strcmp(argv[i + 1], "all");
+            *help = all ? FL_HELP_ALL : FL_HELP_SHORT;
+            i += all;
             continue;
         }
         bool letter = a[1] != '-';
@@ -269,42 +292,4 @@ fl_status fl_args_parse(int argc, char **argv, const fl_option *option, size_t c
     if (s || *help || (s = check_outputs(option, count, rest, d)))
         return s;
     return check_standard(option, count, rest, d);
-}
-
-void fl_args_left(const fl_option *o, char *buf, size_t size) {
-    (void)snprintf(buf, size, "%s%s%s%s", dashes(o->name), o->name, o->value ? " " : "", o->value ? o->value : "");
-}
-
-void fl_args_examples(const fl_page *page, const char *command) {
-    const char *const *example = fl_examples_of(command);
-    if (!example)
-        return;
-    fl_page_heading(page, page->roff ? "EXAMPLES" : "examples:");
-    for (int i = 0; i < FL_EXAMPLES_EACH; i++) {
-        if (i && page->roff)
-            fl_page_gap(page);
-        fl_page_command(page, 2, example[i]);
-    }
-}
-
-const char *fl_args_prefix = "foldline ";
-
-void fl_args_help(FILE *out, const fl_command_help *c, const fl_option *option, size_t count) {
-    const fl_page page = {.out = out, .width = fl_terminal_width(out)};
-    char text[1024];
-    (void)snprintf(text, sizeof text, "%s%s %s", fl_args_prefix, c->name, c->usage);
-    fl_page_fill(&page, 0, 4, text);
-    fl_page_gap(&page);
-    fl_page_fill(&page, 0, 0, c->summary);
-    fl_page_heading(&page, "options:");
-    for (size_t i = 0; i < count; i++) {
-        fl_args_left(&option[i], text, sizeof text);
-        fl_page_row(&page, FL_ARGS_COLUMN, text, option[i].help);
-    }
-    fl_page_row(&page, FL_ARGS_COLUMN, "--help", "this text");
-    if (c->details) {
-        fl_page_gap(&page);
-        fl_page_text(&page, c->details);
-    }
-    fl_args_examples(&page, c->name);
 }

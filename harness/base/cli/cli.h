@@ -35,6 +35,8 @@ void fl_page_fill(const fl_page *p, int first, int rest, const char *text);
 void fl_page_gap(const fl_page *p);
 /* Prints the name of a section. */
 void fl_page_heading(const fl_page *p, const char *name);
+/* Prints the name of a part of a section. */
+void fl_page_subheading(const fl_page *p, const char *name);
 /* Prints a term in column 2 and its meaning in the given column. The meaning stands below the term where the page is
  * narrow or the term long. */
 void fl_page_row(const fl_page *p, int column, const char *term, const char *text);
@@ -52,11 +54,24 @@ typedef enum fl_option_type {
     FL_OPTION_FLAG,   /* bool */
     FL_OPTION_TEXT,   /* const char * */
     FL_OPTION_OUTPUT, /* const char *: a file that will be written */
+    FL_OPTION_CHOICE, /* const char *: one of the values that `value` lists, "real|ideal|off" */
     FL_OPTION_LIST,   /* fl_texts: the option may be given several times */
     FL_OPTION_REAL,   /* double, min to max */
     FL_OPTION_SHARE,  /* double, also as a percentage: 0.05 or 5%; values above 1 only as a percentage */
     FL_OPTION_INT     /* int64_t, min to max */
 } fl_option_type;
+
+/* The group of an option in the help, and whether it is among the most used: FL_FOR_OUTPUT | FL_MOST_USED. */
+enum {
+    FL_FOR_METHOD, /* how the result is computed */
+    FL_FOR_INPUT,
+    FL_FOR_MACHINE,
+    FL_FOR_POLICIES,
+    FL_FOR_SERVING,
+    FL_FOR_OUTPUT,
+    FL_FOR_GROUPS,
+    FL_MOST_USED = 16 /* at most five of a command; a command without any has a flat list */
+};
 
 enum { FL_ARGS_COLUMN = 27 }; /* column of the help in which an option's description begins */
 
@@ -67,12 +82,22 @@ typedef struct fl_texts {
 
 typedef struct fl_option {
     const char *name;  /* without the dashes; one letter = -x */
-    const char *value; /* name of its value in the help; NULL for a flag */
+    const char *value; /* name of its value in the help, or its values with | between; NULL for a flag */
     fl_option_type type;
     void *into;
     double min, max;
     const char *help;
+    int group;
 } fl_option;
+
+/* Rows of options that many commands have. */
+/* clang-format off */
+#define FL_JSON_OPTION(into)                                                                                           \
+    {"json", NULL, FL_OPTION_FLAG, into, 0, 0, "prints the result as JSON", FL_FOR_OUTPUT}
+#define FL_INTERVAL_OPTION(into)                                                                                       \
+    {"interval", "S", FL_OPTION_REAL, into, 1e-6, 1e6,                                                                 \
+     "time between rows that have no time stamps (dcgmi dmon -d)", FL_FOR_INPUT}
+/* clang-format on */
 
 /* A constant as text, so that a help line can show the default that the code uses. */
 #define FL_AS_TEXT_OF(value) #value
@@ -87,6 +112,8 @@ typedef struct fl_command_help {
 bool fl_same_file(const char *a, const char *b);
 /* Write the left column of an option's help, "--sweep FILE", into buf. */
 void fl_args_left(const fl_option *o, char *buf, size_t size);
+/* Print the rows of the options, by their groups, and --help. */
+void fl_args_options(const fl_page *page, const fl_option *option, size_t count);
 /* Print the examples of a command under a heading. Print nothing for a command without examples. */
 void fl_args_examples(const fl_page *page, const char *command);
 

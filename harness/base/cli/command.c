@@ -321,7 +321,7 @@ int fl_command_close(const char *command, fl_status s, const fl_diag *d, const f
 bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const fl_option *option, size_t count,
                       fl_texts *rest, int *status) {
     fl_diag d = {0};
-    bool wanted;
+    fl_help_wanted wanted;
     fl_command_name = help->name;
     const fl_status s = fl_args_parse(argc, argv, option, count, rest, &wanted, &d);
     if (!s && !wanted)
@@ -330,7 +330,7 @@ bool fl_command_begin(int argc, char **argv, const fl_command_help *help, const 
     if (wanted && fl_command_read_by)
         fl_command_read_by->take(fl_command_read_by->to, help, option, count);
     else if (wanted)
-        fl_args_help(stdout, help, option, count);
+        fl_args_help(stdout, help, option, count, wanted == FL_HELP_ALL);
     fl_command_end(option, count, rest);
     return false;
 }

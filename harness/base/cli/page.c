@@ -209,6 +209,13 @@ void fl_page_heading(const fl_page *p, const char *name) {
         fprintf(p->out, "\n%s\n", name);
 }
 
+void fl_page_subheading(const fl_page *p, const char *name) {
+    if (p->roff)
+        fprintf(p->out, ".SS %s\n", name);
+    else
+        fprintf(p->out, "\n%s:\n", name);
+}
+
 /* The column of the meaning of a row. */
 static int right_of(const fl_page *p, int column) { return p->width - p->indent - column < NARROW ? BELOW : column; }
 

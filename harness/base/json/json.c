@@ -55,6 +55,7 @@ static void add_option(cJSON *object, const fl_option *o) {
         cJSON_AddBoolToObject(object, o->name, *(const bool *)o->into);
         break;
     case FL_OPTION_TEXT:
+    case FL_OPTION_CHOICE:
     case FL_OPTION_OUTPUT:
         cJSON_AddItemToObject(object, o->name, *text ? cJSON_CreateString(*text) : cJSON_CreateNull());
         break;

@@ -45,7 +45,7 @@ int fl_cmd_restore(int argc, char **argv) {
     int status = FL_EXIT_OK;
     bool json = false;
     const fl_option option[] = {
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        FL_JSON_OPTION(&json),
     };
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
@@ -423,10 +423,11 @@ int fl_cmd_doctor(int argc, char **argv) {
     fl_spec spec = {0};
     bool json = false;
     const fl_option option[] = {
-        {"vendor", "NAME", FL_OPTION_TEXT, &vendor, 0, 0, "nvidia, intel or amd; auto = all of them (auto)"},
-        {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all)"},
-        {"policy", "SPEC", FL_OPTION_TEXT, &policy, 0, 0, "says what that policy would miss here"},
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        {"vendor", "auto|nvidia|intel|amd", FL_OPTION_CHOICE, &vendor, 0, 0, "the others are left out (auto: none is)",
+         FL_FOR_MACHINE},
+        {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all)", FL_FOR_MACHINE},
+        {"policy", "SPEC", FL_OPTION_TEXT, &policy, 0, 0, "says what that policy would miss here", FL_FOR_POLICIES},
+        FL_JSON_OPTION(&json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &doctor_help, option, sizeof option / sizeof *option, &rest, &status))

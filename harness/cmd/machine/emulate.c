@@ -186,15 +186,6 @@ static fl_status parse_time(const char *text, fl_emulate_options *o, fl_diag *d)
     return FL_OK;
 }
 
-static fl_status parse_confine(const char *text, fl_emulate_options *o, fl_diag *d) {
-    static const char *const names[] = {"try", "need", "off"}; /* as fl_confine has them */
-    size_t i = 0;
-    while (text && i < 3 && strcmp(text, names[i]) != 0)
-        i++;
-    o->confine = (fl_confine)i;
-    return i < 3 ? FL_OK : fl_refuse(d, "--confine '%s', expected try, need or off", text);
-}
-
 static void say(const char *text) { fprintf(stderr, "foldline emulate: note: %s\n", text); }
 
 static bool read_ms(const char *text, size_t size, double *ms) {
@@ -321,8 +312,8 @@ static fl_status prepare(asked *a, session *s, fl_diag *d) {
     fl_status status = parse_time(a->time, &s->o, d);
     if (!status)
         status = parse_set_ms(a->set_ms, &s->o, d);
-    if (!status)
-        status = parse_confine(a->confine, &s->o, d);
+    if (a->confine)
+        s->o.confine = *a->confine == 'n' ? FL_CONFINE_NEED : *a->confine == 'o' ? FL_CONFINE_OFF : FL_CONFINE_TRY;
     if (!status)
         status = parse_errors(&a->errors, &s->refusal, d);
     if (!status)
@@ -421,22 +412,27 @@ int fl_cmd_emulate(int argc, char **argv) {
         {"board", "FILE", FL_OPTION_TEXT, &a.board, 0, 0,
          "GPUs as `nvidia-smi -q -x` printed them (.xml), or a board of `foldline list platforms`; without --platform "
          "the "
-         "law of power is assumed from chips alike"},
-        {"time", "HOW", FL_OPTION_TEXT, &a.time, 0, 0, "wall, a factor of it such as 10x, or virtual (wall)"},
-        {"set-ms", "A[..B]", FL_OPTION_TEXT, &a.set_ms, 0, 0, "a set call takes this long (as the platform says)"},
+         "law of power is assumed from chips alike",
+         FL_FOR_MACHINE | FL_MOST_USED},
+        {"time", "wall|virtual|10x", FL_OPTION_TEXT, &a.time, 0, 0,
+         "the clock, or any factor of it, such as 10x (wall)", FL_FOR_MACHINE | FL_MOST_USED},
+        {"set-ms", "A[..B]", FL_OPTION_TEXT, &a.set_ms, 0, 0, "a set call takes this long (as the platform says)",
+         FL_FOR_MACHINE},
         {"privileged", NULL, FL_OPTION_FLAG, &a.anyone, 0, 0,
-         "whoever asks may set clocks and limits (root only, as with the driver)"},
-        {"driver", "VERSION", FL_OPTION_TEXT, &a.driver, 0, 0, FL_DRIVER_HELP},
-        {"error", "SPEC", FL_OPTION_LIST, &a.errors, 0, 0, FL_REFUSAL_HELP},
-        {"fault", "SPEC", FL_OPTION_LIST, &a.faults, 0, 0, FL_FAULT_SPEC_HELP},
-        {"confine", "HOW", FL_OPTION_TEXT, &a.confine, 0, 0,
-         "covers a real driver's libraries and devices in namespaces of the run: try, need (else refuses), off (try)"},
+         "whoever asks may set clocks and limits (root only, as with the driver)", FL_FOR_MACHINE | FL_MOST_USED},
+        {"driver", "VERSION", FL_OPTION_TEXT, &a.driver, 0, 0, FL_DRIVER_HELP, FL_FOR_MACHINE},
+        {"error", "SPEC", FL_OPTION_LIST, &a.errors, 0, 0, FL_REFUSAL_HELP, FL_FOR_MACHINE},
+        {"fault", "SPEC", FL_OPTION_LIST, &a.faults, 0, 0, FL_FAULT_SPEC_HELP, FL_FOR_MACHINE},
+        {"confine", "try|need|off", FL_OPTION_CHOICE, &a.confine, 0, 0,
+         "covers a real driver's libraries and devices in namespaces of the run; need refuses without them (try)",
+         FL_FOR_MACHINE},
         {"rings", "DIR", FL_OPTION_TEXT, &a.rings, 0, 0,
-         "hands out kernel records there, as the collector in a program does"},
+         "hands out kernel records there, as the collector in a program does", FL_FOR_INPUT},
         {"kill-patterns", NULL, FL_OPTION_FLAG, &a.kills, 0, 0,
-         "runs the command once to its end, then once for each way to kill it: what it leaves changed"},
-        {"report", "FILE", FL_OPTION_OUTPUT, &a.report, 0, 0, "writes what happened as JSON, set by set (- prints it)"},
-        {"quiet", NULL, FL_OPTION_FLAG, &a.quiet, 0, 0, "prints no report on stderr"},
+         "runs the command once to its end, then once for each way to kill it: what it leaves changed", FL_FOR_OUTPUT},
+        {"report", "FILE", FL_OPTION_OUTPUT, &a.report, 0, 0, "writes what happened as JSON, set by set (- prints it)",
+         FL_FOR_OUTPUT | FL_MOST_USED},
+        {"quiet", NULL, FL_OPTION_FLAG, &a.quiet, 0, 0, "prints no report on stderr", FL_FOR_OUTPUT},
     };
     int split = 0, status = FL_EXIT_OK;
     while (split < argc && strcmp(argv[split], "--") != 0)

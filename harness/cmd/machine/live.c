@@ -26,17 +26,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FL_LIVE_SERVER_OPTIONS(s)                                                                                      \
-    {"server",                                                                                                         \
-     "URL",                                                                                                            \
-     FL_OPTION_TEXT,                                                                                                   \
-     &(s).url,                                                                                                         \
-     0,                                                                                                                \
-     0,                                                                                                                \
-     "reads an engine's page of metrics, as http://127.0.0.1:8000/metrics (vLLM)"},                                    \
-        {"ttft", "TIME", FL_OPTION_TEXT, &(s).ttft, 0, 0, "target of its time to first token, as 2s"},                 \
-        {"tbt", "TIME", FL_OPTION_TEXT, &(s).tbt, 0, 0, "target of its time between tokens, as 100ms"}, {              \
-        "target-share", "X", FL_OPTION_REAL, &(s).target_share, 0.5, 1, "share of tokens that must meet them (0.99)"   \
+#define FL_LIVE_SERVER_OPTIONS(s)                                                                                       \
+    {"server",                                                                                                          \
+     "URL",                                                                                                             \
+     FL_OPTION_TEXT,                                                                                                    \
+     &(s).url,                                                                                                          \
+     0,                                                                                                                 \
+     0,                                                                                                                 \
+     "reads an engine's page of metrics, as http://127.0.0.1:8000/metrics (vLLM)",                                      \
+     FL_FOR_SERVING},                                                                                                   \
+        {"ttft", "TIME", FL_OPTION_TEXT, &(s).ttft, 0, 0, "target of its time to first token, as 2s", FL_FOR_SERVING},  \
+        {"tbt", "TIME", FL_OPTION_TEXT, &(s).tbt, 0, 0, "target of its time between tokens, as 100ms", FL_FOR_SERVING}, \
+    {                                                                                                                   \
+        "target-share", "X", FL_OPTION_REAL, &(s).target_share, 0.5, 1, "share of tokens that must meet them (0.99)",   \
+            FL_FOR_SERVING                                                                                              \
     }
 
 static const fl_command_help help = {
@@ -400,32 +403,38 @@ int fl_cmd_live(int argc, char **argv) {
     choice c = {.min_set_ms = -1, .grace_ms = 2000, .frozen_s = 10, .seed = 1};
     run r = {.server = {.target_share = 0.99}};
     const fl_option option[] = {
-        {"policy", "SPEC", FL_OPTION_TEXT, &c.policy, 0, 0,
-         "policy, or a path to a .so; parameters may follow a colon"},
-        {"set", "P=V", FL_OPTION_LIST, &c.set, 0, 0, "parameter of the policy (may be repeated)"},
-        {"control", NULL, FL_OPTION_FLAG, &c.control, 0, 0, "sets what the policy decides (needs root)"},
+        {"policy", "SPEC", FL_OPTION_TEXT, &c.policy, 0, 0, "policy, or a path to a .so; parameters may follow a colon",
+         FL_FOR_POLICIES | FL_MOST_USED},
+        {"set", "P=V", FL_OPTION_LIST, &c.set, 0, 0, "parameter of the policy (may be repeated)",
+         FL_FOR_POLICIES | FL_MOST_USED},
+        {"control", NULL, FL_OPTION_FLAG, &c.control, 0, 0, "sets what the policy decides (needs root)",
+         FL_FOR_POLICIES | FL_MOST_USED},
         {"blind", NULL, FL_OPTION_FLAG, &c.blind, 0, 0,
-         "with --control: also if no signal of the policy can be read (for a cap that is set once)"},
-        {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy"},
-        {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)"},
-        {"log", "FILE", FL_OPTION_OUTPUT, &c.log, 0, 0, "writes every step: what was seen and decided"},
-        {"vendor", "NAME", FL_OPTION_TEXT, &c.vendor, 0, 0, FL_VENDOR_HELP},
-        {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
+         "with --control: also if no signal of the policy can be read (for a cap that is set once)", FL_FOR_POLICIES},
+        {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy", FL_FOR_POLICIES},
+        {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)",
+         FL_MOST_USED},
+        {"log", "FILE", FL_OPTION_OUTPUT, &c.log, 0, 0, "writes every step: what was seen and decided",
+         FL_FOR_OUTPUT | FL_MOST_USED},
+        {"vendor", "auto|nvidia|intel|amd", FL_OPTION_CHOICE, &c.vendor, 0, 0, FL_VENDOR_HELP, FL_FOR_MACHINE},
+        {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)",
+         FL_FOR_MACHINE},
         {"rings", "DIR", FL_OPTION_TEXT, &c.rings, 0, 0,
-         "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector"},
+         "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector", FL_FOR_INPUT},
         {"iteration", "NAME", FL_OPTION_LIST, &c.iteration, 0, 0,
-         "with --rings: the NVTX range or mark that begins an iteration (may be repeated)"},
+         "with --rings: the NVTX range or mark that begins an iteration (may be repeated)", FL_FOR_INPUT},
         FL_LIVE_SERVER_OPTIONS(r.server),
-        {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)"},
+        {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)",
+         FL_FOR_MACHINE},
         FL_STATED_FACTS_OPTIONS(c.stated),
         {"seed", "N", FL_OPTION_INT, &c.seed, 1, 9e15, "seed of the policy (1)"},
         {"min-set-ms", "X", FL_OPTION_REAL, &c.min_set_ms, 0, 1e6,
-         "shortest time between two sets of one control (100)"},
+         "shortest time between two sets of one control (100)", FL_FOR_POLICIES},
         {"grace-ms", "X", FL_OPTION_REAL, &c.grace_ms, 20, 1e6,
          "how late a step may be before the guardian acts (2000)"},
         {"frozen-s", "X", FL_OPTION_REAL, &c.frozen_s, 0, 1e6,
          "how long an energy counter may stand still before it counts as failed; 0 = forever (10)"},
-        {"json", NULL, FL_OPTION_FLAG, &c.json, 0, 0, "prints the result as JSON"},
+        FL_JSON_OPTION(&c.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))

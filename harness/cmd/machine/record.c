@@ -446,14 +446,15 @@ int fl_cmd_record(int argc, char **argv) {
     double every_ms = 100;
     int64_t steps = 0;
     const fl_option option[] = {
-        {"out", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "telemetry file to write"},
-        {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.1, 1e7, "time between readings (100)"},
+        {"out", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "telemetry file to write", FL_FOR_OUTPUT},
+        {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.1, 1e7, "time between readings (100)", FL_FOR_OUTPUT},
         {"for", "TIME", FL_OPTION_TEXT, &lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms"},
-        {"kernels", "FILE", FL_OPTION_OUTPUT, &r.kernels_path, 0, 0, "kernel trace of COMMAND to write"},
+        {"kernels", "FILE", FL_OPTION_OUTPUT, &r.kernels_path, 0, 0, "kernel trace of COMMAND to write", FL_FOR_OUTPUT},
         {"iteration", "NAME", FL_OPTION_LIST, &r.iteration, 0, 0,
-         "with --kernels: the NVTX range or mark that begins an iteration (may be repeated)"},
-        {"vendor", "NAME", FL_OPTION_TEXT, &vendor, 0, 0, FL_VENDOR_HELP},
-        {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)"},
+         "with --kernels: the NVTX range or mark that begins an iteration (may be repeated)", FL_FOR_INPUT},
+        {"vendor", "auto|nvidia|intel|amd", FL_OPTION_CHOICE, &vendor, 0, 0, FL_VENDOR_HELP, FL_FOR_MACHINE},
+        {"gpus", "LIST", FL_OPTION_TEXT, &gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)",
+         FL_FOR_MACHINE},
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))

@@ -248,12 +248,13 @@ int fl_cmd_compare(int argc, char **argv) {
     const fl_option option[] = {
         FL_SETUP_OPTIONS(o.setup),
         FL_PATH_OPTION(&path),
-        {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes all rows, and FILE.provenance.json beside it"},
-        {"each", NULL, FL_OPTION_FLAG, &o.each, 0, 0, "prints every workload, not only the means"},
+        {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes all rows, and FILE.provenance.json beside it",
+         FL_FOR_OUTPUT | FL_MOST_USED},
+        {"each", NULL, FL_OPTION_FLAG, &o.each, 0, 0, "prints every workload, not only the means", FL_FOR_OUTPUT},
         FL_WIDE_OPTION(&o.wide),
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all rows and the provenance as JSON"},
+        FL_JSON_OPTION(&o.json),
         {"kernels", NULL, FL_OPTION_FLAG, &o.kernels, 0, 0,
-         "without --policy: lists the best clock of every kind of kernel"},
+         "without --policy: lists the best clock of every kind of kernel", FL_FOR_OUTPUT},
         {"model-error", "N", FL_OPTION_INT, &error_draws, 1, 1e6,
          "moves the model within its error N times, 1000 say: which policy is first how often"},
         {"time-error", "PCT", FL_OPTION_REAL, &o.error.time_pct, 0, 100, "mean error in time (what the model says)"},
@@ -265,8 +266,9 @@ int fl_cmd_compare(int argc, char **argv) {
     fl_diag d = {0};
     compared r = {0};
     o.error.draws = (size_t)error_draws;
-    fl_status s = fl_path_option_use(path, &d);
-    if (!s && !has_policies(&o.setup)) {
+    fl_status s = FL_OK;
+    fl_path_option_use(path);
+    if (!has_policies(&o.setup)) {
         s = tell_baselines(&o, path, option, FL_COUNT(option), &d);
         status = s ? fl_command_fail("compare", &d) : FL_EXIT_OK;
         fl_setup_options_free(&o.setup);

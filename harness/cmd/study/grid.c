@@ -95,9 +95,9 @@ int fl_cmd_grid(int argc, char **argv) {
     const char *out = NULL, *shard = NULL, *path = NULL;
     bool json = false, merges = false;
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the results", FL_FOR_OUTPUT | FL_MOST_USED},
         {"merge", NULL, FL_OPTION_FLAG, &merges, 0, 0, "joins the shards that are given into one result"},
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        FL_JSON_OPTION(&json),
         {"shard", "I/N", FL_OPTION_TEXT, &shard, 0, 0, "every N-th job from the I-th on"},
         FL_SETUP_OPTIONS(so),
         FL_PATH_OPTION(&path),
@@ -117,9 +117,8 @@ int fl_cmd_grid(int argc, char **argv) {
         return status;
     }
     so.scene.hold = FL_SCENES_COUNTED; /* a sweep's key has the number of kernels */
-    s = fl_path_option_use(path, &d);
-    if (!s)
-        s = fl_setup_open(&u, &so, &d);
+    fl_path_option_use(path);
+    s = fl_setup_open(&u, &so, &d);
     if (!s)
         s = fl_scenes_spare(&u.scenes, option, sizeof option / sizeof *option, &d);
     if (!s)

@@ -276,13 +276,15 @@ static void free_all(regress *g) {
 int fl_cmd_regress(int argc, char **argv) {
     regress_options o = {.setup = FL_SETUP_UNSET};
     const fl_option option[] = {
-        {"fail-if", "RULE", FL_OPTION_LIST, &o.fail_if, 0, 0, "gate (may be repeated); instead of the baseline's own"},
+        {"fail-if", "RULE", FL_OPTION_LIST, &o.fail_if, 0, 0, "gate (may be repeated); instead of the baseline's own",
+         FL_MOST_USED},
         FL_BOUND_OPTION(&o.setup.bounds),
-        {"bless", NULL, FL_OPTION_FLAG, &o.bless, 0, 0, "records the present values"},
-        {"o", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the baseline to record (the one given)"},
-        {"junit", "FILE", FL_OPTION_OUTPUT, &o.junit, 0, 0, "writes JUnit XML"},
-        {"all", NULL, FL_OPTION_FLAG, &o.all, 0, 0, "prints what passed too"},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints all findings as JSON"},
+        {"bless", NULL, FL_OPTION_FLAG, &o.bless, 0, 0, "records the present values", FL_MOST_USED},
+        {"o", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the baseline to record (the one given)",
+         FL_FOR_OUTPUT | FL_MOST_USED},
+        {"junit", "FILE", FL_OPTION_OUTPUT, &o.junit, 0, 0, "writes JUnit XML", FL_FOR_OUTPUT | FL_MOST_USED},
+        {"all", NULL, FL_OPTION_FLAG, &o.all, 0, 0, "prints what passed too", FL_FOR_OUTPUT},
+        FL_JSON_OPTION(&o.json),
         {"seed", "N", FL_OPTION_INT, &o.setup.scene.seed, 1, 9e15, "another first seed than the recorded one"},
         FL_STREAMS_OPTION(o.setup.scene.stated),
         {"threads", "N", FL_OPTION_INT, &o.setup.threads, 1, 1024, "threads (all)"},

@@ -237,8 +237,6 @@ static fl_status run_and_tell(const run_options *o, const fl_option *option, siz
     fl_status s = o->policy
                       ? fl_spec_open_set(o->policy, &o->set, &spec, d)
                       : fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
-    if (!s && o->reader && strcmp(o->reader, fl_readout_nvml.name) != 0)
-        s = fl_refuse(d, "--reader '%s', expected nvml", o->reader);
     if (!s)
         s = fl_scene_check(&o->scene, &o->traces, d);
     if (s || (s = fl_fault_specs_parse(&o->faults, &fault, d)) ||
@@ -277,35 +275,43 @@ int fl_cmd_run(int argc, char **argv) {
     const fl_option option[] = {
         FL_SCENE_OPTIONS(o.scene),
         FL_SERVING_OPTIONS(o.scene.serving),
-        {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0,
-         "policy, or a path to a .so; parameters may follow a colon"},
-        {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)"},
+        {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0, "policy, or a path to a .so; parameters may follow a colon",
+         FL_FOR_POLICIES | FL_MOST_USED},
+        {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)",
+         FL_FOR_POLICIES | FL_MOST_USED},
         FL_STATED_FACTS_OPTIONS(o.scene.stated),
         FL_STEP_LIMIT_OPTION,
         FL_PATH_OPTION(&o.path),
-        {"reader", "NAME", FL_OPTION_TEXT, &o.reader, 0, 0,
-         "nvml: the policy sees and sets what a live host does through NVML (what the sensors show)"},
-        {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6,
-         "a control is set at most this often (0 = no limit)"},
-        {"log", "FILE", FL_OPTION_OUTPUT, &o.log, 0, 0, "writes the decisions, step by step"},
+        {"reader", "nvml", FL_OPTION_CHOICE, &o.reader, 0, 0,
+         "the policy sees and sets what a live host does through NVML (what the sensors show)", FL_FOR_POLICIES},
+        {"min-set-ms", "X", FL_OPTION_REAL, &o.min_set_ms, 0, 1e6, "a control is set at most this often (0 = no limit)",
+         FL_FOR_POLICIES},
+        {"log", "FILE", FL_OPTION_OUTPUT, &o.log, 0, 0, "writes the decisions, step by step",
+         FL_FOR_OUTPUT | FL_MOST_USED},
         {"timeline", "FILE", FL_OPTION_OUTPUT, &o.timeline, 0, 0,
-         "writes clocks, power, its limit and utilisation over time; of servers also their queues"},
-        {"telemetry", "FILE", FL_OPTION_OUTPUT, &o.telemetry, 0, 0, "writes what the sensors show over time"},
-        {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step"},
+         "writes clocks, power, its limit and utilisation over time; of servers also their queues",
+         FL_FOR_OUTPUT | FL_MOST_USED},
+        {"telemetry", "FILE", FL_OPTION_OUTPUT, &o.telemetry, 0, 0, "writes what the sensors show over time",
+         FL_FOR_OUTPUT},
+        {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step",
+         FL_FOR_OUTPUT},
         {"served", "FILE", FL_OPTION_OUTPUT, &o.served, 0, 0,
-         "writes when each request came, began and ended; of --serving also its latencies and energy"},
-        {"iterations", "FILE", FL_OPTION_OUTPUT, &o.iterations, 0, 0, "writes the times between iteration markers"},
+         "writes when each request came, began and ended; of --serving also its latencies and energy", FL_FOR_OUTPUT},
+        {"iterations", "FILE", FL_OPTION_OUTPUT, &o.iterations, 0, 0, "writes the times between iteration markers",
+         FL_FOR_OUTPUT},
         {"instructions", "FILE", FL_OPTION_OUTPUT, &o.instructions, 0, 0,
-         "of a pipeline: writes what each rank did and waited, with clock and power"},
-        {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)"},
-        {"fault", "SPEC", FL_OPTION_LIST, &o.faults, 0, 0, FL_FAULT_SPEC_HELP},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
+         "of a pipeline: writes what each rank did and waited, with clock and power", FL_FOR_OUTPUT},
+        {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)",
+         FL_FOR_OUTPUT},
+        {"fault", "SPEC", FL_OPTION_LIST, &o.faults, 0, 0, FL_FAULT_SPEC_HELP, FL_FOR_MACHINE},
+        FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &o.traces, &status))
         return status;
     fl_diag d = {0};
-    if (fl_path_option_use(o.path, &d) || run_and_tell(&o, option, FL_COUNT(option), &d))
+    fl_path_option_use(o.path);
+    if (run_and_tell(&o, option, FL_COUNT(option), &d))
         status = fl_command_fail("run", &d);
     else
         fl_path_option_tell(o.path);

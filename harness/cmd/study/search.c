@@ -57,8 +57,6 @@ static fl_status make_folds(const fl_scenes *scenes, const char *tune, const cha
                             fold **all, size_t *count, fl_diag *d) {
     size_t room = 0;
     const bool platform = hold_out && !strcmp(hold_out, "platform");
-    if (hold_out && !platform && strcmp(hold_out, "workload") != 0)
-        return fl_refuse(d, "--hold-out '%s', expected workload or platform", hold_out);
     for (size_t i = 0; i < (hold_out ? scenes->count : 1); i++) {
         const char *name = hold_out ? group_of(scenes->item[i], platform) : NULL;
         bool seen = false;
@@ -230,11 +228,11 @@ int fl_cmd_search(int argc, char **argv) {
         FL_SETUP_OPTIONS(so),
         {"tune", "PATTERN", FL_OPTION_TEXT, &tune, 0, 0, "workloads to tune on (all)"},
         {"score", "PATTERN", FL_OPTION_TEXT, &score, 0, 0, "workloads to score on (those tuned on)"},
-        {"hold-out", "WHAT", FL_OPTION_TEXT, &hold_out, 0, 0,
-         "workload or platform: each in turn is scored on, not tuned on"},
+        {"hold-out", "workload|platform", FL_OPTION_CHOICE, &hold_out, 0, 0, "each in turn is scored on, not tuned on",
+         FL_MOST_USED},
         {"keep", "X", FL_OPTION_REAL, &keep, 0, 1, "share of the candidates that each round keeps (0.5)"},
         FL_WIDE_OPTION(&wide),
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        FL_JSON_OPTION(&json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &so.rest, &status))

@@ -43,7 +43,8 @@ int fl_cmd_plot(int argc, char **argv) {
     fl_texts rest = {0};
     const char *output = NULL;
     const fl_option option[] = {{"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0,
-                                 "what to write; its ending says the format (also .svg.gz); - is SVG"}};
+                                 "what to write; its ending says the format (also .svg.gz); - is SVG",
+                                 FL_FOR_OUTPUT | FL_MOST_USED}};
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, 1, &rest, &status))
         return status;
@@ -76,15 +77,17 @@ int fl_cmd_report(int argc, char **argv) {
     int64_t seed = 1, draws = 0;
     bool no_figures = false;
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the page to write"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the page to write", FL_FOR_OUTPUT | FL_MOST_USED},
         {"timeline", "FILE", FL_OPTION_LIST, &timelines, 0, 0,
-         "of run --timeline: clock, power, residency (may be repeated)"},
+         "of run --timeline: clock, power, residency (may be repeated)", FL_FOR_INPUT | FL_MOST_USED},
         {"instructions", "FILE", FL_OPTION_LIST, &instructions, 0, 0,
-         "of run --instructions: what each rank of a pipeline did (a second plan stands below the first)"},
-        {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0,
-         "policy that the others are compared with (the best)"},
+         "of run --instructions: what each rank of a pipeline did (a second plan stands below the first)",
+         FL_FOR_INPUT},
+        {"reference", "POLICY", FL_OPTION_TEXT, &reference, 0, 0, "policy that the others are compared with (the best)",
+         FL_FOR_POLICIES | FL_MOST_USED},
         FL_BOUND_OPTION(&bounds),
-        {"about", "TEXT", FL_OPTION_TEXT, &about, 0, 0, "the question, as the page's title (that of the experiment)"},
+        {"about", "TEXT", FL_OPTION_TEXT, &about, 0, 0, "the question, as the page's title (that of the experiment)",
+         FL_MOST_USED},
         {"no-figures", NULL, FL_OPTION_FLAG, &no_figures, 0, 0, "tables alone: faster, and without gnuplot"},
         {"seed", "N", FL_OPTION_INT, &seed, 0, 1e15, "of the bootstrap (1)"},
         {"draws", "N", FL_OPTION_INT, &draws, 100, 1e6,
@@ -312,16 +315,19 @@ static fl_status show_trace(const char *path, const show_options *o, cJSON *all,
 int fl_cmd_show(int argc, char **argv) {
     show_options o = {.rows = -1, .digits = FL_SHOW_DIGITS};
     const fl_option option[] = {
-        {"columns", "A,B", FL_OPTION_TEXT, &o.columns, 0, 0, "these columns, in this order, however wide"},
+        {"columns", "A,B", FL_OPTION_TEXT, &o.columns, 0, 0, "these columns, in this order, however wide",
+         FL_FOR_OUTPUT},
         {"sort", "COLUMN", FL_OPTION_TEXT, &o.sort, 0, 0, "by this column, upwards; -COLUMN downwards"},
         {"where", "CONDITION", FL_OPTION_LIST, &o.where, 0, 0, "rows where it holds (may be repeated: all of them)"},
-        {"rows", "N", FL_OPTION_INT, &o.rows, 0, 1e15, "the first N rows, 0 for all (" FL_AS_TEXT(FL_SHOW_ROWS) ")"},
-        {"digits", "N", FL_OPTION_INT, &o.digits, 1, 17, "significant digits (" FL_AS_TEXT(FL_SHOW_DIGITS) ")"},
-        {"head", NULL, FL_OPTION_FLAG, &o.head, 0, 0, "what the file says of itself, and its provenance, above"},
-        {"interval", "S", FL_OPTION_REAL, &o.interval_s, 1e-6, 1e6,
-         "time between rows that have no time stamps (dcgmi dmon -d)"},
+        {"rows", "N", FL_OPTION_INT, &o.rows, 0, 1e15, "the first N rows, 0 for all (" FL_AS_TEXT(FL_SHOW_ROWS) ")",
+         FL_FOR_OUTPUT},
+        {"digits", "N", FL_OPTION_INT, &o.digits, 1, 17, "significant digits (" FL_AS_TEXT(FL_SHOW_DIGITS) ")",
+         FL_FOR_OUTPUT},
+        {"head", NULL, FL_OPTION_FLAG, &o.head, 0, 0, "what the file says of itself, and its provenance, above",
+         FL_FOR_OUTPUT},
+        FL_INTERVAL_OPTION(&o.interval_s),
         FL_CACHE_OPTION(&o.no_cache),
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the rows as JSON (all of them, in full)"},
+        FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &show_help, option, FL_COUNT(option), &o.rest, &status))

@@ -180,14 +180,15 @@ static void free_replay(replay *r) {
 int fl_cmd_verify(int argc, char **argv) {
     replay_options o = {.format = "canonical"};
     const fl_option option[] = {
-        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "canonical or geepafs (canonical)"},
-        {"platform", "NAME", FL_OPTION_TEXT, &o.platform, 0, 0, "platform (that of the head)"},
-        {"policy", "NAME", FL_OPTION_TEXT, &o.policy, 0, 0, "policy, or a path to a .so (that of the head)"},
-        {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0,
-         "parameter of the policy, over that of the head (may be repeated)"},
+        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "canonical or geepafs (canonical)", FL_FOR_INPUT},
+        {"platform", "NAME", FL_OPTION_TEXT, &o.platform, 0, 0, "platform (that of the head)", FL_FOR_MACHINE},
+        {"policy", "NAME", FL_OPTION_TEXT, &o.policy, 0, 0, "policy, or a path to a .so (that of the head)",
+         FL_FOR_POLICIES},
+        {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy, over that of the head (may be repeated)",
+         FL_FOR_POLICIES},
         {"seed", "N", FL_OPTION_INT, &o.seed, 1, 9e15,
          "seed of the policy (that of the head, " FL_AS_TEXT(FL_SEED_STANDARD) ")"},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
+        FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &o.rest, &status))

@@ -384,20 +384,9 @@ static fl_status run_all(fl_fit_split_options *o, fl_chip_law law, fl_diag *d) {
     return s;
 }
 
-/* --law; "best" where the option is absent. */
-static fl_status read_law(const char *text, fl_chip_law *law, fl_diag *d) {
-    static const char *const name[] = {"full", "plain", "best"};
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
-        if (!strcmp(text, name[i])) {
-            *law = (fl_chip_law)i;
-            return FL_OK;
-        }
-    return fl_refuse(d, "--law %s, expected best, full or plain", text);
-}
-
 fl_status fl_fit_split(fl_fit_split_options *o, fl_diag *d) {
-    fl_chip_law law = FL_CHIP_BEST;
-    fl_status s = o->sweeps.count ? read_law(o->law, &law, d) : fl_refuse(d, "no sweep, expected --sweep FILE");
+    const fl_chip_law law = *o->law == 'b' ? FL_CHIP_BEST : *o->law == 'f' ? FL_CHIP_FULL : FL_CHIP_PLAIN;
+    fl_status s = o->sweeps.count ? FL_OK : fl_refuse(d, "no sweep, expected --sweep FILE");
     if (!s && o->spec && (o->device.count || o->beside.count))
         s = fl_refuse(d, "--spec %s beside a sweep of the device, expected one of them", o->spec);
     if (!s && !o->ats.count)

@@ -137,9 +137,10 @@ int fl_cmd_fit_policy_capping(int argc, char **argv) {
     bool json = false;
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
-        {"measured", "FILE", FL_OPTION_OUTPUT, &measured, 0, 0, "writes the sweep that was taken"},
-        {"out", "PREFIX", FL_OPTION_TEXT, &out, 0, 0, "writes the table of each application as PREFIX.NAME.csv"},
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        {"measured", "FILE", FL_OPTION_OUTPUT, &measured, 0, 0, "writes the sweep that was taken", FL_FOR_INPUT},
+        {"out", "PREFIX", FL_OPTION_TEXT, &out, 0, 0, "writes the table of each application as PREFIX.NAME.csv",
+         FL_FOR_OUTPUT | FL_MOST_USED},
+        FL_JSON_OPTION(&json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &files, &status))

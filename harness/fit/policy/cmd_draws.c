@@ -95,10 +95,12 @@ int fl_cmd_fit_policy_draws(int argc, char **argv) {
     int64_t threads = 0;
     bool json = false;
     const fl_option option[] = {
-        {"out", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the sweep: run time and energy at each clock"},
-        {"draws", "FILE", FL_OPTION_OUTPUT, &draws, 0, 0, "writes the object \"draws\" of an experiment"},
+        {"out", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the sweep: run time and energy at each clock",
+         FL_FOR_OUTPUT},
+        {"draws", "FILE", FL_OPTION_OUTPUT, &draws, 0, 0, "writes the object \"draws\" of an experiment",
+         FL_FOR_OUTPUT},
         FL_THREADS_OPTION(&threads),
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints that object"},
+        FL_JSON_OPTION(&json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))

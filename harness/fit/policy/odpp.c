@@ -334,8 +334,8 @@ int fl_cmd_fit_policy_odpp(int argc, char **argv) {
         {"step", "MHZ", FL_OPTION_REAL, &f.step_mhz, 1, 1e4, "between the clocks that are learnt from (45)"},
         {"epochs", "N", FL_OPTION_INT, &f.epochs, 1, 1e6, "passes over all samples (200)"},
         {"shuffle", "N", FL_OPTION_INT, &f.seed, 1, 9e15, "seed of the first weights and of the order (1)"},
-        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the weights to write"},
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the weights to write", FL_FOR_OUTPUT | FL_MOST_USED},
+        FL_JSON_OPTION(&json),
         FL_THREADS_OPTION(&threads),
     };
     int status = FL_EXIT_OK;

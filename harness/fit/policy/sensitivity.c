@@ -257,16 +257,19 @@ int fl_cmd_fit_policy_sensitivity(int argc, char **argv) {
     double cpu_from = 0;
     bool json = false;
     const fl_option option[] = {
-        {"programs", "FILE", FL_OPTION_TEXT, &po.programs, 0, 0, "kernels to run here, of a programs file"},
-        {"platform", "NAME", FL_OPTION_TEXT, &po.platform, 0, 0, "platform to run them on"},
-        {"seconds", "S", FL_OPTION_REAL, &po.seconds, 0.01, 1e4, "how long each kernel is repeated in a run (2)"},
+        {"programs", "FILE", FL_OPTION_TEXT, &po.programs, 0, 0, "kernels to run here, of a programs file",
+         FL_FOR_INPUT},
+        {"platform", "NAME", FL_OPTION_TEXT, &po.platform, 0, 0, "platform to run them on", FL_FOR_MACHINE},
+        {"seconds", "S", FL_OPTION_REAL, &po.seconds, 0.01, 1e4, "how long each kernel is repeated in a run (2)",
+         FL_FOR_INPUT},
         {"seed", "N", FL_OPTION_INT, &seed, 1, 9e15, "seed of launches and sensors (1)"},
         FL_NODE_OPTIONS(po.node),
-        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the runs"},
-        {"table", "FILE", FL_OPTION_TEXT, &table, 0, 0, "writes the best pair of states of each kernel (ED2)"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the runs", FL_FOR_OUTPUT | FL_MOST_USED},
+        {"table", "FILE", FL_OPTION_TEXT, &table, 0, 0, "writes the best pair of states of each kernel (ED2)",
+         FL_FOR_OUTPUT},
         {"cpu-from", "MHZ", FL_OPTION_REAL, &cpu_from, 1, 1e5, "in that table only CPU clocks from here on (all)"},
         FL_THREADS_OPTION(&threads),
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        FL_JSON_OPTION(&json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))

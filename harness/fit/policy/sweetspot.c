@@ -395,10 +395,12 @@ int fl_cmd_fit_policy_sweetspot(int argc, char **argv) {
         {"mem-mhz", "X", FL_OPTION_REAL, &o.mem_mhz, 1, 1e6,
          "memory clock (simulated: the default; measured: the highest)"},
         {"step", "MHZ", FL_OPTION_REAL, &o.step_mhz, 0, 1e6, "leaves out clocks that are closer than this (0)"},
-        {"each", NULL, FL_OPTION_FLAG, &each, 0, 0, "prints every clock of every workload"},
-        {"csv", "FILE", FL_OPTION_OUTPUT, &csv, 0, 0, "writes every clock of every workload"},
+        {"each", NULL, FL_OPTION_FLAG, &each, 0, 0, "prints every clock of every workload",
+         FL_FOR_OUTPUT | FL_MOST_USED},
+        {"csv", "FILE", FL_OPTION_OUTPUT, &csv, 0, 0, "writes every clock of every workload",
+         FL_FOR_OUTPUT | FL_MOST_USED},
         FL_THREADS_OPTION(&threads),
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        FL_JSON_OPTION(&json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))

@@ -196,15 +196,16 @@ int fl_cmd_fit_trace(int argc, char **argv) {
     int64_t device = -1;
     bool json = false, no_cache = false;
     const fl_option option[] = {
-        {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "the GPU that it was recorded on"},
-        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the kinds file (or programs file of phases) to write"},
+        {"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0, "the GPU that it was recorded on", FL_FOR_MACHINE},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "the kinds file (or programs file of phases) to write",
+         FL_FOR_OUTPUT},
         {"sm-mhz", "F", FL_OPTION_LIST, &clocks, 0, 0,
-         "SM clock of a recording that does not say, once per file in order"},
-        {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "format of the recordings (detected)"},
+         "SM clock of a recording that does not say, once per file in order", FL_FOR_INPUT},
+        {"format", "NAME", FL_OPTION_TEXT, &format, 0, 0, "format of the recordings (detected)", FL_FOR_INPUT},
         {"device", "N", FL_OPTION_INT, &device, 0, 100000,
-         "GPU whose log becomes phases (the one with the lowest index)"},
+         "GPU whose log becomes phases (the one with the lowest index)", FL_FOR_INPUT},
         FL_CACHE_OPTION(&no_cache),
-        {"json", NULL, FL_OPTION_FLAG, &json, 0, 0, "prints the result as JSON"},
+        FL_JSON_OPTION(&json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &paths, &status))

@@ -132,14 +132,14 @@ int fl_cmd_fit_logs(int argc, char **argv) {
     logs_options o = {.device = -1};
     fl_texts logs = {0};
     const fl_option option[] = {
-        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the sweep to write"},
-        {"workload", "NAME", FL_OPTION_TEXT, &o.workload, 0, 0, "what ran in all these logs"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the sweep to write", FL_FOR_OUTPUT},
+        {"workload", "NAME", FL_OPTION_TEXT, &o.workload, 0, 0, "what ran in all these logs", FL_FOR_INPUT},
         {"sm-mhz", "MHZ", FL_OPTION_TEXT, &o.clocks, 0, 0,
-         "SM clock of logs that state none: one, or one for each (1050,1410)"},
-        {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where a log has several"},
-        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format, where it is not to be detected"},
-        {"interval", "S", FL_OPTION_REAL, &o.interval_s, 1e-6, 1e6, "of rows without time stamps (dcgmi dmon -d)"},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
+         "SM clock of logs that state none: one, or one for each (1050,1410)", FL_FOR_INPUT},
+        {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where a log has several", FL_FOR_INPUT},
+        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format, where it is not to be detected", FL_FOR_INPUT},
+        FL_INTERVAL_OPTION(&o.interval_s),
+        FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &logs, &status))

@@ -323,14 +323,16 @@ static fl_status write_rows(const options *o, const learnt *l, const readings *r
 int fl_cmd_fit_sensor(int argc, char **argv) {
     options o = {.device = -1, .signal = "power_w"};
     const fl_option option[] = {
-        {"meter", "METER", FL_OPTION_TEXT, &o.meter, 0, 0, "what an external power meter saw over the same time"},
-        {"signal", "NAME", FL_OPTION_TEXT, &o.signal, 0, 0, "which readings (power_w; power_instant_w)"},
-        {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where the log has several (the first)"},
-        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format of the log, where it is not to be detected"},
-        {"interval", "S", FL_OPTION_REAL, &o.interval_s, 1e-6, 1e6,
-         "time between rows that have no time stamps (dcgmi dmon -d)"},
-        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "rows for a platform file"},
-        {"json", NULL, FL_OPTION_FLAG, &o.json, 0, 0, "prints the result as JSON"},
+        {"meter", "METER", FL_OPTION_TEXT, &o.meter, 0, 0, "what an external power meter saw over the same time",
+         FL_FOR_INPUT},
+        {"signal", "NAME", FL_OPTION_TEXT, &o.signal, 0, 0, "which readings (power_w; power_instant_w)", FL_FOR_INPUT},
+        {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where the log has several (the first)",
+         FL_FOR_INPUT},
+        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format of the log, where it is not to be detected",
+         FL_FOR_INPUT},
+        FL_INTERVAL_OPTION(&o.interval_s),
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "rows for a platform file", FL_FOR_OUTPUT},
+        FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &o.log, &status))

@@ -38,14 +38,14 @@ void fl_facts_state(const fl_stated_facts *s, fl_facts *facts);
 /* clang-format off */
 #define FL_STREAMS_OPTION(s)                                                                                           \
     {"streams", "N", FL_OPTION_INT, &(s).streams, 1, 1000000,                                                          \
-     "tells the policy how many streams use one GPU, at most (not stated)"}
+     "tells the policy how many streams use one GPU, at most (not stated)", FL_FOR_POLICIES}
 #define FL_STATED_FACTS_OPTIONS(s)                                                                                     \
     {"bound", "X", FL_OPTION_SHARE, &(s).bound, 0.001, 100,                                                            \
-     "tells the policy the slowdown that is allowed, 0.10 or 10% (not stated)"},                                       \
+     "tells the policy the slowdown that is allowed, 0.10 or 10% (not stated)", FL_FOR_POLICIES},                      \
     {"deadline", "S", FL_OPTION_REAL, &(s).deadline_s, 1e-3, 1e9,                                                      \
-     "tells the policy by when the program is to end (not stated)"},                                                   \
+     "tells the policy by when the program is to end (not stated)", FL_FOR_POLICIES},                                  \
     {"expected", "S", FL_OPTION_REAL, &(s).expected_s, 1e-3, 1e9,                                                      \
-     "tells the policy how long the program takes at the default clocks (not stated)"},                                       \
+     "tells the policy how long the program takes at the default clocks (not stated)", FL_FOR_POLICIES},               \
     FL_STREAMS_OPTION(s)
 /* clang-format on */
 

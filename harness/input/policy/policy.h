@@ -72,12 +72,12 @@ void fl_plugin_watch_live(void);
 extern double fl_step_limit_s; /* processor time of one call, in s */
 
 /* The row for tables of options. */
+/* clang-format off */
 #define FL_STEP_LIMIT_OPTION                                                                                           \
-    {                                                                                                                  \
-        "step-limit", "S", FL_OPTION_REAL, &fl_step_limit_s, 0.1, 1e6,                                                 \
-            "processor time that one step of a plug-in may take before it counts as a loop, in s (" FL_AS_TEXT(        \
-                FL_STEP_LIMIT_S) ")"                                                                                   \
-    }
+    {"step-limit", "S", FL_OPTION_REAL, &fl_step_limit_s, 0.1, 1e6,                                                    \
+     "processor time of one step of a plug-in before it counts as a loop, in s "                                       \
+     "(" FL_AS_TEXT(FL_STEP_LIMIT_S) ")", FL_FOR_POLICIES}
+/* clang-format on */
 
 /* Find a built-in policy by its name, or load a plug-in: a path that ends in .so and contains a '/' or exists. A
  * plug-in stays loaded for the life of the program. FL_BAD_INPUT: an unknown name (the message offers the nearest); for

@@ -198,13 +198,10 @@ void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
 
 /* ---- ways of advancing ---- */
 
-fl_status fl_path_option_use(const char *name, fl_diag *d) {
+void fl_path_option_use(const char *name) {
     for (int i = 0; name && i < FL_PATH_COUNT; i++)
-        if (!strcmp(name, fl_path_names[i])) {
+        if (!strcmp(name, fl_path_names[i]))
             fl_path_force((fl_path)i);
-            return FL_OK;
-        }
-    return name ? fl_refuse(d, "--path '%s', expected auto, plain, vector, prefix, events or launches", name) : FL_OK;
 }
 
 void fl_path_option_tell(const char *name) {

@@ -97,7 +97,7 @@ fl_status fl_arrivals_spec_parse(const char *text, fl_arrivals_spec *spec, fl_di
 /* clang-format off */
 #define FL_CACHE_OPTION(into)                                                                                          \
     {"no-cache", NULL, FL_OPTION_FLAG, into, 0, 0,                                                                     \
-     "neither writes nor uses the FILE.foldline-cache beside big traces"}
+     "neither writes nor uses the FILE.foldline-cache beside big traces", FL_FOR_INPUT}
 /* clang-format on */
 
 /* Which parts of a node are simulated, and how. A user may switch a part on, off or make it ideal, to see its share. */
@@ -133,23 +133,30 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
 
 /* clang-format off */
 #define FL_NODE_OPTIONS(c)                                                                                             \
-    {"wall", "HOW", FL_OPTION_TEXT, &(c).wall, 0, 0, "power wall: real, ideal or off (real)"},                         \
-    {"heat", NULL, FL_OPTION_FLAG, &(c).heat, 0, 0, "simulates heat: temperature, leakage, thermal limit"},            \
+    {"wall", "real|ideal|off", FL_OPTION_CHOICE, &(c).wall, 0, 0, "power wall (real)", FL_FOR_MACHINE},                \
+    {"heat", NULL, FL_OPTION_FLAG, &(c).heat, 0, 0,                                                                    \
+     "simulates heat: temperature, leakage, thermal limit", FL_FOR_MACHINE},                                           \
     {"no-interference", NULL, FL_OPTION_FLAG, &(c).no_contention, 0, 0,                                                \
-     "kernels that share the bandwidth lose nothing by it"},                                                           \
-    {"no-cpu", NULL, FL_OPTION_FLAG, &(c).no_cpu, 0, 0, "leaves the host CPU out"},                                    \
-    {"no-gating", NULL, FL_OPTION_FLAG, &(c).no_gating, 0, 0, "an idle GPU is never power-gated"},                     \
-    {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15, "makes the GPUs differ, as units of one model do"},          \
-    {"records", "HOW", FL_OPTION_TEXT, &(c).records, 0, 0,                                                             \
-     "kernel records: cost (they take time, as the platform states), free, or both (to compare) (cost)"},              \
-    {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100, "multiplies the CPU's power"},                 \
-    {"bus-share", "X", FL_OPTION_REAL, &(c).bus_share, 0.01, 1, "share of its peak that an APU's bus reaches"},        \
-    {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5, "by how much of the peak that share varies"},         \
+     "kernels that share the bandwidth lose nothing by it", FL_FOR_MACHINE},                                           \
+    {"no-cpu", NULL, FL_OPTION_FLAG, &(c).no_cpu, 0, 0, "leaves the host CPU out", FL_FOR_MACHINE},                    \
+    {"no-gating", NULL, FL_OPTION_FLAG, &(c).no_gating, 0, 0, "an idle GPU is never power-gated", FL_FOR_MACHINE},     \
+    {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15,                                                              \
+     "makes the GPUs differ, as units of one model do", FL_FOR_MACHINE},                                               \
+    {"records", "cost|free|both", FL_OPTION_CHOICE, &(c).records, 0, 0,                                                \
+     "kernel records: they take time as the platform states, none, or both to compare (cost)", FL_FOR_MACHINE},        \
+    {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100,                                                \
+     "multiplies the CPU's power", FL_FOR_MACHINE},                                                                    \
+    {"bus-share", "X", FL_OPTION_REAL, &(c).bus_share, 0.01, 1,                                                        \
+     "share of its peak that an APU's bus reaches", FL_FOR_MACHINE},                                                   \
+    {"bus-spread", "X", FL_OPTION_REAL, &(c).bus_spread, 0, 0.5,                                                       \
+     "by how much of the peak that share varies", FL_FOR_MACHINE},                                                     \
     {"actuator", "TIME", FL_OPTION_TEXT, &(c).actuator, 0, 0,                                                          \
-     "time from setting a GPU's clock until it takes effect, such as 20ms, or 0"},                                     \
-    {"setting-hosts", "HOW", FL_OPTION_TEXT, &(c).hosts, 0, 0,                                                         \
-     "who reads and sets the GPUs: one process, all in turn, or per-gpu (one; of a pipeline per-gpu)"},                \
-    {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7, "power budget of all GPUs, divided into limits"}
+     "time from setting a GPU's clock until it takes effect, such as 20ms, or 0", FL_FOR_MACHINE},                     \
+    {"setting-hosts", "one|per-gpu", FL_OPTION_CHOICE, &(c).hosts, 0, 0,                                               \
+     "who reads and sets the GPUs: one process, all in turn, or one per GPU (one; of a pipeline "                      \
+     "per-gpu)", FL_FOR_MACHINE},                                                                                      \
+    {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7,                                                     \
+     "power budget of all GPUs, divided into limits", FL_FOR_MACHINE}
 /* clang-format on */
 
 /* Options about one rank of a pipeline: rank=R:X. */
@@ -180,9 +187,9 @@ void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest);
 /* clang-format off */
 #define FL_REPLAY_OPTIONS(c)                                                                                           \
     {"jitter", "SHARE", FL_OPTION_TEXT, &(c).jitter, 0, 0,                                                             \
-     "of a sweep: how much its ops vary, 0.05 or 5%, drawn from the seed (0)"},                                        \
+     "of a sweep: how much its ops vary, 0.05 or 5%, drawn from the seed (0)", FL_FOR_INPUT},                          \
     {"iteration", "S", FL_OPTION_REAL, &(c).iteration_s, 1e-3, 1e6,                                                    \
-     "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)"}
+     "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)", FL_FOR_INPUT}
 /* clang-format on */
 
 /* Servers of a language model as a user asks for them: server file, request trace, numbers, and latency targets. The
@@ -214,20 +221,26 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
 /* clang-format off */
 #define FL_SERVING_OPTIONS(c)                                                                                          \
     {"serving", "FILE", FL_OPTION_TEXT, &(c).server, 0, 0,                                                             \
-     "a server of a language model, which answers --requests in batches (foldline fit serving makes it)"},             \
-    {"requests", "FILE", FL_OPTION_TEXT, &(c).requests, 0, 0, "what is asked of it, and when (foldline-requests)"},    \
-    {"scale", "X", FL_OPTION_REAL, &(c).scale, 1e-6, 1e6, "requests arrive so many times as fast (1)"},                \
-    {"servers", "N", FL_OPTION_INT, &(c).servers, 1, 1024, "so many servers, each with GPUs of its own (1)"},          \
+     "a server of a language model, which answers --requests in batches (foldline fit serving makes "                  \
+     "it)", FL_FOR_SERVING},                                                                                           \
+    {"requests", "FILE", FL_OPTION_TEXT, &(c).requests, 0, 0,                                                          \
+     "what is asked of it, and when (foldline-requests)", FL_FOR_SERVING},                                             \
+    {"scale", "X", FL_OPTION_REAL, &(c).scale, 1e-6, 1e6,                                                              \
+     "requests arrive so many times as fast (1)", FL_FOR_SERVING},                                                     \
+    {"servers", "N", FL_OPTION_INT, &(c).servers, 1, 1024,                                                             \
+     "so many servers, each with GPUs of its own (1)", FL_FOR_SERVING},                                                \
     {"kv-blocks", "N", FL_OPTION_INT, &(c).kv_blocks, 1, 1e12,                                                         \
-     "KV blocks that requests of a server can use (as its file says)"},                                                \
+     "KV blocks that requests of a server can use (as its file says)", FL_FOR_SERVING},                                \
     {"token-budget", "N", FL_OPTION_INT, &(c).token_budget, 1, 1e9,                                                    \
-     "tokens of one step of a server, at most (as its file says)"},                                                    \
-    {"route", "HOW", FL_OPTION_TEXT, &(c).route, 0, 0,                                                                 \
-     "which server gets a request: round-robin or least-loaded (round-robin)"},                                        \
-    {"ttft", "TIME", FL_OPTION_TEXT, &(c).ttft, 0, 0, "target of the time to first token, such as 2s (none)"},         \
-    {"tbt", "TIME", FL_OPTION_TEXT, &(c).tbt, 0, 0, "target of the time between tokens, such as 100ms (none)"},        \
+     "tokens of one step of a server, at most (as its file says)", FL_FOR_SERVING},                                    \
+    {"route", "round-robin|least-loaded", FL_OPTION_CHOICE, &(c).route, 0, 0,                                          \
+     "which server gets a request (round-robin)", FL_FOR_SERVING},                                                     \
+    {"ttft", "TIME", FL_OPTION_TEXT, &(c).ttft, 0, 0,                                                                  \
+     "target of the time to first token, such as 2s (none)", FL_FOR_SERVING},                                          \
+    {"tbt", "TIME", FL_OPTION_TEXT, &(c).tbt, 0, 0,                                                                    \
+     "target of the time between tokens, such as 100ms (none)", FL_FOR_SERVING},                                       \
     {"target-share", "X", FL_OPTION_REAL, &(c).target_share, 1e-6, 1,                                                  \
-     "of all tokens that are to meet the targets (" FL_AS_TEXT(FL_TARGET_SHARE) ")"}
+     "of all tokens that are to meet the targets (" FL_AS_TEXT(FL_TARGET_SHARE) ")", FL_FOR_SERVING}
 /* clang-format on */
 
 /* Servers of a language model and their requests, read from files. A serving workload borrows from this struct, so it
@@ -365,25 +378,30 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
 /* clang-format off */
 #define FL_SCENE_OPTIONS(o)                                                                                            \
     {"platform", "NAME", FL_OPTION_TEXT, &(o).platform, 0, 0,                                                          \
-     "platform, or a path to its file (see foldline list platforms)"},                                                      \
-    {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024, "number of GPUs, instead of the platform's own"},                 \
-    {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks"},                      \
-    {"assume", "HOW", FL_OPTION_TEXT, &(o).assume, 0, 0, "bottleneck of unknown kinds: compute, memory or balanced"},  \
-    {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0, "measured settings; each of its workloads is replayed"},       \
-    {"programs", "FILE", FL_OPTION_TEXT, &(o).programs, 0, 0, "programs made of kinds of kernels; each is replayed"},  \
+     "platform, or a path to its file (see foldline list platforms)", FL_FOR_MACHINE | FL_MOST_USED},                  \
+    {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024,                                                                   \
+     "number of GPUs, instead of the platform's own", FL_FOR_MACHINE},                                                 \
+    {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks", FL_FOR_INPUT},        \
+    {"assume", "compute|balanced|memory", FL_OPTION_CHOICE, &(o).assume, 0, 0,                                         \
+     "bottleneck of unknown kinds", FL_FOR_INPUT},                                                                     \
+    {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0,                                                                \
+     "measured settings; each of its workloads is replayed", FL_FOR_INPUT},                                            \
+    {"programs", "FILE", FL_OPTION_TEXT, &(o).programs, 0, 0,                                                          \
+     "programs made of kinds of kernels; each is replayed", FL_FOR_INPUT},                                             \
     {"pipeline", "FILE", FL_OPTION_TEXT, &(o).pipeline, 0, 0,                                                          \
-     "pipeline-parallel training: each rank is a GPU, which draws power while it waits"},                              \
-    {"slow", "rank=R:X", FL_OPTION_LIST, &(o).slow, 0, 0, FL_SLOW_HELP},                                               \
+     "pipeline-parallel training: each rank is a GPU, which draws power while it waits", FL_FOR_INPUT},                \
+    {"slow", "rank=R:X", FL_OPTION_LIST, &(o).slow, 0, 0, FL_SLOW_HELP, FL_FOR_INPUT},                                 \
     {"seconds", "S", FL_OPTION_REAL, &(o).seconds, 1e-3, 1e7,                                                          \
-     "approximate length of each program (as its file says)"},                                                         \
+     "approximate length of each program (as its file says)", FL_FOR_INPUT},                                           \
     {"workload", "NAME", FL_OPTION_LIST, &(o).only, 0, 0,                                                              \
-     "only this workload of the sweep or programs (may be repeated)"},                                                 \
-    {"model", "KIND", FL_OPTION_TEXT, &(o).model, 0, 0,                                                                \
-     "model of a sweep: table (interpolated) or fitted (" FL_MODEL_STANDARD ")"},                                      \
+     "only this workload of the sweep or programs (may be repeated)", FL_FOR_INPUT},                                   \
+    {"model", "table|fitted", FL_OPTION_CHOICE, &(o).model, 0, 0,                                                      \
+     "model of a sweep: interpolated, or fitted laws (" FL_MODEL_STANDARD ")", FL_FOR_INPUT},                          \
     {"repeat", "N", FL_OPTION_INT, &(o).repeat, 1, 1e6,                                                                \
-     "runs of each workload of the sweep, or iterations of the pipeline (" FL_AS_TEXT(FL_REPEAT_STANDARD) ")"},        \
+     "runs of each workload of the sweep, or iterations of the pipeline "                                              \
+     "(" FL_AS_TEXT(FL_REPEAT_STANDARD) ")", FL_FOR_INPUT},                                                            \
     FL_REPLAY_OPTIONS((o).replay),                                                                                     \
-    {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP},                                       \
+    {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP, FL_FOR_INPUT},                         \
     FL_NODE_OPTIONS((o).node),                                                                                         \
     FL_CACHE_OPTION(&(o).no_cache),                                                                                    \
     {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15,                                                                   \
@@ -427,12 +445,12 @@ char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *h
 
 /* clang-format off */
 #define FL_PATH_OPTION(into)                                                                                           \
-    {"path", "NAME", FL_OPTION_TEXT, into, 0, 0,                                                                       \
-     "for tests: plain, vector, prefix, events or launches is how to advance; results do not depend on it (auto)"}
+    {"path", "auto|plain|vector|prefix|events|launches", FL_OPTION_CHOICE, into, 0, 0,                                 \
+     "for tests: how to advance; results do not depend on it (auto)"}
 /* clang-format on */
 
-/* Force the way of advancing that --path names; NULL: none was given. FL_BAD_INPUT: an unknown name. */
-fl_status fl_path_option_use(const char *name, fl_diag *d);
+/* Force the way of advancing that --path names; NULL: none was given. */
+void fl_path_option_use(const char *name);
 /* With --path, print on stderr how often each way was taken. */
 void fl_path_option_tell(const char *name);
 

@@ -208,7 +208,7 @@ int fl_stop_thread(pthread_t *thread, void *(*work)(void *), void *user);
 
 /* Vendors: every vendor's back end behind one function. */
 
-#define FL_VENDOR_HELP "nvidia, intel or amd; auto = the first of them that has a GPU here (auto)"
+#define FL_VENDOR_HELP "auto takes the first that has a GPU here (auto)"
 
 size_t fl_vendor_count(void);
 const char *fl_vendor_name(size_t i); /* in the order in which auto tries them */

@@ -197,5 +197,3 @@ void fl_plane_front(fl_plane *m, size_t named);
  * the picture's size. */
 void fl_plane_places(fl_plane *m);
 void fl_plane_close(fl_plane *m);
-
-extern const char *const fl_plot_kinds[]; /* ends with NULL */

@@ -93,6 +93,8 @@ fl_status fl_picture_gantt(fl_picture *p, const char *const *input, size_t plans
 
 /* Pictures of results, drawn by gnuplot from the result files and nothing else. */
 
+extern const char *const fl_plot_kinds[]; /* ends with NULL */
+
 /* Draw the picture of a kind from an input file. The ending of output gives the format: .svg, .png or .pdf; the file
  * appears completely or not at all. FL_BAD_INPUT: unknown kind (the message offers the nearest), unknown ending,
  * missing input. FL_IO: gnuplot is missing or refuses, with its first line. */

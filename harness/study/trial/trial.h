@@ -38,7 +38,8 @@
 /* Rows for tables of options: what is minimised, and how finely the clairvoyant schedule is cut. */
 /* clang-format off */
 #define FL_OBJECTIVE_OPTION(into)                                                                                      \
-    {"objective", "NAME", FL_OPTION_TEXT, into, 0, 0, "energy, edp or ed2p (" FL_OBJECTIVE_STANDARD ")"}
+    {"objective", "energy|edp|ed2p", FL_OPTION_CHOICE, into, 0, 0,                                                     \
+     "what is least (" FL_OBJECTIVE_STANDARD ")", FL_FOR_POLICIES}
 #define FL_POSITIONS_OPTION(into)                                                                                      \
     {"positions", "N", FL_OPTION_INT, into, 1, 1e6,                                                                    \
      "stretches of work to which the clairvoyant schedule gives one clock each (every kernel, host time apart)"}
@@ -202,7 +203,7 @@ void fl_row_table_marks(const fl_row_table *t, fl_grid *g);
 
 /* The row of the table of options. */
 #define FL_WIDE_OPTION(into)                                                                                           \
-    { "wide", NULL, FL_OPTION_FLAG, into, 0, 0, "shows every column of the table" }
+    { "wide", NULL, FL_OPTION_FLAG, into, 0, 0, "shows every column of the table", FL_FOR_OUTPUT }
 
 /* Set every number of *mean to the mean over count > 0 rows, without undefined cells. `violated` counts instead;
  * `workloads` is the number of rows with mean->seed. room: space for count doubles. */
@@ -236,7 +237,7 @@ typedef struct fl_promises { /* zeroed: no promise */
 #define FL_BOUND_OPTION(into)                                                                                          \
     {"bound", "X", FL_OPTION_LIST, into, 0, 0,                                                                         \
      "largest slowdown allowed, 0.10 or 10%; or a limit on any column of the result, 'latency_p99_s<0.17' "            \
-     "(may be repeated; none)"}
+     "(may be repeated; none)", FL_FOR_POLICIES | FL_MOST_USED}
 /* clang-format on */
 
 /* Parse one text: add it to *p, or set *slowdown if that is still INFINITY. FL_BAD_INPUT: no number, no such column
@@ -275,8 +276,9 @@ cJSON *fl_promises_json(const fl_promises *p);
 
 /* clang-format off */
 #define FL_RISK_OPTION(into)                                                                                           \
-    {"risk", "P", FL_OPTION_SHARE, into, 1e-9, 1,                                                                       \
-     "of a fitted model: highest chance that a static clock breaks --bound on the real GPU (the prediction decides)"}
+    {"risk", "P", FL_OPTION_SHARE, into, 1e-9, 1,                                                                      \
+     "of a fitted model: highest chance that a static clock breaks --bound on the real GPU (the prediction "           \
+     "decides)", FL_FOR_POLICIES}
 /* clang-format on */
 
 /* Check --risk; 0: it was not given. FL_BAD_INPUT: a risk without a bound, or with a model that states no deviations.
@@ -463,14 +465,15 @@ size_t fl_setup_seeds(const fl_setup *u);
     FL_SCENE_OPTIONS((s).scene),                                                                                       \
     FL_SERVING_OPTIONS((s).scene.serving),                                                                             \
     {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0,                                                            \
-     "policy with parameters; NAME=SPEC gives its rows a name (may be repeated)"},                                     \
+     "policy with parameters; NAME=SPEC gives its rows a name (may be repeated)", FL_FOR_POLICIES | FL_MOST_USED},     \
     FL_STEP_LIMIT_OPTION,                                                                                              \
     FL_BOUND_OPTION(&(s).bounds),                                                                                      \
     FL_STREAMS_OPTION((s).scene.stated),                                                                               \
     FL_RISK_OPTION(&(s).risk),                                                                                         \
     FL_OBJECTIVE_OPTION(&(s).objective),                                                                               \
     {"seeds", "N", FL_OPTION_INT, &(s).seeds, 1, 100000,                                                               \
-     "runs of each policy, with seeds from --seed on (" FL_AS_TEXT(FL_SEEDS_STANDARD) ")"},                            \
+     "runs of each policy, with seeds from --seed on "                                                                 \
+     "(" FL_AS_TEXT(FL_SEEDS_STANDARD) ")", FL_FOR_POLICIES | FL_MOST_USED},                                           \
     FL_POSITIONS_OPTION(&(s).positions),                                                                               \
     {"windows", "N", FL_OPTION_INT, &(s).scene.windows, 1, 1e6,                                                        \
      "windows of work for the worst-window slowdown (" FL_AS_TEXT(FL_WINDOWS_STANDARD) ")"},                           \
