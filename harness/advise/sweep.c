@@ -464,7 +464,8 @@ fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_ad
     fl_sweep sweep = {0};
     fl_sweep_chip c = {0};
     fl_diag why = {0};
-    fl_status status = fl_sweep_read(f->sweep_path, &sweep, d);
+    fl_left_out left; /* what opened the file has told of it */
+    fl_status status = fl_sweep_read(f->sweep_path, &sweep, &left, d);
     if (status)
         return status;
     status = fl_sweep_check_units(f->sweep_path, &sweep, &why);

@@ -73,11 +73,15 @@ typedef struct fl_fit_rows {
     size_t unsounds, unsound_room;
     fl_unsound_clock clock[FL_UNSOUND_CLOCKS]; /* wrong throughout; clear: its rows were relabelled */
     size_t clocks;
+    char **left; /* what was left out of the files, as sentences */
+    size_t lefts, left_room;
 } fl_fit_rows;
 
 /* Read sweeps as they are, without dropping unsound rows. only: names or patterns (*, ?) of workloads; empty = all.
  * FL_BAD_INPUT: no row is left. A sweep that has only power limits gives no rows, and sets latent. */
 fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
+/* Print on standard error what was left out of the files. */
+void fl_fit_rows_tell(const fl_fit_rows *r);
 
 void fl_fit_rows_free(fl_fit_rows *r);
 /* Call it after adding rows: it sorts them and finds each entity's rows. */
@@ -299,9 +303,9 @@ cJSON *fl_fit_sound_json(const fl_fit_rows *r); /* rows (file, line, workload, k
 /* Checks that a sweep must pass before a fit or advice uses it. A reader accepts any number, since it must give back
  * what was written. A fit would take kilohertz for a GPU of its own, and the mean of two workloads for one. */
 
-/* Check units. FL_BAD_INPUT, with line and column: a clock or power is above that of any GPU or node, or the highest
- * value of a file is below that of any. The message names the factor to the likely unit. path: the file of *s, which
- * the function reads again to find the column. */
+/* Check units over a whole file; the reader checks each row. FL_BAD_INPUT, with line and column: the highest value of a
+ * file is below that of any GPU, or limits are shares. The message names the factor to the likely unit. path: the file
+ * of *s, which the function reads again to find the column. */
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d);
 
 /* Find two rows of the workload, at one memory clock and limit, of which the one at the lower SM clock took less than

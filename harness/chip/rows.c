@@ -4,6 +4,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/chip/chip.h"
 #include "models/chip/chip.h"
+#include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -212,10 +213,38 @@ static void note_limit(fl_fit_rows *r, double limit) {
     r->limit_high_w = fmax(r->limit_high_w, limit);
 }
 
+/* Of two accounts that differ, that of the energy. */
+static double power_of(const fl_sweep_row *row) {
+    return fl_accounts_differ(row->energy_j, row->power_w * row->time_s) ? row->energy_j / row->time_s : row->power_w;
+}
+
+/* Keeps what was left out of a file, as sentences for fl_fit_rows_tell. */
+static fl_status take_left(const char *path, const fl_left_out *left, fl_fit_rows *r, fl_diag *d) {
+    char text[400];
+    for (int i = 0; fl_left_text(left, i, text, sizeof text); i++) {
+        if (!*text)
+            continue;
+        if (fl_grow(&r->left, &r->left_room, r->lefts + 1, sizeof *r->left) ||
+            asprintf(&r->left[r->lefts], "%s: %s", basename(path), text) < 0)
+            return fl_no_memory(d, "the sweep");
+        r->lefts++;
+    }
+    return FL_OK;
+}
+
+void fl_fit_rows_tell(const fl_fit_rows *r) {
+    fl_ticker_clear();
+    for (size_t i = 0; i < r->lefts; i++)
+        fl_terminal_say(stderr, "note: %s", r->left[i]);
+}
+
 static fl_status add_file(const char *path, size_t file, const fl_texts *only, bool predicted, fl_fit_rows *r,
                           fl_diag *d) {
     fl_sweep s = {0};
-    fl_status status = fl_sweep_read_times(path, &s, d);
+    fl_left_out left;
+    fl_status status = fl_sweep_read_times(path, &s, &left, d);
+    if (!status)
+        status = take_left(path, &left, r, d);
     const size_t since = r->entities;
     fl_cap_verdict *verdict = NULL;
     bool *repeats = NULL;
@@ -248,8 +277,8 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, b
             break;
         }
         r->mem_known |= !isnan(row->mem_mhz);
-        r->row[r->count++] = (fl_chip_row){(uint32_t)e, row->sm_mhz,  isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
-                                           row->time_s, row->power_w, own ? own + i * FL_COUNTERS : NULL};
+        r->row[r->count++] = (fl_chip_row){(uint32_t)e, row->sm_mhz,   isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
+                                           row->time_s, power_of(row), own ? own + i * FL_COUNTERS : NULL};
         status = add_line(r, e, row, d);
     }
     bool clocks = r->count > 0; /* a row of this or an earlier file has a clock */
@@ -345,6 +374,9 @@ void fl_fit_rows_free(fl_fit_rows *r) {
     free(r->capped);
     free(r->line);
     free(r->unsound);
+    for (size_t i = 0; i < r->lefts; i++)
+        free(r->left[i]);
+    free(r->left);
     *r = (fl_fit_rows){0};
 }
 

@@ -204,6 +204,8 @@ fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d) {
 
 fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
     const fl_status s = fl_fit_rows_read(files, only, r, d);
+    if (!s)
+        fl_fit_rows_tell(r);
     return s ? s : fl_fit_drop_unsound(r, d);
 }
 

@@ -102,11 +102,7 @@ fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d) 
                    s->names[first->workload], first->sm_mhz, first->time_s, other->time_s, (long long)other->line);
 }
 
-/* ---- units: values beyond those of any GPU ---- */
-
-#define SM_MOST 10e3     /* MHz: the fastest GPUs reach 3,500 */
-#define MEMORY_MOST 50e3 /* MHz: some tools state data rates, 28,000 */
-#define WATTS_MOST 10e3  /* W: eight boards of 1,200 */
+/* ---- units of a whole file; the reader checks each row ---- */
 
 #define CLOCK_LEAST 30  /* MHz, of a file's highest: GPUs idle at 135 and more; in GHz the fastest have 3.5 */
 #define OVER_LIMIT 1.25 /* a board's mean power over its limit: no controller is that far off */
@@ -131,14 +127,6 @@ static fl_status find_column(void *user, const fl_csv_row *row, fl_diag *d) {
     return FL_OK;
 }
 
-/* The factor by which the value is too high: the least power of a thousand that brings it below the maximum. */
-static double factor_of(double value, double most) {
-    double factor = 1;
-    while (value / factor > most)
-        factor *= 1000;
-    return factor;
-}
-
 static int64_t column_of(const char *path, int64_t line, const char *name) {
     static const fl_csv_options options = {.trim = true, .format = "foldline-sweep", .head_optional = true};
     cell at = {.name = name, .line = line, .index = SIZE_MAX};
@@ -147,14 +135,6 @@ static int64_t column_of(const char *path, int64_t line, const char *name) {
     (void)fl_csv_read(path, &options, &head, find_column, &at, &ignored);
     fl_head_free(&head);
     return at.column;
-}
-
-static fl_status refuse(const char *path, const fl_sweep_row *r, const char *name, double value, double most,
-                        const char *what, const char *unit, const char *small[2], fl_diag *d) {
-    const double factor = factor_of(value, most);
-    return fl_fail(d, FL_BAD_INPUT, path, r->line, column_of(path, r->line, name),
-                   "%s is %g, above what any %s (%g %s); as %s, a factor of %g, it would be %g: expected %s", name,
-                   value, what, most, unit, factor > 1000 ? small[1] : small[0], factor, value / factor, unit);
 }
 
 /* The row with the highest value, and whether even that is below the value of any GPU. *at NULL: no row has a value. */
@@ -219,21 +199,6 @@ static fl_status check_shares(const char *path, const fl_sweep *s, fl_diag *d) {
 }
 
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d) {
-    static const char *clock[2] = {"kHz", "Hz"}, *watts[2] = {"mW", "uW"}, *joules[2] = {"mJ", "uJ"};
-    for (size_t i = 0; i < s->row_count; i++) {
-        const fl_sweep_row *r = &s->rows[i];
-        if (r->sm_mhz > SM_MOST)
-            return refuse(path, r, "sm_mhz", r->sm_mhz, SM_MOST, "GPU runs at", "MHz", clock, d);
-        if (r->mem_mhz > MEMORY_MOST)
-            return refuse(path, r, "mem_mhz", r->mem_mhz, MEMORY_MOST, "memory runs at", "MHz", clock, d);
-        if (r->power_cap_w > WATTS_MOST)
-            return refuse(path, r, "power_cap_w", r->power_cap_w, WATTS_MOST, "node of GPUs draws", "W", watts, d);
-        if (r->power_w > WATTS_MOST && !column_of(path, r->line, "power_w"))
-            return refuse(path, r, "energy_j", r->energy_j, WATTS_MOST * r->time_s, "node of GPUs draws", "J", joules,
-                          d);
-        if (r->power_w > WATTS_MOST)
-            return refuse(path, r, "power_w", r->power_w, WATTS_MOST, "node of GPUs draws", "W", watts, d);
-    }
     const fl_status status = check_shares(path, s, d);
     return status ? status : check_low(path, s, d);
 }

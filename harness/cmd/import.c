@@ -29,7 +29,8 @@ static const fl_command_help help = {
     "correlating power or utilisation with the kernels, unless --offset states it.\n\n"
     "--map turns any table into a sweep. Left of each '=' stands a column of a sweep (workload, sm_mhz, mem_mhz, "
     "power_cap_w, time_s, power_w, energy_j, ...); right of it stands a column of the table, multiplied or divided by "
-    "a number if you need it. Names joined by '+' form one workload name. In a table with one column per clock, "
+    "a number if you need it. Fields may be separated by commas, semicolons or tabs. Names joined by '+' form one "
+    "workload name. In a table with one column per clock, "
     "'header' means the clock at the head of a column and 'cells' the values below it (1/cells: a speed).\n\n"
     "Executed plans of clocks (Perseus: N.sched.json with N.prof.json, any number of pairs) become BASE.plans.csv, "
     "BASE.measured.csv and BASE.instructions.csv with -o BASE; foldline fit pipeline reads them. The command detects "
@@ -115,12 +116,15 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
 /* A table of whatever shape, whose columns the user names. */
 static fl_status read_mapped(const ask *a, done *all, fl_diag *d) {
     fl_sweep_map map = {0};
+    fl_left_out left;
     char text[400];
     if (a->files.count != 1 || a->formats.count)
         return fl_refuse(d, "--map reads one table as a sweep, expected one file and no --format");
     fl_status s = fl_sweep_map_open(a->map, &map, d);
     if (!s)
-        s = fl_sweep_read_mapped(a->files.item[0], &map, &all->run.sweep, d);
+        s = fl_sweep_read_mapped(a->files.item[0], &map, &all->run.sweep, &left, d);
+    if (!s)
+        s = fl_import_left(&all->run, &left, d);
     all->run.has_sweep = !s;
     snprintf(text, sizeof text, "%.140s, imported with --map %.140s", basename(a->files.item[0]),
              strchr(a->map, '=') ? a->map : basename(a->map));

@@ -137,12 +137,17 @@ static fl_status read_kernels(const char *path, fl_kernel_trace *t, fl_diag *d) 
     return fl_kernels_read(path, t, &left, d);
 }
 
+static fl_status read_sweep(const char *path, fl_sweep *s, fl_diag *d) {
+    fl_left_out left;
+    return fl_sweep_read(path, s, &left, d);
+}
+
 /* plans: the bytes speak of plans. Four files more for each of all other inputs would take most of the time. */
 static int run(const char *path, const char *copy, bool plans) {
     CHECK_READER(fl_kernel_trace, read_kernels, fl_kernels_write, read_kernels, fl_kernel_trace_free);
     CHECK_READER(fl_kinds, fl_kinds_read, fl_kinds_write, fl_kinds_read, fl_kinds_free);
     CHECK_READER(fl_telemetry, read_telemetry, fl_telemetry_write, read_telemetry, fl_telemetry_free);
-    CHECK_READER(fl_sweep, fl_sweep_read, fl_sweep_write, fl_sweep_read, fl_sweep_free);
+    CHECK_READER(fl_sweep, read_sweep, fl_sweep_write, read_sweep, fl_sweep_free);
     CHECK_READER(fl_arrivals, fl_arrivals_read, arrivals_write, fl_arrivals_read, fl_arrivals_free);
     CHECK_READER(fl_requests, fl_requests_read, fl_requests_write, fl_requests_read, fl_requests_free);
     CHECK_READER(fl_programs, fl_programs_read, fl_programs_write, fl_programs_read, fl_programs_free);

@@ -238,7 +238,7 @@ static void draw(const char *path, uint64_t seed, tally *t) {
     fl_sweep s = {0}, part = {0};
     fl_diag d = {0};
     fl_advise_subjects subjects = {0};
-    FL_CHECK(fl_sweep_read(path, &s, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_sweep_read(path, &s, NULL, &d) == FL_OK, "%s", d.message);
     bool *kept = calloc(s.row_count + 1, sizeof *kept);
     fl_sweep_row *rows = calloc(s.row_count + 1, sizeof *rows);
     if (!kept || !rows)

@@ -182,7 +182,7 @@ static bool read_grid(const char *path, grid *g) {
     fl_sweep s;
     fl_diag d = {0};
     *g = (grid){0};
-    const fl_status status = fl_sweep_read(path, &s, &d);
+    const fl_status status = fl_sweep_read(path, &s, NULL, &d);
     FL_CHECK(status == FL_OK, "%s", d.message);
     if (status != FL_OK)
         return false;

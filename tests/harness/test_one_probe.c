@@ -208,7 +208,7 @@ static void test_measured(void) {
         printf("skipped: no measured sweep (set FOLDLINE_DATA) ");
         return;
     }
-    CU_ASSERT_FATAL(fl_sweep_read(path, &s, &d) == FL_OK);
+    CU_ASSERT_FATAL(fl_sweep_read(path, &s, NULL, &d) == FL_OK);
     static const double clock[] = {1402, 1012};
     tally t = {0};
     for (size_t i = 0; i < 2; i++)

@@ -71,7 +71,7 @@ static void test_measured_wall(void) {
         return;
     }
     fl_sweep sweep = {0};
-    MUST(fl_sweep_read(path, &sweep, d));
+    MUST(fl_sweep_read(path, &sweep, NULL, d));
     fl_scenes real, ideal;
     const fl_texts none = {0};
     fl_scene_options o = {.platform = "a100-pcie", .sweep = path, .model = "fitted"};

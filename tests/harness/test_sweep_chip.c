@@ -197,11 +197,11 @@ static void test_columns(void) {
     fl_sweep s = {0}, again = {0};
     fl_scenes scenes = {0};
     fl_diag d = {0};
-    FL_CHECK(fl_sweep_read(fl_temp_text("p.csv", text), &s, &d) == FL_OK && s.rows[0].time_sd_pct == 1.5 &&
+    FL_CHECK(fl_sweep_read(fl_temp_text("p.csv", text), &s, NULL, &d) == FL_OK && s.rows[0].time_sd_pct == 1.5 &&
                  s.rows[0].power_sd_pct == 2.5 && isnan(s.rows[1].time_sd_pct),
              "%s", d.message);
     FL_CHECK(fl_sweep_write(fl_temp_path("q.csv"), &s, &d) == FL_OK &&
-                 fl_sweep_read(fl_temp_path("q.csv"), &again, &d) == FL_OK && again.rows[0].time_sd_pct == 1.5 &&
+                 fl_sweep_read(fl_temp_path("q.csv"), &again, NULL, &d) == FL_OK && again.rows[0].time_sd_pct == 1.5 &&
                  isnan(again.rows[1].power_sd_pct),
              "%s", d.message);
     fl_sweep_free(&s);
@@ -213,21 +213,31 @@ static void test_columns(void) {
              "%s %g", d.message, g.time_sd_pct);
     fl_scenes_free(&scenes);
     FL_CHECK(fl_sweep_read(fl_temp_text("n.csv", "workload,sm_mhz,time_s,power_w,time_sd_pct\na,600,2,80,-1\n"), &s,
-                           &d) == FL_BAD_INPUT &&
+                           NULL, &d) == FL_BAD_INPUT &&
                  d.line == 2,
              "%s", d.message);
 }
 
-/* Readers take any number, fits do not: with line and column. */
+/* A value beyond any GPU is refused where nobody is told of rows that are left out, with line and column. */
 static void test_units(void) {
     fl_sweep s = {0};
     fl_sweep_chip c = {0};
     fl_diag d = {0};
     const char *file = fl_temp_text("k.csv", "workload,sm_mhz,time_s,power_w\na,600,2,80\na,1200000,1,150\n");
-    FL_CHECK(fl_sweep_read(file, &s, &d) == FL_OK, "%s", d.message);
-    fl_sweep_free(&s);
-    FL_CHECK(fl_sweep_chip_open(&c, file, NULL, &d) == FL_BAD_INPUT && d.line == 3 && d.column == 3 &&
+    FL_CHECK(fl_sweep_read(file, &s, NULL, &d) == FL_BAD_INPUT && d.line == 3 && d.column == 3 &&
                  strstr(d.message, "as kHz, a factor of 1000, it would be 1200"),
+             "%lld:%lld: %s", (long long)d.line, (long long)d.column, d.message);
+    fl_fit_rows rows = {0};
+    const char *of[] = {
+        fl_temp_text("k.csv", "workload,sm_mhz,time_s,power_w\na,600,2,80\na,1200000,1,150\na,900,1,90\n")};
+    const fl_texts files = {.item = of, .count = 1};
+    FL_CHECK(fl_fit_rows_read(&files, &(fl_texts){0}, &rows, &d) == FL_OK && rows.count == 2 && rows.lefts == 1 &&
+                 strstr(rows.left[0], "k.csv: 1 of 3 rows that contradict"),
+             "%s", d.message);
+    fl_fit_rows_free(&rows);
+    of[0] = fl_temp_text("ghz.csv", "workload,sm_mhz,time_s,power_w\na,0.6,2,80\na,1.2,1,150\n");
+    FL_CHECK(fl_sweep_chip_open(&c, of[0], NULL, &d) == FL_BAD_INPUT && d.line == 3 && d.column == 3 &&
+                 strstr(d.message, "as GHz, a factor of 1000, it would be 1200"),
              "%lld:%lld: %s", (long long)d.line, (long long)d.column, d.message);
 }
 

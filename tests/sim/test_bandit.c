@@ -109,7 +109,7 @@ static fl_draws pot3d(double cv, double exponent) {
     fl_diag d = {0};
     fl_draws draws = {0};
     const fl_draws_options o = {.step_ms = 10, .energy_cv = cv, .ratio = 1, .ratio_exponent = exponent, .ratio_cv = cv};
-    if (fl_sweep_read(FL_ROOT "/traces/samples/energyucb-table1.csv", &sweep, &d)) {
+    if (fl_sweep_read(FL_ROOT "/traces/samples/energyucb-table1.csv", &sweep, NULL, &d)) {
         printf("%s\n", d.message);
         exit(1);
     }

@@ -42,7 +42,7 @@ static void test_static_rows(void) {
     fl_diag d = {0};
     const fl_draws_options o = {.step_ms = 10, .ratio = 1, .ratio_exponent = 1};
     size_t cells = 0;
-    FL_CHECK(fl_sweep_read(SAMPLE, &sweep, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_sweep_read(SAMPLE, &sweep, NULL, &d) == FL_OK, "%s", d.message);
     for (uint32_t name = 0; name < sweep.name_count; name++) {
         fl_draws draws;
         if (!*sweep.names[name])
@@ -197,7 +197,7 @@ static void test_rows_of_their_own(void) { /* what a sweep's rows say goes befor
 static void test_assumed_times(void) {
     fl_sweep sweep;
     fl_diag d = {0};
-    FL_CHECK(fl_sweep_read(SAMPLE, &sweep, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_sweep_read(SAMPLE, &sweep, NULL, &d) == FL_OK, "%s", d.message);
     const char *shares = fl_head_get(&sweep.head, "core share c");
     FL_CHECK(shares != NULL, "no core shares in the head");
     for (size_t i = 0; shares && i < sweep.row_count; i++) {

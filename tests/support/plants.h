@@ -164,7 +164,7 @@ static inline size_t read_sweep(const char *name, bool all, fl_chip_row *row) {
         printf("\n    skipped: %s (set FOLDLINE_DATA)", name);
         return 0;
     }
-    CU_ASSERT_FATAL(fl_sweep_read_times(path, &s, &d) == FL_OK);
+    CU_ASSERT_FATAL(fl_sweep_read_times(path, &s, NULL, &d) == FL_OK);
     for (size_t i = 0; i < s.row_count && n < ROWS_MAX; i++) {
         const fl_sweep_row *r = &s.rows[i];
         const uint32_t key = r->workload * 1000 + r->kernel;

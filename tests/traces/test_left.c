@@ -41,6 +41,9 @@ typedef struct kind {
 #define SMI "timestamp, index, power.draw [W]\n"
 #define SMI_AT "2025/03/01 10:00:00.@"
 
+#define SWEEP "workload,sm_mhz,time_s,power_w,energy_j\n"
+#define ZEUS "dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\n"
+#define DVFS "appName,coreF,memF,argNo,kernel,time/ms,power/W\n"
 #define KERNELS                                                                                                        \
     "# foldline-kernels 1\ndevice,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z\n"
 #define NSYS "Start (ns),Duration (ns),Device,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Name\n"
@@ -72,6 +75,13 @@ static const kind KIND[] = {
     {"rocprofv3", ROCPROF, "1,f,@000,@900\n", "1,f,@000,-1\n", "1,f,0,0\n"},
     {"kineto", "[", KINETO("@000", "900") ",\n", KINETO("@000", "-900") ",\n", KINETO("0", "0") ",\n"},
     {"kineto", "[", KINETO("@000", "900") ",\n", KINETO("-@000", "900") ",\n", KINETO("@000", "-@000") ",\n"},
+    {"sweep", SWEEP, "a,@,2,100,200\n", "a,@,-2,100,200\n", "a,auto,2,100,200\n"},
+    {"sweep", SWEEP, "a,@,2,100,200\n", "a,@,2,1e9,2e9\n", "a,@,,,\n"},
+    {"sweep", SWEEP, "a,@,2,100,200\n", "a,@,2,inf,\n", "a,@,0,0,0\n"},
+    {"sweep", SWEEP, "a,@,2,100,200\n", "a,9e9,2,100,200\n", "a,@,2,nan,\n"},
+    {"sweep", SWEEP, "a,@,2,100,200\n", "a,@,2,100,900000\n", "a,@,timeout,100,\n"},
+    {"zeus", ZEUS, "d,n,8,sgd,@,30,200\n", "d,n,8,sgd,@,-30,200\n", "d,n,8,sgd,@,failed,200\n"},
+    {"gpu-dvfs", DVFS, "x,@,5000,1,k,20,100\n", "x,@,5000,1,k,20,1e9\n", "x,@,5000,1,k,0,0\n"},
     {"kineto", "[", KINETO("@000", "900") ",\n", KINETO("@000", "9e300") ",\n", KINETO("nan", "900") ",\n"},
 };
 enum { KINDS = sizeof KIND / sizeof *KIND };

@@ -64,7 +64,7 @@ typedef union any {
 static fl_status read_telemetry(const char *path, any *a, fl_diag *d) {
     return fl_telemetry_read(path, &a->telemetry, NULL, d);
 }
-static fl_status read_sweep(const char *path, any *a, fl_diag *d) { return fl_sweep_read(path, &a->sweep, d); }
+static fl_status read_sweep(const char *path, any *a, fl_diag *d) { return fl_sweep_read(path, &a->sweep, NULL, d); }
 static fl_status read_decisions(const char *path, any *a, fl_diag *d) {
     return fl_decisions_read(path, &a->decisions, d);
 }
@@ -166,7 +166,7 @@ static void test_sweep(void) {
     fl_sweep s;
     fl_diag d = {0};
     fl_status status = fl_sweep_read(
-        fl_temp_text("s.csv", SWEEP "w,,1005,,150,2,100,200.5\nw,k,1005,810,,4,,100\nv,k,,,,0.5,50,\n"), &s, &d);
+        fl_temp_text("s.csv", SWEEP "w,,1005,,150,2,100,200.5\nw,k,1005,810,,4,,100\nv,k,,,,0.5,50,\n"), &s, NULL, &d);
     FL_CHECK(status == FL_OK && s.row_count == 3 && s.name_count == 4, "%d %lld: %s", status, (long long)d.line,
              d.message);
     if (status != FL_OK)
@@ -181,27 +181,27 @@ static void test_sweep(void) {
                  strcmp(s.names[r[2].workload], "v") == 0 && r[2].line == 4,
              "names");
     fl_sweep_free(&s);
-    FL_CHECK(fl_sweep_read(fl_temp_text("s.csv", "# foldline-sweep 1\n# device: x\n" SWEEP "w,,1,,,1,1,\n"), &s, &d) ==
-                     FL_OK &&
+    FL_CHECK(fl_sweep_read(fl_temp_text("s.csv", "# foldline-sweep 1\n# device: x\n" SWEEP "w,,1,,,1,1,\n"), &s, NULL,
+                           &d) == FL_OK &&
                  fl_head_get(&s.head, "device") && s.rows[0].line == 4,
              "with a head: %s", d.message);
     fl_sweep_free(&s);
-    FL_CHECK(fl_sweep_read(fl_temp_text("s.csv", "# measured by hand\n" SWEEP "w,,1,,,1,1,\n"), &s, &d) == FL_OK,
+    FL_CHECK(fl_sweep_read(fl_temp_text("s.csv", "# measured by hand\n" SWEEP "w,,1,,,1,1,\n"), &s, NULL, &d) == FL_OK,
              "with a remark only: %s", d.message);
     fl_sweep_free(&s);
     FL_CHECK(fl_sweep_read(fl_temp_text("s.csv", "time_s,workload,sm_mhz,energy_j,power_w\n2,w,1005,N/A,50\n"), &s,
-                           &d) == FL_OK &&
+                           NULL, &d) == FL_OK &&
                  s.names[s.rows[0].kernel][0] == '\0' && isnan(s.rows[0].mem_mhz) && isnan(s.rows[0].power_cap_w) &&
                  s.rows[0].energy_j == 100,
              "without kernel, mem_mhz and power_cap_w: %s", d.message);
     fl_sweep_free(&s);
-    FL_CHECK(fl_sweep_read_times(fl_temp_text("s.csv", SWEEP "w,,1005,nan,,2,N/A,\nw,,1100,,,1,80,\n"), &s, &d) ==
+    FL_CHECK(fl_sweep_read_times(fl_temp_text("s.csv", SWEEP "w,,1005,nan,,2,N/A,\nw,,1100,,,1,80,\n"), &s, NULL, &d) ==
                      FL_OK &&
                  isnan(s.rows[0].power_w) && isnan(s.rows[0].energy_j) && isnan(s.rows[0].mem_mhz) &&
                  s.rows[1].energy_j == 80,
              "times alone: %s", d.message);
     fl_sweep_free(&s);
-    FL_CHECK(fl_sweep_read_times(fl_temp_text("s.csv", "workload,sm_mhz,time_s\nw,1005,2\n"), &s, &d) == FL_OK &&
+    FL_CHECK(fl_sweep_read_times(fl_temp_text("s.csv", "workload,sm_mhz,time_s\nw,1005,2\n"), &s, NULL, &d) == FL_OK &&
                  s.rows[0].time_s == 2 && isnan(s.rows[0].power_w),
              "no column of power: %s", d.message);
     fl_sweep_free(&s);
@@ -222,7 +222,10 @@ static void test_sweep(void) {
         {SWEEP "w,,1,,,1,,\n", 2, 10, "both empty"},
         {SWEEP "w,,0,,,1,1,\n", 2, 4, "sm_mhz is 0"},
         {SWEEP "w,,1 005,,,1,1,\n", 2, 4, "sm_mhz is '1 005'"},
-        {SWEEP "w,,1,,,1e300,1e300,\n", 2, 8, "too far apart"},
+        {SWEEP "w,,1,,,1e308,1e4,\n", 2, 8, "too far apart"},
+        {SWEEP "w,,1,,,1,1e300,\n", 2, 10, "above what any node of GPUs draws (10000 W)"},
+        {SWEEP "w,,2e9,,,1,1,\n", 2, 4, "as Hz, a factor of 1e+06, it would be 2000"},
+        {SWEEP "w,,auto,,,1,1,\n", 2, 4, "sm_mhz is auto"},
         {"workload,sm_mhz,time_s,power_w,energy_j,dram_active_pct\nw,1,1,1,,100.5\n", 2, 10, "dram_active_pct"},
         {"workload,sm_mhz,time_s,power_w,energy_j,fp32_pct\nw,1,1,1,,-1\n", 2, 10, "fp32_pct"},
         {"workload,sm_mhz,time_s,power_w,energy_j,dram_activ_pct\nw,1,1,1,,1\n", 1, 41, "dram_active_pct"},
@@ -250,12 +253,12 @@ static void test_sweep_round_trip(void) {
             double *value[] = {&rows[i].sm_mhz, &rows[i].mem_mhz, &rows[i].power_cap_w,
                                &rows[i].time_s, &rows[i].power_w, &rows[i].energy_j};
             for (size_t k = 0; k < 6; k++)
-                *value[k] = k < 3 && next(&state) % 2 ? NAN : (double)(1 + next(&state) % 1000000) / 7;
+                *value[k] = k < 3 && next(&state) % 2 ? NAN : (double)(1 + next(&state) % 30000) / 7;
             rows[i].energy_j = rows[i].power_w * rows[i].time_s * (0.5 + (double)(next(&state) % 1000) / 1000);
         }
         fl_diag d = {0};
         fl_sweep u = {0};
-        FL_CHECK(fl_sweep_write(one, &s, &d) == FL_OK && fl_sweep_read(one, &u, &d) == FL_OK &&
+        FL_CHECK(fl_sweep_write(one, &s, &d) == FL_OK && fl_sweep_read(one, &u, NULL, &d) == FL_OK &&
                      u.row_count == s.row_count,
                  "seed %llu: %s", (unsigned long long)seed, d.message);
         for (size_t i = 0; i < u.row_count; i++)

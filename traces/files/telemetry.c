@@ -88,12 +88,19 @@ fl_status fl_telemetry_take(fl_telemetry_rows *r, const fl_csv_row *row, int64_t
 
 /* ---- order ---- */
 
-/* Marks what is out of order among the rows of one device. */
-static fl_status mark(fl_telemetry_rows *r, int32_t device, const char *path, bool *out, fl_diag *d) {
+typedef struct step_back { /* where the time first goes back */
+    int64_t line;
+    double seconds;
+} step_back;
+
+/* Marks what is out of order among the rows of one device. Two marked rows in turn tell of a clock that was set back;
+ * one alone has a wrong time. */
+static fl_status mark(fl_telemetry_rows *r, int32_t device, const char *path, bool *out, step_back *first, fl_diag *d) {
     fl_telemetry *t = r->t;
-    size_t count = 0, last = SIZE_MAX;
+    size_t count = 0, before = SIZE_MAX;
+    step_back own = {0};
     int64_t *t_ns = malloc((t->row_count + 1) * sizeof *t_ns);
-    bool *of = malloc((t->row_count + 1) * sizeof *of);
+    bool *of = malloc((t->row_count + 1) * sizeof *of), set_back = false;
     for (size_t i = 0; t_ns && i < t->row_count; i++)
         if (t->device[i] == device)
             t_ns[count++] = t->t_ns[i];
@@ -103,12 +110,17 @@ static fl_status mark(fl_telemetry_rows *r, int32_t device, const char *path, bo
         if (t->device[i] != device)
             continue;
         out[i] = of[count++];
-        if (out[i] && last != SIZE_MAX && t->t_ns[i] < t->t_ns[last] && !t->back_line) {
-            t->back_line = r->line[i];
-            t->back_column = 1;
-            t->back_s = (double)(t->t_ns[last] - t->t_ns[i]) * 1e-9;
-        }
-        last = out[i] ? last : i;
+        set_back |= out[i] && before != SIZE_MAX && out[before];
+        if (!own.line && before != SIZE_MAX && t->t_ns[i] < t->t_ns[before])
+            own = (step_back){r->line[i], (double)(t->t_ns[before] - t->t_ns[i]) * 1e-9};
+        before = i;
+    }
+    if (own.line && (!first->line || own.line < first->line))
+        *first = own;
+    if (set_back && !t->back_line) {
+        t->back_line = own.line;
+        t->back_column = 1;
+        t->back_s = own.seconds;
     }
     free(t_ns);
     free(of);
@@ -120,18 +132,22 @@ static fl_status leave_disorder(fl_telemetry_rows *r, const char *path, fl_diag 
     const size_t width = t->signal_count;
     size_t kept = 0;
     int64_t line = -1;
+    step_back first = {0};
     bool *out = calloc(t->row_count + 1, sizeof *out);
     fl_status status = out ? FL_OK : fl_no_memory(d, path);
     for (size_t v = 0; !status && v < r->last_room; v++)
         if (r->last_ns[v] != INT64_MIN)
-            status = mark(r, (int32_t)v - 1, path, out, d);
+            status = mark(r, (int32_t)v - 1, path, out, &first, d);
     for (size_t i = 0; !status && i < t->row_count; i++) {
         if (out[i] && r->line[i] == line) /* a further device of the same row */
             continue;
         if (out[i]) {
             line = r->line[i];
-            fl_fail(&r->left->own, FL_BAD_INPUT, path, line, 1,
-                    "the time of the row is out of order, expected rows in time order (was the clock set?)");
+            fl_fail(
+                &r->left->own, FL_BAD_INPUT, path, first.line, 1,
+                "the time stamp is %.4g s earlier than the one before (was the clock set back?), expected rows in time "
+                "order",
+                first.seconds);
             r->left->rows--; /* it was counted as it came */
             status = fl_left_row(r->left, fl_of_values(&r->left->own), d);
             continue;

@@ -106,8 +106,9 @@ fl_status fl_sweep_map_parse(const char *text, fl_sweep_map *m, fl_diag *d);
 void fl_sweep_map_free(fl_sweep_map *m);
 
 /* Reads the table as fl_sweep_read() reads a sweep, with the same checks, which name the table's own lines and columns.
- * Columns that no term names are ignored. _times: power may be unknown, as with fl_sweep_read_times. */
-fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
+ * Columns that no term names are ignored. Fields may be separated by commas, or by semicolons or tabs, where a comma
+ * between digits is a decimal point. _times: power may be unknown, as with fl_sweep_read_times. */
+fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_left_out *left, fl_diag *d);
 
 /* ---- sweeps and logs ---- */
 
@@ -115,11 +116,13 @@ fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_swe
  * kernel,mem_mhz,power_cap_w,energy_cv,ratio,ratio_cv; for predicted rows the standard deviations time_sd_pct and
  * power_sd_pct (empty or 0: measured); and activities in percent, 0 to 100, named as in DCGM (traces/io/records.h,
  * fl_counter): dram_active_pct,sm_active_pct,sm_occupancy_pct,fp32_pct,fp64_pct,fp16_pct,tensor_pct. The head is
- * optional, because plain files exist. time_s > 0; empty, nan and N/A mean not known. One of power_w and energy_j may
- * be unknown; it then follows from the other and time_s. */
-fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_diag *d);
+ * optional, because plain files exist. Empty, nan and N/A mean not known. One of power_w and energy_j may be unknown;
+ * it then follows from the other and time_s. A row has no value where its time, or power and energy, are 0 or not
+ * known, as of a run that failed, or where a word stands for its clock (auto). left: counts the rows that were left
+ * out; NULL: refuse at the first (traces/io/io.h). */
+fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_left_out *left, fl_diag *d);
 /* Read a sweep without need of power: power and energy may be unknown (NAN), and their columns may be absent. */
-fl_status fl_sweep_read_times(const char *path, fl_sweep *s, fl_diag *d);
+fl_status fl_sweep_read_times(const char *path, fl_sweep *s, fl_left_out *left, fl_diag *d);
 fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d);
 
 /* Read the GEEPAFS daemon's log: five head lines, then rows of a time of day, five numbers per GPU (GPU %, memory %,

@@ -18,7 +18,8 @@ bool fl_cells_have(const fl_cells *c, const char *text);
 /* ns since 1970 of a civil date and time, read as UTC. */
 int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int second, int64_t ns);
 
-fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d);
+fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_left_out *left,
+                                     fl_diag *d);
 
 /* ---- readings of foreign telemetry: signals by name, rows of values, and what of them is not known ---- */
 
@@ -57,8 +58,9 @@ unsigned fl_held_by(unsigned long long reasons);
 
 typedef struct fl_sweep_rows fl_sweep_rows;
 
-/* times: power and energy may be unknown. NULL when out of memory. */
-fl_sweep_rows *fl_sweep_rows_open(bool times, fl_diag *d);
+/* times: power and energy may be unknown. left: as for fl_sweep_read; it stays where it is until _close. NULL when out
+ * of memory. */
+fl_sweep_rows *fl_sweep_rows_open(bool times, fl_left_out *left, fl_diag *d);
 /* Takes the header first, then each row. */
 fl_status fl_sweep_rows_take(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d);
 /* Frees l. Where status is FL_OK and there was a row, *s becomes the sweep (its head stays unchanged). Otherwise *s is

@@ -220,7 +220,10 @@ static bool detect_sweep(const char *path, const char *head, size_t size) {
 
 static fl_status read_sweep(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    const fl_status status = fl_sweep_read(path, &out->sweep, d);
+    fl_left_out left;
+    fl_status status = fl_sweep_read(path, &out->sweep, &left, d);
+    if (!status)
+        status = fl_import_left(out, &left, d);
     out->has_sweep = !status;
     return status;
 }
@@ -271,13 +274,18 @@ static bool wide_detect(const char *path, const char *head, size_t size) {
     return fl_header_find(head, size, wide_is_header) == 0;
 }
 
-static fl_status read_table(const char *path, const char *text, fl_sweep *s, fl_diag *d) {
+static fl_status read_table(const char *path, const char *text, fl_sweep *s, fl_imported *out, fl_diag *d) {
     fl_sweep_map map;
+    fl_left_out left;
     fl_status status = fl_sweep_map_parse(text, &map, d);
     if (!status)
-        status = fl_sweep_read_mapped_times(path, &map, s, d);
+        status = fl_sweep_read_mapped_times(path, &map, s, &left, d);
     fl_sweep_map_free(&map);
-    return status;
+    char sentence[400];
+    for (int i = 0; !status && fl_left_text(&left, i, sentence, sizeof sentence); i++)
+        if (*sentence)
+            fl_import_doubt(out, "%s: %s", basename(path), sentence);
+    return status ? status : fl_import_said(out, d);
 }
 
 /* The path with `from` in its file's name replaced by `to`; NULL where it is not in it (or without memory). */
@@ -315,10 +323,10 @@ static fl_status wide_read(const char *path, const fl_import_options *o, fl_impo
     free(table);
     fl_sweep power = {0};
     size_t missing = 0;
-    fl_status s = read_table(path, "workload=" FIRST ",sm_mhz=header,time_s=1/cells", &out->sweep, d);
+    fl_status s = read_table(path, "workload=" FIRST ",sm_mhz=header,time_s=1/cells", &out->sweep, out, d);
     out->has_sweep = !s;
     if (!s && power_path && access(power_path, R_OK) == 0) {
-        s = read_table(power_path, "workload=" FIRST ",sm_mhz=header,time_s=1,power_w=cells", &power, d);
+        s = read_table(power_path, "workload=" FIRST ",sm_mhz=header,time_s=1,power_w=cells", &power, out, d);
         if (!s)
             join_power(&out->sweep, &power, &missing);
         if (!s)
@@ -379,9 +387,12 @@ static bool has_header(const table *t, const fl_cells *line) {
 
 static fl_status read_public(const table *t, const char *path, fl_imported *out, fl_diag *d) {
     fl_sweep_map map;
+    fl_left_out left;
     fl_status s = fl_sweep_map_parse(t->map, &map, d);
     if (!s)
-        s = fl_sweep_read_mapped(path, &map, &out->sweep, d);
+        s = fl_sweep_read_mapped(path, &map, &out->sweep, &left, d);
+    if (!s)
+        s = fl_import_left(out, &left, d);
     out->has_sweep = !s;
     if (!s && t->note)
         s = fl_import_note(out, d, "%s", t->note);

@@ -89,6 +89,7 @@ typedef struct mapper {
     const fl_sweep_map *map;
     fl_sweep_rows *rows;
     size_t width; /* of the table; 0: no header yet */
+    char delimiter;
     bool wide;    /* a column per clock */
     double *head; /* width: the numbers above the columns, NAN = none; of a wide table */
     char (*head_text)[FL_REAL_TEXT];
@@ -214,6 +215,11 @@ static fl_status take_heads(mapper *m, const fl_csv_row *header, fl_diag *d) {
 
 static fl_status take_header(mapper *m, const fl_csv_row *header, fl_diag *d) {
     fl_status s = FL_OK;
+    const char *other = header->count == 1 && m->delimiter == ',' ? strpbrk(header->field[0].text, ";\t") : NULL;
+    if (other) { /* read once more, cut there */
+        m->delimiter = *other;
+        return FL_BAD_INPUT;
+    }
     m->width = header->count;
     for (size_t i = 0; !s && i < m->map->count; i++) {
         const char *target = m->map->term[i].target;
@@ -264,8 +270,8 @@ static fl_status computed(mapper *m, size_t i, const char *text, fl_diag *d) {
     }
     if (text && p->scaled)
         value = p->divided ? value / p->number : value * p->number;
-    if (p->inverted)
-        value = 1 / value;
+    if (p->inverted && value > 0)
+        value = 1 / value; /* a speed of 0 is a run that failed */
     const fl_status s = keep_text(m, i, FL_REAL_TEXT, d);
     if (!s)
         fl_real_text(value, m->text[i]);
@@ -296,8 +302,23 @@ static fl_status take_setting(mapper *m, const fl_csv_row *row, size_t clock, fl
     return s ? s : fl_sweep_rows_take(m->rows, &own, d);
 }
 
+/* "1,30" becomes "1.30", in the reader's own text. */
+static void take_decimal_commas(const fl_csv_row *row) {
+    for (size_t i = 0; i < row->count; i++) {
+        const char *text = row->field[i].text, *comma = strchr(text, ',');
+        if (!comma || comma == text || !comma[1] || strchr(comma + 1, ',') ||
+            strspn(text, "+-0123456789,eE") != row->field[i].size)
+            continue;
+        char *own;
+        memcpy(&own, &row->field[i].text, sizeof own);
+        own[comma - text] = '.';
+    }
+}
+
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     mapper *m = user;
+    if (m->delimiter != ',')
+        take_decimal_commas(row);
     if (!m->width)
         return take_header(m, row, d);
     fl_status s = fl_columns_width(row, m->width, d);
@@ -309,24 +330,35 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     return s;
 }
 
-static fl_status read_mapped(const char *path, const fl_sweep_map *map, bool times, fl_sweep *s, fl_diag *d) {
-    static const fl_csv_options OPTIONS = {.trim = true};
+/* A table of a spreadsheet has the separator of its locale, and then perhaps a decimal comma. */
+static fl_status read_cut(const char *path, const fl_sweep_map *map, bool times, char *delimiter, fl_sweep *s,
+                          fl_left_out *left, fl_diag *d) {
+    const fl_csv_options options = {.trim = true, .delimiter = *delimiter};
     *s = (fl_sweep){0};
-    mapper m = {.map = map, .rows = fl_sweep_rows_open(times, d)};
+    mapper m = {.map = map, .rows = fl_sweep_rows_open(times, left, d), .delimiter = *delimiter};
     if (!m.rows)
         return FL_NO_MEMORY;
-    const fl_status status = fl_csv_read(path, &OPTIONS, NULL, on_row, &m, d);
+    const fl_status status = fl_csv_read(path, &options, NULL, on_row, &m, d);
     for (size_t i = 0; i < FL_MAP_TERMS; i++)
         free(m.text[i]);
     free(m.head);
     free(m.head_text);
+    *delimiter = m.delimiter;
     return fl_sweep_rows_close(m.rows, path, status, s, d);
 }
 
-fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d) {
-    return read_mapped(path, map, false, s, d);
+static fl_status read_mapped(const char *path, const fl_sweep_map *map, bool times, fl_sweep *s, fl_left_out *left,
+                             fl_diag *d) {
+    char delimiter = ',';
+    const fl_status status = read_cut(path, map, times, &delimiter, s, left, d);
+    return status && delimiter != ',' ? read_cut(path, map, times, &delimiter, s, left, d) : status;
 }
 
-fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_diag *d) {
-    return read_mapped(path, map, true, s, d);
+fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_left_out *left, fl_diag *d) {
+    return read_mapped(path, map, false, s, left, d);
+}
+
+fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_left_out *left,
+                                     fl_diag *d) {
+    return read_mapped(path, map, true, s, left, d);
 }

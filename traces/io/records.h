@@ -92,7 +92,7 @@ typedef struct fl_telemetry {
     int32_t *device; /* row_count; -1 = host */
     double *value;   /* row_count x signal_count; NAN = not known */
     size_t row_count, row_room;
-    int64_t back_line, back_column; /* the first row left out because its time is earlier than before; 0 = none */
+    int64_t back_line, back_column; /* the row at which a clock was set back, so that rows were left out; 0 = none */
     double back_s;                  /* by how much */
 } fl_telemetry;
 

@@ -384,6 +384,8 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     if (!s)
         s = fl_fit_rows_read(&o->sweeps, &o->only, &rows, d);
     if (!s)
+        fl_fit_rows_tell(&rows);
+    if (!s)
         s = read_chip(o->device, &chip, &chip_knows, &marks, &rows, d);
     if (!s)
         s = fl_fit_drop_unsound(&rows, d);

@@ -154,7 +154,7 @@ int fl_cmd_fit_policy_capping(int argc, char **argv) {
     else if (!so.programs && measured)
         s = fl_refuse(&d, "--measured goes with --programs, not with a sweep");
     if (!s)
-        s = c.path ? fl_sweep_read(c.path, &c.sweep, &d) : take_sweep(&so, measured, &c.sweep, &d);
+        s = c.path ? fl_sweep_read(c.path, &c.sweep, NULL, &d) : take_sweep(&so, measured, &c.sweep, &d);
     if (!s && c.path)
         s = fl_sweep_check_units(c.path, &c.sweep, &d);
     if (!c.path)

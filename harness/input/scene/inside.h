@@ -80,7 +80,8 @@ const fl_kinds *fl_program_set_kinds(const fl_program_set *set); /* NULL: it has
 typedef struct fl_sweep_model {
     const char *path; /* borrowed */
     fl_sweep sweep;
-    uint32_t *names; /* count: indices of the workloads' names */
+    fl_left_out left; /* of its file */
+    uint32_t *names;  /* count: indices of the workloads' names */
     size_t count;
     bool fitted;
     fl_sweep_chip chip;  /* of --model fitted */

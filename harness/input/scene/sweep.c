@@ -321,7 +321,7 @@ fl_status fl_sweep_model_open(const char *path, const char *model, const char *p
     *m = (fl_sweep_model){.path = path, .fitted = !strcmp(model, "fitted")};
     if (!m->fitted && strcmp(model, "table") != 0)
         return fl_refuse(d, "--model '%s': expected table or fitted", model);
-    fl_status s = fl_sweep_read(path, &m->sweep, d);
+    fl_status s = fl_sweep_read(path, &m->sweep, &m->left, d);
     if (!s)
         s = fl_sweep_check_units(path, &m->sweep, d);
     if (!s && m->fitted)
@@ -370,13 +370,24 @@ static fl_status note_predicted(const fl_sweep_model *m, const fl_predicted *p, 
     return s;
 }
 
+/* Rows in doubt are among the notes of each workload. */
+static fl_status note_left(const fl_left_out *left, char ***note, size_t *notes, fl_diag *d) {
+    char text[400];
+    fl_status s = FL_OK;
+    for (int i = 0; !s && i < 2 && fl_left_text(left, i, text, sizeof text); i++)
+        s = *text ? fl_sweep_note(note, notes, d, "%s", text) : FL_OK;
+    return s;
+}
+
 fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_spec *node,
                                const fl_sweep_replay *replay, fl_workload **w, fl_stated *stated, char ***note,
                                size_t *notes, fl_diag *d) {
     const uint32_t name = m->names[i];
     const fl_device *dev = &node->device[node->gpu[0]];
     fl_predicted p = {0};
-    fl_status s = fl_sweep_notes(&m->sweep, name, note, notes, d);
+    fl_status s = note_left(&m->left, note, notes, d);
+    if (!s)
+        s = fl_sweep_notes(&m->sweep, name, note, notes, d);
     if (!s && m->fitted) {
         s = fl_sweep_chip_predict(&m->chip, m->path, &m->sweep, name, dev, &p, d);
         if (!s)

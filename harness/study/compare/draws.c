@@ -83,7 +83,8 @@ static fl_status options_of(const fl_experiment *e, const char *workload, const 
 static fl_status make_draws(const fl_experiment *e, const fl_scene *s, fl_draws *draws, fl_diag *d) {
     fl_draws_options o;
     fl_sweep sweep = {0};
-    fl_status status = fl_sweep_read(s->source, &sweep, d);
+    fl_left_out left; /* the scene has told of it */
+    fl_status status = fl_sweep_read(s->source, &sweep, &left, d);
     uint32_t found = UINT32_MAX;
     for (uint32_t i = 0; !status && i < sweep.row_count; i++)
         if (fl_workload_matches(s->w->name, s->variant, sweep.names[sweep.rows[i].workload]))
