@@ -1,1 +1,1 @@
-b/foldline show $CASE/run1410.txt; b/foldline advise $CASE/run1410.txt $CASE/run1200.txt --bound 20%
+b/foldline import $CASE/input.csv --map workload=workload,sm_mhz=core,time_s=ms/1000,energy_j=mJ/1000 -o $TMP/o.csv; printf "w,f,s,j\na,900,,\na,1000,2,300\n" >$TMP/empty.csv; b/foldline import $TMP/empty.csv --map workload=w,sm_mhz=f,time_s=s,energy_j=j; printf "w,f,s,j\na,900,0,0\na,1000,2,300\n" >$TMP/zero.csv; b/foldline import $TMP/zero.csv --map workload=w,sm_mhz=f,time_s=s,energy_j=j

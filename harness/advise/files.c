@@ -138,8 +138,12 @@ static void add_gpu(fl_advise_source *f, const char *path, double sm_mhz, const 
 /* What the file's numbers rest on with doubts: the first of what the advice rests on. */
 static void tell_doubts(const fl_advise_source *f, const char *path, const fl_imported *in, size_t first,
                         fl_advise_subjects *s) {
+    bool apart = false; /* the accounts of the run itself are told, not those of the whole log */
+    for (size_t i = first; i < f->ran_count; i++)
+        apart |= !f->ran[i].aside && fl_accounts_differ(f->ran[i].ends.counter_w, f->ran[i].ends.sensor_w);
     for (size_t i = 0; i < in->doubt_count; i++)
-        FL_ADVISE_REST(s, "%s: %s", basename(path), in->note[i]);
+        if (!apart || !strstr(in->note[i], "two accounts of its energy"))
+            FL_ADVISE_REST(s, "%s: %s", basename(path), in->note[i]);
     for (size_t i = first; i < f->ran_count; i++) {
         const fl_log_ends *ends = &f->ran[i].ends;
         if (f->ran[i].aside || !fl_accounts_differ(ends->counter_w, ends->sensor_w))

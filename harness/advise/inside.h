@@ -7,6 +7,7 @@
 #include "harness/chip/chip.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -72,6 +73,13 @@ void fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p);
 fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
                          fl_advise_subjects *s, fl_diag *d);
 fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
+/* Return the clock that tells most of a program that ran at one: about 70 % of the top clock, or the top clock. dev
+ * NULL: the ladder is not known, and top_mhz is the highest clock that any log shows. */
+fl_setting_clocks fl_advise_to_measure(const fl_log_run *run, double top_mhz, const fl_device *dev);
+/* Returns a new subject of which nothing is known at other clocks, and why. */
+fl_advise_subject *fl_advise_add_unknown(fl_advise_subjects *s, const char *name, const char *why,
+                                         fl_setting_clocks next);
+
 typedef struct fl_advise_idle { /* of all logs: how many, and how many idle before and after the run */
     size_t count, before, after;
 } fl_advise_idle;

@@ -18,8 +18,9 @@
 /* A log whose spacing leaves a larger share of the run's time open is told. */
 #define COARSE 0.01
 
-#define PROBE 0.7   /* share of the top clock: with the top, a run there tells most of the clocks in between */
-#define LADDER 15.0 /* MHz; the step of most boards' ladders */
+#define PROBE 0.7    /* share of the top clock: with the top, a run there tells most of the clocks in between */
+#define NEAR_TOP 0.9 /* of a run above this share of the top clock */
+#define LADDER 15.0  /* MHz; the step of most boards' ladders */
 
 #define FL_MUST_NOTE(list, count, ...) fl_must_have(!fl_sweep_note(list, count, NULL, __VA_ARGS__))
 
@@ -262,22 +263,33 @@ static fl_status one_program(const fl_advise_source *f, const program *g, const 
     return g->sound < g->count ? refuse_aside(g->ran[g->sound], d) : from_assumptions(f, g->ran[0], p, s, d);
 }
 
-/* The clock that tells most of a program that ran at one: about 70 % of the top clock, or the top clock. */
-static fl_setting_clocks to_measure(const fl_advise_source *f, const program *g, const fl_platform *p) {
-    const fl_device *dev = p ? &p->node.device[p->node.gpu[0]] : NULL;
-    const fl_advise_ran *r = g->ran[0];
-    double top = dev ? dev->default_sm_mhz : 0, best = NAN;
-    if (!g->sound) /* that run again */
-        return (fl_setting_clocks){r->run.sm_mhz, r->run.mem_mhz, 0};
-    for (size_t i = 0; !dev && i < f->ran_count; i++)
-        top = fmax(top, isnan(f->ran[i].run.sm_mhz) ? 0 : f->ran[i].run.sm_mhz);
-    if (r->run.sm_mhz < 0.9 * top)
-        return (fl_setting_clocks){top, dev ? dev->default_mem_mhz : r->run.mem_mhz, 0};
+fl_setting_clocks fl_advise_to_measure(const fl_log_run *run, double top_mhz, const fl_device *dev) {
+    double best = NAN;
+    const double mem_mhz = dev ? dev->default_mem_mhz : run->mem_mhz;
+    top_mhz = dev ? dev->default_sm_mhz : top_mhz;
+    if (run->sm_mhz < NEAR_TOP * top_mhz)
+        return (fl_setting_clocks){top_mhz, mem_mhz, 0};
     for (uint32_t i = 0; dev && i < dev->sm_count; i++)
-        if (!(fabs(dev->sm_mhz[i] - PROBE * top) >= fabs(best - PROBE * top)))
+        if (!(fabs(dev->sm_mhz[i] - PROBE * top_mhz) >= fabs(best - PROBE * top_mhz)))
             best = dev->sm_mhz[i];
-    return (fl_setting_clocks){dev ? best : LADDER * round(PROBE * top / LADDER),
-                               dev ? dev->default_mem_mhz : r->run.mem_mhz, 0};
+    return (fl_setting_clocks){dev ? best : LADDER * round(PROBE * top_mhz / LADDER), mem_mhz, 0};
+}
+
+fl_advise_subject *fl_advise_add_unknown(fl_advise_subjects *s, const char *name, const char *why,
+                                         fl_setting_clocks next) {
+    fl_advise_subject *to = fl_advise_add(s, name);
+    to->why = fl_must(strdup(why));
+    to->next = (fl_chip_next){.known = true, .sm_mhz = next.sm_mhz, .mem_mhz = next.mem_mhz};
+    return to;
+}
+
+static fl_setting_clocks to_measure(const fl_advise_source *f, const program *g, const fl_platform *p) {
+    const fl_log_run *run = &g->ran[0]->run;
+    double top = 0;
+    for (size_t i = 0; i < f->ran_count; i++)
+        top = fmax(top, isnan(f->ran[i].run.sm_mhz) ? 0 : f->ran[i].run.sm_mhz);
+    return g->sound ? fl_advise_to_measure(run, top, p ? &p->node.device[p->node.gpu[0]] : NULL)
+                    : (fl_setting_clocks){run->sm_mhz, run->mem_mhz, 0}; /* that run again */
 }
 
 /* One program of several: by its own logs, or with the reason why nothing is known. */
@@ -307,10 +319,11 @@ static fl_status add_program(const fl_advise_source *f, const program *g, const 
         take(s, &own);
         to = &s->item[s->count - 1];
     } else {
-        const fl_setting_clocks next = to_measure(f, g, p);
-        to = fl_advise_add(s, g->ran[0]->program);
-        to->why = fl_must_print("%s", status ? why.message : g->sound ? "measured at one clock" : "no whole run");
-        to->next = (fl_chip_next){.known = true, .sm_mhz = next.sm_mhz, .mem_mhz = next.mem_mhz};
+        to = fl_advise_add_unknown(s, g->ran[0]->program,
+                                   status     ? why.message
+                                   : g->sound ? "measured at one clock"
+                                              : "no whole run",
+                                   to_measure(f, g, p));
     }
     to->gpu = g->ran[0]->gpu;
     for (size_t i = 0; i < g->sound; i++)

@@ -414,13 +414,16 @@ static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platfor
     return status;
 }
 
-/* One setting of each workload, on a platform without a calibration: the same as a log of one run. */
-static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
+/* One setting of each workload, on a platform without a calibration: the same as logs of one run. Of one workload the
+ * assumptions say something; of several they would say nearly the same of each. */
+static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *sweep, const fl_platform *p,
+                                  fl_advise_subjects *s, fl_diag *d) {
     fl_status status = FL_OK;
-    FL_ADVISE_REST(s,
-                   "%s: one measured setting of each workload, whose power tells what idles and what works; "
-                   "how they depend on clocks was assumed, three ways",
-                   basename(f->sweep_path));
+    const bool several = sweep->row_count > 1;
+    FL_ADVISE_REST(s, "%s: one measured setting of each workload, %s", basename(f->sweep_path),
+                   several ? "and nothing that tells what other clocks do to them"
+                           : "whose power tells what idles and what works; how it depends on clocks was assumed, three "
+                             "ways");
     for (size_t i = 0; !status && i < sweep->row_count; i++) {
         const fl_sweep_row *r = &sweep->rows[i];
         const fl_log_run run = {.sm_mhz = r->sm_mhz,
@@ -434,6 +437,11 @@ static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *swe
         if (isnan(r->sm_mhz))
             return fl_fail(d, FL_BAD_INPUT, f->sweep_path, r->line, 0,
                            "no sm_mhz, expected the SM clock of the setting");
+        if (several) {
+            (void)fl_advise_add_unknown(s, sweep->names[r->workload], "measured at one clock",
+                                        fl_advise_to_measure(&run, 0, &p->node.device[p->node.gpu[0]]));
+            continue;
+        }
         fl_advise_subject *to = fl_advise_add(s, sweep->names[r->workload]);
         status = fl_advise_log(f->sweep_path, &run, f->o, to, &told, d);
         if (!status && !told.tells)
@@ -481,7 +489,7 @@ fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_ad
     else if (sound && status == FL_BAD_INPUT && has_limits(&sweep))
         status = from_stated(f->sweep_path, &sweep, p, s, d);
     else if (sound && status == FL_BAD_INPUT && p && single_rows(&sweep))
-        status = from_single_rows(f, &sweep, s, d);
+        status = from_single_rows(f, &sweep, p, s, d);
     else
         *d = why;
     fl_sweep_chip_free(&c);

@@ -194,6 +194,22 @@ check "which are undone" grep -qE '^  undo +nvidia-smi -rac$' "$dir/old Tesla P1
 check "a GeForce has nothing" grep -q 'GeForce boards before Volta have neither clock locks nor application clocks' "$dir/old GeForce GTX 1080 Ti"
 check "so nothing is proposed" test "$(grep -c nvidia-smi "$dir/old GeForce GTX 1080 Ti")" = 0
 
+# ---- what is not known has no decimals ----
+awk 'BEGIN { print "workload,sm_mhz,mem_mhz,time_s,power_w"; for (i = 10; i < 22; i++) printf "job%d,1410,1215,%d,%d\n", i, i, 15 * i }' >"$dir/jobs.csv"
+succeed "jobs at one clock have no saving, but a clock to measure" '^job10 +unknown +- +- +- +990 MHz +measured at one clock$' "$f" advise "$dir/jobs.csv" --platform a100
+check "each of them" test "$(grep -c '^job.* unknown ' "$dir/out")" = 12
+succeed "a model without an error" '^  energy saved +[0-9.]+ %, error unknown$' "$f" advise traces/samples/mix8.csv --platform rtx4070-laptop
+check "has no chance" test "$(grep -c 'chance of [0-9]\|between' "$dir/out")" = 0
+"$f" advise traces/samples/mix8.csv --platform rtx4070-laptop --json >"$dir/unknown.json"
+check "nor as JSON" test "$(grep -cE '"(low|high|bound_break_chance)":\s+null' "$dir/unknown.json")" = 5
+succeed "one clock for all" '^all together: [0-9]+ MHz saves [0-9.]+ % of the energy' "$f" advise "$dir/known.csv" --bound 15% --common
+check "is the same in each row" test "$(awk '/^w[0-7]/ { print $2 }' "$dir/out" | sort -u | wc -l)" = 1
+printf 'workload,sm_mhz,mem_mhz,time_s,power_w\nw,1410,1215,10,300\nw,1005,1215,9.6,200\n' >"$dir/less.csv"
+succeed "a sweep whose lower clock is faster" '^w: 1005 MHz' "$f" advise "$dir/less.csv"
+check "is in doubt" grep -q '^note: w: 1005 MHz is faster than 1410 MHz by 4.0 %, as of less work' "$dir/err"
+refuse "one clock for an experiment" 2 '--common have no effect on an experiment' "$f" advise harness/experiments/first-light.json --common
+refuse "a program of no logs" 2 '--workload and --sm-mhz have no effect without logs' "$f" advise "$dir/known.csv" --workload x
+
 # ---- a bound of 5 is not taken for 500 % ----
 cp "$dir/known.csv" "$dir/b.csv"
 both='bound 5, expected a share: 0.05 or 5%; 500 % are said as 500%'
@@ -268,6 +284,10 @@ limited "$dir/x@1200.log" 350 >"$dir/free.log"
 succeed "not under a limit that cannot have bound" '^x: 1200 MHz instead of 1410$' "$f" advise "$dir/own.log" "$dir/free.log" --workload x
 sed '1s/power.draw/power.draw.instant/' "$dir/x@1200.log" >"$dir/instant.log"
 succeed "the mean of momentary power is power" 'energy saved +17.3 %' "$f" advise "$dir/x@1410.log" "$dir/instant.log" --platform a100 --workload x
+
+for one in 1410 1200; do sed 's/clocks.current.sm \[MHz\], //; 2,$s/, \(100\|0\), [0-9]*,/, \1,/' "$dir/x@$one.log" >"$dir/z$one.log"; done
+refuse "a log without clocks" 2 'z1410.log: no sm_mhz, expected the SM clock of the run: .* by --sm-mhz' "$f" advise "$dir/z1410.log" "$dir/z1200.log" --workload z
+succeed "has those that are stated" '^z: 1200 MHz instead of 1410$' "$f" advise "$dir/z1410.log" "$dir/z1200.log" --workload z --sm-mhz 1410,1200
 
 # ---- the board that was measured, and which of several ----
 runs "$dir/other.log" 1410 60 300 "NVIDIA GeForce RTX 5090" 3

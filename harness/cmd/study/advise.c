@@ -50,6 +50,7 @@ static const fl_command_help help = {
 #define BOUND_STANDARD 0.05
 #define RISK_STANDARD 0.05
 #define FEW 4              /* subjects whose own notes the terminal shows */
+#define FASTER_PCT 3       /* repeated runs differ by less (harness/advise/alike.c) */
 #define LEAST_CHANCE 0.001 /* no chance below it is printed as a number */
 
 typedef struct advise_options {
@@ -391,6 +392,15 @@ static bool is_experiment(const fl_texts *files) {
     return fl_is_experiment(path) && fl_reader_find(path, NULL, &reader, &ignored) != FL_OK;
 }
 
+/* A lower clock that is faster may be a run of less work, which a sweep does not show. */
+static void doubt(fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a) {
+    char *text = fl_must_print("%s: %g MHz is faster than %g MHz by %.1f %%, as of less work: this assumes equal work",
+                               of->name, a->at.sm_mhz, of->ref.sm_mhz, -a->slowdown.value);
+    fl_terminal_say(stderr, "note: %s", text);
+    fl_must_have(!fl_sweep_note(&s->rests, &s->rest_count, NULL, "%s", text));
+    free(text);
+}
+
 static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
     fl_advise_subjects subjects;
     o->bound = isinf(o->bound) ? BOUND_STANDARD : o->bound;
@@ -412,6 +422,8 @@ static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
             s = fl_advise_at(of->of, of->cases, of->ref, o->one, o->bound, &a[i], d);
         else if (of->cases)
             s = fl_advise(of->of, of->cases, of->ref, o->bound, o->risk, &a[i], d);
+        if (!s && of->cases && a[i].at.sm_mhz < of->ref.sm_mhz && a[i].slowdown.value < -FASTER_PCT)
+            doubt(&subjects, of, &a[i]);
         if (!s && of->next.known)
             a[i].measure = (fl_setting_clocks){of->next.sm_mhz, of->next.mem_mhz, 0};
     }
