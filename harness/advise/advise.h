@@ -64,6 +64,11 @@ fl_status fl_advise_experiment(const char *path, const char *platform, double bo
                                fl_diag *d);
 void fl_advise_policy_free(fl_advise_policy *p);
 
+/* A run whose clock moved counts with the mean; the clock to set is the highest of those that it moved between. */
+typedef struct fl_advise_lock {
+    double ran_mhz, set_mhz;
+} fl_advise_lock;
+
 /* A workload that advice concerns, and how the user asked for it. */
 
 typedef struct fl_advise_subject {
@@ -74,7 +79,9 @@ typedef struct fl_advise_subject {
     fl_setting_clocks ref; /* the reference for savings: the driver's default, else the highest clocks measured */
     fl_chip_next next;     /* known false: fl_advice.measure says what to measure instead */
     int64_t gpu;           /* the GPU of several in its logs; -1 = none */
-    char **file, **rests;  /* of one program among several: its logs, and notes on them */
+    fl_advise_lock *lock;  /* locks of them, of the settings whose clock moved */
+    size_t locks;
+    char **file, **rests; /* of one program among several: its logs, and notes on them */
     size_t files, rest_count;
 } fl_advise_subject;
 

@@ -18,10 +18,6 @@
 /* A log whose spacing leaves a larger share of the run's time open is told. */
 #define COARSE 0.01
 
-#define PROBE 0.7    /* share of the top clock: with the top, a run there tells most of the clocks in between */
-#define NEAR_TOP 0.9 /* of a run above this share of the top clock */
-#define LADDER 15.0  /* MHz; the step of most boards' ladders */
-
 #define FL_MUST_NOTE(list, count, ...) fl_must_have(!fl_sweep_note(list, count, NULL, __VA_ARGS__))
 
 /* The runs as rows of one program: of a sweep, and for a fit. */
@@ -102,6 +98,13 @@ static fl_status from_clocks(fl_advise_ran *const *ran, size_t count, const fl_p
     fl_sweep_chip_free(&c);
     if (status)
         return status;
+    fl_advise_subject *to = &s->item[s->count - 1];
+    size_t room = 0;
+    for (size_t i = 0; i < count; i++)
+        if (ran[i]->run.sm_low_mhz < ran[i]->run.sm_high_mhz) { /* a limit or the heat held it below the lock */
+            fl_must_grow(&to->lock, &room, to->locks + 1, sizeof *to->lock);
+            to->lock[to->locks++] = (fl_advise_lock){ran[i]->run.sm_mhz, ran[i]->run.sm_high_mhz};
+        }
     note_runs(ran, count, s);
     return FL_OK;
 }
@@ -261,26 +264,6 @@ static fl_status one_program(const fl_advise_source *f, const program *g, const 
     if (status || done)
         return status;
     return g->sound < g->count ? refuse_aside(g->ran[g->sound], d) : from_assumptions(f, g->ran[0], p, s, d);
-}
-
-fl_setting_clocks fl_advise_to_measure(const fl_log_run *run, double top_mhz, const fl_device *dev) {
-    double best = NAN;
-    const double mem_mhz = dev ? dev->default_mem_mhz : run->mem_mhz;
-    top_mhz = dev ? dev->default_sm_mhz : top_mhz;
-    if (run->sm_mhz < NEAR_TOP * top_mhz)
-        return (fl_setting_clocks){top_mhz, mem_mhz, 0};
-    for (uint32_t i = 0; dev && i < dev->sm_count; i++)
-        if (!(fabs(dev->sm_mhz[i] - PROBE * top_mhz) >= fabs(best - PROBE * top_mhz)))
-            best = dev->sm_mhz[i];
-    return (fl_setting_clocks){dev ? best : LADDER * round(PROBE * top_mhz / LADDER), mem_mhz, 0};
-}
-
-fl_advise_subject *fl_advise_add_unknown(fl_advise_subjects *s, const char *name, const char *why,
-                                         fl_setting_clocks next) {
-    fl_advise_subject *to = fl_advise_add(s, name);
-    to->why = fl_must(strdup(why));
-    to->next = (fl_chip_next){.known = true, .sm_mhz = next.sm_mhz, .mem_mhz = next.mem_mhz};
-    return to;
 }
 
 static fl_setting_clocks to_measure(const fl_advise_source *f, const program *g, const fl_platform *p) {

@@ -121,44 +121,6 @@ static void fl_advise_add_limited(const fl_sweep_chip *c, const fl_sweep *measur
     }
 }
 
-/* ---- subjects of advice ---- */
-
-fl_advise_subject *fl_advise_add(fl_advise_subjects *s, const char *name) {
-    fl_must_grow(&s->item, &s->room, s->count + 1, sizeof *s->item);
-    fl_advise_subject *to = &s->item[s->count++];
-    *to = (fl_advise_subject){.name = fl_must(strdup(name)), .gpu = -1};
-    return to;
-}
-
-void fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p) {
-    s->several_memories = p && p->node.device[p->node.gpu[0]].mem_count > 1;
-    if (p)
-        FL_ADVISE_REST(s, "platform %s: its laws of time and power as they are", p->name);
-}
-
-static void free_all(char **text, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        free(text[i]);
-    free(text);
-}
-
-void fl_advise_close(fl_advise_subjects *s) {
-    for (size_t i = 0; i < s->count; i++) {
-        fl_advise_subject *of = &s->item[i];
-        free(of->name);
-        free(of->why);
-        free_all(of->file, of->files);
-        free_all(of->rests, of->rest_count);
-        for (size_t k = 0; k < of->cases; k++)
-            fl_stated_free(&of->of[k].stated);
-    }
-    free_all(s->rests, s->rest_count);
-    free_all(s->aside, s->aside_count);
-    free(s->item);
-    free(s->device);
-    *s = (fl_advise_subjects){0};
-}
-
 /* ---- sweeps ---- */
 
 static int ascending(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }

@@ -175,6 +175,11 @@ static void test_set_aside(void) {
                      fabs(a.at.sm_mhz - 1005) <= 6 &&
                      fabs(a.slowdown.value - 100 * (table[i].other.seconds / 20 - 1)) < 2.1,
                  "%s: %g MHz, %g %% slower", table[i].what, a.at.sm_mhz, a.slowdown.value);
+        /* of a clock that moved, the highest is set */
+        FL_CHECK(
+            s.item[0].locks == (table[i].other.step_mhz > 0) &&
+                (!s.item[0].locks || (s.item[0].lock[0].set_mhz == 1005 && s.item[0].lock[0].ran_mhz == a.at.sm_mhz)),
+            "%s: %zu locks", table[i].what, s.item[0].locks);
         fl_advise_close(&s);
     }
 }

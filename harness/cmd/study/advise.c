@@ -86,8 +86,12 @@ static double chance_of(const fl_advice *a) { return is_known(&a->slowdown) ? a-
 static fl_advise_commands commands_of(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a) {
     fl_advise_commands c = {.set = ""};
     const int64_t gpu = of->gpu >= 0 ? of->gpu : s->gpu;
+    fl_setting_clocks at = a->at;
+    for (size_t i = 0; i < of->locks; i++)
+        if (fabs(of->lock[i].ran_mhz - a->at.sm_mhz) < 0.5)
+            at.sm_mhz = of->lock[i].set_mhz;
     if (a->at.sm_mhz > 0)
-        c = fl_advise_commands_of(s->device, gpu, a->at,
+        c = fl_advise_commands_of(s->device, gpu, at,
                                   s->several_memories && fabs(a->at.mem_mhz - of->ref.mem_mhz) >= 0.5);
     if (a->at.limit_w > 0)
         fl_advise_add_limit(&c, s->device, gpu, a->at.limit_w, s->own_limit_w);

@@ -1,0 +1,75 @@
+/* The subjects of advice: how they begin and end, and what to measure of those that ran at one clock. */
+#include "harness/advise/inside.h"
+
+#include "harness/advise/advise.h"
+#include "harness/base/work/work.h"
+#include "harness/chip/chip.h"
+#include "harness/input/platform/platform.h"
+#include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+fl_advise_subject *fl_advise_add(fl_advise_subjects *s, const char *name) {
+    fl_must_grow(&s->item, &s->room, s->count + 1, sizeof *s->item);
+    fl_advise_subject *to = &s->item[s->count++];
+    *to = (fl_advise_subject){.name = fl_must(strdup(name)), .gpu = -1};
+    return to;
+}
+
+#define PROBE 0.7    /* share of the top clock: with the top, a run there tells most of the clocks in between */
+#define NEAR_TOP 0.9 /* of a run above this share of the top clock */
+#define LADDER 15.0  /* MHz; the step of most boards' ladders */
+
+fl_setting_clocks fl_advise_to_measure(const fl_log_run *run, double top_mhz, const fl_device *dev) {
+    double best = NAN;
+    const double mem_mhz = dev ? dev->default_mem_mhz : run->mem_mhz;
+    top_mhz = dev ? dev->default_sm_mhz : top_mhz;
+    if (run->sm_mhz < NEAR_TOP * top_mhz)
+        return (fl_setting_clocks){top_mhz, mem_mhz, 0};
+    for (uint32_t i = 0; dev && i < dev->sm_count; i++)
+        if (!(fabs(dev->sm_mhz[i] - PROBE * top_mhz) >= fabs(best - PROBE * top_mhz)))
+            best = dev->sm_mhz[i];
+    return (fl_setting_clocks){dev ? best : LADDER * round(PROBE * top_mhz / LADDER), mem_mhz, 0};
+}
+
+fl_advise_subject *fl_advise_add_unknown(fl_advise_subjects *s, const char *name, const char *why,
+                                         fl_setting_clocks next) {
+    fl_advise_subject *to = fl_advise_add(s, name);
+    to->why = fl_must(strdup(why));
+    to->next = (fl_chip_next){.known = true, .sm_mhz = next.sm_mhz, .mem_mhz = next.mem_mhz};
+    return to;
+}
+
+void fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p) {
+    s->several_memories = p && p->node.device[p->node.gpu[0]].mem_count > 1;
+    if (p)
+        FL_ADVISE_REST(s, "platform %s: its laws of time and power as they are", p->name);
+}
+
+static void free_all(char **text, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(text[i]);
+    free(text);
+}
+
+void fl_advise_close(fl_advise_subjects *s) {
+    for (size_t i = 0; i < s->count; i++) {
+        fl_advise_subject *of = &s->item[i];
+        free(of->name);
+        free(of->why);
+        free(of->lock);
+        free_all(of->file, of->files);
+        free_all(of->rests, of->rest_count);
+        for (size_t k = 0; k < of->cases; k++)
+            fl_stated_free(&of->of[k].stated);
+    }
+    free_all(s->rests, s->rest_count);
+    free_all(s->aside, s->aside_count);
+    free(s->item);
+    free(s->device);
+    *s = (fl_advise_subjects){0};
+}
