@@ -191,7 +191,9 @@ static void make_clocks(maker *m) {
     double first = 0;
     int below = 0;
     set_item(m->gpu, "sm_mhz", whole_ladder(m, &first, &below));
-    set_item(m->gpu, "default_sm_mhz", cJSON_CreateNumber(round(m->full.sm_ref)));
+    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(m->gpu, "sm_mhz");
+    const double top = cJSON_GetNumberValue(cJSON_GetArrayItem(steps, cJSON_GetArraySize(steps) - 1));
+    set_item(m->gpu, "default_sm_mhz", cJSON_CreateNumber(top));
     if (m->rows->latent)
         note(m, "gpu.sm_mhz",
              "latent: %s names power limits and no clocks; where the power law of %s has the measured powers, relative "
@@ -208,7 +210,11 @@ static void make_clocks(maker *m) {
     if (m->off_mhz > 0)
         note(m, "gpu.sm_mhz", OFF_LADDER ": the clocks measured in %s, and none of its own", m->off_mhz, m->o->base,
              m->files);
-    note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
+    if (top < round(m->full.sm_ref))
+        note(m, "gpu.default_sm_mhz",
+             "assumed: the top of the ladder; the highest clock measured, %.0f MHz, has no step", m->full.sm_ref);
+    else
+        note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
     if (m->rows->mem_known) {
         set_item(m->gpu, "mem_mhz", ladder(m->rows, true));
         set_item(m->gpu, "default_mem_mhz", cJSON_CreateNumber(round(m->full.mem_ref)));
@@ -510,6 +516,7 @@ static fl_status run_sweeps(const device_options *o, fl_diag *d) {
     if (!s)
         s = fl_json_write(o->out, m.root, d);
     if (!s && o->json) {
+        cJSON_AddItemToObject(cJSON_GetObjectItem(m.root, "calibration"), "unsound", fl_fit_sound_json(&rows));
         fl_json_print(m.root, stdout);
     } else if (!s) {
         if (m.off_mhz > 0)
