@@ -75,7 +75,8 @@ static fl_status boards_of(fl_training *t, const char *platform, range r, fl_dia
                                                           energy of a part depend on those before it */
     if (s)
         return s;
-    (void)fl_node_clip(node, r.low, r.high, node->device[node->gpu[0]].default_mem_mhz);
+    (void)fl_node_clip(node, r.low, r.high);
+    (void)fl_node_clip_memory(node, &(double){node->device[node->gpu[0]].default_mem_mhz}, 1);
     for (uint32_t rank = 0; rank < t->p.ranks; rank++)
         if (!node->device[node->gpu[rank]].sm_count)
             return fl_fail(d, FL_BAD_INPUT, t->p.file, 0, 0,

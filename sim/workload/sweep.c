@@ -193,23 +193,21 @@ typedef struct fl_kernel_rows {
     const fl_sweep *s;
     uint32_t name, kernel;
     double mem, cap, default_mem;
+    const double *other; /* memory clocks beside mem, each once */
+    size_t other_count;
 } fl_kernel_rows;
 
-/* What was predicted at other memory clocks than k->mem. */
+/* Append the curves at the other memory clocks of the workload. */
 static fl_status add_memories(const fl_kernel_rows *k, double ref_s, fl_points *p, fl_measured *first, fl_diag *d) {
     fl_status status = FL_OK;
-    for (size_t i = 0; !status && i < k->s->row_count; i++) {
-        const double mem = k->s->rows[i].mem_mhz;
-        if (k->s->rows[i].workload != k->name || isnan(mem) || fl_measured_find(first, k->mem, mem))
-            continue;
-        status = collect(k->file, k->s, k->name, k->kernel, mem, k->cap, k->default_mem, p, d);
+    fl_measured **end = &first->next;
+    for (size_t i = 0; !status && i < k->other_count; i++) {
+        status = collect(k->file, k->s, k->name, k->kernel, k->other[i], k->cap, k->default_mem, p, d);
         if (status || !p->count)
             continue;
-        fl_measured **end = &first->next;
-        while (*end)
-            end = &(*end)->next;
         *end = calloc(1, sizeof **end);
         status = *end ? make_curves(p, ref_s, *end, d) : fl_no_memory(d, "the sweep");
+        end = *end ? &(*end)->next : end;
     }
     return status;
 }
@@ -246,7 +244,7 @@ static fl_status add_kernel(fl_workload *w, const fl_kernel_rows *k, fl_points *
     *ref = *reference(p, law);
     fl_load load = terms_of(w, law, k->kernel, ref);
     fl_status s = make_curves(p, ref->time_s, &curves, d);
-    if (!s && law && law->predicted)
+    if (!s)
         s = add_memories(k, ref->time_s, p, &curves, d);
     load.measured = &curves;
     if (!s)
@@ -292,30 +290,93 @@ static int64_t line_at(const fl_sweep *s, uint32_t name, double mem) {
     return 0;
 }
 
-/* The kernels of the workload, each once, and the time that each takes at its reference. */
-static fl_status add_kernels(fl_workload *w, fl_kernel_rows k, const fl_sweep_law *law, uint32_t *id, int64_t *work,
-                             size_t *kernels, fl_diag *d) {
-    fl_points *p = malloc(sizeof *p);
-    bool *done = calloc(k.s->name_count + 1, sizeof *done);
-    fl_status status = p && done ? FL_OK : fl_no_memory(d, "the sweep");
-    for (size_t i = 0; !status && i < k.s->row_count; i++) {
-        k.kernel = k.s->rows[i].kernel;
-        if (k.s->rows[i].workload != k.name || done[k.kernel])
+/* The kernels of the workload, each once. */
+static size_t find_kernels(const fl_sweep *s, uint32_t name, uint32_t *kernel, bool *done) {
+    size_t count = 0;
+    for (size_t i = 0; i < s->row_count; i++)
+        if (s->rows[i].workload == name && !done[s->rows[i].kernel]) {
+            done[s->rows[i].kernel] = true;
+            kernel[count++] = s->rows[i].kernel;
+        }
+    return count;
+}
+
+/* The memory clocks of the workload beside k->mem that the board has, each once. */
+static size_t find_memories(const fl_kernel_rows *k, const fl_device *dev, double *other) {
+    size_t count = 0;
+    for (uint32_t m = 0; m < dev->mem_count; m++)
+        if (dev->mem_mhz[m] != k->mem && line_at(k->s, k->name, dev->mem_mhz[m]))
+            other[count++] = dev->mem_mhz[m];
+    return count;
+}
+
+/* Keep the other memory clocks at which every kernel was measured over all SM clocks of the replay. A ladder is one
+ * list for all memory clocks, and a measured table is never extrapolated. */
+static fl_status keep_covered(const fl_workload *w, fl_kernel_rows *k, double *other, const uint32_t *kernel,
+                              size_t kernels, fl_points *p, fl_diag *d) {
+    size_t kept = 0;
+    for (size_t m = 0; m < k->other_count; m++) {
+        bool covered = true;
+        for (size_t i = 0; covered && i < kernels; i++) {
+            const fl_status s = collect(k->file, k->s, k->name, kernel[i], other[m], k->cap, k->default_mem, p, d);
+            if (s)
+                return s;
+            covered = p->count && p->point[0].sm_mhz <= w->sm_min_mhz && p->point[p->count - 1].sm_mhz >= w->sm_max_mhz;
+        }
+        if (covered)
+            other[kept++] = other[m];
+    }
+    k->other_count = kept;
+    return FL_OK;
+}
+
+/* Narrow the SM clocks of the workload to those that each of its kernels was measured at. Drop kernels without rows. */
+static fl_status find_range(fl_workload *w, const fl_kernel_rows *k, uint32_t *kernel, size_t *kernels, fl_points *p,
+                            fl_diag *d) {
+    size_t kept = 0;
+    for (size_t i = 0; i < *kernels; i++) {
+        const fl_status s = collect(k->file, k->s, k->name, kernel[i], k->mem, k->cap, k->default_mem, p, d);
+        if (s)
+            return s;
+        if (!p->count)
             continue;
-        done[k.kernel] = true;
-        status = collect(k.file, k.s, k.name, k.kernel, k.mem, k.cap, k.default_mem, p, d);
-        if (status || !p->count)
-            continue;
-        fl_point ref;
-        if (!law || !law->predicted) {
+        kernel[kept++] = kernel[i];
+        if (w->measured) {
             w->sm_min_mhz = fmax(w->sm_min_mhz, p->point[0].sm_mhz);
             w->sm_max_mhz = fmin(w->sm_max_mhz, p->point[p->count - 1].sm_mhz);
         }
-        status = add_kernel(w, &k, p, law, &ref, &id[*kernels], d);
-        work[(*kernels)++] = (int64_t)(ref.time_s * 1e9 + 0.5);
+    }
+    *kernels = kept;
+    return FL_OK;
+}
+
+/* Add the kernels of the workload, each once, with the time that each takes at its reference. */
+static fl_status add_kernels(fl_workload *w, fl_kernel_rows k, const fl_sweep_law *law, const fl_device *dev,
+                             uint32_t *id, int64_t *work, size_t *kernels, fl_diag *d) {
+    fl_points *p = malloc(sizeof *p);
+    bool *done = calloc(k.s->name_count + 1, sizeof *done);
+    double *other = malloc((dev->mem_count + 1) * sizeof *other);
+    fl_status status = p && done && other ? FL_OK : fl_no_memory(d, "the sweep");
+    if (!status) {
+        *kernels = find_kernels(k.s, k.name, id, done);
+        status = find_range(w, &k, id, kernels, p, d);
+        k.other = other;
+        k.other_count = find_memories(&k, dev, other);
+    }
+    if (!status && w->measured)
+        status = keep_covered(w, &k, other, id, *kernels, p, d);
+    for (size_t i = 0; !status && i < *kernels; i++) {
+        fl_point ref;
+        k.kernel = id[i];
+        status = collect(k.file, k.s, k.name, k.kernel, k.mem, k.cap, k.default_mem, p, d);
+        if (!status)
+            status = add_kernel(w, &k, p, law, &ref, &id[i], d);
+        if (!status)
+            work[i] = (int64_t)(ref.time_s * 1e9 + 0.5);
     }
     free(p);
     free(done);
+    free(other);
     return status;
 }
 
@@ -356,9 +417,9 @@ fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s,
         w->sm_max_mhz = law->sm_max_mhz;
     }
     status = id && work ? fl_workload_add_stream(w, 0, 0, 0, &stream, d) : fl_no_memory(d, "the sweep");
-    const fl_kernel_rows rows = {file, s, name, 0, mem, cap, dev->default_mem_mhz};
+    const fl_kernel_rows rows = {file, s, name, 0, mem, cap, dev->default_mem_mhz, NULL, 0};
     if (!status)
-        status = add_kernels(w, rows, law, id, work, &kernels, d);
+        status = add_kernels(w, rows, law, dev, id, work, &kernels, d);
     if (!status)
         status = replay_kernels(w, replay, stream, s->names[name], id, work, kernels, d);
     if (!status)

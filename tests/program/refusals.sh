@@ -37,4 +37,24 @@ printf '{"foldline_experiment": 1, "platform": "generic", "sweep": "w.csv", "dra
 "bounds": ["mem_mhz_mean<2000"]}' >"$dir/draws.json"
 "$f" compare "$dir/draws.json" >"$dir/out" 2>"$dir/err"
 check "a clock that is not known holds no bound" grep -q 'energyucb has no value for mem_mhz_mean<2000' "$dir/out"
+
+# Rows at other memory clocks, and under lower power limits, vanished from a replay.
+cat >"$dir/mem.csv" <<'END'
+workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w
+a,,600,1000,,20,90
+a,,1500,1000,,10,250
+a,,600,500,,22,60
+a,,1500,500,,13,150
+b,,600,1000,,20,90
+b,,1500,1000,,10,250
+b,,900,500,,22,60
+c,,600,1000,300,20,90
+c,,1500,1000,300,10,250
+c,,600,1000,200,20,90
+END
+succeed "a replay at a measured memory clock" '^makespan +12\.99' "$f" run --sweep "$dir/mem.csv" --workload a --platform generic --policy fixed:mem_mhz=500 --log "$dir/mem.log.csv"
+succeed "is verified at both" ' 0 differ' "$f" verify "$dir/mem.log.csv"
+succeed "a replay of what is left" . "$f" compare --sweep "$dir/mem.csv" --platform generic --policy nvboost
+check "the rows left out are counted" grep -q '1 of 3 rows of a workload are not replayed, because their memory clock' "$dir/err"
+check "and those under a lower limit" grep -q '1 of 3 rows of a workload are not replayed, because their power limit' "$dir/err"
 finish

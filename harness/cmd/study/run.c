@@ -137,7 +137,9 @@ static fl_status put_log_head(fl_head *head, const fl_scene *scene, const fl_spe
     fl_must_have(fl_head_set(head, "platform", scene->asked));
     if (scene->clipped) {
         const fl_device *dev = &scene->platform.node.device[0];
-        snprintf(text, sizeof text, "%d/%d/%d", dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1], dev->mem_mhz[0]);
+        int n = snprintf(text, sizeof text, "%d/%d", dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
+        for (uint32_t i = 0; i < dev->mem_count && (size_t)n < sizeof text; i++)
+            n += snprintf(text + n, sizeof text - (size_t)n, "%c%d", i ? ',' : '/', dev->mem_mhz[i]);
         fl_must_have(fl_head_set(head, "clocks", text));
     }
     fl_laid laid;

@@ -116,16 +116,34 @@ typedef struct replay {
     fl_replay_result result;
 } replay;
 
+/* Cut the ladders to the clocks that had been measured: MIN/MAX/MEMORY, or MIN/MAX/MEMORY,MEMORY... in MHz. */
+static fl_status clip_clocks(fl_node_spec *node, const char *file, const char *clocks, fl_diag *d) {
+    double mem[FL_MEMORY_CLOCKS_MAX];
+    int min, max, used = 0;
+    size_t count = 0;
+    bool sound = sscanf(clocks, "%d/%d/%n", &min, &max, &used) == 2 && used > 0;
+    for (const char *at = sound ? clocks + used : ""; sound && *at;) {
+        char *end;
+        const long mhz = strtol(at, &end, 10);
+        sound = end > at && (!*end || (*end == ',' && end[1])) && count < FL_MEMORY_CLOCKS_MAX;
+        if (sound)
+            mem[count++] = (double)mhz;
+        at = *end ? end + 1 : end;
+    }
+    if (!sound || !count)
+        return fl_fail(d, FL_BAD_INPUT, file, 0, 0, "head: clocks is '%s', expected MIN/MAX/MEMORY in MHz", clocks);
+    fl_node_clip(node, min, max);
+    fl_node_clip_memory(node, mem, count);
+    return FL_OK;
+}
+
 /* What the machine was: told by the head, or a platform, its ladder cut to the clocks that had been measured. */
 static fl_status open_facts(replay *r, const char *platform, uint64_t seed, const char *clocks, fl_diag *d) {
-    int min, max, mem;
     if (r->told)
         return fl_facts_from_head(&r->log.head, r->path, r->log.gpu_count, seed, &r->facts, d);
     fl_status s = fl_platform_open(platform, r->log.gpu_count, &r->platform, d);
-    if (!s && clocks && sscanf(clocks, "%d/%d/%d", &min, &max, &mem) != 3)
-        s = fl_fail(d, FL_BAD_INPUT, r->path, 0, 0, "head: clocks is '%s', expected MIN/MAX/MEMORY in MHz", clocks);
-    else if (!s && clocks)
-        fl_node_clip(&r->platform.node, min, max, mem);
+    if (!s && clocks)
+        s = clip_clocks(&r->platform.node, r->path, clocks, d);
     return s ? s : fl_facts_make(&r->platform.node, seed, &r->facts, d);
 }
 

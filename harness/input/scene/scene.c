@@ -14,6 +14,7 @@
 #include "traces/pipeline/pipeline.h"
 #include "traces/serving/serving.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d) {
     return FL_OK;
 }
 
-bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz) {
+bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max) {
     bool cut = false;
     for (uint32_t k = 0; k < n->device_count; k++) {
         fl_device *dev = &n->device[k];
@@ -112,34 +113,44 @@ bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz)
             dev->default_sm_mhz = dev->sm_mhz[kept - 1];
         if (kept && dev->default_sm_mhz < dev->sm_mhz[0])
             dev->default_sm_mhz = dev->sm_mhz[0];
-        int mem = fl_ladder_index(dev->mem_mhz, dev->mem_count, mem_mhz);
-        if (mem < 0)
-            continue;
-        cut |= dev->mem_count > 1;
-        dev->mem_mhz[0] = dev->mem_mhz[mem];
-        dev->b0_w[0] = dev->b0_w[mem];
-        dev->default_mem_mhz = dev->mem_mhz[0];
-        dev->mem_count = 1;
     }
     return cut;
 }
 
-/* Cuts the memory clocks to those that a predicted load has. */
-static void keep_memories(fl_node_spec *n, const fl_load *load) {
+bool fl_node_clip_memory(fl_node_spec *n, const double *mhz, size_t count) {
+    bool cut = false;
     for (uint32_t k = 0; k < n->device_count; k++) {
         fl_device *dev = &n->device[k];
         uint32_t kept = 0;
-        for (uint32_t i = 0; i < dev->mem_count; i++)
-            if (fl_measured_find(load->measured, load->ref_mem_mhz, dev->mem_mhz[i])) {
-                dev->mem_mhz[kept] = dev->mem_mhz[i];
-                dev->b0_w[kept++] = dev->b0_w[i];
-            }
+        for (uint32_t i = 0; i < dev->mem_count; i++) {
+            size_t m = 0;
+            while (m < count && fabs(mhz[m] - dev->mem_mhz[i]) > 0.5)
+                m++;
+            if (m == count)
+                continue;
+            dev->mem_mhz[kept] = dev->mem_mhz[i];
+            dev->b0_w[kept++] = dev->b0_w[i];
+        }
         if (!kept)
             continue; /* another kind of GPU */
+        cut |= kept < dev->mem_count;
         dev->mem_count = kept;
         if (fl_ladder_index(dev->mem_mhz, kept, dev->default_mem_mhz) < 0)
             dev->default_mem_mhz = dev->mem_mhz[kept - 1];
     }
+    return cut;
+}
+
+/* Cut the memory clocks to those at which the load is known. */
+static bool keep_memories(fl_node_spec *n, const fl_load *load) {
+    const fl_device *dev = &n->device[n->gpu[0]];
+    double mhz[FL_MEMORY_CLOCKS_MAX];
+    size_t count = 0;
+    for (uint32_t i = 0; i < dev->mem_count && count < FL_MEMORY_CLOCKS_MAX; i++)
+        if (load->measured ? fl_measured_find(load->measured, load->ref_mem_mhz, dev->mem_mhz[i]) != NULL
+                           : dev->mem_mhz[i] == load->ref_mem_mhz)
+            mhz[count++] = dev->mem_mhz[i];
+    return fl_node_clip_memory(n, mhz, count);
 }
 
 static fl_status rename_variant(fl_workload *w, const char *variant, fl_diag *d) {
@@ -237,10 +248,9 @@ fl_status fl_scene_complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) 
             return fl_no_memory(d, NULL);
     }
     if (s->w->measured) /* a measured table is never extrapolated: the ladder ends where the measurements end */
-        s->clipped =
-            fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz, s->w->class[0].load.ref_mem_mhz);
-    if (s->w->predicted)
-        keep_memories(&s->platform.node, &s->w->class[0].load);
+        s->clipped = fl_node_clip(&s->platform.node, s->w->sm_min_mhz, s->w->sm_max_mhz);
+    if ((s->w->measured || s->w->predicted) && keep_memories(&s->platform.node, &s->w->class[0].load))
+        s->clipped |= s->w->measured;
     s->node = o->node;
     if (!(s->asked = strdup(o->platform)))
         return fl_no_memory(d, NULL);

@@ -371,8 +371,12 @@ fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t co
 /* Move the scenes of `more` behind those of `all`. */
 fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
 
-/* Cut every ladder of the node to [min, max] MHz and to one memory clock (0 = all). Return true if anything was cut. */
-bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max, double mem_mhz);
+/* Cut the SM ladders of the node to [sm_min, sm_max] MHz. Return true if anything was cut. */
+bool fl_node_clip(fl_node_spec *n, double sm_min, double sm_max);
+enum { FL_MEMORY_CLOCKS_MAX = 256 }; /* more than any board has */
+/* Cut the memory ladders of the node to `count` clocks in MHz. Leave a board that has none of them as it is. Return
+ * true if anything was cut. */
+bool fl_node_clip_memory(fl_node_spec *n, const double *mhz, size_t count);
 
 /* The options that all commands with a scene share, for their tables of options. */
 /* clang-format off */

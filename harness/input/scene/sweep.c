@@ -379,6 +379,39 @@ static fl_status note_left(const fl_left_out *left, char ***note, size_t *notes,
     return s;
 }
 
+/* Count the rows of the workload that its replay does not use, and say why. */
+static fl_status note_unused(const fl_sweep *s, uint32_t name, const fl_workload *w, char ***note, size_t *notes,
+                             fl_diag *d) {
+    const fl_load *load = &w->class[0].load;
+    double cap = NAN;
+    size_t rows = 0, capped = 0, memory = 0;
+    for (size_t i = 0; i < s->row_count; i++)
+        if (s->rows[i].workload == name && !(s->rows[i].power_cap_w <= cap) && !isnan(s->rows[i].power_cap_w))
+            cap = s->rows[i].power_cap_w;
+    for (size_t i = 0; i < s->row_count; i++) {
+        const fl_sweep_row *r = &s->rows[i];
+        if (r->workload != name)
+            continue;
+        rows++;
+        if (r->power_cap_w < cap)
+            capped++;
+        else if (!isnan(r->mem_mhz) && !fl_measured_find(load->measured, load->ref_mem_mhz, r->mem_mhz))
+            memory++;
+    }
+    fl_status status = FL_OK;
+    if (capped)
+        status = fl_sweep_note(note, notes, d,
+                               "%zu of %zu rows of a workload are not replayed, because their power limit lies below "
+                               "its highest, %g W; --model fitted uses them",
+                               capped, rows, cap);
+    if (!status && memory)
+        status = fl_sweep_note(note, notes, d,
+                               "%zu of %zu rows of a workload are not replayed, because their memory clock is not the "
+                               "platform's or was not measured from %g to %g MHz; --model fitted uses them",
+                               memory, rows, w->sm_min_mhz, w->sm_max_mhz);
+    return status;
+}
+
 fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_spec *node,
                                const fl_sweep_replay *replay, fl_workload **w, fl_stated *stated, char ***note,
                                size_t *notes, fl_diag *d) {
@@ -398,6 +431,8 @@ fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_
     const fl_sweep *rows = m->fitted ? &p.sweep : &m->sweep;
     if (!s)
         s = fl_build_sweep(w, m->path, rows, name, &p.law, replay, node, d);
+    if (!s && !m->fitted)
+        s = note_unused(rows, name, *w, note, notes, d);
     if (!s)
         s = fl_stated_make(rows, name, m->fitted, (*w)->sm_min_mhz, (*w)->sm_max_mhz, dev->default_mem_mhz, stated, d);
     fl_predicted_free(&p);

@@ -94,11 +94,13 @@ char *fl_clocks_text(const fl_device *dev, double sm_mhz, double mem_mhz, char *
     return buf;
 }
 
-/* A trace that is opened for several platforms or variants says so once. */
-static bool was_told(const fl_scenes *scenes, size_t until, const fl_scene *s) {
+/* A note on several scenes of one file is printed once. */
+static bool was_told(const fl_scenes *scenes, size_t until, const char *note) {
     for (size_t i = 0; i < until; i++)
-        if (scenes->item[i]->note_count && !strcmp(scenes->item[i]->source, s->source))
-            return true;
+        for (size_t k = 0; k < scenes->item[i]->note_count; k++)
+            if (!strcmp(scenes->item[i]->source, scenes->item[until]->source) &&
+                !strcmp(scenes->item[i]->note[k], note))
+                return true;
     return false;
 }
 
@@ -106,8 +108,9 @@ void fl_scene_warnings(const fl_scenes *scenes) {
     fl_ticker_clear();
     for (size_t i = 0; i < scenes->count; i++) {
         const fl_scene *s = scenes->item[i];
-        for (size_t k = 0; k < s->note_count && !was_told(scenes, i, s); k++)
-            fl_terminal_say(stderr, "note: %s: %s", basename(s->source), s->note[k]);
+        for (size_t k = 0; k < s->note_count; k++)
+            if (!was_told(scenes, i, s->note[k]))
+                fl_terminal_say(stderr, "note: %s: %s", basename(s->source), s->note[k]);
     }
 }
 
@@ -186,8 +189,11 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
     put_servers(scenes, out);
     if (scenes->clipped) {
         const fl_device *dev = &scenes->item[0]->platform.node.device[0];
-        fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz)\n",
+        fprintf(out, "note: the ladder of %s is cut to the clocks that were measured (%d to %d MHz",
                 scenes->item[0]->platform.name, dev->sm_mhz[0], dev->sm_mhz[dev->sm_count - 1]);
+        for (uint32_t i = 0; i < dev->mem_count; i++)
+            fprintf(out, "%s%d", i ? ", " : "; memory at ", dev->mem_mhz[i]);
+        fputs(dev->mem_count ? " MHz)\n" : ")\n", out);
     }
     put_interpolated(scenes, out);
     if (fitted || powers) {
@@ -203,7 +209,8 @@ void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
     }
     for (size_t i = 0; i < scenes->count; i++)
         if (fl_scene_power_assumed(scenes->item[i]) && !told_before(scenes, i))
-            fprintf(out, "note: the power model of %s is assumed, not measured: foldline list platforms %s says from what\n",
+            fprintf(out,
+                    "note: the power model of %s is assumed, not measured: foldline list platforms %s says from what\n",
                     scenes->item[i]->platform.name, scenes->item[i]->asked);
     if (assumed)
         fprintf(out, "note: for %zu of %zu workloads, how kernels depend on clocks is unknown and was assumed\n",
