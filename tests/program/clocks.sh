@@ -40,8 +40,10 @@ succeed "which clocks, of the sweep" '405 [+] ' "$f" fit workload --which-clocks
 check "names no clock that nobody can set" can_be_set
 succeed "which clocks, of the device" 'ask for 405 MHz; the GPU then ran at about 20[0-9] MHz' "$f" fit workload --which-clocks 0 --device "$dir/asked.json"
 check "names none either" can_be_set
-succeed "cross-validation" 'chosen: ' "$f" fit device --cross-validate --sweep "$dir/asked.csv" --at chosen:3 --splits 2
-check "names none" can_be_set
+if [ -n "${FL_NIGHTLY:-}" ]; then # 5 s of processor time each
+  succeed "cross-validation" 'chosen: ' "$f" fit device --cross-validate --sweep "$dir/asked.csv" --at chosen:3 --splits 2
+  check "names none" can_be_set
+fi
 
 # The top clock ran lower, and w1 has two rows that did not run at theirs.
 make_sweep 405 1300 | awk -F, -v OFS=, '$1 == "w1" && ($3 == 802 || $3 == 1102) { $6 *= 1.4; $8 *= 1.4 } 1' >"$dir/top.csv"
@@ -71,8 +73,10 @@ succeed "a range of clocks" 'SM 405 .which runs at 20[0-9]. to 1380 MHz' "$f" fi
 succeed "advise beside it" '8 workloads at 405 .which runs at 20[0-9]. to 1380 MHz' "$f" advise "$dir/asked.csv" --bound 10%
 
 # ---- what was looked at is no surer for a decision than a second run of it ----
-succeed "cross-validation, --decide of rows that were looked at" 'expected_broken_pct' "$f" fit device --cross-validate --sweep "$dir/asked.csv" --at all --splits 2 --decide --bound 11.56% --json
-check "expects some to break a bound that they just meet" awk -F': *|,' '/"expected_broken_pct"/ { n = $2 } END { exit !(n > 0.1) }' "$dir/out"
+if [ -n "${FL_NIGHTLY:-}" ]; then
+  succeed "cross-validation, --decide of rows that were looked at" 'expected_broken_pct' "$f" fit device --cross-validate --sweep "$dir/asked.csv" --at all --splits 2 --decide --bound 11.56% --json
+  check "expects some to break a bound that they just meet" awk -F': *|,' '/"expected_broken_pct"/ { n = $2 } END { exit !(n > 0.1) }' "$dir/out"
+fi
 
 # ---- a limit below what the lowest measured clock draws: the clocks of the board's platform hold it, marked ----
 awk -F, 'NR == 1 || $3 >= 802' "$dir/asked.csv" >"$dir/high.csv"

@@ -69,7 +69,7 @@ same "a plan at markers" run --pipeline traces/samples/four-stages.pipeline.csv 
   --policy "plan:plan=traces/samples/perseus/A100-bert.plans.csv#8" --log "$out/log.csv" --telemetry "$out/telemetry.csv" --every-ms 7.3
 same "a plan of one rank" run --pipeline "$dir/one.pipeline.csv" --platform a100-pcie --policy "plan:plan=$dir/clocks.csv" \
   --log "$out/log.csv" --timeline "$out/timeline.csv" --telemetry "$out/telemetry.csv" --every-ms 3.3
-for e in first-light inference ${FL_PATHS:+contention energyucb-node dynaco-states geepafs-sweetspot power-capping \
+for e in first-light ${FL_PATHS:+inference contention energyucb-node dynaco-states geepafs-sweetspot power-capping \
   mf-gpoeo-short}; do
   same "compare of $e" compare "harness/experiments/$e.json" --csv "$out/r.csv"
   case $e in energyucb*) continue ;; esac # a distribution replay has no sweep
