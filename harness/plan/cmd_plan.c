@@ -142,13 +142,24 @@ static fl_status write_files(const options *o, fl_planned *r, fl_diag *d) {
     return s || !csv ? s : fl_output_commit(csv, d);
 }
 
-static fl_status work(const options *o, fl_plan_ask *ask, fl_diag *d) {
+static fl_status work(const options *o, fl_plan_ask *ask, const fl_option *option, size_t count, fl_diag *d) {
     fl_training t = {0}, judge = {0};
     fl_planned r = {0};
     double *limit_w = NULL;
     fl_status s = fl_training_open(o->pipeline.item[0], o->platform, &o->slow, &t, d);
     if (!s && o->judge)
         s = fl_training_open(o->judge, o->platform, &o->slow, &judge, d);
+    if (!s)
+        s = fl_args_spare(option, count, t.p.order, d);
+    if (!s && o->judge)
+        s = fl_args_spare(option, count, judge.p.order, d);
+    if (!s && o->measured) {
+        char *plans = fl_must_print("%s.plans.csv", o->measured);
+        s = fl_args_spare(option, count, plans, d);
+        if (!s)
+            s = fl_args_spare(option, count, o->measured, d);
+        free(plans);
+    }
     if (!s)
         s = read_limits(o, t.p.ranks, &limit_w, d);
     ask->t = &t;
@@ -210,6 +221,6 @@ int fl_cmd_plan(int argc, char **argv) {
     if (!s)
         s = fl_objective_parse(o.objective, &ask.objective, &d);
     if (!s)
-        s = work(&o, &ask, &d);
+        s = work(&o, &ask, option, sizeof option / sizeof *option, &d);
     return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &o.pipeline);
 }

@@ -57,4 +57,32 @@ succeed "is verified at both" ' 0 differ' "$f" verify "$dir/mem.log.csv"
 succeed "a replay of what is left" . "$f" compare --sweep "$dir/mem.csv" --platform generic --policy nvboost
 check "the rows left out are counted" grep -q '1 of 3 rows of a workload are not replayed, because their memory clock' "$dir/err"
 check "and those under a lower limit" grep -q '1 of 3 rows of a workload are not replayed, because their power limit' "$dir/err"
+
+# An output was an input that another input names: the file was lost.
+stages=traces/samples/four-stages.pipeline.csv
+"$f" plan $stages --frontier -o "$dir/x.plan.csv" >/dev/null
+sed 's/1f1b/list/;5i # order: list.csv' $stages | sed 's/stages: 4/stages: 1/;s/microbatches: 32/microbatches: 1/' >"$dir/list.pipeline.csv"
+printf '%s\n' stage,index,instruction,microbatch,microbatch2 0,0,forward,0,-1 0,1,backward,0,-1 >"$dir/list.csv"
+cp "$dir/x.plan.csv" "$dir/x.before" && cp "$dir/list.csv" "$dir/list.before"
+for out in --log --telemetry --probes; do
+  refuse "run $out over a plan" 2 'x\.plan\.csv: is an input' "$f" run --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" $out "$dir/x.plan.csv"
+  refuse "run $out over the instructions" 2 'list\.csv: is an input' "$f" run --pipeline "$dir/list.pipeline.csv" --platform generic --policy nvboost $out "$dir/list.csv"
+done
+refuse "compare --csv over a plan" 2 'x\.plan\.csv: is an input' "$f" compare --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" --csv "$dir/x.plan.csv"
+refuse "grid -o over a plan" 2 'x\.plan\.csv: is an input' "$f" grid --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" -o "$dir/x.plan.csv"
+for out in -o --csv; do
+  refuse "plan $out over the instructions" 2 'list\.csv: is an input' "$f" plan "$dir/list.pipeline.csv" --frontier $out "$dir/list.csv"
+done
+check "the inputs are as they were" cmp "$dir/x.plan.csv" "$dir/x.before"
+check "both" cmp "$dir/list.csv" "$dir/list.before"
+
+# A parameter that only init refuses was found by the first run, or blamed on memory.
+printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["%s"],
+"policies": ["nvboost", {"policy": "fixed", "set": {"sm_mhz": 1234}}]}' "$root/$mix" >"$dir/init.json"
+refuse "grid: a clock off the ladder" 2 'policy fixed: sm_mhz: 1234 MHz is not on the SM ladder' "$f" grid "$dir/init.json" -o "$dir/init.csv"
+refuse "compare" 2 'policy fixed: sm_mhz: 1234 MHz is not on the SM ladder' "$f" compare "$dir/init.json"
+
+# The record of a result cut a long list.
+"$f" compare $mix --platform generic --no-oracle --gpus 40 --policy "fixed:power_limits_w=$(seq -s / -f %.4f 200.1234 239.1234)" --csv "$dir/long.csv" >/dev/null
+check "a list of 40 values is recorded to its end" grep -q '"power_limits_w":.*/239\.1234"' "$dir/long.provenance.json"
 finish

@@ -195,6 +195,15 @@ static fl_status check_outputs(const fl_option *option, size_t count, const fl_t
     return FL_OK;
 }
 
+fl_status fl_args_spare(const fl_option *option, size_t count, const char *input, fl_diag *d) {
+    for (size_t i = 0; input && i < count; i++) {
+        const char *out = option[i].type == FL_OPTION_OUTPUT ? *(const char *const *)option[i].into : NULL;
+        if (out && fl_same_file(input, out))
+            return fl_fail(d, FL_BAD_INPUT, out, 0, 0, "is an input, expected another file to write");
+    }
+    return FL_OK;
+}
+
 /* ---- "-": the standard input and output ---- */
 
 /* An output file. regress declares its -o as a text, because it may be the baseline that regress also reads. */

@@ -184,7 +184,7 @@ static fl_status compare(compared *r, compare_options *o, const fl_option *optio
     fl_setup *u = &r->u;
     o->setup.scene.hold = o->error.draws ? FL_SCENES_AT_ONCE : FL_SCENES_IN_TURN; /* which go through them again */
     fl_status s = fl_setup_open(u, &o->setup, d);
-    if (s || (s = fl_scenes_spare(&u->scenes, option, count, d)))
+    if (s || (s = fl_scenes_spare(&u->scenes, u->spec, u->o.spec_count, option, count, d)))
         return s;
     fl_scene_warnings(&u->scenes);
     if (!u->own) /* published results belong to the experiment's own policies and workloads */

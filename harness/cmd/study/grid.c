@@ -120,7 +120,7 @@ int fl_cmd_grid(int argc, char **argv) {
     fl_path_option_use(path);
     s = fl_setup_open(&u, &so, &d);
     if (!s)
-        s = fl_scenes_spare(&u.scenes, option, sizeof option / sizeof *option, &d);
+        s = fl_scenes_spare(&u.scenes, u.spec, u.o.spec_count, option, sizeof option / sizeof *option, &d);
     if (!s)
         fl_scene_warnings(&u.scenes);
     if (!s)

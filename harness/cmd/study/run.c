@@ -251,7 +251,7 @@ static fl_status run_and_tell(const run_options *o, const fl_option *option, siz
     }
     if (scenes.count != 1)
         s = fl_refuse(d, "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
-    if (s || (s = fl_scenes_spare(&scenes, option, count, d)))
+    if (s || (s = fl_scenes_spare(&scenes, &spec, 1, option, count, d)))
         goto out;
     fl_scene_warnings(&scenes);
     if ((s = open_records(&rec, scene, &spec, d)) || (s = simulate(o, scene, &spec, fault, &rec, &r, d)) ||

@@ -300,16 +300,20 @@ fl_status fl_scene_check_wanted(const fl_texts *only, const char *path, char *co
     return s;
 }
 
-fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d) {
-    for (size_t i = 0; i < count; i++) {
-        const char *out = option[i].type == FL_OPTION_OUTPUT ? *(const char *const *)option[i].into : NULL;
-        for (size_t k = 0; out && k < s->count; k++) {
-            const fl_scene *scene = s->item[k];
-            const char *const in[] = {scene->source, scene->kinds, scene->platform.path};
-            for (size_t n = 0; n < sizeof in / sizeof *in; n++)
-                if (in[n] && fl_same_file(in[n], out))
-                    return fl_fail(d, FL_BAD_INPUT, out, 0, 0, "is an input, expected another file to write");
-        }
+fl_status fl_scenes_spare(const fl_scenes *s, const fl_spec *spec, size_t specs, const fl_option *option, size_t count,
+                          fl_diag *d) {
+    fl_status status = FL_OK;
+    for (size_t k = 0; k < s->count; k++) {
+        const fl_scene *scene = s->item[k];
+        const char *const in[] = {scene->source, scene->kinds, scene->platform.path, scene->order};
+        for (size_t n = 0; !status && n < sizeof in / sizeof *in; n++)
+            status = fl_args_spare(option, count, in[n], d);
     }
-    return FL_OK;
+    for (size_t k = 0; k < specs; k++) {
+        for (size_t n = 0; !status && n < spec[k].layer.count; n++)
+            status = fl_args_spare(option, count, spec[k].file[n], d);
+        if (!status)
+            status = fl_args_spare(option, count, spec[k].plugin, d);
+    }
+    return status;
 }

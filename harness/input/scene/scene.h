@@ -365,9 +365,10 @@ void fl_scenes_free(fl_scenes *s);
 void fl_scenes_forget(fl_scenes *s, size_t first);
 /* Free what only runs need of a scene that can be built again. Leave other scenes as they are. */
 void fl_scene_give_back(fl_scene *s);
-/* Refuse an output among the options that is also an input of a scene: trace, kernel classes or platform
- * (FL_BAD_INPUT). */
-fl_status fl_scenes_spare(const fl_scenes *s, const fl_option *option, size_t count, fl_diag *d);
+/* Refuse an output among the options that is an input of a scene or of a policy: a trace, kernel classes, a platform, a
+ * pipeline's instructions, a table, a plan, a plug-in (FL_BAD_INPUT). */
+fl_status fl_scenes_spare(const fl_scenes *s, const fl_spec *spec, size_t specs, const fl_option *option, size_t count,
+                          fl_diag *d);
 /* Move the scenes of `more` behind those of `all`. */
 fl_status fl_scenes_append(fl_scenes *all, fl_scenes *more, fl_diag *d);
 

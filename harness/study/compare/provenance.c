@@ -82,7 +82,23 @@ static cJSON *add_input(cJSON *inputs, const char *path) {
     return in;
 }
 
-static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *spec) {
+/* A parameter as resolved: however long a list is, all of it. */
+static void add_param(cJSON *params, const fl_instance *in, uint32_t index) {
+    const fl_param *row = &fl_instance_policy(in)->param[index];
+    size_t size = 256;
+    if (row->type == FL_PARAM_LIST)
+        size += fl_instance_param_table(in, index).row_count * FL_REAL_TEXT;
+    char *text = fl_must(malloc(size));
+    cJSON_AddStringToObject(params, row->name, fl_instance_param_text(in, index, text, size));
+    free(text);
+}
+
+/* The policy on the first workload that it is for. */
+static void add_policy(cJSON *policies, const fl_scenes *scenes, const fl_spec *spec) {
+    size_t at = 0;
+    while (at + 1 < scenes->count && !fl_spec_is_for(spec, scenes->item[at]))
+        at++;
+    const fl_scene *scene = scenes->item[at];
     cJSON *p = cJSON_CreateObject(), *params = cJSON_AddObjectToObject(p, "parameters");
     cJSON_AddStringToObject(p, "label", spec->label);
     cJSON_AddStringToObject(p, "policy", spec->policy->name);
@@ -98,11 +114,8 @@ static void add_policy(cJSON *policies, const fl_scene *scene, const fl_spec *sp
         .policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = FL_COUNT(layer)};
     fl_instance *in = NULL;
     if (lies && !fl_instance_open(&in, &o, NULL))
-        for (uint32_t i = 0; i < spec->policy->param_count; i++) {
-            char text[256];
-            cJSON_AddStringToObject(params, spec->policy->param[i].name,
-                                    fl_instance_param_text(in, i, text, sizeof text));
-        }
+        for (uint32_t i = 0; i < spec->policy->param_count; i++)
+            add_param(params, in, i);
     else
         fl_memory_end(); /* it could be opened to run */
     fl_instance_close(in);
@@ -241,7 +254,7 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         add_plugin(inputs, &spec[i]);
     cJSON *policies = cJSON_AddArrayToObject(root, "policies");
     for (size_t i = 0; i < spec_count && scenes->count; i++)
-        add_policy(policies, scenes->item[0], &spec[i]);
+        add_policy(policies, scenes, &spec[i]);
     return root;
 }
 

@@ -4,9 +4,11 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
+#include "harness/input/platform/platform.h"
 #include "harness/input/policy/policy.h"
 #include "harness/input/scene/scene.h"
 #include "harness/study/trial/trial.h"
+#include "sim/instance/instance.h"
 #include "traces/io/io.h"
 
 #include <stdint.h>
@@ -109,6 +111,31 @@ static fl_status check_workloads(const fl_setup *u, const fl_setup_options *o, f
                    cJSON_IsString(about) ? ". It says: " : "", cJSON_IsString(about) ? about->valuestring : "");
 }
 
+/* Open each policy once, before anything runs: its parameters and its init may refuse the first node that it is for. */
+static fl_status check_policies(const fl_setup *u, fl_diag *d) {
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < u->o.spec_count; i++) {
+        const fl_spec *spec = &u->spec[i];
+        size_t k = 0;
+        while (k < u->scenes.count && !fl_spec_is_for(spec, u->scenes.item[k]))
+            k++;
+        if (k == u->scenes.count)
+            continue;
+        const fl_scene *scene = u->scenes.item[k];
+        fl_laid laid;
+        s = fl_plan_lay(spec, scene, &laid, d);
+        const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};
+        const fl_instance_options o = {
+            .policy = spec->policy, .facts = &scene->facts, .layer = layer, .layer_count = FL_COUNT(layer)};
+        fl_instance *in = NULL;
+        if (!s)
+            s = fl_instance_open(&in, &o, d);
+        fl_instance_close(in);
+        fl_laid_free(&laid);
+    }
+    return s;
+}
+
 fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     *u = (fl_setup){.o = {.bound = o->bound, .risk = o->risk, .threads = (unsigned)o->threads, .draws = 1}};
     fl_experiment *e = &u->experiment;
@@ -154,6 +181,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     do
         s = fl_setup_next(u, o, d);
     while (!s && !o->by_draw && u->draws_open < u->draw_count);
+    if (!s)
+        s = check_policies(u, d);
     if (!s)
         s = fl_risk_check(&u->scenes, u->o.bound, u->o.risk, d);
     if (!s)
