@@ -385,6 +385,7 @@ int fl_cmd_import(int argc, char **argv) {
          "a table of any shape as a sweep: 'sm_mhz=COLUMN,time_s=COLUMN/1000,...', or an object of such pairs",
          FL_FOR_INPUT},
         {"device", "N", FL_OPTION_INT, &a.device, 0, 1023, "only this device", FL_FOR_INPUT},
+        FL_STRICT_OPTION,
         FL_JSON_OPTION(&a.json),
     };
     int status = FL_EXIT_OK;

@@ -96,6 +96,7 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
                            .host_s = 1e-6 * o->host_us,
                            .reduce_s = 1e-6 * o->reduce_us,
                            .reduce_token_s = 1e-6 * o->reduce_token_us};
+    fl_left_out left[3];
     fl_status s = FL_OK;
     if (!o->dense || !o->per_sequence || !o->attention)
         s = fl_refuse(d, "layer tables come in threes, expected --dense, --per-sequence and --attention");
@@ -105,11 +106,14 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
         s = fl_refuse(d, "the clock of the layer tables is not known, expected --sm-mhz MHZ (where nobody recorded it, "
                          "the board's boost clock)");
     if (!s)
-        s = fl_layers_read(o->dense, "tokens", &t.dense, d);
+        s = fl_layers_read(o->dense, "tokens", &t.dense, &left[0], d);
     if (!s)
-        s = fl_layers_read(o->per_sequence, "sequences", &t.per_sequence, d);
+        s = fl_layers_read(o->per_sequence, "sequences", &t.per_sequence, &left[1], d);
     if (!s)
-        s = fl_attention_read(o->attention, &t.attention, d);
+        s = fl_attention_read(o->attention, &t.attention, &left[2], d);
+    const char *const file[] = {o->dense, o->per_sequence, o->attention};
+    for (size_t i = 0; !s && i < 3; i++)
+        fl_left_tell(file[i], &left[i]);
     if (!s)
         s = fl_serving_layers_fit(&t, &r->file, &r->law, &r->left_out, d);
     fl_layers_free(&t.dense);
@@ -124,7 +128,10 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
 
 static fl_status from_steps(const options *o, result *r, fl_diag *d) {
     fl_step_rows rows;
-    fl_status s = fl_step_rows_read(o->steps, &rows, d);
+    fl_left_out left;
+    fl_status s = fl_step_rows_read(o->steps, &rows, &left, d);
+    if (!s)
+        fl_left_tell(o->steps, &left);
     if (!s)
         s = fl_serving_steps_make(&rows, &r->file, o->leave_out, &r->steps, d);
     fl_step_rows_free(&rows);
@@ -163,6 +170,7 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
     static const char *const name[] = {"none", "half", "all"};
     fl_requests q = {0};
     fl_batching_rules rules;
+    fl_left_out left;
     fl_serving_times *simulated = NULL, *measured = NULL;
     size_t how = 0;
     while (strcmp(o->calibrate, name[how]) != 0)
@@ -170,7 +178,9 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
     const double mhz = r->law.ref_sm_mhz > 0 ? r->law.ref_sm_mhz : r->law.sm_mhz[r->law.sm_count - 1];
     fl_status s = fl_serving_file_rules(&r->file, 0, &rules, d);
     if (!s)
-        s = fl_requests_read(o->run, &q, d);
+        s = fl_requests_read(o->run, &q, &left, d);
+    if (!s)
+        fl_left_tell(o->run, &left);
     if (!s) {
         simulated = fl_must(calloc(q.count + 1, sizeof *simulated));
         measured = fl_must(calloc(q.count + 1, sizeof *measured));
@@ -368,6 +378,7 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"platform-out", "FILE", FL_OPTION_OUTPUT, &o.platform_out, 0, 0,
          "with --steps: a platform that draws the measured powers", FL_FOR_OUTPUT},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the serving file", FL_FOR_OUTPUT | FL_MOST_USED},
+        FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;

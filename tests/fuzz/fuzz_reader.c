@@ -87,7 +87,7 @@ static void check_requests(const fl_imported *x) {
     fl_requests back = {0};
     fl_diag d = {0};
     const fl_requests *r = &x->requests;
-    if (fl_requests_write(copy, r, &d) || fl_requests_read(copy, &back, &d))
+    if (fl_requests_write(copy, r, &d) || fl_requests_read(copy, &back, NULL, &d))
         broken("what was read cannot be written and read again", d.message);
     bool same = back.count == r->count;
     for (size_t i = 0; same && i < r->count; i++) {

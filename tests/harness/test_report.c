@@ -308,6 +308,15 @@ static void test_residency(void) {
     FL_CHECK(n == 16 && fabs(all - 1) < 1e-12 && share[0].low == 1001 && share[n - 1].high == 1100,
              "%zu classes from %g to %g, %g in all", n, share[0].low, share[n - 1].high, all);
     free(share);
+    /* nothing is known of a pause */
+    for (size_t i = 0; i < ROWS; i++) {
+        many[i] = i < 51 ? 1000 : 1410;
+        many_t[i] += i < 51 ? 0 : 1000000000;
+    }
+    CU_ASSERT_EQUAL(fl_residency(&t, "t", &share, &n, &d), FL_OK);
+    FL_CHECK(n == 2 && fabs(share[0].share - 50. / 99) < 1e-12 && fabs(share[1].share - 49. / 99) < 1e-12,
+             "%g of the time at %g MHz", share[0].share, share[0].low);
+    free(share);
     t.signal = none;
     FL_CHECK(fl_residency(&t, "t.csv", &share, &n, &d) == FL_BAD_INPUT && strstr(d.message, "sm_mhz"), "%s", d.message);
 }

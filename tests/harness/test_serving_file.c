@@ -118,7 +118,7 @@ static void test_tables(void) {
     fl_step_rows r;
     fl_diag d = {0};
     CU_ASSERT_FATAL(fl_layers_read(fl_temp_text("l.csv", "# x\ntime_us,layer,tokens\n5,b,2\n3,a,8\n4,b,1\n"), "tokens",
-                                   &l, &d) == FL_OK);
+                                   &l, NULL, &d) == FL_OK);
     size_t count = 0;
     const fl_layer_row *row = fl_layers_find(&l, "b", &count);
     FL_CHECK(count == 2 && row && row[0].at == 1 && fabs(row[1].time_s - 5e-6) < 1e-15, "rows of a layer ascend");
@@ -126,13 +126,13 @@ static void test_tables(void) {
     fl_layers_free(&l);
     CU_ASSERT_FATAL(
         fl_attention_read(fl_temp_text("a.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n16,8,2,32,9.5\n"),
-                          &a, &d) == FL_OK);
+                          &a, NULL, &d) == FL_OK);
     FL_CHECK(a.count == 1 && a.row[0].chunk == 16 && a.row[0].kv_decode == 32 && fabs(a.row[0].time_s - 9.5e-6) < 1e-15,
              "attention");
     fl_attention_free(&a);
     CU_ASSERT_FATAL(fl_step_rows_read(fl_temp_text("s.csv", "phase,sm_mhz,batch,tokens,context_tokens,time_s\n"
                                                             "prefill,900,1,100,0,0.1\ndecode,900,4,4,50,0.02\n"),
-                                      &r, &d) == FL_OK);
+                                      &r, NULL, &d) == FL_OK);
     FL_CHECK(r.count == 2 && r.row[0].prefill && isnan(r.row[1].power_w) && r.row[1].context == 50, "steps");
     fl_step_rows_free(&r);
 }
@@ -162,7 +162,7 @@ static void test_tables_refused(void) {
     for (size_t i = 0; i < COUNT(layers); i++) {
         fl_layers l;
         fl_diag d = {0};
-        FL_CHECK(fl_layers_read(fl_temp_text("bad.csv", layers[i].text), "tokens", &l, &d) == FL_BAD_INPUT &&
+        FL_CHECK(fl_layers_read(fl_temp_text("bad.csv", layers[i].text), "tokens", &l, NULL, &d) == FL_BAD_INPUT &&
                      strstr(d.message, layers[i].part),
                  "layers %zu: '%s'", i, d.message);
     }
@@ -170,7 +170,7 @@ static void test_tables_refused(void) {
         fl_attention a;
         fl_diag d = {0};
         snprintf(text, sizeof text, "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n%s\n", attention[i].row);
-        FL_CHECK(fl_attention_read(fl_temp_text("bad.csv", text), &a, &d) == FL_BAD_INPUT &&
+        FL_CHECK(fl_attention_read(fl_temp_text("bad.csv", text), &a, NULL, &d) == FL_BAD_INPUT &&
                      strstr(d.message, attention[i].part) && d.line == 2,
                  "attention %zu: '%s'", i, d.message);
     }
@@ -178,12 +178,41 @@ static void test_tables_refused(void) {
         fl_step_rows r;
         fl_diag d = {0};
         snprintf(text, sizeof text, "phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\n%s\n", steps[i].row);
-        FL_CHECK(fl_step_rows_read(fl_temp_text("bad.csv", text), &r, &d) == FL_BAD_INPUT &&
+        FL_CHECK(fl_step_rows_read(fl_temp_text("bad.csv", text), &r, NULL, &d) == FL_BAD_INPUT &&
                      strstr(d.message, steps[i].part) && d.line == 2,
                  "steps %zu: '%s'", i, d.message);
     }
     fl_temp_remove();
 }
 
+/* Runs that failed have no time; a few rows may contradict. */
+static void test_left_out(void) {
+    fl_layers l;
+    fl_attention a;
+    fl_step_rows r;
+    fl_left_out left;
+    fl_diag d = {0};
+    FL_CHECK(fl_layers_read(fl_temp_text("l.csv", "layer,tokens,time_us\na,1,5\na,2,\na,4,0\na,8,nan\nb,1,-7\n"),
+                            "tokens", &l, &left, &d) == FL_OK &&
+                 l.count == 1 && l.name_count == 1 && left.empty.count == 3 && left.empty.line == 3 &&
+                 left.wrong.count == 1,
+             "%s", d.message);
+    fl_layers_free(&l);
+    FL_CHECK(
+        fl_attention_read(fl_temp_text("a.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n16,8,2,32,9.5\n"
+                                                "16,8,2,32,N/A\n0,0,0,0,5\n"),
+                          &a, &left, &d) == FL_OK &&
+            a.count == 1 && left.empty.count == 1 && left.wrong.count == 1 && left.wrong.line == 4,
+        "%s", d.message);
+    fl_attention_free(&a);
+    FL_CHECK(fl_step_rows_read(fl_temp_text("s.csv", "phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\n"
+                                                     "prefill,1410,1,8,8,0.01,N/A\nprefill,1410,1,8,8,failed,200\n"
+                                                     "decode,1410,2,2,8,0.01,1e9\n"),
+                               &r, &left, &d) == FL_OK &&
+                 r.count == 1 && left.empty.count == 1 && left.wrong.count == 1,
+             "%s", d.message);
+    fl_step_rows_free(&r);
+}
+
 FL_SUITE("serving_file", {"read", test_read}, {"written", test_written}, {"refused", test_refused},
-         {"tables", test_tables}, {"tables refused", test_tables_refused})
+         {"tables", test_tables}, {"tables refused", test_tables_refused}, {"left out", test_left_out})

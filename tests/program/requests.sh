@@ -11,7 +11,7 @@ succeed "with what the file says of itself" 'Splitwise' "$f" show "$sample" --ro
 
 # Azure's own files: dates become nanoseconds from the first, what has no tokens is left out and told.
 printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n2023-11-16 18:15:51,879,0\n' >"$dir/azure.csv"
-succeed "Azure's trace is imported" '1 row without prompt or output tokens left out' "$f" import "$dir/azure.csv" -o "$dir/canonical.csv"
+succeed "Azure's trace is imported" '1 of 3 rows without a value: left out; the first is line 4: the request has no prompt or output tokens' "$f" import "$dir/azure.csv" -o "$dir/canonical.csv"
 check "its rows" cmp <(grep -v '^#' "$dir/canonical.csv") <(printf 't_ns,prompt_tokens,output_tokens\n0,374,44\n4314579000,396,109\n')
 succeed "its source is kept" 'source: azure.csv, imported as azure-llm' grep '^# source' "$dir/canonical.csv"
 succeed "an import may be asked for by name, as JSON" '"prompt_tokens":[[:space:]]*770' "$f" import "$dir/azure.csv" --format azure-llm --json
@@ -40,10 +40,14 @@ check "nothing is written then" test ! -e "$dir/d.csv"
 refuse "more than 26 days" 2 'after more than 26 days' "$f" synth requests -o "$dir/d.csv" --rate 1e-6 --requests 9
 refuse "an option of kernels" 2 "kernels" "$f" synth requests -o "$dir/d.csv" --kernels 9
 
-# wrong NAME MESSAGE ROWS: such rows below the header, refused at their place, with nothing written
+printf '# foldline-requests 1\nt_ns,prompt_tokens,output_tokens\n5,9,9\n4,9,9\n6,0,9\n7,9,1\n' >"$dir/left.csv"
+succeed "requests that failed are left out" 'left.csv: 1 of 4 rows without a value: left out; the first is line 5' "$f" import "$dir/left.csv"
+check "and those out of order" grep -q 'left.csv: 1 of 4 rows that contradict' "$dir/out"
+
+# wrong NAME MESSAGE ROWS: such rows below the header, refused at their place by --strict, with nothing written
 wrong() {
   printf '# foldline-requests 1\nt_ns,prompt_tokens,output_tokens,cached_tokens\n%b' "$3" >"$dir/bad.csv"
-  refuse "$1" 2 "bad.csv:$2" "$f" import "$dir/bad.csv" -o "$dir/out.csv"
+  refuse "$1" 2 "bad.csv:$2" "$f" import --strict "$dir/bad.csv" -o "$dir/out.csv"
   check "nothing is written of it" test ! -e "$dir/out.csv"
 }
 wrong "out of order" '4:1: t_ns is 4 after 5, expected ascending times' '5,9,9,0\n4,9,9,0\n'

@@ -199,7 +199,7 @@ refuse "no such file" 2 'nowhere.csv' "${run[@]}" --serving nowhere.csv --reques
 broken() { # NAME FILE SED MESSAGE
   sed "$3" "$dir/$2.csv" >"$dir/bad.csv"
   if [ "$2" = s ]; then refuse "$1" 2 "$4" "${run[@]}" --serving "$dir/bad.csv" --requests "$dir/r.csv"
-  else refuse "$1" 2 "$4" "${run[@]}" --serving "$dir/s.csv" --requests "$dir/bad.csv"; fi
+  else refuse "$1" 2 "$4" "${run[@]}" --strict --serving "$dir/s.csv" --requests "$dir/bad.csv"; fi
 }
 broken "requests out of order" r '4s/^[0-9]*/999999999999/' 'bad.csv:5:'
 broken "no prompt" r '3s/,[0-9]*,/,0,/' 'bad.csv:3:'

@@ -14,7 +14,7 @@
 
 static fl_status read_text(const char *text, fl_requests *r, fl_diag *d) {
     memset(r, 0xaa, sizeof *r);
-    return fl_requests_read(fl_temp_text("r.csv", text), r, d);
+    return fl_requests_read(fl_temp_text("r.csv", text), r, NULL, d);
 }
 
 static void test_read(void) {
@@ -115,14 +115,14 @@ static void test_refused(void) {
 static void test_azure(void) {
     fl_requests r;
     fl_diag d = {0};
-    size_t left_out = 9;
+    fl_left_out left;
     const char *path =
         fl_temp_text("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"
                               "2023-11-16 18:15:50.9951690,396,109\n2023-11-16 18:15:51,1,0\n"
                               "2023-11-17 18:15:46.680590001+00:00,1,1\n");
-    CU_ASSERT_FATAL(fl_requests_read_azure(path, &r, &left_out, &d) == FL_OK);
-    FL_CHECK(r.count == 3 && left_out == 1 && r.row[0].t_ns == 0 && r.row[1].t_ns == 4314579000 &&
-                 r.row[1].prompt_tokens == 396 && r.row[1].output_tokens == 109 &&
+    CU_ASSERT_FATAL(fl_requests_read_azure(path, &r, &left, &d) == FL_OK);
+    FL_CHECK(r.count == 3 && left.empty.count == 1 && left.empty.line == 4 && r.row[0].t_ns == 0 &&
+                 r.row[1].t_ns == 4314579000 && r.row[1].prompt_tokens == 396 && r.row[1].output_tokens == 109 &&
                  r.row[2].t_ns == INT64_C(86400000000001) && r.row[2].line == 5,
              "%" PRId64 " ns", r.row[1].t_ns);
     fl_requests_free(&r);
@@ -140,7 +140,7 @@ static void test_azure(void) {
         {"2023-11-16 18:15:46,-1,1\n", 2, 21, "ContextTokens is '-1'"},
         {"2023-11-16 18:15:46,1,x\n", 2, 23, "GeneratedTokens is 'x'"},
         {"2023-11-16 18:15:46,1,1\n2024-11-16 18:15:46,1,1\n", 3, 1, "at most 26 days after the first"},
-        {"2023-11-16 18:15:46,1,0\n", 0, 0, "no requests with tokens"},
+        {"2023-11-16 18:15:46,1,0\n", 2, 21, "no prompt or output tokens"},
     };
     static const fl_requests zero;
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {

@@ -41,6 +41,9 @@ typedef struct kind {
 #define SMI "timestamp, index, power.draw [W]\n"
 #define SMI_AT "2025/03/01 10:00:00.@"
 
+#define REQUESTS "# foldline-requests 1\nt_ns,prompt_tokens,output_tokens\n"
+#define AZURE "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+#define AZURE_AT "2023-11-16 18:15:46.@"
 #define SWEEP "workload,sm_mhz,time_s,power_w,energy_j\n"
 #define ZEUS "dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\n"
 #define DVFS "appName,coreF,memF,argNo,kernel,time/ms,power/W\n"
@@ -82,6 +85,11 @@ static const kind KIND[] = {
     {"sweep", SWEEP, "a,@,2,100,200\n", "a,@,2,100,900000\n", "a,@,timeout,100,\n"},
     {"zeus", ZEUS, "d,n,8,sgd,@,30,200\n", "d,n,8,sgd,@,-30,200\n", "d,n,8,sgd,@,failed,200\n"},
     {"gpu-dvfs", DVFS, "x,@,5000,1,k,20,100\n", "x,@,5000,1,k,20,1e9\n", "x,@,5000,1,k,0,0\n"},
+    {"foldline-requests", REQUESTS, "@,5,7\n", "1,5,7\n", "@,0,7\n"},
+    {"foldline-requests", REQUESTS, "@,5,7\n", "@,-5,7\n", "@,5,\n"},
+    {"foldline-requests", REQUESTS, "@,5,7\n", "@,5,99999999999\n", "nan,5,7\n"},
+    {"azure-llm", AZURE, AZURE_AT ",5,7\n", AZURE_AT ",-5,7\n", AZURE_AT ",5,0\n"},
+    {"azure-llm", AZURE, AZURE_AT ",5,7\n", "2022-11-16 18:15:46.@,5,7\n", "N/A,5,7\n"},
     {"kineto", "[", KINETO("@000", "900") ",\n", KINETO("@000", "9e300") ",\n", KINETO("nan", "900") ",\n"},
 };
 enum { KINDS = sizeof KIND / sizeof *KIND };
@@ -107,7 +115,10 @@ static char *file_of(const kind *k, size_t right, size_t wrong, size_t empty) {
 }
 
 static size_t rows_of(const fl_imported *in) {
-    return in->has_telemetry ? in->telemetry.row_count : in->has_kernels ? in->kernels.op_count : in->sweep.row_count;
+    return in->has_telemetry ? in->telemetry.row_count
+           : in->has_kernels ? in->kernels.op_count
+           : in->has_sweep   ? in->sweep.row_count
+                             : in->requests.count;
 }
 
 /* What is to be read, with one note on each sort of row among the doubts. */
@@ -148,12 +159,12 @@ static void test_kinds(void) {
                 check_refused(&KIND[k], text, CASE[i].refused);
             else
                 check_taken(&KIND[k], text, CASE[i].right, CASE[i].wrong, CASE[i].empty);
-            fl_left_refuse(true);
+            fl_left_strict = true;
             if (CASE[i].wrong || CASE[i].empty)
                 check_refused(&KIND[k], text, "");
             else
                 check_taken(&KIND[k], text, CASE[i].right, 0, 0);
-            fl_left_refuse(false);
+            fl_left_strict = false;
             free(text);
         }
 }
@@ -220,6 +231,28 @@ static void test_over_time(void) {
     }
 }
 
+/* The series that a picture draws does not hold a reading through a pause. */
+static void test_series(void) {
+    fl_taken t = fl_take(
+        NULL, SMI AT("00:00") "0, 300\n" AT("00:01") "0, 300\n" AT("00:02") "0, 300\n" AT("00:03") "0, 300\n" AT(
+                  "01:00") "0, 200\n" AT("01:01") "0, 200\n" AT("01:03") "0, 200\n" AT("01:04") "0, 200\n");
+    fl_text out = {0};
+    FILE *file = fl_text_open(&out);
+    FL_CHECK(t.status == FL_OK && file && fl_stats_put_series(file, &t.in, 64, &t.d) == FL_OK, "%s", t.d.message);
+    size_t size = 0, held = 0, empty = 0;
+    char *text = fl_text_close(&out, &size);
+    for (char *line = text ? strchr(text, '\n') : NULL; line && line[1]; line = strchr(line + 1, '\n')) {
+        double at = 0, watts = 0;
+        const int n = sscanf(line, "\n%lf,0,,,%lf", &at, &watts);
+        FL_CHECK(n == 1 ? at > 4 && at < 60 : n == 2 && (watts > 250) == (at < 30), "%g s: %g W", at, watts);
+        held += n == 2;
+        empty += n == 1;
+    }
+    FL_CHECK(held == 8 && empty == 56, "%zu bins with power, %zu without", held, empty);
+    free(text);
+    fl_imported_free(&t.in);
+}
+
 /* ---- columns that telemetry has a place for ---- */
 
 #define MASK "clocks_event_reasons.active"
@@ -266,4 +299,4 @@ static void test_columns(void) {
 }
 
 FL_SUITE("left", {"disorder", test_disorder}, {"kinds of rows", test_kinds}, {"share", test_share},
-         {"over time", test_over_time}, {"columns", test_columns})
+         {"over time", test_over_time}, {"series", test_series}, {"columns", test_columns})

@@ -252,6 +252,10 @@ bool fl_telemetry_interleaves(const fl_telemetry *t, const size_t *row, size_t c
  * bursts. 0 for fewer than two times. room: count - 1 items, overwritten. */
 double fl_usual_spacing(const double *time, size_t count, double *room);
 
+/* Compute the longest spacing of a device's readings of a signal (SIZE_MAX: of its rows) that is no pause, in ns;
+ * infinite where no spacing is usual. */
+fl_status fl_telemetry_longest(const fl_telemetry *t, size_t signal, int32_t device, double *longest_ns, fl_diag *d);
+
 /* Return the column of a signal; SIZE_MAX: the telemetry has none of that name. */
 size_t fl_telemetry_signal(const fl_telemetry *t, const char *name);
 

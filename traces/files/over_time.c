@@ -37,15 +37,14 @@ size_t fl_telemetry_signal(const fl_telemetry *t, const char *name) {
     return SIZE_MAX;
 }
 
-/* The longest spacing of the signal's readings that is no pause; infinite where there is no usual one. */
-static fl_status longest_of(const fl_telemetry *t, size_t signal, int32_t device, double *longest, fl_diag *d) {
+fl_status fl_telemetry_longest(const fl_telemetry *t, size_t signal, int32_t device, double *longest_ns, fl_diag *d) {
     size_t count = 0;
     double *time = malloc((t->row_count + 1) * sizeof *time), *room = malloc((t->row_count + 1) * sizeof *room);
     for (size_t n = 0; time && n < t->row_count; n++)
-        if (t->device[n] == device && !isnan(t->value[n * t->signal_count + signal]))
+        if (t->device[n] == device && (signal == SIZE_MAX || !isnan(t->value[n * t->signal_count + signal])))
             time[count++] = (double)t->t_ns[n];
     const double usual = time && room ? fl_usual_spacing(time, count, room) : 0;
-    *longest = usual > 0 ? FL_PAUSE_SPACINGS * usual : (double)INFINITY;
+    *longest_ns = usual > 0 ? FL_PAUSE_SPACINGS * usual : (double)INFINITY;
     const bool good = time && room;
     free(time);
     free(room);
@@ -72,7 +71,7 @@ fl_status fl_telemetry_held(const fl_telemetry *t, const char *name, int32_t dev
     fl_held h = {.mean = NAN, .integral = NAN, .min = NAN, .max = NAN};
     double sum = 0, plain = 0, value = NAN, longest = INFINITY;
     int64_t since = 0;
-    const fl_status s = signal == SIZE_MAX ? FL_OK : longest_of(t, signal, device, &longest, d);
+    const fl_status s = signal == SIZE_MAX ? FL_OK : fl_telemetry_longest(t, signal, device, &longest, d);
     for (size_t n = 0; !s && signal != SIZE_MAX && n < t->row_count; n++) {
         const double v = t->value[n * t->signal_count + signal];
         const int64_t now = t->t_ns[n];

@@ -68,6 +68,6 @@ fl_status fl_sweep_rows_take(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d
 fl_status fl_sweep_rows_close(fl_sweep_rows *l, const char *path, fl_status status, fl_sweep *s, fl_diag *d);
 
 /* Read the trace of Azure's LLM inference data set (2023: TIMESTAMP,ContextTokens,GeneratedTokens; the time is a UTC
- * date, and the first becomes 0). Rows without prompt or output tokens have no step to simulate: the reader leaves them
- * out, and *left_out (may be NULL) counts them. */
-fl_status fl_requests_read_azure(const char *path, fl_requests *r, size_t *left_out, fl_diag *d);
+ * date, and the first becomes 0). Rows without prompt or output tokens have no step to simulate, and so no value. left:
+ * as for fl_requests_read. */
+fl_status fl_requests_read_azure(const char *path, fl_requests *r, fl_left_out *left, fl_diag *d);

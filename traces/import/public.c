@@ -28,8 +28,8 @@ static const char *const COLUMN[COLUMNS] = {"TIMESTAMP", "ContextTokens", "Gener
 
 typedef struct loader {
     fl_requests r;
-    size_t where[COLUMNS], width, left_out;
-    int64_t first_ns;
+    fl_left_out left;
+    size_t where[COLUMNS], width;
 } loader;
 
 /* "2023-11-16 18:15:46.6805900", at most nine digits of a second; the later traces add "+00:00". */
@@ -57,49 +57,67 @@ static bool parse_time(const char *text, int64_t *ns) {
     return true;
 }
 
-static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
-    loader *l = user;
-    fl_requests *r = &l->r;
+static fl_status read_request(loader *l, const fl_csv_row *row, fl_diag *d) {
+    const char *time = row->field[l->where[TIMESTAMP]].text;
     int64_t t = 0, prompt = 0, output = 0;
-    if (!l->width) {
-        l->width = row->count;
-        return fl_columns_find(row, COLUMN, COLUMNS, COLUMNS, l->where, d);
-    }
-    fl_status s = fl_foreign_width(row, l->width, d);
-    if (!s && !parse_time(row->field[l->where[TIMESTAMP]].text, &t))
-        s = FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
-                          "TIMESTAMP is '%.40s', expected a time such as 2023-11-16 18:15:46.6805900",
-                          row->field[l->where[TIMESTAMP]].text);
-    if (!s)
-        s = fl_field_int(row, l->where[CONTEXT], COLUMN[CONTEXT], 0, FL_REQUEST_TOKENS_MOST, &prompt, d);
+    if (fl_no_value(time) || fl_no_value(row->field[l->where[CONTEXT]].text) ||
+        fl_no_value(row->field[l->where[GENERATED]].text))
+        return fl_left_empty(&l->left, row->file, row->line, 1, d, "a cell of the request has no value");
+    if (!parse_time(time, &t))
+        return FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
+                             "TIMESTAMP is '%.40s', expected a time such as 2023-11-16 18:15:46.6805900", time);
+    fl_status s = fl_field_int(row, l->where[CONTEXT], COLUMN[CONTEXT], 0, FL_REQUEST_TOKENS_MOST, &prompt, d);
     if (!s)
         s = fl_field_int(row, l->where[GENERATED], COLUMN[GENERATED], 0, FL_REQUEST_TOKENS_MOST, &output, d);
-    if (s)
-        return s;
-    if (!prompt || !output) {
-        l->left_out++;
-        return FL_OK;
-    }
-    l->first_ns = r->count ? l->first_ns : t;
-    if (t - l->first_ns < (r->count ? r->row[r->count - 1].t_ns : 0))
-        return FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
-                             "TIMESTAMP is '%.40s', before that of the row above, expected ascending times",
-                             row->field[l->where[TIMESTAMP]].text);
-    if (t - l->first_ns > LAST_NS)
-        return FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
-                             "TIMESTAMP is '%.40s', expected at most 26 days after the first",
-                             row->field[l->where[TIMESTAMP]].text);
-    const fl_request_row q = {.t_ns = t - l->first_ns,
+    if (!s && (!prompt || !output))
+        return fl_left_empty(&l->left, row->file, row->line, row->field[l->where[CONTEXT]].column, d,
+                             "the request has no prompt or output tokens, so no step to simulate");
+    if (!s && l->left.strict && l->r.count && t < l->r.row[l->r.count - 1].t_ns)
+        s = FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
+                          "TIMESTAMP is '%.40s', before that of the row above, expected ascending times", time);
+    const fl_request_row q = {.t_ns = t,
                               .prompt_tokens = (uint32_t)prompt,
                               .output_tokens = (uint32_t)output,
                               .line = row->line < UINT32_MAX ? (uint32_t)row->line : 0,
                               .column = (uint32_t)row->field[l->where[CONTEXT]].column};
-    return fl_requests_add(r, &q, d);
+    return s ? s : fl_requests_add(&l->r, &q, d);
 }
 
-fl_status fl_requests_read_azure(const char *path, fl_requests *r, size_t *left_out, fl_diag *d) {
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    if (l->width) {
+        const fl_status s = fl_foreign_width(row, l->width, d);
+        return s ? s : fl_left_row(&l->left, read_request(l, row, &l->left.own), d);
+    }
+    l->width = row->count;
+    return fl_columns_find(row, COLUMN, COLUMNS, COLUMNS, l->where, d);
+}
+
+/* The first request comes at 0; those too long after it are of another trace, or have a wrong date. */
+static fl_status count_from_first(loader *l, fl_diag *d) {
+    fl_requests *r = &l->r;
+    const int64_t first = r->count ? r->row[0].t_ns : 0;
+    size_t kept = 0;
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < r->count; i++) {
+        r->row[i].t_ns -= first;
+        if (r->row[i].t_ns <= LAST_NS) {
+            r->row[kept++] = r->row[i];
+            continue;
+        }
+        fl_fail(&l->left.own, FL_BAD_INPUT, r->file, r->row[i].line, 1,
+                "TIMESTAMP is %.4g days after the first, expected at most 26 days after the first",
+                (double)r->row[i].t_ns / 86400e9);
+        l->left.rows--; /* it was counted as it came */
+        s = fl_left_row(&l->left, fl_of_values(&l->left.own), d);
+    }
+    r->count = s ? r->count : kept;
+    return s;
+}
+
+fl_status fl_requests_read_azure(const char *path, fl_requests *r, fl_left_out *left, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true};
-    loader l = {0};
+    loader l = {.left = fl_left_begin(left)};
     fl_status s = (l.r.file = strdup(fl_input_name(path))) && (l.r.names = calloc(1, sizeof *l.r.names)) &&
                           (l.r.names[0] = strdup(""))
                       ? FL_OK
@@ -107,13 +125,17 @@ fl_status fl_requests_read_azure(const char *path, fl_requests *r, size_t *left_
     l.r.name_count = l.r.name_room = l.r.names && l.r.names[0];
     if (!s)
         s = fl_csv_read(path, &OPTIONS, NULL, on_row, &l, d);
+    if (!s)
+        s = fl_requests_order(&l.r, &l.left, d);
+    if (!s)
+        s = count_from_first(&l, d);
+    if (!s)
+        s = fl_left_end(&l.left, left, path, d);
     if (!s && !l.r.count)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no requests with tokens, expected at least one row after the header");
     if (s)
         fl_requests_free(&l.r);
     *r = l.r;
-    if (left_out)
-        *left_out = s ? 0 : l.left_out;
     return s;
 }
 
@@ -129,13 +151,13 @@ static bool azure_detect(const char *path, const char *head, size_t size) {
 
 static fl_status azure_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    size_t left_out = 0;
-    fl_status s = fl_requests_read_azure(path, &out->requests, &left_out, d);
+    fl_left_out left;
+    fl_status s = fl_requests_read_azure(path, &out->requests, &left, d);
+    if (!s)
+        s = fl_import_left(out, &left, d);
     out->has_requests = !s;
     if (!s)
         fl_import_say(out, "no latencies, and the rate is that of the whole service, not of one server (--scale)");
-    if (!s && left_out)
-        fl_import_say(out, "%zu row%s without prompt or output tokens left out", left_out, left_out > 1 ? "s" : "");
     if (!s)
         s = fl_import_said(out, d);
     return s;
@@ -230,7 +252,10 @@ static fl_status read_sweep(const char *path, const fl_import_options *o, fl_imp
 
 static fl_status read_requests(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    fl_status status = fl_requests_read(path, &out->requests, d);
+    fl_left_out left;
+    fl_status status = fl_requests_read(path, &out->requests, &left, d);
+    if (!status)
+        status = fl_import_left(out, &left, d);
     if (!status)
         status = check_end(path, d);
     out->has_requests = !status;

@@ -236,9 +236,8 @@ typedef struct fl_left_out {
     fl_diag first; /* the first contradiction */
 } fl_left_out;
 
-/* Make every reader refuse at the first row that it would leave out. Call it before any thread starts. */
-void fl_left_refuse(bool refuse);
-bool fl_left_refuses(void);
+/* True: every reader refuses at the first row that it would leave out. Set it before any thread starts. */
+extern bool fl_left_strict;
 
 /* Return an empty count for a reader whose caller passed `to`, which may be NULL. */
 fl_left_out fl_left_begin(const fl_left_out *to);

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,13 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-static atomic_bool refuses;
+bool fl_left_strict;
 
-void fl_left_refuse(bool refuse) { atomic_store(&refuses, refuse); }
-
-bool fl_left_refuses(void) { return atomic_load(&refuses); }
-
-fl_left_out fl_left_begin(const fl_left_out *to) { return (fl_left_out){.strict = !to || fl_left_refuses()}; }
+fl_left_out fl_left_begin(const fl_left_out *to) { return (fl_left_out){.strict = !to || fl_left_strict}; }
 
 /* ---- counting ---- */
 

@@ -122,7 +122,7 @@ static uint64_t hash_reader(const char *reader, const fl_import_options *o) {
     char how[128];
     uint64_t hash[2];
     int size = snprintf(how, sizeof how, "%s %d %a %d", reader, o ? o->device : -1, o ? o->interval_s : 0,
-                        fl_left_refuses());
+                        fl_left_strict);
     fl_cache_hash(how, size < 0 ? 0 : (size_t)size < sizeof how ? (size_t)size : sizeof how - 1, hash);
     return hash[0];
 }

@@ -300,25 +300,35 @@ static void widen(const fl_imported *run, int64_t *from, int64_t *to) {
     }
 }
 
-/* Means of the readings in each bin; one without any holds that before, up to the last reading. */
-static void bin_signal(const fl_telemetry *t, const char *name, int32_t device, int64_t from, double width, size_t bins,
-                       double *mean, size_t *count) {
-    size_t last = 0;
+/* Means of the readings in each bin; one without any holds that before, up to the last reading, but not in a pause. */
+static fl_status bin_signal(const fl_telemetry *t, const char *name, int32_t device, int64_t from, double width,
+                            size_t bins, double *mean, size_t *count, fl_diag *d) {
+    const size_t signal = fl_telemetry_signal(t, name);
+    double longest = 0;
+    size_t last = 0, filled = 0;
     memset(count, 0, bins * sizeof *count);
     for (size_t b = 0; b < bins; b++)
         mean[b] = NAN;
-    for (size_t i = 0; i < t->signal_count; i++)
-        for (size_t n = 0; !strcmp(t->signal[i], name) && n < t->row_count; n++) {
-            double v = t->value[n * t->signal_count + i], at = ((double)t->t_ns[n] - (double)from) / width;
-            if (t->device[n] != device || isnan(v) || !(at >= 0 && at < (double)bins))
-                continue;
-            size_t b = (size_t)at;
-            count[b]++;
-            mean[b] = count[b] == 1 ? v : mean[b] + (v - mean[b]) / (double)count[b];
-            last = b > last ? b : last;
-        }
-    for (size_t b = 1; b < last; b++)
-        mean[b] = isnan(mean[b]) ? mean[b - 1] : mean[b];
+    if (signal == SIZE_MAX)
+        return FL_OK;
+    const fl_status s = fl_telemetry_longest(t, signal, device, &longest, d);
+    for (size_t n = 0; !s && n < t->row_count; n++) {
+        double v = t->value[n * t->signal_count + signal], at = ((double)t->t_ns[n] - (double)from) / width;
+        if (t->device[n] != device || isnan(v) || !(at >= 0 && at < (double)bins))
+            continue;
+        size_t b = (size_t)at;
+        count[b]++;
+        mean[b] = count[b] == 1 ? v : mean[b] + (v - mean[b]) / (double)count[b];
+        last = b > last ? b : last;
+    }
+    for (size_t b = 1; b <= last; b++) { /* up to the next bin with a reading, if that is near enough */
+        filled = count[b - 1] ? b - 1 : filled;
+        if (!count[b] || !count[filled] || (double)(b - filled) * width > longest)
+            continue;
+        for (size_t k = filled + 1; k < b; k++)
+            mean[k] = mean[filled];
+    }
+    return s;
 }
 
 static fl_status put_device(FILE *file, const fl_imported *run, int32_t device, int64_t from, double width, size_t bins,
@@ -327,8 +337,8 @@ static fl_status put_device(FILE *file, const fl_imported *run, int32_t device, 
     fl_status status = fl_activity_make(&kernels, &run->kernels, device, FL_OP_KERNEL);
     if (!status)
         status = fl_activity_make(&copies, &run->kernels, device, FL_OP_COPY);
-    for (size_t i = 0; i < SIGNALS; i++)
-        bin_signal(&run->telemetry, SIGNAL[i], device, from, width, bins, mean + i * bins, count);
+    for (size_t i = 0; i < SIGNALS && !status; i++)
+        status = bin_signal(&run->telemetry, SIGNAL[i], device, from, width, bins, mean + i * bins, count, d);
     for (size_t b = 0; b < bins && !status; b++) {
         double low = (double)from + (double)b * width, high = low + width;
         fl_put_real(file, (low + width / 2 - (double)from) / 1e9);

@@ -167,6 +167,7 @@ static const char *const REQUESTS_READ_COLUMN[COLUMNS] = {
 
 typedef struct request_loader {
     fl_requests r;
+    fl_left_out left;
     size_t where[COLUMNS], width;
     bool measured; /* there is a column of a measured run */
     fl_intern names;
@@ -211,8 +212,8 @@ static fl_status read_times(request_loader *l, const fl_csv_row *row, int64_t ar
         if (s)
             return s;
         if (*into[c - QUEUED] < before)
-            return FL_FIELD_FAIL(d, row, at, "%s is %" PRId64 ", expected at least %s, %" PRId64,
-                                 REQUESTS_READ_COLUMN[c], *into[c - QUEUED], name, before);
+            return FL_FIELD_WRONG(d, row, at, "%s is %" PRId64 ", expected at least %s, %" PRId64,
+                                  REQUESTS_READ_COLUMN[c], *into[c - QUEUED], name, before);
         before = *into[c - QUEUED];
         name = REQUESTS_READ_COLUMN[c];
     }
@@ -222,13 +223,25 @@ static fl_status read_times(request_loader *l, const fl_csv_row *row, int64_t ar
     return FL_OK;
 }
 
-static fl_status on_request_row(void *user, const fl_csv_row *row, fl_diag *d) {
-    request_loader *l = user;
+/* The column without which a request is none: it has no time, or failed without tokens. SIZE_MAX: the row has all. */
+static size_t lacks(const request_loader *l, const fl_csv_row *row) {
+    for (size_t c = T; c < REQUIRED; c++) {
+        const char *text = row->field[l->where[c]].text;
+        if (fl_no_value(text) || (c != T && !strcmp(text, "0")))
+            return l->where[c];
+    }
+    return SIZE_MAX;
+}
+
+static fl_status read_request(request_loader *l, const fl_csv_row *row, fl_diag *d) {
     fl_requests *r = &l->r;
-    if (!l->width)
-        return on_header(l, row, d);
     fl_request_row q = {.line = row->line < UINT32_MAX ? (uint32_t)row->line : 0};
     fl_status s = fl_columns_width(row, l->width, d);
+    const size_t empty = s || l->left.strict ? SIZE_MAX : lacks(l, row); /* else the checks below say it */
+    if (empty != SIZE_MAX)
+        return fl_left_empty(&l->left, row->file, row->line, row->field[empty].column, d,
+                             "a time or number of tokens is '%.40s', as of a request that failed",
+                             row->field[empty].text);
     if (!s)
         s = fl_field_int(row, l->where[T], REQUESTS_READ_COLUMN[T], 0, LAST_NS, &q.t_ns, d);
     if (!s)
@@ -243,7 +256,7 @@ static fl_status on_request_row(void *user, const fl_csv_row *row, fl_diag *d) {
         s = read_name(l, row, CLASS, &q.class, d);
     if (s)
         return s;
-    if (r->count && q.t_ns < r->row[r->count - 1].t_ns)
+    if (l->left.strict && r->count && q.t_ns < r->row[r->count - 1].t_ns)
         return FL_FIELD_FAIL(d, row, l->where[T], "t_ns is %" PRId64 " after %" PRId64 ", expected ascending times",
                              q.t_ns, r->row[r->count - 1].t_ns);
     q.column = (uint32_t)row->field[l->where[PROMPT]].column;
@@ -251,14 +264,52 @@ static fl_status on_request_row(void *user, const fl_csv_row *row, fl_diag *d) {
     return s ? s : fl_requests_add(r, &q, d);
 }
 
-fl_status fl_requests_read(const char *path, fl_requests *r, fl_diag *d) {
+static fl_status on_request_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    request_loader *l = user;
+    return l->width ? fl_left_row(&l->left, read_request(l, row, &l->left.own), d) : on_header(l, row, d);
+}
+
+fl_status fl_requests_order(fl_requests *r, fl_left_out *left, fl_diag *d) {
+    int64_t *t_ns = malloc((r->count + 1) * sizeof *t_ns);
+    bool *out = malloc((r->count + 1) * sizeof *out), disorder = false;
+    fl_status s = t_ns && out ? FL_OK : fl_no_memory(d, r->file);
+    for (size_t i = 0; !s && i < r->count; i++) {
+        t_ns[i] = r->row[i].t_ns;
+        disorder |= i && t_ns[i] < t_ns[i - 1];
+    }
+    if (!s && disorder && fl_disorder(t_ns, r->count, out) == SIZE_MAX)
+        s = fl_no_memory(d, r->file);
+    size_t kept = 0;
+    for (size_t i = 0; !s && disorder && i < r->count; i++) {
+        if (out[i]) {
+            fl_fail(&left->own, FL_BAD_INPUT, r->file, r->row[i].line, 0,
+                    "the time of the request is out of order, expected ascending times");
+            left->rows--; /* it was counted as it came */
+            s = fl_left_row(left, fl_of_values(&left->own), d);
+            continue;
+        }
+        if (r->times)
+            r->times[kept] = r->times[i];
+        r->row[kept++] = r->row[i];
+    }
+    r->count = disorder && !s ? kept : r->count;
+    free(t_ns);
+    free(out);
+    return s;
+}
+
+fl_status fl_requests_read(const char *path, fl_requests *r, fl_left_out *left, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-requests", .head_optional = true};
-    request_loader l = {0};
+    request_loader l = {.left = fl_left_begin(left)};
     fl_status s = (l.r.file = strdup(fl_input_name(path))) ? FL_OK : fl_no_memory(d, path);
     if (!s && fl_intern_text(&l.names, &l.r.names, &l.r.name_count, &l.r.name_room, "", 0) == UINT32_MAX)
         s = fl_no_memory(d, path);
     if (!s)
         s = fl_csv_read(path, &OPTIONS, &l.r.head, on_request_row, &l, d);
+    if (!s)
+        s = fl_requests_order(&l.r, &l.left, d);
+    if (!s)
+        s = fl_left_end(&l.left, left, path, d);
     if (!s && !l.r.count)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no requests, expected at least one row after the header");
     fl_intern_free(&l.names);

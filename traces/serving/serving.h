@@ -93,8 +93,13 @@ typedef struct fl_requests {
     size_t name_count, name_room;
 } fl_requests;
 
-/* Fills *r or leaves it zeroed. Refuses rows out of order, zero tokens, more cached tokens than the prompt has. */
-fl_status fl_requests_read(const char *path, fl_requests *r, fl_diag *d);
+/* Fills *r or leaves it zeroed. A row without tokens has no value; rows contradict that are out of order, or state more
+ * cached tokens than the prompt has. left: counts the rows that were left out; NULL: refuse at the first
+ * (traces/io/io.h).
+ */
+fl_status fl_requests_read(const char *path, fl_requests *r, fl_left_out *left, fl_diag *d);
+/* Leave out the requests whose times are out of order. For readers. */
+fl_status fl_requests_order(fl_requests *r, fl_left_out *left, fl_diag *d);
 
 /* Optional columns only where a row has such a value. */
 fl_status fl_requests_write(const char *path, const fl_requests *r, fl_diag *d);
@@ -217,8 +222,9 @@ typedef struct fl_layers { /* rows of a layer stand together, ascending in `at` 
     size_t count, room;
 } fl_layers;
 
-/* Fill *l or leave it zeroed; by: "tokens" or "sequences". Refuse two rows of one layer and number. */
-fl_status fl_layers_read(const char *path, const char *by, fl_layers *l, fl_diag *d);
+/* Fill *l or leave it zeroed; by: "tokens" or "sequences". Refuse two rows of one layer and number. left, here and
+ * below: counts the rows that were left out; NULL: refuse at the first (traces/io/io.h). */
+fl_status fl_layers_read(const char *path, const char *by, fl_layers *l, fl_left_out *left, fl_diag *d);
 void fl_layers_free(fl_layers *l);
 /* Rows of a layer: first and *count; NULL where it has none. */
 const fl_layer_row *fl_layers_find(const fl_layers *l, const char *name, size_t *count);
@@ -232,7 +238,7 @@ typedef struct fl_attention {
     size_t count, room;
 } fl_attention;
 
-fl_status fl_attention_read(const char *path, fl_attention *a, fl_diag *d);
+fl_status fl_attention_read(const char *path, fl_attention *a, fl_left_out *left, fl_diag *d);
 void fl_attention_free(fl_attention *a);
 
 typedef struct fl_step_row_measured {
@@ -247,5 +253,5 @@ typedef struct fl_step_rows {
     size_t count, room;
 } fl_step_rows;
 
-fl_status fl_step_rows_read(const char *path, fl_step_rows *r, fl_diag *d);
+fl_status fl_step_rows_read(const char *path, fl_step_rows *r, fl_left_out *left, fl_diag *d);
 void fl_step_rows_free(fl_step_rows *r);

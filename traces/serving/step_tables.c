@@ -19,25 +19,37 @@ typedef struct loader {
     void *into;
     const char *const *column;
     size_t count, required, where[COLUMNS_MAX], width;
+    size_t time; /* which column is the measured time: a run that failed has none, or 0 */
     fl_status (*take)(struct loader *l, const fl_csv_row *row, fl_diag *d);
+    fl_left_out left, *to;
 } loader;
+
+static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
+    const fl_status s = fl_columns_width(row, l->width, d);
+    const size_t time = l->where[l->time];
+    if (!s && (fl_no_value(row->field[time].text) || !strcmp(row->field[time].text, "0")))
+        return fl_left_empty(&l->left, row->file, row->line, row->field[time].column, d,
+                             "%s is '%.40s', as of a run that failed", l->column[l->time], row->field[time].text);
+    return s ? s : l->take(l, row, d);
+}
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     loader *l = user;
-    if (!l->width) {
-        l->width = row->count;
-        return fl_columns_find(row, l->column, l->count, l->required, l->where, d);
-    }
-    const fl_status s = fl_columns_width(row, l->width, d);
-    return s ? s : l->take(l, row, d);
+    if (l->width)
+        return fl_left_row(&l->left, read_row(l, row, &l->left.own), d);
+    l->width = row->count;
+    return fl_columns_find(row, l->column, l->count, l->required, l->where, d);
 }
 
 /* A table with comments, but no line that names its format. */
 static fl_status read_table(const char *path, loader *l, size_t *rows, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-steps", .head_optional = true};
     fl_head head = {0};
+    l->left = fl_left_begin(l->to);
     fl_status s = fl_csv_read(path, &OPTIONS, &head, on_row, l, d);
     fl_head_free(&head);
+    if (!s)
+        s = fl_left_end(&l->left, l->to, path, d);
     if (!s && !*rows)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no rows, expected at least one after the header");
     return s;
@@ -103,10 +115,10 @@ static int by_layer(const void *a, const void *b) {
 
 static bool same_point(const fl_layer_row *a, const fl_layer_row *b) { return a->layer == b->layer && a->at == b->at; }
 
-fl_status fl_layers_read(const char *path, const char *by, fl_layers *out, fl_diag *d) {
+fl_status fl_layers_read(const char *path, const char *by, fl_layers *out, fl_left_out *left, fl_diag *d) {
     const char *const column[] = {"layer", by, "time_us"};
     fl_layers l = {0};
-    loader load = {.into = &l, .column = column, .count = 3, .required = 3, .take = take_layer};
+    loader load = {.into = &l, .column = column, .count = 3, .required = 3, .time = 2, .take = take_layer, .to = left};
     fl_status s = read_table(path, &load, &l.count, d);
     if (!s)
         qsort(l.row, l.count, sizeof *l.row, by_layer);
@@ -159,9 +171,9 @@ static fl_status take_attention(loader *l, const fl_csv_row *row, fl_diag *d) {
     if (s)
         return s;
     if ((!r.chunk && !r.decodes) || (!r.chunk && r.kv_chunk) || !r.decodes != !r.kv_decode)
-        return FL_FIELD_FAIL(d, row, l->where[0],
-                             "no part of a step has these numbers, expected a prompt chunk, decodes with their KV, or "
-                             "both");
+        return FL_FIELD_WRONG(d, row, l->where[0],
+                              "no part of a step has these numbers, expected a prompt chunk, decodes with their KV, or "
+                              "both");
     r.time_s *= 1e-6;
     if (fl_grow(&a->row, &a->room, a->count + 1, sizeof *a->row))
         return fl_no_memory(d, row->file);
@@ -169,10 +181,11 @@ static fl_status take_attention(loader *l, const fl_csv_row *row, fl_diag *d) {
     return FL_OK;
 }
 
-fl_status fl_attention_read(const char *path, fl_attention *out, fl_diag *d) {
+fl_status fl_attention_read(const char *path, fl_attention *out, fl_left_out *left, fl_diag *d) {
     static const char *const COLUMN[] = {"prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us"};
     fl_attention a = {0};
-    loader load = {.into = &a, .column = COLUMN, .count = 5, .required = 5, .take = take_attention};
+    loader load = {
+        .into = &a, .column = COLUMN, .count = 5, .required = 5, .time = 4, .take = take_attention, .to = left};
     const fl_status s = read_table(path, &load, &a.count, d);
     if (s)
         fl_attention_free(&a);
@@ -205,25 +218,26 @@ static fl_status take_step(loader *l, const fl_csv_row *row, fl_diag *d) {
         s = get_whole(l, row, CONTEXT, 0, &r.context, d);
     if (!s)
         s = get(l, row, TIME_S, 1e-9, 1e6, &r.time_s, d);
-    if (!s && l->where[POWER_W] != SIZE_MAX)
-        s = fl_field_real_or_nan(row, l->where[POWER_W], "power_w", 0, 1e6, &r.power_w, d);
+    if (!s && l->where[POWER_W] != SIZE_MAX && !fl_no_value(row->field[l->where[POWER_W]].text))
+        s = fl_field_real(row, l->where[POWER_W], "power_w", 0, FL_WATTS_MOST, &r.power_w, d);
     if (s)
         return s;
     if (r.prefill && r.batch != 1)
-        return FL_FIELD_FAIL(d, row, l->where[BATCH], "a prefill of %g prompts, expected one prompt", r.batch);
+        return FL_FIELD_WRONG(d, row, l->where[BATCH], "a prefill of %g prompts, expected one prompt", r.batch);
     if (!r.prefill && r.tokens != r.batch)
-        return FL_FIELD_FAIL(d, row, l->where[TOKENS], "%g tokens of a decode of %g sequences, expected one for each",
-                             r.tokens, r.batch);
+        return FL_FIELD_WRONG(d, row, l->where[TOKENS], "%g tokens of a decode of %g sequences, expected one for each",
+                              r.tokens, r.batch);
     if (fl_grow(&rows->row, &rows->room, rows->count + 1, sizeof *rows->row))
         return fl_no_memory(d, row->file);
     rows->row[rows->count++] = r;
     return FL_OK;
 }
 
-fl_status fl_step_rows_read(const char *path, fl_step_rows *out, fl_diag *d) {
+fl_status fl_step_rows_read(const char *path, fl_step_rows *out, fl_left_out *left, fl_diag *d) {
     static const char *const COLUMN[] = {"phase", "sm_mhz", "batch", "tokens", "context_tokens", "time_s", "power_w"};
     fl_step_rows r = {0};
-    loader load = {.into = &r, .column = COLUMN, .count = 7, .required = 6, .take = take_step};
+    loader load = {
+        .into = &r, .column = COLUMN, .count = 7, .required = 6, .time = TIME_S, .take = take_step, .to = left};
     const fl_status s = read_table(path, &load, &r.count, d);
     if (s)
         fl_step_rows_free(&r);

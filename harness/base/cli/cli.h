@@ -240,6 +240,13 @@ int fl_terminal_width(FILE *stream);
  */
 void fl_terminal_say(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* --strict, for every command that reads recordings. */
+/* clang-format off */
+#define FL_STRICT_OPTION                                                                                               \
+    {"strict", NULL, FL_OPTION_FLAG, &fl_left_strict, 0, 0,                                                            \
+     "refuses a file at its first row without a value or that contradicts, instead of counting such rows", FL_FOR_INPUT}
+/* clang-format on */
+
 /* Prints notes on a file on standard error: the given ones, and what a reader left out. */
 void fl_notes_tell(const char *path, char *const *note, size_t count);
 void fl_left_tell(const char *path, const fl_left_out *left);

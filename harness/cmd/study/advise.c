@@ -462,6 +462,7 @@ int fl_cmd_advise(int argc, char **argv) {
          FL_FOR_POLICIES | FL_MOST_USED},
         FL_INTERVAL_OPTION(&o.files.interval_s),
         FL_SERVING_OPTIONS(o.serving),
+        FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;

@@ -327,6 +327,7 @@ int fl_cmd_show(int argc, char **argv) {
          FL_FOR_OUTPUT},
         FL_INTERVAL_OPTION(&o.interval_s),
         FL_CACHE_OPTION(&o.no_cache),
+        FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;

@@ -590,6 +590,7 @@ int fl_cmd_fit_device(int argc, char **argv) {
          FL_FOR_POLICIES},
         {"law", "best|full|plain", FL_OPTION_CHOICE, &c.law, 0, 0,
          "plain is the simulator's own, without link and stall; best predicts workloads left out better (best)"},
+        FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
@@ -601,7 +602,7 @@ int fl_cmd_fit_device(int argc, char **argv) {
         s = o.sweeps.count ? fl_texts_add(&o.sweeps, rest.item[i], &d)
                            : fl_refuse(&d, "'%s' is no option, see --help", rest.item[i]);
     if (!s)
-        s = o.cross ? fl_command_allow(option, FL_COUNT(option), true, "sweep cross-validate json " CROSS,
+        s = o.cross ? fl_command_allow(option, FL_COUNT(option), true, "sweep cross-validate strict json " CROSS,
                                        "with --cross-validate", &d)
                     : fl_command_allow(option, FL_COUNT(option), false, CROSS, "without --cross-validate", &d);
     if (!s && o.cross) {

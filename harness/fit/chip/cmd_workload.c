@@ -487,6 +487,7 @@ int fl_cmd_fit_workload(int argc, char **argv) {
          "with --which-clocks: log of that GPU idling at several clocks", FL_FOR_INPUT},
         {"run", "FILE", FL_OPTION_TEXT, &which.run, 0, 0,
          "with --which-clocks: a sweep of one workload on that GPU, one setting or more", FL_FOR_INPUT},
+        FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
@@ -495,8 +496,8 @@ int fl_cmd_fit_workload(int argc, char **argv) {
     fl_diag d = {0};
     const bool asks = which.count >= 0;
     fl_status s =
-        asks ? fl_command_allow(option, FL_COUNT(option), true, "which-clocks device sweep only facts idle run json",
-                                "with --which-clocks", &d)
+        asks ? fl_command_allow(option, FL_COUNT(option), true,
+                                "which-clocks device sweep only facts idle run strict json", "with --which-clocks", &d)
              : fl_command_allow(option, FL_COUNT(option), false, "facts idle run", "without --which-clocks", &d);
     if (!s && rest.count)
         s = fl_refuse(&d, "'%s' is no option, see --help", rest.item[0]);

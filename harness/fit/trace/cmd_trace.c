@@ -205,6 +205,7 @@ int fl_cmd_fit_trace(int argc, char **argv) {
         {"device", "N", FL_OPTION_INT, &device, 0, 100000,
          "GPU whose log becomes phases (the one with the lowest index)", FL_FOR_INPUT},
         FL_CACHE_OPTION(&no_cache),
+        FL_STRICT_OPTION,
         FL_JSON_OPTION(&json),
     };
     int status = FL_EXIT_OK;

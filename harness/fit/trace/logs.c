@@ -139,6 +139,7 @@ int fl_cmd_fit_logs(int argc, char **argv) {
         {"device", "N", FL_OPTION_INT, &o.device, 0, 65535, "the GPU, where a log has several", FL_FOR_INPUT},
         {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "format, where it is not to be detected", FL_FOR_INPUT},
         FL_INTERVAL_OPTION(&o.interval_s),
+        FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;

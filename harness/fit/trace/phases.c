@@ -59,23 +59,10 @@ static void merge(phase *into, const phase *from) {
     add_reading(into, value, from->seconds);
 }
 
-/* The longest spacing of the device's readings that is no pause, in s. */
-static double longest_of(const fl_telemetry *t, int32_t device) {
-    double *time = fl_must(malloc((t->row_count + 1) * sizeof *time)),
-           *room = fl_must(malloc((t->row_count + 1) * sizeof *room));
-    size_t count = 0;
-    for (size_t i = 0; i < t->row_count; i++)
-        if (t->device[i] == device)
-            time[count++] = (double)t->t_ns[i] * 1e-9;
-    const double usual = fl_usual_spacing(time, count, room);
-    free(time);
-    free(room);
-    return usual > 0 ? FL_PAUSE_SPACINGS * usual : (double)INFINITY;
-}
-
 /* A phase ends where two consecutive readings differ from it; a single one is noise. Pauses belong to no phase. */
 static void cut(const fl_telemetry *t, const size_t *column, int32_t device, phases *out) {
-    const double longest = longest_of(t, device);
+    double longest_ns = INFINITY;
+    fl_must_have(!fl_telemetry_longest(t, SIZE_MAX, device, &longest_ns, NULL));
     size_t before = SIZE_MAX, off = 0;
     for (size_t i = 0; i < t->row_count; i++) {
         double value[SIGNALS];
@@ -83,8 +70,8 @@ static void cut(const fl_telemetry *t, const size_t *column, int32_t device, pha
             continue;
         for (int k = 0; k < SIGNALS; k++)
             value[k] = column[k] == SIZE_MAX ? (double)NAN : t->value[i * t->signal_count + column[k]];
-        const double since = before == SIZE_MAX ? 0 : (double)(t->t_ns[i] - t->t_ns[before]) * 1e-9,
-                     seconds = since <= longest ? since : 0;
+        const double since_ns = before == SIZE_MAX ? 0 : (double)(t->t_ns[i] - t->t_ns[before]),
+                     seconds = since_ns <= longest_ns ? since_ns * 1e-9 : 0;
         before = i;
         off = out->count && differs(&out->item[out->count - 1], value) ? off + 1 : 0;
         if (!out->count || off > 1) {

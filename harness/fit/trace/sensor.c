@@ -7,6 +7,7 @@
 #include "harness/base/work/work.h"
 #include "models/fit/fit.h"
 #include "models/math/math.h"
+#include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -42,6 +43,7 @@ enum { T_S, T_MS, T_US, T_NS, POWER, COLUMNS };
 static const char *const COLUMN[COLUMNS] = {"t_s", "t_ms", "t_us", "t_ns", "power_w"};
 
 typedef struct loader {
+    fl_left_out left;
     fl_meter *m;
     size_t where[COLUMNS], width, time; /* time: which of the first four it is */
     double first;
@@ -57,25 +59,62 @@ static fl_status take_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     return s;
 }
 
-static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+static fl_status read_row(loader *l, const fl_csv_row *row, fl_diag *d) {
     static const double unit[] = {1, 1e-3, 1e-6, 1e-9};
-    loader *l = user;
     double time = 0, watts = 0;
-    if (!l->width)
-        return take_header(l, row, d);
     fl_status s = fl_columns_width(row, l->width, d);
+    if (!s && (fl_no_value(row->field[l->where[l->time]].text) || fl_no_value(row->field[l->where[POWER]].text)))
+        return fl_left_empty(&l->left, row->file, row->line, 1, d, "the time or the power has no value");
     if (!s)
         s = fl_field_real(row, l->where[l->time], COLUMN[l->time], -1e20, 1e20, &time, d);
     if (!s)
-        s = fl_field_real_or_nan(row, l->where[POWER], "power_w", -1e6, 1e6, &watts, d);
-    if (s || isnan(watts))
+        s = fl_field_real(row, l->where[POWER], "power_w", -1e6, 1e6, &watts, d);
+    if (s)
         return s;
     l->first = l->m->count ? l->first : time;
     const double at = (time - l->first) * unit[l->time];
     if (l->m->count && at <= l->m->time_s[l->m->count - 1])
-        return FL_FIELD_FAIL(d, row, l->where[l->time], "the time does not rise, expected later than the row before");
+        return FL_FIELD_WRONG(d, row, l->where[l->time], "the time does not rise, expected later than the row before");
     add(l->m, at, watts);
     return FL_OK;
+}
+
+static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
+    loader *l = user;
+    return l->width ? fl_left_row(&l->left, read_row(l, row, &l->left.own), d) : take_header(l, row, d);
+}
+
+/* ---- pauses ---- */
+
+/* Keeps the longest stretch without a pause: across one, no value stood still and no mean is known. Returns its length.
+ */
+static size_t keep_longest(const char *path, double *time, double *watts, size_t count) {
+    double *room = fl_must(malloc((count + 1) * sizeof *room));
+    const double usual = fl_usual_spacing(time, count, room),
+                 longest = usual > 0 ? FL_PAUSE_SPACINGS * usual : INFINITY;
+    size_t from = 0, best = 0, best_from = 0, stretches = 0;
+    free(room);
+    for (size_t i = 0; i < count; i++) {
+        if (i + 1 < count && time[i + 1] - time[i] <= longest)
+            continue;
+        if (i + 1 - from > best) {
+            best = i + 1 - from;
+            best_from = from;
+        }
+        from = i + 1;
+        stretches++;
+    }
+    if (stretches > 1) {
+        fl_ticker_clear();
+        fl_terminal_say(stderr, "note: %s: %zu pauses: the longest stretch without one is used, %zu of %zu readings",
+                        basename(path), stretches - 1, best, count);
+    }
+    const double first = best ? time[best_from] : 0;
+    for (size_t i = 0; i < best; i++) {
+        time[i] = time[best_from + i] - first;
+        watts[i] = watts[best_from + i];
+    }
+    return best;
 }
 
 /* ---- telemetry ---- */
@@ -109,18 +148,25 @@ fl_status fl_meter_read(const char *path, fl_meter *m, fl_diag *d) {
     fl_diag ignored = {0};
     fl_imported in = {0};
     fl_head head = {0};
-    loader l = {.m = m};
+    loader l = {.m = m, .left = fl_left_begin(&l.left)};
     *m = (fl_meter){0};
     fl_status s;
     if (!fl_reader_find(path, NULL, &reader, &ignored)) {
         s = fl_reader_read(reader, path, &all, &in, d);
+        fl_notes_tell(path, in.note, s ? 0 : in.doubt_count);
         if (!s && !in.has_telemetry)
             s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no telemetry, expected what a power meter recorded");
         if (!s)
             s = from_telemetry(&in.telemetry, path, m, d);
     } else {
         s = fl_csv_read(path, &OPTIONS, &head, on_row, &l, d);
+        if (!s)
+            s = fl_left_end(&l.left, NULL, path, d);
+        if (!s)
+            fl_left_tell(path, &l.left);
     }
+    if (!s)
+        m->count = keep_longest(path, m->time_s, m->watts, m->count);
     if (!s && m->count < 2)
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%zu samples of power, expected two or more", m->count);
     fl_imported_free(&in);
@@ -190,7 +236,10 @@ static fl_status take_readings(const options *o, const fl_telemetry *t, const ch
         r->time_s[r->count] = (double)(t->t_ns[i] - first) * 1e-9;
         r->watts[r->count++] = t->value[i * t->signal_count + column];
     }
-    return r->count ? FL_OK : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no reading of that GPU");
+    if (!r->count)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no reading of that GPU");
+    r->count = keep_longest(path, r->time_s, r->watts, r->count);
+    return FL_OK;
 }
 
 static fl_status read_log(const options *o, const char *path, readings *r, fl_diag *d) {
@@ -201,6 +250,7 @@ static fl_status read_log(const options *o, const char *path, readings *r, fl_di
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no telemetry, expected a log of power readings");
     if (!s)
         s = take_readings(o, &in.telemetry, path, r, d);
+    fl_notes_tell(path, in.note, s ? 0 : in.doubt_count);
     fl_imported_free(&in);
     return s;
 }
@@ -332,6 +382,7 @@ int fl_cmd_fit_sensor(int argc, char **argv) {
          FL_FOR_INPUT},
         FL_INTERVAL_OPTION(&o.interval_s),
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "rows for a platform file", FL_FOR_OUTPUT},
+        FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;

@@ -409,6 +409,7 @@ bool fl_node_clip_memory(fl_node_spec *n, const double *mhz, size_t count);
     {"arrivals", "SPEC", FL_OPTION_TEXT, &(o).arrivals, 0, 0, FL_ARRIVALS_HELP, FL_FOR_INPUT},                         \
     FL_NODE_OPTIONS((o).node),                                                                                         \
     FL_CACHE_OPTION(&(o).no_cache),                                                                                    \
+    FL_STRICT_OPTION,                                                                                                  \
     {"seed", "N", FL_OPTION_INT, &(o).seed, 1, 9e15,                                                                   \
      "seed of sensors and policies (" FL_AS_TEXT(FL_SEED_STANDARD) ")"}
 /* clang-format on */

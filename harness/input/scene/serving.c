@@ -374,7 +374,10 @@ static fl_status make_servers(fl_serving_scene *s, uint32_t count, const fl_batc
 static fl_status read_requests(const char *path, fl_requests *r, fl_diag *d) {
     const fl_reader *reader = NULL;
     fl_diag none = {0};
-    const fl_status s = fl_requests_read(path, r, d);
+    fl_left_out left;
+    const fl_status s = fl_requests_read(path, r, &left, d);
+    if (!s)
+        fl_left_tell(path, &left);
     if (s == FL_BAD_INPUT && strcmp(path, "-") != 0 && !fl_reader_find(path, NULL, &reader, &none) &&
         !strcmp(reader->name, "azure-llm"))
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0,

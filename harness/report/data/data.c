@@ -5,6 +5,7 @@
 #include "harness/base/work/work.h"
 #include "harness/report/data/data.h"
 #include "harness/study/compare/compare.h"
+#include "traces/files/files.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 
@@ -378,13 +379,15 @@ fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list,
     const size_t clock = fl_signal_index(t, "sm_mhz");
     int64_t last[DEVICES_MAX];
     bool seen[DEVICES_MAX] = {0};
-    double all = 0;
+    double all = 0, longest_ns[DEVICES_MAX];
     size_t n = 0;
     *count = 0;
     *list = NULL;
     if (clock == SIZE_MAX)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no column sm_mhz, expected the file of foldline run --timeline");
     fl_share *x = fl_must(malloc((t->row_count + 1) * sizeof *x));
+    for (int32_t k = 0; k < DEVICES_MAX; k++)
+        fl_must_have(!fl_telemetry_longest(t, SIZE_MAX, k, &longest_ns[k], NULL));
     for (size_t i = 0; i < t->row_count; i++) {
         const int32_t device = t->device[i];
         const double mhz = t->value[i * t->signal_count + clock];
@@ -393,7 +396,7 @@ fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list,
         const double span = seen[device] ? (double)(t->t_ns[i] - last[device]) : 0;
         seen[device] = true;
         last[device] = t->t_ns[i];
-        if (span <= 0 || isnan(mhz))
+        if (span <= 0 || span > longest_ns[device] || isnan(mhz)) /* nothing is known of a pause */
             continue;
         x[n++] = (fl_share){mhz, mhz, span};
         all += span;
