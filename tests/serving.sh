@@ -9,7 +9,7 @@ set -u
 f=$(realpath "${1:?usage: FOLDLINE_DATA=DIR tests/serving.sh PROGRAM}")
 data=${FOLDLINE_DATA:-/nowhere}
 [ ! -d "$data/serving" ] || data=$data/serving
-ls "$data"/*.engine.md "$data"/*-steps.csv >/dev/null 2>&1 || { echo "FOLDLINE_DATA holds no serving: skipped"; exit 77; }
+[ -n "$(find "$data" -maxdepth 1 '(' -name '*.engine.md' -o -name '*-steps.csv' ')' 2>/dev/null)" ] || { echo "FOLDLINE_DATA holds no serving: skipped"; exit 77; }
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
 F=$f DATA=$data OUT=$dir python3 - <<'END'

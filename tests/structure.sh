@@ -40,7 +40,7 @@ sim/gpu work.h                              : policies models/math models/laws t
 sim/advance                                 : policies models/laws traces/io sim/base sim/workload sim/gpu
 sim/serving                                 : policies models/math models/laws traces/io traces/serving sim/base sim/workload sim/gpu
 sim/node                                    : policies models/laws traces/io sim/base sim/instance sim/workload sim/gpu sim/advance sim/serving
-sim/pipeline                                : policies models/math models/laws traces/io traces/pipeline sim/workload sim/gpu sim/node
+sim/pipeline                                : policies models/math models/laws traces/io traces/pipeline sim/base sim/workload sim/gpu sim/node
 sim/synth                                   : policies models/math models/laws traces/io traces/files traces/serving sim/workload
 sim/draws                                   : policies traces/io sim/base sim/instance sim/node
 sim/oracle                                  : policies models/math models/laws traces/io sim/base sim/workload sim/gpu sim/node

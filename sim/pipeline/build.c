@@ -1,6 +1,8 @@
 /* A workload of a pipeline: classes of each rank, ops of each instruction, transfers that both sides wait for. */
 #include "sim/pipeline/inside.h"
 
+#include "sim/base/base.h"
+
 #include "models/laws/device.h"
 #include "models/laws/laws.h"
 #include "models/math/math.h"
@@ -322,6 +324,24 @@ static void close_builder(fl_pipe_builder *b) {
     free(b->fixed);
 }
 
+/* An iteration takes at least as long as all microbatches at the fastest forward and backward pass of the file. */
+static fl_status check_length(fl_pipe_builder *b, uint32_t iterations) {
+    double forward_s = INFINITY, backward_s = INFINITY;
+    for (size_t i = 0; i < b->p->row_count; i++) {
+        const fl_pipeline_row *row = &b->p->row[i];
+        if (row->what == FL_PIPELINE_FORWARD)
+            forward_s = fmin(forward_s, row->time_s);
+        else if (row->what == FL_PIPELINE_BACKWARD)
+            backward_s = fmin(backward_s, row->time_s);
+    }
+    const double pass_s = forward_s + (isfinite(backward_s) ? backward_s : 0);
+    const double once_s = isfinite(pass_s) ? pass_s * b->p->microbatches : 0;
+    return once_s * iterations * 1e12 <= (double)FL_TIME_END
+               ? FL_OK
+               : fl_refuse(b->d, "--repeat %u: so many iterations, each of %g s or more, take longer than 26 days",
+                           iterations, once_s);
+}
+
 static fl_status add_all(fl_pipe_builder *b, uint32_t iterations) {
     fl_status s = FL_OK;
     b->w->sm_min_mhz = 0;
@@ -361,6 +381,8 @@ fl_status fl_build_pipeline(fl_workload **out, const char *name, const fl_pipeli
         s = fl_pipe_find_flat(&b);
     if (!s)
         s = fl_pipe_find_places(&b);
+    if (!s)
+        s = check_length(&b, iterations);
     if (!s)
         s = add_all(&b, iterations);
     if (!s)

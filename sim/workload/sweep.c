@@ -385,8 +385,16 @@ static fl_status replay_kernels(fl_workload *w, const fl_sweep_replay *replay, u
                                 const uint32_t *id, const int64_t *work, size_t kernels, fl_diag *d) {
     fl_sweep_ops ops = fl_sweep_ops_of(w, replay, stream, name);
     uint32_t marker = 0;
-    fl_status status = FL_OK;
-    if (replay->iteration_ns && kernels)
+    double once_s = 0;
+    for (size_t k = 0; k < kernels; k++)
+        once_s += (double)work[k] * 1e-9;
+    fl_status status = once_s * replay->repeat * 1e12 <= (double)FL_TIME_END
+                           ? FL_OK
+                           : fl_refuse(d,
+                                       "--repeat %u: so many runs of %g s take longer than 26 days, expected at most "
+                                       "%.0f",
+                                       replay->repeat, once_s, floor((double)FL_TIME_END / 1e12 / once_s));
+    if (!status && replay->iteration_ns && kernels)
         status = fl_sweep_ops_marker(&ops, &w->class[id[0]].load, &marker, d);
     for (uint32_t r = 0; r < replay->repeat; r++)
         for (size_t k = 0; !status && k < kernels; k++)

@@ -85,4 +85,23 @@ refuse "compare" 2 'policy fixed: sm_mhz: 1234 MHz is not on the SM ladder' "$f"
 # The record of a result cut a long list.
 "$f" compare $mix --platform generic --no-oracle --gpus 40 --policy "fixed:power_limits_w=$(seq -s / -f %.4f 200.1234 239.1234)" --csv "$dir/long.csv" >/dev/null
 check "a list of 40 values is recorded to its end" grep -q '"power_limits_w":.*/239\.1234"' "$dir/long.provenance.json"
+
+# A run that the engine would refuse after its last repetition.
+refuse "more runs than the engine has time for" 2 '--repeat 1000000: so many runs of 10 s take longer than 26 days' "$f" run --sweep "$dir/mem.csv" --workload a --platform generic --policy nvboost --repeat 1000000
+refuse "more iterations" 2 '--repeat 1000000: so many iterations' "$f" run --pipeline $stages --platform a100-pcie --policy nvboost --repeat 1000000
+
+# A row that counts twice, and values that no result has.
+refuse "a trace given twice" 2 'mix8\.csv is given twice' "$f" compare $mix ./$mix --platform generic --policy nvboost
+printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["%s", "%s"], "policies": ["nvboost"]}' "$root/$mix" "$root/$mix" >"$dir/twice.json"
+refuse "by an experiment" 2 'mix8\.csv is given twice' "$f" compare "$dir/twice.json"
+result() { { head -n 1 "$dir/long.csv" && sed -n "$1" "$dir/long.csv" | awk -F, -v OFS=, -v e="${2-}" 'e { $3 = e } 1'; } >"$dir/result.csv"; }
+result '2p;2p'
+refuse "report: a doubled row" 2 'result\.csv:3:1: workload .* stand in line 2 too' "$f" report "$dir/result.csv" -o "$dir/r.html"
+for e in -5 1e308; do
+  result 2p $e
+  refuse "report: an energy of $e" 2 "result\.csv:2:[0-9]+: energy_j is '?$e" "$f" report "$dir/result.csv" -o "$dir/r.html"
+done
+"$f" run $mix --platform a100-pcie --policy assure --log "$dir/assure.csv" >/dev/null
+awk -F, -v OFS=, '!done && $3 == "0" && $5 + 0 > 0 { $5 = -$5; done = 1 } 1' "$dir/assure.csv" >"$dir/minus.csv"
+refuse "verify: a negative power" 2 "minus\.csv:[0-9]+:[0-9]+: power_w is '-" "$f" verify "$dir/minus.csv"
 finish

@@ -250,7 +250,8 @@ static fl_status read_values(loader *l, const fl_csv_row *row, size_t index, fl_
     double *set = r->set + index * r->control_count;
     fl_status status = FL_OK;
     for (size_t i = 0; i < r->signal_count && !status; i++)
-        status = fl_field_real_or_nan(row, i + 3, r->signal[i], -HUGE_VAL, HUGE_VAL, &value[i], d);
+        status = fl_field_real_or_nan(row, i + 3, r->signal[i], strncmp(r->signal[i], "temp", 4) ? 0 : -HUGE_VAL,
+                                      HUGE_VAL, &value[i], d);
     if (!status && r->signal_count)
         status = mark_fresh(r, row, l->fresh_at, value, r->fresh + index * r->signal_count, d);
     for (size_t i = 0; i < r->control_count && !status; i++) {

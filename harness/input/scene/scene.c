@@ -170,7 +170,31 @@ void fl_scene_resolve(fl_scene_options *o) {
     o->draws = o->draws ? o->draws : 1;
 }
 
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* A trace that is named twice would count twice in every mean. */
+static fl_status check_twice(const fl_texts *traces, fl_diag *d) {
+    char **path = calloc(traces->count + 1, sizeof *path);
+    fl_status s = path ? FL_OK : fl_no_memory(d, NULL);
+    size_t count = 0;
+    for (size_t i = 0; path && i < traces->count; i++)
+        if (!fl_is_standard(traces->item[i]) && (path[count] = realpath(traces->item[i], NULL)))
+            count++; /* the reader names a file that is missing */
+    if (count)
+        qsort(path, count, sizeof *path, by_text);
+    for (size_t i = 1; !s && i < count; i++)
+        if (!strcmp(path[i - 1], path[i]))
+            s = fl_refuse(d, "%s is given twice, expected each trace once", path[i]);
+    for (size_t i = 0; i < count; i++)
+        free(path[i]);
+    free(path);
+    return s;
+}
+
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d) {
+    fl_status twice = check_twice(traces, d);
+    if (twice)
+        return twice;
     const bool programs = o->programs || o->applications, other = traces->count || programs || o->sweep || o->pipeline;
     const bool any = other || o->serving.server;
     const fl_status served = fl_serving_choice_check(&o->serving, d);

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define VALUE_MAX 1e40 /* energy x time^2 of a year of a data centre is below; sums of squares stay finite */
+
 enum { FL_SHARE_CLASSES_MAX = 24 }; /* more distinct clocks than this are grouped into classes */
 
 /* ---- names and columns ---- */
@@ -47,8 +49,16 @@ void fl_names_free(fl_names *n) {
 
 enum { WORKLOAD, POLICY, SEED, PLATFORM, VARIANT, CLOCK, TEXTS };
 
+typedef struct loaded { /* what tells one row from all others */
+    size_t workload, policy, platform, variant;
+    uint64_t seed;
+    int64_t draw, line;
+} loaded;
+
 typedef struct loader {
     fl_report_data *r;
+    loaded *row;
+    size_t row_count, row_room, draw_at;
     size_t text_at[TEXTS], value_at[FL_REPORT_COLUMNS], load_at, width; /* SIZE_MAX: no such column */
     bool headed;
 } loader;
@@ -60,6 +70,7 @@ static fl_status header(loader *l, const fl_csv_row *r, fl_diag *d) {
     for (size_t i = 0; i < FL_REPORT_COLUMNS; i++)
         l->value_at[i] = fl_report_find(r, column_name[i]);
     l->load_at = fl_report_find(r, "offered_rps");
+    l->draw_at = fl_report_find(r, "draw");
     l->width = r->count;
     l->headed = true;
     if (l->text_at[WORKLOAD] == SIZE_MAX || l->text_at[POLICY] == SIZE_MAX ||
@@ -73,7 +84,43 @@ static fl_status number(const fl_csv_row *r, size_t at, const char *name, double
     *value = NAN;
     if (at == SIZE_MAX || !strcmp(r->field[at].text, "n/a"))
         return FL_OK;
-    return fl_field_real_or_nan(r, at, name, -HUGE_VAL, HUGE_VAL, value, d);
+    return fl_field_real_or_nan(r, at, name, -VALUE_MAX, VALUE_MAX, value, d);
+}
+
+/* Times, energies, powers and counts are not negative. Savings, slowdowns and regrets may be. */
+static bool may_be_negative(size_t column) {
+    return column == FL_REPORT_SLOWDOWN || strstr(column_name[column], "slowdown") ||
+           strstr(column_name[column], "regret") || strstr(column_name[column], "saving");
+}
+
+static int by_row(const void *pa, const void *pb) {
+    const loaded *a = pa, *b = pb;
+    const int o[] = {(a->workload > b->workload) - (a->workload < b->workload),
+                     (a->policy > b->policy) - (a->policy < b->policy),
+                     (a->platform > b->platform) - (a->platform < b->platform),
+                     (a->variant > b->variant) - (a->variant < b->variant),
+                     (a->seed > b->seed) - (a->seed < b->seed),
+                     (a->draw > b->draw) - (a->draw < b->draw)};
+    for (size_t i = 0; i < sizeof o / sizeof *o; i++)
+        if (o[i])
+            return o[i];
+    return 0;
+}
+
+/* A doubled row would count twice in every mean. */
+static fl_status check_twice(loader *l, fl_diag *d) {
+    if (l->row_count)
+        qsort(l->row, l->row_count, sizeof *l->row, by_row);
+    for (size_t i = 1; i < l->row_count; i++) {
+        const loaded *a = &l->row[i - 1], *b = &l->row[i];
+        if (!by_row(a, b))
+            return fl_fail(d, FL_BAD_INPUT, l->r->path, a->line > b->line ? a->line : b->line, 1,
+                           "workload '%.80s' and policy '%.80s' with this platform, variant and seed stand in line "
+                           "%lld too, expected each row once",
+                           l->r->workload.item[a->workload], l->r->policy.item[a->policy],
+                           (long long)(a->line < b->line ? a->line : b->line));
+    }
+    return FL_OK;
 }
 
 static bool same_seed(const void *owner, uint32_t index, const void *key) {
@@ -127,13 +174,20 @@ static fl_status read_row(void *user, const fl_csv_row *row, fl_diag *d) {
         s = fl_field_int(row, l->text_at[SEED], "seed", 0, INT64_MAX, &seed, d);
     x.seed = (uint64_t)seed;
     for (size_t i = 0; !s && i < FL_REPORT_COLUMNS; i++)
-        s = number(row, l->value_at[i], column_name[i], &x.value[i], d);
+        if (!(s = number(row, l->value_at[i], column_name[i], &x.value[i], d)) && x.value[i] < 0 && !may_be_negative(i))
+            s = fl_fail(d, FL_BAD_INPUT, row->file, row->line, row->field[l->value_at[i]].column,
+                        "%s is %g, expected a number of at least 0", column_name[i], x.value[i]);
     double load = NAN;
     if (!s)
         s = number(row, l->load_at, "offered_rps", &load, d);
     r->serves |= isfinite(load);
     if (s)
         return s;
+    int64_t draw = 0;
+    if (l->draw_at != SIZE_MAX && fl_int_parse(row->field[l->draw_at].text, &draw) != FL_NUMBER_OK)
+        draw = 0; /* none */
+    fl_must_grow(&l->row, &l->row_room, l->row_count + 1, sizeof *l->row);
+    l->row[l->row_count++] = (loaded){x.workload, x.policy, x.platform, x.variant, x.seed, draw, row->line};
     x.seed_at = add_seed(r, x.seed);
     fl_must_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row);
     r->row[r->row_count++] = x;
@@ -182,6 +236,9 @@ fl_status fl_report_read(const char *csv, fl_report_data *r, fl_diag *d) {
     fl_csv_options options = {.trim = true};
     *r = (fl_report_data){.path = fl_must(strdup(csv)), .bound = INFINITY};
     fl_status s = fl_csv_read(csv, &options, NULL, read_row, &l, d);
+    if (!s)
+        s = check_twice(&l, d);
+    free(l.row);
     if (!s && !r->row_count)
         s = fl_fail(d, FL_BAD_INPUT, csv, 0, 0, "no row of a workload, expected the CSV of compare or grid");
     if (!s && !fl_result_sha256(csv, r->sha256))
