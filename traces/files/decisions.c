@@ -244,14 +244,25 @@ static fl_status mark_fresh(const fl_decisions *r, const fl_csv_row *row, size_t
     return FL_OK;
 }
 
+/* Powers, energies, clocks and shares are not negative. A temperature may be, and so may a signal of another name. */
+static double least_of(const char *signal) {
+    static const char *const unit[] = {"_w", "_j", "_mhz", "_pct"};
+    const size_t size = strlen(signal);
+    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
+        const size_t end = strlen(unit[i]);
+        if (size > end && !strcmp(signal + size - end, unit[i]))
+            return 0;
+    }
+    return -HUGE_VAL;
+}
+
 static fl_status read_values(loader *l, const fl_csv_row *row, size_t index, fl_diag *d) {
     fl_decisions *r = &l->r;
     double *value = r->value + index * r->signal_count;
     double *set = r->set + index * r->control_count;
     fl_status status = FL_OK;
     for (size_t i = 0; i < r->signal_count && !status; i++)
-        status = fl_field_real_or_nan(row, i + 3, r->signal[i], strncmp(r->signal[i], "temp", 4) ? 0 : -HUGE_VAL,
-                                      HUGE_VAL, &value[i], d);
+        status = fl_field_real_or_nan(row, i + 3, r->signal[i], least_of(r->signal[i]), HUGE_VAL, &value[i], d);
     if (!status && r->signal_count)
         status = mark_fresh(r, row, l->fresh_at, value, r->fresh + index * r->signal_count, d);
     for (size_t i = 0; i < r->control_count && !status; i++) {
