@@ -47,6 +47,7 @@ int main(int argc, char **argv) {
     if (!open_streams())
         return FL_EXIT_SYSTEM;
     fl_memory_watch();
+    fl_commands_open();
     if (argc < 2) {
         fl_usage(stderr);
         return FL_EXIT_USAGE;

@@ -1,4 +1,4 @@
-/* The commands: finds the command of a name and calls it. main() asks fl_command_run first; for an unknown name it
+/* The commands: finds the command of a name and calls it. main() calls fl_commands_open, then asks fl_command_run; for an unknown name it
  * prints fl_command_unknown, and without a name fl_usage.
  *
  * The table of commands is base/cli/commands.h. A command gets the arguments after its name, owns nothing of them, and
@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* Set the table of all commands. Call it before the other functions. */
+void fl_commands_open(void);
 /* Print the list of commands. */
 void fl_usage(FILE *out);
 #define FL_ABOUT "foldline replays recorded GPU kernel and power traces under clock policies: energy, makespan, regret."

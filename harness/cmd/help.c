@@ -1,4 +1,4 @@
-/* The rows of all commands, `foldline help`, and the commands that are names of their parts alone. */
+/* `foldline help`, and the commands that are names of their parts alone. */
 #include "harness/cmd/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -14,76 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_ROOM = 64 };
-
-/* ---- the rows of all commands ---- */
-
-#define COMMAND_ROW(name, summary) {#name, summary, fl_cmd_##name},
-#define PART_ROW(name, ident, summary) {name, summary, fl_cmd_##ident},
-
-const fl_command_row fl_command_rows[] = {FL_COMMANDS(COMMAND_ROW) FL_COMMAND_PARTS(PART_ROW)};
-const size_t fl_command_rows_count = sizeof fl_command_rows / sizeof *fl_command_rows;
-
-bool fl_part_of(const fl_command_row *row, const char *command) {
-    const size_t n = strlen(command);
-    return n ? !strncmp(row->name, command, n) && row->name[n] == ' ' && !strchr(row->name + n + 1, ' ')
-             : !strchr(row->name, ' ');
-}
-
-const char *fl_part_name(const fl_command_row *row) {
-    const char *blank = strrchr(row->name, ' ');
-    return blank ? blank + 1 : row->name;
-}
-
-/* The words of a row's name with which the arguments begin; 0: they begin otherwise. */
-static int words_of(const char *name, int argc, char **argv) {
-    for (int i = 0; i < argc; i++) {
-        const size_t n = strlen(argv[i]);
-        if (strncmp(name, argv[i], n) != 0 || (name[n] && name[n] != ' '))
-            return 0;
-        if (!name[n])
-            return i + 1;
-        name += n + 1;
-    }
-    return 0;
-}
-
-bool fl_command_run(int argc, char **argv, int *status) {
-    const fl_command_row *found = NULL;
-    int most = 0;
-    for (size_t i = 0; i < fl_command_rows_count; i++) {
-        const int words = words_of(fl_command_rows[i].name, argc, argv);
-        found = words > most ? &fl_command_rows[i] : found;
-        most = words > most ? words : most;
-    }
-    if (found)
-        *status = found->run(argc - most, argv + most);
-    return found != NULL;
-}
-
-/* Refuse a name that no part of the command has, and no topic of help. */
-static fl_status unknown_part(const char *what, const char *name, const char *command, bool topics, fl_diag *d) {
-    const char *names[NAMES_ROOM];
-    size_t count = 0;
-    for (size_t i = 0; i < fl_command_rows_count && count < NAMES_ROOM; i++)
-        if (fl_part_of(&fl_command_rows[i], command))
-            names[count++] = fl_part_name(&fl_command_rows[i]);
-    for (size_t i = 0; topics && i < fl_topics_count && count < NAMES_ROOM; i++)
-        names[count++] = fl_topics[i];
-    return fl_fail_unknown(d, NULL, what, name, names, count);
-}
-
-fl_status fl_command_unknown(const char *name, fl_diag *d) { return unknown_part("command", name, "", false, d); }
-
 /* ---- commands that are the names of their parts alone ---- */
-
-void fl_parts_text(const char *command, char *text, size_t room) {
-    size_t used = 0;
-    for (size_t i = 0; i < fl_command_rows_count && used < room; i++)
-        if (fl_part_of(&fl_command_rows[i], command))
-            used += (size_t)snprintf(text + used, room - used, "  %s  %s\n", fl_part_name(&fl_command_rows[i]),
-                                     fl_command_rows[i].summary);
-}
 
 static int name_parts(const char *command, const char *summary, int argc, char **argv) {
     char details[4096];
@@ -96,7 +27,7 @@ static int name_parts(const char *command, const char *summary, int argc, char *
     if (!fl_command_begin(argc, argv, &own, NULL, 0, &rest, &status))
         return status;
     fl_diag d = {0};
-    const fl_status s = rest.count ? unknown_part(command, rest.item[0], command, false, &d)
+    const fl_status s = rest.count ? fl_part_unknown(command, rest.item[0], command, false, &d)
                                    : fl_refuse(&d, "expected WHAT, see foldline %s --help", command);
     return fl_command_close(command, s, &d, NULL, 0, &rest);
 }
@@ -154,7 +85,7 @@ static int page_of(const fl_texts *topic) {
     if (fl_command_run(argc, argv, &status))
         return status;
     fl_diag d = {0};
-    (void)unknown_part("topic", topic->item[0], "", true, &d);
+    (void)fl_part_unknown("topic", topic->item[0], "", true, &d);
     return fl_command_fail("help", &d);
 }
 

@@ -14,8 +14,11 @@ typedef struct fl_command_row {
     int (*run)(int argc, char **argv);
 } fl_command_row;
 
-extern const fl_command_row fl_command_rows[]; /* fl_command_rows_count */
-extern const size_t fl_command_rows_count;
+extern const fl_command_row *fl_command_rows; /* fl_command_rows_count; NULL before fl_commands_open */
+extern size_t fl_command_rows_count;
+
+/* Refuse a name that no part of the command has and, with `topics`, no topic of help (FL_BAD_INPUT). */
+fl_status fl_part_unknown(const char *what, const char *name, const char *command, bool topics, fl_diag *d);
 
 /* Return true if the row is a part of the command itself, not a part of its part. "" is the program. */
 bool fl_part_of(const fl_command_row *row, const char *command);

@@ -90,8 +90,6 @@ static fl_status policies(const fl_page *page, fl_diag *d) {
     return FL_OK;
 }
 
-const char *const fl_topics[] = {"experiment", "experiments", "traces", "platforms", "policies"};
-const size_t fl_topics_count = sizeof fl_topics / sizeof *fl_topics;
 static fl_status (*const print[])(const fl_page *page, fl_diag *d) = {experiments, experiments, traces, platforms,
                                                                       policies};
 

@@ -74,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     argv[argc] = NULL;
     const int kept = listen();
+    fl_commands_open();
     if (!fl_command_run(argc, argv, &status))
         status = FL_EXIT_SYSTEM;
     fflush(stdout);

@@ -3,6 +3,7 @@
 #include "tests/support/temp_file.h"
 
 #include "harness/base/cli/cli.h"
+#include "harness/cmd/cmd.h"
 #include "harness/cmd/inside.h"
 
 #include <stdbool.h>
@@ -128,6 +129,7 @@ static void test_every_command(void) {
     f.bash = fl_temp_slurp(path, &size);
     snprintf(path, sizeof path, "%s/zsh/_foldline", f.folder);
     f.zsh = fl_temp_slurp(path, &size);
+    fl_commands_open();
     fl_command_rows_read((fl_command_reader){check_command, &f});
     char *usage = printed("--help");
     for (size_t i = 0; usage && i < fl_command_rows_count; i++) {

@@ -98,18 +98,18 @@ unit() { sed "$1" "$dir/units.csv" >"$dir/unit.csv"; }
 for c in 'fit device --out /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep' \
   'advise' 'advise --platform v100-300w' 'compare --platform v100-300w --model fitted --policy assure --sweep'; do
   unit 's/^a,1500,/a,1500000,/'
-  refuse "kHz: $c" 2 'unit.csv:4:3: sm_mhz is 1.5e[+]06, above what any GPU runs at .10000 MHz.; as kHz, a factor of 1000, it would be 1500: expected MHz' "$f" $c "$dir/unit.csv"
+  refuse "kHz: $c" 2 'unit.csv:4:3: sm_mhz is 1.5e[+]06, above what any GPU runs at .10000 MHz.; as kHz, a factor of 1000, it would be 1500: expected MHz' "$f" $c "$dir/unit.csv" --strict
   unit 's/150$/150000/'
-  refuse "mW: $c" 2 'unit.csv:4:16: power_w is 150000, above what any node of GPUs draws .10000 W.; as mW, a factor of 1000, it would be 150: expected W' "$f" $c "$dir/unit.csv"
+  refuse "mW: $c" 2 'unit.csv:4:16: power_w is 150000, above what any node of GPUs draws .10000 W.; as mW, a factor of 1000, it would be 150: expected W' "$f" $c "$dir/unit.csv" --strict
 done
 unit 's/,877,/,877000,/'
-refuse "a memory clock" 2 'unit.csv:3:8: mem_mhz is 877000, .* as kHz, a factor of 1000' "$f" advise "$dir/unit.csv"
+refuse "a memory clock" 2 'unit.csv:3:8: mem_mhz is 877000, .* as kHz, a factor of 1000' "$f" advise "$dir/unit.csv" --strict
 unit 's/^a,1500,/a,1500000000,/'
-refuse "Hz" 2 'unit.csv:4:3: .* as Hz, a factor of 1e[+]06, it would be 1500' "$f" advise "$dir/unit.csv"
+refuse "Hz" 2 'unit.csv:4:3: .* as Hz, a factor of 1e[+]06, it would be 1500' "$f" advise "$dir/unit.csv" --strict
 unit 's/power_w/energy_j/; s/100$/200000/; s/150$/225000/'
-refuse "mJ without a power" 2 'unit.csv:3:14: energy_j is 200000, .* as mJ, a factor of 1000, it would be 200' "$f" advise "$dir/unit.csv"
+refuse "mJ without a power" 2 'unit.csv:3:14: energy_j is 200000, .* as mJ, a factor of 1000, it would be 200' "$f" advise "$dir/unit.csv" --strict
 unit 's/mem_mhz/power_cap_w/; s/,877,/,300000,/'
-refuse "a limit" 2 'unit.csv:3:8: power_cap_w is 300000, .* as mW' "$f" advise "$dir/unit.csv"
+refuse "a limit" 2 'unit.csv:3:8: power_cap_w is 300000, .* as mW' "$f" advise "$dir/unit.csv" --strict
 unit 's/150$/9000/'
 succeed "a node of eight boards is one" 'set ' "$f" advise "$dir/unit.csv" --bound 100%
 
@@ -121,7 +121,7 @@ for c in 'fit device --out /dev/null --sweep' 'fit workload --device v100-300w -
   refuse "kW: $c" 2 'unit.csv:4:16: power_w is 0.15 at most, below what any GPU draws .1 W.; as kW, a factor of 1000, it would be 150: expected W' "$f" $c "$dir/unit.csv"
 done
 unit 's/,877,/,0.877,/'
-refuse "a memory clock in GHz" 2 'unit.csv:3:8: mem_mhz is 0.877 at most' "$f" advise "$dir/unit.csv"
+refuse "a memory clock in GHz" 2 'unit.csv:3:8: mem_mhz is 0.877 at most' "$f" advise "$dir/unit.csv" --strict
 unit 's/power_w/energy_j/; s/,100$/,0.2/; s/,150$/,0.225/'
 refuse "kJ without a power" 2 'unit.csv:4:16: power_w is 0.15 at most, .*: expected energy_j in J' "$f" advise "$dir/unit.csv"
 unit 's/^a,1000,/a,29,/'
@@ -145,7 +145,7 @@ for c in 'fit device --out /dev/null --sweep' 'fit workload --which-clocks 1 --s
   unit 's/mem_mhz/sm_mhz/'
   refuse "a column twice: $c" 2 "unit.csv:2:17: .*sm_mhz" "$f" $c "$dir/unit.csv"
   unit 's/150$/-150/'
-  refuse "a negative power: $c" 2 'unit.csv:4:16: power_w' "$f" $c "$dir/unit.csv"
+  refuse "a negative power: $c" 2 'unit.csv:4:16: power_w' "$f" $c "$dir/unit.csv" --strict
   unit '$p; $s/1\.5,/3,/'
   refuse "a clock twice with different times: $c" 2 'unit.csv:5:1: a at 1500 MHz took 3 s, and 1.5 s in line 4' "$f" $c "$dir/unit.csv"
 done

@@ -1,0 +1,76 @@
+/* What is done with the rows of all commands: names, parts, dispatch. */
+#include "harness/cmd/inside.h"
+
+#include "harness/base/cli/cli.h"
+#include "harness/cmd/cmd.h"
+#include "traces/io/io.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_ROOM = 64 };
+
+const fl_command_row *fl_command_rows;
+size_t fl_command_rows_count;
+
+const char *const fl_topics[] = {"experiment", "experiments", "traces", "platforms", "policies"};
+const size_t fl_topics_count = sizeof fl_topics / sizeof *fl_topics;
+
+bool fl_part_of(const fl_command_row *row, const char *command) {
+    const size_t n = strlen(command);
+    return n ? !strncmp(row->name, command, n) && row->name[n] == ' ' && !strchr(row->name + n + 1, ' ')
+             : !strchr(row->name, ' ');
+}
+
+const char *fl_part_name(const fl_command_row *row) {
+    const char *blank = strrchr(row->name, ' ');
+    return blank ? blank + 1 : row->name;
+}
+
+/* The words of a row's name with which the arguments begin; 0: they begin otherwise. */
+static int words_of(const char *name, int argc, char **argv) {
+    for (int i = 0; i < argc; i++) {
+        const size_t n = strlen(argv[i]);
+        if (strncmp(name, argv[i], n) != 0 || (name[n] && name[n] != ' '))
+            return 0;
+        if (!name[n])
+            return i + 1;
+        name += n + 1;
+    }
+    return 0;
+}
+
+bool fl_command_run(int argc, char **argv, int *status) {
+    const fl_command_row *found = NULL;
+    int most = 0;
+    for (size_t i = 0; i < fl_command_rows_count; i++) {
+        const int words = words_of(fl_command_rows[i].name, argc, argv);
+        found = words > most ? &fl_command_rows[i] : found;
+        most = words > most ? words : most;
+    }
+    if (found)
+        *status = found->run(argc - most, argv + most);
+    return found != NULL;
+}
+
+fl_status fl_part_unknown(const char *what, const char *name, const char *command, bool topics, fl_diag *d) {
+    const char *names[NAMES_ROOM];
+    size_t count = 0;
+    for (size_t i = 0; i < fl_command_rows_count && count < NAMES_ROOM; i++)
+        if (fl_part_of(&fl_command_rows[i], command))
+            names[count++] = fl_part_name(&fl_command_rows[i]);
+    for (size_t i = 0; topics && i < fl_topics_count && count < NAMES_ROOM; i++)
+        names[count++] = fl_topics[i];
+    return fl_fail_unknown(d, NULL, what, name, names, count);
+}
+
+fl_status fl_command_unknown(const char *name, fl_diag *d) { return fl_part_unknown("command", name, "", false, d); }
+
+void fl_parts_text(const char *command, char *text, size_t room) {
+    size_t used = 0;
+    for (size_t i = 0; i < fl_command_rows_count && used < room; i++)
+        if (fl_part_of(&fl_command_rows[i], command))
+            used += (size_t)snprintf(text + used, room - used, "  %s  %s\n", fl_part_name(&fl_command_rows[i]),
+                                     fl_command_rows[i].summary);
+}
