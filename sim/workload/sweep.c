@@ -283,11 +283,11 @@ static fl_status set_errors(fl_workload *w, const char *file, const fl_sweep *s,
     return FL_OK;
 }
 
-static int64_t line_at(const fl_sweep *s, uint32_t name, double mem) {
+static const fl_sweep_row *row_at(const fl_sweep *s, uint32_t name, double mem) {
     for (size_t i = 0; i < s->row_count; i++)
         if (s->rows[i].workload == name && s->rows[i].mem_mhz == mem)
-            return s->rows[i].line;
-    return 0;
+            return &s->rows[i];
+    return NULL;
 }
 
 /* The kernels of the workload, each once. */
@@ -305,7 +305,7 @@ static size_t find_kernels(const fl_sweep *s, uint32_t name, uint32_t *kernel, b
 static size_t find_memories(const fl_kernel_rows *k, const fl_device *dev, double *other) {
     size_t count = 0;
     for (uint32_t m = 0; m < dev->mem_count; m++)
-        if (dev->mem_mhz[m] != k->mem && line_at(k->s, k->name, dev->mem_mhz[m]))
+        if (dev->mem_mhz[m] != k->mem && row_at(k->s, k->name, dev->mem_mhz[m]))
             other[count++] = dev->mem_mhz[m];
     return count;
 }
@@ -409,7 +409,7 @@ fl_status fl_build_sweep(fl_workload **out, const char *file, const fl_sweep *s,
     char of[96], text[FL_OFF_LADDER_TEXT];
     (void)snprintf(of, sizeof of, "the memory ladder of %s", node->name);
     if (!isnan(mem) && fl_ladder_index(dev->mem_mhz, dev->mem_count, mem) < 0)
-        return fl_fail(d, FL_BAD_INPUT, file, line_at(s, name, mem), 0, "memory clock of %s: %s", s->names[name],
+        return fl_fail(d, FL_BAD_INPUT, file, row_at(s, name, mem)->line, 0, "memory clock of %s: %s", s->names[name],
                        fl_off_ladder(mem, of, dev->mem_mhz, dev->mem_count, text));
     fl_workload *w;
     fl_status status = fl_workload_new(&w, s->names[name], d);
