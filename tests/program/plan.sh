@@ -64,6 +64,6 @@ if awk -v a="$one" -v b="$each" 'BEGIN { exit !(b > 0 && b < a / 3) }'; then ok 
 succeed "it is told" 'busiest host.s time, one for each GPU' run --policy plan --set plan="$measured#28"
 succeed "so is one host" 's of the host.s time' run --policy plan --set plan="$measured#28" --setting-hosts one
 check "and recorded" grep -q '"setting_hosts":[[:space:]]*"per-gpu"' "$dir/c.provenance.json"
-refuse "hosts that nobody knows" 2 "unknown setting-hosts 'two', expected one or per-gpu" run --policy plan --set plan="$measured#28" --setting-hosts two
+refuse "hosts that nobody knows" 2 "setting-hosts 'two', expected one of one, per-gpu" run --policy plan --set plan="$measured#28" --setting-hosts two
 refuse "instructions of no pipeline" 2 '--instructions needs a pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy nvboost --instructions "$dir/n.csv"
 finish
