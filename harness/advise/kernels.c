@@ -56,6 +56,8 @@ static fl_status node_open(node *n, const char *path, const fl_kernel_trace *t, 
         fl_platform_free(&n->p);
         s = fl_platform_open(o->platform, devices_of(t), &n->p, d);
     }
+    if (!s) /* the node of every other command: without heat, for one */
+        s = fl_node_choose(&n->p.node, &(fl_node_choice){0}, d);
     if (!s)
         s = fl_build_trace(&n->w, path, t, &n->p.node, &build, d);
     if (!s)
