@@ -138,7 +138,7 @@ static void add_gpu(fl_advise_source *f, const char *path, double sm_mhz, const 
 /* What the file's numbers rest on with doubts: the first of what the advice rests on. */
 static void tell_doubts(const fl_advise_source *f, const char *path, const fl_imported *in, size_t first,
                         fl_advise_subjects *s) {
-    bool apart = false; /* the accounts of the run itself are told, not those of the whole log */
+    bool apart = false; /* the notes compare the energies of the run itself, not those of the whole log */
     for (size_t i = first; i < f->ran_count; i++)
         apart |= !f->ran[i].aside && fl_accounts_differ(f->ran[i].ends.counter_w, f->ran[i].ends.sensor_w);
     for (size_t i = 0; i < in->doubt_count; i++)

@@ -300,7 +300,7 @@ fl_model_status fl_cap_clock(const double *mhz, const double *power_w, size_t co
  * times the highest clock. INVALID: no power law, or a power that is not above 0. */
 fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w, double watts, double *mhz);
 
-/* A GPU that nobody has measured, estimated from its ladder, its TDP and similar chips. Similar chips supply the
+/* A GPU without measurements, estimated from its ladder, its TDP and similar chips. Similar chips supply the
  * constants of the power law as shares of the TDP at the top clock, the clock up to which V stays flat, and how far and
  * how steeply V rises. Their spread from chip to chip says how uncertain these values are for the next chip. An idle
  * log and a run narrow the spread.

@@ -155,7 +155,7 @@ static void write_idle(const char *name) {
     fclose(f);
 }
 
-/* A GPU that nobody has measured: its device says how little is known, predicts with wide deviations, and each thing
+/* A GPU without measurements: its device says how little is known, predicts with wide deviations, and each thing
  * that is learnt narrows them. */
 static void test_facts(void) {
     const bool none[WORKLOADS] = {false};
@@ -216,11 +216,12 @@ static void test_probes(void) {
                    "--which-clocks 0 --device clean.json | grep MHz >b; cmp a b",
                    FL_PROGRAM, FL_PROGRAM) == 0,
              "from the sweep and from the file");
-    FL_CHECK(shell("'%s' fit workload --which-clocks 3 --device clean.json | grep 'MHz  ' | tr -s ' ' >b; sed -n 3p a | "
-                   "tr -s ' ' "
-                   ">c; cmp b c && test -s c",
-                   FL_PROGRAM) == 0,
-             "--count 3 is the third line");
+    FL_CHECK(
+        shell("'%s' fit workload --which-clocks 3 --device clean.json | grep 'MHz  ' | tr -s ' ' >b; sed -n 3p a | "
+              "tr -s ' ' "
+              ">c; cmp b c && test -s c",
+              FL_PROGRAM) == 0,
+        "--count 3 is the third line");
 }
 
 static void test_bad_facts(void) {
@@ -250,7 +251,7 @@ static void test_bad_facts(void) {
         {"workload --which-clocks 0 --device v100-300w --facts facts.json", "one of these alone"},
         {"workload --which-clocks 0 v100-300w a100", "is no option"},
         {"workload --which-clocks 0 --device v100-3000w", "did you mean"},
-        {"workload --which-clocks 0 --sweep clean.csv --idle idle.csv", "for a GPU that nobody has measured"},
+        {"workload --which-clocks 0 --sweep clean.csv --idle idle.csv", "for a GPU without measurements"},
         {"workload --which-clocks 0 --facts facts.json --run clean.csv", "10 workloads, expected the run of one"},
         {"workload --which-clocks 0 --facts facts.json --run fast.csv", "a run at 1600 MHz"},
         {"workload --facts facts.json --which-clocks 5", "4"},

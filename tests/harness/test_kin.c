@@ -1,4 +1,4 @@
-/* A GPU that nobody has measured, from what chips like it are: what is known narrows what is not. */
+/* A GPU without measurements, from what chips like it are: what is known narrows what is not. */
 #include "harness/input/platform/platform.h"
 #include "models/chip/chip.h"
 #include "models/fit/fit.h"

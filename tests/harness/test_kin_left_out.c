@@ -1,4 +1,4 @@
-/* A GPU that nobody has measured: whether the deviations that are stated hold on chips that the prior has not seen. */
+/* A GPU without measurements: whether the deviations that are stated hold on chips that the prior has not seen. */
 #include "harness/base/cli/cli.h"
 #include "harness/chip/chip.h"
 #include "harness/fit/chip/inside.h"

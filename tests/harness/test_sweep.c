@@ -233,7 +233,7 @@ static void test_other_inputs(void) {
     FL_CHECK(RUN("grid", e, "-o", "/proc/none/x.csv") == 3 && says("cannot create"), "unwritable");
 }
 
-/* Whatever the results may hang on is part of the key: with any option of grid or key of the experiment changed, a
+/* The key covers everything on which the results depend: with any option of grid or key of the experiment changed, a
  * journal is not gone on with and a shard does not go with the others. */
 static void test_other_options(void) {
     static const struct {

@@ -218,7 +218,7 @@ static void test_columns(void) {
              "%s", d.message);
 }
 
-/* A value beyond any GPU is refused where nobody is told of rows that are left out, with line and column. */
+/* A caller without a count of rows left out gets a refusal, with line and column, of a value beyond any GPU. */
 static void test_units(void) {
     fl_sweep s = {0};
     fl_sweep_chip c = {0};

@@ -1,4 +1,4 @@
-/* A chip that nobody has measured, with numbers worked out by hand: where the prior is so narrow that it leaves one
+/* A chip without measurements, with numbers worked out by hand: where the prior is so narrow that it leaves one
  * chip, and where it leaves one number open, beside a sum over that number. test_kin.c holds it to real chips. */
 #include "models/chip/chip.h"
 #include "models/fit/fit.h"

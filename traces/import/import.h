@@ -118,7 +118,7 @@ fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_swe
  * fl_counter): dram_active_pct,sm_active_pct,sm_occupancy_pct,fp32_pct,fp64_pct,fp16_pct,tensor_pct. The head is
  * optional, because plain files exist. Empty, nan and N/A mean not known. One of power_w and energy_j may be unknown;
  * it then follows from the other and time_s. A row has no value where its time, or power and energy, are 0 or not
- * known, as of a run that failed, or where a word stands for its clock (auto). left: counts the rows that were left
+ * known, as for a run that failed, or a clock that is a word (auto). left: counts the rows that were left
  * out; NULL: refuse at the first (traces/io/io.h). */
 fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_left_out *left, fl_diag *d);
 /* Read a sweep without need of power: power and energy may be unknown (NAN), and their columns may be absent. */

@@ -25,7 +25,7 @@ static const char *gpu_of(const fl_kernel_trace *t, int32_t device) {
 typedef struct renumbering { /* of the devices of a further file */
     int32_t device[DEVICES_MAX], becomes[DEVICES_MAX];
     size_t count;
-    int32_t shared; /* a device of both files of which nobody says whether it is one GPU; -1: none */
+    int32_t shared; /* a device in both files, where neither file tells whether it is one GPU; -1: none */
 } renumbering;
 
 static bool has(const int32_t *list, size_t count, int32_t device) {

@@ -5,7 +5,6 @@
 #include "traces/io/io.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,12 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
-#include <unistd.h>
 
 /* ---- tables on a terminal ---- */
 
-/* Takes the text, NULL where memory ran out. */
+/* Append the text to the cells, and own it. NULL says that memory ran out. */
 static void take_cell(fl_grid *g, char *text) {
     if (!text || fl_grow(&g->cell, &g->room, g->count + 1, sizeof *g->cell)) {
         free(text);

@@ -4,13 +4,11 @@
 #include "harness/base/cli/cli.h"
 #include "traces/io/io.h"
 
-#include <math.h>
 #include <pthread.h>
-#include <stdarg.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>

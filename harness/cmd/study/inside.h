@@ -21,7 +21,7 @@ fl_status fl_run_instructions(const fl_scene *scene, const fl_run_options *run, 
 /* Print kernels, telemetry, or both in numbers; json: into this object instead of on stdout. */
 fl_status fl_show_trace(const fl_imported *run, cJSON *json, fl_diag *d);
 
-/* What there is to gain on each scene. */
+/* The savings that the oracles reach on each scene. */
 
 /* Print the default, the best static clock, the best clock per kind of kernel and the clairvoyant schedule of each
  * scene; of servers, the best static clock for each number of servers. kernels: list each kind of kernel, too. */

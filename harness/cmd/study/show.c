@@ -284,7 +284,7 @@ static fl_status show(const char *path, const show_options *o, cJSON *all, fl_di
     return s;
 }
 
-/* Kernels or telemetry, unless somebody asks for their rows. *is: the file is such a trace. */
+/* Print the summary of kernels or telemetry, unless the user asks for rows. *is: the file is such a trace. */
 static fl_status show_trace(const char *path, const show_options *o, cJSON *all, bool *is, fl_diag *d) {
     const fl_reader *reader = NULL;
     fl_diag ignored = {0};

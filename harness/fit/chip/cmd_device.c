@@ -42,7 +42,7 @@ static const fl_command_help help = {
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself, told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n\n"
     "At the end the command names the one, two, three or four best clocks to measure of a new workload.\n\n"
-    "--facts FILE describes a GPU that nobody has measured: from its ladders and TDP (fit workload --help shows such "
+    "--facts FILE describes a GPU without measurements: from its ladders and TDP (fit workload --help shows such "
     "a file), from what the bundled chips are like, an idle log and --run, a sweep of one workload. The spread among "
     "known chips is the uncertainty: the notes state it for each value, and predictions include it in their "
     "deviations.\n\n"
@@ -558,7 +558,7 @@ int fl_cmd_fit_device(int argc, char **argv) {
          FL_FOR_INPUT | FL_MOST_USED},
         {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write", FL_FOR_OUTPUT | FL_MOST_USED},
         {"facts", "FILE", FL_OPTION_TEXT, &o.facts, 0, 0,
-         "facts of a GPU that nobody has measured, or a bundled board's name, instead of --sweep",
+         "facts of a GPU without measurements, or a bundled board's name, instead of --sweep",
          FL_FOR_INPUT | FL_MOST_USED},
         {"run", "FILE", FL_OPTION_TEXT, &o.run, 0, 0, "with --facts: a sweep of one workload, one setting or more",
          FL_FOR_INPUT},

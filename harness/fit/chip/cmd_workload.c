@@ -482,7 +482,7 @@ int fl_cmd_fit_workload(int argc, char **argv) {
          "names the N clocks to measure of a new workload, instead (0: the best one, two, three and four)",
          FL_MOST_USED},
         {"facts", "FILE", FL_OPTION_TEXT, &which.facts, 0, 0,
-         "with --which-clocks: facts of a GPU that nobody has measured, or a bundled board's name", FL_FOR_INPUT},
+         "with --which-clocks: facts of a GPU without measurements, or a bundled board's name", FL_FOR_INPUT},
         {"idle", "LOG", FL_OPTION_TEXT, &which.idle, 0, 0,
          "with --which-clocks: log of that GPU idling at several clocks", FL_FOR_INPUT},
         {"run", "FILE", FL_OPTION_TEXT, &which.run, 0, 0,

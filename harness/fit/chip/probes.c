@@ -71,7 +71,7 @@ static fl_status run_all(const fl_fit_probes_options *o, fl_diag *d) {
     fl_status s = find_chip(o, &facts, &rows, chip, d);
     const size_t least = o->count ? (size_t)o->count : 1, most = o->count ? (size_t)o->count : FL_PROBES_MAX;
     if (!s && facts.kin == 0 && (o->idle || o->run))
-        s = fl_refuse(d, "--idle and --run are for a GPU that nobody has measured, expected --facts or a platform");
+        s = fl_refuse(d, "--idle and --run are for a GPU without measurements, expected --facts or a platform");
     if (!s)
         fl_fit_advise(chip, &rows, least, most, &advice);
     if (!s && advice.end == advice.first)
