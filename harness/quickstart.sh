@@ -9,7 +9,7 @@ log=build/quickstart.log
 fl_busy building "$log" sh -c 'cmake -S . -B build -DBUILD_TESTING=OFF && cmake --build build -j "$(nproc)"' ||
   { tail -n 60 "$log"; exit 1; }
 
-build/foldline compare harness/experiments/first-light.json --csv results/quickstart.csv
+build/foldline compare harness/experiments/first-light.json -o results/quickstart.csv
 build/foldline run traces/samples/sweetspot-blackscholes.csv --platform rtx4070-laptop --policy assure \
   --timeline results/timeline.csv >results/timeline.txt
 for format in svg png; do

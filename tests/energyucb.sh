@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 experiment=harness/experiments/energyucb.json
 fail() { echo "energyucb: $*"; exit 1; }
 
-"$foldline" fit policy draws traces/samples/energyucb-published.json --out "$work/sweep.csv" --draws "$work/draws.json" \
+"$foldline" fit policy draws traces/samples/energyucb-published.json -o "$work/sweep.csv" --draws "$work/draws.json" \
   >"$work/out" || fail "the fit"
 cmp "$work/sweep.csv" traces/samples/energyucb-table1.csv || fail "the sample is not what the fit gives"
 # Of the experiment, the object "draws" without what does not come from the fit.
@@ -45,7 +45,7 @@ echo "energyucb: bad input is refused"
 # The experiment without what no gate needs.
 sed "s#\.\./\.\./#$PWD/#; /^ \"variants\": {/,/^ },/d
   /\"variant\": \|ln_t=next\|explore=least\|sm_mhz=1600\|sm_mhz=1100\|sm_mhz=800/d" "$experiment" >"$work/gates.json"
-"$foldline" compare "$work/gates.json" --csv "$work/rows.csv" >"$work/out" 2>"$work/err" || fail "unchanged: $(tail -n 1 "$work/err")"
+"$foldline" compare "$work/gates.json" -o "$work/rows.csv" >"$work/out" 2>"$work/err" || fail "unchanged: $(tail -n 1 "$work/err")"
 for kind in pareto regret; do "$foldline" plot $kind "$work/rows.csv" -o "$work/$kind.svg" >/dev/null || fail "plot $kind"; done
 echo "energyucb: its gates come out as it says"
 changed() { # what, sed expression: "holds" counts the claims that come out although they are said not to

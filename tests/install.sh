@@ -33,7 +33,7 @@ done
 cmp -s <(grep -v '^#' 1.log) <(grep -v '^#' 2.log) || fail "the same seed draws otherwise"
 cmp -s <(grep -v '^#' 1.log) <(grep -v '^#' 3.log) && fail "another seed draws the same"
 "$f" run t.csv --platform generic --policy ./mine.so >"$dir/out" || fail "the plug-in does not run"
-"$f" compare "$prefix/share/foldline/harness/experiments/first-light.json" --csv r.csv >"$dir/out" || fail "the experiment"
+"$f" compare "$prefix/share/foldline/harness/experiments/first-light.json" -o r.csv >"$dir/out" || fail "the experiment"
 grep -q '"models/platforms/' r.provenance.json || fail "the record names a path of this machine"
 if command -v gnuplot >/dev/null; then
   "$f" plot pareto r.csv -o r.svg >"$dir/out" || fail "the plot"

@@ -38,5 +38,5 @@ again=$(peak "$f" run "$dir/many.csv" --platform generic --policy utilizscale)
 echo "a run of 10 kernels: $little KiB; of 10 million, read for the first time: $first KiB"
 at_most "a run of 10 million kernels from the cache, beyond the program" $((again - little)) $((85 * 10000000 / 1024))
 at_most "mf-gpoeo.json on two threads" \
-  "$(peak "$f" compare harness/experiments/mf-gpoeo.json --threads 2 --csv "$dir/r.csv")" $((400000000 / 1024))
+  "$(peak "$f" compare harness/experiments/mf-gpoeo.json --threads 2 -o "$dir/r.csv")" $((400000000 / 1024))
 exit $failed

@@ -34,7 +34,7 @@ fail() { echo "policies: $*" >&2; exit 1; }
 
 if [ "$form" = --page ]; then
     experiment=harness/experiments/tightrope
-    "$program" compare $experiment.json --csv "$work/page.csv" >/dev/null || exit 1
+    "$program" compare $experiment.json -o "$work/page.csv" >/dev/null || exit 1
     tables page "$work/page.csv" $experiment.md 0.05 || exit 1
     tables figure "$work/page.csv" "$work/figure.csv" || exit 1
     "$program" plot workloads "$work/figure.csv" -o plots/readme-tightrope.svg || exit 1
@@ -68,7 +68,7 @@ prepare() { # sweep platform
     name=$(basename "$1" .csv)
     platform=$work/$name.json
     [ -e "$platform" ] && return
-    "$program" fit device --sweep "$1" --out "$work/$name.device.json" >/dev/null 2>&1 || rm -f "$work/$name.device.json"
+    "$program" fit device --sweep "$1" -o "$work/$name.device.json" >/dev/null 2>&1 || rm -f "$work/$name.device.json"
     if [ "$2" = - ]; then cp "$work/$name.device.json" "$platform" || fail "$name: no device can be fitted"
     else cp "models/platforms/$2.json" "$platform"; fi
 }
@@ -129,7 +129,7 @@ for r in csv.DictReader(l for l in open(sys.argv[1]) if l[0] != "#"):
 compare() {
     local what=()
     while [ "$1" != -- ]; do what+=("$1") && shift; done
-    nice -n 10 "$program" compare --bound "$bound" --records both --threads 2 --policy maxfreq "${@:2}" --csv "$work/cell.csv" \
+    nice -n 10 "$program" compare --bound "$bound" --records both --threads 2 --policy maxfreq "${@:2}" -o "$work/cell.csv" \
         >"$work/out" 2>"$work/err" || fail "$name: $(cat "$work/err")"
     tables take "$work/cell.csv" sweep="$name" bound="$bound" half="$which" "${what[@]}" >>"$long" || exit 1
 }

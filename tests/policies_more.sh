@@ -31,7 +31,7 @@ irregular)
     for seed in ${SEEDS:-$(seq 2001 2050)}; do
         draw "$seed"
         nice -n 10 "$program" compare "$work/$seed.csv" --platform generic --bound 0.05 --threads "$threads" --policy maxfreq \
-            --policy tightrope:bound=0.05 --policy tightrope:bound=0.05,trust=counters --csv "$work/$seed.rows" >/dev/null \
+            --policy tightrope:bound=0.05 --policy tightrope:bound=0.05,trust=counters -o "$work/$seed.rows" >/dev/null \
             2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
         rm -f "$work/$seed.csv" "$work/$seed.kinds.csv"
     done
@@ -44,7 +44,7 @@ ceiling)
         draw "$seed"
         # A change of the clock takes 5 ms to set and 20 ms to take effect: as many places as fit into the run.
         nice -n 10 "$program" compare "$work/$seed.csv" --platform generic --bound 0.05 --threads "$threads" --policy maxfreq $clocks \
-            --csv "$work/$seed.rows" >/dev/null 2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
+            -o "$work/$seed.rows" >/dev/null 2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
         places=$(judge places "$work/$seed.rows" 0.025) || fail "$seed: no run at the top clock"
         nice -n 10 "$program" compare "$work/$seed.csv" --platform generic --bound 5% --positions "$places" --json >"$work/$seed.oracle" \
             2>"$work/err" || fail "$seed: $(tail -n 1 "$work/err")"
@@ -64,7 +64,7 @@ applications)
  "applications": {"drawn": 1, "seeds": [$(echo $seeds | tr ' ' ,)]}, "seconds": 1500, "bound": 0.05, "oracles": "static",
  "policies": ["tightrope:bound=0.05", "tightrope:bound=0.05,trust=counters", "mf-gpoeo", "maxfreq"]}
 END
-    nice -n 10 "$program" compare "$work/applications.json" --threads "$threads" --csv "$work/rows" >/dev/null 2>"$work/err" ||
+    nice -n 10 "$program" compare "$work/applications.json" --threads "$threads" -o "$work/rows" >/dev/null 2>"$work/err" ||
         fail "$(tail -n 1 "$work/err")"
     judge applications "$work/rows"
     ;;

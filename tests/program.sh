@@ -11,7 +11,7 @@ check "no command" test "$("$f" >/dev/null 2>&1; echo $?)" = 2
 check "the service's policy exists" "$f" list policies "$(sed -n 's/^Environment=POLICY=//p' harness/live/foldline.service)"
 refuse "unknown command" 2 "did you mean 'compare'" "$f" comapre
 refuse "unknown option" 2 "did you mean '--platform'" "$f" run --platfrom generic
-refuse "a letter is told as it was typed" 2 "unknown option .-o., see --help" "$f" record -o x.csv
+refuse "a letter is told as it was typed" 2 "unknown option .-x., see --help" "$f" record -x y.csv
 refuse "option without value" 2 "nothing follows" "$f" run --platform
 refuse "number out of range" 2 "--bound 'x'" "$f" compare --bound x
 
@@ -38,9 +38,9 @@ in=$dir/in.csv
 sed 's/^# kinds: .*/# kinds: t.kinds.csv/' "$dir/t.csv" >"$in"
 cp "$in" "$dir/kept.csv"
 cp "$dir/t.kinds.csv" "$dir/kept.kinds.csv"
-refuse "compare over its trace" 2 "same file as" "$f" compare "$in" --platform generic --policy nvboost --csv "$in"
-refuse "by another way" 2 "same file as" "$f" compare "$in" --platform generic --policy nvboost --csv "$dir/./link.csv"
-refuse "over the kinds that it names" 2 "is an input" "$f" compare "$in" --platform generic --policy nvboost --csv "$dir/t.kinds.csv"
+refuse "compare over its trace" 2 "same file as" "$f" compare "$in" --platform generic --policy nvboost -o "$in"
+refuse "by another way" 2 "same file as" "$f" compare "$in" --platform generic --policy nvboost -o "$dir/./link.csv"
+refuse "over the kinds that it names" 2 "is an input" "$f" compare "$in" --platform generic --policy nvboost -o "$dir/t.kinds.csv"
 refuse "a run's log over its trace" 2 "same file as" "$f" run "$in" --platform generic --policy nvboost --log "$in"
 refuse "over the kinds" 2 "is an input" "$f" run "$in" --platform generic --policy nvboost --timeline "$dir/t.kinds.csv"
 refuse "two outputs in one" 2 "same file as" "$f" run "$in" --platform generic --policy nvboost --log "$dir/new" --timeline "$dir/new"
@@ -51,7 +51,7 @@ check "and the kinds too" cmp -s "$dir/t.kinds.csv" "$dir/kept.kinds.csv"
 refuse "a plot over its trace" 2 "same file as" "$f" plot trace "$in" -o "$in"
 
 # ---- a report keeps to the bound ----
-"$f" compare harness/experiments/first-light.json --no-oracle --csv "$dir/light.csv" >"$dir/out"
+"$f" compare harness/experiments/first-light.json --no-oracle -o "$dir/light.csv" >"$dir/out"
 succeed "a report" "written" "$f" report "$dir/light.csv" -o "$dir/light.html"
 check "names the best under the bound" grep -q '<strong>fixed:sm_mhz=1300</strong> comes first' "$dir/light.html"
 check "and says how many break it" grep -q ' 3 that save more break a bound' "$dir/light.html"
@@ -147,7 +147,7 @@ printf '%s\na,,900,,,1e10,5,5e10\n' "$sweep_" >"$dir/sweep.csv"
 refuse "a measurement of centuries" 2 'sweep.csv:2: time_s is 1e.10, expected at most 26 days' "$f" run --sweep "$dir/sweep.csv" --platform generic --policy nvboost
 
 # ---- output that cannot be written ----
-refuse "no such folder" 3 'nowhere' "$f" compare "$trace" --platform generic --policy nvboost --csv "$dir/nowhere/x.csv"
+unwritten "no such folder" '^nvboost' "$f" compare "$trace" --platform generic --policy nvboost -o "$dir/nowhere/x.csv"
 refuse "synth into no folder" 3 'nowhere' "$f" synth -o "$dir/nowhere/x.csv"
 check "a full output of the help is noticed" test "$("$f" --help >/dev/full 2>/dev/null; echo $?)" = 3
 check "a full output is noticed" test "$("$f" list policies >/dev/full 2>/dev/null; echo $?)" = 3
@@ -155,15 +155,15 @@ check "nothing half-done is left" test -z "$(find "$dir" -name '*.part*' -o -nam
 
 # ---- the same bytes ----
 compare() { "$f" compare "$trace" --platform generic --bound 0.1 --policy nvboost --policy utilizscale --policy assure --seeds 2 "$@"; }
-for n in 1 2 4; do compare --threads $n --csv "$dir/c$n.csv" >"$dir/table$n" || bad "compare with $n threads"; done
+for n in 1 2 4; do compare --threads $n -o "$dir/c$n.csv" >"$dir/table$n" || bad "compare with $n threads"; done
 check "1 and 2 threads: same bytes" cmp "$dir/c1.csv" "$dir/c2.csv"
 check "1 and 4 threads: same bytes" cmp "$dir/c1.csv" "$dir/c4.csv"
-compare --csv "$dir/again.csv" >/dev/null
+compare -o "$dir/again.csv" >/dev/null
 check "two runs: same bytes" cmp "$dir/c1.csv" "$dir/again.csv"
 "$f" synth -o "$dir/t2.csv" --kernels 2000 --mean-us 3000 --seed 3 >/dev/null
 check "synth twice: same kernels" cmp <(grep -v '^#' "$trace") <(grep -v '^#' "$dir/t2.csv")
 draws() { "$f" compare harness/experiments/mf-gpoeo-short.json --policy mf-gpoeo --workload AI_FE --seconds 40 --no-oracle "$@"; }
-draws --threads 1 --csv "$dir/d1.csv" >/dev/null && draws --threads 3 --csv "$dir/d3.csv" >/dev/null || bad "drawn applications"
+draws --threads 1 -o "$dir/d1.csv" >/dev/null && draws --threads 3 -o "$dir/d3.csv" >/dev/null || bad "drawn applications"
 check "drawn applications, 1 and 3 threads: same bytes" cmp "$dir/d1.csv" "$dir/d3.csv"
 rows_of() { awk -F, -v d="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["draw"] == d' "$dir/d1.csv"; }
 check "each draw has its rows" test "$(rows_of 1 | wc -l)-$(rows_of 101 | wc -l)" = 3-3
@@ -252,7 +252,7 @@ awk 'BEGIN { print "workload,sm_mhz,mem_mhz,time_s,power_w,dram_active_pct"
 succeed "cross-validation, several questions" 'of 14 workloads are placed by their activities' "$f" fit device --cross-validate --sweep "$dir/active.csv" --at sm=1500 --at ends --splits 2
 check "the scatter of the data" grep -q 'scatter of the data about smooth curves: time' "$dir/out"
 check "the law and why" grep -q 'law: .* errors on workloads left out, full and plain: time' "$dir/out"
-succeed "fit device says which law" 'law of the calibration: .* left out' "$f" fit device --sweep "$dir/active.csv" --out "$dir/active.json"
+succeed "fit device says which law" 'law of the calibration: .* left out' "$f" fit device --sweep "$dir/active.csv" -o "$dir/active.json"
 succeed "fit workload by activity" 'uses the measured activities of 14 of 14' "$f" fit workload --device "$dir/active.json" --sweep "$dir/active.csv" --at sm=1500
 succeed "a platform's constants as they are" 'device as platform generic has it' "$f" fit device --cross-validate --sweep "$dir/active.csv" --spec generic
 refuse "a law that there is not" 2 "expected one of best, full, plain" "$f" fit device --cross-validate --sweep "$dir/active.csv" --law linear
@@ -277,7 +277,7 @@ succeed "which clocks" '^1000 [+] 1400 MHz' "$f" fit workload --which-clocks 2 -
 if [ -n "${FL_NIGHTLY:-}" ]; then # 5 s; test_fit_probes shows the same on a ladder with fewer clocks
   echo '{"name": "My GPU", "sm_mhz": {"from": 210, "to": 1410, "steps": [15]}, "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
   succeed "which clocks, of facts" 'known chips, a TDP of 400 W' "$f" fit workload --which-clocks 1 --facts "$dir/facts.json"
-  succeed "fit device of facts" 'written: ' "$f" fit device --facts "$dir/facts.json" --out "$dir/mine.json"
+  succeed "fit device of facts" 'written: ' "$f" fit device --facts "$dir/facts.json" -o "$dir/mine.json"
   succeed "a device of facts is a platform" 'My GPU, never measured' "$f" list platforms "$dir/mine.json"
 fi
 [ -z "${FL_NIGHTLY:-}" ] || # clocks.sh chooses in CI
@@ -301,7 +301,7 @@ printf '%s\na,,1140,877,,100,150,\n' "$sweep_" >"$dir/one.csv"
 args=()
 for mhz in 757 952 1140 1335 1530; do args+=(--policy fixed:sm_mhz=$mhz); done
 succeed "compare over a sweep" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --bound 0.05 \
-  "${args[@]}" --csv "$dir/sweep-out.csv"
+  "${args[@]}" -o "$dir/sweep-out.csv"
 check "fixed clocks give each measured energy and time to 0.1 %" awk -F, '
   function off(a, b) { return a > b ? a / b - 1 : b / a - 1 }
   NR == FNR { if (FNR > 1) { t[$1 " " $3] = $6; p[$1 " " $3] = $7 } next }
@@ -312,7 +312,7 @@ check "n/a where the bound is violated, a number at the own slowdown" awk -F, '
   $12 == 1 && $1 != "mean" { n++; if ($8 != "n/a" || $9 != "n/a" || $10 != "n/a" || $11 == "n/a") exit 1 } END { exit !n }' "$dir/sweep-out.csv"
 succeed "the same by fitted laws" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --policy assure
 succeed "how sure a static clock is" 'chance that the real GPU breaks the bound' "$f" compare --wide --sweep "$dir/sweep.csv" --platform v100-300w --model fitted \
-  --bound 10% --risk 5% --policy assure --csv "$dir/sure.csv"
+  --bound 10% --risk 5% --policy assure -o "$dir/sure.csv"
 check "of the best static clock alone" awk -F, '
   NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
   $1 != "mean" { stated = $c["bound_break_chance"] != "n/a" && $c["bound_break_chance"] <= 0.05
@@ -370,16 +370,16 @@ awk 'BEGIN { print "workload,sm_mhz,power_cap_w,time_s,power_w"
     p = 40 + 0.00008 * f * f; g = f
     if (p > 0.96 * l) { p = 0.96 * l; g = sqrt((p - 40) / 0.00008) }
     printf "w%d,%d,%d,%.6g,%.6g\n", k, f, l, k * (15000 / g + 2), p } }' >"$dir/limits.csv"
-succeed "fit device over limits" 'rows left out, since a power limit binds' "$f" fit device --sweep "$dir/limits.csv" --out "$dir/limits.json"
+succeed "fit device over limits" 'rows left out, since a power limit binds' "$f" fit device --sweep "$dir/limits.csv" -o "$dir/limits.json"
 check "its limits are the sweep's" grep -q '"max_w":[[:space:]]*180' "$dir/limits.json"
-succeed "fit workload under limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --at ends --csv "$dir/limits.out.csv"
+succeed "fit workload under limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --at ends --rows "$dir/limits.out.csv"
 check "each with its limit" grep -q '^w1,,100,1500,' "$dir/limits.out.csv"
 refuse "a crest that is none" 2 'expected run, device, or the mean power divided by the limit' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --crest 2
 sed 's/^\(w2\),1000,180,[^,]*,/\1,1000,180,48,/' "$dir/limits.csv" >"$dir/lies.csv"
-succeed "a row that is out of line" 'lies.csv:[0-9]*: w2 at 1000 MHz: out of line' "$f" fit device --sweep "$dir/lies.csv" --out "$dir/lies.json"
+succeed "a row that is out of line" 'lies.csv:[0-9]*: w2 at 1000 MHz: out of line' "$f" fit device --sweep "$dir/lies.csv" -o "$dir/lies.json"
 { echo "workload,power_cap_w,time_s,power_w"; awk -F, '$2 == 1500 { print $1 "," $3 "," $4 "," $5 }' "$dir/limits.csv"; } >"$dir/only.csv"
-refuse "limits without clocks" 2 'only.csv: power limits but no SM clocks' "$f" fit device --sweep "$dir/only.csv" --out "$dir/only.json"
-succeed "limits without clocks, by a platform's law" 'written: ' "$f" fit device --sweep "$dir/only.csv" --base "$dir/limits.json" --out "$dir/only.json"
+refuse "limits without clocks" 2 'only.csv: power limits but no SM clocks' "$f" fit device --sweep "$dir/only.csv" -o "$dir/only.json"
+succeed "limits without clocks, by a platform's law" 'written: ' "$f" fit device --sweep "$dir/only.csv" --base "$dir/limits.json" -o "$dir/only.json"
 succeed "along the limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/only.csv" --at ends
 
 # ---- the parts of a node ----
@@ -463,7 +463,7 @@ for e in harness/experiments/*.json; do
   */mf-gpoeo*) input=(--workload AI_TS --seconds 60 --no-oracle) ;;
   *) input=() ;;
   esac
-  succeed "$e" 'policy' "$f" compare "$e" "${input[@]}" --csv "$dir/e.csv"
+  succeed "$e" 'policy' "$f" compare "$e" "${input[@]}" -o "$dir/e.csv"
   for kind in pareto regret; do check "plot $kind" "$f" plot $kind "$dir/e.csv" -o "$dir/$kind.svg"; done
 done
 "$f" run traces/samples/launches.csv --platform generic --policy nvboost --timeline "$dir/time.csv" --every-ms 0.5 >/dev/null
@@ -480,7 +480,7 @@ succeed "oracle" 'clairvoyant.*bound' "$f" compare "$trace" --platform generic -
 # ---- interrupted ----
 "$f" synth -o "$dir/big.csv" --kernels 60000 --streams 4 --mean-us 200 >/dev/null
 for signal in TERM KILL; do
-  "$f" compare "$dir/big.csv" --platform generic --policy assure --policy utilizscale --seeds 3000 --csv "$dir/cut.csv" >/dev/null 2>&1 &
+  "$f" compare "$dir/big.csv" --platform generic --policy assure --policy utilizscale --seeds 3000 -o "$dir/cut.csv" >/dev/null 2>&1 &
   victim=$!
   until [ "$(cut -d ' ' -f 14 /proc/$victim/stat 2>/dev/null || echo 20)" -ge 20 ]; do sleep 0.01; done # is at work
   kill -$signal $victim 2>/dev/null

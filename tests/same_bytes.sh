@@ -89,7 +89,7 @@ for t in "${programs[@]}"; do
   n=$(basename "$t" .csv)
   [ "$n" = mf-gpoeo.programs ] && [ -z "${SAME_BYTES_ALL:-}" ] && continue
   same "compare-$n" compare --programs "$t" --platform "$(platform_of "$t")" --seconds 2 --policy assure --policy utilizscale --bound 0.05 \
-    --csv "$out/r.csv"
+    -o "$out/r.csv"
 done
 for p in $policies; do
   same "policies-$p" list policies "$p"
@@ -102,20 +102,20 @@ for f in models/platforms/*.json; do
 done
 for e in "${experiments[@]}"; do
   n=$(basename "$e" .json)
-  same "compare-$n" compare "$e" --csv "$out/r.csv" --threads 2
+  same "compare-$n" compare "$e" -o "$out/r.csv" --threads 2
   same "compare-json-$n" compare "$e" --no-oracle --json
   same "sweep-$n" grid "$e" -o "$out/r.csv" --no-oracle
 done
 
 # What reads a result that was made before: each program reads its own.
-prepare() { "$1" compare harness/experiments/inference.json --seeds 2 --csv "$out/r.csv" >"$out/r.log" 2>&1; }
+prepare() { "$1" compare harness/experiments/inference.json --seeds 2 -o "$out/r.csv" >"$out/r.log" 2>&1; }
 same report report "$out/r.csv" -o "$out/r.html"
 for kind in pareto regret; do same "plot-$kind" plot "$kind" "$out/r.csv" -o "$out/r.svg"; done
 prepare() { "$1" run traces/samples/mix8.csv --platform rtx4070-laptop --policy assure --log "$out/log.csv" >"$out/r.log" 2>&1; }
 same verify verify "$out/log.csv"
 same verify-other verify "$out/log.csv" --policy assure --set theta=0.9 --json
 prepare() { :; }
-same fit-device fit device --sweep traces/samples/energyucb-table1.csv --out "$out/d.json"
+same fit-device fit device --sweep traces/samples/energyucb-table1.csv -o "$out/d.json"
 same fit-capping fit policy capping --sweep traces/samples/powercap.sweep.csv
 same fit-sweetspot fit policy sweetspot --programs traces/samples/sweetspot8.programs.csv --platform rtx4070-laptop
 same fit-sensitivity fit policy sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k --seconds 1 \
@@ -133,14 +133,14 @@ same no-platform run traces/samples/mix8.csv --platform v100 --policy assure
 if [ -n "${FOLDLINE_DATA:-}" ]; then
   for s in "$FOLDLINE_DATA"/sweeps/*.csv; do
     n=$(basename "$s" .csv)
-    same "data-fit-device-$n" fit device --sweep "$s" --out "$out/d.json"
+    same "data-fit-device-$n" fit device --sweep "$s" -o "$out/d.json"
     same "data-cross-$n" fit device --cross-validate --sweep "$s" --splits 1 --at ends --json
   done
   s=$FOLDLINE_DATA/sweeps/v100-300w.csv
-  same data-power-wall compare harness/experiments/power-wall.json --sweep "$FOLDLINE_DATA"/sweeps/a100-pcie-lock-x-cap.csv --csv "$out/r.csv"
-  same data-compare compare --sweep "$s" --platform v100-300w --policy assure --bound 0.1 --csv "$out/r.csv"
-  same data-fitted compare --sweep "$s" --model fitted --platform v100-300w --policy maxfreq --csv "$out/r.csv"
-  prepare() { "$1" fit device --sweep "$s" --out "$out/d.json" >"$out/d.log" 2>&1; }
+  same data-power-wall compare harness/experiments/power-wall.json --sweep "$FOLDLINE_DATA"/sweeps/a100-pcie-lock-x-cap.csv -o "$out/r.csv"
+  same data-compare compare --sweep "$s" --platform v100-300w --policy assure --bound 0.1 -o "$out/r.csv"
+  same data-fitted compare --sweep "$s" --model fitted --platform v100-300w --policy maxfreq -o "$out/r.csv"
+  prepare() { "$1" fit device --sweep "$s" -o "$out/d.json" >"$out/d.log" 2>&1; }
   same data-fit-workload fit workload --device "$out/d.json" --sweep "$s" --json
   prepare() { :; }
   for f in "$FOLDLINE_DATA"/formats/*; do

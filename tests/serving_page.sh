@@ -7,6 +7,6 @@ program=$(realpath "${1:?usage: tests/serving_page.sh FOLDLINE}")
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$program" compare harness/experiments/serving.json --csv "$work/result.csv" >/dev/null
+"$program" compare harness/experiments/serving.json -o "$work/result.csv" >/dev/null
 python3 tests/support/serving_page.py "$work/result.csv" harness/experiments/serving.md README.md
 echo "written: harness/experiments/serving.md, README.md"

@@ -21,7 +21,7 @@ static const fl_command_help help = {
     "Lists the platforms, or says everything about one: its values, each with its source.",
     "Wherever a command takes a platform, you may give the path of a platform file of your own.\n\n"
     "The list ends with boards: their clocks, limits and bandwidth are known, but not their power model. foldline list "
-    "platforms BOARD also shows what is unknown. foldline fit device --facts BOARD --out BOARD.json makes a platform "
+    "platforms BOARD also shows what is unknown. foldline fit device --facts BOARD -o BOARD.json makes a platform "
     "from a board: it assumes what is missing from similar chips, and every result on that platform says so."};
 
 static double ms(int64_t ns) { return (double)ns * 1e-6; }
@@ -232,7 +232,7 @@ static void print_board(const fl_board *b) {
                lacks);
     else
         printf("\n"
-               "to simulate this board, run foldline fit device --facts %s --out %s.json, which assumes them from "
+               "to simulate this board, run foldline fit device --facts %s -o %s.json, which assumes them from "
                "similar chips\n",
                b->name, b->name);
 }

@@ -265,14 +265,14 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
         s = learn_from(&c, how, &b, &learn, &d);
     if (!s)
         s = fl_pipeline_score_make(&c.fit, learn, o.least_limit_w, &score, &d);
+    if (!s && o.json)
+        print_json(&score);
+    else if (!s)
+        print_text(&c, &score, learn, o.least_limit_w);
     if (!s && o.out)
         s = write_pipeline(&o, &c, learn, &b, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
-    else if (o.json)
-        print_json(&score);
-    else
-        print_text(&c, &score, learn, o.least_limit_w);
     if (!s && o.out && o.twins && !o.json)
         printf("%s: the mean of %lld fits to halves of these plans; the errors above are of one fit to all\n", o.out,
                (long long)o.twins);

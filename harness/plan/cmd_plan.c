@@ -88,7 +88,7 @@ static const fl_command_help help = {
 
 typedef struct options {
     fl_texts pipeline, slow, limit;
-    const char *platform, *measured, *judge, *objective, *out, *csv;
+    const char *platform, *measured, *judge, *objective, *out, *rows;
     double time_s, slowdown;
     int64_t points;
     bool frontier, wide, json;
@@ -131,15 +131,15 @@ static fl_status write_plans(const options *o, fl_planned *r, fl_diag *d) {
 
 /* The table takes its place when the plans have: neither is there without the other. */
 static fl_status write_files(const options *o, fl_planned *r, fl_diag *d) {
-    fl_output *csv = o->csv ? fl_output_open(o->csv, d) : NULL;
-    if (o->csv && !csv)
+    fl_output *rows = o->rows ? fl_output_open(o->rows, d) : NULL;
+    if (o->rows && !rows)
         return d->status;
-    if (csv)
-        fl_plan_tell_csv(r, fl_output_file(csv));
+    if (rows)
+        fl_plan_tell_csv(r, fl_output_file(rows));
     const fl_status s = o->out ? write_plans(o, r, d) : FL_OK;
-    if (s && csv)
-        fl_output_abort(csv);
-    return s || !csv ? s : fl_output_commit(csv, d);
+    if (s && rows)
+        fl_output_abort(rows);
+    return s || !rows ? s : fl_output_commit(rows, d);
 }
 
 static fl_status work(const options *o, fl_plan_ask *ask, const fl_option *option, size_t count, fl_diag *d) {
@@ -167,12 +167,12 @@ static fl_status work(const options *o, fl_plan_ask *ask, const fl_option *optio
     ask->limit_w = limit_w;
     if (!s)
         s = fl_planned_make(ask, &r, d);
-    if (!s)
-        s = write_files(o, &r, d);
     if (!s && o->json)
         fl_plan_tell_json(&r, ask);
     else if (!s)
         fl_plan_tell_text(&r, ask, o->wide);
+    if (!s)
+        s = write_files(o, &r, d);
     fl_planned_free(&r);
     free(limit_w);
     fl_training_free(&judge);
@@ -204,7 +204,7 @@ int fl_cmd_plan(int argc, char **argv) {
          FL_FOR_INPUT},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the plan, or all of the frontier, for --policy plan",
          FL_FOR_OUTPUT | FL_MOST_USED},
-        {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "all rows, for plot frontier", FL_FOR_OUTPUT},
+        {"rows", "FILE", FL_OPTION_OUTPUT, &o.rows, 0, 0, "all rows, for plot frontier", FL_FOR_OUTPUT},
         FL_WIDE_OPTION(&o.wide),
         FL_JSON_OPTION(&o.json),
     };

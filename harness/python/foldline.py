@@ -133,7 +133,7 @@ def compare(*inputs, **options):
     """Policies over workloads against the oracles: a row for each workload, policy and seed, then the means (workload
     "mean"). energy_j of the GPUs (of the node on an APU), makespan_s, slowdown, energy_saving_pct, regret_static_j, ...
 
-    inputs: traces, or an experiment. csv=PATH keeps the file, with its provenance beside. A published claim whose gate
+    inputs: traces, or an experiment. o=PATH keeps the file, with its provenance beside. A published claim whose gate
     does not hold is FoldlineError with status 1; the file is written all the same.
 
     Without policy= and without an experiment: what there is to gain. A row for each workload, default_j, static_mhz,
@@ -143,7 +143,7 @@ def compare(*inputs, **options):
         import pandas
 
         return pandas.DataFrame(json.loads(call("compare", *inputs, json=True, **options)))
-    return _written("compare", "csv", inputs, options)[0]
+    return _written("compare", "o", inputs, options)[0]
 
 
 def grid(*inputs, **options):

@@ -209,7 +209,12 @@ static fl_status make(const options *o, result *r, fl_diag *d) {
     fl_status s = make_law(o, r, d);
     if (!s && o->run)
         s = against_run(o, r, d);
-    if (!s && o->platform_out)
+    return s;
+}
+
+static fl_status write_files(const options *o, result *r, fl_diag *d) {
+    fl_status s = FL_OK;
+    if (o->platform_out)
         s = o->steps ? fl_serving_steps_platform(&r->steps, o->base, o->platform_out, d)
                      : fl_refuse(d, "--platform-out without powers, expected --steps with them");
     if (!s && o->out) {
@@ -388,12 +393,14 @@ int fl_cmd_fit_serving(int argc, char **argv) {
     result r = {0};
     fl_status s = rest.count ? fl_refuse(&d, "'%.100s' is no option, expected files as values of options", rest.item[0])
                              : make(&o, &r, &d);
+    if (!s && o.json)
+        print_json(&o, &r);
+    else if (!s)
+        print_text(&o, &r);
+    if (!s)
+        s = write_files(&o, &r, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
-    else if (o.json)
-        print_json(&o, &r);
-    else
-        print_text(&o, &r);
     fl_serving_free(&r.file);
     fl_step_law_free(&r.law);
     fl_serving_errors_free(&r.left_out);

@@ -84,7 +84,7 @@ static void print_text(const fl_serving_oracle *o) {
         o->scenes.item[0]->platform.node.name, o->scenes.item[0]->asked);
 }
 
-static void print_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked) {
+static cJSON *to_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked) {
     cJSON *root = fl_serving_oracle_json(o, asked);
     cJSON_DeleteItemFromObject(root, "points");
     if (o->best < o->count) {
@@ -100,11 +100,11 @@ static void print_json(const fl_serving_oracle *o, const fl_serving_oracle_optio
     }
     cJSON *standard = cJSON_AddObjectToObject(root, "default");
     fl_row_json(standard, &at_default(o)->row);
-    fl_json_tell(root);
+    return root;
 }
 
 fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, const char *platform, bool json,
-                            fl_diag *d) {
+                            const char *out, fl_diag *d) {
     fl_scene_options scene = {.platform = platform, .serving = *c};
     fl_promises promises = {0};
     const fl_texts none = {0};
@@ -124,10 +124,15 @@ fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, c
         s = fl_promises_targets(&scene.serving, &promises, d);
     if (!s) {
         s = fl_serving_oracle_run(&o, &r, d);
+        cJSON *rows = cJSON_CreateArray(), *result = s ? NULL : to_json(&r, &o);
+        cJSON_AddItemToArray(rows, result);
         if (!s && json)
-            print_json(&r, &o);
+            fl_json_print(result, stdout);
         else if (!s)
             print_text(&r);
+        if (!s && out && !(s = fl_json_write_rows(out, rows, d)) && !json)
+            printf("written: %s\n", out);
+        cJSON_Delete(rows);
         fl_serving_oracle_free(&r);
     }
     return s;

@@ -18,9 +18,10 @@
 #include <stdio.h>
 
 /* Print advice on a request trace, as JSON or for people: how many servers, and which clock. The requests are those of
- * *c, or the one of `files`. FL_BAD_INPUT: no platform, no target, or requests in both places. */
+ * *c, or the one of `files`. FL_BAD_INPUT: no platform, no target, or requests in both places.
+ * out: also write it as a CSV of one row; NULL = do not. */
 fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, const char *platform, bool json,
-                            fl_diag *d);
+                            const char *out, fl_diag *d);
 
 /* The best static choice: of every number of servers up to the given one, at every clock, the choice of least energy
  * whose latencies meet the targets. Unused servers are switched off and draw nothing. */

@@ -164,7 +164,8 @@ static fl_model_status find_rows(fl_unsound_search *s, fl_unsound_load *load, si
         if (at == out)
             break;
         const size_t back = aside[at];
-        aside[at] = aside[--out];
+        out--;
+        aside[at] = aside[out];
         if (fl_row_curve_admit(&load->time, back) != FL_MODEL_OK ||
             (load->power.n && fl_row_curve_admit(&load->power, back) != FL_MODEL_OK))
             return FL_MODEL_NO_FIT;

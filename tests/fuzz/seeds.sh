@@ -73,12 +73,12 @@ cat >e.json <<'END'
  "seeds": 2, "policies": ["nvboost", {"policy": "assure", "set": {"theta": {"each": [0.8, 0.9]}}}],
  "variants": {"ideal wall": {"wall": "ideal"}}}
 END
-foldline compare e.json --csv rows.csv
-foldline fit device --sweep chip.csv --out device.json
+foldline compare e.json -o rows.csv
+foldline fit device --sweep chip.csv -o device.json
 
 cd "$out/made"
 cp "$out"/inputs/* .
-foldline compare e.json --csv rows.csv
+foldline compare e.json -o rows.csv
 seed results rows.csv rows.provenance.json
 seed report rows.csv rows.provenance.json
 for f in rows.provenance.json e.json device.json; do seed results-json "$f"; done
@@ -143,7 +143,7 @@ seed sensor short.csv
 seed meter meter.csv
 seed plot-timeline meter.csv
 pipeline=$samples/four-stages.pipeline.csv
-foldline plan "$pipeline" --frontier --points 4 --csv frontier.csv
+foldline plan "$pipeline" --frontier --points 4 --rows frontier.csv
 seed plot-frontier frontier.csv
 foldline run --pipeline "$pipeline" --platform a100-pcie --policy fixed:sm_mhz=1200 --instructions gantt.csv
 { head -n 40 gantt.csv; } >gantt-short.csv

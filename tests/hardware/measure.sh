@@ -42,7 +42,7 @@ if wanted board; then
   tell doctor "$foldline" doctor >"$out/doctor.txt" 2>&1
   tell doctor "$foldline" doctor --policy tightrope >"$out/doctor-tightrope.txt" 2>&1
   tell doctor "$foldline" doctor --json >"$out/doctor.json" 2>"$out/doctor.err"
-  tell record "$foldline" record --out "$out/idle.csv" --every-ms 20 --for 3s >"$out/idle.txt" 2>&1
+  tell record "$foldline" record -o "$out/idle.csv" --every-ms 20 --for 3s >"$out/idle.txt" 2>&1
   cat "$out/doctor.txt" "$out/idle.txt"
 fi
 if wanted times; then
@@ -65,7 +65,7 @@ if wanted square; then
   watched square-long "$out/load" square 2500 2500 2
 fi
 if wanted levels; then
-  "$foldline" record --out "$out/levels.telemetry.csv" --every-ms 20 >"$out/levels.record.txt" 2>&1 &
+  "$foldline" record -o "$out/levels.telemetry.csv" --every-ms 20 >"$out/levels.record.txt" 2>&1 &
   job=$!
   watched levels "$out/load" levels 3
   kill -TERM $job
@@ -79,7 +79,7 @@ fi
 if wanted overhead; then
   for i in 1 2 3 4; do
     "$out/load" kernels >"$out/kernels-off-$i.csv"
-    "$foldline" record --out "$out/kernels-$i.telemetry.csv" --every-ms 100 --kernels "$out/kernels-$i.trace.csv" \
+    "$foldline" record -o "$out/kernels-$i.telemetry.csv" --every-ms 100 --kernels "$out/kernels-$i.trace.csv" \
       -- "$out/load" kernels >"$out/kernels-on-$i.csv" 2>"$out/kernels-on-$i.txt"
     [ $i = 1 ] || rm -f "$out/kernels-$i.trace.csv"
   done
@@ -88,7 +88,7 @@ fi
 if wanted programs; then
   for i in 1 2 3; do
     python3 "$here/programs.py" all >"$out/programs-off-$i.csv" 2>"$out/programs-off-$i.txt"
-    "$foldline" record --out "$out/programs-$i.telemetry.csv" --every-ms 50 --kernels "$out/programs-$i.trace.csv" \
+    "$foldline" record -o "$out/programs-$i.telemetry.csv" --every-ms 50 --kernels "$out/programs-$i.trace.csv" \
       --iteration iteration -- python3 "$here/programs.py" all >"$out/programs-on-$i.csv" 2>"$out/programs-on-$i.txt"
     [ $i = 1 ] || rm -f "$out/programs-$i.trace.csv"
   done
@@ -121,7 +121,7 @@ if wanted live; then
   for policy in tightrope assure; do
     extra=()
     [ $policy = assure ] || extra=(--rings "$rings" --iteration iteration --bound 5%)
-    timed "$policy" "$foldline" live --policy $policy --for 40s --log "$out/live-$policy.log" "${extra[@]}" >"$out/live-$policy.txt" 2>&1 &
+    timed "$policy" "$foldline" live --policy $policy --for 40s -o "$out/live-$policy.log" "${extra[@]}" >"$out/live-$policy.txt" 2>&1 &
   done
   wait
   cat "$out"/live-*.txt "$out/live.program.csv"
@@ -129,10 +129,10 @@ if wanted live; then
   for policy in tightrope assure; do tell "replay $policy" "$foldline" verify "$out/live-$policy.log"; done
 fi
 if wanted samples; then
-  "$foldline" record --out "$out/square.telemetry.csv" --every-ms 20 -- "$out/load" square 400 600 12 >"$out/square.csv" 2>"$out/square.txt"
+  "$foldline" record -o "$out/square.telemetry.csv" --every-ms 20 -- "$out/load" square 400 600 12 >"$out/square.csv" 2>"$out/square.txt"
   for program in "train 30" "decode 30" "image 30" "gemm 60"; do
     name=${program% *}
-    "$foldline" record --out "$out/$name.telemetry.csv" --every-ms 20 --kernels "$out/$name.trace.csv" --iteration iteration \
+    "$foldline" record -o "$out/$name.telemetry.csv" --every-ms 20 --kernels "$out/$name.trace.csv" --iteration iteration \
       -- python3 "$here/programs.py" $program >"$out/$name.csv" 2>"$out/$name.txt"
     cat "$out/$name.txt"
     tell "run $name" "$foldline" run "$out/$name.trace.csv" --platform h200 --assume compute --policy nvboost >"$out/$name.run.txt" 2>&1

@@ -1,5 +1,5 @@
-/* foldline fit policy capping: tables of the static method from a sweep written by hand, from the simulated node, and the
- * committed ones against what the command makes today. */
+/* foldline fit policy capping: tables of the static method from a sweep written by hand, from the simulated node, and
+ * the committed ones against what the command makes today. */
 #include "policies/policy.h"
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
@@ -82,8 +82,8 @@ static void test_by_hand(void) {
     char arguments[4096], out[512], text[8192];
     fl_table t;
     snprintf(out, sizeof out, "%s", fl_temp_path("hand"));
-    snprintf(arguments, sizeof arguments, "fit policy capping '%s' --out '%s'", fl_temp_text("sweep.csv", sweep_text(NULL)),
-             out);
+    snprintf(arguments, sizeof arguments, "fit policy capping '%s' -o '%s'",
+             fl_temp_text("sweep.csv", sweep_text(NULL)), out);
     FL_CHECK(run_program(arguments, text, sizeof text) == 0, "%s", text);
     read_table(fl_temp_path("hand.app.csv"), &t);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
@@ -118,11 +118,13 @@ static void test_refuses(void) {
         const int status = run_program(arguments, text, sizeof text);
         FL_CHECK(status == 2 && strstr(text, rows[i].message), "row %zu: %d: %s", i, status, text);
     }
-    FL_CHECK(run_program("fit policy capping", text, sizeof text) == 2 && strstr(text, "expected one sweep"), "%s", text);
+    FL_CHECK(run_program("fit policy capping", text, sizeof text) == 2 && strstr(text, "expected one sweep"), "%s",
+             text);
     FL_CHECK(run_program("fit policy capping a.csv --programs b.csv", text, sizeof text) == 2 &&
                  strstr(text, "expected one sweep"),
              "%s", text);
-    FL_CHECK(run_program("fit policy capping a.csv --measured b.csv", text, sizeof text) == 2 && strstr(text, "--measured"),
+    FL_CHECK(run_program("fit policy capping a.csv --measured b.csv", text, sizeof text) == 2 &&
+                 strstr(text, "--measured"),
              "%s", text);
     FL_CHECK(run_program("fit policy capping --platform k20xm-e5-2660 --programs " SAMPLES
                          "powercap.programs.csv --workload gpustream",
@@ -139,10 +141,10 @@ static void test_committed(void) {
     snprintf(sweep, sizeof sweep, "%s", fl_temp_path("made.sweep.csv"));
     snprintf(arguments, sizeof arguments,
              "fit policy capping --platform k20xm-e5-2660 --programs " SAMPLES
-             "powercap.programs.csv --measured '%s' --out '%s'",
+             "powercap.programs.csv --measured '%s' -o '%s'",
              sweep, out);
     FL_CHECK(run_program(arguments, text, sizeof text) == 0, "%s", text);
-    snprintf(arguments, sizeof arguments, "fit policy capping '%s' --out '%s'", sweep, fl_temp_path("again"));
+    snprintf(arguments, sizeof arguments, "fit policy capping '%s' -o '%s'", sweep, fl_temp_path("again"));
     FL_CHECK(run_program(arguments, text, sizeof text) == 0, "from the sweep that was kept: %s", text);
     for (size_t i = 0; i < sizeof apps / sizeof *apps; i++) {
         fl_table t[3];

@@ -53,8 +53,8 @@ static double json_number(const char *file, const char *key) {
 static void test_few(void) {
     write_sweep("few.csv", 1, 1, 1400, 1500);
     write_sweep("many.csv", 1, 8, 600, 1500);
-    FL_CHECK(shell("'%s' fit device --sweep few.csv --out few.json >few.out", FL_PROGRAM) == 0 &&
-                 shell("'%s' fit device --sweep many.csv --out many.json >many.out", FL_PROGRAM) == 0,
+    FL_CHECK(shell("'%s' fit device --sweep few.csv -o few.json >few.out", FL_PROGRAM) == 0 &&
+                 shell("'%s' fit device --sweep many.csv -o many.json >many.out", FL_PROGRAM) == 0,
              "fit device");
     static const char *const rows[] = {"error of time, %", "error of power, %"};
     for (size_t i = 0; i < 2; i++)
@@ -80,10 +80,10 @@ static void test_outside(void) {
     write_sweep("high.csv", 1, 8, 1000, 1500);
     write_sweep("wide.csv", 9, 4, 600, 1500);
     write_sweep("low.csv", 9, 2, 600, 800);
-    FL_CHECK(shell("'%s' fit device --sweep high.csv --out high.json >out", FL_PROGRAM) == 0, "fit device");
+    FL_CHECK(shell("'%s' fit device --sweep high.csv -o high.json >out", FL_PROGRAM) == 0, "fit device");
     /* 10 rows each: 1000 to 1500 can be asked for, 600 to 900 cannot; 1000 and 1500 are given. */
 #define WORKLOAD "'%s' fit workload --device high.json --sweep "
-    FL_CHECK(shell(WORKLOAD "wide.csv --at sm=1000,1500 --csv rows.csv --out new.csv >out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell(WORKLOAD "wide.csv --at sm=1000,1500 --rows rows.csv -o new.csv >out", FL_PROGRAM) == 0 &&
                  says("out", "16 rows lie outside the clocks that the device was calibrated at (SM 1000 to 1500 MHz, "
                              "memory 800 to 800 MHz): not predicted, --extrapolate does"),
              "what is refused is told");
@@ -104,7 +104,7 @@ static void test_outside(void) {
     FL_CHECK(shell(WORKLOAD "low.csv --at ends >out 2>err", FL_PROGRAM) == 2 && says("err", "--extrapolate"),
              "all refused");
     /* Asked for, they are marked wherever they go. */
-    FL_CHECK(shell(WORKLOAD "wide.csv --at sm=1000,1500 --extrapolate --csv rows.csv --out new.csv >out", FL_PROGRAM) ==
+    FL_CHECK(shell(WORKLOAD "wide.csv --at sm=1000,1500 --extrapolate --rows rows.csv -o new.csv >out", FL_PROGRAM) ==
                      0 &&
                  says("out", "16 rows lie outside the clocks that the device was calibrated at") &&
                  shell("! grep -q 'not predicted' out") == 0,
@@ -127,8 +127,7 @@ static void test_seen(void) {
 
     write_sweep("all.csv", 1, 8, 600, 1500);
     write_sweep("new.csv", 9, 3, 600, 1500);
-    FL_CHECK(shell("'%s' fit device --sweep all.csv --only 'w[1-4]' --out half.json >out", FL_PROGRAM) == 0,
-             "fit device");
+    FL_CHECK(shell("'%s' fit device --sweep all.csv --only 'w[1-4]' -o half.json >out", FL_PROGRAM) == 0, "fit device");
     static const struct {
         const char *sweep;
         int seen, of;
@@ -158,11 +157,11 @@ static void test_seen(void) {
 static void test_asked(void) {
     write_sweep("all.csv", 1, 8, 600, 1500);
     write_sweep("truth.csv", 5, 1, 600, 1500);
-    FL_CHECK(shell("'%s' fit device --sweep all.csv --only 'w[1-4]' --only 'w[6-8]' --out asked.json >out && "
+    FL_CHECK(shell("'%s' fit device --sweep all.csv --only 'w[1-4]' --only 'w[6-8]' -o asked.json >out && "
                    "grep -E '^workload|,600,|,1500,' truth.csv >two.csv",
                    FL_PROGRAM) == 0,
              "fit device");
-    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --out full.csv >out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv -o full.csv >out", FL_PROGRAM) == 0 &&
                  says("out", "predictions for settings without a measurement") &&
                  shell("test $(grep -c '^w5,' full.csv) = 10") == 0,
              "two rows become ten");
@@ -172,7 +171,7 @@ static void test_asked(void) {
                    "if ($3 != $13 || ($9 == \"\") != ($3 == 600 || $3 == 1500) || ($9 != \"\" && !($9 > 0 && $10 > 0)) "
                    "|| t * t > 0.0001 || p * p > 0.0001) bad = 1 } END { exit bad || NR != 10 }'") == 0,
              "near the truth, and how near is said of each row that was not measured");
-    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --clocks sm=700,1500 --csv rows.csv >out",
+    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --clocks sm=700,1500 --rows rows.csv >out",
                    FL_PROGRAM) == 0 &&
                  shell("test $(grep -c '^w5,' rows.csv) = 3 && grep -q '^w5,,700,800,0,,[0-9.]*,[0-9.]*,,[0-9.]*,"
                        "[0-9.]*,0$' rows.csv") == 0,

@@ -82,7 +82,7 @@ static void fit_device(void) {
     if (access(fl_temp_path("a.json"), R_OK) == 0)
         return;
     write_limits("a.csv", 1, 6, true);
-    FL_CHECK(shell("'%s' fit device --sweep a.csv --out a.json >out", FL_PROGRAM) == 0, "fit device");
+    FL_CHECK(shell("'%s' fit device --sweep a.csv -o a.json >out", FL_PROGRAM) == 0, "fit device");
 }
 
 static size_t count_bound(int first, int count) {
@@ -130,11 +130,11 @@ static void test_sweep(void) {
                  json_number("j.json", "capped/power_mape_pct") > 10,
              "a crest that is not theirs is not met: %g %%", json_number("j.json", "capped/power_mape_pct"));
     FL_CHECK(
-        shell("'%s' fit workload --device a.json --sweep b.csv --at ends --csv rows.csv >out && head -n 1 rows.csv | "
+        shell("'%s' fit workload --device a.json --sweep b.csv --at ends --rows rows.csv >out && head -n 1 rows.csv | "
               "grep -q '^workload,kernel,power_cap_w,sm_mhz' && grep -q '^w7,,150,1500,' rows.csv && "
               "grep -q 'from a run at' out",
               FL_PROGRAM) == 0,
-        "--csv");
+        "--rows");
     FL_CHECK(shell("'%s' fit device --cross-validate --sweep a.csv --at ends --splits 2 --json >j.json", FL_PROGRAM) ==
                      0 &&
                  json_number("j.json", "capped/time_mape_pct") < 1.2,
@@ -158,15 +158,16 @@ static void test_below(void) {
             law_time(7, 950), law_power(7, 950));
     fclose(f);
     fit_device();
-    FL_CHECK(shell("'%s' fit workload --device a.json --sweep deep.csv --at ends --crest 0.955 --csv rows.csv >out && "
+    FL_CHECK(shell("'%s' fit workload --device a.json --sweep deep.csv --at ends --crest 0.955 --rows rows.csv >out && "
                    "grep -q 'below the calibration' out && grep -q '^w7,,95,1500,,0,[0-9.]*,,,' rows.csv",
                    FL_PROGRAM) == 0,
              "not predicted");
     FL_CHECK(
-        shell("'%s' fit workload --device a.json --sweep deep.csv --at ends --crest 0.955 --extrapolate --csv rows.csv "
-              ">out && grep -q '^w7,,95,1500,,0,[0-9.]*,[0-9.]*,.*,1$' rows.csv && "
-              "grep -q '^w7,,150,1500,,0,[0-9.]*,[0-9.]*,.*,0$' rows.csv",
-              FL_PROGRAM) == 0,
+        shell(
+            "'%s' fit workload --device a.json --sweep deep.csv --at ends --crest 0.955 --extrapolate --rows rows.csv "
+            ">out && grep -q '^w7,,95,1500,,0,[0-9.]*,[0-9.]*,.*,1$' rows.csv && "
+            "grep -q '^w7,,150,1500,,0,[0-9.]*,[0-9.]*,.*,0$' rows.csv",
+            FL_PROGRAM) == 0,
         "marked");
 }
 
@@ -188,7 +189,7 @@ static void test_one_limit(void) {
     fclose(f);
     char text[64];
     snprintf(text, sizeof text, "note: %zu rows left out, since a power limit binds", held);
-    FL_CHECK(shell("'%s' fit device --sweep one.csv --out one.json >out", FL_PROGRAM) == 0, "fit device");
+    FL_CHECK(shell("'%s' fit device --sweep one.csv -o one.json >out", FL_PROGRAM) == 0, "fit device");
     FL_CHECK(held > 0 && says("out", text), "%zu are held down, none of w2 at 0.98 of its limit", held);
 }
 
@@ -229,14 +230,14 @@ static void test_wrong_clock(void) {
         }
     fclose(f);
     FL_CHECK(
-        shell("'%s' fit device --sweep wrong.csv --out wrong.json >out", FL_PROGRAM) == 0 &&
+        shell("'%s' fit device --sweep wrong.csv -o wrong.json >out", FL_PROGRAM) == 0 &&
             shell("grep -Eq 'note: rows at 600 MHz in fact ran at about (39|40). MHz .*: used at that clock' out") == 0,
         "told");
     FL_CHECK(fabs(json_number("wrong.json", "calibration/sm_min_mhz") - 400) < 10, "calibrated from %g MHz",
              json_number("wrong.json", "calibration/sm_min_mhz"));
     FL_CHECK(shell("grep -E '^workload|^w3,(600|900|1500)' wrong.csv >few.csv && '%s' fit workload --device wrong.json "
                    "--sweep "
-                   "few.csv --at sm=600,1500 --csv rows.csv --json >j.json && grep -q '^w3,,600,,1,' rows.csv",
+                   "few.csv --at sm=600,1500 --rows rows.csv --json >j.json && grep -q '^w3,,600,,1,' rows.csv",
                    FL_PROGRAM) == 0 &&
                  json_number("j.json", "time_mape_pct") < 2,
              "a sweep too small to tell, by the clock that was asked for: %g %%",
@@ -246,11 +247,11 @@ static void test_wrong_clock(void) {
 /* Power limits without SM clocks: along the limits, by the law of a platform; a plain error where none is given. */
 static void test_latent(void) {
     write_limits("latent.csv", 1, 4, false);
-    FL_CHECK(shell("'%s' fit device --sweep latent.csv --out l.json >out 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit device --sweep latent.csv -o l.json >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "latent.csv: power limits but no SM clocks") && says("err", "expected --base"),
              "no platform");
     fit_device();
-    FL_CHECK(shell("'%s' fit device --sweep latent.csv --base ./a.json --out l.json >out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit device --sweep latent.csv --base ./a.json -o l.json >out", FL_PROGRAM) == 0 &&
                  says("l.json", "latent: latent.csv names power limits and no clocks"),
              "by the law of another fit");
     write_limits("asked.csv", 7, 2, false);

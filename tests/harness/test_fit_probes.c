@@ -89,9 +89,8 @@ static void test_half(void) {
 static void test_workload(void) {
     const bool none[WORKLOADS] = {false};
     write_sweep("clean.csv", none);
-    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[1-8]' --out dev.json >dev.out", FL_PROGRAM) == 0,
-             "fit");
-#define WORKLOAD "'%s' fit workload --device dev.json --only 'w[09]' --at chosen:2 --csv rows.csv --sweep "
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[1-8]' -o dev.json >dev.out", FL_PROGRAM) == 0, "fit");
+#define WORKLOAD "'%s' fit workload --device dev.json --only 'w[09]' --at chosen:2 --rows rows.csv --sweep "
     FL_CHECK(shell(WORKLOAD "clean.csv >out", FL_PROGRAM) == 0 && says("out", "fitted at chosen:2"), "chosen");
     FL_CHECK(shell("test $(cut -d, -f1,5 rows.csv | grep -c '^w[09],1') = 4") == 0, "two of each are looked at");
     /* Without one of the two, its neighbour serves. */
@@ -109,7 +108,7 @@ static void fit_clean(void) {
     if (access(fl_temp_path("clean.json"), R_OK) == 0)
         return;
     write_sweep("clean.csv", none);
-    FL_CHECK(shell("'%s' fit device --sweep clean.csv --out clean.json >dev.out", FL_PROGRAM) == 0, "fit device");
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv -o clean.json >dev.out", FL_PROGRAM) == 0, "fit device");
 }
 
 /* fit device says which clocks to measure, on the terminal and in its file, where its workloads are enough. */
@@ -135,7 +134,7 @@ static void test_advice(void) {
     }
     cJSON_Delete(root);
     free(json);
-    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[12]' --out two.json >two.out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[12]' -o two.json >two.out", FL_PROGRAM) == 0 &&
                  says("two.out", "note: there is no advice on which clocks to measure of a new workload"),
              "two workloads cannot tell");
 }
@@ -162,7 +161,7 @@ static void test_facts(void) {
     fl_temp_text("facts.json", FACTS);
     write_idle("idle.csv");
     write_sweep("clean.csv", none);
-    FL_CHECK(shell("'%s' fit device --facts facts.json --out facts-dev.json >out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit device --facts facts.json -o facts-dev.json >out", FL_PROGRAM) == 0 &&
                  says("out", "from [0-9]+ known chips, a TDP of 200 W and a ladder of 300 to 1500 MHz") &&
                  says("out", "made-up workloads"),
              "fit device --facts");
@@ -171,14 +170,14 @@ static void test_facts(void) {
                  says("out", "gpu.power.a_w +assumed: chips alike .*two deviations from") &&
                  says("out", "SM: 300 to 1500 MHz, 13 clocks"),
              "a platform");
-    FL_CHECK(shell("'%s' fit device --facts facts.json --idle idle.csv --out idle-dev.json >out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit device --facts facts.json --idle idle.csv -o idle-dev.json >out", FL_PROGRAM) == 0 &&
                  says("out", "idling at 5 clocks") && says("idle-dev.json", "chips alike .*an idle log"),
              "with an idle log");
     FL_CHECK(shell("grep -E '^workload|^w3,(600|1500),' clean.csv >two.csv && "
-                   "'%s' fit workload --device facts-dev.json --sweep two.csv --at all --out blind.csv >out",
+                   "'%s' fit workload --device facts-dev.json --sweep two.csv --at all -o blind.csv >out",
                    FL_PROGRAM) == 0 &&
                  says("out", "no sweep of this device was measured") &&
-                 shell("'%s' fit workload --device idle-dev.json --sweep two.csv --at all --out idle.csv >out",
+                 shell("'%s' fit workload --device idle-dev.json --sweep two.csv --at all -o idle.csv >out",
                        FL_PROGRAM) == 0,
              "fit workload");
     /* Of the eight clocks between: power deviations above 1 %, and narrower with the log. */
@@ -240,7 +239,7 @@ static void test_bad_facts(void) {
         fl_temp_text("bad.json", rows[i].text);
         FL_CHECK(shell("'%s' fit workload --which-clocks 0 --facts bad.json >out 2>err", FL_PROGRAM) == 2 &&
                      says("err", rows[i].says) &&
-                     shell("'%s' fit device --facts bad.json --out bad-dev.json >out 2>err", FL_PROGRAM) == 2 &&
+                     shell("'%s' fit device --facts bad.json -o bad-dev.json >out 2>err", FL_PROGRAM) == 2 &&
                      says("err", rows[i].says) && shell("test ! -e bad-dev.json") == 0,
                  "%s", rows[i].text);
     }
@@ -257,12 +256,12 @@ static void test_bad_facts(void) {
         {"workload --facts facts.json --which-clocks 5", "4"},
         {"workload --which-clocks 0 --facts facts.json --idle facts.json", "facts.json"},
         {"workload --which-clocks 0 --sweep two.csv", "1 workloads at 2 settings are too few"},
-        {"device --facts facts.json --sweep clean.csv --out x.json", "a sweep and facts"},
-        {"device --sweep clean.csv --run clean.csv --out x.json", "--run belongs to --facts"},
-        {"device --facts facts.json --only w1 --out x.json", "--only chooses among the workloads of sweeps"},
-        {"device --facts facts.json", "expected --out"},
-        {"device --sweep clean.csv --out x.json --splits 2", "--splits has no effect without --cross-validate"},
-        {"device --sweep clean.csv --out x.json --cross-validate", "--out has no effect with --cross-validate"},
+        {"device --facts facts.json --sweep clean.csv -o x.json", "a sweep and facts"},
+        {"device --sweep clean.csv --run clean.csv -o x.json", "--run belongs to --facts"},
+        {"device --facts facts.json --only w1 -o x.json", "--only chooses among the workloads of sweeps"},
+        {"device --facts facts.json", "expected -o"},
+        {"device --sweep clean.csv -o x.json --splits 2", "--splits has no effect without --cross-validate"},
+        {"device --sweep clean.csv -o x.json --cross-validate", "-o has no effect with --cross-validate"},
         {"workload --device v100-300w --sweep clean.csv --facts facts.json", "has no effect without --which-clocks"},
         {"workload --which-clocks 1 --sweep clean.csv --at ends", "--at has no effect with --which-clocks"},
     };

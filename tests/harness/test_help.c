@@ -97,6 +97,19 @@ static void check_rows(const files *f, const char *name, const fl_option *option
     free(zsh);
 }
 
+/* -o is the main output of every command; no command has another name for it. */
+static void check_outputs(const char *name, const fl_option *option, size_t count) {
+    static const char *const other[] = {"csv", "out", "output"};
+    bool writes = false, main = false;
+    for (size_t i = 0; i < count; i++) {
+        writes |= option[i].type == FL_OPTION_OUTPUT;
+        main |= !strcmp(option[i].name, "o");
+        for (size_t k = 0; k < FL_COUNT(other); k++)
+            FL_CHECK(strcmp(option[i].name, other[k]) != 0, "%s has --%s, expected -o", name, other[k]);
+    }
+    FL_CHECK(main || !writes, "%s writes files and has no -o", name);
+}
+
 static void check_command(void *to, const fl_command_help *help, const fl_option *option, size_t count) {
     char arguments[128];
     size_t widest = 0;
@@ -113,6 +126,7 @@ static void check_command(void *to, const fl_command_help *help, const fl_option
         FL_CHECK(!strcmp(some, all) || strstr(some, "--help all"), "%s --help does not say how to see the rest",
                  help->name);
         check_rows(to, help->name, option, count, some, all);
+        check_outputs(help->name, option, count);
     }
     free(some);
     free(all);

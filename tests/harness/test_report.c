@@ -75,7 +75,7 @@ static void prepare(void) {
     snprintf(folder, sizeof folder, "%s/fl-report-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     spit("e.json", replay);
-    FL_CHECK(run("'%s' compare e.json --csv r.csv 2>&1", FL_PROGRAM) == 0, "compare: %s", said);
+    FL_CHECK(run("'%s' compare e.json -o r.csv 2>&1", FL_PROGRAM) == 0, "compare: %s", said);
     FL_CHECK(
         run("'%s' run '%s/traces/samples/mix8.csv' --kinds '%s/traces/samples/mix8.kinds.csv' --platform v100-300w "
             "--policy assure --timeline t.csv 2>&1",
@@ -180,7 +180,7 @@ static void test_refusals(void) {
              "another result: %s", said);
     FL_CHECK(run("'%s' compare '%s/traces/samples/mix8.csv' --kinds '%s/traces/samples/mix8.kinds.csv' --platform "
                  "v100-300w --policy nvboost "
-                 "--no-oracle --csv other.csv && cp other.provenance.json swapped.provenance.json",
+                 "--no-oracle -o other.csv && cp other.provenance.json swapped.provenance.json",
                  FL_PROGRAM, FL_ROOT, FL_ROOT) == 0 &&
                  run("cp r.csv swapped.csv; '%s' report swapped.csv -o x.html 2>&1", FL_PROGRAM) == 2 &&
                  strstr(said, "of another result") && run("ls x.html 2>/dev/null") != 0,

@@ -1,5 +1,5 @@
-/* The slope of performance against clock (SweetSpot, Eq. 6), the choice of alpha, and foldline fit policy sweetspot, which
- * makes them of measured rows and of sweeps that it runs itself. */
+/* The slope of performance against clock (SweetSpot, Eq. 6), the choice of alpha, and foldline fit policy sweetspot,
+ * which makes them of measured rows and of sweeps that it runs itself. */
 #include "harness/base/cli/cli.h"
 #include "harness/fit/policy/inside.h"
 #include "harness/input/scene/scene.h"
@@ -257,7 +257,7 @@ static void test_program(void) {
     char path[512], csv[512], options[1200], out[8192];
     snprintf(path, sizeof path, "%s", fl_temp_text("sweep.csv", text));
     snprintf(csv, sizeof csv, "%s", fl_temp_path("out.csv"));
-    snprintf(options, sizeof options, "--sweep %s --csv %s --each", path, csv);
+    snprintf(options, sizeof options, "--sweep %s -o %s --each", path, csv);
     FL_CHECK(ask(options, out, sizeof out) == 0 && strstr(out, "median of alpha over 2 workloads: 0.750") &&
                  strstr(out, "none qualifies") && strstr(out, "for 1 of 2 workloads no clock qualifies"),
              "%s", out);

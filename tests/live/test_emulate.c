@@ -90,7 +90,7 @@ static void test_closed_loop(void) {
     CU_ASSERT_EQUAL(shell("%s run %s/w.csv --platform generic --policy fixed:sm_mhz=1200 --json", FL_PROGRAM, folder),
                     0);
     cJSON *run = cJSON_Parse(out);
-    CU_ASSERT_EQUAL(shell(EMULATE "--time virtual --report %s/report.json -- " CLIENT "probe lock 0 1200 1200 sleep 60",
+    CU_ASSERT_EQUAL(shell(EMULATE "--time virtual -o %s/report.json -- " CLIENT "probe lock 0 1200 1200 sleep 60",
                           FL_PROGRAM, folder, folder),
                     0);
     cJSON *emulated = report();
@@ -116,7 +116,7 @@ static void test_experiment(void) {
     fclose(f);
     double energy[2] = {0};
     for (int i = 0; i < 2; i++) {
-        FL_CHECK(!shell("timeout 60 %s emulate %s/%s --quiet --time virtual --report %s/report.json -- " CLIENT
+        FL_CHECK(!shell("timeout 60 %s emulate %s/%s --quiet --time virtual -o %s/report.json -- " CLIENT
                         "probe sleep 60 2>&1",
                         FL_PROGRAM, folder, i ? "e.json" : "w.csv --platform generic", folder),
                  "%s", out);
@@ -141,7 +141,7 @@ static void test_processes(void) {
     make_workloads();
     for (size_t i = 0; i < 3; i++) {
         const int status = shell("timeout 60 %s emulate %s/long.csv --platform generic --quiet --privileged --time %s "
-                                 "--report %s/report.json "
+                                 "-o %s/report.json "
                                  "-- sh -c '" CLIENT "probe lock 0 300 900; " CLIENT "probe sleep 0.3 show; " CLIENT
                                  "probe unlock 0 sleep 0.3 show'",
                                  FL_PROGRAM, folder, times[i], folder);
@@ -293,8 +293,7 @@ static void test_dead_first(void) {
 static void repeat(const char *command, int runs) {
     char first[512] = "";
     for (int i = 0; i < runs; i++) {
-        const int status =
-            shell(EMULATE "--time virtual --report %s/report.json -- %s", FL_PROGRAM, folder, folder, command);
+        const int status = shell(EMULATE "--time virtual -o %s/report.json -- %s", FL_PROGRAM, folder, folder, command);
         char now[512];
         snprintf(now, 256, "%.200s", out);
         cJSON *tree = report();
@@ -369,7 +368,7 @@ static void test_signals(void) {
     for (size_t i = 0; i < 4; i++) {
         const int number = row[i / 2].number;
         const int status = shell("cd %s && rm -f report.json where; " EMULATE
-                                 "--time %s --report report.json -- sh -c 'echo $FOLDLINE_EMULATE >where; kill "
+                                 "--time %s -o report.json -- sh -c 'echo $FOLDLINE_EMULATE >where; kill "
                                  "-%s $PPID; exec sleep 1000000' 2>&1",
                                  folder, FL_PROGRAM, folder, times[i % 2], row[i / 2].name);
         cJSON *tree = report();
@@ -418,7 +417,7 @@ static void test_long_path(void) {
 
 static void test_many_gpus(void) {
     make_workloads();
-    CU_ASSERT_EQUAL(shell("%s emulate %s/w.csv --platform generic --gpus 100 --quiet -- %s record --out %s/t.csv "
+    CU_ASSERT_EQUAL(shell("%s emulate %s/w.csv --platform generic --gpus 100 --quiet -- %s record -o %s/t.csv "
                           "--for 200ms --every-ms 50 2>&1 && grep -c ,99, %s/t.csv",
                           FL_PROGRAM, folder, FL_PROGRAM, folder, folder),
                     0);

@@ -241,7 +241,7 @@ static void test_log_of_a_rounded_limit(void) {
     stub->gpu[1].step_mw = 1000;
     snprintf(log, sizeof log, "%s", fl_temp_path("log.csv"));
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("fixed"), ARG("--set"), ARG("power_limit_w=187.3"),
-                       ARG("--control"), ARG("--for"), ARG("300ms"), ARG("--log"), log) == 0);
+                       ARG("--control"), ARG("--for"), ARG("300ms"), ARG("-o"), log) == 0);
     CU_ASSERT(said("log.csv", ",187.3,,,\n"
                               "# GPU 1: power limit: 187.3 W was set, and the board has 187 W: it rounds\n"
                               "1,"));

@@ -129,7 +129,7 @@ static void test_term_ends_in_order(void) {
     fresh(2);
     stub->gpu[0].limit_mw = 211000;
     pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"),
-                                          ARG("--control"), ARG("--log"), log_path, NULL});
+                                          ARG("--control"), ARG("-o"), log_path, NULL});
     UNTIL(stub->sets >= 2);
     kill(pid, SIGTERM);
     int status = exit_of(pid);
@@ -360,10 +360,10 @@ static void test_nohup(void) {
     kill(pid, SIGTERM);
     int status = exit_of(pid);
     FL_CHECK(status == 0, "exit status %d", status);
-    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("sh"), ARG("-c"),
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--"), ARG("sh"), ARG("-c"),
                        ARG("kill -HUP $$; exit 5")) == 5);
     signal(SIGHUP, SIG_DFL);
-    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("sh"), ARG("-c"),
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--"), ARG("sh"), ARG("-c"),
                        ARG("kill -HUP $$; exit 5")) == 128 + SIGHUP);
 }
 
@@ -434,7 +434,7 @@ static void test_no_library(void) {
     const char *const commands[] = {"live", "record", "doctor"};
     for (size_t i = 0; i < 3; i++) {
         int status = i == 0   ? FOLDLINE(ARG("live"), ARG("--policy"), ARG("maxfreq"), ARG("--control"))
-                     : i == 1 ? FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("true"))
+                     : i == 1 ? FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--"), ARG("true"))
                               : FOLDLINE(ARG("doctor"));
         FL_CHECK(status == 3, "%s: exit status %d", commands[i], status);
         CU_ASSERT(said("err.txt", "no NVIDIA management library"));
@@ -487,7 +487,7 @@ static void test_lost_gpu_holds_up_no_other(void) {
         stub->gpu[0].code = code;
         for (int i = 0; i < 2; i++) {
             int status = i ? FOLDLINE(ARG("live"), ARG("--observe"), ARG("--for"), ARG("1s"))
-                           : FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--for"), ARG("1s"));
+                           : FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--for"), ARG("1s"));
             FL_CHECK(status == 3 && said("err.txt", "GPU 0: looking for it: ") &&
                          said("err.txt", "(--gpus LIST with the others leaves it out)") &&
                          !mentions("err.txt", "AMD") && !mentions("err.txt", "Level Zero"),
@@ -607,7 +607,7 @@ static void test_bad_usage(void) {
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("fixed"), ARG("--set"), ARG("sm_mzh=1200")) == 2 &&
               said("err.txt", "did you mean 'sm_mhz'?"));
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("fixed:sm_mhz=x")) == 2 && said("err.txt", "sm_mhz"));
-    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--for"), ARG("10x")) == 2);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--for"), ARG("10x")) == 2);
     setenv("FOLDLINE_NVML", FL_STUB_NVML, 1);
 }
 
@@ -627,11 +627,11 @@ static pid_t start_cuda_program(const char *rings) {
 static int run_logged(const char *policy, bool control, const char *rings, int programs) {
     const char *mode = control ? "--control" : "--seed=1";
     if (!rings)
-        return FOLDLINE(ARG("live"), ARG("--policy"), ARG(policy), ARG("--for"), ARG("1200ms"), ARG("--log"), log_path,
+        return FOLDLINE(ARG("live"), ARG("--policy"), ARG(policy), ARG("--for"), ARG("1200ms"), ARG("-o"), log_path,
                         ARG(mode));
     pid_t program[2],
-        pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG(policy), ARG("--log"),
-                                        log_path, ARG(mode), ARG("--rings"), ARG(rings), NULL});
+        pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG(policy), ARG("-o"), log_path,
+                                        ARG(mode), ARG("--rings"), ARG(rings), NULL});
     UNTIL(stub->reads > 8); /* two GPUs: the first step is in the log */
     for (int i = 0; i < programs; i++)
         program[i] = start_cuda_program(rings);
@@ -759,7 +759,7 @@ static void test_killed_log_reads(void) {
     fl_diag d = {0};
     fresh(2);
     pid_t pid = foldline_start(
-        (char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"), ARG("--log"), log_path, NULL});
+        (char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"), ARG("-o"), log_path, NULL});
     UNTIL(stub->reads > 16); /* two in each step, and two more now and then */
     kill(pid, SIGKILL);
     exit_of(pid);
@@ -788,7 +788,7 @@ static void test_record_a_program(void) {
     long long start, end;
     int told;
     fresh(2);
-    int status = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--every-ms"), ARG("50"), ARG("--"), ARG("sh"),
+    int status = FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--every-ms"), ARG("50"), ARG("--"), ARG("sh"),
                           ARG("-c"), ARG("sleep 0.42; exit 7"));
     FL_CHECK(status == 7, "exit status %d", status);
     fl_status s = fl_telemetry_read(log_path, &t, NULL, &d);
@@ -807,7 +807,7 @@ static void test_record_a_program(void) {
     CU_ASSERT(power && stub->sets == 0);
     CU_ASSERT(fl_head_get(&t.head, "program") != NULL);
     fl_telemetry_free(&t);
-    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("/no/such/program")) == 127);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--"), ARG("/no/such/program")) == 127);
 }
 
 /* Whatever ends the recording, the program has ended too, and what is written of it is true. */
@@ -829,7 +829,7 @@ static void test_record_outlives_its_program(void) {
         snprintf(mark, sizeof mark, "%s", fl_temp_path("begun"));
         snprintf(program, sizeof program, "touch '%s'; exec sleep %s", mark, ROWS[i].sleeps);
         unlink(mark);
-        pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("record"), ARG("--out"), log_path, ARG("--for"),
+        pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("record"), ARG("-o"), log_path, ARG("--for"),
                                               ARG(ROWS[i].lasts), ARG("--"), ARG("sh"), ARG("-c"), program, NULL});
         UNTIL(!access(mark, F_OK));
         if (ROWS[i].signal > 0)
@@ -850,15 +850,15 @@ static void test_record_tries_outputs_first(void) {
     char mark[512];
     fresh(1);
     snprintf(mark, sizeof mark, "%s", fl_temp_path("mark"));
-    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), ARG("/nonexistent/t.csv"), ARG("--"), ARG("touch"), mark) == 3);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("-o"), ARG("/nonexistent/t.csv"), ARG("--"), ARG("touch"), mark) == 3);
     CU_ASSERT(said("err.txt", "/nonexistent/t.csv: cannot create") && access(mark, F_OK) != 0);
     setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
-    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), ARG("/nonexistent/k.csv"), ARG("--"),
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--kernels"), ARG("/nonexistent/k.csv"), ARG("--"),
                        ARG("touch"), mark) == 3);
     unsetenv("FOLDLINE_COLLECTOR");
     CU_ASSERT(said("err.txt", "/nonexistent/k.csv: cannot create") && access(mark, F_OK) != 0);
     CU_ASSERT(access(log_path, F_OK) != 0);
-    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--"), ARG("touch"), mark) == 0 &&
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--"), ARG("touch"), mark) == 0 &&
               access(mark, F_OK) == 0);
 }
 
@@ -915,7 +915,7 @@ static void record_kernels(const recording *r, fl_kernel_trace *t) {
     setenv("FOLDLINE_COLLECTOR", collector, 1);
     setenv("FOLDLINE_CUPTI", FL_STUB_CUPTI, 1);
     setenv("FOLDLINE_STUB_UUIDS", "1", 1);
-    const int status = FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--gpus"), ARG(r->gpus), ARG("--kernels"),
+    const int status = FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--gpus"), ARG(r->gpus), ARG("--kernels"),
                                 trace, ARG("--every-ms"), ARG(r->every_ms), ARG("--for"), ARG(r->lasts), ARG("--"),
                                 ARG("/proc/self/exe"), ARG("cuda-program"), ARG(r->device), ARG(r->again));
     FL_CHECK(status == r->status, "--gpus %s, device %s: exit status %d", r->gpus, r->device, status);
@@ -944,7 +944,7 @@ static void test_record_kernels(void) {
              "%zu kernels", t.op_count);
     fl_kernel_trace_free(&t);
     setenv("FOLDLINE_COLLECTOR", FL_COLLECTOR, 1);
-    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--out"), log_path, ARG("--kernels"), ARG(fl_temp_path("kernels.csv")),
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("-o"), log_path, ARG("--kernels"), ARG(fl_temp_path("kernels.csv")),
                        ARG("--"), ARG("true")) == 3);
     unsetenv("FOLDLINE_COLLECTOR");
     CU_ASSERT(said("err.txt", "no kernel was recorded") && said("err.txt", "FOLDLINE_CUPTI="));

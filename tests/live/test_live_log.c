@@ -51,7 +51,7 @@ static void test_stalled_disk(void) {
     stub_reset(1);
     const int end = slow_disk();
     pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"),
-                                          ARG("--control"), ARG("--log"), fifo, ARG("--grace-ms"), ARG("500"), NULL});
+                                          ARG("--control"), ARG("-o"), fifo, ARG("--grace-ms"), ARG("500"), NULL});
     UNTIL(waiting(end) > 3000);
     const unsigned reads = stub->reads;
     UNTIL(stub->reads > reads + 250); /* two of each step at most, and now and then one more */
@@ -112,7 +112,7 @@ static void test_full_disk(void) {
     stub_reset(1);
     if (stat("/dev/full", &s) || !S_ISCHR(s.st_mode))
         return;
-    const int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), ARG("--log"),
+    const int status = FOLDLINE(ARG("live"), ARG("--policy"), ARG("assure"), ARG("--control"), ARG("-o"),
                                 ARG("/dev/full"), ARG("--for"), ARG("120s"));
     size_t size;
     char *text = fl_temp_slurp(fl_temp_path("err.txt"), &size);
@@ -126,7 +126,7 @@ static void test_disk_that_never_comes_back(void) {
     stub_reset(1);
     const int end = slow_disk();
     pid_t pid = foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG("assure"),
-                                          ARG("--control"), ARG("--log"), fifo, NULL});
+                                          ARG("--control"), ARG("-o"), fifo, NULL});
     UNTIL(waiting(end) > 3000);
     const unsigned reads = stub->reads;
     UNTIL(stub->reads > reads + 20); /* there is more than the disk takes */

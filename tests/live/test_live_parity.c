@@ -180,8 +180,8 @@ static void one(const fl_policy *p, const scene *at, int gpus) {
     const double end = number("run.json", "makespan_s");
     status =
         shell("FOLDLINE_STATE='%s/state' '%s' emulate %s --platform %s --gpus %d --time virtual --quiet --privileged "
-              "--rings '%s/rings' --report '%s/live.json' -- '%s' live --policy %s %s --platform %s --control "
-              "--min-set-ms 0 --for %.3fs --rings '%s/rings' --log '%s/live.csv' > '%s/out.txt' 2>&1",
+              "--rings '%s/rings' -o '%s/live.json' -- '%s' live --policy %s %s --platform %s --control "
+              "--min-set-ms 0 --for %.3fs --rings '%s/rings' -o '%s/live.csv' > '%s/out.txt' 2>&1",
               folder, FL_PROGRAM, at->workload, at->platform, gpus, folder, folder, FL_PROGRAM, p->name, at->set,
               at->platform, end + 1, folder, folder, folder);
     FL_CHECK(status == 0, "%s: status %d", p->name, status);
@@ -223,9 +223,8 @@ static void test_every_policy(void) {
     }
     char folder[400], workload[512];
     snprintf(folder, sizeof folder, "%.300s", fl_temp_path(""));
-    CU_ASSERT_EQUAL_FATAL(shell("'%s' synth -o '%s/30s.csv' --kernels 1800 --mean-us 30000 --seed 3 > /dev/null",
-                                FL_PROGRAM, folder),
-                          0);
+    CU_ASSERT_EQUAL_FATAL(
+        shell("'%s' synth -o '%s/30s.csv' --kernels 1800 --mean-us 30000 --seed 3 > /dev/null", FL_PROGRAM, folder), 0);
     snprintf(workload, sizeof workload, "'%s/30s.csv'", folder);
     compared = 0;
     for (size_t i = 0; i < fl_policies_count; i++)

@@ -253,7 +253,7 @@ static void test_control_sets_and_restores(void) {
         fresh(k, 2);
         pid_t pid =
             foldline_start((char *[]){ARG("foldline"), ARG("live"), ARG("--policy"), ARG(POLICIES[p]), ARG("--control"),
-                                      ARG("--min-set-ms"), ARG("0"), ARG("--log"), log_path, NULL});
+                                      ARG("--min-set-ms"), ARG("0"), ARG("-o"), log_path, NULL});
         UNTIL(stub->sets > 3);
         kill(pid, SIGTERM);
         int status = exit_of(pid);
@@ -336,7 +336,7 @@ static void test_no_library(void) {
                                                               : "--vendor=amd");
             for (int c = 0; c < 3; c++) {
                 int status = c == 0   ? FOLDLINE(ARG("live"), vendor, ARG("--policy"), ARG("maxfreq"))
-                             : c == 1 ? FOLDLINE(ARG("record"), vendor, ARG("--out"), log_path, ARG("--"), ARG("true"))
+                             : c == 1 ? FOLDLINE(ARG("record"), vendor, ARG("-o"), log_path, ARG("--"), ARG("true"))
                                       : FOLDLINE(ARG("doctor"), vendor);
                 FL_CHECK(status == 3 && lines_of("err.txt") == 1, "%s, command %d: exit status %d, %d lines", k->name,
                          c, status, lines_of("err.txt"));
@@ -437,8 +437,8 @@ static void test_choice(void) {
     setenv("FOLDLINE_NVML", "/nowhere/libnvidia-ml.so.1", 1);
     CU_ASSERT(FOLDLINE(ARG("doctor")) == 0 && said("out.txt", "none of the others: no NVIDIA management library"));
     CU_ASSERT(FOLDLINE(ARG("live"), ARG("--observe"), ARG("--for"), ARG("200ms")) == 0 && said("out.txt", "intel"));
-    CU_ASSERT(
-        FOLDLINE(ARG("record"), ARG("--vendor"), ARG("amd"), ARG("--out"), log_path, ARG("--for"), ARG("300ms")) == 0);
+    CU_ASSERT(FOLDLINE(ARG("record"), ARG("--vendor"), ARG("amd"), ARG("-o"), log_path, ARG("--for"), ARG("300ms")) ==
+              0);
     CU_ASSERT(said("log.csv", "# vendor: amd") && said("log.csv", "# gpu1: Stub Instinct") &&
               said("log.csv", "power_w"));
     CU_ASSERT(stub->sets == 0 && as_before(&KINDS[0], 2));

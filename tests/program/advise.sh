@@ -45,7 +45,7 @@ awk 'BEGIN {
       printf "w%d,%d,877,%.6f,%.4f\n", w, f, t, (60 + (180 - 16 * w) * f * (1 + (f > 900) * (f - 900) / 900) / 2500) * (1 - s / 2)
     }
 }' >"$dir/known.csv"
-check "a device" "$f" fit device --sweep "$dir/known.csv" --out "$dir/known.json"
+check "a device" "$f" fit device --sweep "$dir/known.csv" -o "$dir/known.json"
 make_log 1400 200 100 >"$dir/run.csv"
 succeed "advise by a calibration" 'what programs of such a power do, the calibration.s tell' "$f" advise "$dir/run.csv" --platform "$dir/known.json" --bound 10%
 check "states a chance" grep -q 'with a chance of\|with a chance of at most' "$dir/out"
@@ -71,7 +71,7 @@ check "no board is named, so both ways are" grep -qE '^  note .*before, nvidia-s
 
 # ---- what a fit predicted was not measured: it teaches nothing, and stays as sure as the fit said ----
 awk -F, 'NR == 1 || $2 == 1400' "$dir/known.csv" >"$dir/one.csv"
-check "a written prediction" "$f" fit workload --device "$dir/known.json" --sweep "$dir/one.csv" --at sm=1400 --clocks calibrated --out "$dir/predicted.csv"
+check "a written prediction" "$f" fit workload --device "$dir/known.json" --sweep "$dir/one.csv" --at sm=1400 --clocks calibrated -o "$dir/predicted.csv"
 succeed "advise on it" 'predicted.csv: 8 measured and 72 predicted settings of 8 workloads, as sure as the file states' "$f" advise "$dir/predicted.csv" --bound 15%
 check "no interval is narrower than the deviations that the file states" python3 -c '
 import csv, json, math, subprocess, sys
@@ -92,9 +92,9 @@ print([(a["workload"], a["sm_mhz"], a["saving_pct"]["low"], a["saving_pct"]["hig
 check "with the calibration it says what the measured rows alone say" test "$(saves one.csv)" = "$(saves predicted.csv)"
 succeed "and how many rows taught nothing" 'predicted rows of the file teach nothing: 72' "$f" advise "$dir/predicted.csv" --platform "$dir/known.json" --bound 15%
 check "it was measured at one clock" grep -q 'predicted.csv: 8 measured settings of 8 workloads at 1400 MHz' "$dir/out"
-refuse "a device of one clock and its predictions" 2 'expected at least one workload at two settings' "$f" fit device --sweep "$dir/predicted.csv" --out "$dir/no.json"
+refuse "a device of one clock and its predictions" 2 'expected at least one workload at two settings' "$f" fit device --sweep "$dir/predicted.csv" -o "$dir/no.json"
 awk -F, '/^#/ || $1 == "workload" || $9 != ""' "$dir/predicted.csv" >"$dir/all.csv"
-for c in 'fit device --out /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep'; do
+for c in 'fit device -o /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep'; do
   refuse "no measured row: $c" 2 'all.csv: no settings to fit: predicted rows teach nothing, expected measured rows' "$f" $c "$dir/all.csv"
 done
 succeed "compare takes it as a model" 'baseline:static' "$f" compare --sweep "$dir/predicted.csv" --platform "$dir/known.json" --policy nvboost --bound 15% --risk 30%

@@ -20,7 +20,7 @@ unit() { # FACTOR PATTERN: the energies in another unit
   refuse "advise: $2" 2 "unit.csv:2:[0-9]+: energy_j is .* times power_w x time_s, expected about 1 \($2" "$f" advise "$dir/unit.csv"
   refuse "oracle: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" compare --sweep "$dir/unit.csv" --platform a100
   refuse "compare: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" compare --sweep "$dir/unit.csv" --platform a100 --policy assure
-  refuse "fit device: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" fit device --sweep "$dir/unit.csv" --out "$dir/unit.json"
+  refuse "fit device: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" fit device --sweep "$dir/unit.csv" -o "$dir/unit.json"
   check "and no device is left" [ ! -e "$dir/unit.json" ]
 }
 unit 2.777777e-7 'kWh instead of J'

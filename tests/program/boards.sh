@@ -13,7 +13,7 @@ check "not what is known" test "$(grep -c 'default power limit' "$dir/out")" = 1
 refuse "no board and no platform" 2 "unknown platform 'l40z'" "$f" list platforms l40z
 for command in "run --policy nvboost" "compare --policy nvboost" compare; do
   # shellcheck disable=SC2086
-  refuse "$command: no law of power" 2 "power model is unknown .*fit device --facts l40s --out l40s.json" "$f" ${command%% *} $trace --platform l40s \
+  refuse "$command: no law of power" 2 "power model is unknown .*fit device --facts l40s -o l40s.json" "$f" ${command%% *} $trace --platform l40s \
     $([ "$command" = "${command#* }" ] || echo "${command#* }")
 done
 
@@ -24,10 +24,10 @@ boards=(models/boards/{a30,l40s,l4}.json)
 for b in "${boards[@]}"; do
   name=$(basename "$b" .json)
   if grep -q 'to simulate this board, add' <("$f" list platforms "$name"); then
-    refuse "fit device: $name lacks what no other chip tells" 2 "board $name: unknown: " "$f" fit device --facts "$name" --out "$dir/no.json"
+    refuse "fit device: $name lacks what no other chip tells" 2 "board $name: unknown: " "$f" fit device --facts "$name" -o "$dir/no.json"
     continue
   fi
-  if ! "$f" fit device --facts "$name" --out "$dir/$name.json" >"$dir/out" 2>"$dir/err"; then
+  if ! "$f" fit device --facts "$name" -o "$dir/$name.json" >"$dir/out" 2>"$dir/err"; then
     check "no ladder where the step does not fit" grep -q "board $name: no ladder .*assumed: sm_step_mhz is unknown" "$dir/err"
     continue
   fi
@@ -40,14 +40,14 @@ for b in "${boards[@]}"; do
     "$(sed -n 's/^  memory: .*, \([0-9]*\) clocks*: .*/\1/p' "$dir/out")"
 done
 check "most boards suffice" test $made -ge $((${#boards[@]} > 3 ? 12 : 2))
-refuse "no such board" 2 "cannot open" "$f" fit device --facts nosuch --out "$dir/no.json"
+refuse "no such board" 2 "cannot open" "$f" fit device --facts nosuch -o "$dir/no.json"
 
 # ---- what is assumed is said in every result ----
 own=(--platform "$dir/l40s.json")
 note='power model of l40s is assumed, not measured'
 succeed "run" "^note: the $note" "$f" run $trace "${own[@]}" --policy nvboost
 succeed "run, JSON" "$note" "$f" run $trace "${own[@]}" --policy nvboost --json
-succeed "compare" "^note: the $note" "$f" compare $trace "${own[@]}" --policy nvboost --no-oracle --csv "$dir/c.csv"
+succeed "compare" "^note: the $note" "$f" compare $trace "${own[@]}" --policy nvboost --no-oracle -o "$dir/c.csv"
 check "its record" grep -q '"assumed_power":.*true' "$dir/c.provenance.json"
 succeed "compare, JSON" "$note" "$f" compare $trace "${own[@]}" --policy nvboost --no-oracle --json
 succeed "oracle" "^note: the $note" "$f" compare traces/samples/sweetspot-blackscholes.csv "${own[@]}"

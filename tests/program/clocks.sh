@@ -30,7 +30,7 @@ can_be_set() {
   ! grep -v '^note:\|^V at' "$dir/out" | grep -qF "$ran"
 }
 
-succeed "a clock that ran at another" 'rows at 405 MHz in fact ran at about 20[0-9] MHz .*used at that clock' "$f" fit device --sweep "$dir/asked.csv" --out "$dir/asked.json"
+succeed "a clock that ran at another" 'rows at 405 MHz in fact ran at about 20[0-9] MHz .*used at that clock' "$f" fit device --sweep "$dir/asked.csv" -o "$dir/asked.json"
 check "is told by its name in the probes" grep -q '405 + ' "$dir/out"
 check "and written so" python3 -c '
 import json, sys
@@ -47,9 +47,9 @@ fi
 
 # The top clock ran lower, and w1 has two rows that did not run at theirs.
 make_sweep 405 1300 | awk -F, -v OFS=, '$1 == "w1" && ($3 == 802 || $3 == 1102) { $6 *= 1.4; $8 *= 1.4 } 1' >"$dir/top.csv"
-succeed "a top clock that ran lower" 'rows at 1380 MHz in fact ran at about 1300 MHz' "$f" fit device --sweep "$dir/top.csv" --out "$dir/top.json"
+succeed "a top clock that ran lower" 'rows at 1380 MHz in fact ran at about 1300 MHz' "$f" fit device --sweep "$dir/top.csv" -o "$dir/top.json"
 succeed "gives a device that loads" '^1 GPU' "$f" list platforms "$dir/top.json"
-"$f" fit device --sweep "$dir/top.csv" --out "$dir/top.json" --json >"$dir/top.out.json"
+"$f" fit device --sweep "$dir/top.csv" -o "$dir/top.json" --json >"$dir/top.out.json"
 check "--json lists the rows that were left out" python3 -c '
 import json, sys
 rows = json.load(open(sys.argv[1]))["calibration"]["unsound"]["rows"]
@@ -57,18 +57,18 @@ sys.exit(not rows or {row["workload"] for row in rows} != {"w1"})' "$dir/top.out
 succeed "and is a device that loads" '^1 GPU' "$f" list platforms "$dir/top.out.json"
 
 some w3 705,1380 >"$dir/two.csv"
-succeed "calibrated clocks" '405 .* 877' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --clocks calibrated --out "$dir/full.csv"
+succeed "calibrated clocks" '405 .* 877' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --clocks calibrated -o "$dir/full.csv"
 check "can all be set" can_be_set
 check "stand once each, as asked for" test "$(clocks_of "$dir/full.csv" | tr '\n' ' ')" = "405 502 600 705 802 945 1087 1102 1237 1380 "
 some w3 405,1380 >"$dir/low.csv"
-succeed "a clock asked for that is there" 'fitted at ends' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/low.csv" --clocks sm=405,705,705 --out "$dir/low.out.csv"
+succeed "a clock asked for that is there" 'fitted at ends' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/low.csv" --clocks sm=405,705,705 -o "$dir/low.out.csv"
 check "is not there twice" test "$(clocks_of "$dir/low.out.csv" | tr '\n' ' ')" = "405 705 1380 "
-succeed "one asked for that is not there" 'rows at 405 MHz count as 20[0-9] MHz' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --clocks sm=405 --out "$dir/one.csv"
+succeed "one asked for that is not there" 'rows at 405 MHz count as 20[0-9] MHz' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --clocks sm=405 -o "$dir/one.csv"
 check "is what it runs at" cmp -s <(grep ',405,' "$dir/one.csv") <(grep ',405,' "$dir/full.csv")
 (cat "$dir/two.csv" && sed -n '2p' "$dir/two.csv") >"$dir/again.csv"
-succeed "a repeated run" 'written' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/again.csv" --at all --out "$dir/again.out.csv"
+succeed "a repeated run" 'written' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/again.csv" --at all -o "$dir/again.out.csv"
 check "is written once" test "$(clocks_of "$dir/again.out.csv" | sort | uniq -d | wc -l)" = 0
-refuse "one workload in two files" 2 'w3 / k is in .*two.csv and in .*low.csv' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --sweep "$dir/low.csv" --out "$dir/both.csv"
+refuse "one workload in two files" 2 'w3 / k is in .*two.csv and in .*low.csv' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --sweep "$dir/low.csv" -o "$dir/both.csv"
 succeed "a range of clocks" 'SM 405 .which runs at 20[0-9]. to 1380 MHz' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --clocks sm=705,802,1500
 succeed "advise beside it" '8 workloads at 405 .which runs at 20[0-9]. to 1380 MHz' "$f" advise "$dir/asked.csv" --bound 10%
 
@@ -82,8 +82,8 @@ fi
 awk -F, 'NR == 1 || $3 >= 802' "$dir/asked.csv" >"$dir/high.csv"
 awk -F, 'NR == 1 || $1 == "w1"' "$dir/high.csv" >"$dir/w1.csv"
 sed 's/"min_w": *[0-9]*/"min_w": 60/' models/platforms/v100-300w.json >"$dir/board.json"
-check "a device of a known board" "$f" fit device --sweep "$dir/high.csv" --base "$dir/board.json" --out "$dir/high.json"
-limited() { "$f" compare --sweep "$dir/w1.csv" --platform "$1" --model fitted --policy fixed:power_limit_w="$2" --no-oracle --csv "$dir/c.csv" >"$dir/out" 2>&1; }
+check "a device of a known board" "$f" fit device --sweep "$dir/high.csv" --base "$dir/board.json" -o "$dir/high.json"
+limited() { "$f" compare --sweep "$dir/w1.csv" --platform "$1" --model fitted --policy fixed:power_limit_w="$2" --no-oracle -o "$dir/c.csv" >"$dir/out" 2>&1; }
 low=$(awk -F, '$3 == 802 { printf "%d", $7 * 0.9 }' "$dir/w1.csv")
 check "runs under a low limit" limited "$dir/high.json" "$low"
 # (the wall takes a while to come down: some percent of the run are above it; the lowest measured clock is 11 % above)
@@ -95,7 +95,7 @@ sys.exit(not (len(rows) == 1 and float(rows[0]["mean_power_w"]) <= 1.05 * float(
 # ---- clocks in kHz, powers in mW: nothing else in the row contradicts them where it has no energy ----
 printf '# foldline-sweep 1\nworkload,sm_mhz,mem_mhz,time_s,power_w\na,1000,877,2,100\na,1500,877,1.5,150\n' >"$dir/units.csv"
 unit() { sed "$1" "$dir/units.csv" >"$dir/unit.csv"; }
-for c in 'fit device --out /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep' \
+for c in 'fit device -o /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep' \
   'advise' 'advise --platform v100-300w' 'compare --platform v100-300w --model fitted --policy assure --sweep'; do
   unit 's/^a,1500,/a,1500000,/'
   refuse "kHz: $c" 2 'unit.csv:4:3: sm_mhz is 1.5e[+]06, above what any GPU runs at .10000 MHz.; as kHz, a factor of 1000, it would be 1500: expected MHz' "$f" $c "$dir/unit.csv" --strict
@@ -114,7 +114,7 @@ unit 's/150$/9000/'
 succeed "a node of eight boards is one" 'set ' "$f" advise "$dir/unit.csv" --bound 100%
 
 # ---- GHz and kW: no row of the file is as high as the slowest GPU ----
-for c in 'fit device --out /dev/null --sweep' 'fit workload --device v100-300w --sweep' 'advise' 'compare --platform v100-300w --model fitted --policy assure --sweep'; do
+for c in 'fit device -o /dev/null --sweep' 'fit workload --device v100-300w --sweep' 'advise' 'compare --platform v100-300w --model fitted --policy assure --sweep'; do
   unit 's/^a,1000,/a,1,/; s/^a,1500,/a,1.5,/'
   refuse "GHz: $c" 2 'unit.csv:4:3: sm_mhz is 1.5 at most, below what any GPU runs at .30 MHz.; as GHz, a factor of 1000, it would be 1500: expected MHz' "$f" $c "$dir/unit.csv"
   unit 's/,100$/,0.1/; s/,150$/,0.15/'
@@ -128,7 +128,7 @@ unit 's/^a,1000,/a,29,/'
 succeed "one low clock is one" 'set ' "$f" advise "$dir/unit.csv" --bound 5000%
 
 # ---- clocks of another GPU are none of this one's ----
-succeed "a platform of another GPU" 'note: 802 MHz is no clock of platform h100, which is taken to be another GPU.s: the ladder has the measured clocks alone' "$f" fit device --sweep "$dir/high.csv" --base h100 --out "$dir/other.json"
+succeed "a platform of another GPU" 'note: 802 MHz is no clock of platform h100, which is taken to be another GPU.s: the ladder has the measured clocks alone' "$f" fit device --sweep "$dir/high.csv" --base h100 -o "$dir/other.json"
 check "whose clocks are not taken" python3 -c '
 import json, sys
 g = json.load(open(sys.argv[1]))
@@ -141,7 +141,7 @@ succeed "no static clock under the risk" 'note: no static clock keeps the chance
 check "has no row" test "$(grep -c '^.*baseline:static *[0-9]' "$dir/out")" = 0
 
 # ---- other bad inputs of each command of this subject ----
-for c in 'fit device --out /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep' 'advise'; do
+for c in 'fit device -o /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep' 'advise'; do
   unit 's/mem_mhz/sm_mhz/'
   refuse "a column twice: $c" 2 "unit.csv:2:17: .*sm_mhz" "$f" $c "$dir/unit.csv"
   unit 's/150$/-150/'

@@ -140,11 +140,11 @@ END
 for name in gpus sms steps version; do
   [ -f "$work/$name.form" ] && stated "platform: $name" p.json 1 list platforms ./p.json <"$work/$name.form"
 done
-stated "facts: a ladder" facts.json 1 fit device --facts ./facts.json --out d.json <<'END'
+stated "facts: a ladder" facts.json 1 fit device --facts ./facts.json -o d.json <<'END'
 {"sm_mhz": {"from": 1, "to": 1410, "steps": [@]}, "mem_mhz": [1593], "tdp_w": 400}
 END
 sed 's/"steps": [0-9]*/"steps": @/' traces/samples/energyucb-published.json >"$work/draws.form"
 line=$(grep -n '"steps": @' "$work/draws.form" | cut -d: -f1)
-stated "steps of a published regret" draws.json "${line:-none}" fit policy draws draws.json --out o.csv <"$work/draws.form"
+stated "steps of a published regret" draws.json "${line:-none}" fit policy draws draws.json -o o.csv <"$work/draws.form"
 check "nothing was made" test -z "$(ls "$work" | grep -vE '^(s|s.provenance|b|log|k|p|t|e|mix8|launches|generic|facts|draws)\.(csv|json)$|form$')"
 finish

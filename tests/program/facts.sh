@@ -37,8 +37,8 @@ sed 's/^# stated\.deadline_ns: .*/# stated.deadline_ns: -4/' "$dir/deadline.csv"
 sed 's/^# stated\.streams: .*/# stated.streams: 1.5/' "$dir/streams.csv" >"$dir/half.csv"
 refuse "half a stream" 2 'head: stated\.streams is missing or wrong' "$f" verify "$dir/half.csv" --policy "$dir/facts.so"
 refuse "a deadline that cannot be" 2 'head: stated\.deadline_ns is missing or wrong' "$f" verify "$dir/other.csv" --policy "$dir/facts.so"
-"$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" --bound 7.3% --csv "$dir/bound.with.csv" >/dev/null
-"$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" --csv "$dir/bound.without.csv" >/dev/null
+"$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" --bound 7.3% -o "$dir/bound.with.csv" >/dev/null
+"$f" compare "$dir/t.csv" --platform generic --policy "$dir/facts.so:fact=bound" -o "$dir/bound.without.csv" >/dev/null
 energy() { awk -F, '/facts/ { gsub(/"[^"]*"/, "policy"); print $5, $6, $7; exit }' "$1"; }
 check "the bound of a comparison reaches it" [ "$(energy "$dir/bound.with.csv")" != "$(energy "$dir/bound.without.csv")" ]
 
@@ -50,9 +50,9 @@ experiment() { # FACT, then keys
 }
 for fact in deadline expected streams; do
   experiment $fact ''
-  "$f" compare "$dir/e.json" --csv "$dir/without.csv" >/dev/null
+  "$f" compare "$dir/e.json" -o "$dir/without.csv" >/dev/null
   experiment $fact ", \"$fact\": $([ $fact = streams ] && echo 123457 || echo 12.34567)"
-  "$f" compare "$dir/e.json" --csv "$dir/with.csv" >/dev/null
+  "$f" compare "$dir/e.json" -o "$dir/with.csv" >/dev/null
   check "the $fact of an experiment reaches it" [ "$(energy "$dir/with.csv")" != "$(energy "$dir/without.csv")" ]
   experiment $fact ", \"$fact\": 0"
   refuse "a $fact of 0" 2 "$fact" "$f" compare "$dir/e.json"
@@ -91,7 +91,7 @@ live() { # FACT, then options
   local fact=$1
   shift
   FOLDLINE_STATE=$dir/state "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual --quiet --privileged -- \
-    "$f" live --policy "$dir/facts.so:fact=$fact" --for 1s --log "$dir/$fact.csv" "$@" >/dev/null
+    "$f" live --policy "$dir/facts.so:fact=$fact" --for 1s -o "$dir/$fact.csv" "$@" >/dev/null
 }
 live settle
 check "a machine without a platform file: settle time is not known" [ "$(sets "$dir/settle.csv")" = 0 ]
@@ -118,7 +118,7 @@ check "one saves more where records do not pay: $not_known, $known" awk -v a="$n
 
 # ---- tightrope needs no collector ----
 FOLDLINE_STATE=$dir/state "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual --quiet --privileged -- \
-  "$f" live --policy tightrope:alike=all --for 2s --control --log "$dir/bare.csv" >"$dir/out" 2>"$dir/err"
+  "$f" live --policy tightrope:alike=all --for 2s --control -o "$dir/bare.csv" >"$dir/out" 2>"$dir/err"
 check "tightrope runs live without --rings" [ $? = 0 ]
 check "and misses nothing that it needs" eval "! grep -q 'cannot be read\|needs kernel' '$dir/err'"
 succeed "its log replays" ', 0 differ' "$f" verify "$dir/bare.csv"

@@ -10,7 +10,7 @@ succeed "within a slowdown" '^plan 0 .* +6\.[0-9]+ +4\.9[0-9]$' "$f" plan "$samp
 succeed "within a time" '^plan 0 .* +6\.(4[0-9]+|5000) ' "$f" plan "$sample" --time 6.5
 succeed "another objective has its bound" 'least EDP: plan 0, .* no plan has less than' "$f" plan "$sample" --objective edp
 # The sample states three clocks: one of them for all must not beat the plan of least energy (1 J below it once).
-"$f" plan "$sample" --csv "$dir/least.csv" >/dev/null
+"$f" plan "$sample" --rows "$dir/least.csv" >/dev/null
 check "one clock for all does not beat it" awk -F, '$1 == "plan" { p = $4 } $1 == "static" && (s == "" || $4 < s) { s = $4 } END { exit !(p > 0 && p <= s) }' "$dir/least.csv"
 # The frontier begins a ten-thousandth above the shortest time; another objective has a plan before that, too.
 succeed "another objective, hardly any time" '^least EDP: plan 0, ' "$f" plan "$sample" --objective edp --time 6.3803
@@ -18,7 +18,7 @@ succeed "a straggler" 'all at their fastest take (7|8)\.' "$f" plan "$sample" --
 succeed "a power limit" '^plan 0 ' "$f" plan "$sample" --power-limit rank=3:240 --power-limit rank=1:220 --time 7.5
 
 # A frontier: the same bytes again, and no plan below its bound.
-for n in 1 2; do "$f" plan "$sample" --platform a100-pcie --frontier --points 8 -o "$dir/$n.plan.csv" --csv "$dir/$n.csv" >"$dir/$n.txt"; done
+for n in 1 2; do "$f" plan "$sample" --platform a100-pcie --frontier --points 8 -o "$dir/$n.plan.csv" --rows "$dir/$n.csv" >"$dir/$n.txt"; done
 for x in plan.csv csv txt; do check "the same $x again" cmp -s "$dir/1.$x" "$dir/2.$x"; done
 check "it is a plan file" grep -qx '# foldline-plan 1' "$dir/1.plan.csv"
 check "that names its pipeline" grep -qx "# pipeline: $sample" "$dir/1.plan.csv"
@@ -52,13 +52,13 @@ done
 "$f" fit pipeline $base --learn others -o "$dir/others.csv" >/dev/null
 succeed "beside executed plans" 'as predicted, both: at or below [0-9]+ of [0-9]+ measured plans' "$f" plan "$dir/half.csv" --frontier --points 12 --measured $base
 succeed "judged by another fit" 'as the judge predicts both: at or below' "$f" plan "$dir/half.csv" --frontier --points 12 --measured $base --judge "$dir/others.csv" \
-  --csv "$dir/judged.csv"
+  --rows "$dir/judged.csv"
 check "the bound is near at each point" python3 -c "
 import csv
 gaps = [float(r['gap_pct']) for r in csv.DictReader(open('$dir/judged.csv')) if r['kind'] == 'plan']
 assert len(gaps) > 8 and max(gaps) < 0.5, gaps"
 # Executed plans that a limit forbids may well be below what the plans within it can reach: no bound is told of them.
-"$f" plan "$sample" --frontier --points 4 --measured $base --power-limit rank=0:220 --csv "$dir/limit.csv" >/dev/null
+"$f" plan "$sample" --frontier --points 4 --measured $base --power-limit rank=0:220 --rows "$dir/limit.csv" >/dev/null
 check "no bound for what may not be planned" awk -F, '$1 == "measured" { n++; bad += $5 != "n/a" || $6 != "n/a" } $1 != "measured" && NR > 1 { bad += !($6 >= 0) } END { exit !(n == 15 && !bad) }' "$dir/limit.csv"
 check "a bound for what may" awk -F, '$1 == "measured" { n++; bad += !($6 >= 0) } END { exit !(n == 15 && !bad) }' "$dir/judged.csv"
 check "drawn with both" "$f" plot frontier "$dir/judged.csv" -o "$dir/judged.svg"
@@ -81,11 +81,11 @@ refuse "a judge of another pipeline" 2 '4 ranks, 1 chunks and 8 microbatches, ex
   --judge <(sed 's/microbatches: 32/microbatches: 8/' "$sample")
 refuse "plans of another pipeline" 2 'microbatch' "$f" plan <(sed 's/microbatches: 32/microbatches: 8/' "$sample") --frontier --measured $base
 sed 's/^\*,forward,1200.*/*,forward,1200,x,240/' "$sample" >"$dir/broken.csv"
-refuse "a broken file, nothing written" 2 'broken\.csv:[0-9]+:[0-9]+: time_s' "$f" plan "$dir/broken.csv" -o "$dir/none.plan.csv" --csv "$dir/none.csv"
-refuse "a folder that there is not" 3 'nowhere' "$f" plan "$sample" -o "$dir/nowhere/none.plan.csv"
-refuse "and no plan beside it" 3 'nowhere' "$f" plan "$sample" -o "$dir/none.plan.csv" --csv "$dir/nowhere/none.csv"
+refuse "a broken file, nothing written" 2 'broken\.csv:[0-9]+:[0-9]+: time_s' "$f" plan "$dir/broken.csv" -o "$dir/none.plan.csv" --rows "$dir/none.csv"
+unwritten "a folder that there is not" '^plan ' "$f" plan "$sample" -o "$dir/nowhere/none.plan.csv"
+unwritten "and no plan beside it" '^plan ' "$f" plan "$sample" -o "$dir/none.plan.csv" --rows "$dir/nowhere/none.csv"
 printf 'kind,plan,time_s\nplan,0,1\n' >"$dir/short.csv"
-refuse "another table drawn" 2 "short\.csv:1:1: no column 'energy_j', expected the file of foldline plan --csv" "$f" plot frontier "$dir/short.csv" -o "$dir/none.svg"
+refuse "another table drawn" 2 "short\.csv:1:1: no column 'energy_j', expected the file of foldline plan --rows" "$f" plot frontier "$dir/short.csv" -o "$dir/none.svg"
 sed 's/1f1b/list/;5i # order: list.csv' "$sample" | sed 's/stages: 4/stages: 1/;s/microbatches: 32/microbatches: 1/' >"$dir/list.pipeline.csv"
 printf '%s\n' stage,index,instruction,microbatch,microbatch2 0,0,forward,0,-1 0,1,backward,0,-1 >"$dir/list.csv"
 refuse "ranks that do not end together" 2 "stage 0 does not end with 'step'" "$f" plan "$dir/list.pipeline.csv"
@@ -93,7 +93,7 @@ refuse "ranks that do not end together" 2 "stage 0 does not end with 'step'" "$f
 # Interrupted in the midst of it: no file, and none half-written.
 mkdir "$dir/cut"
 sed 's/microbatches: 32/microbatches: 4096/' "$sample" >"$dir/long.csv"
-"$f" plan "$dir/long.csv" --frontier --points 2000 -o "$dir/cut/a.plan.csv" --csv "$dir/cut/a.csv" >"$dir/out" 2>&1 &
+"$f" plan "$dir/long.csv" --frontier --points 2000 -o "$dir/cut/a.plan.csv" --rows "$dir/cut/a.csv" >"$dir/out" 2>&1 &
 pid=$!
 sleep 0.5
 check "it is at work" kill -0 $pid

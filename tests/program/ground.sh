@@ -24,14 +24,14 @@ print([r[column] for r in rows if r["workload"] == workload and r["policy"] == p
 END
 }
 
-compare --csv "$dir/plain.csv"
-compare --jitter 0 --csv "$dir/zero.csv"
+compare -o "$dir/plain.csv"
+compare --jitter 0 -o "$dir/zero.csv"
 check "no jitter is what it was" cmp -s <(grep -v '^#' "$dir/plain.csv") <(grep -v '^#' "$dir/zero.csv")
-compare --jitter 5% --seeds 3 --threads 1 --csv "$dir/r.csv"
-compare --jitter 0.05 --seeds 3 --threads 2 --csv "$dir/two.csv"
+compare --jitter 5% --seeds 3 --threads 1 -o "$dir/r.csv"
+compare --jitter 0.05 --seeds 3 --threads 2 -o "$dir/two.csv"
 check "a share may be written in percent, and threads change nothing" cmp -s <(grep -v '^#' "$dir/r.csv") <(grep -v '^#' "$dir/two.csv")
 for path in plain events; do
-  compare --jitter 5% --seeds 3 --path $path --csv "$dir/path.csv"
+  compare --jitter 5% --seeds 3 --path $path -o "$dir/path.csv"
   check "by the $path path too" cmp -s <(grep -v '^#' "$dir/r.csv" | cut -d, -f1-8) <(grep -v '^#' "$dir/path.csv" | cut -d, -f1-8)
 done
 

@@ -73,8 +73,8 @@ has "what wakes it" '"woken_by":	\["marker"\]'
 "$f" emulate t.csv --platform generic --time virtual --quiet -- "$f" live --policy assure --for 2s --json >out.json 2>err
 check "live --json" "$f" show out.json
 has "with its mode" '"mode":	"shadow"'
-"$f" emulate t.csv --platform generic --time virtual --report - -- "$f" live --policy assure --for 2s >out.json 2>err
-check "emulate --report - is the report alone" "$f" show out.json
+"$f" emulate t.csv --platform generic --time virtual -o - -- "$f" live --policy assure --for 2s >out.json 2>err
+check "emulate -o - is the report alone" "$f" show out.json
 has "of each process" '"processes":'
 check "what the program printed is told elsewhere" grep -q '^assure on 1 GPU' err
 

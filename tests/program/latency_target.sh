@@ -21,7 +21,7 @@ check "is checked against the grid on a drawn part" \
   grep -qE 'all 81 candidates on 3 of 3 pairs .* seed 1804: the winner is the best of [0-9]+ that hold' "$dir/found"
 
 # ---- by all clocks ----
-succeed "the whole grid" 'latency_p99_s<0.17' "$f" compare "$dir/target.json" --csv "$dir/all.csv"
+succeed "the whole grid" 'latency_p99_s<0.17' "$f" compare "$dir/target.json" -o "$dir/all.csv"
 column() { head -n 1 "$dir/all.csv" | tr ',' '\n' | grep -nx "$1" | cut -d: -f1; }
 policy=$(column policy) saving=$(column energy_saving_pct) violated=$(column violated) p99=$(column latency_p99_s)
 best=$(awk -F, -v p="$policy" -v s="$saving" -v q="$p99" '

@@ -48,7 +48,7 @@ none none "its page has no metric of vLLM's names"
 
 # ---- a run that goes through all of it ----
 mode ok
-"${emulated[@]}" --policy ecofreq --server "$url" "${targets[@]}" --log "$dir/log.csv" --json >"$dir/result" 2>"$dir/said" &
+"${emulated[@]}" --policy ecofreq --server "$url" "${targets[@]}" -o "$dir/log.csv" --json >"$dir/result" 2>"$dir/said" &
 run=$!
 comes() { # NAME PATTERN: the line is said
   for _ in $(seq 600); do
@@ -104,7 +104,7 @@ mode old
 serve
 for policy in throttllem agft tightrope; do
   succeed "$policy, led by a page of older names" 'pages of the server, 0 failed' \
-    "${emulated[@]}" --policy $policy --server "$url" "${targets[@]}" --for 4s --log "$dir/$policy.csv" --rings "$dir/rings"
+    "${emulated[@]}" --policy $policy --server "$url" "${targets[@]}" --for 4s -o "$dir/$policy.csv" --rings "$dir/rings"
   succeed "$policy replays" ' 0 differ' "$f" verify "$dir/$policy.csv"
 done
 

@@ -10,18 +10,18 @@ plan() { emulated "${time[@]}" -- "$f" live --policy plan --set plan="$dir/plan.
 
 # The host sleeps a second at a time: what it sets in between it sets at markers.
 time=(--time virtual)
-succeed "a plan at markers" '207 iterations of 207 markers, 0 markers lost' plan --log "$dir/a.csv"
+succeed "a plan at markers" '207 iterations of 207 markers, 0 markers lost' plan -o "$dir/a.csv"
 woken() { awk -F, '!/^#/ && $3 == "host" && $5 == 1' "$1" | wc -l; }
 steps=$(woken "$dir/a.csv") sets=$(awk -F, '!/^#/ && $3 != "host" && $7 > 0' "$dir/a.csv" | wc -l)
 if [ "$steps" -gt 100 ] && [ "$sets" -gt 20 ]; then ok "steps at markers"; else bad "steps at markers" "$steps steps, $sets sets"; fi
 succeed "its log is replayed" '0 differ' "$f" verify "$dir/a.csv"
-plan --log "$dir/b.csv" >/dev/null 2>&1
+plan -o "$dir/b.csv" >/dev/null 2>&1
 check "twice the same" cmp "$dir/a.csv" "$dir/b.csv"
 time=(--time wall)
-succeed "in the wall's time" 'iterations of' plan --log "$dir/w.csv"
+succeed "in the wall's time" 'iterations of' plan -o "$dir/w.csv"
 steps=$(woken "$dir/w.csv")
 if [ "$steps" -gt 50 ]; then ok "steps at markers in the wall's time"; else bad "steps at markers in the wall's time" "$steps steps"; fi
-tightrope() { emulated --time virtual -- "$f" live --policy tightrope --set signal=iterations --rings "$dir/rings" --iteration iteration --for 5s --log "$dir/t.csv"; }
+tightrope() { emulated --time virtual -- "$f" live --policy tightrope --set signal=iterations --rings "$dir/rings" --iteration iteration --for 5s -o "$dir/t.csv"; }
 succeed "tightrope counts them" 'iterations of' tightrope
 check "from the start" awk -F, '$1 == "step" { for (i = 1; i <= NF; i++) at[$i] = i }
   $1 == "0" && $3 == "0" { fresh = $at["fresh"]; exit !($at["iterations"] != "" && (fresh == "*" || fresh ~ /iterations/)) }' "$dir/t.csv"
@@ -31,7 +31,7 @@ told() { emulated --time virtual -- "$f" live --policy plan --set plan="$dir/pla
 told "a plan without rings" 'give --rings DIR and --iteration NAME'
 told "a plan without names" 'give --rings DIR and --iteration NAME' --rings "$dir/r"
 refuse "names without rings" 2 '--iteration needs --rings DIR' "$f" live --policy tightrope --iteration step
-refuse "names without a trace" 2 '--iteration needs --kernels FILE' "$f" record --out "$dir/t.csv" --iteration step -- true
+refuse "names without a trace" 2 '--iteration needs --kernels FILE' "$f" record -o "$dir/t.csv" --iteration step -- true
 refuse "a name that is too long" 2 'of 1 to 95 bytes' "$f" live --policy tightrope --rings "$dir/r" --iteration "$(printf 'x%.0s' {1..96})"
 refuse "an empty name" 2 'of 1 to 95 bytes' "$f" live --policy tightrope --rings "$dir/r" --iteration ''
 mkdir -p "$dir/taken" && : >"$dir/taken/wake"

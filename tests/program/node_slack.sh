@@ -20,7 +20,7 @@ awk 'BEGIN {
     }
 }' >"$dir/barriers.csv"
 two=("$dir/barriers.csv" --platform v100-300w --gpus 2 --assume compute --no-cpu --bound 0.05)
-succeed "two GPUs with barriers" '^written' "$f" compare "${two[@]}" --policy tightrope:bound=0.05,trust=counters --csv "$dir/r.csv"
+succeed "two GPUs with barriers" '^written' "$f" compare "${two[@]}" --policy tightrope:bound=0.05,trust=counters -o "$dir/r.csv"
 saved() { awk -F, -v who="$1" 'index($0, who) && $1 != "mean" { gsub(/"[^"]*"/, "policy"); print $15 }' "$dir/r.csv"; }
 check "no bound broken" awk -F, '/tightrope/ && $1 != "mean" { gsub(/"[^"]*"/, "policy"); n++; if ($6 > 0.05) exit 1 } END { exit n != 1 }' \
   "$dir/r.csv"

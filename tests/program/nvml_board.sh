@@ -12,7 +12,7 @@ check "those of its highest memory clock" grep -qE '^  memory clocks +405, 6251 
 check "its limits" test "$(grep -cE '^  (lowest|default|highest) power limit +(100|300|320) W ' "$dir/out")" = 3
 check "what it does not say is unknown" grep -qx '  memory bandwidth' "$dir/out"
 refuse "a JSON of it there is not" 2 "is not JSON" "$f" list platforms $xml --json
-succeed "a platform of it" '^written' "$f" fit device --facts $xml --out "$dir/b.json"
+succeed "a platform of it" '^written' "$f" fit device --facts $xml -o "$dir/b.json"
 succeed "with its limit" 'power limit: 300 W' "$f" list platforms "$dir/b.json"
 
 succeed "emulated: as many GPUs as the file has" '^devices 2$' "${emulate[@]}" --board $xml -- "$clients/probe" who
@@ -28,7 +28,7 @@ check "at both ends" test "$(tr '\n' ' ' <"$dir/out")" = "limit 2 limit 0 limit 
 succeed "beside a platform it is who the GPUs say they are" '^who NVIDIA Example 24' "${emulate[@]}" --board $xml --platform generic -- "$clients/probe" who
 succeed "fewer GPUs" '^devices 1$' "${emulate[@]}" "${board[@]}" --gpus 1 -- "$clients/probe" who
 succeed "kernel records come" '^2000 kernels of 1 programs, 0 lost' "${emulate[@]}" "${board[@]}" --rings "$dir/rings" -- \
-  "$f" live --policy depo --control --for 9s --rings "$dir/rings" --log "$dir/log.csv"
+  "$f" live --policy depo --control --for 9s --rings "$dir/rings" -o "$dir/log.csv"
 check "by the same UUIDs" awk -F, '$3 == 0 && $7 > 1900 { found = 1 } END { exit !found }' "$dir/log.csv"
 sed 's/<product_architecture>.*</<product_architecture>Pascal</' $xml >"$dir/pascal.xml"
 pascal=(--board "$dir/pascal.xml" --platform "$dir/b.json")

@@ -14,7 +14,7 @@ expected() {
   check "$1" diff "$dir/want" "$dir/got"
 }
 
-"${emulate[@]}" --time virtual --report "$dir/never.json" -- "$clients/keeper" never >"$dir/out" 2>"$dir/err"
+"${emulate[@]}" --time virtual -o "$dir/never.json" -- "$clients/keeper" never >"$dir/out" 2>"$dir/err"
 check "never restored: 1" test $? = 1
 check "what it prints goes to standard error" grep -qx 'done' "$dir/err"
 check "once" test "$(wc -l <"$dir/err")" = 1

@@ -68,7 +68,7 @@ succeed "the first fan" '^number 0 30$' "${virtual[@]}" -- "$clients/probe" numb
 succeed "there is no second" '^number 2 0$' "${virtual[@]}" -- "$clients/probe" number nvmlDeviceGetFanSpeed_v2 1
 
 # ---- application clocks in the report ----
-succeed "application clocks that are left are reported" '"application_sm_mhz":	*1200' "${virtual[@]}" --report - -- "$clients/probe" appclocks 0 1200
+succeed "application clocks that are left are reported" '"application_sm_mhz":	*1200' "${virtual[@]}" -o - -- "$clients/probe" appclocks 0 1200
 check "and those of the memory" grep -qE '"application_mem_mhz":	*[1-9]' "$dir/out"
 
 # ---- errors on request that would concern nothing ----

@@ -36,7 +36,7 @@ for o in "edp:J s" "ed2p:J s\\^2"; do
   succeed "a bound on ${o%%:*} is in its unit" "bound [0-9.e+]+ ${o#*:}, gap" "$f" compare "$trace" --platform generic --bound 0.05 --objective "${o%%:*}"
   check "and never in joules" sh -c "! grep -qE 'bound [0-9.e+]+ J,' '$dir/out'"
 done
-"$f" compare "$trace" --platform generic --policy nvboost --objective edp --csv "$dir/edp.csv" >/dev/null
+"$f" compare "$trace" --platform generic --policy nvboost --objective edp -o "$dir/edp.csv" >/dev/null
 cells() { # FILE PATTERN COLUMN: of the rows of policies that match; a column before the notes, which hold commas
   awk -F, -v pattern="$2" -v column="$3" 'NR == 1 {for (i = 1; i <= NF; i++) at[$i] = i; next}
     $1 != "mean" && $2 ~ pattern {print $at[column]}' "$1"
@@ -55,7 +55,7 @@ n=0
 for o in energy edp ed2p; do
   for b in "${bounds[@]}"; do
     for t in "$trace" "$dir/one.csv"; do
-      "$f" compare "$t" --platform generic --policy utilizscale --policy fixed:sm_mhz=1000 --objective $o $b --csv "$dir/c.csv" >"$dir/out"
+      "$f" compare "$t" --platform generic --policy utilizscale --policy fixed:sm_mhz=1000 --objective $o $b -o "$dir/c.csv" >"$dir/out"
       check "$o $b $(basename "$t"): the baselines are in order" in_order "$dir/c.csv" $n
       check "$o $b $(basename "$t"): no regret below 0" awk '$1 == "n/a" {next} {n++} $1 < 0 {bad = 1} END {exit bad || n < 4}' <<<"$(cells "$dir/c.csv" . regret_clairvoyant_pct)"
       check "$o $b $(basename "$t"): the gap is told" grep -qE "certified; at the same clocks no schedule is better by more than [0-9.e-]+ %" "$dir/out"
@@ -70,7 +70,7 @@ check "to the picosecond" same baseline:per-kernel baseline:static makespan_s
 # ---- a coarse schedule is told as one, and is no reference ----
 succeed "few positions" '[0-9]+ switches at 10 positions, bound .*gap [0-9]+.*not the best known' \
   "$f" compare "$trace" --platform generic --bound 0.05 --positions 10
-"$f" compare "$trace" --platform generic --policy nvboost --bound 0.05 --positions 10 --csv "$dir/few.csv" >"$dir/out"
+"$f" compare "$trace" --platform generic --policy nvboost --bound 0.05 --positions 10 -o "$dir/few.csv" >"$dir/out"
 check "the best known is the reference" test "$(cells "$dir/few.csv" per-kernel regret_clairvoyant_pct)" = 0
 check "its row says so" grep -q "baseline:per-kernel,.*best known, " "$dir/few.csv"
 check "so does the text" grep -q "baseline:per-kernel: best known, .* below the clairvoyant schedule" "$dir/out"

@@ -21,7 +21,7 @@ EOT
 succeed "it is searched" '^\./mine[^ ]+ .* 1 of 1$' "$f" search mine.json
 found=$(awk '/^best / { getline; print $1; exit }' out)
 check "and checked" grep -q 'check: all 7 candidates on 1 of 1 pairs' out
-succeed "compared" 'every run holds all bounds|^violated:' "$f" compare mine.json --csv mine.csv
+succeed "compared" 'every run holds all bounds|^violated:' "$f" compare mine.json -o mine.csv
 # by column name, the best of those that hold the bounds
 at() { head -n 1 mine.csv | tr ',' '\n' | grep -nx "$1" | cut -d: -f1; }
 check "the best that holds is the one found: $found" [ "$found" = "$(awk -F, -v s="$(at energy_saving_pct)" -v v="$(at violated)" '

@@ -71,7 +71,7 @@ same "a plan of one rank" run --pipeline "$dir/one.pipeline.csv" --platform a100
   --log "$out/log.csv" --timeline "$out/timeline.csv" --telemetry "$out/telemetry.csv" --every-ms 3.3
 for e in first-light ${FL_PATHS:+inference contention energyucb-node dynaco-states geepafs-sweetspot power-capping \
   mf-gpoeo-short}; do
-  same "compare of $e" compare "harness/experiments/$e.json" --csv "$out/r.csv"
+  same "compare of $e" compare "harness/experiments/$e.json" -o "$out/r.csv"
   case $e in energyucb*) continue ;; esac # a distribution replay has no sweep
   same "grid of $e" grid "harness/experiments/$e.json" -o "$out/r.csv" --no-oracle
 done
@@ -135,7 +135,7 @@ for ((n = from; n < from + count; n++)); do
   for c in compare grid baselines; do
     [ -n "${FL_PATHS:-}" ] || [ "$c" = "$v" ] || continue
     case $c in
-    compare) same "random workload $n: compare" compare "${on[@]}" "${two[@]}" --bound 5% --positions 200 --csv "$out/r.csv" ;;
+    compare) same "random workload $n: compare" compare "${on[@]}" "${two[@]}" --bound 5% --positions 200 -o "$out/r.csv" ;;
     grid) same "random workload $n: grid" grid "${on[@]}" "${two[@]}" --seeds 2 --no-oracle -o "$out/r.csv" ;;
     baselines) same "random workload $n: baselines" compare "${on[@]}" --bound 5% --positions 200 --json ;;
     esac

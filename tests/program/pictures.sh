@@ -3,7 +3,7 @@
 # and that the README's pictures are what its commands draw.
 . "$(dirname "$0")/shell.sh"
 
-"$f" compare harness/experiments/first-light.json --csv "$dir/one.csv" >/dev/null
+"$f" compare harness/experiments/first-light.json -o "$dir/one.csv" >/dev/null
 "$f" run traces/samples/launches.csv --platform generic --policy nvboost --timeline "$dir/time.csv" --every-ms 0.5 >/dev/null
 
 # ---- the page ----

@@ -14,7 +14,7 @@ one=$(seconds) ten=$(seconds --repeat 10)
 if awk -v a="$one" -v b="$ten" 'BEGIN { exit !(a > 0 && (b / a - 10) ^ 2 < 1e-12) }'; then ok "ten iterations"; else bad "ten iterations" "$one and $ten"; fi
 
 for threads in 1 2; do
-  "$f" compare --pipeline "$sample" --platform a100-pcie --policy utilizscale --policy fixed:sm_mhz=1200 --threads $threads --csv "$dir/t$threads.csv" >/dev/null
+  "$f" compare --pipeline "$sample" --platform a100-pcie --policy utilizscale --policy fixed:sm_mhz=1200 --threads $threads -o "$dir/t$threads.csv" >/dev/null
 done
 if cmp -s "$dir/t1.csv" "$dir/t2.csv"; then ok "the same on two threads"; else bad "the same on two threads" differ; fi
 
@@ -50,7 +50,7 @@ sed 's/1f1b/list/;5i # order: two.csv' "$sample" | sed 's/stages: 4/stages: 1/;s
 shard() { "$f" grid --pipeline "$dir/two.pipeline.csv" --platform a100-pcie --policy nvboost --shard "$1" -o "$dir/two" >/dev/null; }
 lists 0,0,forward,0,-1 0,1,backward,0,-1 0,2,forward,1,-1 0,3,backward,1,-1
 shard 1/2
-"$f" compare --pipeline "$dir/two.pipeline.csv" --platform a100-pcie --policy nvboost --csv "$dir/rows.csv" >/dev/null
+"$f" compare --pipeline "$dir/two.pipeline.csv" --platform a100-pcie --policy nvboost -o "$dir/rows.csv" >/dev/null
 check "the list is among the inputs" grep -q 'two\.csv' "$dir/rows.provenance.json"
 lists 0,0,forward,0,-1 0,1,forward,1,-1 0,2,backward,0,-1 0,3,backward,1,-1
 shard 2/2

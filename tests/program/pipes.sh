@@ -34,8 +34,8 @@ refuse "nothing comes" 2 '<stdin>: the file is empty' "$f" run - "${how[@]}"
 cp "$root/traces/samples/powercap.sweep.csv" s.csv
 cp "$root/harness/experiments/first-light.json" e.json
 sed "s,\"\.\./\.\./,\"$root/," e.json >x.json
-"$f" compare x.json --csv x.csv >/dev/null
-to x2.csv "$f" compare - --csv - <x.json
+"$f" compare x.json -o x.csv >/dev/null
+to x2.csv "$f" compare - -o - <x.json
 same "an experiment comes on the standard input, its rows go to the standard output" x.csv x2.csv
 check "what is told goes to the standard error then" grep -q '^written: -' err
 cp "$root/models/platforms/generic.json" p.json
@@ -116,9 +116,9 @@ done
 gzip -c p.json >p.json.gz
 gzip -c x.json >x.json.gz
 check "a platform may be gzipped" "$f" run t.csv --platform ./p.json.gz --policy nvboost
-"$f" compare x.json.gz --csv z.csv.gz >/dev/null
+"$f" compare x.json.gz -o z.csv.gz >/dev/null
 check "an experiment may be, and results are where their name says so" cmp <(zcat z.csv.gz) x.csv
-"$f" compare x.json.gz --csv z2.csv.gz >/dev/null
+"$f" compare x.json.gz -o z2.csv.gz >/dev/null
 same "the same bytes each time" z.csv.gz z2.csv.gz
 check "with their record beside" [ -s z.provenance.json ]
 check "a report reads them" "$f" report z.csv.gz -o z.html.gz
@@ -148,7 +148,7 @@ refuse "a bomb is refused" 2 'bomb.csv.gz: the gzip data unpacks to more than 20
 check "nothing was written" [ ! -e no.csv ]
 "$f" grid x.json -o full.csv.gz >/dev/null
 cp full.csv.gz before
-(ulimit -f 1; trap '' XFSZ; "$f" compare x.json --csv full.csv.gz) >out 2>err
+(ulimit -f 1; trap '' XFSZ; "$f" compare x.json -o full.csv.gz) >out 2>err
 check "a full disk is told" [ $? = 3 ]
 check "a full disk leaves the old file" cmp before full.csv.gz
 

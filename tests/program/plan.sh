@@ -15,7 +15,7 @@ sed 's/^1,\([0-9]*\),host,,1,,,1,/1,\1,host,,1,,,0,/' "$dir/log.csv" >"$dir/othe
 "$f" verify "$dir/other.csv" >"$dir/differs"
 check "what it asks to be woken by is part of the log" grep -q 'step 1, .* host: wake recorded 0, decided 1' "$dir/differs"
 succeed "an executed plan of many" '1065 MHz' run --policy plan --set plan="$measured#8"
-succeed "beside other policies" 'plan' "$f" compare --pipeline "$sample" --platform a100-pcie --policy "plan:plan=$dir/a.plan.csv" --policy maxfreq --csv "$dir/c.csv"
+succeed "beside other policies" 'plan' "$f" compare --pipeline "$sample" --platform a100-pcie --policy "plan:plan=$dir/a.plan.csv" --policy maxfreq -o "$dir/c.csv"
 check "the record names the plan" grep -q '"plan":[[:space:]]*0' "$dir/c.provenance.json"
 succeed "a table of one's own" 'plan on' run --policy plan --set plan=<(printf 'gpu,count,sm_mhz\n0,1,1200\n0,1,1410\n')
 

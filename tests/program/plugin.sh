@@ -48,7 +48,7 @@ wrong "the end of its thread" BAD_THREAD_END \
 
 # ---- which of several runs ----
 both=("$f" compare t.csv u.csv --platform generic --policy assure --policy ./mine.so:at=1e6 --policy ./mine.so:at=17
-  --seeds 2 --no-oracle --threads 1 --csv c.csv)
+  --seeds 2 --no-oracle --threads 1 -o c.csv)
 wrong "in a comparison" BAD_SEGV \
   "foldline compare: policy './mine.so' (mine): SIGSEGV $at; t.csv under ./mine.so:at=17, seed 1" "${both[@]}"
 for n in 2 8; do

@@ -7,14 +7,14 @@ long=(harness/experiments/mf-gpoeo-short.json --workload AI_FE --policy mf-gpoeo
 
 # A pool: share done and time left. The run is repeated with more seeds until it takes over a second of this machine.
 for seeds in 4 16 64 256; do
-  pty "$dir/both" "$f" compare "${long[@]}" --seeds $seeds --csv "$dir/tty.csv" || bad "compare on a terminal"
+  pty "$dir/both" "$f" compare "${long[@]}" --seeds $seeds -o "$dir/tty.csv" || bad "compare on a terminal"
   grep -qE 'about [0-9]+ (s|min) left' "$dir/both" && break
 done
 check "share and time left" grep -qE 'foldline compare, policies: [0-9]+ %, [0-9]+ s, about [0-9]+ (s|min) left' "$dir/both"
 check "written over in place" grep -q $'\r''foldline compare' "$dir/both"
 check "gone before the result" grep -qE $'\r\033''\[K(note|policy|workload|[a-z]+ on )?' "$dir/both"
 check "nothing of it is left" /usr/bin/python3 "$root/tests/support/on_terminal.py" --seen "$dir/both" 'foldline compare, '
-"$f" compare "${long[@]}" --seeds $seeds --csv "$dir/log.csv" >"$dir/out" 2>"$dir/err"
+"$f" compare "${long[@]}" --seeds $seeds -o "$dir/log.csv" >"$dir/out" 2>"$dir/err"
 check "a log has no line of it" test -z "$(tr -cd '\r\033' <"$dir/out")$(cat "$dir/err")"
 check "the results are the same" cmp "$dir/tty.csv" "$dir/log.csv"
 pty "$dir/both" sh -c "exec '$f' compare harness/experiments/mf-gpoeo-short.json --workload AI_FE --policy mf-gpoeo --no-oracle --seeds $seeds 2>'$dir/err' >'$dir/out'"

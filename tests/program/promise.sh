@@ -35,7 +35,7 @@ refuse "the model moved" 2 'only a bound on the slowdown' "$f" compare "${served
 
 # ---- compare: what is broken is counted and named, and the best static clock holds all ----
 succeed "violated is told" 'fixed:sm_mhz=810 breaks latency_p99_s<0.17' "$f" compare "${served[@]}" "${low[@]}" --bound 'latency_p99_s<0.17' \
-  --bound 5% --csv "$dir/c.csv"
+  --bound 5% -o "$dir/c.csv"
 check "the head has all bounds" grep -q 'bound on the slowdown 5 %, latency_p99_s<0.17, objective' "$dir/out"
 column() { head -n 1 "$1" | tr ',' '\n' | grep -nx "$2" | cut -d: -f1; }
 cell() { awk -F, -v p="$2" -v c="$(column "$1" "$3")" '$1 != "mean" && $2 == p { print $c; exit }' "$1"; }
@@ -44,26 +44,26 @@ check "no regret of it" [ "$(cell "$dir/c.csv" fixed:sm_mhz=810 regret_static_pc
 check "none of who holds" [ "$(cell "$dir/c.csv" fixed:sm_mhz=1005 violated),$(cell "$dir/c.csv" fixed:sm_mhz=1005 breaks)" = "0," ]
 check "static holds it" awk -v x="$(cell "$dir/c.csv" baseline:static latency_p99_s)" 'BEGIN { exit !(x > 0.1 && x < 0.17) }'
 check "the record has them" grep -q '"latency_p99_s<0.17"' "$dir/c.provenance.json"
-succeed "without it static takes less" . "$f" compare "${served[@]}" "${low[@]}" --csv "$dir/free.csv"
+succeed "without it static takes less" . "$f" compare "${served[@]}" "${low[@]}" -o "$dir/free.csv"
 check "and breaks it" awk -v x="$(cell "$dir/free.csv" baseline:static latency_p99_s)" -v e="$(cell "$dir/free.csv" baseline:static energy_j)" \
   -v h="$(cell "$dir/c.csv" baseline:static energy_j)" 'BEGIN { exit !(x >= 0.17 && e < h) }'
-succeed "none holds: said" 'no static clock holds all bounds on 1 of 1' "$f" compare "${served[@]}" "${low[@]}" --bound 'latency_p99_s<0.01' --csv "$dir/n.csv"
+succeed "none holds: said" 'no static clock holds all bounds on 1 of 1' "$f" compare "${served[@]}" "${low[@]}" --bound 'latency_p99_s<0.01' -o "$dir/n.csv"
 check "no static row then" [ -z "$(cell "$dir/n.csv" baseline:static energy_j)" ]
 
 # The clairvoyant schedule is bounded in time alone: it says so, and nobody has a regret against it unless it holds the rest.
 sweep=(--sweep "$root/traces/samples/energyucb-528.pot3d.csv" --platform pvc-max1550x6)
 succeed "what the clairvoyant does not know is said" 'baseline:clairvoyant has no value for peak_power_w<2250' "$f" compare "${sweep[@]}" \
-  --policy fixed:sm_mhz=900 --bound 'peak_power_w<2250' --csv "$dir/p.csv"
+  --policy fixed:sm_mhz=900 --bound 'peak_power_w<2250' -o "$dir/p.csv"
 check "it is no measure then" [ "$(cell "$dir/p.csv" baseline:static violated),$(cell "$dir/p.csv" baseline:static regret_clairvoyant_pct)" = 0,n/a ]
 check "its row says what it holds" grep -q 'baseline:clairvoyant.*bounded in time alone' "$dir/p.csv"
-succeed "where it holds all it is one" . "$f" compare "${sweep[@]}" --policy fixed:sm_mhz=1300 --bound 'mean_power_w<2250' --csv "$dir/m.csv"
+succeed "where it holds all it is one" . "$f" compare "${sweep[@]}" --policy fixed:sm_mhz=1300 --bound 'mean_power_w<2250' -o "$dir/m.csv"
 check "who holds it too" [ "$(cell "$dir/m.csv" fixed:sm_mhz=1300 violated)" = 0 ]
 check "has a regret against it" awk -v x="$(cell "$dir/m.csv" fixed:sm_mhz=1300 regret_clairvoyant_pct)" 'BEGIN { exit !(x ~ /^[0-9.e+-]+$/ && x >= 0) }'
 succeed "oracle says it too" 'clairvoyant .*bounded in time alone' "$f" compare "${sweep[@]}" --bound 'mean_power_w<2250'
 
 # Every column is judged of static clocks as it is of policies: what the one row says, the other does.
 for b in 'objective_saving_pct>1' 'policy_cost_s<1' 'worst_window_slowdown<5%'; do
-  "$f" compare harness/experiments/first-light.json --policy fixed:sm_mhz=1300 --bound "$b" --csv "$dir/b.csv" >"$dir/out"
+  "$f" compare harness/experiments/first-light.json --policy fixed:sm_mhz=1300 --bound "$b" -o "$dir/b.csv" >"$dir/out"
   check "$b: static holds it, as the same clock does" [ "$(cell "$dir/b.csv" baseline:static violated),$(cell "$dir/b.csv" fixed:sm_mhz=1300 violated)" = 0,0 ]
 done
 
@@ -86,7 +86,7 @@ cat >"$dir/d.json" <<EOT
 {"foldline_experiment": 1, "platform": "a100", "gpus": 1, "traces": ["$root/traces/samples/inference.csv"], "seeds": 4,
  "arrivals": "poisson:rate=20,count=200", "bounds": ["latency_p99_s<0.125"], "policies": [{"policy": "nvboost"}]}
 EOT
-"$f" compare "$dir/d.json" --csv "$dir/d.csv" >"$dir/out"
+"$f" compare "$dir/d.json" -o "$dir/d.csv" >"$dir/out"
 draws=$(grep -c '^[^,]*inference.csv[^,]*,baseline:static,' "$dir/d.csv")
 check "the case is one" [ "$draws" -gt 0 -a "$draws" -lt 4 ]
 check "of how many draws is said" grep -qE "^note: these means cover fewer rows than the others: baseline:static $draws of 4$" "$dir/out"
@@ -100,7 +100,7 @@ check "and its note says so" grep -q 'assure:theta=0.985,.*% below what the regr
 check "the others have theirs" awk -v x="$(cell "$dir/one.csv" assure:theta=0.99 regret_clairvoyant_pct)" 'BEGIN { exit !(x > 0) }'
 
 # ---- a distribution replay ----
-"$f" compare harness/experiments/energyucb.json --seeds 1 --policy energyucb --workload 518.tealeaf --bound 'sm_mhz_mean<1500' --csv "$dir/r.csv" >"$dir/out"
+"$f" compare harness/experiments/energyucb.json --seeds 1 --policy energyucb --workload 518.tealeaf --bound 'sm_mhz_mean<1500' -o "$dir/r.csv" >"$dir/out"
 check "of drawn steps, a bound on clocks: static holds it" [ "$(cell "$dir/r.csv" baseline:static violated),$(cell "$dir/r.csv" baseline:default violated)" = 0,1 ]
 check "no chance or regret is stated there" [ "$(cell "$dir/r.csv" energyucb bound_break_chance),$(cell "$dir/r.csv" energyucb expected_regret)" = n/a,n/a ]
 succeed "of drawn steps" 'breaks slowdown<0.1' "$f" compare harness/experiments/energyucb.json --seeds 1 --policy random --bound 'slowdown<0.1'
@@ -119,7 +119,7 @@ refuse "a wrong one, with its place" 2 "w.json:2:[0-9]+: bounds\[0\]: no column 
 
 # ---- sweep: the same rows, and the bounds are part of what it goes on with ----
 succeed "a sweep" written "$f" grid "$dir/e.json" -o "$dir/s.csv"
-"$f" compare "$dir/e.json" --csv "$dir/e.csv" >"$dir/out"
+"$f" compare "$dir/e.json" -o "$dir/e.csv" >"$dir/out"
 check "has the rows of compare" diff <(grep -v '^mean,' "$dir/e.csv" | sort) <(sort "$dir/s.csv")
 check "and its record the bounds" grep -q '"latency_p99_s<0.17"' "$dir/s.provenance.json"
 

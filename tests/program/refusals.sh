@@ -68,11 +68,27 @@ for out in --log --telemetry --probes; do
   refuse "run $out over a plan" 2 'x\.plan\.csv: is an input' "$f" run --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" $out "$dir/x.plan.csv"
   refuse "run $out over the instructions" 2 'list\.csv: is an input' "$f" run --pipeline "$dir/list.pipeline.csv" --platform generic --policy nvboost $out "$dir/list.csv"
 done
-refuse "compare --csv over a plan" 2 'x\.plan\.csv: is an input' "$f" compare --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" --csv "$dir/x.plan.csv"
+refuse "compare -o over a plan" 2 'x\.plan\.csv: is an input' "$f" compare --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" -o "$dir/x.plan.csv"
 refuse "grid -o over a plan" 2 'x\.plan\.csv: is an input' "$f" grid --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" -o "$dir/x.plan.csv"
-for out in -o --csv; do
+for out in -o --rows; do
   refuse "plan $out over the instructions" 2 'list\.csv: is an input' "$f" plan "$dir/list.pipeline.csv" --frontier $out "$dir/list.csv"
 done
+for c in "run $mix --platform generic --policy nvboost" "compare $mix --platform generic" "compare $mix --platform generic --policy nvboost" \
+  "grid $mix --platform generic --policy nvboost"; do
+  cp $mix "$dir/in.csv" && cp ${mix%.csv}.kinds.csv "$dir/mix8.kinds.csv"
+  refuse "$c -o over its input" 2 'is the same file as' "$f" ${c/$mix/$dir/in.csv} -o "$dir/in.csv"
+done
+cp traces/samples/energyucb-528.pot3d.csv "$dir/in.csv"
+refuse "advise -o over its input" 2 'is the same file as' "$f" advise "$dir/in.csv" -o "$dir/in.csv"
+
+# A result was lost where its file could not be written.
+seen() { unwritten "$1 -o into no folder" "$2" "$f" "${@:3}" -o "$dir/nowhere/x"; }
+seen run '^makespan' run $mix --platform generic --policy nvboost
+seen "compare without a policy" '^baseline:static' compare $mix --platform generic
+seen compare '^nvboost' compare $mix --platform generic --policy nvboost --no-oracle
+seen advise 'energy saved' advise traces/samples/energyucb-528.pot3d.csv
+seen plan '^plan' plan $stages
+seen "fit device" '^sharpness' fit device --sweep traces/samples/energyucb-528.pot3d.csv
 check "the inputs are as they were" cmp "$dir/x.plan.csv" "$dir/x.before"
 check "both" cmp "$dir/list.csv" "$dir/list.before"
 
@@ -83,7 +99,7 @@ refuse "grid: a clock off the ladder" 2 'policy fixed: sm_mhz: 1234 MHz is not o
 refuse "compare" 2 'policy fixed: sm_mhz: 1234 MHz is not on the SM ladder' "$f" compare "$dir/init.json"
 
 # The record of a result cut a long list.
-"$f" compare $mix --platform generic --no-oracle --gpus 40 --policy "fixed:power_limits_w=$(seq -s / -f %.4f 200.1234 239.1234)" --csv "$dir/long.csv" >/dev/null
+"$f" compare $mix --platform generic --no-oracle --gpus 40 --policy "fixed:power_limits_w=$(seq -s / -f %.4f 200.1234 239.1234)" -o "$dir/long.csv" >/dev/null
 check "a list of 40 values is recorded to its end" grep -q '"power_limits_w":.*/239\.1234"' "$dir/long.provenance.json"
 
 # A run that the engine would refuse after its last repetition.

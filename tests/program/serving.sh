@@ -76,7 +76,7 @@ check "a clock that takes effect late is late" less "$(POLICY=$sets ttft --actua
 # ---- comparison ----
 compare() { "$f" compare "${serve[@]}" "${targets[@]}" --policy assure --policy fixed:sm_mhz=1005 --policy fixed:sm_mhz=300 "$@"; }
 succeed "a comparison" 'saved %  TTFT p99 s  TBT p99 s +bound$' compare
-succeed "and all of it" 'above static %  at most %' compare --csv "$dir/t1.csv" --threads 1 --wide
+succeed "and all of it" 'above static %  at most %' compare -o "$dir/t1.csv" --threads 1 --wide
 for line in '^baseline:static [0-9]+ MHz' "saved % +energy saved against the driver's default" 'energy above the best static clock, % \[regret_static_pct\]' \
   'ttft_missed_pct<=1, tbt_missed_pct<=1' 'fixed:sm_mhz=300 breaks .*missed_pct<=1'; do
   check "it tells: $line" grep -qE "$line" "$dir/out"
@@ -85,7 +85,7 @@ column() { awk -F, -v name="$1" -v policy="$2" 'NR == 1 { for (i = 1; i <= NF; i
   NR > 1 && $2 == policy && $1 != "mean" { print $at }' "$dir/t1.csv"; }
 above=$(column regret_static_pct baseline:default)
 check "the default is above the static clock, as in every table: $above" grep -qE "^baseline:default .* held +$(printf %.2f "$above") " "$dir/out"
-compare --csv "$dir/t2.csv" --threads 2 >/dev/null
+compare -o "$dir/t2.csv" --threads 2 >/dev/null
 check "the same on two threads" cmp "$dir/t1.csv" "$dir/t2.csv"
 compare --json >"$dir/c.json"
 check "valid JSON of a comparison" python3 -m json.tool "$dir/c.json" /dev/null

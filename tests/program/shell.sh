@@ -33,6 +33,18 @@ refuse() {
     bad "$name" "exit $status (want $want), $lines lines: $(head -c 400 "$dir/err")"
   fi
 }
+# unwritten NAME PATTERN COMMAND...: cannot write a file, says so on one line, and prints its result all the same
+unwritten() {
+  local name=$1 pattern=$2 status
+  shift 2
+  "$@" >"$dir/out" 2>"$dir/err" </dev/null
+  status=$?
+  if [ $status = 3 ] && [ "$(grep -c 'cannot create' "$dir/err")" = 1 ] && grep -qE -- "$pattern" "$dir/out"; then
+    ok "$name"
+  else
+    bad "$name" "exit $status (want 3): $(head -c 400 "$dir/err" "$dir/out")"
+  fi
+}
 # succeed NAME PATTERN COMMAND...: exits 0, stdout matches PATTERN
 succeed() {
   local name=$1 pattern=$2 status

@@ -31,7 +31,7 @@ for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
   power=$(case $name in energy) echo 0 ;; edp) echo 1 ;; *) echo 2 ;; esac)
   check "baselines: $name of the schedule is its energy times its time" \
     json "all(abs(w['oracle_j'] * w['oracle_s'] ** $power / w['oracle_objective'] - 1) < 1e-9 and abs(w['default_j'] * w['default_s'] ** $power / w['default_objective'] - 1) < 1e-9 for w in t)" "$dir/oracle.json"
-  "${study[@]}" --objective "$name" --json --csv "$dir/$name.csv" >"$dir/$name.json"
+  "${study[@]}" --objective "$name" --json -o "$dir/$name.csv" >"$dir/$name.json"
   check "compare: $name and its unit in the JSON" \
     json "t['objective'] == '$name' and all(r['objective_unit'] == '${unit//\\/}' for r in t['rows'])" "$dir/$name.json"
   if [ -n "$title" ]; then
@@ -89,13 +89,13 @@ clocks=$(cell "$dir/energy.csv" mean baseline:static clock)
 check "over several workloads, from the lowest to the highest" grep -qE '^sm_mhz=[0-9]+\.\.[0-9]+$' <<<"$clocks"
 check "in the table" grep -q "^baseline:static ${clocks#*=} MHz " "$dir/plain"
 check "the row's own name stays" test -n "$(cell "$dir/energy.csv" mean baseline:static energy_j)"
-"$f" compare harness/experiments/first-light.json --csv "$dir/light.csv" | grep -q '^baseline:static 1300 MHz '
+"$f" compare harness/experiments/first-light.json -o "$dir/light.csv" | grep -q '^baseline:static 1300 MHz '
 one=$(cell "$dir/light.csv" mean baseline:static clock)
 check "of one workload, as the policy fixed takes it" test "$one" = sm_mhz=1300
-"$f" compare harness/experiments/first-light.json --policy "fixed:$one" --csv "$dir/light.csv" >/dev/null
+"$f" compare harness/experiments/first-light.json --policy "fixed:$one" -o "$dir/light.csv" >/dev/null
 check "which costs what the baseline says" awk -v a="$(cell "$dir/light.csv" mean baseline:static energy_j)" \
   -v b="$(cell "$dir/light.csv" mean "fixed:$one" energy_j)" 'BEGIN { exit !(a > 0 && (a - b) / a < 1e-4 && (b - a) / a < 1e-4) }'
-"$f" compare traces/samples/launches.csv --platform generic --policy nvboost --csv "$dir/memory.csv" >"$dir/memory"
+"$f" compare traces/samples/launches.csv --platform generic --policy nvboost -o "$dir/memory.csv" >"$dir/memory"
 check "and in the table" grep -qE '^baseline:static [0-9]+/[0-9]+ MHz ' "$dir/memory"
 check "both clocks where there are several memory clocks" grep -qE '^sm_mhz=[0-9]+,mem_mhz=[0-9]+$' \
   <<<"$(cell "$dir/memory.csv" mean baseline:static clock)"
@@ -110,7 +110,7 @@ check "the report marks such means" grep -qE '>[0-9.]+\*(<| )' "$dir/report.html
 check "says of how many runs" grep -qE "A mean over some of the runs: .*fixed:sm_mhz=1200 $((rows - broken)) of $rows" "$dir/report.html"
 check "how many break the bound, of how many" grep -q ">$broken of $rows<" "$dir/report.html"
 check "and names the static clocks" grep -qE 'baseline:static is [^,<]+: sm_mhz=[0-9]+, [^,<]+: sm_mhz=[0-9]+' "$dir/report.html"
-"$f" compare --sweep $sweep --platform pvc-max1550x6 --policy assure:theta=0.9 --csv "$dir/free.csv" >/dev/null
+"$f" compare --sweep $sweep --platform pvc-max1550x6 --policy assure:theta=0.9 -o "$dir/free.csv" >/dev/null
 "$f" report "$dir/free.csv" -o "$dir/report.html" >/dev/null
 check "no mark where no run is left out" awk '/A mean over some|[0-9]\*[< ]/ { exit 1 }' "$dir/report.html"
 
@@ -137,7 +137,7 @@ check "or none" grep -q '^sensors  *none' "$dir/run.txt"
 short=(traces/samples/launches.csv --platform generic)
 "$f" run "${short[@]}" --policy assure --json >"$dir/short.json"
 check "said of a run" json "any('assure looked a second time' in n for n in t['notes'])" "$dir/short.json"
-"$f" compare "${short[@]}" --policy assure --policy nvboost --policy sweetspot --seeds 2 --json --csv "$dir/short.csv" >"$dir/short.json"
+"$f" compare "${short[@]}" --policy assure --policy nvboost --policy sweetspot --seeds 2 --json -o "$dir/short.csv" >"$dir/short.json"
 check "said of a comparison, with the policies" \
   json "[n for n in t['notes'] if 'looked a second time' in n][0].endswith('(assure, sweetspot)') and '4 runs' in str(t['notes'])" "$dir/short.json"
 check "said in their rows" test "$(grep -c 'ended before the policy looked a second time' "$dir/short.csv")" = 4
@@ -160,7 +160,7 @@ done >>"$dir/both.csv"
 cut -d, -f1-5 "$dir/both.csv" >"$dir/power.csv"
 cut -d, -f1-4,6 "$dir/both.csv" >"$dir/energy.csv"
 cut -d, -f1-4 "$dir/both.csv" >"$dir/times.csv"
-"$f" fit device --sweep "$dir/both.csv" --out "$dir/chip.json" >/dev/null 2>&1
+"$f" fit device --sweep "$dir/both.csv" -o "$dir/chip.json" >/dev/null 2>&1
 while IFS= read -r command; do
   for part in both power energy; do
     # shellcheck disable=SC2086
@@ -180,7 +180,7 @@ compare --sweep sweep.csv --platform generic --policy utilizscale --policy assur
 compare --sweep sweep.csv --platform generic --policy utilizscale --model fitted
 compare --sweep sweep.csv --platform generic --bound 0.1
 advise sweep.csv --platform generic
-fit device --sweep sweep.csv --out out.json
+fit device --sweep sweep.csv -o out.json
 fit workload --device chip.json --sweep sweep.csv --at corners
 fit device --cross-validate --sweep sweep.csv --splits 2
 fit workload --which-clocks 0 --sweep sweep.csv

@@ -28,7 +28,7 @@ foldline.call("synth", o="t.csv", kernels=1500, mean_us=1000, seed=1)
 foldline.call("synth", o="u.csv", kernels=1500, mean_us=1000, seed=2)
 on = {"platform": "generic", "policy": ["assure:theta=0.9,window=4", "fixed:sm_mhz=900"]}
 
-rows = foldline.compare("t.csv", "u.csv", seeds=2, csv="kept.csv", **on)
+rows = foldline.compare("t.csv", "u.csv", seeds=2, o="kept.csv", **on)
 with open("kept.csv") as f:
     written = list(csv.DictReader(f))
 check("compare: every row", len(rows) == len(written) and list(rows.columns) == list(written[0]))
@@ -39,7 +39,7 @@ check("compare: what is not known is NaN", rows["latency_p99_s"].isna().all() an
 check("compare: blank texts are texts", set(rows["variant"]) == {""})
 check("compare: what it stands on", rows.attrs["provenance"]["foldline"] == plain("--version").split()[1])
 check("compare: what has no number is a text", set(rows["breaks"]) == {""} and set(rows["draw"]) == {""})
-packed = foldline.compare("t.csv", "u.csv", seeds=2, csv="packed.csv.gz", **on)
+packed = foldline.compare("t.csv", "u.csv", seeds=2, o="packed.csv.gz", **on)
 with open("packed.csv.gz", "rb") as f:
     check("compare: packed", f.read(2) == b"\x1f\x8b" and packed.equals(rows) and packed.attrs["head"] == rows.attrs["head"])
 check("compare: what a packed one stands on", packed.attrs["provenance"]["foldline"] == rows.attrs["provenance"]["foldline"])

@@ -17,7 +17,7 @@ same() {
   local name=$1 pattern=$2 i
   shift 2
   for ((i = 0; i < runs; i++)); do
-    timeout 300 "${virtual[@]}" --report "$dir/report.json" -- "$@" >"$dir/out" 2>"$dir/err" </dev/null
+    timeout 300 "${virtual[@]}" -o "$dir/report.json" -- "$@" >"$dir/out" 2>"$dir/err" </dev/null
     echo "status $?" >>"$dir/out"
     grep -E '"(session_hash|time_s)"' "$dir/report.json" >>"$dir/out"
     [ $i = 0 ] && cp "$dir/out" "$dir/first"

@@ -31,7 +31,7 @@ static const struct {
       "foldline regress strict.json"}},
     {"plan",
      {"foldline plan traces/samples/four-stages.pipeline.csv --slowdown 5%",
-      "foldline plan traces/samples/four-stages.pipeline.csv --frontier --points 10 -o stages.plan.csv --csv "
+      "foldline plan traces/samples/four-stages.pipeline.csv --frontier --points 10 -o stages.plan.csv --rows "
       "stages.frontier.csv"}},
     {"advise",
      {"foldline advise traces/samples/energyucb-528.pot3d.csv --bound 5%",
@@ -54,22 +54,22 @@ static const struct {
     {"list platforms", {"foldline list platforms", "foldline list platforms h100"}},
     {"show",
      {"foldline show traces/samples/mix8.csv",
-      "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle --csv shown.csv && "
+      "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle -o shown.csv && "
       "foldline show shown.csv --where 'slowdown<0.05'"}},
     {"plot",
      {"foldline compare traces/samples/mix8.csv --platform generic --policy assure --policy utilizscale --no-oracle "
-      "--csv drawn.csv && foldline plot pareto drawn.csv -o pareto.svg",
+      "-o drawn.csv && foldline plot pareto drawn.csv -o pareto.svg",
       "foldline run traces/samples/mix8.csv --platform generic --policy assure --timeline course.csv && foldline plot "
       "timeline course.csv -o course.svg"}},
     {"live",
      {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline live --policy assure "
       "--for 2s",
       "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline live --policy nvboost "
-      "--for 1s --log live.csv"}},
+      "--for 1s -o live.csv"}},
     {"record",
-     {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline record --out "
+     {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline record -o "
       "telemetry.csv --for 2s",
-      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline record --out program.csv "
+      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline record -o program.csv "
       "--every-ms 50 -- sleep 1"}},
     {"doctor",
      {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline doctor",
@@ -80,12 +80,12 @@ static const struct {
       "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline live --policy assure "
       "--control --for 2s"}},
     {"report",
-     {"foldline compare harness/experiments/first-light.json --csv page.csv && foldline report page.csv -o page.html",
-      "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle --csv own.csv && "
+     {"foldline compare harness/experiments/first-light.json -o page.csv && foldline report page.csv -o page.html",
+      "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle -o own.csv && "
       "foldline report own.csv -o own.html --about 'What does Assure save?'"}},
     {"help", {"foldline help compare", "foldline help experiments --schema"}},
     {"fit device",
-     {"foldline fit device --sweep traces/samples/energyucb-528.pot3d.csv --out device.json",
+     {"foldline fit device --sweep traces/samples/energyucb-528.pot3d.csv -o device.json",
       "foldline fit device --cross-validate --sweep traces/samples/energyucb-table1.csv --splits 1"}},
     {"fit workload",
      {"foldline fit workload --device pvc-max1550x6 --sweep traces/samples/energyucb-528.pot3d.csv",
@@ -114,7 +114,7 @@ static const struct {
       "trace phases.csv --platform generic -o phases.programs.csv"}},
     {"fit policy capping",
      {"foldline fit policy capping traces/samples/powercap.sweep.csv",
-      "foldline fit policy capping traces/samples/powercap.sweep.csv --out powercap"}},
+      "foldline fit policy capping traces/samples/powercap.sweep.csv -o powercap"}},
     {"fit policy odpp",
      {"foldline synth --apps 5 --seed 1009 -o few.programs.csv && foldline fit policy odpp few.programs.csv --platform "
       "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --epochs 2 -o weights.csv",
@@ -131,7 +131,7 @@ static const struct {
       "foldline fit policy sweetspot traces/samples/mix8.csv --platform generic --step 100"}},
     {"fit policy draws",
      {"foldline fit policy draws traces/samples/energyucb-published.json",
-      "foldline fit policy draws traces/samples/energyucb-published.json --out published.sweep.csv --draws "
+      "foldline fit policy draws traces/samples/energyucb-published.json -o published.sweep.csv --draws "
       "draws.json"}},
 };
 

@@ -89,6 +89,91 @@ fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d) {
     return s;
 }
 
+/* ---- rows as a table ---- */
+
+typedef struct columns {
+    char **name;
+    size_t count, room;
+} columns;
+
+/* The column of a key, below the column `outer` of its object; NULL: memory ran out. */
+static char *column_of(const char *outer, const char *key) {
+    char name[256];
+    if (!*outer)
+        return strdup(key);
+    snprintf(name, sizeof name, !strcmp(key, "value") ? "%s" : "%s_%s", outer, key);
+    return strdup(name);
+}
+
+/* Adds the columns of an object that are not there yet; with `cell`, also the value of each in this row. */
+static bool add_columns(const cJSON *object, const char *outer, columns *c, const cJSON **cell) {
+    bool kept = true;
+    for (const cJSON *e = object->child; kept && e; e = e->next) {
+        char *name = cJSON_IsArray(e) ? NULL : column_of(outer, e->string);
+        size_t at = 0;
+        if (!(kept = cJSON_IsArray(e) || name))
+            break;
+        while (name && at < c->count && strcmp(c->name[at], name) != 0)
+            at++;
+        if (cJSON_IsObject(e)) {
+            kept = add_columns(e, name, c, cell);
+        } else if (name && cell) {
+            cell[at] = e;
+        } else if (name && at == c->count && (kept = !fl_grow(&c->name, &c->room, at + 1, sizeof *c->name))) {
+            c->name[c->count++] = name;
+            name = NULL;
+        }
+        free(name);
+    }
+    return kept;
+}
+
+static void put_cell(const cJSON *e, FILE *out) {
+    char text[32];
+    if (cJSON_IsString(e))
+        fl_csv_put(out, e->valuestring);
+    else if (cJSON_IsBool(e))
+        fputc(cJSON_IsTrue(e) ? '1' : '0', out);
+    else
+        fputs(fl_cell_text(cJSON_IsNumber(e) ? e->valuedouble : NAN, text), out);
+}
+
+fl_status fl_json_write_rows(const char *path, const cJSON *rows, fl_diag *d) {
+    columns c = {0};
+    bool kept = true;
+    for (const cJSON *row = rows->child; kept && row; row = row->next)
+        kept = add_columns(row, "", &c, NULL);
+    const cJSON **cell = kept ? calloc(c.count + 1, sizeof *cell) : NULL;
+    fl_output *o = cell ? fl_output_open(path, d) : NULL;
+    fl_status s = !cell ? fl_no_memory(d, path) : o ? FL_OK : d->status;
+    FILE *out = o ? fl_output_file(o) : NULL;
+    for (size_t i = 0; o && i < c.count; i++)
+        fprintf(out, "%s%s", i ? "," : "", c.name[i]);
+    for (const cJSON *row = o ? rows->child : NULL; kept && row; row = row->next) {
+        memset(cell, 0, c.count * sizeof *cell);
+        kept = add_columns(row, "", &c, cell);
+        fputc('\n', out);
+        for (size_t i = 0; i < c.count; i++) {
+            if (i)
+                fputc(',', out);
+            put_cell(cell[i], out);
+        }
+    }
+    if (o)
+        fputc('\n', out);
+    if (o && !kept) {
+        fl_output_abort(o);
+        s = fl_no_memory(d, path);
+    } else if (o) {
+        s = fl_output_commit(o, d);
+    }
+    for (size_t i = 0; i < c.count; i++)
+        free(c.name[i]);
+    free(c.name);
+    free(cell);
+    return s;
+}
+
 char *fl_json_text(const cJSON *tree, bool lines) {
     char *text = lines ? cJSON_Print(tree) : cJSON_PrintUnformatted(tree);
     if (!text)

@@ -91,6 +91,10 @@ char *fl_json_text(const cJSON *tree, bool lines);
 /* Writes a JSON tree to path through a temporary file. */
 fl_status fl_json_write(const char *path, const cJSON *tree, fl_diag *d);
 
+/* Write an array of objects as a CSV, one row each. The columns are the keys, in order of first appearance; an object
+ * in an object gives columns OUTER_INNER, and OUTER alone for its key "value". Arrays are left out, null is n/a. */
+fl_status fl_json_write_rows(const char *path, const cJSON *rows, fl_diag *d);
+
 /* Prints a JSON tree and a newline. Where memory ran out it prints nothing, and main() reports that at the end. */
 void fl_json_print(const cJSON *tree, FILE *out);
 void fl_json_tell(cJSON *tree); /* prints the tree to the standard output and frees it */

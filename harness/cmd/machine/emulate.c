@@ -430,7 +430,7 @@ int fl_cmd_emulate(int argc, char **argv) {
          "hands out kernel records there, as the collector in a program does", FL_FOR_INPUT},
         {"kill-patterns", NULL, FL_OPTION_FLAG, &a.kills, 0, 0,
          "runs the command once to its end, then once for each way to kill it: what it leaves changed", FL_FOR_OUTPUT},
-        {"report", "FILE", FL_OPTION_OUTPUT, &a.report, 0, 0, "writes what happened as JSON, set by set (- prints it)",
+        {"o", "FILE", FL_OPTION_OUTPUT, &a.report, 0, 0, "writes what happened as JSON, set by set (- prints it)",
          FL_FOR_OUTPUT | FL_MOST_USED},
         {"quiet", NULL, FL_OPTION_FLAG, &a.quiet, 0, 0, "prints no report on stderr", FL_FOR_OUTPUT},
     };

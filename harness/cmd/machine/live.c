@@ -43,7 +43,7 @@
     }
 
 static const fl_command_help help = {
-    "live", "--policy NAME [--control] [--for 60s] [--log FILE] [--vendor NAME] [--gpus LIST] [--server URL]",
+    "live", "--policy NAME [--control] [--for 60s] [-o FILE] [--vendor NAME] [--gpus LIST] [--server URL]",
     "Runs a policy on this machine's GPUs. Without --control it only logs what the policy decides (shadow mode).",
     "Only --control changes anything, and it needs root: it sets the clocks, power limits or CPU settings that the "
     "policy drives (foldline list policies NAME), and writes to $FOLDLINE_STATE or /var/lib/foldline (records) and to "
@@ -414,7 +414,7 @@ int fl_cmd_live(int argc, char **argv) {
         {"observe", NULL, FL_OPTION_FLAG, &c.observe, 0, 0, "reads only, without a policy", FL_FOR_POLICIES},
         {"for", "TIME", FL_OPTION_TEXT, &c.lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms (runs until stopped)",
          FL_MOST_USED},
-        {"log", "FILE", FL_OPTION_OUTPUT, &c.log, 0, 0, "writes every step: what was seen and decided",
+        {"o", "FILE", FL_OPTION_OUTPUT, &c.log, 0, 0, "the log of decisions: every step, what was seen and decided",
          FL_FOR_OUTPUT | FL_MOST_USED},
         {"vendor", "auto|nvidia|intel|amd", FL_OPTION_CHOICE, &c.vendor, 0, 0, FL_VENDOR_HELP, FL_FOR_MACHINE},
         {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)",

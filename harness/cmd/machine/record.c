@@ -27,8 +27,7 @@
 #include <unistd.h>
 
 static const fl_command_help help = {
-    "record",
-    "--out FILE [--every-ms 100] [--for 60s] [--gpus LIST] [--kernels FILE [--iteration NAME]] [-- COMMAND ...]",
+    "record", "-o FILE [--every-ms 100] [--for 60s] [--gpus LIST] [--kernels FILE [--iteration NAME]] [-- COMMAND ...]",
     "Records the readings of the GPUs and the CPU in a telemetry file. It changes no setting.",
     "With COMMAND, foldline runs it and records from just before its start until just after its end; foldline then "
     "ends with its exit status. foldline passes TERM, INT and HUP on to it. --for ends it by TERM, and by KILL if it "
@@ -446,7 +445,7 @@ int fl_cmd_record(int argc, char **argv) {
     double every_ms = 100;
     int64_t steps = 0;
     const fl_option option[] = {
-        {"out", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "telemetry file to write", FL_FOR_OUTPUT},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "telemetry file to write", FL_FOR_OUTPUT},
         {"every-ms", "X", FL_OPTION_REAL, &every_ms, 0.1, 1e7, "time between readings (100)", FL_FOR_OUTPUT},
         {"for", "TIME", FL_OPTION_TEXT, &lasts, 0, 0, "ends after 60s, 5m, 1h or 500ms"},
         {"kernels", "FILE", FL_OPTION_OUTPUT, &r.kernels_path, 0, 0, "kernel trace of COMMAND to write", FL_FOR_OUTPUT},
@@ -460,7 +459,7 @@ int fl_cmd_record(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = out ? FL_OK : fl_refuse(&d, "expected --out FILE, see --help");
+    fl_status s = out ? FL_OK : fl_refuse(&d, "expected -o FILE, see --help");
     if (!s && r.kernels_path && !rest.count)
         s = fl_refuse(&d, "--kernels needs a program to run: -- COMMAND");
     s = s ? s : fl_marks_check(r.iteration.item, r.iteration.count, &d);

@@ -58,6 +58,7 @@ typedef struct advise_options {
     fl_serving_choice serving;
     double bound, risk;
     bool json, common;
+    const char *out;       /* the CSV to write; NULL = none */
     fl_setting_clocks one; /* the one setting for all, and what it saves of the energy of all together, % */
     double one_saves;
 } advise_options;
@@ -306,7 +307,7 @@ static void add_command(cJSON *to, const char *key, const char *command) {
     cJSON_AddItemToObject(to, key, *command ? cJSON_CreateString(command) : cJSON_CreateNull());
 }
 
-static void print_json(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
+static cJSON *to_json(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
     cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "advice");
     fl_json_add_real(root, "bound", o->bound);
     fl_json_add_real(root, "risk", o->risk);
@@ -352,24 +353,24 @@ static void print_json(const fl_advise_subjects *s, const fl_advice *a, const ad
         fl_json_add_real(root, "common_saving_pct", o->one_saves);
     fl_json_add_texts(root, "rests_on", s->rests, s->rest_count);
     fl_json_add_texts(root, "set_aside", s->aside, s->aside_count);
-    fl_json_tell(root);
+    return root;
 }
 
-static void print_policy(const fl_advise_policy *p, bool json) {
-    if (json) {
-        cJSON *root = cJSON_CreateObject();
-        if (p->policy)
-            cJSON_AddStringToObject(root, "policy", p->policy);
-        else
-            cJSON_AddNullToObject(root, "policy");
-        fl_json_add_real(root, "bound", p->bound);
-        add_interval(root, "saving_pct", &p->saving, isfinite(p->saving.low) && is_known(&p->saving));
-        fl_json_add_real(root, "bound_break_chance", p->chance);
-        fl_json_add_real(root, "worst_slowdown_pct", p->worst_slowdown_pct);
-        cJSON_AddNumberToObject(root, "runs", (double)p->runs);
-        fl_json_tell(root);
-        return;
-    }
+static cJSON *policy_json(const fl_advise_policy *p) {
+    cJSON *root = cJSON_CreateObject();
+    if (p->policy)
+        cJSON_AddStringToObject(root, "policy", p->policy);
+    else
+        cJSON_AddNullToObject(root, "policy");
+    fl_json_add_real(root, "bound", p->bound);
+    add_interval(root, "saving_pct", &p->saving, isfinite(p->saving.low) && is_known(&p->saving));
+    fl_json_add_real(root, "bound_break_chance", p->chance);
+    fl_json_add_real(root, "worst_slowdown_pct", p->worst_slowdown_pct);
+    cJSON_AddNumberToObject(root, "runs", (double)p->runs);
+    return root;
+}
+
+static void print_policy(const fl_advise_policy *p) {
     if (!p->policy) {
         printf("none of the %zu policies holds the bound of %g %%: even the best one breaks it in %.0f %% of its %zu "
                "runs; keep the driver's default\n",
@@ -405,6 +406,30 @@ static void doubt(fl_advise_subjects *s, const fl_advise_subject *of, const fl_a
     free(text);
 }
 
+static fl_status write_rows(const advise_options *o, const cJSON *rows, fl_diag *d) {
+    const fl_status s = fl_json_write_rows(o->out, rows, d);
+    if (!s && !o->json)
+        printf("written: %s\n", o->out);
+    return s;
+}
+
+/* Advise a policy for the workloads of an experiment. */
+static fl_status advise_policy(const char *experiment, const advise_options *o, fl_diag *d) {
+    fl_advise_policy p;
+    fl_status s = fl_advise_experiment(experiment, o->files.platform, o->bound, o->risk, &p, d);
+    cJSON *rows = cJSON_CreateArray(), *row = s ? NULL : policy_json(&p);
+    cJSON_AddItemToArray(rows, row);
+    if (!s && o->json)
+        fl_json_print(row, stdout);
+    else if (!s)
+        print_policy(&p);
+    if (!s && o->out)
+        s = write_rows(o, rows, d);
+    cJSON_Delete(rows);
+    fl_advise_policy_free(&p);
+    return s;
+}
+
 static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
     fl_advise_subjects subjects;
     o->bound = isinf(o->bound) ? BOUND_STANDARD : o->bound;
@@ -431,10 +456,14 @@ static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
         if (!s && of->next.known)
             a[i].measure = (fl_setting_clocks){of->next.sm_mhz, of->next.mem_mhz, 0};
     }
+    cJSON *result = s ? NULL : to_json(&subjects, a, o);
     if (!s && o->json)
-        print_json(&subjects, a, o);
+        fl_json_print(result, stdout);
     else if (!s)
         print_text(&subjects, a, o);
+    if (!s && o->out)
+        s = write_rows(o, cJSON_GetObjectItem(result, "advice"), d);
+    cJSON_Delete(result);
     free(a);
     fl_advise_close(&subjects);
     return s;
@@ -462,6 +491,7 @@ int fl_cmd_advise(int argc, char **argv) {
          FL_FOR_POLICIES | FL_MOST_USED},
         FL_INTERVAL_OPTION(&o.files.interval_s),
         FL_SERVING_OPTIONS(o.serving),
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "writes a row for each workload as CSV", FL_FOR_OUTPUT},
         FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
@@ -483,13 +513,9 @@ int fl_cmd_advise(int argc, char **argv) {
         if (isfinite(o.bound) || o.risk != RISK_STANDARD)
             s = fl_refuse(&d, "--bound and --risk have no effect with --serving, expected --ttft or --tbt");
         if (!s)
-            s = fl_advise_serving(&o.serving, &files, o.files.platform, o.json, &d);
+            s = fl_advise_serving(&o.serving, &files, o.files.platform, o.json, o.out, &d);
     } else if (is_experiment(&files)) {
-        fl_advise_policy p;
-        s = fl_advise_experiment(files.item[0], o.files.platform, o.bound, o.risk, &p, &d);
-        if (!s)
-            print_policy(&p, o.json);
-        fl_advise_policy_free(&p);
+        s = advise_policy(files.item[0], &o, &d);
     } else {
         s = advise(&files, &o, &d);
     }

@@ -343,7 +343,7 @@ static void add_kernels_json(cJSON *o, const fl_oracle_job *j) {
     fl_json_add_real(o, "host_default_j", j->whole.standard_gap_energy_j);
 }
 
-static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
+static cJSON *to_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
     cJSON *all = cJSON_CreateArray();
     for (size_t i = 0; i < count; i++) {
         const fl_oracle_job *j = &w->job[i];
@@ -371,27 +371,37 @@ static void print_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
         if (kernels)
             add_kernels_json(o, j);
     }
-    fl_json_tell(all);
+    return all;
+}
+
+static fl_status write_rows(const fl_baselines_how *how, const cJSON *rows, fl_diag *d) {
+    const fl_status s = how->out ? fl_json_write_rows(how->out, rows, d) : FL_OK;
+    if (!s && how->out && !how->json)
+        printf("written: %s\n", how->out);
+    return s;
 }
 
 /* Of servers there are more choices than clocks, and no schedule that is known to be the best. */
-static fl_status tell_serving(const fl_serving_oracle_options *o, bool json, bool wide, fl_diag *d) {
+static fl_status tell_serving(const fl_serving_oracle_options *o, const fl_baselines_how *how, fl_diag *d) {
     fl_serving_oracle r;
-    const fl_status s = fl_serving_oracle_run(o, &r, d);
-    if (!s && json) {
-        cJSON *root = fl_serving_oracle_json(&r, o);
-        fl_json_tell(root);
+    fl_status s = fl_serving_oracle_run(o, &r, d);
+    cJSON *result = s ? NULL : fl_serving_oracle_json(&r, o);
+    if (!s && how->json) {
+        fl_json_print(result, stdout);
     } else if (!s) {
-        fl_serving_oracle_print(&r, o, wide, stdout);
+        fl_serving_oracle_print(&r, o, how->wide, stdout);
         fl_scene_notes(&r.scenes, stdout);
     }
+    if (!s)
+        s = write_rows(how, cJSON_GetObjectItem(result, "points"), d);
+    cJSON_Delete(result);
     fl_serving_oracle_free(&r);
     return s;
 }
 
-fl_status fl_baselines_tell(fl_setup_options *o, bool kernels, bool wide, bool json, fl_diag *d) {
+fl_status fl_baselines_tell(fl_setup_options *o, const fl_baselines_how *how, fl_diag *d) {
     fl_scenes scenes = {0};
-    fl_oracle_jobs w = {.bound = INFINITY, .risk = o->risk, .positions = (size_t)o->positions, .wide = wide};
+    fl_oracle_jobs w = {.bound = INFINITY, .risk = o->risk, .positions = (size_t)o->positions, .wide = how->wide};
     fl_status s = fl_objective_parse(o->objective ? o->objective : FL_OBJECTIVE_STANDARD, &w.objective, d);
     if (!s)
         s = fl_promises_parse(&o->bounds, &w.promises, &w.bound, d);
@@ -401,10 +411,10 @@ fl_status fl_baselines_tell(fl_setup_options *o, bool kernels, bool wide, bool j
         s = fl_promises_targets(&o->scene.serving, &w.promises, d);
     if (!s && o->scene.serving.server) {
         const fl_serving_oracle_options serving = {&o->scene, &w.promises, w.bound, w.objective, (unsigned)o->threads};
-        if (kernels || o->risk > 0)
+        if (how->kernels || o->risk > 0)
             return fl_refuse(d, "%s has no effect with --serving, expected --serving without it",
-                             kernels ? "--kernels" : "--risk");
-        return tell_serving(&serving, json, wide, d);
+                             how->kernels ? "--kernels" : "--risk");
+        return tell_serving(&serving, how, d);
     }
     if (!s)
         s = fl_scenes_open(&o->scene, &o->rest, &scenes, d);
@@ -420,10 +430,14 @@ fl_status fl_baselines_tell(fl_setup_options *o, bool kernels, bool wide, bool j
         w.job[i].scene = scenes.item[i];
     if (!s)
         s = solve_all(&w, scenes.count, (unsigned)o->threads, d);
-    if (!s && json)
-        print_json(&w, scenes.count, kernels);
+    cJSON *result = s ? NULL : to_json(&w, scenes.count, how->kernels);
+    if (!s && how->json)
+        fl_json_print(result, stdout);
     else if (!s)
-        print_text(&w, &scenes, kernels);
+        print_text(&w, &scenes, how->kernels);
+    if (!s)
+        s = write_rows(how, result, d);
+    cJSON_Delete(result);
     for (size_t i = 0; i < scenes.count; i++) {
         for (size_t k = 0; w.job[i].row && k < w.job[i].choice_count; k++)
             fl_row_free(&w.job[i].row[k]);

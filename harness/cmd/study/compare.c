@@ -34,7 +34,7 @@ static const fl_command_help help = {
     "that are switched off draw no power.\n\n"
     "SPEC is a policy name or a path to a .so, with parameters after a colon: "
     "assure:theta=0.9,probe_mhz=855/1050/1245/1440.\n\n"
-    "The CSV holds a row per workload and policy (and seed), then rows whose workload is 'mean'. slowdown is a "
+    "-o writes a row per workload and policy (and seed), then rows whose workload is 'mean'. slowdown is a "
     "fraction of the default's makespan. Regrets are in joules (or J s, J s^2) and in percent of the best choice that "
     "holds --bound; a row that violates the bound has n/a there, but every row has regret_at_own_slowdown_j. In a mean "
     "row, violated counts rows, and n/a cells are left out: the text marks such a mean with *, and regret_static_rows "
@@ -51,7 +51,7 @@ static const fl_command_help help = {
 typedef struct compare_options {
     fl_setup_options setup;
     fl_model_error_options error; /* draws 0: the model is not moved */
-    const char *csv;
+    const char *out;
     bool each, wide, json, kernels;
 } compare_options;
 
@@ -131,8 +131,6 @@ static void print_text(const compared *r, const compare_options *o) {
     fl_comparison_print(&r->c, &r->u.o, o->each || (r->u.variants && r->u.o.draws == 1 && !r->draws), o->wide, stdout);
     putchar('\n');
     put_notes(&r->c, &r->u.scenes, stdout);
-    if (o->csv)
-        printf("written: %s\n", o->csv);
     if (r->ranking) {
         putchar('\n');
         fl_model_error_print(&r->u.o, &o->error, r->ranking, stdout);
@@ -213,11 +211,11 @@ static fl_status compare(compared *r, compare_options *o, const fl_option *optio
     return s;
 }
 
-static fl_status write_results(const compared *r, const char *csv, fl_diag *d) {
-    fl_status s = fl_comparison_write(&r->c, csv, d);
+static fl_status write_results(const compared *r, const char *out, fl_diag *d) {
+    fl_status s = fl_comparison_write(&r->c, out, d);
     if (!s)
-        s = fl_provenance_write(csv, r->record, d);
-    return s ? s : fl_report_beside_write(&r->u, &r->c, r->published, csv, d);
+        s = fl_provenance_write(out, r->record, d);
+    return s ? s : fl_report_beside_write(&r->u, &r->c, r->published, out, d);
 }
 
 /* An experiment brings policies of its own. */
@@ -231,11 +229,11 @@ static bool has_policies(const fl_setup_options *o) {
 static fl_status tell_baselines(compare_options *o, const char *path, const fl_option *option, size_t count,
                                 fl_diag *d) {
     fl_status s = fl_command_allow(option, count, false,
-                                   "step-limit streams seeds windows no-oracle csv each model-error time-error "
+                                   "step-limit streams seeds windows no-oracle each model-error time-error "
                                    "power-error",
                                    "without --policy", d);
     if (!s)
-        s = fl_baselines_tell(&o->setup, o->kernels, o->wide, o->json, d);
+        s = fl_baselines_tell(&o->setup, &(fl_baselines_how){o->kernels, o->wide, o->json, o->out}, d);
     if (!s)
         fl_path_option_tell(path);
     return s;
@@ -248,7 +246,7 @@ int fl_cmd_compare(int argc, char **argv) {
     const fl_option option[] = {
         FL_SETUP_OPTIONS(o.setup),
         FL_PATH_OPTION(&path),
-        {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes all rows, and FILE.provenance.json beside it",
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "writes all rows as CSV, and FILE.provenance.json beside it",
          FL_FOR_OUTPUT | FL_MOST_USED},
         {"each", NULL, FL_OPTION_FLAG, &o.each, 0, 0, "prints every workload, not only the means", FL_FOR_OUTPUT},
         FL_WIDE_OPTION(&o.wide),
@@ -278,15 +276,15 @@ int fl_cmd_compare(int argc, char **argv) {
         s = fl_command_allow(option, FL_COUNT(option), false, "kernels", "with --policy", &d);
     if (!s)
         s = compare(&r, &o, option, FL_COUNT(option), &d);
-    if (!s && o.csv)
-        s = write_results(&r, o.csv, &d);
+    if (!s && o.json)
+        print_json(&r);
+    else if (!s)
+        print_text(&r, &o);
+    if (!s && o.out && !(s = write_results(&r, o.out, &d)) && !o.json)
+        printf("written: %s\n", o.out);
     const size_t failed = !s && r.published ? fl_published_failed(r.published) : 0;
     if (s)
         status = fl_command_fail("compare", &d);
-    else if (o.json)
-        print_json(&r);
-    else
-        print_text(&r, &o);
     if (!s)
         fl_path_option_tell(path);
     if (failed) {

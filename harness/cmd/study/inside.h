@@ -23,9 +23,15 @@ fl_status fl_show_trace(const fl_imported *run, cJSON *json, fl_diag *d);
 
 /* The savings that the oracles reach on each scene. */
 
+typedef struct fl_baselines_how {
+    bool kernels; /* lists each kind of kernel, too */
+    bool wide, json;
+    const char *out; /* the CSV of the scenes to write; NULL = none */
+} fl_baselines_how;
+
 /* Print the default, the best static clock, the best clock per kind of kernel and the clairvoyant schedule of each
- * scene; of servers, the best static clock for each number of servers. kernels: list each kind of kernel, too. */
-fl_status fl_baselines_tell(fl_setup_options *o, bool kernels, bool wide, bool json, fl_diag *d);
+ * scene; of servers, the best static clock for each number of servers. */
+fl_status fl_baselines_tell(fl_setup_options *o, const fl_baselines_how *how, fl_diag *d);
 
 /* What `foldline run` prints of one run: the question, energy, time, clocks and limits, and what the policy saw; each
  * beside a run at the default clocks, in which nothing is set. */
@@ -40,7 +46,7 @@ typedef struct fl_run_told {
     double min_set_ms; /* 0 = no limit */
 } fl_run_told;
 
-/* Prints JSON on stdout. */
-void fl_run_tell_json(const fl_run_told *t);
+/* Return the result as JSON. The caller deletes it. Call it before fl_run_tell_text. */
+cJSON *fl_run_json(const fl_run_told *t);
 /* Sorts the result's residences. */
 void fl_run_tell_text(const fl_run_told *t);

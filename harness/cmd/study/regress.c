@@ -225,18 +225,13 @@ static fl_status bless(regress *g, const char *to, bool json, fl_diag *d) {
 
 static fl_status hold(regress *g, const regress_options *o, fl_diag *d) {
     fl_status s = fl_gate_compare(&g->old, &g->now, g->rule, g->rules, &g->result, d);
-    if (!s && o->junit)
-        s = fl_gate_junit(o->junit, g->old.experiment, &g->result, d);
-    if (s)
-        return s;
-    if (o->json) {
-        cJSON *root = fl_gate_result_json(g->old.experiment, &g->result);
-        fl_json_tell(root);
-        return FL_OK;
+    if (!s && o->json) {
+        fl_json_tell(fl_gate_result_json(g->old.experiment, &g->result));
+    } else if (!s) {
+        print_result(g, o->all);
+        printf("%zu of %zu gates hold\n", g->result.count - g->result.failed, g->result.count);
     }
-    print_result(g, o->all);
-    printf("%zu of %zu gates hold\n", g->result.count - g->result.failed, g->result.count);
-    return FL_OK;
+    return !s && o->junit ? fl_gate_junit(o->junit, g->old.experiment, &g->result, d) : s;
 }
 
 /* What was given: a baseline, or an experiment that becomes one. */

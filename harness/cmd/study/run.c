@@ -3,6 +3,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
 #include "harness/base/work/work.h"
 #include "harness/input/platform/platform.h"
 #include "harness/input/policy/policy.h"
@@ -40,7 +41,7 @@ static const fl_command_help help = {
 typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
-    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *served, *iterations, *instructions, *path;
+    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *served, *iterations, *instructions, *path, *out;
     double every_ms, min_set_ms;
     bool json;
 } run_options;
@@ -229,6 +230,17 @@ static fl_status run_standard(const fl_scene *scene, fl_run_result *r, fl_diag *
     return fl_run(&run, r, d);
 }
 
+static fl_status tell(const run_options *o, const fl_run_told *told, fl_diag *d) {
+    cJSON *result = fl_run_json(told);
+    if (o->json)
+        fl_json_print(result, stdout);
+    else
+        fl_run_tell_text(told);
+    const fl_status s = o->out ? fl_json_write(o->out, result, d) : FL_OK;
+    cJSON_Delete(result);
+    return s;
+}
+
 static fl_status run_and_tell(const run_options *o, const fl_option *option, size_t count, fl_diag *d) {
     fl_scenes scenes = {0};
     fl_spec spec = {0};
@@ -255,13 +267,11 @@ static fl_status run_and_tell(const run_options *o, const fl_option *option, siz
         goto out;
     fl_scene_warnings(&scenes);
     if ((s = open_records(&rec, scene, &spec, d)) || (s = simulate(o, scene, &spec, fault, &rec, &r, d)) ||
-        (s = run_standard(scene, &standard, d)) || (s = write_records(&rec, scene, &r, d)))
+        (s = run_standard(scene, &standard, d)))
         goto out;
-    const fl_run_told told = {&scenes, &spec, &r, &standard, o->reader, &o->faults, o->min_set_ms};
-    if (o->json)
-        fl_run_tell_json(&told);
-    else
-        fl_run_tell_text(&told);
+    s = tell(o, &(fl_run_told){&scenes, &spec, &r, &standard, o->reader, &o->faults, o->min_set_ms}, d);
+    if (!s)
+        s = write_records(&rec, scene, &r, d);
 out:
     fl_run_result_free(&r);
     fl_run_result_free(&standard);
@@ -306,6 +316,7 @@ int fl_cmd_run(int argc, char **argv) {
         {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)",
          FL_FOR_OUTPUT},
         {"fault", "SPEC", FL_OPTION_LIST, &o.faults, 0, 0, FL_FAULT_SPEC_HELP, FL_FOR_MACHINE},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "writes the result as JSON", FL_FOR_OUTPUT},
         FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;

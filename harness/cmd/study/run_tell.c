@@ -231,7 +231,7 @@ static void add_notes(cJSON *root, const fl_run_told *t) {
     free(text);
 }
 
-void fl_run_tell_json(const fl_run_told *t) {
+cJSON *fl_run_json(const fl_run_told *t) {
     const fl_run_result *r = t->result;
     const fl_scene *scene = t->scenes->item[0];
     cJSON *root = cJSON_CreateObject();
@@ -267,7 +267,7 @@ void fl_run_tell_json(const fl_run_told *t) {
     add_sensors(root, t);
     add_notes(root, t);
     cJSON_AddItemToObject(root, "provenance", fl_provenance(t->scenes, t->spec, 1, scene->facts.seed));
-    fl_json_tell(root);
+    return root;
 }
 
 /* ---- text ---- */

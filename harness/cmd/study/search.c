@@ -208,7 +208,7 @@ static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, doub
     return s;
 }
 
-static void print_json(const fl_setup *u, const fold *f, const found *x, size_t count) {
+static cJSON *to_json(const fl_setup *u, const fold *f, const found *x, size_t count) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     cJSON_AddNumberToObject(root, "candidates", (double)u->o.spec_count);
     cJSON_AddStringToObject(root, "objective", fl_objective_names[u->o.objective]);
@@ -216,12 +216,12 @@ static void print_json(const fl_setup *u, const fold *f, const found *x, size_t 
     cJSON_AddItemToObject(root, "bounds", fl_promises_json(&u->promises));
     for (size_t i = 0; i < count; i++)
         cJSON_AddItemToArray(rows, found_json(u, &f[i], &x[i]));
-    fl_json_tell(root);
+    return root;
 }
 
 int fl_cmd_search(int argc, char **argv) {
     fl_setup_options so = FL_SETUP_UNSET;
-    const char *tune = NULL, *score = NULL, *hold_out = NULL;
+    const char *tune = NULL, *score = NULL, *hold_out = NULL, *out = NULL;
     double keep = 0.5;
     bool json = false, wide = false;
     const fl_option option[] = {
@@ -231,6 +231,7 @@ int fl_cmd_search(int argc, char **argv) {
         {"hold-out", "workload|platform", FL_OPTION_CHOICE, &hold_out, 0, 0, "each in turn is scored on, not tuned on",
          FL_MOST_USED},
         {"keep", "X", FL_OPTION_REAL, &keep, 0, 1, "share of the candidates that each round keeps (0.5)"},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the rows of the table as CSV", FL_FOR_OUTPUT},
         FL_WIDE_OPTION(&wide),
         FL_JSON_OPTION(&json),
     };
@@ -259,11 +260,10 @@ int fl_cmd_search(int argc, char **argv) {
         g = heads(&u, hold_out, wide);
     for (size_t i = 0; !s && i < count; i++)
         s = search_one(&u, t, &folds[i], keep, wide, &all[i], &g, &d);
-    if (s) {
-        status = fl_command_fail("search", &d);
-    } else if (json) {
-        print_json(&u, folds, all, count);
-    } else {
+    cJSON *result = s ? NULL : to_json(&u, folds, all, count);
+    if (!s && json) {
+        fl_json_print(result, stdout);
+    } else if (!s) {
         printf("successive halving over %zu candidates", u.o.spec_count);
         fl_promises_put(&u.promises, u.o.bound, u.o.objective, stdout);
         printf("%s\n\n", hold_out ? ", scored on what was held out" : "");
@@ -272,6 +272,11 @@ int fl_cmd_search(int argc, char **argv) {
         for (size_t i = 0; i < count; i++)
             print_check(&u, &folds[i], &all[i].result, &all[i].check);
     }
+    if (!s && out && !(s = fl_json_write_rows(out, cJSON_GetObjectItem(result, "rows"), &d)) && !json)
+        printf("written: %s\n", out);
+    if (s)
+        status = fl_command_fail("search", &d);
+    cJSON_Delete(result);
     fl_grid_free(&g);
     for (size_t i = 0; i < count; i++) {
         free(folds[i].tune);

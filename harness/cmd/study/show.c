@@ -33,7 +33,7 @@ static const fl_command_help help = {
     "there are several runs, sensitivity (saving and slowdown over each parameter whose values differ: policies such "
     "as assure:theta=0.9). From FILE.regret.csv: regret-curves. From the --timeline of run: timeline (clock, and power "
     "under its limit), residency (time at each clock). From a trace: trace (activity, power and clock over time). From "
-    "plan --csv: frontier (planned clocks, their bound, executed plans). From run --instructions: gantt (what each "
+    "plan --rows: frontier (planned clocks, their bound, executed plans). From run --instructions: gantt (what each "
     "rank did, by clock, waiting, and power; two plans stand above each other). Of servers, from the CSV of compare: "
     "serving (J per token against the 99th percentiles of TTFT and TBT), serving-load (saving against requests per "
     "second that arrive, against both baselines); from the --served of run: latencies (their distributions). A "

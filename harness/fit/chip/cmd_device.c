@@ -21,7 +21,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit device", "--sweep FILE... | --facts FILE --out DEV.json [--idle LOG] [--base PLATFORM] | --cross-validate",
+    "fit device", "--sweep FILE... | --facts FILE -o DEV.json [--idle LOG] [--base PLATFORM] | --cross-validate",
     "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C, "
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
     "The command fits two models. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds "
@@ -479,15 +479,14 @@ static fl_status run_facts(const device_options *o, fl_diag *d) {
         fl_fit_advise(chip, &none, 1, FL_PROBES_MAX, &advice);
     if (!s)
         s = fl_fit_facts_device(&facts, chip, &advice, o->base, &root, d);
-    if (!s)
-        s = fl_json_write(o->out, root, d);
     if (!s && o->json) {
         fl_json_print(root, stdout);
     } else if (!s) {
         fl_fit_facts_print(&facts);
         fl_fit_advice_print(&advice);
-        printf("\nwritten: %s\n", o->out);
     }
+    if (!s && !(s = fl_json_write(o->out, root, d)) && !o->json)
+        printf("\nwritten: %s\n", o->out);
     cJSON_Delete(root);
     fl_fit_facts_free(&facts);
     free(chip);
@@ -513,17 +512,19 @@ static fl_status run_sweeps(const device_options *o, fl_diag *d) {
         fl_fit_advise(&m.full, &rows, 1, FL_PROBES_MAX, &m.advice);
         s = make(&m, d);
     }
-    if (!s)
-        s = fl_json_write(o->out, m.root, d);
     if (!s && o->json) {
-        cJSON_AddItemToObject(cJSON_GetObjectItem(m.root, "calibration"), "unsound", fl_fit_sound_json(&rows));
+        cJSON *calibration = cJSON_GetObjectItem(m.root, "calibration");
+        cJSON_AddItemToObject(calibration, "unsound", fl_fit_sound_json(&rows));
         fl_json_print(m.root, stdout);
+        cJSON_DeleteItemFromObject(calibration, "unsound"); /* the file is without it */
     } else if (!s) {
         if (m.off_mhz > 0)
             printf("note: " OFF_LADDER ": the ladder has the measured clocks alone\n", m.off_mhz, o->base);
-        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle, o->out);
+        fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle);
         fl_fit_advice_print(&m.advice);
     }
+    if (!s && !(s = fl_json_write(o->out, m.root, d)) && !o->json)
+        printf("written: %s\n", o->out);
     cJSON_Delete(m.root);
     fl_fit_rows_free(&rows);
     return s;
@@ -539,7 +540,7 @@ static fl_status run_device(device_options *o, fl_diag *d) {
     if (o->run && !o->facts)
         return fl_refuse(d, "--run belongs to --facts, expected both");
     if (!o->out)
-        return fl_refuse(d, "no file to write, expected --out FILE");
+        return fl_refuse(d, "no file to write, expected -o FILE");
     if (o->name && strlen(o->name) > 63)
         return fl_refuse(d, "--name of %zu characters, expected at most 63", strlen(o->name));
     if (!o->name && !o->facts)
@@ -556,7 +557,7 @@ int fl_cmd_fit_device(int argc, char **argv) {
     const fl_option option[] = {
         {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times",
          FL_FOR_INPUT | FL_MOST_USED},
-        {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write", FL_FOR_OUTPUT | FL_MOST_USED},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write", FL_FOR_OUTPUT | FL_MOST_USED},
         {"facts", "FILE", FL_OPTION_TEXT, &o.facts, 0, 0,
          "facts of a GPU without measurements, or a bundled board's name, instead of --sweep",
          FL_FOR_INPUT | FL_MOST_USED},

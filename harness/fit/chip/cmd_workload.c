@@ -30,16 +30,16 @@ static const fl_command_help help = {
     "Where sweep and device have columns of activity (dram_active_pct and the like), they say what a workload is like: "
     "one clock with them tells more than time and power alone. A platform without a calibration serves too, with its "
     "constants and no knowledge of other workloads.\n\n"
-    "--clocks names settings that were not measured. The command predicts them too and writes them to --csv and --out "
+    "--clocks names settings that were not measured. The command predicts them too and writes them to --rows and -o "
     "with the others; calibrated means all settings of the device's calibration. That is the default if the sweep "
     "holds no setting beyond those of --at.\n\n"
     "By default the command neither predicts nor uses rows outside the clocks of the device's calibration. With "
-    "--extrapolate it does both and marks them: by beyond_calibration in --csv, and by a line in the head of --out, "
+    "--extrapolate it does both and marks them: by beyond_calibration in --rows, and by a line in the head of -o, "
     "which every result based on that file repeats.\n\n"
     "A power limit binds where a lower one changes power or time. Rows under one that does are no rows of their clock: "
     "they are predicted as the board does it, with the clock lowered until the mean power is crest times the limit. "
     "--crest run: from one capped run of the workload, the one in the middle of the limits at its highest clock; "
-    "device: the device's own; or a number. They stand in --csv, with their limit, and are scored apart.\n\n"
+    "device: the device's own; or a number. They stand in --rows, with their limit, and are scored apart.\n\n"
     "A sweep of power limits alone (no SM clocks) is predicted along its limits: --at ends, all, or caps=150,250. A "
     "row's clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
@@ -56,7 +56,7 @@ static const fl_command_help help = {
     "default_mem_mhz and peak_gb_s."};
 
 typedef struct workload_options {
-    const char *device, *at, *clocks, *crest, *csv, *out;
+    const char *device, *at, *clocks, *crest, *rows, *out;
     fl_texts sweeps, only;
     bool json, extrapolate;
 } workload_options;
@@ -424,10 +424,8 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
                     "some within, or --extrapolate",
                     beyond, fl_fit_range_text(&chip, &rows, range, sizeof range));
     }
-    if (!s && o->csv)
-        s = fl_fit_write_rows(&chip, &rows, result, capped, o->csv, d);
     if (!s && o->out)
-        s = fl_fit_write_sweep(&chip, &rows, result, o->extrapolate ? beyond : 0, o->out, d);
+        s = fl_fit_check_twice(&rows, result, d);
     if (!s && o->json) {
         cJSON *root = to_json(&rows, result, &all, o->at, left, beyond, o->extrapolate, &chip);
         fl_json_tell(root);
@@ -437,11 +435,12 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         if (asked)
             print_asked(&rows, result);
         print_notes(&rows, result, count_seen(&rows, result), left, beyond, o->extrapolate, &chip);
-        if (o->csv)
-            printf("written: %s\n", o->csv);
-        if (o->out)
-            printf("written: %s\n", o->out);
     }
+    if (!s && o->rows && !(s = fl_fit_write_rows(&chip, &rows, result, capped, o->rows, d)) && !o->json)
+        printf("written: %s\n", o->rows);
+    if (!s && o->out && !(s = fl_fit_write_sweep(&chip, &rows, result, o->extrapolate ? beyond : 0, o->out, d)) &&
+        !o->json)
+        printf("written: %s\n", o->out);
     free_results(&rows, result, capped);
     fl_fit_score_free(&all);
     fl_fit_marks_free(&marks);
@@ -475,8 +474,8 @@ int fl_cmd_fit_workload(int argc, char **argv) {
          FL_FOR_INPUT},
         {"extrapolate", NULL, FL_OPTION_FLAG, &o.extrapolate, 0, 0,
          "predicts rows outside the clocks that the device was calibrated at, too"},
-        {"csv", "FILE", FL_OPTION_OUTPUT, &o.csv, 0, 0, "writes every row, measured and predicted", FL_FOR_OUTPUT},
-        {"out", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0,
+        {"rows", "FILE", FL_OPTION_OUTPUT, &o.rows, 0, 0, "writes every row, measured and predicted", FL_FOR_OUTPUT},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0,
          "writes a sweep: measured values at the settings of --at, else predictions", FL_FOR_OUTPUT | FL_MOST_USED},
         {"which-clocks", "N", FL_OPTION_INT, &which.count, 0, FL_PROBES_MAX,
          "names the N clocks to measure of a new workload, instead (0: the best one, two, three and four)",

@@ -124,7 +124,7 @@ static fl_chip_guess known_of(const fl_chip_guess *guess, size_t count) {
     return n > 0 ? (fl_chip_guess){sum.time_s / n, sum.power_w / n, NAN, NAN} : guess[0];
 }
 
-static fl_status check_twice(const fl_fit_rows *r, const fl_fit_result_of *result, fl_diag *d) {
+fl_status fl_fit_check_twice(const fl_fit_rows *r, const fl_fit_result_of *result, fl_diag *d) {
     char name[256];
     for (size_t i = 0; i < r->entities; i++)
         for (size_t k = 0; result[i].guess && k < i; k++)
@@ -140,7 +140,7 @@ static fl_status check_twice(const fl_fit_rows *r, const fl_fit_result_of *resul
  * elsewhere. */
 fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                              size_t extrapolated, const char *path, fl_diag *d) {
-    fl_output *out = check_twice(r, result, d) ? NULL : fl_output_open(path, d);
+    fl_output *out = fl_output_open(path, d);
     if (!out)
         return d ? d->status : FL_IO;
     FILE *f = fl_output_file(out);

@@ -218,10 +218,10 @@ bool fl_fit_knows_b(const fl_chip *chip);
  * returns it. */
 char *fl_fit_error_text(double pct, char *buf);
 
-/* full: the law with its additions; plain: the simulator's law. files: the sweeps' names; out: the written file; idle:
- * clocks 0 = none. */
+/* full: the law with its additions; plain: the simulator's law. files: the sweeps' names; idle: clocks 0 =
+ * none. */
 void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit_rows *rows, const char *files,
-                         const fl_idle_log *idle, const char *out);
+                         const fl_idle_log *idle);
 
 /* A GPU of which only facts are known, namely its ladders and its TDP. Everything else comes from the bundled chips, an
  * idle log and a run. */
@@ -321,6 +321,8 @@ const char *fl_fit_range_text(const fl_chip *chip, const fl_fit_rows *r, char *b
  * Where there are capped rows, a column power_cap_w holds their limits. */
 fl_status fl_fit_write_rows(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                             const fl_fit_capped_result *capped, const char *path, fl_diag *d);
+/* Refuse a workload that two files hold: a written sweep could not tell them apart. */
+fl_status fl_fit_check_twice(const fl_fit_rows *r, const fl_fit_result_of *result, fl_diag *d);
 /* A canonical sweep: measured values where the prediction used them, else predictions, with their standard deviations
  * in time_sd_pct and power_sd_pct (empty: measured). It contains no refused rows. Each setting occurs once, as the mean
  * of the used rows. FL_BAD_INPUT where two files have the same workload, because no reader could separate their

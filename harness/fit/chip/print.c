@@ -100,7 +100,7 @@ static void print_law(const fl_chip *c) {
 }
 
 void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit_rows *rows, const char *files,
-                         const fl_idle_log *idle, const char *out) {
+                         const fl_idle_log *idle) {
     const fl_chip *c = full, *p = plain;
     static const char *const head[] = {"value", "calibration", "+-", "simulator's law", ""};
     fl_grid g = FL_GRID_HEADED(head);
@@ -152,5 +152,4 @@ void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit
             "%.2g W\n",
             idle->idle.a0_w, idle->a0_sd, idle->device, idle->clocks, idle->low_mhz, idle->high_mhz,
             idle->idle.worst_w);
-    printf("written: %s\n", out);
 }

@@ -16,14 +16,14 @@
 #include <stdio.h>
 
 static const fl_command_help help = {
-    "fit policy capping", "SWEEP.csv | --platform NAME --programs FILE [--measured FILE] [--out PREFIX]",
+    "fit policy capping", "SWEEP.csv | --platform NAME --programs FILE [--measured FILE] [-o PREFIX]",
     "The model of the policies cap-static, cap-hybrid1 and cap-hybrid2 (power-capping 3.2), one table per application.",
     "Step one, of the machine: A, B, C and V(f) from the workloads memory-bound and compute-bound at every clock, of "
     "the CPU from cpu-memory-bound and cpu-compute-bound. Step two, of each other workload: alpha, beta and T from its "
     "rows at the lowest and the highest clock; the rest of its rows only test the model.\n\n"
     "The sweep: column kernel is gpu, cpu, comm or static (the part of the run), power_w by how much node power "
     "exceeds P_static then, sm_mhz the clock of the processor at work; the row static holds P_static. With --platform "
-    "and --programs that sweep is taken on the simulated node; --measured keeps it. --out writes PREFIX.NAME.csv."};
+    "and --programs that sweep is taken on the simulated node; --measured keeps it. -o writes PREFIX.NAME.csv."};
 
 static void print_chips(const fl_capping *c) {
     static const char *const head[] = {"processor", "A W/V2GHz", "B W",   "C W/V",
@@ -138,7 +138,7 @@ int fl_cmd_fit_policy_capping(int argc, char **argv) {
     const fl_option option[] = {
         FL_SCENE_OPTIONS(so),
         {"measured", "FILE", FL_OPTION_OUTPUT, &measured, 0, 0, "writes the sweep that was taken", FL_FOR_INPUT},
-        {"out", "PREFIX", FL_OPTION_TEXT, &out, 0, 0, "writes the table of each application as PREFIX.NAME.csv",
+        {"o", "PREFIX", FL_OPTION_TEXT, &out, 0, 0, "writes the table of each application as PREFIX.NAME.csv",
          FL_FOR_OUTPUT | FL_MOST_USED},
         FL_JSON_OPTION(&json),
     };
@@ -161,14 +161,14 @@ int fl_cmd_fit_policy_capping(int argc, char **argv) {
         c.path = so.programs;
     if (!s)
         s = fl_capping_fit(&c, &d);
-    for (size_t i = 0; !s && out && i < c.app_count; i++)
-        s = fl_capping_write(&c, &c.app[i], out, &d);
     if (!s && json) {
         print_json(&c);
     } else if (!s) {
         print_chips(&c);
         print_apps(&c);
     }
+    for (size_t i = 0; !s && out && i < c.app_count; i++)
+        s = fl_capping_write(&c, &c.app[i], out, &d);
     fl_capping_free(&c);
     return fl_command_close("fit policy capping", s, &d, option, sizeof option / sizeof *option, &files);
 }

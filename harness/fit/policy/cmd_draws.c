@@ -14,11 +14,11 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit policy draws", "PUBLISHED.json [--out SWEEP.csv] [--draws FILE.json]",
+    "fit policy draws", "PUBLISHED.json [-o SWEEP.csv] [--draws FILE.json]",
     "Finds what a distribution replay needs and a published table of energies does not say: run times from the row of "
     "a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of the "
     "ratio and the deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
-    "--out writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like "
+    "-o writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like "
     "traces/samples/energyucb-published.json. Grids and seeds are fixed, so the same file gives the same result."};
 
 /* ---- reports ---- */
@@ -95,7 +95,7 @@ int fl_cmd_fit_policy_draws(int argc, char **argv) {
     int64_t threads = 0;
     bool json = false;
     const fl_option option[] = {
-        {"out", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the sweep: run time and energy at each clock",
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the sweep: run time and energy at each clock",
          FL_FOR_OUTPUT},
         {"draws", "FILE", FL_OPTION_OUTPUT, &draws, 0, 0, "writes the object \"draws\" of an experiment",
          FL_FOR_OUTPUT},
@@ -112,16 +112,16 @@ int fl_cmd_fit_policy_draws(int argc, char **argv) {
                                   : fl_refuse(&d, "expected one file of published rows");
     if (!s)
         s = fl_draws_fit_run(f, (unsigned)threads, &d);
-    if (!s && out)
-        s = write_sweep(f, rest.item[0], out, &d);
-    if (!s && draws)
-        s = write_draws(f, draws, &d);
     if (!s && json) {
         cJSON *root = draws_json(f);
         fl_json_tell(root);
     } else if (!s) {
         print_text(f);
     }
+    if (!s && out)
+        s = write_sweep(f, rest.item[0], out, &d);
+    if (!s && draws)
+        s = write_draws(f, draws, &d);
     cJSON_Delete(tree);
     free(f);
     return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &rest);

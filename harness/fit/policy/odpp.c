@@ -347,12 +347,12 @@ int fl_cmd_fit_policy_odpp(int argc, char **argv) {
         fl_fit_scenes(&so, match, &files, (unsigned)threads, &f.program, sizeof *f.program, &f.count, measure, &f, &d);
     if (!s)
         s = fl_pool_run(train, &f, FL_ODPP_QUANTITIES, (unsigned)threads, "networks", &d);
-    if (!s && out)
-        s = write_weights(&f, out, &d);
     if (!s && json)
         print_json(&f);
     else if (!s)
         print_errors(&f);
+    if (!s && out)
+        s = write_weights(&f, out, &d);
     for (size_t i = 0; i < f.count; i++)
         free(f.program[i].run);
     free(f.program);

@@ -180,7 +180,7 @@ static void print_order(const fl_state_runs *r, const fl_sensitivity_fit *gpu) {
 static void print_kernels(const fl_state_runs *r) {
     static const char *const head[] = {
         "kernel", "GPU sensitivity", "CPU sensitivity", "weighted ALU busy", "global mem util",
-        "UPC",    "best CPU MHz",    "best GPU MHz",    "ED2 saved %",      "slowdown %"};
+        "UPC",    "best CPU MHz",    "best GPU MHz",    "ED2 saved %",       "slowdown %"};
     size_t count, *first = fl_state_runs_kernels(r, &count);
     fl_grid g = FL_GRID_HEADED(head);
     for (size_t k = 0; k < count; k++) {
@@ -265,7 +265,7 @@ int fl_cmd_fit_policy_sensitivity(int argc, char **argv) {
         {"seed", "N", FL_OPTION_INT, &seed, 1, 9e15, "seed of launches and sensors (1)"},
         FL_NODE_OPTIONS(po.node),
         {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the runs", FL_FOR_OUTPUT | FL_MOST_USED},
-        {"table", "FILE", FL_OPTION_TEXT, &table, 0, 0, "writes the best pair of states of each kernel (ED2)",
+        {"table", "FILE", FL_OPTION_OUTPUT, &table, 0, 0, "writes the best pair of states of each kernel (ED2)",
          FL_FOR_OUTPUT},
         {"cpu-from", "MHZ", FL_OPTION_REAL, &cpu_from, 1, 1e5, "in that table only CPU clocks from here on (all)"},
         FL_THREADS_OPTION(&threads),
@@ -280,8 +280,6 @@ int fl_cmd_fit_policy_sensitivity(int argc, char **argv) {
     po.threads = (unsigned)threads;
     po.seed = (uint64_t)seed;
     fl_status s = get_runs(&po, &rest, out, &runs, &d);
-    if (!s && table)
-        s = fl_state_runs_write_best(table, &runs, cpu_from, &d);
     for (int side = 0; !s && side < 2; side++)
         s = fit_side(&runs, side, &fit[side], &d);
     if (!s && json)
@@ -292,6 +290,8 @@ int fl_cmd_fit_policy_sensitivity(int argc, char **argv) {
         print_order(&runs, &fit[GPU]);
         print_kernels(&runs);
     }
+    if (!s && table)
+        s = fl_state_runs_write_best(table, &runs, cpu_from, &d);
     fl_state_runs_free(&runs);
     return fl_command_close("fit policy sensitivity", s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -385,7 +385,7 @@ int fl_cmd_fit_policy_sweetspot(int argc, char **argv) {
     fl_scene_options so = {0};
     spot_options o = {.delta = 0.05, .epsilon = 0.3};
     fl_texts rest = {0}, traces = {0};
-    const char *csv = NULL, *objective = NULL;
+    const char *out = NULL, *objective = NULL;
     int64_t threads = 0, seeds = 0;
     bool json = false, each = false;
     const fl_option option[] = {
@@ -397,7 +397,7 @@ int fl_cmd_fit_policy_sweetspot(int argc, char **argv) {
         {"step", "MHZ", FL_OPTION_REAL, &o.step_mhz, 0, 1e6, "leaves out clocks that are closer than this (0)"},
         {"each", NULL, FL_OPTION_FLAG, &each, 0, 0, "prints every clock of every workload",
          FL_FOR_OUTPUT | FL_MOST_USED},
-        {"csv", "FILE", FL_OPTION_OUTPUT, &csv, 0, 0, "writes every clock of every workload",
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes every clock of every workload",
          FL_FOR_OUTPUT | FL_MOST_USED},
         FL_THREADS_OPTION(&threads),
         FL_JSON_OPTION(&json),
@@ -419,17 +419,15 @@ int fl_cmd_fit_policy_sweetspot(int argc, char **argv) {
         s = fl_spots_simulated(&scenes, o.mem_mhz, (unsigned)threads, &all, &d);
     if (!s)
         s = choose(&all, &o, &d);
-    if (!s && csv)
-        s = write_csv(&all, csv, &d);
     if (!s && json) {
         print_json(&all, &o);
     } else if (!s) {
         print_text(&all, &o, each);
         if (scenes.count)
             fl_scene_notes(&scenes, stdout);
-        if (csv)
-            printf("written: %s\n", csv);
     }
+    if (!s && out && !(s = write_csv(&all, out, &d)) && !json)
+        printf("written: %s\n", out);
     fl_spots_free(&all);
     fl_scenes_free(&scenes);
     fl_experiment_free(&ex);

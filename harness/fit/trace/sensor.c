@@ -316,7 +316,7 @@ static void print_kind(int64_t window_ns, int64_t lag_ns) {
         printf("the value at the instant");
 }
 
-static void print_text(const learnt *l, const readings *r, const options *o) {
+static void print_text(const learnt *l, const readings *r) {
     const fl_sensor_learnt *s = &l->s;
     printf("sensor    %s of GPU %d: %zu readings over %.1f s, low to high %.1f W\n", r->name, (int)r->device,
            s->readings, r->time_s[r->count - 1], s->step_w);
@@ -336,8 +336,6 @@ static void print_text(const learnt *l, const readings *r, const options *o) {
     } else {
         printf("note: window, lag and gain are unknown: a log alone does not determine them (--meter does)\n");
     }
-    if (o->out)
-        printf("written: %s\n", o->out);
 }
 
 static void print_json(const learnt *l, const readings *r) {
@@ -394,12 +392,12 @@ int fl_cmd_fit_sensor(int argc, char **argv) {
     fl_status s = o.log.count == 1 ? read_log(&o, o.log.item[0], &r, &d) : fl_refuse(&d, "expected one log");
     if (!s)
         s = learn(&o, &r, o.log.item[0], &l, &d);
-    if (!s && o.out)
-        s = write_rows(&o, &l, &r, &d);
     if (!s && o.json)
         print_json(&l, &r);
     else if (!s)
-        print_text(&l, &r, &o);
+        print_text(&l, &r);
+    if (!s && o.out && !(s = write_rows(&o, &l, &r, &d)) && !o.json)
+        printf("written: %s\n", o.out);
     free(r.time_s);
     free(r.watts);
     return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &o.log);

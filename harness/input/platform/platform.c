@@ -133,10 +133,11 @@ static fl_status unknown_name(const char *name, fl_diag *d) {
     char **names = NULL, all[512] = "";
     size_t count = 0, used = 0;
     if (fl_board_exists(name))
-        return fl_refuse(d,
-                         "'%s' is a board whose power model is unknown (foldline list platforms %s), expected a platform; "
-                         "foldline fit device --facts %s --out %s.json makes one from similar chips",
-                         name, name, name, name);
+        return fl_refuse(
+            d,
+            "'%s' is a board whose power model is unknown (foldline list platforms %s), expected a platform; "
+            "foldline fit device --facts %s -o %s.json makes one from similar chips",
+            name, name, name, name);
     fl_status s = fl_platform_list(&names, &count, d);
     if (s)
         return s;

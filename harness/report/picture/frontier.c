@@ -163,7 +163,7 @@ static fl_status read_head(table *t, const fl_csv_row *r, fl_diag *d) {
         t->at[k] = fl_report_find(r, column[k]);
         if (t->at[k] == SIZE_MAX)
             return fl_fail(d, FL_BAD_INPUT, r->file, r->line, 1,
-                           "no column '%s', expected the file of foldline plan --csv", column[k]);
+                           "no column '%s', expected the file of foldline plan --rows", column[k]);
     }
     t->headed = true;
     return FL_OK;

@@ -66,7 +66,7 @@ fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl
 
 fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 
-/* frontier: of the file of foldline plan --csv. */
+/* frontier: of the file of foldline plan --rows. */
 fl_status fl_picture_frontier(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 
 /* Panels of lines over a common kind of axis, with each line named at its end, for plots/lines.gp. A row of the table
