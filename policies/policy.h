@@ -55,7 +55,8 @@
     X(CPU_MEM_BYTES, cpu_mem_bytes, "B", COUNTER, "bytes moved to and from host memory")                               \
     X(CPU_ENERGY_J, cpu_energy_j, "J", COUNTER, "CPU package energy")                                                  \
     X(NODE_POWER_W, node_power_w, "W", GAUGE, "node power meter")                                                      \
-    X(NODE_ENERGY_J, node_energy_j, "J", COUNTER, "node energy meter")
+    X(NODE_ENERGY_J, node_energy_j, "J", COUNTER, "node energy meter")                                                 \
+    X(TARGET_W, target_w, "W", GAUGE, "power that the node's GPUs are to draw together, as a grid or a budget asks")
 
 /* A server is one engine that batches requests (a language model's), on one or several of the node's GPUs. A host that
  * serves nothing has none. The window of a MEAN is the server's own, about the last ten seconds. */

@@ -32,6 +32,7 @@
     X(mfgpoeo)                                                                                                         \
     X(depo)                                                                                                            \
     X(odpp)                                                                                                            \
+    X(gridpilot)                                                                                                       \
     X(plan)                                                                                                            \
     X(tightrope)                                                                                                       \
     X(ecofreq)                                                                                                         \

@@ -67,8 +67,10 @@ static fl_status check(const fl_fault *fault, size_t place, uint32_t gpu_count, 
         return fl_refuse(d, "fault %zu: ends no later than it begins", place);
     if (fault->row < FL_FAULT_EVERY_ROW || fault->row >= rows(fault))
         return fl_refuse(d, "fault %zu: row %d, expected -1 to %d", place, (int)fault->row, rows(fault) - 1);
-    if (fault->type != FL_FAULT_REFUSE && fault->gpu == FL_FAULT_HOST && fault->row == FL_HOST_LOOP_NS)
-        return fl_refuse(d, "fault %zu: loop_ns is the host's own stopwatch and cannot fail, expected a sensor", place);
+    if (fault->type != FL_FAULT_REFUSE && fault->gpu == FL_FAULT_HOST && fault->row >= 0 &&
+        FL_HOST_KNOWS >> fault->row & 1)
+        return fl_refuse(d, "fault %zu: %s is what the host itself knows and cannot fail, expected a sensor", place,
+                         fl_rows_at(FL_ROWS_HOST_SIGNAL, (size_t)fault->row)->name);
     return FL_OK;
 }
 
@@ -175,8 +177,8 @@ void fl_faults_gpu(fl_faults *f, uint32_t gpu, int64_t t_ns, fl_gpu_sample *s) {
 void fl_faults_host(fl_faults *f, int64_t t_ns, fl_host_sample *s) {
     if (f)
         inject(f, t_ns,
-               &(reading){FL_FAULT_HOST, (FL_BIT(FL_HOST_SIGNAL_COUNT) - 1) & ~FL_BIT(FL_HOST_LOOP_NS), &s->valid,
-                          &s->fresh, s->value});
+               &(reading){FL_FAULT_HOST, (FL_BIT(FL_HOST_SIGNAL_COUNT) - 1) & ~FL_HOST_KNOWS, &s->valid, &s->fresh,
+                          s->value});
 }
 
 void fl_faults_server(fl_faults *f, uint32_t server, int64_t t_ns, fl_server_sample *s) {

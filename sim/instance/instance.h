@@ -55,6 +55,9 @@ typedef enum fl_row_set {
     FL_ROWS_GPU_CONTROL,
     FL_ROWS_HOST_CONTROL
 } fl_row_set;
+/* Signals of the host that no sensor gives: how long its own loop took, and the power that it was asked for. */
+#define FL_HOST_KNOWS (FL_BIT(FL_HOST_LOOP_NS) | FL_BIT(FL_HOST_TARGET_W))
+
 typedef struct fl_row_info {
     const char *name, *unit, *meaning;
     fl_signal_kind kind; /* signals only */

@@ -48,6 +48,19 @@ uint64_t fl_node_served(const fl_node *n);
 /* Return the servers in execution; NULL where the workload serves nothing. */
 struct fl_engines *fl_node_engines(const fl_node *n);
 
+/* How well the GPUs' power follows a target: the mean power of each window against the mean target in it. The caller
+ * looks at each multiple of the window, which is next_ps. began_ps: the host's time 0. */
+typedef struct fl_follow {
+    const fl_target *target;
+    int64_t next_ps;
+    fl_wide energy_fj;
+    uint64_t windows, above;
+    double error_w; /* sum over windows */
+} fl_follow;
+void fl_follow_open(fl_follow *f, const fl_target *target);
+void fl_follow_look(fl_follow *f, const fl_node *node, int64_t began_ps);
+void fl_follow_end(const fl_follow *f, fl_run_result *r);
+
 /* When each mark of a stream was passed: stream's mark_count entries, FL_TIME_NEVER where not yet. */
 const int64_t *fl_node_marks(const fl_node *n, uint32_t stream);
 /* When each request had been served: request_count of the workload. */

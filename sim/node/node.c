@@ -53,7 +53,7 @@ fl_status fl_node_host_open(fl_node *n, uint64_t needs, fl_diag *d) {
     if (host->gpu_budget_w > 0)
         n->budget_ps = 0;
     const int64_t cpu_mw = n->hosted ? fl_cpu_mw(&n->cpu) : 0;
-    needs &= ~FL_BIT(FL_HOST_LOOP_NS); /* the host that runs the policy knows that itself */
+    needs &= ~FL_HOST_KNOWS; /* the host that runs the policy knows that itself */
     n->meets = n->hosted || needs || n->budget_ps == 0;
     return fl_host_sense_open(&n->host_sense, host, n->hosted, needs, n->seed, n->static_mw + cpu_mw + idle_gpus_mw(n),
                               cpu_mw, d);

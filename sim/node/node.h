@@ -18,6 +18,7 @@
 #include "sim/serving/serving.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
+#include "traces/io/records.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -232,6 +233,8 @@ typedef struct fl_run_result {
     size_t residence_count;
     double *class_energy_j, *class_time_s; /* class_count, where asked for (see fl_run_options); else NULL */
     uint32_t class_count;
+    double target_error_w;   /* mean distance of the GPUs' power from the target; NAN: no target (fl_run_options) */
+    double target_above_pct; /* share of the time above it */
     fl_service service;      /* requests, iterations, barriers */
     fl_served_result served; /* where the workload serves (sim/serving/serving.h) */
 } fl_run_result;
@@ -258,7 +261,8 @@ typedef struct fl_run_options {
     /* Read and set like a live host of that library, which first checks whether it can. The policy must be that of
      * fl_policy_where. NULL: the host sees what the sensors show. */
     const fl_readout *reader;
-    const char *label; /* of the policy, see fl_instance_options; NULL = none */
+    const fl_target *target; /* power that the GPUs are to draw, on the host's time; NULL = none */
+    const char *label;       /* of the policy, see fl_instance_options; NULL = none */
     const fl_layer *layer;
     size_t layer_count;
     int64_t min_set_interval_ns;
@@ -276,6 +280,14 @@ typedef struct fl_run_options {
     int64_t truth_ns;     /* spacing of on_truth and on_watch; 0 = never */
     void *user;
 } fl_run_options;
+
+/* A run is held against its target by the mean power of windows, from some time after its start on: before that, a
+ * program loads its data and a controller has not settled. */
+#define FL_TARGET_WINDOW_NS INT64_C(20000000)
+#define FL_TARGET_AFTER_NS INT64_C(5000000000)
+
+/* Return the target at an instant; NAN: there is none yet, or t is NULL. */
+double fl_target_at(const fl_target *t, int64_t t_ns);
 
 /* Limit the memory of all tables of prefix sums (sim/advance/advance.h) of the process; 1 GiB by default. Existing
  * tables stay. No result depends on it. */

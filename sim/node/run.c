@@ -12,6 +12,7 @@
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -83,6 +84,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     fl_kernel_record *record;
     size_t record_room;
     fl_run_servers servers;
+    fl_follow follow;
 } fl_host;
 
 static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
@@ -142,10 +144,16 @@ static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
         read_gpu(h, i, sample->time_ns, &h->gpu[i]);
         fl_guard_gpu(h->guard, i, sample->time_ns, &h->gpu[i]);
     }
-    if (!h->view && h->o->policy->host_needs & ~FL_BIT(FL_HOST_LOOP_NS)) {
+    if (!h->view && h->o->policy->host_needs & ~FL_HOST_KNOWS) {
         fl_node_read_host(h->node, true, &sample->host);
         fl_faults_host(h->faults, sample->time_ns, &sample->host);
         fl_guard_host(h->guard, sample->time_ns, &sample->host);
+    }
+    const double target_w = fl_target_at(h->o->target, sample->time_ns);
+    if (h->o->policy->host_needs & FL_BIT(FL_HOST_TARGET_W) && !isnan(target_w)) {
+        sample->host.valid |= FL_BIT(FL_HOST_TARGET_W);
+        sample->host.fresh |= FL_BIT(FL_HOST_TARGET_W);
+        sample->host.value[FL_HOST_TARGET_W] = target_w;
     }
     if (h->steps) {
         sample->host.valid |= FL_BIT(FL_HOST_LOOP_NS);
@@ -181,20 +189,27 @@ static bool is_woken(const fl_host *h, int64_t until) {
     return fl_node_woken(h->node) && fl_node_now(h->node) < until && !fl_node_done(h->node);
 }
 
+static fl_status tell_truth(fl_host *h, fl_diag *d) {
+    fl_status s = h->o->on_truth ? h->o->on_truth(h->o->user, h->node, fl_node_now(h->node), d) : FL_OK;
+    return !s && h->o->on_watch ? watch(h, d) : s;
+}
+
 /* To the next step, to a marker that comes before it and is waited for, or to the end of the work; stopping at the
- * points where the truth is wanted. */
+ * points where the truth is wanted, and where the power is held against a target. */
 static fl_status go_on(fl_host *h, int64_t until, int64_t *truth_at, fl_diag *d) {
-    while (*truth_at <= until && !fl_node_done(h->node)) {
-        fl_status s = fl_node_advance(h->node, *truth_at, d);
-        if (!s && is_woken(h, *truth_at))
+    int64_t stop;
+    while ((stop = *truth_at < h->follow.next_ps ? *truth_at : h->follow.next_ps) <= until && !fl_node_done(h->node)) {
+        fl_status s = fl_node_advance(h->node, stop, d);
+        if (!s && is_woken(h, stop))
             return FL_OK;
-        if (!s && h->o->on_truth)
-            s = h->o->on_truth(h->o->user, h->node, fl_node_now(h->node), d);
-        if (!s && h->o->on_watch)
-            s = watch(h, d);
+        if (!s && stop == h->follow.next_ps && fl_node_now(h->node) == stop)
+            fl_follow_look(&h->follow, h->node, h->began_ps);
+        if (!s && stop == *truth_at) {
+            s = tell_truth(h, d);
+            *truth_at += h->o->truth_ns * FL_PS_PER_NS;
+        }
         if (s)
             return s;
-        *truth_at += h->o->truth_ns * FL_PS_PER_NS;
         if (is_woken(h, until))
             return FL_OK;
     }
@@ -242,10 +257,10 @@ static fl_status switch_records(fl_host *h, int64_t *truth_at, fl_diag *d) {
 static fl_status look_first(fl_host *h, int64_t *truth_at, fl_diag *d) {
     const fl_policy *p = h->o->policy;
     const uint32_t gpus = fl_node_gpu_count(h->node);
-    if (!h->view || !(fl_policy_reads(p) | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS))))
+    if (!h->view || !(fl_policy_reads(p) | (p->host_needs & ~FL_HOST_KNOWS)))
         return FL_OK;
     for (int look = 0; look < 2; look++) {
-        bool all = !(p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS));
+        bool all = !(p->host_needs & ~FL_HOST_KNOWS);
         fl_status s = go_on(h, h->began_ps, truth_at, d);
         if (s)
             return s;
@@ -347,6 +362,7 @@ static fl_status open_faults(fl_host *h, fl_diag *d) {
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     *r = (fl_run_result){0};
     fl_host h = {.o = o, .r = r};
+    fl_follow_open(&h.follow, o->target);
     fl_status s = open_faults(&h, d);
     fl_node_options node = {.w = o->w,
                             .rates = o->rates,
@@ -398,6 +414,7 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     fl_stage_end(h.stage);
     if (!s && h.instance)
         r->counts = fl_instance_counts_of(h.instance);
+    fl_follow_end(&h.follow, r);
     r->policy_cost_ps = fl_run_sets_cost(&h.sets);
     r->refused_sets = h.sets.refused;
     r->ignored_sets = h.sets.ignored;

@@ -6,6 +6,7 @@
  *
  * Built with -fsanitize=fuzzer and -DFL_LIBFUZZER, libFuzzer supplies the bytes instead. */
 #include "tests/support/arrivals_write.h"
+#include "tests/support/target_write.h"
 #include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
@@ -154,6 +155,7 @@ static int run(const char *path, const char *copy, bool plans) {
     CHECK_READER(fl_telemetry, read_telemetry, fl_telemetry_write, read_telemetry, fl_telemetry_free);
     CHECK_READER(fl_sweep, read_sweep, fl_sweep_write, read_sweep, fl_sweep_free);
     CHECK_READER(fl_arrivals, fl_arrivals_read, arrivals_write, fl_arrivals_read, fl_arrivals_free);
+    CHECK_READER(fl_target, fl_target_read, target_write, fl_target_read, fl_target_free);
     CHECK_READER(fl_requests, read_requests, fl_requests_write, read_requests, fl_requests_free);
     CHECK_READER(fl_programs, fl_programs_read, fl_programs_write, fl_programs_read, fl_programs_free);
     CHECK_READER(fl_plans, fl_plans_read, fl_plans_write, fl_plans_read, fl_plans_free);
@@ -221,6 +223,7 @@ static const char *const SAMPLE[] = {
     "phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\nprefill,1000,1,100,0,0.1,100\ndecode,1000,2,2,300,0.03,"
     "\n",
     "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",
+    "# foldline-target 1\n# source: x\nt_ns,watts\n0,180\n60000000000,270.5\n",
     "# foldline-requests 1\n# source: "
     "x\nt_ns,prompt_tokens,output_tokens,model,class,cached_tokens,queued_ns,last_token_ns\n"
     "0,374,44,m,high,16,5,9000\n0,91,1,,low,0,,\n4314579000,1,16,\"m,2\",,,4314579000,\n",

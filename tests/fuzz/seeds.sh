@@ -166,6 +166,7 @@ for p in assure energyucb mf-gpoeo; do
   seed replay log-short.csv
   seed traces log-short.csv
 done
+printf 't_ns,watts\n0,180\n60000000000,270.5\n' >target.csv && seed traces target.csv
 gzip -kn t.csv && seed gzip t.csv.gz
 printf 'short' | gzip -n >short.gz && seed gzip short.gz
 for t in 'assure:theta=0.9,period_s=1' 'fixed:sm_mhz=900' 'poisson:rate=20,count=500,seed=1' \

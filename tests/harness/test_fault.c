@@ -48,7 +48,7 @@ static void test_none(void) {
  */
 static void test_drop(void) {
     const uint64_t power = FL_BIT(FL_GPU_POWER_W), uops = FL_BIT(FL_HOST_CPU_UOPS),
-                   sensors = host_all & ~FL_BIT(FL_HOST_LOOP_NS);
+                   sensors = host_all & ~FL_HOST_KNOWS;
     const struct {
         fl_fault fault;
         uint64_t missing[3]; /* GPU 0, GPU 1, host */
@@ -211,7 +211,7 @@ static void test_freeze_host(void) {
             h.value[i] = k;
         fl_faults_host(f, k * 10 * MS, &h);
         FL_CHECK(h.value[FL_HOST_NODE_POWER_W] == (k < 1 ? k : 1), "step %d: %g W", k, h.value[FL_HOST_NODE_POWER_W]);
-        FL_CHECK(h.value[FL_HOST_LOOP_NS] == k && h.fresh == (k < 1 ? host_all : FL_BIT(FL_HOST_LOOP_NS)),
+        FL_CHECK(h.value[FL_HOST_LOOP_NS] == k && h.fresh == (k < 1 ? host_all : FL_HOST_KNOWS),
                  "step %d: the host's own stopwatch froze", k);
     }
     fl_faults_close(f);
@@ -273,14 +273,15 @@ static void test_refused_lists(void) {
         {{FL_FAULT_DROP, FL_FAULT_EVERY_SERVER, 0, 0, 1}, "of a server, and the node has none"},
         {{FL_FAULT_FREEZE, FL_FAULT_SERVER - 7, 0, 0, 1}, "of a server, and the node has none"},
         {{FL_FAULT_DROP, 0, FL_GPU_SIGNAL_COUNT, 0, 1}, "row 21, expected -1 to 20"},
-        {{FL_FAULT_FREEZE, FL_FAULT_HOST, FL_HOST_SIGNAL_COUNT, 0, 1}, "row 9"},
+        {{FL_FAULT_FREEZE, FL_FAULT_HOST, FL_HOST_SIGNAL_COUNT, 0, 1}, "row 10"},
         {{FL_FAULT_REFUSE, 0, FL_GPU_CONTROL_COUNT, 0, 1}, "row 4"},
         {{FL_FAULT_REFUSE, FL_FAULT_HOST, FL_HOST_CONTROL_COUNT, 0, 1}, "row 3"},
         {{FL_FAULT_DROP, 0, -2, 0, 1}, "row -2"},
         {{FL_FAULT_DROP, 0, 0, -1, 1}, "before time 0"},
         {{FL_FAULT_DROP, 0, 0, 5, 5}, "no later"},
         {{FL_FAULT_LOST, FL_FAULT_HOST, 0, 0, 0}, "the host is lost"},
-        {{FL_FAULT_DROP, FL_FAULT_HOST, FL_HOST_LOOP_NS, 0, 1}, "stopwatch"},
+        {{FL_FAULT_DROP, FL_FAULT_HOST, FL_HOST_LOOP_NS, 0, 1}, "itself knows"},
+        {{FL_FAULT_FREEZE, FL_FAULT_HOST, FL_HOST_TARGET_W, 0, 1}, "target_w is what"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const fl_fault list[] = {{FL_FAULT_DROP, 0, 0, 0, 1}, rows[i].fault};
@@ -414,7 +415,8 @@ static void test_spec_refusals(void) {
         {"drop:signal=cpu_uops,gpu=all", "cpu_uops is a signal of the host, expected gpu=host"},
         {"drop:gpu=host,signal=power_w", "power_w is a signal of a GPU, expected gpu=an index or all"},
         {"refuse:gpu=host,control=sm_mhz", "sm_mhz is a control of a GPU"},
-        {"drop:signal=loop_ns", "stopwatch"},
+        {"drop:signal=loop_ns", "itself knows"},
+        {"freeze:signal=target_w", "target_w is what"},
         {"drop:server=-1", "server '-1', expected an index from 0 or all"},
         {"drop:server=host", "server 'host', expected an index from 0 or all"},
         {"drop:server=0,gpu=0", "gpu and server, expected one of them"},

@@ -75,8 +75,8 @@ static const fl_kernel_kind kinds[] = {{"axpy", 0, {100, 1, 1}, {256, 1, 1}},
                                        {"gemm", 1, {40, 40, 1}, {16, 16, 1}},
                                        {"gemm", 1, {80, 80, 1}, {16, 16, 1}}};
 
-typedef struct feed { /* a random but repeatable sequence of samples */
-    fl_random random;
+typedef struct feed {        /* a random but repeatable sequence of samples */
+    fl_random random, asked; /* asked: of the power target, which other policies do not read */
     fl_gpu_sample gpu[GPUS];
     fl_kernel_record record[RECORDS_MAX];
     fl_server_feed servers;
@@ -86,12 +86,13 @@ typedef struct feed { /* a random but repeatable sequence of samples */
 
 static feed feed_for(const fl_policy *policy, uint64_t seed, uint64_t component) {
     return (feed){.random = fl_random_seed(seed, component),
+                  .asked = fl_random_seed(seed, component + UINT64_C(0x61736b)),
                   .servers.random = fl_random_seed(seed, component + UINT64_C(0x73657276)),
                   .server_count = facts_for(policy)->server_count};
 }
 
-static double plausible(feed *f, const fl_row_info *row, double before) {
-    double u = fl_random_unit(&f->random);
+static double plausible(fl_random *random, const fl_row_info *row, double before) {
+    double u = fl_random_unit(random);
     if (row->kind == FL_COUNTER)
         return before + rint(u * (strcmp(row->unit, "ns") == 0 ? 1e7 : strcmp(row->unit, "B") == 0 ? 1e9 : 100));
     if (strcmp(row->unit, "%") == 0)
@@ -108,7 +109,7 @@ static const fl_sample *feed_next(feed *f, double known, int64_t delay_ns) {
         f->gpu[g].valid = f->gpu[g].fresh = 0;
         for (int i = 0; i < FL_GPU_SIGNAL_COUNT; i++) {
             const fl_row_info *row = fl_rows_at(FL_ROWS_GPU_SIGNAL, (size_t)i);
-            f->gpu[g].value[i] = plausible(f, row, before.valid >> i & 1 ? before.value[i] : 0);
+            f->gpu[g].value[i] = plausible(&f->random, row, before.valid >> i & 1 ? before.value[i] : 0);
             f->gpu[g].valid |= fl_random_unit(&f->random) < known ? FL_BIT(i) : 0;
             f->gpu[g].fresh |= fl_random_unit(&f->random) < 0.7 ? FL_BIT(i) : 0;
             if (!(f->gpu[g].valid >> i & 1))
@@ -119,9 +120,10 @@ static const fl_sample *feed_next(feed *f, double known, int64_t delay_ns) {
     f->sample.host.valid = f->sample.host.fresh = 0;
     for (int i = 0; i < FL_HOST_SIGNAL_COUNT; i++) {
         const fl_row_info *row = fl_rows_at(FL_ROWS_HOST_SIGNAL, (size_t)i);
-        f->sample.host.value[i] = plausible(f, row, before.valid >> i & 1 ? before.value[i] : 0);
-        f->sample.host.valid |= fl_random_unit(&f->random) < known ? FL_BIT(i) : 0;
-        f->sample.host.fresh |= fl_random_unit(&f->random) < 0.7 ? FL_BIT(i) : 0;
+        fl_random *random = i == FL_HOST_TARGET_W ? &f->asked : &f->random;
+        f->sample.host.value[i] = plausible(random, row, before.valid >> i & 1 ? before.value[i] : 0);
+        f->sample.host.valid |= fl_random_unit(random) < known ? FL_BIT(i) : 0;
+        f->sample.host.fresh |= fl_random_unit(random) < 0.7 ? FL_BIT(i) : 0;
         if (!(f->sample.host.valid >> i & 1))
             f->sample.host.value[i] = NAN;
     }

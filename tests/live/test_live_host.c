@@ -611,6 +611,31 @@ static void test_bad_usage(void) {
     setenv("FOLDLINE_NVML", FL_STUB_NVML, 1);
 }
 
+/* ---- a power target ---------------------------------------------------------------------------------------------- */
+
+/* The file is read again when it changes; wrong contents leave the old rows, and without the file the default holds. */
+static void test_target(void) {
+    char target[512];
+    fresh(1);
+    snprintf(target, sizeof target, "%s", fl_temp_text("target.csv", "t_ns,watts\n0,180\n"));
+    const pid_t pid = foldline_start((char *[]){
+        ARG("foldline"), ARG("live"), ARG("--policy"), ARG("gridpilot:kp=0,ki=0,kd=0,interval_s=0,period_ms=20"),
+        ARG("--control"), ARG("--min-set-ms"), ARG("0"), ARG("--target"), target, ARG("--log"), log_path, NULL});
+    UNTIL(stub->gpu[0].limit_mw == 180000);
+    fl_temp_text("target.csv", "t_ns,watts\n0,170\n40000000,190.25\n");
+    UNTIL(stub->gpu[0].limit_mw == 190000);
+    fl_temp_text("target.csv", "t_ns,watts\n0,many\n");
+    UNTIL(mentions("err.txt", "watts is 'many'"));
+    FL_CHECK(stub->gpu[0].limit_mw == 190000, "the rows before hold: %u mW", stub->gpu[0].limit_mw);
+    unlink(target);
+    UNTIL(stub->gpu[0].limit_mw == 250000);
+    kill(pid, SIGTERM);
+    FL_CHECK(exit_of(pid) == 0 && said("err.txt", "is gone"), "ended");
+    CU_ASSERT(untouched(1));
+    CU_ASSERT(FOLDLINE(ARG("live"), ARG("--policy"), ARG("gridpilot"), ARG("--target"), target) == 2 &&
+              said("err.txt", target));
+}
+
 /* ---- replay ------------------------------------------------------------------------------------------------------ */
 
 static pid_t start_cuda_program(const char *rings) {
@@ -1137,6 +1162,7 @@ static const fl_case CASES[] = {{"shadow sets nothing", test_shadow_sets_nothing
                                 {"energy read no more than needed", test_energy_reads},
                                 {"late steps are counted", test_late_steps},
                                 {"bad usage", test_bad_usage},
+                                {"a power target", test_target},
                                 {"logs replay", test_logs_replay},
                                 {"logs with kernels replay", test_logs_with_kernels_replay},
                                 {"kernels are counted", test_kernels_are_counted},

@@ -120,7 +120,7 @@ static bool on_nvml(const fl_policy *p) {
     const uint64_t reads = fl_vendor_reads("nvidia") | FL_BIT(FL_GPU_KERNELS);
     const fl_policy here = fl_policy_where(p, reads);
     const bool fixed = !p->gpu_needs && !p->needs_records; /* sets of the CPU only where it is told to */
-    return !p->server_needs && !(here.gpu_needs & ~reads) && !(p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS)) &&
+    return !p->server_needs && !(here.gpu_needs & ~reads) && !(p->host_needs & ~FL_HOST_KNOWS) &&
            (!p->host_drives || fixed);
 }
 

@@ -1,6 +1,7 @@
 /* What software reads of the node: points made up by hand, so that each value can be checked by one. */
 #include "models/laws/device.h"
 #include "policies/policy.h"
+#include "sim/instance/instance.h"
 #include "sim/base/base.h"
 #include "sim/gpu/gpu.h"
 #include "traces/io/io.h"
@@ -10,7 +11,7 @@
 #include <math.h>
 
 #define MS_PS INT64_C(1000000000)
-#define EVERY (~FL_BIT(FL_HOST_LOOP_NS) & (FL_BIT(FL_HOST_SIGNAL_COUNT) - 1))
+#define EVERY (~FL_HOST_KNOWS & (FL_BIT(FL_HOST_SIGNAL_COUNT) - 1))
 
 enum { IDLE_NODE_MW = 200000, IDLE_CPU_MW = 30000, CORES = 8 };
 

@@ -598,7 +598,7 @@ static void test_rate_limit(void) {
  */
 
 static void test_rows(void) {
-    FL_CHECK(fl_rows_count(FL_ROWS_GPU_SIGNAL) == FL_GPU_SIGNAL_COUNT && fl_rows_count(FL_ROWS_HOST_SIGNAL) == 9 &&
+    FL_CHECK(fl_rows_count(FL_ROWS_GPU_SIGNAL) == FL_GPU_SIGNAL_COUNT && fl_rows_count(FL_ROWS_HOST_SIGNAL) == 10 &&
                  fl_rows_count(FL_ROWS_GPU_CONTROL) == 4 && fl_rows_count(FL_ROWS_HOST_CONTROL) == 3,
              "counts of rows");
     FL_CHECK(fl_rows_find(FL_ROWS_GPU_SIGNAL, "util_mem_pct") == FL_GPU_UTIL_MEM_PCT &&

@@ -254,6 +254,47 @@ static void test_no_time(void) {
     fx_close(&r);
 }
 
-FL_SUITE("run", {"hash", test_hash}, {"truth", test_truth}, {"each nanosecond", test_each_nanosecond},
-         {"no time", test_no_time}, {"watch", test_watch}, {"first clocks", test_first_clocks}, {"steps", test_steps},
-         {"progress", test_progress})
+/* 7 s at P. From 5 s on: a second with a target of P + 10, 0.99 s of P - 30, and a last window of 20 ms in which the
+ * target falls from P - 30 to P - 40 half-way. */
+static void test_target(void) {
+    fx_rig r;
+    open_rig(&r, 7000);
+    fl_run_result plain, followed;
+    fx_run(&r, &(fx_how){.mode = FX_NOTHING, .step_us = 333000}, &plain);
+    const double watts = plain.mean_power_w;
+    int64_t at[] = {0, 6000000000, 6990000000};
+    double asked[] = {watts + 10, watts - 30, watts - 40};
+    const fl_target target = {.t_ns = at, .watts = asked, .count = 3};
+    fx_run(&r, &(fx_how){.mode = FX_NOTHING, .step_us = 333000, .target = &target}, &followed);
+    FL_CHECK(fx_near(followed.target_error_w, (50 * 10 + 49 * 30 + 35) / 100.0, 1e-6) &&
+                 followed.target_above_pct == 50,
+             "off by %.9g W, above for %.9g %%", followed.target_error_w, followed.target_above_pct);
+    FL_CHECK(isnan(plain.target_error_w) && isnan(plain.target_above_pct), "without a target");
+    FL_CHECK(plain.hash == followed.hash && plain.energy_j == followed.energy_j &&
+                 plain.makespan_ps == followed.makespan_ps,
+             "the course is the same");
+    fl_run_result_free(&plain);
+    fl_run_result_free(&followed);
+    fx_close(&r);
+}
+
+static const struct {
+    int64_t t_ns;
+    double watts; /* 0: unknown */
+} asked_at[] = {{0, 0}, {99, 0}, {100, 50}, {101, 50}, {199, 50}, {200, 60}, {INT64_MAX, 60}};
+
+static void test_target_at(void) {
+    int64_t at[] = {100, 200};
+    double asked[] = {50, 60};
+    const fl_target target = {.t_ns = at, .watts = asked, .count = 2};
+    for (size_t i = 0; i < FL_COUNT(asked_at); i++) {
+        const double watts = fl_target_at(&target, asked_at[i].t_ns);
+        FL_CHECK(asked_at[i].watts > 0 ? watts == asked_at[i].watts : isnan(watts), "at %lld ns: %g W",
+                 (long long)asked_at[i].t_ns, watts);
+    }
+    FL_CHECK(isnan(fl_target_at(NULL, 5)), "no target");
+}
+
+FL_SUITE("run", {"target", test_target}, {"target at an instant", test_target_at}, {"hash", test_hash},
+         {"truth", test_truth}, {"each nanosecond", test_each_nanosecond}, {"no time", test_no_time},
+         {"watch", test_watch}, {"first clocks", test_first_clocks}, {"steps", test_steps}, {"progress", test_progress})

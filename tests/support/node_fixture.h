@@ -77,4 +77,4 @@ static inline void nx_host_sensors(fx_rig *r) {
         r->spec.device[0].sensor[i] = (fl_sensor_spec){.period_ns = 11000000, .window_ns = 11000000, .present = 1};
 }
 
-#define NX_HOST_ALL ((FL_BIT(FL_HOST_SIGNAL_COUNT) - 1) & ~FL_BIT(FL_HOST_LOOP_NS))
+#define NX_HOST_ALL ((FL_BIT(FL_HOST_SIGNAL_COUNT) - 1) & ~FL_HOST_KNOWS)

@@ -275,6 +275,7 @@ typedef struct fx_how { /* of one run */
     int64_t step_us;
     fl_path path;
     bool records, no_classes;
+    const fl_target *target;
     int64_t truth_ns;
     fl_truth_function on_truth;
     fl_step_function on_step;
@@ -301,6 +302,7 @@ static inline fl_status fx_try(const fx_rig *r, const fx_how *how, fl_run_result
                         .classes = !how->no_classes,
                         .on_step = how->on_step,
                         .on_truth = how->on_truth,
+                        .target = how->target,
                         .truth_ns = how->truth_ns,
                         .user = how->user};
     return fl_run(&o, result, d);

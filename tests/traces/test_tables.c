@@ -56,6 +56,7 @@ typedef struct bad {
 } bad;
 
 typedef union any {
+    fl_target target;
     fl_telemetry telemetry;
     fl_sweep sweep;
     fl_decisions decisions;
@@ -271,6 +272,36 @@ static void test_sweep_round_trip(void) {
                  (unsigned long long)seed);
         fl_sweep_free(&u);
     }
+}
+
+/* ---- targets ---- */
+
+static fl_status read_target(const char *path, any *a, fl_diag *d) { return fl_target_read(path, &a->target, d); }
+
+static void test_target(void) {
+    fl_target t;
+    fl_diag d = {0};
+    const fl_status status = fl_target_read(
+        fl_temp_text("t.csv", "# foldline-target 1\n# source: x\nwatts,t_ns\n 180.5 ,0\n0,2500000000\n"), &t, &d);
+    FL_CHECK(!status && t.count == 2 && t.t_ns[1] == 2500000000 && t.watts[0] == 180.5 && t.watts[1] == 0 &&
+                 fl_head_get(&t.head, "source"),
+             "%lld: %s", (long long)d.line, d.message);
+    fl_target_free(&t);
+    static const bad ROWS[] = {
+        {"t_ns,watts\n", 0, 0, "no target"},
+        {"time,watts\n0,1\n", 1, 1, "unknown column 'time'"},
+        {"t_ns\n0\n", 1, 1, "column 'watts' is missing"},
+        {"t_ns,watts\n0,1\n0,2\n", 3, 1, "t_ns is 0 after 0, expected a later time"},
+        {"t_ns,watts\n-1,1\n", 2, 1, "t_ns is '-1'"},
+        {"t_ns,watts\n0.5,1\n", 2, 1, "t_ns is '0.5'"},
+        {"t_ns,watts\n0,-1\n", 2, 3, "watts is '-1'"},
+        {"t_ns,watts\n0,\n", 2, 3, "watts is empty"},
+        {"t_ns,watts\n0,nan\n", 2, 3, "watts is 'nan'"},
+        {"t_ns,watts\n0,1e9\n", 2, 3, "watts is '1e9'"},
+        {"t_ns,watts\n0,1,2\n", 2, 5, "fields"},
+        {"# foldline-target 2\nt_ns,watts\n0,1\n", 1, 1, "version '2'"},
+    };
+    check_bad(read_target, sizeof t, ROWS, sizeof ROWS / sizeof *ROWS);
 }
 
 /* ---- decisions ---- */
@@ -503,7 +534,7 @@ static void test_clean_up(void) {
 }
 
 FL_SUITE("tables", {"telemetry", test_telemetry}, {"telemetry round trip", test_telemetry_round_trip},
-         {"sweep", test_sweep}, {"sweep round trip", test_sweep_round_trip}, {"decisions", test_decisions},
-         {"decisions with kernels", test_decisions_kernels}, {"torn", test_torn}, {"bad decisions", test_bad_decisions},
-         {"decisions round trip", test_decisions_round_trip}, {"no folder", test_no_folder},
-         {"clean up", test_clean_up})
+         {"sweep", test_sweep}, {"sweep round trip", test_sweep_round_trip}, {"target", test_target},
+         {"decisions", test_decisions}, {"decisions with kernels", test_decisions_kernels}, {"torn", test_torn},
+         {"bad decisions", test_bad_decisions}, {"decisions round trip", test_decisions_round_trip},
+         {"no folder", test_no_folder}, {"clean up", test_clean_up})

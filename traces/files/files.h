@@ -118,6 +118,17 @@ size_t fl_activity_devices(const fl_kernel_trace *t, int32_t *device, size_t roo
 
 void fl_activity_free(fl_activity *a);
 
+/* ---- target files ----
+ *
+ * The power that the GPUs of a node are to draw together, as a grid operator or a budget asks.
+ *
+ * The head, which may be missing, is "# foldline-target 1"; its key is source. Columns: t_ns, ascending from 0 on, and
+ * watts from 0 on. Each row holds until the next one, and the last one to the end. Before the first row there is no
+ * target. */
+
+/* Fills *t or leaves it zeroed. */
+fl_status fl_target_read(const char *path, fl_target *t, fl_diag *d);
+
 /* ---- kernel traces and kinds files ----
  *
  * Columns of kernel traces may come in any order. Required:

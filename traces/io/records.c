@@ -184,6 +184,13 @@ void fl_telemetry_free(fl_telemetry *t) {
     memset(t, 0, sizeof *t);
 }
 
+void fl_target_free(fl_target *t) {
+    fl_head_free(&t->head);
+    free(t->t_ns);
+    free(t->watts);
+    *t = (fl_target){0};
+}
+
 void fl_sweep_free(fl_sweep *s) {
     fl_head_free(&s->head);
     free_texts(s->names, s->name_count);

@@ -96,6 +96,13 @@ typedef struct fl_telemetry {
     double back_s;                  /* by how much */
 } fl_telemetry;
 
+typedef struct fl_target { /* a power target over time, as a step function */
+    fl_head head;
+    int64_t *t_ns; /* count, ascending: from when each target holds */
+    double *watts;
+    size_t count, room, watts_room;
+} fl_target;
+
 typedef struct fl_sweep_row {
     uint32_t workload, kernel;           /* indices into names; kernel may name the empty string */
     double sm_mhz, mem_mhz, power_cap_w; /* NAN = not set or not known */
@@ -195,6 +202,7 @@ void fl_kernel_trace_free(fl_kernel_trace *t);
 void fl_kinds_free(fl_kinds *k);
 void fl_telemetry_free(fl_telemetry *t);
 void fl_sweep_free(fl_sweep *s);
+void fl_target_free(fl_target *t);
 void fl_decisions_free(fl_decisions *d);
 
 /* The value of a head key, or NULL. */

@@ -55,7 +55,7 @@ static const fl_command_help help = {
     "$FOLDLINE_NVML, $FOLDLINE_ZE or $FOLDLINE_RSMI names. foldline verify FILE reproduces the decisions of a log."};
 
 typedef struct choice { /* as the command line has it */
-    const char *policy, *log, *vendor, *gpus, *platform, *lasts, *rings;
+    const char *policy, *log, *vendor, *gpus, *platform, *lasts, *rings, *target;
     fl_texts set, iteration;
     double min_set_ms, grace_ms, frozen_s;
     int64_t seed;
@@ -203,7 +203,7 @@ static fl_status open_run(run *r, const choice *c, fl_diag *d) {
         r->spec.policy = &r->offer.here;
         s = open_kernels(r, c, d);
     }
-    const uint64_t needs = r->spec.policy ? r->spec.policy->host_needs & ~FL_BIT(FL_HOST_LOOP_NS) : 0,
+    const uint64_t needs = r->spec.policy ? r->spec.policy->host_needs & ~FL_HOST_KNOWS : 0,
                    drives = r->spec.policy ? r->spec.policy->host_drives : 0;
     if (!s && (needs || drives) && !simulated)
         s = fl_cpu_host_open(&r->cpu, getenv("FOLDLINE_ROOT") ? getenv("FOLDLINE_ROOT") : "", needs, d);
@@ -371,6 +371,7 @@ static fl_status go(run *r, const choice *c, fl_diag *d) {
                          .gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1,
                          .period_ns = 100000000,
                          .min_set_interval_ns = (int64_t)(min_set_ms * 1e6),
+                         .target = c->target,
                          .for_ns = r->for_ns,
                          .grace_ns = (int64_t)(c->grace_ms * 1e6),
                          .check_ns = (int64_t)(c->grace_ms * 1e4),
@@ -423,6 +424,9 @@ int fl_cmd_live(int argc, char **argv) {
          "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector", FL_FOR_INPUT},
         {"iteration", "NAME", FL_OPTION_LIST, &c.iteration, 0, 0,
          "with --rings: the NVTX range or mark that begins an iteration (may be repeated)", FL_FOR_INPUT},
+        {"target", "FILE", FL_OPTION_TEXT, &c.target, 0, 0,
+         "power that the GPUs are to draw together, over time from now on (t_ns, watts); read again when it changes",
+         FL_FOR_INPUT},
         FL_LIVE_SERVER_OPTIONS(r.server),
         {"platform", "NAME", FL_OPTION_TEXT, &c.platform, 0, 0, "facts and parameters of a platform (the machine's)",
          FL_FOR_MACHINE},

@@ -204,6 +204,7 @@ static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_
                                 .facts = &scene->facts,
                                 .policy = spec->policy,
                                 .reader = o->reader ? &fl_readout_nvml : NULL,
+                                .target = fl_scene_target(scene),
                                 .layer = layer,
                                 .layer_count = FL_COUNT(layer),
                                 .fault = fault,
@@ -287,6 +288,7 @@ int fl_cmd_run(int argc, char **argv) {
     const fl_option option[] = {
         FL_SCENE_OPTIONS(o.scene),
         FL_SERVING_OPTIONS(o.scene.serving),
+        FL_TARGET_OPTION(&o.scene.target),
         {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0, "policy, or a path to a .so; parameters may follow a colon",
          FL_FOR_POLICIES | FL_MOST_USED},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)",

@@ -143,6 +143,8 @@ static double saving_pct(const fl_run_told *t) { return 100 * (1 - t->result->en
 
 static double slowdown(const fl_run_told *t) { return t->result->makespan_s / t->standard->makespan_s - 1; }
 
+static double work_lost_pct(const fl_run_told *t) { return 100 * (1 - 1 / (1 + slowdown(t))); }
+
 /* The sensors whose readings the policy takes. */
 static bool is_read(const fl_run_told *t, int sensor) {
     return t->scenes->item[0]->platform.node.device[0].sensor[sensor].present &&
@@ -160,6 +162,8 @@ static void put_notes(const fl_run_told *t, FILE *out) {
         fprintf(out, "note: %llu sets were refused by an injected fault\n", (unsigned long long)r->refused_sets);
     if (r->counts.faults)
         fprintf(out, "note: %llu commands were faulty and had no effect\n", (unsigned long long)r->counts.faults);
+    if (t->spec->policy->host_needs & FL_BIT(FL_HOST_TARGET_W) && !fl_scene_target(t->scenes->item[0]))
+        fprintf(out, "note: %s reads target_w, which is unknown here: --target FILE gives it\n", t->spec->label);
     if (fl_spec_unstepped(t->spec, r->counts.steps))
         fprintf(out, "note: the run ended before %s looked a second time: its period is longer than all of it\n",
                 t->spec->label);
@@ -264,6 +268,11 @@ cJSON *fl_run_json(const fl_run_told *t) {
         fl_json_add_real(at, "s", fl_seconds(r->residence[i].ps));
     }
     add_standard(root, t);
+    if (fl_scene_target(scene)) {
+        fl_json_add_real(root, "target_error_w", r->target_error_w);
+        fl_json_add_real(root, "target_above_pct", r->target_above_pct);
+        fl_json_add_real(root, "work_lost_pct", work_lost_pct(t));
+    }
     add_sensors(root, t);
     add_notes(root, t);
     cJSON_AddItemToObject(root, "provenance", fl_provenance(t->scenes, t->spec, 1, scene->facts.seed));
@@ -301,6 +310,8 @@ static void put_asked(const fl_run_told *t) {
         printf(", jitter %g %%", 100 * s->jitter);
     if (s->arrivals)
         printf(", arrivals %s", s->arrivals);
+    if (s->target_path)
+        printf(", target %s", fl_input_name(s->target_path));
     if (s->serving)
         put_serving(s->serving);
     if (c->actuator)
@@ -412,6 +423,20 @@ static void put_processes(const fl_run_result *r, uint32_t gpus) {
     }
 }
 
+static void put_target(const fl_run_told *t) {
+    const fl_scene *s = t->scenes->item[0];
+    if (!fl_scene_target(s))
+        return;
+    if (isnan(t->result->target_error_w))
+        printf("target      %s: the run ended within %d s, before it counts\n\n", fl_input_name(s->target_path),
+               (int)(FL_TARGET_AFTER_NS / 1000000000));
+    else
+        printf("target      off by %.2f W on average, above it for %.1f %% of the time (power over %d ms, from %d s "
+               "on); %.2f %% of the work lost\n\n",
+               t->result->target_error_w, t->result->target_above_pct, (int)(FL_TARGET_WINDOW_NS / 1000000),
+               (int)(FL_TARGET_AFTER_NS / 1000000000), shown(work_lost_pct(t), 2));
+}
+
 static void put_time(const fl_run_told *t) {
     printf("makespan    %.6g s\n", t->result->makespan_s);
     put_processes(t->result, t->scenes->item[0]->facts.gpu_count);
@@ -445,6 +470,7 @@ void fl_run_tell_text(const fl_run_told *t) {
     put_asked(t);
     put_against(t);
     put_energy(t->result, t->scenes->item[0]->platform.node.host.apu);
+    put_target(t);
     put_time(t);
     put_clocks(t->result);
     put_limits(t->result);

@@ -243,9 +243,10 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
     if (!s && e->platforms.count)
         so->platform = e->platforms.item[0];
     if (s || (s = get_platform(e, &root, &so->platform, d)) || (s = get_text(&root, "assume", &so->assume, d)) ||
-        (s = get_path(e, &root, "kinds", &so->kinds, d)) || (s = get_int(&root, "gpus", &so->gpus, d)) ||
-        (s = get_int(&root, "seed", &so->seed, d)) || (s = get_int(&root, "seeds", seeds, d)) ||
-        (s = get_text(&root, "objective", objective, d)) || (s = fl_node_choice_read(&root, &so->node, d)) ||
+        (s = get_path(e, &root, "kinds", &so->kinds, d)) || (s = get_path(e, &root, "target", &so->target, d)) ||
+        (s = get_int(&root, "gpus", &so->gpus, d)) || (s = get_int(&root, "seed", &so->seed, d)) ||
+        (s = get_int(&root, "seeds", seeds, d)) || (s = get_text(&root, "objective", objective, d)) ||
+        (s = fl_node_choice_read(&root, &so->node, d)) ||
         (s = get_seconds(&root, "deadline", &so->stated.deadline_s, d)) ||
         (s = get_seconds(&root, "expected", &so->stated.expected_s, d)) ||
         (s = get_int(&root, "streams", &so->stated.streams, d)))

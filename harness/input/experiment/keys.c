@@ -208,6 +208,7 @@ static const fl_key experiment_key[] = {
         BETWEEN(1, 1e6)),
     REPLAY_ROWS,
     ROW("kinds", FILE_, "", "what the trace names", "how kinds of kernels depend on clocks"),
+    ROW("target", FILE_, "", "none", "power that the GPUs are to draw together, over time (t_ns, watts)"),
     ROW("assume", TEXT, "", NULL, "assumption about unknown kinds", .words = "compute|memory|balanced"),
     ARRIVALS_ROW,
     ROW("policies", TEXT | OBJECT, "", NULL, "policies to compare: a name, SPEC of the command line, or an entry", LIST,

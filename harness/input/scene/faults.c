@@ -155,8 +155,8 @@ static fl_status read_row(const request *r, fl_fault *out, fl_diag *d) {
         return FL_OK;
     const int on_gpu = fl_rows_find(set[0], name), on_host = fl_rows_find(set[1], name);
     const bool host = given ? out->gpu == FL_FAULT_HOST : on_gpu < 0 && on_host >= 0;
-    if (!controls && host && on_host == FL_HOST_LOOP_NS)
-        return fl_refuse(d, "fault '%s': %s is the host's own stopwatch and cannot fail, expected a sensor", r->text,
+    if (!controls && host && on_host >= 0 && FL_HOST_KNOWS >> on_host & 1)
+        return fl_refuse(d, "fault '%s': %s is what the host itself knows and cannot fail, expected a sensor", r->text,
                          name);
     if ((host ? on_host : on_gpu) >= 0) {
         out->gpu = host ? FL_FAULT_HOST : out->gpu;

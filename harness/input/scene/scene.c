@@ -61,6 +61,8 @@ static void scene_free(fl_scene *s) {
         free(s->note[i]);
     free(s->note);
     free(s->arrivals);
+    free(s->target_path);
+    fl_target_free(&s->target);
     free(s->applications);
     free(s);
 }
@@ -257,8 +259,20 @@ static fl_status check_streams(const fl_scene *s, const fl_stated_facts *stated,
     return FL_OK;
 }
 
+const fl_target *fl_scene_target(const fl_scene *s) { return s->target.count ? &s->target : NULL; }
+
+static fl_status read_target(fl_scene *s, const char *path, fl_diag *d) {
+    if (!path)
+        return FL_OK;
+    const fl_status status = fl_target_read(path, &s->target, d);
+    return status || (s->target_path = strdup(path)) ? status : fl_no_memory(d, NULL);
+}
+
 fl_status fl_scene_complete(fl_scene *s, const fl_scene_options *o, fl_diag *d) {
     s->draw = (uint64_t)o->draw;
+    fl_status asked = read_target(s, o->target, d);
+    if (asked)
+        return asked;
     if (o->arrivals) {
         fl_status served = fl_scene_serve(s, o, d);
         if (served)
@@ -329,7 +343,7 @@ fl_status fl_scenes_spare(const fl_scenes *s, const fl_spec *spec, size_t specs,
     fl_status status = FL_OK;
     for (size_t k = 0; k < s->count; k++) {
         const fl_scene *scene = s->item[k];
-        const char *const in[] = {scene->source, scene->kinds, scene->platform.path, scene->order};
+        const char *const in[] = {scene->source, scene->kinds, scene->platform.path, scene->order, scene->target_path};
         for (size_t n = 0; !status && n < sizeof in / sizeof *in; n++)
             status = fl_args_spare(option, count, in[n], d);
     }

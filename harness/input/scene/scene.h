@@ -261,6 +261,14 @@ typedef struct fl_serving_scene {
  * what, and its error. Return buf. */
 char *fl_serving_scene_clocks(const fl_serving_scene *s, char *buf, size_t size);
 
+/* The power that is asked of a node over time: --target, for runs and for a live host. */
+/* clang-format off */
+#define FL_TARGET_OPTION(into)                                                                                         \
+    {"target", "FILE", FL_OPTION_TEXT, into, 0, 0,                                                                     \
+     "power that the GPUs are to draw together, over time (t_ns, watts): policies see target_w, results score it",     \
+     FL_FOR_INPUT}
+/* clang-format on */
+
 typedef struct fl_scene_options { /* NULL and 0: not chosen */
     const char *platform;
     int64_t gpus;              /* 0 = as many as the platform has, or the trace uses */
@@ -281,6 +289,7 @@ typedef struct fl_scene_options { /* NULL and 0: not chosen */
     int64_t windows;         /* windows of work for the worst-window slowdown */
     int64_t seed;
     const char *arrivals;   /* an arrivals text (fl_arrivals_spec_parse); NULL: each workload is one pass */
+    const char *target;     /* a target file (traces/files/files.h); NULL: no power is asked for */
     int64_t draws;          /* number of draws of each scene: seeds of sensors, policies and arrivals */
     int64_t draw;           /* index of the draw; set by fl_scenes_open */
     bool no_cache;          /* neither writes nor uses a cache beside traces (traces/open/open.h) */
@@ -338,6 +347,8 @@ typedef struct fl_scene {
     char *slow;                /* --slow of a pipeline, joined by blanks; NULL = none */
     char *variant;             /* name of the variant of the node; NULL = plain */
     char *arrivals;            /* the arrivals text; NULL = none */
+    char *target_path;         /* path of the target file; NULL = none */
+    fl_target target;          /* its rows; none without a file */
     char *applications;        /* seed of drawn applications; NULL: they are not drawn */
     uint64_t draw;             /* index of the draw: 0, 1, ... */
     bool clipped;              /* the ladders were cut to the measured clocks */
@@ -359,6 +370,9 @@ typedef struct fl_scenes {
     size_t count, room;
     size_t clipped; /* scenes whose ladder was cut to the clocks that were measured */
 } fl_scenes;
+
+/* Return the power target of a scene; NULL: it has none. */
+const fl_target *fl_scene_target(const fl_scene *s);
 
 void fl_scenes_free(fl_scenes *s);
 /* Free what only runs need of the scenes from `first` on, for good. Names and results stay valid. */

@@ -92,7 +92,7 @@ static fl_status read_all(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu
 
 static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, uint64_t given, fl_reach *r,
                          fl_diag *d) {
-    const uint64_t gpu = p->gpu_needs, reads = fl_policy_reads(p), host = p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS);
+    const uint64_t gpu = p->gpu_needs, reads = fl_policy_reads(p), host = p->host_needs & ~FL_HOST_KNOWS;
     found f;
     if (!reads && !host)
         return FL_OK;

@@ -1,7 +1,8 @@
 /* The loop of a live host: read, decide, set, sleep. */
-#include "harness/live/host/host.h"
+#include "harness/live/host/inside.h"
 
 #include "harness/live/guard/guard.h"
+#include "harness/live/host/host.h"
 #include "harness/live/records/records.h"
 #include "harness/live/server/server.h"
 #include "harness/live/vendor/vendor.h"
@@ -38,6 +39,7 @@ typedef struct live {
     fl_server_sample server;
     watched *watched;
     fl_record_switch records;
+    fl_live_target target;
     uint32_t gpus;
     uint64_t gpu_needs, host_needs, server_needs;
     int64_t origin_ns, loop_ns;
@@ -123,13 +125,15 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
     }
     if (l->o->cpu)
         fl_cpu_host_read(l->o->cpu, &sample->host);
-    keep_needed(l->host_needs & ~FL_BIT(FL_HOST_LOOP_NS), &sample->host.valid, &sample->host.fresh);
+    keep_needed(l->host_needs & ~FL_HOST_KNOWS, &sample->host.valid, &sample->host.fresh);
     fl_guard_host(l->guard, t, &sample->host);
     if (l->o->server) {
         fl_server_host_read(l->o->server, l->server_needs, t, &l->server, l->o->tell, l->o->user);
         sample->server = &l->server;
         sample->server_count = 1;
     }
+    if (l->host_needs & FL_BIT(FL_HOST_TARGET_W))
+        fl_live_target_show(&l->target, t, l->o->tell, l->o->user, &sample->host);
     if (l->r->steps && l->host_needs & FL_BIT(FL_HOST_LOOP_NS)) {
         sample->host.valid |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
@@ -271,7 +275,9 @@ static fl_status drive(live *l, fl_diag *d) {
 
 static fl_status open_live(live *l, fl_diag *d) {
     const fl_live_options *o = l->o;
-    fl_status s = fl_guard_open(&l->guard, l->gpus, d);
+    fl_status s = fl_live_target_open(&l->target, o->target, d);
+    if (!s)
+        s = fl_guard_open(&l->guard, l->gpus, d);
     for (uint32_t i = 0; !s && i < l->gpus; i++)
         for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
             fl_guard_gpu_stale(l->guard, i, id, STALE_NS);
@@ -336,6 +342,7 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
     fl_instance_close(l.instance);
     fl_guard_close(l.guard);
     fl_record_switch_close(&l.records);
+    fl_live_target_close(&l.target);
     free(l.gpu);
     free(l.watched);
     return s;

@@ -38,10 +38,11 @@ typedef struct fl_live_options {
     uint64_t gpu_needs, host_needs; /* in observe: what to read */
     int64_t period_ns;              /* in observe */
     int64_t min_set_interval_ns;
-    int64_t for_ns;    /* 0 = until stopped */
-    int64_t grace_ns;  /* of control: a step may last this long before the guardian takes over */
-    int64_t check_ns;  /* of control: as fl_guardian_start */
-    int64_t frozen_ns; /* an energy counter that stands still this long ends control; 0 = never */
+    const char *target; /* file of the power target, read again when it changes, on the run's time; NULL = none */
+    int64_t for_ns;     /* 0 = until stopped */
+    int64_t grace_ns;   /* of control: a step may last this long before the guardian takes over */
+    int64_t check_ns;   /* of control: as fl_guardian_start */
+    int64_t frozen_ns;  /* an energy counter that stands still this long ends control; 0 = never */
     fl_clock clock;
     bool (*stop)(void *user);  /* called before each step and when a sleep ends early; may be NULL */
     bool (*early)(void *user); /* called when a sleep ended early: true starts the next step now; NULL = never */

@@ -95,7 +95,7 @@ static bool collects(const char *vendor) { return !strcmp(vendor, "nvidia"); }
 fl_offer fl_offer_of(const fl_policy *p, const char *vendor, bool markers) {
     const uint64_t collected = FL_BIT(FL_GPU_KERNELS) | (markers ? FL_BIT(FL_GPU_ITERATIONS) : 0),
                    counted = collects(vendor) ? collected : 0, reads = fl_vendor_reads(vendor) | counted,
-                   host = fl_cpu_host_reads() | FL_BIT(FL_HOST_LOOP_NS);
+                   host = fl_cpu_host_reads() | FL_HOST_KNOWS;
     fl_offer o = {.here = fl_policy_where(p, reads)};
     const bool records = p->needs_records || p->gpu_needs & FL_BIT(FL_GPU_KERNELS);
     o.without = p->gpu_uses & ~reads;
@@ -108,8 +108,8 @@ fl_offer fl_offer_of(const fl_policy *p, const char *vendor, bool markers) {
     o.no_records = records && !collects(vendor);
     o.may_mark = p->gpu_uses & counted & FL_BIT(FL_GPU_ITERATIONS);
     o.may_record = !records && collects(vendor) && fl_takes_kernels(p);
-    const uint64_t signals = fl_policy_reads(p) | (p->host_needs & ~FL_BIT(FL_HOST_LOOP_NS));
-    o.sees = !signals || fl_policy_reads(&o.here) & reads || p->host_needs & host & ~FL_BIT(FL_HOST_LOOP_NS);
+    const uint64_t signals = fl_policy_reads(p) | (p->host_needs & ~FL_HOST_KNOWS);
+    o.sees = !signals || fl_policy_reads(&o.here) & reads || p->host_needs & host & ~FL_HOST_KNOWS;
     return o;
 }
 

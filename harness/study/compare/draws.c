@@ -137,6 +137,7 @@ static void score(const work *w, size_t scene, double energy_j, double time_s, f
     row->energy_per_request_j = row->offered_load = NAN;
     fl_row_fill_served(row, &(fl_run_result){0});
     row->saving_static_pct = row->saving_most_pct = row->sets = NAN;
+    row->target_error_w = row->target_above_pct = row->work_lost_pct = NAN;
     row->node_energy_j = row->policy_cost_s = row->oracle_j = row->oracle_bound_j = row->oracle_gap_pct = NAN;
     row->oracle_objective = row->oracle_objective_bound = row->bound_break_chance = row->expected_regret = NAN;
     fl_row_finish(row, FL_MIN_ENERGY, top(draws)->total_j);

@@ -226,6 +226,8 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
             add_input(inputs, s->kinds);
         if (s->order)
             add_input(inputs, s->order);
+        if (s->target_path)
+            add_input(inputs, s->target_path);
         cJSON *w = fl_json_add_row(workloads);
         cJSON_AddStringToObject(w, "workload", s->w->name);
         cJSON_AddStringToObject(w, "platform", s->platform.name);
@@ -239,6 +241,8 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
         add_replay(w, s);
         add_arrivals(w, inputs, s);
         add_serving(w, inputs, s);
+        if (s->target_path)
+            cJSON_AddStringToObject(w, "target", fl_input_name(s->target_path));
         cJSON_AddBoolToObject(w, "assumed_loads", s->w->assumed);
         cJSON_AddBoolToObject(w, "assumed_power", fl_scene_power_assumed(s));
         cJSON_AddBoolToObject(w, "gaps_are_host_time", s->w->gaps_are_host);

@@ -34,6 +34,8 @@ void fl_row_count_regrets(fl_row_result *row);
 void fl_row_take_served(fl_row_result *row, const fl_row_result *from);
 
 /* The latencies of a run, NAN where nothing arrived. */
+/* Fill in how well the run followed the scene's target, if there is one. The score must be set before. */
+void fl_row_fill_target(fl_row_result *row, const fl_scene *s, const fl_run_result *run);
 void fl_row_fill_latency(fl_row_result *row, fl_times latency, double load);
 
 /* Watches a run that is about to begin, in windows of watch_ns; 0: it is not, and *kept stays NULL. */

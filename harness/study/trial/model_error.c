@@ -49,7 +49,8 @@ static fl_status run_policy(const work *w, const fl_scene *s, fl_rates *rates, c
     fl_facts facts = s->facts;
     facts.seed = w->o->seed;
     fl_layer layer[2] = {{0}};
-    fl_run_options run = {.w = s->w, .rates = rates, .spec = &s->platform.node, .facts = &facts};
+    fl_run_options run = {
+        .w = s->w, .rates = rates, .spec = &s->platform.node, .facts = &facts, .target = fl_scene_target(s)};
     if (spec) {
         layer[0] = fl_platform_layer(&s->platform, spec->policy->name);
         layer[1] = spec->layer;

@@ -140,7 +140,16 @@ void fl_row_fill(fl_row_result *row, const fl_scene *s, const fl_run_result *run
     fl_row_fill_latency(row, run->service.latency, run->service.load);
     fl_row_fill_served(row, run);
     row->saving_static_pct = row->saving_most_pct = NAN;
+    row->target_error_w = row->target_above_pct = row->work_lost_pct = NAN;
     row->sets = (double)run->counts.sets;
+}
+
+void fl_row_fill_target(fl_row_result *row, const fl_scene *s, const fl_run_result *run) {
+    if (!fl_scene_target(s))
+        return;
+    row->target_error_w = run->target_error_w;
+    row->target_above_pct = run->target_above_pct;
+    row->work_lost_pct = 100 * (1 - 1 / (1 + row->score.slowdown));
 }
 
 void fl_row_finish(fl_row_result *row, fl_objective objective, double standard) {
@@ -198,7 +207,8 @@ static const fl_column columns[] = {
     {TIMES(tpot, p99_s), REAL}, {ROW(ttft_missed_pct), REAL}, {ROW(tbt_missed_pct), REAL}, {ROW(served_rps), REAL}, {ROW(goodput_rps), REAL},
     {ROW(energy_per_token_j), REAL}, {ROW(preemptions), REAL}, {ROW(worst_minute_missed_pct), REAL},
     {ROW(worst_minute_ttft_s), REAL}, {ROW(worst_minute_at_s), REAL}, {ROW(saving_static_pct), REAL}, {ROW(sets), REAL},
-    {ROW(offered_rps), REAL}, {ROW(saving_most_pct), REAL}};
+    {ROW(offered_rps), REAL}, {ROW(saving_most_pct), REAL}, {ROW(target_error_w), REAL}, {ROW(target_above_pct), REAL},
+    {ROW(work_lost_pct), REAL}};
 /* clang-format on */
 enum { COLUMNS = sizeof columns / sizeof *columns };
 _Static_assert(COLUMNS <= 128, "fl_row_result.partial has a bit for each");

@@ -18,8 +18,9 @@ enum {
     REQUESTS = 2,
     SERVERS = 4,
     ALL = RUNS | REQUESTS | SERVERS,
-    SHARE = 8,     /* the cell is in percent */
-    OBJECTIVE = 16 /* only where this is what is minimised */
+    SHARE = 8,      /* the cell is in percent */
+    OBJECTIVE = 16, /* only where this is what is minimised */
+    TARGETS = 32    /* only where a power target is given */
 };
 
 typedef struct shown {
@@ -40,6 +41,9 @@ static const shown columns[] = {
     {"latency_p99_s", "p99 s", "99 % of the latencies are at most this", NULL, -4, REQUESTS},
     {"ttft_p99_s", "TTFT p99 s", "99 % of times to first token are at most this", NULL, -3, SERVERS},
     {"tbt_p99_s", "TBT p99 s", "99 % of times between tokens are at most this", NULL, -3, SERVERS},
+    {"target_error_w", "off target W", "mean distance of the GPUs' power from the target, from 5 s on", NULL, 2, TARGETS},
+    {"target_above_pct", "above target %", "share of the time above the target, from 5 s on", NULL, 1, TARGETS},
+    {"work_lost_pct", "work lost %", "work that the default does in the same time and this does not", NULL, 2, TARGETS},
     {"violated", "bound", "whether all bounds hold, or in how many runs they do", NULL, 0, ALL},
     {"regret_static_pct", "above static %", "@ above the best static clock, %", "mean @ above the best static clock, %", 2, 0},
     {"regret_clairvoyant_pct", "above best %", "@ above the best schedule known, %", "mean @ above the best schedule known, %", 2, 0},
@@ -86,7 +90,7 @@ static bool shows(const fl_row_table *t, const shown *c, int kind) {
     if (c->when & OBJECTIVE && (t->objective == FL_MIN_ENERGY || (is(c, "edp") && t->objective != FL_MIN_EDP) ||
                                 (is(c, "ed2p") && t->objective != FL_MIN_ED2P)))
         return false;
-    return c->when & kind || (t->wide && any(t, c));
+    return c->when & kind || (c->when & TARGETS && any(t, c)) || (t->wide && any(t, c));
 }
 
 /* The text with the title of the objective for its @, if it has one. */

@@ -58,7 +58,8 @@ static bool has_rows(const fl_trials *w, const fl_bench_scene *b) { return promi
 
 static fl_status run_standard(fl_trials *w, size_t i, fl_diag *d) {
     fl_scene *s = w->scene[i].s;
-    fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
+    fl_run_options run = {
+        .w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts, .target = fl_scene_target(s)};
     fl_kept_watch(&w->scene[i].kept, w->o->watch_ns, &run);
     const fl_status status = fl_run(&run, &w->scene[i].standard, d);
     if (status || !w->o->oracles || (w->o->only_static && !has_rows(w, &w->scene[i])))
@@ -235,6 +236,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
                           .facts = &facts,
                           .policy = spec->policy,
                           .label = spec->label,
+                          .target = fl_scene_target(b->s),
                           .records_free = spec->twin_of != NULL,
                           .layer = layer,
                           .layer_count = FL_COUNT(layer)};
@@ -250,6 +252,7 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
     }
     status = fl_score_run(&r, &b->ref, &row->score, d);
     fill_row(w, b, &r, spec->label, row);
+    fl_row_fill_target(row, b->s, &r);
     row->seed = facts.seed;
     row->twin_of = spec->twin_of;
     if (fl_spec_records(spec))
@@ -358,6 +361,7 @@ fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_B
     row[0] = (fl_row_result){.seed = w->o->seed + b->s->draw};
     fl_status s = fl_score_run(&b->standard, &b->ref, &row[0].score, d);
     fill_row(w, b, &b->standard, "baseline:default", &row[0]);
+    fl_row_fill_target(&row[0], b->s, &b->standard);
     if ((row[0].kept = b->kept)) { /* handed over; what the scores of policies need of it stays */
         fl_run_result all = b->standard;
         b->standard = (fl_run_result){.makespan_ps = all.makespan_ps,

@@ -137,6 +137,9 @@ typedef struct fl_row_result { /* one line of a result */
                                  not hold them */
     double saving_most_pct;   /* upper bound of any saving against the default, from oracle_bound_j */
     double sets;              /* number of sets of controls by the policy */
+    /* Only with a power target (fl_run_result); else NAN. Work lost: share of what the default does in the same time.
+     */
+    double target_error_w, target_above_pct, work_lost_pct;
     /* Only for a static clock that a fitted model chose; else NAN. Shares. */
     double bound_break_chance, expected_regret; /* chance that the real bound breaks there; regret to expect */
     double violated;                            /* 0 or 1; in a mean, the number of such rows */
@@ -464,6 +467,7 @@ size_t fl_setup_seeds(const fl_setup *u);
 #define FL_SETUP_OPTIONS(s)                                                                                            \
     FL_SCENE_OPTIONS((s).scene),                                                                                       \
     FL_SERVING_OPTIONS((s).scene.serving),                                                                             \
+    FL_TARGET_OPTION(&(s).scene.target),                                                                               \
     {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0,                                                            \
      "policy with parameters; NAME=SPEC gives its rows a name (may be repeated)", FL_FOR_POLICIES | FL_MOST_USED},     \
     FL_STEP_LIMIT_OPTION,                                                                                              \
