@@ -208,6 +208,8 @@ static fl_status write_pipeline(const options *o, cell *c, const bool *learn, co
         snprintf(text, sizeof text, "%u", head[k].value);
         fl_must_have(fl_head_set(&p.head, head[k].key, text));
     }
+    snprintf(text, sizeof text, "%g", o->limit_w);
+    fl_must_have(fl_head_set(&p.head, "power_limit_w", text));
     snprintf(text, sizeof text, "%.40s", o->base.item[0]);
     fl_must_have(fl_head_set(&p.head, "source", text));
     s = fl_pipeline_write(o->out, &p, d);

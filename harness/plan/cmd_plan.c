@@ -8,6 +8,7 @@
 #include "harness/input/scene/scene.h"
 #include "harness/plan/plan.h"
 #include "harness/study/trial/trial.h"
+#include "models/laws/device.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
 #include "traces/pipeline/pipeline.h"
@@ -94,11 +95,18 @@ typedef struct options {
     bool frontier, wide, json;
 } options;
 
-static fl_status read_limits(const options *o, uint32_t ranks, double **limit_w, fl_diag *d) {
+/* What a rank may draw while it computes, by the limit of its board in a run. */
+static double board_limit_w(const fl_device *dev) {
+    const bool held = dev->wall.period_ns > 0 && dev->power_default_w > 0;
+    return held ? fl_wall_allows_w(&dev->wall, dev->power_default_w) * (1 + 1e-9) : (double)INFINITY;
+}
+
+static fl_status read_limits(const options *o, const fl_training *t, double **limit_w, fl_diag *d) {
+    const uint32_t ranks = t->p.ranks;
     fl_status s = FL_OK;
     *limit_w = fl_must(calloc(ranks, sizeof **limit_w));
     for (uint32_t rank = 0; rank < ranks; rank++)
-        (*limit_w)[rank] = INFINITY;
+        (*limit_w)[rank] = board_limit_w(&t->node->device[t->node->gpu[rank]]);
     for (size_t i = 0; !s && i < o->limit.count; i++) {
         uint32_t rank;
         double watts;
@@ -161,7 +169,7 @@ static fl_status work(const options *o, fl_plan_ask *ask, const fl_option *optio
         free(plans);
     }
     if (!s)
-        s = read_limits(o, t.p.ranks, &limit_w, d);
+        s = read_limits(o, &t, &limit_w, d);
     ask->t = &t;
     ask->judge = o->judge ? &judge : NULL;
     ask->limit_w = limit_w;

@@ -53,12 +53,15 @@ fl_status fl_pipeline_fit_rows(const fl_pipeline_fit *f, const double *mhz, size
     return s;
 }
 
-/* Half of the plans of learn, by chance. */
-static void draw_half(const bool *learn, size_t plans, fl_random *g, bool *half) {
+/* Half of the plans of learn, by chance. A first plan at the top clocks is in every half: savings count from it, and a
+ * fit that has not seen it extends its laws beyond the power limit. */
+static void draw_half(const fl_pipeline_runs *r, const bool *learn, fl_random *g, bool *half) {
+    const size_t first = fl_pipeline_warm_up(r) && learn[0] ? 1 : 0;
     size_t left = 0;
-    for (size_t i = 0; i < plans; i++)
+    half[0] = learn[0];
+    for (size_t i = first; i < r->plan_count; i++)
         left += learn[i];
-    for (size_t i = 0, take = (left + 1) / 2; i < plans; i++) {
+    for (size_t i = first, take = (left + 1) / 2; i < r->plan_count; i++) {
         half[i] = learn[i] && fl_random_below(g, left) < take;
         take -= half[i];
         left -= learn[i];
@@ -73,7 +76,7 @@ fl_status fl_pipeline_fit_twins(fl_pipeline_fit *f, const bool *learn, const fl_
     f->loads_of = learn; /* a half may have seen none: the fits' rows must be the same ones */
     for (uint32_t n = 0; !s && n < twins; n++) {
         fl_pipeline one = {0};
-        draw_half(learn, f->r->plan_count, &g, half);
+        draw_half(f->r, learn, &g, half);
         s = fl_pipeline_fit_learn(f, half, b, d);
         if (!s)
             s = fl_pipeline_fit_rows(f, mhz, count, n ? &one : p, d);

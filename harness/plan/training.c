@@ -75,6 +75,7 @@ static fl_status boards_of(fl_training *t, const char *platform, range r, fl_dia
                                                           energy of a part depend on those before it */
     if (s)
         return s;
+    fl_pipeline_allow_bursts(&t->p, node);
     (void)fl_node_clip(node, r.low, r.high);
     (void)fl_node_clip_memory(node, &(double){node->device[node->gpu[0]].default_mem_mhz}, 1);
     for (uint32_t rank = 0; rank < t->p.ranks; rank++)

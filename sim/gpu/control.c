@@ -89,10 +89,14 @@ void fl_wall_deal(fl_wall *w, int64_t mw) {
     w->limit_mw = w->set_mw < w->dealt_mw ? w->set_mw : w->dealt_mw;
 }
 
+static int64_t held_to_mw(const fl_wall *w) {
+    return llround(1000 * fl_wall_allows_w(w->spec, (double)w->limit_mw / 1000));
+}
+
 /* An upper bound: every stream of the GPU runs the class of highest power at full speed. */
 static bool in_reach(const fl_wall *w, const fl_gpu *g) {
     const int64_t most = fl_gpu_base_mw(g) + g->leak_mw + (int64_t)g->rates->max_dyn_mw * g->stream_count;
-    return w->acts || most > w->limit_mw || w->filtered_mw > (double)w->limit_mw;
+    return w->acts || most > held_to_mw(w) || w->filtered_mw > (double)held_to_mw(w);
 }
 
 /* The filter resumes with the mean power of the time that it slept through. */
@@ -115,9 +119,10 @@ static uint32_t index_below(const fl_device *dev, double mhz) {
 
 static void step_ceiling(fl_wall *w, const fl_gpu *g) {
     const double top = g->dev->sm_mhz[g->dev->sm_count - 1], asked = g->dev->sm_mhz[g->lock_sm];
-    if (w->filtered_mw > (double)w->limit_mw)
+    const double limit_mw = (double)held_to_mw(w);
+    if (w->filtered_mw > limit_mw)
         w->over = true;
-    else if (w->filtered_mw < w->spec->release * (double)w->limit_mw)
+    else if (w->filtered_mw < w->spec->release * limit_mw)
         w->over = false;
     if (!w->acts)
         w->ceiling_mhz = asked;
@@ -133,7 +138,7 @@ static void jump_to_fit(fl_wall *w, const fl_gpu *g, fl_wall_predict predict, vo
     int64_t mw = predict(user, sm);
     if (mw < 0)
         return;
-    while (sm > 0 && mw > w->limit_mw)
+    while (sm > 0 && mw > held_to_mw(w))
         mw = predict(user, --sm);
     w->acts = sm < g->lock_sm;
     w->ceiling_mhz = g->dev->sm_mhz[sm];

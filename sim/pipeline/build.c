@@ -361,6 +361,14 @@ static fl_status add_all(fl_pipe_builder *b, uint32_t iterations) {
     return s;
 }
 
+void fl_pipeline_allow_bursts(const fl_pipeline *p, fl_node_spec *node) {
+    for (uint32_t i = 0; i < node->device_count; i++) {
+        fl_device *dev = &node->device[i];
+        dev->wall.measured_w = p->limit_w > 0 ? p->limit_w : dev->power_default_w;
+        dev->wall.burst_w = dev->wall.measured_w > 0 ? fl_pipeline_most_w(p) : 0;
+    }
+}
+
 fl_status fl_build_pipeline(fl_workload **out, const char *name, const fl_pipeline *p, const fl_pipeline_order *o,
                             const fl_node_spec *node, uint32_t iterations, const fl_pipeline_clocks *clocks,
                             fl_pipeline_op **op, fl_diag *d) {

@@ -63,6 +63,9 @@ fl_status fl_build_pipeline(fl_workload **out, const char *name, const fl_pipeli
                             const fl_node_spec *node, uint32_t iterations, const fl_pipeline_clocks *clocks,
                             fl_pipeline_op **op, fl_diag *d);
 
+/* Let the boards of the node draw what the rows state under the limit that they were measured under. */
+void fl_pipeline_allow_bursts(const fl_pipeline *p, fl_node_spec *node);
+
 /* Make boards without power of their own, so that they draw what a pipeline's rows state: one for each of `ranks`
  * ranks, with `count` ascending clocks, the last of which is the default. The caller frees *node with
  * fl_node_spec_free, also after a failure. */

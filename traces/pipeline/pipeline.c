@@ -51,6 +51,14 @@ static fl_status head_count(const fl_pipeline *p, const char *path, const char *
     return FL_OK;
 }
 
+static fl_status head_limit(fl_pipeline *p, const char *path, fl_diag *d) {
+    const char *text = fl_head_get(&p->head, "power_limit_w");
+    if (!text || (fl_real_parse(text, &p->limit_w) == FL_NUMBER_OK && p->limit_w > 0 && p->limit_w <= FL_WATTS_MOST))
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, path, fl_head_line(&p->head, "power_limit_w"), 0,
+                   "power_limit_w is '%.100s', expected a limit in W", text);
+}
+
 static fl_status head_order(fl_pipeline *p, const char *path, fl_diag *d) {
     const char *text = fl_head_get(&p->head, "order"), *slash = strrchr(path, '/');
     const bool list = p->schedule == FL_PIPELINE_LIST;
@@ -101,7 +109,8 @@ static fl_status read_head(fl_pipeline *p, const char *path, fl_diag *d) {
         return fl_fail(d, FL_BAD_INPUT, path, fl_head_line(&p->head, "microbatches"), 0,
                        "%u microbatches over %u stages, expected a multiple with an interleaved schedule",
                        p->microbatches, p->stages);
-    return head_order(p, path, d);
+    const fl_status limit = head_limit(p, path, d);
+    return limit ? limit : head_order(p, path, d);
 }
 
 /* ---- rows ---- */
@@ -221,6 +230,14 @@ const fl_pipeline_row *fl_pipeline_rows(const fl_pipeline *p, uint32_t rank, uin
     }
     *count = 0;
     return NULL;
+}
+
+double fl_pipeline_most_w(const fl_pipeline *p) {
+    double most = 0;
+    for (size_t i = 0; i < p->row_count; i++)
+        if (HAS[p->row[i].what].clock)
+            most = fmax(most, p->row[i].power_w);
+    return most;
 }
 
 fl_status fl_pipeline_check_size(const fl_pipeline *p, fl_diag *d) {

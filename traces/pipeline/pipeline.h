@@ -10,6 +10,7 @@
  *   stages, microbatches                   both from 1
  *   chunks           parts of the model on each rank, of an interleaved schedule; 1 where not stated
  *   data_parallel, tensor_parallel         both 1 where not stated
+ *   power_limit_w    the boards' power limit while the rows were measured; where not stated, the board's own
  *   order            of a list: a file beside this one (traces/pipeline/pipeline.h)
  *   source           where the numbers come from
  * Columns: rank,what,sm_mhz,time_s,power_w; optional: chunk.
@@ -77,6 +78,7 @@ typedef struct fl_pipeline {
     char *file;
     fl_pipeline_schedule schedule;
     uint32_t stages, microbatches, chunks, data_parallel, tensor_parallel;
+    double limit_w;       /* the boards' power limit while the rows were measured; 0: not stated */
     uint32_t ranks;       /* stages x tensor_parallel x data_parallel */
     char *order;          /* path of the list of a FL_PIPELINE_LIST, else NULL */
     fl_pipeline_row *row; /* sorted by what, rank, chunk and clock */
@@ -95,6 +97,9 @@ void fl_pipeline_free(fl_pipeline *p);
  * *count: how many; where it is 0 the result is NULL. They belong to p. */
 const fl_pipeline_row *fl_pipeline_rows(const fl_pipeline *p, uint32_t rank, uint32_t chunk, fl_pipeline_what what,
                                         size_t *count);
+
+/* Return the highest power of a forward or backward, in W. */
+double fl_pipeline_most_w(const fl_pipeline *p);
 
 /* FL_BAD_INPUT where the ranks have more to do than FL_PIPELINE_PARTS_MAX and FL_PIPELINE_MEETINGS_MAX allow. */
 fl_status fl_pipeline_check_size(const fl_pipeline *p, fl_diag *d);

@@ -157,6 +157,17 @@ static fl_status join_texts(const fl_texts *t, char **joined, fl_diag *d) {
     return FL_OK;
 }
 
+/* A limit that the file does not state may have been another. */
+static fl_status tell_limit(fl_scene *s, const fl_pipeline *p, fl_diag *d) {
+    const fl_device *dev = &s->platform.node.device[0];
+    if (p->limit_w > 0 || dev->wall.period_ns <= 0 || dev->wall.burst_w <= dev->wall.measured_w)
+        return FL_OK;
+    return fl_sweep_note(&s->note, &s->note_count, d,
+                         "rows draw up to %.0f W, above the power limit of %g W of %s: taken as measured under it "
+                         "('# power_limit_w: W' in the file states another)",
+                         dev->wall.burst_w, dev->wall.measured_w, s->platform.name);
+}
+
 /* The ladder is cut to clocks at which every rank's times are known. */
 static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_diag *d) {
     fl_pipeline p = {0};
@@ -182,6 +193,10 @@ static fl_status from_pipeline(const fl_scene_options *o, fl_scenes *all, fl_dia
     node.hosts = node.hosts ? node.hosts : FL_HOSTS_PER_GPU;
     if (!status)
         status = fl_node_choose(&s->platform.node, &node, d);
+    if (!status)
+        fl_pipeline_allow_bursts(&p, &s->platform.node);
+    if (!status)
+        status = tell_limit(s, &p, d);
     if (!status)
         status = fl_build_pipeline(&s->w, fl_input_name(o->pipeline), &p, &order, &s->platform.node,
                                    (uint32_t)o->repeat, NULL, &s->op, d);
