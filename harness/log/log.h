@@ -82,6 +82,7 @@ void fl_probelog_free(fl_probelog *l);
 
 typedef struct fl_replay_result {
     uint64_t steps, decisions, differ; /* decisions: one per step and GPU, and one per step that sets a host control */
+    uint64_t rounded; /* of those that differ: power limits that rounding explains (FL_REPLAY_ROUNDED_W) */
     /* the first difference */
     uint64_t step;
     int64_t line, t_ns;
@@ -89,6 +90,11 @@ typedef struct fl_replay_result {
     char control[32];
     double recorded, decided; /* NAN = not set, FL_DEFAULT = handed back */
 } fl_replay_result;
+
+/* Logs of other programs are rounded: GridPilot's commands to 0.1 W and times to 0.1 ms, while it sets whole watts,
+ * only if they move by 2 W, and at most once a second. So rounding explains a power limit that differs if, at that step
+ * or the next one, the limits in force are at most this far apart. */
+#define FL_REPLAY_ROUNDED_W 2.0
 
 /* Signals and controls are matched by name. A column that no table contains is refused. */
 fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, fl_replay_result *r, fl_diag *d);

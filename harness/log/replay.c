@@ -40,8 +40,25 @@ static fl_status match(const char *path, char *const *name, size_t count, fl_row
 
 static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 
+typedef struct in_force { /* the power limits of one GPU that the log and the policy set last; NAN: none */
+    double recorded_w, decided_w;
+    bool apart; /* they differ since the step before, beyond rounding */
+} in_force;
+
+static bool close_by(const in_force *l) { return fabs(l->recorded_w - l->decided_w) <= FL_REPLAY_ROUNDED_W; }
+
+/* Follow the power limits of a GPU, and count a difference that rounding explains. */
+static void follow(fl_replay_result *r, in_force *l, double recorded, double decided) {
+    l->recorded_w = isnan(recorded) ? l->recorded_w : recorded;
+    l->decided_w = isnan(decided) ? l->decided_w : decided;
+    r->rounded += l->apart && close_by(l);
+    const bool differs = !same(recorded, decided);
+    r->rounded += differs && close_by(l);
+    l->apart = differs && !close_by(l);
+}
+
 static void compare(fl_replay_result *r, const fl_decisions *log, const fl_columns *c, size_t step, size_t row,
-                    const fl_decided *set) {
+                    const fl_decided *set, in_force *limit) {
     bool differs = false;
     const int *id = row ? c->gpu_control : c->host_control;
     for (size_t k = 0; k < log->control_count; k++) {
@@ -49,6 +66,8 @@ static void compare(fl_replay_result *r, const fl_decisions *log, const fl_colum
             continue;
         double recorded = log->set[(step * (log->gpu_count + 1) + row) * log->control_count + k];
         double decided = set[id[k]].set ? set[id[k]].value : NAN;
+        if (row && id[k] == FL_SET_POWER_LIMIT_W)
+            follow(r, &limit[row - 1], recorded, decided);
         if (same(recorded, decided))
             continue;
         if (!differs && !r->differ) {
@@ -215,10 +234,13 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
     *r = (fl_replay_result){.device = -1};
     fl_columns c = {0};
     fl_gpu_sample *gpu = calloc(log->gpu_count + 1, sizeof *gpu);
+    in_force *limit = calloc(log->gpu_count + 1, sizeof *limit);
     shown kernels = {0};
     served servers = {0};
     bool host_controls = false;
-    fl_status s = gpu ? FL_OK : fl_no_memory(d, "the replay");
+    fl_status s = gpu && limit ? FL_OK : fl_no_memory(d, "the replay");
+    for (uint32_t g = 0; !s && g < log->gpu_count; g++)
+        limit[g].recorded_w = limit[g].decided_w = NAN;
     if (!s)
         s = match(path, log->signal, log->signal_count, FL_ROWS_GPU_SIGNAL, FL_ROWS_HOST_SIGNAL, FL_LOGGED_WOKEN,
                   &c.gpu_signal, &c.host_signal, &c.woken, d);
@@ -244,9 +266,9 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
         if ((s = fl_instance_step(in, &sample, &dec, d)))
             break;
         for (uint32_t g = 0; g < log->gpu_count; g++)
-            compare(r, log, &c, i, g + 1, dec->gpu[g]);
+            compare(r, log, &c, i, g + 1, dec->gpu[g], limit);
         if (host_controls)
-            compare(r, log, &c, i, 0, dec->host);
+            compare(r, log, &c, i, 0, dec->host, limit);
         if (log->delay_ns[i] >= 0 && log->delay_ns[i] != dec->delay_ns)
             differ_in(r, log, i, "delay_ns", (double)log->delay_ns[i], (double)dec->delay_ns);
         const double wake = c.wake < SIZE_MAX ? *host_set(log, i, c.wake) : (double)dec->wake;
@@ -261,6 +283,7 @@ fl_status fl_replay(const fl_decisions *log, const char *path, fl_instance *in, 
     free(servers.sample);
     free(servers.batch);
     free(gpu);
+    free(limit);
     free(c.gpu_signal);
     free(c.host_signal);
     free(c.gpu_control);

@@ -166,6 +166,7 @@ static int run(const char *path, const char *copy, bool plans) {
     if (plans)
         check_runs(path);
     CHECK_READER(fl_decisions, fl_decisions_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
+    CHECK_READER(fl_decisions, fl_trajectory_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     CHECK_READER(fl_decisions, fl_geepafs_read, fl_decisions_write, fl_decisions_read, fl_decisions_free);
     return 0;
 }
@@ -224,6 +225,7 @@ static const char *const SAMPLE[] = {
     "\n",
     "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",
     "# foldline-target 1\n# source: x\nt_ns,watts\n0,180\n60000000000,270.5\n",
+    "t_s,demand_w,power_w,set_w,sm_mhz\n0,180,75.51,,1530\n1.0113,180,,232,1410\n",
     "# foldline-requests 1\n# source: "
     "x\nt_ns,prompt_tokens,output_tokens,model,class,cached_tokens,queued_ns,last_token_ns\n"
     "0,374,44,m,high,16,5,9000\n0,91,1,,low,0,,\n4314579000,1,16,\"m,2\",,,4314579000,\n",

@@ -167,6 +167,7 @@ for p in assure energyucb mf-gpoeo; do
   seed traces log-short.csv
 done
 printf 't_ns,watts\n0,180\n60000000000,270.5\n' >target.csv && seed traces target.csv
+printf 't_s,demand_w,power_w,set_w,sm_mhz\n0,180,75.51,,1530\n1.0113,180,,232,1410\n' >way.csv && seed traces way.csv
 gzip -kn t.csv && seed gzip t.csv.gz
 printf 'short' | gzip -n >short.gz && seed gzip short.gz
 for t in 'assure:theta=0.9,period_s=1' 'fixed:sm_mhz=900' 'poisson:rate=20,count=500,seed=1' \

@@ -304,6 +304,42 @@ static void test_target(void) {
     check_bad(read_target, sizeof t, ROWS, sizeof ROWS / sizeof *ROWS);
 }
 
+/* ---- trajectories ---- */
+
+static fl_status read_trajectory(const char *path, any *a, fl_diag *d) {
+    return fl_trajectory_read(path, &a->decisions, d);
+}
+
+static void test_trajectory(void) {
+    fl_decisions r;
+    fl_diag d = {0};
+    const fl_status status = fl_trajectory_read(
+        fl_temp_text("t.csv",
+                     "# foldline-trajectory 1\n# policy: p\nt_s,demand_w,power_w,command_w,sm_mhz,cap_w,set_w\n"
+                     "0,180,75.51,300.0,1530,300,\n0.0113,180,75.51,,,,232\n0.5,,80,,1410,,\n"),
+        &r, &d);
+    FL_CHECK(!status && r.step_count == 3 && r.gpu_count == 1 && r.signal_count == 3 && r.control_count == 1 &&
+                 r.t_ns[1] == 11300000 && r.line[2] == 6 && r.delay_ns[0] == -1,
+             "%lld: %s", (long long)d.line, d.message);
+    if (status)
+        return;
+    static const double VALUE[] = {180, NAN,   NAN, NAN, 75.51, 1530, 180, NAN, NAN,
+                                   NAN, 75.51, NAN, NAN, NAN,   NAN,  NAN, 80,  1410};
+    static const double SET[] = {NAN, NAN, NAN, 232, NAN, NAN};
+    FL_CHECK(same(r.value, VALUE, 18) && same(r.set, SET, 6), "values");
+    FL_CHECK(r.fresh[4] && !r.fresh[10] && r.fresh[16] && r.fresh[0], "power is fresh where it changed");
+    fl_decisions_free(&r);
+    static const bad ROWS[] = {
+        {"t_s,demand_w,power_w,set_w\n", 0, 0, "no rows"},
+        {"t_s,demand_w,power_w\n", 1, 14, "column 'set_w' is missing"},
+        {"t_s,demand_w,power_w,set_w,error_w\n", 1, 28, "unknown column 'error_w'"},
+        {"t_s,demand_w,power_w,set_w\n1,2,3,\n0.5,2,3,\n", 3, 1, "t_s is 0.5 after 1"},
+        {"t_s,demand_w,power_w,set_w\n-1,2,3,\n", 2, 1, "t_s is '-1'"},
+        {"t_s,demand_w,power_w,set_w\n0,2,1e9,\n", 2, 5, "power_w is '1e9'"},
+    };
+    check_bad(read_trajectory, sizeof r, ROWS, sizeof ROWS / sizeof *ROWS);
+}
+
 /* ---- decisions ---- */
 
 #define DECISIONS "# foldline-decisions 1\n"
@@ -535,6 +571,7 @@ static void test_clean_up(void) {
 
 FL_SUITE("tables", {"telemetry", test_telemetry}, {"telemetry round trip", test_telemetry_round_trip},
          {"sweep", test_sweep}, {"sweep round trip", test_sweep_round_trip}, {"target", test_target},
-         {"decisions", test_decisions}, {"decisions with kernels", test_decisions_kernels}, {"torn", test_torn},
-         {"bad decisions", test_bad_decisions}, {"decisions round trip", test_decisions_round_trip},
-         {"no folder", test_no_folder}, {"clean up", test_clean_up})
+         {"trajectory", test_trajectory}, {"decisions", test_decisions},
+         {"decisions with kernels", test_decisions_kernels}, {"torn", test_torn}, {"bad decisions", test_bad_decisions},
+         {"decisions round trip", test_decisions_round_trip}, {"no folder", test_no_folder},
+         {"clean up", test_clean_up})

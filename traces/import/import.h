@@ -133,6 +133,12 @@ fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d);
  * two lines of text; the reader skips them, and nothing may follow. */
 fl_status fl_geepafs_read(const char *path, fl_decisions *r, fl_diag *d);
 
+/* Read the trajectory of an executed controller of one GPU: columns t_s, demand_w, power_w and set_w (the limit that was
+ * set at this row; empty: none), and optionally sm_mhz, command_w and cap_w. It becomes decisions with the signals
+ * target_w (host), power_w and sm_mhz, and the control power_limit_w. Power counts as fresh where it changed. A head
+ * may begin with "# foldline-trajectory 1" and name policy and platform. */
+fl_status fl_trajectory_read(const char *path, fl_decisions *r, fl_diag *d);
+
 /* ---- for readers of other tools' text ----
  *
  * These functions find the header line below the lines that a shell or tool wrote above it, recognise cells that mean

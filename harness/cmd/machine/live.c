@@ -227,7 +227,8 @@ static fl_status open_log(run *r, const choice *c, double min_set_ms, fl_diag *d
     fl_status s = fl_live_log_head(&head, r->spec.policy, &r->facts, r->layer, 2, c->platform,
                                    c->control ? "foldline live, control" : "foldline live, shadow", d);
     snprintf(text, sizeof text, "%.17g", min_set_ms);
-    if (!s && !fl_head_set(&head, "min_set_ms", text))
+    if (!s &&
+        (!fl_head_set(&head, "min_set_ms", text) || (r->spec.plugin && !fl_head_set(&head, "plugin", r->spec.plugin))))
         s = fl_no_memory(d, "the log");
     if (!s)
         s = fl_live_log_open(&r->log, c->log, &head, r->spec.policy, d);

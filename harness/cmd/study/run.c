@@ -143,6 +143,8 @@ static fl_status put_log_head(fl_head *head, const fl_scene *scene, const fl_spe
             n += snprintf(text + n, sizeof text - (size_t)n, "%c%d", i ? ',' : '/', dev->mem_mhz[i]);
         fl_must_have(fl_head_set(head, "clocks", text));
     }
+    if (spec->plugin)
+        fl_must_have(fl_head_set(head, "plugin", spec->plugin));
     fl_laid laid;
     fl_status s = fl_plan_lay(spec, scene, &laid, d);
     const fl_layer layer[] = {fl_platform_layer(&scene->platform, spec->policy->name), spec->layer, laid.layer};

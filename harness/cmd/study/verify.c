@@ -22,23 +22,29 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "verify", "LOG [--format canonical|geepafs] [--platform NAME] [--policy NAME] [--set P=V ...]",
+    "verify", "LOG [--format NAME] [--platform NAME] [--policy NAME] [--set P=V ...]",
     "Feeds the recorded signals to the same policy again and compares every decision. The exit status is 1 if one "
     "differs.",
     "LOG is a decisions file (of foldline run --log), whose head already names platform, policy and parameters, or the "
     "log of the GEEPAFS daemon, for which --format geepafs, --platform and --policy are needed. A row torn off at the "
     "end is reported and left out, and the lines with which Ctrl-C ended the daemon are passed over. Kernel records "
-    "that the policy saw and its tables are in the log too."};
+    "that the policy saw and its tables are in the log too. A trajectory is a CSV of an executed controller (t_s, "
+    "demand_w, "
+    "power_w, set_w); its decisions may differ by rounding alone. A log of a plug-in names it, and verify loads it "
+    "from "
+    "there."};
 
 static fl_status read_log(const char *path, const char *format, fl_decisions *log, fl_diag *d) {
     if (!strcmp(format, "canonical"))
         return fl_decisions_read(path, log, d);
     if (!strcmp(format, "geepafs"))
         return fl_geepafs_read(path, log, d);
-    const char *const known[] = {"canonical", "geepafs"};
-    const char *near = fl_nearest(format, known, 2);
+    if (!strcmp(format, "trajectory"))
+        return fl_trajectory_read(path, log, d);
+    const char *const known[] = {"canonical", "geepafs", "trajectory"};
+    const char *near = fl_nearest(format, known, FL_COUNT(known));
     return near ? fl_refuse(d, "unknown format '%s', did you mean '%s'?", format, near)
-                : fl_refuse(d, "unknown format '%s', expected canonical or geepafs", format);
+                : fl_refuse(d, "unknown format '%s', expected canonical, geepafs or trajectory", format);
 }
 
 static void set_text(double v, char *buf) {
@@ -50,10 +56,13 @@ static void set_text(double v, char *buf) {
         fl_cell_text(v, buf);
 }
 
-static void print_result(const fl_decisions *log, const char *path, const fl_replay_result *r) {
+static void print_result(const fl_decisions *log, const char *path, bool trajectory, const fl_replay_result *r) {
     char was[32], is[32];
     printf("%llu steps of %u GPU%s, %llu decisions, %llu differ\n", (unsigned long long)r->steps, log->gpu_count,
            log->gpu_count == 1 ? "" : "s", (unsigned long long)r->decisions, (unsigned long long)r->differ);
+    if (trajectory && r->differ)
+        printf("%llu of them by rounding: the limits in force were at most %g W apart\n",
+               (unsigned long long)r->rounded, FL_REPLAY_ROUNDED_W);
     if (r->differ) {
         set_text(r->recorded, was);
         set_text(r->decided, is);
@@ -67,10 +76,12 @@ static void print_result(const fl_decisions *log, const char *path, const fl_rep
     }
 }
 
-static void print_json(const fl_decisions *log, const fl_replay_result *r) {
+static void print_json(const fl_decisions *log, bool trajectory, const fl_replay_result *r) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddNumberToObject(root, "decisions", (double)r->decisions);
     cJSON_AddNumberToObject(root, "differ", (double)r->differ);
+    if (trajectory)
+        cJSON_AddNumberToObject(root, "rounded", (double)r->rounded);
     cJSON_AddNumberToObject(root, "steps", (double)r->steps);
     cJSON_AddNumberToObject(root, "gpus", log->gpu_count);
     if (log->torn_line)
@@ -155,11 +166,16 @@ static fl_status run_replay(replay *r, const replay_options *o, fl_diag *d) {
     if (s)
         return s;
     static const fl_head none = {0};
-    const bool canonical = !strcmp(o->format, "canonical"); /* only that has such a head */
+    const bool canonical = strcmp(o->format, "geepafs") != 0; /* that one has no such head */
     const fl_head *head = canonical ? &r->log.head : &none;
     const char *platform = o->platform ? o->platform : fl_head_get(head, "platform"),
-               *policy = o->policy ? o->policy : fl_head_get(head, "policy"), *seed = fl_head_get(head, "seed"),
-               *held = fl_head_get(head, "min_set_ms");
+               *plugin = o->policy ? NULL : fl_head_get(head, "plugin"),
+               *policy = o->policy ? o->policy
+                         : plugin  ? plugin
+                                   : fl_head_get(head, "policy"),
+               *seed = fl_head_get(head, "seed"), *held = fl_head_get(head, "min_set_ms");
+    if (plugin) /* its code runs here */
+        fl_terminal_say(stderr, "foldline verify: plug-in %s, as the log says", plugin);
     r->told = canonical && !platform && fl_facts_in_head(head);
     if (!platform && !r->told)
         return fl_refuse(d, "no platform given, expected --platform NAME");
@@ -198,7 +214,8 @@ static void free_replay(replay *r) {
 int fl_cmd_verify(int argc, char **argv) {
     replay_options o = {.format = "canonical"};
     const fl_option option[] = {
-        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "canonical or geepafs (canonical)", FL_FOR_INPUT},
+        {"format", "NAME", FL_OPTION_TEXT, &o.format, 0, 0, "canonical, geepafs or trajectory (canonical)",
+         FL_FOR_INPUT},
         {"platform", "NAME", FL_OPTION_TEXT, &o.platform, 0, 0, "platform (that of the head)", FL_FOR_MACHINE},
         {"policy", "NAME", FL_OPTION_TEXT, &o.policy, 0, 0, "policy, or a path to a .so (that of the head)",
          FL_FOR_POLICIES},
@@ -220,11 +237,13 @@ int fl_cmd_verify(int argc, char **argv) {
         if (r.log.torn_line)
             fl_terminal_say(stderr, "foldline verify: %s:%lld: the last row is incomplete and was left out", r.path,
                             (long long)r.log.torn_line);
+        const bool trajectory = !strcmp(o.format, "trajectory");
+        const uint64_t allowed = trajectory ? r.result.rounded : 0;
         if (o.json)
-            print_json(&r.log, &r.result);
+            print_json(&r.log, trajectory, &r.result);
         else
-            print_result(&r.log, r.path, &r.result);
-        status = r.result.differ ? FL_EXIT_GATE : FL_EXIT_OK;
+            print_result(&r.log, r.path, trajectory, &r.result);
+        status = r.result.differ > allowed ? FL_EXIT_GATE : FL_EXIT_OK;
     }
     free_replay(&r);
     fl_command_end(option, FL_COUNT(option), &o.rest);
