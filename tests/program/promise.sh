@@ -28,7 +28,7 @@ for c in regret_static_pct rows regret_static_rows regret_clairvoyant_rows oracl
   refuse "a bound on what is told under it: $c" 2 'depends on the bounds' "$f" compare "${plain[@]}" --policy nvboost --bound "$c>0"
 done
 refuse "a column of texts" 2 'holds text' "$f" compare "${plain[@]}" --policy nvboost --bound 'note<1'
-refuse "sweep: a column that its CSV does not have" 2 'expected a column of its CSV' "$f" grid "${plain[@]}" --policy nvboost \
+refuse "sweep: a column that its CSV does not have" 2 'expected a column of its CSV' "$f" grid traces/samples/launches.csv --platform rtx4070-laptop --policy nvboost \
   -o "$dir/no.csv" --bound 'hottest_c<85'
 refuse "the model moved" 2 'only a bound on the slowdown' "$f" compare "${served[@]}" --policy nvboost --bound 'latency_p99_s<0.2' --model-error 10 \
   --time-error 1 --power-error 1

@@ -25,6 +25,13 @@ check "its commands are the recorded board's" grep -q 'rocm-smi --setperfdetermi
 succeed "and is silent on its own" 'nvidia-smi' "$f" advise tests/fuzz/seeds/nsys-csv/ns.csv --platform a100-pcie
 check "as it should be" test "$(grep -c 'another vendor' "$dir/out")" = 0
 
+# A recording replayed on another chip took half an hour for a minute, without a word.
+for command in run "compare --no-oracle"; do
+  # shellcheck disable=SC2086 # words
+  succeed "$command says that a recording is of another chip" . "$f" $command $mix --platform generic --policy nvboost
+  check "with both clocks and what to do" grep -qE 'mix8\.csv: recorded at 2475 MHz, but the clocks of .* are [0-9]+ to [0-9]+ MHz: .*--platform NAME' "$dir/err"
+done
+
 # A distribution replay knows no memory clock: 0 MHz would hold any bound from above.
 cat >"$dir/w.csv" <<'END'
 workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
@@ -105,6 +112,18 @@ check "a list of 40 values is recorded to its end" grep -q '"power_limits_w":.*/
 # A run that the engine would refuse after its last repetition.
 refuse "more runs than the engine has time for" 2 '--repeat 1000000: so many runs of 10 s take longer than 26 days' "$f" run --sweep "$dir/mem.csv" --workload a --platform generic --policy nvboost --repeat 1000000
 refuse "more iterations" 2 '--repeat 1000000: so many iterations' "$f" run --pipeline $stages --platform a100-pcie --policy nvboost --repeat 1000000
+
+# A disk that filled between a result and its record left the result alone. The record is the longer, as the result is packed.
+filled() {
+  "$f" compare $mix --platform generic --no-oracle --gpus 81 --policy "fixed:power_limits_w=$(seq -s / -f %.4f 200.1 280.1)" \
+    -o "$dir/full.csv.gz" >/dev/null 2>"$dir/err"
+}
+filled
+check "the record is the longer file" test "$(stat -c %s "$dir/full.csv.gz")" -lt 2048 -a "$(stat -c %s "$dir/full.provenance.json")" -gt 2048
+rm "$dir"/full*
+(trap '' XFSZ && ulimit -f 2 && filled)
+check "a disk that fills" test $? = 3
+check "leaves neither the result nor its record" test "$(find "$dir" -name 'full*' | wc -l)" = 0
 
 # A row that counts twice, and values that no result has.
 refuse "a trace given twice" 2 'mix8\.csv is given twice' "$f" compare $mix ./$mix --platform generic --policy nvboost

@@ -268,10 +268,10 @@ static fl_status run_and_tell(const run_options *o, const fl_option *option, siz
         s = fl_refuse(d, "%zu workloads, expected one (--workload NAME chooses; compare takes many)", scenes.count);
     if (s || (s = fl_scenes_spare(&scenes, &spec, 1, option, count, d)))
         goto out;
-    fl_scene_warnings(&scenes);
     if ((s = open_records(&rec, scene, &spec, d)) || (s = simulate(o, scene, &spec, fault, &rec, &r, d)) ||
         (s = run_standard(scene, &standard, d)))
         goto out;
+    fl_scene_warnings(&scenes); /* before the result; a refusal stands alone */
     s = tell(o, &(fl_run_told){&scenes, &spec, &r, &standard, o->reader, &o->faults, o->min_set_ms}, d);
     if (!s)
         s = write_records(&rec, scene, &r, d);

@@ -199,6 +199,23 @@ static fl_status take_notes(fl_scene *s, char **note, size_t count, fl_diag *d) 
     return FL_OK;
 }
 
+#define FAR 1.1 /* beyond the ladder, as a ratio of clocks */
+
+/* A recording at a clock far beyond the platform's ladder is of another chip. */
+static fl_status tell_clocks(fl_scene *s, const fl_head *head, fl_diag *d) {
+    const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
+    const char *text = fl_head_get(head, "sm_mhz");
+    const int32_t low = dev->sm_mhz[0], high = dev->sm_mhz[dev->sm_count - 1];
+    double mhz;
+    if (!text || fl_real_parse(text, &mhz) != FL_NUMBER_OK || (mhz <= high * FAR && mhz * FAR >= low))
+        return FL_OK;
+    return fl_sweep_note(&s->note, &s->note_count, d,
+                         "recorded at %g MHz, but the clocks of %s are %d to %d MHz: times and energies are those of "
+                         "the same work on another chip; --platform NAME takes the recorded one "
+                         "(foldline list platforms)",
+                         mhz, s->platform.name, low, high);
+}
+
 /* Any format that has kernels; what it does not carry is the platform's. */
 fl_status fl_scenes_from_trace(const fl_scene_options *o, const char *path, fl_scenes *all, fl_diag *d) {
     fl_scene_origin from = {0};
@@ -215,6 +232,8 @@ fl_status fl_scenes_from_trace(const fl_scene_options *o, const char *path, fl_s
     }
     if (!status)
         status = fl_scene_from_kernels(o, s, fl_input_name(path), &from.in.kernels.head, &from, d);
+    if (!status)
+        status = tell_clocks(s, &from.in.kernels.head, d);
     fl_scene_origin_free(&from);
     return status;
 }

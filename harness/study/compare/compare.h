@@ -165,8 +165,8 @@ cJSON *fl_provenance(const fl_scenes *scenes, const fl_spec *spec, size_t spec_c
  * hash. Otherwise as fl_file_sha256. */
 char *fl_result_sha256(const char *path, char hash[65]);
 
-/* Write the record beside a complete result. The record has the result's SHA-256, so that it fits no other result. Do
- * nothing for the standard output. */
+/* Write the record beside a complete result. The record has the result's SHA-256, so that it fits no other result.
+ * Where it cannot be written, remove the result, too. Do nothing for the standard output. */
 fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d);
 
 /* Return RESULT.provenance.json for RESULT.csv; the caller frees it. */

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* SHA-256 of a file as it lies, in hexadecimal: hash. NULL where it cannot be read. "-" too. */
@@ -270,16 +271,31 @@ char *fl_provenance_path(const char *csv) {
     return fl_must_print("%.*s.provenance.json", (int)stem, csv);
 }
 
+/* Remove a result whose record could not be written, and the record of the result before it. */
+static void drop_result(const char *csv) {
+    struct stat st;
+    if (stat(csv, &st) || !S_ISREG(st.st_mode))
+        return;
+    char *record = fl_provenance_path(csv);
+    unlink(record);
+    unlink(csv);
+    free(record);
+}
+
 fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d) {
     if (fl_is_standard(csv))
         return FL_OK;
     char hash[SHA256_DIGEST_STRING_LENGTH];
-    if (!fl_result_sha256(csv, hash))
+    if (!fl_result_sha256(csv, hash)) {
+        drop_result(csv);
         return fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");
+    }
     cJSON_DeleteItemFromObject(record, "result_sha256");
     cJSON_AddStringToObject(record, "result_sha256", hash);
     char *path = fl_provenance_path(csv);
     const fl_status s = fl_json_write(path, record, d);
+    if (s)
+        drop_result(csv);
     free(path);
     return s;
 }
