@@ -30,10 +30,16 @@ def chip(cell):
     return cell.split("-")[0]
 
 
+def same_training(one, other):
+    """Return whether both are one cell, or one is the other's twin under another schedule (CELL.envpipe, CELL-envpipe)."""
+    short, long = sorted((one, other), key=len)
+    return long == short or (long.startswith(short) and long[len(short)] in ".-_")
+
+
 def fit(cell, learn, like):
     command = [program, "fit", "pipeline", os.path.join(data, cell), "--learn", learn, "--json"]
     for other in cells:
-        if like and other != cell and chip(other) == chip(cell):
+        if like and not same_training(other, cell) and chip(other) == chip(cell):
             command += ["--like", os.path.join(data, other)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:

@@ -113,6 +113,12 @@ check "a list of 40 values is recorded to its end" grep -q '"power_limits_w":.*/
 refuse "more runs than the engine has time for" 2 '--repeat 1000000: so many runs of 10 s take longer than 26 days' "$f" run --sweep "$dir/mem.csv" --workload a --platform generic --policy nvboost --repeat 1000000
 refuse "more iterations" 2 '--repeat 1000000: so many iterations' "$f" run --pipeline $stages --platform a100-pcie --policy nvboost --repeat 1000000
 
+# Inputs without an end: what is no shard is not read, and a pipe is kept up to a limit (3 s, 4 GiB).
+refuse "merge of an endless file" 2 '/dev/zero:1:1: not a journal of this version' timeout 10 "$f" grid --merge /dev/zero -o "$dir/m.csv"
+if [ -n "${FL_NIGHTLY-}" ]; then
+  refuse "an endless pipe" 2 'more than 4 GiB came through the pipe, expected an end, or a file' "$f" import <(yes)
+fi
+
 # A disk that filled between a result and its record left the result alone. The record is the longer, as the result is packed.
 filled() {
   "$f" compare $mix --platform generic --no-oracle --gpus 81 --policy "fixed:power_limits_w=$(seq -s / -f %.4f 200.1 280.1)" \

@@ -18,6 +18,7 @@
 
 #define FL_GUNZIP_FREE (256 << 20)
 #define FL_GUNZIP_TIMES 200
+#define FL_PIPE_MOST (INT64_C(4) << 30) /* bytes that are kept of a pipe, which may have no end */
 
 /* ---- standard streams and pipes ---- */
 
@@ -96,6 +97,7 @@ static int again(int fd) {
 
 static fl_status keep(int from, const char *path, int *fd, fl_diag *d) {
     char chunk[1 << 16];
+    int64_t sum = 0;
     if ((*fd = fl_open_nameless(d)) < 0)
         return FL_IO;
     for (;;) {
@@ -104,13 +106,18 @@ static fl_status keep(int from, const char *path, int *fd, fl_diag *d) {
             continue;
         if (got == 0)
             return FL_OK;
-        const int error = got > 0 ? fl_write_whole(*fd, chunk, (size_t)got) : 0;
-        if (got > 0 && !error)
+        sum += got > 0 ? got : 0;
+        const bool endless = sum > FL_PIPE_MOST;
+        const int error = got > 0 && !endless ? fl_write_whole(*fd, chunk, (size_t)got) : 0;
+        if (got > 0 && !error && !endless)
             continue;
-        const fl_status s = got < 0 ? fl_fail(d, errno == EISDIR ? FL_BAD_INPUT : FL_IO, path, 0, 0, "cannot read: %s",
-                                              fl_reason(errno))
-                                    : fl_fail(d, FL_IO, path, 0, 0, "cannot be kept in %s, which TMPDIR names: %s",
-                                              temporary_folder(), fl_reason(error));
+        const fl_status s = endless   ? fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                                                "more than %lld GiB came through the pipe, expected an end, or a file",
+                                                (long long)(FL_PIPE_MOST >> 30))
+                            : got < 0 ? fl_fail(d, errno == EISDIR ? FL_BAD_INPUT : FL_IO, path, 0, 0,
+                                                "cannot read: %s", fl_reason(errno))
+                                      : fl_fail(d, FL_IO, path, 0, 0, "cannot be kept in %s, which TMPDIR names: %s",
+                                                temporary_folder(), fl_reason(error));
         close(*fd);
         *fd = -1;
         return s;

@@ -157,6 +157,16 @@ static fl_status no_journal(const char *path, fl_diag *d) {
     return fl_fail(d, FL_BAD_INPUT, path, 1, 1, "not a journal of this version, expected '" MAGIC "KEY JOBS'");
 }
 
+/* Only what begins like a shard is read: another file may have no end. */
+static fl_status check_begin(const char *path, fl_diag *d) {
+    char text[sizeof MAGIC] = "";
+    size_t got = 0;
+    fl_gunzip *g = fl_gunzip_open(path, d);
+    fl_status s = g ? fl_gunzip_read(g, text, sizeof MAGIC - 1, &got, d) : d->status;
+    fl_gunzip_close(g);
+    return s || !strcmp(text, MAGIC) ? s : no_journal(path, d);
+}
+
 static fl_status check_head(const fl_journal *j, const char *path, const char *text, fl_diag *d) {
     char key[65] = "";
     size_t jobs = 0;
@@ -344,6 +354,8 @@ fl_status fl_journal_merge(fl_journal **out, const char *const *path, size_t cou
     char **text = fl_must(calloc(count + 1, sizeof *text));
     fl_journal *j = NULL;
     fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < count; i++)
+        s = check_begin(path[i], d);
     for (size_t i = 0; !s && i < count; i++)
         s = read_all(path[i], &text[i], d);
     if (!s)
