@@ -224,6 +224,19 @@ static fl_pipeline_learn find_learn(const char *name) {
     return (fl_pipeline_learn)k;
 }
 
+/* The files that BASE names are inputs, too: no output may be one. */
+static fl_status spare_files(const fl_texts *bases, const fl_option *option, size_t count, fl_diag *d) {
+    static const char *const ending[] = {"plans", "measured", "instructions", "order", "caps"};
+    fl_status s = FL_OK;
+    for (size_t i = 0; i < bases->count; i++)
+        for (size_t k = 0; !s && k < sizeof ending / sizeof *ending; k++) {
+            char *path = fl_must_print("%s.%s.csv", bases->item[i], ending[k]);
+            s = fl_args_spare(option, count, path, d);
+            free(path);
+        }
+    return s;
+}
+
 int fl_cmd_fit_pipeline(int argc, char **argv) {
     options o = {.learn = "all", .tensor = 1, .twins = -1, .limit_w = 300, .least_limit_w = 225};
     const fl_option option[] = {
@@ -259,6 +272,10 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
     o.twins = o.twins < 0 ? TWINS : o.twins;
     if (!s)
         how = find_learn(o.learn);
+    if (!s)
+        s = spare_files(&o.base, option, sizeof option / sizeof *option, &d);
+    if (!s)
+        s = spare_files(&o.like, option, sizeof option / sizeof *option, &d);
     if (!s)
         s = believe(&o, &b, &d);
     if (!s)

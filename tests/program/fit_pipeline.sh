@@ -17,6 +17,11 @@ succeed "and runs" '4 GPUs' "$f" run --pipeline "$dir/bert.pipeline.csv" --platf
 "$f" fit pipeline $base -o "$dir/again.csv" >/dev/null
 check "the same again" cmp -s "$dir/again.csv" "$dir/bert.pipeline.csv"
 
+cp $base.*.csv "$dir"
+for x in plans measured instructions caps; do
+  refuse "an output over BASE.$x.csv" 2 "A100-bert\\.$x\\.csv: is an input" "$f" fit pipeline "$dir/A100-bert" -o "$dir/A100-bert.$x.csv"
+  check "which stays" cmp $base.$x.csv "$dir/A100-bert.$x.csv"
+done
 refuse "another way to learn" 2 "no --learn 'halves', expected one of all, half" "$f" fit pipeline $base --learn halves
 refuse "no files" 2 'nowhere\.plans\.csv' "$f" fit pipeline nowhere
 refuse "two of them" 2 'expected one BASE' "$f" fit pipeline $base $base
