@@ -99,6 +99,12 @@ seen "fit device" '^sharpness' fit device --sweep traces/samples/energyucb-528.p
 check "the inputs are as they were" cmp "$dir/x.plan.csv" "$dir/x.before"
 check "both" cmp "$dir/list.csv" "$dir/list.before"
 
+mkdir "$dir/gate" && cp tests/gate/gate.* "$dir/gate"
+for x in json kinds.csv; do
+  refuse "regress --junit over gate.$x" 2 "gate\.$x: is an input" "$f" regress "$dir/gate/gate.baseline.json" --junit "$dir/gate/gate.$x"
+  check "which stays" cmp "$dir/gate/gate.$x" tests/gate/gate.$x
+done
+
 # A parameter that only init refuses was found by the first run, or blamed on memory.
 printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["%s"],
 "policies": ["nvboost", {"policy": "fixed", "set": {"sm_mhz": 1234}}]}' "$root/$mix" >"$dir/init.json"

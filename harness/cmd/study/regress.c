@@ -122,12 +122,17 @@ static fl_status choose_bounds(regress *g, const char *path, fl_texts *bounds, f
 }
 
 /* baseline: the record's path where the runs are to be compared with it; NULL = they make a new one. */
-static fl_status run_experiment(regress *g, const char *baseline, fl_setup_options *so, fl_diag *d) {
+static fl_status run_experiment(regress *g, const char *baseline, fl_setup_options *so, const fl_option *option,
+                                size_t count, fl_diag *d) {
     fl_setup u = {0};
     fl_comparison c = {0};
-    fl_status s = fl_texts_add(&so->rest, g->experiment, d);
+    fl_status s = fl_args_spare(option, count, g->experiment, d);
+    if (!s)
+        s = fl_texts_add(&so->rest, g->experiment, d);
     if (!s)
         s = fl_setup_open(&u, so, d);
+    if (!s)
+        s = fl_scenes_spare(&u.scenes, u.spec, u.o.spec_count, option, count, d);
     if (!s)
         g->provenance = fl_report_record(&u);
     if (!s && baseline)
@@ -296,7 +301,7 @@ int fl_cmd_regress(int argc, char **argv) {
     if (!s)
         s = choose_bounds(&g, o.rest.item[0], &o.setup.bounds, &d);
     if (!s)
-        s = run_experiment(&g, o.bless ? NULL : o.rest.item[0], &o.setup, &d);
+        s = run_experiment(&g, o.bless ? NULL : o.rest.item[0], &o.setup, option, FL_COUNT(option), &d);
     if (!s)
         s = o.bless ? bless(&g, o.out ? o.out : o.rest.item[0], o.json, &d) : hold(&g, &o, &d);
     if (s)
