@@ -8,6 +8,11 @@
 #include "sim/node/node.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* The instructions of a pipeline over time, as a CSV for a Gantt chart. */
 
@@ -50,3 +55,22 @@ typedef struct fl_run_told {
 cJSON *fl_run_json(const fl_run_told *t);
 /* Sorts the result's residences. */
 void fl_run_tell_text(const fl_run_told *t);
+
+/* Many nodes under one budget. Boards, programs and seeds of the nodes differ by the seed. The budget is dealt out
+ * once: equally, by the mean power that each node needs, or so that a cut slows all nodes about the same (sensitivity).
+ * A node's share is its target where the policy reads target_w, else the power limits of its boards. */
+typedef struct fl_nodes_how {
+    const fl_scene_options *scene;
+    const fl_texts *traces;
+    int64_t nodes;
+    double budget_w;
+    const char *deal; /* equal, need or sensitivity */
+    double every_ms;  /* between two points of the sum */
+    unsigned threads;
+    const char *timeline, *out; /* the sum over time, and the result as JSON; NULL = none */
+    bool json;
+} fl_nodes_how;
+
+/* Run one policy on all nodes and print their sum. The result does not depend on the number of threads. FL_BAD_INPUT: a
+ * board without a power limit, or a budget below what all boards take at least. */
+fl_status fl_run_nodes(const fl_nodes_how *how, const fl_spec *spec, const fl_option *option, size_t count, fl_diag *d);

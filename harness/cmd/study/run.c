@@ -42,7 +42,9 @@ typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
     const char *policy, *reader, *log, *timeline, *telemetry, *probes, *served, *iterations, *instructions, *path, *out;
-    double every_ms, min_set_ms;
+    const char *deal; /* of a budget among nodes */
+    int64_t nodes, threads;
+    double every_ms, min_set_ms, budget_w;
     bool json;
 } run_options;
 
@@ -244,7 +246,43 @@ static fl_status tell(const run_options *o, const fl_run_told *told, fl_diag *d)
     return s;
 }
 
-static fl_status run_and_tell(const run_options *o, const fl_option *option, size_t count, fl_diag *d) {
+/* Many nodes under one budget. */
+static fl_status run_nodes(const run_options *o, const fl_option *option, size_t count, fl_diag *d) {
+    fl_spec spec = {0};
+    fl_status s = fl_command_allow(option, count, false,
+                                   "log telemetry probes served iterations instructions fault reader min-set-ms units "
+                                   "target gpu-budget",
+                                   "with --nodes", d);
+    if (!s && !(o->budget_w > 0))
+        s = fl_refuse(d, "no --budget given, expected the power of all nodes in W");
+    if (!s)
+        s = o->policy ? fl_spec_open_set(o->policy, &o->set, &spec, d)
+                      : fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
+    if (!s)
+        s = fl_scene_check(&o->scene, &o->traces, d);
+    const fl_nodes_how how = {.scene = &o->scene,
+                              .traces = &o->traces,
+                              .nodes = o->nodes,
+                              .budget_w = o->budget_w,
+                              .deal = o->deal ? o->deal : "equal",
+                              .every_ms = o->every_ms > 0 ? o->every_ms : 1000,
+                              .threads = (unsigned)o->threads,
+                              .timeline = o->timeline,
+                              .out = o->out,
+                              .json = o->json};
+    if (!s)
+        s = fl_run_nodes(&how, &spec, option, count, d);
+    fl_spec_free(&spec);
+    return s;
+}
+
+static fl_status run_and_tell(run_options *o, const fl_option *option, size_t count, fl_diag *d) {
+    if (o->nodes)
+        return run_nodes(o, option, count, d);
+    fl_status given = fl_command_allow(option, count, false, "budget deal threads", "without --nodes", d);
+    if (given)
+        return given;
+    o->every_ms = o->every_ms > 0 ? o->every_ms : 100;
     fl_scenes scenes = {0};
     fl_spec spec = {0};
     fl_policy here;
@@ -286,7 +324,7 @@ out:
 }
 
 int fl_cmd_run(int argc, char **argv) {
-    run_options o = {.every_ms = 100};
+    run_options o = {0};
     const fl_option option[] = {
         FL_SCENE_OPTIONS(o.scene),
         FL_SERVING_OPTIONS(o.scene.serving),
@@ -317,8 +355,17 @@ int fl_cmd_run(int argc, char **argv) {
          FL_FOR_OUTPUT},
         {"instructions", "FILE", FL_OPTION_OUTPUT, &o.instructions, 0, 0,
          "of a pipeline: writes what each rank did and waited, with clock and power", FL_FOR_OUTPUT},
-        {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9, "spacing of the timeline and the telemetry (100)",
-         FL_FOR_OUTPUT},
+        {"every-ms", "X", FL_OPTION_REAL, &o.every_ms, 0.001, 1e9,
+         "spacing of the timeline and the telemetry (100; with --nodes 1000)", FL_FOR_OUTPUT},
+        {"nodes", "N", FL_OPTION_INT, &o.nodes, 1, 100000,
+         "so many nodes side by side: boards, programs and seeds differ, and nothing couples them over time",
+         FL_FOR_MACHINE},
+        {"budget", "W", FL_OPTION_REAL, &o.budget_w, 1, 1e10, "power of all nodes' GPUs together, dealt out once",
+         FL_FOR_MACHINE},
+        {"deal", "equal|need|sensitivity", FL_OPTION_CHOICE, &o.deal, 0, 0,
+         "how the budget is dealt out: equally, by mean power, or so that a cut slows all about the same (equal)",
+         FL_FOR_MACHINE},
+        FL_THREADS_OPTION(&o.threads),
         {"fault", "SPEC", FL_OPTION_LIST, &o.faults, 0, 0, FL_FAULT_SPEC_HELP, FL_FOR_MACHINE},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "writes the result as JSON", FL_FOR_OUTPUT},
         FL_JSON_OPTION(&o.json),
