@@ -64,6 +64,31 @@ static void make_folder(void) {
     "# foldline-telemetry 1\nt_ns,device,sm_mhz,mem_mhz,power_w,util_gpu_pct\n0,0,1500,1000,,\n0,1,1500,1000,,\n"      \
     "100000000,0,900,1000,80,99\n100000000,1,1500,1000,120,50\n"
 
+#define LOCKS                                                                                                          \
+    "workload,sm_mhz,power_cap_w,time_s,power_w\na,500,300,1,100\na,1000,300,0.5,150\na,1500,300,0.4,200\n"            \
+    "a,1500,150,0.45,150\n"
+#define TRAJECTORY "t_s,demand_w,power_w,set_w,sm_mhz\n0,90,80,,1500\n0.05,90,85,100,1300\n0.1,90,100,,1400\n"
+
+/* Each file is a line of its own, named as the file; a trajectory too. */
+static void test_over_each_other(void) {
+    make_folder();
+    char *in[] = {strdup(write_file("recorded.csv", TRAJECTORY)), strdup(write_file("simulated.csv", TIMELINE))};
+    const char *out = in_folder("over.svg");
+    fl_diag d = {0};
+    FL_CHECK(fl_plot_all("timeline", (const char *const *)in, 2, out, &d) == FL_OK, "%s", d.message);
+    FILE *f = fopen(out, "r");
+    char *text = calloc(1, 1 << 20);
+    CU_ASSERT_FATAL(f && text && fread(text, 1, (1 << 20) - 1, f) > 0);
+    fclose(f);
+    FL_CHECK(strstr(text, ">recorded<") && strstr(text, ">simulated<"), "both names");
+    free(text);
+    FL_CHECK(fl_plot_all("residency", (const char *const *)in, 2, out, &d) == FL_BAD_INPUT &&
+                 strstr(d.message, "2 inputs, expected one"),
+             "%s", d.message);
+    free(in[0]);
+    free(in[1]);
+}
+
 static void test_every_kind_and_format(void) {
     static const struct {
         const char *ending, *magic;
@@ -72,7 +97,7 @@ static void test_every_kind_and_format(void) {
     const char *compare = strdup(write_file("c.csv", COMPARE)), *timeline = strdup(write_file("t.csv", TIMELINE)),
                *regret = strdup(write_file("c.regret.csv", REGRET)), *gantt = strdup(write_file("gantt.csv", GANTT)),
                *frontier = strdup(write_file("f.csv", FRONTIER)), *servers = strdup(write_file("servers.csv", SERVERS)),
-               *served = strdup(write_file("served.csv", SERVED));
+               *served = strdup(write_file("served.csv", SERVED)), *locks = strdup(write_file("locks.csv", LOCKS));
     for (size_t k = 0; fl_plot_kinds[k]; k++)
         for (size_t f = 0; f < 3; f++) {
             char name[64], head[8] = {0};
@@ -84,6 +109,7 @@ static void test_every_kind_and_format(void) {
                                 : !strcmp(kind, "gantt")         ? gantt
                                 : !strcmp(kind, "frontier")      ? frontier
                                 : !strcmp(kind, "latencies")     ? served
+                                : !strcmp(kind, "locks")         ? locks
                                 : !strncmp(kind, "serving", 7)   ? servers
                                 : !strcmp(kind, "regret-curves") ? regret
                                                                  : compare;
@@ -102,6 +128,7 @@ static void test_every_kind_and_format(void) {
     free((char *)(uintptr_t)regret);
     free((char *)(uintptr_t)gantt);
     free((char *)(uintptr_t)frontier);
+    free((char *)(uintptr_t)locks);
 }
 
 /* Ends of straight pieces drawn in a colour. */
@@ -304,7 +331,7 @@ static void test_away(void) {
     FL_CHECK(*folder && system(line) == 0 && access(folder, F_OK), "%s is left", folder);
 }
 
-FL_SUITE("plot", {"lines", test_lines}, {"overloaded servers", test_overloaded},
-         {"every kind in every format", test_every_kind_and_format}, {"names and rows", test_tables},
-         {"per cent signs", test_percent}, {"refusals leave nothing behind", test_refusals},
-         {"nothing left", test_away})
+FL_SUITE("plot", {"over each other", test_over_each_other}, {"lines", test_lines},
+         {"overloaded servers", test_overloaded}, {"every kind in every format", test_every_kind_and_format},
+         {"names and rows", test_tables}, {"per cent signs", test_percent},
+         {"refusals leave nothing behind", test_refusals}, {"nothing left", test_away})

@@ -16,10 +16,10 @@ for deal in equal need sensitivity; do
   check "$deal: any number of threads" cmp -s "$dir/$deal" <("$f" run "${three[@]}" --budget 500 --deal $deal --threads 3 2>/dev/null)
 done
 check "the sum over time has the mean that is printed" near "$(of mean_power_w "$dir/sensitivity" | head -1)" \
-  "$(awk -F, '/^[0-9]/ { s += $3; n++ } END { print s / n }' "$dir/sum.csv")" 0.001
-check "its peak" near "$(of peak_power_w "$dir/sensitivity")" "$(awk -F, '/^[0-9]/ && $3 > m { m = $3 } END { print m }' "$dir/sum.csv")" 0.001
+  "$(awk -F, '/^[0-9]/ { s += $2; n++ } END { print s / n }' "$dir/sum.csv")" 0.001
+check "its peak" near "$(of peak_power_w "$dir/sensitivity")" "$(awk -F, '/^[0-9]/ && $2 > m { m = $2 } END { print m }' "$dir/sum.csv")" 0.001
 check "its steepest ramp" near "$(of steepest_ramp_w_per_s "$dir/sensitivity")" "$(awk -F, '/^[0-9]/ {
-  r = $3 - p; if (n++ && r * r > m * m) m = r; p = $3 } END { print m }' "$dir/sum.csv")" 0.001
+  r = $2 - p; if (n++ && r * r > m * m) m = r; p = $2 } END { print m }' "$dir/sum.csv")" 0.001
 check "equal shares" [ "$(of share_w "$dir/equal" | sort -u | wc -l)" = 1 ]
 check "who needs more gets more" [ "$(paste <(of need_w "$dir/need") <(of share_w "$dir/need") | awk '{ printf "%.4f\n", $2 / $1 }' | sort -u | wc -l)" = 1 ]
 spread() { of slowdown "$1" | sort -g | awk 'NR == 1 { a = $1 } { b = $1 } END { print b - a }'; }
@@ -29,6 +29,8 @@ name=$("$f" run "${plain[@]}" --nodes 1 --budget 300 --policy nvboost --json 2>/
 "$f" run "${plain[@]}" --workload "$name" --units 1 --policy nvboost --json >"$dir/alone" 2>/dev/null
 check "a node is a run" [ "$(of energy_j "$dir/one" | head -1)" = "$(of energy_j "$dir/alone" | head -1)" ]
 succeed "a policy that reads a target has the share as its target" 'as its target' "$f" run "${plain[@]}" --nodes 2 --budget 400 --policy gridpilot
+succeed "compare says what a lock costs against a power limit" 'lock or cap: at the same mean power a lock costs' \
+  "$f" compare "${plain[@]}" --policy nvboost --no-oracle
 refuse "too little" 2 'power limits of 3 nodes go down to 450 W together' "$f" run "${three[@]}" --budget 400
 refuse "no budget" 2 'no --budget given' "$f" run "${three[@]}"
 refuse "no nodes" 2 'without --nodes' "$f" run "${plain[@]}" --workload matmul --policy nvboost --budget 400

@@ -7,6 +7,7 @@
 #include "harness/base/work/work.h"
 #include "harness/input/experiment/experiment.h"
 #include "harness/input/scene/scene.h"
+#include "harness/report/data/data.h"
 #include "harness/study/compare/compare.h"
 #include "harness/study/trial/trial.h"
 #include "policies/policy.h"
@@ -61,6 +62,7 @@ typedef struct compared { /* and what is told of it */
     fl_published *published;  /* NULL: the experiment has none, or it is not about this comparison */
     fl_result_tables *tables; /* as published */
     fl_ranking *ranking;      /* NULL: not asked for */
+    fl_lock_caps locks;       /* of the sweep, if it has locks and power limits */
     cJSON *record;
     bool draws; /* a distribution replay */
 } compared;
@@ -77,8 +79,9 @@ static void put_unstepped(const fl_comparison *c, FILE *out) {
     }
 }
 
-static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out) {
+static void put_notes(const fl_comparison *c, const fl_scenes *scenes, const fl_lock_caps *locks, FILE *out) {
     fl_best_known_print(c->row, c->mean_first, out);
+    fl_lock_caps_put(locks, out);
     fl_scene_notes(scenes, out);
     if (c->ignored_sets)
         fprintf(out, "note: %llu commands set a control that this simulated node does not have; they had no effect\n",
@@ -102,7 +105,7 @@ static void put_notes(const fl_comparison *c, const fl_scenes *scenes, FILE *out
 static void add_notes(cJSON *root, const compared *r) {
     cJSON *list = cJSON_AddArrayToObject(root, "notes");
     fl_text memory;
-    put_notes(&r->c, &r->u.scenes, fl_must(fl_text_open(&memory)));
+    put_notes(&r->c, &r->u.scenes, &r->locks, fl_must(fl_text_open(&memory)));
     char *text = fl_must(fl_text_close(&memory, NULL));
     fl_json_add_notes(list, text);
     free(text);
@@ -130,7 +133,7 @@ static void print_json(const compared *r) {
 static void print_text(const compared *r, const compare_options *o) {
     fl_comparison_print(&r->c, &r->u.o, o->each || (r->u.variants && r->u.o.draws == 1 && !r->draws), o->wide, stdout);
     putchar('\n');
-    put_notes(&r->c, &r->u.scenes, stdout);
+    put_notes(&r->c, &r->u.scenes, &r->locks, stdout);
     if (r->ranking) {
         putchar('\n');
         fl_model_error_print(&r->u.o, &o->error, r->ranking, stdout);
@@ -201,6 +204,8 @@ static fl_status compare(compared *r, compare_options *o, const fl_option *optio
         s = fl_published_solve(r->published, &r->c, d);
     if (!s && r->tables)
         s = fl_result_tables_solve(r->tables, &r->c, d);
+    if (!s && o->setup.scene.sweep && !r->draws)
+        s = fl_lock_caps_read(o->setup.scene.sweep, &r->locks, d);
     o->error.seed = u->o.seed;
     if (!s && o->error.draws)
         s = rank(r, &o->error, d);
@@ -295,6 +300,7 @@ int fl_cmd_compare(int argc, char **argv) {
     }
     fl_published_free(r.published);
     fl_result_tables_free(r.tables);
+    fl_lock_caps_free(&r.locks);
     free(r.ranking);
     cJSON_Delete(r.record);
     fl_comparison_free(&r.c);

@@ -291,11 +291,9 @@ static fl_status write_sum(const work *w, const sum *t, const char *path, fl_dia
     if (!o)
         return path ? d->status : FL_OK;
     FILE *f = fl_output_file(o);
-    fputs("# foldline-telemetry 1\n# source: foldline run --nodes: the simulated truth, the sum over all nodes\n"
-          "t_ns,device,power_w,power_limit_w\n",
-          f);
+    fputs("t_ns,power_w,budget_w\n", f);
     for (size_t k = 0; k < t->points; k++)
-        fprintf(f, "%lld,0,%.9g,%.9g\n", (long long)((int64_t)(k + 1) * w->every_ps / FL_PS_PER_NS), t->watts[k],
+        fprintf(f, "%lld,%.9g,%.9g\n", (long long)((int64_t)(k + 1) * w->every_ps / FL_PS_PER_NS), t->watts[k],
                 w->how->budget_w);
     return fl_output_commit(o, d);
 }

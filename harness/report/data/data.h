@@ -293,6 +293,32 @@ size_t fl_signal_index(const fl_telemetry *t, const char *name);
  * foldline run --timeline writes it. FL_BAD_INPUT where there is no sm_mhz. */
 fl_status fl_residency(const fl_telemetry *t, const char *path, fl_share **list, size_t *count, fl_diag *d);
 
+/* Locks against power limits, of a sweep whose workloads were measured under both. */
+
+typedef struct fl_lock_point {
+    double sm_mhz, cap_w, power_w, time_s, energy_j;
+} fl_lock_point;
+
+typedef struct fl_lock_cap { /* one workload; points by ascending power */
+    char *workload;
+    fl_lock_point *lock, *cap; /* locks under the highest limit; limits at the highest lock */
+    size_t locks, caps;
+} fl_lock_cap;
+
+typedef struct fl_lock_caps {
+    fl_lock_cap *item; /* the workloads that have at least three locks and a limit that acts */
+    size_t count;
+} fl_lock_caps;
+
+fl_status fl_lock_caps_read(const char *path, fl_lock_caps *out, fl_diag *d);
+void fl_lock_caps_free(fl_lock_caps *c); /* accepts a zeroed struct */
+/* Compare both at the mean power of each limit that acts. A lock that draws as much lies between measured ones: a
+ * straight line and a parabola bound what it takes. Set what a lock costs more, in percent of energy and time (which
+ * are the same at equal power), as means over all points. Return their number. */
+size_t fl_lock_caps_range(const fl_lock_caps *all, double *low_pct, double *high_pct);
+/* Print the answer as one line; nothing if no limit can be compared. */
+void fl_lock_caps_put(const fl_lock_caps *all, FILE *out);
+
 /* Any result as a table: the CSV files that commands write, and their output as JSON. The module reads the whole input,
  * selects and sorts rows, and prints the rest in the width of the terminal, or as JSON. */
 

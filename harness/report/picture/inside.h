@@ -74,6 +74,9 @@ fl_status fl_picture_frontier(fl_picture *p, const char *input, size_t *drawn, f
 
 enum { FL_PANELS_MAX = 12, FL_ENDS_MAX = 40 };
 
+/* Key of a telemetry's head with the name of the series of a device, such as "series.0"; without it, "GPU 0". */
+#define FL_SERIES_KEY "series."
+
 typedef struct fl_panel {
     const char *title, *x_label, *y_label; /* "" = none */
     double x0, x1, y0, y1;

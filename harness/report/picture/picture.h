@@ -87,6 +87,9 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
 fl_status fl_picture_timeline(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
 fl_status fl_picture_residency(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
 
+/* locks: of a sweep with locks and power limits, read from input. */
+fl_status fl_picture_locks(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
+
 /* gantt: what `foldline run --instructions` wrote, of each of several plans a chart above the next. */
 enum { FL_GANTT_PLANS_MAX = 2 };
 fl_status fl_picture_gantt(fl_picture *p, const char *const *input, size_t plans, size_t *drawn, fl_diag *d);
@@ -99,5 +102,6 @@ extern const char *const fl_plot_kinds[]; /* ends with NULL */
  * appears completely or not at all. FL_BAD_INPUT: unknown kind (the message offers the nearest), unknown ending,
  * missing input. FL_IO: gnuplot is missing or refuses, with its first line. */
 fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d);
-/* Draw a picture from count > 0 inputs. Only gantt takes more than one, up to FL_GANTT_PLANS_MAX. */
+/* Draw a picture from count > 0 inputs. gantt takes up to FL_GANTT_PLANS_MAX, timeline up to six, which
+ * it draws over each other. */
 fl_status fl_plot_all(const char *kind, const char *const *inputs, size_t count, const char *output, fl_diag *d);

@@ -12,12 +12,16 @@
 #include "traces/io/records.h"
 #include "traces/open/open.h"
 
+#include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PANELS_MOST = 6, TRACE_BINS = 500 };
+enum { PANELS_MOST = 6, TRACE_BINS = 500, OVERLAID = 2, OVERLAID_FILES = 6 };
+static const char *const OVERLAY[OVERLAID] = {"sm_mhz", "power_w"};
 
 typedef size_t (*of_summary)(fl_picture *p, const fl_summary *s, const fl_looks *looks);
 
@@ -60,6 +64,8 @@ static const struct kind {
     {"residency", "residency", NULL, fl_picture_residency, NULL, "no clock over any time"},
     {"trace", "trace", NULL, NULL, NULL, "no kernels and no telemetry"},
     {"frontier", "frontier", NULL, NULL, fl_picture_frontier, "no row below it"},
+    {"locks", "lines", NULL, NULL, fl_picture_locks,
+     "no workload with three locks under its highest power limit and a limit that acts at its highest lock"},
     {"gantt", "gantt", NULL, NULL, NULL, "no row below it"},
     {"serving", "lines", NULL, NULL, fl_picture_serving,
      "no run of a server, expected the file of foldline compare --serving"},
@@ -70,9 +76,9 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-const char *const fl_plot_kinds[] = {"pareto",    "workloads",    "timeline",  "regret", "regret-curves", "sensitivity",
-                                     "intervals", "ranks",        "residency", "trace",  "frontier",      "gantt",
-                                     "serving",   "serving-load", "latencies", NULL};
+const char *const fl_plot_kinds[] = {
+    "pareto", "workloads", "timeline", "regret", "regret-curves", "sensitivity",  "intervals", "ranks", "residency",
+    "trace",  "frontier",  "locks",    "gantt",  "serving",       "serving-load", "latencies", NULL};
 
 /* ---- inputs ---- */
 
@@ -101,15 +107,83 @@ static fl_status from_result(const struct kind *k, const char *input, fl_picture
     return st;
 }
 
-static fl_status from_telemetry(const struct kind *k, const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
-    fl_telemetry t = {0};
+/* Telemetry, or the power and clock of a trajectory. */
+static fl_status read_telemetry(const char *input, fl_telemetry *t, fl_diag *d) {
     fl_left_out left;
-    fl_status s = fl_telemetry_read(input, &t, &left, d);
+    fl_decisions way = {0};
+    const fl_status s = fl_telemetry_read(input, t, &left, d);
     if (!s)
         fl_left_tell(input, &left);
+    if (!s || fl_trajectory_read(input, &way, NULL))
+        return s;
+    *t = (fl_telemetry){.signal = way.signal, .signal_count = way.signal_count, .row_count = way.step_count};
+    t->head = way.head;
+    t->t_ns = way.t_ns;
+    way.signal = NULL;
+    way.signal_count = 0;
+    way.head = (fl_head){0};
+    way.t_ns = NULL;
+    t->device = fl_must(calloc(t->row_count, sizeof *t->device));
+    t->value = fl_must(malloc(t->row_count * t->signal_count * sizeof *t->value));
+    for (size_t i = 0; i < t->row_count; i++) /* the row of the GPU, behind that of the host */
+        memcpy(t->value + i * t->signal_count, way.value + (2 * i + 1) * t->signal_count,
+               t->signal_count * sizeof *t->value);
+    fl_decisions_free(&way);
+    if (d)
+        *d = (fl_diag){0};
+    return FL_OK;
+}
+
+static fl_status from_telemetry(const struct kind *k, const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
+    fl_telemetry t = {0};
+    fl_status s = read_telemetry(input, &t, d);
     if (!s)
         s = k->telemetry(p, &t, input, drawn, d);
     fl_telemetry_free(&t);
+    return s;
+}
+
+/* Append GPU 0 of `from` as the device of that number, with its clock and power. */
+static void append(fl_telemetry *to, const fl_telemetry *from, int32_t device) {
+    const size_t at[OVERLAID] = {fl_signal_index(from, OVERLAY[0]), fl_signal_index(from, OVERLAY[1])};
+    const size_t rows = to->row_count + from->row_count;
+    to->t_ns = fl_must(realloc(to->t_ns, (rows + 1) * sizeof *to->t_ns));
+    to->device = fl_must(realloc(to->device, (rows + 1) * sizeof *to->device));
+    to->value = fl_must(realloc(to->value, (rows * OVERLAID + 1) * sizeof *to->value));
+    for (size_t i = 0; i < from->row_count; i++) {
+        if (from->device[i])
+            continue;
+        for (size_t k = 0; k < OVERLAID; k++)
+            to->value[to->row_count * OVERLAID + k] =
+                at[k] == SIZE_MAX ? (double)NAN : from->value[i * from->signal_count + at[k]];
+        to->t_ns[to->row_count] = from->t_ns[i];
+        to->device[to->row_count++] = device;
+    }
+}
+
+/* Several recordings over each other, named as their files. */
+static fl_status from_several(const char *const *input, size_t count, fl_picture *p, size_t *drawn, fl_diag *d) {
+    fl_telemetry all = {.signal_count = OVERLAID};
+    char key[32], name[48];
+    fl_status s = FL_OK;
+    all.signal = fl_must(calloc(OVERLAID, sizeof *all.signal));
+    for (size_t k = 0; k < OVERLAID; k++)
+        all.signal[k] = fl_must(strdup(OVERLAY[k]));
+    for (size_t i = 0; !s && i < count; i++) {
+        fl_telemetry one = {0};
+        const char *slash = strrchr(input[i], '/');
+        if (!(s = read_telemetry(input[i], &one, d)))
+            append(&all, &one, (int32_t)i);
+        fl_telemetry_free(&one);
+        snprintf(key, sizeof key, FL_SERIES_KEY "%zu", i);
+        snprintf(name, sizeof name, "%s", slash ? slash + 1 : input[i]);
+        name[strcspn(name, ".")] = '\0';
+        fl_must_have(fl_head_set(&all.head, key, name));
+    }
+    fl_must_have(fl_head_set(&all.head, "workload", "GPU 0 of each file"));
+    if (!s)
+        s = fl_picture_timeline(p, &all, input[0], drawn, d);
+    fl_telemetry_free(&all);
     return s;
 }
 
@@ -176,19 +250,24 @@ fl_status fl_plot(const char *name, const char *input, const char *output, fl_di
 
 fl_status fl_plot_all(const char *name, const char *const *inputs, size_t count, const char *output, fl_diag *d) {
     const char *input = inputs[0];
-    const bool gantt = !strcmp(name, "gantt");
+    const bool gantt = !strcmp(name, "gantt"), timeline = !strcmp(name, "timeline");
+    const size_t most = gantt ? FL_GANTT_PLANS_MAX : timeline ? OVERLAID_FILES : 1;
     const struct kind *k = NULL;
     const char *format = NULL;
     fl_picture p = {0};
     char *bytes = NULL;
     size_t drawn = 0, size = 0;
     fl_status s = check(name, output, &k, &format, d);
-    if (!s && count > (gantt ? FL_GANTT_PLANS_MAX : 1))
-        s = fl_refuse(d, "plot %s: %zu inputs, expected %s", name, count, gantt ? "one or two" : "one");
+    if (!s && count > most)
+        s = fl_refuse(d, "plot %s: %zu inputs, expected %s", name, count,
+                      gantt      ? "one or two"
+                      : timeline ? "one to six"
+                                 : "one");
     if (!s)
         s = fl_picture_open(&p, FL_PICTURE_PRINT, d);
     if (!s)
         s = k->result                        ? from_result(k, input, &p, &drawn, d)
+            : timeline && count > 1          ? from_several(inputs, count, &p, &drawn, d)
             : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
             : k->file                        ? k->file(&p, input, &drawn, d)
             : !strcmp(name, "regret-curves") ? from_curves(input, &p, &drawn, d)

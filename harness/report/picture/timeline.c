@@ -106,8 +106,13 @@ static void put_devices(fl_lines *l, const fl_telemetry *t, size_t signal, bool 
     double x[POINTS_MAX + 2], y[POINTS_MAX + 2];
     for (int k = 0; k < devices; k++) {
         const size_t n = series(t, k, signal, clock, x, y);
-        char name[32];
-        snprintf(name, sizeof name, "GPU %d", k);
+        char name[64], key[32];
+        snprintf(key, sizeof key, FL_SERIES_KEY "%d", k);
+        const char *own = fl_head_get(&t->head, key);
+        if (own)
+            snprintf(name, sizeof name, "%s", own);
+        else
+            snprintf(name, sizeof name, "GPU %d", k);
         for (size_t i = 0; i < n; i++)
             if (clock)
                 fl_lines_step(l, "line", x[i], y[i], 1 + k % FL_PICTURE_COLOURS);
@@ -177,10 +182,12 @@ fl_status fl_picture_timeline(fl_picture *p, const fl_telemetry *t, const char *
     fl_lines l;
     fl_panel panel = {.x_label = "time, s", .y_label = "SM clock, MHz", .title = "", .quiet_x = power != SIZE_MAX};
     *drawn = 0;
-    if (clock == SIZE_MAX)
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no column sm_mhz, expected the file of foldline run --timeline");
+    const bool clocks = clock != SIZE_MAX;
+    if (!clocks && power == SIZE_MAX)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "no column sm_mhz or power_w, expected the file of foldline run --timeline");
     about_of(t, path, about, sizeof about);
-    const int devices = extent(t, clock, &panel, &panel.y0, &panel.y1);
+    const int devices = extent(t, clocks ? clock : power, &panel, &panel.y0, &panel.y1);
     if (!devices)
         return FL_OK;
     fl_loosen(&panel.y0, &panel.y1);
@@ -189,14 +196,20 @@ fl_status fl_picture_timeline(fl_picture *p, const fl_telemetry *t, const char *
         extent(t, limit, &panel, &least, &most);
     const bool wall = limit != SIZE_MAX && least <= most && least > 0;
     const bool served = waiting != SIZE_MAX && running != SIZE_MAX;
-    fl_lines_begin(&l, p, (power == SIZE_MAX ? 1 : 2) + (served ? 1 : 0), 1, p->width < 600 ? 130 : 170,
+    fl_lines_begin(&l, p, (power != SIZE_MAX) + clocks + served, 1, p->width < 600 ? 130 : 170,
                    wall          ? 84
                    : served      ? 84
-                   : devices > 1 ? 50
+                   : devices > 1 ? (fl_head_get(&t->head, FL_SERIES_KEY "0") ? 130 : 50)
                                  : 4,
-                   true, served ? "Clock, requests and power over time" : "Clock and power over time", about);
-    fl_lines_panel(&l, &panel);
-    put_devices(&l, t, clock, true, devices, true);
+                   true,
+                   served    ? "Clock, requests and power over time"
+                   : !clocks ? "Power over time"
+                             : "Clock and power over time",
+                   about);
+    if (clocks) {
+        fl_lines_panel(&l, &panel);
+        put_devices(&l, t, clock, true, devices, true);
+    }
     if (served) {
         panel.y_label = "requests";
         panel.quiet_x = power != SIZE_MAX;
