@@ -96,6 +96,9 @@ static void print_device(const fl_device *dev) {
     print_limits(dev->power_min_w, dev->power_max_w, dev->power_default_w);
     printf("  power: A %g, A0 %g, B %g, B0 %g, C %g W; no context %g W; sharpness %g\n", dev->a_w, dev->a0_w, dev->b_w,
            dev->b0_w[dev->mem_count - 1], dev->c_w, dev->no_context_w, dev->sharpness);
+    if (dev->bandwidth.fold_mhz > 0)
+        printf("  bandwidth: fold at %g MHz, slope %g below and %g above it\n", dev->bandwidth.fold_mhz,
+               dev->bandwidth.low, dev->bandwidth.high);
     if (dev->gate_ns > 0)
         printf("  an idle GPU's power is gated after %g ms: it then draws neither A0 nor C\n", ms(dev->gate_ns));
     print_voltage(dev);

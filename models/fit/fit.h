@@ -6,6 +6,7 @@
  * values. */
 #pragma once
 
+#include "models/laws/device.h"
 #include "models/math/math.h"
 
 #include <stddef.h>
@@ -117,6 +118,22 @@ fl_model_status fl_fit_kernel(const fl_kernel_point *point, size_t count, double
 
 /* The law's time over its time at the reference. */
 double fl_kernel_time(const fl_kernel_fit *k, double p, double ref_over_f);
+
+/* ---- the fold line of a kernel that bandwidth bounds, from the same points ----
+ *
+ * T(f) = T(ref) B(ref) / B(f), with B of fl_fold_line (models/laws/device.h; GEEPAFS Eq. 1 to 4). The result minimises
+ * the squares of the relative errors of 1 / T, among all folds between the lowest and the highest clock and all slopes
+ * low >= high >= 0. The points may also be readings of bandwidth or memory utilisation B: then time is 1 / B. */
+
+typedef struct fl_fold_line_fit {
+    fl_fold_line line;
+    double mape_pct;   /* over the points */
+    double unseen_pct; /* mean error on each point when it is left out; NAN with fewer than four */
+} fl_fold_line_fit;
+
+/* count >= 3 points at distinct clocks, ascending. INVALID: times or clocks that are not above 0. NO_FIT: no such line
+ * is above 0 at all points. */
+fl_model_status fl_fit_fold_line(const fl_kernel_point *point, size_t count, fl_fold_line_fit *out);
 
 /* ---- a power sensor against the true course of power ----
  *

@@ -208,6 +208,17 @@ double fl_core_active(double tc, double tm, double tl, double p, double f_ratio,
     return share(tc * f_ratio, fl_time_at(tc, tm, tl, p, f_ratio, m_ratio));
 }
 
+bool fl_fold_line_sound(const fl_fold_line *b, double lowest_mhz) {
+    return b->fold_mhz == 0 || (b->fold_mhz > 0 && isfinite(b->fold_mhz + b->low) && b->low >= b->high &&
+                                b->high >= 0 && lowest_mhz > 0 && fl_fold_line_at(b, lowest_mhz) > 0);
+}
+
+double fl_fold_line_at(const fl_fold_line *b, double sm_mhz) {
+    if (!(b->fold_mhz > 0))
+        return 1;
+    return 1 + (sm_mhz < b->fold_mhz ? b->low : b->high) * (sm_mhz / b->fold_mhz - 1);
+}
+
 /* ---- ladders and nodes ---- */
 
 void fl_node_spec_free(fl_node_spec *n) {

@@ -92,6 +92,23 @@ typedef struct fl_thermal_spec {
     double limit_c, release_c;       /* the clock falls above the first, and rises again below the second */
 } fl_thermal_spec;
 
+/* The fold line of GEEPAFS (Eq. 1 to 4): memory bandwidth against the SM clock, in two segments that meet at the fold.
+ *
+ *   B(f) / B(fold) = 1 + a (f / fold - 1),   a = low up to the fold, a = high above it
+ *
+ * low is a1, high is a2, both relative to the fold: 1 means that bandwidth is proportional to the clock. low >= high >=
+ * 0. max-scaling is the case without a slope: bandwidth does not depend on the SM clock. */
+typedef struct fl_fold_line {
+    double fold_mhz; /* 0 = bandwidth does not depend on the SM clock */
+    double low, high;
+} fl_fold_line;
+
+/* Return true if the law has low >= high >= 0 and bandwidth is above 0 at lowest_mhz. Without a fold it is sound. */
+bool fl_fold_line_sound(const fl_fold_line *b, double lowest_mhz);
+
+/* Return the bandwidth at sm_mhz relative to that at the fold; 1 at every clock without a fold. */
+double fl_fold_line_at(const fl_fold_line *b, double sm_mhz);
+
 typedef struct fl_device {
     char name[64];
     int32_t *sm_mhz, *mem_mhz; /* ladders, ascending */
@@ -109,6 +126,7 @@ typedef struct fl_device {
     int64_t gate_ns;     /* after this long without an op the GPU is power-gated: C V and A0 V^2 f vanish; 0 = never */
     fl_curve *voltage;   /* V(f) against MHz, monotone, with a floor; 1 at the lowest clock unless known */
     double sharpness;    /* p of kernel time, for kernels that give none */
+    fl_fold_line bandwidth; /* for kernels that give no fold line of their own */
 
     double power_min_w, power_max_w, power_default_w; /* limits that may be set; 0 = not known */
     double tdp_w;

@@ -53,6 +53,7 @@ const fl_measured *fl_measured_find(const fl_measured *m, double ref_mem_mhz, do
 typedef struct fl_load {
     double tc, tm, tl;              /* terms at the reference clocks; only their ratios matter */
     double sharpness;               /* p; 0 = the device's */
+    fl_fold_line bandwidth;         /* its memory term is tm B(ref_sm_mhz) / B(f) */
     double alpha, beta;             /* shares of A and B */
     double sm_demand;               /* share of the SMs that it uses when it runs alone, 0..1 */
     double ref_sm_mhz, ref_mem_mhz; /* clocks at which its work was recorded */
@@ -301,7 +302,9 @@ void fl_stage_time_free(fl_stage_time *t);
 /* ---- kernel time against clocks ----
  *
  * The law: T(f, m) = ((Tc f_ref/f)^p + (Tm m_ref/m)^p)^(1/p) + Tl. With p = INFINITY it is the max
- * of the two terms (power-capping Eq. 3); V100 and PVC measurements prefer p near 9-10, a rounded knee. */
+ * of the two terms (power-capping Eq. 3); V100 and PVC measurements prefer p near 9-10, a rounded knee. With a fold
+ * line (fl_fold_line) Tm becomes Tm B(f_ref) / B(f), and the memory controller is active as far as bandwidth is used:
+ * the share is relative to the bandwidth at the highest clock of the ladder. */
 
 /* core, memory: the two terms at the clocks asked for (>= 0). Overflow-free p-norm; p >= 1. */
 double fl_time_norm(double core, double memory, double p);

@@ -112,6 +112,12 @@ static bool load_is_sound(const fl_load *l, double p) {
            l->ref_sm_mhz > 0 && l->ref_mem_mhz > 0;
 }
 
+/* Return the bandwidth at one clock over that at another. */
+static double bandwidth_ratio(const fl_load *l, double mhz, double other_mhz) {
+    return l->bandwidth.fold_mhz > 0 ? fl_fold_line_at(&l->bandwidth, mhz) / fl_fold_line_at(&l->bandwidth, other_mhz)
+                                     : 1;
+}
+
 void fl_measured_free(fl_measured *m) {
     fl_curve_free(m->time_ratio);
     fl_curve_free(m->power_w);
@@ -154,14 +160,17 @@ static fl_model_status measured_at(const fl_load *l, double sm_mhz, double mem_m
 fl_model_status fl_row_make(const fl_device *dev, const fl_load *load, double sm_mhz, double mem_mhz, fl_row *row,
                             fl_row_parts *parts) {
     const double p = load->sharpness > 0 ? load->sharpness : dev->sharpness;
-    if (!load_is_sound(load, p) || !(sm_mhz > 0) || !(mem_mhz > 0))
+    if (!load_is_sound(load, p) || !(sm_mhz > 0) || !(mem_mhz > 0) ||
+        !fl_fold_line_sound(&load->bandwidth, fmin(sm_mhz, load->ref_sm_mhz)))
         return FL_MODEL_INVALID;
 
     const double f_ratio = load->ref_sm_mhz / sm_mhz, m_ratio = load->ref_mem_mhz / mem_mhz;
     const double whole =
         fl_time_at(load->tc, load->tm, load->tl, p, 1, 1); /* normalises the sum of the terms to 1 at the reference */
     const double core = whole > 0 ? load->tc * f_ratio / whole : 0;
-    const double memory = whole > 0 ? load->tm * m_ratio / whole : 0;
+    const double bytes = whole > 0 ? load->tm * m_ratio / whole : 0; /* with the bandwidth at the reference clock */
+    const double memory = bytes * bandwidth_ratio(load, load->ref_sm_mhz, sm_mhz);
+    const double top_mhz = dev->sm_count ? dev->sm_mhz[dev->sm_count - 1] : load->ref_sm_mhz;
 
     double ratio = 0;
     fl_row_parts part = {0};
@@ -196,7 +205,7 @@ fl_model_status fl_row_make(const fl_device *dev, const fl_load *load, double sm
         return FL_MODEL_OVERFLOW;
     *row = (fl_row){.mul = (uint32_t)mul,
                     .dyn_mw = part.sm_mw + part.memory_mw + part.unsplit_mw,
-                    .memory = to_share(memory / ratio),
+                    .memory = to_share(bytes * bandwidth_ratio(load, load->ref_sm_mhz, top_mhz) / ratio),
                     .sms = to_share(load->sm_demand),
                     .alu = to_share(core / ratio)};
     if (parts)

@@ -275,6 +275,7 @@ static fl_status put_kinds(const fl_app *a, const fl_device *dev, fl_kinds *k, f
                              .sm_mhz = dev->default_sm_mhz,
                              .mem_mhz = dev->default_mem_mhz,
                              .phase = 1,
+                             .fold_mhz = dev->bandwidth.fold_mhz > 0 ? (double)INFINITY : 0,
                              .host_bound = NAN,
                              .host_alpha = NAN,
                              .host_upc = NAN,

@@ -97,6 +97,13 @@ static fl_status load_of(fl_builder *b, const fl_trace_op *op, const char *name,
     }
     l->ref_sm_mhz = f;
     l->ref_mem_mhz = m;
+    if (k && k->fold_mhz > 0)
+        l->bandwidth = isinf(k->fold_mhz) ? (fl_fold_line){0} : (fl_fold_line){k->fold_mhz, k->fold_low, k->fold_high};
+    else if (l->tm > 0)
+        l->bandwidth = dev->bandwidth;
+    if (!fl_fold_line_sound(&l->bandwidth, fmin(f, dev->sm_mhz[0])))
+        return fl_refuse(d, "%s: kernel '%s' has no bandwidth left at %g MHz: its fold line falls by %g below %g MHz",
+                         b->w->name, name, fmin(f, dev->sm_mhz[0]), l->bandwidth.low, l->bandwidth.fold_mhz);
     if (isnan(l->sm_demand)) { /* one block keeps one SM: a grid of fewer blocks than SMs leaves the others free */
         const fl_trace_kind *kind = &b->t->kinds[op->kind];
         double blocks = (double)kind->grid[0] * kind->grid[1] * kind->grid[2];

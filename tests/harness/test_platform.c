@@ -291,6 +291,12 @@ static void test_bad(void) {
         {"\"sms\": 4", "\"sms\": 0", "gpu.sms: 0, expected a number in 1.."},
         {"\"sharpness\": 9", "\"sharpness\": 0.5", "gpu.sharpness: 0.5, expected a finite number >= 1"},
         {"\"sharpness\": 9", "\"sharpness\": \"sharp\"", "gpu.sharpness: expected a number >= 1, or \"max\""},
+        {"\"sharpness\": 9", "\"sharpness\": 9, \"bandwidth\": {\"fold_mhz\": 120, \"low\": 0.1, \"high\": 0.2}",
+         "gpu.bandwidth: expected low >= high >= 0, and bandwidth above 0 at 100 MHz"},
+        {"\"sharpness\": 9", "\"sharpness\": 9, \"bandwidth\": {\"fold_mhz\": 120, \"low\": 7, \"high\": 0}",
+         "gpu.bandwidth: expected low >= high >= 0, and bandwidth above 0 at 100 MHz"},
+        {"\"sharpness\": 9", "\"sharpness\": 9, \"bandwidth\": {\"fold_mhz\": 120, \"low\": 1}",
+         "gpu.bandwidth.high: missing"},
         {"\"default_w\": 50", "\"default_w\": 61", "gpu.limits.default_w: 61, expected a number in 20..60"},
         {"\"max_w\": 60", "\"max_w\": 19", "gpu.limits.max_w: 19, expected"},
         {"\"clock\": {\"refresh_ms\": 0}", "\"clock\": {}", "gpu.sensors.clock.refresh_ms: missing"},
@@ -463,6 +469,7 @@ static void test_variants(void) {
         const char *from, *to;
     } rows[] = {
         {"\"sharpness\": 9", "\"sharpness\": \"max\""},
+        {"\"sharpness\": 9", "\"sharpness\": 9, \"bandwidth\": {\"fold_mhz\": 120, \"low\": 1, \"high\": 0.25}"},
         {"\"b0_w\": [1, 2]", "\"b0_w\": 2"},
         {"\"wait\": \"sleep\"", "\"wait\": \"spin\""},
         {"\"interference\": 0.25,\n", ""},
@@ -475,7 +482,11 @@ static void test_variants(void) {
         FL_CHECK(open_text(text, &p, &d) == FL_OK, "row %zu: %s", i, d.message);
         if (i == 0 && p.node.device)
             FL_CHECK(isinf(p.node.device[0].sharpness), "max is %g", p.node.device[0].sharpness);
-        if (i == 1 && p.node.device)
+        const fl_fold_line *b = p.node.device ? &p.node.device[0].bandwidth : NULL;
+        FL_CHECK(!b || equal(b->fold_mhz, i == 1 ? 120 : 0), "row %zu: fold at %g MHz", i, b->fold_mhz);
+        if (i == 1 && b)
+            FL_CHECK(equal(b->low, 1) && equal(b->high, 0.25), "slopes %g, %g", b->low, b->high);
+        if (i == 2 && p.node.device)
             FL_CHECK(equal(p.node.device[0].b0_w[0], 2) && equal(p.node.device[0].b0_w[1], 2), "one B0 for all");
         fl_platform_free(&p);
         free(text);

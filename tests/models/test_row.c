@@ -60,6 +60,46 @@ static void test_law(void) {
     fl_curve_free(dev.voltage);
 }
 
+/* By hand: bandwidth is 1 at the fold of 800 MHz, 0.625 at 500, 1.05 at 1000, and 1.175 at 1500. */
+static void test_fold_line(void) {
+    fl_device dev = device_of_hand();
+    fl_load load = {.tm = 1, .sm_demand = 1, .ref_sm_mhz = 1000, .ref_mem_mhz = 1000, .bandwidth = {800, 1, 0.2}};
+    static const struct {
+        double tc, sm, mem, length, memory;
+    } rows[] = {
+        {0, 1000, 1000, 1, 1.05 / 1.175},               /* the reference uses less than the top clock offers */
+        {0, 1500, 1000, 1.05 / 1.175, 1},               /* above the fold */
+        {0, 800, 1000, 1.05, 1 / 1.175},                /* at the fold */
+        {0, 500, 1000, 1.05 / 0.625, 0.625 / 1.175},    /* below it */
+        {0, 500, 500, 2 * 1.05 / 0.625, 0.625 / 1.175}, /* half the memory clock: bandwidth and its limit halve */
+        {0.9, 500, 1000, 1.8, 1.05 / 1.175 / 1.8},      /* the core's term is longer: 0.9 x 2 */
+        {0.5, 500, 1000, 1.05 / 0.625, 0.625 / 1.175},  /* the memory's term is longer */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fl_row r = {0};
+        load.tc = rows[i].tc;
+        FL_CHECK(fl_row_make(&dev, &load, rows[i].sm, rows[i].mem, &r, NULL) == FL_MODEL_OK, "row %zu", i);
+        FL_CHECK(r.mul == (uint32_t)lround(rows[i].length * FL_MUL_ONE), "row %zu: mul %u, expected %.9g", i, r.mul,
+                 rows[i].length * FL_MUL_ONE);
+        FL_CHECK(r.memory == (uint16_t)lround(rows[i].memory * FL_ROW_ONE), "row %zu: memory %u, expected %.9g", i,
+                 r.memory, rows[i].memory * FL_ROW_ONE);
+    }
+    const fl_fold_line unsound[] = {{800, 0.2, 0.3}, {800, 1, -0.1}, {1000, 2, 0.1},
+                                    {-1, 0, 0},      {NAN, 1, 0},    {800, NAN, 0}};
+    for (size_t i = 0; i < sizeof unsound / sizeof *unsound; i++) { /* the third has no bandwidth left at 500 MHz */
+        fl_row r;
+        load.bandwidth = unsound[i];
+        FL_CHECK(fl_row_make(&dev, &load, 500, 1000, &r, NULL) == FL_MODEL_INVALID, "unsound %zu accepted", i);
+    }
+    load.bandwidth = (fl_fold_line){800, 0, 0}; /* flat: max-scaling */
+    fl_row flat, plain;
+    FL_CHECK(fl_row_make(&dev, &load, 500, 1000, &flat, NULL) == FL_MODEL_OK, "flat");
+    load.bandwidth = (fl_fold_line){0};
+    FL_CHECK(fl_row_make(&dev, &load, 500, 1000, &plain, NULL) == FL_MODEL_OK && !memcmp(&flat, &plain, sizeof flat),
+             "a fold line without slopes differs from none");
+    fl_curve_free(dev.voltage);
+}
+
 static void test_sharpness(void) {
     fl_device dev = device_of_hand();
     fl_load load = {.tc = 1, .tm = 1, .sharpness = 1, .sm_demand = 1, .ref_sm_mhz = 1000, .ref_mem_mhz = 1000};
@@ -285,6 +325,6 @@ static void test_text(void) {
                      "%d and %d share a text", s, other);
 }
 
-FL_SUITE("row", {"law", test_law}, {"sharpness", test_sharpness}, {"base", test_base}, {"measured", test_measured},
-         {"find", test_find}, {"limits", test_limits}, {"refused", test_refused}, {"exact", test_exact},
-         {"text", test_text})
+FL_SUITE("row", {"law", test_law}, {"fold line", test_fold_line}, {"sharpness", test_sharpness}, {"base", test_base},
+         {"measured", test_measured}, {"find", test_find}, {"limits", test_limits}, {"refused", test_refused},
+         {"exact", test_exact}, {"text", test_text})

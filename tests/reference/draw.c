@@ -53,6 +53,8 @@ static fl_load draw_load(fl_random *r, const fl_device *device, character c, uin
     l.alpha = c == HOT ? between(r, 1, 1.6) : between(r, 0.2, 1);
     l.beta = l.tm * between(r, 0.3, 1);
     l.sm_demand = between(r, 0.1, 1) / streams;
+    if (c == MEMORY && l.tm > 0.75) /* bandwidth with a fold, for half of these */
+        l.bandwidth = (fl_fold_line){0.7 * device->default_sm_mhz, 0.9, 0.15};
     return l;
 }
 

@@ -1,5 +1,7 @@
 /* The fold-line fit of Assure: cases that a rounding decides; and the fit and the choice that follows, on random probes
  * against a second derivation in another style, where no tie is near. */
+#include "models/laws/laws.h"
+#include "models/math/math.h"
 #include "policies/papers/inside.h"
 #include "policies/random.h"
 #include "sim/instance/instance.h"
@@ -301,5 +303,46 @@ static void test_random_probes(void) {
     printf("(%ld of %ld fits and %ld choices were ties) ", all - seen.fits, all, all - seen.choices);
 }
 
-FL_SUITE("foldfit", {"what a rounding decides", test_ties}, {"no solution", test_no_solution},
-         {"random probes against a second derivation", test_random_probes})
+/* A memory-bound kernel on a GPU whose bandwidth has a fold: from readings free of noise the policy finds that fold,
+ * and with readings in whole percent it finds it within half a step of the probe clocks. */
+static void test_of_simulator(void) {
+    static const fl_fold_line row[] = {{1000, 0.9, 0.2}, {1100, 1, 0}, {1230, 1.2, 0.5}};
+    int32_t clocks[] = {700, 1500}, memory[] = {1000};
+    double idle[] = {10};
+    const double mhz[] = {700, 1500}, volt[] = {1, 1.2};
+    fl_device dev = {.sm_mhz = clocks,
+                     .mem_mhz = memory,
+                     .sm_count = 2,
+                     .mem_count = 1,
+                     .default_sm_mhz = 1500,
+                     .default_mem_mhz = 1000,
+                     .a_w = 100,
+                     .b_w = 50,
+                     .b0_w = idle,
+                     .c_w = 30,
+                     .sharpness = 9};
+    CU_ASSERT_FATAL(fl_curve_new(&dev.voltage, mhz, volt, 2) == FL_MODEL_OK);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int whole = 0; whole < 2; whole++) {
+            const fl_load load = {.tm = 1, .beta = 1, .ref_sm_mhz = 1500, .ref_mem_mhz = 1000, .bandwidth = row[i]};
+            fl_fold_data data = {.probe_count = 9};
+            for (uint32_t p = 0; p < data.probe_count; p++) {
+                fl_row r;
+                data.probe_mhz[p] = 700 + 100 * p;
+                CU_ASSERT_FATAL(fl_row_make(&dev, &load, data.probe_mhz[p], 1000, &r, NULL) == FL_MODEL_OK);
+                const double pct = 100.0 * r.memory / FL_ROW_ONE;
+                data.util_mem_pct[p] = data.util_mem_pct[2 * data.probe_count - 1 - p] = whole ? round(pct) : pct;
+                data.power_mw[p] = data.power_mw[2 * data.probe_count - 1 - p] = 1e5;
+            }
+            const fl_fold fold = fl_fold_fit(&data, 100);
+            FL_CHECK(fold.turn_mhz > 0 && fabs(fold.turn_mhz - row[i].fold_mhz) < (whole ? 50 : 0.5),
+                     "row %zu%s: fold at %g MHz", i, whole ? " in whole percent" : "", fold.turn_mhz);
+            const double ratio = fold.high.slope / fold.low.slope;
+            FL_CHECK(fabs(ratio - row[i].high / row[i].low) < (whole ? 0.08 : 0.002), "row %zu: slopes' ratio %g", i,
+                     ratio);
+        }
+    fl_curve_free(dev.voltage);
+}
+
+FL_SUITE("foldfit", {"fold of the simulator", test_of_simulator}, {"what a rounding decides", test_ties},
+         {"no solution", test_no_solution}, {"random probes against a second derivation", test_random_probes})

@@ -362,6 +362,45 @@ static void test_phases(void) {
     }
 }
 
+#define FOLD_COLUMNS "name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz,fold_mhz,fold_low,fold_high\n"
+
+/* A fold line, none, and the platform's. */
+static void test_folds(void) {
+    fl_kinds k, again;
+    fl_diag d = {0};
+    const char *text = "# foldline-kinds 1\n" FOLD_COLUMNS "f,0,1,0,9,1,1,1,,,912.5,1.25,0.125\n"
+                       "g,0,1,0,9,1,1,1,,,none,,\nh,0,1,0,9,1,1,1,,,,,\n";
+    FL_CHECK(fl_kinds_read(fl_temp_text("folds.csv", text), &k, &d) == FL_OK && k.count == 3, "%s", d.message);
+    const char *path = fl_temp_path("folds2.csv");
+    FL_CHECK(fl_kinds_write(path, &k, &d) == FL_OK && fl_kinds_read(path, &again, &d) == FL_OK, "%s", d.message);
+    for (int i = 0; i < 2; i++) {
+        const fl_kind_load *l = i ? again.kind : k.kind;
+        FL_CHECK(l[0].fold_mhz == 912.5 && l[0].fold_low == 1.25 && l[0].fold_high == 0.125 && isinf(l[1].fold_mhz) &&
+                     l[2].fold_mhz == 0,
+                 "pass %d", i);
+    }
+    fl_kinds_free(&k);
+    fl_kinds_free(&again);
+    static const struct {
+        const char *rows, *message;
+        int64_t column;
+    } bad[] = {
+        {FOLD_COLUMNS "f,0,1,0,9,1,1,1,,,900,0.1,0.2\n", "fold_high 0.2 above fold_low 0.1", 27},
+        {FOLD_COLUMNS "f,0,1,0,9,1,1,1,,,900,1,\n", "fold_high", 25},
+        {FOLD_COLUMNS "f,0,1,0,9,1,1,1,,,0,1,0\n", "fold_mhz", 19},
+        {"name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz,fold_mhz\nf,0,1,0,9,1,1,1,,,900\n",
+         "a fold_mhz without slopes", 19},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char all[1024];
+        snprintf(all, sizeof all, "# foldline-kinds 1\n%s", bad[i].rows);
+        d = (fl_diag){0};
+        FL_CHECK(fl_kinds_read(fl_temp_text("bad.csv", all), &k, &d) == FL_BAD_INPUT && d.line == 3 &&
+                     d.column == bad[i].column && strstr(d.message, bad[i].message),
+                 "row %zu: %lld:%lld %s", i, (long long)d.line, (long long)d.column, d.message);
+    }
+}
+
 static void test_bad_kinds(void) {
     static const struct {
         const char *in;
@@ -397,7 +436,7 @@ static void test_clean_up(void) {
     FL_CHECK(fl_temp_folder[0] == '\0', "removed");
 }
 
-FL_SUITE("kernels", {"good", test_good}, {"bad", test_bad}, {"no overlap", test_no_overlap}, {"types", test_types},
-         {"round trip", test_round_trip}, {"write refuses", test_write_refuses}, {"kinds", test_kinds},
-         {"kinds by index", test_kinds_index}, {"phases and host columns", test_phases}, {"bad kinds", test_bad_kinds},
-         {"clean up", test_clean_up})
+FL_SUITE("kernels", {"good", test_good}, {"folds", test_folds}, {"bad", test_bad}, {"no overlap", test_no_overlap},
+         {"types", test_types}, {"round trip", test_round_trip}, {"write refuses", test_write_refuses},
+         {"kinds", test_kinds}, {"kinds by index", test_kinds_index}, {"phases and host columns", test_phases},
+         {"bad kinds", test_bad_kinds}, {"clean up", test_clean_up})

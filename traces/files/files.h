@@ -154,7 +154,7 @@ fl_status fl_trace_add_op(fl_kernel_trace *t, const fl_trace_op *op);
 /* The op type that a name means; see fl_op_type. */
 fl_op_type fl_op_type_of(const char *name);
 
-/* Columns: name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz; head "# foldline-kinds 1". tc, tm, tl >= 0, not
+/* Columns: name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz, and optional ones (traces/README.md); head "# foldline-kinds 1". tc, tm, tl >= 0, not
  * all zero. */
 fl_status fl_kinds_read(const char *path, fl_kinds *k, fl_diag *d);
 fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d);

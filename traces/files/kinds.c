@@ -15,11 +15,11 @@
 /* ---- reading and writing ---- */
 
 enum { NAME, TC, TM, TL, SHARPNESS, ALPHA, BETA, SM_DEMAND, SM_MHZ, MEM_MHZ, REQUIRED };
-enum { PHASE = REQUIRED, HOST_BOUND, HOST_ALPHA, HOST_UPC, HOST_GB_S, COLUMNS };
+enum { PHASE = REQUIRED, HOST_BOUND, HOST_ALPHA, HOST_UPC, HOST_GB_S, FOLD_MHZ, FOLD_LOW, FOLD_HIGH, COLUMNS };
 
-static const char *const COLUMN[COLUMNS] = {"name",  "tc",         "tm",         "tl",       "sharpness",
-                                            "alpha", "beta",       "sm_demand",  "sm_mhz",   "mem_mhz",
-                                            "phase", "host_bound", "host_alpha", "host_upc", "host_gb_s"};
+static const char *const COLUMN[COLUMNS] = {
+    "name",    "tc",    "tm",         "tl",         "sharpness", "alpha",     "beta",     "sm_demand", "sm_mhz",
+    "mem_mhz", "phase", "host_bound", "host_alpha", "host_upc",  "host_gb_s", "fold_mhz", "fold_low",  "fold_high"};
 
 typedef struct loader {
     fl_kinds k;
@@ -55,6 +55,27 @@ static fl_status get_optional(const loader *l, const fl_csv_row *row, size_t col
     *value = NAN;
     return l->where[column] == SIZE_MAX ? FL_OK
                                         : fl_field_real_or_nan(row, l->where[column], COLUMN[column], 0, max, value, d);
+}
+
+/* "none" in fold_mhz: the memory term does not depend on the SM clock, whatever the platform states. */
+static fl_status get_fold(const loader *l, const fl_csv_row *row, fl_kind_load *k, fl_diag *d) {
+    const size_t at = l->where[FOLD_MHZ];
+    if (at == SIZE_MAX || row->field[at].size == 0)
+        return FL_OK;
+    k->fold_mhz = INFINITY;
+    if (strcmp(row->field[at].text, "none") == 0)
+        return FL_OK;
+    if (l->where[FOLD_LOW] == SIZE_MAX || l->where[FOLD_HIGH] == SIZE_MAX)
+        return FL_FIELD_FAIL(d, row, at, "a fold_mhz without slopes, expected the columns fold_low and fold_high");
+    fl_status status = read_number(l, row, FOLD_MHZ, 1, FL_SM_MHZ_MOST, &k->fold_mhz, d);
+    if (!status)
+        status = read_number(l, row, FOLD_LOW, 0, HUGE_VAL, &k->fold_low, d);
+    if (!status)
+        status = read_number(l, row, FOLD_HIGH, 0, HUGE_VAL, &k->fold_high, d);
+    if (!status && k->fold_low < k->fold_high)
+        status = FL_FIELD_FAIL(d, row, l->where[FOLD_HIGH], "fold_high %g above fold_low %g, expected at most that",
+                               k->fold_high, k->fold_low);
+    return status;
 }
 
 /* Phases of one kernel stand one after the other, and their shares make one. */
@@ -135,6 +156,8 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         status = get_optional(l, row, HOST_UPC, 64, &k.host_upc, d);
     if (!status)
         status = get_optional(l, row, HOST_GB_S, HUGE_VAL, &k.host_gb_s, d);
+    if (!status)
+        status = get_fold(l, row, &k, d);
     if (status)
         return status;
     k.name = strdup(row->field[l->where[NAME]].text);
@@ -164,14 +187,47 @@ fl_status fl_kinds_read(const char *path, fl_kinds *k, fl_diag *d) {
     return status;
 }
 
-static bool extra_columns(const fl_kinds *k) {
+static size_t columns_of(const fl_kinds *k) {
+    size_t columns = REQUIRED;
     for (size_t i = 0; i < k->count; i++) {
         const fl_kind_load *l = &k->kind[i];
+        if (l->fold_mhz > 0)
+            return COLUMNS;
         if (l->phase < 1 || !isnan(l->host_bound) || !isnan(l->host_alpha) || !isnan(l->host_upc) ||
             !isnan(l->host_gb_s))
-            return true;
+            columns = FOLD_MHZ;
     }
-    return false;
+    return columns;
+}
+
+static void put_row(FILE *file, const fl_kind_load *load, size_t columns) {
+    const bool folds = load->fold_mhz > 0 && !isinf(load->fold_mhz);
+    const double value[] = {load->tc,
+                            load->tm,
+                            load->tl,
+                            load->sharpness,
+                            load->alpha,
+                            load->beta,
+                            load->sm_demand,
+                            load->sm_mhz,
+                            load->mem_mhz,
+                            load->phase,
+                            load->host_bound,
+                            load->host_alpha,
+                            load->host_upc,
+                            load->host_gb_s,
+                            folds ? load->fold_mhz : (double)NAN,
+                            folds ? load->fold_low : (double)NAN,
+                            folds ? load->fold_high : (double)NAN};
+    fl_csv_put(file, load->name);
+    for (size_t c = TC; c < columns; c++) {
+        fputc(',', file);
+        if (c == FOLD_MHZ && isinf(load->fold_mhz))
+            fputs("none", file);
+        else if (c > PHASE ? !isnan(value[c - TC]) : value[c - TC] > 0 || c < SM_MHZ) /* clocks: 0 is empty */
+            fl_put_real(file, value[c - TC]);
+    }
+    fputc('\n', file);
 }
 
 fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d) {
@@ -180,23 +236,12 @@ fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d) {
     if (status)
         return status;
     FILE *file = fl_output_file(o);
-    const size_t columns = extra_columns(k) ? COLUMNS : REQUIRED;
+    const size_t columns = columns_of(k);
     for (size_t i = 0; i < columns; i++)
         fprintf(file, "%s%s", i ? "," : "", COLUMN[i]);
     fputc('\n', file);
-    for (size_t i = 0; i < k->count; i++) {
-        const fl_kind_load *load = &k->kind[i];
-        const double value[] = {load->tc,         load->tm,         load->tl,       load->sharpness, load->alpha,
-                                load->beta,       load->sm_demand,  load->sm_mhz,   load->mem_mhz,   load->phase,
-                                load->host_bound, load->host_alpha, load->host_upc, load->host_gb_s};
-        fl_csv_put(file, load->name);
-        for (size_t c = TC; c < columns; c++) {
-            fputc(',', file);
-            if (c > PHASE ? !isnan(value[c - TC]) : value[c - TC] > 0 || c < SM_MHZ) /* clocks: 0 is empty */
-                fl_put_real(file, value[c - TC]);
-        }
-        fputc('\n', file);
-    }
+    for (size_t i = 0; i < k->count; i++)
+        put_row(file, &k->kind[i], columns);
     return fl_output_commit(o, d);
 }
 

@@ -67,7 +67,11 @@ typedef struct fl_kind_load {
     double alpha, beta;     /* share of the board's core and memory power */
     double sm_demand;       /* share of the SMs that it can use alone, 0..1; NAN = follows from grid and SM count */
     double sm_mhz, mem_mhz; /* clocks at which the shares hold; 0 = the trace's clocks */
-    double phase;           /* share of the kernel's time that this row describes: 1, or several rows of one name */
+    /* Fold line of bandwidth: the clock of the fold and the slopes below and above it, relative to the fold. fold_mhz 0
+     * = the platform's, INFINITY = none: bandwidth does not depend on the SM clock. A fit that uses no fold line states
+     * none, so that the platform's does not apply to its result. */
+    double fold_mhz, fold_low, fold_high;
+    double phase; /* share of the kernel's time that this row describes: 1, or several rows of one name */
     /* For the host time before such a kernel; NAN = the platform's value. The share that scales with the CPU clock, the
      * activity, micro-operations per cycle, and memory traffic in GB/s, all at the CPU clock of the recording. */
     double host_bound, host_alpha, host_upc, host_gb_s;

@@ -291,6 +291,7 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
         fl_fit_means_json(&m, cJSON_AddObjectToObject(w, "interpolated"));
         m = fl_fit_score_means(&o->score, FL_FIT_OUTSIDE);
         fl_fit_means_json(&m, cJSON_AddObjectToObject(w, "extrapolated"));
+        fl_fit_laws_json(r, i, chip->sharpness, w);
         fl_json_add_real(w, "tc_s", o->load.tc);
         fl_json_add_real(w, "tm_s", o->load.tm);
         fl_json_add_real(w, "tl_s", o->load.tl);
@@ -432,6 +433,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     } else if (!s) {
         print_text(&rows, result, &all, o->at);
         print_capped(&rows, capped);
+        fl_fit_laws_print(&rows, chip.sharpness);
         if (asked)
             print_asked(&rows, result);
         print_notes(&rows, result, count_seen(&rows, result), left, beyond, o->extrapolate, &chip);

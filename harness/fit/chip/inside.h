@@ -145,6 +145,13 @@ fl_status fl_fit_choose(const fl_chip *chip, fl_fit_at *at, fl_diag *d);
 /* Writes "885 + 1402 MHz", or with the memory clocks "861/810 + 861/3505 MHz", into buf. Returns buf. */
 char *fl_fit_probes_text(const fl_probes *p, bool memory, char *buf, size_t size);
 
+/* Print which law of time suits each workload that was measured at four or more SM clocks: max-scaling with this
+ * sharpness, or a fold line of bandwidth. Errors are those on clocks left out in turn; nothing else of the fit enters.
+ */
+void fl_fit_laws_print(const fl_fit_rows *r, double sharpness);
+/* Add the same of one workload to an object, as "laws"; nothing where it has fewer clocks. */
+void fl_fit_laws_json(const fl_fit_rows *r, size_t entity, double sharpness, cJSON *to);
+
 /* The purpose of a fit: the clocks that it would choose under a bound, and what the hardware does at them.
  *
  * The choice is the setting of least predicted energy whose predicted time is at most 1 + bound times the time at the

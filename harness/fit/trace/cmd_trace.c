@@ -62,6 +62,7 @@ static void add_kind(const job *j, fl_kinds *k, const char *name, double c, doub
                          .sm_demand = NAN,
                          .sm_mhz = j->seen.ref_mhz,
                          .phase = 1,
+                         .fold_mhz = j->dev->bandwidth.fold_mhz > 0 ? INFINITY : 0,
                          .host_bound = NAN,
                          .host_alpha = NAN,
                          .host_upc = NAN,

@@ -114,6 +114,7 @@ static fl_status describe(const phase *p, const fl_device *dev, size_t index, fl
                          .sm_demand = 1,
                          .sm_mhz = mhz,
                          .phase = 1,
+                         .fold_mhz = dev->bandwidth.fold_mhz > 0 ? INFINITY : 0,
                          .host_bound = NAN,
                          .host_alpha = NAN,
                          .host_upc = NAN,

@@ -388,6 +388,21 @@ static fl_status read_sharpness(const fl_json *gpu, fl_device *dev, fl_diag *d) 
     return s ? s : fl_json_real(&at, 1, (double)INFINITY, &dev->sharpness, d);
 }
 
+/* The law of fl_fold_line; a GPU without the key has a bandwidth that does not depend on the SM clock. */
+static fl_status read_bandwidth(const fl_json *gpu, fl_device *dev, fl_diag *d) {
+    static const char *const known[] = {"fold_mhz", "low", "high"};
+    fl_fold_line *b = &dev->bandwidth;
+    const fl_real_field field[] = {
+        {"fold_mhz", 1, 1e5, &b->fold_mhz, false}, {"low", 0, 100, &b->low, false}, {"high", 0, 100, &b->high, false}};
+    fl_json at;
+    fl_status s = fl_platform_part(gpu, "bandwidth", known, COUNT_OF(known), &at, d);
+    if (!s && at.node)
+        s = fl_platform_reals(&at, field, COUNT_OF(field), d);
+    if (!s && !fl_fold_line_sound(b, dev->sm_mhz[0]))
+        s = fl_json_fail(&at, d, "expected low >= high >= 0, and bandwidth above 0 at %d MHz", dev->sm_mhz[0]);
+    return s;
+}
+
 static fl_status read_limits(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     return fl_platform_limits(gpu, &dev->power_min_w, &dev->power_max_w, &dev->power_default_w, d);
 }
@@ -396,7 +411,7 @@ fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     static const char *const known[] = {
         "name",         "count",     "sm_mhz",  "mem_mhz",      "default_sm_mhz", "default_mem_mhz", "sms",
         "cores_per_sm", "peak_gb_s", "tdp_w",   "power",        "sharpness",      "limits",          "sensors",
-        "actuator",     "wall",      "thermal", "interference", "variation",      "records"};
+        "actuator",     "wall",      "thermal", "interference", "variation",      "records",         "bandwidth"};
     double peak_gb_s = 0;
     fl_status s = fl_json_object(gpu, d);
     if (!s)
@@ -418,8 +433,8 @@ fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d) {
         s = fl_platform_reals(gpu, field, COUNT_OF(field), d);
     dev->peak_bytes_per_s = peak_gb_s * 1e9;
     static fl_status (*const part[])(const fl_json *, fl_device *, fl_diag *) = {
-        read_sharpness, read_power,     read_limits,   read_sensors, read_wall,
-        read_thermal,   read_variation, read_actuator, read_records};
+        read_sharpness, read_bandwidth, read_power,     read_limits,   read_sensors,
+        read_wall,      read_thermal,   read_variation, read_actuator, read_records};
     for (size_t i = 0; !s && i < COUNT_OF(part); i++)
         s = part[i](gpu, dev, d);
     return s;
