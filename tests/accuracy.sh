@@ -112,20 +112,20 @@ for f in v100b-activity v100b-activity-micro; do
     awk -F, '$3 != 405' "$sweeps/$f.csv" >"$work/$f.csv"
 done
 
-gpu v100 sm=1530 sm=885,1402 sm=952,1140,1335,1530 1.5 1.2 1.5 --sweep "$sweeps/v100-300w.csv"
+gpu v100 sm=1530 sm=885,1402 sm=952,1140,1335,1530 1.5 1.2 1.5 "$sweeps/v100-300w.csv"
 score 3 "v100, four, between them" interpolated 0.3 0.8 0.9 -
-gpu gtx-1080-ti sm=2000 sm=1700,1900 corners - - - --sweep "$sweeps/gtx1080ti.csv"
+gpu gtx-1080-ti sm=2000 sm=1700,1900 corners - - - "$sweeps/gtx1080ti.csv"
 score 3 "gtx-1080-ti, corners, between them" interpolated 1.0 1.0 - -
-gpu gtx-titan-x sm=1126 sm=747,1050 corners - - - --sweep "$sweeps/gtx-titan-x.csv"
-gpu v100b sm=1380 sm=705,1237 sm=600,802,1087,1380 - - - --sweep "$work/v100b-activity.csv" --beside "$work/v100b-activity-micro.csv"
+gpu gtx-titan-x sm=1126 sm=747,1050 corners - - - "$sweeps/gtx-titan-x.csv"
+gpu v100b sm=1380 sm=705,1237 sm=600,802,1087,1380 - - - "$work/v100b-activity.csv" --beside "$work/v100b-activity-micro.csv"
 activity v100b
 splits=1
-gpu gtx-titan-x sm=1126 sm=747,1050 corners - - - --sweep "$sweeps/gtx-titan-x.csv" --device-sweep "$sweeps/gtx-titan-x-micro.csv"
+gpu gtx-titan-x sm=1126 sm=747,1050 corners - - - "$sweeps/gtx-titan-x.csv" --device-sweep "$sweeps/gtx-titan-x-micro.csv"
 score 3 "gtx-titan-x from micro, corners, between them" interpolated 2.5 3.0 - -
 
 printf '\na copied spec: another board of the chip, its constants as they are\n'
 spec() {
-    ask "$1" --at "$2" --at "$3" --at ends --sweep "$4" --spec "$5" || return
+    ask "$1" --at "$2" --at "$3" --at ends "$4" --spec "$5" || return
     score 1 "$1 as $5, one: $2" all - - - -
     score 2 "$1 as $5, two: $3" all - - - -
     score 3 "$1 as $5, ends" all - - - -

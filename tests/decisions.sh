@@ -21,7 +21,7 @@ fi
 value() { sed -n "s/.*\"$1\":[[:space:]]*\([0-9.e+-]*\|null\).*/\1/p" | tail -n 1; }
 
 while read -r sweep at; do
-    json=$("$program" fit device --cross-validate --splits "$splits" --seed 1 --decide --bound 10% --risk 5% --json --sweep "$sweeps/$sweep.csv" \
+    json=$("$program" fit device --cross-validate --splits "$splits" --seed 1 --decide --bound 10% --risk 5% --json "$sweeps/$sweep.csv" \
         --at "$at") || { echo "$sweep: failed"; failed=1; continue; }
     p=$(value binomial_p <<<"$json")
     verdict='not refuted'

@@ -68,7 +68,7 @@ prepare() { # sweep platform
     name=$(basename "$1" .csv)
     platform=$work/$name.json
     [ -e "$platform" ] && return
-    "$program" fit device --sweep "$1" -o "$work/$name.device.json" >/dev/null 2>&1 || rm -f "$work/$name.device.json"
+    "$program" fit device "$1" -o "$work/$name.device.json" >/dev/null 2>&1 || rm -f "$work/$name.device.json"
     if [ "$2" = - ]; then cp "$work/$name.device.json" "$platform" || fail "$name: no device can be fitted"
     else cp "models/platforms/$2.json" "$platform"; fi
 }
@@ -156,7 +156,7 @@ cell() {
         [ -e "$on" ] || tables sensor "$platform" "$sensor" "$on" || exit 1
     fi
     [ "$jitter" = 0 ] || more=(--jitter "$jitter" --seeds "$seeds")
-    set -- seconds="$seconds" sensor="$sensor" jitter="$jitter" -- --sweep "$(part "$seconds" "$which")" --platform "$on" "${more[@]}"
+    set -- seconds="$seconds" sensor="$sensor" jitter="$jitter" -- "$(part "$seconds" "$which")" --platform "$on" "${more[@]}"
     compare "$@" "${policies[@]}"
     [ ${#told[@]} = 0 ] || compare streams=1 "$@" --streams 1 "${told[@]}"
 }

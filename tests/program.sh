@@ -58,7 +58,7 @@ check "and says how many break it" grep -q ' 3 that save more break a bound' "$d
 
 # ---- sweeps that contradict themselves ----
 printf 'workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\na,,1500,,,10,300,4000\na,,1500,,,12,300,3600\na,,900,,,16,150,2400\n' >"$dir/odd.csv"
-succeed "a sweep that contradicts itself runs" 'nvboost' "$f" compare --sweep "$dir/odd.csv" --platform generic --policy nvboost
+succeed "a sweep that contradicts itself runs" 'nvboost' "$f" compare "$dir/odd.csv" --platform generic --policy nvboost
 check "and says that energy is not power x time" grep -q '1 settings whose energy_j is not power_w x time_s, by up to +33 % (line 2)' "$dir/err"
 check "and that a setting is there twice" grep -q '1 rows repeat a setting: each setting is the mean of its rows' "$dir/err"
 
@@ -69,7 +69,7 @@ for o in "--repeat 3" "--model fitted" "--seconds 3" "--workload a"; do
     refuse "$o beside a trace, $c" 2 "${o%% *} has no effect without" "$f" $c "$trace" --platform generic $o
   done
 done
-refuse "--seconds beside a sweep" 2 'seconds has no effect without programs' "$f" compare --sweep "$dir/odd.csv" --platform generic --policy nvboost --seconds 3
+refuse "--seconds beside a sweep" 2 'seconds has no effect without programs' "$f" compare "$dir/odd.csv" --platform generic --policy nvboost --seconds 3
 succeed "what an experiment says of its own workloads is not about a trace" 'nvboost' "$f" compare harness/experiments/mf-gpoeo-short.json "$trace" --policy nvboost --no-oracle
 refuse "fixed without a clock" 2 'nothing to set, expected a clock' "$f" run "$trace" --platform generic --policy fixed
 refuse "fixed without a clock, compared" 2 'nothing to set' "$f" compare "$trace" --platform generic --policy fixed
@@ -134,17 +134,17 @@ refuse "no platform file" 2 'nosuch.json: cannot open' "$f" run "$trace" --platf
 refuse "wrong key in an experiment" 2 "wrong.json:[0-9]+:[0-9]+: .*platform" "$f" compare "$dir/wrong.json"
 sweep_=workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j
 printf '%s\nw,,900,,,-1,5,5\n' "$sweep_" >"$dir/sweep.csv"
-refuse "sweep with a negative time" 2 'sweep.csv:2:[0-9]+: ' "$f" compare --sweep "$dir/sweep.csv" --platform generic --policy nvboost
+refuse "sweep with a negative time" 2 'sweep.csv:2:[0-9]+: ' "$f" compare "$dir/sweep.csv" --platform generic --policy nvboost
 
 make sync.csv "$head_,launch_ns,host_thread" '0,0,0,20000,320000,k,1,1,1,1,1,1,5000,0' '0,0,0,330000,3400000000000000000,[sync],,,,,,,,0'
 for p in nvboost assure depo; do
   refuse "a synchronisation of a century under $p" 2 'sync.csv: .*expected 0 to 25 hours' "$f" run "$dir/sync.csv" --platform generic --policy $p --assume memory
 done
 { echo "$sweep_"; seq -f 'a,,%.3f,,,10,150,' 1000.001 0.001 1200; } >"$dir/many.csv" # compared row with row, they would take hours
-refuse "200,000 settings of one workload" 2 'many.csv:4098: more than 4096 settings' "$f" run --sweep "$dir/many.csv" --platform generic --policy nvboost
+refuse "200,000 settings of one workload" 2 'many.csv:4098: more than 4096 settings' "$f" run "$dir/many.csv" --platform generic --policy nvboost
 rm -f "$dir/many.csv"
 printf '%s\na,,900,,,1e10,5,5e10\n' "$sweep_" >"$dir/sweep.csv"
-refuse "a measurement of centuries" 2 'sweep.csv:2: time_s is 1e.10, expected at most 26 days' "$f" run --sweep "$dir/sweep.csv" --platform generic --policy nvboost
+refuse "a measurement of centuries" 2 'sweep.csv:2: time_s is 1e.10, expected at most 26 days' "$f" run "$dir/sweep.csv" --platform generic --policy nvboost
 
 # ---- output that cannot be written ----
 unwritten "no such folder" '^nvboost' "$f" compare "$trace" --platform generic --policy nvboost -o "$dir/nowhere/x.csv"
@@ -249,16 +249,16 @@ refuse "two tables" 2 "expected one file" "$f" import "$dir/table.csv" "$dir/tab
 awk 'BEGIN { print "workload,sm_mhz,mem_mhz,time_s,power_w,dram_active_pct"
   for (k = 0; k < 14; k++) for (f = 700; f <= 1500; f += 200) { m = k / 14; t = (1 - m) * 1500 / f + m
     printf "w%d,%d,877,%.6f,%.4f,%.3f\n", k, f, t, 60 + 60 * (1 - m) * f / 1000 + 90 * m / t, 80 * m / t } }' >"$dir/active.csv"
-succeed "cross-validation, several questions" 'of 14 workloads are placed by their activities' "$f" fit device --cross-validate --sweep "$dir/active.csv" --at sm=1500 --at ends --splits 2
+succeed "cross-validation, several questions" 'of 14 workloads are placed by their activities' "$f" fit device --cross-validate "$dir/active.csv" --at sm=1500 --at ends --splits 2
 check "the scatter of the data" grep -q 'scatter of the data about smooth curves: time' "$dir/out"
 check "the law and why" grep -q 'law: .* errors on workloads left out, full and plain: time' "$dir/out"
-succeed "fit device says which law" 'law of the calibration: .* left out' "$f" fit device --sweep "$dir/active.csv" -o "$dir/active.json"
-succeed "fit workload by activity" 'uses the measured activities of 14 of 14' "$f" fit workload --device "$dir/active.json" --sweep "$dir/active.csv" --at sm=1500
-succeed "a platform's constants as they are" 'device as platform generic has it' "$f" fit device --cross-validate --sweep "$dir/active.csv" --spec generic
-refuse "a law that there is not" 2 "expected one of best, full, plain" "$f" fit device --cross-validate --sweep "$dir/active.csv" --law linear
-refuse "a platform beside a device" 2 "expected one of them" "$f" fit device --cross-validate --sweep "$dir/active.csv" --spec generic --beside "$dir/active.csv"
+succeed "fit device says which law" 'law of the calibration: .* left out' "$f" fit device "$dir/active.csv" -o "$dir/active.json"
+succeed "fit workload by activity" 'uses the measured activities of 14 of 14' "$f" fit workload --device "$dir/active.json" "$dir/active.csv" --at sm=1500
+succeed "a platform's constants as they are" 'device as platform generic has it' "$f" fit device --cross-validate "$dir/active.csv" --spec generic
+refuse "a law that there is not" 2 "expected one of best, full, plain" "$f" fit device --cross-validate "$dir/active.csv" --law linear
+refuse "a platform beside a device" 2 "expected one of them" "$f" fit device --cross-validate "$dir/active.csv" --spec generic --beside "$dir/active.csv"
 sed '2s/,[^,]*$/,130/' "$dir/active.csv" >"$dir/active2.csv"
-refuse "an activity above 100 %" 2 "active2.csv:2:.*dram_active_pct" "$f" fit device --cross-validate --sweep "$dir/active2.csv" --strict
+refuse "an activity above 100 %" 2 "active2.csv:2:.*dram_active_pct" "$f" fit device --cross-validate "$dir/active2.csv" --strict
 
 # ---- a sensor is learnt back from its log and the truth ----
 "$f" synth -o "$dir/steps.csv" --kernels 60 --mean-us 300000 --seed 4 >/dev/null
@@ -273,7 +273,7 @@ refuse "a meter of something else" 2 "does not follow the log" "$f" fit sensor "
 refuse "a signal that is not there" 2 "did you mean 'power_w'" "$f" fit sensor "$dir/steps.log" --signal powr_w
 
 # ---- which clocks to measure ----
-succeed "which clocks" '^1000 [+] 1400 MHz' "$f" fit workload --which-clocks 2 --sweep traces/samples/energyucb-table1.csv
+succeed "which clocks" '^1000 [+] 1400 MHz' "$f" fit workload --which-clocks 2 traces/samples/energyucb-table1.csv
 if [ -n "${FL_NIGHTLY:-}" ]; then # 5 s; test_fit_probes shows the same on a ladder with fewer clocks
   echo '{"name": "My GPU", "sm_mhz": {"from": 210, "to": 1410, "steps": [15]}, "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
   succeed "which clocks, of facts" 'known chips, a TDP of 400 W' "$f" fit workload --which-clocks 1 --facts "$dir/facts.json"
@@ -281,8 +281,8 @@ if [ -n "${FL_NIGHTLY:-}" ]; then # 5 s; test_fit_probes shows the same on a lad
   succeed "a device of facts is a platform" 'My GPU, never measured' "$f" list platforms "$dir/mine.json"
 fi
 [ -z "${FL_NIGHTLY:-}" ] || # clocks.sh chooses in CI
-  succeed "cross-validation at chosen clocks" 'chosen: ' "$f" fit device --cross-validate --sweep traces/samples/energyucb-table1.csv --at chosen:2 --splits 2
-refuse "five probes" 2 'chosen:1 to chosen:4' "$f" fit device --cross-validate --sweep traces/samples/energyucb-table1.csv --at chosen:5
+  succeed "cross-validation at chosen clocks" 'chosen: ' "$f" fit device --cross-validate traces/samples/energyucb-table1.csv --at chosen:2 --splits 2
+refuse "five probes" 2 'chosen:1 to chosen:4' "$f" fit device --cross-validate traces/samples/energyucb-table1.csv --at chosen:5
 refuse "clocks of nothing" 2 'expected --device with a device or platform' "$f" fit workload --which-clocks 1
 echo '{"sm_mhz": [1410, 210], "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
 refuse "a ladder that falls" 2 'facts.json:1:19: .*ascending' "$f" fit workload --which-clocks 1 --facts "$dir/facts.json"
@@ -300,7 +300,7 @@ refuse "a ladder that falls" 2 'facts.json:1:19: .*ascending' "$f" fit workload 
 printf '%s\na,,1140,877,,100,150,\n' "$sweep_" >"$dir/one.csv"
 args=()
 for mhz in 757 952 1140 1335 1530; do args+=(--policy fixed:sm_mhz=$mhz); done
-succeed "compare over a sweep" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --bound 0.05 \
+succeed "compare over a sweep" 'mean over 3 workloads' "$f" compare "$dir/sweep.csv" --platform v100-300w --bound 0.05 \
   "${args[@]}" -o "$dir/sweep-out.csv"
 check "fixed clocks give each measured energy and time to 0.1 %" awk -F, '
   function off(a, b) { return a > b ? a / b - 1 : b / a - 1 }
@@ -310,19 +310,19 @@ check "fixed clocks give each measured energy and time to 0.1 %" awk -F, '
   END { exit bad || n != 15 }' "$dir/sweep.csv" "$dir/sweep-out.csv"
 check "n/a where the bound is violated, a number at the own slowdown" awk -F, '
   $12 == 1 && $1 != "mean" { n++; if ($8 != "n/a" || $9 != "n/a" || $10 != "n/a" || $11 == "n/a") exit 1 } END { exit !n }' "$dir/sweep-out.csv"
-succeed "the same by fitted laws" 'mean over 3 workloads' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --policy assure
-succeed "how sure a static clock is" 'chance that the real GPU breaks the bound' "$f" compare --wide --sweep "$dir/sweep.csv" --platform v100-300w --model fitted \
+succeed "the same by fitted laws" 'mean over 3 workloads' "$f" compare "$dir/sweep.csv" --platform v100-300w --model fitted --policy assure
+succeed "how sure a static clock is" 'chance that the real GPU breaks the bound' "$f" compare --wide "$dir/sweep.csv" --platform v100-300w --model fitted \
   --bound 10% --risk 5% --policy assure -o "$dir/sure.csv"
 check "of the best static clock alone" awk -F, '
   NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
   $1 != "mean" { stated = $c["bound_break_chance"] != "n/a" && $c["bound_break_chance"] <= 0.05
     if (stated != ($2 == "baseline:static")) exit 1; n += stated } END { exit n != 3 }' "$dir/sure.csv"
-succeed "oracle by fitted laws" 'breaks the bound with a chance of' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --bound 0.1 --risk 0.05
-refuse "a risk beside a table" 2 'sweep.csv: a: --risk needs the error of the model, which is unknown' "$f" compare --sweep "$dir/sweep.csv" \
+succeed "oracle by fitted laws" 'breaks the bound with a chance of' "$f" compare "$dir/sweep.csv" --platform v100-300w --model fitted --bound 0.1 --risk 0.05
+refuse "a risk beside a table" 2 'sweep.csv: a: --risk needs the error of the model, which is unknown' "$f" compare "$dir/sweep.csv" \
   --platform v100-300w --bound 0.1 --risk 0.05 --policy assure
 refuse "a risk beside a trace" 2 'needs the error of the model, which is unknown' "$f" compare "$trace" --platform generic --bound 0.05 --risk 0.05
-refuse "a risk without a bound" 2 'expected --bound as well' "$f" compare --sweep "$dir/sweep.csv" --platform v100-300w --model fitted --risk 0.05
-refuse "one setting and no calibration" 2 'one.csv: no workload has two settings' "$f" compare --sweep "$dir/one.csv" --platform v100-300w \
+refuse "a risk without a bound" 2 'expected --bound as well' "$f" compare "$dir/sweep.csv" --platform v100-300w --model fitted --risk 0.05
+refuse "one setting and no calibration" 2 'one.csv: no workload has two settings' "$f" compare "$dir/one.csv" --platform v100-300w \
   --model fitted --policy assure
 
 # ---- one clock for what was measured ----
@@ -348,7 +348,7 @@ refuse "advise with an unknown platform" 2 "did you mean 'v100-300w'" "$f" advis
 refuse "advise with an unknown option" 2 "did you mean '--bound'" "$f" advise "$dir/sweep.csv" --bond 5%
 refuse "a bound that is no share" 2 "expected a number" "$f" advise "$dir/sweep.csv" --bound 5x
 refuse "an unknown command" 2 "did you mean 'advise'" "$f" advice
-for c in advise "compare --platform v100-300w --model fitted --policy assure --sweep"; do
+for c in advise "compare --platform v100-300w --model fitted --policy assure"; do
   # shellcheck disable=SC2086
   {
     printf 'workload,sm_mhz,time_s,power_w,energy_j\na,900,2,100,200\na,1200,1.5,150,225000\n' >"$dir/bad.csv"
@@ -361,7 +361,7 @@ for c in advise "compare --platform v100-300w --model fitted --policy assure --s
     refuse "a negative power" 2 'bad.csv:3:[0-9]+: power_w' "$f" $c "$dir/bad.csv" --strict
   }
 done
-refuse "unknown workload" 2 "no workload 'd'" "$f" run --sweep "$dir/sweep.csv" --workload d --platform v100-300w --policy assure
+refuse "unknown workload" 2 "no workload 'd'" "$f" run "$dir/sweep.csv" --workload d --platform v100-300w --policy assure
 
 # ---- power limits, and rows that lie about their clock ----
 # P = 40 + 0.00008 f^2, T = 15000/f + 2; limits of 100 and 140 W hold the mean power at 0.96 of them.
@@ -370,17 +370,17 @@ awk 'BEGIN { print "workload,sm_mhz,power_cap_w,time_s,power_w"
     p = 40 + 0.00008 * f * f; g = f
     if (p > 0.96 * l) { p = 0.96 * l; g = sqrt((p - 40) / 0.00008) }
     printf "w%d,%d,%d,%.6g,%.6g\n", k, f, l, k * (15000 / g + 2), p } }' >"$dir/limits.csv"
-succeed "fit device over limits" 'rows left out, since a power limit binds' "$f" fit device --sweep "$dir/limits.csv" -o "$dir/limits.json"
+succeed "fit device over limits" 'rows left out, since a power limit binds' "$f" fit device "$dir/limits.csv" -o "$dir/limits.json"
 check "its limits are the sweep's" grep -q '"max_w":[[:space:]]*180' "$dir/limits.json"
-succeed "fit workload under limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --at ends --rows "$dir/limits.out.csv"
+succeed "fit workload under limits" '^capped ' "$f" fit workload --device "$dir/limits.json" "$dir/limits.csv" --at ends --rows "$dir/limits.out.csv"
 check "each with its limit" grep -q '^w1,,100,1500,' "$dir/limits.out.csv"
-refuse "a crest that is none" 2 'expected run, device, or the mean power divided by the limit' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/limits.csv" --crest 2
+refuse "a crest that is none" 2 'expected run, device, or the mean power divided by the limit' "$f" fit workload --device "$dir/limits.json" "$dir/limits.csv" --crest 2
 sed 's/^\(w2\),1000,180,[^,]*,/\1,1000,180,48,/' "$dir/limits.csv" >"$dir/lies.csv"
-succeed "a row that is out of line" 'lies.csv:[0-9]*: w2 at 1000 MHz: out of line' "$f" fit device --sweep "$dir/lies.csv" -o "$dir/lies.json"
+succeed "a row that is out of line" 'lies.csv:[0-9]*: w2 at 1000 MHz: out of line' "$f" fit device "$dir/lies.csv" -o "$dir/lies.json"
 { echo "workload,power_cap_w,time_s,power_w"; awk -F, '$2 == 1500 { print $1 "," $3 "," $4 "," $5 }' "$dir/limits.csv"; } >"$dir/only.csv"
-refuse "limits without clocks" 2 'only.csv: power limits but no SM clocks' "$f" fit device --sweep "$dir/only.csv" -o "$dir/only.json"
-succeed "limits without clocks, by a platform's law" 'written: ' "$f" fit device --sweep "$dir/only.csv" --base "$dir/limits.json" -o "$dir/only.json"
-succeed "along the limits" '^capped ' "$f" fit workload --device "$dir/limits.json" --sweep "$dir/only.csv" --at ends
+refuse "limits without clocks" 2 'only.csv: power limits but no SM clocks' "$f" fit device "$dir/only.csv" -o "$dir/only.json"
+succeed "limits without clocks, by a platform's law" 'written: ' "$f" fit device "$dir/only.csv" --base "$dir/limits.json" -o "$dir/only.json"
+succeed "along the limits" '^capped ' "$f" fit workload --device "$dir/limits.json" "$dir/only.csv" --at ends
 
 # ---- the parts of a node ----
 succeed "a mix of programs" 'of 8 programs' "$f" synth --mix traces/samples/mix8.kinds.csv --seconds 2 --mean-us 20000 --platform rtx4070-laptop -o "$dir/mix.csv"
@@ -452,7 +452,7 @@ for e in harness/experiments/*.json; do
   case $e in
   */energyucb.json) continue ;; # tests/energyucb.sh runs it
   */mf-gpoeo.json | */tightrope.json | */energyucb-grid.json | */dynaco-states.json) [ -n "${FL_NIGHTLY:-}" ] || continue ;;& # 5 to 10 s each
-  */power-wall.json) input=(--sweep "$dir/a100.csv") ;;
+  */power-wall.json) input=("$dir/a100.csv") ;;
   */mf-gpoeo-short.json) # 5 s in full
     input=()
     [ -n "${FL_NIGHTLY:-}" ] || input=(--policy mf-gpoeo --workload AI_FE --seconds 40 --no-oracle)

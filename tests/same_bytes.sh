@@ -88,7 +88,7 @@ done
 for t in "${programs[@]}"; do
   n=$(basename "$t" .csv)
   [ "$n" = mf-gpoeo.programs ] && [ -z "${SAME_BYTES_ALL:-}" ] && continue
-  same "compare-$n" compare --programs "$t" --platform "$(platform_of "$t")" --seconds 2 --policy assure --policy utilizscale --bound 0.05 \
+  same "compare-$n" compare "$t" --platform "$(platform_of "$t")" --seconds 2 --policy assure --policy utilizscale --bound 0.05 \
     -o "$out/r.csv"
 done
 for p in $policies; do
@@ -115,10 +115,10 @@ prepare() { "$1" run traces/samples/mix8.csv --platform rtx4070-laptop --policy 
 same verify verify "$out/log.csv"
 same verify-other verify "$out/log.csv" --policy assure --set theta=0.9 --json
 prepare() { :; }
-same fit-device fit device --sweep traces/samples/energyucb-table1.csv -o "$out/d.json"
-same fit-capping fit policy capping --sweep traces/samples/powercap.sweep.csv
-same fit-sweetspot fit policy sweetspot --programs traces/samples/sweetspot8.programs.csv --platform rtx4070-laptop
-same fit-sensitivity fit policy sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k --seconds 1 \
+same fit-device fit device traces/samples/energyucb-table1.csv -o "$out/d.json"
+same fit-capping fit policy capping traces/samples/powercap.sweep.csv
+same fit-sweetspot fit policy sweetspot traces/samples/sweetspot8.programs.csv --platform rtx4070-laptop
+same fit-sensitivity fit policy sensitivity traces/samples/dynaco.programs.csv --platform apu-a10-5800k --seconds 1 \
   --table "$out/states.csv"
 same search search harness/experiments/first-light.json
 same regress regress harness/experiments/first-light.json --bless -o "$out/q.json"
@@ -133,15 +133,15 @@ same no-platform run traces/samples/mix8.csv --platform v100 --policy assure
 if [ -n "${FOLDLINE_DATA:-}" ]; then
   for s in "$FOLDLINE_DATA"/sweeps/*.csv; do
     n=$(basename "$s" .csv)
-    same "data-fit-device-$n" fit device --sweep "$s" -o "$out/d.json"
-    same "data-cross-$n" fit device --cross-validate --sweep "$s" --splits 1 --at ends --json
+    same "data-fit-device-$n" fit device "$s" -o "$out/d.json"
+    same "data-cross-$n" fit device --cross-validate "$s" --splits 1 --at ends --json
   done
   s=$FOLDLINE_DATA/sweeps/v100-300w.csv
-  same data-power-wall compare harness/experiments/power-wall.json --sweep "$FOLDLINE_DATA"/sweeps/a100-pcie-lock-x-cap.csv -o "$out/r.csv"
-  same data-compare compare --sweep "$s" --platform v100-300w --policy assure --bound 0.1 -o "$out/r.csv"
-  same data-fitted compare --sweep "$s" --model fitted --platform v100-300w --policy maxfreq -o "$out/r.csv"
-  prepare() { "$1" fit device --sweep "$s" -o "$out/d.json" >"$out/d.log" 2>&1; }
-  same data-fit-workload fit workload --device "$out/d.json" --sweep "$s" --json
+  same data-power-wall compare harness/experiments/power-wall.json "$FOLDLINE_DATA"/sweeps/a100-pcie-lock-x-cap.csv -o "$out/r.csv"
+  same data-compare compare "$s" --platform v100-300w --policy assure --bound 0.1 -o "$out/r.csv"
+  same data-fitted compare "$s" --model fitted --platform v100-300w --policy maxfreq -o "$out/r.csv"
+  prepare() { "$1" fit device "$s" -o "$out/d.json" >"$out/d.log" 2>&1; }
+  same data-fit-workload fit workload --device "$out/d.json" "$s" --json
   prepare() { :; }
   for f in "$FOLDLINE_DATA"/formats/*; do
     same "data-import-$(basename "$f")" import "$f" -o "$out/i.csv"

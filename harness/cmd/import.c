@@ -333,7 +333,7 @@ static void print_text(const done *all) {
         fputc('\n', stdout);
     }
     if (run->has_sweep)
-        printf("sweep       %zu measured settings, for other commands' --sweep\n", run->sweep.row_count);
+        printf("sweep       %zu measured settings, for other commands\n", run->sweep.row_count);
     if (run->has_requests) {
         const tokens_told t = tokens_of(&run->requests);
         const double n = (double)run->requests.count;

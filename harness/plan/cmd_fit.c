@@ -251,7 +251,7 @@ int fl_cmd_fit_pipeline(int argc, char **argv) {
         {"limit", "W", FL_OPTION_REAL, &o.limit_w, 1, 1e5, "the boards' power limit while the plans ran (300)"},
         {"least-limit", "W", FL_OPTION_REAL, &o.least_limit_w, 1, 1e5,
          "runs under lower power limits than this are not scored (225)"},
-        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the fitted pipeline, for run --pipeline", FL_FOR_OUTPUT},
+        {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the fitted pipeline, for run and plan", FL_FOR_OUTPUT},
         {"twins", "N", FL_OPTION_INT, &o.twins, 0, 1000,
          "-o: mean of N fits, each to half of the plans, drawn by chance; 0: the fit that is scored (" FL_AS_TEXT(
              TWINS) ")"},

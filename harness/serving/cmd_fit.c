@@ -30,7 +30,7 @@
 
 static const fl_command_help help = {
     "fit serving",
-    "--dense FILE --per-sequence FILE --attention FILE --layers N --sm-mhz MHZ | --steps FILE | --serving FILE, [--run "
+    "--dense FILE --per-sequence FILE --attention FILE --layers N --sm-mhz MHZ | --steps FILE | SERVER.csv, [--run "
     "REQUESTS] [-o FILE]",
     "Fits the time that a server of language models takes for a batch step, and how a step loads the GPU; says how "
     "well it predicts what it has not seen.",
@@ -146,7 +146,7 @@ static fl_status from_steps(const options *o, result *r, fl_diag *d) {
 static fl_status make_law(const options *o, result *r, fl_diag *d) {
     const bool layers = o->dense || o->per_sequence || o->attention;
     if (layers + !!o->steps + !!o->serving != 1)
-        return fl_refuse(d, "expected one of: layer tables (--dense, --per-sequence, --attention), --steps, --serving");
+        return fl_refuse(d, "expected one of: layer tables (--dense, --per-sequence, --attention), --steps, a server");
     if (o->serving) {
         fl_status s = fl_serving_read(o->serving, &r->file, d);
         if (!s && o->kv_blocks)
@@ -209,20 +209,15 @@ static fl_status make(const options *o, result *r, fl_diag *d) {
     fl_status s = make_law(o, r, d);
     if (!s && o->run)
         s = against_run(o, r, d);
+    if (!s && o->platform_out)
+        s = o->steps ? fl_serving_steps_platform(&r->steps, o->base, o->platform_out, d)
+                     : fl_refuse(d, "--platform-out without powers, expected --steps with them");
     return s;
 }
 
-static fl_status write_files(const options *o, result *r, fl_diag *d) {
-    fl_status s = FL_OK;
-    if (o->platform_out)
-        s = o->steps ? fl_serving_steps_platform(&r->steps, o->base, o->platform_out, d)
-                     : fl_refuse(d, "--platform-out without powers, expected --steps with them");
-    if (!s && o->out) {
-        s = fl_serving_file_take(&r->file, &r->law, d);
-        if (!s)
-            s = fl_serving_write(o->out, &r->file, d);
-    }
-    return s;
+static fl_status write_file(const char *path, result *r, fl_diag *d) {
+    const fl_status s = fl_serving_file_take(&r->file, &r->law, d);
+    return s ? s : fl_serving_write(path, &r->file, d);
 }
 
 /* ---- what it prints ---- */
@@ -351,8 +346,6 @@ int fl_cmd_fit_serving(int argc, char **argv) {
          "step table: phase, sm_mhz, batch, tokens, context_tokens, time_s, power_w", FL_FOR_INPUT | FL_MOST_USED},
         {"leave-out", "MHZ", FL_OPTION_REAL, &o.leave_out, 1, 1e5,
          "with --steps: learn without this clock (each is left out in turn, for the errors, in any case)"},
-        {"serving", "FILE", FL_OPTION_TEXT, &o.serving, 0, 0, "a serving file, to be set beside a run or calibrated",
-         FL_FOR_INPUT | FL_MOST_USED},
         {"run", "REQUESTS", FL_OPTION_TEXT, &o.run, 0, 0,
          "a measured run: request trace with first_token_ns and last_token_ns", FL_FOR_INPUT | FL_MOST_USED},
         {"calibrate", "none|half|all", FL_OPTION_CHOICE, &o.calibrate, 0, 0,
@@ -391,14 +384,14 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     result r = {0};
-    fl_status s = rest.count ? fl_refuse(&d, "'%.100s' is no option, expected files as values of options", rest.item[0])
-                             : make(&o, &r, &d);
+    o.serving = rest.count ? rest.item[0] : NULL;
+    fl_status s = rest.count > 1 ? fl_refuse(&d, "%zu files, expected one server", rest.count) : make(&o, &r, &d);
     if (!s && o.json)
         print_json(&o, &r);
     else if (!s)
         print_text(&o, &r);
-    if (!s)
-        s = write_files(&o, &r, &d);
+    if (!s && o.out)
+        s = write_file(o.out, &r, &d);
     if (s)
         status = fl_command_fail(help.name, &d);
     fl_serving_free(&r.file);

@@ -103,23 +103,22 @@ static cJSON *to_json(const fl_serving_oracle *o, const fl_serving_oracle_option
     return root;
 }
 
-fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, const char *platform, bool json,
+fl_status fl_advise_serving(const fl_serving_choice *c, fl_texts *files, const char *platform, bool json,
                             const char *out, fl_diag *d) {
     fl_scene_options scene = {.platform = platform, .serving = *c};
     fl_promises promises = {0};
     const fl_texts none = {0};
-    if (!c->server)
-        return fl_refuse(d, "requests, targets or servers without --serving, expected a server's file");
-    if (files->count > 1 || (files->count && c->requests))
-        return fl_refuse(d, "several request traces, expected one, as FILE or as --requests");
-    if (!c->requests)
-        scene.serving.requests = files->count ? files->item[0] : NULL;
+    fl_status s = fl_scene_sort(&scene, files, d);
+    if (s)
+        return s;
+    if (files->count || scene.sweep || scene.programs || scene.pipeline)
+        return fl_refuse(d, "another workload beside a server, expected a server and requests alone");
     if (!c->ttft && !c->tbt)
         return fl_refuse(d,
                          "no target, expected --ttft TIME, --tbt TIME or both: without one the slowest clock would do");
     fl_serving_oracle r = {0};
     const fl_serving_oracle_options o = {.scene = &scene, .promises = &promises, .bound = INFINITY};
-    fl_status s = fl_scene_check(&scene, &none, d);
+    s = fl_scene_check(&scene, &none, d);
     if (!s)
         s = fl_promises_targets(&scene.serving, &promises, d);
     if (!s) {

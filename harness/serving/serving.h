@@ -17,10 +17,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Print advice on a request trace, as JSON or for people: how many servers, and which clock. The requests are those of
- * *c, or the one of `files`. FL_BAD_INPUT: no platform, no target, or requests in both places.
+/* Print advice on a server and its requests, which `files` names, as JSON or for people: how many servers, and which
+ * clock. FL_BAD_INPUT: no platform, no target, or another workload among the files.
  * out: also write it as a CSV of one row; NULL = do not. */
-fl_status fl_advise_serving(const fl_serving_choice *c, const fl_texts *files, const char *platform, bool json,
+fl_status fl_advise_serving(const fl_serving_choice *c, fl_texts *files, const char *platform, bool json,
                             const char *out, fl_diag *d);
 
 /* The best static choice: of every number of servers up to the given one, at every clock, the choice of least energy

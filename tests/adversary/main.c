@@ -45,8 +45,8 @@ static char *replay(const adversary_options *o, const fl_adversary_trial *t, con
     char *text, streams[32] = "";
     if (t->streams)
         snprintf(streams, sizeof streams, " --streams %u", t->streams);
-    if (asprintf(&text, "foldline run --programs %s --platform %s%s%s --seed %llu%s --policy %s", o->output,
-                 o->platform, o->node.records ? " --records " : "", o->node.records ? o->node.records : "",
+    if (asprintf(&text, "foldline run %s --platform %s%s%s --seed %llu%s --policy %s", o->output, o->platform,
+                 o->node.records ? " --records " : "", o->node.records ? o->node.records : "",
                  (unsigned long long)t->c.seed, streams, policy) < 0)
         return NULL;
     return text;

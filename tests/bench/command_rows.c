@@ -133,11 +133,9 @@ static fl_status one_oracle(fl_bench *b, fl_diag *d) {
     fl_bench_cost cost;
     fl_status s = fl_bench_file(b, "apps.csv", NULL, path, d);
     const char *const make[] = {"synth", "--apps", "57", "-o", path, NULL}, *const oracle[] = {
-                                                                                "compare",   "--programs",
-                                                                                path,        "--workload",
-                                                                                "GR_1536",   "--platform",
-                                                                                "rtx3080ti", "--threads",
-                                                                                "1",         NULL};
+                                                                                "compare",   path,         "--workload",
+                                                                                "GR_1536",   "--platform", "rtx3080ti",
+                                                                                "--threads", "1",          NULL};
     if (!s && !(s = fl_bench_process(b, make, &cost, d)))
         s = timed(b, "command.oracle", oracle, 1, b->repeat < 2 ? b->repeat : 2, d);
     fl_bench_folder_clear();

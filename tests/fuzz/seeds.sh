@@ -74,7 +74,7 @@ cat >e.json <<'END'
  "variants": {"ideal wall": {"wall": "ideal"}}}
 END
 foldline compare e.json -o rows.csv
-foldline fit device --sweep chip.csv -o device.json
+foldline fit device chip.csv -o device.json
 
 cd "$out/made"
 cp "$out"/inputs/* .
@@ -145,7 +145,7 @@ seed plot-timeline meter.csv
 pipeline=$samples/four-stages.pipeline.csv
 foldline plan "$pipeline" --frontier --points 4 --rows frontier.csv
 seed plot-frontier frontier.csv
-foldline run --pipeline "$pipeline" --platform a100-pcie --policy fixed:sm_mhz=1200 --instructions gantt.csv
+foldline run "$pipeline" --platform a100-pcie --policy fixed:sm_mhz=1200 --instructions gantt.csv
 { head -n 40 gantt.csv; } >gantt-short.csv
 seed plot-gantt gantt-short.csv
 printf '%s\n' workload,policy,violated,ttft_p99_s,tbt_p99_s,energy_per_token_j a,baseline:default,0,1,0.1,0.5 a,eco,0,1.5,0.12,0.4 \
@@ -155,7 +155,7 @@ printf '%s\n' request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns 0,100000000,20000000,900
 seed plot-latencies requests-served.csv
 printf 't_s,power_w\n0,50\n1,60.5\n2,55\n' >m.csv
 seed meter m.csv
-foldline fit policy sensitivity --programs "$samples/dynaco.programs.csv" --platform apu-a10-5800k --seconds 0.2 -o states.csv
+foldline fit policy sensitivity "$samples/dynaco.programs.csv" --platform apu-a10-5800k --seconds 0.2 -o states.csv
 { head -n 30 states.csv; } >states-short.csv
 seed state-runs states-short.csv
 seed draws "$samples/energyucb-published.json"

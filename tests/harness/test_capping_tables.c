@@ -120,13 +120,13 @@ static void test_refuses(void) {
     }
     FL_CHECK(run_program("fit policy capping", text, sizeof text) == 2 && strstr(text, "expected one sweep"), "%s",
              text);
-    FL_CHECK(run_program("fit policy capping a.csv --programs b.csv", text, sizeof text) == 2 &&
-                 strstr(text, "expected one sweep"),
-             "%s", text);
-    FL_CHECK(run_program("fit policy capping a.csv --measured b.csv", text, sizeof text) == 2 &&
-                 strstr(text, "--measured"),
-             "%s", text);
-    FL_CHECK(run_program("fit policy capping --platform k20xm-e5-2660 --programs " SAMPLES
+    const char *sweep = fl_temp_text("good.csv", sweep_text(NULL));
+    snprintf(arguments, sizeof arguments, "fit policy capping '%s' '%s'", sweep, sweep);
+    FL_CHECK(run_program(arguments, text, sizeof text) == 2 && strstr(text, "expected one file of this type"), "%s",
+             text);
+    snprintf(arguments, sizeof arguments, "fit policy capping '%s' --measured b.csv", sweep);
+    FL_CHECK(run_program(arguments, text, sizeof text) == 2 && strstr(text, "--measured"), "%s", text);
+    FL_CHECK(run_program("fit policy capping --platform k20xm-e5-2660 " SAMPLES
                          "powercap.programs.csv --workload gpustream",
                          text, sizeof text) == 2 &&
                  strstr(text, "no workload 'rest'"),
@@ -140,8 +140,7 @@ static void test_committed(void) {
     snprintf(out, sizeof out, "%s", fl_temp_path("made"));
     snprintf(sweep, sizeof sweep, "%s", fl_temp_path("made.sweep.csv"));
     snprintf(arguments, sizeof arguments,
-             "fit policy capping --platform k20xm-e5-2660 --programs " SAMPLES
-             "powercap.programs.csv --measured '%s' -o '%s'",
+             "fit policy capping --platform k20xm-e5-2660 " SAMPLES "powercap.programs.csv --measured '%s' -o '%s'",
              sweep, out);
     FL_CHECK(run_program(arguments, text, sizeof text) == 0, "%s", text);
     snprintf(arguments, sizeof arguments, "fit policy capping '%s' -o '%s'", sweep, fl_temp_path("again"));

@@ -53,8 +53,8 @@ static double json_number(const char *file, const char *key) {
 static void test_few(void) {
     write_sweep("few.csv", 1, 1, 1400, 1500);
     write_sweep("many.csv", 1, 8, 600, 1500);
-    FL_CHECK(shell("'%s' fit device --sweep few.csv -o few.json >few.out", FL_PROGRAM) == 0 &&
-                 shell("'%s' fit device --sweep many.csv -o many.json >many.out", FL_PROGRAM) == 0,
+    FL_CHECK(shell("'%s' fit device few.csv -o few.json >few.out", FL_PROGRAM) == 0 &&
+                 shell("'%s' fit device many.csv -o many.json >many.out", FL_PROGRAM) == 0,
              "fit device");
     static const char *const rows[] = {"error of time, %", "error of power, %"};
     for (size_t i = 0; i < 2; i++)
@@ -80,9 +80,9 @@ static void test_outside(void) {
     write_sweep("high.csv", 1, 8, 1000, 1500);
     write_sweep("wide.csv", 9, 4, 600, 1500);
     write_sweep("low.csv", 9, 2, 600, 800);
-    FL_CHECK(shell("'%s' fit device --sweep high.csv -o high.json >out", FL_PROGRAM) == 0, "fit device");
+    FL_CHECK(shell("'%s' fit device high.csv -o high.json >out", FL_PROGRAM) == 0, "fit device");
     /* 10 rows each: 1000 to 1500 can be asked for, 600 to 900 cannot; 1000 and 1500 are given. */
-#define WORKLOAD "'%s' fit workload --device high.json --sweep "
+#define WORKLOAD "'%s' fit workload --device high.json "
     FL_CHECK(shell(WORKLOAD "wide.csv --at sm=1000,1500 --rows rows.csv -o new.csv >out", FL_PROGRAM) == 0 &&
                  says("out", "16 rows lie outside the clocks that the device was calibrated at (SM 1000 to 1500 MHz, "
                              "memory 800 to 800 MHz): not predicted, --extrapolate does"),
@@ -117,7 +117,7 @@ static void test_outside(void) {
                  fabs(json_number("j.json", "rows_predicted") - 32) < 0.1 &&
                  fabs(json_number("j.json", "rows_refused")) < 0.1,
              "%g predicted", json_number("j.json", "rows_predicted"));
-    FL_CHECK(shell("'%s' compare --sweep new.csv --platform ./high.json --policy maxfreq >out 2>&1", FL_PROGRAM) == 0,
+    FL_CHECK(shell("'%s' compare new.csv --platform ./high.json --policy maxfreq >out 2>&1", FL_PROGRAM) == 0,
              "compare");
     FL_CHECK(says("out", "new.csv: 16 rows predicted at clocks that the device was not calibrated at"),
              "results that stand on them say so");
@@ -127,7 +127,7 @@ static void test_seen(void) {
 
     write_sweep("all.csv", 1, 8, 600, 1500);
     write_sweep("new.csv", 9, 3, 600, 1500);
-    FL_CHECK(shell("'%s' fit device --sweep all.csv --only 'w[1-4]' -o half.json >out", FL_PROGRAM) == 0, "fit device");
+    FL_CHECK(shell("'%s' fit device all.csv --only 'w[1-4]' -o half.json >out", FL_PROGRAM) == 0, "fit device");
     static const struct {
         const char *sweep;
         int seen, of;
@@ -141,12 +141,11 @@ static void test_seen(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[128];
         snprintf(text, sizeof text, "the device was fitted to %d of these %d workloads", rows[i].seen, rows[i].of);
-        FL_CHECK(shell("'%s' fit workload --device half.json --sweep %s --at ends >out", FL_PROGRAM, rows[i].sweep) ==
-                         0 &&
+        FL_CHECK(shell("'%s' fit workload --device half.json %s --at ends >out", FL_PROGRAM, rows[i].sweep) == 0 &&
                      (rows[i].seen ? says("out", text) : !says("out", "was fitted to")),
                  "%s: not told: %s", rows[i].sweep, text);
-        FL_CHECK(shell("'%s' fit workload --device half.json --sweep %s --at ends --json >j.json", FL_PROGRAM,
-                       rows[i].sweep) == 0 &&
+        FL_CHECK(shell("'%s' fit workload --device half.json %s --at ends --json >j.json", FL_PROGRAM, rows[i].sweep) ==
+                         0 &&
                      fabs(json_number("j.json", "workloads_seen_by_device") - rows[i].seen) < 0.1 &&
                      shell("test $(grep -c '\"seen_by_device\":.*true' j.json) = %d", rows[i].seen) == 0,
                  "%s: %g in JSON", rows[i].sweep, json_number("j.json", "workloads_seen_by_device"));
@@ -157,11 +156,11 @@ static void test_seen(void) {
 static void test_asked(void) {
     write_sweep("all.csv", 1, 8, 600, 1500);
     write_sweep("truth.csv", 5, 1, 600, 1500);
-    FL_CHECK(shell("'%s' fit device --sweep all.csv --only 'w[1-4]' --only 'w[6-8]' -o asked.json >out && "
+    FL_CHECK(shell("'%s' fit device all.csv --only 'w[1-4]' --only 'w[6-8]' -o asked.json >out && "
                    "grep -E '^workload|,600,|,1500,' truth.csv >two.csv",
                    FL_PROGRAM) == 0,
              "fit device");
-    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv -o full.csv >out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit workload --device asked.json two.csv -o full.csv >out", FL_PROGRAM) == 0 &&
                  says("out", "predictions for settings without a measurement") &&
                  shell("test $(grep -c '^w5,' full.csv) = 10") == 0,
              "two rows become ten");
@@ -171,22 +170,22 @@ static void test_asked(void) {
                    "if ($3 != $13 || ($9 == \"\") != ($3 == 600 || $3 == 1500) || ($9 != \"\" && !($9 > 0 && $10 > 0)) "
                    "|| t * t > 0.0001 || p * p > 0.0001) bad = 1 } END { exit bad || NR != 10 }'") == 0,
              "near the truth, and how near is said of each row that was not measured");
-    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --clocks sm=700,1500 --rows rows.csv >out",
+    FL_CHECK(shell("'%s' fit workload --device asked.json two.csv --clocks sm=700,1500 --rows rows.csv >out",
                    FL_PROGRAM) == 0 &&
                  shell("test $(grep -c '^w5,' rows.csv) = 3 && grep -q '^w5,,700,800,0,,[0-9.]*,[0-9.]*,,[0-9.]*,"
                        "[0-9.]*,0$' rows.csv") == 0,
              "only those asked for");
-    FL_CHECK(shell("'%s' fit workload --device asked.json --sweep all.csv --clocks sm=1550 --extrapolate >out",
-                   FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit workload --device asked.json all.csv --clocks sm=1550 --extrapolate >out", FL_PROGRAM) ==
+                     0 &&
                  says("out", "the device was fitted to 7 of these 8 workloads"),
              "rows that were asked for are none that the device has seen");
-    FL_CHECK(shell("'%s' compare --sweep full.csv --platform ./asked.json --policy maxfreq >out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' compare full.csv --platform ./asked.json --policy maxfreq >out", FL_PROGRAM) == 0 &&
                  says("out", "maxfreq"),
              "compare takes it");
     static const char *const wrong[] = {"ends", "all", "sm=", "sm=700/mem=", "calibratet"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        FL_CHECK(shell("'%s' fit workload --device asked.json --sweep two.csv --clocks %s >out 2>err", FL_PROGRAM,
-                       wrong[i]) == 2 &&
+        FL_CHECK(shell("'%s' fit workload --device asked.json two.csv --clocks %s >out 2>err", FL_PROGRAM, wrong[i]) ==
+                         2 &&
                      says("err", "expected calibrated"),
                  "--clocks %s", wrong[i]);
 }

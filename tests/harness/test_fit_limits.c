@@ -82,7 +82,7 @@ static void fit_device(void) {
     if (access(fl_temp_path("a.json"), R_OK) == 0)
         return;
     write_limits("a.csv", 1, 6, true);
-    FL_CHECK(shell("'%s' fit device --sweep a.csv -o a.json >out", FL_PROGRAM) == 0, "fit device");
+    FL_CHECK(shell("'%s' fit device a.csv -o a.json >out", FL_PROGRAM) == 0, "fit device");
 }
 
 static size_t count_bound(int first, int count) {
@@ -114,7 +114,7 @@ static void test_sweep(void) {
              json_number("a.json", "calibration/crest/share"));
     static const char *const crests[] = {"run", "device", "0.955"};
     for (size_t i = 0; i < COUNT(crests); i++) {
-        FL_CHECK(shell("'%s' fit workload --device a.json --sweep b.csv --at all --crest %s --json >j.json", FL_PROGRAM,
+        FL_CHECK(shell("'%s' fit workload --device a.json b.csv --at all --crest %s --json >j.json", FL_PROGRAM,
                        crests[i]) == 0,
                  "fit workload");
         FL_CHECK(json_number("j.json", "capped/rows_predicted") > 20 &&
@@ -125,24 +125,20 @@ static void test_sweep(void) {
                  json_number("j.json", "capped/rows_predicted"), json_number("j.json", "capped/time_mape_pct"),
                  json_number("j.json", "capped/power_mape_pct"), json_number("j.json", "capped/energy_mape_pct"));
     }
-    FL_CHECK(shell("'%s' fit workload --device a.json --sweep b.csv --at ends --crest 0.8 --json >j.json",
-                   FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit workload --device a.json b.csv --at ends --crest 0.8 --json >j.json", FL_PROGRAM) == 0 &&
                  json_number("j.json", "capped/power_mape_pct") > 10,
              "a crest that is not theirs is not met: %g %%", json_number("j.json", "capped/power_mape_pct"));
-    FL_CHECK(
-        shell("'%s' fit workload --device a.json --sweep b.csv --at ends --rows rows.csv >out && head -n 1 rows.csv | "
-              "grep -q '^workload,kernel,power_cap_w,sm_mhz' && grep -q '^w7,,150,1500,' rows.csv && "
-              "grep -q 'from a run at' out",
-              FL_PROGRAM) == 0,
-        "--rows");
-    FL_CHECK(shell("'%s' fit device --cross-validate --sweep a.csv --at ends --splits 2 --json >j.json", FL_PROGRAM) ==
-                     0 &&
+    FL_CHECK(shell("'%s' fit workload --device a.json b.csv --at ends --rows rows.csv >out && head -n 1 rows.csv | "
+                   "grep -q '^workload,kernel,power_cap_w,sm_mhz' && grep -q '^w7,,150,1500,' rows.csv && "
+                   "grep -q 'from a run at' out",
+                   FL_PROGRAM) == 0,
+             "--rows");
+    FL_CHECK(shell("'%s' fit device --cross-validate a.csv --at ends --splits 2 --json >j.json", FL_PROGRAM) == 0 &&
                  json_number("j.json", "capped/time_mape_pct") < 1.2,
              "cross-validation: %g %%", json_number("j.json", "capped/time_mape_pct"));
     static const char *const bad[] = {"0", "1.2", "x", "0.9x", ""};
     for (size_t i = 0; i < COUNT(bad); i++)
-        FL_CHECK(shell("'%s' fit workload --device a.json --sweep b.csv --crest '%s' >out 2>err", FL_PROGRAM, bad[i]) ==
-                         2 &&
+        FL_CHECK(shell("'%s' fit workload --device a.json b.csv --crest '%s' >out 2>err", FL_PROGRAM, bad[i]) == 2 &&
                      says("err", "expected run, device, or the mean power divided by the limit"),
                  "--crest '%s'", bad[i]);
 }
@@ -158,17 +154,15 @@ static void test_below(void) {
             law_time(7, 950), law_power(7, 950));
     fclose(f);
     fit_device();
-    FL_CHECK(shell("'%s' fit workload --device a.json --sweep deep.csv --at ends --crest 0.955 --rows rows.csv >out && "
+    FL_CHECK(shell("'%s' fit workload --device a.json deep.csv --at ends --crest 0.955 --rows rows.csv >out && "
                    "grep -q 'below the calibration' out && grep -q '^w7,,95,1500,,0,[0-9.]*,,,' rows.csv",
                    FL_PROGRAM) == 0,
              "not predicted");
-    FL_CHECK(
-        shell(
-            "'%s' fit workload --device a.json --sweep deep.csv --at ends --crest 0.955 --extrapolate --rows rows.csv "
-            ">out && grep -q '^w7,,95,1500,,0,[0-9.]*,[0-9.]*,.*,1$' rows.csv && "
-            "grep -q '^w7,,150,1500,,0,[0-9.]*,[0-9.]*,.*,0$' rows.csv",
-            FL_PROGRAM) == 0,
-        "marked");
+    FL_CHECK(shell("'%s' fit workload --device a.json deep.csv --at ends --crest 0.955 --extrapolate --rows rows.csv "
+                   ">out && grep -q '^w7,,95,1500,,0,[0-9.]*,[0-9.]*,.*,1$' rows.csv && "
+                   "grep -q '^w7,,150,1500,,0,[0-9.]*,[0-9.]*,.*,0$' rows.csv",
+                   FL_PROGRAM) == 0,
+             "marked");
 }
 
 /* One limit only: a row close to it that is out of line was held down; one in line was not. */
@@ -189,7 +183,7 @@ static void test_one_limit(void) {
     fclose(f);
     char text[64];
     snprintf(text, sizeof text, "note: %zu rows left out, since a power limit binds", held);
-    FL_CHECK(shell("'%s' fit device --sweep one.csv -o one.json >out", FL_PROGRAM) == 0, "fit device");
+    FL_CHECK(shell("'%s' fit device one.csv -o one.json >out", FL_PROGRAM) == 0, "fit device");
     FL_CHECK(held > 0 && says("out", text), "%zu are held down, none of w2 at 0.98 of its limit", held);
 }
 
@@ -204,15 +198,15 @@ static void test_untaught(void) {
     fclose(f);
     FL_CHECK(shell("grep -v ',400,' lied.csv >true.csv") == 0, "without 400 MHz");
     static const char *const at[] = {"sm=400,1100,1500", "sm=1100,1500"};
-    FL_CHECK(shell("'%s' fit workload --device a.json --sweep lied.csv --at %s --json >lied.json && "
-                   "'%s' fit workload --device a.json --sweep true.csv --at %s --json >true.json",
+    FL_CHECK(shell("'%s' fit workload --device a.json lied.csv --at %s --json >lied.json && "
+                   "'%s' fit workload --device a.json true.csv --at %s --json >true.json",
                    FL_PROGRAM, at[0], FL_PROGRAM, at[1]) == 0,
              "fit workload");
     FL_CHECK(fabs(json_number("lied.json", "rows_untaught") - 1) < 0.1 &&
                  fabs(json_number("lied.json", "time_mape_pct") - json_number("true.json", "time_mape_pct")) < 1e-9,
              "%g rows teach nothing; time %g %%, without them %g", json_number("lied.json", "rows_untaught"),
              json_number("lied.json", "time_mape_pct"), json_number("true.json", "time_mape_pct"));
-    FL_CHECK(shell("'%s' fit workload --device a.json --sweep lied.csv --at sm=400 >out 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit workload --device a.json lied.csv --at sm=400 >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "expected some, or --extrapolate"),
              "nothing is left to teach");
 }
@@ -230,13 +224,12 @@ static void test_wrong_clock(void) {
         }
     fclose(f);
     FL_CHECK(
-        shell("'%s' fit device --sweep wrong.csv -o wrong.json >out", FL_PROGRAM) == 0 &&
+        shell("'%s' fit device wrong.csv -o wrong.json >out", FL_PROGRAM) == 0 &&
             shell("grep -Eq 'note: rows at 600 MHz in fact ran at about (39|40). MHz .*: used at that clock' out") == 0,
         "told");
     FL_CHECK(fabs(json_number("wrong.json", "calibration/sm_min_mhz") - 400) < 10, "calibrated from %g MHz",
              json_number("wrong.json", "calibration/sm_min_mhz"));
     FL_CHECK(shell("grep -E '^workload|^w3,(600|900|1500)' wrong.csv >few.csv && '%s' fit workload --device wrong.json "
-                   "--sweep "
                    "few.csv --at sm=600,1500 --rows rows.csv --json >j.json && grep -q '^w3,,600,,1,' rows.csv",
                    FL_PROGRAM) == 0 &&
                  json_number("j.json", "time_mape_pct") < 2,
@@ -247,19 +240,19 @@ static void test_wrong_clock(void) {
 /* Power limits without SM clocks: along the limits, by the law of a platform; a plain error where none is given. */
 static void test_latent(void) {
     write_limits("latent.csv", 1, 4, false);
-    FL_CHECK(shell("'%s' fit device --sweep latent.csv -o l.json >out 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit device latent.csv -o l.json >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "latent.csv: power limits but no SM clocks") && says("err", "expected --base"),
              "no platform");
     fit_device();
-    FL_CHECK(shell("'%s' fit device --sweep latent.csv --base ./a.json -o l.json >out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit device latent.csv --base ./a.json -o l.json >out", FL_PROGRAM) == 0 &&
                  says("l.json", "latent: latent.csv names power limits and no clocks"),
              "by the law of another fit");
     write_limits("asked.csv", 7, 2, false);
     static const char *const device[] = {"a.json", "l.json"}, *const at[] = {"ends", "caps=120,180,600"};
     for (size_t i = 0; i < COUNT(device); i++)
         for (size_t k = 0; k < COUNT(at); k++) {
-            FL_CHECK(shell("'%s' fit workload --device %s --sweep asked.csv --at %s --json >j.json", FL_PROGRAM,
-                           device[i], at[k]) == 0 &&
+            FL_CHECK(shell("'%s' fit workload --device %s asked.csv --at %s --json >j.json", FL_PROGRAM, device[i],
+                           at[k]) == 0 &&
                          json_number("j.json", "capped/rows_predicted") > 3,
                      "%s at %s", device[i], at[k]);
             FL_CHECK(json_number("j.json", "capped/time_mape_pct") < (k ? 3 : 6) &&
@@ -267,13 +260,13 @@ static void test_latent(void) {
                      "%s at %s: time %g, power %g %%", device[i], at[k], json_number("j.json", "capped/time_mape_pct"),
                      json_number("j.json", "capped/power_mape_pct"));
         }
-    FL_CHECK(shell("'%s' fit workload --device a.json --sweep asked.csv --at caps=150 >out 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit workload --device a.json asked.csv --at caps=150 >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "fewer than two of its power limits"),
              "one limit");
-    FL_CHECK(shell("'%s' fit workload --device a.json --sweep asked.csv --at caps=x >out 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit workload --device a.json asked.csv --at caps=x >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "expected power limits in W"),
              "no number");
-    FL_CHECK(shell("'%s' fit device --cross-validate --sweep asked.csv >out 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit device --cross-validate asked.csv >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "--device-sweep"),
              "cross-validation");
 }
@@ -287,8 +280,7 @@ static void test_a100(void) {
         printf("\n    skipped: a100-pcie-lock-x-cap.csv (set FOLDLINE_DATA)");
         return;
     }
-    FL_CHECK(shell("'%s' fit device --cross-validate --sweep '%s' --at ends --splits 10 --json >j.json", FL_PROGRAM,
-                   path) == 0,
+    FL_CHECK(shell("'%s' fit device --cross-validate '%s' --at ends --splits 10 --json >j.json", FL_PROGRAM, path) == 0,
              "cross-validation");
     const double time = json_number("j.json", "capped/time_mape_pct"),
                  energy = json_number("j.json", "capped/energy_mape_pct");

@@ -163,9 +163,8 @@ static void test_way_round(void) {
         FL_CHECK(shell("cd '%s' && '%s' fit logs *.log -o all.sweep.csv >out 2>&1 && grep -q '144 of 144 runs' out",
                        folder, FL_PROGRAM) == 0,
                  "%s: fit logs", t->what);
-        FL_CHECK(
-            shell("cd '%s' && '%s' fit device --sweep all.sweep.csv -o fitted.json >out 2>&1", folder, FL_PROGRAM) == 0,
-            "%s: fit device", t->what);
+        FL_CHECK(shell("cd '%s' && '%s' fit device all.sweep.csv -o fitted.json >out 2>&1", folder, FL_PROGRAM) == 0,
+                 "%s: fit device", t->what);
         fl_diag d = {0};
         cJSON *root = NULL;
         CU_ASSERT_FATAL(fl_json_read(fl_temp_path("fitted.json"), &root, &d) == FL_OK);
@@ -217,7 +216,7 @@ static void test_idle(void) {
     double a[2], a0[2];
     for (int k = 0; k < 2; k++) {
         cJSON *root = NULL;
-        FL_CHECK(shell("cd '%s' && '%s' fit device --sweep all.sweep.csv --only 'core*' --only 'm*' %s -o i.json "
+        FL_CHECK(shell("cd '%s' && '%s' fit device all.sweep.csv --only 'core*' --only 'm*' %s -o i.json "
                        ">out 2>&1",
                        folder, FL_PROGRAM, options[k]) == 0,
                  "%s", options[k]);
@@ -235,7 +234,7 @@ static void test_idle(void) {
     for (char *at = text; (at = strstr(at, ",900\n")); at++)
         memcpy(at, ",300", 4);
     fl_temp_text("idle.log", text);
-    FL_CHECK(shell("cd '%s' && '%s' fit device --sweep all.sweep.csv --idle idle.log -o i.json >out 2>&1", folder,
+    FL_CHECK(shell("cd '%s' && '%s' fit device all.sweep.csv --idle idle.log -o i.json >out 2>&1", folder,
                    FL_PROGRAM) == 2 &&
                  shell("grep -q 'no GPU idles' '%s/out'", folder) == 0,
              "three clocks");

@@ -1,5 +1,5 @@
-/* `foldline fit policy odpp` as a user has it: the same weights from the same programs, whatever the number of threads; the
- * policy takes them; what is missing is said. */
+/* `foldline fit policy odpp` as a user has it: the same weights from the same programs, whatever the number of threads;
+ * the policy takes them; what is missing is said. */
 #include "tests/support/suite.h"
 #include "tests/support/temp_file.h"
 
@@ -25,7 +25,7 @@ static bool says(const char *file, const char *text) { return shell("grep -qF -e
 
 /* Runs the policy odpp with the weights of a file. */
 static int run_with(const char *weights) {
-    return shell("'%s' run --platform rtx3080ti --programs p.programs.csv --workload gnn_01 --seconds 30 --policy odpp "
+    return shell("'%s' run --platform rtx3080ti p.programs.csv --workload gnn_01 --seconds 30 --policy odpp "
                  "--set weights='%s' >run.out 2>&1",
                  FL_PROGRAM, weights);
 }
@@ -50,13 +50,15 @@ static void test_shipped(void) { CU_ASSERT(run_with(FL_ROOT "/harness/experiment
 
 static void test_refusals(void) {
     FL_CHECK(shell("'%s' fit policy odpp --platform rtx3080ti 2>err", FL_PROGRAM) == 2 &&
-                 says("err", "expected programs files or --sweep"),
+                 says("err", "expected files of programs, or sweeps"),
              "nothing to learn from");
-    FL_CHECK(shell("'%s' fit policy odpp p.programs.csv --platform rtx3080ti " FIVE " --seconds 5 --match 'none_*' 2>err",
+    FL_CHECK(shell("'%s' fit policy odpp p.programs.csv --platform rtx3080ti " FIVE
+                   " --seconds 5 --match 'none_*' 2>err",
                    FL_PROGRAM) == 2 &&
                  says("err", "0 programs, expected at least 5"),
              "too few");
-    FL_CHECK(shell("'%s' fit policy odpp p.programs.csv --platform rtx3080ti " FIVE " --seconds 10 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit policy odpp p.programs.csv --platform rtx3080ti " FIVE " --seconds 10 2>err",
+                   FL_PROGRAM) == 2 &&
                  says("err", "ends before the measurement does"),
              "too short to be measured");
 }

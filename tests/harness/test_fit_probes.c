@@ -55,8 +55,8 @@ static void draw_half(bool *half) {
 }
 
 static void chosen_of(const char *sweep, char *text, size_t size) {
-    FL_CHECK(shell("'%s' fit device --cross-validate --sweep %s --at chosen:2 --splits 1 --seed 3 --json >s.json",
-                   FL_PROGRAM, sweep) == 0,
+    FL_CHECK(shell("'%s' fit device --cross-validate %s --at chosen:2 --splits 1 --seed 3 --json >s.json", FL_PROGRAM,
+                   sweep) == 0,
              "fit device --cross-validate of %s", sweep);
     size_t used = 0;
     char *json = fl_temp_slurp(fl_temp_path("s.json"), &used);
@@ -89,8 +89,8 @@ static void test_half(void) {
 static void test_workload(void) {
     const bool none[WORKLOADS] = {false};
     write_sweep("clean.csv", none);
-    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[1-8]' -o dev.json >dev.out", FL_PROGRAM) == 0, "fit");
-#define WORKLOAD "'%s' fit workload --device dev.json --only 'w[09]' --at chosen:2 --rows rows.csv --sweep "
+    FL_CHECK(shell("'%s' fit device clean.csv --only 'w[1-8]' -o dev.json >dev.out", FL_PROGRAM) == 0, "fit");
+#define WORKLOAD "'%s' fit workload --device dev.json --only 'w[09]' --at chosen:2 --rows rows.csv "
     FL_CHECK(shell(WORKLOAD "clean.csv >out", FL_PROGRAM) == 0 && says("out", "fitted at chosen:2"), "chosen");
     FL_CHECK(shell("test $(cut -d, -f1,5 rows.csv | grep -c '^w[09],1') = 4") == 0, "two of each are looked at");
     /* Without one of the two, its neighbour serves. */
@@ -108,7 +108,7 @@ static void fit_clean(void) {
     if (access(fl_temp_path("clean.json"), R_OK) == 0)
         return;
     write_sweep("clean.csv", none);
-    FL_CHECK(shell("'%s' fit device --sweep clean.csv -o clean.json >dev.out", FL_PROGRAM) == 0, "fit device");
+    FL_CHECK(shell("'%s' fit device clean.csv -o clean.json >dev.out", FL_PROGRAM) == 0, "fit device");
 }
 
 /* fit device says which clocks to measure, on the terminal and in its file, where its workloads are enough. */
@@ -134,7 +134,7 @@ static void test_advice(void) {
     }
     cJSON_Delete(root);
     free(json);
-    FL_CHECK(shell("'%s' fit device --sweep clean.csv --only 'w[12]' -o two.json >two.out", FL_PROGRAM) == 0 &&
+    FL_CHECK(shell("'%s' fit device clean.csv --only 'w[12]' -o two.json >two.out", FL_PROGRAM) == 0 &&
                  says("two.out", "note: there is no advice on which clocks to measure of a new workload"),
              "two workloads cannot tell");
 }
@@ -174,18 +174,17 @@ static void test_facts(void) {
                  says("out", "idling at 5 clocks") && says("idle-dev.json", "chips alike .*an idle log"),
              "with an idle log");
     FL_CHECK(shell("grep -E '^workload|^w3,(600|1500),' clean.csv >two.csv && "
-                   "'%s' fit workload --device facts-dev.json --sweep two.csv --at all -o blind.csv >out",
+                   "'%s' fit workload --device facts-dev.json two.csv --at all -o blind.csv >out",
                    FL_PROGRAM) == 0 &&
                  says("out", "no sweep of this device was measured") &&
-                 shell("'%s' fit workload --device idle-dev.json --sweep two.csv --at all -o idle.csv >out",
-                       FL_PROGRAM) == 0,
+                 shell("'%s' fit workload --device idle-dev.json two.csv --at all -o idle.csv >out", FL_PROGRAM) == 0,
              "fit workload");
     /* Of the eight clocks between: power deviations above 1 %, and narrower with the log. */
     FL_CHECK(shell("awk -F, '/^w3,/ && $3 > 600 && $3 < 1500 { if (FILENAME == \"blind.csv\") blind += $10; else idle "
                    "+= $10; n++ } "
                    "END { exit !(n == 16 && blind > 8 && idle < blind) }' blind.csv idle.csv") != 1,
              "the log narrows");
-    FL_CHECK(shell("'%s' compare --sweep blind.csv --platform ./facts-dev.json --policy maxfreq >out", FL_PROGRAM) == 0,
+    FL_CHECK(shell("'%s' compare blind.csv --platform ./facts-dev.json --policy maxfreq >out", FL_PROGRAM) == 0,
              "compare takes what it predicts");
 }
 
@@ -197,13 +196,13 @@ static void test_probes(void) {
     static const struct {
         const char *arguments, *says;
     } rows[] = {
-        {"1 --sweep clean.csv", "each of 10 workloads"},
+        {"1 clean.csv", "each of 10 workloads"},
         {"1 --device clean.json", "each of 10 workloads"},
         {"1 --facts facts.json", "known chips, a TDP of 200 W and a ladder of 300 to 1500 MHz$"},
         {"1 --facts facts.json --idle idle.csv", "1500 MHz, idling at 5 clocks$"},
         {"1 --facts facts.json --run run.csv", "1500 MHz, one workload at 3 settings$"},
         {"2 --device v100-300w", "^[0-9]+ \\+ [0-9]+ MHz"},
-        {"1 --sweep clean.csv --json", "\"calibration\""},
+        {"1 clean.csv --json", "\"calibration\""},
         {"1 --device a100 --json", "\"chips alike\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i += fl_nightly() ? 1 : 3)
@@ -211,7 +210,7 @@ static void test_probes(void) {
                      says("out", rows[i].says),
                  "%s", rows[i].arguments);
     /* The file says what the sweep said; one count is one line of the same. */
-    FL_CHECK(shell("'%s' fit workload --which-clocks 0 --sweep clean.csv | grep MHz >a; '%s' fit workload "
+    FL_CHECK(shell("'%s' fit workload --which-clocks 0 clean.csv | grep MHz >a; '%s' fit workload "
                    "--which-clocks 0 --device clean.json | grep MHz >b; cmp a b",
                    FL_PROGRAM, FL_PROGRAM) == 0,
              "from the sweep and from the file");
@@ -250,20 +249,20 @@ static void test_bad_facts(void) {
         {"workload --which-clocks 0 --device v100-300w --facts facts.json", "one of these alone"},
         {"workload --which-clocks 0 v100-300w a100", "is no option"},
         {"workload --which-clocks 0 --device v100-3000w", "did you mean"},
-        {"workload --which-clocks 0 --sweep clean.csv --idle idle.csv", "for a GPU without measurements"},
+        {"workload --which-clocks 0 clean.csv --idle idle.csv", "for a GPU without measurements"},
         {"workload --which-clocks 0 --facts facts.json --run clean.csv", "10 workloads, expected the run of one"},
         {"workload --which-clocks 0 --facts facts.json --run fast.csv", "a run at 1600 MHz"},
         {"workload --facts facts.json --which-clocks 5", "4"},
         {"workload --which-clocks 0 --facts facts.json --idle facts.json", "facts.json"},
-        {"workload --which-clocks 0 --sweep two.csv", "1 workloads at 2 settings are too few"},
-        {"device --facts facts.json --sweep clean.csv -o x.json", "a sweep and facts"},
-        {"device --sweep clean.csv --run clean.csv -o x.json", "--run belongs to --facts"},
+        {"workload --which-clocks 0 two.csv", "1 workloads at 2 settings are too few"},
+        {"device --facts facts.json clean.csv -o x.json", "a sweep and facts"},
+        {"device clean.csv --run clean.csv -o x.json", "--run belongs to --facts"},
         {"device --facts facts.json --only w1 -o x.json", "--only chooses among the workloads of sweeps"},
         {"device --facts facts.json", "expected -o"},
-        {"device --sweep clean.csv -o x.json --splits 2", "--splits has no effect without --cross-validate"},
-        {"device --sweep clean.csv -o x.json --cross-validate", "-o has no effect with --cross-validate"},
-        {"workload --device v100-300w --sweep clean.csv --facts facts.json", "has no effect without --which-clocks"},
-        {"workload --which-clocks 1 --sweep clean.csv --at ends", "--at has no effect with --which-clocks"},
+        {"device clean.csv -o x.json --splits 2", "--splits has no effect without --cross-validate"},
+        {"device clean.csv -o x.json --cross-validate", "-o has no effect with --cross-validate"},
+        {"workload --device v100-300w clean.csv --facts facts.json", "has no effect without --which-clocks"},
+        {"workload --which-clocks 1 clean.csv --at ends", "--at has no effect with --which-clocks"},
     };
     const bool none[WORKLOADS] = {false};
     write_sweep("clean.csv", none);
@@ -287,17 +286,16 @@ static void test_refusals(void) {
     };
     write_sweep("clean.csv", none);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        FL_CHECK(shell("'%s' fit device --cross-validate --sweep clean.csv --at %s >out 2>err", FL_PROGRAM,
-                       rows[i].at) == 2 &&
+        FL_CHECK(shell("'%s' fit device --cross-validate clean.csv --at %s >out 2>err", FL_PROGRAM, rows[i].at) == 2 &&
                      says("err", rows[i].says),
                  "%s", rows[i].at);
-    FL_CHECK(shell("grep -E '^(workload|w[01],)' clean.csv >two.csv && '%s' fit device --cross-validate --sweep "
+    FL_CHECK(shell("grep -E '^(workload|w[01],)' clean.csv >two.csv && '%s' fit device --cross-validate "
                    "two.csv --at chosen:2 >out "
                    "2>err",
                    FL_PROGRAM) == 2 &&
                  says("err", "calibrated with 1 workloads .* expected 3 workloads"),
              "too few workloads");
-    FL_CHECK(shell("'%s' fit workload --device generic --sweep clean.csv --at chosen:2 >out 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit workload --device generic clean.csv --at chosen:2 >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "calibrated with 0 workloads"),
              "a platform without calibration");
 }

@@ -284,8 +284,7 @@ static void test_program(void) {
     FL_CHECK(shell("'%s' fit trace '%s' --platform generic -o '%s' >'%s' 2>&1", FL_PROGRAM, log, phases, out) == 0 &&
                  shell("test $(grep -c phase_ '%s') = 3 && grep -q assumed '%s'", phases, phases) == 0,
              "phases");
-    FL_CHECK(shell("'%s' compare --programs '%s' --platform generic --policy maxfreq >'%s' 2>&1", FL_PROGRAM, phases,
-                   out) == 0,
+    FL_CHECK(shell("'%s' compare '%s' --platform generic --policy maxfreq >'%s' 2>&1", FL_PROGRAM, phases, out) == 0,
              "phases run");
 }
 

@@ -257,7 +257,7 @@ static void test_program(void) {
     char path[512], csv[512], options[1200], out[8192];
     snprintf(path, sizeof path, "%s", fl_temp_text("sweep.csv", text));
     snprintf(csv, sizeof csv, "%s", fl_temp_path("out.csv"));
-    snprintf(options, sizeof options, "--sweep %s -o %s --each", path, csv);
+    snprintf(options, sizeof options, "%s -o %s --each", path, csv);
     FL_CHECK(ask(options, out, sizeof out) == 0 && strstr(out, "median of alpha over 2 workloads: 0.750") &&
                  strstr(out, "none qualifies") && strstr(out, "for 1 of 2 workloads no clock qualifies"),
              "%s", out);
@@ -267,21 +267,21 @@ static void test_program(void) {
                  strstr(table, "\nsteep,2000,10,100,1,1,1,n/a,1,0\n"),
              "%s", table ? table : "no file");
     free(table);
-    snprintf(options, sizeof options, "--sweep %s --workload flat --json --delta 0.01", path);
+    snprintf(options, sizeof options, "%s --workload flat --json --delta 0.01", path);
     FL_CHECK(ask(options, out, sizeof out) == 0 && strstr(out, "\"alpha_median\":\t0.75"), "%s", out);
-    snprintf(options, sizeof options, "--sweep %s --step 600", path); /* of three clocks two remain: 2000 and 1000 */
+    snprintf(options, sizeof options, "%s --step 600", path); /* of three clocks two remain: 2000 and 1000 */
     FL_CHECK(ask(options, out, sizeof out) == 0 && strstr(out, "flat           2     2000        1000  0.500"), "%s",
              out);
     FL_CHECK(ask("", out, sizeof out) == 2 && strstr(out, "expected --platform"), "%s", out);
-    FL_CHECK(ask("--sweep /nonexistent", out, sizeof out) == 2, "%s", out);
-    snprintf(options, sizeof options, "--sweep %s --delta 2", path);
+    FL_CHECK(ask("/nonexistent", out, sizeof out) == 2, "%s", out);
+    snprintf(options, sizeof options, "%s --delta 2", path);
     FL_CHECK(ask(options, out, sizeof out) == 2, "%s", out);
     /* A slowdown of a hundred is the file's fault, not the system's. */
     snprintf(path, sizeof path, "%s",
              fl_temp_text("slow.csv", "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,"
                                       "energy_j\nc,,600,,,15,85,\nc,,900,,,11.5,115,\n"
                                       "c,,1200,,,1055,1,\nc,,1500,,,9.4,215,\n"));
-    snprintf(options, sizeof options, "--sweep %s --platform generic --json", path);
+    snprintf(options, sizeof options, "%s --platform generic --json", path);
     FL_CHECK(ask(options, out, sizeof out) == 2 && strstr(out, "too large for the simulator's integers"), "%s", out);
     fl_temp_remove();
 }

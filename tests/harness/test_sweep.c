@@ -238,15 +238,33 @@ static void test_other_inputs(void) {
 static void test_other_options(void) {
     static const struct {
         const char *name, *value;
-    } row[] = {{"platform", "v100-300w"}, {"gpus", "2"},          {"kinds", "k2.csv"},   {"assume", "memory"},
-               {"sweep", NULL},           {"programs", "p2.csv"}, {"seconds", "0.2"},    {"workload", "a"},
-               {"model", NULL},           {"repeat", NULL},       {"wall", "off"},       {"heat", NULL},
-               {"no-interference", ""},   {"no-cpu", ""},         {"units", "3"},        {"cpu-power-scale", "3"},
-               {"gpu-budget", NULL},      {"seed", "2"},          {"policy", "nvboost"}, {"bound", "0.2"},
-               {"objective", "edp"},      {"seeds", "2"},         {"positions", "64"},   {"windows", "5"},
-               {"no-oracle", ""}}; /* NULL: refused on this platform, or takes a measured sweep */
+    } row[] = {{"platform", "v100-300w"},
+               {"gpus", "2"},
+               {"kinds", "k2.csv"},
+               {"assume", "memory"},
+               {NULL, "p2.csv"},
+               {"seconds", "0.2"},
+               {"workload", "a"},
+               {"model", NULL},
+               {"repeat", NULL},
+               {"wall", "off"},
+               {"heat", NULL},
+               {"no-interference", ""},
+               {"no-cpu", ""},
+               {"units", "3"},
+               {"cpu-power-scale", "3"},
+               {"gpu-budget", NULL},
+               {"seed", "2"},
+               {"policy", "nvboost"},
+               {"bound", "0.2"},
+               {"objective", "edp"},
+               {"seeds", "2"},
+               {"positions", "64"},
+               {"windows", "5"},
+               {"no-oracle",
+                ""}}; /* no value: refused on this platform, or takes a measured sweep; no name: a file by position */
     const char *e = experiment("options.json", 1, 1, true);
-    char first[1024], second[1024], journal[1024], option[64];
+    char first[1024], second[1024], journal[1024], option[1100];
     fl_temp_text("k2.csv",
                  "# foldline-kinds 1\n# source: made up\n"
                  "name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz\nk,1,0.4,0,inf,0.8,0.3,1,1500,1000\n"
@@ -263,11 +281,11 @@ static void test_other_options(void) {
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         if (!row[i].value)
             continue;
-        snprintf(option, sizeof option, "--%s", row[i].name);
         const bool file = strstr(row[i].value, ".csv") != NULL;
         char path[1024];
         snprintf(path, sizeof path, "%s", file ? in_folder(row[i].value) : row[i].value);
-        const char *value = *path ? path : NULL;
+        snprintf(option, sizeof option, "%s%s", row[i].name ? "--" : "", row[i].name ? row[i].name : path);
+        const char *value = *path && row[i].name ? path : NULL;
         FL_CHECK(RUN("grid", e, "-o", in_folder("o.csv"), "--shard", "2/2", option, value) == 0, "%s", option);
         FL_CHECK(RUN("grid", "--merge", first, second, "-o", in_folder("o.csv")) == 2 &&
                      says("other inputs, other options"),
@@ -334,7 +352,7 @@ static void test_measured_options(void) {
     snprintf(sweep, sizeof sweep, "%s", in_folder("m.csv"));
     fl_temp_text("m.csv", "# foldline-sweep 1\nworkload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n"
                           "a,,757,877,,1.3,120,156\na,,1005,877,,1.1,150,165\na,,1530,877,,1,250,250\n");
-#define MEASURED "--sweep", sweep, "--platform", "v100-300w", "--policy", "maxfreq", "--policy", "nvboost"
+#define MEASURED sweep, "--platform", "v100-300w", "--policy", "maxfreq", "--policy", "nvboost"
     FL_CHECK(RUN("grid", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "1/2") == 0, "the first shard");
     FL_CHECK(RUN("grid", MEASURED, "-o", in_folder("m.out.csv"), "--shard", "2/2") == 0, "the second shard");
     FL_CHECK(RUN("grid", "--merge", first, second, "-o", in_folder("m.out.csv")) == 0, "the same options go together");

@@ -26,7 +26,7 @@ typedef struct scene {
 } scene;
 
 static const scene SCENES[] = {
-    {"mf-gpoeo", "rtx3080ti", "--programs " SAMPLES "mf-gpoeo.programs.csv --workload AI_I2T --seconds 60", ""},
+    {"mf-gpoeo", "rtx3080ti", SAMPLES "mf-gpoeo.programs.csv --workload AI_I2T --seconds 60", ""},
     {"fixed", "rtx4070-laptop", SAMPLES "sweetspot-blackscholes.csv", "--set sm_mhz=1500"},
     {NULL, "rtx4070-laptop", SAMPLES "sweetspot-blackscholes.csv", ""},
 };

@@ -29,7 +29,7 @@ check "another seed, another workload" eval '! cmp -s "$worst" "$dir/kept.csv"'
 
 # makespan FILE POLICY: replayed by what the head of the file says
 makespan() {
-  "$f" run --programs "$1" --platform "$(head_of platform "$1")" --seed "$(head_of seed "$1")" --policy "$2" \
+  "$f" run "$1" --platform "$(head_of platform "$1")" --seed "$(head_of seed "$1")" --policy "$2" \
     ${3:+--records "$3"} --json | sed -n 's/^\t"makespan_s":[[:space:]]*\([^,]*\).*/\1/p'
 }
 # slowdown FILE RECORDS: of the policy of the head against the top clock

@@ -45,7 +45,7 @@ awk 'BEGIN {
       printf "w%d,%d,877,%.6f,%.4f\n", w, f, t, (60 + (180 - 16 * w) * f * (1 + (f > 900) * (f - 900) / 900) / 2500) * (1 - s / 2)
     }
 }' >"$dir/known.csv"
-check "a device" "$f" fit device --sweep "$dir/known.csv" -o "$dir/known.json"
+check "a device" "$f" fit device "$dir/known.csv" -o "$dir/known.json"
 make_log 1400 200 100 >"$dir/run.csv"
 succeed "advise by a calibration" 'what programs of such a power do, the calibration.s tell' "$f" advise "$dir/run.csv" --platform "$dir/known.json" --bound 10%
 check "states a chance" grep -q 'with a chance of\|with a chance of at most' "$dir/out"
@@ -71,7 +71,7 @@ check "no board is named, so both ways are" grep -qE '^  note .*before, nvidia-s
 
 # ---- what a fit predicted was not measured: it teaches nothing, and stays as sure as the fit said ----
 awk -F, 'NR == 1 || $2 == 1400' "$dir/known.csv" >"$dir/one.csv"
-check "a written prediction" "$f" fit workload --device "$dir/known.json" --sweep "$dir/one.csv" --at sm=1400 --clocks calibrated -o "$dir/predicted.csv"
+check "a written prediction" "$f" fit workload --device "$dir/known.json" "$dir/one.csv" --at sm=1400 --clocks calibrated -o "$dir/predicted.csv"
 succeed "advise on it" 'predicted.csv: 8 measured and 72 predicted settings of 8 workloads, as sure as the file states' "$f" advise "$dir/predicted.csv" --bound 15%
 check "no interval is narrower than the deviations that the file states" python3 -c '
 import csv, json, math, subprocess, sys
@@ -92,12 +92,12 @@ print([(a["workload"], a["sm_mhz"], a["saving_pct"]["low"], a["saving_pct"]["hig
 check "with the calibration it says what the measured rows alone say" test "$(saves one.csv)" = "$(saves predicted.csv)"
 succeed "and how many rows taught nothing" 'predicted rows of the file teach nothing: 72' "$f" advise "$dir/predicted.csv" --platform "$dir/known.json" --bound 15%
 check "it was measured at one clock" grep -q 'predicted.csv: 8 measured settings of 8 workloads at 1400 MHz' "$dir/out"
-refuse "a device of one clock and its predictions" 2 'expected at least one workload at two settings' "$f" fit device --sweep "$dir/predicted.csv" -o "$dir/no.json"
+refuse "a device of one clock and its predictions" 2 'expected at least one workload at two settings' "$f" fit device "$dir/predicted.csv" -o "$dir/no.json"
 awk -F, '/^#/ || $1 == "workload" || $9 != ""' "$dir/predicted.csv" >"$dir/all.csv"
-for c in 'fit device -o /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep'; do
+for c in 'fit device -o /dev/null' 'fit workload --which-clocks 1' 'fit device --cross-validate' 'fit workload --device v100-300w'; do
   refuse "no measured row: $c" 2 'all.csv: no settings to fit: predicted rows teach nothing, expected measured rows' "$f" $c "$dir/all.csv"
 done
-succeed "compare takes it as a model" 'baseline:static' "$f" compare --sweep "$dir/predicted.csv" --platform "$dir/known.json" --policy nvboost --bound 15% --risk 30%
+succeed "compare takes it as a model" 'baseline:static' "$f" compare "$dir/predicted.csv" --platform "$dir/known.json" --policy nvboost --bound 15% --risk 30%
 
 # ---- it says which clocks were measured, not which the calibration has ----
 awk -F, 'NR == 1 || $2 == 800 || $2 == 1100' "$dir/known.csv" >"$dir/inner.csv"
@@ -214,9 +214,9 @@ refuse "a program of no logs" 2 '--workload and --sm-mhz have no effect without 
 cp "$dir/known.csv" "$dir/b.csv"
 both='bound 5, expected a share: 0.05 or 5%; 500 % are said as 500%'
 refuse "a bound above 1" 2 "$both" "$f" advise "$dir/b.csv" --bound 5
-refuse "of a comparison" 2 "$both" "$f" compare --sweep "$dir/b.csv" --platform "$dir/known.json" --policy nvboost --bound 5
-refuse "of a split" 2 "$both" "$f" fit device --cross-validate --sweep "$dir/b.csv" --decide --bound 5
-refuse "a risk above 1" 2 'risk 5, expected a share: 0.05 or 5%' "$f" fit device --cross-validate --sweep "$dir/b.csv" --decide --risk 5
+refuse "of a comparison" 2 "$both" "$f" compare "$dir/b.csv" --platform "$dir/known.json" --policy nvboost --bound 5
+refuse "of a split" 2 "$both" "$f" fit device --cross-validate "$dir/b.csv" --decide --bound 5
+refuse "a risk above 1" 2 'risk 5, expected a share: 0.05 or 5%' "$f" fit device --cross-validate "$dir/b.csv" --decide --risk 5
 succeed "what is said in percent" 'within the bound of 150 %' "$f" advise "$dir/b.csv" --bound 150%
 check "5% is 0.05" cmp -s <("$f" advise "$dir/b.csv" --bound 5%) <("$f" advise "$dir/b.csv" --bound 0.05)
 experiment() { sed "s|\"\.\./\.\./|\"$PWD/|; s|\"bound\": *[0-9.]*|\"bound\": $1|" harness/experiments/first-light.json >"$dir/x.json"; }
@@ -333,7 +333,7 @@ succeed "six devices taken as one board are six, of two tiles" \
   'set +for d in 0 1 2 3 4 5; do for t in 0 1; do xpu-smi config -d \$d -t \$t --frequencyrange 1300,1300; done; done$' \
   "$f" advise $pot3d --platform pvc-max1550x6
 refuse "kinds without kernels" 2 '--kinds has no effect without a recording of kernels' "$f" advise $pot3d --kinds "$dir/nowhere.csv"
-refuse "a GPU of servers" 2 'have no effect with --serving' "$f" advise "$dir/asked.csv" --serving "$dir/server.csv" --ttft 2s --device 2
+refuse "a GPU of servers" 2 'have no effect on a server' "$f" advise "$dir/asked.csv" "$dir/server.csv" --ttft 2s --device 2
 refuse "a GPU of an experiment" 2 'have no effect on an experiment' "$f" advise harness/experiments/first-light.json --device 3
 
 finish

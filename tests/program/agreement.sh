@@ -56,13 +56,13 @@ kernels $scholes rtx4070-laptop
 # A measured sweep at measured clocks, and between them with the same model. Two memory clocks.
 sweep=traces/samples/energyucb-528.pot3d.csv
 "$f" advise $sweep --platform pvc-max1550x6 --json >"$dir/advice.json" 2>"$dir/err"
-advised "a sweep" --sweep $sweep --platform pvc-max1550x6
+advised "a sweep" $sweep --platform pvc-max1550x6
 awk 'BEGIN { print "workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w"
   for (m = 500; m <= 1000; m += 500) for (f = 600; f <= 1500; f += 150)
     printf "a,,%d,%d,,%.4f,%.3f\n", f, m, 8 + 3 * 1500 / f + 500 / m, 20 + 0.02 * m + f / 20 + (f / 1000) ^ 3 * 30 }' >"$dir/mem.csv"
 if [ -n "${FL_NIGHTLY-}" ]; then # 10 s of processor time
   "$f" advise "$dir/mem.csv" --platform generic --bound 10% --json >"$dir/advice.json" 2>"$dir/err"
-  advised "a sweep of two memory clocks" --sweep "$dir/mem.csv" --platform generic --model fitted
+  advised "a sweep of two memory clocks" "$dir/mem.csv" --platform generic --model fitted
 fi
 
 # Logs of two runs, as a sweep, tell what the runs took.
@@ -81,7 +81,7 @@ measured=$(awk -F, '$1 == "0" { print $8, $10; exit }' $base.measured.csv)
 "$f" fit pipeline $base -o "$dir/bert.pipeline.csv" >"$dir/fit"
 fitted=$(awk '$1 == "0" { print $3, $6; exit }' "$dir/fit")
 "$f" plan "$dir/bert.pipeline.csv" --platform a100-pcie --slowdown 5% --rows "$dir/rows.csv" -o "$dir/bert.plan.csv" >"$dir/plan"
-run_and_compare "a pipeline" sm_mhz=1170 --pipeline "$dir/bert.pipeline.csv" --platform a100-pcie
+run_and_compare "a pipeline" sm_mhz=1170 "$dir/bert.pipeline.csv" --platform a100-pcie
 planned() { awk -F, -v kind="$1" -v plan="$2" '$1 == kind && (plan == "" || $2 == plan) { print $3, $4; exit }' "$dir/rows.csv"; }
 of() { value "$dir/$1.json" "str(d['makespan_s']) + ' ' + str(d['energy_j'])"; }
 all() { # NAME "TIME ENERGY"...: both agree
@@ -94,16 +94,16 @@ all() { # NAME "TIME ENERGY"...: both agree
 all "the default iteration: measured, fitted" "$measured" "$fitted"
 all "the default iteration: fitted, planned, run" "$fitted" "$(planned default '')" "$(of default)"
 all "an iteration at 1170 MHz: planned, run" "$(planned static 1170)" "$(of fixed)"
-"$f" run --pipeline "$dir/bert.pipeline.csv" --platform a100-pcie --policy "plan:plan=$dir/bert.plan.csv" --actuator 0 --json >"$dir/replay.json"
+"$f" run "$dir/bert.pipeline.csv" --platform a100-pcie --policy "plan:plan=$dir/bert.plan.csv" --actuator 0 --json >"$dir/replay.json"
 all "a plan: promised, replayed" "$(planned plan 0)" "$(of replay)"
 
 # Measured rows above the board's power limit are clocks that the limit left; under lower limits they are held, as measured.
 capped=$(awk -F, '$1 == "global" && $3 == 0 && $4 == 275 { print $10, $12; exit }' $base.caps.csv)
-"$f" run --pipeline "$dir/bert.pipeline.csv" --platform a100-pcie --policy fixed:power_limit_w=275 --json >"$dir/capped.json"
+"$f" run "$dir/bert.pipeline.csv" --platform a100-pcie --policy fixed:power_limit_w=275 --json >"$dir/capped.json"
 agree "under 275 W: measured, run" % "${capped% *}" "$(value "$dir/capped.json" "d['makespan_s']")"
 
 sed '/power_limit_w/d' "$dir/bert.pipeline.csv" >"$dir/none.pipeline.csv"
-"$f" run --pipeline "$dir/none.pipeline.csv" --platform a100-pcie --policy nvboost >"$dir/out" 2>"$dir/err"
+"$f" run "$dir/none.pipeline.csv" --platform a100-pcie --policy nvboost >"$dir/out" 2>"$dir/err"
 check "a limit that no line states is assumed in words" grep -q 'rows draw up to [0-9]* W, above the power limit of 300 W of .*: taken as measured under it' "$dir/err"
 sed -i 's/power_limit_w: 300/power_limit_w: 0/' "$dir/bert.pipeline.csv"
 refuse "a limit of nothing" 2 "bert\.pipeline\.csv:[0-9]+: power_limit_w is '0', expected a limit in W" "$f" plan "$dir/bert.pipeline.csv"
@@ -129,11 +129,11 @@ sharpness,,,4
 ref_sm_mhz,,,1410
 clock,,,1410
 END
-server=(--serving "$dir/s.csv" --platform a100)
+server=("$dir/s.csv" --platform a100)
 printf '%s\n' '# foldline-requests 1' t_ns,prompt_tokens,output_tokens >"$dir/r.csv"
 awk 'BEGIN { for (i = 0; i < 60; i++) printf "%.0f,%d,%d\n", i * 5e8, 50 + i * 37 % 900, 1 + i * 13 % 120 }' >>"$dir/r.csv"
 "$f" advise "$dir/r.csv" "${server[@]}" --ttft 2s --tbt 100ms --json >"$dir/advice.json" 2>"$dir/err"
-run_and_compare "a server" "sm_mhz=$(value "$dir/advice.json" "d['best_sm_mhz']")" "${server[@]}" --requests "$dir/r.csv" --ttft 2s --tbt 100ms
+run_and_compare "a server" "sm_mhz=$(value "$dir/advice.json" "d['best_sm_mhz']")" "${server[@]}" "$dir/r.csv" --ttft 2s --tbt 100ms
 agree "a server: the advised saving" points "$(value "$dir/advice.json" "d['saving_pct']")" "$(saving)" \
   "$(value "$dir/compare.json" "$(row fixed energy_saving_pct)")" "$(value "$dir/compare.json" "$(row baseline:static energy_saving_pct)")"
 finish

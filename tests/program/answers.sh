@@ -18,9 +18,9 @@ succeed "a sound sweep gives advice" '^w2 +[0-9]+' "$f" advise "$dir/good.csv" -
 unit() { # FACTOR PATTERN: the energies in another unit
   awk -F, -v OFS=, -v x="$1" 'NR > 1 { $5 = sprintf("%.9g", $5 * x) } 1' "$dir/good.csv" >"$dir/unit.csv"
   refuse "advise: $2" 2 "unit.csv:2:[0-9]+: energy_j is .* times power_w x time_s, expected about 1 \($2" "$f" advise "$dir/unit.csv"
-  refuse "oracle: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" compare --sweep "$dir/unit.csv" --platform a100
-  refuse "compare: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" compare --sweep "$dir/unit.csv" --platform a100 --policy assure
-  refuse "fit device: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" fit device --sweep "$dir/unit.csv" -o "$dir/unit.json"
+  refuse "oracle: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" compare "$dir/unit.csv" --platform a100
+  refuse "compare: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" compare "$dir/unit.csv" --platform a100 --policy assure
+  refuse "fit device: $2" 2 "unit.csv:2:[0-9]+: .*$2" "$f" fit device "$dir/unit.csv" -o "$dir/unit.json"
   check "and no device is left" [ ! -e "$dir/unit.json" ]
 }
 unit 2.777777e-7 'kWh instead of J'
@@ -30,20 +30,20 @@ unit 1e-6 'MJ instead of J'
 unit 12 'another unit'
 unit 0.09 'another unit'
 awk -F, -v OFS=, 'NR > 1 { $5 = sprintf("%.9g", $5 * 9) } 1' "$dir/good.csv" >"$dir/node.csv"
-succeed "energy of a node of eight GPUs and one GPU's power is a note" '^w2' "$f" compare --sweep "$dir/node.csv" --platform a100
+succeed "energy of a node of eight GPUs and one GPU's power is a note" '^w2' "$f" compare "$dir/node.csv" --platform a100
 check "which says so" grep -q 'energy_j is not power_w x time_s' "$dir/err"
 awk -F, -v OFS=, 'NR == 1 { $4 = "energy_j" } NR > 1 { $4 = sprintf("%.9g", $5 / 3.6e6) } { print $1, $2, $3, $4 }' "$dir/good.csv" >"$dir/only.csv"
-refuse "kWh alone, oracle" 2 'only.csv:[0-9]+:[0-9]+: .*expected energy_j in J' "$f" compare --sweep "$dir/only.csv" --platform a100
+refuse "kWh alone, oracle" 2 'only.csv:[0-9]+:[0-9]+: .*expected energy_j in J' "$f" compare "$dir/only.csv" --platform a100
 
 awk -F, -v OFS=, '$1 == "w3" && $2 == 1010 { $3 /= 2; $5 = "" } 1' "$dir/good.csv" >"$dir/fast.csv"
-succeed "a row that is too fast, oracle" '^w3' "$f" compare --sweep "$dir/fast.csv" --platform a100 --bound 5%
+succeed "a row that is too fast, oracle" '^w3' "$f" compare "$dir/fast.csv" --platform a100 --bound 5%
 check "is told with its line" grep -qE 'w3 took .* at 1010 MHz \(line 27\), but .*no clock explains' "$dir/err"
 awk -F, -v OFS=, 'NR > 1 { $3 = 60 * (0.6 + 0.4 * $2 / 1410); $5 = "" } 1' "$dir/good.csv" >"$dir/rises.csv"
 refuse "advise on times that rise with the clock" 2 'rises.csv: w1 took .* at 510 MHz.* no clock explains' "$f" advise "$dir/rises.csv"
 tr , ';' <"$dir/good.csv" >"$dir/semi.csv"
 tr , '\t' <"$dir/good.csv" >"$dir/tabs.csv"
 refuse "semicolons" 2 'semi.csv:1:9: fields are separated by semicolons, expected commas' "$f" advise "$dir/semi.csv"
-refuse "tabs" 2 'tabs.csv:1:9: fields are separated by tabs, expected commas' "$f" compare --sweep "$dir/tabs.csv" --platform a100
+refuse "tabs" 2 'tabs.csv:1:9: fields are separated by tabs, expected commas' "$f" compare "$dir/tabs.csv" --platform a100
 sed '5s/[0-9.]*$/[N\/A]/' "$dir/good.csv" >"$dir/unknown.csv"
 succeed "[N/A] is not known: power and time give the energy" '^w2' "$f" advise "$dir/unknown.csv" --bound 10%
 

@@ -54,7 +54,7 @@ succeed "oracle" "^note: the $note" "$f" compare traces/samples/sweetspot-blacks
 succeed "oracle, JSON" '"assumed_power":.*true' "$f" compare traces/samples/sweetspot-blackscholes.csv "${own[@]}" --json
 "$f" report "$dir/c.csv" -o "$dir/c.html" >/dev/null
 check "report" grep -q "law of power assumed" "$dir/c.html"
-succeed "a measured table has no law" 'policy' "$f" compare --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --policy nvboost
+succeed "a measured table has no law" 'policy' "$f" compare traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --policy nvboost
 check "and no such note" awk '/power model/ { exit 1 }' "$dir/out"
 
 finish

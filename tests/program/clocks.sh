@@ -30,26 +30,26 @@ can_be_set() {
   ! grep -v '^note:\|^V at' "$dir/out" | grep -qF "$ran"
 }
 
-succeed "a clock that ran at another" 'rows at 405 MHz in fact ran at about 20[0-9] MHz .*used at that clock' "$f" fit device --sweep "$dir/asked.csv" -o "$dir/asked.json"
+succeed "a clock that ran at another" 'rows at 405 MHz in fact ran at about 20[0-9] MHz .*used at that clock' "$f" fit device "$dir/asked.csv" -o "$dir/asked.json"
 check "is told by its name in the probes" grep -q '405 + ' "$dir/out"
 check "and written so" python3 -c '
 import json, sys
 told = [at[0] for one in json.load(open(sys.argv[1]))["calibration"]["probes"] for kind in ("chosen", "usual") if kind in one for at in one[kind]["at"]]
 sys.exit(not (405 in told and min(told) == 405))' "$dir/asked.json"
-succeed "which clocks, of the sweep" '405 [+] ' "$f" fit workload --which-clocks 0 --sweep "$dir/asked.csv"
+succeed "which clocks, of the sweep" '405 [+] ' "$f" fit workload --which-clocks 0 "$dir/asked.csv"
 check "names no clock that nobody can set" can_be_set
 succeed "which clocks, of the device" 'ask for 405 MHz; the GPU then ran at about 20[0-9] MHz' "$f" fit workload --which-clocks 0 --device "$dir/asked.json"
 check "names none either" can_be_set
 if [ -n "${FL_NIGHTLY:-}" ]; then # 5 s of processor time each
-  succeed "cross-validation" 'chosen: ' "$f" fit device --cross-validate --sweep "$dir/asked.csv" --at chosen:3 --splits 2
+  succeed "cross-validation" 'chosen: ' "$f" fit device --cross-validate "$dir/asked.csv" --at chosen:3 --splits 2
   check "names none" can_be_set
 fi
 
 # The top clock ran lower, and w1 has two rows that did not run at theirs.
 make_sweep 405 1300 | awk -F, -v OFS=, '$1 == "w1" && ($3 == 802 || $3 == 1102) { $6 *= 1.4; $8 *= 1.4 } 1' >"$dir/top.csv"
-succeed "a top clock that ran lower" 'rows at 1380 MHz in fact ran at about 1300 MHz' "$f" fit device --sweep "$dir/top.csv" -o "$dir/top.json"
+succeed "a top clock that ran lower" 'rows at 1380 MHz in fact ran at about 1300 MHz' "$f" fit device "$dir/top.csv" -o "$dir/top.json"
 succeed "gives a device that loads" '^1 GPU' "$f" list platforms "$dir/top.json"
-"$f" fit device --sweep "$dir/top.csv" -o "$dir/top.json" --json >"$dir/top.out.json"
+"$f" fit device "$dir/top.csv" -o "$dir/top.json" --json >"$dir/top.out.json"
 check "--json lists the rows that were left out" python3 -c '
 import json, sys
 rows = json.load(open(sys.argv[1]))["calibration"]["unsound"]["rows"]
@@ -57,24 +57,24 @@ sys.exit(not rows or {row["workload"] for row in rows} != {"w1"})' "$dir/top.out
 succeed "and is a device that loads" '^1 GPU' "$f" list platforms "$dir/top.out.json"
 
 some w3 705,1380 >"$dir/two.csv"
-succeed "calibrated clocks" '405 .* 877' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --clocks calibrated -o "$dir/full.csv"
+succeed "calibrated clocks" '405 .* 877' "$f" fit workload --device "$dir/asked.json" "$dir/two.csv" --clocks calibrated -o "$dir/full.csv"
 check "can all be set" can_be_set
 check "stand once each, as asked for" test "$(clocks_of "$dir/full.csv" | tr '\n' ' ')" = "405 502 600 705 802 945 1087 1102 1237 1380 "
 some w3 405,1380 >"$dir/low.csv"
-succeed "a clock asked for that is there" 'fitted at ends' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/low.csv" --clocks sm=405,705,705 -o "$dir/low.out.csv"
+succeed "a clock asked for that is there" 'fitted at ends' "$f" fit workload --device "$dir/asked.json" "$dir/low.csv" --clocks sm=405,705,705 -o "$dir/low.out.csv"
 check "is not there twice" test "$(clocks_of "$dir/low.out.csv" | tr '\n' ' ')" = "405 705 1380 "
-succeed "one asked for that is not there" 'rows at 405 MHz count as 20[0-9] MHz' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --clocks sm=405 -o "$dir/one.csv"
+succeed "one asked for that is not there" 'rows at 405 MHz count as 20[0-9] MHz' "$f" fit workload --device "$dir/asked.json" "$dir/two.csv" --clocks sm=405 -o "$dir/one.csv"
 check "is what it runs at" cmp -s <(grep ',405,' "$dir/one.csv") <(grep ',405,' "$dir/full.csv")
 (cat "$dir/two.csv" && sed -n '2p' "$dir/two.csv") >"$dir/again.csv"
-succeed "a repeated run" 'written' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/again.csv" --at all -o "$dir/again.out.csv"
+succeed "a repeated run" 'written' "$f" fit workload --device "$dir/asked.json" "$dir/again.csv" --at all -o "$dir/again.out.csv"
 check "is written once" test "$(clocks_of "$dir/again.out.csv" | sort | uniq -d | wc -l)" = 0
-refuse "one workload in two files" 2 'w3 / k is in .*two.csv and in .*low.csv' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --sweep "$dir/low.csv" -o "$dir/both.csv"
-succeed "a range of clocks" 'SM 405 .which runs at 20[0-9]. to 1380 MHz' "$f" fit workload --device "$dir/asked.json" --sweep "$dir/two.csv" --clocks sm=705,802,1500
+refuse "one workload in two files" 2 'w3 / k is in .*two.csv and in .*low.csv' "$f" fit workload --device "$dir/asked.json" "$dir/two.csv" "$dir/low.csv" -o "$dir/both.csv"
+succeed "a range of clocks" 'SM 405 .which runs at 20[0-9]. to 1380 MHz' "$f" fit workload --device "$dir/asked.json" "$dir/two.csv" --clocks sm=705,802,1500
 succeed "advise beside it" '8 workloads at 405 .which runs at 20[0-9]. to 1380 MHz' "$f" advise "$dir/asked.csv" --bound 10%
 
 # ---- what was looked at is no surer for a decision than a second run of it ----
 if [ -n "${FL_NIGHTLY:-}" ]; then
-  succeed "cross-validation, --decide of rows that were looked at" 'expected_broken_pct' "$f" fit device --cross-validate --sweep "$dir/asked.csv" --at all --splits 2 --decide --bound 11.56% --json
+  succeed "cross-validation, --decide of rows that were looked at" 'expected_broken_pct' "$f" fit device --cross-validate "$dir/asked.csv" --at all --splits 2 --decide --bound 11.56% --json
   check "expects some to break a bound that they just meet" awk -F': *|,' '/"expected_broken_pct"/ { n = $2 } END { exit !(n > 0.1) }' "$dir/out"
 fi
 
@@ -82,8 +82,8 @@ fi
 awk -F, 'NR == 1 || $3 >= 802' "$dir/asked.csv" >"$dir/high.csv"
 awk -F, 'NR == 1 || $1 == "w1"' "$dir/high.csv" >"$dir/w1.csv"
 sed 's/"min_w": *[0-9]*/"min_w": 60/' models/platforms/v100-300w.json >"$dir/board.json"
-check "a device of a known board" "$f" fit device --sweep "$dir/high.csv" --base "$dir/board.json" -o "$dir/high.json"
-limited() { "$f" compare --sweep "$dir/w1.csv" --platform "$1" --model fitted --policy fixed:power_limit_w="$2" --no-oracle -o "$dir/c.csv" >"$dir/out" 2>&1; }
+check "a device of a known board" "$f" fit device "$dir/high.csv" --base "$dir/board.json" -o "$dir/high.json"
+limited() { "$f" compare "$dir/w1.csv" --platform "$1" --model fitted --policy fixed:power_limit_w="$2" --no-oracle -o "$dir/c.csv" >"$dir/out" 2>&1; }
 low=$(awk -F, '$3 == 802 { printf "%d", $7 * 0.9 }' "$dir/w1.csv")
 check "runs under a low limit" limited "$dir/high.json" "$low"
 # (the wall takes a while to come down: some percent of the run are above it; the lowest measured clock is 11 % above)
@@ -95,8 +95,8 @@ sys.exit(not (len(rows) == 1 and float(rows[0]["mean_power_w"]) <= 1.05 * float(
 # ---- clocks in kHz, powers in mW: nothing else in the row contradicts them where it has no energy ----
 printf '# foldline-sweep 1\nworkload,sm_mhz,mem_mhz,time_s,power_w\na,1000,877,2,100\na,1500,877,1.5,150\n' >"$dir/units.csv"
 unit() { sed "$1" "$dir/units.csv" >"$dir/unit.csv"; }
-for c in 'fit device -o /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep' \
-  'advise' 'advise --platform v100-300w' 'compare --platform v100-300w --model fitted --policy assure --sweep'; do
+for c in 'fit device -o /dev/null' 'fit workload --which-clocks 1' 'fit device --cross-validate' 'fit workload --device v100-300w' \
+  'advise' 'advise --platform v100-300w' 'compare --platform v100-300w --model fitted --policy assure'; do
   unit 's/^a,1500,/a,1500000,/'
   refuse "kHz: $c" 2 'unit.csv:4:3: sm_mhz is 1.5e[+]06, above what any GPU runs at .10000 MHz.; as kHz, a factor of 1000, it would be 1500: expected MHz' "$f" $c "$dir/unit.csv" --strict
   unit 's/150$/150000/'
@@ -114,7 +114,7 @@ unit 's/150$/9000/'
 succeed "a node of eight boards is one" 'set ' "$f" advise "$dir/unit.csv" --bound 100%
 
 # ---- GHz and kW: no row of the file is as high as the slowest GPU ----
-for c in 'fit device -o /dev/null --sweep' 'fit workload --device v100-300w --sweep' 'advise' 'compare --platform v100-300w --model fitted --policy assure --sweep'; do
+for c in 'fit device -o /dev/null' 'fit workload --device v100-300w' 'advise' 'compare --platform v100-300w --model fitted --policy assure'; do
   unit 's/^a,1000,/a,1,/; s/^a,1500,/a,1.5,/'
   refuse "GHz: $c" 2 'unit.csv:4:3: sm_mhz is 1.5 at most, below what any GPU runs at .30 MHz.; as GHz, a factor of 1000, it would be 1500: expected MHz' "$f" $c "$dir/unit.csv"
   unit 's/,100$/,0.1/; s/,150$/,0.15/'
@@ -128,7 +128,7 @@ unit 's/^a,1000,/a,29,/'
 succeed "one low clock is one" 'set ' "$f" advise "$dir/unit.csv" --bound 5000%
 
 # ---- clocks of another GPU are none of this one's ----
-succeed "a platform of another GPU" 'note: 802 MHz is no clock of platform h100, which is taken to be another GPU.s: the ladder has the measured clocks alone' "$f" fit device --sweep "$dir/high.csv" --base h100 -o "$dir/other.json"
+succeed "a platform of another GPU" 'note: 802 MHz is no clock of platform h100, which is taken to be another GPU.s: the ladder has the measured clocks alone' "$f" fit device "$dir/high.csv" --base h100 -o "$dir/other.json"
 check "whose clocks are not taken" python3 -c '
 import json, sys
 g = json.load(open(sys.argv[1]))
@@ -137,11 +137,11 @@ check "those of its own are" python3 -c 'import json, sys; sys.exit(not min(json
 
 # ---- a best static clock that is not there is told ----
 succeed "no static clock under the risk" 'note: no static clock keeps the chance of breaking the bound at 5 % or less in 1 of 1 workloads, so these have no baseline:static' \
-  "$f" compare --sweep "$dir/w1.csv" --platform v100-300w --model fitted --policy nvboost --bound 10% --risk 5%
+  "$f" compare "$dir/w1.csv" --platform v100-300w --model fitted --policy nvboost --bound 10% --risk 5%
 check "has no row" test "$(grep -c '^.*baseline:static *[0-9]' "$dir/out")" = 0
 
 # ---- other bad inputs of each command of this subject ----
-for c in 'fit device -o /dev/null --sweep' 'fit workload --which-clocks 1 --sweep' 'fit device --cross-validate --sweep' 'fit workload --device v100-300w --sweep' 'advise'; do
+for c in 'fit device -o /dev/null' 'fit workload --which-clocks 1' 'fit device --cross-validate' 'fit workload --device v100-300w' 'advise'; do
   unit 's/mem_mhz/sm_mhz/'
   refuse "a column twice: $c" 2 "unit.csv:2:17: .*sm_mhz" "$f" $c "$dir/unit.csv"
   unit 's/150$/-150/'

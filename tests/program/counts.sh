@@ -38,7 +38,7 @@ for count in stages microbatches chunks data_parallel tensor_parallel; do
     printf '%s\n' '# foldline-pipeline 1' '# schedule: interleaved' '# stages: 2' '# microbatches: 2' | grep -v "^# $count:"
     printf '# %s: @\n%s\n' "$count" rank,what,sm_mhz,time_s,power_w '*,forward,1000,0.01,150' '*,backward,1000,0.02,150' '*,blocked,,,70'
   } >"$dir/text"
-  stated "a pipeline's $count" p.csv "$(grep -n @ "$dir/text" | cut -d: -f1)" run --pipeline p.csv --platform generic --policy nvboost <"$dir/text"
+  stated "a pipeline's $count" p.csv "$(grep -n @ "$dir/text" | cut -d: -f1)" run p.csv --platform generic --policy nvboost <"$dir/text"
 done
 
 # ---- what the program writes itself ----
@@ -88,12 +88,12 @@ a grid|0,0,7,100,200,f,@,1,1,64,1,1,50,1,,,
 a block|0,0,7,100,200,f,4,1,1,@,1,1,50,1,,,
 another process that it waits for|0,0,7,100,200,f,4,1,1,64,1,1,50,1,@,,
 END
-stated "programs: launches of a kernel" p.csv 3 run --programs p.csv --platform generic --policy maxfreq --assume balanced <<'END'
+stated "programs: launches of a kernel" p.csv 3 run p.csv --platform generic --policy maxfreq --assume balanced <<'END'
 # foldline-programs 1
 program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv
 a,1,1,f,@,25,0.2,55,0.2
 END
-stated "programs: rounds of the parts" p.csv 3 run --programs p.csv --platform generic --policy maxfreq --assume balanced <<'END'
+stated "programs: rounds of the parts" p.csv 3 run p.csv --platform generic --policy maxfreq --assume balanced <<'END'
 # foldline-programs 1
 program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv,cycles
 a,1,1,f,5,25,0.2,55,0.2,@

@@ -13,7 +13,7 @@ check "energy within 0.6 %" test "$(error energy 0.6)" = True
 
 succeed "the fitted pipeline is written" 'learned from 15 plans' "$f" fit pipeline $base -o "$dir/bert.pipeline.csv"
 check "it is 1F1B" grep -qx '# schedule: 1f1b' "$dir/bert.pipeline.csv"
-succeed "and runs" '4 GPUs' "$f" run --pipeline "$dir/bert.pipeline.csv" --platform a100-pcie --policy fixed:sm_mhz=1170
+succeed "and runs" '4 GPUs' "$f" run "$dir/bert.pipeline.csv" --platform a100-pcie --policy fixed:sm_mhz=1170
 "$f" fit pipeline $base -o "$dir/again.csv" >/dev/null
 check "the same again" cmp -s "$dir/again.csv" "$dir/bert.pipeline.csv"
 
@@ -45,7 +45,7 @@ cp "$dir"/one.plans.csv "$dir/list.plans.csv" && cp "$dir"/one.measured.csv "$di
 mkdir "$dir/else"
 for out in list.pipeline.csv else/list.pipeline.csv; do
   succeed "a list, written to $out" 'learned from 1 plan' "$f" fit pipeline "$dir/list" -o "$dir/$out"
-  succeed "it finds its list" '4 GPUs' "$f" run --pipeline "$dir/$out" --platform a100-pcie --policy nvboost
+  succeed "it finds its list" '4 GPUs' "$f" run "$dir/$out" --platform a100-pcie --policy nvboost
 done
 check "beside its list it names it alone" grep -qx '# order: list.order.csv' "$dir/list.pipeline.csv"
 
@@ -73,7 +73,7 @@ for learn in all half three first slow; do
   check "no number is missing" sh -c "! grep -Eq 'nan|inf|,-' '$dir/wide.pipeline.csv'"
 done
 check "its groups are named" grep -qx '# tensor_parallel: 2' "$dir/wide.pipeline.csv"
-succeed "it runs on 16 GPUs" '16 GPUs' "$f" run --pipeline "$dir/wide.pipeline.csv" --platform a100-pcie --policy nvboost --repeat 1
+succeed "it runs on 16 GPUs" '16 GPUs' "$f" run "$dir/wide.pipeline.csv" --platform a100-pcie --policy nvboost --repeat 1
 
 # ---- a load that only one plan has recorded ----
 for x in $base.*.csv; do cp "$x" "$dir/rare.${x#"$base".}"; done

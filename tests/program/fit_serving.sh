@@ -14,16 +14,16 @@ refuse "without its blocks" 2 'expected --layers N' layers --sm-mhz 2520
 refuse "without its clock" 2 'expected --sm-mhz MHZ' layers --layers 32
 refuse "one table of three" 2 'come in threes' "$f" fit serving --dense $base.dense.csv --layers 32 --sm-mhz 2520
 refuse "nothing to fit to" 2 'expected one of: layer tables' "$f" fit serving
-refuse "two at once" 2 'expected one of: layer tables' layers --serving $base.serving.csv
+refuse "two at once" 2 'expected one of: layer tables' layers $base.serving.csv
 grep -v '^down_proj' $base.dense.csv >"$dir/dense.csv"
 refuse "a layer is missing" 2 "no layer 'down_proj'" layers --layers 32 --sm-mhz 2520 --dense "$dir/dense.csv"
 awk -F, 'NR == 1 || $2 <= 64' $base.dense.csv >"$dir/short.csv"
 beyond='steps of more than 64 tokens were not measured, and the budget allows 2048'
 succeed "a table that ends below the budget" "$beyond" layers --layers 32 --sm-mhz 2520 --kv-blocks 2587 --dense "$dir/short.csv" -o "$dir/short.serving.csv"
 printf '# foldline-requests 1\nt_ns,prompt_tokens,output_tokens\n0,100,2\n' >"$dir/few.csv"
-succeed "every result says so" "^note: short.serving.csv: .*$beyond" "$f" run --serving "$dir/short.serving.csv" --requests "$dir/few.csv" \
+succeed "every result says so" "^note: short.serving.csv: .*$beyond" "$f" run "$dir/short.serving.csv" "$dir/few.csv" \
   --platform a100 --policy nvboost
-succeed "not where no step is so long" '^TTFT' "$f" run --serving "$dir/short.serving.csv" --requests "$dir/few.csv" --platform a100 \
+succeed "not where no step is so long" '^TTFT' "$f" run "$dir/short.serving.csv" "$dir/few.csv" --platform a100 \
   --policy nvboost --token-budget 64
 check "it is silent then" bash -c "! grep -q 'were not measured, and the budget' '$dir/out'"
 sed 's/time_us/time_ms/' $base.attention.csv >"$dir/attention.csv"
@@ -72,14 +72,14 @@ check "and leave none" test ! -e "$dir/no.json"
   echo t_ns,prompt_tokens,output_tokens,queued_ns,scheduled_ns,first_token_ns,last_token_ns
   for i in {0..19}; do echo "$((i * 300000000)),$((200 + 30 * i)),$((40 + i)),,,$((i * 300000000 + 90000000)),$((i * 300000000 + 1000000000))"; done
 } >"$dir/run.csv"
-run() { "$f" fit serving --serving $base.serving.csv --run "$dir/run.csv" "$@"; }
+run() { "$f" fit serving $base.serving.csv --run "$dir/run.csv" "$@"; }
 succeed "a run beside its simulation" 'TPOT p50 ' run
 succeed "calibrated with half of it" "the law's times were multiplied by" run --calibrate half -o "$dir/calibrated.csv"
 check "which its file says" grep -qx '# calibrated: with half of a run' "$dir/calibrated.csv"
 refuse "in another way" 2 "no --calibrate 'quarter', expected one of none" run --calibrate quarter
 cut -d, -f1-3 "$dir/run.csv" >"$dir/arrivals.csv"
-refuse "without times" 2 'expected columns first_token_ns and last_token_ns' "$f" fit serving --serving $base.serving.csv --run "$dir/arrivals.csv"
+refuse "without times" 2 'expected columns first_token_ns and last_token_ns' "$f" fit serving $base.serving.csv --run "$dir/arrivals.csv"
 sed 's/^# kv_blocks.*/# kv_blocks: 0/' $base.serving.csv >"$dir/unknown.csv"
-refuse "a cache of unknown size" 2 'expected .# kv_blocks: N. or --kv-blocks N' "$f" fit serving --serving "$dir/unknown.csv" --run "$dir/run.csv"
-succeed "unless it is stated" 'TPOT p50 ' "$f" fit serving --serving "$dir/unknown.csv" --run "$dir/run.csv" --kv-blocks 500
+refuse "a cache of unknown size" 2 'expected .# kv_blocks: N. or --kv-blocks N' "$f" fit serving "$dir/unknown.csv" --run "$dir/run.csv"
+succeed "unless it is stated" 'TPOT p50 ' "$f" fit serving "$dir/unknown.csv" --run "$dir/run.csv" --kv-blocks 500
 finish

@@ -37,7 +37,7 @@ check "a picture" grep -q 'a clock for each rank' "$dir/1.svg"
 sed 's/"call_ms": 4.5, "settle_ms": 20/"call_ms": 0, "settle_ms": 0/' models/platforms/a100-pcie.json >"$dir/at-once.json"
 check "the platform was changed" grep -q '"settle_ms": 0,' "$dir/at-once.json"
 for n in 0 3 7; do
-  "$f" run --pipeline "$sample" --platform "$dir/at-once.json" --policy "plan:plan=$dir/1.plan.csv#$n" --json >"$dir/run.json"
+  "$f" run "$sample" --platform "$dir/at-once.json" --policy "plan:plan=$dir/1.plan.csv#$n" --json >"$dir/run.json"
   check "plan $n replays within 0.1 %" python3 - "$dir/1.csv" "$dir/run.json" "$n" <<'END'
 import csv, json, sys
 row = [r for r in csv.DictReader(open(sys.argv[1])) if r["kind"] == "plan"][int(sys.argv[3])]

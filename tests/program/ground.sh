@@ -13,7 +13,7 @@ b,900,1000,9,100
 b,1200,1000,8.6,130
 b,1500,1000,8.5,170
 END
-compare() { "$f" compare --sweep "$dir/s.csv" --platform generic --no-oracle --policy slow=fixed:sm_mhz=900 --policy utilizscale "$@" >"$dir/out" 2>"$dir/err"; }
+compare() { "$f" compare "$dir/s.csv" --platform generic --no-oracle --policy slow=fixed:sm_mhz=900 --policy utilizscale "$@" >"$dir/out" 2>"$dir/err"; }
 # field WORKLOAD POLICY SEED COLUMN of $dir/r.csv
 field() {
   python3 - "$dir/r.csv" "$@" <<'END'
@@ -45,20 +45,20 @@ check "workloads do not vary alike" test "$(field a baseline:default 1 makespan_
 # 1,000 ops of cv 0.05: the sum has a cv of 0.16 %; five of these
 check "the jitter has its mean" awk -v x="$(field a baseline:default 1 makespan_s)" 'BEGIN { exit !(x > 9.92 && x < 10.08 && x != 10) }'
 
-run() { "$f" run --sweep "$dir/s.csv" --workload a --platform generic "$@"; }
+run() { "$f" run "$dir/s.csv" --workload a --platform generic "$@"; }
 succeed "markers each second" 'iterations  9 between markers' run --policy nvboost --iteration 1
 succeed "jitter is told" 'jitter 5 %' run --policy nvboost --jitter 0.05
-succeed "a row is called as asked for" '^tight ' "$f" compare --sweep "$dir/s.csv" --platform generic --no-oracle --policy tight=tightrope:bound=0.05
+succeed "a row is called as asked for" '^tight ' "$f" compare "$dir/s.csv" --platform generic --no-oracle --policy tight=tightrope:bound=0.05
 refuse "jitter of more than all" 2 "jitter '1.5', expected how much" run --policy nvboost --jitter 1.5
 refuse "negative jitter" 2 "jitter '-0.1'" run --policy nvboost --jitter=-0.1
 refuse "no number" 2 "jitter 'nan'" run --policy nvboost --jitter nan
 refuse "jitter of a trace" 2 'jitter has no effect without a sweep' "$f" run traces/samples/mix8.csv --platform generic --policy nvboost --jitter 5%
 refuse "markers of a trace" 2 'iteration has no effect without a sweep' "$f" run traces/samples/mix8.csv --platform generic --policy nvboost --iteration 1
-two() { "$f" compare --sweep "$dir/s.csv" --platform generic --policy x=nvboost --policy x=utilizscale; }
+two() { "$f" compare "$dir/s.csv" --platform generic --policy x=nvboost --policy x=utilizscale; }
 refuse "two rows of one name" 2 "two policies have the name 'x'" two
-over() { "$f" compare --sweep "$dir/s.csv" --platform generic --policy nvboost=fixed:sm_mhz=900 --policy nvboost; }
+over() { "$f" compare "$dir/s.csv" --platform generic --policy nvboost=fixed:sm_mhz=900 --policy nvboost; }
 refuse "a row called as another policy is" 2 "two policies have the name 'nvboost'" over
-odd() { "$f" compare --sweep "$dir/s.csv" --platform generic --policy "$1"; }
+odd() { "$f" compare "$dir/s.csv" --platform generic --policy "$1"; }
 refuse "a name that breaks a table" 2 'expected a name of letters' odd 'a,b=nvboost'
 refuse "an empty name" 2 'expected a name of letters' odd '=nvboost'
 

@@ -5,7 +5,7 @@
 export FOLDLINE_STATE="$dir/state" FOLDLINE_RUN="$dir/run"
 sample=traces/samples/four-stages.pipeline.csv
 printf '%s\n' gpu,count,sm_mhz 0,3,1410 0,5,1200 1,8,1305 2,4,1410 2,4,1050 3,8,1410 >"$dir/plan.csv"
-emulated() { "$f" emulate --pipeline "$sample" --platform a100-pcie --repeat 30 --privileged --rings "$dir/rings" "$@"; }
+emulated() { "$f" emulate "$sample" --platform a100-pcie --repeat 30 --privileged --rings "$dir/rings" "$@"; }
 plan() { emulated "${time[@]}" -- "$f" live --policy plan --set plan="$dir/plan.csv" --rings "$dir/rings" --iteration iteration --control --min-set-ms 0 --for 5s "$@"; }
 
 # The host sleeps a second at a time: what it sets in between it sets at markers.

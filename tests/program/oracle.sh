@@ -78,12 +78,12 @@ check "the coarse schedule has a regret" awk '$1 > 1 {good = 1} END {exit !good}
 refuse "no positions" 2 'positions' "$f" compare "$trace" --platform generic --positions 0
 # ---- a static clock that nobody measured ----
 printf 'workload,sm_mhz,time_s,power_w\nw,1000,1.12,60\nw,1200,1.06,80\nw,1500,1.0,120\n' >"$dir/three.csv"
-succeed "a best clock between measured ones is told" 'baseline:static .* 1[01]00 MHz, not measured: interpolated' "$f" compare --sweep "$dir/three.csv" --platform generic --bound 10%
+succeed "a best clock between measured ones is told" 'baseline:static .* 1[01]00 MHz, not measured: interpolated' "$f" compare "$dir/three.csv" --platform generic --bound 10%
 check "with how many there are" grep -q 'note: 3 of 6 clocks were not measured' "$dir/out"
-succeed "and in JSON" '"static_interpolated":.true' "$f" compare --sweep "$dir/three.csv" --platform generic --bound 10% --json
-succeed "a measured one is not" '"static_interpolated":.false' "$f" compare --sweep "$dir/three.csv" --platform generic --bound 7% --json
+succeed "and in JSON" '"static_interpolated":.true' "$f" compare "$dir/three.csv" --platform generic --bound 10% --json
+succeed "a measured one is not" '"static_interpolated":.false' "$f" compare "$dir/three.csv" --platform generic --bound 7% --json
 succeed "compare tells it beside its table" 'note: 3 of 6 clocks were not measured: time and power there are interpolated' \
-  "$f" compare --sweep "$dir/three.csv" --platform generic --bound 10% --policy maxfreq
-succeed "a sweep of every clock has no such note" . "$f" compare --sweep traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6
+  "$f" compare "$dir/three.csv" --platform generic --bound 10% --policy maxfreq
+succeed "a sweep of every clock has no such note" . "$f" compare traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6
 check "as it says nothing" sh -c "! grep -q interpolated '$dir/out'"
 finish

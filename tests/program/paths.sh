@@ -59,15 +59,15 @@ for t in inference launches sweetspot-blackscholes mix8; do
     --timeline "$out/timeline.csv" --telemetry "$out/telemetry.csv" --every-ms 50
   [ $t = mix8 ] || same "baselines of $t" compare "traces/samples/$t.csv" --platform $p --bound 10% --kernels
 done
-same "run of a sweep" run --sweep traces/samples/energyucb-table1.csv --workload 528.pot3d --platform pvc-max1550x6 \
+same "run of a sweep" run traces/samples/energyucb-table1.csv --workload 528.pot3d --platform pvc-max1550x6 \
   --policy energyucb --json
-same "baselines of programs" compare --programs traces/samples/powercap.programs.csv --platform k20xm-e5-2660 --seconds 1
+same "baselines of programs" compare traces/samples/powercap.programs.csv --platform k20xm-e5-2660 --seconds 1
 # Policies that wake at markers: of ranks that wait for each other, and of one alone, whose stream is scanned otherwise.
 sed -e 's/stages: 4/stages: 1/' traces/samples/four-stages.pipeline.csv >"$dir/one.pipeline.csv"
 printf 'gpu,count,sm_mhz\n0,3,1200\n0,1,1410\n0,2,1050\n' >"$dir/clocks.csv"
-same "a plan at markers" run --pipeline traces/samples/four-stages.pipeline.csv --platform a100-pcie \
+same "a plan at markers" run traces/samples/four-stages.pipeline.csv --platform a100-pcie \
   --policy "plan:plan=traces/samples/perseus/A100-bert.plans.csv#8" --log "$out/log.csv" --telemetry "$out/telemetry.csv" --every-ms 7.3
-same "a plan of one rank" run --pipeline "$dir/one.pipeline.csv" --platform a100-pcie --policy "plan:plan=$dir/clocks.csv" \
+same "a plan of one rank" run "$dir/one.pipeline.csv" --platform a100-pcie --policy "plan:plan=$dir/clocks.csv" \
   --log "$out/log.csv" --timeline "$out/timeline.csv" --telemetry "$out/telemetry.csv" --every-ms 3.3
 for e in first-light ${FL_PATHS:+inference contention energyucb-node dynaco-states geepafs-sweetspot power-capping \
   mf-gpoeo-short}; do

@@ -43,7 +43,7 @@ check "and no other mean is" test "$(grep -o ' \*</th>' "$dir/fewer.html" | wc -
 
 # ---- what each rank did ----
 for mhz in 1410 1200; do
-  "$f" run --pipeline traces/samples/four-stages.pipeline.csv --platform a100 --policy fixed:sm_mhz=$mhz --instructions "$dir/$mhz.csv" >/dev/null 2>&1
+  "$f" run traces/samples/four-stages.pipeline.csv --platform a100 --policy fixed:sm_mhz=$mhz --instructions "$dir/$mhz.csv" >/dev/null 2>&1
 done
 succeed "a page of a plan" written "$f" report "$dir/one.csv" -o "$dir/plan.html" --instructions "$dir/1410.csv"
 check "says what is drawn" grep -q 'One plan: tall bars are backward' "$dir/plan.html"

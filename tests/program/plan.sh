@@ -3,7 +3,7 @@
 . "$(dirname "$0")/shell.sh"
 
 sample=traces/samples/four-stages.pipeline.csv measured=traces/samples/perseus/A100-bert.plans.csv
-run() { "$f" run --pipeline "$sample" --platform a100-pcie "$@"; }
+run() { "$f" run "$sample" --platform a100-pcie "$@"; }
 number() { "$@" --json 2>/dev/null | sed -n "s/^.*\"$key\":[[:space:]]*\([0-9.e+-]*\).*\$/\1/p" | head -1; }
 
 printf '%s\n' '# foldline-plan 1' rank,instruction,first_microbatch,count,sm_mhz 0,forward,0,32,1200 0,backward,0,16,1410 0,backward,16,16,1395 \
@@ -15,7 +15,7 @@ sed 's/^1,\([0-9]*\),host,,1,,,1,/1,\1,host,,1,,,0,/' "$dir/log.csv" >"$dir/othe
 "$f" verify "$dir/other.csv" >"$dir/differs"
 check "what it asks to be woken by is part of the log" grep -q 'step 1, .* host: wake recorded 0, decided 1' "$dir/differs"
 succeed "an executed plan of many" '1065 MHz' run --policy plan --set plan="$measured#8"
-succeed "beside other policies" 'plan' "$f" compare --pipeline "$sample" --platform a100-pcie --policy "plan:plan=$dir/a.plan.csv" --policy maxfreq -o "$dir/c.csv"
+succeed "beside other policies" 'plan' "$f" compare "$sample" --platform a100-pcie --policy "plan:plan=$dir/a.plan.csv" --policy maxfreq -o "$dir/c.csv"
 check "the record names the plan" grep -q '"plan":[[:space:]]*0' "$dir/c.provenance.json"
 succeed "a table of one's own" 'plan on' run --policy plan --set plan=<(printf 'gpu,count,sm_mhz\n0,1,1200\n0,1,1410\n')
 
@@ -25,8 +25,8 @@ sed 's/1395/1400/' "$dir/a.plan.csv" >"$dir/bad.csv"
 refuse "a clock off the ladder" 2 "bad.csv:5: sm_mhz: 1400 MHz is not on the SM ladder of rank 0's board; the next ones are 1395 and 1410" run --policy plan --set plan="$dir/bad.csv"
 sed '/16,16/d' "$dir/a.plan.csv" >"$dir/bad.csv"
 refuse "an instruction missing" 2 'no clock for the backward of microbatch 16 of rank 0' run --policy plan --set plan="$dir/bad.csv"
-refuse "without a pipeline" 2 'expected it for a scene of --pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy plan --set plan="$dir/a.plan.csv"
-refuse "live" 2 'expected it for a scene of --pipeline' "$f" live --policy plan --set plan="$dir/a.plan.csv"
+refuse "without a pipeline" 2 'expected it for a scene of a pipeline' "$f" run traces/samples/mix8.csv --platform a100-pcie --policy plan --set plan="$dir/a.plan.csv"
+refuse "live" 2 'expected it for a scene of a pipeline' "$f" live --policy plan --set plan="$dir/a.plan.csv"
 
 # Stragglers and limits.
 key=makespan_s

@@ -51,7 +51,7 @@ succeed "none holds: said" 'no static clock holds all bounds on 1 of 1' "$f" com
 check "no static row then" [ -z "$(cell "$dir/n.csv" baseline:static energy_j)" ]
 
 # The clairvoyant schedule is bounded in time alone: it says so, and nobody has a regret against it unless it holds the rest.
-sweep=(--sweep "$root/traces/samples/energyucb-528.pot3d.csv" --platform pvc-max1550x6)
+sweep=("$root/traces/samples/energyucb-528.pot3d.csv" --platform pvc-max1550x6)
 succeed "what the clairvoyant does not know is said" 'baseline:clairvoyant has no value for peak_power_w<2250' "$f" compare "${sweep[@]}" \
   --policy fixed:sm_mhz=900 --bound 'peak_power_w<2250' -o "$dir/p.csv"
 check "it is no measure then" [ "$(cell "$dir/p.csv" baseline:static violated),$(cell "$dir/p.csv" baseline:static regret_clairvoyant_pct)" = 0,n/a ]
@@ -93,7 +93,7 @@ check "of how many draws is said" grep -qE "^note: these means cover fewer rows 
 check "not where it is of all" sh -c '"$@" | { ! grep -q "these means cover fewer"; }' - "$f" compare "$dir/d.json" --bound 'latency_p99_s<9'
 
 # ---- a sweep, whose rows stand alone: none is told to be the best of all, for the others do not know of it ----
-one=(--sweep "$root/traces/samples/energyucb-table1.csv" --platform pvc-max1550x6 --positions 1 --bound 2% --workload 519.clvleaf --policy assure:theta=0.985 --policy assure:theta=0.99)
+one=("$root/traces/samples/energyucb-table1.csv" --platform pvc-max1550x6 --positions 1 --bound 2% --workload 519.clvleaf --policy assure:theta=0.985 --policy assure:theta=0.99)
 "$f" grid "${one[@]}" -o "$dir/one.csv" >"$dir/out"
 check "better than the reference: no regret" [ "$(cell "$dir/one.csv" assure:theta=0.985 regret_clairvoyant_pct)" = n/a ]
 check "and its note says so" grep -q 'assure:theta=0.985,.*% below what the regrets of this file are against' "$dir/one.csv"

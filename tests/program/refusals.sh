@@ -59,9 +59,9 @@ c,,600,1000,300,20,90
 c,,1500,1000,300,10,250
 c,,600,1000,200,20,90
 END
-succeed "a replay at a measured memory clock" '^makespan +12\.99' "$f" run --sweep "$dir/mem.csv" --workload a --platform generic --policy fixed:mem_mhz=500 --log "$dir/mem.log.csv"
+succeed "a replay at a measured memory clock" '^makespan +12\.99' "$f" run "$dir/mem.csv" --workload a --platform generic --policy fixed:mem_mhz=500 --log "$dir/mem.log.csv"
 succeed "is verified at both" ' 0 differ' "$f" verify "$dir/mem.log.csv"
-succeed "a replay of what is left" . "$f" compare --sweep "$dir/mem.csv" --platform generic --policy nvboost
+succeed "a replay of what is left" . "$f" compare "$dir/mem.csv" --platform generic --policy nvboost
 check "the rows left out are counted" grep -q '1 of 3 rows of a workload are not replayed, because their memory clock' "$dir/err"
 check "and those under a lower limit" grep -q '1 of 3 rows of a workload are not replayed, because their power limit' "$dir/err"
 
@@ -72,11 +72,11 @@ sed 's/1f1b/list/;5i # order: list.csv' $stages | sed 's/stages: 4/stages: 1/;s/
 printf '%s\n' stage,index,instruction,microbatch,microbatch2 0,0,forward,0,-1 0,1,backward,0,-1 >"$dir/list.csv"
 cp "$dir/x.plan.csv" "$dir/x.before" && cp "$dir/list.csv" "$dir/list.before"
 for out in --log --telemetry --probes; do
-  refuse "run $out over a plan" 2 'x\.plan\.csv: is an input' "$f" run --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" $out "$dir/x.plan.csv"
-  refuse "run $out over the instructions" 2 'list\.csv: is an input' "$f" run --pipeline "$dir/list.pipeline.csv" --platform generic --policy nvboost $out "$dir/list.csv"
+  refuse "run $out over a plan" 2 'x\.plan\.csv: is an input' "$f" run $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" $out "$dir/x.plan.csv"
+  refuse "run $out over the instructions" 2 'list\.csv: is an input' "$f" run "$dir/list.pipeline.csv" --platform generic --policy nvboost $out "$dir/list.csv"
 done
-refuse "compare -o over a plan" 2 'x\.plan\.csv: is an input' "$f" compare --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" -o "$dir/x.plan.csv"
-refuse "grid -o over a plan" 2 'x\.plan\.csv: is an input' "$f" grid --pipeline $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" -o "$dir/x.plan.csv"
+refuse "compare -o over a plan" 2 'x\.plan\.csv: is an input' "$f" compare $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" -o "$dir/x.plan.csv"
+refuse "grid -o over a plan" 2 'x\.plan\.csv: is an input' "$f" grid $stages --platform a100-pcie --policy "plan:plan=$dir/x.plan.csv#1" -o "$dir/x.plan.csv"
 for out in -o --rows; do
   refuse "plan $out over the instructions" 2 'list\.csv: is an input' "$f" plan "$dir/list.pipeline.csv" --frontier $out "$dir/list.csv"
 done
@@ -95,7 +95,7 @@ seen "compare without a policy" '^baseline:static' compare $mix --platform gener
 seen compare '^nvboost' compare $mix --platform generic --policy nvboost --no-oracle
 seen advise 'energy saved' advise traces/samples/energyucb-528.pot3d.csv
 seen plan '^plan' plan $stages
-seen "fit device" '^sharpness' fit device --sweep traces/samples/energyucb-528.pot3d.csv
+seen "fit device" '^sharpness' fit device traces/samples/energyucb-528.pot3d.csv
 check "the inputs are as they were" cmp "$dir/x.plan.csv" "$dir/x.before"
 check "both" cmp "$dir/list.csv" "$dir/list.before"
 
@@ -116,8 +116,8 @@ refuse "compare" 2 'policy fixed: sm_mhz: 1234 MHz is not on the SM ladder' "$f"
 check "a list of 40 values is recorded to its end" grep -q '"power_limits_w":.*/239\.1234"' "$dir/long.provenance.json"
 
 # A run that the engine would refuse after its last repetition.
-refuse "more runs than the engine has time for" 2 '--repeat 1000000: so many runs of 10 s take longer than 26 days' "$f" run --sweep "$dir/mem.csv" --workload a --platform generic --policy nvboost --repeat 1000000
-refuse "more iterations" 2 '--repeat 1000000: so many iterations' "$f" run --pipeline $stages --platform a100-pcie --policy nvboost --repeat 1000000
+refuse "more runs than the engine has time for" 2 '--repeat 1000000: so many runs of 10 s take longer than 26 days' "$f" run "$dir/mem.csv" --workload a --platform generic --policy nvboost --repeat 1000000
+refuse "more iterations" 2 '--repeat 1000000: so many iterations' "$f" run $stages --platform a100-pcie --policy nvboost --repeat 1000000
 
 # Inputs without an end: what is no shard is not read, and a pipe is kept up to a limit (3 s, 4 GiB).
 refuse "merge of an endless file" 2 '/dev/zero:1:1: not a journal of this version' timeout 10 "$f" grid --merge /dev/zero -o "$dir/m.csv"
@@ -151,4 +151,18 @@ done
 "$f" run $mix --platform a100-pcie --policy assure --log "$dir/assure.csv" >/dev/null
 awk -F, -v OFS=, '!done && $3 == "0" && $5 + 0 > 0 { $5 = -$5; done = 1 } 1' "$dir/assure.csv" >"$dir/minus.csv"
 refuse "verify: a negative power" 2 "minus\.csv:[0-9]+:[0-9]+: power_w is '-" "$f" verify "$dir/minus.csv"
+
+# Files by what they hold, not by an option or a name.
+pot=traces/samples/energyucb-528.pot3d.csv
+cp $pot "$dir/trace.csv" && gzip -c $pot >"$dir/packed" && printf '1,2\n3,4\n' >"$dir/what.csv"
+succeed "a sweep by its content" '^makespan' "$f" run "$dir/trace.csv" --platform pvc-max1550x6 --policy nvboost
+succeed "packed" '^makespan' "$f" run "$dir/packed" --platform pvc-max1550x6 --policy nvboost
+succeed "from the standard input" '^makespan' sh -c '"$1" run - --platform pvc-max1550x6 --policy nvboost <"$2"' - "$f" "$dir/packed"
+succeed "a trace and a sweep" '^nvboost' "$f" compare $mix $pot --platform pvc-max1550x6 --policy nvboost --no-oracle
+succeed "programs" '^baseline:static' "$f" compare traces/samples/dynaco.programs.csv --workload lulesh --seconds 1 --platform apu-a10-5800k --positions 10
+refuse "two sweeps" 2 'trace.csv:1: is a sweep like .*pot3d.csv, expected one file of this type' "$f" compare $pot "$dir/trace.csv" --platform generic
+refuse "kinds" 2 'mix8.kinds.csv:1: is kinds of kernels, expected a kernel trace, a sweep' "$f" compare ${mix%.csv}.kinds.csv --platform generic
+refuse "a log" 2 'assure.csv:1: is a log of decisions, expected' "$f" run "$dir/assure.csv" --platform generic --policy nvboost
+refuse "nothing known" 2 'what.csv:1:1: not recognised, expected one of' "$f" compare "$dir/what.csv" --platform generic
+refuse "no such option" 2 "unknown option '--sweep'" "$f" compare --sweep $pot --platform generic
 finish

@@ -57,7 +57,7 @@ wrong "more cached than there is" "3:7: cached_tokens is '10', expected a whole 
 wrong "a row cut off" "3:3: row has 2 fields, expected 4" '0,9\n'
 wrong "a last line cut off" "4:8: the last line may be cut off" '0,9,44,0\n0,9,4,0'
 wrong "no row" " no requests, expected at least one row" ''
-refuse "no kernel trace" 2 'has requests to a server, expected a kernel trace' "$f" run "$sample" --platform generic --policy nvboost
+refuse "no kernel trace" 2 'conversation.requests.csv:1: has requests, which a server answers, expected a server' "$f" run "$sample" --platform generic --policy nvboost
 succeed "they are shown" 'prompt_tokens' "$f" show "$sample"
 refuse "requests beside kernels" 2 'requests and other files' "$f" import traces/samples/mix8.csv "$sample"
 refuse "over itself" 2 'kept.csv'  "$f" import "$dir/kept.csv" -o "$dir/kept.csv"

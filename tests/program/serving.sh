@@ -26,7 +26,7 @@ clock,,,1410
 END
 awk 'BEGIN { print "# foldline-requests 1\nt_ns,prompt_tokens,output_tokens"
   for (i = 0; i < 40; i++) printf "%.0f,%d,%d\n", (int(i / 20) * 40 + i % 20) * 1e9, 50 + i * 37 % 900, 1 + i * 13 % 120 }' >"$dir/r.csv"
-serve=(--serving "$dir/s.csv" --requests "$dir/r.csv" --platform a100)
+serve=("$dir/s.csv" "$dir/r.csv" --platform a100)
 targets=(--ttft 1s --tbt 150ms)
 value() { sed -n "s/^.*\"$2\":[[:space:]]*\([^,]*\).*\$/\1/p" "$1" | head -n 1; }
 
@@ -53,10 +53,10 @@ check "the requests' energies are the steps'" awk -F, -v all="$(value "$dir/run.
   END { exit !((sum / all - 1) ^ 2 < 1e-12) }' "$dir/served.csv"
 
 printf '# foldline-requests 1\nt_ns,prompt_tokens,output_tokens\n0,100,1\n' >"$dir/one.csv"
-succeed "a request of one token has no time between tokens" '^TBT +none' "$f" run --serving "$dir/s.csv" --requests "$dir/one.csv" --platform a100 --policy nvboost
+succeed "a request of one token has no time between tokens" '^TBT +none' "$f" run "$dir/s.csv" "$dir/one.csv" --platform a100 --policy nvboost
 check "and no number that is none" bash -c "! grep -q nan '$dir/out'"
 check "one request" grep -q ', 1 request, ' "$dir/out"
-"$f" run --serving "$dir/s.csv" --requests "$dir/one.csv" --platform a100 --policy nvboost --served "$dir/served1.csv" >/dev/null
+"$f" run "$dir/s.csv" "$dir/one.csv" --platform a100 --policy nvboost --served "$dir/served1.csv" >/dev/null
 check "a picture of one latency" "$f" plot latencies "$dir/served1.csv" -o "$dir/l1.svg"
 check "whose axis has numbers, though it holds no power of ten" [ "$(grep -cE '>0\.0[0-9]+<' "$dir/l1.svg")" -ge 1 ]
 
@@ -161,7 +161,7 @@ wrong "an actuator that is no time" 's/"100ms"/"late"/' "actuator 'late', expect
 wrong "servers in a variant of what serves nothing" '/"serving"\|"requests"\|"ttft"\|"tbt"\|target_share/d' 'expected|nothing to replay'
 
 # ---- advice: what the oracle found, as a command ----
-asked=("$dir/r.csv" --serving "$dir/s.csv" --platform a100 "${targets[@]}" --servers 2)
+asked=("$dir/r.csv" "$dir/s.csv" --platform a100 "${targets[@]}" --servers 2)
 succeed "advice" '^  set +nvidia-smi -lgc ' "$f" advise "${asked[@]}"
 check "it is the oracle's choice" grep -qE ": 1 server at $(value "$dir/o.json" best_sm_mhz) MHz instead of 2 at 1410 MHz\$" "$dir/out"
 check "it says what clocks rest on" grep -q 'clocks were not measured' "$dir/out"
@@ -169,37 +169,37 @@ check "it says what clocks rest on" grep -q 'clocks were not measured' "$dir/out
 check "valid JSON of the advice" python3 -m json.tool "$dir/a.json" /dev/null
 check "the same clock" test "$(value "$dir/a.json" best_sm_mhz)" = "$(value "$dir/o.json" best_sm_mhz)"
 succeed "advice where nothing meets the targets" 'no clock meets the targets, with up to 1 server$' "$f" advise "$dir/r.csv" \
-  --serving "$dir/s.csv" --platform a100 --ttft 1ms
+  "$dir/s.csv" --platform a100 --ttft 1ms
 two='[0-9]+ MHz, memory (500|1000) MHz'
 succeed "advice on a board with two memory clocks names both" ": 1 server at $two instead of 1 at 1500 MHz, memory 1000 MHz\$" "$f" advise "$dir/r.csv" \
-  --serving "$dir/s.csv" --platform generic "${targets[@]}"
+  "$dir/s.csv" --platform generic "${targets[@]}"
 succeed "so does the oracle" "^best: 1 server at $two \\(" "$f" compare "${serve[@]/a100/generic}" "${targets[@]}"
-refuse "advice without a target" 2 'expected --ttft TIME' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --platform a100
+refuse "advice without a target" 2 'expected --ttft TIME' "$f" advise "$dir/r.csv" "$dir/s.csv" --platform a100
 printf '%s\n' TIMESTAMP,ContextTokens,GeneratedTokens '2023-11-16 18:15:46.6805900,374,44' '2023-11-16 18:15:50.9951690,396,109' >"$dir/azure.csv"
-refuse "requests that import makes" 2 'azure.csv: requests of Azure.* foldline import .*azure.csv -o requests.csv makes one' "$f" run --serving "$dir/s.csv" --requests "$dir/azure.csv" --platform a100 --policy nvboost
-refuse "advice for two request traces" 2 'expected one' "$f" advise "$dir/r.csv" --requests "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
-refuse "advice without a platform" 2 'expected --platform' "$f" advise "$dir/r.csv" --serving "$dir/s.csv" --ttft 1s
+refuse "requests that import makes" 2 'azure.csv: requests of Azure.* foldline import .*azure.csv -o requests.csv makes one' "$f" run "$dir/s.csv" "$dir/azure.csv" --platform a100 --policy nvboost
+refuse "advice for two request traces" 2 'expected one' "$f" advise "$dir/r.csv" "$dir/r.csv" "$dir/s.csv" --ttft 1s
+refuse "advice without a platform" 2 'expected --platform' "$f" advise "$dir/r.csv" "$dir/s.csv" --ttft 1s
 refuse "a slowdown beside targets" 2 '--bound and --risk have no effect' "$f" advise "${asked[@]}" --bound 5%
 
 # ---- refused ----
 run=("$f" run --platform a100 --policy nvboost)
-refuse "requests without a server" 2 'expected --serving FILE with it .*--served' "${run[@]}" --requests "$dir/r.csv"
-refuse "a server without requests" 2 'expected --requests FILE' "${run[@]}" --serving "$dir/s.csv"
+refuse "requests without a server" 2 'r.csv:1: has requests, which a server answers' "${run[@]}" "$dir/r.csv"
+refuse "a server without requests" 2 's.csv:1: is a server, expected the requests' "${run[@]}" "$dir/s.csv"
 refuse "a target without a server" 2 '--ttft is of a server' "${run[@]}" traces/samples/inference.csv --ttft 2s
 refuse "a share without a target" 2 'expected --ttft TIME or --tbt TIME' "${run[@]}" "${serve[@]}" --target-share 0.9
 refuse "a trace beside a server" 2 'expected only one of them' "${run[@]}" "${serve[@]}" traces/samples/inference.csv
 refuse "GPUs beside a server" 2 '--gpus .* has no effect' "${run[@]}" "${serve[@]}" --gpus 2
 refuse "arrivals beside requests" 2 '--arrivals .* has no effect' "${run[@]}" "${serve[@]}" --arrivals poisson:rate=1,count=3
-refuse "a name typed wrong" 2 "did you mean|--serving" "${run[@]}" --servng "$dir/s.csv"
+refuse "a name typed wrong" 2 "did you mean .--servers" "${run[@]}" --servrs 2
 refuse "a route typed wrong" 2 "did you mean 'round-robin'" "${run[@]}" "${serve[@]}" --route round-robbin
 refuse "a target typed wrong" 2 "ttft '2 sheep', expected a time" "${run[@]}" "${serve[@]}" --ttft '2 sheep'
 refuse "a bound on what is not served" 2 'no server answers requests' "$f" compare traces/samples/inference.csv --platform a100 \
   --policy nvboost --bound 'ttft_p99_s<1'
-refuse "no such file" 2 'nowhere.csv' "${run[@]}" --serving nowhere.csv --requests "$dir/r.csv"
+refuse "no such file" 2 'nowhere.csv' "${run[@]}" nowhere.csv "$dir/r.csv"
 broken() { # NAME FILE SED MESSAGE
   sed "$3" "$dir/$2.csv" >"$dir/bad.csv"
-  if [ "$2" = s ]; then refuse "$1" 2 "$4" "${run[@]}" --serving "$dir/bad.csv" --requests "$dir/r.csv"
-  else refuse "$1" 2 "$4" "${run[@]}" --strict --serving "$dir/s.csv" --requests "$dir/bad.csv"; fi
+  if [ "$2" = s ]; then refuse "$1" 2 "$4" "${run[@]}" "$dir/bad.csv" "$dir/r.csv"
+  else refuse "$1" 2 "$4" "${run[@]}" --strict "$dir/s.csv" "$dir/bad.csv"; fi
 }
 broken "requests out of order" r '4s/^[0-9]*/999999999999/' 'bad.csv:5:'
 broken "no prompt" r '3s/,[0-9]*,/,0,/' 'bad.csv:3:'

@@ -19,7 +19,7 @@ clock,,,1410
 END
 awk 'BEGIN { print "# foldline-requests 1\nt_ns,prompt_tokens,output_tokens"
   for (i = 0; i < 60; i++) printf "%.0f,%d,%d\n", i * 1e9, 50 + i * 37 % 300, 20 + i * 13 % 60 }' >"$dir/r.csv"
-serve=(run --serving "$dir/s.csv" --requests "$dir/r.csv" --platform a100 --ttft 2s --tbt 200ms)
+serve=(run "$dir/s.csv" "$dir/r.csv" --platform a100 --ttft 2s --tbt 200ms)
 saving() { "$f" "${serve[@]}" --json "$@" | sed -n 's/^.*"energy_saving_pct":[[:space:]]*\([^,]*\).*/\1/p' | head -n 1; }
 
 whole=$(saving --policy ecofreq)

@@ -17,14 +17,14 @@ json() { # EXPRESSION over the tree `t` of a file: must be true
   python3 -c 'import json, sys; t = json.load(open(sys.argv[2])); sys.exit(not eval(sys.argv[1]))' "$1" "$2"
 }
 sweep=traces/samples/energyucb-table1.csv
-study=("$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --policy assure:theta=0.9 --policy fixed:sm_mhz=1200)
+study=("$f" compare $sweep --platform pvc-max1550x6 --bound 0.1 --policy assure:theta=0.9 --policy fixed:sm_mhz=1200)
 
 # ---- the objective has its unit wherever it is printed ----
 for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
   IFS='|' read -r name unit title <<<"$case"
   succeed "baselines: the bound of $name is in ${unit//\\/}" ", bound [0-9.e+]+ $unit, gap" \
-    "$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name"
-  "$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name" --json >"$dir/oracle.json"
+    "$f" compare $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name"
+  "$f" compare $sweep --platform pvc-max1550x6 --bound 0.1 --objective "$name" --json >"$dir/oracle.json"
   check "baselines: the JSON of $name names the unit" json "all(w['objective'] == '$name' and w['objective_unit'] == '${unit//\\/}' for w in t)" "$dir/oracle.json"
   check "baselines: the gap of $name is between the two numbers beside it" \
     json "all(abs(100 * (w['oracle_objective'] / w['oracle_objective_bound'] - 1) - w['oracle_gap_pct']) < 1e-6 for w in t)" "$dir/oracle.json"
@@ -35,7 +35,7 @@ for case in "energy|J|" "edp|J s|EDP" "ed2p|J s\\^2|ED2P"; do
   check "compare: $name and its unit in the JSON" \
     json "t['objective'] == '$name' and all(r['objective_unit'] == '${unit//\\/}' for r in t['rows'])" "$dir/$name.json"
   if [ -n "$title" ]; then
-    succeed "baselines: a column of $title" "$title saved % +time s" "$f" compare --sweep $sweep --platform pvc-max1550x6 --objective "$name"
+    succeed "baselines: a column of $title" "$title saved % +time s" "$f" compare $sweep --platform pvc-max1550x6 --objective "$name"
     succeed "compare: the unit of $title" " $title $unit( |\$)" "${study[@]}" --objective "$name" --wide
     check "compare: regret in it" grep -q "$title above the best static clock, % \[regret_static_pct\]" "$dir/out"
     succeed "compare: a column of $title" "  saved %  $title saved %  time s" "${study[@]}" --objective "$name"
@@ -58,8 +58,8 @@ END
 }
 "${study[@]}" --wide >"$dir/wide"
 "${study[@]}" --wide --each >"$dir/each"
-"$f" compare --sweep $sweep --platform pvc-max1550x6 --bound 0.1 --objective edp --wide >"$dir/baselines"
-"$f" search --sweep $sweep --platform pvc-max1550x6 --policy assure:theta=0.9 --policy assure --hold-out workload --wide >"$dir/search"
+"$f" compare $sweep --platform pvc-max1550x6 --bound 0.1 --objective edp --wide >"$dir/baselines"
+"$f" search $sweep --platform pvc-max1550x6 --policy assure:theta=0.9 --policy assure --hold-out workload --wide >"$dir/search"
 "$f" advise $sweep --platform pvc-max1550x6 >"$dir/advise"
 "$f" plan traces/samples/four-stages.pipeline.csv --slowdown 5% --wide >"$dir/plan"
 for table in plain wide each baselines search advise plan; do check "each column has its line: $table" defined "$dir/$table"; done
@@ -110,7 +110,7 @@ check "the report marks such means" grep -qE '>[0-9.]+\*(<| )' "$dir/report.html
 check "says of how many runs" grep -qE "A mean over some of the runs: .*fixed:sm_mhz=1200 $((rows - broken)) of $rows" "$dir/report.html"
 check "how many break the bound, of how many" grep -q ">$broken of $rows<" "$dir/report.html"
 check "and names the static clocks" grep -qE 'baseline:static is [^,<]+: sm_mhz=[0-9]+, [^,<]+: sm_mhz=[0-9]+' "$dir/report.html"
-"$f" compare --sweep $sweep --platform pvc-max1550x6 --policy assure:theta=0.9 -o "$dir/free.csv" >/dev/null
+"$f" compare $sweep --platform pvc-max1550x6 --policy assure:theta=0.9 -o "$dir/free.csv" >/dev/null
 "$f" report "$dir/free.csv" -o "$dir/report.html" >/dev/null
 check "no mark where no run is left out" awk '/A mean over some|[0-9]\*[< ]/ { exit 1 }' "$dir/report.html"
 
@@ -160,7 +160,7 @@ done >>"$dir/both.csv"
 cut -d, -f1-5 "$dir/both.csv" >"$dir/power.csv"
 cut -d, -f1-4,6 "$dir/both.csv" >"$dir/energy.csv"
 cut -d, -f1-4 "$dir/both.csv" >"$dir/times.csv"
-"$f" fit device --sweep "$dir/both.csv" -o "$dir/chip.json" >/dev/null 2>&1
+"$f" fit device "$dir/both.csv" -o "$dir/chip.json" >/dev/null 2>&1
 while IFS= read -r command; do
   for part in both power energy; do
     # shellcheck disable=SC2086
@@ -175,24 +175,24 @@ while IFS= read -r command; do
       for (i = 1; i <= a; i++) if (x[i] != y[i] && !(x[i] + 0 && (x[i] - y[i]) ^ 2 < (tolerance * x[i]) ^ 2)) { print x[i], y[i]; exit 1 } }
     END { if (n != FNR) exit 1 }' "$dir/both.out" "$dir/energy.out"
 done <<'END'
-run --sweep sweep.csv --workload w3 --platform generic --policy utilizscale
-compare --sweep sweep.csv --platform generic --policy utilizscale --policy assure --bound 0.1
-compare --sweep sweep.csv --platform generic --policy utilizscale --model fitted
-compare --sweep sweep.csv --platform generic --bound 0.1
+run sweep.csv --workload w3 --platform generic --policy utilizscale
+compare sweep.csv --platform generic --policy utilizscale --policy assure --bound 0.1
+compare sweep.csv --platform generic --policy utilizscale --model fitted
+compare sweep.csv --platform generic --bound 0.1
 advise sweep.csv --platform generic
-fit device --sweep sweep.csv -o out.json
-fit workload --device chip.json --sweep sweep.csv --at corners
-fit device --cross-validate --sweep sweep.csv --splits 2
-fit workload --which-clocks 0 --sweep sweep.csv
-fit policy sweetspot --platform generic --sweep sweep.csv
+fit device sweep.csv -o out.json
+fit workload --device chip.json sweep.csv --at corners
+fit device --cross-validate sweep.csv --splits 2
+fit workload --which-clocks 0 sweep.csv
+fit policy sweetspot --platform generic sweep.csv
 END
 for part in power energy; do
   "$f" import "$dir/$part.csv" -o "$dir/$part.sweep.csv" >/dev/null
   check "import derives what $part leaves out" awk -F, '/^w[0-9]/ { if (($6 * $7) == 0 || ($6 * $7 / $8 - 1) ^ 2 > 1e-20) exit 1; n++ } END { exit n != 40 }' \
     "$dir/$part.sweep.csv"
 done
-for command in "run --policy nvboost --platform generic --sweep" "compare --policy nvboost --platform generic --sweep" \
-  "compare --platform generic --sweep" "fit policy sweetspot --platform generic --sweep" "import -o $dir/none.csv"; do
+for command in "run --policy nvboost --platform generic" "compare --policy nvboost --platform generic" \
+  "compare --platform generic" "fit policy sweetspot --platform generic" "import -o $dir/none.csv"; do
   # shellcheck disable=SC2086
   refuse "neither: $command" 2 "times.csv:1:[0-9]+: columns 'power_w' and 'energy_j' are missing, expected one" "$f" $command "$dir/times.csv"
 done

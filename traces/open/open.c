@@ -118,14 +118,14 @@ fl_status fl_trace_marks_place(fl_trace_marks *m, fl_kernel_trace *t, fl_diag *d
 const fl_reader *const fl_readers[] = {FL_READERS(ENTRY)};
 const size_t fl_readers_count = sizeof fl_readers / sizeof *fl_readers;
 
-enum { HEAD = 64 << 10, READERS_MAX = sizeof fl_readers / sizeof *fl_readers };
+enum { READERS_MAX = sizeof fl_readers / sizeof *fl_readers };
 
-/* The first bytes, unpacked where the file is gzipped. */
-static fl_status read_head(const char *path, char *head, size_t *size, fl_diag *d) {
+fl_status fl_head_read(const char *path, char *head, size_t *size, fl_diag *d) {
     fl_gunzip *g = fl_gunzip_open(path, d);
     *size = 0;
-    fl_status s = g ? fl_gunzip_read(g, head, HEAD, size, d) : d ? d->status : FL_BAD_INPUT;
+    fl_status s = g ? fl_gunzip_read(g, head, FL_HEAD, size, d) : d ? d->status : FL_BAD_INPUT;
     fl_gunzip_close(g);
+    head[*size] = '\0';
     return s || *size ? s : fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the file is empty");
 }
 
@@ -182,12 +182,13 @@ fl_status fl_reader_find(const char *path, const char *name, const fl_reader **r
     *reader = NULL;
     if (name)
         return by_name(name, reader, d);
-    char head[HEAD + 1];
+    char head[FL_HEAD + 1];
     size_t size = 0;
-    fl_status status = read_head(path, head, &size, d);
-    if (status)
-        return status;
-    head[size] = '\0';
+    const fl_status status = fl_head_read(path, head, &size, d);
+    return status ? status : fl_reader_of(path, head, size, reader, d);
+}
+
+fl_status fl_reader_of(const char *path, const char *head, size_t size, const fl_reader **reader, fl_diag *d) {
     for (size_t i = 0; i < fl_readers_count; i++)
         if (fl_readers[i]->detect(path, head, size)) {
             *reader = fl_readers[i];

@@ -145,3 +145,25 @@ extern const size_t fl_readers_count;
 /* The reader of a file: by name where one is given (FL_BAD_INPUT with the nearest name for an unknown one), else the
  * first that detects the file. FL_BAD_INPUT with a list of the formats where none does. */
 fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d);
+
+/* ---- what a file is ---- */
+
+typedef enum fl_file_type {
+    FL_FILE_RECORDING, /* kernels, telemetry, or another tool's file, which a reader detects */
+    FL_FILE_SWEEP,     /* measured settings */
+    FL_FILE_PROGRAMS,
+    FL_FILE_PIPELINE,
+    FL_FILE_SERVING, /* a server of a language model */
+    FL_FILE_REQUESTS,
+    FL_FILE_KINDS, /* kernel classes */
+    FL_FILE_PLAN,
+    FL_FILE_ARRIVALS,
+    FL_FILE_LOG, /* of decisions */
+    FL_FILE_EXPERIMENT,
+    FL_FILE_TYPES
+} fl_file_type;
+
+/* Find what a file is, by its first bytes. FL_BAD_INPUT, with a list of the formats, where nothing knows it. */
+fl_status fl_file_type_find(const char *path, fl_file_type *type, fl_diag *d);
+/* Return the name of a type with its article, as in "is a sweep". */
+const char *fl_file_type_name(fl_file_type type);

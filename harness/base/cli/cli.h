@@ -113,7 +113,7 @@ bool fl_same_file(const char *a, const char *b);
 /* Refuse an output among the options that is the file `input` (FL_BAD_INPUT). input: a file that the command reads
  * because another input names it; NULL = none. Parsing the options checks the files that they name themselves. */
 fl_status fl_args_spare(const fl_option *option, size_t count, const char *input, fl_diag *d);
-/* Write the left column of an option's help, "--sweep FILE", into buf. */
+/* Write the left column of an option's help, "--platform NAME", into buf. */
 void fl_args_left(const fl_option *o, char *buf, size_t size);
 /* Print the rows of the options, by their groups, and --help. */
 void fl_args_options(const fl_page *page, const fl_option *option, size_t count);

@@ -17,7 +17,7 @@ static const struct {
       "foldline compare traces/samples/mix8.csv --platform generic --bound 10%"}},
     {"list", {"foldline list policies", "foldline list platforms h100"}},
     {"fit policy",
-     {"foldline help fit policy odpp", "foldline fit policy sweetspot --sweep traces/samples/energyucb-528.pot3d.csv"}},
+     {"foldline help fit policy odpp", "foldline fit policy sweetspot traces/samples/energyucb-528.pot3d.csv"}},
     {"grid",
      {"foldline grid harness/experiments/first-light.json -o grid.csv",
       "for i in 1 2; do foldline grid harness/experiments/first-light.json -o both.csv --shard $i/2; done && foldline "
@@ -36,8 +36,7 @@ static const struct {
     {"advise",
      {"foldline advise traces/samples/energyucb-528.pot3d.csv --bound 5%",
       "foldline advise traces/samples/mix8.csv --platform generic --bound 10%"}},
-    {"fit",
-     {"foldline help fit device", "foldline fit policy sweetspot --sweep traces/samples/energyucb-528.pot3d.csv"}},
+    {"fit", {"foldline help fit device", "foldline fit policy sweetspot traces/samples/energyucb-528.pot3d.csv"}},
     {"verify",
      {"foldline run traces/samples/mix8.csv --platform generic --policy assure --log decisions.csv && foldline verify "
       "decisions.csv",
@@ -85,15 +84,15 @@ static const struct {
       "foldline report own.csv -o own.html --about 'What does Assure save?'"}},
     {"help", {"foldline help compare", "foldline help experiments --schema"}},
     {"fit device",
-     {"foldline fit device --sweep traces/samples/energyucb-528.pot3d.csv -o device.json",
-      "foldline fit device --cross-validate --sweep traces/samples/energyucb-table1.csv --splits 1"}},
+     {"foldline fit device traces/samples/energyucb-528.pot3d.csv -o device.json",
+      "foldline fit device --cross-validate traces/samples/energyucb-table1.csv --splits 1"}},
     {"fit workload",
-     {"foldline fit workload --device pvc-max1550x6 --sweep traces/samples/energyucb-528.pot3d.csv",
-      "foldline fit workload --which-clocks 1 --sweep traces/samples/energyucb-table1.csv --only '5[23]*'"}},
+     {"foldline fit workload --device pvc-max1550x6 traces/samples/energyucb-528.pot3d.csv",
+      "foldline fit workload --which-clocks 1 traces/samples/energyucb-table1.csv --only '5[23]*'"}},
     {"fit serving",
      {"cd traces/samples/serving && foldline fit serving --dense rtx4090-llama3.1-8b.dense.csv --per-sequence "
       "rtx4090-llama3.1-8b.per_sequence.csv --attention rtx4090-llama3.1-8b.attention.csv --layers 32 --sm-mhz 2520",
-      "cd traces/samples/serving && foldline fit serving --serving rtx4090-llama3.1-8b.serving.csv --json"}},
+      "cd traces/samples/serving && foldline fit serving rtx4090-llama3.1-8b.serving.csv --json"}},
     {"fit pipeline",
      {"foldline fit pipeline traces/samples/perseus/A100-bert --learn half",
       "foldline fit pipeline traces/samples/perseus/A100-bert -o bert.pipeline.csv"}},
@@ -122,12 +121,12 @@ static const struct {
       "--platform "
       "rtx3080ti --match 'gnn_0[1-5]' --seconds 30 --step 300 --epochs 2 --shuffle 2 --json"}},
     {"fit policy sensitivity",
-     {"foldline fit policy sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k",
-      "foldline fit policy sensitivity --programs traces/samples/dynaco.programs.csv --platform apu-a10-5800k -o "
+     {"foldline fit policy sensitivity traces/samples/dynaco.programs.csv --platform apu-a10-5800k",
+      "foldline fit policy sensitivity traces/samples/dynaco.programs.csv --platform apu-a10-5800k -o "
       "runs.csv "
       "--table states.csv"}},
     {"fit policy sweetspot",
-     {"foldline fit policy sweetspot --sweep traces/samples/energyucb-table1.csv --each",
+     {"foldline fit policy sweetspot traces/samples/energyucb-table1.csv --each",
       "foldline fit policy sweetspot traces/samples/mix8.csv --platform generic --step 100"}},
     {"fit policy draws",
      {"foldline fit policy draws traces/samples/energyucb-published.json",

@@ -160,7 +160,7 @@ static cJSON *fl_kills_json(const fl_kills *k) {
 
 static const fl_command_help help = {
     "emulate",
-    "[EXPERIMENT.json | TRACE.csv | --sweep FILE --workload NAME] [--platform NAME] [--board FILE] [--time virtual] -- "
+    "[EXPERIMENT.json | FILE] [--platform NAME] [--board FILE] [--time virtual] -- "
     "COMMAND ...",
     "Runs a program that uses NVML against a simulated GPU: the workload runs there, sensors show it, locks and limits "
     "change its course. The program and all it starts find the simulated libnvidia-ml.so.1, wherever they look for it.",
@@ -234,11 +234,9 @@ static fl_status open_scene(fl_scene_options *so, const fl_texts *rest, fl_exper
     const char *objective = NULL;
     int64_t seeds = 0;
     size_t variants;
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < rest->count; i++) {
-        s = fl_is_experiment(rest->item[i]) && !e->tree ? fl_experiment_open(rest->item[i], e, d)
-                                                        : fl_texts_add(&traces, rest->item[i], d);
-    }
+    fl_status s = fl_experiment_find(rest, e, &traces, d);
+    if (!s)
+        s = fl_scene_sort(so, &traces, d);
     if (!s && e->tree)
         s = fl_experiment_apply(e, so, &traces, &objective, &seeds, d);
     if (!s)

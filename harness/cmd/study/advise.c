@@ -43,7 +43,7 @@ static const fl_command_help help = {
     "narrow the interval most. foldline fit workload --which-clocks finds it where the workloads of the calibration or "
     "of the sweep "
     "suffice; elsewhere it is the least known setting.\n\n"
-    "With --serving, FILE is a request trace. The command tries every number of servers up to --servers and every "
+    "Of a server and its requests, the command tries every number of servers up to --servers and every "
     "clock, and names the choice with the least energy that meets --ttft and --tbt. --bound and --risk have no effect "
     "there."};
 
@@ -389,13 +389,18 @@ static void print_policy(const fl_advise_policy *p) {
 
 /* ---- the command ---- */
 
-/* An experiment is a *.json that no reader knows as a recording. */
-static bool is_experiment(const fl_texts *files) {
-    const char *path = files->count == 1 ? files->item[0] : "";
-    const fl_reader *reader = NULL;
-    fl_diag ignored = {0};
-    return fl_is_experiment(path) && fl_reader_find(path, NULL, &reader, &ignored) != FL_OK;
+/* A server, or requests to one. */
+static bool of_server(const fl_texts *files) {
+    fl_file_type type;
+    fl_diag ignored;
+    bool any = false;
+    for (size_t i = 0; i < files->count; i++)
+        any |= !fl_file_type_find(files->item[i], &type, &ignored) &&
+               (type == FL_FILE_SERVING || type == FL_FILE_REQUESTS);
+    return any;
 }
+
+static bool is_experiment(const fl_texts *files) { return files->count == 1 && fl_is_experiment(files->item[0]); }
 
 /* A lower clock that is faster may be a run of less work, which a sweep does not show. */
 static void doubt(fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a) {
@@ -500,7 +505,7 @@ int fl_cmd_advise(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_status s = FL_OK;
-    const bool serves = fl_serving_choice_any(&o.serving);
+    const bool serves = fl_serving_choice_any(&o.serving) || of_server(&files);
     const bool of_logs = o.files.workload || o.files.clocks || o.common;
     if ((serves || is_experiment(&files)) &&
         (o.files.kinds || o.files.device >= 0 || o.files.interval_s > 0 || of_logs)) {
@@ -508,10 +513,10 @@ int fl_cmd_advise(int argc, char **argv) {
             &d,
             "--kinds, --device, --interval, --workload, --sm-mhz and --common have no effect %s, expected none "
             "of them",
-            serves ? "with --serving" : "on an experiment");
+            serves ? "on a server" : "on an experiment");
     } else if (serves) {
         if (isfinite(o.bound) || o.risk != RISK_STANDARD)
-            s = fl_refuse(&d, "--bound and --risk have no effect with --serving, expected --ttft or --tbt");
+            s = fl_refuse(&d, "--bound and --risk have no effect on a server, expected --ttft or --tbt");
         if (!s)
             s = fl_advise_serving(&o.serving, &files, o.files.platform, o.json, o.out, &d);
     } else if (is_experiment(&files)) {

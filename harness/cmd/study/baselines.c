@@ -406,14 +406,15 @@ fl_status fl_baselines_tell(fl_setup_options *o, const fl_baselines_how *how, fl
     if (!s)
         s = fl_promises_parse(&o->bounds, &w.promises, &w.bound, d);
     if (!s)
+        s = fl_scene_sort(&o->scene, &o->rest, d);
+    if (!s)
         s = fl_scene_check(&o->scene, &o->rest, d);
     if (!s)
         s = fl_promises_targets(&o->scene.serving, &w.promises, d);
     if (!s && o->scene.serving.server) {
         const fl_serving_oracle_options serving = {&o->scene, &w.promises, w.bound, w.objective, (unsigned)o->threads};
         if (how->kernels || o->risk > 0)
-            return fl_refuse(d, "%s has no effect with --serving, expected --serving without it",
-                             how->kernels ? "--kernels" : "--risk");
+            return fl_refuse(d, "%s has no effect on a server, expected none", how->kernels ? "--kernels" : "--risk");
         return tell_serving(&serving, how, d);
     }
     if (!s)

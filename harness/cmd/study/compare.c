@@ -22,7 +22,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "compare", "[TRACE.csv ...] [EXPERIMENT.json] [--programs FILE] [--sweep FILE] --platform NAME [--policy SPEC ...]",
+    "compare", "FILE ... [EXPERIMENT.json] --platform NAME [--policy SPEC ...]",
     "Runs every policy over every workload and scores it against the driver's default, the best static clock, the best "
     "clock per kind of kernel and the clairvoyant schedule. Without a policy it shows these baselines: what there is "
     "to gain. Workloads are kernel traces, programs made of kinds, or the rows of a measured sweep.",
@@ -30,7 +30,7 @@ static const fl_command_help help = {
     "holds --bound reaches a lower objective than its bound; the schedule found is above it by at most 'gap'. With "
     "several streams the schedule is a reference and no bound is certified. --positions makes it coarser, and the gap "
     "shows the cost. The best clock per kernel gives one clock to each kind of kernel, together with the host time "
-    "before it, so that the objective of the whole run is least. With --serving and without a policy, the command "
+    "before it, so that the objective of the whole run is least. Of a server and without a policy, the command "
     "lists, for each number of servers from 1 to --servers, the best static clock that meets --ttft and --tbt. Servers "
     "that are switched off draw no power.\n\n"
     "SPEC is a policy name or a path to a .so, with parameters after a colon: "
@@ -44,8 +44,8 @@ static const fl_command_help help = {
     "of the result; FILE.published.json and FILE.regret.csv serve foldline report. energy_j and both powers are those "
     "of the GPUs, on an APU those of the node. peak_power_w adds the peaks of several parts, so it is an upper "
     "limit.\n\n"
-    "An experiment that names no workload, such as harness/experiments/power-wall.json, needs --sweep FILE, --programs "
-    "FILE or a trace as well; its \"about\" says which at its beginning.\n\n"
+    "An experiment that names no workload, such as harness/experiments/power-wall.json, needs a sweep, programs "
+    "or a trace as well; its \"about\" says which at its beginning.\n\n"
     "An experiment that replays a paper ends with a table of published and simulated results. The exit status is 1 if "
     "one of its gates does not hold. The table is left out if you give policies or workloads of your own."};
 

@@ -79,8 +79,8 @@ static const fl_command_help help = {
     "options or versions differ, missing jobs, and jobs that occur twice.\n\n"
     "In an experiment a parameter may be {\"each\": [..]}, {\"from\": .., \"to\": .., \"step\": ..} or {\"from\": "
     "..,\n"
-    "\"to\": .., \"count\": .., \"log\": true}, and \"platforms\" a list. One that names no workload needs --sweep "
-    "FILE, --programs FILE or a trace as well; its \"about\" says which at its beginning."};
+    "\"to\": .., \"count\": .., \"log\": true}, and \"platforms\" a list. One that names no workload needs a sweep, "
+    "programs or a trace as well; its \"about\" says which at its beginning."};
 
 static void grid_print_json(const fl_sweep_result *r) {
     cJSON *root = cJSON_CreateObject();

@@ -370,7 +370,7 @@ static void to_text(const work *w, const sum *t) {
 static fl_status name_all(work *w, fl_scenes *all, const char ***made, fl_diag *d) {
     const fl_nodes_how *how = w->how;
     if (how->scene->serving.server || how->scene->pipeline)
-        return fl_refuse(d, "--nodes needs programs that run side by side, expected traces, --programs or --sweep");
+        return fl_refuse(d, "--nodes needs programs that run side by side, expected traces, programs or a sweep");
     fl_status s = fl_scenes_open(how->scene, how->traces, all, d);
     if (s)
         return s;

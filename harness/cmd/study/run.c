@@ -29,7 +29,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "run", "TRACE.csv | --sweep FILE --workload NAME --platform NAME --policy NAME [--set P=V ...]",
+    "run", "FILE --platform NAME --policy NAME [--set P=V ...]",
     "Runs one policy over one workload and prints its cost in energy and time.",
     "--log writes every step, what the policy saw and set; foldline verify reproduces it. --timeline writes the truth "
     "(not what sensors showed) over time; foldline plot timeline draws it. --instructions writes what each rank of a "
@@ -247,7 +247,7 @@ static fl_status tell(const run_options *o, const fl_run_told *told, fl_diag *d)
 }
 
 /* Many nodes under one budget. */
-static fl_status run_nodes(const run_options *o, const fl_option *option, size_t count, fl_diag *d) {
+static fl_status run_nodes(run_options *o, const fl_option *option, size_t count, fl_diag *d) {
     fl_spec spec = {0};
     fl_status s = fl_command_allow(option, count, false,
                                    "log telemetry probes served iterations instructions fault reader min-set-ms units "
@@ -258,6 +258,8 @@ static fl_status run_nodes(const run_options *o, const fl_option *option, size_t
     if (!s)
         s = o->policy ? fl_spec_open_set(o->policy, &o->set, &spec, d)
                       : fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
+    if (!s)
+        s = fl_scene_sort(&o->scene, &o->traces, d);
     if (!s)
         s = fl_scene_check(&o->scene, &o->traces, d);
     const fl_nodes_how how = {.scene = &o->scene,
@@ -292,6 +294,8 @@ static fl_status run_and_tell(run_options *o, const fl_option *option, size_t co
     fl_status s = o->policy
                       ? fl_spec_open_set(o->policy, &o->set, &spec, d)
                       : fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
+    if (!s)
+        s = fl_scene_sort(&o->scene, &o->traces, d);
     if (!s)
         s = fl_scene_check(&o->scene, &o->traces, d);
     if (s || (s = fl_fault_specs_parse(&o->faults, &fault, d)) ||
@@ -350,7 +354,7 @@ int fl_cmd_run(int argc, char **argv) {
         {"probes", "FILE", FL_OPTION_OUTPUT, &o.probes, 0, 0, "writes the policy's internals, step by step",
          FL_FOR_OUTPUT},
         {"served", "FILE", FL_OPTION_OUTPUT, &o.served, 0, 0,
-         "writes when each request came, began and ended; of --serving also its latencies and energy", FL_FOR_OUTPUT},
+         "writes when each request came, began and ended; of a server also its latencies and energy", FL_FOR_OUTPUT},
         {"iterations", "FILE", FL_OPTION_OUTPUT, &o.iterations, 0, 0, "writes the times between iteration markers",
          FL_FOR_OUTPUT},
         {"instructions", "FILE", FL_OPTION_OUTPUT, &o.instructions, 0, 0,

@@ -115,7 +115,7 @@ fl_status fl_run_instructions(const fl_scene *scene, const fl_run_options *run, 
     truth t = {.gpus = scene->facts.gpu_count};
     fl_output *o = NULL;
     if (!scene->op)
-        return fl_refuse(d, "--instructions needs a pipeline, expected --pipeline FILE as well");
+        return fl_refuse(d, "--instructions needs a pipeline, expected one");
     again.on_step = NULL;
     again.on_watch = NULL;
     again.on_truth = on_truth;

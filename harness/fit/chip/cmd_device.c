@@ -21,7 +21,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit device", "--sweep FILE... | --facts FILE -o DEV.json [--idle LOG] [--base PLATFORM] | --cross-validate",
+    "fit device", "SWEEP ... -o DEV.json | --facts FILE -o DEV.json [--idle LOG] [--base PLATFORM] | --cross-validate",
     "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C, "
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
     "The command fits two models. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds "
@@ -48,7 +48,8 @@ static const fl_command_help help = {
     "deviations.\n\n"
     "--cross-validate writes no device. It fits one to half of the workloads of a sweep, predicts the other half from "
     "the settings of --at alone, and gives the mean errors over several such splits. With --device-sweep the device "
-    "comes from that sweep instead, and all workloads of --sweep are predicted; with --beside from the half and from "
+    "comes from that sweep instead, and all workloads of the sweeps are predicted; with --beside from the half and "
+    "from "
     "that sweep; with --spec from a platform's constants alone. Where the sweeps have columns of activity, workloads "
     "are placed by them, and the errors without them stand beside. --at chosen:2 looks at the two settings that tell "
     "most (1 to 4), chosen in each split by the workloads that the device is fitted to; of a workload without them, at "
@@ -534,7 +535,7 @@ static fl_status run_device(device_options *o, fl_diag *d) {
     o->base_given = o->base != NULL;
     o->base = o->base_given ? o->base : "generic";
     if ((o->sweeps.count > 0) == (o->facts != NULL))
-        return fl_refuse(d, "%s, expected --sweep FILE or --facts FILE", o->facts ? "a sweep and facts" : "no sweep");
+        return fl_refuse(d, "%s, expected SWEEP ... or --facts FILE", o->facts ? "a sweep and facts" : "no sweep");
     if (o->facts && o->only.count)
         return fl_refuse(d, "--only chooses among the workloads of sweeps, expected it without --facts");
     if (o->run && !o->facts)
@@ -555,11 +556,9 @@ int fl_cmd_fit_device(int argc, char **argv) {
     fl_fit_split_options c = {.crest = "run", .law = "best", .splits = 20, .seed = 1, .question = {0.05, 1}};
     fl_texts rest = {0};
     const fl_option option[] = {
-        {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times",
-         FL_FOR_INPUT | FL_MOST_USED},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write", FL_FOR_OUTPUT | FL_MOST_USED},
         {"facts", "FILE", FL_OPTION_TEXT, &o.facts, 0, 0,
-         "facts of a GPU without measurements, or a bundled board's name, instead of --sweep",
+         "facts of a GPU without measurements, or a bundled board's name, instead of sweeps",
          FL_FOR_INPUT | FL_MOST_USED},
         {"run", "FILE", FL_OPTION_TEXT, &o.run, 0, 0, "with --facts: a sweep of one workload, one setting or more",
          FL_FOR_INPUT},
@@ -599,13 +598,10 @@ int fl_cmd_fit_device(int argc, char **argv) {
     fl_status s = FL_OK;
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
-    for (size_t i = 0; !s && i < rest.count; i++) /* --sweep a.csv b.csv */
-        s = o.sweeps.count ? fl_texts_add(&o.sweeps, rest.item[i], &d)
-                           : fl_refuse(&d, "'%s' is no option, see --help", rest.item[i]);
-    if (!s)
-        s = o.cross ? fl_command_allow(option, FL_COUNT(option), true, "sweep cross-validate strict json " CROSS,
-                                       "with --cross-validate", &d)
-                    : fl_command_allow(option, FL_COUNT(option), false, CROSS, "without --cross-validate", &d);
+    o.sweeps = rest;
+    s = o.cross ? fl_command_allow(option, FL_COUNT(option), true, "cross-validate strict json " CROSS,
+                                   "with --cross-validate", &d)
+                : fl_command_allow(option, FL_COUNT(option), false, CROSS, "without --cross-validate", &d);
     if (!s && o.cross) {
         c.sweeps = o.sweeps;
         c.json = o.json;

@@ -19,7 +19,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit workload", "--device DEV.json --sweep FILE [--at LIST] [--clocks LIST] | --which-clocks N",
+    "fit workload", "SWEEP ... --device DEV.json [--at LIST] [--clocks LIST] | --which-clocks N",
     "Fits a workload to the named settings only, predicts every other row of the sweep and compares.",
     "LIST names the settings that the fit may use: ends (lowest and highest SM clock at the highest memory clock), "
     "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, all, or "
@@ -47,7 +47,7 @@ static const fl_command_help help = {
     "by the name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for.\n\n"
     "--which-clocks N says at which N clocks to measure a new workload, so that the others can be predicted from them. "
     "Each workload that is known is predicted from the candidates by what the rest are like; the clocks with the least "
-    "errors are named, with these errors, beside the usual ones (the top, the ends, the corners). --sweep fits a "
+    "errors are named, with these errors, beside the usual ones (the top, the ends, the corners). A sweep fits a "
     "device first, a device file holds one. Of a platform, or of --facts, the workloads and how far its V(f) and its "
     "power may differ are made up from what the bundled chips are like; an idle log at several clocks with a context "
     "open (--idle) or a run of one workload (--run) narrows that. A file of facts is\n"
@@ -465,8 +465,6 @@ int fl_cmd_fit_workload(int argc, char **argv) {
     const fl_option option[] = {
         {"device", "FILE", FL_OPTION_TEXT, &o.device, 0, 0, "device file of `fit device`, or a platform",
          FL_FOR_INPUT | FL_MOST_USED},
-        {"sweep", "FILE", FL_OPTION_LIST, &o.sweeps, 0, 0, "measured settings; may be given several times",
-         FL_FOR_INPUT | FL_MOST_USED},
         {"at", "LIST", FL_OPTION_TEXT, &o.at, 0, 0, "settings to fit (ends)", FL_FOR_INPUT | FL_MOST_USED},
         {"clocks", "LIST", FL_OPTION_TEXT, &o.clocks, 0, 0,
          "settings to predict that were not measured: calibrated, or clocks as in --at", FL_FOR_INPUT},
@@ -497,15 +495,14 @@ int fl_cmd_fit_workload(int argc, char **argv) {
     fl_diag d = {0};
     const bool asks = which.count >= 0;
     fl_status s =
-        asks ? fl_command_allow(option, FL_COUNT(option), true,
-                                "which-clocks device sweep only facts idle run strict json", "with --which-clocks", &d)
+        asks ? fl_command_allow(option, FL_COUNT(option), true, "which-clocks device only facts idle run strict json",
+                                "with --which-clocks", &d)
              : fl_command_allow(option, FL_COUNT(option), false, "facts idle run", "without --which-clocks", &d);
-    if (!s && rest.count)
-        s = fl_refuse(&d, "'%s' is no option, see --help", rest.item[0]);
-    else if (!s && !asks && !o.device)
+    o.sweeps = rest;
+    if (!s && !asks && !o.device)
         s = fl_refuse(&d, "no device, expected --device FILE");
     else if (!s && !asks && !o.sweeps.count)
-        s = fl_refuse(&d, "no sweep, expected --sweep FILE");
+        s = fl_refuse(&d, "no sweep, expected SWEEP ...");
     if (!s)
         s = asks ? run_which(&o, &which, &d) : run_all(&o, &d);
     return fl_command_close(help.name, s, &d, option, FL_COUNT(option), &rest);

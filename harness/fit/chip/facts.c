@@ -188,8 +188,8 @@ static fl_status read_run(fl_fit_facts *f, const char *path, fl_fit_rows *rows, 
         s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                     "power limits but no SM clocks, expected a run at clocks that are known");
     if (!s && rows->entities > 1)
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                    "%zu workloads, expected the run of one; fit device --sweep takes several", rows->entities);
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%zu workloads, expected the run of one; fit device takes several",
+                    rows->entities);
     for (size_t i = 0; !s && i < rows->count; i++) {
         fl_chip_row *r = &rows->row[i];
         if (!rows->mem_known)

@@ -101,7 +101,7 @@ static fl_status run_all(const fl_fit_probes_options *o, fl_diag *d) {
 
 fl_status fl_fit_probes_tell(const fl_fit_probes_options *o, fl_diag *d) {
     if ((o->platform != NULL) + (o->sweeps.count > 0) + (o->facts != NULL) != 1)
-        return fl_refuse(d, "expected --device with a device or platform, --sweep FILE, or --facts FILE, and one of "
+        return fl_refuse(d, "expected --device with a device or platform, SWEEP ..., or --facts FILE, and one of "
                             "these alone");
     return run_all(o, d);
 }

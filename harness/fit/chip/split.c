@@ -386,7 +386,7 @@ static fl_status run_all(fl_fit_split_options *o, fl_chip_law law, fl_diag *d) {
 
 fl_status fl_fit_split(fl_fit_split_options *o, fl_diag *d) {
     const fl_chip_law law = *o->law == 'b' ? FL_CHIP_BEST : *o->law == 'f' ? FL_CHIP_FULL : FL_CHIP_PLAIN;
-    fl_status s = o->sweeps.count ? FL_OK : fl_refuse(d, "no sweep, expected --sweep FILE");
+    fl_status s = o->sweeps.count ? FL_OK : fl_refuse(d, "no sweep, expected SWEEP ...");
     if (!s && o->spec && (o->device.count || o->beside.count))
         s = fl_refuse(d, "--spec %s beside a sweep of the device, expected one of them", o->spec);
     if (!s && !o->ats.count)

@@ -16,14 +16,14 @@
 #include <stdio.h>
 
 static const fl_command_help help = {
-    "fit policy capping", "SWEEP.csv | --platform NAME --programs FILE [--measured FILE] [-o PREFIX]",
+    "fit policy capping", "SWEEP.csv | PROGRAMS.csv --platform NAME [--measured FILE] [-o PREFIX]",
     "The model of the policies cap-static, cap-hybrid1 and cap-hybrid2 (power-capping 3.2), one table per application.",
     "Step one, of the machine: A, B, C and V(f) from the workloads memory-bound and compute-bound at every clock, of "
     "the CPU from cpu-memory-bound and cpu-compute-bound. Step two, of each other workload: alpha, beta and T from its "
     "rows at the lowest and the highest clock; the rest of its rows only test the model.\n\n"
     "The sweep: column kernel is gpu, cpu, comm or static (the part of the run), power_w by how much node power "
     "exceeds P_static then, sm_mhz the clock of the processor at work; the row static holds P_static. With --platform "
-    "and --programs that sweep is taken on the simulated node; --measured keeps it. -o writes PREFIX.NAME.csv."};
+    "and programs that sweep is taken on the simulated node; --measured keeps it. -o writes PREFIX.NAME.csv."};
 
 static void print_chips(const fl_capping *c) {
     static const char *const head[] = {"processor", "A W/V2GHz", "B W",   "C W/V",
@@ -147,12 +147,12 @@ int fl_cmd_fit_policy_capping(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_capping c = {0};
-    fl_status s = FL_OK;
-    c.path = files.count ? files.item[0] : so.sweep;
-    if (files.count + (so.sweep != NULL) + (so.programs != NULL) != 1)
-        s = fl_refuse(&d, "expected one sweep, or --platform and --programs");
-    else if (!so.programs && measured)
-        s = fl_refuse(&d, "--measured goes with --programs, not with a sweep");
+    fl_status s = fl_scene_sort(&so, &files, &d);
+    c.path = so.sweep;
+    if (!s && (files.count || (so.sweep != NULL) + (so.programs != NULL) != 1))
+        s = fl_refuse(&d, "expected one sweep, or programs and --platform");
+    else if (!s && !so.programs && measured)
+        s = fl_refuse(&d, "--measured goes with programs, not with a sweep");
     if (!s)
         s = c.path ? fl_sweep_read(c.path, &c.sweep, NULL, &d) : take_sweep(&so, measured, &c.sweep, &d);
     if (!s && c.path)

@@ -53,10 +53,9 @@ static void make_room(job *j, size_t count) {
     *j->count += count;
 }
 
-static fl_status do_file(const fl_scene_options *o, unsigned threads, job *j, fl_diag *d) {
-    const fl_texts none = {0};
+static fl_status do_file(const fl_scene_options *o, const fl_texts *traces, unsigned threads, job *j, fl_diag *d) {
     size_t count = 0;
-    fl_status s = fl_scenes_open(o, &none, &j->scenes, d);
+    fl_status s = fl_scenes_open(o, traces, &j->scenes, d);
     j->taken = fl_must(calloc(j->scenes.count + 1, sizeof *j->taken));
     for (size_t i = 0; !s && i < j->scenes.count; i++)
         if (!j->match || fnmatch(j->match, j->scenes.item[i]->w->name, 0) == 0)
@@ -71,21 +70,22 @@ static fl_status do_file(const fl_scene_options *o, unsigned threads, job *j, fl
     return s;
 }
 
-/* Opens the scenes of each programs file, and of the sweep of *o where it has one, and frees them after use. match: a
+/* Opens the scenes of each file of programs, or sweep, and frees them after use. match: a
  * shell pattern of the workloads to take; NULL: all. items: where the array of what is known of each scene begins, of
  * `size` bytes each, all 0 before its scene; *count, 0 at first, becomes their number, and the caller frees the array.
- * FL_BAD_INPUT where there is neither file nor sweep, or fewer scenes than FL_FIT_HELD_OUT. */
+ * FL_BAD_INPUT where there is no file, or fewer scenes than FL_FIT_HELD_OUT. */
 static fl_status fl_fit_scenes(const fl_scene_options *o, const char *match, const fl_texts *programs, unsigned threads,
                                void *items, size_t size, size_t *count, fl_fit_scene each, void *user, fl_diag *d) {
     job j = {.match = match, .items = items, .size = size, .count = count, .each = each, .user = user};
-    if (!programs->count && !o->sweep)
-        return fl_refuse(d, "no programs to train on, expected programs files or --sweep");
-    fl_status s = o->sweep ? do_file(o, threads, &j, d) : FL_OK;
+    if (!programs->count)
+        return fl_refuse(d, "no programs to train on, expected files of programs, or sweeps");
+    fl_status s = FL_OK;
     for (size_t i = 0; !s && i < programs->count; i++) {
         fl_scene_options of_file = *o;
-        of_file.sweep = NULL;
-        of_file.programs = programs->item[i];
-        s = do_file(&of_file, threads, &j, d);
+        fl_texts one = {0};
+        if (!(s = fl_texts_add(&one, programs->item[i], d)) && !(s = fl_scene_sort(&of_file, &one, d)))
+            s = do_file(&of_file, &one, threads, &j, d);
+        fl_texts_free(&one);
     }
     if (!s && *count < FL_FIT_HELD_OUT)
         s = fl_refuse(d, "%zu programs, expected at least %d: every fifth serves only as a test", *count,

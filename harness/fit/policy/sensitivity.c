@@ -9,6 +9,7 @@
 #include "models/fit/fit.h"
 #include "models/math/math.h"
 #include "traces/io/io.h"
+#include "traces/open/open.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -18,11 +19,11 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit policy sensitivity", "[RUNS.csv] [--programs FILE --platform NAME]",
+    "fit policy sensitivity", "RUNS.csv | PROGRAMS.csv --platform NAME",
     "Shows how well WeightedALUBusy, Global_MemUtil and ClockWeightedUPC predict the CPU and GPU frequency sensitivity "
     "of kernels (DynaCo, SC '13, section 4.1 and Table 2), by linear regression over runs at all pairs of states.",
     "RUNS.csv: kernel,cpu_mhz,sm_mhz,time_s,energy_j,weighted_alu_busy,global_mem_util,clock_weighted_upc, and where "
-    "known alu_busy,gpu_clock_busy; head '# foldline-state-runs 1'. With --programs the runs are simulated here, each "
+    "known alu_busy,gpu_clock_busy; head '# foldline-state-runs 1'. Of programs the runs are simulated here, each "
     "kernel alone; -o keeps them.\n\n"
     "One observation of the GPU's sensitivity for each kernel and CPU state: time at the lowest GPU clock over that at "
     "the highest, less 1, per the clocks' ratio, less 1; its metrics are those at the highest. The CPU's likewise. "
@@ -234,14 +235,16 @@ static void print_json(const fl_state_runs *r, const fl_sensitivity_fit fit[2]) 
 
 /* ---- the command ---- */
 
-static fl_status get_runs(const fl_profile_options *po, const fl_texts *rest, const char *out, fl_state_runs *r,
-                          fl_diag *d) {
-    if ((rest->count == 1) == (po->programs != NULL) || rest->count > 1)
-        return fl_refuse(d, "expected one file of runs, or --programs and --platform");
-    if (rest->count)
+static fl_status get_runs(fl_profile_options *po, const fl_texts *rest, const char *out, fl_state_runs *r, fl_diag *d) {
+    fl_file_type type;
+    fl_diag ignored;
+    if (rest->count != 1)
+        return fl_refuse(d, "expected one file of runs, or programs and --platform");
+    if (fl_file_type_find(rest->item[0], &type, &ignored) || type != FL_FILE_PROGRAMS)
         return fl_state_runs_read(rest->item[0], r, d);
+    po->programs = rest->item[0];
     if (!po->platform)
-        return fl_refuse(d, "--programs without --platform, expected both");
+        return fl_refuse(d, "programs without --platform, expected both");
     fl_status s = fl_profile_states(po, r, d);
     char source[1024];
     snprintf(source, sizeof source, "simulated: kernels of %s, each alone on %s, seed %llu", po->programs, po->platform,
@@ -257,8 +260,6 @@ int fl_cmd_fit_policy_sensitivity(int argc, char **argv) {
     double cpu_from = 0;
     bool json = false;
     const fl_option option[] = {
-        {"programs", "FILE", FL_OPTION_TEXT, &po.programs, 0, 0, "kernels to run here, of a programs file",
-         FL_FOR_INPUT},
         {"platform", "NAME", FL_OPTION_TEXT, &po.platform, 0, 0, "platform to run them on", FL_FOR_MACHINE},
         {"seconds", "S", FL_OPTION_REAL, &po.seconds, 0.01, 1e4, "how long each kernel is repeated in a run (2)",
          FL_FOR_INPUT},

@@ -234,10 +234,10 @@ fl_status fl_spots_simulated(const fl_scenes *scenes, double mem_mhz, unsigned t
 /* SweetSpot's frequency sensitivity and its choice of alpha, from measured sweeps or from sweeps simulated here. */
 
 static const fl_command_help help = {
-    "fit policy sweetspot", "[TRACE.csv ...] [EXPERIMENT.json] [--sweep FILE] [--platform NAME]",
+    "fit policy sweetspot", "FILE ... [EXPERIMENT.json] [--platform NAME]",
     "Shows how much performance each step of the SM clock adds, and finds the clock above which it adds little: alpha "
     "of the policy sweetspot, per workload and as the median.",
-    "--sweep alone takes the rows as they were measured: at one memory clock, the highest power limit. With --platform "
+    "A sweep alone is taken as it was measured: at one memory clock, the highest power limit. With --platform "
     "every workload is run here at every SM clock that the platform has and the workload is known at.\n\n"
     "performance is that at the highest clock's over this one's time, power and efficiency likewise: 1 at the top. "
     "slope, of SweetSpot's Eq. 6: the performance that the next clock adds, over the share of the top clock that it "
@@ -411,6 +411,8 @@ int fl_cmd_fit_policy_sweetspot(int argc, char **argv) {
     fl_spots all = {0};
     size_t variants = 0;
     fl_status s = fl_experiment_find(&rest, &ex, &traces, &d);
+    if (!s)
+        s = fl_scene_sort(&so, &traces, &d);
     if (!s && ex.tree)
         s = fl_experiment_apply(&ex, &so, &traces, &objective, &seeds, &d);
     if (!s && so.sweep && !so.platform && !so.programs && !traces.count)

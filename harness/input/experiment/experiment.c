@@ -7,6 +7,7 @@
 #include "harness/input/scene/scene.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
+#include "traces/open/open.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -50,16 +51,11 @@ fl_status fl_experiment_keep(fl_experiment *e, char *text, fl_diag *d) {
 }
 
 bool fl_is_experiment(const char *path) {
-    static const char KEY[] = "\"foldline_experiment\"";
-    char head[4096];
-    size_t size = 0;
+    fl_file_type type;
     fl_diag ignored;
-    if (!fl_is_standard(path))
+    if (fl_file_type_find(path, &type, &ignored))
         return fl_name_ends(path, ".json");
-    fl_gunzip *g = fl_gunzip_open(path, &ignored);
-    const bool read = g && !fl_gunzip_read(g, head, sizeof head, &size, &ignored);
-    fl_gunzip_close(g);
-    return read && memmem(head, size, KEY, sizeof KEY - 1);
+    return type == FL_FILE_EXPERIMENT;
 }
 
 fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *traces, fl_diag *d) {

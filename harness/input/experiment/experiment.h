@@ -35,7 +35,7 @@ typedef struct fl_experiment {
 fl_status fl_experiment_open(const char *path, fl_experiment *e, fl_diag *d);
 void fl_experiment_free(fl_experiment *e);
 
-/* Return true if the path names an experiment: FILE.json, or "-" if the standard input has "foldline_experiment". */
+/* Return true if the file is an experiment: it has "foldline_experiment", or it is a FILE.json that no reader knows. */
 bool fl_is_experiment(const char *path);
 /* Open the experiment among the arguments, if there is one, into *e (zeroed). All other arguments are traces.
  * FL_BAD_INPUT: two experiments. */

@@ -258,7 +258,7 @@ fl_status fl_plan_lay(const fl_spec *spec, const fl_scene *scene, fl_laid *l, fl
         return FL_OK;
     if (!scene || !scene->pipeline.ranks)
         return fl_fail(d, FL_BAD_INPUT, spec->plans->file, 0, 0,
-                       "is a plan by instruction, expected it for a scene of --pipeline FILE, whose order lays it out");
+                       "is a plan by instruction, expected it for a scene of a pipeline, whose order lays it out");
     rows laid = {0};
     fl_pipeline_clocks c;
     fl_status s = fl_plans_clocks(spec->plans, spec->plan_place, &scene->pipeline, &c, d);

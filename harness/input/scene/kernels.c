@@ -63,9 +63,10 @@ static fl_status read_trace(const char *path, fl_scene_origin *from, fl_diag *d)
     fl_status status = fl_trace_open_key(path, NULL, NULL, &from->in, &from->key, &from->known, d);
     if (!status && !from->in.has_kernels)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s, expected a kernel trace",
-                         from->in.has_telemetry  ? "has telemetry only"
-                         : from->in.has_requests ? "has requests to a server"
-                                                 : "is a sweep, which --sweep FILE takes");
+                         from->in.has_telemetry ? "has telemetry only"
+                         : from->in.has_requests
+                             ? "has requests to a server"
+                             : "has measured settings of another tool, which foldline import makes a sweep");
     return status;
 }
 

@@ -240,7 +240,7 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
         return fl_refuse(d, "no platform given, expected --platform NAME (foldline list platforms lists them)");
     if (!traces->count && !o->sweep && !o->programs && !o->applications && !o->pipeline && !o->serving.server)
         return fl_refuse(
-            d, "nothing to replay, expected a kernel trace, --programs, --sweep, --pipeline or --serving FILE");
+            d, "nothing to replay, expected a kernel trace, a sweep, programs, a pipeline, or a server and requests");
     fl_status status = FL_OK;
     fl_scene_options one = *o;
     fl_trace_keep(!o->no_cache);

@@ -11,6 +11,7 @@
 #include "traces/files/files.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/open/open.h"
 #include "traces/pipeline/pipeline.h"
 #include "traces/serving/serving.h"
 
@@ -172,6 +173,36 @@ void fl_scene_resolve(fl_scene_options *o) {
     o->draws = o->draws ? o->draws : 1;
 }
 
+fl_status fl_scene_sort(fl_scene_options *o, fl_texts *files, fl_diag *d) {
+    const char **into[FL_FILE_TYPES] = {[FL_FILE_SWEEP] = &o->sweep,
+                                        [FL_FILE_PROGRAMS] = &o->programs,
+                                        [FL_FILE_PIPELINE] = &o->pipeline,
+                                        [FL_FILE_SERVING] = &o->serving.server,
+                                        [FL_FILE_REQUESTS] = &o->serving.requests};
+    size_t kept = 0;
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < files->count; i++) {
+        const char *path = files->item[i];
+        fl_file_type type;
+        if ((s = fl_file_type_find(path, &type, d)))
+            break;
+        const char *name = fl_file_type_name(type);
+        if (type == FL_FILE_RECORDING)
+            files->item[kept++] = path;
+        else if (!into[type])
+            s = fl_fail(d, FL_BAD_INPUT, path, 1, 0,
+                        "is %s, expected a kernel trace, a sweep, programs, a pipeline, or a server and requests",
+                        name);
+        else if (*into[type])
+            s = fl_fail(d, FL_BAD_INPUT, path, 1, 0, "is %s like %s, expected one file of this type", name,
+                        *into[type]);
+        else
+            *into[type] = path;
+    }
+    files->count = s ? files->count : kept;
+    return s;
+}
+
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* A trace that is named twice would count twice in every mean. */
@@ -203,34 +234,32 @@ fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_d
     if (served)
         return served;
     if (o->serving.server && other)
-        return fl_refuse(d, "--serving and another workload have different targets and results, expected only one of "
+        return fl_refuse(d, "a server and another workload have different targets and results, expected only one of "
                             "them");
     if (o->serving.server && (o->gpus || o->arrivals || o->kinds || o->assume))
-        return fl_refuse(d, "%s has no effect with --serving, expected --serving without it",
+        return fl_refuse(d, "%s has no effect on a server, expected none",
                          o->gpus       ? "--gpus (a server states its GPUs)"
                          : o->arrivals ? "--arrivals (requests have their times)"
                          : o->kinds    ? "--kinds"
                                        : "--assume");
     if (any && !o->sweep && o->model)
-        return fl_refuse(d, "--model has no effect without a sweep, expected --sweep FILE as well");
+        return fl_refuse(d, "--model has no effect without a sweep, expected one as well");
     if (any && !o->sweep && !o->pipeline && o->repeat)
-        return fl_refuse(d, "--repeat has no effect without a sweep or a pipeline, expected --sweep FILE or "
-                            "--pipeline FILE as well");
+        return fl_refuse(d, "--repeat has no effect without a sweep or a pipeline, expected one as well");
     if (any && !o->sweep && (o->replay.jitter || o->replay.iteration_s > 0))
-        return fl_refuse(d, "%s has no effect without a sweep, expected --sweep FILE as well",
+        return fl_refuse(d, "%s has no effect without a sweep, expected one as well",
                          o->replay.jitter ? "--jitter" : "--iteration");
     if (any && !o->pipeline && o->slow.count)
-        return fl_refuse(d, "--slow has no effect without a pipeline, expected --pipeline FILE as well");
+        return fl_refuse(d, "--slow has no effect without a pipeline, expected one as well");
     if (o->pipeline && o->gpus)
-        return fl_refuse(d, "--gpus has no effect with a pipeline, which has one GPU per rank, expected --pipeline "
-                            "without it");
+        return fl_refuse(d, "--gpus has no effect with a pipeline, which has one GPU per rank, expected it "
+                            "without");
     if (o->pipeline && o->arrivals)
         return fl_refuse(d, "--arrivals has no effect with a pipeline, expected a workload that serves requests");
     if (any && !programs && o->seconds > 0)
-        return fl_refuse(d, "--seconds has no effect without programs, expected --programs FILE as well");
+        return fl_refuse(d, "--seconds has no effect without programs, expected a file of them as well");
     if (any && !programs && !o->sweep && o->only.count)
-        return fl_refuse(d, "--workload has no effect without a sweep or programs, expected --sweep FILE or "
-                            "--programs FILE as well");
+        return fl_refuse(d, "--workload has no effect without a sweep or programs, expected one as well");
     return FL_OK;
 }
 

@@ -220,11 +220,6 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
 
 /* clang-format off */
 #define FL_SERVING_OPTIONS(c)                                                                                          \
-    {"serving", "FILE", FL_OPTION_TEXT, &(c).server, 0, 0,                                                             \
-     "a server of a language model, which answers --requests in batches (foldline fit serving makes "                  \
-     "it)", FL_FOR_SERVING},                                                                                           \
-    {"requests", "FILE", FL_OPTION_TEXT, &(c).requests, 0, 0,                                                          \
-     "what is asked of it, and when (foldline-requests)", FL_FOR_SERVING},                                             \
     {"scale", "X", FL_OPTION_REAL, &(c).scale, 1e-6, 1e6,                                                              \
      "requests arrive so many times as fast (1)", FL_FOR_SERVING},                                                     \
     {"servers", "N", FL_OPTION_INT, &(c).servers, 1, 1024,                                                             \
@@ -312,6 +307,10 @@ typedef struct fl_scene_options { /* NULL and 0: not chosen */
  * (fl_experiment_apply) chose them. */
 void fl_scene_resolve(fl_scene_options *o);
 
+/* Take the files of a command apart by what they are: a sweep, programs, a pipeline, a server and its requests go to
+ * *o, and recordings stay in *files. FL_BAD_INPUT: two files of one type where one is expected, or a file of which
+ * nothing can be replayed. Call it on what the command line gives, before an experiment adds to it. */
+fl_status fl_scene_sort(fl_scene_options *o, fl_texts *files, fl_diag *d);
 /* Refuse options that would do nothing, because no scene of this input uses them (FL_BAD_INPUT). Call it before
  * fl_scene_resolve. */
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d);
@@ -403,12 +402,6 @@ bool fl_node_clip_memory(fl_node_spec *n, const double *mhz, size_t count);
     {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks", FL_FOR_INPUT},        \
     {"assume", "compute|balanced|memory", FL_OPTION_CHOICE, &(o).assume, 0, 0,                                         \
      "bottleneck of unknown kinds", FL_FOR_INPUT},                                                                     \
-    {"sweep", "FILE", FL_OPTION_TEXT, &(o).sweep, 0, 0,                                                                \
-     "measured settings; each of its workloads is replayed", FL_FOR_INPUT},                                            \
-    {"programs", "FILE", FL_OPTION_TEXT, &(o).programs, 0, 0,                                                          \
-     "programs made of kinds of kernels; each is replayed", FL_FOR_INPUT},                                             \
-    {"pipeline", "FILE", FL_OPTION_TEXT, &(o).pipeline, 0, 0,                                                          \
-     "pipeline-parallel training: each rank is a GPU, which draws power while it waits", FL_FOR_INPUT},                \
     {"slow", "rank=R:X", FL_OPTION_LIST, &(o).slow, 0, 0, FL_SLOW_HELP, FL_FOR_INPUT},                                 \
     {"seconds", "S", FL_OPTION_REAL, &(o).seconds, 1e-3, 1e7,                                                          \
      "approximate length of each program (as its file says)", FL_FOR_INPUT},                                           \
@@ -439,7 +432,7 @@ fl_status fl_sweep_note(char ***note, size_t *count, fl_diag *d, const char *for
  *   refuse:gpu=0,control=sm_mhz,until_s=5          sets of the control fail
  *   lost:gpu=1,from_s=3                            the GPU is gone, for good
  *   drop:gpu=host,signal=cpu_uops
- *   freeze:server=0,signal=waiting,from_s=5        a signal of a server of --serving stays at its value
+ *   freeze:server=0,signal=waiting,from_s=5        a signal of a server stays at its value
  *
  * gpu: an index, all or host. server: an index or all, only with drop and freeze. Without both, a fault concerns all
  * GPUs; a signal or control of the host or of servers concerns the host or all servers. lost must name its GPU. signal,

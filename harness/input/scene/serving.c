@@ -161,16 +161,15 @@ fl_status fl_serving_choice_check(const fl_serving_choice *c, fl_diag *d) {
                 {c->tbt != NULL, "--tbt"},         {c->target_share > 0, "--target-share"}};
     fl_serving_setup ignored;
     if (c->requests && !c->server)
-        return fl_refuse(
-            d, "--requests are for a server, expected --serving FILE with it (what a run served is written by --served "
-               "FILE)");
+        return fl_fail(d, FL_BAD_INPUT, c->requests, 1, 0,
+                       "has requests, which a server answers, expected a server's file with it (foldline fit serving "
+                       "makes one)");
     if (c->server && !c->requests)
-        return fl_refuse(d, "--serving needs what is asked of it, expected --requests FILE with it");
+        return fl_fail(d, FL_BAD_INPUT, c->server, 1, 0,
+                       "is a server, expected the requests that it answers with it (foldline-requests)");
     for (size_t i = 0; !c->server && i < sizeof part / sizeof *part; i++)
         if (part[i].given)
-            return fl_refuse(d,
-                             "%s is of a server and does nothing here, expected --serving FILE and --requests FILE "
-                             "with it",
+            return fl_refuse(d, "%s is of a server and does nothing here, expected a server and requests with it",
                              part[i].name);
     if (c->target_share > 0 && !c->ttft && !c->tbt)
         return fl_refuse(d, "--target-share is of latencies, expected --ttft TIME or --tbt TIME with it");

@@ -68,11 +68,11 @@ static const struct kind {
      "no workload with three locks under its highest power limit and a limit that acts at its highest lock"},
     {"gantt", "gantt", NULL, NULL, NULL, "no row below it"},
     {"serving", "lines", NULL, NULL, fl_picture_serving,
-     "no run of a server, expected the file of foldline compare --serving"},
+     "no run of a server, expected the file of foldline compare SERVER REQUESTS"},
     {"serving-load", "lines", NULL, NULL, fl_picture_load,
-     "no run of a server, expected the file of foldline compare --serving"},
+     "no run of a server, expected the file of foldline compare SERVER REQUESTS"},
     {"latencies", "lines", NULL, NULL, fl_picture_latencies,
-     "no request, expected the file of foldline run --serving --served"},
+     "no request, expected the file of foldline run SERVER REQUESTS --served"},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -41,7 +41,7 @@ static fl_status take_head(numbers *n, const fl_csv_row *row, fl_diag *d) {
         if ((n->at[k] = fl_report_find(row, n->column[k])) == SIZE_MAX || (n->named && n->policy_at == SIZE_MAX))
             return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "no column '%s', expected the file of foldline %s",
                            n->at[k] == SIZE_MAX ? n->column[k] : "policy",
-                           n->named ? "compare --serving" : "run --serving --served");
+                           n->named ? "compare SERVER REQUESTS" : "run SERVER REQUESTS --served");
     return FL_OK;
 }
 

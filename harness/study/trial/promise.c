@@ -184,7 +184,7 @@ fl_status fl_promises_check(const fl_promises *p, const fl_scenes *scenes, fl_di
         served |= scenes->item[i]->w->request_count > 0, batched |= scenes->item[i]->serving != NULL;
     for (size_t i = 0; !batched && i < p->count; i++)
         if (fl_row_is_served(p->item[i].column))
-            return fl_refuse(d, "a bound on %s, but no server answers requests, expected --serving", p->item[i].column);
+            return fl_refuse(d, "a bound on %s, but no server answers requests, expected a server", p->item[i].column);
     for (size_t i = 0; !served && !batched && i < p->count; i++) {
         const char *column = p->item[i].column;
         if (!strncmp(column, "latency_", 8) || !strcmp(column, "energy_per_request_j") ||

@@ -106,7 +106,7 @@ static fl_status check_workloads(const fl_setup *u, const fl_setup_options *o, f
         o->scene.serving.server || o->scene.applications)
         return FL_OK;
     return fl_fail(d, FL_BAD_INPUT, u->experiment.path, 0, 0,
-                   "the experiment names no workload, expected --sweep FILE, --programs FILE, --serving FILE or a "
+                   "the experiment names no workload, expected a sweep, programs, a server and requests, or a "
                    "kernel trace as well%s%.80s",
                    cJSON_IsString(about) ? ". It says: " : "", cJSON_IsString(about) ? about->valuestring : "");
 }
@@ -143,6 +143,8 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     fl_status s = fl_promises_parse(&o->bounds, &u->promises, &u->o.bound, d);
     if (!s)
         s = fl_experiment_find(&o->rest, e, &u->traces, d);
+    if (!s)
+        s = fl_scene_sort(&o->scene, &u->traces, d);
     u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.pipeline ||
              o->scene.serving.server || o->scene.only.count;
     if (s || (s = find_draws(u, o, d)) ||
