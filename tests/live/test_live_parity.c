@@ -28,6 +28,9 @@ typedef struct scene {
 static const scene SCENES[] = {
     {"mf-gpoeo", "rtx3080ti", SAMPLES "mf-gpoeo.programs.csv --workload AI_I2T --seconds 60", ""},
     {"fixed", "rtx4070-laptop", SAMPLES "sweetspot-blackscholes.csv", "--set sm_mhz=1500"},
+    /* With heat, as the driver always states a temperature, and the policy reads it. */
+    {"gridpilot", "v100-300w", SAMPLES "gridpilot/e1.sweep.csv --model fitted --workload matmul --heat",
+     "--target " SAMPLES "gridpilot/demand.csv"},
     {NULL, "rtx4070-laptop", SAMPLES "sweetspot-blackscholes.csv", ""},
 };
 
