@@ -75,14 +75,14 @@ static void test_over_each_other(void) {
     char *in[] = {strdup(write_file("recorded.csv", TRAJECTORY)), strdup(write_file("simulated.csv", TIMELINE))};
     const char *out = in_folder("over.svg");
     fl_diag d = {0};
-    FL_CHECK(fl_plot_all("timeline", (const char *const *)in, 2, out, &d) == FL_OK, "%s", d.message);
+    FL_CHECK(fl_plot_all("timeline", NULL, (const char *const *)in, 2, out, &d) == FL_OK, "%s", d.message);
     FILE *f = fopen(out, "r");
     char *text = calloc(1, 1 << 20);
     CU_ASSERT_FATAL(f && text && fread(text, 1, (1 << 20) - 1, f) > 0);
     fclose(f);
     FL_CHECK(strstr(text, ">recorded<") && strstr(text, ">simulated<"), "both names");
     free(text);
-    FL_CHECK(fl_plot_all("residency", (const char *const *)in, 2, out, &d) == FL_BAD_INPUT &&
+    FL_CHECK(fl_plot_all("residency", NULL, (const char *const *)in, 2, out, &d) == FL_BAD_INPUT &&
                  strstr(d.message, "2 inputs, expected one"),
              "%s", d.message);
     free(in[0]);
@@ -113,7 +113,9 @@ static void test_every_kind_and_format(void) {
                                 : !strncmp(kind, "serving", 7)   ? servers
                                 : !strcmp(kind, "regret-curves") ? regret
                                                                  : compare;
-            FL_CHECK(fl_plot(fl_plot_kinds[k], input, out, &d) == FL_OK, "%s: %s", name, d.message);
+            const bool models = !strcmp(kind, "models");
+            const fl_status s = fl_plot_all(kind, models ? "v100-300w" : NULL, models ? &locks : &input, 1, out, &d);
+            FL_CHECK(s == FL_OK, "%s: %s", name, d.message);
             FILE *file = fopen(out, "rb");
             size_t got = file ? fread(head, 1, sizeof head - 1, file) : 0;
             if (file)

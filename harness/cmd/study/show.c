@@ -35,7 +35,9 @@ static const fl_command_help help = {
     "under its limit; several files stand over each other, trajectories too), residency (time at each clock). From a "
     "trace: trace (activity, power and clock over time). From "
     "plan --rows: frontier (planned clocks, their bound, executed plans). From a sweep: locks (energy "
-    "and time of locks and of power limits over mean power). From run --instructions: gantt (what each "
+    "and time of locks and of power limits over mean power). With --platform: models (the laws of time, bandwidth and "
+    "power; of the classes of a kinds file, or beside the points of a sweep). From run --instructions: gantt (what "
+    "each "
     "rank did, by clock, waiting, and power; two plans stand above each other). Of servers, from the CSV of compare: "
     "serving (J per token against the 99th percentiles of TTFT and TBT), serving-load (saving against requests per "
     "second that arrive, against both baselines); from the --served of run: latencies (their distributions). A "
@@ -43,18 +45,20 @@ static const fl_command_help help = {
 
 int fl_cmd_plot(int argc, char **argv) {
     fl_texts rest = {0};
-    const char *output = NULL;
-    const fl_option option[] = {{"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0,
+    const char *output = NULL, *platform = NULL;
+    const fl_option option[] = {{"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0,
+                                 "of plot models: whose laws to draw", FL_FOR_INPUT | FL_MOST_USED},
+                                {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0,
                                  "what to write; its ending says the format (also .svg.gz); - is SVG",
                                  FL_FOR_OUTPUT | FL_MOST_USED}};
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &help, option, 1, &rest, &status))
+    if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
     fl_diag d = {0};
     const char *const *const inputs = (const char *const *)rest.item + 1;
-    fl_status s = rest.count >= 2 && output ? fl_plot_all(rest.item[0], inputs, rest.count - 1, output, &d)
+    fl_status s = rest.count >= 1 && output ? fl_plot_all(rest.item[0], platform, inputs, rest.count - 1, output, &d)
                                             : fl_refuse(&d, "expected KIND INPUT.csv -o OUTPUT, see --help");
-    return fl_command_close("plot", s, &d, option, 1, &rest);
+    return fl_command_close("plot", s, &d, option, FL_COUNT(option), &rest);
 }
 
 /* ---- `foldline report` ---- */

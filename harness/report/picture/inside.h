@@ -69,6 +69,11 @@ fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, 
 /* frontier: of the file of foldline plan --rows. */
 fl_status fl_picture_frontier(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 
+/* models: the laws of time, bandwidth and power of a platform, for the classes of a kinds file, the workloads of a
+ * sweep with its points, or without inputs for three examples. */
+fl_status fl_picture_models(fl_picture *p, const char *platform, const char *const *inputs, size_t count, size_t *drawn,
+                            fl_diag *d);
+
 /* Panels of lines over a common kind of axis, with each line named at its end, for plots/lines.gp. A row of the table
  * is a point: what,panel,x,y,low,high,colour,text,tip. */
 

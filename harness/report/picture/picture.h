@@ -102,6 +102,8 @@ extern const char *const fl_plot_kinds[]; /* ends with NULL */
  * appears completely or not at all. FL_BAD_INPUT: unknown kind (the message offers the nearest), unknown ending,
  * missing input. FL_IO: gnuplot is missing or refuses, with its first line. */
 fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d);
-/* Draw a picture from count > 0 inputs. gantt takes up to FL_GANTT_PLANS_MAX, timeline up to six, which
- * it draws over each other. */
-fl_status fl_plot_all(const char *kind, const char *const *inputs, size_t count, const char *output, fl_diag *d);
+/* Draw a picture from several inputs. gantt takes up to FL_GANTT_PLANS_MAX, timeline up to six, which it draws over
+ * each other. models needs a platform, a name or a file, and takes up to two inputs or none; for others platform is
+ * NULL. */
+fl_status fl_plot_all(const char *kind, const char *platform, const char *const *inputs, size_t count,
+                      const char *output, fl_diag *d);

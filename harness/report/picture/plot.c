@@ -66,6 +66,7 @@ static const struct kind {
     {"frontier", "frontier", NULL, NULL, fl_picture_frontier, "no row below it"},
     {"locks", "lines", NULL, NULL, fl_picture_locks,
      "no workload with three locks under its highest power limit and a limit that acts at its highest lock"},
+    {"models", "lines", NULL, NULL, NULL, "no kernel class and no workload at three clocks or more"},
     {"gantt", "gantt", NULL, NULL, NULL, "no row below it"},
     {"serving", "lines", NULL, NULL, fl_picture_serving,
      "no run of a server, expected the file of foldline compare SERVER REQUESTS"},
@@ -76,9 +77,10 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-const char *const fl_plot_kinds[] = {
-    "pareto", "workloads", "timeline", "regret", "regret-curves", "sensitivity",  "intervals", "ranks", "residency",
-    "trace",  "frontier",  "locks",    "gantt",  "serving",       "serving-load", "latencies", NULL};
+const char *const fl_plot_kinds[] = {"pareto",       "workloads", "timeline", "regret",    "regret-curves",
+                                     "sensitivity",  "intervals", "ranks",    "residency", "trace",
+                                     "frontier",     "locks",     "models",   "gantt",     "serving",
+                                     "serving-load", "latencies", NULL};
 
 /* ---- inputs ---- */
 
@@ -245,13 +247,14 @@ static fl_status write_whole(const char *output, const char *bytes, size_t size,
 }
 
 fl_status fl_plot(const char *name, const char *input, const char *output, fl_diag *d) {
-    return fl_plot_all(name, &input, 1, output, d);
+    return fl_plot_all(name, NULL, &input, 1, output, d);
 }
 
-fl_status fl_plot_all(const char *name, const char *const *inputs, size_t count, const char *output, fl_diag *d) {
-    const char *input = inputs[0];
-    const bool gantt = !strcmp(name, "gantt"), timeline = !strcmp(name, "timeline");
-    const size_t most = gantt ? FL_GANTT_PLANS_MAX : timeline ? OVERLAID_FILES : 1;
+fl_status fl_plot_all(const char *name, const char *platform, const char *const *inputs, size_t count,
+                      const char *output, fl_diag *d) {
+    const bool gantt = !strcmp(name, "gantt"), timeline = !strcmp(name, "timeline"), models = !strcmp(name, "models");
+    const char *input = count ? inputs[0] : platform;
+    const size_t most = gantt ? FL_GANTT_PLANS_MAX : timeline ? OVERLAID_FILES : models ? 2 : 1;
     const struct kind *k = NULL;
     const char *format = NULL;
     fl_picture p = {0};
@@ -261,8 +264,13 @@ fl_status fl_plot_all(const char *name, const char *const *inputs, size_t count,
     if (!s && count > most)
         s = fl_refuse(d, "plot %s: %zu inputs, expected %s", name, count,
                       gantt      ? "one or two"
+                      : models   ? "at most two"
                       : timeline ? "one to six"
                                  : "one");
+    if (!s && !models && !count)
+        s = fl_refuse(d, "plot %s: no input, see foldline plot --help", name);
+    if (!s && !models && platform)
+        s = fl_refuse(d, "--platform has no effect on plot %s, expected it with plot models", name);
     if (!s)
         s = fl_picture_open(&p, FL_PICTURE_PRINT, d);
     if (!s)
@@ -271,6 +279,7 @@ fl_status fl_plot_all(const char *name, const char *const *inputs, size_t count,
             : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
             : k->file                        ? k->file(&p, input, &drawn, d)
             : !strcmp(name, "regret-curves") ? from_curves(input, &p, &drawn, d)
+            : models                         ? fl_picture_models(&p, platform, inputs, count, &drawn, d)
             : gantt                          ? fl_picture_gantt(&p, inputs, count, &drawn, d)
                                              : from_trace(input, &p, &drawn, d);
     if (!s && !drawn)
