@@ -254,7 +254,7 @@ static void test_no_time(void) {
     fx_close(&r);
 }
 
-/* 7 s at P. From 5 s on: a second with a target of P + 10, 0.99 s of P - 30, and a last window of 20 ms in which the
+/* 7 s at P. From 5 s on: 0.8 s with a target of P + 10, 1.19 s of P - 30, and a last window of 20 ms in which the
  * target falls from P - 30 to P - 40 half-way. */
 static void test_target(void) {
     fx_rig r;
@@ -262,12 +262,12 @@ static void test_target(void) {
     fl_run_result plain, followed;
     fx_run(&r, &(fx_how){.mode = FX_NOTHING, .step_us = 333000}, &plain);
     const double watts = plain.mean_power_w;
-    int64_t at[] = {0, 6000000000, 6990000000};
+    int64_t at[] = {0, 5800000000, 6990000000};
     double asked[] = {watts + 10, watts - 30, watts - 40};
     const fl_target target = {.t_ns = at, .watts = asked, .count = 3};
     fx_run(&r, &(fx_how){.mode = FX_NOTHING, .step_us = 333000, .target = &target}, &followed);
-    FL_CHECK(fx_near(followed.target_error_w, (50 * 10 + 49 * 30 + 35) / 100.0, 1e-6) &&
-                 followed.target_above_pct == 50,
+    FL_CHECK(fx_near(followed.target_error_w, (40 * 10 + 59 * 30 + 35) / 100.0, 1e-6) &&
+                 followed.target_above_pct == 60,
              "off by %.9g W, above for %.9g %%", followed.target_error_w, followed.target_above_pct);
     FL_CHECK(isnan(plain.target_error_w) && isnan(plain.target_above_pct), "without a target");
     FL_CHECK(plain.hash == followed.hash && plain.energy_j == followed.energy_j &&
