@@ -213,8 +213,8 @@ fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_
 
 static void print_clock(const fl_unsound_clock *c) {
     if (c->workloads)
-        printf("note: rows at %g MHz in fact ran at about %.0f MHz (+- %.1g %%, from the times of %u workloads): %s\n",
-               c->sm_mhz, c->ran_mhz, c->sd_pct, c->workloads,
+        printf("note: rows at %g MHz in fact ran at about %.0f MHz (+- %.1g %%, from the times of %u workload%s): %s\n",
+               c->sm_mhz, c->ran_mhz, c->sd_pct, c->workloads, c->workloads == 1 ? "" : "s",
                c->clear ? "used at that clock" : "left out, since another clock of the sweep is that one");
     else
         printf("note: rows at %g MHz count as %.0f MHz, the clock at which the device's own sweep ran there\n",

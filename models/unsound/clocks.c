@@ -228,9 +228,61 @@ static fl_model_status find_stuck(fl_unsound_search *s, double *list) {
     return status;
 }
 
+/* ---- the lowest of few clocks ---- */
+
+#define IMPOSSIBLE                                                                                                     \
+    1.3 /* T f at the lowest clock is this many times that at the next: no change of memory does that                  \
+         */
+
+/* Return the row of a workload at a clock, at the memory clock of `like` unless that is NULL; NULL: there is none. */
+static const fl_chip_row *row_at(const fl_unsound_search *s, const fl_unsound_load *load, double sm_mhz,
+                                 const fl_chip_row *like) {
+    for (size_t i = load->first; i < load->first + load->count; i++)
+        if (fabs(s->row[i].sm_mhz - sm_mhz) <= 0.5 && !is_out(s, i) &&
+            (!like || fabs(s->row[i].mem_mhz - like->mem_mhz) <= 0.5))
+            return &s->row[i];
+    return NULL;
+}
+
+/* Three clocks of a workload give no curve. They show a lowest clock that was not the one named, because no time grows
+ * faster than the clock falls. The clock it ran at follows from the workloads whose T f is constant above it; where
+ * none is core-bound, from all. */
+static fl_model_status find_low(fl_unsound_search *s, double *list) {
+    const size_t clocks = list_clocks(s, list);
+    size_t bound = 0, all = 0;
+    if (clocks < 3)
+        return FL_MODEL_OK;
+    for (size_t k = 0; k < s->loads; k++) {
+        const fl_unsound_load *load = &s->load[k];
+        const fl_chip_row *low = load->time.n ? NULL : row_at(s, load, list[0], NULL);
+        const fl_chip_row *next = low ? row_at(s, load, list[1], low) : NULL;
+        const fl_chip_row *third = next ? row_at(s, load, list[2], low) : NULL;
+        if (!third)
+            continue;
+        const double grown = low->time_s * low->sm_mhz / (next->time_s * next->sm_mhz);
+        const double slope = log(next->time_s / third->time_s) / log(next->sm_mhz / third->sm_mhz);
+        if (slope < FL_UNSOUND_STEEPEST || (slope < CORE_BOUND && grown < IMPOSSIBLE))
+            return FL_MODEL_OK;
+        if (grown < IMPOSSIBLE)
+            continue;
+        s->second[all++] = -log(grown);
+        if (slope < CORE_BOUND)
+            s->room[bound++] = -log(grown);
+    }
+    double *shift = bound ? s->room : s->second, spread = 0;
+    const size_t n = bound ? bound : all;
+    if (!n)
+        return FL_MODEL_OK;
+    const double ran = list[0] * exp(fl_unsound_middle(shift, n, &spread));
+    const double sd = 1.2533 * fmax(spread, FL_ROW_NOISE_TIME) / sqrt((double)n);
+    return settle(s, &(fl_unsound_clock){list[0], ran, 100 * sd, (uint32_t)n, is_alone(list, clocks, 0, ran)});
+}
+
 fl_model_status fl_unsound_clocks(fl_unsound_search *s) {
     double *list = malloc((s->count + 1) * sizeof *list);
     fl_model_status status = list ? find_stuck(s, list) : FL_MODEL_NO_MEMORY;
+    if (status == FL_MODEL_OK)
+        status = find_low(s, list);
     for (int round = 0; status == FL_MODEL_OK && round < FL_UNSOUND_CLOCKS; round++) {
         const size_t n = list_clocks(s, list);
         verdict worst = {.shift = NAN};

@@ -145,5 +145,34 @@ static void test_sound(void) {
     fl_unsound_free(&u);
 }
 
+/* Three clocks of a workload give no curve. T falls as 1/f from the second to the third, so a first clock of which it
+ * is too long tells what it ran at. Workloads that the clock matters less to count only where no other tells. */
+static void test_three_clocks(void) {
+    static const struct {
+        const char *what;
+        double ran_mhz[2], bound; /* of the two workloads; how much of the second's time follows the clock */
+        double found_mhz;         /* 0: nothing */
+    } rows[] = {{"both", {222, 222}, 1, 222},
+                {"the core-bound one alone tells", {222, 222}, 0.4, 222},
+                {"a clock that was reached", {405, 405}, 1, 0},
+                {"slower by less than memory explains", {320, 320}, 1, 0},
+                {"one of two ran at its clock", {222, 405}, 1, 0}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        static const double mhz[] = {405, 945, 1380};
+        for (size_t i = 0; i < 6; i++) {
+            const double ran = i % 3 ? mhz[i % 3] : rows[k].ran_mhz[i / 3], bound = i < 3 ? 1 : rows[k].bound;
+            row[i] = (fl_chip_row){(uint32_t)(i / 3), mhz[i % 3], 877, 30 * (bound * 1380 / ran + 1 - bound),
+                                   60 + ran / 10,     NULL};
+        }
+        fl_unsound u = found(6);
+        FL_CHECK(u.clocks == (rows[k].found_mhz > 0), "%s: %zu clocks", rows[k].what, u.clocks);
+        if (u.clocks)
+            FL_CHECK(u.clock[0].sm_mhz == 405 && near(u.clock[0].ran_mhz, rows[k].found_mhz, 0.5) && u.clock[0].clear &&
+                         u.row[0].kind == FL_UNSOUND_CLOCK && u.row[3].kind == FL_UNSOUND_CLOCK && u.rows == 0,
+                     "%s: %g MHz by %u workloads", rows[k].what, u.clock[0].ran_mhz, u.clock[0].workloads);
+        fl_unsound_free(&u);
+    }
+}
+
 FL_SUITE("unsound_by_hand", {"sound", test_sound}, {"not reached", test_stuck}, {"one row", test_one},
-         {"a clock", test_clock})
+         {"a clock", test_clock}, {"three clocks", test_three_clocks})

@@ -151,3 +151,21 @@ for c in 'fit device -o /dev/null' 'fit workload --which-clocks 1' 'fit device -
 done
 
 finish
+
+# ---- three clocks show a lowest one that was not reached: sweeps and logs of runs ----
+three() { # workload, bound share
+  awk -v w="$1" -v bound="$2" 'BEGIN { n = split("222 945 1380", ran, " "); split("405 945 1380", asked, " ")
+    for (i = 1; i <= n; i++) { t = 30 * (bound * 1380 / ran[i] + 1 - bound); p = 50 + ran[i] / 10
+      printf "%s,,%d,877,,%.6f,%.4f,%.6f\n", w, asked[i], t, p, t * p } }'
+}
+{ echo workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j; three a 1; three b 0.95; three c 0.9; } >"$dir/three.csv"
+succeed "three clocks of three workloads" 'rows at 405 MHz in fact ran at about 22[0-9] MHz' "$f" fit device --sweep "$dir/three.csv" -o "$dir/three.json"
+logs=()
+for at in "405 186.486" "945 43.81" "1380 30"; do
+  set -- $at
+  awk -v mhz="$1" -v took="$2" 'BEGIN { printf "# foldline-telemetry 1\n# program: 0 to %d ns\nt_ns,device,power_w,util_gpu_pct,sm_mhz,mem_mhz\n", took * 1e9
+    for (t = 0; t < took + 2; t += 0.5) printf "%d,0,%g,%d,%d,877\n", t * 1e9, t < took ? 50 + mhz / 10 : 40, t < took ? 100 : 0, mhz }' >"$dir/run@$1.csv"
+  logs+=("$dir/run@$1.csv")
+done
+succeed "three logs" '3 of 3 runs' "$f" fit logs "${logs[@]}" -o "$dir/logs.csv" --workload a
+check "say so too" grep -q 'runs at 405 MHz in fact ran at about 22[0-9] MHz' "$dir/err"

@@ -109,6 +109,23 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
     return FL_OK;
 }
 
+/* Say which clocks were not those that were set. A sweep too small to be judged says nothing. */
+static void tell_clocks(const char *path) {
+    const fl_texts file = {.item = &path, .count = 1}, only = {0};
+    fl_fit_rows r = {0};
+    fl_diag ignored = {0};
+    if (!fl_fit_rows_read(&file, &only, &r, &ignored) && !fl_fit_drop_unsound(&r, &ignored))
+        for (size_t i = 0; i < r.clocks; i++) {
+            fl_ticker_clear();
+            fl_terminal_say(stderr,
+                            "note: %s: runs at %g MHz in fact ran at about %.0f MHz, by the times of %u workload%s; "
+                            "fits that read this sweep take them at that clock",
+                            path, r.clock[i].sm_mhz, r.clock[i].ran_mhz, r.clock[i].workloads,
+                            r.clock[i].workloads > 1 ? "s" : "");
+        }
+    fl_fit_rows_free(&r);
+}
+
 static void print_json(const fl_sweep *s, size_t logs, const char *out) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddNumberToObject(root, "logs", (double)logs);
@@ -156,6 +173,8 @@ int fl_cmd_fit_logs(int argc, char **argv) {
         s = read_all(&sweep, &o, &logs, &d);
     if (!s)
         s = fl_sweep_write(o.out, &sweep, &d);
+    if (!s)
+        tell_clocks(o.out);
     if (!s && o.json)
         print_json(&sweep, logs.count, o.out);
     else if (!s)
