@@ -272,6 +272,15 @@ printf 't_ms,power_w\n0,1\n1,2\n' >"$dir/meter.csv"
 refuse "a meter of something else" 2 "does not follow the log" "$f" fit sensor "$dir/steps.log" --meter "$dir/meter.csv"
 refuse "a signal that is not there" 2 "did you mean 'power_w'" "$f" fit sensor "$dir/steps.log" --signal powr_w
 
+# ---- the law of a power limit is learnt back from steps of it ----
+"$f" synth -o "$dir/hot.csv" --kernels 2500 --kinds 1 --memory 0 --mean-us 10000 --platform v100-300w >/dev/null
+printf 't_ns,watts\n0,290\n4000000000,160\n8000000000,290\n12000000000,150\n16000000000,280\n' >"$dir/target.csv"
+"$f" run "$dir/hot.csv" --platform v100-300w --policy gridpilot:kp=0,ki=0,kd=0 --target "$dir/target.csv" --timeline "$dir/limits.csv" --every-ms 5 >/dev/null 2>&1
+succeed "fit power-limit" 'each 20.* ms the clock is multiplied by .*limit / power' "$f" fit power-limit "$dir/limits.csv" -o "$dir/wall.json"
+check "its rows" grep -q '"rise_mhz":[[:space:]]*135' "$dir/wall.json"
+refuse "a log without limits" 2 "no power_limit_w, expected power_w, sm_mhz and power_limit_w" "$f" fit power-limit "$dir/steps.log"
+refuse "a limit that does not move" 2 "no step of the limit that the clock follows" "$f" fit power-limit "$dir/steps.meter.csv"
+
 # ---- which clocks to measure ----
 succeed "which clocks" '^1000 [+] 1400 MHz' "$f" fit workload --which-clocks 2 traces/samples/energyucb-table1.csv
 if [ -n "${FL_NIGHTLY:-}" ]; then # 5 s; test_fit_probes shows the same on a ladder with fewer clocks

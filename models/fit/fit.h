@@ -235,3 +235,27 @@ fl_model_status fl_sensor_learn_window(const fl_sensor_course *course, const fl_
  * that leave at least half of the shorter one. r: that correlation. NO_FIT: no such shift, or one of the two is
  * constant. */
 fl_model_status fl_sensor_shift(const fl_sensor_course *course, const fl_sensor_log *log, double *shift_s, double *r);
+
+/* ---- the control law of a board's power limit (fl_wall_spec), from logs with steps of the limit ---- */
+
+typedef struct fl_limit_log {
+    const double *time_s, *watts, *sm_mhz, *limit_w; /* count; time rises strictly; NAN: not known at that reading */
+    size_t count;
+} fl_limit_log;
+
+typedef struct fl_limit_learnt {
+    size_t downs, ups;   /* steps of the limit by 5 % or more that power followed */
+    size_t moves, rises; /* moves of the clock in them that the numbers below come from */
+    double period_s;     /* between moves down, or of the power readings where the two are alike */
+    double aim;          /* median power under a limit that holds the clock, as a share of it */
+    double exponent;     /* of the ratio of powers, by least squares over the moves down */
+    double low, high;    /* the least and the greatest exponent of one move */
+    double overshoot;    /* how far power falls below its later mean, as a share of the steps down */
+    double filter_s;     /* time constant of the filter with which the law has that overshoot */
+    double rise_s,
+        rise_mhz;    /* median time between moves up after a step up, and the largest of them; NAN: no step up */
+    bool rise_bound; /* without a largest move the law would have moved further */
+} fl_limit_learnt;
+
+/* FL_MODEL_NO_FIT: no step down that power followed, or none with two moves of the clock. */
+fl_model_status fl_limit_learn(const fl_limit_log *log, size_t count, fl_limit_learnt *out);

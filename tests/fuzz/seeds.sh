@@ -141,6 +141,10 @@ seed idle idle.csv
 foldline run long.csv --platform generic --policy maxfreq --telemetry short.csv --timeline meter.csv --every-ms 100
 seed sensor short.csv
 seed meter meter.csv
+foldline synth -o hot.csv --kernels 800 --kinds 1 --memory 0 --mean-us 10000 --platform v100-300w
+printf 't_ns,watts\n0,220\n3000000000,150\n5000000000,220\n' >target.csv
+foldline run hot.csv --platform v100-300w --policy gridpilot:kp=0,ki=0,kd=0 --target target.csv --timeline limits.csv --every-ms 20
+seed power-limit limits.csv
 seed plot-timeline meter.csv
 pipeline=$samples/four-stages.pipeline.csv
 foldline plan "$pipeline" --frontier --points 4 --rows frontier.csv

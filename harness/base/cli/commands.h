@@ -33,6 +33,7 @@
     X("fit workload", fit_workload, "a workload's other settings, from a few measured ones; which to measure")         \
     X("fit logs", fit_logs, "a sweep, from logs of runs at fixed clocks")                                              \
     X("fit sensor", fit_sensor, "a power sensor's refresh, window and gain, from its log and an external meter")       \
+    X("fit power-limit", fit_power_limit, "how a board holds its power limit, from logs with steps of the limit")      \
     X("fit pipeline", fit_pipeline, "a pipeline's times and powers, from executed clock plans")                        \
     X("fit serving", fit_serving,                                                                                      \
       "a server's batch steps: times and power, from layer tables, step tables or a measured run")                     \

@@ -101,6 +101,11 @@ static const struct {
       "--telemetry mix8@$f.csv; done && foldline fit logs mix8@1000.csv mix8@1500.csv -o measured.csv",
       "foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry default.csv && foldline "
       "fit logs default.csv -o default.sweep.csv --workload mix8"}},
+    {"fit power-limit",
+     {"foldline fit power-limit traces/samples/gridpilot/step.telemetry.csv.gz -o wall.json",
+      "foldline synth -o hot.csv --kernels 1500 --kinds 1 --memory 0 --mean-us 10000 --platform v100-300w && foldline "
+      "run hot.csv --platform v100-300w --policy gridpilot --target traces/samples/gridpilot/demand.csv --timeline "
+      "limits.csv --every-ms 5 && foldline fit power-limit limits.csv --json"}},
     {"fit sensor",
      {"foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry sensor.csv && foldline fit "
       "sensor sensor.csv",
