@@ -104,9 +104,11 @@ static void print_device(const fl_device *dev) {
     print_voltage(dev);
     const fl_wall_spec *w = &dev->wall;
     if (w->period_ns > 0)
-        printf("  wall: each %g ms, power filtered over %g ms; down %g, up %g of the top clock; up again below %g of "
-               "the limit\n",
-               ms(w->period_ns), ms(w->filter_ns), w->down, w->up, w->release);
+        printf(
+            "  power limit: over it, each %g ms f becomes f (%g limit/P)^%g, P filtered over %g ms; below %g of it the "
+            "clock rises so each %g ms, by %g MHz at most, and each %g ms for %g ms after a look over it\n",
+            ms(w->period_ns), w->aim, w->exponent, ms(w->filter_ns), w->aim, ms(w->rise_ns), w->rise_mhz,
+            ms(w->period_ns), ms(w->recover_ns));
     const fl_thermal_spec *t = &dev->thermal;
     if (t->period_ns > 0)
         printf(
@@ -122,6 +124,9 @@ static void print_device(const fl_device *dev) {
         printf("  traffic reaches %g of the peak at most\n", dev->dram_share);
     printf("  setting a clock takes the caller %g ms, the clock changes %g ms later; reading takes %g ms\n",
            ms(dev->actuator.call_ns), ms(dev->actuator.settle_ns), ms(dev->actuator.read_ns));
+    if (dev->actuator.limit_call_ns > 0)
+        printf("  setting a power limit takes the caller %g ms, the limit is in force %g ms after the call began\n",
+               ms(dev->actuator.limit_call_ns), ms(dev->actuator.limit_force_ns));
     print_sensors(dev->sensor, fl_platform_sensor_name, FL_SENSOR_COUNT);
 }
 

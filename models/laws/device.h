@@ -56,15 +56,26 @@ typedef struct fl_actuator_spec {
     int64_t call_ns;   /* a call that sets a clock blocks its caller this long */
     int64_t settle_ns; /* from the end of the call until the clock has changed */
     int64_t read_ns;   /* reading all signals of one GPU blocks the caller this long */
+    /* Of a call that sets a power limit; limit_call_ns 0: as for a clock. */
+    int64_t limit_call_ns;  /* it blocks its caller this long */
+    int64_t limit_force_ns; /* from the start of the call until the limit is in force; at most limit_call_ns */
 } fl_actuator_spec;
 
-/* The controller by which a board holds its power limit. Each period it looks at the filtered power. While that exceeds
- * the limit it lowers the clock; once it has fallen below the release level it raises the clock again. */
+/* The controller by which a board holds its power limit L. Each period it looks at the filtered power P. Over L it
+ * lowers the clock at once, and below aim L it raises the clock again:
+ *
+ *   f becomes f (aim L / P)^exponent
+ *
+ * For recover_ns after a look over L the clock rises at each look, else on a slower grid. Measured on a V100
+ * (GridPilot's recordings of steps of the limit). */
 typedef struct fl_wall_spec {
-    int64_t period_ns;          /* between looks; 0 = the board has no such controller */
-    int64_t filter_ns;          /* time constant of the first-order filter of power */
-    double down, up;            /* change of the clock per look, as shares of the top clock */
-    double release;             /* the clock rises again once filtered power is below this share of the limit */
+    int64_t period_ns;  /* between looks; 0 = the board has no such controller */
+    int64_t filter_ns;  /* time constant of the first-order filter of power */
+    double exponent;    /* of the ratio of powers */
+    double aim;         /* the power that a move aims at, as a share of the limit */
+    int64_t rise_ns;    /* grid on which the clock rises: at the first look after each of its instants */
+    double rise_mhz;    /* the largest move up */
+    int64_t recover_ns; /* how long the clock rises at each look after one over the limit, unless the limit rises */
     double measured_w, burst_w; /* the limit under which rows were measured, and the most that they draw; 0 = no rows */
     int ideal; /* for comparison: each look sets at once the highest clock at which the running work fits the limit */
 } fl_wall_spec;

@@ -57,7 +57,7 @@ bool fl_actuator_take(fl_actuator *a, int64_t t, uint32_t *sm, uint32_t *mem) {
     return *sm != was_sm || *mem != was_mem;
 }
 
-/* ---- the power limit of a board: a controller with a period, a filter and a step ---- */
+/* ---- the power limit of a board: a controller with a period, a filter and a power law ---- */
 
 static double keep_after(const fl_wall_spec *spec, double dt_ps) {
     return spec->filter_ns > 0 ? exp(-dt_ps / FL_PS_PER_NS / (double)spec->filter_ns) : 0;
@@ -76,17 +76,25 @@ void fl_wall_open(fl_wall *w, const fl_gpu *g) {
     fl_wall_wake(w, g, 0);
 }
 
+/* Power is below a limit that rises, so nothing is left to recover from. */
+static void put_limit(fl_wall *w) {
+    const int64_t was = w->limit_mw;
+    w->limit_mw = w->set_mw < w->dealt_mw ? w->set_mw : w->dealt_mw;
+    if (w->limit_mw > was)
+        w->recover_ps = 0;
+}
+
 bool fl_wall_limit(fl_wall *w, double watts) {
     if (!w->period_ps)
         return false;
     w->set_mw = watts < 0 ? w->default_mw : llround(watts * 1000);
-    w->limit_mw = w->set_mw < w->dealt_mw ? w->set_mw : w->dealt_mw;
+    put_limit(w);
     return true;
 }
 
 void fl_wall_deal(fl_wall *w, int64_t mw) {
     w->dealt_mw = mw;
-    w->limit_mw = w->set_mw < w->dealt_mw ? w->set_mw : w->dealt_mw;
+    put_limit(w);
 }
 
 static int64_t held_to_mw(const fl_wall *w) {
@@ -117,20 +125,25 @@ static uint32_t index_below(const fl_device *dev, double mhz) {
     return i - 1;
 }
 
-static void step_ceiling(fl_wall *w, const fl_gpu *g) {
-    const double top = g->dev->sm_mhz[g->dev->sm_count - 1], asked = g->dev->sm_mhz[g->lock_sm];
-    const double limit_mw = (double)held_to_mw(w);
-    if (w->filtered_mw > limit_mw)
-        w->over = true;
-    else if (w->filtered_mw < w->spec->release * limit_mw)
-        w->over = false;
-    if (!w->acts)
+/* Return whether an instant of the slower grid lies between the last look and t. */
+static bool may_rise(const fl_wall *w, int64_t t) {
+    const int64_t grid = w->spec->rise_ns * FL_PS_PER_NS;
+    return t < w->recover_ps || grid <= 0 || t / grid > w->seen_ps / grid;
+}
+
+static void move_ceiling(fl_wall *w, const fl_gpu *g, int64_t t) {
+    const fl_wall_spec *spec = w->spec;
+    const double asked = g->dev->sm_mhz[g->lock_sm], limit = (double)held_to_mw(w), aim = spec->aim * limit;
+    const bool over = w->filtered_mw > limit;
+    if (over)
+        w->recover_ps = t + spec->recover_ns * FL_PS_PER_NS;
+    if (over && (!w->acts || w->ceiling_mhz > asked))
         w->ceiling_mhz = asked;
-    if (w->over)
-        w->ceiling_mhz = fmax(fmin(w->ceiling_mhz, asked) - w->spec->down * top, g->dev->sm_mhz[0]);
-    else if (w->acts)
-        w->ceiling_mhz += w->spec->up * top;
-    w->acts = w->ceiling_mhz < asked;
+    if (over || (w->acts && w->filtered_mw < aim && may_rise(w, t))) {
+        const double moved = w->ceiling_mhz * pow(aim / w->filtered_mw, spec->exponent);
+        w->ceiling_mhz = fmax(fmin(moved, w->ceiling_mhz + spec->rise_mhz), g->dev->sm_mhz[0]);
+    }
+    w->acts = (over || w->acts) && w->ceiling_mhz < asked;
 }
 
 static void jump_to_fit(fl_wall *w, const fl_gpu *g, fl_wall_predict predict, void *user) {
@@ -148,7 +161,7 @@ void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void 
     if (w->next_ps > t)
         return;
     if (!g->open) { /* the program has ended, and with it the work that the wall held down */
-        w->acts = w->over = false;
+        w->acts = false;
         w->next_ps = FL_TIME_NEVER;
         g->wall_sm = g->dev->sm_count - 1;
         return;
@@ -156,12 +169,12 @@ void fl_wall_at(fl_wall *w, fl_gpu *g, int64_t t, fl_wall_predict predict, void 
     const double dt = (double)(t - w->seen_ps), mean = fl_real(g->sums.energy_fj - w->seen_fj) / dt;
     const double keep = t - w->seen_ps == w->period_ps ? w->keep : keep_after(w->spec, dt);
     w->filtered_mw = keep * w->filtered_mw + (1 - keep) * mean;
-    w->seen_fj = g->sums.energy_fj;
-    w->seen_ps = t;
     if (w->spec->ideal)
         jump_to_fit(w, g, predict, user);
     else
-        step_ceiling(w, g);
+        move_ceiling(w, g, t);
+    w->seen_fj = g->sums.energy_fj;
+    w->seen_ps = t;
     g->wall_sm = w->acts ? index_below(g->dev, w->ceiling_mhz) : g->dev->sm_count - 1;
     w->next_ps = in_reach(w, g) ? t + w->period_ps : FL_TIME_NEVER;
 }

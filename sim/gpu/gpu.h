@@ -492,9 +492,9 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
 
 /* ---- the power limit of one board (power capping) ----
  *
- * fl_wall is the controller that enforces it, in control.c: it has a period, a filter and a step. While filtered power
- * exceeds the limit, it lowers the SM clock below the requested one; afterwards it raises the clock again. It sleeps
- * while no work that could run at the present clocks can reach the limit. */
+ * fl_wall is the controller that enforces it, in control.c: it has a period, a filter and a power law (fl_wall_spec).
+ * While filtered power exceeds the limit, it lowers the SM clock below the requested one; afterwards it raises the
+ * clock again. It sleeps while no work that could run at the present clocks can reach the limit. */
 
 /* Return the board's power at another SM clock with its present work, in mW; < 0: not known. */
 typedef int64_t (*fl_wall_predict)(void *user, uint32_t sm);
@@ -507,7 +507,8 @@ typedef struct fl_wall {
     int64_t default_mw;
     double keep;                     /* share of the old filtered power that remains after one period */
     double filtered_mw, ceiling_mhz; /* ceiling: meaningful while it acts */
-    bool over, acts;
+    bool acts;
+    int64_t recover_ps; /* up to here the clock may rise at each look */
     fl_wide seen_fj;
     int64_t seen_ps;
 } fl_wall;

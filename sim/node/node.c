@@ -365,7 +365,9 @@ void fl_node_set(fl_node *n, uint32_t gpu, int64_t called_ps, double sm_mhz, dou
 bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts) {
     if (!n->wall[gpu].period_ps)
         return false;
-    n->limit[gpu] = (fl_limit_pending){called_ps + n->actuator[gpu].dev->actuator.settle_ns * FL_PS_PER_NS, watts};
+    const fl_actuator_spec *a = &n->actuator[gpu].dev->actuator;
+    const int64_t after_ns = a->limit_call_ns > 0 ? a->limit_force_ns - a->limit_call_ns : a->settle_ns;
+    n->limit[gpu] = (fl_limit_pending){called_ps + after_ns * FL_PS_PER_NS, watts};
     return true;
 }
 

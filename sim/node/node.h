@@ -97,8 +97,8 @@ void fl_node_read(fl_node *n, uint32_t gpu, bool remember, fl_gpu_sample *out);
 
 /* Set clocks of one GPU by a call that ends at called_ps >= now; see fl_actuator_set. */
 void fl_node_set(fl_node *n, uint32_t gpu, int64_t called_ps, double sm_mhz, double mem_mhz);
-/* Set the power limit of one board, W; FL_DEFAULT = the board's own. Returns false where the board has no controller
- * for it. sim/gpu/control.c enforces the limit. */
+/* Set the power limit of one board, W, by a call that ends at called_ps; FL_DEFAULT = the board's own. Returns false
+ * where the board has no controller for it. sim/gpu/control.c enforces the limit. */
 bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts);
 /* Return the power limit in force, W; NAN = none. */
 double fl_node_limit_w(const fl_node *n, uint32_t gpu);

@@ -179,13 +179,14 @@ void fl_run_record(fl_run_sets *h, uint32_t gpu, bool on) {
 static int64_t set_gpu(fl_run_sets *h, uint32_t i, const fl_decided *set, int64_t t) {
     const fl_device *dev = fl_node_gpu(h->node, i)->dev;
     const int64_t call = dev->actuator.call_ns * FL_PS_PER_NS;
+    const int64_t limit_call = dev->actuator.limit_call_ns > 0 ? dev->actuator.limit_call_ns * FL_PS_PER_NS : call;
     const int32_t gpu = (int32_t)i;
     if (set[FL_SET_SM_MHZ].set && !refused(h, gpu, FL_SET_SM_MHZ, t += call))
         fl_node_set(h->node, i, t, set[FL_SET_SM_MHZ].value, NAN);
     if (set[FL_SET_MEM_MHZ].set && settable(h, dev, FL_SET_MEM_MHZ) && !refused(h, gpu, FL_SET_MEM_MHZ, t += call))
         fl_node_set(h->node, i, t, NAN, set[FL_SET_MEM_MHZ].value);
     if (set[FL_SET_POWER_LIMIT_W].set && settable(h, dev, FL_SET_POWER_LIMIT_W) &&
-        !refused(h, gpu, FL_SET_POWER_LIMIT_W, t += call))
+        !refused(h, gpu, FL_SET_POWER_LIMIT_W, t += limit_call))
         h->ignored += !fl_node_set_limit(h->node, i, t, limit_of(h, set[FL_SET_POWER_LIMIT_W].value));
     if (set[FL_SET_RECORDS].set && !refused(h, gpu, FL_SET_RECORDS, t)) {
         h->records[i].at_ps = t;

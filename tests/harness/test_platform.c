@@ -49,7 +49,8 @@ static const char sound[] =
     "\"temperature\": {\"refresh_ms\": 100, \"quantum\": 1},\n"
     "\"clock\": {\"refresh_ms\": 0}\n"
     "},\n"
-    "\"wall\": {\"period_ms\": 10, \"filter_ms\": 80, \"down\": 0.05, \"up\": 0.03, \"release\": 0.98},\n"
+    "\"wall\": {\"period_ms\": 10, \"filter_ms\": 12, \"exponent\": 0.4, \"aim\": 0.98,\n"
+    "  \"rise_ms\": 160, \"rise_mhz\": 135, \"recover_ms\": 250},\n"
     "\"thermal\": {\"period_ms\": 100, \"ambient_c\": 30, \"c_per_w\": 0.5, \"tau_s\": 60, \"leak_w_per_c\": 0.1,"
     " \"leak_ref_c\": 40, \"limit_c\": 90, \"release_c\": 85},\n"
     "\"interference\": 0.25,\n"
@@ -172,10 +173,12 @@ static void test_values(void) {
         double have, want;
     } rows[] = {
         {"wall period", (double)dev->wall.period_ns, 10e6},
-        {"wall filter", (double)dev->wall.filter_ns, 80e6},
-        {"wall down", dev->wall.down, 0.05},
-        {"wall up", dev->wall.up, 0.03},
-        {"wall release", dev->wall.release, 0.98},
+        {"wall filter", (double)dev->wall.filter_ns, 12e6},
+        {"wall exponent", dev->wall.exponent, 0.4},
+        {"wall aim", dev->wall.aim, 0.98},
+        {"wall rise", (double)dev->wall.rise_ns, 160e6},
+        {"wall rise, MHz", dev->wall.rise_mhz, 135},
+        {"wall recovery", (double)dev->wall.recover_ns, 250e6},
         {"wall ideal", dev->wall.ideal, 0},
         {"heat period", (double)dev->thermal.period_ns, 100e6},
         {"ambient", dev->thermal.ambient_c, 30},
@@ -310,8 +313,8 @@ static void test_bad(void) {
         {"\"count\": 2", "\"count\": 0", "count: 0, expected a number in 1..1024"},
         {"\"cores\": 8", "\"cores\": 8.5", "host.cores: 8.5, expected a whole number"},
         {"\"default_mhz\": 2000", "\"default_mhz\": 2500", "host.cpu.default_mhz: 2500"},
-        {"\"release\": 0.98", "\"release\": 1.5", "gpu.wall.release: 1.5"},
-        {"\"down\": 0.05", "\"fall\": 0.05", "gpu.wall.fall: unknown key"},
+        {"\"aim\": 0.98", "\"aim\": 1.5", "gpu.wall.aim: 1.5"},
+        {"\"exponent\": 0.4", "\"down\": 0.4", "gpu.wall.down: unknown key"},
         {"\"release_c\": 85", "\"release_c\": 95", "gpu.thermal.release_c: 95, expected less than limit_c 90"},
         {"\"tau_s\": 60", "\"tau_s\": 0", "gpu.thermal.tau_s: 0"},
         {"\"interference\": 0.25", "\"interference\": -1", "gpu.interference: -1"},
@@ -357,8 +360,8 @@ static void test_bad(void) {
         {"\"wrap\": 5000", "\"wrap\": -1", "gpu.sensors.energy.wrap: -1, expected"},
         {"\"delay_ms\": 0.5}", "\"delay_ms\": 0.5, \"wrap\": 9}", "gpu.sensors.power.wrap: unknown key"},
         {"\"delay_ms\": 2000", "\"wrap\": 2000", "host.sensors.node_power.wrap: unknown key"},
-        {"\"down\": 0.05", "\"down\": 0", "gpu.wall.down: 0, expected"},
-        {"\"up\": 0.03, ", "", "gpu.wall.up: missing"},
+        {"\"exponent\": 0.4", "\"exponent\": 0", "gpu.wall.exponent: 0, expected"},
+        {"\"rise_mhz\": 135, ", "", "gpu.wall.rise_mhz: missing"},
         {"\"limits\": {\"min_w\": 20, \"max_w\": 60, \"default_w\": 50},\n", "", "gpu.wall: a wall without limits"},
         {"\"leak_ref_c\": 40", "\"leak_ref_c\": 20", "gpu.thermal.leak_ref_c: 20, expected at least ambient_c 30"},
         {"\"limit_c\": 90", "\"limit_c\": 30", "gpu.thermal.limit_c: 30, expected more than ambient_c 30"},
@@ -397,7 +400,7 @@ static void test_places(void) {
         {"\"a_w\": 10,", "", "\"power\": {\n"},
         {"[100, 1], [130, 1.25]", "[100, 1], [130, 0.9]", "[130, 0.9]"},
         {"\"steps\": [7, 8]", "\"steps\": [7, 0]", "0]},\n\"mem_mhz\""},
-        {"\"down\": 0.05", "\"fall\": 0.05", "\"fall\""},
+        {"\"exponent\": 0.4", "\"fall\": 0.4", "\"fall\""},
         {"\"release_c\": 85", "\"release_c\": 95", "\"release_c\""},
         {"\"wait\": \"sleep\"", "\"wait\": \"doze\"", "\"wait\": "},
         {"\"title\": \"A small GPU\"", "\"title\": \"A \\\"small\\\" {GPU\", \"x\": 1", "\"x\""},
@@ -533,7 +536,7 @@ static int32_t cpu_mw(const fl_cpu_spec *cpu) {
 }
 
 /* What every machine has: a CPU with meters, heat that its limit allows at the board's power, spread between units; an
- * NVIDIA board has a wall, the same numbers on each since they come from one fit. */
+ * NVIDIA board has a controller of its power limit, the same numbers on each since they come from one board. */
 static void describes_node(const fl_platform *p) {
     static fl_wall_spec fitted;
     const fl_device *dev = &p->node.device[0];
@@ -557,9 +560,10 @@ static void describes_node(const fl_platform *p) {
     if (!fitted.period_ns)
         fitted = dev->wall;
     FL_CHECK(dev->wall.period_ns == fitted.period_ns && dev->wall.filter_ns == fitted.filter_ns &&
-                 equal(dev->wall.down, fitted.down) && equal(dev->wall.up, fitted.up) &&
-                 equal(dev->wall.release, fitted.release) && fitted.period_ns > 0,
-             "%s: another wall", p->name);
+                 equal(dev->wall.exponent, fitted.exponent) && equal(dev->wall.aim, fitted.aim) &&
+                 dev->wall.rise_ns == fitted.rise_ns && equal(dev->wall.rise_mhz, fitted.rise_mhz) &&
+                 dev->wall.recover_ns == fitted.recover_ns && fitted.period_ns > 0,
+             "%s: another control law of the power limit", p->name);
 }
 
 /* Each bundled platform opens, idles and loads within its limits, and its policies' clocks are on its ladder. */

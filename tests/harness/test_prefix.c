@@ -94,7 +94,8 @@ static void add_features(fl_device *dev, fl_random *g) {
         dev->sensor[i] = (fl_sensor_spec){.present = 1, .period_ns = period, .window_ns = 2 * period / 3, .noise = 1};
     }
     dev->actuator = (fl_actuator_spec){.call_ns = 12345, .settle_ns = 777777, .read_ns = 50001};
-    dev->wall = (fl_wall_spec){.period_ns = 5000000, .filter_ns = 20000000, .down = 0.05, .up = 0.03, .release = 0.95};
+    dev->wall = (fl_wall_spec){
+        .period_ns = 5000000, .filter_ns = 5000000, .exponent = 0.4, .aim = 0.95, .rise_ns = 20000000, .rise_mhz = 100};
     dev->power_default_w = 120;
     dev->thermal = (fl_thermal_spec){.period_ns = 30000000,
                                      .ambient_c = 30,

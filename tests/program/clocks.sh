@@ -150,7 +150,6 @@ for c in 'fit device -o /dev/null' 'fit workload --which-clocks 1' 'fit device -
   refuse "a clock twice with different times: $c" 2 'unit.csv:5:1: a at 1500 MHz took 3 s, and 1.5 s in line 4' "$f" $c "$dir/unit.csv"
 done
 
-finish
 
 # ---- three clocks show a lowest one that was not reached: sweeps and logs of runs ----
 three() { # workload, bound share
@@ -163,9 +162,10 @@ succeed "three clocks of three workloads" 'rows at 405 MHz in fact ran at about 
 logs=()
 for at in "405 186.486" "945 43.81" "1380 30"; do
   set -- $at
-  awk -v mhz="$1" -v took="$2" 'BEGIN { printf "# foldline-telemetry 1\n# program: 0 to %d ns\nt_ns,device,power_w,util_gpu_pct,sm_mhz,mem_mhz\n", took * 1e9
-    for (t = 0; t < took + 2; t += 0.5) printf "%d,0,%g,%d,%d,877\n", t * 1e9, t < took ? 50 + mhz / 10 : 40, t < took ? 100 : 0, mhz }' >"$dir/run@$1.csv"
+  awk -v mhz="$1" -v took="$2" 'BEGIN { printf "# foldline-telemetry 1\n# program: 0 to %.0f ns\nt_ns,device,power_w,util_gpu_pct,sm_mhz,mem_mhz\n", took * 1e9
+    for (t = 0; t < took + 2; t += 0.5) printf "%.0f,0,%g,%d,%d,877\n", t * 1e9, t < took ? 50 + mhz / 10 : 40, t < took ? 100 : 0, mhz }' >"$dir/run@$1.csv"
   logs+=("$dir/run@$1.csv")
 done
 succeed "three logs" '3 of 3 runs' "$f" fit logs "${logs[@]}" -o "$dir/logs.csv" --workload a
 check "say so too" grep -q 'runs at 405 MHz in fact ran at about 22[0-9] MHz' "$dir/err"
+finish

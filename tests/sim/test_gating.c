@@ -147,7 +147,7 @@ static void test_neighbours(void) {
     fx_rig r;
     open_rig(&r, 1, 1000000);
     fl_device *dev = r.spec.device;
-    dev->wall = (fl_wall_spec){.period_ns = 1000000, .filter_ns = 0, .down = 0.05, .up = 0.03, .release = 0.9};
+    dev->wall = (fl_wall_spec){.period_ns = 1000000, .exponent = 0.4, .aim = 0.9, .rise_mhz = 50};
     dev->power_default_w = 130;
     const uint32_t c = fx_class(&r, 1, 0, 0, 1, 0, 1), stream = fx_stream(&r, 0, 0);
     fx_op(&r, stream, 20000000, 20000000, c); /* 140 W, after a long sleep at 10 W */

@@ -84,6 +84,7 @@ static void build_random(fx_rig *r, uint64_t seed) {
         r->spec.device->gate_ns = 1 + below(&p, 30000);
     if (seed % 5 == 0) {
         nx_wall(r, 60 + (double)below(&p, 80));
+        nx_wall_vary(r, seed);
         nx_heat(r, 28 + (double)below(&p, 8));
     }
     r->spec.device->records_slowdown = 0.07;

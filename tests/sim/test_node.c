@@ -65,6 +65,7 @@ static void run_all(const fx_rig *r, bool streams_only, fl_run_result *out) {
 static void build_random(fx_rig *r, fl_random *g, uint32_t gpus, uint32_t streams, bool launches) {
     fx_open(r, gpus);
     nx_wall(r, 60 + (double)fl_random_below(g, 80));
+    nx_wall_vary(r, fl_random_below(g, 1000));
     nx_heat(r, 28 + (double)fl_random_below(g, 8));
     r->spec.device[0].thermal.period_ns = 9000000;
     r->spec.device[0].thermal.tau_s = 0.05;
@@ -177,7 +178,7 @@ static void test_wall(void) {
     FL_CHECK(fx_near(off.mean_power_w, 30 + 15 + 150, 1e-6) && off.wall_held_ps == 0, "off: %g W", off.mean_power_w);
     FL_CHECK(fx_near(ideal.mean_power_w, 118, 2e-3) && fx_near(ideal.makespan_s, 12.5, 2e-3), "ideal: %g W, %g s",
              ideal.mean_power_w, ideal.makespan_s);
-    FL_CHECK(real.mean_power_w < 120.5 && real.mean_power_w > 114 && real.makespan_s > ideal.makespan_s * 0.99,
+    FL_CHECK(real.mean_power_w < 120.5 && real.mean_power_w > 114 && real.makespan_s > ideal.makespan_s * 0.98,
              "real: %g W, %g s", real.mean_power_w, real.makespan_s);
     FL_CHECK(real.wall_held_ps > off.makespan_ps, "held for %lld ps", (long long)real.wall_held_ps);
     fl_run_result_free(&real);

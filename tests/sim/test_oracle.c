@@ -436,7 +436,8 @@ static void test_static_search(void) {
         fx_rig r;
         fx_open(&r, 1 + (n % 6 == 5));
         if (n % 4 == 3) {
-            r.spec.device[0].wall = (fl_wall_spec){1000000, 5000000, 0.1, 0.05, 0.98, 0, 0, 0};
+            r.spec.device[0].wall = (fl_wall_spec){
+                .period_ns = 1000000, .filter_ns = 1000000, .exponent = 0.4, .aim = 0.98, .rise_mhz = 100};
             r.spec.device[0].power_default_w = r.spec.device[0].power_max_w = n % 8 == 3 ? 70 : 50;
         }
         fx_random_classes(&r, &g, 4, 1);

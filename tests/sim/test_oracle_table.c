@@ -53,7 +53,8 @@ static void test_wall_in_reach(void) {
     fx_op(&r, fx_stream(&r, 0, 0), 0, 1000000, fx_class(&r, 1, 0, 0, 1, 0, 1));
     fx_finish(&r, 1);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        r.spec.device->wall = (fl_wall_spec){.period_ns = rows[i].period_ns, .down = 0.1, .up = 0.05, .release = 0.9};
+        r.spec.device->wall =
+            (fl_wall_spec){.period_ns = rows[i].period_ns, .exponent = 0.4, .aim = 0.9, .rise_mhz = 100};
         r.spec.device->power_default_w = rows[i].limit_w;
         const char *why = fl_oracle_inexact(r.w, r.rates, &r.spec);
         FL_CHECK(rows[i].in_reach ? why && !strcmp(why, "the power wall") : !why, "%g W, a look each %lld ns: %s",

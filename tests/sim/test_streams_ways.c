@@ -80,6 +80,7 @@ static void open_case(fx_rig *r, play *p, uint64_t seed) {
         nx_cpu(r);
     if (fl_random_below(&g, 3) == 0)
         nx_wall(r, 100 + 30 * (double)fl_random_below(&g, 10));
+    nx_wall_vary(r, seed);
     if (fl_random_below(&g, 4) == 0)
         nx_heat(r, 50);
     nx_host_sensors(r);

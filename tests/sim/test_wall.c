@@ -1,5 +1,5 @@
-/* The power wall of one board, look by look, against values worked by hand. The board: 500 to 1500 MHz in steps of 100,
- * 50 W awake, one stream that adds at most 100 W, a look each ms. */
+/* The power limit of one board, look by look, against values worked by hand. The board: 500 to 1500 MHz in steps of
+ * 100, 50 W awake, one stream that adds at most 100 W, a look each ms. */
 #include "models/laws/device.h"
 #include "sim/base/base.h"
 #include "sim/gpu/gpu.h"
@@ -34,7 +34,8 @@ static void open_rig(rig *r, fl_wall_spec spec) {
 }
 
 static fl_wall_spec stepping(void) {
-    return (fl_wall_spec){.period_ns = 1000000, .down = 0.1, .up = 0.05, .release = 0.9};
+    return (fl_wall_spec){
+        .period_ns = 1000000, .exponent = 1, .aim = 0.9, .rise_ns = 4000000, .rise_mhz = 100, .recover_ns = 2000000};
 }
 
 /* ms ms at so many watts. */
@@ -117,16 +118,28 @@ static void test_limits(void) {
     fx_close(&r.fx);
 }
 
-/* A limit of 100 W, released below 90 W; down by 150 MHz, up by 75 MHz. */
+/* A limit of 100 W, so a move aims at 90 W. The clock rises by 100 MHz at most: each 4 ms, and at each look before 2 ms
+ * have passed since one over the limit. */
 static void test_steps(void) {
     static const struct {
         double watts, ceiling_mhz;
         uint32_t wall_sm;
-        bool over;
-    } rows[] = {{100, 1500, 10, false}, {120, 1350, 8, true},  {95, 1200, 7, true},  {90, 1050, 5, true},
-                {89, 1125, 6, false},   {100, 1200, 7, false}, {101, 1050, 5, true}, {150, 900, 4, true},
-                {150, 750, 2, true},    {150, 600, 1, true},   {150, 500, 0, true},  {150, 500, 0, true},
-                {20, 575, 0, false},    {20, 650, 1, false}};
+    } rows[] = {{100, 1500, 10},                           /* 1 ms: at the limit is not over it */
+                {120, 1125, 6},                            /* over: 1500 x 90/120 */
+                {95, 1125, 6},                             /* between aim and limit nothing moves */
+                {75, 1225, 7},                             /* 4 ms: on the grid; 1350 would be more than 100 MHz up */
+                {75, 1225, 7},                             /* 5 ms: off the grid */
+                {110, 1225 * 90. / 110, 5},                /* over: at once */
+                {88, 1225 * 90. / 88 * 90 / 110, 5},       /* 7 ms: it recovers, by less than 100 MHz */
+                {80, 1225 * 90. / 88 * 90 / 110 + 100, 6}, /* 8 ms: no longer, but on the grid */
+                {80, 1225 * 90. / 88 * 90 / 110 + 100, 6},
+                {450, 500, 0}, /* not below the ladder */
+                {450, 500, 0},
+                {60, 600, 1}, /* 12 ms */
+                {60, 600, 1}, /* 13 ms: 2 ms after the look over the limit */
+                {90, 600, 1},
+                {90, 600, 1},
+                {90, 600, 1}}; /* 16 ms: on the grid, but at what a move aims at */
     rig r;
     open_rig(&r, stepping());
     fl_wall_limit(&r.w, 100);
@@ -136,21 +149,20 @@ static void test_steps(void) {
     r.t = 0, r.g.sums.energy_fj = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         look(&r, 1, rows[i].watts);
-        FL_CHECK(fabs(r.w.ceiling_mhz - rows[i].ceiling_mhz) < 1e-9 && r.g.wall_sm == rows[i].wall_sm &&
-                     r.w.over == rows[i].over,
-                 "look %zu: %g MHz, index %u", i, r.w.ceiling_mhz, r.g.wall_sm);
+        FL_CHECK((!r.w.acts || fabs(r.w.ceiling_mhz - rows[i].ceiling_mhz) < 1e-9) && r.g.wall_sm == rows[i].wall_sm,
+                 "look %zu: %.9g MHz, index %u", i, r.w.ceiling_mhz, r.g.wall_sm);
         FL_CHECK(r.w.acts == (rows[i].ceiling_mhz < 1500) && fl_wall_next(&r.w) == r.t + MS, "look %zu", i);
     }
     r.g.lock_sm = 1; /* 600 MHz are asked for */
     look(&r, 1, 20);
     FL_CHECK(!r.w.acts && r.g.wall_sm == 10 && fl_wall_next(&r.w) == r.t + MS,
-             "the ceiling is above what is asked for");
-    look(&r, 1, 120);
-    FL_CHECK(r.w.ceiling_mhz == 500 && r.g.wall_sm == 0 && r.w.acts,
-             "down from what is asked for, not from the ceiling");
+             "the ceiling is not below what is asked for");
+    r.w.ceiling_mhz = 1500;
+    look(&r, 1, 101);
+    FL_CHECK(fabs(r.w.ceiling_mhz - 600 * 90. / 101) < 1e-9 && r.g.wall_sm == 0 && r.w.acts,
+             "down from what is asked for, not from the ceiling: %g MHz", r.w.ceiling_mhz);
     look(&r, 1, 20);
-    look(&r, 1, 20);
-    FL_CHECK(r.w.ceiling_mhz == 650 && !r.w.acts, "%g MHz", r.w.ceiling_mhz);
+    FL_CHECK(!r.w.acts, "%g MHz", r.w.ceiling_mhz);
     fl_wall_limit(&r.w, 200);
     look(&r, 1, 20);
     FL_CHECK(fl_wall_next(&r.w) == FL_TIME_NEVER, "out of reach: it sleeps");
@@ -158,6 +170,44 @@ static void test_steps(void) {
     FL_CHECK(fl_wall_next(&r.w) == FL_TIME_NEVER, "and sleeps on");
     look(&r, 1, 500);
     FL_CHECK(r.w.filtered_mw == 20000, "who sleeps does not look");
+    fx_close(&r.fx);
+}
+
+/* A limit that rises ends the recovery; one that falls does not. */
+static void test_raised(void) {
+    static const struct {
+        double watts;
+        int64_t dealt_mw;
+        double ceiling_mhz;
+    } rows[] = {{100, INT64_MAX, 1225}, {99, INT64_MAX, 1225}, {101, INT64_MAX, 1125}, {101, 99000, 1225}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rig r;
+        open_rig(&r, stepping());
+        fl_wall_limit(&r.w, 100);
+        fl_wall_wake(&r.w, &r.g, 0);
+        look(&r, 1, 120);
+        fl_wall_deal(&r.w, rows[i].dealt_mw);
+        fl_wall_limit(&r.w, rows[i].watts);
+        look(&r, 1, 20);
+        FL_CHECK(r.w.ceiling_mhz == rows[i].ceiling_mhz, "row %zu: %g MHz", i, r.w.ceiling_mhz);
+        fx_close(&r.fx);
+    }
+}
+
+static void test_exponent(void) {
+    fl_wall_spec spec = stepping();
+    spec.exponent = 0.5;
+    spec.rise_ns = 0;
+    spec.recover_ns = 0;
+    rig r;
+    open_rig(&r, spec);
+    fl_wall_limit(&r.w, 100);
+    fl_wall_wake(&r.w, &r.g, 0);
+    look(&r, 1, 160);
+    FL_CHECK(fabs(r.w.ceiling_mhz - 1125) < 1e-9, "1500 x 3/4: %.9g MHz", r.w.ceiling_mhz);
+    look(&r, 1, 80);
+    FL_CHECK(fabs(r.w.ceiling_mhz - 1125 * sqrt(9. / 8)) < 1e-9, "without a grid it rises at each look: %.9g MHz",
+             r.w.ceiling_mhz);
     fx_close(&r.fx);
 }
 
@@ -171,16 +221,18 @@ static void test_stays_awake(void) {
     r.rates.max_dyn_mw = 0;
     look(&r, 1, 20);
     FL_CHECK(r.w.acts && fl_wall_next(&r.w) == 3 * MS, "it has to raise the clock again");
-    look(&r, 1, 20);
-    FL_CHECK(!r.w.acts && fl_wall_next(&r.w) == FL_TIME_NEVER, "1350, 1425, 1500 MHz: done");
+    look(&r, 9, 20);
+    look(&r, 4, 20);
+    look(&r, 4, 20);
+    FL_CHECK(!r.w.acts && fl_wall_next(&r.w) == FL_TIME_NEVER, "1125, 1225, 1325, 1425, 1525 MHz: done");
     r.g.open = true;
     fl_wall_limit(&r.w, 19);
     fl_wall_wake(&r.w, &r.g, r.t);
-    FL_CHECK(fl_wall_next(&r.w) == 4 * MS, "filtered power is over the limit");
+    FL_CHECK(fl_wall_next(&r.w) == 20 * MS, "filtered power is over the limit");
     look(&r, 1, 20);
     r.g.open = false;
     look(&r, 1, 20);
-    FL_CHECK(!r.w.acts && !r.w.over && r.g.wall_sm == 10 && fl_wall_next(&r.w) == FL_TIME_NEVER,
+    FL_CHECK(!r.w.acts && r.g.wall_sm == 10 && fl_wall_next(&r.w) == FL_TIME_NEVER,
              "a program that has ended frees the clock");
     fx_close(&r.fx);
 }
@@ -238,4 +290,5 @@ static void test_ideal(void) {
 }
 
 FL_SUITE("wall", {"without one", test_without}, {"in reach", test_reach}, {"limits", test_limits},
-         {"steps", test_steps}, {"stays awake", test_stays_awake}, {"filter", test_filter}, {"ideal", test_ideal})
+         {"steps", test_steps}, {"raised", test_raised}, {"exponent", test_exponent}, {"stays awake", test_stays_awake},
+         {"filter", test_filter}, {"ideal", test_ideal})

@@ -143,12 +143,12 @@ static void check_energy(const fl_reader *r, const fx_rig *rig, const fl_run_res
 
 /* ---- the node ---- */
 
-/* The wall of the page: a look each 10 ms at the mean power since the last, 100 MHz down, 50 MHz up. */
+/* The power limit of the page: a look each 10 ms at the mean power since the last, clock x limit/P, up at each look. */
 static void open_rig(fx_rig *r) {
     fx_open(r, 1);
     fl_device *dev = r->spec.device;
     dev->power_default_w = 130;
-    dev->wall = (fl_wall_spec){.period_ns = 10000000, .down = 1.0 / 15, .up = 1.0 / 30, .release = 1};
+    dev->wall = (fl_wall_spec){.period_ns = 10000000, .exponent = 1, .aim = 1, .rise_mhz = 1000};
     dev->actuator = (fl_actuator_spec){.call_ns = 1000000, .settle_ns = 2000000};
     dev->sensor[FL_SENSOR_POWER] =
         (fl_sensor_spec){.period_ns = 5000000, .window_ns = 5000000, .delay_ns = 1000000, .present = 1};

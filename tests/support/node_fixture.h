@@ -1,6 +1,6 @@
-/* The test device of sim_fixture.h with everything that a node can have: power wall, heat, host CPU, meters. Round
+/* The test device of sim_fixture.h with everything that a node can have: power limit, heat, host CPU, meters. Round
  * numbers again:
- *   wall: looks every 10 ms, filter 20 ms, takes a tenth of the top clock (150 MHz), gives back 50 MHz;
+ *   power limit: looks every 10 ms, filter 5 ms, clock x (limit/P)^0.4; up each 50 ms by 150 MHz at most;
  *   heat: every 100 ms, ambient 20 C, 0.2 C/W, tau 1 s, 0.1 W per degree above 40 C;
  *   CPU: 1000, 2000 MHz at 1 V (relative), boost 3000 MHz at 2 V; 10 W V static, 5 W V^2 f (GHz) per computing thread,
  * half of it while waiting; host time is CPU-bound by half and was recorded at 2000 MHz; 1 uop per cycle, 0.25 waiting.
@@ -15,8 +15,25 @@ static inline void nx_wall(fx_rig *r, double limit_w) {
         dev->power_min_w = 10;
         dev->power_max_w = 1000;
         dev->power_default_w = limit_w;
-        dev->wall =
-            (fl_wall_spec){.period_ns = 10000000, .filter_ns = 20000000, .down = 0.1, .up = 1.0 / 30, .release = 1};
+        dev->wall = (fl_wall_spec){.period_ns = 10000000,
+                                   .filter_ns = 5000000,
+                                   .exponent = 0.4,
+                                   .aim = 1,
+                                   .rise_ns = 50000000,
+                                   .rise_mhz = 150,
+                                   .recover_ns = 30000000};
+    }
+}
+
+/* Another law by the seed: with and without a filter, a grid and a recovery. */
+static inline void nx_wall_vary(fx_rig *r, uint64_t seed) {
+    for (uint32_t i = 0; i < r->spec.device_count; i++) {
+        fl_wall_spec *w = &r->spec.device[i].wall;
+        w->filter_ns = (int64_t)(seed % 3) * 4000000;
+        w->exponent = 0.2 + 0.3 * (double)(seed % 4);
+        w->aim = 1 - 0.02 * (double)(seed % 5);
+        w->rise_ns = (int64_t)(seed % 7) * 11000000;
+        w->recover_ns = (int64_t)(seed % 2) * 25000000;
     }
 }
 

@@ -107,8 +107,25 @@ static void idle_sample(const fl_boards *all, const fl_gpu *g, fl_gpu_sample *ou
             out->value[i] = 0;
 }
 
+/* A board had power before the session began. A sensor that shows its refreshes late shows it until the first of them.
+ */
+static void first_sample(const fl_boards *all, const fl_gpu *g, fl_gpu_sample *out) {
+    static const struct {
+        fl_sensor_id sensor;
+        int signal;
+    } rows[] = {{FL_SENSOR_POWER, FL_GPU_POWER_W}, {FL_SENSOR_POWER_INSTANT, FL_GPU_POWER_INSTANT_W}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const fl_sensor_spec *s = &g->dev->sensor[rows[i].sensor];
+        if (!s->present || out->valid & FL_BIT(rows[i].signal) || all->now_ns >= s->phase_ns + s->delay_ns)
+            continue;
+        out->value[rows[i].signal] = (double)fl_gpu_idle_mw(g) * 1e-3;
+        out->valid |= FL_BIT(rows[i].signal);
+    }
+}
+
 void fl_boards_sample(fl_boards *all, uint32_t gpu, bool remember, fl_gpu_sample *out) {
     fl_node_read(all->node, gpu, remember, out);
+    first_sample(all, fl_node_gpu(all->node, gpu), out);
     if (fl_node_done(all->node))
         idle_sample(all, fl_node_gpu(all->node, gpu), out);
     fl_faults_gpu(all->faults, gpu, all->now_ns, out);

@@ -297,28 +297,40 @@ static fl_status read_sensors(const fl_json *gpu, fl_device *dev, fl_diag *d) {
 }
 
 static fl_status read_actuator(const fl_json *gpu, fl_device *dev, fl_diag *d) {
-    static const char *const known[] = {"call_ms", "settle_ms", "read_ms"};
+    static const char *const known[] = {"call_ms", "settle_ms", "read_ms", "limit_call_ms", "limit_force_ms"};
     fl_actuator_spec *spec = &dev->actuator;
     fl_json at;
     fl_status s = fl_json_get_object(gpu, "actuator", &at, d);
     if (!s)
         s = fl_json_known(&at, known, COUNT_OF(known), d);
-    const fl_ms_field time[] = {
-        {"call_ms", &spec->call_ns, false}, {"settle_ms", &spec->settle_ns, false}, {"read_ms", &spec->read_ns, false}};
-    return s ? s : fl_platform_times(&at, time, COUNT_OF(time), d);
+    const fl_ms_field time[] = {{"call_ms", &spec->call_ns, false},
+                                {"settle_ms", &spec->settle_ns, false},
+                                {"read_ms", &spec->read_ns, false},
+                                {"limit_call_ms", &spec->limit_call_ns, true},
+                                {"limit_force_ms", &spec->limit_force_ns, true}};
+    s = s ? s : fl_platform_times(&at, time, COUNT_OF(time), d);
+    if (!s && spec->limit_force_ns > spec->limit_call_ns)
+        s = fl_platform_refuse(&at, "limit_force_ms", d, "%g, expected at most limit_call_ms %g",
+                               (double)spec->limit_force_ns * 1e-6, (double)spec->limit_call_ns * 1e-6);
+    return s;
 }
 
 static fl_status read_wall(const fl_json *gpu, fl_device *dev, fl_diag *d) {
-    static const char *const known[] = {"period_ms", "filter_ms", "down", "up", "release"};
+    static const char *const known[] = {"period_ms", "filter_ms", "exponent",  "aim",
+                                        "rise_ms",   "rise_mhz",  "recover_ms"};
     fl_wall_spec *w = &dev->wall;
     fl_json at;
     fl_status s = fl_platform_part(gpu, "wall", known, COUNT_OF(known), &at, d);
     if (s || !at.node)
         return s;
-    const fl_ms_field time[] = {{"period_ms", &w->period_ns, false}, {"filter_ms", &w->filter_ns, false}};
-    /* A step or share of 0 would hold a clock down, or up, for good. */
-    const fl_real_field field[] = {
-        {"down", 1e-6, 1, &w->down, false}, {"up", 1e-6, 1, &w->up, false}, {"release", 1e-6, 1, &w->release, false}};
+    const fl_ms_field time[] = {{"period_ms", &w->period_ns, false},
+                                {"filter_ms", &w->filter_ns, false},
+                                {"rise_ms", &w->rise_ns, false},
+                                {"recover_ms", &w->recover_ns, false}};
+    /* An exponent or a rise of 0 would hold a clock up, or down, for good. */
+    const fl_real_field field[] = {{"exponent", 1e-3, 10, &w->exponent, false},
+                                   {"aim", 1e-3, 1, &w->aim, false},
+                                   {"rise_mhz", 1, 1e5, &w->rise_mhz, false}};
     s = fl_platform_times(&at, time, COUNT_OF(time), d);
     if (!s)
         s = fl_platform_reals(&at, field, COUNT_OF(field), d);
