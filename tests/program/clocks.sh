@@ -158,7 +158,7 @@ three() { # workload, bound share
       printf "%s,,%d,877,,%.6f,%.4f,%.6f\n", w, asked[i], t, p, t * p } }'
 }
 { echo workload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j; three a 1; three b 0.95; three c 0.9; } >"$dir/three.csv"
-succeed "three clocks of three workloads" 'rows at 405 MHz in fact ran at about 22[0-9] MHz' "$f" fit device --sweep "$dir/three.csv" -o "$dir/three.json"
+succeed "three clocks of three workloads" 'rows at 405 MHz in fact ran at about 22[0-9] MHz' "$f" fit device "$dir/three.csv" -o "$dir/three.json"
 logs=()
 for at in "405 186.486" "945 43.81" "1380 30"; do
   set -- $at
