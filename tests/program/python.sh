@@ -3,7 +3,7 @@
 . "$(dirname "$0")/shell.sh"
 cd "$dir" || exit 1
 export PYTHONDONTWRITEBYTECODE=1
-FOLDLINE="$f" /usr/bin/python3 -W error::DeprecationWarning "$root/tests/support/python_module.py" "$root/harness/python" "$f" >log 2>&1 &&
+FOLDLINE="$f" /usr/bin/python3 -W error::DeprecationWarning "$root/tests/support/python_module.py" "$root/harness/python" "$f" "$root/traces/samples" >log 2>&1 &&
   ok "$(tail -n 1 log) with FOLDLINE" || bad "the module" "$(tail -n 3 log)"
 # Found without being told: on PATH; and beside itself in an installed tree.
 mkdir path && ln -s "$f" path/foldline && mkdir -p alone && cp "$root/harness/python/foldline.py" alone

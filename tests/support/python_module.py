@@ -1,4 +1,4 @@
-"""python_module.py FOLDER_OF_THE_MODULE FOLDLINE: each function of foldline.py against what the program itself prints.
+"""python_module.py FOLDER_OF_THE_MODULE FOLDLINE SAMPLES: each function of foldline.py against what the program itself prints.
 Run in an empty folder, from which the module is not found by chance."""
 import csv, json, os, subprocess, sys
 
@@ -72,7 +72,51 @@ found = foldline.search("e.json", hold_out="workload")
 check("search", len(found) == 2 and found["policy"].str.startswith("assure:theta=").all())
 check("search: its numbers", (found["tuned_saving_pct"] > 0).all() and found["scored_saving_pct"].dtype == float)
 
-for kind, data in (("pareto", rows), ("regret", rows), ("pareto", packed), ("pareto", grid), ("timeline", line), ("pareto", "kept.csv"), ("timeline", "tl.csv")):
+# ---- frames where files go in, and nothing of them stays ----
+import pandas, tempfile
+
+tempfile.tempdir = os.path.join(os.getcwd(), "tmp")
+os.mkdir(tempfile.tempdir)
+sweep = foldline.read(os.path.join(sys.argv[3], "energyucb-528.pot3d.csv"))
+sweep.to_csv("sweep.csv", index=False)
+clock = foldline.advise(sweep, bound="5%", o="advice.csv")
+check("advise: a frame is its file", clock.equals(foldline.advise("sweep.csv", bound="5%")) and clock.sm_mhz[0] == 1300)
+check("advise: its numbers", clock.attrs["result"]["advice"][0]["saving_pct"]["low"] == clock.saving_pct_low[0])
+check("advise: kept", clock.equals(foldline.read("advice.csv")) and clock.set[0] == "nvidia-smi -lgc 1300,1300")
+own = pandas.DataFrame({"workload": ["a"] * 3, "sm_mhz": [800, 1200, None], "time_s": [9.5, 8.5, 8], "energy_j": [70, 61.5, 90]})
+own.loc[2, "sm_mhz"] = 1600
+check("advise: a user's own columns", foldline.advise(own, bound=0.1).sm_mhz[0] == 1200)
+trace = foldline.read("t.csv")
+check("compare: two frames", set(foldline.compare(trace, foldline.read("u.csv"), no_oracle=True, **on)["workload"]) == {"frame1.csv", "frame2.csv", "mean"})
+check("run: a frame", foldline.run(trace, platform="generic", policy="assure").energy_j[0] == once.energy_j[0])
+check("an option: a frame", foldline.run("t.csv", platform="generic", policy="assure", kinds=foldline.read("t.kinds.csv")).energy_j[0]
+      == foldline.run("t.csv", platform="generic", policy="assure", kinds="t.kinds.csv").energy_j[0])
+stages = os.path.join(sys.argv[3], "four-stages.pipeline.csv")
+slow = foldline.plan(stages, slowdown="5%", o="p.plan.csv", rows="p.rows.csv")
+check("plan", slow["rows"][slow["chosen"]]["energy_j"] < 0.9 * slow["rows"][slow["default"]]["energy_j"])
+check("plan: of a frame", foldline.plan(foldline.read(stages), slowdown="5%") == slow)
+check("plan: the plan itself", {"rank", "instruction", "sm_mhz"} <= set(foldline.read("p.plan.csv").columns))
+check("fit", foldline.fit("policy sweetspot", sweep)["workloads"][0]["sm_mhz"] == 1200)
+check("fit: what it writes", foldline.fit("device", sweep, o="dev.json") and os.path.exists("dev.json"))
+page = foldline.report(rows, no_figures=True, about="a frame's page", o="page.html")
+check("report", "a frame's page" in page["html"] and page["path"] == "page.html" and os.path.exists("page.html"))
+check("report: not kept", foldline.report("kept.csv", no_figures=True, about="x")["path"] is None)
+check("regress: a baseline", foldline.regress("e.json", bless=True, o="base.json").empty)
+gates = foldline.regress("base.json")
+check("regress", len(gates) > 9 and not gates["failed"].any() and {"metric", "recorded", "now"} <= set(gates.columns))
+try:
+    foldline.regress("base.json", bound="0.1%")
+except foldline.FoldlineError as error:
+    check("regress: a gate", error.status == 1 and any(row["failed"] for row in json.loads(error.output)["rows"]))
+else:
+    check("regress: a gate", False)
+try:
+    foldline.advise(own.drop(columns="time_s"))
+except foldline.FoldlineError as error:
+    check("a frame that is none", error.status == 2 and error.message.startswith("foldline advise: frame1.csv:"))
+check("nothing stays", not os.listdir(tempfile.tempdir))
+
+for kind, data in (("pareto", rows), ("regret", rows), ("pareto", packed), ("pareto", grid), ("timeline", line), ("pareto", "kept.csv"), ("timeline", "tl.csv"), ("frontier", "p.rows.csv"), ("frontier", foldline.read("p.rows.csv"))):
     picture = foldline.plot(kind, data)
     check(f"plot {kind}", picture._repr_svg_().lstrip().startswith("<?xml") and "</svg>" in picture._repr_svg_())
 check("a frame draws what its file draws", foldline.plot("pareto", rows).svg == foldline.plot("pareto", "kept.csv").svg)
