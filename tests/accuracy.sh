@@ -133,4 +133,17 @@ spec() {
 spec v100 sm=1530 sm=885,1402 "$sweeps/v100-300w.csv" v100-163w
 spec v100b sm=1380 sm=705,1237 "$work/v100b-activity.csv" v100-300w
 spec v100b sm=1380 sm=705,1237 "$work/v100b-activity.csv" v100-163w
+
+printf '\nlaws of time: mean error at clocks left out in turn, at the highest memory clock\n'
+laws() { # NAME FILE
+    "$program" fit workload "$2" --device generic --at all --extrapolate --json 2>"$work/laws.err" | awk -v name="$1" -F'[:,]' '
+        /"max_scaling_error_pct"/ { scaling += $2; n++; x = $2 }
+        /"fold_line_error_pct"/ { fold += $2; better += $2 < x - 0.005 }
+        END { if (n) printf "%-42s %3d workloads | max-scaling %5.2f | fold line %5.2f, better for %d\n", name, n, scaling / n, fold / n, better }'
+}
+for f in "$sweeps"/*.csv; do
+    name=$(basename "$f" .csv)
+    [ -e "$work/$name.csv" ] && f=$work/$name.csv
+    laws "$name" "$f"
+done
 exit $failed
