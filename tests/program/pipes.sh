@@ -154,7 +154,7 @@ check "a full disk leaves the old file" cmp before full.csv.gz
 
 # --- foldline show
 check "a result fits 80 columns" [ "$("$f" show r2.csv | grep -v ': ' | awk '{ print length }' | sort -n | tail -1)" -le 80 ]
-wide() { COLUMNS=$1 "$f" show r2.csv | head -1 | wc -w; }
+wide() { COLUMNS=$1 "$f" show r2.csv | sed -n 3p | wc -w; }
 check "COLUMNS says how wide" [ "$(wide 200)" -gt "$(wide 80)" ]
 check "down to 20" [ "$(wide 10)" = "$(wide 20)" ]
 check "which is narrower than 80" [ "$(wide 10)" -lt "$(wide 80)" ]
@@ -163,7 +163,7 @@ printf '# x: \033[2J\nname,v\n"a\033[2J\nb",1\n' >escape.csv
 check "a terminal gets no command from a file" [ -z "$("$f" show escape.csv --head | tr -cd '\033')" ]
 succeed "but a mark in its place" '^a[?][[]2J[?]b +1' "$f" show escape.csv
 if command -v script >/dev/null; then
-  columns=$(COLUMNS=80 script -qec "stty cols 140; '$f' show r2.csv" /dev/null </dev/null | head -1 | tr -d '\r' | wc -w)
+  columns=$(COLUMNS=80 script -qec "stty cols 140; '$f' show r2.csv" /dev/null </dev/null | sed -n 3p | tr -d '\r' | wc -w)
   check "a terminal comes first" [ "$columns" -gt "$(wide 80)" ]
 fi
 succeed "what is left out is named" '^left out, for they do not fit: .*slowdown' "$f" show r2.csv
@@ -182,13 +182,42 @@ for name in a.log file.timeline file.telemetry t.csv s.csv; do
   succeed "show $name" '[a-z]' "$f" show "$name"
 done
 "$f" run t.csv "${how[@]}" --json >run.json
+samples=$root/traces/samples
+"$f" plan "$samples/four-stages.pipeline.csv" --slowdown 5% -o p.plan.csv >/dev/null
+printf '# foldline-arrivals 1\ntime_s\n0.5\n' >arrivals.csv
+while IFS='|' read -r name line; do
+  "$f" show "$name" >out 2>&1
+  check "the first line says what it is: ${name##*/}" grep -qxE "$line" <(head -n 1 out)
+done <<END
+r2.csv|a result: [0-9]+ rows, [0-9]+ columns
+a.log|a log of decisions: [0-9]+ rows, [0-9]+ columns
+run.json|JSON: [0-9]+ values
+bl.json|a baseline: [0-9]+ rows, [0-9]+ columns
+x.json|an experiment: [0-9]+ (values|rows.*)
+$root/models/platforms/generic.json|a platform: [0-9]+ (values|rows.*)
+$samples/energyucb-528.pot3d.csv|a sweep: 9 rows, 8 columns
+$samples/dynaco.programs.csv|programs: 45 rows, 9 columns
+$samples/four-stages.pipeline.csv|a pipeline: [0-9]+ rows, 5 columns
+$samples/serving/rtx4090-llama3.1-8b.serving.csv|a server: [0-9]+ rows, 4 columns
+$samples/azure/conversation.requests.csv|requests: [0-9]+ rows, 3 columns
+$samples/mix8.kinds.csv|kinds of kernels: 8 rows, 10 columns
+p.plan.csv|a plan: [0-9]+ rows, 5 columns
+arrivals.csv|arrivals: 1 row, 1 column
+$root/tests/fuzz/seeds/zeus/two.csv|table of Zeus .*: [0-9]+ rows, [0-9]+ columns
+escape.csv|a table: 1 row, 2 columns
+t.csv|format +foldline-kernels: .*
+END
+check "the JSON says so too" grep -q '"type":.*"a result"' <("$f" show r2.csv --json)
+check "rows that are asked for have no such line" grep -q '^policy' <("$f" show r2.csv --columns policy | head -n 1)
 succeed "what a command printed as JSON" '^energy_j +[0-9]' "$f" show run.json
 succeed "of a pipe" 'energy_j' bash -c "gzip -c r2.csv | '$f' show -"
 succeed "several" '^bl.json$' "$f" show r2.csv bl.json
 refuse "no such column" 2 "no column 'energy'" "$f" show r2.csv --sort energy
 refuse "no such operator" 2 "expected COLUMN and one of" "$f" show r2.csv --where energy_j
 refuse "nothing to show" 2 'expected FILE' "$f" show
-refuse "no table" 2 'row has' "$f" show "$root/README.md"
+refuse "no table" 2 'README.md:1:1: not recognised' "$f" show "$root/README.md"
+printf 'policy,energy_j\na,1\nb' >torn.csv
+refuse "a torn one" 2 'torn.csv:3:1: row has 1 fields' "$f" show torn.csv
 
 # --- which foldline this is
 succeed "--version" '^foldline [0-9.]+( \([0-9a-f]{12}\+?\))?$' "$f" --version

@@ -130,12 +130,15 @@ int fl_cmd_report(int argc, char **argv) {
 
 static const fl_command_help show_help = {
     "show", "FILE ...",
-    "Shows what is in a file that foldline reads or writes: a trace in numbers, anything else as a table that fits the "
-    "terminal.",
+    "Says what a file is that foldline reads or writes, and shows what is in it: a trace in numbers, anything else as "
+    "a "
+    "table that fits the terminal.",
     "FILE may be gzipped, and - is the standard input. Of kernels and telemetry, in any format that foldline import "
     "reads, the command prints duration, kernels, gaps, utilisation, power and energy; with X.csv it takes "
     "X.telemetry.csv if that has the same clock. A result, a log of decisions, requests, probes, and what a command "
-    "printed with --json are tables; so is a trace with --rows, --columns, --sort or --where. The lines below the "
+    "printed with --json are tables; so is a trace with --rows, --columns, --sort or --where. Without these options "
+    "the first line says what the file "
+    "is, and counts rows and columns. The lines below the "
     "table name the columns that do not fit; "
     "columns with the same value in all rows are dropped first. The width is the terminal's, else $COLUMNS, "
     "else " FL_AS_TEXT(FL_TERMINAL_STANDARD) ", at least " FL_AS_TEXT(
@@ -202,6 +205,60 @@ static void put_head(const fl_show_table *t, const cJSON *record) {
     putchar('\n');
 }
 
+/* ---- what a table is ---- */
+
+static bool has_column(const fl_show_table *t, const char *name) {
+    size_t i = 0;
+    while (i < t->columns && strcmp(t->name[i], name) != 0)
+        i++;
+    return i < t->columns;
+}
+
+/* A JSON file without a list of objects: its table has a row for each value. */
+static bool is_values(const fl_show_table *t) {
+    return t->json && t->columns == 2 && !strcmp(t->name[0], "key") && !strcmp(t->name[1], "value");
+}
+
+static bool has_key(const fl_show_table *t, const char *key) {
+    bool found = fl_head_get(&t->head, key) != NULL;
+    for (size_t i = 0; !found && is_values(t) && i < t->rows; i++)
+        found = !strcmp(t->cell[i * t->columns], key);
+    return found;
+}
+
+static const char *type_name(const fl_show_table *t) {
+    static const struct {
+        const char *key, *name;
+    } json[] = {{"foldline_experiment", "an experiment"},
+                {"foldline_baseline", "a baseline"},
+                {"foldline_platform", "a platform"},
+                {"foldline_board", "a board"},
+                {"foldline_published_draws", "published draws"}};
+    for (size_t i = 0; t->json && i < FL_COUNT(json); i++)
+        if (has_key(t, json[i].key))
+            return json[i].name;
+    if (has_column(t, "policy") && has_column(t, "energy_j"))
+        return "a result";
+    fl_diag ignored = {0};
+    fl_file_type type;
+    const fl_reader *reader = NULL;
+    if (t->json)
+        return "JSON";
+    if (fl_file_type_find(t->path, &type, &ignored))
+        return t->format ? t->format : "a table";
+    if (type == FL_FILE_RECORDING && !fl_reader_find(t->path, NULL, &reader, &ignored))
+        return reader->what;
+    return fl_file_type_name(type);
+}
+
+static void put_type(const fl_show_table *t) {
+    const size_t columns = t->columns;
+    printf("%s: %zu %s%s", type_name(t), t->rows, is_values(t) ? "value" : "row", t->rows == 1 ? "" : "s");
+    if (!is_values(t))
+        printf(", %zu column%s", columns, columns == 1 ? "" : "s");
+    fputs("\n\n", stdout);
+}
+
 /* ---- JSON ---- */
 
 /* JSON is stricter than our own files: no "007", no ".5". */
@@ -228,6 +285,7 @@ static void add_cell(cJSON *row, const fl_show_table *t, size_t r, size_t c) {
 static cJSON *table_json(const fl_show_table *t, const fl_show_look *look, cJSON *record) {
     cJSON *o = cJSON_CreateObject(), *list;
     cJSON_AddStringToObject(o, "file", fl_input_name(t->path));
+    cJSON_AddStringToObject(o, "type", type_name(t));
     cJSON_AddItemToObject(o, "format", t->format ? cJSON_CreateString(t->format) : cJSON_CreateNull());
     list = cJSON_AddObjectToObject(o, "head");
     for (size_t i = 0; i < t->head.count; i++)
@@ -259,6 +317,20 @@ static void print_json(const cJSON *tree) {
 
 /* ---- the command ---- */
 
+static bool picks(const show_options *o) { return o->columns || o->sort || o->where.count || o->rows >= 0; }
+
+/* Read a file as a table. A file of no known type whose name promises no table gets the list of formats as its error,
+ * which helps more than the place where its first row ends. */
+static fl_status read_table(const char *path, fl_show_table *t, fl_diag *d) {
+    fl_file_type type;
+    fl_diag unknown = {0};
+    const fl_status s = fl_show_read(path, t, d);
+    if (s == FL_BAD_INPUT && !fl_is_standard(path) && !fl_name_ends(path, ".csv") && !fl_name_ends(path, ".json") &&
+        fl_file_type_find(path, &type, &unknown) == FL_BAD_INPUT)
+        *d = unknown;
+    return s;
+}
+
 static fl_status show(const char *path, const show_options *o, cJSON *all, fl_diag *d) {
     fl_show_table t;
     fl_show_look look = {.rows = (size_t)(o->rows >= 0 ? o->rows
@@ -267,7 +339,7 @@ static fl_status show(const char *path, const show_options *o, cJSON *all, fl_di
                          .digits = (int)o->digits,
                          .width = fl_terminal_width(stdout)};
     cJSON *record = NULL;
-    fl_status s = fl_show_read(path, &t, d);
+    fl_status s = read_table(path, &t, d);
     for (size_t i = 0; !s && i < o->where.count; i++)
         s = fl_show_where(&t, o->where.item[i], d);
     if (!s && o->sort)
@@ -282,6 +354,8 @@ static fl_status show(const char *path, const show_options *o, cJSON *all, fl_di
     } else if (!s) {
         if (o->head)
             put_head(&t, record);
+        if (!picks(o))
+            put_type(&t);
         fl_show_print(&t, &look, stdout);
     }
     cJSON_Delete(record);
@@ -297,8 +371,7 @@ static fl_status show_trace(const char *path, const show_options *o, cJSON *all,
     fl_imported run = {0};
     const fl_import_options how = {.interval_s = o->interval_s, .device = -1};
     *is = false;
-    if (o->columns || o->sort || o->where.count || o->rows >= 0 || fl_is_standard(path) ||
-        fl_reader_find(path, NULL, &reader, &ignored))
+    if (picks(o) || fl_is_standard(path) || fl_reader_find(path, NULL, &reader, &ignored))
         return FL_OK;
     fl_status s = fl_trace_open(path, reader->name, &how, &run, d);
     *is = s || run.has_kernels || run.has_telemetry;

@@ -328,6 +328,7 @@ void fl_lock_caps_put(const fl_lock_caps *all, FILE *out);
 typedef struct fl_show_table {
     const char *path; /* borrowed */
     char *format;     /* format of a file that names it: "foldline-decisions"; else NULL */
+    bool json;        /* the file is JSON, not CSV */
     fl_head head;     /* keys and values above the rows */
     char **name;      /* of the columns */
     bool *number;     /* by column: every cell that is not empty or n/a is a number */

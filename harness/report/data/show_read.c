@@ -175,6 +175,7 @@ static void put_all(fl_show_table *t, const cJSON *object, const char *above, co
 
 static fl_status read_json(fl_show_table *t, fl_diag *d) {
     cJSON *tree = NULL;
+    t->json = true;
     fl_status s = fl_json_read_any(t->path, &tree, d);
     const bool is_list = !s && cJSON_IsArray(tree);
     const cJSON *list = s || is_list ? NULL : find_table(tree);
