@@ -31,8 +31,8 @@ done
 check "every word of each help is in its page:$apart" test -z "$apart"
 check "the sections are in order:$unordered" test -z "$unordered"
 check "each page names foldline(1):$lacking" test -z "$lacking"
-check "foldline(1) lists every command" cmp <(sed -n 's/^\.BR foldline\\-\([a-z\\-]*\) (1),\?$/\1/p' "$pages/man1/foldline.1" | sed 's/\\-/ /g') \
-  <(printf '%s\n' "${commands[@]}")
+check "foldline(1) lists every command" cmp <(sed -n 's/^\.BR foldline\\-\([a-z\\-]*\) (1),\?$/\1/p' "$pages/man1/foldline.1" | sed 's|\\-|-|g') \
+  <(printf '%s\n' "${commands[@]// /-}")
 # Variables that the program asks for, but those that it sets for itself and those of other software.
 asked=$(grep -rhoE 'getenv\("[A-Z_]+"|"FOLDLINE_[A-Z_]+"' "$root/harness" --include='*.c' | grep -oE '[A-Z]+_?[A-Z_]*' | sort -u |
   grep -vxE 'FOLDLINE_EMULATE.*|LD_LIBRARY_PATH|PATH|ZES_ENABLE_SYSMAN')

@@ -68,7 +68,7 @@ all_commands() {
   "$f" --help | sed -n '/^examples:/q; s/^  \([a-z][a-z]*\)  .*/\1/p'
   for c in fit "fit policy" synth list; do
     # shellcheck disable=SC2086 # two words, of "fit policy"
-    "$f" $c --help | sed -n "/^WHAT/,/^examples:/s/^  \([a-z][a-z]*\)  .*/$c \1/p"
+    "$f" $c --help | sed -n "/^WHAT/,/^examples:/s/^  \([a-z][a-z-]*\)  .*/$c \1/p"
   done
 }
 # drawn PICTURE.svg: what it draws. gnuplot 5.4 begins lines of "lc rgb variable" with a colour that it has not set, in
