@@ -360,8 +360,8 @@ static void run(const powercap_method *how, void *state, const void *params, con
     FL_PARAM(powercap_params, interval_s, REAL(0.001, 1e6), "s", "5",                                                  \
              "control interval, one ladder step each (3.1, 4.1)"),                                                     \
         FL_PARAM(powercap_params, margin_w, REAL(0, 1e6), "W", "5",                                                    \
-                 "\"much lower than the limit\" (3.1) is below cap_w by more than this; unpublished, assumed: of 0 "   \
-                 "to 25 W (harness/experiments/power-capping.json) it agrees best"),                                   \
+                 "\"much lower than the limit\" (3.1) is below cap_w by more than this; unpublished, calibrated on "   \
+                 "Fig. 6 (harness/experiments/power-capping.json)"),                                                   \
         FL_PARAM(powercap_params, reading, CHOICE("last|mean|peak"), "", "last",                                       \
                  "of the readings since the last decision; unpublished, assumed: the last")
 #define MODEL_ROWS                                                                                                     \
