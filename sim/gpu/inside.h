@@ -36,9 +36,9 @@ typedef struct fl_meter {
     int64_t refresh, ends_ps;             /* index of the next refresh to take, and when it is due */
     int64_t opening, opens_ps;            /* of the next refresh whose window has not begun, and when that begins */
     int64_t taken;                        /* index of the refresh taken last; -1 = none */
-    int64_t seen;                         /* index of the refresh that the reader saw last; -1 = none */
-    const fl_meter_stamp *latest;         /* the reading taken last; NULL = none */
-    double lagged;                        /* state of the lag; the owner sets its start value */
+    int64_t seen;                 /* index of the refresh that the reader saw last; -1 = one before time 0; -2 = none */
+    const fl_meter_stamp *latest; /* the reading taken last; NULL = none */
+    double lagged;                /* state of the lag; the owner sets its start value */
     size_t point_size, reading_size, start_room, shown_room;
     unsigned char *start; /* ring of the points at which windows began, opening > k >= refresh */
     unsigned char *shown; /* ring of the latest readings */

@@ -37,7 +37,7 @@ static size_t ring_room(size_t least) {
 fl_status fl_meter_open(fl_meter *m, int id, const fl_sensor_spec *spec, size_t point_size, size_t reading_size,
                         const char *name, fl_diag *d) {
     *m = (fl_meter){
-        .id = id, .spec = spec, .taken = -1, .seen = -1, .ends_ps = FL_TIME_NEVER, .opens_ps = FL_TIME_NEVER};
+        .id = id, .spec = spec, .taken = -1, .seen = -2, .ends_ps = FL_TIME_NEVER, .opens_ps = FL_TIME_NEVER};
     m->point_size = point_size;
     m->reading_size = reading_size;
     if (spec->period_ns < 0 || spec->phase_ns < 0 || spec->window_ns < 0 || spec->lag_ns < 0 || spec->delay_ns < 0)
@@ -384,6 +384,15 @@ static void show_reading(const fl_meter *m, const fl_reading *r, bool fresh, uin
     }
 }
 
+/* A board had power before time 0, and its sensor shows that until the first refresh is visible. */
+static void show_idle(const fl_sense *s, fl_meter *m, bool remember, fl_gpu_sample *out) {
+    const fl_reading before = {.stamp = {-1, 0},
+                               .power_w = fl_sensor_quantise((double)s->idle_mw * 1e-3, m->spec->quantum)};
+    show_reading(m, &before, m->seen < -1, s->needs, out);
+    if (remember)
+        m->seen = -1;
+}
+
 void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gpu_sample *out) {
     *out = (fl_gpu_sample){0};
     if (g->lost)
@@ -398,8 +407,11 @@ void fl_sense_read(fl_sense *s, const fl_gpu *g, int64_t t, bool remember, fl_gp
         }
         bool fresh;
         const fl_reading *best = fl_meter_shown(m, t, remember, &fresh);
-        if (best) /* nothing shown yet: unknown is not zero */
+        if (best)
             show_reading(m, best, fresh, s->needs, out);
+        else if (m->id == FL_SENSOR_POWER || m->id == FL_SENSOR_POWER_INSTANT)
+            show_idle(s, m, remember, out);
+        /* other quantities are unknown before the first refresh, and unknown is not zero */
     }
     if (g->counted || g->records.on)
         set_signal(out, FL_GPU_KERNELS, (double)(g->sums.kernels - (g->counted ? 0 : g->uncounted)), true);

@@ -247,7 +247,7 @@ static void test_bad_facts(void) {
     } calls[] = {
         {"workload --which-clocks 0", "expected --device with"},
         {"workload --which-clocks 0 --device v100-300w --facts facts.json", "one of these alone"},
-        {"workload --which-clocks 0 v100-300w a100", "is no option"},
+        {"workload --which-clocks 0 v100-300w a100", "v100-300w: cannot open"},
         {"workload --which-clocks 0 --device v100-3000w", "did you mean"},
         {"workload --which-clocks 0 clean.csv --idle idle.csv", "for a GPU without measurements"},
         {"workload --which-clocks 0 --facts facts.json --run clean.csv", "10 workloads, expected the run of one"},

@@ -620,7 +620,7 @@ static void test_target(void) {
     snprintf(target, sizeof target, "%s", fl_temp_text("target.csv", "t_ns,watts\n0,180\n"));
     const pid_t pid = foldline_start((char *[]){
         ARG("foldline"), ARG("live"), ARG("--policy"), ARG("gridpilot:kp=0,ki=0,kd=0,interval_s=0,period_ms=20"),
-        ARG("--control"), ARG("--min-set-ms"), ARG("0"), ARG("--target"), target, ARG("--log"), log_path, NULL});
+        ARG("--control"), ARG("--min-set-ms"), ARG("0"), ARG("--target"), target, ARG("-o"), log_path, NULL});
     UNTIL(stub->gpu[0].limit_mw == 180000);
     fl_temp_text("target.csv", "t_ns,watts\n0,170\n40000000,190.25\n");
     UNTIL(stub->gpu[0].limit_mw == 190000);

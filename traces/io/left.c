@@ -21,7 +21,7 @@ static void count(fl_left *l, int64_t line, int64_t column, const char *why) {
         return;
     l->line = line;
     l->column = column;
-    snprintf(l->why, sizeof l->why, "%s", why);
+    snprintf(l->why, sizeof l->why, "%.*s", (int)sizeof l->why - 1, why);
     fl_printable(l->why, strlen(l->why));
 }
 

@@ -107,25 +107,8 @@ static void idle_sample(const fl_boards *all, const fl_gpu *g, fl_gpu_sample *ou
             out->value[i] = 0;
 }
 
-/* A board had power before the session began. A sensor that shows its refreshes late shows it until the first of them.
- */
-static void first_sample(const fl_boards *all, const fl_gpu *g, fl_gpu_sample *out) {
-    static const struct {
-        fl_sensor_id sensor;
-        int signal;
-    } rows[] = {{FL_SENSOR_POWER, FL_GPU_POWER_W}, {FL_SENSOR_POWER_INSTANT, FL_GPU_POWER_INSTANT_W}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const fl_sensor_spec *s = &g->dev->sensor[rows[i].sensor];
-        if (!s->present || out->valid & FL_BIT(rows[i].signal) || all->now_ns >= s->phase_ns + s->delay_ns)
-            continue;
-        out->value[rows[i].signal] = (double)fl_gpu_idle_mw(g) * 1e-3;
-        out->valid |= FL_BIT(rows[i].signal);
-    }
-}
-
 void fl_boards_sample(fl_boards *all, uint32_t gpu, bool remember, fl_gpu_sample *out) {
     fl_node_read(all->node, gpu, remember, out);
-    first_sample(all, fl_node_gpu(all->node, gpu), out);
     if (fl_node_done(all->node))
         idle_sample(all, fl_node_gpu(all->node, gpu), out);
     fl_faults_gpu(all->faults, gpu, all->now_ns, out);
@@ -133,11 +116,17 @@ void fl_boards_sample(fl_boards *all, uint32_t gpu, bool remember, fl_gpu_sample
 
 int64_t fl_boards_set_ns(fl_boards *all, const fl_ask *q) {
     const double *ms = all->o->set_ms;
+    const fl_actuator_spec *a = &fl_boards_device(all, q->gpu)->actuator;
     if (q->a == FL_SETS_RECORDS)
         return 0;
     if (ms[0] >= 0)
         return llround((ms[0] + (ms[1] - ms[0]) * fl_random_unit(&all->random)) * 1e6);
-    return fl_boards_device(all, q->gpu)->actuator.call_ns;
+    return q->a == FL_SETS_LIMIT && a->limit_call_ns > 0 ? a->limit_call_ns : a->call_ns;
+}
+
+void fl_boards_begin_limit(fl_boards *all, const fl_ask *q, int64_t end_ns) {
+    if (!fl_faults_refuses(all->faults, (int32_t)q->gpu, FL_SET_POWER_LIMIT_W, end_ns))
+        (void)fl_node_set_limit(all->node, q->gpu, end_ns * FL_PS_PER_NS, q->b * 1e-3);
 }
 
 int64_t fl_boards_refreshed(const fl_boards *all, uint32_t gpu, fl_sensor_id id) {
@@ -288,8 +277,7 @@ int32_t fl_boards_set(fl_boards *all, const fl_ask *q) {
         b->target_mem = b->target_sm = 0;
         break;
     case FL_SETS_LIMIT:
-        b->limit_mw = q->b;
-        (void)fl_node_set_limit(all->node, q->gpu, all->now_ns * FL_PS_PER_NS, q->b * 1e-3);
+        b->limit_mw = q->b; /* its force has begun by fl_boards_begin_limit */
         return NVML_SUCCESS;
     case FL_SETS_PERSISTENCE:
         b->persistence = q->b != 0;

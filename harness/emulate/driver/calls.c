@@ -233,6 +233,13 @@ void fl_sets_make(fl_sets *s, fl_conn *c, const fl_ask *q) {
     end_call(s, c, q, fl_calls_without_effect(s->boards, q) ? NVML_SUCCESS : fl_boards_set(s->boards, q));
 }
 
+int64_t fl_sets_begin(fl_sets *s, const fl_ask *q, int64_t from_ns) {
+    const int64_t end_ns = from_ns + fl_boards_set_ns(s->boards, q);
+    if (q->a == FL_SETS_LIMIT && !fl_calls_without_effect(s->boards, q))
+        fl_boards_begin_limit(s->boards, q, end_ns);
+    return end_ns;
+}
+
 void fl_sets_delay(fl_sets *s, fl_conn *c, const fl_ask *q) {
     struct fl_delayed *x = calloc(1, sizeof *x), **at = &s->delayed;
     if (!x) {
@@ -240,7 +247,7 @@ void fl_sets_delay(fl_sets *s, fl_conn *c, const fl_ask *q) {
         fl_conn_answer(s->conns, c, s->boards->now_ns, q, &a);
         return;
     }
-    *x = (struct fl_delayed){.conn = c, .ask = *q, .due_ns = s->boards->now_ns + fl_boards_set_ns(s->boards, q)};
+    *x = (struct fl_delayed){.conn = c, .ask = *q, .due_ns = fl_sets_begin(s, q, s->boards->now_ns)};
     while (*at && (*at)->due_ns <= x->due_ns)
         at = &(*at)->next;
     x->next = *at;

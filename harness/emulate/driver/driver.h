@@ -237,9 +237,6 @@ bool fl_boards_wake(const fl_boards *all);
  * marker, which has woken the client. */
 int64_t fl_boards_marker(fl_boards *all, int64_t until_ns);
 
-/* Return how long a set call blocks its caller, in ns. q->gpu must be one of the boards. */
-int64_t fl_boards_set_ns(fl_boards *all, const fl_ask *q);
-
 /* Writes the boards' final state into the report. */
 void fl_boards_report(const fl_boards *all);
 
@@ -356,6 +353,9 @@ typedef struct fl_sets {
 bool fl_sets_allowed(fl_sets *s, fl_conn *c, const fl_ask *q);
 /* Ends the call now: makes the set, audits it and answers. */
 void fl_sets_make(fl_sets *s, fl_conn *c, const fl_ask *q);
+/* Begins a set call at from_ns. Returns the instant at which it ends; until then it blocks its caller. A power limit
+ * may be in force before. q->gpu must be one of the boards. */
+int64_t fl_sets_begin(fl_sets *s, const fl_ask *q, int64_t from_ns);
 /* Schedules the end of the call. */
 void fl_sets_delay(fl_sets *s, fl_conn *c, const fl_ask *q);
 /* When the next delayed call ends, ns of the session; INT64_MAX where there is none. */

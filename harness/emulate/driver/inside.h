@@ -48,6 +48,10 @@ int64_t fl_boards_memory_mw(fl_boards *all, uint32_t gpu);
 
 int32_t fl_boards_check(const fl_boards *all, const fl_ask *q);
 int32_t fl_boards_set(fl_boards *all, const fl_ask *q);
+/* Return how long a set call blocks its caller, in ns. */
+int64_t fl_boards_set_ns(fl_boards *all, const fl_ask *q);
+/* Puts a power limit in force, by a call that ends at end_ns, unless a fault refuses it. */
+void fl_boards_begin_limit(fl_boards *all, const fl_ask *q, int64_t end_ns);
 
 static inline size_t fl_conn_account(const fl_conn *c) { return c->peer ? c->peer->account : FL_NOBODY; }
 

@@ -69,6 +69,7 @@ void fl_turns_read(fl_token *token, uint32_t gpu) {
 void fl_turns_set(fl_token *token, fl_conn *c, const fl_ask *q) {
     fl_turn *h = token->holder;
     if (!h || !c->peer || h->pid != c->peer->pid) { /* the thread is about to end, and has no turn any more */
+        (void)fl_sets_begin(token->sets, q, fl_token_now(token));
         fl_sets_make(token->sets, c, q);
         return;
     }
@@ -76,7 +77,7 @@ void fl_turns_set(fl_token *token, fl_conn *c, const fl_ask *q) {
     h->setting = true;
     h->set_conn = c;
     h->set = *q;
-    fl_token_sleep(token, h, fl_token_now(token) + h->debt_ns + fl_boards_set_ns(token->sets->boards, q));
+    fl_token_sleep(token, h, fl_sets_begin(token->sets, q, fl_token_now(token) + h->debt_ns));
     fl_token_stir(token, h);
     fl_token_pass(token);
 }
