@@ -28,7 +28,7 @@ static const fl_command_help help = {
     "and the telemetry of one run on the clock of the kernels. It finds the offset between the two clocks by "
     "correlating power or utilisation with the kernels, unless --offset states it.\n\n"
     "--map turns any table into a sweep. Left of each '=' stands a column of a sweep (workload, sm_mhz, mem_mhz, "
-    "power_cap_w, time_s, power_w, energy_j, ...); right of it stands a column of the table, multiplied or divided by "
+    "power_cap_w, time_s, power_w, energy_j, util_gpu_pct, util_mem_sd, ...); right of it stands a column of the table, multiplied or divided by "
     "a number if you need it. Fields may be separated by commas, semicolons or tabs. Names joined by '+' form one "
     "workload name. In a table with one column per clock, "
     "'header' means the clock at the head of a column and 'cells' the values below it (1/cells: a speed).\n\n"

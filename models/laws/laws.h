@@ -36,13 +36,24 @@ fl_model_status fl_power_dynamic(const fl_device *dev, double alpha, double beta
  * power is a whole number of milliwatts, and a length is one multiplication. Energy is therefore exact, and every way
  * of advancing the simulation gives the same bits. */
 
+/* Utilisation readings of a board: mean and standard deviation. */
+typedef enum fl_reading_kind {
+    FL_READING_GPU,
+    FL_READING_GPU_SD,
+    FL_READING_MEM,
+    FL_READING_MEM_SD,
+    FL_READINGS
+} fl_reading_kind;
+
 /* One workload at one memory clock, measured or predicted: its time relative to the reference, and the board's power.
  */
 typedef struct fl_measured {
-    fl_curve *time_ratio;     /* against SM MHz; the table at ref_mem_mhz has 1 at ref_sm_mhz */
-    fl_curve *power_w;        /* power of the whole board while the workload runs */
-    double mem_mhz;           /* 0 = the load's reference */
-    struct fl_measured *next; /* the same workload at another memory clock; NULL = no more */
+    fl_curve *time_ratio;        /* against SM MHz; the table at ref_mem_mhz has 1 at ref_sm_mhz */
+    fl_curve *power_w;           /* power of the whole board while the workload runs */
+    fl_curve *util[FL_READINGS]; /* utilisation readings, %; NULL = not measured */
+    double mem_mhz;              /* 0 = the load's reference */
+    double ref_s;                /* time at the reference: the weight of a kernel among those of its workload */
+    struct fl_measured *next;    /* the same workload at another memory clock; NULL = no more */
 } fl_measured;
 
 void fl_measured_free(fl_measured *m); /* frees the curves and all following tables, but not *m itself */
@@ -60,11 +71,15 @@ typedef struct fl_load {
     const fl_measured *measured;    /* where given, it supplies time and power; terms give the memory's share */
 } fl_load;
 
+/* Return a measured utilisation reading at a pair of clocks, %. Beyond the measured clocks it is that of the nearest.
+ * NAN: not measured. */
+double fl_reading_at(const fl_load *load, fl_reading_kind kind, double sm_mhz, double mem_mhz);
+
 typedef struct fl_row {
     uint32_t mul;      /* length in ps = (work_ns * mul + 2^15) >> 16 */
     int32_t dyn_mw;    /* power above the base while the kernel runs alone: sm + memory + unsplit */
     uint16_t memory;   /* memory controller active while it runs alone, in 1/32768 of the time */
-    uint16_t sms;      /* SM demand, in 1/32768 */
+    uint16_t sms;      /* SM demand, in 1/32768; with a measured GPU utilisation, that */
     uint16_t alu;      /* share of time the ALUs are active, in 1/32768 */
     uint16_t resident; /* FL_RESIDENT_*. The caller sets it; fl_row_make leaves 0 */
 } fl_row;

@@ -118,13 +118,18 @@ static double bandwidth_ratio(const fl_load *l, double mhz, double other_mhz) {
                                      : 1;
 }
 
-void fl_measured_free(fl_measured *m) {
+static void free_curves(fl_measured *m) {
     fl_curve_free(m->time_ratio);
     fl_curve_free(m->power_w);
+    for (int i = 0; i < FL_READINGS; i++)
+        fl_curve_free(m->util[i]);
+}
+
+void fl_measured_free(fl_measured *m) {
+    free_curves(m);
     for (fl_measured *n = m->next, *after; n; n = after) {
         after = n->next;
-        fl_curve_free(n->time_ratio);
-        fl_curve_free(n->power_w);
+        free_curves(n);
         free(n);
     }
     *m = (fl_measured){0};
@@ -155,6 +160,20 @@ static fl_model_status measured_at(const fl_load *l, double sm_mhz, double mem_m
         return FL_MODEL_INVALID;
     *ratio = here / at_ref;
     return FL_MODEL_OK;
+}
+
+double fl_reading_at(const fl_load *load, fl_reading_kind kind, double sm_mhz, double mem_mhz) {
+    const fl_measured *m = fl_measured_find(load->measured, load->ref_mem_mhz, mem_mhz);
+    double value = NAN;
+    return m && m->util[kind] && fl_curve_at(m->util[kind], sm_mhz, 1, &value) == FL_MODEL_OK ? value : (double)NAN;
+}
+
+/* The sum of a window over these shares is the mean of the board's reading. */
+static void take_readings(const fl_load *load, double sm_mhz, double mem_mhz, fl_row *row) {
+    const double gpu = fl_reading_at(load, FL_READING_GPU, sm_mhz, mem_mhz),
+                 memory = fl_reading_at(load, FL_READING_MEM, sm_mhz, mem_mhz);
+    row->sms = isnan(gpu) ? row->sms : to_share(gpu / 100);
+    row->memory = isnan(memory) ? row->memory : to_share(memory / 100);
 }
 
 fl_model_status fl_row_make(const fl_device *dev, const fl_load *load, double sm_mhz, double mem_mhz, fl_row *row,
@@ -208,6 +227,7 @@ fl_model_status fl_row_make(const fl_device *dev, const fl_load *load, double sm
                     .memory = to_share(bytes * bandwidth_ratio(load, load->ref_sm_mhz, top_mhz) / ratio),
                     .sms = to_share(load->sm_demand),
                     .alu = to_share(core / ratio)};
+    take_readings(load, sm_mhz, mem_mhz, row);
     if (parts)
         *parts = part;
     return FL_MODEL_OK;

@@ -36,6 +36,7 @@ typedef struct fl_clock_rates {
     const fl_row_parts *parts; /* class_count */
     int32_t max_dyn_mw;        /* over the classes: no mix of n kernels draws more than n times this above the base */
     fl_prefix_cell *prefix;    /* by stream */
+    double gpu_sd, mem_sd;     /* measured deviations of the utilisation readings, in points; NAN: not measured */
 } fl_clock_rates;
 
 typedef struct fl_rates fl_rates;
@@ -121,7 +122,8 @@ typedef struct fl_gpu {
     bool marked;              /* its program passes iteration markers */
     uint64_t uncounted;       /* kernels that ended while no collector counted */
     uint64_t stopped;         /* while none counts: kernels that had ended when the last collector stopped */
-    bool profiled;            /* a policy reads the profile sensor: ALU, SM and copy activity are summed too */
+    bool profiled;            /* some sensor needs them: ALU, SM and copy activity are summed too */
+    bool readings;            /* its utilisation readings were measured: they are the means of SMs and memory */
     bool lost;                /* fell off the bus: it does not move, and no read or set of it succeeds */
     fl_sums sums;
     fl_window window;

@@ -237,6 +237,22 @@ static fl_model_status record_row(const fl_rates *r, const fl_device *dev, uint3
     return FL_MODEL_OK;
 }
 
+/* The measured deviation of a utilisation reading over the kernels of the workload, each by its time. NAN: not
+ * measured.
+ */
+static double scatter_of(const fl_workload *w, fl_reading_kind kind, double f, double m) {
+    double squares = 0, time = 0;
+    for (uint32_t i = 0; w->readings && i < w->class_count; i++) {
+        const fl_load *load = &w->class[i].load;
+        const double sd = fl_reading_at(load, kind, f, m);
+        if (isnan(sd))
+            continue;
+        squares += load->measured->ref_s * sd * sd;
+        time += load->measured->ref_s;
+    }
+    return time > 0 ? sqrt(squares / time) : (double)NAN;
+}
+
 static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm, uint32_t mem, bool recorded,
                             fl_clock_rates **out, fl_diag *d) {
     uint32_t n = r->w->class_count;
@@ -282,6 +298,8 @@ static fl_status build_cell(const fl_rates *r, const fl_device *dev, uint32_t sm
                         "%s: '%s' at %g MHz (memory %g MHz) on %s: %s", r->w->name, what, f, m, dev->name,
                         fl_model_text(s));
     }
+    c->gpu_sd = scatter_of(r->w, FL_READING_GPU_SD, f, m);
+    c->mem_sd = scatter_of(r->w, FL_READING_MEM_SD, f, m);
     for (uint32_t i = 0; i < n; i++)
         c->max_dyn_mw = row[i].dyn_mw > c->max_dyn_mw ? row[i].dyn_mw : c->max_dyn_mw;
     *out = c;

@@ -180,7 +180,7 @@ fl_status fl_sense_open(fl_sense **out, const fl_gpu *g, uint64_t needs, uint64_
     s->needs = needs;
     s->seed = seed;
     s->idle_mw = fl_gpu_idle_mw(g);
-    s->busy_only = !(needs & FL_BIT(FL_GPU_UTIL_MEM_PCT));
+    s->busy_only = !(needs & FL_BIT(FL_GPU_UTIL_MEM_PCT)) && !g->readings;
     for (int id = 0; id < FL_SENSOR_COUNT; id++) {
         const fl_sensor_spec *spec = &g->dev->sensor[id];
         if (!spec->present || !(needs & fl_sense_signals[id]))
@@ -247,6 +247,27 @@ static double throttle(const fl_gpu *g) {
 static const uint64_t held_signals =
     FL_BIT(FL_GPU_THROTTLE) | FL_BIT(FL_GPU_POWER_VIOLATION_NS) | FL_BIT(FL_GPU_THERMAL_VIOLATION_NS);
 
+/* Measured readings: means over the window, deviations at the clocks in force. */
+static void read_utilisation(const fl_sense *s, const fl_gpu *g, const fl_meter *m, int64_t k, const fl_sums *from,
+                             fl_reading *r) {
+    const fl_sums *to = &g->sums;
+    const double window = (double)m->window;
+    double gpu = (double)(to->busy_ps - from->busy_ps) / window, mem_sd = g->dev->util_mem_noise_pct;
+    if (g->readings) {
+        gpu = fl_real(to->sms - from->sms) / window / FL_ROW_ONE;
+        if (g->rates->gpu_sd > 0 && to->sms != from->sms)
+            gpu += g->rates->gpu_sd * 0.01 * noise(s, g, m, k, 2);
+        mem_sd = isnan(g->rates->mem_sd) ? mem_sd : g->rates->mem_sd;
+    }
+    r->util_gpu = percent(gpu);
+    if (!(s->needs & FL_BIT(FL_GPU_UTIL_MEM_PCT)))
+        return; /* nobody sees it, and a normal costs a tenth of a step; the noise of other readings is its own */
+    double share = fl_real(to->memory - from->memory) / window / FL_ROW_ONE;
+    if (mem_sd > 0 && to->memory != from->memory)
+        share += mem_sd * 0.01 * noise(s, g, m, k, 1);
+    r->util_mem = percent(share);
+}
+
 /* One refresh at t: the window's means from the difference of two points. */
 static void refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_t t, const fl_sums *from,
                     fl_reading *r) {
@@ -268,16 +289,9 @@ static void refresh(fl_sense *s, const fl_gpu *g, fl_meter *m, int64_t k, int64_
     case FL_SENSOR_ENERGY:
         r->energy_j = fl_sensor_wrap(fl_sensor_quantise(fl_joules(to->energy_fj), spec->quantum), spec->wrap);
         break;
-    case FL_SENSOR_UTILISATION: {
-        r->util_gpu = percent((double)(to->busy_ps - from->busy_ps) / window);
-        if (!(s->needs & FL_BIT(FL_GPU_UTIL_MEM_PCT)))
-            break; /* nobody sees it, and a normal costs a tenth of a step; the noise of other readings is its own */
-        double share = fl_real(to->memory - from->memory) / window / FL_ROW_ONE;
-        if (g->dev->util_mem_noise_pct > 0 && to->memory != from->memory)
-            share += g->dev->util_mem_noise_pct * 0.01 * noise(s, g, m, k, 1);
-        r->util_mem = percent(share);
+    case FL_SENSOR_UTILISATION:
+        read_utilisation(s, g, m, k, from, r);
         break;
-    }
     case FL_SENSOR_PROFILE:
         r->util_gpu = 100.0 * (double)(to->busy_ps - from->busy_ps) / window;
         r->util_mem = 100.0 * fmin(1.0, fl_real(to->memory - from->memory) / window / FL_ROW_ONE);

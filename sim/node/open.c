@@ -196,7 +196,8 @@ static fl_status open_gpu(fl_node *n, const fl_node_options *o, uint32_t i, fl_d
     n->gpu[i].counted = o->counted;
     for (uint32_t k = 0; k < n->w->stream_count; k++)
         n->gpu[i].marked |= n->w->stream[k].gpu == i && n->w->stream[k].iterations > 0;
-    n->gpu[i].profiled = (o->gpu_needs & fl_sense_signals[FL_SENSOR_PROFILE]) != 0;
+    n->gpu[i].readings = n->w->readings;
+    n->gpu[i].profiled = n->w->readings || (o->gpu_needs & fl_sense_signals[FL_SENSOR_PROFILE]) != 0;
     fl_wall_open(&n->wall[i], &n->gpu[i]);
     return FL_OK;
 }

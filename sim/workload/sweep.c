@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,9 +74,11 @@ fl_status fl_sweep_ops_add(fl_sweep_ops *o, uint32_t class_id, uint32_t marker, 
  * can change clocks within it. */
 
 enum { POINTS_MAX = 4096 };
+_Static_assert((int)FL_READINGS == (int)FL_UTILS, "a reading for each column");
 
 typedef struct fl_point {
     double sm_mhz, mem_mhz, time_s, power_w;
+    double util[FL_READINGS]; /* NAN = not measured */
 } fl_point;
 
 typedef struct fl_points { /* settings of one kernel of the workload, ascending clocks, one each */
@@ -132,6 +135,17 @@ static int by_clock(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* The mean of one number of the points, where they have it; NAN where none has. */
+static double mean_of(const fl_point *p, size_t count, size_t offset) {
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double *value = (const void *)((const char *)&p[i] + offset);
+        if (!isnan(*value))
+            sum += *value, n++;
+    }
+    return n > 0 ? sum / n : (double)NAN;
+}
+
 /* Repeated measurements of one setting are averaged. */
 static fl_status collect(const char *file, const fl_sweep *s, uint32_t name, uint32_t kernel, double mem, double cap,
                          double default_mem, fl_points *p, fl_diag *d) {
@@ -146,23 +160,38 @@ static fl_status collect(const char *file, const fl_sweep *s, uint32_t name, uin
             return fl_fail(d, FL_BAD_INPUT, file, r->line, 0, "time_s is %g, expected at most 26 days", r->time_s);
         if (p->count == POINTS_MAX)
             return fl_fail(d, FL_BAD_INPUT, file, r->line, 0, "more than %d settings of one workload", POINTS_MAX);
-        p->point[p->count++] =
-            (fl_point){r->sm_mhz, isnan(mem) ? default_mem : mem, r->time_s, r->energy_j / r->time_s};
+        fl_point *new = &p->point[p->count++];
+        *new = (fl_point){r->sm_mhz, isnan(mem) ? default_mem : mem, r->time_s, r->energy_j / r->time_s, {0}};
+        for (size_t u = 0; u < FL_READINGS; u++)
+            new->util[u] = s->util ? s->util[i * FL_UTILS + u] : (double)NAN;
     }
     qsort(p->point, p->count, sizeof *p->point, by_clock);
     size_t n = 0;
     for (size_t i = 0; i < p->count;) {
         fl_point sum = p->point[i];
         size_t k = i + 1;
-        for (; k < p->count && p->point[k].sm_mhz == p->point[i].sm_mhz; k++)
-            sum.time_s += p->point[k].time_s, sum.power_w += p->point[k].power_w;
-        sum.time_s /= (double)(k - i);
-        sum.power_w /= (double)(k - i);
+        while (k < p->count && p->point[k].sm_mhz == sum.sm_mhz)
+            k++;
+        sum.time_s = mean_of(&p->point[i], k - i, offsetof(fl_point, time_s));
+        sum.power_w = mean_of(&p->point[i], k - i, offsetof(fl_point, power_w));
+        for (size_t u = 0; u < FL_READINGS; u++)
+            sum.util[u] = mean_of(&p->point[i], k - i, offsetof(fl_point, util) + u * sizeof(double));
         p->point[n++] = sum;
         i = k;
     }
     p->count = n;
     return FL_OK;
+}
+
+/* One curve of what the points have. */
+static fl_model_status make_reading(const fl_points *p, fl_reading_kind kind, double *x, double *y, fl_curve **out) {
+    size_t n = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if (!isnan(p->point[i].util[kind])) {
+            x[n] = p->point[i].sm_mhz;
+            y[n++] = p->point[i].util[kind];
+        }
+    return n ? fl_curve_new(out, x, y, n) : FL_MODEL_OK;
 }
 
 /* ref_s: time at the reference. */
@@ -178,6 +207,9 @@ static fl_status make_curves(const fl_points *p, double ref_s, fl_measured *m, f
         s = fl_curve_new(&m->time_ratio, x, t, p->count);
     if (s == FL_MODEL_OK)
         s = fl_curve_new(&m->power_w, x, w, p->count);
+    for (int i = 0; s == FL_MODEL_OK && i < FL_READINGS; i++)
+        s = make_reading(p, (fl_reading_kind)i, x, t, &m->util[i]);
+    m->ref_s = ref_s;
     free(x);
     free(t);
     free(w);

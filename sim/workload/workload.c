@@ -109,6 +109,8 @@ fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_ke
     c->kind.name = name;
     if (load->measured)
         c->measured = *load->measured;
+    for (int i = 0; i < FL_READINGS; i++)
+        w->readings |= c->measured.util[i] != NULL;
     *id = w->class_count++;
     return FL_OK;
 }

@@ -167,6 +167,7 @@ typedef struct fl_workload {
     bool gaps_are_host; /* no launches recorded: gaps count as host time */
     bool measured;      /* time and power come from measured tables */
     bool predicted;     /* they come from tables that a fit made, for every clock of the ladder */
+    bool readings;      /* the board's utilisation readings were measured too */
     bool assumed;       /* some load was assumed, not known: every result must say so */
     bool untangled;     /* recorded kernels overlapped; their work no longer contains the sharing of the recording */
     double sm_min_mhz, sm_max_mhz; /* range in which the loads are known; 0, INFINITY where laws hold everywhere. What

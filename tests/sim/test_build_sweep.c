@@ -2,6 +2,7 @@
  * hand. The rows stand in memory of exactly their size, so that a sanitizer sees who reads beyond them. */
 #include "models/laws/laws.h"
 #include "models/math/math.h"
+#include "sim/gpu/gpu.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -310,6 +311,51 @@ static void test_memories(void) {
     close_rig(&r);
 }
 
+/* k1 takes 3 s and k2 1 s at 1000 MHz. k1's readings are those of two rows, one of which has no deviation. */
+static void test_readings(void) {
+    rig r;
+    OPEN(&r, KERNEL(NAME_K1, 1000, 800, 3, 70), KERNEL(NAME_K1, 1000, 800, 3, 70), KERNEL(NAME_K1, 500, 800, 6, 70),
+         KERNEL(NAME_K2, 500, 800, 1, 80), KERNEL(NAME_K2, 1000, 800, 1, 80));
+    build(&r, NULL);
+    FL_CHECK(!r.w->readings, "no columns");
+    const double none = NAN;
+    double util[][FL_UTILS] = {
+        {80, none, 50, 2}, {90, none, 50, none}, {95, none, none, none}, {none, none, none, 4}, {none, none, none, 6}};
+    r.s.util = util[0];
+    build(&r, NULL);
+    const fl_load *k1 = &r.w->class[0].load, *k2 = &r.w->class[1].load;
+    FL_CHECK(r.w->readings && near(fl_reading_at(k1, FL_READING_GPU, 1000, 800), 85) &&
+                 near(fl_reading_at(k1, FL_READING_GPU, 750, 800), 90) &&
+                 near(fl_reading_at(k1, FL_READING_GPU, 100, 800), 95),
+             "mean of repeated rows, between the clocks, and below the lowest");
+    FL_CHECK(near(fl_reading_at(k1, FL_READING_MEM, 500, 800), 50) &&
+                 near(fl_reading_at(k1, FL_READING_MEM_SD, 500, 800), 2),
+             "a clock without a reading has the nearest one's");
+    FL_CHECK(isnan(fl_reading_at(k1, FL_READING_GPU_SD, 1000, 800)) &&
+                 isnan(fl_reading_at(k2, FL_READING_GPU, 1000, 800)) &&
+                 isnan(fl_reading_at(k1, FL_READING_GPU, 1000, 400)),
+             "not measured");
+    fl_row row = {0};
+    FL_CHECK(fl_row_make(r.fx.spec.device, k1, 750, 800, &row, NULL) == FL_MODEL_OK && row.sms == 29491 &&
+                 row.memory == 16384,
+             "shares of 90 and 50 %%: %u and %u", row.sms, row.memory);
+    FL_CHECK(fl_row_make(r.fx.spec.device, k2, 1000, 800, &row, NULL) == FL_MODEL_OK && row.sms == 32768,
+             "a kernel without readings is there all the time");
+    /* (3 x 2^2 + 1 x 4^2) / 4 at 500 MHz, (3 x 2^2 + 1 x 6^2) / 4 at 1000 */
+    const double want[] = {sqrt(7), sqrt(12)};
+    fl_rates *rates;
+    FX_MUST(fl_rates_new(&rates, r.w, &r.fx.spec, d));
+    for (int i = 0; i < 2; i++) {
+        const fl_clock_rates *c = NULL;
+        const int sm = fl_ladder_index(r.fx.spec.device->sm_mhz, r.fx.spec.device->sm_count, i ? 1000 : 500);
+        FX_MUST(fl_rates_at(rates, 0, (uint32_t)sm, 1, &c, d));
+        FL_CHECK(near(c->mem_sd, want[i]) && isnan(c->gpu_sd), "kernels by their time: %g", c->mem_sd);
+    }
+    fl_rates_free(rates);
+    r.s.util = NULL;
+    close_rig(&r);
+}
+
 static void test_errors_stated(void) {
     static const struct {
         const char *time, *power; /* of the head */
@@ -388,5 +434,5 @@ static void test_most(void) {
 
 FL_SUITE("build_sweep", {"workloads", test_names}, {"memory clock", test_memory_clock}, {"power cap", test_cap},
          {"repeats", test_repeats}, {"kernels", test_kernels}, {"law", test_law}, {"memory clocks", test_memories},
-         {"covered", test_covered}, {"stated errors", test_errors_stated}, {"refused", test_refused},
-         {"most", test_most})
+         {"covered", test_covered}, {"readings", test_readings}, {"stated errors", test_errors_stated},
+         {"refused", test_refused}, {"most", test_most})

@@ -206,8 +206,18 @@ static void test_sweep(void) {
                  s.rows[0].time_s == 2 && isnan(s.rows[0].power_w),
              "no column of power: %s", d.message);
     fl_sweep_free(&s);
+    FL_CHECK(fl_sweep_read(fl_temp_text("s.csv", "workload,sm_mhz,time_s,power_w,util_mem_sd,util_gpu_pct\n"
+                                                 "w,1,1,1,3,\nw,2,1,1,N/A,85.5\n"),
+                           &s, NULL, &d) == FL_OK &&
+                 s.util && !s.activity && s.util[FL_UTIL_MEM_SD] == 3 && isnan(s.util[FL_UTIL_GPU]) &&
+                 isnan(s.util[FL_UTILS + FL_UTIL_MEM_SD]) && s.util[FL_UTILS + FL_UTIL_GPU] == 85.5 &&
+                 isnan(s.util[FL_UTILS + FL_UTIL_MEM]),
+             "utilisations, where they are known: %s", d.message);
+    fl_sweep_free(&s);
     static const bad ROWS[] = {
         {SWEEP, 0, 0, "no settings"},
+        {"workload,sm_mhz,time_s,power_w,util_gpu_pct\nw,1,1,1,101\n", 2, 9, "util_gpu_pct"},
+        {"workload,sm_mhz,time_s,power_w,util_mem_sd\nw,1,1,1,-1\n", 2, 9, "util_mem_sd"},
         {"workload,kernel,mem_mhz,time_s,power_w,energy_j\n", 1, 40, "column 'sm_mhz' is missing"},
         {SWEEP "w,,1,,,1,nan,N/A\n", 2, 10, "both empty"},
         {"# foldline-sweep 9\n" SWEEP, 1, 1, "version '9'"},
@@ -241,11 +251,14 @@ static void test_sweep_round_trip(void) {
         uint64_t state = seed;
         char *names[] = {(char[]){"w"}, (char[]){""}, (char[]){"k<1,\"2\">"}};
         fl_sweep_row rows[30];
-        double activity[30 * FL_COUNTERS];
+        double activity[30 * FL_COUNTERS], util[30 * FL_UTILS];
         fl_sweep s = {.names = names, .name_count = 3, .rows = rows, .row_count = 1 + next(&state) % 30};
         s.activity = next(&state) % 2 ? activity : NULL;
         for (size_t i = 0; i < s.row_count * FL_COUNTERS; i++)
             activity[i] = next(&state) % 3 ? (double)(next(&state) % 1001) / 10 : NAN;
+        s.util = next(&state) % 2 ? util : NULL;
+        for (size_t i = 0; i < s.row_count * FL_UTILS; i++)
+            util[i] = next(&state) % 3 ? (double)(next(&state) % 1001) / 10 : NAN;
         for (size_t i = 0; i < s.row_count; i++) {
             rows[i] = (fl_sweep_row){.workload = 0, .kernel = i ? (uint32_t)(1 + next(&state) % 2) : 1};
             rows[i].energy_cv = next(&state) % 2 ? 0.25 : NAN;
@@ -268,6 +281,8 @@ static void test_sweep_round_trip(void) {
                      "seed %llu: row %zu does not come back", (unsigned long long)seed, i);
         FL_CHECK(!s.activity == !u.activity && (!s.activity || same(activity, u.activity, s.row_count * FL_COUNTERS)),
                  "seed %llu: activities do not come back", (unsigned long long)seed);
+        FL_CHECK(!s.util == !u.util && (!s.util || same(util, u.util, s.row_count * FL_UTILS)),
+                 "seed %llu: utilisations do not come back", (unsigned long long)seed);
         FL_CHECK(fl_sweep_write(two, &u, &d) == FL_OK && same_bytes(one, two), "seed %llu: other bytes",
                  (unsigned long long)seed);
         fl_sweep_free(&u);

@@ -114,11 +114,12 @@ fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_swe
 
 /* Read a sweep. Columns: workload, sm_mhz or power_cap_w or both, time_s, and power_w or energy_j or both. Optional:
  * kernel,mem_mhz,power_cap_w,energy_cv,ratio,ratio_cv; for predicted rows the standard deviations time_sd_pct and
- * power_sd_pct (empty or 0: measured); and activities in percent, 0 to 100, named as in DCGM (traces/io/records.h,
- * fl_counter): dram_active_pct,sm_active_pct,sm_occupancy_pct,fp32_pct,fp64_pct,fp16_pct,tensor_pct. The head is
- * optional, because plain files exist. Empty, nan and N/A mean not known. One of power_w and energy_j may be unknown;
- * it then follows from the other and time_s. A row has no value where its time, or power and energy, are 0 or not
- * known, as for a run that failed, or a clock that is a word (auto). left: counts the rows that were left
+ * power_sd_pct (empty or 0: measured); activities in percent, 0 to 100, named as in DCGM (traces/io/records.h,
+ * fl_counter): dram_active_pct,sm_active_pct,sm_occupancy_pct,fp32_pct,fp64_pct,fp16_pct,tensor_pct; and the mean and
+ * standard deviation of the utilisation readings, in points: util_gpu_pct,util_gpu_sd,util_mem_pct,util_mem_sd. The
+ * head is optional, because plain files exist. Empty, nan and N/A mean not known. One of power_w and energy_j may be
+ * unknown; it then follows from the other and time_s. A row has no value where its time, or power and energy, are 0 or
+ * not known, as for a run that failed, or a clock that is a word (auto). left: counts the rows that were left
  * out; NULL: refuse at the first (traces/io/io.h). */
 fl_status fl_sweep_read(const char *path, fl_sweep *s, fl_left_out *left, fl_diag *d);
 /* Read a sweep without need of power: power and energy may be unknown (NAN), and their columns may be absent. */
@@ -133,8 +134,8 @@ fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d);
  * two lines of text; the reader skips them, and nothing may follow. */
 fl_status fl_geepafs_read(const char *path, fl_decisions *r, fl_diag *d);
 
-/* Read the trajectory of an executed controller of one GPU: columns t_s, demand_w, power_w and set_w (the limit that was
- * set at this row; empty: none), and optionally sm_mhz, command_w and cap_w. It becomes decisions with the signals
+/* Read the trajectory of an executed controller of one GPU: columns t_s, demand_w, power_w and set_w (the limit that
+ * was set at this row; empty: none), and optionally sm_mhz, command_w and cap_w. It becomes decisions with the signals
  * target_w (host), power_w and sm_mhz, and the control power_limit_w. Power counts as fresh where it changed. A head
  * may begin with "# foldline-trajectory 1" and name policy and platform. */
 fl_status fl_trajectory_read(const char *path, fl_decisions *r, fl_diag *d);

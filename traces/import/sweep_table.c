@@ -15,7 +15,8 @@
 #include <strings.h>
 
 enum { WORKLOAD, KERNEL, SM_MHZ, MEM_MHZ, POWER_CAP, TIME, POWER, ENERGY, REQUIRED };
-enum { ENERGY_CV = REQUIRED, RATIO, RATIO_CV, TIME_SD, POWER_SD, ACTIVITY, COLUMNS = ACTIVITY + FL_COUNTERS };
+enum { ENERGY_CV = REQUIRED, RATIO, RATIO_CV, TIME_SD, POWER_SD, ACTIVITY, UTIL = ACTIVITY + FL_COUNTERS };
+enum { COLUMNS = UTIL + FL_UTILS };
 
 static const char *const COLUMN[COLUMNS] = {[WORKLOAD] = "workload",
                                             [KERNEL] = "kernel",
@@ -36,13 +37,17 @@ static const char *const COLUMN[COLUMNS] = {[WORKLOAD] = "workload",
                                             [ACTIVITY + FL_COUNTER_FP32] = "fp32_pct",
                                             [ACTIVITY + FL_COUNTER_FP64] = "fp64_pct",
                                             [ACTIVITY + FL_COUNTER_FP16] = "fp16_pct",
-                                            [ACTIVITY + FL_COUNTER_TENSOR] = "tensor_pct"};
+                                            [ACTIVITY + FL_COUNTER_TENSOR] = "tensor_pct",
+                                            [UTIL + FL_UTIL_GPU] = "util_gpu_pct",
+                                            [UTIL + FL_UTIL_GPU_SD] = "util_gpu_sd",
+                                            [UTIL + FL_UTIL_MEM] = "util_mem_pct",
+                                            [UTIL + FL_UTIL_MEM_SD] = "util_mem_sd"};
 
 struct fl_sweep_rows {
     fl_sweep s;
     size_t where[COLUMNS], width; /* SIZE_MAX: no such column */
     bool times;                   /* power and energy need not be known */
-    bool activities;              /* there is a column of activity */
+    bool activities, utils;       /* there is a column of activity, of utilisation */
     fl_intern names;
     fl_left_out left, *to;
 };
@@ -96,19 +101,18 @@ static fl_status get_spread(const fl_sweep_rows *l, const fl_csv_row *row, size_
                                      : fl_field_real(row, l->where[column], COLUMN[column], 0, HUGE_VAL, value, d);
 }
 
-/* One row of activities, where the sweep has any. */
-static fl_status add_activity(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d) {
-    const size_t at = l->s.row_count * FL_COUNTERS;
-    if (!l->activities)
-        return FL_OK;
-    if (fl_grow(&l->s.activity, &l->s.activity_room, at + FL_COUNTERS, sizeof *l->s.activity))
+/* Append one row of `count` columns in percent from column `first` on to values. */
+static fl_status add_percents(const fl_sweep_rows *l, const fl_csv_row *row, size_t first, size_t count,
+                              double **values, size_t *room, fl_diag *d) {
+    const size_t at = l->s.row_count * count;
+    if (fl_grow(values, room, at + count, sizeof **values))
         return fl_no_memory(d, row->file);
     fl_status status = FL_OK;
-    for (size_t i = 0; i < FL_COUNTERS && !status; i++) {
-        l->s.activity[at + i] = NAN;
-        if (!not_known(l, row, ACTIVITY + i))
-            status =
-                fl_field_real(row, l->where[ACTIVITY + i], COLUMN[ACTIVITY + i], 0, 100, &l->s.activity[at + i], d);
+    for (size_t i = 0; i < count && !status; i++) {
+        double *value = &(*values)[at + i];
+        *value = NAN;
+        if (!not_known(l, row, first + i))
+            status = fl_field_real(row, l->where[first + i], COLUMN[first + i], 0, 100, value, d);
     }
     return status;
 }
@@ -205,7 +209,7 @@ static fl_status find_columns(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *
     if (!status && !l->times && l->where[POWER] == SIZE_MAX && l->where[ENERGY] == SIZE_MAX)
         return FL_FIELD_FAIL(d, row, row->count - 1, "columns 'power_w' and 'energy_j' are missing, expected one");
     for (size_t i = ACTIVITY; i < COLUMNS; i++)
-        l->activities |= l->where[i] != SIZE_MAX;
+        *(i < UTIL ? &l->activities : &l->utils) |= l->where[i] != SIZE_MAX;
     return status;
 }
 
@@ -239,8 +243,10 @@ static fl_status take_row(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d) {
         status = get_spread(l, row, c, spread[c - ENERGY_CV], d);
     if (!status)
         status = complete_power(l, row, &r, d);
-    if (!status)
-        status = add_activity(l, row, d);
+    if (!status && l->activities)
+        status = add_percents(l, row, ACTIVITY, FL_COUNTERS, &l->s.activity, &l->s.activity_room, d);
+    if (!status && l->utils)
+        status = add_percents(l, row, UTIL, FL_UTILS, &l->s.util, &l->s.util_room, d);
     if (!status) /* last, so that every name has a row */
         status = get_name(l, row, WORKLOAD, &r.workload, d);
     if (!status)
@@ -306,7 +312,7 @@ fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d) {
     }
     const bool written[] = {spread, spread, spread, stated, stated};
     for (size_t i = 0; i < COLUMNS; i++)
-        if (i < REQUIRED || (i >= ACTIVITY ? s->activity != NULL : written[i - REQUIRED]))
+        if (i < REQUIRED || (i < ACTIVITY ? written[i - REQUIRED] : (i < UTIL ? s->activity : s->util) != NULL))
             fprintf(file, "%s%s", i ? "," : "", COLUMN[i]);
     fputc('\n', file);
     for (size_t i = 0; i < s->row_count; i++) {
@@ -325,6 +331,10 @@ fl_status fl_sweep_write(const char *path, const fl_sweep *s, fl_diag *d) {
         for (size_t c = 0; s->activity && c < FL_COUNTERS; c++) {
             fputc(',', file);
             fl_put_real(file, s->activity[i * FL_COUNTERS + c]);
+        }
+        for (size_t c = 0; s->util && c < FL_UTILS; c++) {
+            fputc(',', file);
+            fl_put_real(file, s->util[i * FL_UTILS + c]);
         }
         fputc('\n', file);
     }

@@ -196,6 +196,7 @@ void fl_sweep_free(fl_sweep *s) {
     free_texts(s->names, s->name_count);
     free(s->rows);
     free(s->activity);
+    free(s->util);
     memset(s, 0, sizeof *s);
 }
 

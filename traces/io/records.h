@@ -132,6 +132,10 @@ typedef enum fl_counter {
     FL_COUNTERS
 } fl_counter;
 
+/* Utilisation readings of the board, in percent as NVML reports them: their mean over a run, and the standard deviation
+ * of single readings. */
+typedef enum fl_utilisation { FL_UTIL_GPU, FL_UTIL_GPU_SD, FL_UTIL_MEM, FL_UTIL_MEM_SD, FL_UTILS } fl_utilisation;
+
 typedef struct fl_sweep {
     fl_head head;
     char **names;
@@ -140,6 +144,8 @@ typedef struct fl_sweep {
     size_t row_count, row_room;
     double *activity; /* row_count x FL_COUNTERS, NAN = not known; NULL where the sweep has no such column */
     size_t activity_room;
+    double *util; /* row_count x FL_UTILS, NAN = not known; NULL where the sweep has no such column */
+    size_t util_room;
 } fl_sweep;
 
 typedef struct fl_logged_kind {
