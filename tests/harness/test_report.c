@@ -107,7 +107,7 @@ static void test_says(void) {
                                        "id=\"pairs-0\"",
                                        "id=\"policies-1\"", /* the variant */
                                        "static, &quot;top&quot;",
-                                       "above 1: holds",
+                                       "above 1</td><td class=\"text good\">reproduced",
                                        "as printed",
                                        "nothing of note",
                                        "Sensitivity to parameters",

@@ -164,7 +164,8 @@ typedef struct fl_grid {
     size_t columns, count, room;
     char **term; /* a term and its meaning in turn, for the lines below the table */
     size_t terms, term_room;
-    bool lost; /* memory ran out */
+    bool texts; /* the last column is left-aligned even with a head */
+    bool lost;  /* memory ran out */
 } fl_grid;
 
 /* Add a column, before the first row: its head, and the line that defines it below the table, which an empty head does

@@ -100,7 +100,7 @@ void fl_grid_print(fl_grid *g, size_t left, FILE *out) {
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < g->columns; c++) {
             const char *cell = g->cell[r * g->columns + c];
-            const bool last = c + 1 == g->columns, text = c < left || (last && !*g->cell[c]);
+            const bool last = c + 1 == g->columns, text = c < left || (last && (g->texts || !*g->cell[c]));
             int width = 0;
             for (size_t k = c; k < g->count; k += g->columns)
                 width = (int)strlen(g->cell[k]) > width ? (int)strlen(g->cell[k]) : width;

@@ -151,8 +151,12 @@ static const fl_key gate_key[] = {
     ROW("within", REAL, "the line's", NULL, "largest distance from the published number", BETWEEN(0, HUGE_VAL)),
     ROW("within_pct", REAL, "%", NULL, "the same, as a share of it", BETWEEN(0, HUGE_VAL)),
     ROW("errors", REAL, "", NULL, "holds by at least this many standard errors", BETWEEN(0, HUGE_VAL)),
+    ROW("repetitions", REAL, "", NULL, "the published number is a mean of so many, and has a sampling error", BETWEEN(1, 1e6)),
     ROW("draws", TEXT, "", "most", "on how many draws of the applications it must hold", .words = "most|all")};
-KEYS(gate, "gate", "what must hold; otherwise compare ends with status 1", );
+KEYS(gate, "gate", "what must hold for the verdict 'reproduced'", );
+
+static const fl_key cell_key[] = {SELECTION_ROWS(false)};
+KEYS(cell, "cell", "a part of a selection; +KEY appends its text to the value of KEY", .behind = true);
 
 static const fl_key published_key[] = {
     ROW("quantity", TEXT, "", NULL, "name of the quantity", MUST),
@@ -162,13 +166,26 @@ static const fl_key published_key[] = {
     ROW("simulated", OBJECT, "", NULL, "the simulated number to compare", .of = &selection),
     ROW("share_of", OBJECT, "", NULL, "gives the number as a share of this, in percent", .of = &selection),
     ROW("gate", OBJECT, "", NULL, "without one the line only reports", .of = &gate),
+    ROW("block", TEXT, "", "detail", "a claim of the system, a detail or rival, or an input, which has no verdict",
+        .words = "detail|claim|input"),
+    ROW("kind", TEXT, "", "predicted", "calibrated: in view when a number was chosen, so no prediction",
+        .words = "predicted|calibrated|input"),
+    ROW("verdict", TEXT, "", "reproduced", "compare ends with status 1 if another one comes out",
+        .words = "reproduced|within the sampling error|depends on an unpublished input|contradicts another number|"
+                 "not reproduced"),
+    ROW("because", TEXT, "", NULL, "range of the input, the other number, or the cause; for the last three verdicts"),
+    ROW("holds_at", OBJECT, "", NULL, "changes of 'simulated' with which the gate holds: the unpublished input", LIST,
+        .of = &cell),
     ROW("note", TEXT, "", NULL, "printed under the table"),
-    ROW("fails", TEXT, "", NULL, "why the gate does not hold here; if it holds, that is a failure"),
     ROW("by_draw", TEXT, "", NULL, "name of a column of the table of draws")};
 KEYS(published, "published", "a line of the table of published results (harness/study/compare/compare.h)", );
 
-static const fl_key cell_key[] = {SELECTION_ROWS(false)};
-KEYS(cell, "cell", "a part of a selection; +KEY appends its text to the value of KEY", .behind = true);
+static const fl_key calibrated_key[] = {
+    ROW("what", TEXT, "", NULL, "the numbers and their values", MUST),
+    ROW("count", INT, "", "1", "how many numbers", BETWEEN(1, 1000)),
+    ROW("to", TEXT, "", NULL, "the published numbers that they were chosen by", MUST),
+    ROW("before", TEXT, "", NULL, "what came out before", MUST)};
+KEYS(calibrated, "calibrated", "numbers chosen so that published ones come out", );
 
 static const fl_key table_key[] = {
     ROW("title", TEXT, "", NULL, "title above the table", MUST),
@@ -227,6 +244,7 @@ static const fl_key experiment_key[] = {
     ROW("seeds", INT, "", "1", "runs of each policy, with seeds from seed on", BETWEEN(1, 100000)),
     ROW("power_window_ms", REAL, "ms", "15", "windows of the power statistics", BETWEEN(0.1, 1e6)),
     ROW("assumed", TEXT, "", NULL, "what a replay of a paper rests on; printed at its end", LIST),
+    ROW("calibrated", OBJECT, "", NULL, "what was chosen by published numbers", LIST, .of = &calibrated),
     ROW("published", OBJECT, "", NULL, "what the paper says, beside the simulated values", LIST, .of = &published),
     ROW("tables", OBJECT, "", NULL, "more tables of the results", LIST, .of = &table)};
 

@@ -49,12 +49,14 @@ static void list(FILE *f, const cJSON *array, const char *title) {
 
 /* ---- published results ---- */
 
+static bool in_block(const cJSON *line, const char *block) { return !strcmp(text_of(line, "block"), block); }
+
 static void put_published(FILE *f, const cJSON *line) {
     const double low = real_of(line, "published_low"), high = real_of(line, "published_high");
-    const cJSON *holds = cJSON_GetObjectItem(line, "holds");
+    const char *verdict = text_of(line, "verdict"), *recorded = text_of(line, "recorded");
     fputs("<tr><th scope=\"row\">", f);
     fl_html_text(f, text_of(line, "quantity"));
-    for (const char *const *key = (const char *const[]){"note", "fails", NULL}; *key; key++)
+    for (const char *const *key = (const char *const[]){"note", "because", NULL}; *key; key++)
         if (*text_of(line, *key)) {
             fputs("<br><small>", f);
             fl_html_text(f, text_of(line, *key));
@@ -68,31 +70,77 @@ static void put_published(FILE *f, const cJSON *line) {
         fl_cell_number(f, low, -5);
     fl_cell_number(f, real_of(line, "simulated"), -5);
     fl_cell_number(f, real_of(line, "difference"), -3);
-    fprintf(f, "<td class=\"text %s\">", cJSON_IsFalse(holds) ? "bad" : cJSON_IsTrue(holds) ? "good" : "");
-    fl_html_text(f, text_of(line, "gate"));
+    fl_cell_text_put(f, text_of(line, "kind"));
+    fl_cell_text_put(f, text_of(line, "gate"));
+    fprintf(f, "<td class=\"text %s\">",
+            cJSON_IsFalse(cJSON_GetObjectItem(line, "holds")) ? "bad"
+            : *verdict                                        ? "good"
+                                                              : "");
+    fl_html_text(f, verdict);
+    if (strcmp(verdict, recorded) != 0) {
+        fputs(", but recorded: ", f);
+        fl_html_text(f, recorded);
+    }
     fputs("</td></tr>\n", f);
 }
 
-void fl_table_published(FILE *f, const fl_report_data *r) {
-    static const char *const head[] = {"quantity", "unit", "published", "simulated", "difference", "gate or report"};
-    const cJSON *all = cJSON_GetObjectItem(r->published, "published"), *line;
-    size_t gates = 0, held = 0;
+/* The lines of a block as one table; no table where it has none. */
+static void put_block(FILE *f, const cJSON *all, const char *block, const char *title) {
+    static const char *const head[] = {"quantity",   "unit", "published", "simulated",
+                                       "difference", "kind", "test",      "verdict"};
+    const cJSON *line;
+    size_t lines = 0;
+    char id[64];
+    cJSON_ArrayForEach(line, all) if (in_block(line, block) && !lines++) {
+        snprintf(id, sizeof id, "published-%s", block);
+        fprintf(f, "<h3>%s</h3>\n", title);
+        table(f, id, title);
+        heads(f, head, "ttnnnttt");
+    }
+    cJSON_ArrayForEach(line, all) if (in_block(line, block)) put_published(f, line);
+    if (lines)
+        fputs("</tbody></table></div>\n", f);
+}
+
+static void put_score(FILE *f, const cJSON *score) {
+    fprintf(f, "<p>The difference is simulated minus published. %g predictions, of which %g are reproduced",
+            real_of(score, "predictions"), real_of(score, "reproduced"));
+    if (real_of(score, "published_numbers") > 0)
+        fprintf(
+            f,
+            "; the error of the %g that have a published number has median %.2g and 90th percentile %.2g, in percent "
+            "of the number, or in points where it is a percentage",
+            real_of(score, "published_numbers"), real_of(score, "error_median"), real_of(score, "error_p90"));
+    fprintf(f, ". %g numbers were calibrated.</p>\n", real_of(score, "calibrated"));
+}
+
+static void put_calibrated(FILE *f, const cJSON *all) {
+    const cJSON *at;
     if (!cJSON_GetArraySize(all))
         return;
-    cJSON_ArrayForEach(line, all) {
-        const cJSON *holds = cJSON_GetObjectItem(line, "holds");
-        gates += cJSON_IsBool(holds) != 0;
-        held += cJSON_IsTrue(holds) != 0;
+    fputs("<h3>Calibrated</h3>\n<ul>\n", f);
+    cJSON_ArrayForEach(at, all) {
+        fputs("<li>", f);
+        fl_html_text(f, text_of(at, "what"));
+        fputs(", to ", f);
+        fl_html_text(f, text_of(at, "to"));
+        fputs("; before: ", f);
+        fl_html_text(f, text_of(at, "before"));
+        fputs("</li>\n", f);
     }
+    fputs("</ul>\n", f);
+}
+
+void fl_table_published(FILE *f, const fl_report_data *r) {
+    const cJSON *all = cJSON_GetObjectItem(r->published, "published");
+    if (!cJSON_GetArraySize(all))
+        return;
     fputs("<section id=\"published\"><h2>Published and simulated</h2>\n", f);
-    fprintf(f,
-            "<p>%d quantities; %zu of %zu gates hold. A quantity without a gate only reports. The difference is "
-            "simulated minus published.</p>\n",
-            cJSON_GetArraySize(all), held, gates);
-    table(f, "published-table", "Published results beside simulated ones");
-    heads(f, head, "ttnnnt");
-    cJSON_ArrayForEach(line, all) put_published(f, line);
-    fputs("</tbody></table></div>\n", f);
+    put_score(f, cJSON_GetObjectItem(r->published, "score"));
+    put_block(f, all, "claim", "Claims of the system");
+    put_block(f, all, "detail", "Rivals and details");
+    put_block(f, all, "input", "Inputs, and what nobody can reproduce");
+    put_calibrated(f, cJSON_GetObjectItem(r->published, "calibrated"));
     list(f, cJSON_GetObjectItem(r->published, "assumed"), "Assumed, because not published");
     fputs("</section>\n", f);
 }

@@ -99,9 +99,22 @@ fl_status fl_draws_compare(const fl_experiment *e, const fl_comparison_options *
  * If the experiment has "records": "both", every line with a policy that needs activity records has a second number:
  * the simulated value with records that take no time. Gates judge the value at cost.
  *
- * fails: "why". This marks a claim of the paper that does not hold here: its gate must fail. The line then says so,
- * with the reason, and does not change the exit status. If the gate holds after all, that counts as a failure, because
- * the text is out of date. A published claim is therefore always a gate, whatever its result. */
+ * Each line is presented by four keys:
+ *   block: "claim" (of the paper's system), "detail" (the default: rivals, single applications), or "input" (an input,
+ * or a number that nobody can reproduce: it has no gate). kind: "predicted" (the default), "calibrated" (it was in view
+ * when a number was chosen) or "input". verdict: what the line comes out as; the default is "reproduced". because: the
+ * reason. Each of the last three verdicts needs one. fl_published_solve computes the verdict of each line with a gate;
+ * the first that applies: "reproduced": the gate holds. "within the sampling error": the gate has "repetitions": N,
+ * since the published number is a mean of N repetitions, and the gate holds with its bounds wider by 1.96 standard
+ * errors of the difference between such a mean and the mean of the line's rows, which must be of one workload. "depends
+ * on an unpublished input": the gate holds at each of "holds_at", a list of parts of a selection that override
+ * "simulated", such as [{"policy": "hybrid1:margin_w=2"}, {"variant": "bus at 70 %"}]. "contradicts another number":
+ * only where the experiment records it. "not reproduced". A verdict other than the recorded one, better or worse,
+ * changes the exit status: then the text is out of date.
+ *
+ * "calibrated": [{"what": "the margin, 9 W", "count": 1, "to": "the energies of Fig. 6", "before": "94 of 107 hold"}]
+ * of the experiment lists what was chosen so that published numbers come out. The score counts predictions alone: lines
+ * of kind "predicted" with a gate or a published number. */
 
 typedef struct fl_published fl_published;
 
@@ -112,13 +125,17 @@ void fl_published_free(fl_published *p);
 
 /* Evaluate every line. FL_BAD_INPUT: a selection finds no row. */
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d);
-/* Return the number of gates with the wrong result: they do not hold, or hold although the experiment says "fails". */
+/* Return the number of lines whose verdict differs from the recorded one. */
 size_t fl_published_failed(const fl_published *p);
-/* Print quantity | published | simulated | records free | difference | gate or report; the table of draws; notes, and
- * what the experiment assumes. */
-void fl_published_print(const fl_published *p, FILE *out);
-/* Return the lines as an array of objects. */
+/* Return true if a line is a claim of the system, so that the claims alone fit on one screen. */
+bool fl_published_claims(const fl_published *p);
+/* Print the claims of the system, the lines whose verdict differs from the recorded one, and the score. all: also
+ * rivals and details, inputs, draws, notes, what was calibrated and what the experiment assumes. An experiment without
+ * claims is printed as a whole. */
+void fl_published_print(const fl_published *p, bool all, FILE *out);
+/* Return the lines as an array of objects, and the score as an object. */
 cJSON *fl_published_json(const fl_published *p);
+cJSON *fl_published_score_json(const fl_published *p);
 
 /* The files beside a result. */
 

@@ -90,6 +90,8 @@ static double combine(const selection *s, double *v, size_t n) {
         return sum;
     case ERROR:
         return standard_error(v, n, sum / (double)n);
+    case DEVIATION:
+        return standard_error(v, n, sum / (double)n) * sqrt((double)n);
     case COUNT_BELOW:
         return (double)below;
     case COUNT_ABOVE:
@@ -214,35 +216,6 @@ static fl_status solve_bound(const fl_published *p, bound *b, const fl_compariso
     return b->given && b->selected ? evaluate_each(p, &b->what, c, &b->value, &b->draw_value, d) : FL_OK;
 }
 
-static double distance(const published_line *l, double value) {
-    if (value < l->low)
-        return value - l->low;
-    if (value > l->high)
-        return value - l->high;
-    return isnan(l->low) || isnan(value) ? (double)NAN : 0;
-}
-
-double fl_published_difference(const published_line *l) { return distance(l, l->value); }
-
-static double of_draw(const bound *b, size_t draw) { return b->selected ? b->draw_value[draw] : b->value; }
-
-static bool holds(const published_line *l, size_t draw) { /* written so that n/a never holds */
-    const double value = l->draw_value[draw], spare = l->errors.given ? l->errors.value * l->error : 0;
-    const double off = fabs(distance(l, value)) + spare;
-    return (!l->above.given || value - spare > of_draw(&l->above, draw)) &&
-           (!l->below.given || value + spare < of_draw(&l->below, draw)) &&
-           (!l->within.given || off <= l->within.value) &&
-           (!l->within_pct.given ||
-            off <= l->within_pct.value / 100 * fabs(off > 0 && value > l->high ? l->high : l->low));
-}
-
-static void judge(const fl_published *p, published_line *l) {
-    l->draws = p->draw_count;
-    for (size_t i = 0; i < p->draw_count; i++)
-        l->draws_held += holds(l, i);
-    l->holds = l->all_draws ? l->draws && l->draws_held == l->draws : 2 * l->draws_held > l->draws;
-}
-
 /* In the order of the rows; a single one, NULL, where applications are not drawn. */
 static void find_draws(fl_published *p, const fl_comparison *c) {
     size_t room = 0;
@@ -269,6 +242,28 @@ static fl_status take_share(const fl_published *p, published_line *l, const fl_c
     return s;
 }
 
+/* The standard error or the standard deviation of the line's rows. */
+static fl_status solve_spread(const fl_published *p, const published_line *l, enum published_over over,
+                              const fl_comparison *c, double *value, fl_diag *d) {
+    selection spread = l->simulated;
+    spread.over = over;
+    return evaluate(p, &spread, c, false, value, NULL, d);
+}
+
+/* Judge the line by its own values and those of "holds_at". */
+static fl_status judge(const fl_published *p, published_line *l, const fl_comparison *c, fl_diag *d) {
+    double **instead = fl_must(calloc(l->instead_count + 1, sizeof *instead)), ignored;
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < l->instead_count; i++)
+        s = evaluate_each(p, &l->instead[i], c, &ignored, &instead[i], d);
+    if (!s)
+        fl_published_judge(p, l, instead);
+    for (size_t i = 0; i < l->instead_count; i++)
+        free(instead[i]);
+    free(instead);
+    return s;
+}
+
 fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d) {
     fl_status s = FL_OK;
     find_draws(p, c);
@@ -279,11 +274,10 @@ fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d
         s = evaluate_each(p, &l->simulated, c, &l->value, &l->draw_value, d);
         if (!s)
             s = evaluate(p, &l->simulated, c, true, &l->value_free, NULL, d);
-        if (!s && l->errors.given) {
-            selection error = l->simulated;
-            error.over = ERROR;
-            s = evaluate(p, &error, c, false, &l->error, NULL, d);
-        }
+        if (!s && (l->errors.given || l->repetitions.given))
+            s = solve_spread(p, l, ERROR, c, &l->error, d);
+        if (!s && l->repetitions.given)
+            s = solve_spread(p, l, DEVIATION, c, &l->deviation, d);
         if (!s && l->share_of.policy)
             s = take_share(p, l, c, d);
         if (!s)
@@ -291,21 +285,7 @@ fl_status fl_published_solve(fl_published *p, const fl_comparison *c, fl_diag *d
         if (!s)
             s = solve_bound(p, &l->below, c, d);
         if (!s)
-            judge(p, l);
+            s = judge(p, l, c, d);
     }
     return s;
-}
-
-bool fl_published_gated(const published_line *l) {
-    return l->above.given || l->below.given || l->within.given || l->within_pct.given;
-}
-
-/* The gate is as the experiment says that it is: it holds, or it fails with a reason. */
-static bool fl_published_as_stated(const published_line *l) { return l->holds == !l->fails; }
-
-size_t fl_published_failed(const fl_published *p) {
-    size_t failed = 0;
-    for (size_t i = 0; i < p->count; i++)
-        failed += fl_published_gated(&p->line[i]) && !fl_published_as_stated(&p->line[i]);
-    return failed;
 }

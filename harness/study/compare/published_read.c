@@ -210,18 +210,107 @@ static fl_status read_value(const fl_json *at, published_line *l, fl_diag *d) {
     return s ? s : fl_json_real(&high, l->low, HUGE_VAL, &l->high, d);
 }
 
-static fl_status read_line(const fl_json *at, const fl_texts *policies, published_line *l, fl_diag *d) {
+/* Set a key of the selection. "+KEY" puts its text behind the one that KEY has so far. */
+static void set_key(cJSON *all, const cJSON *given) {
+    const bool behind = given->string[0] == '+' && cJSON_IsString(given);
+    const char *key = given->string + behind;
+    const char *first = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(all, key));
+    char *text = behind ? fl_must_print("%s%s", first ? first : "", given->valuestring) : NULL;
+    cJSON *value = behind ? cJSON_CreateString(text) : cJSON_Duplicate(given, true);
+    free(text);
+    cJSON_DeleteItemFromObjectCaseSensitive(all, key);
+    fl_must_have(cJSON_AddItemToObject(all, key, value));
+}
+
+fl_status fl_published_merge(const fl_json *const *part, size_t count, const fl_json *at, cJSON *merged,
+                             const fl_texts *policies, selection *s, fl_diag *d) {
+    cJSON *all = cJSON_CreateObject();
+    fl_must_have(cJSON_AddItemToArray(merged, all));
+    for (size_t i = 0; i < 2 * count; i++) {
+        const fl_json *from = part[i % count];
+        for (fl_json e = from->node ? fl_json_first(from) : (fl_json){0}; e.node; e = fl_json_next(from, &e))
+            if ((e.node->string[0] == '+') == (i >= count))
+                set_key(all, e.node);
+    }
+    fl_json whole = *at;
+    whole.node = all;
+    return fl_published_selection(&whole, policies, s, d);
+}
+
+/* "holds_at": parts that make other selections of the simulated one. */
+static fl_status read_instead(const fl_json *at, const fl_json *simulated, const fl_texts *policies, cJSON *merged,
+                              published_line *l, fl_diag *d) {
+    fl_json list;
+    if (!fl_json_has(at, "holds_at"))
+        return FL_OK;
+    fl_status s = fl_json_get_array(at, "holds_at", &list, d);
+    if (s)
+        return s;
+    l->instead = fl_must(calloc(fl_json_count(&list) + 1, sizeof *l->instead));
+    for (fl_json part = fl_json_first(&list); !s && part.node; part = fl_json_next(&list, &part)) {
+        const fl_json *const parts[] = {simulated, &part};
+        s = fl_json_object(&part, d);
+        if (!s)
+            s = fl_published_merge(parts, 2, &part, merged, policies, &l->instead[l->instead_count++], d);
+    }
+    return s;
+}
+
+/* The block, the kind and the recorded verdict. */
+static fl_status read_marks(const fl_json *at, published_line *l, fl_diag *d) {
+    size_t block = DETAIL, kind = PREDICTED, recorded = REPRODUCED;
+    fl_status s = read_text(at, "because", &l->because, d);
+    if (!s && fl_json_has(at, "block"))
+        s = choose(at, "block", fl_block_names, 3, &block, d);
+    if (!s && fl_json_has(at, "kind"))
+        s = choose(at, "kind", fl_kind_names, 3, &kind, d);
+    if (!s && fl_json_has(at, "verdict"))
+        s = choose(at, "verdict", fl_verdict_names, PUBLISHED_VERDICTS, &recorded, d);
+    l->block = (published_block)block;
+    l->kind = (published_kind)kind;
+    l->recorded = (published_verdict)recorded;
+    return s;
+}
+
+/* What goes with what. */
+static fl_status check_marks(const fl_json *at, const published_line *l, fl_diag *d) {
+    const bool gated = fl_published_gated(l), given = l->block == GIVEN || l->kind == TAKEN;
+    if (given && gated)
+        return fl_json_fail(at, d, "an input with a gate, expected neither a gate nor a verdict of an input");
+    if (l->block == CLAIM && !gated && l->kind == PREDICTED)
+        return fl_json_fail(at, d, "a claim without a gate, expected 'gate' beside it");
+    if (fl_json_has(at, "verdict") && !gated)
+        return fl_json_fail(at, d, "'verdict' without a gate, expected 'gate' beside it");
+    if (l->recorded >= UNPUBLISHED_INPUT && !l->because)
+        return fl_json_fail(at, d, "'%s' without a reason, expected 'because' beside it",
+                            fl_verdict_names[l->recorded]);
+    if (l->recorded < UNPUBLISHED_INPUT && l->because)
+        return fl_json_fail(at, d, "'because' of '%s', expected a verdict that needs a reason",
+                            fl_verdict_names[l->recorded]);
+    if (l->recorded == SAMPLING_ERROR && !l->repetitions.given)
+        return fl_json_fail(at, d, "'%s' of unknown repetitions, expected 'repetitions' in the gate",
+                            fl_verdict_names[l->recorded]);
+    if (l->recorded == UNPUBLISHED_INPUT && !l->instead_count)
+        return fl_json_fail(at, d, "'%s' without 'holds_at', expected the inputs at which the gate holds",
+                            fl_verdict_names[l->recorded]);
+    return FL_OK;
+}
+
+static fl_status read_line(const fl_json *at, const fl_texts *policies, cJSON *merged, published_line *l, fl_diag *d) {
     static const char *const draws[] = {"most", "all"};
     fl_json simulated, gate;
     size_t of_draws = 0;
-    l->value = l->value_free = l->error = NAN;
+    l->value = l->value_free = l->error = l->deviation = NAN;
     l->unit = l->note = "";
     fl_status s = fl_json_object(at, d);
     if (s || (s = fl_json_get_text(at, "quantity", &l->quantity, d)) || (s = read_text(at, "unit", &l->unit, d)) ||
         (s = read_text(at, "note", &l->note, d)) || (s = read_value(at, l, d)))
         return s;
+    if ((s = read_marks(at, l, d)))
+        return s;
     if (fl_json_has(at, "simulated") && ((s = fl_json_get_object(at, "simulated", &simulated, d)) ||
-                                         (s = fl_published_selection(&simulated, policies, &l->simulated, d))))
+                                         (s = fl_published_selection(&simulated, policies, &l->simulated, d)) ||
+                                         (s = read_instead(at, &simulated, policies, merged, l, d))))
         return s;
     if (fl_json_has(at, "by_draw") && (s = fl_json_get_text(at, "by_draw", &l->by_draw, d)))
         return s;
@@ -230,10 +319,8 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, publishe
         return s;
     if (l->share_of.policy && !l->simulated.policy)
         return fl_json_fail(at, d, "'share_of' of nothing, expected 'simulated' beside it");
-    if (fl_json_has(at, "fails") && (s = fl_json_get_text(at, "fails", &l->fails, d)))
-        return s;
     if (!fl_json_has(at, "gate"))
-        return l->fails ? fl_json_fail(at, d, "'fails' without a gate that could, expected 'gate' beside it") : FL_OK;
+        return check_marks(at, l, d);
     if ((s = fl_json_get_object(at, "gate", &gate, d)) ||
         (fl_json_has(&gate, "draws") && (s = choose(&gate, "draws", draws, 2, &of_draws, d))))
         return s;
@@ -244,12 +331,43 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, publishe
         (s = read_bound(&gate, "below", true, policies, &l->below, d)) ||
         (s = read_bound(&gate, "within", false, policies, &l->within, d)) ||
         (s = read_bound(&gate, "within_pct", false, policies, &l->within_pct, d)) ||
-        (s = read_bound(&gate, "errors", false, policies, &l->errors, d)))
+        (s = read_bound(&gate, "errors", false, policies, &l->errors, d)) ||
+        (s = read_bound(&gate, "repetitions", false, policies, &l->repetitions, d)))
         return s;
-    if (l->errors.given && (l->simulated.over != MEAN || l->share_of.policy || !fl_published_gated(l)))
-        return fl_json_fail(&gate, d, "errors of what is no mean, or of no bound, expected both");
+    if ((l->errors.given || l->repetitions.given) &&
+        (l->simulated.over != MEAN || l->share_of.policy || !fl_published_gated(l)))
+        return fl_json_fail(&gate, d, "%s of what is no mean, or of no bound, expected both",
+                            l->errors.given ? "errors" : "repetitions");
     if (isnan(l->low) && (l->within.given || l->within_pct.given))
         return fl_json_fail(&gate, d, "within of nothing, expected a published number beside it");
+    return check_marks(at, l, d);
+}
+
+static fl_status read_calibrated(const fl_json *root, fl_published *p, fl_diag *d) {
+    fl_json list;
+    if (!fl_json_has(root, "calibrated"))
+        return FL_OK;
+    fl_status s = fl_json_get_array(root, "calibrated", &list, d);
+    if (s)
+        return s;
+    p->calibrated = fl_must(calloc(fl_json_count(&list) + 1, sizeof *p->calibrated));
+    for (fl_json at = fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at)) {
+        published_calibrated *c = &p->calibrated[p->calibrated_count++];
+        c->count = 1;
+        if (!(s = fl_json_object(&at, d)) && !(s = fl_json_get_text(&at, "what", &c->what, d)) &&
+            !(s = fl_json_get_text(&at, "to", &c->to, d)) && !(s = fl_json_get_text(&at, "before", &c->before, d)) &&
+            fl_json_has(&at, "count"))
+            s = fl_json_get_int(&at, "count", 1, 1000, &c->count, d);
+    }
+    return s;
+}
+
+/* A line is calibrated only where the experiment says what was. */
+static fl_status check_calibrated(const fl_published *p, const fl_json *list, fl_diag *d) {
+    for (size_t i = 0; i < p->count; i++)
+        if (p->line[i].kind == CALIBRATED && !p->calibrated_count)
+            return fl_json_fail(list, d, "'%s' is calibrated, expected 'calibrated' of the experiment to say to what",
+                                p->line[i].quantity);
     return FL_OK;
 }
 
@@ -266,8 +384,15 @@ fl_status fl_published_open(const fl_experiment *e, const fl_texts *policies, fl
         return s;
     fl_published *p = fl_must(calloc(1, sizeof *p));
     p->line = fl_must(calloc(fl_json_count(&list) + 1, sizeof *p->line));
+    p->merged = fl_must(cJSON_CreateArray());
     for (fl_json at = fl_json_first(&list); !s && at.node; at = fl_json_next(&list, &at))
-        s = read_line(&at, policies, &p->line[p->count++], d);
+        s = read_line(&at, policies, p->merged, &p->line[p->count++], d);
+    if (!s)
+        s = read_text(&root, "about", &p->about, d);
+    if (!s)
+        s = read_calibrated(&root, p, d);
+    if (!s)
+        s = check_calibrated(p, &list, d);
     if (!s && fl_json_has(&root, "assumed"))
         s = fl_json_get_array(&root, "assumed", &p->assumed, d);
     if (s) {
@@ -285,8 +410,11 @@ void fl_published_free(fl_published *p) {
         free(p->line[i].above.draw_value);
         free(p->line[i].below.draw_value);
         free(p->line[i].draw_value);
+        free(p->line[i].instead);
     }
     free(p->line);
+    free(p->calibrated);
+    cJSON_Delete(p->merged);
     free(p->draw);
     free(p);
 }
