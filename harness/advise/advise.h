@@ -106,6 +106,9 @@ typedef struct fl_advise_subjects {
     double own_limit_w;    /* the power limit of the board where none is set; 0 or INFINITY = not known */
 } fl_advise_subjects;
 
+/* Add a note that numbers rest on doubtful data, behind those that are there. */
+void fl_advise_doubt(fl_advise_subjects *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 void fl_advise_close(fl_advise_subjects *s);
 
 /* Choose one setting for all subjects that have an answer: the least energy of all together, among the settings that

@@ -143,14 +143,13 @@ static void tell_doubts(const fl_advise_source *f, const char *path, const fl_im
         apart |= !f->ran[i].aside && fl_accounts_differ(f->ran[i].ends.counter_w, f->ran[i].ends.sensor_w);
     for (size_t i = 0; i < in->doubt_count; i++)
         if (!apart || !strstr(in->note[i], "two accounts of its energy"))
-            FL_ADVISE_REST(s, "%s: %s", basename(path), in->note[i]);
+            fl_advise_doubt(s, "%s: %s", basename(path), in->note[i]);
     for (size_t i = first; i < f->ran_count; i++) {
         const fl_log_ends *ends = &f->ran[i].ends;
         if (f->ran[i].aside || !fl_accounts_differ(ends->counter_w, ends->sensor_w))
             continue;
-        FL_ADVISE_REST(s, "%s: " FL_LOG_ACCOUNTS, basename(path), ends->counter_w, ends->sensor_w);
+        fl_advise_doubt(s, "%s: " FL_LOG_ACCOUNTS, basename(path), ends->counter_w, ends->sensor_w);
     }
-    s->doubts = s->rest_count;
 }
 
 static void add_log(fl_advise_source *f, const char *path, double sm_mhz, const fl_telemetry *t) {

@@ -76,7 +76,7 @@ static void note_runs(fl_advise_ran *const *ran, size_t count, fl_advise_subject
         const fl_log_run *r = &ran[i]->run;
         const char *file = basename(ran[i]->path);
         if (!ran[i]->ends.whole)
-            FL_ADVISE_REST(s, "that %s has the whole run, although the GPU does not idle before and after it", file);
+            fl_advise_doubt(s, "%s: taken as the whole run, although the GPU does not idle before and after it", file);
         if (r->sm_stated)
             FL_ADVISE_REST(s, "%s states no SM clock: %g MHz are by its name or by --sm-mhz", file, r->sm_mhz);
         else if (r->sm_low_mhz < r->sm_high_mhz)
@@ -111,16 +111,15 @@ static fl_status from_clocks(fl_advise_ran *const *ran, size_t count, const fl_p
 
 /* Moves the subjects and notes of `from` to the end of those of `to`. */
 static void take(fl_advise_subjects *to, fl_advise_subjects *from) {
-    size_t room = to->rest_count;
     for (size_t i = 0; i < from->count; i++) {
         fl_must_grow(&to->item, &to->room, to->count + 1, sizeof *to->item);
         to->item[to->count++] = from->item[i];
     }
-    for (size_t i = 0; i < from->rest_count; i++) {
-        fl_must_grow(&to->rests, &room, to->rest_count + 1, sizeof *to->rests);
-        to->rests[to->rest_count++] = from->rests[i];
-    }
-    from->count = from->rest_count = 0;
+    for (size_t i = 0; i < from->doubts; i++)
+        fl_advise_doubt(to, "%s", from->rests[i]);
+    for (size_t i = from->doubts; i < from->rest_count; i++)
+        FL_ADVISE_REST(to, "%s", from->rests[i]);
+    from->count = 0;
     to->several_memories |= from->several_memories;
     to->own_limit_w = fmax(to->own_limit_w, from->own_limit_w);
 }
@@ -295,10 +294,8 @@ static fl_status add_program(const fl_advise_source *f, const program *g, const 
     }
     fl_advise_subject *to = NULL;
     if (done) {
-        own.item[0].rests = own.rests;
-        own.item[0].rest_count = own.rest_count;
-        own.rests = NULL;
-        own.rest_count = 0;
+        for (size_t i = own.doubts; i < own.rest_count; i++)
+            FL_MUST_NOTE(&own.item[0].rests, &own.item[0].rest_count, "%s", own.rests[i]);
         take(s, &own);
         to = &s->item[s->count - 1];
     } else {

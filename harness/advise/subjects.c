@@ -9,7 +9,9 @@
 #include "models/laws/device.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +44,19 @@ fl_advise_subject *fl_advise_add_unknown(fl_advise_subjects *s, const char *name
     to->why = fl_must(strdup(why));
     to->next = (fl_chip_next){.known = true, .sm_mhz = next.sm_mhz, .mem_mhz = next.mem_mhz};
     return to;
+}
+
+void fl_advise_doubt(fl_advise_subjects *s, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    char *text = NULL;
+    fl_must_have(vasprintf(&text, format, list) >= 0);
+    va_end(list);
+    FL_ADVISE_REST(s, "%s", text);
+    free(text);
+    text = s->rests[s->rest_count - 1];
+    memmove(s->rests + s->doubts + 1, s->rests + s->doubts, (s->rest_count - 1 - s->doubts) * sizeof *s->rests);
+    s->rests[s->doubts++] = text;
 }
 
 void fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p) {

@@ -182,8 +182,8 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     fl_advise_add_limited(c, sweep, name, p.law.sm_min_mhz, p.law.sm_max_mhz, &p.sweep);
     if (!p.sweep.row_count) {
         fl_predicted_free(&p);
-        FL_ADVISE_REST(s, "%s is left out: all its rows are %snot at the clock they name", sweep->names[name],
-                       c->rows.predicted ? "predicted, or " : "");
+        fl_advise_doubt(s, "%s is left out: all its rows are %snot at the clock they name", sweep->names[name],
+                        c->rows.predicted ? "predicted, or " : "");
         return FL_OK;
     }
     fl_advise_subject *to = fl_advise_add(s, sweep->names[name]);
@@ -297,8 +297,9 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *swe
             FL_ADVISE_REST(s, "predicted rows of the file teach nothing: %zu", c->rows.predicted);
         note_limits(sweep, dev, s);
         if (c->rows.unsounds)
-            FL_ADVISE_REST(s, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
-                           c->rows.unsounds);
+            fl_advise_doubt(
+                s, "%s: rows left out, as they did not run at the clock they name (fit device tells them): %zu",
+                basename(path), c->rows.unsounds);
         for (size_t i = 0; i < c->rows.clocks; i++)
             if (fl_fit_clock_shows(&c->rows, i))
                 FL_ADVISE_REST(s, "rows at %g MHz ran at about %.0f MHz", c->rows.clock[i].sm_mhz,

@@ -238,11 +238,14 @@ void fl_fit_rows_tell(const fl_fit_rows *r) {
         fl_terminal_say(stderr, "note: %s", r->left[i]);
 }
 
-static fl_status add_file(const char *path, size_t file, const fl_texts *only, bool predicted, fl_fit_rows *r,
+typedef enum asked_rows { MEASURED, WITH_POWER, ALSO_PREDICTED } asked_rows; /* WITH_POWER: measured, power too */
+
+static fl_status add_file(const char *path, size_t file, const fl_texts *only, asked_rows asked, fl_fit_rows *r,
                           fl_diag *d) {
     fl_sweep s = {0};
     fl_left_out left;
-    fl_status status = fl_sweep_read_times(path, &s, &left, d);
+    fl_status status =
+        asked == WITH_POWER ? fl_sweep_read(path, &s, &left, d) : fl_sweep_read_times(path, &s, &left, d);
     if (!status)
         status = take_left(path, &left, r, d);
     const size_t since = r->entities;
@@ -253,7 +256,7 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, b
         status = fl_sweep_check_units(path, &s, d);
     if (!status)
         status = fl_sweep_check_twice(path, &s, d);
-    if (!status && !predicted)
+    if (!status && asked != ALSO_PREDICTED)
         drop_predicted(&s, only, r);
     if (!status)
         status = take_activity(&s, r, &own, d);
@@ -330,11 +333,11 @@ void fl_fit_rows_sort(fl_fit_rows *r) {
     }
 }
 
-static fl_status read_rows(const fl_texts *files, const fl_texts *only, bool predicted, fl_fit_rows *r, fl_diag *d) {
+static fl_status read_rows(const fl_texts *files, const fl_texts *only, asked_rows asked, fl_fit_rows *r, fl_diag *d) {
     fl_fit_rows fresh = {0};
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < files->count; i++)
-        s = add_file(files->item[i], i, only, predicted, &fresh, d);
+        s = add_file(files->item[i], i, only, asked, &fresh, d);
     fresh.latent = !s && fresh.count == 0 && fresh.cappeds > 0;
     if (!s && fresh.count == 0 && !fresh.latent)
         s = fl_fail(d, FL_BAD_INPUT, files->count ? files->item[0] : NULL, 0, 0,
@@ -354,11 +357,15 @@ static fl_status read_rows(const fl_texts *files, const fl_texts *only, bool pre
 }
 
 fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
-    return read_rows(files, only, false, r, d);
+    return read_rows(files, only, MEASURED, r, d);
+}
+
+fl_status fl_fit_rows_read_powers(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+    return read_rows(files, only, WITH_POWER, r, d);
 }
 
 fl_status fl_fit_rows_read_predicted(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
-    return read_rows(files, only, true, r, d);
+    return read_rows(files, only, ALSO_PREDICTED, r, d);
 }
 
 void fl_fit_rows_free(fl_fit_rows *r) {

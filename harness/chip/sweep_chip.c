@@ -85,7 +85,7 @@ fl_status fl_sweep_chip_open(fl_sweep_chip *c, const char *sweep, const char *pl
     const fl_texts files = {.item = file, .count = 1}, all = {0};
     fl_fit_rows rows = {0};
     *c = (fl_sweep_chip){0};
-    const fl_status s = fl_fit_rows_read(&files, &all, &rows, d);
+    const fl_status s = fl_fit_rows_read_powers(&files, &all, &rows, d);
     return s ? s : fl_sweep_chip_of_rows(c, &rows, sweep, platform, d);
 }
 

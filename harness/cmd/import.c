@@ -117,6 +117,7 @@ static fl_status add_import(done *all, fl_imported *one, const char *path, const
 static fl_status read_mapped(const ask *a, done *all, fl_diag *d) {
     fl_sweep_map map = {0};
     fl_left_out left;
+    fl_imported one = {0};
     char text[400];
     if (a->files.count != 1 || a->formats.count)
         return fl_refuse(d, "--map reads one table as a sweep, expected one file and no --format");
@@ -124,7 +125,10 @@ static fl_status read_mapped(const ask *a, done *all, fl_diag *d) {
     if (!s)
         s = fl_sweep_read_mapped(a->files.item[0], &map, &all->run.sweep, &left, d);
     if (!s)
-        s = fl_import_left(&all->run, &left, d);
+        s = fl_import_left(&one, &left, d);
+    if (!s)
+        s = fl_import_take_notes(&all->run, &one, basename(a->files.item[0]), d);
+    fl_imported_free(&one);
     all->run.has_sweep = !s;
     snprintf(text, sizeof text, "%.140s, imported with --map %.140s", basename(a->files.item[0]),
              strchr(a->map, '=') ? a->map : basename(a->map));
@@ -212,7 +216,10 @@ static fl_status write_table(const ask *a, done *all, fl_diag *d) {
     if (!a->output)
         return FL_OK;
     all->written[0] = fl_must(strdup(a->output));
-    const fl_status s = spare_inputs(a, a->output, d);
+    fl_status s = spare_inputs(a, a->output, d);
+    if (!s)
+        s = fl_import_head_left(all->run.has_sweep ? &all->run.sweep.head : &all->run.requests.head, &all->run, NULL,
+                                d);
     if (s)
         return s;
     return all->run.has_sweep ? fl_sweep_write(a->output, &all->run.sweep, d)
@@ -236,6 +243,10 @@ static fl_status write_all(const ask *a, done *all, fl_diag *d) {
     fl_status s = FL_OK;
     for (int i = 0; !s && i < 2; i++)
         s = all->written[i] ? spare_inputs(a, all->written[i], d) : FL_OK;
+    if (!s && all->written[0])
+        s = fl_import_head_left(&all->run.kernels.head, &all->run, NULL, d);
+    if (!s && all->written[1])
+        s = fl_import_head_left(&all->run.telemetry.head, &all->run, NULL, d);
     bool existed = all->written[1] && !access(all->written[1], F_OK);
     if (!s && all->written[1])
         s = fl_telemetry_write(all->written[1], &all->run.telemetry, d);

@@ -206,7 +206,7 @@ succeed "one clock for all" '^all together: [0-9]+ MHz saves [0-9.]+ % of the en
 check "is the same in each row" test "$(awk '/^w[0-7]/ { print $2 }' "$dir/out" | sort -u | wc -l)" = 1
 printf 'workload,sm_mhz,mem_mhz,time_s,power_w\nw,1410,1215,10,300\nw,1005,1215,9.6,200\n' >"$dir/less.csv"
 succeed "a sweep whose lower clock is faster" '^w: 1005 MHz' "$f" advise "$dir/less.csv"
-check "is in doubt" grep -q '^note: w: 1005 MHz is faster than 1410 MHz by 4.0 %, as of less work' "$dir/err"
+check "is in doubt" grep -q '^note: w: 1005 MHz is faster than 1410 MHz by 4.0 %, as of less work' "$dir/out"
 refuse "one clock for an experiment" 2 '--common have no effect on an experiment' "$f" advise harness/experiments/first-light.json --common
 refuse "a program of no logs" 2 '--workload and --sm-mhz have no effect without logs' "$f" advise "$dir/known.csv" --workload x
 
@@ -257,7 +257,7 @@ head -n 66 "$dir/x@1410.log" >"$dir/cut@1410.log"
 refuse "nor one of the higher clock" 2 "cut@1410.log: $ended" "$f" advise "$dir/cut@1410.log" "$dir/x@1200.log" --platform a100 --workload x
 runs "$dir/low@900.log" 900 150 150 "$a100" 3
 succeed "a run slower than the ratio of the clocks is set aside" '^x: 1200 MHz instead of 1410$' "$f" advise "$dir/x@1410.log" "$dir/x@1200.log" "$dir/low@900.log" --platform a100 --workload x
-check "with the reason" grep -q 'set aside: low@900.log: 150 s at 900 MHz, but 62 s at 1200 MHz in x@1200.log: a lower clock does not slow a program down by more than the ratio' "$dir/err"
+check "with the reason" grep -q 'set aside: low@900.log: 150 s at 900 MHz, but 62 s at 1200 MHz in x@1200.log: a lower clock does not slow a program down by more than the ratio' "$dir/out"
 awk 'NR == 1 || (NR - 2) % 20 < 3' "$dir/x@1410.log" >"$dir/burst.log"
 succeed "readings in bursts are no pause" '1 of 1 runs' "$f" fit logs "$dir/burst.log" -o "$dir/burst.csv"
 (cat "$dir/x@1410.log"; sed '1d; s/ 10:/ 11:/' "$dir/x@1410.log") >"$dir/twice.log"
@@ -267,7 +267,7 @@ check "one GPU by its number may have stamps of whole seconds" sh -c "! '$f' fit
 refuse "fit logs neither" 2 'twice.log: no readings for 353' "$f" fit logs "$dir/twice.log" -o "$dir/no.csv"
 runs "$dir/busy@1410.log" 1410 60 300 "$a100" 0
 runs "$dir/busy@1200.log" 1200 62 240 "$a100" 0
-succeed "logs without idle ends" 'that busy@1410.log has the whole run, although the GPU does not idle' "$f" advise "$dir/busy@1410.log" "$dir/busy@1200.log" --platform a100
+succeed "logs without idle ends" '^note: busy@1410.log: taken as the whole run, although the GPU does not idle' "$f" advise "$dir/busy@1410.log" "$dir/busy@1200.log" --platform a100
 succeed "fit logs says so too" '1 of 1 runs' "$f" fit logs "$dir/busy@1410.log" -o "$dir/busy.csv"
 check "in a note" grep -q 'busy@1410.log: the GPU does not idle before and after the run, which may be longer' "$dir/err"
 runs "$dir/few@1410.log" 1410 11 300 "$a100" 2

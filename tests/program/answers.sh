@@ -46,6 +46,42 @@ refuse "semicolons" 2 'semi.csv:1:9: fields are separated by semicolons, expecte
 refuse "tabs" 2 'tabs.csv:1:9: fields are separated by tabs, expected commas' "$f" compare "$dir/tabs.csv" --platform a100
 sed '5s/[0-9.]*$/[N\/A]/' "$dir/good.csv" >"$dir/unknown.csv"
 succeed "[N/A] is not known: power and time give the energy" '^w2' "$f" advise "$dir/unknown.csv" --bound 10%
+sed '5s/,[0-9.]*,[0-9.]*$/,N\/A,N\/A/' "$dir/good.csv" >"$dir/dark.csv"
+succeed "a row without power is left out" '^w2 +[0-9]+' "$f" advise "$dir/dark.csv" --bound 10%
+first() { check "$1" grep -qE -- "$2" <(head -n 1 "$dir/out"); } # the first line of an answer
+first "with its count first" '^note: dark.csv: 1 of 40 rows without a value: left out; the first is line 5: power_w'
+check "and once" test "$(grep -c 'without a value' "$dir/out")" = 1
+
+# ---- what import leaves out, the next command tells ----
+told() { # COMMAND...: in its first lines
+  "$f" "$@" >"$dir/out" 2>"$dir/err"
+  check "$1 succeeds" [ $? = 0 ]
+  check "and tells what import left out" grep -qE 'note: .*when it was made, from\.[a-z]*: 1 of [0-9]+ rows without a value: left out; the first is line' "$dir/out" "$dir/err"
+}
+sed '1s/.*/w,f,t,p,e/' "$dir/dark.csv" >"$dir/from.csv"
+"$f" import "$dir/from.csv" --map workload=w,sm_mhz=f,time_s=t,power_w=p -o "$dir/made.csv" >"$dir/out" 2>"$dir/err"
+check "import writes what it left out" grep -q '^# left_out: from.csv: 1 of 40 rows without a value' "$dir/made.csv"
+told advise "$dir/made.csv"
+first "first" '^note: made.csv: when it was made'
+told compare "$dir/made.csv" --platform a100
+told fit device "$dir/made.csv" -o "$dir/made.json"
+told show "$dir/made.csv"
+told plot models "$dir/made.csv" --platform a100 -o "$dir/made.svg"
+"$f" import "$dir/made.csv" -o "$dir/again.csv" >"$dir/out" 2>"$dir/err"
+check "import passes it on" grep -q '^# left_out: made.csv: when it was made, from.csv: 1 of 40' "$dir/again.csv"
+printf '%s\n' '{"traceEvents": [' \
+  '{"ph": "X", "cat": "kernel", "name": "a", "ts": 1000, "dur": 50, "args": {"device": 0, "stream": 7}},' \
+  '{"ph": "X", "cat": "kernel", "name": "a", "ts": 0, "dur": 0, "args": {"device": 0, "stream": 7}}]}' >"$dir/from.json"
+"$f" import "$dir/from.json" -o "$dir/made.csv" >"$dir/out" 2>"$dir/err"
+for again in "" " (cached)"; do
+  told show "$dir/made.csv"
+  told run "$dir/made.csv" --platform a100 --policy nvboost --assume compute
+  check "written once$again" test "$(cat "$dir/out" "$dir/err" | grep -c 'when it was made')" = 1
+done
+told advise "$dir/made.csv" --platform a100
+printf '%s\n' t_ns,prompt_tokens,output_tokens 0,10,5 1000,N/A,5 2000,7,7 >"$dir/from.csv"
+"$f" import "$dir/from.csv" -o "$dir/made.csv" >"$dir/out" 2>"$dir/err"
+told show "$dir/made.csv"
 
 # ---- logs ----
 log() { # MHZ SECONDS WATTS BOARD
@@ -77,16 +113,22 @@ awk '{ print } NR > 1 && NR % 2 == 0' "$dir/mid.csv" >"$dir/double.csv"
 succeed "a reading twice changes nothing" 'program: [0-9]+ MHz' "$f" advise --workload program "$dir/high.csv" "$dir/double.csv" "$dir/low.csv" --bound 25%
 awk -F, -v OFS=, 'NR > 40 && NR < 240 { $4 = " 200.00 W" } 1' "$dir/mid.csv" >"$dir/odd.csv"
 succeed "a sensor that hangs is set aside" 'program: 705 MHz' "$f" advise --workload program "$dir/high.csv" "$dir/odd.csv" "$dir/low.csv" --bound 70%
-check "with the reason" grep -q 'set aside: odd.csv: power_w is 200 in all readings of .* of a sensor that hangs' "$dir/err"
+check "with the reason" grep -q 'set aside: odd.csv: power_w is 200 in all readings of .* of a sensor that hangs' "$dir/out"
 awk -F, -v OFS=, 'NR > 40 && NR < 130 { $4 = " 200.00 W" } 1' "$dir/mid.csv" >"$dir/short.csv"
 succeed "one that repeats itself for less than half of the run" 'program: [0-9]+ MHz' "$f" advise --workload program "$dir/high.csv" "$dir/short.csv" "$dir/low.csv" --bound 25%
 awk -F, -v OFS=, 'NR > 40 && NR < 240 { $4 = " 200.00 W"; $6 = " 100 %" } 1' "$dir/mid.csv" >"$dir/even.csv"
 succeed "an even load draws an even power" 'program: [0-9]+ MHz' "$f" advise --workload program "$dir/high.csv" "$dir/even.csv" "$dir/low.csv" --bound 25%
 log 1005 170 200 'NVIDIA A100-SXM4-40GB' >"$dir/long.csv"
 succeed "of two runs at one clock that differ in time, the one that contradicts others too" 'program: 1005 MHz' "$f" advise --workload program "$dir/high.csv" "$dir/mid.csv" "$dir/long.csv" --bound 25%
-check "is set aside" grep -q 'set aside: long.csv: 170 s .* but 120 s .* in mid.csv: runs at one clock do not differ so much' "$dir/err"
+check "is set aside" grep -q 'set aside: long.csv: 170 s .* but 120 s .* in mid.csv: runs at one clock do not differ so much' "$dir/out"
 log 1005 121 300 'NVIDIA A100-SXM4-40GB' >"$dir/hot.csv"
 refuse "two that differ in power" 2 'mid.csv: 120 s .* but 121 s and 300.* in hot.csv: runs at one clock do not differ so much' "$f" advise --workload program "$dir/high.csv" "$dir/mid.csv" "$dir/hot.csv"
+awk '{ print } NR == 130 { print "[N/A], [N/A], [N/A], [N/A], [N/A], [N/A]" }' "$dir/mid.csv" >"$dir/from.csv"
+"$f" import "$dir/from.csv" -o "$dir/from" >"$dir/out" 2>"$dir/err"
+told show "$dir/from.telemetry.csv"
+told advise "$dir/from.telemetry.csv" "$dir/high.csv" --workload program
+"$f" fit logs "$dir/from.csv" "$dir/high.csv" -o "$dir/made.csv" >"$dir/out" 2>"$dir/err"
+told compare "$dir/made.csv" --platform a100
 log 1005 121 203 'NVIDIA A100-SXM4-40GB' >"$dir/again.csv"
 succeed "two that hardly differ" 'program: [0-9]+ MHz' "$f" advise --workload program "$dir/high.csv" "$dir/mid.csv" "$dir/again.csv" "$dir/low.csv" --bound 25%
 log 1005 120 200 'NVIDIA H100 PCIe' >"$dir/odd.csv"

@@ -554,6 +554,7 @@ fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_left_out *lef
     fl_status status = fl_csv_read(path, &OPTIONS, &l.t.head, on_row, &l, d);
     if (!status && l.disorder)
         status = check_overlap(&l, path, d);
+    fl_left_earlier(&l.left, fl_head_get(&l.t.head, FL_LEFT_KEY));
     if (!status)
         status = fl_left_end(&l.left, left, path, d);
     if (!status && l.t.op_count == 0)

@@ -234,6 +234,7 @@ fl_status fl_telemetry_read(const char *path, fl_telemetry *t, fl_left_out *left
     loader l = {.left = fl_left_begin(left)};
     l.rows = (fl_telemetry_rows){.t = &l.t, .left = &l.left};
     fl_status status = fl_csv_read(path, &OPTIONS, &l.t.head, on_row, &l, d);
+    fl_left_earlier(&l.left, fl_head_get(&l.t.head, FL_LEFT_KEY));
     if (!status)
         status = fl_telemetry_end(&l.rows, path, left, d);
     if (!status && l.t.row_count == 0)

@@ -56,18 +56,20 @@ fl_status fl_reader_read(const fl_reader *reader, const char *path, const fl_imp
     return s;
 }
 
-static void add_note(fl_imported *out, const char *format, va_list arguments) {
+/* Returns false without memory. */
+static bool add_note(fl_imported *out, const char *format, va_list arguments) {
     char *text = NULL;
     int size = vasprintf(&text, format, arguments);
     if (size < 0 || fl_grow(&out->note, &out->note_room, out->note_count + 1, sizeof *out->note)) {
         if (size >= 0)
             free(text);
         out->note_lost = true;
-        return;
+        return false;
     }
     /* Notes quote the file: what could disturb a terminal is replaced. */
     fl_printable(text, (size_t)size);
     out->note[out->note_count++] = text;
+    return true;
 }
 
 void fl_import_say(fl_imported *out, const char *format, ...) {
@@ -77,24 +79,49 @@ void fl_import_say(fl_imported *out, const char *format, ...) {
     va_end(arguments);
 }
 
+/* Moves the last note to a place before it. */
+static void move_last(fl_imported *out, size_t to) {
+    char *text = out->note[out->note_count - 1];
+    memmove(out->note + to + 1, out->note + to, (out->note_count - 1 - to) * sizeof *out->note);
+    out->note[to] = text;
+}
+
 void fl_import_doubt(fl_imported *out, const char *format, ...) {
-    const size_t count = out->note_count;
     va_list arguments;
     va_start(arguments, format);
-    add_note(out, format, arguments);
+    if (add_note(out, format, arguments))
+        move_last(out, out->doubt_count++);
     va_end(arguments);
-    if (out->note_count == count)
-        return;
-    char *text = out->note[count];
-    memmove(out->note + out->doubt_count + 1, out->note + out->doubt_count,
-            (count - out->doubt_count) * sizeof *out->note);
-    out->note[out->doubt_count++] = text;
+}
+
+void fl_import_lost(fl_imported *out, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (add_note(out, format, arguments)) {
+        move_last(out, out->lost_count++);
+        out->doubt_count++;
+    }
+    va_end(arguments);
+}
+
+fl_status fl_import_head_left(fl_head *head, const fl_imported *in, const char *name, fl_diag *d) {
+    bool good = true;
+    for (size_t i = 0; good && i < in->lost_count; i++) {
+        const char *before = i || name ? fl_head_get(head, FL_LEFT_KEY) : NULL;
+        char *text = NULL;
+        good = asprintf(&text, "%s%s%s%s%s", before ? before : "", before ? "; " : "", name ? name : "",
+                        name ? ": " : "", in->note[i]) >= 0;
+        good = good && fl_head_set(head, FL_LEFT_KEY, text);
+        free(text);
+    }
+    return good ? FL_OK : fl_no_memory(d, "the notes");
 }
 
 fl_status fl_import_take_notes(fl_imported *to, const fl_imported *from, const char *name, fl_diag *d) {
     for (size_t i = 0; i < from->note_count; i++)
-        (i < from->doubt_count ? fl_import_doubt : fl_import_say)(to, "%s%s%s", name ? name : "", name ? ": " : "",
-                                                                  from->note[i]);
+        (i < from->lost_count    ? fl_import_lost
+         : i < from->doubt_count ? fl_import_doubt
+                                 : fl_import_say)(to, "%s%s%s", name ? name : "", name ? ": " : "", from->note[i]);
     return fl_import_said(to, d);
 }
 
@@ -102,7 +129,7 @@ fl_status fl_import_left(fl_imported *out, const fl_left_out *left, fl_diag *d) 
     char text[400];
     for (int i = 0; fl_left_text(left, i, text, sizeof text); i++)
         if (*text)
-            fl_import_doubt(out, "%s", text);
+            (i == FL_LEFT_DOUBT ? fl_import_doubt : fl_import_lost)(out, "%s", text);
     return fl_import_said(out, d);
 }
 

@@ -27,6 +27,7 @@ typedef struct fl_imported {
     char **note;            /* note_count entries: what the format does not carry, what was left out and why */
     size_t note_count, note_room;
     size_t doubt_count; /* the first of the notes: numbers rest on data that were left out or contradict */
+    size_t lost_count;  /* the first of those: what was left out, which no reader of a file made from this can see */
     bool note_lost;     /* memory ran out for a note */
 } fl_imported;
 
@@ -66,6 +67,10 @@ fl_status fl_import_said(const fl_imported *out, fl_diag *d);
 /* Put a note before the others, behind those of its kind: numbers rest on data that were left out, doubtful or
  * contradictory. Commands print such notes first. */
 void fl_import_doubt(fl_imported *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Put a doubt before those that are not about rows left out. */
+void fl_import_lost(fl_imported *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Add what was left out to the head of a file to be written (FL_LEFT_KEY). name: as in fl_import_take_notes. */
+fl_status fl_import_head_left(fl_head *head, const fl_imported *in, const char *name, fl_diag *d);
 /* Add the notes of another result, doubts as doubts. name: stands before each; NULL: none. */
 fl_status fl_import_take_notes(fl_imported *to, const fl_imported *from, const char *name, fl_diag *d);
 /* Note what a reader left out (traces/io/io.h). */

@@ -309,7 +309,7 @@ static fl_status read_table(const char *path, const char *text, fl_sweep *s, fl_
     char sentence[400];
     for (int i = 0; !status && fl_left_text(&left, i, sentence, sizeof sentence); i++)
         if (*sentence)
-            fl_import_doubt(out, "%s: %s", basename(path), sentence);
+            (i == FL_LEFT_DOUBT ? fl_import_doubt : fl_import_lost)(out, "%s: %s", basename(path), sentence);
     return status ? status : fl_import_said(out, d);
 }
 

@@ -266,6 +266,7 @@ fl_status fl_sweep_rows_take(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d
 }
 
 fl_status fl_sweep_rows_close(fl_sweep_rows *l, const char *path, fl_status status, fl_sweep *s, fl_diag *d) {
+    fl_left_earlier(&l->left, fl_head_get(&s->head, FL_LEFT_KEY));
     if (!status)
         status = fl_left_end(&l->left, l->to, path, d);
     if (!status && l->s.row_count == 0)

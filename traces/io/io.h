@@ -230,7 +230,8 @@ typedef struct fl_left {
 typedef struct fl_left_out {
     size_t rows; /* all rows, those left out too */
     fl_left empty, wrong;
-    fl_left doubted; /* rows that were kept although two accounts in them differ */
+    fl_left doubted;   /* rows that were kept although two accounts in them differ */
+    char earlier[400]; /* what was left out of the files that this file was made from, as its head says; "": nothing */
     bool strict;
     fl_diag own;   /* a row's error, until fl_left_row judges it */
     fl_diag first; /* the first contradiction */
@@ -252,6 +253,11 @@ void fl_left_doubt(fl_left_out *l, int64_t line, const char *format, ...) __attr
 /* End a file: FL_BAD_INPUT where too many rows contradict or none is left. Copies the count to *to, which may be NULL.
  */
 fl_status fl_left_end(const fl_left_out *l, fl_left_out *to, const char *path, fl_diag *d);
+/* The key of a canonical file's head that says what was left out when it was made from other files. */
+#define FL_LEFT_KEY "left_out"
+/* Take the value of that key, which may be NULL, before fl_left_end. */
+void fl_left_earlier(fl_left_out *l, const char *value);
+enum { FL_LEFT_DOUBT = 2 }; /* the sentence on rows that were kept */
 /* Write what was left out or doubted as sentences: number 0, 1, ... until it returns false. A sentence that does not
  * apply is "". */
 bool fl_left_text(const fl_left_out *l, int number, char *text, size_t size);

@@ -64,6 +64,11 @@ void fl_left_doubt(fl_left_out *l, int64_t line, const char *format, ...) {
     count(&l->doubted, line, 0, why);
 }
 
+void fl_left_earlier(fl_left_out *l, const char *value) {
+    snprintf(l->earlier, sizeof l->earlier, "%s", value ? value : "");
+    fl_printable(l->earlier, strlen(l->earlier));
+}
+
 fl_status fl_left_end(const fl_left_out *l, fl_left_out *to, const char *path, fl_diag *d) {
     const size_t share = (size_t)(FL_LEFT_SHARE * (double)l->rows), most = share > FL_LEFT_ROWS ? share : FL_LEFT_ROWS;
     if (to)
@@ -83,10 +88,16 @@ fl_status fl_left_end(const fl_left_out *l, fl_left_out *to, const char *path, f
 }
 
 bool fl_left_text(const fl_left_out *l, int number, char *text, size_t size) {
-    static const char *const what[] = {"without a value: left out", "that contradict: left out", "in doubt"};
+    static const char *const what[] = {"without a value: left out",
+                                       "that contradict: left out", [FL_LEFT_DOUBT] = "in doubt"};
     const fl_left *of[] = {&l->empty, &l->wrong, &l->doubted};
-    if (number < 0 || number >= (int)(sizeof of / sizeof *of))
+    enum { KINDS = sizeof of / sizeof *of };
+    if (number < 0 || number > KINDS)
         return false;
+    if (number == KINDS) {
+        snprintf(text, size, "%s%s", *l->earlier ? "when it was made, " : "", l->earlier);
+        return true;
+    }
     const fl_left *f = of[number];
     if (!f->count)
         text[0] = '\0';

@@ -26,7 +26,7 @@ typedef struct header {
     uint64_t body_size, body_hash[2];
     uint64_t ops, kinds, names, waits, entries, notes; /* counts */
     uint64_t text_size, ops_size;
-    uint64_t doubts; /* the first of the notes */
+    uint64_t doubts, lost; /* the first of the notes */
 } header;
 
 static const char MAGIC[16] = "foldline cache\n";
@@ -68,6 +68,7 @@ static bool load_texts(const header *h, const unsigned char *body, fl_imported *
     while (out->note_count < h->notes && x.good)
         out->note[out->note_count++] = take_text(&x);
     out->doubt_count = h->doubts;
+    out->lost_count = h->lost;
     return x.good && x.at == x.end;
 }
 
@@ -112,8 +113,7 @@ static bool sizes_fit(const header *h, uint64_t file) {
     const uint64_t most = UINT32_MAX;
     if (file < sizeof *h || h->body_size != file - sizeof *h || h->text_size > h->body_size ||
         h->ops_size > h->body_size || h->kinds > most || h->names > h->text_size || h->waits > most || h->ops > most ||
-        h->entries > h->text_size || h->notes > h->text_size ||
-        h->doubts > h->notes)
+        h->entries > h->text_size || h->notes > h->text_size || h->doubts > h->notes || h->lost > h->doubts)
         return false;
     /* A block of equal ops takes its head of a hundred bytes. */
     return h->ops / FL_CACHE_BLOCK <= h->ops_size / 100 && h->ops > 0 &&
@@ -204,7 +204,8 @@ bool fl_cache_save(const char *cache, const fl_cache_key *key, const fl_imported
                 .waits = t->wait_count,
                 .entries = t->head.count,
                 .notes = in->note_count,
-                .doubts = in->doubt_count};
+                .doubts = in->doubt_count,
+                .lost = in->lost_count};
     memcpy(h.magic, MAGIC, sizeof MAGIC);
     for (size_t i = 0; i < t->head.count; i++)
         h.text_size += text_size(t->head.entry[i].key) + text_size(t->head.entry[i].value);

@@ -44,7 +44,7 @@ void *fl_cache_array(size_t count, size_t size);
  * not changed for some time before it was read, and its inode says that no one has touched it since, its bytes are not
  * hashed again. Integers are in the machine's byte order; a machine of the other byte order ignores the file. */
 
-#define FL_CACHE_VERSION 2u /* raise it with the format, or when a reader makes another trace of the same file */
+#define FL_CACHE_VERSION 3u /* raise it with the format, or when a reader makes another trace of the same file */
 #define FL_CACHE_SUFFIX ".foldline-cache"
 
 /* Loads the cache of a source. False where no cache holds or memory runs out; *out is then zeroed. The second function

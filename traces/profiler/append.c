@@ -180,7 +180,7 @@ static fl_status check_shared(fl_imported *run, const fl_imported *more, int32_t
             "two files have kernels of device %d, of one process and stream, at the same time, so they may be "
             "of two GPUs: expected files that tell them apart (distributedInfo, or 'rankN' in the file names)",
             device);
-    fl_import_doubt(run, "several files have a device %d, and no rank or UUID: taken as one GPU", device);
+    fl_import_lost(run, "several files have a device %d, and no rank or UUID: taken as one GPU", device);
     return fl_import_said(run, d);
 }
 

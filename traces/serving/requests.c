@@ -308,6 +308,7 @@ fl_status fl_requests_read(const char *path, fl_requests *r, fl_left_out *left, 
         s = fl_csv_read(path, &OPTIONS, &l.r.head, on_request_row, &l, d);
     if (!s)
         s = fl_requests_order(&l.r, &l.left, d);
+    fl_left_earlier(&l.left, fl_head_get(&l.r.head, FL_LEFT_KEY));
     if (!s)
         s = fl_left_end(&l.left, left, path, d);
     if (!s && !l.r.count)

@@ -272,9 +272,18 @@ static void print_table(const fl_advise_subjects *s, const fl_advice *a, const a
     print_commands(s, a);
 }
 
+/* What the numbers rest on with doubts: the first lines of the answer. */
+static void tell_doubts(const fl_advise_subjects *s, FILE *to) {
+    for (size_t i = 0; i < s->doubts; i++)
+        fl_terminal_say(to, "note: %s", s->rests[i]);
+    for (size_t i = 0; i < s->aside_count; i++)
+        fl_terminal_say(to, "note: set aside: %s", s->aside[i]);
+}
+
 static void print_text(const fl_advise_subjects *s, const fl_advice *a, const advise_options *o) {
     size_t notes = 0;
     char at[96];
+    tell_doubts(s, stdout);
     if (o->common)
         printf("all together: %s saves %.1f %% of the energy, by the values of the rows\n",
                clocks_text(s, o->one, at, sizeof at), o->one_saves);
@@ -282,8 +291,8 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
         print_one(s, &s->item[0], &a[0], o);
     else
         print_table(s, a, o);
-    for (size_t i = 0; i < s->rest_count; i++)
-        printf("%s%s\n", i ? "                       " : "rests on               ", s->rests[i]);
+    for (size_t i = s->doubts; i < s->rest_count; i++)
+        printf("%s%s\n", i > s->doubts ? "                       " : "rests on               ", s->rests[i]);
     for (size_t i = 0; i < s->count; i++)
         notes += s->item[i].rest_count;
     if (s->count > FEW && notes)
@@ -404,11 +413,8 @@ static bool is_experiment(const fl_texts *files) { return files->count == 1 && f
 
 /* A lower clock that is faster may be a run of less work, which a sweep does not show. */
 static void doubt(fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a) {
-    char *text = fl_must_print("%s: %g MHz is faster than %g MHz by %.1f %%, as of less work: this assumes equal work",
-                               of->name, a->at.sm_mhz, of->ref.sm_mhz, -a->slowdown.value);
-    fl_terminal_say(stderr, "note: %s", text);
-    fl_must_have(!fl_sweep_note(&s->rests, &s->rest_count, NULL, "%s", text));
-    free(text);
+    fl_advise_doubt(s, "%s: %g MHz is faster than %g MHz by %.1f %%, as of less work: this assumes equal work",
+                    of->name, a->at.sm_mhz, of->ref.sm_mhz, -a->slowdown.value);
 }
 
 static fl_status write_rows(const advise_options *o, const cJSON *rows, fl_diag *d) {
@@ -442,10 +448,6 @@ static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
     if (s)
         return s;
     fl_advice *a = fl_must(calloc(subjects.count + 1, sizeof *a));
-    for (size_t i = 0; i < subjects.doubts; i++)
-        fl_terminal_say(stderr, "note: %s", subjects.rests[i]);
-    for (size_t i = 0; i < subjects.aside_count; i++)
-        fl_terminal_say(stderr, "note: set aside: %s", subjects.aside[i]);
     if (o->common)
         s = fl_advise_common(&subjects, o->bound, o->risk, &o->one, &o->one_saves, d);
     for (size_t i = 0; !s && i < subjects.count; i++) {
@@ -461,6 +463,8 @@ static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
         if (!s && of->next.known)
             a[i].measure = (fl_setting_clocks){of->next.sm_mhz, of->next.mem_mhz, 0};
     }
+    if (s || o->json)
+        tell_doubts(&subjects, stderr);
     cJSON *result = s ? NULL : to_json(&subjects, a, o);
     if (!s && o->json)
         fl_json_print(result, stdout);

@@ -256,7 +256,14 @@ static void put_type(const fl_show_table *t) {
     printf("%s: %zu %s%s", type_name(t), t->rows, is_values(t) ? "value" : "row", t->rows == 1 ? "" : "s");
     if (!is_values(t))
         printf(", %zu column%s", columns, columns == 1 ? "" : "s");
-    fputs("\n\n", stdout);
+    putchar('\n');
+    const char *left = fl_head_get(&t->head, FL_LEFT_KEY);
+    if (left) {
+        fputs("note: when it was made, ", stdout);
+        fl_show_text(left, stdout);
+        putchar('\n');
+    }
+    putchar('\n');
 }
 
 /* ---- JSON ---- */

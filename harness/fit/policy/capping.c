@@ -147,6 +147,7 @@ int fl_cmd_fit_policy_capping(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_capping c = {0};
+    fl_left_out left;
     fl_status s = fl_scene_sort(&so, &files, &d);
     c.path = so.sweep;
     if (!s && (files.count || (so.sweep != NULL) + (so.programs != NULL) != 1))
@@ -154,7 +155,9 @@ int fl_cmd_fit_policy_capping(int argc, char **argv) {
     else if (!s && !so.programs && measured)
         s = fl_refuse(&d, "--measured goes with programs, not with a sweep");
     if (!s)
-        s = c.path ? fl_sweep_read(c.path, &c.sweep, NULL, &d) : take_sweep(&so, measured, &c.sweep, &d);
+        s = c.path ? fl_sweep_read(c.path, &c.sweep, &left, &d) : take_sweep(&so, measured, &c.sweep, &d);
+    if (!s && c.path)
+        fl_left_tell(c.path, &left);
     if (!s && c.path)
         s = fl_sweep_check_units(c.path, &c.sweep, &d);
     if (!c.path)

@@ -143,7 +143,10 @@ fl_status fl_spots_measured(const char *path, const fl_texts *only, double mem_m
     fl_sweep sweep = {0};
     uint32_t *names = NULL;
     size_t count = 0;
-    fl_status s = fl_sweep_read(path, &sweep, NULL, d);
+    fl_left_out left;
+    fl_status s = fl_sweep_read(path, &sweep, &left, d);
+    if (!s)
+        fl_left_tell(path, &left);
     if (!s)
         s = fl_sweep_check_units(path, &sweep, d);
     if (!s)

@@ -97,6 +97,8 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
             status = fl_fail(d, FL_BAD_INPUT, logs->item[i], 0, 0, "no telemetry, expected a log of clocks and power");
         if (!status)
             status = add_run(s, o, logs->item[i], mhz[i], &in.telemetry, d);
+        if (!status)
+            status = fl_import_head_left(&s->head, &in, basename(logs->item[i]), d);
         fl_notes_tell(logs->item[i], in.note, status ? 0 : in.note_count);
         fl_imported_free(&in);
     }

@@ -374,8 +374,8 @@ static fl_status note_predicted(const fl_sweep_model *m, const fl_predicted *p, 
 static fl_status note_left(const fl_left_out *left, char ***note, size_t *notes, fl_diag *d) {
     char text[400];
     fl_status s = FL_OK;
-    for (int i = 0; !s && i < 2 && fl_left_text(left, i, text, sizeof text); i++)
-        s = *text ? fl_sweep_note(note, notes, d, "%s", text) : FL_OK;
+    for (int i = 0; !s && fl_left_text(left, i, text, sizeof text); i++)
+        s = *text && i != FL_LEFT_DOUBT ? fl_sweep_note(note, notes, d, "%s", text) : FL_OK;
     return s;
 }
 

@@ -79,7 +79,10 @@ static void free_one(fl_lock_cap *c) {
 fl_status fl_lock_caps_read(const char *path, fl_lock_caps *out, fl_diag *d) {
     fl_sweep s = {0};
     *out = (fl_lock_caps){0};
-    fl_status status = fl_sweep_read(path, &s, NULL, d);
+    fl_left_out left;
+    fl_status status = fl_sweep_read(path, &s, &left, d);
+    if (!status)
+        fl_left_tell(path, &left);
     out->item = status ? NULL : fl_must(calloc(s.name_count + 1, sizeof *out->item));
     for (uint32_t i = 0; !status && i < s.name_count; i++) {
         fl_lock_cap *c = &out->item[out->count];
