@@ -105,6 +105,26 @@ for x in json kinds.csv; do
   check "which stays" cmp "$dir/gate/gate.$x" tests/gate/gate.$x
 done
 
+# Policies are checked before any trace is read: here that would be the second error.
+printf '%s\n' '# foldline-kernels 1' device,process,stream,start_ns,end_ns,name 0,1,7,x,2,a >"$dir/wrong.csv"
+early() { # POLICY PATTERN: by run and compare, and from an experiment
+  local policy=$1 name=${1%%:*}
+  refuse "run: $policy" 2 "$2" "$f" run "$dir/wrong.csv" --platform generic --policy "$policy"
+  refuse "compare: $policy" 2 "$2" "$f" compare "$dir/wrong.csv" --platform generic --policy nvboost --policy "$policy"
+  printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["wrong.csv"], "policies": ["nvboost", {"policy": "%s", "set": {%s}}]}' \
+    "$name" "$(sed -E 's/^[^:]*:?//; s/([a-z_]+)=([^,]*)/"\1": \2/g' <<<"$policy")" >"$dir/wrong.json"
+  refuse "compare of an experiment: $policy" 2 "$2" "$f" compare "$dir/wrong.json"
+  refuse "grid: $policy" 2 "$2" "$f" grid "$dir/wrong.json" -o "$dir/wrong.out.csv"
+}
+early assure:theta=7 "policy assure: parameter 'theta' .* 7 is out of range"
+early assure:thta=0.9 "policy assure: parameter 'thta' .*unknown.*theta"
+early fixed:sm_mhz=1234 'policy fixed: sm_mhz: 1234 MHz is not on the SM ladder'
+early throttllem 'policy throttllem: it reads the signals of a server'
+printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["two.csv"], "policies": [{"policy": "fixed", "set": {"power_limits_w": [150, 160]}}]}' >"$dir/two.json"
+printf '%s\n' '# foldline-kernels 1' device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z \
+  0,1,7,0,1000000,a,1,1,1,1,1,1 1,1,7,0,1000000,a,1,1,1,1,1,1 >"$dir/two.csv"
+succeed "a policy for the GPUs of a recording, of which the platform has fewer" . "$f" compare "$dir/two.json" --assume compute --no-oracle
+
 # A parameter that only init refuses was found by the first run, or blamed on memory.
 printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["%s"],
 "policies": ["nvboost", {"policy": "fixed", "set": {"sm_mhz": 1234}}]}' "$root/$mix" >"$dir/init.json"

@@ -262,6 +262,8 @@ static fl_status run_nodes(run_options *o, const fl_option *option, size_t count
         s = fl_scene_sort(&o->scene, &o->traces, d);
     if (!s)
         s = fl_scene_check(&o->scene, &o->traces, d);
+    if (!s)
+        s = fl_scene_check_policies(&o->scene, &spec, 1, true, d);
     const fl_nodes_how how = {.scene = &o->scene,
                               .traces = &o->traces,
                               .nodes = o->nodes,
@@ -298,6 +300,8 @@ static fl_status run_and_tell(run_options *o, const fl_option *option, size_t co
         s = fl_scene_sort(&o->scene, &o->traces, d);
     if (!s)
         s = fl_scene_check(&o->scene, &o->traces, d);
+    if (!s)
+        s = fl_scene_check_policies(&o->scene, &spec, 1, false, d);
     if (s || (s = fl_fault_specs_parse(&o->faults, &fault, d)) ||
         (s = fl_scenes_open(&o->scene, &o->traces, &scenes, d)))
         goto out;

@@ -315,6 +315,12 @@ fl_status fl_scene_sort(fl_scene_options *o, fl_texts *files, fl_diag *d);
  * fl_scene_resolve. */
 fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_diag *d);
 
+/* Check policies before anything of the input is read: their parameters, and their init where the input cannot change
+ * what the policy is told of the node. varies: the scenes differ in more than the input. FL_BAD_INPUT as from
+ * fl_instance_open. */
+fl_status fl_scene_check_policies(const fl_scene_options *o, const fl_spec *spec, size_t count, bool varies,
+                                  fl_diag *d);
+
 /* The programs of a file, or drawn ones. Their scenes share the set, and the last scene frees it. */
 typedef struct fl_program_set {
     fl_programs p;

@@ -111,7 +111,8 @@ static fl_status check_workloads(const fl_setup *u, const fl_setup_options *o, f
                    cJSON_IsString(about) ? ". It says: " : "", cJSON_IsString(about) ? about->valuestring : "");
 }
 
-/* Open each policy once, before anything runs: its parameters and its init may refuse the first node that it is for. */
+/* Open each policy once, before anything runs: its init may refuse the first node that it is for, of which the input
+ * says more than fl_scene_check_policies knew. */
 static fl_status check_policies(const fl_setup *u, fl_diag *d) {
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < u->o.spec_count; i++) {
@@ -180,6 +181,10 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         o->scene.draws = u->o.draws = o->seeds;
         o->seeds = 1;
     }
+    s = fl_scene_check_policies(&o->scene, u->spec, u->own_specs,
+                                e->platforms.count || cJSON_HasObjectItem(e->tree, "variants"), d);
+    if (s)
+        goto out;
     do
         s = fl_setup_next(u, o, d);
     while (!s && !o->by_draw && u->draws_open < u->draw_count);
