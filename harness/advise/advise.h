@@ -78,6 +78,7 @@ typedef struct fl_advise_subject {
     char *why;
     fl_setting_clocks ref; /* the reference for savings: the driver's default, else the highest clocks measured */
     fl_chip_next next;     /* known false: fl_advice.measure says what to measure instead */
+    bool *measured;        /* of each setting of the first case: it was measured; NULL: no law was fitted to a sweep */
     int64_t gpu;           /* the GPU of several in its logs; -1 = none */
     fl_advise_lock *lock;  /* locks of them, of the settings whose clock moved */
     size_t locks;

@@ -77,6 +77,7 @@ void fl_advise_close(fl_advise_subjects *s) {
         free(of->name);
         free(of->why);
         free(of->lock);
+        free(of->measured);
         free_all(of->file, of->files);
         free_all(of->rests, of->rest_count);
         for (size_t k = 0; k < of->cases; k++)

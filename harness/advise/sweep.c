@@ -59,9 +59,11 @@ static double fl_advise_settle_limits(fl_sweep *s, const fl_device *dev) {
     return own;
 }
 
+static bool is_predicted(const fl_sweep_row *r) { return r->time_sd_pct > 0 || r->power_sd_pct > 0; }
+
 /* Return true if a row is used as measured: it is a measurement, and it ran at the clock that it names. */
 static bool fl_advise_as_measured(const fl_sweep_chip *c, const fl_sweep_row *r) {
-    bool as = r->energy_j > 0 && !(r->time_sd_pct > 0) && !(r->power_sd_pct > 0);
+    bool as = r->energy_j > 0 && !is_predicted(r);
     for (size_t i = 0; i < c->rows.unsounds; i++)
         as &= c->rows.unsound[i].at.line != r->line;
     for (size_t i = 0; i < c->rows.clocks; i++)
@@ -169,6 +171,20 @@ static bool has_rows(const fl_sweep_chip *c, const char *workload) {
     return false;
 }
 
+/* Which settings of a workload are rows of the sweep, or the mean of some. */
+static bool *find_measured(const fl_sweep *sweep, uint32_t name, const fl_stated *s) {
+    bool *measured = fl_must(calloc(s->count + 1, sizeof *measured));
+    for (size_t k = 0; k < s->count; k++)
+        for (size_t i = 0; i < sweep->row_count && !measured[k]; i++) {
+            const fl_sweep_row *r = &sweep->rows[i];
+            measured[k] =
+                r->workload == name && fabs(r->sm_mhz - s->at[k].sm_mhz) < 0.5 &&
+                !(fabs(r->mem_mhz - s->at[k].mem_mhz) >= 0.5) && !is_predicted(r) &&
+                (isnan(r->power_cap_w) ? !(s->at[k].limit_w > 0) : fabs(r->power_cap_w - s->at[k].limit_w) < SAME_W);
+        }
+    return measured;
+}
+
 static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, uint32_t name,
                               const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
     fl_predicted p = {0};
@@ -196,6 +212,7 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
                          fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high));
     if (!status)
         to->ref = reference_of(&to->of[0].stated, dev);
+    to->measured = find_measured(sweep, name, &to->of[0].stated);
     fl_predicted_free(&p);
     return status;
 }
@@ -236,11 +253,12 @@ static void note_limits(const fl_sweep *sweep, const fl_device *dev, fl_advise_s
     for (size_t i = 0; i < sweep->row_count; i++)
         lower += isnan(sweep->rows[i].power_cap_w) ? 0 : 1;
     if (lower && isinf(s->own_limit_w))
-        FL_ADVISE_REST(s, "settings under a power limit, as they were measured: %zu", lower);
+        FL_ADVISE_REST(s, "settings under a power limit, as they were measured (compare simulates a limit): %zu",
+                       lower);
     else if (lower)
         FL_ADVISE_REST(s,
-                       "settings under a lower power limit than the board's own, as they were measured: %zu; %g W "
-                       "count as its own, %s",
+                       "settings under a lower power limit than the board's own, as they were measured (compare "
+                       "simulates a limit): %zu; %g W count as its own, %s",
                        lower, s->own_limit_w,
                        dev->power_default_w > 0 ? "which the platform says" : "the highest that was measured");
 }
@@ -317,8 +335,6 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *swe
     free(own.mem_mhz);
     return status;
 }
-
-static bool is_predicted(const fl_sweep_row *r) { return r->time_sd_pct > 0 || r->power_sd_pct > 0; }
 
 static size_t count_predicted(const fl_sweep *s) {
     size_t n = 0;

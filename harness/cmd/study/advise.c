@@ -117,6 +117,14 @@ static char *clocks_text(const fl_advise_subjects *s, fl_setting_clocks at, char
     return buf;
 }
 
+/* Whether the model alone says what the setting does. */
+static bool is_predicted(const fl_advise_subject *of, fl_setting_clocks at) {
+    for (size_t i = 0; of->measured && i < of->of[0].stated.count; i++)
+        if (fl_stated_same(of->of[0].stated.at[i], at))
+            return !of->measured[i];
+    return of->measured != NULL;
+}
+
 static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, const fl_advice *a,
                       const advise_options *o) {
     char at[96];
@@ -127,9 +135,15 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
                100 * o->bound, 100 * o->risk);
     } else {
         if (of->ref.sm_mhz > 0 && !(of->ref.limit_w > 0))
-            printf(" instead of %g\n", of->ref.sm_mhz);
+            printf(" instead of %g", of->ref.sm_mhz);
         else
-            printf(" instead of %s\n", clocks_text(s, of->ref, at, sizeof at));
+            printf(" instead of %s", clocks_text(s, of->ref, at, sizeof at));
+        const bool chosen = is_predicted(of, a->at), ref = is_predicted(of, of->ref);
+        if (chosen || ref)
+            printf(", %s not measured but predicted (as by compare --model fitted)", !ref     ? "the first"
+                                                                                     : chosen ? "both"
+                                                                                              : "the second");
+        putchar('\n');
         const double chance = chance_of(a);
         print_interval("energy saved", &a->saving, of->cases > 1);
         putchar('\n');
@@ -217,7 +231,7 @@ static void add_row(fl_grid *g, const fl_advise_subjects *s, const fl_advise_sub
     } else if (stays(of, a)) { /* nothing changes, so nothing is estimated */
         fl_grid_add(g, "%s, as it is\t0\t0\t-", clocks_text(s, a->at, at, sizeof at));
     } else {
-        fl_grid_add(g, "%s", clocks_text(s, a->at, at, sizeof at));
+        fl_grid_add(g, "%s%s", clocks_text(s, a->at, at, sizeof at), is_predicted(of, a->at) ? " *" : "");
         add_cell(g, &a->saving);
         add_cell(g, &a->slowdown);
         if (chance >= 0 && chance < LEAST_CHANCE)
@@ -265,9 +279,14 @@ static void print_table(const fl_advise_subjects *s, const fl_advice *a, const a
     fl_grid_column(&g, "measure next", logs ? "a run there tells most" : "a run there would narrow the range most");
     if (logs)
         fl_grid_column(&g, "rests on", "the logs of the program, or why nothing is known of other clocks");
-    for (size_t i = 0; i < s->count; i++)
+    bool predicted = false;
+    for (size_t i = 0; i < s->count; i++) {
         add_row(&g, s, &s->item[i], &a[i], logs);
+        predicted |= s->item[i].cases && !stays(&s->item[i], &a[i]) && is_predicted(&s->item[i], a[i].at);
+    }
     fl_grid_print(&g, 2, stdout);
+    if (predicted)
+        puts("  *             not measured but predicted (as by compare --model fitted)");
     putchar('\n');
     print_commands(s, a);
 }
@@ -331,6 +350,8 @@ static cJSON *to_json(const fl_advise_subjects *s, const fl_advice *a, const adv
         fl_json_add_real(w, "reference_sm_mhz", or_nan(s->item[i].ref.sm_mhz));
         fl_json_add_real(w, "reference_mem_mhz", s->several_memories ? s->item[i].ref.mem_mhz : (double)NAN);
         fl_json_add_real(w, "reference_power_limit_w", or_nan(s->item[i].ref.limit_w));
+        if (s->item[i].measured)
+            cJSON_AddBoolToObject(w, "measured", !is_predicted(&s->item[i], a[i].at));
         const bool same = s->item[i].cases && stays(&s->item[i], &a[i]); /* nothing changes, which is certain */
         add_interval(w, "saving_pct", &a[i].saving, same || is_known(&a[i].saving));
         add_interval(w, "slowdown_pct", &a[i].slowdown, same || is_known(&a[i].slowdown));

@@ -402,7 +402,8 @@ static fl_status note_unused(const fl_sweep *s, uint32_t name, const fl_workload
     if (capped)
         status = fl_sweep_note(note, notes, d,
                                "%zu of %zu rows of a workload are not replayed, because their power limit lies below "
-                               "its highest, %g W; --model fitted uses them",
+                               "its highest, %g W: the platform's laws say what a limit does, and advise what was "
+                               "measured",
                                capped, rows, cap);
     if (!status && memory)
         status = fl_sweep_note(note, notes, d,
