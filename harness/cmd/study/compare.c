@@ -138,8 +138,10 @@ static void print_text(const compared *r, const compare_options *o) {
     const bool claims = r->published && fl_published_claims(r->published), all = o->all || o->each || o->wide;
     if (claims)
         fl_published_print(r->published, all, stdout);
-    if (claims && !all)
+    if (claims && !all) {
+        put_notes(&r->c, &r->u.scenes, &r->locks, stdout);
         return;
+    }
     if (claims)
         putchar('\n');
     fl_comparison_print(&r->c, &r->u.o, o->each || (r->u.variants && r->u.o.draws == 1 && !r->draws), o->wide, stdout);

@@ -18,8 +18,8 @@ enum { CELL = 200 }; /* bytes of a cell */
 
 /* ---- cells ---- */
 
-/* The conditions of a gate; an empty text where the line has none. */
-static char *gate_text(const published_line *l, char text[CELL]) {
+/* The conditions of a gate, with `draws` also on how many it holds; an empty text where the line has none. */
+static char *gate_text(const published_line *l, bool draws, char text[CELL]) {
     const struct {
         const bound *b;
         const char *name, *unit;
@@ -35,7 +35,7 @@ static char *gate_text(const published_line *l, char text[CELL]) {
                                      side[i].b->value, side[i].unit);
     if (l->errors.given && used < CELL)
         used += (size_t)snprintf(text + used, CELL - used, " by %g x %.2g", l->errors.value, l->error);
-    if (used && used < CELL && l->draws > 1)
+    if (used && used < CELL && draws && l->draws > 1)
         snprintf(text + used, CELL - used, " on %zu of %zu draws%s", l->draws_held, l->draws,
                  l->all_draws ? ", all asked for" : "");
     return text;
@@ -45,7 +45,7 @@ static char *verdict_text(const published_line *l, bool draws, char text[CELL]) 
     const char *kind = l->kind == CALIBRATED ? "calibrated" : l->kind == TAKEN ? "input" : "";
     char of[64] = "";
     if (draws && l->draws > 1)
-        snprintf(of, sizeof of, " on %zu of %zu draws", l->draws_held, l->draws);
+        snprintf(of, sizeof of, " (%zu of %zu draws)", l->draws_held, l->draws);
     if (!fl_published_gated(l))
         snprintf(text, CELL, "%s", *kind ? kind : l->simulated.policy ? "-" : "not simulated");
     else if (fl_published_differs(l))
@@ -68,7 +68,7 @@ static void add_published(fl_grid *g, const published_line *l, bool gate) {
     if (l->low < l->high)
         fl_grid_add(g, "%.5g..%.5g", l->low, l->high);
     else if (isnan(l->low) && gate)
-        fl_grid_add(g, "%s", gate_text(l, text));
+        fl_grid_add(g, "%s", gate_text(l, false, text));
     else
         add_number(g, l->low);
 }
@@ -117,7 +117,7 @@ static void print_lines(const fl_published *p, const char *title, line_choice *c
         else if (all)
             fl_grid_add(&g, "%+.3g", fl_published_difference(l));
         if (all)
-            fl_grid_add(&g, "%s", *gate_text(l, text) ? text : "-");
+            fl_grid_add(&g, "%s", *gate_text(l, true, text) ? text : "-");
         fl_grid_add(&g, "%s", verdict_text(l, !all, text));
     }
     if (lines) {
@@ -220,6 +220,8 @@ static void print_draws(const fl_published *p, FILE *out) {
 
 static void print_score(const fl_published *p, FILE *out) {
     const published_score s = fl_published_score(p);
+    if (!s.predictions)
+        return;
     fl_text memory;
     FILE *f = fl_must(fl_text_open(&memory));
     fprintf(f, "score: %zu prediction%s:", s.predictions, s.predictions == 1 ? "" : "s");
@@ -236,8 +238,11 @@ static void print_score(const fl_published *p, FILE *out) {
                  "error of %zu published number%s: median %.3g, 90th percentile %.3g (in percent; in points where the "
                  "number is a percentage)",
                  s.numbers, s.numbers == 1 ? "" : "s", s.median, s.p90);
-    put_text(out, "calibrated: %lld number%s; lines in view of that, which are no predictions: %zu",
-             (long long)s.calibrated, s.calibrated == 1 ? "" : "s", s.in_view);
+    if (s.calibrated)
+        put_text(out, "calibrated: %lld number%s; published lines in view of that, which are no predictions: %zu",
+                 (long long)s.calibrated, s.calibrated == 1 ? "" : "s", s.in_view);
+    else
+        put_text(out, "calibrated: no number");
 }
 
 bool fl_published_claims(const fl_published *p) {
@@ -307,7 +312,7 @@ cJSON *fl_published_json(const fl_published *p) {
             fl_json_add_real(draws, p->draw[n], l->draw_value[n]);
         if (!fl_published_gated(l))
             continue;
-        cJSON_AddStringToObject(o, "gate", gate_text(l, text));
+        cJSON_AddStringToObject(o, "gate", gate_text(l, true, text));
         cJSON_AddBoolToObject(o, "holds", l->holds);
         if (l->draws > 1)
             cJSON_AddNumberToObject(o, "draws_held", (double)l->draws_held);
