@@ -311,6 +311,8 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *swe
                        least < most ? " to " : "", fl_fit_clock_text(&c->rows, most, high, sizeof high),
                        platform ? "clocks in between are predicted"
                                 : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
+        if (c->rows.clockless && !c->rows.latent)
+            fl_advise_doubt(s, "%s: rows left out, as they name no SM clock: %zu", basename(path), c->rows.clockless);
         if (c->rows.predicted)
             FL_ADVISE_REST(s, "predicted rows of the file teach nothing: %zu", c->rows.predicted);
         note_limits(sweep, dev, s);

@@ -62,6 +62,7 @@ typedef struct comparison { /* of a run: all requests, and those that calibratio
 } comparison;
 
 typedef struct result {
+    fl_diag unwritten; /* why the platform could not be written; status FL_OK: it was */
     fl_serving file;
     fl_step_law law;
     fl_serving_errors left_out;
@@ -209,10 +210,14 @@ static fl_status make(const options *o, result *r, fl_diag *d) {
     fl_status s = make_law(o, r, d);
     if (!s && o->run)
         s = against_run(o, r, d);
-    if (!s && o->platform_out)
-        s = o->steps ? fl_serving_steps_platform(&r->steps, o->base, o->platform_out, d)
-                     : fl_refuse(d, "--platform-out without powers, expected --steps with them");
-    return s;
+    if (s || !o->platform_out)
+        return s;
+    s = o->steps ? fl_serving_steps_platform(&r->steps, o->base, o->platform_out, d)
+                 : fl_refuse(d, "--platform-out without powers, expected --steps with them");
+    if (s != FL_IO)
+        return s;
+    r->unwritten = *d; /* the fit is told all the same */
+    return FL_OK;
 }
 
 static fl_status write_file(const char *path, result *r, fl_diag *d) {
@@ -392,6 +397,8 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         print_text(&o, &r);
     if (!s && o.out)
         s = write_file(o.out, &r, &d);
+    if (!s && r.unwritten.status)
+        s = (d = r.unwritten).status;
     if (s)
         status = fl_command_fail(help.name, &d);
     fl_serving_free(&r.file);

@@ -49,7 +49,7 @@ succeed "[N/A] is not known: power and time give the energy" '^w2' "$f" advise "
 sed '5s/,[0-9.]*,[0-9.]*$/,N\/A,N\/A/' "$dir/good.csv" >"$dir/dark.csv"
 succeed "a row without power is left out" '^w2 +[0-9]+' "$f" advise "$dir/dark.csv" --bound 10%
 first() { check "$1" grep -qE -- "$2" <(head -n 1 "$dir/out"); } # the first line of an answer
-first "with its count first" '^note: dark.csv: 1 of 40 rows without a value: left out; the first is line 5: power_w'
+first "with its count first" '^note: dark.csv: 1 of 40 rows without a value: left out; the first is line 5: neither power_w nor energy_j'
 check "and once" test "$(grep -c 'without a value' "$dir/out")" = 1
 
 # ---- what import leaves out, the next command tells ----

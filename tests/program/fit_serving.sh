@@ -51,6 +51,7 @@ with open(sys.argv[1], "w") as out:
 END
 succeed "steps over clocks" 'clocks were measured on: 800, 1200, 1600, 2000 MHz' "$f" fit serving --steps "$dir/steps.csv"
 succeed "each clock is left out in turn" '1200 MHz left out  ' "$f" fit serving --steps "$dir/steps.csv"
+unwritten "a platform that cannot be written" '1200 MHz left out  ' "$f" fit serving --steps "$dir/steps.csv" --platform-out "$dir/nowhere/chip.json"
 succeed "the ends too" '2000 MHz left out, an end' "$f" fit serving --steps "$dir/steps.csv" -o "$dir/steps.serving.csv" --platform-out "$dir/chip.json"
 error() { "$f" fit serving --steps "$dir/steps.csv" --json | python3 -c "import json, sys
 print(max(c['$1']['mean_pct'] for c in json.load(sys.stdin)['left_out_clocks'] if not c['end']) < $2)"; }

@@ -95,6 +95,10 @@ seen "compare without a policy" '^baseline:static' compare $mix --platform gener
 seen compare '^nvboost' compare $mix --platform generic --policy nvboost --no-oracle
 seen advise 'energy saved' advise traces/samples/energyucb-528.pot3d.csv
 seen plan '^plan' plan $stages
+cp tests/fuzz/seeds/nsys-csv/ns.csv "$dir/k1.csv"
+seen "fit trace" '^mean error in time' fit trace "$dir/k1.csv" "$dir/k1.csv" --sm-mhz 1410 --sm-mhz 1200 --platform a100 --no-cache
+seen "fit policy sensitivity" '^GPU frequency sensitivity' fit policy sensitivity traces/samples/dynaco.programs.csv --platform apu-a10-5800k --seconds 0.1
+unwritten "run --instructions into no folder" '^makespan' "$f" run $stages --platform a100-pcie --policy nvboost --instructions "$dir/nowhere/x.csv"
 seen "fit device" '^sharpness' fit device traces/samples/energyucb-528.pot3d.csv
 check "the inputs are as they were" cmp "$dir/x.plan.csv" "$dir/x.before"
 check "both" cmp "$dir/list.csv" "$dir/list.before"

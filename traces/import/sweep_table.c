@@ -192,7 +192,7 @@ static fl_status leave(fl_sweep_rows *l, const fl_csv_row *row, const fl_sweep_r
                              *text_of(l, row, TIME) ? text_of(l, row, TIME) : "empty");
     if (dark)
         return fl_left_empty(&l->left, row->file, row->line, row->field[l->where[power]].column, d,
-                             "power_w and energy_j are both empty or 0, as of a run that failed");
+                             "neither power_w nor energy_j has a value above 0, as of a run that failed");
     *gone = false;
     return FL_OK;
 }

@@ -252,14 +252,16 @@ void fl_terminal_say(FILE *stream, const char *format, ...) __attribute__((forma
 void fl_notes_tell(const char *path, char *const *note, size_t count);
 void fl_left_tell(const char *path, const fl_left_out *left);
 
-/* A progress line on standard error for work that takes over a second, where standard error is a terminal. It shows the
- * share done and the time left, in one place, and disappears at the end. Logs and pipes never see it. */
+/* A progress line on standard error for work that takes over a second. It shows the share done and the time left. On a
+ * terminal it stays in one place, and disappears at the end. Elsewhere it is a line each ten seconds. */
 
 /* Until fl_ticker_stop, the ticker shows pieces of work (traces/io/io.h) under the command's name. Where standard
  * output is a terminal too, it is held back until the end, so that the two do not mix. */
 void fl_ticker_start(const char *command);
 /* Removes the line for good; does nothing where there is none. */
 void fl_ticker_stop(void);
+/* Set what the command prints if INT, TERM or HUP ends it. Takes the text; NULL: nothing. */
+void fl_ticker_last_words(char *text);
 /* Removes the line for the moment. Any code that writes to standard error calls it first. */
 void fl_ticker_clear(void);
 

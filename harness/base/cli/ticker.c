@@ -1,4 +1,4 @@
-/* The progress line. */
+/* The progress line on a terminal, and lines in a log. */
 #include "harness/base/cli/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -9,14 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { STDOUT_ROOM = 1 << 20, WIDTH = 80 };
+enum { STDOUT_ROOM = 1 << 20, WIDTH = 80, LINE = 256, EVERY_S = 10 /* in a log */ };
 
 volatile sig_atomic_t fl_ticker_shown;
+static char *volatile last_words; /* what an interrupted command says */
 
 static struct {
     const char *command;
@@ -24,7 +26,7 @@ static struct {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool running, stop;
+    bool running, stop, terminal;
     double from, part_from; /* monotonic time in s: start of the command, and of the piece that is shown */
     double quiet;           /* nothing is shown before this time */
     uint64_t begun;
@@ -47,10 +49,9 @@ static const char *duration(double s, char *buf, size_t size) {
     return buf;
 }
 
-/* Limits the line to the width of the terminal: a longer one would wrap and could not be removed. */
-static void show(void) {
-    char line[256], past[32], left[32];
-    struct winsize w;
+/* Writes the line. False: there is nothing to say yet. */
+static bool progress(char line[LINE]) {
+    char past[32], left[32];
     const double t = now();
     fl_stage_state at = fl_stage_look();
     if (at.begun != shown.begun) {
@@ -58,16 +59,30 @@ static void show(void) {
         shown.part_from = t;
     }
     if (t - shown.from < 1 || t < shown.quiet || !at.what)
-        return;
+        return false;
     at.done = at.done < at.size ? at.done : at.size;
     const bool own = !strcmp(at.what, shown.command);
-    int size = snprintf(line, sizeof line, "foldline %s%s%s: ", shown.command, own ? "" : ", ", own ? "" : at.what);
+    int size = snprintf(line, LINE, "foldline %s%s%s: ", shown.command, own ? "" : ", ", own ? "" : at.what);
     if (at.size)
-        size += snprintf(line + size, sizeof line - (size_t)size, "%.0f %%, ", 100 * (double)at.done / (double)at.size);
-    size += snprintf(line + size, sizeof line - (size_t)size, "%s", duration(t - shown.from, past, sizeof past));
+        size += snprintf(line + size, LINE - (size_t)size, "%.0f %%, ", 100 * (double)at.done / (double)at.size);
+    size += snprintf(line + size, LINE - (size_t)size, "%s", duration(t - shown.from, past, sizeof past));
     if (at.done)
-        snprintf(line + size, sizeof line - (size_t)size, ", about %s left",
+        snprintf(line + size, LINE - (size_t)size, ", about %s left",
                  duration((t - shown.part_from) / (double)at.done * (double)(at.size - at.done), left, sizeof left));
+    return true;
+}
+
+/* Limits the line to the width of the terminal: a longer one would wrap and could not be removed. */
+static void show(void) {
+    char line[LINE];
+    struct winsize w;
+    if (!progress(line))
+        return;
+    if (!shown.terminal) {
+        fprintf(stderr, "%s\n", line);
+        shown.quiet += EVERY_S;
+        return;
+    }
     const int width = !ioctl(STDERR_FILENO, TIOCGWINSZ, &w) && w.ws_col > 1 ? w.ws_col : WIDTH;
     fl_ticker_shown = 1;
     fprintf(stderr, "\r%.*s\033[K", width - 1, line);
@@ -82,8 +97,7 @@ static void *run(void *ignored) {
         until.tv_nsec += 100000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&shown.wake, &shown.lock, &until);
-        if (!shown.stop)
+        if (pthread_cond_timedwait(&shown.wake, &shown.lock, &until) && !shown.stop)
             show();
     }
     pthread_mutex_unlock(&shown.lock);
@@ -103,6 +117,10 @@ static void on_end(int number) {
         const ssize_t ignored = write(STDERR_FILENO, FL_TICKER_AWAY, sizeof FL_TICKER_AWAY - 1);
         (void)ignored;
     }
+    if (last_words) {
+        const ssize_t ignored = write(STDERR_FILENO, last_words, strlen(last_words));
+        (void)ignored;
+    }
     raise(number);
 }
 
@@ -119,8 +137,7 @@ static void listen_for_end(void) {
 void fl_ticker_start(const char *command) {
     static char room[STDOUT_ROOM];
     pthread_condattr_t attributes;
-    if (!isatty(STDERR_FILENO))
-        return;
+    shown.terminal = isatty(STDERR_FILENO);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&shown.wake, &attributes);
@@ -130,6 +147,7 @@ void fl_ticker_start(const char *command) {
     shown.command = command;
     shown.whole = fl_stage_begin(command, 0);
     shown.from = shown.part_from = now();
+    shown.quiet = shown.terminal ? 0 : shown.from + EVERY_S;
     if (isatty(STDOUT_FILENO))
         setvbuf(stdout, room, _IOFBF, sizeof room);
     shown.running = !pthread_create(&shown.thread, NULL, run, NULL);
@@ -148,8 +166,14 @@ void fl_ticker_stop(void) {
     fl_stage_end(shown.whole);
 }
 
+void fl_ticker_last_words(char *text) {
+    char *before = last_words;
+    last_words = text;
+    free(before);
+}
+
 void fl_ticker_clear(void) {
-    if (!shown.running)
+    if (!shown.running || !shown.terminal)
         return;
     pthread_mutex_lock(&shown.lock);
     take_away();

@@ -85,9 +85,7 @@ static void put_notes(const fl_comparison *c, const fl_scenes *scenes, const fl_
     fl_best_known_print(c->row, c->mean_first, out);
     fl_lock_caps_put(locks, out);
     fl_scene_notes(scenes, out);
-    if (c->ignored_sets)
-        fprintf(out, "note: %llu commands set a control that this simulated node does not have; they had no effect\n",
-                (unsigned long long)c->ignored_sets);
+    fl_put_lost_commands(c->ignored_sets, c->faults, out);
     if (c->unstepped) {
         fprintf(out,
                 "note: %zu run%s ended before %s policy looked a second time: its period is longer than all of %s (",
@@ -96,11 +94,6 @@ static void put_notes(const fl_comparison *c, const fl_scenes *scenes, const fl_
         put_unstepped(c, out);
         fputs(")\n", out);
     }
-    if (c->faults)
-        fprintf(out,
-                "note: %llu commands were faulty (0, NaN, infinity, a control that the policy does not declare) and "
-                "had no effect\n",
-                (unsigned long long)c->faults);
 }
 
 /* The notes of the text, one by one. */

@@ -2,6 +2,7 @@
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
+#include "harness/base/work/work.h"
 #include "harness/input/scene/scene.h"
 #include "harness/study/compare/compare.h"
 #include "harness/study/grid/grid.h"
@@ -9,9 +10,11 @@
 #include "policies/policy.h"
 #include "traces/io/io.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- --merge ---- */
 
@@ -90,6 +93,29 @@ static void grid_print_json(const fl_sweep_result *r) {
     fl_json_tell(root);
 }
 
+/* An argument as a shell reads it. */
+static void put_argument(const char *text, FILE *out) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    const bool quote = !*text || text[strspn(text, plain)];
+    fputs(quote ? " '" : " ", out);
+    for (; *text; text++)
+        fputs(*text == '\'' ? "'\\''" : (char[]){*text, 0}, out);
+    fputs(quote ? "'" : "", out);
+}
+
+/* What an interrupted grid says: how to continue it. */
+static char *last_words(int argc, char **argv) {
+    fl_text t;
+    FILE *f = fl_must(fl_text_open(&t));
+    fputs("foldline grid: interrupted; the rows computed so far are kept. To continue:\n ", f);
+    put_argument(program_invocation_name, f);
+    fputs(" grid", f);
+    for (int i = 0; i < argc; i++)
+        put_argument(argv[i], f);
+    fputc('\n', f);
+    return fl_must(fl_text_close(&t, NULL));
+}
+
 int fl_cmd_grid(int argc, char **argv) {
     fl_setup_options so = FL_SETUP_UNSET;
     const char *out = NULL, *shard = NULL, *path = NULL;
@@ -124,7 +150,10 @@ int fl_cmd_grid(int argc, char **argv) {
     if (!s)
         fl_scene_warnings(&u.scenes);
     if (!s)
+        fl_ticker_last_words(last_words(argc, argv));
+    if (!s)
         s = fl_sweep_run(&u, &(fl_sweep_options){out, shard, option, FL_COUNT(option)}, &r, &d);
+    fl_ticker_last_words(NULL);
     if (s)
         status = fl_command_fail("grid", &d);
     else if (json)

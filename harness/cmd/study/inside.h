@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* The instructions of a pipeline over time, as a CSV for a Gantt chart. */
 
@@ -51,6 +52,8 @@ typedef struct fl_run_told {
     double min_set_ms; /* 0 = no limit */
 } fl_run_told;
 
+/* Say how many commands of a policy had no effect, and why: the node lacks the control, or the command was faulty. */
+void fl_put_lost_commands(uint64_t ignored, uint64_t faulty, FILE *out);
 /* Return the result as JSON. The caller deletes it. Call it before fl_run_tell_text. */
 cJSON *fl_run_json(const fl_run_told *t);
 /* Sorts the result's residences. */

@@ -63,6 +63,7 @@ typedef struct recorder {
     int64_t *busy_ps;
     int64_t last_ps;
     const fl_serving_setup *serving; /* NULL: none */
+    fl_diag unwritten;               /* why the instructions could not be written; status FL_OK: they were */
 } recorder;
 
 static fl_status on_step(void *user, const fl_sample *sample, const fl_decision *decision, fl_diag *d) {
@@ -222,8 +223,10 @@ static fl_status simulate(const run_options *o, const fl_scene *scene, const fl_
                                 .user = rec};
     if (!s)
         s = fl_run(&run, r, d);
-    if (!s && o->instructions)
-        s = fl_run_instructions(scene, &run, o->instructions, d);
+    if (!s && o->instructions && (s = fl_run_instructions(scene, &run, o->instructions, d)) == FL_IO) {
+        rec->unwritten = *d; /* after the result */
+        s = FL_OK;
+    }
     fl_laid_free(&laid);
     return s;
 }
@@ -321,6 +324,8 @@ static fl_status run_and_tell(run_options *o, const fl_option *option, size_t co
     s = tell(o, &(fl_run_told){&scenes, &spec, &r, &standard, o->reader, &o->faults, o->min_set_ms}, d);
     if (!s)
         s = write_records(&rec, scene, &r, d);
+    if (!s && rec.unwritten.status)
+        s = (*d = rec.unwritten).status;
 out:
     fl_run_result_free(&r);
     fl_run_result_free(&standard);

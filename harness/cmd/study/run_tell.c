@@ -151,17 +151,24 @@ static bool is_read(const fl_run_told *t, int sensor) {
            (fl_policy_reads(t->spec->policy) & fl_sense_signals[sensor]) != 0;
 }
 
+void fl_put_lost_commands(uint64_t ignored, uint64_t faulty, FILE *out) {
+    if (ignored)
+        fprintf(out, "note: %llu commands set a control that this simulated node does not have; they had no effect\n",
+                (unsigned long long)ignored);
+    if (faulty)
+        fprintf(out,
+                "note: %llu commands were faulty (0, NaN, infinity, a control that the policy does not declare) and "
+                "had no effect\n",
+                (unsigned long long)faulty);
+}
+
 static void put_notes(const fl_run_told *t, FILE *out) {
     const fl_run_result *r = t->result;
     fl_scene_notes(t->scenes, out);
     fl_served_note(r, out);
-    if (r->ignored_sets)
-        fprintf(out, "note: %llu commands set a control that this simulated node does not have; they had no effect\n",
-                (unsigned long long)r->ignored_sets);
+    fl_put_lost_commands(r->ignored_sets, r->counts.faults, out);
     if (r->refused_sets)
         fprintf(out, "note: %llu sets were refused by an injected fault\n", (unsigned long long)r->refused_sets);
-    if (r->counts.faults)
-        fprintf(out, "note: %llu commands were faulty and had no effect\n", (unsigned long long)r->counts.faults);
     if (t->spec->policy->host_needs & FL_BIT(FL_HOST_TARGET_W) && !fl_scene_target(t->scenes->item[0]))
         fprintf(out, "note: %s reads target_w, which is unknown here: --target FILE gives it\n", t->spec->label);
     if (fl_spec_unstepped(t->spec, r->counts.steps))

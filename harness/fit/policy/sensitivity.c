@@ -235,7 +235,9 @@ static void print_json(const fl_state_runs *r, const fl_sensitivity_fit fit[2]) 
 
 /* ---- the command ---- */
 
-static fl_status get_runs(fl_profile_options *po, const fl_texts *rest, const char *out, fl_state_runs *r, fl_diag *d) {
+/* A file that cannot be written is *unwritten: the fit is told all the same. */
+static fl_status get_runs(fl_profile_options *po, const fl_texts *rest, const char *out, fl_state_runs *r,
+                          fl_diag *unwritten, fl_diag *d) {
     fl_file_type type;
     fl_diag ignored;
     if (rest->count != 1)
@@ -249,7 +251,11 @@ static fl_status get_runs(fl_profile_options *po, const fl_texts *rest, const ch
     char source[1024];
     snprintf(source, sizeof source, "simulated: kernels of %s, each alone on %s, seed %llu", po->programs, po->platform,
              (unsigned long long)po->seed);
-    return s || !out ? s : fl_state_runs_write(out, r, source, d);
+    if (!s && out && (s = fl_state_runs_write(out, r, source, d)) == FL_IO) {
+        *unwritten = *d;
+        s = FL_OK;
+    }
+    return s;
 }
 
 int fl_cmd_fit_policy_sensitivity(int argc, char **argv) {
@@ -275,12 +281,12 @@ int fl_cmd_fit_policy_sensitivity(int argc, char **argv) {
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
         return status;
-    fl_diag d = {0};
+    fl_diag d = {0}, unwritten = {0};
     fl_state_runs runs = {0};
     fl_sensitivity_fit fit[2];
     po.threads = (unsigned)threads;
     po.seed = (uint64_t)seed;
-    fl_status s = get_runs(&po, &rest, out, &runs, &d);
+    fl_status s = get_runs(&po, &rest, out, &runs, &unwritten, &d);
     for (int side = 0; !s && side < 2; side++)
         s = fit_side(&runs, side, &fit[side], &d);
     if (!s && json)
@@ -293,6 +299,8 @@ int fl_cmd_fit_policy_sensitivity(int argc, char **argv) {
     }
     if (!s && table)
         s = fl_state_runs_write_best(table, &runs, cpu_from, &d);
+    if (!s && unwritten.status)
+        s = (d = unwritten).status;
     fl_state_runs_free(&runs);
     return fl_command_close("fit policy sensitivity", s, &d, option, sizeof option / sizeof *option, &rest);
 }

@@ -102,6 +102,7 @@ static fl_status write_kinds(const job *j, const char *path, fl_diag *d) {
     return status;
 }
 
+/* path NULL: the file could not be written, but the fit is told all the same. */
 static void print(const job *j, const char *path) {
     const fl_fit_seen *s = &j->seen;
     size_t own = 0;
@@ -135,7 +136,8 @@ static void print(const job *j, const char *path) {
                !isnan(w->unseen_pct)   ? "--time-error"
                : !isnan(s->unseen_pct) ? "--power-error"
                                        : "--time-error and --power-error");
-    printf("written: %s\n", path);
+    if (path)
+        printf("written: %s\n", path);
 }
 
 static void print_json(const job *j, const char *path) {
@@ -158,7 +160,8 @@ static void print_json(const job *j, const char *path) {
         fl_json_add_real(power, "error_left_out_pct", j->power.unseen_pct);
         cJSON_AddNumberToObject(power, "recordings", (double)j->power.recordings);
     }
-    cJSON_AddStringToObject(root, "file", path);
+    if (path)
+        cJSON_AddStringToObject(root, "file", path);
     fl_json_tell(root);
 }
 
@@ -244,10 +247,10 @@ int fl_cmd_fit_trace(int argc, char **argv) {
             j.power = fl_fit_trace_power(j.dev, &j.seen, sharpness(&j), j.file, j.sm_mhz, j.count);
             s = write_kinds(&j, out, &d);
         }
-        if (!s && json)
-            print_json(&j, out);
-        else if (!s)
-            print(&j, out);
+        if ((!s || s == FL_IO) && json)
+            print_json(&j, s ? NULL : out);
+        else if (!s || s == FL_IO)
+            print(&j, s ? NULL : out);
     }
     for (size_t i = 0; i < j.count; i++)
         fl_imported_free(&j.file[i]);
