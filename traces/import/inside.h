@@ -44,8 +44,8 @@ fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d);
 void fl_readings_free(fl_readings *r);
 
 /* Ends the telemetry of any reader, whose rows are in out: notes what was left out, pauses, and accounts of energy that
- * differ; sets has_telemetry. */
-fl_status fl_import_telemetry(fl_imported *out, const fl_left_out *left, fl_diag *d);
+ * differ; sets has_telemetry. FL_BAD_INPUT (file path): the readings of one device are of several boards. */
+fl_status fl_import_telemetry(fl_imported *out, const fl_left_out *left, const char *path, fl_diag *d);
 
 /* Bits of the signal throttle: FL_THROTTLE_* of policies/policy.h. */
 enum { FL_HELD_POWER = 1, FL_HELD_HEAT = 2, FL_HELD_IDLE = 4, FL_HELD_OTHER = 8 };

@@ -86,9 +86,10 @@ typedef struct loader {
     fl_progress progress;
     const fl_import_options *o;
     column column[COLUMNS_MAX];
-    size_t width, time, board, name; /* SIZE_MAX: no such column */
-    char *boards[BOARDS_MAX];        /* in order of appearance, where the index is not given */
-    size_t board_count;
+    size_t width, time, board, name;           /* SIZE_MAX: no such column */
+    size_t second;                             /* beside the index: a column that tells boards of one index apart */
+    char *boards[BOARDS_MAX];                  /* by number: the index, else the order in which they come */
+    size_t board_count, moved;                 /* moved: boards whose index another board has */
     int64_t last_ns[BOARDS_MAX + 1], shift_ns; /* last: of a board; shift: of a clock that was set back */
     size_t same_time, headers, set_back;
     int64_t torn;
@@ -165,8 +166,8 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         return FL_FIELD_FAIL(d, row, COLUMNS_MAX, "the header has %zu columns, expected at most %d", row->count,
                              COLUMNS_MAX);
     l->width = row->count;
-    l->time = l->board = l->name = SIZE_MAX;
-    size_t best_board = sizeof BOARD / sizeof *BOARD;
+    l->time = l->board = l->name = l->second = SIZE_MAX;
+    size_t best_board = sizeof BOARD / sizeof *BOARD, best_second = best_board;
     char left_out[256] = "";
     for (size_t i = 0; i < row->count; i++) {
         const char *text = row->field[i].text;
@@ -182,6 +183,8 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         for (size_t b = 0; b < sizeof BOARD / sizeof *BOARD; b++)
             if (same_field(text, size, BOARD[b])) {
                 used = true;
+                l->second = b && b < best_second ? i : l->second;
+                best_second = b && b < best_second ? b : best_second;
                 l->board = b < best_board ? i : l->board;
                 best_board = b < best_board ? b : best_board;
             }
@@ -271,6 +274,25 @@ static fl_status read_time(loader *l, const fl_csv_row *row, size_t board, int64
     return FL_OK;
 }
 
+/* The board's number: its index, unless another board has that index, as on another node. */
+static fl_status tell_apart(loader *l, const fl_csv_row *row, size_t index, size_t *board, fl_diag *d) {
+    const char *text = row->field[l->second].text;
+    size_t at = index;
+    if (l->boards[at] && strcmp(l->boards[at], text) != 0)
+        for (at = 0; at < BOARDS_MAX && (!l->boards[at] || strcmp(l->boards[at], text) != 0);)
+            at++;
+    for (size_t i = 0; at == BOARDS_MAX && i < BOARDS_MAX; i++)
+        at = l->boards[i] ? at : i;
+    if (at == BOARDS_MAX)
+        return FL_FIELD_FAIL(d, row, l->second, "more than %d boards", BOARDS_MAX);
+    *board = at;
+    if (l->boards[at])
+        return FL_OK;
+    l->moved += at != index;
+    l->boards[at] = strdup(text);
+    return l->boards[at] ? FL_OK : fl_no_memory(d, row->file);
+}
+
 static fl_status read_board(loader *l, const fl_csv_row *row, size_t *board, fl_diag *d) {
     *board = 0;
     if (l->board == SIZE_MAX)
@@ -279,7 +301,8 @@ static fl_status read_board(loader *l, const fl_csv_row *row, size_t *board, fl_
         int64_t index = 0;
         fl_status status = fl_foreign_int(row, l->board, "index", 0, BOARDS_MAX - 1, &index, d);
         *board = (size_t)index;
-        return status;
+        const bool second = !status && l->second != SIZE_MAX && !fl_no_value(row->field[l->second].text);
+        return second ? tell_apart(l, row, (size_t)index, board, d) : status;
     }
     const char *text = row->field[l->board].text;
     while (*board < l->board_count && strcmp(l->boards[*board], text) != 0)
@@ -385,6 +408,8 @@ static fl_status add_notes(loader *l, fl_diag *d) {
         fl_import_say(out, "the clock was set back by an hour (end of summer time?): taken on from there");
     if (l->named)
         fl_import_say(out, "no column index: boards are numbered as they come, by %s", "their name or bus");
+    if (l->moved)
+        fl_import_doubt(out, "boards of several nodes have the same index: told apart by uuid, bus or serial number");
     if (l->headers)
         fl_import_say(out, "the header is repeated %zu times: left out", l->headers);
     fl_import_torn(out, l->torn);
@@ -402,17 +427,7 @@ static fl_status check_boards(const loader *l, const char *path, fl_diag *d) {
                        "%zu of %zu readings have the time of the one before, as of several GPUs in one log, expected "
                        "a column that tells them apart (--query-gpu=index,...), or one GPU",
                        l->same_time, t->row_count);
-    size_t *row = malloc((t->row_count + 1) * sizeof *row);
-    for (size_t i = 0; row && i < t->row_count; i++)
-        row[i] = i;
-    const bool several = row && fl_telemetry_interleaves(t, row, t->row_count);
-    free(row);
-    if (!row)
-        return fl_no_memory(d, path);
-    return several ? fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                             "readings some ms apart go back and forth between levels, as of several GPUs in one "
-                             "log: expected a column that tells them apart (--query-gpu=index,...), or one GPU")
-                   : FL_OK;
+    return FL_OK;
 }
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
@@ -438,7 +453,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         status = fl_import_note(out, d, "%d lines above the header: left out", options.head_lines);
     if (!status)
         status = add_notes(l, d);
-    for (size_t i = 0; i < l->board_count; i++)
+    for (size_t i = 0; i < BOARDS_MAX; i++)
         free(l->boards[i]);
     fl_readings_free(&l->r);
     free(l);

@@ -228,7 +228,7 @@ static fl_status read_telemetry(const char *path, const fl_import_options *o, fl
     fl_status status = fl_telemetry_read(path, &out->telemetry, &left, d);
     if (!status)
         status = check_end(path, d);
-    return status ? status : fl_import_telemetry(out, &left, d);
+    return status ? status : fl_import_telemetry(out, &left, path, d);
 }
 
 static bool sweep_header(const fl_cells *line) {

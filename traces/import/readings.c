@@ -144,6 +144,32 @@ static void note_pauses(fl_imported *out, int32_t device, const double *time, si
             device, pauses, sum, time[first] - time[first - 1], time[first - 1] - time[0]);
 }
 
+/* A column of which even the highest value is below that of any GPU may be in a larger unit. */
+static void note_units(fl_imported *out) {
+    static const struct {
+        const char *signal, *as;
+        double most;
+    } low[] = {{"util_gpu_pct", "a share of 1 instead of percent", 1},
+               {"util_mem_pct", "a share of 1 instead of percent", 1},
+               {"sm_active_pct", "a share of 1 instead of percent", 1},
+               {"sm_mhz", "GHz instead of MHz", 30},
+               {"mem_mhz", "GHz instead of MHz", 30},
+               {"power_w", "kW instead of W", 1}};
+    const fl_telemetry *t = &out->telemetry;
+    for (size_t k = 0; k < sizeof low / sizeof *low; k++)
+        for (size_t c = 0; c < t->signal_count; c++) {
+            double highest = 0;
+            bool fraction = false; /* an idle GPU may be busy for 0 or 1 % throughout */
+            for (size_t n = 0; n < t->row_count && !strcmp(t->signal[c], low[k].signal); n++) {
+                const double x = t->value[n * t->signal_count + c];
+                highest = x > highest ? x : highest;
+                fraction |= x > floor(x);
+            }
+            if (highest > 0 && highest <= low[k].most && fraction)
+                fl_import_doubt(out, "%s is %.4g at most: is it %s? Taken as it is", low[k].signal, highest, low[k].as);
+        }
+}
+
 static fl_status note_accounts(fl_imported *out, int32_t device, fl_diag *d) {
     const fl_held_over whole = {INT64_MIN, INT64_MAX, true};
     double counter = NAN, sensor = NAN;
@@ -157,14 +183,15 @@ static fl_status note_accounts(fl_imported *out, int32_t device, fl_diag *d) {
     return s;
 }
 
-fl_status fl_import_telemetry(fl_imported *out, const fl_left_out *left, fl_diag *d) {
+fl_status fl_import_telemetry(fl_imported *out, const fl_left_out *left, const char *path, fl_diag *d) {
     const fl_telemetry *t = &out->telemetry;
     double *time = malloc((t->row_count + 1) * sizeof *time), *room = malloc((t->row_count + 1) * sizeof *room);
     int32_t last = -1;
     for (size_t n = 0; n < t->row_count; n++)
         last = t->device[n] > last ? t->device[n] : last;
     bool *has = calloc((size_t)last + 2, sizeof *has);
-    fl_status s = time && room && has ? fl_import_left(out, left, d) : fl_no_memory(d, "the telemetry");
+    size_t *row = malloc((t->row_count + 1) * sizeof *row);
+    fl_status s = time && room && has && row ? fl_import_left(out, left, d) : fl_no_memory(d, "the telemetry");
     for (size_t n = 0; has && n < t->row_count; n++)
         has[t->device[n] + 1] = true;
     for (int32_t device = -1; !s && device <= last; device++) {
@@ -172,14 +199,27 @@ fl_status fl_import_telemetry(fl_imported *out, const fl_left_out *left, fl_diag
         if (!has[device + 1])
             continue;
         for (size_t n = 0; n < t->row_count; n++)
-            if (t->device[n] == device)
+            if (t->device[n] == device) {
+                row[count] = n;
                 time[count++] = (double)t->t_ns[n] * 1e-9;
+            }
+        if (device >= 0 && fl_telemetry_interleaves(t, row, count))
+            s = fl_fail(
+                d, FL_BAD_INPUT, path, 0, 0,
+                "readings some ms apart go back and forth between levels, as of several GPUs in one log (device "
+                "%d): expected a column that tells them apart (--query-gpu=index,...), or one GPU",
+                device);
+        if (s)
+            break;
         note_pauses(out, device, time, count, room);
         s = note_accounts(out, device, d);
     }
+    if (!s)
+        note_units(out);
     free(time);
     free(room);
     free(has);
+    free(row);
     out->has_telemetry = !s;
     return s ? s : fl_import_said(out, d);
 }
@@ -199,7 +239,7 @@ fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d) {
         if (t->t_ns[n] < 0)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "a row has the time %lld ns, expected none before 0",
                            (long long)t->t_ns[n]);
-    return status ? status : fl_import_telemetry(r->out, &r->left, d);
+    return status ? status : fl_import_telemetry(r->out, &r->left, path, d);
 }
 
 void fl_readings_free(fl_readings *r) { fl_telemetry_rows_free(&r->rows); }

@@ -10,6 +10,7 @@
 #include "traces/io/records.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,37 +39,62 @@ typedef struct logs_options {
     bool json;
 } logs_options;
 
+typedef struct ran { /* the log of a row */
+    const char *path;
+    bool idle_before, idle_after;
+} ran;
+
+typedef struct runs {
+    fl_sweep sweep;
+    ran *ran; /* of each row of the sweep */
+    size_t room;
+} runs;
+
+/* Say what concerns the user of the sweep too: its head keeps it (FL_LEFT_KEY). */
+static void say(fl_sweep *s, const char *path, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void say(fl_sweep *s, const char *path, const char *format, ...) {
+    va_list list;
+    char *text = NULL;
+    va_start(list, format);
+    fl_must_have(vasprintf(&text, format, list) >= 0);
+    va_end(list);
+    const char *before = fl_head_get(&s->head, FL_LEFT_KEY);
+    char *all = fl_must_print("%s%s%s: %s", before ? before : "", before ? "; " : "", basename(path), text);
+    fl_must_have(fl_head_set(&s->head, FL_LEFT_KEY, all));
+    fl_ticker_clear();
+    fl_terminal_say(stderr, "note: %s: %s", path, text);
+    free(all);
+    free(text);
+}
+
 static char *name_of(const logs_options *o, const fl_telemetry *t, const char *path, const fl_log_run *run) {
     return fl_must(o->workload ? strdup(o->workload) : fl_log_program(path, &t->head, run, false));
 }
 
-static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, double sm_mhz, const fl_telemetry *t,
+static fl_status add_run(runs *all, const logs_options *o, const char *path, double sm_mhz, const fl_telemetry *t,
                          fl_diag *d) {
     fl_log_run run;
     fl_log_ends ends;
+    fl_sweep *s = &all->sweep;
     const fl_status status = fl_log_run_find(path, t, o->device, sm_mhz, &run, &ends, d);
     if (status)
         return status;
-    if (!ends.whole) {
-        fl_ticker_clear();
-        fl_terminal_say(stderr, "note: %s: the GPU does not idle before and after the run, which may be longer", path);
-    }
-    if (fl_accounts_differ(ends.counter_w, ends.sensor_w)) {
-        fl_ticker_clear();
-        fl_terminal_say(stderr, "note: %s: " FL_LOG_ACCOUNTS, path, ends.counter_w, ends.sensor_w);
-    }
     if (!run.steady) {
-        fl_ticker_clear();
-        fl_terminal_say(stderr, "note: %s: the clocks changed during the run, from %g to %g MHz; left out", path,
-                        run.sm_low_mhz, run.sm_high_mhz);
+        say(s, path, "the clocks changed during the run, from %g to %g MHz; left out", run.sm_low_mhz, run.sm_high_mhz);
         return FL_OK;
     }
+    if (!ends.whole)
+        say(s, path, "the GPU does not idle before and after the run, which may be longer");
+    if (fl_accounts_differ(ends.counter_w, ends.sensor_w))
+        say(s, path, FL_LOG_ACCOUNTS, ends.counter_w, ends.sensor_w);
     if (run.sm_low_mhz < run.sm_high_mhz) {
         fl_ticker_clear();
         fl_terminal_say(stderr, "note: %s: " FL_LOG_WANDERS, path, run.sm_low_mhz, run.sm_high_mhz, run.sm_mhz);
     }
     fl_must_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names);
     fl_must_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof *s->rows);
+    fl_must_grow(&all->ran, &all->room, s->row_count + 1, sizeof *all->ran);
+    all->ran[s->row_count] = (ran){path, ends.idle_before, ends.idle_after};
     s->names[s->name_count] = name_of(o, t, path, &run);
     s->rows[s->row_count++] = (fl_sweep_row){.workload = (uint32_t)s->name_count++,
                                              .sm_mhz = run.sm_mhz,
@@ -83,8 +109,32 @@ static fl_status add_run(fl_sweep *s, const logs_options *o, const char *path, d
     return FL_OK;
 }
 
-static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *logs, fl_diag *d) {
+/* Leaves out a run that the log does not have whole: it ends (or begins) under load where another log of the program is
+ * idle there, as advise judges too. */
+static void leave_cut(runs *all) {
+    fl_sweep *s = &all->sweep;
+    size_t kept = 0;
+    for (size_t i = 0; i < s->row_count; i++)
+        for (size_t k = 0; k < s->row_count && all->ran[i].path; k++) {
+            const ran *a = &all->ran[i], *b = &all->ran[k];
+            const bool before = b->idle_before && !a->idle_before, after = b->idle_after && !a->idle_after;
+            if ((!before && !after) || strcmp(s->names[s->rows[i].workload], s->names[s->rows[k].workload]) != 0)
+                continue;
+            say(s, a->path,
+                "the log %s under load, while another of the program %s idle: it does not have the whole "
+                "run; left out",
+                after ? "ends" : "begins", after ? "ends" : "begins");
+            all->ran[i].path = NULL;
+        }
+    for (size_t i = 0; i < s->row_count; i++)
+        if (all->ran[i].path)
+            s->rows[kept++] = s->rows[i];
+    s->row_count = kept;
+}
+
+static fl_status read_all(runs *all, const logs_options *o, const fl_texts *logs, fl_diag *d) {
     const fl_import_options how = {.interval_s = o->interval_s, .device = (int32_t)o->device};
+    fl_sweep *s = &all->sweep;
     double *mhz = fl_must(calloc(logs->count, sizeof *mhz));
     fl_status status = fl_log_clocks(o->clocks, logs->count, mhz, d);
     fl_must_grow(&s->names, &s->name_room, 1, sizeof *s->names);
@@ -96,7 +146,7 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
         if (!status && !in.has_telemetry)
             status = fl_fail(d, FL_BAD_INPUT, logs->item[i], 0, 0, "no telemetry, expected a log of clocks and power");
         if (!status)
-            status = add_run(s, o, logs->item[i], mhz[i], &in.telemetry, d);
+            status = add_run(all, o, logs->item[i], mhz[i], &in.telemetry, d);
         if (!status)
             status = fl_import_head_left(&s->head, &in, basename(logs->item[i]), d);
         fl_notes_tell(logs->item[i], in.note, status ? 0 : in.note_count);
@@ -105,6 +155,7 @@ static fl_status read_all(fl_sweep *s, const logs_options *o, const fl_texts *lo
     free(mhz);
     if (status)
         return status;
+    leave_cut(all);
     if (s->row_count == 0)
         return fl_fail(d, FL_BAD_INPUT, logs->item[0], 0, 0, "no run at steady clocks");
     fl_must_have(fl_head_set(&s->head, "source", "foldline fit logs"));
@@ -165,22 +216,24 @@ int fl_cmd_fit_logs(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &logs, &status))
         return status;
     fl_diag d = {0};
-    fl_sweep sweep = {0};
+    runs all = {0};
+    fl_sweep *const sweep = &all.sweep;
     fl_status s = FL_OK;
     if (!logs.count)
         s = fl_refuse(&d, "no log given");
     else if (!o.out)
         s = fl_refuse(&d, "nowhere to write, expected -o FILE");
     if (!s)
-        s = read_all(&sweep, &o, &logs, &d);
+        s = read_all(&all, &o, &logs, &d);
     if (!s)
-        s = fl_sweep_write(o.out, &sweep, &d);
+        s = fl_sweep_write(o.out, sweep, &d);
     if (!s)
         tell_clocks(o.out);
     if (!s && o.json)
-        print_json(&sweep, logs.count, o.out);
+        print_json(sweep, logs.count, o.out);
     else if (!s)
-        printf("%zu of %zu runs; written: %s\n", sweep.row_count, logs.count, o.out);
-    fl_sweep_free(&sweep);
+        printf("%zu of %zu runs; written: %s\n", sweep->row_count, logs.count, o.out);
+    fl_sweep_free(sweep);
+    free(all.ran);
     return fl_command_close(help.name, s, &d, option, sizeof option / sizeof *option, &logs);
 }

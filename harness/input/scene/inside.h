@@ -84,6 +84,7 @@ typedef struct fl_sweep_model {
     uint32_t *names;  /* count: indices of the workloads' names */
     size_t count;
     bool fitted;
+    fl_diag twice;       /* rows of one setting contradict each other; status FL_OK: none do */
     fl_sweep_chip chip;  /* of --model fitted */
     fl_sweep_chip plain; /* gives memory's shares of the times; chip NULL: they are not known */
 } fl_sweep_model;

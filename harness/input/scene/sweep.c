@@ -324,8 +324,10 @@ fl_status fl_sweep_model_open(const char *path, const char *model, const char *p
     fl_status s = fl_sweep_read(path, &m->sweep, &m->left, d);
     if (!s)
         s = fl_sweep_check_units(path, &m->sweep, d);
-    if (!s && m->fitted)
-        s = fl_sweep_check_twice(path, &m->sweep, d);
+    if (!s && (s = fl_sweep_check_twice(path, &m->sweep, &m->twice)) == FL_BAD_INPUT && !m->fitted)
+        s = FL_OK; /* a note of each workload tells it */
+    else if (s && m->twice.status)
+        *d = m->twice;
     if (!s)
         s = fl_sweep_workloads(&m->sweep, &m->names, &m->count, d);
     if (!s)
@@ -420,6 +422,10 @@ fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_
     const fl_device *dev = &node->device[node->gpu[0]];
     fl_predicted p = {0};
     fl_status s = note_left(&m->left, note, notes, d);
+    if (!s && m->twice.status)
+        s = fl_sweep_note(note, notes, d,
+                          "line %lld: %s; each setting is the mean of its rows, which is not to be trusted",
+                          (long long)m->twice.line, m->twice.message);
     if (!s)
         s = fl_sweep_notes(&m->sweep, name, note, notes, d);
     if (!s && m->fitted) {
