@@ -46,6 +46,17 @@ mkfifo pipe
 check "and through a named pipe" "$f" run t.csv --platform ./pipe --policy nvboost
 wait
 check "a pipe of the shell holds any format" "$f" import <(cat s.csv) -o s2.csv
+# By position, each command finds by the content what comes through a pipe.
+sweep=$root/traces/samples/energyucb-528.pot3d.csv
+succeed "a sweep: compare" '^nvboost ' "$f" compare <(cat "$sweep") --platform pvc-max1550x6 --no-oracle --policy nvboost
+succeed "a sweep: advise" '^528.pot3d: [0-9]+ MHz' "$f" advise <(cat "$sweep")
+succeed "a sweep: show" '^a sweep: 9 rows' "$f" show <(cat "$sweep")
+succeed "a gzipped sweep: run" '^makespan ' "$f" run <(gzip -c "$sweep") --platform pvc-max1550x6 --policy nvboost
+succeed "kernels: run" '^makespan ' "$f" run <(cat t.csv) --kinds t.kinds.csv "${how[@]}"
+succeed "a pipeline: run" '^makespan ' "$f" run <(cat "$root/traces/samples/four-stages.pipeline.csv") --platform a100-pcie --policy nvboost
+(cat "$sweep" >pipe) &
+succeed "a sweep through a named pipe" '^nvboost ' "$f" compare pipe --platform pvc-max1550x6 --no-oracle --policy nvboost
+wait
 
 seq 200000 >big
 mkdir tmp

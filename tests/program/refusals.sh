@@ -129,6 +129,26 @@ printf '%s\n' '# foldline-kernels 1' device,process,stream,start_ns,end_ns,name,
   0,1,7,0,1000000,a,1,1,1,1,1,1 1,1,7,0,1000000,a,1,1,1,1,1,1 >"$dir/two.csv"
 succeed "a policy for the GPUs of a recording, of which the platform has fewer" . "$f" compare "$dir/two.json" --assume compute --no-oracle
 
+# nan is a text that is no number: never an empty value, and never a number.
+while read -r arguments; do
+  # shellcheck disable=SC2086 # words
+  refuse "nan: $arguments" 2 "nan['<:, ].*(not a number|no number|expected)" "$f" $arguments
+done <<END
+run $mix --platform generic --policy fixed:sm_mhz=nan
+run $mix --platform generic --policy assure --set theta=nan
+compare $mix --platform generic --policy assure --bound nan
+compare $mix --platform generic --policy assure --bound energy_j<nan
+compare $mix --platform generic --policy energyucb:arms_mhz=nan/900
+run $mix --platform generic --policy nvboost --deadline nan
+run $mix --platform generic --policy nvboost --seed nan
+advise $mix --bound nan
+advise $mix --sm-mhz nan
+import $mix --offset nan
+plan $stages --slowdown nan
+search $mix --seeds nan
+show $mix --where start_ns<nan
+END
+
 # A parameter that only init refuses was found by the first run, or blamed on memory.
 printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["%s"],
 "policies": ["nvboost", {"policy": "fixed", "set": {"sm_mhz": 1234}}]}' "$root/$mix" >"$dir/init.json"
