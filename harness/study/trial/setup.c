@@ -99,6 +99,14 @@ static fl_status find_draws(fl_setup *u, fl_setup_options *o, fl_diag *d) {
     return fl_experiment_applications(&u->experiment, &o->scene.applications, &u->draw, &u->draw_count, d);
 }
 
+static bool names_workload(const fl_experiment *e) {
+    static const char *const key[] = {"traces", "sweep", "programs", "pipeline", "serving", "applications", "draws"};
+    bool any = false;
+    for (size_t i = 0; i < FL_COUNT(key); i++)
+        any |= cJSON_HasObjectItem(e->tree, key[i]) != 0;
+    return any;
+}
+
 /* An experiment may leave its workloads to the command line; what it needs its about says first. */
 static fl_status check_workloads(const fl_setup *u, const fl_setup_options *o, fl_diag *d) {
     const cJSON *about = cJSON_GetObjectItem(u->experiment.tree, "about");
@@ -146,8 +154,9 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
         s = fl_experiment_find(&o->rest, e, &u->traces, d);
     if (!s)
         s = fl_scene_sort(&o->scene, &u->traces, d);
-    u->own = u->traces.count || o->policies.count || o->scene.sweep || o->scene.programs || o->scene.pipeline ||
-             o->scene.serving.server || o->scene.only.count;
+    const bool given =
+        u->traces.count || o->scene.sweep || o->scene.programs || o->scene.pipeline || o->scene.serving.server;
+    u->own = (given && (!e->tree || names_workload(e))) || o->policies.count || o->scene.only.count;
     if (s || (s = find_draws(u, o, d)) ||
         (e->tree && ((s = fl_experiment_apply(e, &o->scene, &u->traces, &o->objective, &o->seeds, d)) ||
                      (s = fl_promises_read(e, &u->promises, &u->o.bound, d)) ||

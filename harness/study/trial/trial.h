@@ -450,7 +450,7 @@ typedef struct fl_setup {
     fl_promises promises;
     int64_t *draw; /* draw_count seeds of the experiment's applications, of which draws_open are open */
     size_t draw_count, draws_open;
-    bool own;                /* the command line gave policies or workloads of its own */
+    bool own;                /* the command line gave policies, or workloads in place of the experiment's */
     fl_comparison_options o; /* points into this struct */
 } fl_setup;
 
