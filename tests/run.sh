@@ -119,7 +119,7 @@ part tests long_tests
 part quickstart harness/quickstart.sh
 for e in harness/experiments/*.json; do
   # an experiment that needs measurements from elsewhere says so, and is not run here
-  [ "$e" = harness/experiments/power-wall.json ] || part "$(basename "$e" .json)" build/foldline compare "$e" -o "$night/rows.csv"
+  grep -q '"about": "Needs a measured sweep' "$e" || part "$(basename "$e" .json)" build/foldline compare "$e" -o "$night/rows.csv"
 done
 # every one of the 34,000 mutants takes hours; of 600 of a room the share killed is known within 1.5 points
 part mutants tests/mutate.sh --build "$build/mutate" --sample 600 --seed nightly
