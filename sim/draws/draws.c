@@ -22,6 +22,9 @@ static int by_clock(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* The cost of a step over that at the best clock. */
+static double cost_at(const fl_draws_options *o, double mhz) { return 1 + o->slope * fabs(mhz - o->best_mhz) / 100; }
+
 fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const fl_draws_options *o, fl_diag *d) {
     *out = (fl_draws){
         .step_ns = (int64_t)(o->step_ms * 1e6 + 0.5), .steps_max = (uint64_t)o->steps_max, .one_seed = o->one_seed};
@@ -47,7 +50,7 @@ fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const f
         return fl_refuse(d, "%s: no rows with a clock to draw from", s->names[name]);
     }
     qsort(out->clock, out->clock_count, sizeof *out->clock, by_clock);
-    const double top_s = out->clock[out->clock_count - 1].time_s;
+    const fl_draw_clock *top = &out->clock[out->clock_count - 1];
     for (size_t i = 0; i < out->clock_count; i++) {
         fl_draw_clock *c = &out->clock[i];
         if (i && c->mhz == c[-1].mhz) {
@@ -56,7 +59,9 @@ fl_status fl_draws_make(fl_draws *out, const fl_sweep *s, uint32_t name, const f
             return fl_refuse(d, "%s: two rows at %g MHz, expected one for each clock", s->names[name], mhz);
         }
         if (isnan(c->ratio))
-            c->ratio = o->ratio * pow(c->time_s / top_s, o->ratio_exponent);
+            c->ratio =
+                o->ratio * (o->best_mhz > 0 ? top->energy_j / c->energy_j * cost_at(o, c->mhz) / cost_at(o, top->mhz)
+                                            : pow(c->time_s / top->time_s, o->ratio_exponent));
         c->ratio_sd *= c->ratio;
     }
     return FL_OK;

@@ -41,6 +41,8 @@ typedef struct fl_draws_options { /* for what the rows of a sweep do not say */
     bool one_seed;
     double energy_cv, ratio_cv;
     double ratio, ratio_exponent; /* ratio (T(f) / T(top))^exponent */
+    double best_mhz, slope;       /* best_mhz above 0: in place of the exponent. The cost of a step, energy times ratio,
+                                     is then least at that clock, and grows by this share of it with each 100 MHz */
 } fl_draws_options;
 
 /* Make the distributions from the rows of one workload of a sweep (name: index into s->names), one row for each clock.

@@ -13,7 +13,7 @@
 
 enum { K = 9 };
 static const int32_t ladder[K] = {800, 900, 1000, 1100, 1200, 1300, 1400, 1500, 1600};
-#define SAMPLE FL_ROOT "/traces/samples/energyucb-table1.csv"
+#define SAMPLE FL_ROOT "/traces/samples/energyucb-draws.csv"
 
 static const fl_policy *policy(const char *name) {
     for (size_t i = 0; i < fl_policies_count; i++)
@@ -188,17 +188,31 @@ static void test_rows_of_their_own(void) { /* what a sweep's rows say goes befor
     FL_CHECK(fl_draws_make(&draws, &sweep, 0, &o, &d) == FL_OK && fabs(draws.clock[0].ratio - 1.5 * 4) < 1e-12,
              "ratio grows with the square of the time");
     fl_draws_free(&draws);
+    /* the top clock costs 1.5 x 3 J; 1200 MHz, the best, would cost a share 4 x 0.05 less of its own, 800 MHz as much
+     */
+    fl_draws_options best = o;
+    best.best_mhz = 1200;
+    best.slope = 0.05;
+    FL_CHECK(fl_draws_make(&draws, &sweep, 0, &best, &d) == FL_OK && draws.clock[1].ratio == 1.5 &&
+                 fabs(draws.clock[0].ratio - 1.5 * 3 / 2) < 1e-12,
+             "equal costs at equal distances from the best clock: %g", draws.clock[0].ratio);
+    fl_draws_free(&draws);
+    best.best_mhz = 800;
+    FL_CHECK(fl_draws_make(&draws, &sweep, 0, &best, &d) == FL_OK &&
+                 fabs(draws.clock[0].ratio - 1.5 * 3 / 2 / 1.4) < 1e-12,
+             "800 MHz above the best clock a step costs 1.4 times as much: %g", draws.clock[0].ratio);
+    fl_draws_free(&draws);
     row[0].sm_mhz = 1600;
     FL_CHECK(fl_draws_make(&draws, &sweep, 0, &o, &d) == FL_BAD_INPUT && strstr(d.message, "two rows"), "%s",
              d.message);
 }
 
-/* T(f) = T(1600) ((c 1600/f)^8.8 + 1 - c^8.8)^(1/8.8) with the c of the head; rounded to 10 ms. */
+/* T(f) = T(1600) ((c 1600/f)^p + 1 - c^p)^(1/p) with the c and p of the head; rounded to 10 ms. */
 static void test_assumed_times(void) {
     fl_sweep sweep;
     fl_diag d = {0};
     FL_CHECK(fl_sweep_read(SAMPLE, &sweep, NULL, &d) == FL_OK, "%s", d.message);
-    const char *shares = fl_head_get(&sweep.head, "core share c");
+    const char *shares = fl_head_get(&sweep.head, "core share c, sharpness p");
     FL_CHECK(shares != NULL, "no core shares in the head");
     for (size_t i = 0; shares && i < sweep.row_count; i++) {
         const fl_sweep_row *r = &sweep.rows[i];
@@ -206,7 +220,8 @@ static void test_assumed_times(void) {
         FL_CHECK(at != NULL, "no share of %s", sweep.names[r->workload]);
         if (!at)
             continue;
-        const double c = strtod(at + strlen(sweep.names[r->workload]), NULL), p = 8.8;
+        char *end;
+        const double c = strtod(at + strlen(sweep.names[r->workload]), &end), p = strtod(end, NULL);
         double top = 0;
         for (size_t k = 0; k < sweep.row_count; k++)
             if (sweep.rows[k].workload == r->workload && sweep.rows[k].sm_mhz == 1600)

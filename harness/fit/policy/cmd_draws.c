@@ -16,10 +16,13 @@
 static const fl_command_help help = {
     "fit policy draws", "PUBLISHED.json [-o SWEEP.csv] [--draws FILE.json]",
     "Finds what a distribution replay needs and a published table of energies does not say: run times from the row of "
-    "a round robin, how the core/uncore ratio grows with the run time from the row of epsilon-greedy, the scale of the "
-    "ratio and the deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
+    "a round robin, the law of the core/uncore ratio from the row of epsilon-greedy, the scale of the ratio and the "
+    "deviation of the draws from two published regrets. EnergyUCB's energies are not looked at.",
     "-o writes the sweep, --draws the object \"draws\" of an experiment. PUBLISHED.json is made like "
-    "traces/samples/energyucb-published.json. Grids and seeds are fixed, so the same file gives the same result."};
+    "traces/samples/energyucb-published.json. Grids and seeds are fixed, so the same file gives the same result.\n\n"
+    "The ratio grows with a power of the run time. Where a best clock, and a cost that grows by a share of it with "
+    "each "
+    "100 MHz from there, make the row of epsilon-greedy much likelier, they replace the exponent."};
 
 /* ---- reports ---- */
 
@@ -31,11 +34,11 @@ static fl_status write_sweep(const fl_draws_fit *f, const char *from, const char
     const char *name = strrchr(from, '/');
     fprintf(out, "# foldline-sweep 1\n# source: foldline fit policy draws %s, which names the publication\n",
             name ? name + 1 : from);
-    fprintf(out, "# times: T(f) = T(%d) ((c %d/f)^%g + 1 - c^%g)^(1/%g), assumed\n", f->mhz[f->clock_count - 1],
-            f->mhz[f->clock_count - 1], f->sharpness, f->sharpness, f->sharpness);
-    fprintf(out, "# core share c: ");
+    fprintf(out, "# times: T(f) = T(%d) ((c %d/f)^p + 1 - c^p)^(1/p), assumed\n", f->mhz[f->clock_count - 1],
+            f->mhz[f->clock_count - 1]);
+    fprintf(out, "# core share c, sharpness p: ");
     for (uint32_t i = 0; i < f->row_count; i++)
-        fprintf(out, "%s%s %g", i ? ", " : "", f->row[i].name, f->row[i].core_share);
+        fprintf(out, "%s%s %g %g", i ? ", " : "", f->row[i].name, f->row[i].core_share, f->row[i].sharpness);
     fprintf(out, "\nworkload,kernel,sm_mhz,mem_mhz,power_cap_w,time_s,power_w,energy_j\n");
     for (uint32_t i = 0; i < f->row_count; i++)
         for (uint32_t k = 0; k < f->clock_count; k++) {
@@ -58,9 +61,15 @@ static cJSON *draws_json(const fl_draws_fit *f) {
     fl_json_add_real(root, "step_ms", f->step_ms);
     fl_json_add_real(root, "energy_cv", f->cv);
     fl_json_add_real(root, "ratio", digits(f->ratio, 4));
-    cJSON *by = cJSON_AddObjectToObject(root, "ratio_exponent");
-    for (uint32_t i = 0; i < f->row_count; i++)
-        fl_json_add_real(by, f->row[i].name, digits(f->row[i].exponent, 4));
+    cJSON *exponent = cJSON_AddObjectToObject(root, "ratio_exponent"),
+          *best = cJSON_AddObjectToObject(root, "ratio_best_mhz"),
+          *slope = cJSON_AddObjectToObject(root, "ratio_slope");
+    for (uint32_t i = 0; i < f->row_count; i++) {
+        const fl_draws_row *w = &f->row[i];
+        fl_json_add_real(exponent, w->name, digits(w->exponent, 4));
+        fl_json_add_real(best, w->name, w->best_mhz);
+        fl_json_add_real(slope, w->name, digits(w->slope, 4));
+    }
     fl_json_add_real(root, "ratio_cv", f->cv);
     return root;
 }
@@ -73,13 +82,18 @@ static fl_status write_draws(const fl_draws_fit *f, const char *path, fl_diag *d
 }
 
 static void print_text(const fl_draws_fit *f) {
-    static const char *const head[] = {"workload", "core share", "RRFreq kJ", "published",
-                                       "exponent", "greedy kJ",  "published"};
+    static const char *const head[] = {"workload", "sharpness", "core share", "RRFreq kJ", "published",
+                                       "exponent", "best MHz",  "slope",      "greedy kJ", "published"};
     fl_grid g = FL_GRID_HEADED(head);
     for (uint32_t i = 0; i < f->row_count; i++) {
         const fl_draws_row *w = &f->row[i];
-        fl_grid_add(&g, "%s\t%.4g\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f", w->name, w->core_share, w->round_robin_fit_j * 1e-3,
-                    w->round_robin_j * 1e-3, w->exponent, w->epsilon_greedy_fit_j * 1e-3, w->epsilon_greedy_j * 1e-3);
+        fl_grid_add(&g, "%s\t%g\t%.4g\t%.2f\t%.2f", w->name, w->sharpness, w->core_share, w->round_robin_fit_j * 1e-3,
+                    w->round_robin_j * 1e-3);
+        if (w->best_mhz > 0)
+            fl_grid_add(&g, "-\t%g\t%.2f", w->best_mhz, w->slope);
+        else
+            fl_grid_add(&g, "%.2f\t-\t-", w->exponent);
+        fl_grid_add(&g, "%.2f\t%.2f", w->epsilon_greedy_fit_j * 1e-3, w->epsilon_greedy_j * 1e-3);
     }
     fl_grid_print(&g, 1, stdout);
     printf(

@@ -18,11 +18,14 @@
 /* The grids and the seeds, fixed before the first result. An experiment's seeds begin at 1. */
 #define EXPONENT_STEP 0.05
 #define CV_STEP 0.01
+#define SLOPE_STEP 0.01
 #define WITHIN 0.5 /* of the logarithm: one standard deviation */
-enum { EXPONENTS = 61, CVS = 40, FIRST_SEED = 1001, GREEDY_RUNS = 10, UCB_RUNS = 40 };
+#define BETTER 2.0 /* of the logarithm: two standard deviations, for a law with one more parameter */
+enum { EXPONENTS = 61, SLOPES = 10, CVS = 40, FIRST_SEED = 1001, GREEDY_RUNS = 10, UCB_RUNS = 40 };
 
 typedef struct outcome {
-    double exponent, energy_j; /* of epsilon-greedy */
+    double exponent, best_mhz, slope, energy_j; /* of epsilon-greedy */
+    double likely;                              /* the largest of the exponents' likelihoods */
     double ratio, regret;
 } outcome;
 
@@ -35,7 +38,7 @@ typedef struct work {
 /* ---- step 1: run times ---- */
 
 static void take_times(const fl_draws_fit *f, double c, fl_draws_row *w) {
-    const double p = f->sharpness, top = f->mhz[f->clock_count - 1];
+    const double p = w->sharpness, top = f->mhz[f->clock_count - 1];
     for (uint32_t i = 0; i < f->clock_count; i++) {
         const double t = w->top_time_s * pow(pow(c * top / f->mhz[i], p) + 1 - pow(c, p), 1 / p);
         w->time_s[i] = round(100 * t) / 100;
@@ -69,8 +72,8 @@ static void find_share(const fl_draws_fit *f, fl_draws_row *w) {
 
 /* ---- step 2: runs ---- */
 
-static fl_status make_draws(const fl_draws_fit *f, const fl_draws_row *w, double cv, double ratio, double exponent,
-                            fl_draws *out, fl_diag *d) {
+static fl_status make_draws(const fl_draws_fit *f, const fl_draws_row *w, const fl_draws_options *o, fl_draws *out,
+                            fl_diag *d) {
     fl_sweep_row row[FL_DRAWS_CLOCKS_MAX];
     char *names[] = {(char *)w->name};
     const fl_sweep sweep = {.names = names, .name_count = 1, .rows = row, .row_count = f->clock_count};
@@ -81,9 +84,7 @@ static fl_status make_draws(const fl_draws_fit *f, const fl_draws_row *w, double
                                 .energy_cv = NAN,
                                 .ratio = NAN,
                                 .ratio_cv = NAN};
-    const fl_draws_options o = {
-        .step_ms = f->step_ms, .energy_cv = cv, .ratio_cv = cv, .ratio = ratio, .ratio_exponent = exponent};
-    return fl_draws_make(out, &sweep, 0, &o, d);
+    return fl_draws_make(out, &sweep, 0, o, d);
 }
 
 static const fl_policy *policy(const char *name) {
@@ -126,27 +127,69 @@ static double log_likelihood(const double *energy_j, double published_j, double 
     return -0.5 * z * z - log(sd);
 }
 
+/* Mean energy of epsilon-greedy under one law of the ratio, and how likely its published row is. Its clocks do not
+ * depend on the scale of the ratio, which is 1 here. */
+static fl_status try_law(const fl_draws_fit *f, const fl_draws_row *w, double cv, fl_draws_options law, double *likely,
+                         double *mean, fl_diag *d) {
+    double energy_j[GREEDY_RUNS], regret[GREEDY_RUNS];
+    fl_draws draws;
+    law.step_ms = f->step_ms;
+    law.energy_cv = law.ratio_cv = cv;
+    law.ratio = 1;
+    fl_status s = make_draws(f, w, &law, &draws, d);
+    if (s)
+        return s;
+    s = runs(f, &draws, "epsilon-greedy", GREEDY_RUNS, energy_j, regret, d);
+    fl_draws_free(&draws);
+    *likely = log_likelihood(energy_j, w->epsilon_greedy_j, mean);
+    return s;
+}
+
 /* The smallest exponent whose likelihood is within one standard deviation of the largest. */
 static fl_status find_exponent(const fl_draws_fit *f, const fl_draws_row *w, double cv, outcome *out, fl_diag *d) {
-    double likely[EXPONENTS], mean[EXPONENTS], most = -INFINITY;
+    double likely[EXPONENTS], mean[EXPONENTS];
+    out->likely = -INFINITY;
     for (size_t i = 0; i < EXPONENTS; i++) {
-        double energy_j[GREEDY_RUNS], regret[GREEDY_RUNS];
-        fl_draws draws;
-        fl_status s = make_draws(f, w, cv, 1, EXPONENT_STEP * (double)i, &draws, d);
+        const fl_draws_options law = {.ratio_exponent = EXPONENT_STEP * (double)i};
+        const fl_status s = try_law(f, w, cv, law, &likely[i], &mean[i], d);
         if (s)
             return s;
-        s = runs(f, &draws, "epsilon-greedy", GREEDY_RUNS, energy_j, regret, d);
-        fl_draws_free(&draws);
-        if (s)
-            return s;
-        likely[i] = log_likelihood(energy_j, w->epsilon_greedy_j, &mean[i]);
-        most = fmax(most, likely[i]);
+        out->likely = fmax(out->likely, likely[i]);
     }
     size_t found = 0;
-    while (likely[found] < most - WITHIN)
+    while (likely[found] < out->likely - WITHIN)
         found++;
     out->exponent = EXPONENT_STEP * (double)found;
     out->energy_j = mean[found];
+    return FL_OK;
+}
+
+/* A best clock and a slope, where they are likelier by far than any exponent: the smallest slope whose likelihood is
+ * within one standard deviation of the largest, and its likeliest clock. */
+static fl_status find_best(const fl_draws_fit *f, const fl_draws_row *w, double cv, outcome *out, fl_diag *d) {
+    double likely[SLOPES][FL_DRAWS_CLOCKS_MAX], mean[SLOPES][FL_DRAWS_CLOCKS_MAX], most[SLOPES], all = -INFINITY;
+    for (size_t i = 0; i < SLOPES; i++) {
+        most[i] = -INFINITY;
+        for (size_t k = 0; k < f->clock_count; k++) {
+            const fl_draws_options law = {.best_mhz = f->mhz[k], .slope = SLOPE_STEP * (double)(i + 1)};
+            const fl_status s = try_law(f, w, cv, law, &likely[i][k], &mean[i][k], d);
+            if (s)
+                return s;
+            most[i] = fmax(most[i], likely[i][k]);
+        }
+        all = fmax(all, most[i]);
+    }
+    if (all < out->likely + BETTER)
+        return FL_OK;
+    size_t i = 0, k = 0;
+    while (most[i] < all - WITHIN)
+        i++;
+    while (likely[i][k] < most[i])
+        k++;
+    out->exponent = 0;
+    out->best_mhz = f->mhz[k];
+    out->slope = SLOPE_STEP * (double)(i + 1);
+    out->energy_j = mean[i][k];
     return FL_OK;
 }
 
@@ -175,11 +218,14 @@ static fl_status one_cv(void *user, size_t i, fl_diag *d) {
     double energy_j[UCB_RUNS], regret[UCB_RUNS];
     fl_draws draws;
     fl_status s = find_exponent(f, row, cv, out, d);
-    if (s || (s = make_draws(f, row, cv, 1, out->exponent, &draws, d)))
+    fl_draws_options o = {
+        .step_ms = f->step_ms, .energy_cv = cv, .ratio_cv = cv, .ratio = 1, .ratio_exponent = out->exponent};
+    if (s || (s = make_draws(f, row, &o, &draws, d)))
         return s;
     out->ratio = f->round_robin_regret / round_robin_regret(&draws, f->regret_steps);
     fl_draws_free(&draws);
-    if ((s = make_draws(f, row, cv, out->ratio, out->exponent, &draws, d)))
+    o.ratio = out->ratio;
+    if ((s = make_draws(f, row, &o, &draws, d)))
         return s;
     s = runs(f, &draws, "energyucb", UCB_RUNS, energy_j, regret, d);
     fl_draws_free(&draws);
@@ -190,7 +236,9 @@ static fl_status one_cv(void *user, size_t i, fl_diag *d) {
 
 static fl_status one_row(void *user, size_t i, fl_diag *d) {
     const work *w = user;
-    return find_exponent(w->f, &w->f->row[i], w->cv, &w->by_row[i], d);
+    const fl_status s = find_exponent(w->f, &w->f->row[i], w->cv, &w->by_row[i], d);
+    /* the scale and the deviation rest on the exponent of this row */
+    return s || i == w->f->regret_row ? s : find_best(w->f, &w->f->row[i], w->cv, &w->by_row[i], d);
 }
 
 fl_status fl_draws_fit_run(fl_draws_fit *f, unsigned threads, fl_diag *d) {
@@ -215,6 +263,8 @@ fl_status fl_draws_fit_run(fl_draws_fit *f, unsigned threads, fl_diag *d) {
     s = fl_pool_run(one_row, &w, f->row_count, threads, "exponents", d);
     for (uint32_t i = 0; !s && i < f->row_count; i++) {
         f->row[i].exponent = by_row[i].exponent;
+        f->row[i].best_mhz = by_row[i].best_mhz;
+        f->row[i].slope = by_row[i].slope;
         f->row[i].epsilon_greedy_fit_j = by_row[i].energy_j;
     }
     return s;
@@ -245,8 +295,10 @@ static fl_status read_clocks(const fl_json *root, fl_draws_fit *f, fl_diag *d) {
     return s;
 }
 
-static fl_status read_row(const fl_json *at, const fl_draws_fit *f, double top_w, fl_draws_row *w, fl_diag *d) {
-    static const char *const known[] = {"energy_kj", "round_robin_kj", "epsilon_greedy_kj", "top_time_s", "core_share"};
+static fl_status read_row(const fl_json *at, const fl_draws_fit *f, double top_w, double sharpness, fl_draws_row *w,
+                          fl_diag *d) {
+    static const char *const known[] = {"energy_kj",  "round_robin_kj", "epsilon_greedy_kj",
+                                        "top_time_s", "core_share",     "sharpness"};
     fl_json list;
     fl_status s = fl_json_known(at, known, sizeof known / sizeof *known, d);
     if (!s)
@@ -270,13 +322,18 @@ static fl_status read_row(const fl_json *at, const fl_draws_fit *f, double top_w
         s = fl_json_get_real(at, "top_time_s", 1e-3, 1e9, &w->top_time_s, d);
     if (!s && fl_json_has(at, "core_share"))
         s = fl_json_get_real(at, "core_share", 0, 1, &w->core_share, d);
+    w->sharpness = sharpness;
+    if (!s && fl_json_has(at, "sharpness"))
+        s = fl_json_get_real(at, "sharpness", 1, 100, &w->sharpness, d);
     return s;
 }
 
 static fl_status read_rows(const fl_json *root, fl_draws_fit *f, fl_diag *d) {
     fl_json all;
-    double top_w = 0;
+    double top_w = 0, sharpness = 1;
     fl_status s = fl_json_get_real(root, "top_power_w", 1e-3, 1e9, &top_w, d);
+    if (!s)
+        s = fl_json_get_real(root, "sharpness", 1, 100, &sharpness, d);
     if (!s)
         s = fl_json_get_object(root, "workloads", &all, d);
     for (fl_json e = s ? (fl_json){0} : fl_json_first(&all); !s && e.node; e = fl_json_next(&all, &e)) {
@@ -285,7 +342,7 @@ static fl_status read_rows(const fl_json *root, fl_draws_fit *f, fl_diag *d) {
         if ((s = fl_json_object(&e, d)))
             return s;
         f->row[f->row_count].name = e.node->string;
-        s = read_row(&e, f, top_w, &f->row[f->row_count++], d);
+        s = read_row(&e, f, top_w, sharpness, &f->row[f->row_count++], d);
     }
     return s;
 }
@@ -331,8 +388,7 @@ fl_status fl_draws_read(const char *path, cJSON **tree, fl_draws_fit *f, fl_diag
     const fl_json root = fl_json_root(*tree, path);
     if ((s = fl_json_known(&root, known, sizeof known / sizeof *known, d)) ||
         (s = fl_json_get_int(&root, "foldline_published_draws", 1, 1, &version, d)) ||
-        (s = fl_json_get_real(&root, "step_ms", 0.01, 1e5, &f->step_ms, d)) ||
-        (s = fl_json_get_real(&root, "sharpness", 1, 100, &f->sharpness, d)) || (s = read_clocks(&root, f, d)) ||
+        (s = fl_json_get_real(&root, "step_ms", 0.01, 1e5, &f->step_ms, d)) || (s = read_clocks(&root, f, d)) ||
         (s = read_rows(&root, f, d)))
         return s;
     return read_regret(&root, f, d);

@@ -85,17 +85,19 @@ typedef struct fl_draws_row { /* one workload */
     double energy_j[FL_DRAWS_CLOCKS_MAX];
     double top_time_s;
     double round_robin_j, epsilon_greedy_j; /* published */
+    double sharpness;                       /* p */
     double core_share;                      /* c; NAN: to be found */
     /* outputs */
     double time_s[FL_DRAWS_CLOCKS_MAX]; /* in steps of 10 ms, as a sweep gives them */
     double round_robin_fit_j, epsilon_greedy_fit_j, exponent;
+    double best_mhz, slope; /* best_mhz above 0: in place of the exponent, see fl_draws_options */
 } fl_draws_row;
 
 typedef struct fl_draws_fit {
     int32_t mhz[FL_DRAWS_CLOCKS_MAX]; /* ascending */
     uint32_t clock_count, row_count;
     fl_draws_row row[FL_DRAWS_WORKLOADS_MAX];
-    double step_ms, sharpness; /* p */
+    double step_ms;
     uint32_t regret_row; /* the row whose regrets are published, after this many steps, a multiple of FL_DRAWS_MARK */
     uint64_t regret_steps;
     double round_robin_regret, energyucb_regret; /* published */

@@ -47,6 +47,10 @@ KEYS(arrivals, "arrivals", "when requests arrive: a list, or a draw", );
     ROW("energy_cv", REAL | BY_NAME, "", "0.1", "deviation of a step's energy, as a share", BETWEEN(0, 3)),            \
     ROW("ratio", REAL | BY_NAME, "", "1", "core to uncore time at the top clock", BETWEEN(1e-6, 1e6)),                 \
     ROW("ratio_exponent", REAL | BY_NAME, "", "1", "how the ratio grows with the run time", BETWEEN(-10, 10)),         \
+    ROW("ratio_best_mhz", REAL | BY_NAME, "MHz", "0: by the exponent", "clock of the least energy times ratio",        \
+        BETWEEN(0, 1e5)),                                                                                              \
+    ROW("ratio_slope", REAL | BY_NAME, "", "0", "growth of that product with each 100 MHz from there, as a share",     \
+        BETWEEN(0, 10)),                                                                                               \
     ROW("ratio_cv", REAL | BY_NAME, "", "0.1", "deviation of the ratio, as a share", BETWEEN(0, 3)),                   \
     ROW("steps_max", REAL | BY_NAME, "steps", "0: none", "a run ends after this many", BETWEEN(0, 1e9)),               \
     ROW("one_seed", BOOL, "", "false", "all repetitions use the same draws")

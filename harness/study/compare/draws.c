@@ -54,8 +54,14 @@ static fl_status read_options(const fl_json *at, const char *workload, fl_draws_
     const struct {
         const char *key;
         double *into;
-    } row[] = {{"step_ms", &o->step_ms}, {"steps_max", &o->steps_max},           {"energy_cv", &o->energy_cv},
-               {"ratio", &o->ratio},     {"ratio_exponent", &o->ratio_exponent}, {"ratio_cv", &o->ratio_cv}};
+    } row[] = {{"step_ms", &o->step_ms},
+               {"steps_max", &o->steps_max},
+               {"energy_cv", &o->energy_cv},
+               {"ratio", &o->ratio},
+               {"ratio_exponent", &o->ratio_exponent},
+               {"ratio_best_mhz", &o->best_mhz},
+               {"ratio_slope", &o->slope},
+               {"ratio_cv", &o->ratio_cv}};
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < sizeof row / sizeof *row; i++)
         s = read_one(at, row[i].key, workload, row[i].into, d);
