@@ -108,7 +108,7 @@ static outcome play(const stage *s, double cpu_mhz, double sm_mhz) {
 
 enum { SMALL, MEMORY, COMPUTE, PHASES };
 
-static const fl_node_choice varying = {.bus_spread = 0.02}; /* 95.9 to 99.9 % of the peak */
+static const fl_node_choice varying = {.bus_spread = 0.02}; /* 73 to 77 % of the peak */
 
 /* The three behaviours of miniMD: communication and other short kernels, each waited for; neighbor, which saturates the
  * bus from the medium GPU clock on; force, which computes. */

@@ -27,7 +27,7 @@ static void open_stage(stage *s, int phase) {
     *s = (stage){0};
     snprintf(path, sizeof path, "%s/models/platforms/apu-a10-5800k.json", FL_ROOT);
     FX_MUST(fl_platform_open(path, 1, &s->p, d));
-    const fl_node_choice bus = {.bus_share = phase == BELOW ? 0.749 : 0};
+    const fl_node_choice bus = {.bus_share = phase == BELOW ? 0.749 : 0.979};
     FX_MUST(fl_node_choose(&s->p.node, &bus, d));
     FX_MUST(fl_facts_make(&s->p.node, 1, &s->facts, d));
     FX_MUST(fl_workload_new(&s->w, "phase", d));
