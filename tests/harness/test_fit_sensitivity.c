@@ -202,9 +202,9 @@ static void test_profile(void) {
     const struct {
         const char *name;
         double gpu, cpu, alu, memory, upc, by;
-    } want[] = {{"core", 1, 0, 100, 20, 0.25, 0.02},
-                {"launch", 0.2, 0.4, 40, 20, 0.5, 0.15},
-                {"memory", 0.01, 0, 30, 98, 0.25, 0.02}};
+    } want[] = {{"core", 1, 0, 100, 15, 0.25, 0.02},
+                {"launch", 0.2, 0.4, 40, 15, 0.5, 0.15},
+                {"memory", 0.01, 0, 30, 75, 0.25, 0.02}};
     for (size_t k = 0; k < 3; k++) {
         const fl_state_run *run = &r.run[21 * k];
         const double gpu = fl_sensitivity(400, run[2].time_s, 800, run[0].time_s),
