@@ -62,8 +62,8 @@ changed "C 2" 's/"energyucb"/"energyucb:cycles=2"/g'
 [ "$fails" -gt 0 ] || fail "C 2: no claim breaks"
 changed "a ratio that grows with the run time" '/ratio_exponent/,/}/s/"\(5[0-9][0-9][.][0-9a-z_]*\)": [0-9.]*\(,*\)$/"\1": 1\2/; s/"505.lbm": 1300/"505.lbm": 0/'
 [ "$fails" -gt 0 ] || fail "another growth of the ratio: no claim breaks"
-# A reward half as large explores as much as twice the alpha. No claim breaks; undecided ones come out, and the regret
-# to which the deviation was fitted is another.
+# A reward half as large explores as much as twice the alpha: the same verdicts change, and the regret to which the
+# deviation was fitted is another.
 changed "alpha 2" 's/"energyucb"/"energyucb:alpha=2"/g'
 alpha="$fails $holds"
 [ "$regret" -lt 1500 ] || fail "alpha 2: the regret is $regret"

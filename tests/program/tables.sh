@@ -129,7 +129,7 @@ said=$(python3 -c 'import json, sys; t = json.load(open(sys.argv[1])); print("%.
 check "its text says both" grep -qF "saving      $said" "$dir/run.txt"
 check "its parts: asked, energy, time, clocks, policy" test "$(awk 'BEGIN { RS = "" } { printf "%s ", $1 }' "$dir/run.txt" | cut -d' ' -f2-6)" = \
   'asked energy makespan clocks policy'
-succeed "the sensors that a policy reads" '^sensors +power each 100 ms, mean of 1000 ms; utilisation each 167 ms' \
+succeed "the sensors that a policy reads" '^sensors +power each 100 ms, mean of 100 ms; utilisation each 167 ms' \
   "$f" run traces/samples/sweetspot-blackscholes.csv --platform rtx4070-laptop --policy assure
 check "or none" grep -q '^sensors  *none' "$dir/run.txt"
 
