@@ -146,4 +146,7 @@ for f in "$sweeps"/*.csv; do
     [ -e "$work/$name.csv" ] && f=$work/$name.csv
     laws "$name" "$f"
 done
+
+printf '\nwithout a platform: clocks that advise chooses by laws of each program alone (goals)\n'
+python3 "$(dirname "$0")/support/no_device.py" "$program" "$sweeps"/*.csv || failed=1
 exit $failed

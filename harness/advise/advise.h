@@ -90,6 +90,7 @@ typedef struct fl_advise_options {
     const char *platform, *kinds;  /* NULL = none */
     double interval_s;             /* interval of logs without time stamps; 0 = not given */
     int64_t device;                /* device of the logs; -1 = all of them */
+    double bound;                  /* on the slowdown: which clock to measure next depends on it */
     const char *clocks, *workload; /* SM clocks of logs that state none; the program of all logs; NULL = by each log */
 } fl_advise_options;
 

@@ -90,11 +90,35 @@ static void note_runs(fl_advise_ran *const *ran, size_t count, fl_advise_subject
                        100 * worst);
 }
 
+/* The runs of one program on a GPU that no platform describes. *done is false where a power limit held one of them. */
+static fl_status from_own_laws(const fl_advise_source *f, fl_advise_ran *const *ran, size_t count,
+                               fl_advise_subjects *s, bool *done, fl_diag *d) {
+    char none[] = "";
+    char *names[] = {ran[0]->program, none};
+    fl_sweep sweep = {.names = names, .name_count = 2};
+    fl_fit_rows rows = {0};
+    fl_status status = FL_OK;
+    rows_of(ran, count, &sweep, &rows);
+    *done = true;
+    for (size_t i = 0; i < sweep.row_count; i++)
+        *done &= isnan(sweep.rows[i].power_cap_w);
+    if (*done)
+        status = fl_fit_drop_unsound(&rows, d);
+    if (*done && !status)
+        status = fl_advise_own_laws(ran[count - 1]->path, &rows, f->o->bound, s, d);
+    fl_fit_rows_free(&rows);
+    free(sweep.rows);
+    return status;
+}
+
 /* Logs of one program at several clocks. */
-static fl_status from_clocks(fl_advise_ran *const *ran, size_t count, const fl_platform *p, fl_advise_subjects *s,
-                             fl_diag *d) {
+static fl_status from_clocks(const fl_advise_source *f, fl_advise_ran *const *ran, size_t count, const fl_platform *p,
+                             fl_advise_subjects *s, fl_diag *d) {
     fl_sweep_chip c = {0};
-    const fl_status status = from_runs(ran, count, p, &c, s, d);
+    bool done = false;
+    fl_status status = p ? FL_OK : from_own_laws(f, ran, count, s, &done, d);
+    if (!status && !done)
+        status = from_runs(ran, count, p, &c, s, d);
     fl_sweep_chip_free(&c);
     if (status)
         return status;
@@ -253,7 +277,7 @@ static fl_status one_program(const fl_advise_source *f, const program *g, const 
     bool done = false;
     fl_status status = check_boards(g, d);
     if (!status && several_clocks(g)) {
-        status = from_clocks(g->ran, g->sound, p, s, d);
+        status = from_clocks(f, g->ran, g->sound, p, s, d);
         if (!status)
             FL_ADVISE_REST(s, "that the %zu logs did equal work: the same program with the same input", g->sound);
         return status;
@@ -282,7 +306,7 @@ static fl_status add_program(const fl_advise_source *f, const program *g, const 
     bool done = false;
     fl_status status = check_boards(g, &why);
     if (!status && several_clocks(g)) {
-        status = from_clocks(g->ran, g->sound, p, &own, &why);
+        status = from_clocks(f, g->ran, g->sound, p, &own, &why);
         done = !status;
     } else if (!status && p && g->sound) {
         status = from_calibration(g->ran[0], p, &own, &done, &why);

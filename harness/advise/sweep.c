@@ -263,25 +263,6 @@ static void note_limits(const fl_sweep *sweep, const fl_device *dev, fl_advise_s
                        dev->power_default_w > 0 ? "which the platform says" : "the highest that was measured");
 }
 
-/* FL_BAD_INPUT where rows that the fit kept contradict each other: the lower clock is much faster. */
-static fl_status check_kept(const fl_sweep_chip *c, const char *path, fl_diag *d) {
-    for (size_t e = 0; e < c->rows.entities; e++) {
-        const fl_fit_entity *of = &c->rows.entity[e];
-        for (size_t i = of->first; i < of->first + of->count; i++)
-            for (size_t k = of->first; k < of->first + of->count; k++) {
-                const fl_chip_row *low = &c->rows.row[i], *high = &c->rows.row[k];
-                if (low->sm_mhz < high->sm_mhz && fabs(low->mem_mhz - high->mem_mhz) < 0.5 &&
-                    low->time_s < FL_SWEEP_FASTER * high->time_s)
-                    return fl_fail(
-                        d, FL_BAD_INPUT, path, 0, 0,
-                        "%s took %g s at %g MHz, but %g s at %g MHz: no clock explains that the lower one is "
-                        "so much faster, expected one program, one input and the clocks at which it ran",
-                        of->workload, low->time_s, low->sm_mhz, high->time_s, high->sm_mhz);
-            }
-    }
-    return FL_OK;
-}
-
 fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
                          fl_advise_subjects *s, fl_diag *d) {
     uint32_t *names = NULL;
@@ -295,7 +276,7 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *swe
         most = fmax(most, c->rows.row[i].sm_mhz);
     }
     s->own_limit_w = fl_advise_settle_limits(sweep, dev);
-    fl_status status = check_kept(c, path, d);
+    fl_status status = fl_advise_check_rows(&c->rows, path, d);
     if (!status && !platform)
         ladder_of(c, sweep, &own);
     if (!status)
@@ -449,6 +430,25 @@ static bool single_rows(const fl_sweep *s) {
     return true;
 }
 
+/* By laws of the workloads' own: no platform, and nothing in the file that they have no place for. */
+static fl_status from_own_laws(const fl_advise_source *f, fl_advise_subjects *s, fl_diag *d) {
+    const char *path[] = {f->sweep_path};
+    const fl_texts file = {.item = path, .count = 1}, all = {0};
+    fl_fit_rows rows = {0};
+    fl_status status = fl_fit_rows_sound(&file, &all, &rows, d);
+    if (!status)
+        status = fl_advise_own_laws(f->sweep_path, &rows, f->o->bound, s, d);
+    fl_fit_rows_free(&rows);
+    return status;
+}
+
+static bool names_limits(const fl_sweep *s) {
+    for (size_t i = 0; i < s->row_count; i++)
+        if (!isnan(s->rows[i].power_cap_w) || isnan(s->rows[i].sm_mhz))
+            return true;
+    return false;
+}
+
 fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
     fl_sweep sweep = {0};
     fl_sweep_chip c = {0};
@@ -461,6 +461,11 @@ fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_ad
     if (!status)
         status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
     const bool sound = !status;
+    if (sound && !p && !names_limits(&sweep) && !count_predicted(&sweep) && !single_rows(&sweep)) {
+        status = from_own_laws(f, s, d);
+        fl_sweep_free(&sweep);
+        return status;
+    }
     if (sound)
         status = fl_sweep_chip_open(&c, f->sweep_path, p ? p->path : NULL, &why);
     if (sound && status != FL_NO_MEMORY && !c.calibrated && count_predicted(&sweep))

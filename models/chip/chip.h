@@ -23,6 +23,7 @@
 #include "models/laws/device.h"
 #include "models/math/math.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -162,7 +163,40 @@ double fl_chip_power(const fl_chip *chip, const fl_chip_load *load, double sm_mh
 typedef struct fl_chip_guess {
     double time_s, power_w; /* power_w is NaN where the chip has no power law */
     double time_sd_pct, power_sd_pct;
+    bool own_law; /* fl_two_laws_at predicted it, of the program's own rows */
 } fl_chip_guess;
+
+/* ---- one program without a chip: two laws through its own rows ----
+ *
+ *   T/T0 = (1 + b (x^-p - 1))^(1/p)      P/P0 = 1 - d (1 - x (v(x)/v(1))^2)
+ *   x = f / f_top      v = 1 + r max(0, (x - 0.4) / 0.6)^1.5
+ *
+ * T0 and P0 are the row at the highest clock. Each other row gives b, how much the time follows the clock, and d, how
+ * much the power does. Both are linear in ln x between rows, and constant outside. p is 4 and r 0.5; with two rows
+ * below the top or more, the rows shift both. The deviation of time grows with the distance from the nearest row, and
+ * is four times as large below the lowest row. Of boards that took no part in the choice of the constants nothing is
+ * known; tests/accuracy.sh prints the errors by board. */
+
+enum { FL_TWO_LAWS_ROWS = 512 };
+#define FL_TWO_LAWS_FIRST 0.7 /* of the top clock: there one run tells most about the clocks in between */
+
+typedef struct fl_two_laws {
+    double top_mhz, time_s, power_w; /* of the row at the highest clock */
+    double sharpness, rise;          /* p, r */
+    size_t count;                    /* rows below it, ascending */
+    double ln_x[FL_TWO_LAWS_ROWS], slows[FL_TWO_LAWS_ROWS], draws[FL_TWO_LAWS_ROWS]; /* ln x, b, d */
+} fl_two_laws;
+
+/* Fit the laws to the rows of one program at one memory clock, in any order. Rows of one clock count as their mean.
+ * FL_MODEL_NO_FIT: all rows have one clock. FL_MODEL_INVALID: a value is not above 0, or there are too many rows. */
+fl_model_status fl_two_laws_fit(fl_two_laws *l, const fl_chip_row *row, size_t count);
+/* Predict the program at a clock. The values of a row are met exactly. */
+fl_chip_guess fl_two_laws_at(const fl_two_laws *l, double sm_mhz);
+
+/* Return the clock of the ladder to measure next, so that the clock of least energy within the bound becomes known: the
+ * top, then about 0.7 of it, then what the laws choose, until that was measured. NAN: it was measured; the answer is
+ * the measured row of least energy within the bound. ladder: ascending, clocks >= 1. */
+double fl_two_laws_next(const fl_chip_row *row, size_t count, const double *ladder, size_t clocks, double bound);
 
 /* ---- decisions: how far a choice of setting that rests on a fit may be trusted ----
  *

@@ -162,7 +162,11 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
     if (of->cases > 1)
         printf("  range                over three assumptions: all kernels bound by compute, by memory, or by both%s\n",
                a->stated ? "" : "; the error of the platform's models is unknown");
-    if (!isnan(a->measure.sm_mhz) && of->next.known)
+    if (!isnan(a->measure.sm_mhz) && of->next.known && isnan(of->next.now_pct))
+        printf(
+            "  measure next         a run at %s: it tells most of the clocks in between, or makes a prediction sure\n",
+            clocks_text(s, a->measure, at, sizeof at));
+    else if (!isnan(a->measure.sm_mhz) && of->next.known)
         printf("  measure next         a run at %s: it would narrow the range most (expected error of the energy: "
                "%.2f %% now, %.2f %% then)\n",
                clocks_text(s, a->measure, at, sizeof at), of->next.now_pct, of->next.then_pct);
@@ -276,7 +280,7 @@ static void print_table(const fl_advise_subjects *s, const fl_advice *a, const a
                                            : "each workload's highest setting");
     fl_grid_column(&g, "slowdown %", "time above the same, and its range");
     fl_grid_column(&g, "break %", "chance that the bound breaks; - where the error is unknown");
-    fl_grid_column(&g, "measure next", logs ? "a run there tells most" : "a run there would narrow the range most");
+    fl_grid_column(&g, "measure next", "a run there tells most");
     if (logs)
         fl_grid_column(&g, "rests on", "the logs of the program, or why nothing is known of other clocks");
     bool predicted = false;
@@ -465,6 +469,7 @@ static fl_status advise_policy(const char *experiment, const advise_options *o, 
 static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
     fl_advise_subjects subjects;
     o->bound = isinf(o->bound) ? BOUND_STANDARD : o->bound;
+    o->files.bound = o->bound;
     fl_status s = fl_advise_open(files, &o->files, &subjects, d);
     if (s)
         return s;

@@ -95,7 +95,7 @@ static bool kernel_at(const fl_sweep *s, uint32_t workload, uint32_t kernel, fl_
     }
     if (!(n > 0))
         return false;
-    *g = (fl_chip_guess){g->time_s / n, g->power_w / n, g->time_sd_pct / n, g->power_sd_pct / n};
+    *g = (fl_chip_guess){g->time_s / n, g->power_w / n, g->time_sd_pct / n, g->power_sd_pct / n, g->own_law};
     return true;
 }
 
@@ -186,7 +186,8 @@ bool fl_stated_at(const fl_stated *s, fl_setting_clocks at, fl_chip_guess *out) 
     const double span = s->at[above].sm_mhz - s->at[below].sm_mhz;
     const double x = span > 0 ? (at.sm_mhz - s->at[below].sm_mhz) / span : 0;
     *out = (fl_chip_guess){a->time_s + x * (b->time_s - a->time_s), a->power_w + x * (b->power_w - a->power_w),
-                           fmax(a->time_sd_pct, b->time_sd_pct), fmax(a->power_sd_pct, b->power_sd_pct)};
+                           fmax(a->time_sd_pct, b->time_sd_pct), fmax(a->power_sd_pct, b->power_sd_pct),
+                           a->own_law || b->own_law};
     return true;
 }
 

@@ -1,0 +1,202 @@
+/* Advice on workloads of a GPU that no platform describes: two laws through each workload's own rows. */
+#include "harness/advise/inside.h"
+
+#include "harness/base/work/work.h"
+#include "harness/chip/chip.h"
+#include "harness/input/scene/scene.h"
+#include "models/chip/chip.h"
+#include "traces/io/io.h"
+#include "traces/io/records.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LADDER_MHZ 15 /* the step of most boards' ladders */
+#define SAME_MHZ 0.5
+
+typedef struct setting { /* of one workload, its kernels added up */
+    double sm_mhz, mem_mhz, time_s, energy_j;
+    size_t kernels;
+} setting;
+
+static int by_clocks(const void *a, const void *b) {
+    const setting *x = a, *y = b;
+    if (fabs(x->mem_mhz - y->mem_mhz) >= SAME_MHZ)
+        return x->mem_mhz < y->mem_mhz ? -1 : 1;
+    return (x->sm_mhz > y->sm_mhz) - (x->sm_mhz < y->sm_mhz);
+}
+
+/* The settings at which all kernels of the workload have rows, ascending by memory clock and SM clock. The caller frees
+ * them. Repeated rows of a kernel count as their mean. */
+static setting *settings_of(const fl_fit_rows *rows, const char *workload, size_t *count) {
+    setting *at = fl_must(calloc(rows->count + 1, sizeof *at));
+    size_t n = 0, kernels = 0, kept = 0;
+    for (size_t e = 0; e < rows->entities; e++) {
+        const fl_fit_entity *of = &rows->entity[e];
+        if (!of->count || strcmp(of->workload, workload) != 0)
+            continue;
+        kernels++;
+        for (size_t i = of->first, next; i < of->first + of->count; i = next) { /* equal settings lie side by side */
+            const fl_chip_row *r = &rows->row[i];
+            double time = 0, energy = 0;
+            for (next = i; next < of->first + of->count && fabs(rows->row[next].sm_mhz - r->sm_mhz) < SAME_MHZ &&
+                           fabs(rows->row[next].mem_mhz - r->mem_mhz) < SAME_MHZ;
+                 next++) {
+                time += rows->row[next].time_s;
+                energy += rows->row[next].time_s * rows->row[next].power_w;
+            }
+            size_t k = 0;
+            while (k < n && !(fabs(at[k].sm_mhz - r->sm_mhz) < SAME_MHZ && fabs(at[k].mem_mhz - r->mem_mhz) < SAME_MHZ))
+                k++;
+            if (k == n)
+                at[n++] = (setting){.sm_mhz = r->sm_mhz, .mem_mhz = r->mem_mhz};
+            at[k].time_s += time / (double)(next - i);
+            at[k].energy_j += energy / (double)(next - i);
+            at[k].kernels++;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        if (at[i].kernels == kernels)
+            at[kept++] = at[i];
+    qsort(at, kept, sizeof *at, by_clocks);
+    *count = kept;
+    return at;
+}
+
+fl_status fl_advise_check_rows(const fl_fit_rows *rows, const char *path, fl_diag *d) {
+    for (size_t e = 0; e < rows->entities; e++) {
+        const fl_fit_entity *of = &rows->entity[e];
+        for (size_t i = of->first; i < of->first + of->count; i++)
+            for (size_t k = of->first; k < of->first + of->count; k++) {
+                const fl_chip_row *low = &rows->row[i], *high = &rows->row[k];
+                if (low->sm_mhz < high->sm_mhz && fabs(low->mem_mhz - high->mem_mhz) < 0.5 &&
+                    low->time_s < FL_SWEEP_FASTER * high->time_s)
+                    return fl_fail(
+                        d, FL_BAD_INPUT, path, 0, 0,
+                        "%s took %g s at %g MHz, but %g s at %g MHz: no clock explains that the lower one is "
+                        "so much faster, expected one program, one input and the clocks at which it ran",
+                        of->workload, low->time_s, low->sm_mhz, high->time_s, high->sm_mhz);
+            }
+    }
+    return FL_OK;
+}
+
+static void add(fl_stated *to, fl_setting_clocks at, fl_chip_guess guess) {
+    to->at[to->count] = at;
+    to->guess[to->count++] = guess;
+}
+
+static bool is_row(const fl_chip_row *row, size_t count, double sm_mhz) {
+    for (size_t i = 0; i < count; i++)
+        if (fabs(row[i].sm_mhz - sm_mhz) < SAME_MHZ)
+            return true;
+    return false;
+}
+
+/* The measured settings, and at the highest memory clock the predicted ones between its rows. */
+static void state(const setting *at, size_t count, const fl_chip_row *row, size_t rows, const double *ladder,
+                  size_t clocks, fl_stated *to) {
+    fl_two_laws l;
+    const bool fits = !fl_two_laws_fit(&l, row, rows);
+    to->at = fl_must(calloc(count + clocks + 1, sizeof *to->at));
+    to->guess = fl_must(calloc(count + clocks + 1, sizeof *to->guess));
+    to->fitted = true;
+    for (size_t i = 0, k = 0; i < count; i++) {
+        for (; at[i].mem_mhz > row[0].mem_mhz - SAME_MHZ && k < clocks && ladder[k] < at[i].sm_mhz; k++)
+            if (fits && ladder[k] > row[0].sm_mhz && !is_row(row, rows, ladder[k]))
+                add(to, (fl_setting_clocks){ladder[k], row[0].mem_mhz, 0}, fl_two_laws_at(&l, ladder[k]));
+        add(to, (fl_setting_clocks){at[i].sm_mhz, at[i].mem_mhz, 0},
+            fl_chip_repeats(at[i].time_s, at[i].energy_j / at[i].time_s));
+    }
+}
+
+/* Steps of LADDER_MHZ down from the top clock to half of the lowest row, and the rows' clocks. Returns how many. */
+static size_t ladder_of(const fl_chip_row *row, size_t rows, double **ladder) {
+    const double top = row[rows - 1].sm_mhz, least = 0.5 * row[0].sm_mhz;
+    const size_t steps = (size_t)((top - least) / LADDER_MHZ) + 1;
+    size_t n = 0;
+    *ladder = fl_must(calloc(steps + rows, sizeof **ladder));
+    for (size_t i = steps; i-- > 0;) {
+        const double mhz = top - LADDER_MHZ * (double)i;
+        for (size_t k = 0; k < rows; k++)
+            if (row[k].sm_mhz < mhz - SAME_MHZ && (!n || row[k].sm_mhz > (*ladder)[n - 1] + SAME_MHZ))
+                (*ladder)[n++] = row[k].sm_mhz;
+        (*ladder)[n++] = mhz;
+    }
+    return n;
+}
+
+static void one_workload(const fl_fit_rows *rows, const char *name, double bound, fl_advise_subjects *s) {
+    size_t count = 0, n = 0;
+    setting *at = settings_of(rows, name, &count);
+    if (!count) {
+        FL_ADVISE_REST(s, "%s is left out: none of its rows ran at the clock it names", name);
+        free(at);
+        return;
+    }
+    fl_chip_row *row = fl_must(calloc(count + 1, sizeof *row));
+    const double mem_mhz = at[count - 1].mem_mhz;
+    for (size_t i = 0; i < count; i++)
+        if (at[i].mem_mhz > mem_mhz - SAME_MHZ)
+            row[n++] = (fl_chip_row){.sm_mhz = at[i].sm_mhz,
+                                     .mem_mhz = mem_mhz,
+                                     .time_s = at[i].time_s,
+                                     .power_w = at[i].energy_j / at[i].time_s};
+    double *ladder = NULL;
+    const size_t clocks = ladder_of(row, n, &ladder);
+    const fl_setting_clocks top = {row[n - 1].sm_mhz, mem_mhz, 0};
+    if (count == 1) {
+        const fl_log_run run = {.sm_mhz = row[0].sm_mhz, .mem_mhz = mem_mhz};
+        (void)fl_advise_add_unknown(s, name, "measured at one clock", fl_advise_to_measure(&run, run.sm_mhz, NULL));
+    } else {
+        fl_advise_subject *to = fl_advise_add(s, name);
+        to->cases = 1;
+        to->ref = top;
+        state(at, count, row, n, ladder, clocks, &to->of[0].stated);
+        to->next = (fl_chip_next){.known = true,
+                                  .sm_mhz = fl_two_laws_next(row, n, ladder, clocks, bound),
+                                  .mem_mhz = mem_mhz,
+                                  .now_pct = NAN,
+                                  .then_pct = NAN};
+    }
+    free(ladder);
+    free(row);
+    free(at);
+}
+
+fl_status fl_advise_own_laws(const char *path, const fl_fit_rows *rows, double bound, fl_advise_subjects *s,
+                             fl_diag *d) {
+    double low = INFINITY, high = 0;
+    size_t names = 0;
+    const fl_status contradict = fl_advise_check_rows(rows, path, d);
+    if (contradict)
+        return contradict;
+    for (size_t i = 0; i < rows->count; i++) {
+        low = fmin(low, rows->row[i].sm_mhz);
+        high = fmax(high, rows->row[i].sm_mhz);
+    }
+    for (size_t e = 0; e < rows->entities; e++) {
+        size_t k = 0;
+        while (k < e && strcmp(rows->entity[k].workload, rows->entity[e].workload) != 0)
+            k++;
+        if (k < e)
+            continue;
+        one_workload(rows, rows->entity[e].workload, bound, s);
+        names++;
+    }
+    if (!s->count)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a law can use");
+    for (size_t i = 0; i < rows->count; i++)
+        s->several_memories |= fabs(rows->row[i].mem_mhz - rows->row[0].mem_mhz) >= SAME_MHZ;
+    FL_ADVISE_REST(s,
+                   "%s: %zu measured setting%s of %zu workload%s at %g to %g MHz; two laws through each workload's own "
+                   "rows predict the clocks in between, in steps of %d MHz: no platform describes the GPU",
+                   basename(path), rows->count, rows->count == 1 ? "" : "s", names, names == 1 ? "" : "s", low, high,
+                   LADDER_MHZ);
+    if (rows->unsounds)
+        FL_ADVISE_REST(s, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
+                       rows->unsounds);
+    return FL_OK;
+}
