@@ -10,6 +10,7 @@
     X(search, "the best parameters, without the whole grid")                                                           \
     X(regress, "a recorded experiment run again, with gates")                                                          \
     X(plan, "clocks for a pipeline of training: the least energy within a time")                                       \
+    X(tune, "your command at a few clocks, and the one that saves most")                                               \
     X(advise, "one clock for what was measured, and how sure that is")                                                 \
     X(fit, "models and parameters from measurements")                                                                  \
     X(verify, "a log of decisions, checked against the policy here")                                                   \

@@ -33,6 +33,11 @@ static const struct {
      {"foldline plan traces/samples/four-stages.pipeline.csv --slowdown 5%",
       "foldline plan traces/samples/four-stages.pipeline.csv --frontier --points 10 -o stages.plan.csv --rows "
       "stages.frontier.csv"}},
+    {"tune",
+     {"foldline emulate traces/samples/gridpilot/e1.sweep.csv --workload matmul --model fitted --platform v100-300w "
+      "--repeat "
+      "100 --time virtual --quiet --privileged -- foldline tune --runs 1 -- sleep 3",
+      "foldline tune --help"}},
     {"advise",
      {"foldline advise traces/samples/energyucb-528.pot3d.csv --bound 5%",
       "foldline advise traces/samples/mix8.csv --platform generic --bound 10%"}},
