@@ -137,6 +137,10 @@ unit() { # COLUMN VALUE PATTERN: of telemetry
 unit util_gpu_pct 0.97 'util_gpu_pct is 0.97 at most: is it a share of 1 instead of percent'
 unit sm_mhz 1.41 'sm_mhz is 1.41 at most: is it GHz instead of MHz'
 unit power_w 0.3 'power_w is 0.3 at most: is it kW instead of W'
+for unit in "s " "ms 000"; do
+  sed -E "s/^([0-9]+)000000000,/\\1${unit#* },/" "$dir/ours.telemetry.csv" >"$dir/unit.csv"
+  tells "times in ${unit% *}" 'its readings are 1e-0[69] s apart: are the times s or ms instead of ns' "$f" show "$dir/unit.csv"
+done
 refuse_unit() { # COLUMN VALUE
   awk -F, -v OFS=, -v column="$1" -v x="$2" 'NR == 2 { for (i = 1; i <= NF; i++) at[$i] = i } NR > 2 { $at[column] = x } 1' "$dir/ours.telemetry.csv" >"$dir/unit.csv"
   refuse "$1 is $2" 2 "unit.csv:3:[0-9]+: $1 is $2" "$f" show "$dir/unit.csv"
@@ -155,6 +159,9 @@ printf '%s\n' workload,sm_mhz,time_s,power_w a,1005,10,150 a,1005,20,150 a,1410,
 refuse "one setting, two times: advise" 2 'twice.csv:3:1: a at 1005 MHz took 20 s, and 10 s in line 2' "$f" advise "$dir/twice.csv"
 tells "compare" 'line 3: a at 1005 MHz took 20 s, and 10 s in line 2: .*not to be trusted' "$f" compare "$dir/twice.csv" --platform a100
 refuse "compare --model fitted" 2 'twice.csv:3:1: a at 1005 MHz took 20 s' "$f" compare "$dir/twice.csv" --platform a100 --model fitted
+printf '%s\n' t_ns,prompt_tokens,output_tokens 0,10,5 1000,10,inf 2000,7,7 3000,N/A,8 >"$dir/requests.csv"
+tells "requests: rows without a value" '1 of 4 rows without a value: left out; the first is line 5' "$f" import "$dir/requests.csv"
+check "rows that contradict" grep -q '1 of 4 rows that contradict: left out; the first is line 3' "$dir/out"
 printf '%s\n' workload,sm_mhz,time_s,power_w a,,12,160 a,1005,12,150 a,1200,11,200 a,1410,10,300 >"$dir/clockless.csv"
 tells "a row without a clock: advise" 'clockless.csv: rows left out, as they name no SM clock: 1' "$f" advise "$dir/clockless.csv"
 finish

@@ -55,10 +55,10 @@ typedef struct kind {
     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"f\",\"ts\":" ts ",\"dur\":" dur ",\"pid\":0,\"tid\":7}"
 
 static const kind KIND[] = {
-    {"foldline-telemetry", TELEMETRY, "@,0,300,90\n", "@,0,1e9,90\n", "N/A,0,300,90\n"},
-    {"foldline-telemetry", TELEMETRY, "@,0,300,90\n", "@,0,300,900\n", "nan,0,300,90\n"},
-    {"foldline-telemetry", TELEMETRY, "@,0,300,90\n", "@,0,-inf,90\n", "@,n/a,300,90\n"},
-    {"foldline-telemetry", TELEMETRY, "@,0,300,90\n", "1,0,300,90\n", "@,n/a,300,90\n"},
+    {"foldline-telemetry", TELEMETRY, "@000000,0,300,90\n", "@000000,0,1e9,90\n", "N/A,0,300,90\n"},
+    {"foldline-telemetry", TELEMETRY, "@000000,0,300,90\n", "@000000,0,300,900\n", "nan,0,300,90\n"},
+    {"foldline-telemetry", TELEMETRY, "@000000,0,300,90\n", "@000000,0,-inf,90\n", "@000000,n/a,300,90\n"},
+    {"foldline-telemetry", TELEMETRY, "@000000,0,300,90\n", "1,0,300,90\n", "@000000,n/a,300,90\n"},
     {"nvidia-smi", SMI, SMI_AT ", 0, 300 W\n", SMI_AT ", 0, 150000 W\n", "[Unknown Error], [Unknown Error], 5 W\n"},
     {"nvidia-smi", SMI, SMI_AT ", 0, 300 W\n", SMI_AT ", 0, inf W\n", SMI_AT ", 0, [N/A]\n"},
     {"nvidia-smi", SMI, SMI_AT ", 0, 300 W\n", SMI_AT ", -1, 300 W\n", "Unable to determine the device handle\n"},

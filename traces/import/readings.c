@@ -123,8 +123,14 @@ static fl_status drop_first(fl_readings *r, fl_diag *d) {
 
 /* ---- doubts about telemetry, of any reader ---- */
 
+#define CLOSE_S 1.5e-6 /* no meter is read so often; readings each second have this distance where t_ns is in ms */
+
 static void note_pauses(fl_imported *out, int32_t device, const double *time, size_t count, double *room) {
-    const double longest = FL_PAUSE_SPACINGS * fl_usual_spacing(time, count, room);
+    const double usual = fl_usual_spacing(time, count, room), longest = FL_PAUSE_SPACINGS * usual;
+    if (usual > 0 && usual < CLOSE_S)
+        fl_import_doubt(
+            out, "device %d: its readings are %.3g s apart: are the times s or ms instead of ns? Taken as they are",
+            device, usual);
     size_t pauses = 0, first = 0;
     double sum = 0;
     for (size_t i = 1; longest > 0 && i < count; i++)

@@ -222,6 +222,12 @@ char *fl_real_text(double value, char buf[FL_REAL_TEXT]) {
 
 /* ---- numbers in fields ---- */
 
+/* inf, as printf writes it. */
+static bool is_infinite(const char *text) {
+    text += *text == '-' || *text == '+';
+    return !strcasecmp(text, "inf") || !strcasecmp(text, "infinity");
+}
+
 static fl_status wrong_int(const fl_csv_row *row, size_t i, const char *name, int64_t min, int64_t max, fl_diag *d) {
     char expected[80] = "a whole number";
     if (min > INT32_MIN && max < INT64_MAX)
@@ -232,7 +238,8 @@ static fl_status wrong_int(const fl_csv_row *row, size_t i, const char *name, in
     if (row->field[i].size == 0)
         return FL_FIELD_FAIL(d, row, i, "%s is empty, expected %s", name, expected);
     FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected %s", name, row->field[i].text, expected);
-    return fl_int_parse(row->field[i].text, &whole) == FL_NUMBER_SYNTAX ? FL_BAD_INPUT : fl_of_values(d);
+    const char *text = row->field[i].text;
+    return fl_int_parse(text, &whole) == FL_NUMBER_SYNTAX && !is_infinite(text) ? FL_BAD_INPUT : fl_of_values(d);
 }
 
 /* What most fields hold, up to 19 digits and nothing else, eight at a time: neighbours are added up in pairs, then the
@@ -269,12 +276,6 @@ fl_status fl_field_int(const fl_csv_row *row, size_t index, const char *name, in
         return wrong_int(row, index, name, min, max, d);
     *value = v;
     return FL_OK;
-}
-
-/* inf, as printf writes it. */
-static bool is_infinite(const char *text) {
-    text += *text == '-' || *text == '+';
-    return !strcasecmp(text, "inf") || !strcasecmp(text, "infinity");
 }
 
 static fl_status wrong_real(const fl_csv_row *row, size_t i, const char *name, double min, double max, fl_diag *d) {
