@@ -162,8 +162,8 @@ def compare(*inputs, **options):
     """Policies over workloads against the oracles: a row for each workload, policy and seed, then the means (workload
     "mean"). energy_j of the GPUs (of the node on an APU), makespan_s, slowdown, energy_saving_pct, regret_static_j, ...
 
-    inputs: traces, or an experiment. o=PATH keeps the file, with its provenance beside. A published claim whose gate
-    does not hold is FoldlineError with status 1; the file is written all the same.
+    inputs: traces, or an experiment. o=PATH keeps the file, with its provenance beside. A published line
+    whose verdict differs from the recorded one is FoldlineError with status 1; the file is written all the same.
 
     Without policy= and without an experiment: what there is to gain. A row for each workload, default_j, static_mhz,
     static_j, per_kernel_j, oracle_j and its certified bound oracle_bound_j, oracle_gap_pct; times in _s.
