@@ -128,11 +128,21 @@ static size_t ladder_of(const fl_chip_row *row, size_t rows, double **ladder) {
     return n;
 }
 
+/* Which settings are rows. */
+static bool *find_measured(const setting *at, size_t count, const fl_stated *s) {
+    bool *measured = fl_must(calloc(s->count + 1, sizeof *measured));
+    for (size_t k = 0; k < s->count; k++)
+        for (size_t i = 0; i < count && !measured[k]; i++)
+            measured[k] =
+                fabs(at[i].sm_mhz - s->at[k].sm_mhz) < SAME_MHZ && fabs(at[i].mem_mhz - s->at[k].mem_mhz) < SAME_MHZ;
+    return measured;
+}
+
 static void one_workload(const fl_fit_rows *rows, const char *name, double bound, fl_advise_subjects *s) {
     size_t count = 0, n = 0;
     setting *at = settings_of(rows, name, &count);
     if (!count) {
-        FL_ADVISE_REST(s, "%s is left out: none of its rows ran at the clock it names", name);
+        fl_advise_doubt(s, "%s is left out: none of its rows ran at the clock it names", name);
         free(at);
         return;
     }
@@ -155,6 +165,7 @@ static void one_workload(const fl_fit_rows *rows, const char *name, double bound
         to->cases = 1;
         to->ref = top;
         state(at, count, row, n, ladder, clocks, &to->of[0].stated);
+        to->measured = find_measured(at, count, &to->of[0].stated);
         to->next = (fl_chip_next){.known = true,
                                   .sm_mhz = fl_two_laws_next(row, n, ladder, clocks, bound),
                                   .mem_mhz = mem_mhz,
@@ -196,7 +207,7 @@ fl_status fl_advise_own_laws(const char *path, const fl_fit_rows *rows, double b
                    basename(path), rows->count, rows->count == 1 ? "" : "s", names, names == 1 ? "" : "s", low, high,
                    LADDER_MHZ);
     if (rows->unsounds)
-        FL_ADVISE_REST(s, "rows left out, as they did not run at the clock they name (fit device tells them): %zu",
-                       rows->unsounds);
+        fl_advise_doubt(s, "%s: rows left out, as they did not run at the clock they name (fit device tells them): %zu",
+                        basename(path), rows->unsounds);
     return FL_OK;
 }

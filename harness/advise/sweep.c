@@ -435,7 +435,9 @@ static fl_status from_own_laws(const fl_advise_source *f, fl_advise_subjects *s,
     const char *path[] = {f->sweep_path};
     const fl_texts file = {.item = path, .count = 1}, all = {0};
     fl_fit_rows rows = {0};
-    fl_status status = fl_fit_rows_sound(&file, &all, &rows, d);
+    fl_status status = fl_fit_rows_read_powers(&file, &all, &rows, d);
+    if (!status)
+        status = fl_fit_drop_unsound(&rows, d);
     if (!status)
         status = fl_advise_own_laws(f->sweep_path, &rows, f->o->bound, s, d);
     fl_fit_rows_free(&rows);

@@ -80,6 +80,8 @@ typedef struct fl_fit_rows {
 /* Read sweeps as they are, without dropping unsound rows. only: names or patterns (*, ?) of workloads; empty = all.
  * FL_BAD_INPUT: no row is left. A sweep that has only power limits gives no rows, and sets latent. */
 fl_status fl_fit_rows_read(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
+/* Read sweeps so, without rows of unknown power, for callers that need the power of each setting. */
+fl_status fl_fit_rows_read_powers(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
 /* Print on standard error what was left out of the files. */
 void fl_fit_rows_tell(const fl_fit_rows *r);
 

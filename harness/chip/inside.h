@@ -10,8 +10,5 @@
  */
 fl_status fl_fit_rows_read_predicted(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
 
-/* Reads sweeps as fl_fit_rows_read, without rows of unknown power, for callers that need the power of each setting. */
-fl_status fl_fit_rows_read_powers(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
-
 /* Return the SM clock that a file's name states ("NAME@1050.csv", "name_1050MHz.log"); NAN: none. */
 double fl_log_named_mhz(const char *path);
