@@ -140,9 +140,7 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
             printf(" instead of %s", clocks_text(s, of->ref, at, sizeof at));
         const bool chosen = is_predicted(of, a->at), ref = is_predicted(of, of->ref);
         if (chosen || ref)
-            printf(", %s not measured but predicted (as by compare --model fitted)", !ref     ? "the first"
-                                                                                     : chosen ? "both"
-                                                                                              : "the second");
+            printf(", %s not measured but predicted", !ref ? "the first" : chosen ? "both" : "the second");
         putchar('\n');
         const double chance = chance_of(a);
         print_interval("energy saved", &a->saving, of->cases > 1);
@@ -290,7 +288,7 @@ static void print_table(const fl_advise_subjects *s, const fl_advice *a, const a
     }
     fl_grid_print(&g, 2, stdout);
     if (predicted)
-        puts("  *             not measured but predicted (as by compare --model fitted)");
+        puts("  *             not measured but predicted");
     putchar('\n');
     print_commands(s, a);
 }
