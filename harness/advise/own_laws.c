@@ -96,8 +96,8 @@ static bool is_row(const fl_chip_row *row, size_t count, double sm_mhz) {
 }
 
 /* The measured settings, and at the highest memory clock the predicted ones between its rows. */
-static void state(const setting *at, size_t count, const fl_chip_row *row, size_t rows, const double *ladder,
-                  size_t clocks, fl_stated *to) {
+static void state(const fl_fit_rows *all, const setting *at, size_t count, const fl_chip_row *row, size_t rows,
+                  const double *ladder, size_t clocks, fl_stated *to) {
     fl_two_laws l;
     const bool fits = !fl_two_laws_fit(&l, row, rows);
     to->at = fl_must(calloc(count + clocks + 1, sizeof *to->at));
@@ -107,8 +107,9 @@ static void state(const setting *at, size_t count, const fl_chip_row *row, size_
         for (; at[i].mem_mhz > row[0].mem_mhz - SAME_MHZ && k < clocks && ladder[k] < at[i].sm_mhz; k++)
             if (fits && ladder[k] > row[0].sm_mhz && !is_row(row, rows, ladder[k]))
                 add(to, (fl_setting_clocks){ladder[k], row[0].mem_mhz, 0}, fl_two_laws_at(&l, ladder[k]));
-        add(to, (fl_setting_clocks){at[i].sm_mhz, at[i].mem_mhz, 0},
-            fl_chip_repeats(at[i].time_s, at[i].energy_j / at[i].time_s));
+        if (fl_fit_asked_mhz(all, at[i].sm_mhz) == at[i].sm_mhz) /* else a user reaches it under another name only */
+            add(to, (fl_setting_clocks){at[i].sm_mhz, at[i].mem_mhz, 0},
+                fl_chip_repeats(at[i].time_s, at[i].energy_j / at[i].time_s));
     }
 }
 
@@ -164,7 +165,7 @@ static void one_workload(const fl_fit_rows *rows, const char *name, double bound
         fl_advise_subject *to = fl_advise_add(s, name);
         to->cases = 1;
         to->ref = top;
-        state(at, count, row, n, ladder, clocks, &to->of[0].stated);
+        state(rows, at, count, row, n, ladder, clocks, &to->of[0].stated);
         to->measured = find_measured(at, count, &to->of[0].stated);
         to->next = (fl_chip_next){.known = true,
                                   .sm_mhz = fl_two_laws_next(row, n, ladder, clocks, bound),
@@ -180,6 +181,7 @@ static void one_workload(const fl_fit_rows *rows, const char *name, double bound
 fl_status fl_advise_own_laws(const char *path, const fl_fit_rows *rows, double bound, fl_advise_subjects *s,
                              fl_diag *d) {
     double low = INFINITY, high = 0;
+    char from[48], to[48];
     size_t names = 0;
     const fl_status contradict = fl_advise_check_rows(rows, path, d);
     if (contradict)
@@ -202,9 +204,10 @@ fl_status fl_advise_own_laws(const char *path, const fl_fit_rows *rows, double b
     for (size_t i = 0; i < rows->count; i++)
         s->several_memories |= fabs(rows->row[i].mem_mhz - rows->row[0].mem_mhz) >= SAME_MHZ;
     FL_ADVISE_REST(s,
-                   "%s: %zu measured setting%s of %zu workload%s at %g to %g MHz; two laws through each workload's own "
+                   "%s: %zu measured setting%s of %zu workload%s at %s to %s MHz; two laws through each workload's own "
                    "rows predict the clocks in between, in steps of %d MHz: no platform describes the GPU",
-                   basename(path), rows->count, rows->count == 1 ? "" : "s", names, names == 1 ? "" : "s", low, high,
+                   basename(path), rows->count, rows->count == 1 ? "" : "s", names, names == 1 ? "" : "s",
+                   fl_fit_clock_text(rows, low, from, sizeof from), fl_fit_clock_text(rows, high, to, sizeof to),
                    LADDER_MHZ);
     if (rows->unsounds)
         fl_advise_doubt(s, "%s: rows left out, as they did not run at the clock they name (fit device tells them): %zu",

@@ -37,6 +37,7 @@ refuse "a command that fails" 3 'ended with status 1, expected 0' emulated p2 --
 check "and the clock is put back" grep -q 'nvmlDeviceResetGpuLockedClocks' "$dir/session.json"
 succeed "another program sets the clock" '^set +nvidia-smi -i 0 -lgc' emulated p2 --privileged -o "$dir/session.json" -- "$f" tune --runs 1 \
   --set-command "python3 '$work' lock {mhz}" --undo-command "python3 '$work' lock 0" -- python3 "$work" run "$sweep" p2 0
+succeed "as JSON" '"sm_mhz":.*1[0-9]{3}' emulated p2 --privileged -- "$f" tune --json --runs 1 -- python3 "$work" run "$sweep" p2 0
 check "and undoes it" grep -q 'nvmlDeviceResetGpuLockedClocks' "$dir/session.json"
 refuse "who sets by hand ends the input" 3 'nobody pressed Enter' emulated p2 -- "$f" tune --manual -- sleep 1
 refuse "no command" 2 'expected a command to run' "$f" tune

@@ -4,6 +4,7 @@
 #include "harness/advise/advise.h"
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
+#include "harness/base/json/json.h"
 #include "harness/live/guard/guard.h"
 #include "harness/live/host/host.h"
 #include "harness/live/vendor/vendor.h"
@@ -77,7 +78,7 @@ typedef struct tuner {
     double bound;
     int64_t runs, most;
     const char *out, *vendor, *list, *set_command, *undo_command, *name;
-    bool manual;
+    bool manual, json;
     fl_gpus gpus;
     uint32_t count;
     fl_gpu_facts facts;  /* until the GPUs are closed */
@@ -358,15 +359,16 @@ static fl_status measure(tuner *t, double mhz, bool counts, fl_diag *d) {
         at->ran_mhz = fmin(at->ran_mhz, ran_mhz);
         t->done++;
     }
+    FILE *out = t->json ? stderr : stdout;
     if (counts)
-        printf("run %-3lld %6g MHz %10.3f s %11.1f J %8.1f W", (long long)t->done, mhz, time_s, energy_j,
-               energy_j / time_s);
+        fprintf(out, "run %-3lld %6g MHz %10.3f s %11.1f J %8.1f W", (long long)t->done, mhz, time_s, energy_j,
+                energy_j / time_s);
     else
-        printf("warm-up %5g MHz %10.3f s, does not count", mhz, time_s);
+        fprintf(out, "warm-up %5g MHz %10.3f s, does not count", mhz, time_s);
     if (ran_mhz < mhz - BELOW_MHZ)
-        printf("   ran at %g MHz", ran_mhz);
-    putchar('\n');
-    fflush(stdout);
+        fprintf(out, "   ran at %g MHz", ran_mhz);
+    fputc('\n', out);
+    fflush(out);
     return s;
 }
 
@@ -455,6 +457,48 @@ static void add_mean(fl_grid *g, double value, double sd, int digits) {
         fl_grid_add(g, "%.*f ± %.*f", digits, value, digits, value * sd);
 }
 
+static void tell_json(const tuner *t) {
+    const point *top = top_of(t), *best = best_of(t);
+    const fl_setting_clocks at = {.sm_mhz = best->mhz, .mem_mhz = NAN};
+    const fl_advise_commands c = fl_advise_commands_of(t->device, t->index, at, false);
+    cJSON *root = cJSON_CreateObject(), *clocks = cJSON_AddArrayToObject(root, "clocks");
+    const double top_s = mean(top->time_s, top->runs), top_j = mean(top->energy_j, top->runs);
+    fl_json_add_real(root, "sm_mhz", best->mhz);
+    fl_json_add_real(root, "reference_sm_mhz", top->mhz);
+    fl_json_add_real(root, "bound", t->bound);
+    fl_json_add_real(root, "saving_pct", 100 * (1 - mean(best->energy_j, best->runs) / top_j));
+    fl_json_add_real(root, "slowdown_pct", 100 * (mean(best->time_s, best->runs) / top_s - 1));
+    cJSON_AddStringToObject(root, "set", best == top ? "" : c.set);
+    cJSON_AddStringToObject(root, "undo", best == top ? "" : c.undo);
+    for (size_t i = 0; i < t->points; i++) {
+        cJSON *p = cJSON_CreateObject();
+        cJSON_AddItemToArray(clocks, p);
+        fl_json_add_real(p, "sm_mhz", t->at[i].mhz);
+        fl_json_add_real(p, "runs", (double)t->at[i].runs);
+        fl_json_add_real(p, "time_s", mean(t->at[i].time_s, t->at[i].runs));
+        fl_json_add_real(p, "energy_j", mean(t->at[i].energy_j, t->at[i].runs));
+    }
+    fl_json_print(root, stdout);
+    cJSON_Delete(root);
+}
+
+static void tell_notes(const tuner *t) {
+    size_t ignored;
+    const double time_sd = noise(t, false, &ignored), top_s = mean(top_of(t)->time_s, top_of(t)->runs);
+    if (time_sd > NOISY_SD)
+        fl_terminal_say(stderr, "note: runs at one clock differ by %.1f %%: more --runs, or a quieter machine",
+                        100 * time_sd);
+    if (top_s < SHORT_S)
+        fl_terminal_say(stderr,
+                        "note: a run takes %.2g s, of which a sensor's steps leave percents open: a longer one tells "
+                        "more",
+                        top_s);
+    for (size_t i = 0; i < t->points; i++)
+        if (t->at[i].ran_mhz < t->at[i].mhz - BELOW_MHZ)
+            fl_terminal_say(stderr, "note: at %g MHz the GPU ran at %g MHz: a limit of power or heat held it down",
+                            t->at[i].mhz, t->at[i].ran_mhz);
+}
+
 static void tell(tuner *t) {
     size_t freedom = 0, ignored;
     qsort(t->at, t->points, sizeof *t->at, by_clock);
@@ -495,18 +539,6 @@ static void tell(tuner *t) {
         printf(" %% longer (95 %%%s)\n", freedom ? "" : ": unknown, one run each");
         tell_clock(t);
     }
-    if (time_sd > NOISY_SD)
-        fl_terminal_say(stderr, "note: runs at one clock differ by %.1f %%: more --runs, or a quieter machine",
-                        100 * time_sd);
-    if (top_s < SHORT_S)
-        fl_terminal_say(stderr,
-                        "note: a run takes %.2g s, of which a sensor's steps leave percents open: a longer one "
-                        "tells more",
-                        top_s);
-    for (size_t i = 0; i < t->points; i++)
-        if (t->at[i].ran_mhz < t->at[i].mhz - BELOW_MHZ)
-            fl_terminal_say(stderr, "note: at %g MHz the GPU ran at %g MHz: a limit of power or heat held it down",
-                            t->at[i].mhz, t->at[i].ran_mhz);
 }
 
 static fl_status write_rows(const tuner *t, fl_diag *d) {
@@ -613,6 +645,7 @@ int fl_cmd_tune(int argc, char **argv) {
          FL_FOR_MACHINE},
         {"o", "FILE", FL_OPTION_OUTPUT, &t.out, 0, 0, "sweep to write, a row for each run",
          FL_FOR_OUTPUT | FL_MOST_USED},
+        FL_JSON_OPTION(&t.json),
     };
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &rest, &status))
@@ -643,8 +676,12 @@ int fl_cmd_tune(int argc, char **argv) {
         const fl_status written = write_rows(&t, s ? &later : &d);
         s = s ? s : written;
     }
-    if (!s)
+    if (!s && t.json)
+        tell_json(&t);
+    else if (!s)
         tell(&t);
+    if (!s)
+        tell_notes(&t);
     if (s)
         status = fl_command_fail("tune", &d);
     free_tuner(&t);
