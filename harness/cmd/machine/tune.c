@@ -51,6 +51,7 @@ static const fl_command_help help = {
 #define UNKNOWN_SD 0.005 /* of one run each: how well times usually repeat (FL_ROW_NOISE_TIME) */
 #define NOISY_SD 0.02    /* runs that differ more are told */
 #define SHORT_S 2        /* of shorter runs the steps of a sensor leave more than a percent open */
+#define SAME_TIME 0.002  /* of a slowdown below it a clock costs nothing */
 #define BELOW_MHZ 16     /* a clock that is lower than what was set by more than a step */
 #define GPUS 64
 
@@ -493,6 +494,11 @@ static void tell_notes(const tuner *t) {
                         "note: a run takes %.2g s, of which a sensor's steps leave percents open: a longer one tells "
                         "more",
                         top_s);
+    const point *best = best_of(t);
+    if (best != top_of(t) && fabs(mean(best->time_s, best->runs) / top_s - 1) < SAME_TIME)
+        fl_terminal_say(stderr,
+                        "note: the time does not depend on the clock: the host or the memory sets the pace, or the "
+                        "command does not wait for the GPU");
     for (size_t i = 0; i < t->points; i++)
         if (t->at[i].ran_mhz < t->at[i].mhz - BELOW_MHZ)
             fl_terminal_say(stderr, "note: at %g MHz the GPU ran at %g MHz: a limit of power or heat held it down",

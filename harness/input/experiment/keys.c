@@ -242,7 +242,7 @@ static const fl_key experiment_key[] = {
     ROW("objective", TEXT, "", "energy", "quantity that the references minimise", .words = "energy|edp|ed2p"),
     ROW("oracles", BOOL | TEXT, "", "true", "false leaves the references out; static: all but the best static clock",
         .words = "static"),
-    ROW("positions", INT, "positions", FL_AS_TEXT(FL_POSITIONS_STANDARD),
+    ROW("positions", INT, "positions", "each kernel",
         "points in the work where the clairvoyant schedule may switch", BETWEEN(1, 1e6)),
     ROW("seed", INT, "", FL_AS_TEXT(FL_SEED_STANDARD), "seed of sensors and policies", BETWEEN(1, SEED_MAX)),
     ROW("seeds", INT, "", "1", "runs of each policy, with seeds from seed on", BETWEEN(1, 100000)),
