@@ -438,6 +438,8 @@ static fl_status from_own_laws(const fl_advise_source *f, fl_advise_subjects *s,
     fl_status status = fl_fit_rows_read_powers(&file, &all, &rows, d);
     if (!status)
         status = fl_fit_drop_unsound(&rows, d);
+    if (!status && rows.clockless)
+        fl_advise_doubt(s, "%s: rows left out, as they name no SM clock: %zu", basename(f->sweep_path), rows.clockless);
     if (!status)
         status = fl_advise_own_laws(f->sweep_path, &rows, f->o->bound, s, d);
     fl_fit_rows_free(&rows);
@@ -446,7 +448,7 @@ static fl_status from_own_laws(const fl_advise_source *f, fl_advise_subjects *s,
 
 static bool names_limits(const fl_sweep *s) {
     for (size_t i = 0; i < s->row_count; i++)
-        if (!isnan(s->rows[i].power_cap_w) || isnan(s->rows[i].sm_mhz))
+        if (!isnan(s->rows[i].power_cap_w))
             return true;
     return false;
 }
