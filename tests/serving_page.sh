@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the table of policies for servers anew, in harness/experiments/serving.md and README.md (half a minute of
+# Makes the table of policies for servers anew, in harness/experiments/serving.md (half a minute of
 # processor time). What the pages say beside it is theirs to keep true.
 #   tests/serving_page.sh FOLDLINE
 set -eu
@@ -8,5 +8,5 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$program" compare harness/experiments/serving.json -o "$work/result.csv" >/dev/null
-python3 tests/support/serving_page.py "$work/result.csv" harness/experiments/serving.md README.md
-echo "written: harness/experiments/serving.md, README.md"
+python3 tests/support/serving_page.py "$work/result.csv" harness/experiments/serving.md
+echo "written: harness/experiments/serving.md"

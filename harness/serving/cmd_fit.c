@@ -216,7 +216,7 @@ static fl_status make(const options *o, result *r, fl_diag *d) {
                  : fl_refuse(d, "--platform-out without powers, expected --steps with them");
     if (s != FL_IO)
         return s;
-    r->unwritten = *d; /* the fit is told all the same */
+    r->unwritten = *d; /* the fit is printed also without its file */
     return FL_OK;
 }
 

@@ -1,4 +1,4 @@
-"""The table of harness/experiments/serving.md, which README.md has too, from the CSV of its comparison.
+"""The table of harness/experiments/serving.md, from the CSV of its comparison.
 
 serving_page.py RESULT.csv PAGE...    puts the table in the place of the one that each page has
 """

@@ -49,7 +49,7 @@ static const fl_command_help help = {
 #define GRACE_NS INT64_C(30000000000)
 #define ONE_SIDED 1.645  /* standard deviations by which the bound is lowered: one side, 5 % */
 #define UNKNOWN_SD 0.005 /* of one run each: how well times usually repeat (FL_ROW_NOISE_TIME) */
-#define NOISY_SD 0.02    /* runs that differ more are told */
+#define NOISY_SD 0.02    /* a larger one prints a note */
 #define SHORT_S 2        /* of shorter runs the steps of a sensor leave more than a percent open */
 #define SAME_TIME 0.002  /* of a slowdown below it a clock costs nothing */
 #define BELOW_MHZ 16     /* a clock that is lower than what was set by more than a step */

@@ -235,7 +235,7 @@ static void print_json(const fl_state_runs *r, const fl_sensitivity_fit fit[2]) 
 
 /* ---- the command ---- */
 
-/* A file that cannot be written is *unwritten: the fit is told all the same. */
+/* Prints the fit also where its file cannot be written; *unwritten then says why. */
 static fl_status get_runs(fl_profile_options *po, const fl_texts *rest, const char *out, fl_state_runs *r,
                           fl_diag *unwritten, fl_diag *d) {
     fl_file_type type;

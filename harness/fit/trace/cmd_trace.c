@@ -102,7 +102,7 @@ static fl_status write_kinds(const job *j, const char *path, fl_diag *d) {
     return status;
 }
 
-/* path NULL: the file could not be written, but the fit is told all the same. */
+/* Prints the fit also where path is NULL, as its file could not be written. */
 static void print(const job *j, const char *path) {
     const fl_fit_seen *s = &j->seen;
     size_t own = 0;
