@@ -88,6 +88,7 @@ typedef struct fl_advise_subject {
 
 typedef struct fl_advise_options {
     const char *platform, *kinds;  /* NULL = none */
+    const char *board;             /* whose ladder counts where no platform does; NULL = the one that the files name */
     double interval_s;             /* interval of logs without time stamps; 0 = not given */
     int64_t device;                /* device of the logs; -1 = all of them */
     double bound;                  /* on the slowdown: which clock to measure next depends on it */

@@ -258,6 +258,9 @@ static fl_status check_sorts(const fl_advise_source *f, fl_diag *d) {
         return fl_fail(d, FL_BAD_INPUT, f->sweep_path, 0, 0, "a sweep and other files, expected the sweep alone");
     if (f->o->kinds && !f->kernels_path)
         return fl_refuse(d, "--kinds has no effect without a recording of kernels, expected one");
+    if (f->o->board && (f->o->platform || f->kernels_path))
+        return fl_refuse(d, "--board has no effect %s, expected it for measured settings without a platform",
+                         f->o->platform ? "with --platform, which has the clocks" : "on a recording of kernels");
     if ((f->o->workload || f->o->clocks) && !f->ran_count)
         return fl_refuse(d, "--workload and --sm-mhz have no effect without logs, expected logs");
     if (!f->kernels_path || f->ran_count < 2)

@@ -74,9 +74,10 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *swe
                          fl_advise_subjects *s, fl_diag *d);
 /* FL_BAD_INPUT where sound rows contradict each other: the lower clock is much faster. */
 fl_status fl_advise_check_rows(const fl_fit_rows *rows, const char *path, fl_diag *d);
-/* Each workload of sound rows, where no platform describes the GPU and no power limit binds: by laws of its own. */
-fl_status fl_advise_own_laws(const char *path, const fl_fit_rows *rows, double bound, fl_advise_subjects *s,
-                             fl_diag *d);
+/* Each workload of sound rows, where no platform describes the GPU and no power limit binds: by laws of its own. gpu:
+ * its name, whose ladder is looked up; NULL = not known. */
+fl_status fl_advise_own_laws(const char *path, const char *gpu, const fl_fit_rows *rows, const fl_advise_options *o,
+                             fl_advise_subjects *s, fl_diag *d);
 fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
 /* Return the clock that tells most of a program that ran at one: about 70 % of the top clock, or the top clock. dev
  * NULL: the ladder is not known, and top_mhz is the highest clock that any log shows. */

@@ -105,7 +105,7 @@ static fl_status from_own_laws(const fl_advise_source *f, fl_advise_ran *const *
     if (*done)
         status = fl_fit_drop_unsound(&rows, d);
     if (*done && !status)
-        status = fl_advise_own_laws(ran[count - 1]->path, &rows, f->o->bound, s, d);
+        status = fl_advise_own_laws(ran[count - 1]->path, ran[count - 1]->board, &rows, f->o, s, d);
     fl_fit_rows_free(&rows);
     free(sweep.rows);
     return status;

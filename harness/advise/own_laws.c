@@ -3,6 +3,7 @@
 
 #include "harness/base/work/work.h"
 #include "harness/chip/chip.h"
+#include "harness/input/platform/platform.h"
 #include "harness/input/scene/scene.h"
 #include "models/chip/chip.h"
 #include "traces/io/io.h"
@@ -10,6 +11,8 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,20 +116,58 @@ static void state(const fl_fit_rows *all, const setting *at, size_t count, const
     }
 }
 
-/* Steps of LADDER_MHZ down from the top clock to half of the lowest row, and the rows' clocks. Returns how many. */
-static size_t ladder_of(const fl_chip_row *row, size_t rows, double **ladder) {
+/* The clocks that a user may set, where a board states them; count 0: it is not known. */
+typedef struct board_ladder {
+    int32_t *mhz;
+    uint32_t count;
+    char *from; /* "board a30" */
+} board_ladder;
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The board's clocks from half of the lowest row to the highest, else steps of LADDER_MHZ down from there, and the
+ * rows' clocks. Returns how many. */
+static size_t ladder_of(const board_ladder *b, const fl_chip_row *row, size_t rows, double **ladder) {
     const double top = row[rows - 1].sm_mhz, least = 0.5 * row[0].sm_mhz;
-    const size_t steps = (size_t)((top - least) / LADDER_MHZ) + 1;
-    size_t n = 0;
-    *ladder = fl_must(calloc(steps + rows, sizeof **ladder));
-    for (size_t i = steps; i-- > 0;) {
-        const double mhz = top - LADDER_MHZ * (double)i;
-        for (size_t k = 0; k < rows; k++)
-            if (row[k].sm_mhz < mhz - SAME_MHZ && (!n || row[k].sm_mhz > (*ladder)[n - 1] + SAME_MHZ))
-                (*ladder)[n++] = row[k].sm_mhz;
-        (*ladder)[n++] = mhz;
+    const size_t steps = b->count ? b->count : (size_t)((top - least) / LADDER_MHZ) + 1;
+    double *at = fl_must(calloc(steps + rows, sizeof *at));
+    size_t n = 0, kept = 0;
+    for (size_t i = 0; i < steps + rows; i++) {
+        const double mhz = i < rows   ? row[i].sm_mhz
+                           : b->count ? b->mhz[i - rows]
+                                      : top - LADDER_MHZ * (double)(i - rows);
+        if (i < rows || (mhz >= least && mhz <= top))
+            at[n++] = mhz;
     }
-    return n;
+    qsort(at, n, sizeof *at, ascending);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || at[i] >= at[kept - 1] + SAME_MHZ)
+            at[kept++] = at[i];
+    *ladder = at;
+    return kept;
+}
+
+static fl_status find_ladder(const char *board, const char *gpu, board_ladder *to, fl_diag *d) {
+    fl_board b = {0};
+    char text[128];
+    *to = (board_ladder){0};
+    if (!board)
+        return fl_ladder_find(gpu, &to->mhz, &to->count, &to->from, d);
+    fl_status s = fl_board_open(board, &b, d);
+    if (s)
+        return s;
+    const char *lacks = fl_board_lacks(&b, text, sizeof text);
+    if (b.sm_count < 2 && lacks)
+        s = fl_refuse(d, "board %s: unknown: %s, expected a board whose SM clocks are known", board, lacks);
+    if (!s)
+        s = fl_board_ladder(&b, &to->mhz, &to->count, d);
+    if (!s)
+        to->from = fl_must_print("board %s", board);
+    fl_board_free(&b);
+    return s;
 }
 
 /* Which settings are rows. */
@@ -139,7 +180,8 @@ static bool *find_measured(const setting *at, size_t count, const fl_stated *s) 
     return measured;
 }
 
-static void one_workload(const fl_fit_rows *rows, const char *name, double bound, fl_advise_subjects *s) {
+static void one_workload(const fl_fit_rows *rows, const char *name, double bound, const board_ladder *board,
+                         fl_advise_subjects *s) {
     size_t count = 0, n = 0;
     setting *at = settings_of(rows, name, &count);
     if (!count) {
@@ -156,7 +198,7 @@ static void one_workload(const fl_fit_rows *rows, const char *name, double bound
                                      .time_s = at[i].time_s,
                                      .power_w = at[i].energy_j / at[i].time_s};
     double *ladder = NULL;
-    const size_t clocks = ladder_of(row, n, &ladder);
+    const size_t clocks = ladder_of(board, row, n, &ladder);
     const fl_setting_clocks top = {row[n - 1].sm_mhz, mem_mhz, 0};
     if (count == 1) {
         const fl_log_run run = {.sm_mhz = row[0].sm_mhz, .mem_mhz = mem_mhz};
@@ -178,14 +220,21 @@ static void one_workload(const fl_fit_rows *rows, const char *name, double bound
     free(at);
 }
 
-fl_status fl_advise_own_laws(const char *path, const fl_fit_rows *rows, double bound, fl_advise_subjects *s,
-                             fl_diag *d) {
+fl_status fl_advise_own_laws(const char *path, const char *gpu, const fl_fit_rows *rows, const fl_advise_options *o,
+                             fl_advise_subjects *s, fl_diag *d) {
     double low = INFINITY, high = 0;
-    char from[48], to[48];
+    char from[48], to[48], steps[128];
     size_t names = 0;
-    const fl_status contradict = fl_advise_check_rows(rows, path, d);
-    if (contradict)
-        return contradict;
+    board_ladder board = {0};
+    fl_status status = fl_advise_check_rows(rows, path, d);
+    if (!status)
+        status = find_ladder(o->board, gpu ? gpu : "", &board, d);
+    if (status)
+        return status;
+    if (board.count)
+        (void)snprintf(steps, sizeof steps, "on the ladder of %s", board.from);
+    else
+        (void)snprintf(steps, sizeof steps, "in steps of %d MHz", LADDER_MHZ);
     for (size_t i = 0; i < rows->count; i++) {
         low = fmin(low, rows->row[i].sm_mhz);
         high = fmax(high, rows->row[i].sm_mhz);
@@ -196,19 +245,21 @@ fl_status fl_advise_own_laws(const char *path, const fl_fit_rows *rows, double b
             k++;
         if (k < e)
             continue;
-        one_workload(rows, rows->entity[e].workload, bound, s);
+        one_workload(rows, rows->entity[e].workload, o->bound, &board, s);
         names++;
     }
+    free(board.mhz);
+    free(board.from);
     if (!s->count)
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a law can use");
     for (size_t i = 0; i < rows->count; i++)
         s->several_memories |= fabs(rows->row[i].mem_mhz - rows->row[0].mem_mhz) >= SAME_MHZ;
     FL_ADVISE_REST(s,
                    "%s: %zu measured setting%s of %zu workload%s at %s to %s MHz; two laws through each workload's own "
-                   "rows predict the clocks in between, in steps of %d MHz: no platform describes the GPU",
+                   "rows predict the clocks in between, %s: no platform describes the GPU",
                    basename(path), rows->count, rows->count == 1 ? "" : "s", names, names == 1 ? "" : "s",
                    fl_fit_clock_text(rows, low, from, sizeof from), fl_fit_clock_text(rows, high, to, sizeof to),
-                   LADDER_MHZ);
+                   steps);
     if (rows->unsounds)
         fl_advise_doubt(s, "%s: rows left out, as they did not run at the clock they name (fit device tells them): %zu",
                         basename(path), rows->unsounds);

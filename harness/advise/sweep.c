@@ -431,7 +431,7 @@ static bool single_rows(const fl_sweep *s) {
 }
 
 /* By laws of the workloads' own: no platform, and nothing in the file that they have no place for. */
-static fl_status from_own_laws(const fl_advise_source *f, fl_advise_subjects *s, fl_diag *d) {
+static fl_status from_own_laws(const fl_advise_source *f, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
     const char *path[] = {f->sweep_path};
     const fl_texts file = {.item = path, .count = 1}, all = {0};
     fl_fit_rows rows = {0};
@@ -441,7 +441,7 @@ static fl_status from_own_laws(const fl_advise_source *f, fl_advise_subjects *s,
     if (!status && rows.clockless)
         fl_advise_doubt(s, "%s: rows left out, as they name no SM clock: %zu", basename(f->sweep_path), rows.clockless);
     if (!status)
-        status = fl_advise_own_laws(f->sweep_path, &rows, f->o->bound, s, d);
+        status = fl_advise_own_laws(f->sweep_path, fl_head_get(&sweep->head, "device"), &rows, f->o, s, d);
     fl_fit_rows_free(&rows);
     return status;
 }
@@ -466,7 +466,7 @@ fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_ad
         status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
     const bool sound = !status;
     if (sound && !p && !names_limits(&sweep) && !count_predicted(&sweep) && !single_rows(&sweep)) {
-        status = from_own_laws(f, s, d);
+        status = from_own_laws(f, &sweep, s, d);
         fl_sweep_free(&sweep);
         return status;
     }

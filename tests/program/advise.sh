@@ -68,6 +68,14 @@ succeed "one of them alone" "measure next +a run at $told MHz: it would narrow t
   "$f" advise "$dir/alone.csv" --platform "$dir/known.json" --bound 15%
 succeed "without a platform a predicted clock is to be measured" '^w7 .* [0-9]+ MHz$' "$f" advise "$dir/known.csv" --bound 15%
 check "no board is named, so both ways are" grep -qE '^  note .*before, nvidia-smi -ac MEM,SM, undone by nvidia-smi -rac, but GeForce boards of that time have neither' "$dir/out"
+printf '# foldline-sweep 1\n# device: NVIDIA A10G\nworkload,sm_mhz,time_s,power_w\na,1440,10,160\na,1009,11,100\n' >"$dir/named.csv"
+succeed "the clocks are those of the board that the file names" 'on the ladder of board a10g' "$f" advise "$dir/named.csv"
+check "not steps down from the top" grep -q '^a: 11[0-9][05] MHz' "$dir/out"
+sed -i 's/1440/1443/; s/A10G/No Such Board/' "$dir/named.csv"
+succeed "else steps down from the top" '^a: 11[0-9][38] MHz' "$f" advise "$dir/named.csv"
+succeed "a board by name" 'on the ladder of board h100-nvl' "$f" advise "$dir/named.csv" --board h100-nvl
+refuse "a board whose clocks are not known" 2 'board a30: unknown: the lowest SM clock' "$f" advise "$dir/named.csv" --board a30
+refuse "with a platform" 2 'no effect with --platform' "$f" advise "$dir/named.csv" --board a10g --platform a100
 
 # ---- what a fit predicted was not measured: it teaches nothing, and stays as sure as the fit said ----
 awk -F, 'NR == 1 || $2 == 1400' "$dir/known.csv" >"$dir/one.csv"

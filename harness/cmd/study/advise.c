@@ -508,6 +508,10 @@ int fl_cmd_advise(int argc, char **argv) {
     const fl_option option[] = {
         {"platform", "NAME", FL_OPTION_TEXT, &o.files.platform, 0, 0,
          "platform, or a path to its file (see foldline list platforms)", FL_FOR_MACHINE | FL_MOST_USED},
+        {"board", "NAME", FL_OPTION_TEXT, &o.files.board, 0, 0,
+         "without --platform: the board whose SM clocks may be set, or output of nvidia-smi -q -x (the one that the "
+         "files name, else steps of 15 MHz)",
+         FL_FOR_MACHINE},
         {"bound", "X", FL_OPTION_SHARE, &o.bound, 0, 100,
          "largest slowdown allowed: 0.05 or 5% (" FL_AS_TEXT(BOUND_STANDARD) ", or the experiment's)",
          FL_FOR_POLICIES | FL_MOST_USED},
@@ -536,12 +540,12 @@ int fl_cmd_advise(int argc, char **argv) {
     const bool serves = fl_serving_choice_any(&o.serving) || of_server(&files);
     const bool of_logs = o.files.workload || o.files.clocks || o.common;
     if ((serves || is_experiment(&files)) &&
-        (o.files.kinds || o.files.device >= 0 || o.files.interval_s > 0 || of_logs)) {
-        s = fl_refuse(
-            &d,
-            "--kinds, --device, --interval, --workload, --sm-mhz and --common have no effect %s, expected none "
-            "of them",
-            serves ? "on a server" : "on an experiment");
+        (o.files.kinds || o.files.board || o.files.device >= 0 || o.files.interval_s > 0 || of_logs)) {
+        s = fl_refuse(&d,
+                      "--kinds, --board, --device, --interval, --workload, --sm-mhz and --common have no effect %s, "
+                      "expected none "
+                      "of them",
+                      serves ? "on a server" : "on an experiment");
     } else if (serves) {
         if (isfinite(o.bound) || o.risk != RISK_STANDARD)
             s = fl_refuse(&d, "--bound and --risk have no effect on a server, expected --ttft or --tbt");

@@ -64,28 +64,6 @@ static fl_status read_root(const fl_json *root, fl_fit_facts *f, fl_diag *d) {
 
 /* ---- facts of a bundled board ---- */
 
-#define STEP_MHZ 15 /* of NVIDIA's ladders, where no data sheet gives it: A10G, T4, RTX 3090, H100 NVL, A100 */
-
-static void copy_ladder(const int32_t *mhz, uint32_t count, int32_t **to, uint32_t *to_count) {
-    *to = fl_must(calloc(count, sizeof **to));
-    memcpy(*to, mhz, count * sizeof **to);
-    *to_count = count;
-}
-
-/* A whole number of steps must lead from the lowest to the highest clock, to within half a MHz: steps may alternate
- * between 7 and 8. */
-static fl_status step_ladder(const fl_board *b, double low, double step, fl_fit_facts *f, fl_diag *d) {
-    const double top = b->fact[FL_BOARD_sm_max_mhz], steps = (top - low) / step;
-    if (!(steps >= 1) || steps > 10000 || fabs(steps - round(steps)) > 1e-9)
-        return fl_refuse(d, "board %s: no ladder from %g to %g MHz by %g%s, expected a file of facts with sm_mhz",
-                         b->name, low, top, step, f->step_assumed ? " (assumed: sm_step_mhz is unknown)" : "");
-    f->known.sm_count = (uint32_t)round(steps) + 1;
-    f->sm = fl_must(calloc(f->known.sm_count, sizeof *f->sm));
-    for (uint32_t i = 0; i < f->known.sm_count; i++)
-        f->sm[i] = (int32_t)floor(low + i * step);
-    return FL_OK;
-}
-
 static fl_status of_board(const char *name, fl_fit_facts *f, fl_diag *d) {
     fl_board *b = &f->board;
     fl_status s = fl_board_open(name, b, d);
@@ -96,18 +74,16 @@ static fl_status of_board(const char *name, fl_fit_facts *f, fl_diag *d) {
     f->step_assumed = isnan(fact[FL_BOARD_sm_step_mhz]);
     char text[128];
     const char *lacks = fl_board_lacks(b, text, sizeof text);
-    const double low = f->low_assumed ? fact[FL_BOARD_sm_idle_mhz] : fact[FL_BOARD_sm_min_mhz];
     if (lacks)
         return fl_refuse(
             d, "board %s: unknown: %s; expected a board that has them, or a file of facts (fit workload --help)", name,
             lacks);
-    if (b->sm_count > 1)
-        copy_ladder(b->sm_mhz, b->sm_count, &f->sm, &f->known.sm_count);
-    else
-        s = step_ladder(b, low, f->step_assumed ? STEP_MHZ : fact[FL_BOARD_sm_step_mhz], f, d);
+    s = fl_board_ladder(b, &f->sm, &f->known.sm_count, d);
     if (s)
         return s;
-    copy_ladder(b->mem_mhz, b->mem_count, &f->mem, &f->known.mem_count);
+    f->known.mem_count = b->mem_count;
+    f->mem = fl_must(calloc(b->mem_count, sizeof *f->mem));
+    memcpy(f->mem, b->mem_mhz, b->mem_count * sizeof *f->mem);
     snprintf(f->name, sizeof f->name, "%s", b->gpu);
     f->known.default_mem_mhz = f->mem[f->known.mem_count - 1];
     f->known.tdp_w = fact[FL_BOARD_limit_default_w];

@@ -72,6 +72,25 @@ const char *fl_board_lacks(const fl_board *b, char *buf, size_t size) {
     return used ? buf : NULL;
 }
 
+/* A whole number of steps must lead from the lowest to the highest clock, to within half a MHz: steps may alternate
+ * between 7 and 8. */
+fl_status fl_board_ladder(const fl_board *b, int32_t **mhz, uint32_t *count, fl_diag *d) {
+    const double *f = b->fact;
+    const bool assumed = isnan(f[FL_BOARD_sm_step_mhz]);
+    const double low = isnan(f[FL_BOARD_sm_min_mhz]) ? f[FL_BOARD_sm_idle_mhz] : f[FL_BOARD_sm_min_mhz];
+    const double top = f[FL_BOARD_sm_max_mhz], step = assumed ? FL_BOARD_STEP_MHZ : f[FL_BOARD_sm_step_mhz];
+    const double steps = (top - low) / step;
+    if (b->sm_count < 2 && (!(steps >= 1) || steps > 10000 || fabs(steps - round(steps)) > 1e-9))
+        return fl_refuse(d, "board %s: no ladder from %g to %g MHz by %g%s, expected a file of facts with sm_mhz",
+                         b->name, low, top, step, assumed ? " (assumed: sm_step_mhz is unknown)" : "");
+    *count = b->sm_count < 2 ? (uint32_t)round(steps) + 1 : b->sm_count;
+    if (!(*mhz = calloc(*count, sizeof **mhz)))
+        return fl_no_memory(d, NULL);
+    for (uint32_t i = 0; i < *count; i++)
+        (*mhz)[i] = b->sm_count < 2 ? (int32_t)floor(low + i * step) : b->sm_mhz[i];
+    return FL_OK;
+}
+
 /* Every value has its source, and every source its value. */
 static fl_status read_notes(const fl_json *root, fl_board *b, fl_diag *d) {
     fl_json notes, value;

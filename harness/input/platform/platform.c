@@ -423,3 +423,69 @@ fl_layer fl_platform_layer(const fl_platform *p, const char *policy) {
         }
     return layer;
 }
+
+/* ---- the ladder of a GPU that is known by its name ---- */
+
+/* Words that tell no model: "NVIDIA A30" is an A30, and an A100 of 40 GB has the ladder of one of 80 GB. */
+static bool is_plain(const char *word) {
+    static const char *const plain[] = {"NVIDIA", "AMD", "Intel", "Tesla", "GeForce", "Quadro", "Instinct", "GPU"};
+    for (size_t i = 0; i < COUNT_OF(plain); i++)
+        if (!strcasecmp(word, plain[i]))
+            return true;
+    return !strcasecmp(word + strspn(word, "0123456789"), "GB");
+}
+
+/* Whether each word of one name that tells a model is in the other. */
+static bool has_words(const char *name, const char *of) {
+    char words[128], *rest = NULL;
+    (void)snprintf(words, sizeof words, "%s", of);
+    for (char *w = strtok_r(words, " -_()", &rest); w; w = strtok_r(NULL, " -_()", &rest)) {
+        char names[128], *left = NULL;
+        bool found = is_plain(w);
+        (void)snprintf(names, sizeof names, "%s", name);
+        for (char *n = strtok_r(names, " -_()", &left); n && !found; n = strtok_r(NULL, " -_()", &left))
+            found = !strcasecmp(n, w);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static bool is_same_gpu(const char *a, const char *b) { return *a && *b && has_words(a, b) && has_words(b, a); }
+
+static fl_status take_ladder(const fl_device *dev, int32_t **mhz, uint32_t *count, fl_diag *d) {
+    if (!(*mhz = calloc(dev->sm_count, sizeof **mhz)))
+        return fl_no_memory(d, NULL);
+    memcpy(*mhz, dev->sm_mhz, dev->sm_count * sizeof **mhz);
+    *count = dev->sm_count;
+    return FL_OK;
+}
+
+fl_status fl_ladder_find(const char *gpu, int32_t **mhz, uint32_t *count, char **from, fl_diag *d) {
+    fl_status s = FL_OK;
+    *mhz = NULL;
+    *from = NULL;
+    *count = 0;
+    for (int boards = 0; boards < 2 && !s && !*count; boards++) {
+        char **names = NULL;
+        size_t all = 0;
+        s = boards ? fl_board_list(&names, &all, d) : fl_platform_list(&names, &all, d);
+        for (size_t i = 0; i < all && s != FL_NO_MEMORY && !*count; i++) {
+            fl_board b = {0};
+            fl_platform p = {0};
+            char text[128];
+            s = boards ? fl_board_open(names[i], &b, d) : fl_platform_open(names[i], 0, &p, d);
+            if (!s && boards && is_same_gpu(gpu, b.gpu) && !fl_board_lacks(&b, text, sizeof text))
+                s = fl_board_ladder(&b, mhz, count, d);
+            else if (!s && !boards && is_same_gpu(gpu, p.node.device[p.node.gpu[0]].name))
+                s = take_ladder(&p.node.device[p.node.gpu[0]], mhz, count, d);
+            if (!s && *count && asprintf(from, "%s %s", boards ? "board" : "platform", names[i]) < 0)
+                s = fl_no_memory(d, NULL);
+            fl_board_free(&b);
+            fl_platform_free(&p);
+        }
+        fl_place_list_free(names, all);
+        s = s == FL_NO_MEMORY ? s : FL_OK; /* without a readable file of it, the ladder is not known */
+    }
+    return s;
+}

@@ -199,6 +199,17 @@ fl_status fl_board_list(char ***names, size_t *count, fl_diag *d);
  * buf, or NULL if none is missing. */
 const char *fl_board_lacks(const fl_board *b, char *buf, size_t size);
 
+#define FL_BOARD_STEP_MHZ 15 /* of NVIDIA's ladders, where no data sheet gives it: A10G, T4, RTX 3090, H100 NVL, A100  \
+                              */
+
+/* Make the ladder of SM clocks, ascending: the board's list, or steps from the lowest clock to the highest. The caller
+ * frees *mhz. FL_BAD_INPUT: the board states neither. */
+fl_status fl_board_ladder(const fl_board *b, int32_t **mhz, uint32_t *count, fl_diag *d);
+
+/* Find the ladder of the GPU of that name ("NVIDIA A30") among the bundled boards and platforms. *from: "board a30";
+ * the caller frees both. *count is 0 where none of them has the name. FL_NO_MEMORY. */
+fl_status fl_ladder_find(const char *gpu, int32_t **mhz, uint32_t *count, char **from, fl_diag *d);
+
 /* Return the source of a key; NULL if its value is unknown. */
 const char *fl_board_source(const fl_board *b, const char *key);
 
