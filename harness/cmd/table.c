@@ -15,4 +15,5 @@ static const fl_command_row rows[] = {FL_COMMANDS(COMMAND_ROW) FL_COMMAND_PARTS(
 void fl_commands_open(void) {
     fl_command_rows = rows;
     fl_command_rows_count = sizeof rows / sizeof *rows;
+    fl_command_read_all = fl_command_rows_read;
 }

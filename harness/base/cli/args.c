@@ -12,6 +12,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+const char *fl_command_name;
+const fl_command_reader *fl_command_read_by;
+void (*fl_command_read_all)(fl_command_reader reader);
+
 fl_status fl_texts_add(fl_texts *t, const char *text, fl_diag *d) {
     if (fl_grow(&t->item, &t->room, t->count + 1, sizeof *t->item))
         return fl_no_memory(d, "the arguments");
@@ -35,6 +39,34 @@ static const fl_option *find_option(const fl_option *option, size_t count, const
     return NULL;
 }
 
+/* The commands that have an option, as a text: "compare, grid". */
+typedef struct owners {
+    const char *name;
+    char text[160];
+    size_t count;
+} owners;
+
+static void take_owner(void *to, const fl_command_help *help, const fl_option *option, size_t count) {
+    owners *o = to;
+    const bool shown = o->count < 4; /* more of them would hide the rest of the message */
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(option[i].name, o->name)) {
+            const size_t at = strlen(o->text);
+            (void)snprintf(o->text + at, shown ? sizeof o->text - at : 0, "%s%s", o->count ? ", " : "", help->name);
+            o->count++;
+            return;
+        }
+}
+
+static const char *find_owners(const char *name, owners *o) {
+    const char *running = fl_command_name;
+    *o = (owners){.name = name};
+    if (fl_command_read_all && !fl_command_read_by)
+        fl_command_read_all((fl_command_reader){take_owner, o});
+    fl_command_name = running;
+    return o->count ? o->text : NULL;
+}
+
 /* argument: after its dashes. */
 static fl_status unknown(const char *dash, const char *argument, size_t size, const fl_option *option, size_t count,
                          fl_diag *d) {
@@ -46,6 +78,11 @@ static fl_status unknown(const char *dash, const char *argument, size_t size, co
         names[n++] = option[i].name;
     names[n++] = "help";
     near = fl_nearest(name, names, n);
+    owners o;
+    const char *other = find_owners(name, &o);
+    if (other)
+        return fl_refuse(d, "unknown option '%s%s', which is one of: %s%s; see --help", dash, name, other,
+                         o.count > 4 ? " and others" : "");
     if (near)
         return fl_refuse(d, "unknown option '%s%s', did you mean '%s%s'?", dash, name, dashes(near), near);
     return fl_refuse(d, "unknown option '%s%s', see --help", dash, name);

@@ -137,6 +137,9 @@ typedef struct fl_command_reader {
     void *to;
 } fl_command_reader;
 extern const fl_command_reader *fl_command_read_by;
+/* Passes the rows of all commands to a reader. The program sets it, so that a message can say which commands have an
+ * option; NULL: unknown. */
+extern void (*fl_command_read_all)(fl_command_reader reader);
 
 /* Prints "foldline COMMAND: file:line:column: message" on stderr; command may be NULL. Returns the exit status for the
  * error: FL_EXIT_USAGE for bad input, else FL_EXIT_SYSTEM. */

@@ -145,9 +145,6 @@ void fl_version_print(FILE *out) {
 
 /* ---- begin and end of a command ---- */
 
-const char *fl_command_name;
-const fl_command_reader *fl_command_read_by;
-
 int fl_command_fail(const char *command, const fl_diag *d) {
     char text[2048];
     fl_ticker_stop();

@@ -256,6 +256,7 @@ int fl_cmd_compare(int argc, char **argv) {
     int64_t error_draws = 0;
     const fl_option option[] = {
         FL_SETUP_OPTIONS(o.setup),
+        FL_ORACLE_OPTIONS(o.setup),
         FL_PATH_OPTION(&path),
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "writes all rows as CSV, and FILE.provenance.json beside it",
          FL_FOR_OUTPUT | FL_MOST_USED},

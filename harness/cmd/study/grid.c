@@ -126,6 +126,7 @@ int fl_cmd_grid(int argc, char **argv) {
         FL_JSON_OPTION(&json),
         {"shard", "I/N", FL_OPTION_TEXT, &shard, 0, 0, "every N-th job from the I-th on"},
         FL_SETUP_OPTIONS(so),
+        FL_ORACLE_OPTIONS(so),
         FL_PATH_OPTION(&path),
     };
     int status = FL_EXIT_OK;

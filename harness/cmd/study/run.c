@@ -36,7 +36,8 @@ static const fl_command_help help = {
     "pipeline did; foldline plot gantt draws it. --telemetry writes what the sensors showed; runs at several fixed "
     "clocks make a sweep (foldline fit logs). --arrivals makes each pass over the workload a request, served in the "
     "order of arrival; a latency counts from the arrival. A list is a CSV with the head '# foldline-arrivals 1' and "
-    "the column t_ns."};
+    "the column t_ns.\n\nA fixed clock or a fixed power limit is a policy: --policy fixed:sm_mhz=1200, --policy "
+    "fixed:power_limit_w=200."};
 
 typedef struct run_options {
     fl_scene_options scene;

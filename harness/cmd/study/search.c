@@ -21,6 +21,8 @@ static const fl_command_help help = {
     "search", "EXPERIMENT.json [--tune PATTERN --score PATTERN | --hold-out workload|platform]",
     "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
     "workloads that it was not tuned on.",
+    "The candidates are the policies of the experiment, or those of --policy. For several values of a parameter, "
+    "repeat --policy, or write {\"each\": [0.8, 0.9]} as its value in the experiment.\n\n"
     "The search runs every candidate on a few workloads and seeds, and the better ones on more. It judges a "
     "candidate by its objective divided by the default's. A candidate that breaks a --bound never ranks above one "
     "that holds all bounds; the winner holds them on everything it was tuned on, unless no candidate does. --tune "
@@ -74,17 +76,6 @@ static fl_status make_folds(const fl_scenes *scenes, const char *tune, const cha
     }
     return hold_out && *count < 2 ? fl_refuse(d, "--hold-out %s: there is only one, expected two or more", hold_out)
                                   : FL_OK;
-}
-
-/* Options that would do nothing. */
-static fl_status check_options(const fl_setup_options *so, const char *tune, const char *score, const char *hold_out,
-                               fl_diag *d) {
-    if (so->positions || so->no_oracle)
-        return fl_refuse(d, "%s has no effect in a search, which uses no oracle",
-                         so->positions ? "--positions" : "--no-oracle");
-    if (hold_out && (tune || score))
-        return fl_refuse(d, "--hold-out beside --%s, expected either", tune ? "tune" : "score");
-    return FL_OK;
 }
 
 static double saving_pct(double ratio) { return 100 * (1 - ratio); }
@@ -244,7 +235,9 @@ int fl_cmd_search(int argc, char **argv) {
     fold *folds = NULL;
     size_t count = 0;
     fl_grid g = {0};
-    fl_status s = check_options(&so, tune, score, hold_out, &d);
+    fl_status s = hold_out && (tune || score)
+                      ? fl_refuse(&d, "--hold-out beside --%s, expected either", tune ? "tune" : "score")
+                      : FL_OK;
     so.no_oracle = true;
     if (!s)
         s = fl_setup_open(&u, &so, &d);
@@ -264,7 +257,11 @@ int fl_cmd_search(int argc, char **argv) {
     if (!s && json) {
         fl_json_print(result, stdout);
     } else if (!s) {
-        printf("successive halving over %zu candidates", u.o.spec_count);
+        if (u.o.spec_count == 1)
+            fl_terminal_say(stderr,
+                            "note: there is one candidate; for more, repeat --policy, or write {\"each\": [...]} "
+                            "as a value in the experiment");
+        printf("successive halving over %zu candidate%s", u.o.spec_count, u.o.spec_count == 1 ? "" : "s");
         fl_promises_put(&u.promises, u.o.bound, u.o.objective, stdout);
         printf("%s\n\n", hold_out ? ", scored on what was held out" : "");
         fl_grid_print(&g, hold_out ? 2 : 1, stdout);

@@ -29,10 +29,9 @@ static const fl_command_help help = {
     "log of the GEEPAFS daemon, for which --format geepafs, --platform and --policy are needed. A row torn off at the "
     "end is reported and left out, and the lines with which Ctrl-C ended the daemon are passed over. Kernel records "
     "that the policy saw and its tables are in the log too. A trajectory is a CSV of an executed controller (t_s, "
-    "demand_w, "
-    "power_w, set_w); its decisions may differ by rounding alone. A log of a plug-in names it, and verify loads it "
-    "from "
-    "there."};
+    "demand_w, power_w, set_w); its decisions may differ by rounding alone. A log of a plug-in names it, and verify "
+    "loads it from there. With --policy of another name, that policy decides from the signals of the log, with its own "
+    "parameters."};
 
 static fl_status read_log(const char *path, const char *format, fl_decisions *log, fl_diag *d) {
     if (!strcmp(format, "canonical"))
@@ -123,6 +122,7 @@ typedef struct replay {
     fl_facts facts;
     fl_spec spec;
     fl_policy_head before; /* the policy's settings, as the head tells them */
+    const char *logged;    /* the policy of the log, where another one decides; else NULL */
     fl_instance *in;
     fl_replay_result result;
 } replay;
@@ -158,6 +158,13 @@ static fl_status open_facts(replay *r, const char *platform, uint64_t seed, cons
     return s ? s : fl_facts_make(&r->platform.node, seed, &r->facts, d);
 }
 
+/* Return true if the log is of another policy than the one that decides now. Its settings then mean nothing here. */
+static bool is_other(replay *r, const fl_head *head) {
+    const char *logged = fl_head_get(head, "policy");
+    r->logged = logged && strcmp(logged, r->spec.policy->name) != 0 ? logged : NULL;
+    return r->logged != NULL;
+}
+
 static fl_status run_replay(replay *r, const replay_options *o, fl_diag *d) {
     if (o->rest.count != 1)
         return fl_refuse(d, "expected one log, see --help");
@@ -185,7 +192,7 @@ static fl_status run_replay(replay *r, const replay_options *o, fl_diag *d) {
     if ((s = open_facts(r, platform, (uint64_t)from, fl_head_get(head, "clocks"), d)) ||
         (canonical && (s = fl_stated_from_head(head, r->path, &r->facts, d))) ||
         (s = fl_server_head_get(head, r->path, &r->facts, d)) || (s = fl_spec_open_set(policy, &o->set, &r->spec, d)) ||
-        (canonical && (s = fl_policy_head_get(&r->before, head, r->path, r->spec.policy, d))))
+        (canonical && !is_other(r, head) && (s = fl_policy_head_get(&r->before, head, r->path, r->spec.policy, d))))
         return s;
     const fl_layer layer[] = {r->told ? (fl_layer){0} : fl_platform_layer(&r->platform, r->spec.policy->name),
                               r->before.layer, r->spec.layer};
@@ -239,6 +246,9 @@ int fl_cmd_verify(int argc, char **argv) {
                             (long long)r.log.torn_line);
         const bool trajectory = !strcmp(o.format, "trajectory");
         const uint64_t allowed = trajectory ? r.result.rounded : 0;
+        if (r.logged)
+            fl_terminal_say(stderr, "note: the log is of policy %s; %s decides here, with its own parameters", r.logged,
+                            r.spec.policy->name);
         if (o.json)
             print_json(&r.log, trajectory, &r.result);
         else

@@ -32,7 +32,7 @@ static const fl_key applications_key[] = {
     ROW("drawn", INT, "", NULL, "number of applications drawn, besides those that the paper names",
         BETWEEN(1, 1000), MUST),
     ROW("seeds", INT, "", NULL, "seeds; one draw from each", BETWEEN(1, SEED_MAX), LIST, MUST)};
-KEYS(applications, "applications", "synthetic applications, drawn anew from each seed (sim/synth/synth.h)", );
+KEYS(applications, "applications", "synthetic applications, drawn anew from each seed", );
 
 static const fl_key arrivals_key[] = {
     ROW("file", FILE_, "", NULL, "a list of arrivals; excludes the other keys"),
@@ -58,7 +58,7 @@ KEYS(arrivals, "arrivals", "when requests arrive: a list, or a draw", );
 static const fl_key draws_key[] = {DRAWS_ROWS};
 const fl_keys fl_draws_keys = {
     .name = "draws",
-    .help = "a replay drawn from each clock's mean and deviation (harness/study/compare/compare.h)",
+    .help = "a replay drawn from each clock's mean and deviation",
     .key = draws_key,
     .count = sizeof draws_key / sizeof *draws_key};
 
@@ -182,7 +182,7 @@ static const fl_key published_key[] = {
         .of = &cell),
     ROW("note", TEXT, "", NULL, "printed under the table"),
     ROW("by_draw", TEXT, "", NULL, "name of a column of the table of draws")};
-KEYS(published, "published", "a line of the table of published results (harness/study/compare/compare.h)", );
+KEYS(published, "published", "a line of the table of published results", );
 
 static const fl_key calibrated_key[] = {
     ROW("what", TEXT, "", NULL, "the numbers and their values", MUST),

@@ -156,7 +156,7 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
      "who reads and sets the GPUs: one process, all in turn, or one per GPU (one; of a pipeline "                      \
      "per-gpu)", FL_FOR_MACHINE},                                                                                      \
     {"gpu-budget", "W", FL_OPTION_REAL, &(c).gpu_budget_w, 1, 1e7,                                                     \
-     "power budget of all GPUs, divided into limits", FL_FOR_MACHINE}
+     "power budget of all GPUs, divided into limits; the default run is held to it too", FL_FOR_MACHINE}
 /* clang-format on */
 
 /* Options about one rank of a pipeline: rank=R:X. */

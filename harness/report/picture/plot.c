@@ -224,7 +224,12 @@ static fl_status check(const char *name, const char *output, const struct kind *
         const char *near = fl_nearest(name, fl_plot_kinds, KINDS);
         if (near)
             return fl_refuse(d, "unknown plot '%s', did you mean '%s'?", name, near);
-        return fl_refuse(d, "unknown plot '%s', see foldline plot --help", name);
+        char all[512] = "";
+        for (size_t i = 0; i < KINDS; i++) {
+            const size_t at = strlen(all);
+            (void)snprintf(all + at, sizeof all - at, "%s%s", i ? ", " : "", fl_plot_kinds[i]);
+        }
+        return fl_refuse(d, "unknown plot '%s', expected one of: %s", name, all);
     }
     static const char *const formats[] = {"svg", "png", "pdf"};
     const size_t length = fl_plain_length(output);

@@ -478,9 +478,11 @@ size_t fl_setup_seeds(const fl_setup *u);
     {"seeds", "N", FL_OPTION_INT, &(s).seeds, 1, 100000,                                                               \
      "runs of each policy, with seeds from --seed on "                                                                 \
      "(" FL_AS_TEXT(FL_SEEDS_STANDARD) ")", FL_FOR_POLICIES | FL_MOST_USED},                                           \
-    FL_POSITIONS_OPTION(&(s).positions),                                                                               \
     {"windows", "N", FL_OPTION_INT, &(s).scene.windows, 1, 1e6,                                                        \
      "windows of work for the worst-window slowdown (" FL_AS_TEXT(FL_WINDOWS_STANDARD) ")"},                           \
-    FL_THREADS_OPTION(&(s).threads),                                                                                   \
+    FL_THREADS_OPTION(&(s).threads)
+/* Options about the best schedules, where a command computes them. */
+#define FL_ORACLE_OPTIONS(s)                                                                                           \
+    FL_POSITIONS_OPTION(&(s).positions),                                                                               \
     {"no-oracle", NULL, FL_OPTION_FLAG, &(s).no_oracle, 0, 0, "leaves out oracles and regrets (faster)"}
 /* clang-format on */
