@@ -63,26 +63,29 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
     if (s == FL_OK)
         s = fl_field_real(row, 1, "watts", 0, 1e6, &watts, d);
     if (s == FL_OK)
-        s = fl_readings_row(&l->to, (int64_t)(seconds * 1e9), 0, &value, d);
+        s = (value = fl_telemetry_row(&l->to.rows)) ? FL_OK : fl_no_memory(d, row->file);
     if (s == FL_OK)
         value[l->power] = watts;
-    return s;
+    return s ? s : fl_readings_take(&l->to, row, (int64_t)(seconds * 1e9), 0, d);
 }
 
 static fl_status read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
     (void)o;
-    loader l = {.to = {.out = out}};
-    *out = (fl_imported){0};
+    loader l = {0};
+    fl_readings_begin(&l.to, out);
     fl_status s = fl_csv_read(path, &(fl_csv_options){0}, NULL, on_row, &l, d);
     if (s == FL_OK)
         s = fl_readings_end(&l.to, path, d);
     fl_readings_free(&l.to);
-    if (s != FL_OK)
-        fl_imported_free(out);
     return s;
 }
 
-const fl_reader fl_reader_added = {"added-meter", "a meter of this test", detect, read};
+const fl_reader fl_reader_added = {.name = "added-meter",
+                                   .what = "a meter of this test",
+                                   .tool = "this test",
+                                   .gives = FL_GIVES_READINGS | FL_GIVES_POWER,
+                                   .detect = detect,
+                                   .read = read};
 END
 row traces/open/open.h 'X(geepafs)' '    X(added) \'
 
@@ -113,7 +116,7 @@ expect "the platform is described" 'An added GPU' $f list platforms added-platfo
 expect "both run" 'added-policy' $f run traces/samples/launches.csv --platform added-platform --policy added-policy
 expect "the reader detects" '3 rows, from added-meter' $f import meter.txt -o meter.csv
 expect "the reader reads" '^500000000,0,150$' cat meter.telemetry.csv
-expect "the reader is named" '^ *added-meter  +a meter of this test$' $f import --help all
+expect "the reader is named" '^ *added-meter  +a meter of this test$' env COLUMNS=120 $f import --list
 expect "the command is listed" '^ +hello +says hello$' $f --help
 expect "the command runs" '^hello, world$' $f hello world
 

@@ -12,6 +12,7 @@
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -458,7 +459,7 @@ fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_ad
     fl_sweep_chip c = {0};
     fl_diag why = {0};
     fl_left_out left; /* what opened the file has told of it */
-    fl_status status = fl_sweep_read(f->sweep_path, &sweep, &left, d);
+    fl_status status = fl_sweep_open(f->sweep_path, false, &sweep, &left, d);
     if (status)
         return status;
     status = fl_sweep_check_units(f->sweep_path, &sweep, &why);

@@ -87,10 +87,14 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
             first = first == SIZE_MAX ? i : first;
             last = i;
         }
+        if (!known && r->count) { /* a log of power alone, as of one run */
+            first = 0;
+            last = r->count - 1;
+        }
         if (first == SIZE_MAX || last == first)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                           "no reading of a busy GPU, expected %s, or a head that says when the program ran",
-                           known ? "two readings with util_gpu_pct above 0" : "util_gpu_pct");
+                           "no reading of a busy GPU, expected two readings with util_gpu_pct above 0, or a head that "
+                           "says when the program ran");
         r->from_s = first ? 0.5 * (seconds(r, first - 1) + seconds(r, first)) : seconds(r, first);
         r->to_s = last + 1 < r->count ? 0.5 * (seconds(r, last) + seconds(r, last + 1)) : seconds(r, last);
         r->ends = (fl_log_ends){.whole = first > 0 && last + 1 < r->count,

@@ -8,6 +8,7 @@
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -244,8 +245,7 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, a
                           fl_diag *d) {
     fl_sweep s = {0};
     fl_left_out left;
-    fl_status status =
-        asked == WITH_POWER ? fl_sweep_read(path, &s, &left, d) : fl_sweep_read_times(path, &s, &left, d);
+    fl_status status = fl_sweep_open(path, asked != WITH_POWER, &s, &left, d);
     if (!status)
         status = take_left(path, &left, r, d);
     const size_t since = r->entities;

@@ -1,4 +1,6 @@
 /* foldline import: files as other tools write them become canonical ones. */
+#include "harness/cmd/inside.h"
+
 #include "harness/base/cli/cli.h"
 #include "harness/base/cli/commands.h"
 #include "harness/base/json/json.h"
@@ -28,20 +30,21 @@ static const fl_command_help help = {
     "and the telemetry of one run on the clock of the kernels. It finds the offset between the two clocks by "
     "correlating power or utilisation with the kernels, unless --offset states it.\n\n"
     "--map turns any table into a sweep. Left of each '=' stands a column of a sweep (workload, sm_mhz, mem_mhz, "
-    "power_cap_w, time_s, power_w, energy_j, util_gpu_pct, util_mem_sd, ...); right of it stands a column of the table, multiplied or divided by "
+    "power_cap_w, time_s, power_w, energy_j, util_gpu_pct, util_mem_sd, ...); right of it stands a column of the "
+    "table, multiplied or divided by "
     "a number if you need it. Fields may be separated by commas, semicolons or tabs. Names joined by '+' form one "
     "workload name. In a table with one column per clock, "
     "'header' means the clock at the head of a column and 'cells' the values below it (1/cells: a speed).\n\n"
     "Executed plans of clocks (Perseus: N.sched.json with N.prof.json, any number of pairs) become BASE.plans.csv, "
-    "BASE.measured.csv and BASE.instructions.csv with -o BASE; foldline fit pipeline reads them. The command detects "
-    "these formats:\n"};
+    "BASE.measured.csv and BASE.instructions.csv with -o BASE; foldline fit pipeline reads them. foldline import "
+    "--list names the formats that the command detects."};
 
 typedef struct ask {
     fl_texts files, formats;
     const char *output, *map;
     double interval_s, offset_s;
     int64_t device;
-    bool json;
+    bool json, list;
 } ask;
 
 typedef struct done {
@@ -371,18 +374,16 @@ static void print_text(const done *all) {
         printf("nothing was written, since there is no -o OUT.csv\n");
 }
 
-/* The details of --help, and a row for each reader. */
-static void describe_formats(char *text, size_t room) {
-    size_t used = (size_t)snprintf(text, room, "%s", help.details);
-    for (size_t i = 0; i < fl_readers_count && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, "\n  %-18s  %s", fl_readers[i]->name, fl_readers[i]->what);
+static int list_formats(bool json) {
+    const fl_page page = {.out = stdout, .width = fl_terminal_width(stdout)};
+    if (json)
+        fl_formats_tell();
+    else
+        fl_formats_print(&page);
+    return FL_EXIT_OK;
 }
 
 int fl_cmd_import(int argc, char **argv) {
-    char details[4096];
-    fl_command_help own = help;
-    describe_formats(details, sizeof details);
-    own.details = details;
     ask a = {.offset_s = NAN, .device = -1};
     const fl_option option[] = {
         {"o", "FILE", FL_OPTION_OUTPUT, &a.output, 0, 0,
@@ -396,15 +397,21 @@ int fl_cmd_import(int argc, char **argv) {
          "a table of any shape as a sweep: 'sm_mhz=COLUMN,time_s=COLUMN/1000,...', or an object of such pairs",
          FL_FOR_INPUT},
         {"device", "N", FL_OPTION_INT, &a.device, 0, 1023, "only this device", FL_FOR_INPUT},
+        {"list", NULL, FL_OPTION_FLAG, &a.list, 0, 0, "print the formats: tool and versions, what each gives and lacks",
+         FL_FOR_OUTPUT},
         FL_STRICT_OPTION,
         FL_JSON_OPTION(&a.json),
     };
     int status = FL_EXIT_OK;
-    if (!fl_command_begin(argc, argv, &own, option, sizeof option / sizeof *option, &a.files, &status))
+    if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &a.files, &status))
         return status;
     fl_diag d = {0};
     done all = {0};
     const bool executed = fl_import_is_executed(&a.files);
+    if (a.list && !a.files.count) {
+        fl_command_end(option, sizeof option / sizeof *option, &a.files);
+        return list_formats(a.json);
+    }
     fl_status s = executed        ? fl_import_executed(&a.files, a.output, a.json, &d)
                   : a.files.count ? read_all(&a, &all, &d)
                                   : fl_refuse(&d, "no file given, expected one or more, see --help");

@@ -41,6 +41,11 @@ void fl_pages_list(const fl_page *page);
  * are missing. FL_IO; what was written so far stays. */
 fl_status fl_pages_write(const char *folder, fl_diag *d);
 
+/* Print a row for each format that is read: tool and versions, what it gives, what it lacks. */
+void fl_formats_print(const fl_page *page);
+/* The same as JSON. */
+void fl_formats_tell(void);
+
 /* The topics of `foldline help`. */
 
 extern const char *const fl_topics[]; /* fl_topics_count names */

@@ -9,7 +9,6 @@
 #include "harness/input/platform/platform.h"
 #include "policies/registry/registry.h"
 #include "traces/io/io.h"
-#include "traces/open/open.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -53,8 +52,7 @@ static fl_status traces(const fl_page *page, fl_diag *d) {
                  "says what is in one, foldline synth draws one. Every command that takes a file of "
                  "measurements finds its format by itself:\n");
     fl_page_gap(page);
-    for (size_t i = 0; i < fl_readers_count; i++)
-        fl_page_row(page, COLUMN, fl_readers[i]->name, fl_readers[i]->what);
+    fl_formats_print(page);
     return FL_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "sim/serving/serving.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/open/open.h"
 #include "traces/serving/serving.h"
 
 #include <stdbool.h>
@@ -179,7 +180,7 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
     const double mhz = r->law.ref_sm_mhz > 0 ? r->law.ref_sm_mhz : r->law.sm_mhz[r->law.sm_count - 1];
     fl_status s = fl_serving_file_rules(&r->file, 0, &rules, d);
     if (!s)
-        s = fl_requests_read(o->run, &q, &left, d);
+        s = fl_requests_open(o->run, &q, &left, d);
     if (!s)
         fl_left_tell(o->run, &left);
     if (!s) {

@@ -99,7 +99,7 @@ static void test_refusals(void) {
          "energy_j is 0.001 times"},
         {"n,c,t,p\na,1,2,-3\n", "workload=n,sm_mhz=c,time_s=t,power_w=p", 2, 7, "power_w is '-3'"},
         {"n,c,t,p\na,1,2,3\na,1,2\n", "workload=n,sm_mhz=c,time_s=t,power_w=p", 3, 5, "expected 4"},
-        {"n,c,t,p\na,1,2,3 W\n", "workload=n,sm_mhz=c,time_s=t,power_w=p*2", 2, 7, "power_w is '3 W'"},
+        {"n,c,t,p\na,1,2,3 N\n", "workload=n,sm_mhz=c,time_s=t,power_w=p*2", 2, 7, "power_w is '3 N'"},
         {"n,c,t,p\na,1,0,3\n", "workload=n,sm_mhz=c,time_s=t/1000,power_w=p", 2, 5, "time_s is 0"},
         {"n,t\na,1\n", "workload=n,sm_mhz=header,time_s=cells,power_w=1", 1, 1, "no column is headed by a number"},
         {"n,900,1000,900\na,1,2,3\n", "workload=n,sm_mhz=header,time_s=cells,power_w=1", 1, 12, "'900' is given twice"},

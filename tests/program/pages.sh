@@ -87,7 +87,7 @@ if command -v zsh >/dev/null; then check "zsh reads its own" zsh -n "$pages/zsh/
 # ---- topics ----
 succeed "help traces lists the formats" '^  nsys-sqlite +Nsight' "$f" help traces
 check "as import does" cmp <(COLUMNS=200 "$f" help traces | sed -n 's/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p') \
-  <(COLUMNS=200 "$f" import --help all | sed -n '/these formats/,$s/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p')
+  <(COLUMNS=200 "$f" import --list | sed -n 's/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p')
 check "help platforms lists them" cmp <("$f" help platforms | sed -n 's/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p') "$dir/platforms"
 check "help policies lists them" cmp <("$f" help policies | sed -n 's/^  \([a-z0-9][a-z0-9-]*\)  .*/\1/p') "$dir/policies"
 check "help experiments is help experiment" cmp <("$f" help experiments) <("$f" help experiment)

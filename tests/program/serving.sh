@@ -176,7 +176,7 @@ succeed "advice on a board with two memory clocks names both" ": 1 server at $tw
 succeed "so does the oracle" "^best: 1 server at $two \\(" "$f" compare "${serve[@]/a100/generic}" "${targets[@]}"
 refuse "advice without a target" 2 'expected --ttft TIME' "$f" advise "$dir/r.csv" "$dir/s.csv" --platform a100
 printf '%s\n' TIMESTAMP,ContextTokens,GeneratedTokens '2023-11-16 18:15:46.6805900,374,44' '2023-11-16 18:15:50.9951690,396,109' >"$dir/azure.csv"
-refuse "requests that import makes" 2 'azure.csv: requests of Azure.* foldline import .*azure.csv -o requests.csv makes one' "$f" run "$dir/s.csv" "$dir/azure.csv" --platform a100 --policy nvboost
+succeed "another tool's requests" nvboost "$f" run "$dir/s.csv" "$dir/azure.csv" --platform a100 --policy nvboost
 refuse "advice for two request traces" 2 'expected one' "$f" advise "$dir/r.csv" "$dir/r.csv" "$dir/s.csv" --ttft 1s
 refuse "advice without a platform" 2 'expected --platform' "$f" advise "$dir/r.csv" "$dir/s.csv" --ttft 1s
 refuse "a slowdown beside targets" 2 '--bound and --risk have no effect' "$f" advise "${asked[@]}" --bound 5%

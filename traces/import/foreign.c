@@ -34,6 +34,27 @@ fl_status fl_import_rank(fl_imported *out, int64_t rank, fl_diag *d) {
     return FL_OK;
 }
 
+void fl_gives_text(unsigned gives, bool lacks, char *text, size_t room) {
+    enum { CARRIES = FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY };
+    static const struct {
+        unsigned of, carries;
+    } group[] = {{FL_GIVES_KERNELS, CARRIES | FL_GIVES_LAUNCHES},
+                 {FL_GIVES_READINGS, CARRIES | FL_GIVES_TIMES | FL_GIVES_USE},
+                 {FL_GIVES_SETTINGS, CARRIES},
+                 {FL_GIVES_REQUESTS, FL_GIVES_PREFIXES | FL_GIVES_LATENCIES}};
+    static const char *const word[] = {"kernels", "readings", "settings", "requests", "launches",        "time stamps",
+                                       "clocks",  "power",    "energy",   "use",      "shared prefixes", "latencies"};
+    unsigned all = 0;
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof group / sizeof *group; i++)
+        all |= gives & group[i].of ? group[i].carries : 0;
+    const unsigned said = lacks ? all & ~gives : gives;
+    *text = '\0';
+    for (size_t i = 0; i < sizeof word / sizeof *word && used < room; i++)
+        if (said >> i & 1)
+            used += (size_t)snprintf(text + used, room - used, "%s%s", used ? ", " : "", word[i]);
+}
+
 /* "trace_rank3.json", "rank-3.csv": -1 where the file's name says no rank. */
 static int64_t rank_of_name(const char *path) {
     const char *slash = strrchr(path, '/'), *at = strcasestr(slash ? slash : path, "rank");

@@ -39,15 +39,37 @@ typedef struct fl_import_options {
     void *user;
 } fl_import_options;
 
+/* What a format carries. Of those after the first of a group (kernels, readings, settings, requests), what a format
+ * does not give it lacks. */
+typedef enum fl_gives {
+    FL_GIVES_KERNELS = 1,
+    FL_GIVES_READINGS = 2,
+    FL_GIVES_SETTINGS = 4,
+    FL_GIVES_REQUESTS = 8,
+    FL_GIVES_LAUNCHES = 16,
+    FL_GIVES_TIMES = 32, /* of readings: time stamps */
+    FL_GIVES_CLOCKS = 64,
+    FL_GIVES_POWER = 128,
+    FL_GIVES_ENERGY = 256, /* a counter, or measured energy */
+    FL_GIVES_USE = 512,    /* utilisation */
+    FL_GIVES_PREFIXES = 1024,
+    FL_GIVES_LATENCIES = 2048
+} fl_gives;
+
 typedef struct fl_reader {
     const char *name; /* for --format: "nsys-csv" */
     const char *what; /* description in one line */
+    const char *tool; /* the tools and versions that write it */
+    unsigned gives;   /* fl_gives, at best: a file may lack more */
     /* True where the first bytes (and the name) are of this format. head: size bytes, unpacked where the file is
      * gzipped. */
     bool (*detect)(const char *path, const char *head, size_t size);
     /* Fills *out, which is zeroed; o is never NULL. Call it by fl_reader_read, which frees what a failure leaves. */
     fl_status (*read)(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d);
 } fl_reader;
+
+/* Write what a format gives, or what of its group it lacks, as words with commas between. */
+void fl_gives_text(unsigned gives, bool lacks, char *text, size_t room);
 
 /* Keys of a kernel trace's head that say which GPU a device is: FL_GPU_KEY and its number. The value is "rank N" of a
  * process that sees one GPU of its own, or the board's UUID. */

@@ -18,6 +18,76 @@ bool fl_cells_have(const fl_cells *c, const char *text);
 /* ns since 1970 of a civil date and time, read as UTC. */
 int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int second, int64_t ns);
 
+/* ---- times ---- */
+
+enum { FL_BOARDS_MAX = 1024 };
+
+typedef struct fl_time {
+    int64_t ns;  /* since 1970 in UTC, or since midnight */
+    bool zoned;  /* the text names its zone */
+    bool of_day; /* a time of day without a date */
+} fl_time;
+
+/* Parse a date and time ("2023/07/14 10:10:26.905", "2025-03-01T10:00:00,123+01:00", "20260816 09:22:34") or a time of
+ * day. False for any other text. */
+bool fl_time_parse(const char *text, fl_time *t);
+
+enum { FL_JOINED_MAX = 256 };
+
+typedef struct fl_joined { /* a row whose time was cut in two */
+    fl_field field[FL_JOINED_MAX];
+    char text[96];
+    fl_csv_row row;
+} fl_joined;
+
+/* Join the cells of a time that a separator cuts: the comma of `date --iso-8601=ns`, or the blank between date and
+ * time. False where they are no such time. */
+bool fl_time_join(const fl_csv_row *row, size_t time, char by, fl_joined *to);
+
+/* The time column of a table: dates, or numbers whose unit the first one tells. */
+typedef struct fl_stamps {
+    int64_t last_ns[FL_BOARDS_MAX + 1], shift_ns; /* of a board; of a clock that was set back */
+    int power;                                    /* a number counts 10^power ns; -1: not known yet */
+    bool guessed, small;                          /* by the size of the first number; small: not since 1970 */
+    size_t local, of_day, numbers, set_back;
+} fl_stamps;
+
+void fl_stamps_begin(fl_stamps *s, int power);
+/* Return the power of ten of the unit at the end of a column's name, such as "t_ms"; -1: it has none. */
+int fl_stamps_power(const char *name, size_t size);
+/* Read a cell of the time column. what: the column's name. */
+fl_status fl_stamp_read(fl_stamps *s, const fl_csv_row *row, size_t i, const char *what, size_t board, int64_t *ns,
+                        fl_diag *d);
+void fl_stamps_say(const fl_stamps *s, fl_imported *out);
+
+/* ---- tables through a map ---- */
+
+typedef struct fl_map_place {         /* where one column of the sweep comes from */
+    size_t part[FL_MAP_PARTS], parts; /* columns of the table; none: a constant */
+    double number;                    /* that they are multiplied or divided by, or the constant */
+    double unit;                      /* what the unit in the column's name is in that of the target */
+    const char *text;                 /* a constant text, text_size long, in the map; NULL: none */
+    size_t text_size;
+    bool scaled, divided, inverted;                        /* inverted: one over it */
+    enum { FL_MAP_NAMED, FL_MAP_HEADER, FL_MAP_CELLS } of; /* HEADER, CELLS: of each column that a number heads */
+} fl_map_place;
+
+/* Find where a term's value comes from in a table with this header. */
+fl_status fl_map_find(const fl_csv_row *header, const fl_map_term *t, fl_map_place *p, fl_diag *d);
+/* Whether a target is taken as it stands: a name, a board or a time. Such columns may be joined by '+'. */
+bool fl_map_is_text(const char *target);
+
+typedef struct fl_map_seen { /* what a table had besides its rows */
+    size_t headers, comments;
+    bool drop_torn; /* set it: a last line without its end is left out, as of a logger that was killed */
+    int64_t torn;
+} fl_map_seen;
+
+/* Read a table through a map: take gets the header and then each row, whose columns are the map's targets. A target
+ * "t" is named t_ns, t_us, t_ms or t_s there if its unit is known. */
+fl_status fl_map_read(const char *path, const fl_sweep_map *map, fl_row_function take, void *user, fl_map_seen *seen,
+                      fl_diag *d);
+
 fl_status fl_sweep_read_mapped_times(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_left_out *left,
                                      fl_diag *d);
 
@@ -42,6 +112,61 @@ fl_status fl_readings_take(fl_readings *r, const fl_csv_row *row, int64_t t_ns, 
  * power of the first rows where it is not yet a reading. FL_BAD_INPUT (file path) where nothing remains. */
 fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d);
 void fl_readings_free(fl_readings *r);
+
+/* ---- readings by the names that a tool has for them ---- */
+
+typedef struct fl_gauge {
+    const char *name;   /* as the tool has it, without a unit in brackets */
+    const char *signal; /* what it becomes */
+    const char *unit;   /* where neither column nor cell names one; NULL: the signal's own */
+    unsigned bits;      /* not 0: a value above 0, or "Active", sets these bits of the signal */
+} fl_gauge;
+
+typedef struct fl_gauge_column {
+    const fl_gauge *of; /* NULL: not carried */
+    size_t signal;
+    double factor;
+    fl_signal_range range;
+} fl_gauge_column;
+
+typedef struct fl_gauges { /* set table and rows; begin r by fl_readings_begin */
+    fl_readings r;
+    const fl_gauge *table;
+    size_t rows;
+    fl_gauge_column *column;
+    size_t count, room;
+    char left_out[256];
+} fl_gauges;
+
+/* Add a column by its name; field i of the row is its place in diagnostics. unit: what a row of units says, or NULL.
+ * used: the reader takes it itself, so it is not noted as left out. */
+fl_status fl_gauges_add(fl_gauges *g, const fl_csv_row *row, size_t i, const char *name, size_t size, const char *unit,
+                        bool used, fl_diag *d);
+/* End the columns: decide between those of one signal, and add the signals. */
+fl_status fl_gauges_begin(fl_gauges *g, const fl_csv_row *row, fl_diag *d);
+/* Read a cell into value, the row that fl_telemetry_row gave. A cell may name its unit. */
+fl_status fl_gauges_cell(fl_gauges *g, const fl_csv_row *row, size_t i, size_t column, const char *cell, double *value,
+                         fl_diag *d);
+void fl_gauges_free(fl_gauges *g);
+
+enum { FL_CELL_ROOM = 64 };
+/* Read "251 W" or "251" in the signal's unit; factor: of the unit where the cell names none. *value stays where the
+ * cell says that there is no value. */
+fl_status fl_cell_read(const fl_csv_row *row, size_t i, const char *cell, const char *what, const char *signal,
+                       double factor, double *value, fl_diag *d);
+/* Find a unit by what the signal's name ends in (_w, _mhz, _j, _pct, _c, _ns, _s). */
+bool fl_unit_find(const char *signal, const char *text, size_t size, double *factor);
+const char *fl_unit_own(const char *signal);
+/* Return the length of a column's name without the unit in brackets at its end, and that unit (NULL: none). */
+size_t fl_unit_split(const char *name, size_t size, const char **unit, size_t *unit_size);
+
+typedef struct fl_rounds { /* of rows without times */
+    bool seen[FL_BOARDS_MAX], begun;
+    int64_t round;
+} fl_rounds;
+
+/* Return the number of the round of a row: a GPU that comes again begins the next. */
+int64_t fl_round_of(fl_rounds *r, size_t gpu);
 
 /* Ends the telemetry of any reader, whose rows are in out: notes what was left out, pauses, and accounts of energy that
  * differ; sets has_telemetry. FL_BAD_INPUT (file path): the readings of one device are of several boards. */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 256, BOARDS_MAX = 1024 };
+enum { COLUMNS_MAX = 256, BOARDS_MAX = FL_BOARDS_MAX };
 
 typedef struct unit {
     const char *name;
@@ -86,12 +86,13 @@ typedef struct loader {
     fl_progress progress;
     const fl_import_options *o;
     column column[COLUMNS_MAX];
-    size_t width, time, board, name;           /* SIZE_MAX: no such column */
-    size_t second;                             /* beside the index: a column that tells boards of one index apart */
-    char *boards[BOARDS_MAX];                  /* by number: the index, else the order in which they come */
-    size_t board_count, moved;                 /* moved: boards whose index another board has */
-    int64_t last_ns[BOARDS_MAX + 1], shift_ns; /* last: of a board; shift: of a clock that was set back */
-    size_t same_time, headers, set_back;
+    size_t width, time, board, name; /* SIZE_MAX: no such column */
+    size_t second;                   /* beside the index: a column that tells boards of one index apart */
+    char *boards[BOARDS_MAX];        /* by number: the index, else the order in which they come */
+    size_t board_count, moved;       /* moved: boards whose index another board has */
+    fl_stamps stamps;
+    fl_joined joined;
+    size_t same_time, headers;
     int64_t torn;
     bool named;
 } loader;
@@ -129,13 +130,10 @@ static bool is_header(const fl_cells *line) {
 
 /* A row as --format=csv,noheader leaves it. */
 static bool is_row(const fl_cells *line) {
-    int n[6], end = 0;
     char time[32];
-    if (line->count < 2 || line->cell[0].size >= sizeof time)
-        return false;
-    memcpy(time, line->cell[0].text, line->cell[0].size);
-    time[line->cell[0].size] = '\0';
-    return sscanf(time, "%4d/%2d/%2d %2d:%2d:%2d.%n", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &end) == 6 && end > 0;
+    fl_time t;
+    snprintf(time, sizeof time, "%.*s", (int)(line->cell[0].size < 31 ? line->cell[0].size : 31), line->cell[0].text);
+    return line->count > 1 && strchr(time, '/') && strchr(time, '.') && fl_time_parse(time, &t);
 }
 
 static bool detect(const char *path, const char *head, size_t size) {
@@ -219,59 +217,17 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
 
 /* ---- rows ---- */
 
-static bool two_digits(const char *text, int *value) {
-    if (!isdigit((unsigned char)text[0]) || !isdigit((unsigned char)text[1]))
-        return false;
-    *value = (text[0] - '0') * 10 + text[1] - '0';
-    return true;
-}
-
-/* 2023/07/14 10:10:26.905 */
-static int days_in(int month, int year) {
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return days[month - 1] + (month == 2 && leap);
-}
-
-static bool parse_time(const char *t, int64_t *ns) {
-    int century, year, month, day, hour, minute, second;
-    if (!two_digits(t, &century) || !two_digits(t + 2, &year) || t[4] != '/' || !two_digits(t + 5, &month) ||
-        t[7] != '/' || !two_digits(t + 8, &day) || t[10] != ' ' || !two_digits(t + 11, &hour) || t[13] != ':' ||
-        !two_digits(t + 14, &minute) || t[16] != ':' || !two_digits(t + 17, &second) || month < 1 || month > 12 ||
-        day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 || century * 100 + year < 1970 || century > 21 ||
-        day > days_in(month, century * 100 + year))
-        return false;
-    int64_t fraction = 0, scale = 1000000000;
-    t += 19;
-    if (*t == '.')
-        for (t++; isdigit((unsigned char)*t) && scale > 1; t++) {
-            scale /= 10;
-            fraction += (*t - '0') * scale;
-        }
-    *ns = fl_civil_ns(century * 100 + year, month, day, hour, minute, second, fraction);
-    return *t == '\0';
-}
-
 static fl_status read_time(loader *l, const fl_csv_row *row, size_t board, int64_t *ns, fl_diag *d) {
+    int64_t *last = &l->stamps.last_ns[board];
     if (l->time == SIZE_MAX) {
-        *ns = l->last_ns[board] + (l->last_ns[board] < 0 ? 1 : (int64_t)llround(l->o->interval_s * 1e9));
-        l->last_ns[board] = *ns;
+        *ns = *last + (*last < 0 ? 1 : (int64_t)llround(l->o->interval_s * 1e9));
+        *last = *ns;
         return FL_OK;
     }
-    const char *text = row->field[l->time].text;
-    if (!parse_time(text, ns))
-        return FL_FIELD_FAIL(d, row, l->time, "timestamp is '%.40s', expected such as 2023/07/14 10:10:26.905", text);
-    /* Local time steps back by an hour when summer time ends. */
-    *ns += l->shift_ns;
-    int64_t last = l->last_ns[board], hour = INT64_C(3600000000000);
-    if (last >= 0 && *ns < last && llabs(last - *ns - hour) < hour / 6) {
-        l->shift_ns += hour;
-        *ns += hour;
-        l->set_back++;
-    }
-    l->same_time += l->board == SIZE_MAX && *ns == last;
-    l->last_ns[board] = *ns > last ? *ns : last;
-    return FL_OK;
+    const int64_t before = *last;
+    const fl_status s = fl_stamp_read(&l->stamps, row, l->time, "timestamp", board, ns, d);
+    l->same_time += !s && l->board == SIZE_MAX && *ns == before;
+    return s;
 }
 
 /* The board's number: its index, unless another board has that index, as on another node. */
@@ -384,14 +340,16 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         l->torn = row->line;
         return FL_OK;
     }
-    int64_t ns;
+    fl_time t;
+    if (row->count == l->width + 1 && l->time != SIZE_MAX && fl_time_join(row, l->time, ',', &l->joined))
+        row = &l->joined.row;
     if (row->count == l->width && l->time != SIZE_MAX && !strcmp(row->field[l->time].text, "timestamp")) {
         l->headers++;
         return FL_OK;
     }
     /* What the driver or a shell says in between is a line without a time. */
     const bool other =
-        row->count != l->width && (l->time != 0 ? row->count == 1 : !parse_time(row->field[0].text, &ns));
+        row->count != l->width && (l->time != 0 ? row->count == 1 : !fl_time_parse(row->field[0].text, &t));
     const fl_status s = other ? fl_left_empty(&l->r.left, row->file, row->line, 1, &l->r.left.own,
                                               "no reading, but '%.120s'", row->field[0].text)
                               : read_row(l, row, &l->r.left.own);
@@ -403,9 +361,7 @@ static fl_status add_notes(loader *l, fl_diag *d) {
     if (l->time == SIZE_MAX)
         fl_import_say(out, "no time stamps: rows are taken %g s apart, as given", l->o->interval_s);
     else
-        fl_import_say(out, "time stamps are local time without a zone: taken as UTC");
-    if (l->set_back)
-        fl_import_say(out, "the clock was set back by an hour (end of summer time?): taken on from there");
+        fl_stamps_say(&l->stamps, out);
     if (l->named)
         fl_import_say(out, "no column index: boards are numbered as they come, by %s", "their name or bus");
     if (l->moved)
@@ -437,8 +393,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         return fl_no_memory(d, path);
     l->o = o;
     fl_readings_begin(&l->r, out);
-    for (size_t i = 0; i <= BOARDS_MAX; i++)
-        l->last_ns[i] = -1;
+    fl_stamps_begin(&l->stamps, -1);
     fl_progress_start(&l->progress, path, o);
     fl_status status = fl_header_seek(path, is_header,
                                       "the names that were queried, such as 'timestamp, power.draw [W]' (no noheader)",
@@ -460,4 +415,10 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return status;
 }
 
-const fl_reader fl_reader_nvidia_smi = {"nvidia-smi", "nvidia-smi --query-gpu --format=csv", detect, read};
+const fl_reader fl_reader_nvidia_smi = {.name = "nvidia-smi",
+                                        .what = "nvidia-smi --query-gpu --format=csv",
+                                        .tool = "drivers 400 to 610",
+                                        .gives = FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
+                                                 FL_GIVES_USE,
+                                        .detect = detect,
+                                        .read = read};

@@ -32,38 +32,14 @@ typedef struct loader {
     size_t where[COLUMNS], width;
 } loader;
 
-/* "2023-11-16 18:15:46.6805900", at most nine digits of a second; the later traces add "+00:00". */
-static bool parse_time(const char *text, int64_t *ns) {
-    int year, month, day, hour, minute, second, used = 0;
-    int64_t fraction = 0;
-    if (sscanf(text, "%4d-%2d-%2d%*1[ T]%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second, &used) != 6 ||
-        !used || strspn(text, "0123456789-: T") < (size_t)used)
-        return false;
-    const char *t = text + used;
-    if (*t == '.') {
-        const size_t digits = strspn(t + 1, "0123456789");
-        if (!digits || digits > 9)
-            return false;
-        for (size_t i = 0; i < 9; i++)
-            fraction = fraction * 10 + (i < digits ? t[1 + i] - '0' : 0);
-        t += 1 + digits;
-    }
-    if (!strcmp(t, "+00:00") || !strcmp(t, "Z"))
-        t = "";
-    if (*t || year < 1970 || year >= 2200 || month < 1 || month > 12 || day < 1 || day > 31 || hour < 0 || hour > 23 ||
-        minute < 0 || minute > 59 || second < 0 || second > 60)
-        return false;
-    *ns = fl_civil_ns(year, month, day, hour, minute, second, fraction);
-    return true;
-}
-
 static fl_status read_request(loader *l, const fl_csv_row *row, fl_diag *d) {
     const char *time = row->field[l->where[TIMESTAMP]].text;
-    int64_t t = 0, prompt = 0, output = 0;
+    int64_t prompt = 0, output = 0;
+    fl_time at = {0};
     if (fl_no_value(time) || fl_no_value(row->field[l->where[CONTEXT]].text) ||
         fl_no_value(row->field[l->where[GENERATED]].text))
         return fl_left_empty(&l->left, row->file, row->line, 1, d, "a cell of the request has no value");
-    if (!parse_time(time, &t))
+    if (!fl_time_parse(time, &at) || at.of_day)
         return FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
                              "TIMESTAMP is '%.40s', expected a time such as 2023-11-16 18:15:46.6805900", time);
     fl_status s = fl_field_int(row, l->where[CONTEXT], COLUMN[CONTEXT], 0, FL_REQUEST_TOKENS_MOST, &prompt, d);
@@ -72,10 +48,10 @@ static fl_status read_request(loader *l, const fl_csv_row *row, fl_diag *d) {
     if (!s && (!prompt || !output))
         return fl_left_empty(&l->left, row->file, row->line, row->field[l->where[CONTEXT]].column, d,
                              "the request has no prompt or output tokens, so no step to simulate");
-    if (!s && l->left.strict && l->r.count && t < l->r.row[l->r.count - 1].t_ns)
+    if (!s && l->left.strict && l->r.count && at.ns < l->r.row[l->r.count - 1].t_ns)
         s = FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
                           "TIMESTAMP is '%.40s', before that of the row above, expected ascending times", time);
-    const fl_request_row q = {.t_ns = t,
+    const fl_request_row q = {.t_ns = at.ns,
                               .prompt_tokens = (uint32_t)prompt,
                               .output_tokens = (uint32_t)output,
                               .line = row->line < UINT32_MAX ? (uint32_t)row->line : 0,
@@ -163,8 +139,12 @@ static fl_status azure_read(const char *path, const fl_import_options *o, fl_imp
     return s;
 }
 
-const fl_reader fl_reader_azure_llm = {"azure-llm", "requests of Azure's LLM inference traces", azure_detect,
-                                       azure_read};
+const fl_reader fl_reader_azure_llm = {.name = "azure-llm",
+                                       .what = "requests of Azure's LLM inference traces",
+                                       .tool = "Azure LLM inference traces, 2023 and 2024",
+                                       .gives = FL_GIVES_REQUESTS,
+                                       .detect = azure_detect,
+                                       .read = azure_read};
 
 /* Our own files among the others, so that a command takes any of them by one way. */
 
@@ -271,11 +251,31 @@ static bool detect_requests(const char *path, const char *head, size_t size) {
     return begins(head, size, "# foldline-requests ") || fl_header_find(head, size, requests_header) == 0;
 }
 
-const fl_reader fl_reader_kernels = {"foldline-kernels", "canonical kernel trace", detect_kernels, read_kernels};
-const fl_reader fl_reader_telemetry = {"foldline-telemetry", "canonical telemetry", detect_telemetry, read_telemetry};
-const fl_reader fl_reader_sweep = {"sweep", "table of measured settings", detect_sweep, read_sweep};
-const fl_reader fl_reader_requests = {"foldline-requests", "requests to a server of language models", detect_requests,
-                                      read_requests};
+const fl_reader fl_reader_kernels = {.name = "foldline-kernels",
+                                     .what = "canonical kernel trace",
+                                     .tool = "foldline, format 1",
+                                     .gives = FL_GIVES_KERNELS | FL_GIVES_LAUNCHES | FL_GIVES_CLOCKS,
+                                     .detect = detect_kernels,
+                                     .read = read_kernels};
+const fl_reader fl_reader_telemetry = {.name = "foldline-telemetry",
+                                       .what = "canonical telemetry",
+                                       .tool = "foldline, format 1",
+                                       .gives = FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
+                                                FL_GIVES_USE | FL_GIVES_ENERGY,
+                                       .detect = detect_telemetry,
+                                       .read = read_telemetry};
+const fl_reader fl_reader_sweep = {.name = "sweep",
+                                   .what = "table of measured settings",
+                                   .tool = "foldline, format 1",
+                                   .gives = FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY,
+                                   .detect = detect_sweep,
+                                   .read = read_sweep};
+const fl_reader fl_reader_requests = {.name = "foldline-requests",
+                                      .what = "requests to a server of language models",
+                                      .tool = "foldline, format 1",
+                                      .gives = FL_GIVES_REQUESTS | FL_GIVES_PREFIXES | FL_GIVES_LATENCIES,
+                                      .detect = detect_requests,
+                                      .read = read_requests};
 
 /* GPU-DVFS-Dataset: dataset_performance.csv and dataset_power.csv, a row per program and a column per clock.
  * Performance is relative to the program's own at one clock, so its times are too; power lies in a file of its own
@@ -369,9 +369,13 @@ static fl_status wide_read(const char *path, const fl_import_options *o, fl_impo
     return s;
 }
 
-const fl_reader fl_reader_wide = {"gpu-dvfs-wide",
-                                  "table of GPU-DVFS-Dataset (a column per clock; performance, and power beside it)",
-                                  wide_detect, wide_read};
+const fl_reader fl_reader_wide = {
+    .name = "gpu-dvfs-wide",
+    .what = "table of GPU-DVFS-Dataset (a column per clock; performance, and power beside it)",
+    .tool = "GPU-DVFS-Dataset",
+    .gives = FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER,
+    .detect = wide_detect,
+    .read = wide_read};
 
 /* ---- the tables that are known ---- */
 
@@ -428,7 +432,7 @@ static fl_status read_public(const table *t, const char *path, fl_imported *out,
 }
 
 /* A reader of a table: its header must be the first line. */
-#define TABLE_READER(ident, name, what)                                                                                \
+#define TABLE_READER(ident, called, text, by, of)                                                                      \
     static bool ident##_header(const fl_cells *line) { return has_header(&ident, line); }                              \
     static bool ident##_detect(const char *path, const char *head, size_t size) {                                      \
         (void)path;                                                                                                    \
@@ -438,8 +442,12 @@ static fl_status read_public(const table *t, const char *path, fl_imported *out,
         (void)o;                                                                                                       \
         return read_public(&ident, path, out, d);                                                                      \
     }                                                                                                                  \
-    const fl_reader fl_reader_##ident = {name, what, ident##_detect, ident##_read}
+    const fl_reader fl_reader_##ident = {                                                                              \
+        .name = called, .what = text, .tool = by, .gives = of, .detect = ident##_detect, .read = ident##_read}
 
-TABLE_READER(dvfs, "gpu-dvfs", "table of GPU-DVFS-Job-Schedule (coreF, memF, time/ms, power/W)");
-TABLE_READER(profile, "nv-dvfs", "table of NV-DVFS-Benchmark (core_frequency, time, average_power, DCGM's activities)");
-TABLE_READER(zeus, "zeus", "table of Zeus (power_limit, time_per_epoch, average_power)");
+TABLE_READER(dvfs, "gpu-dvfs", "table of GPU-DVFS-Job-Schedule (coreF, memF, time/ms, power/W)",
+             "GPU-DVFS-Job-Schedule", FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER);
+TABLE_READER(profile, "nv-dvfs", "table of NV-DVFS-Benchmark (core_frequency, time, average_power, DCGM's activities)",
+             "NV-DVFS-Benchmark", FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER);
+TABLE_READER(zeus, "zeus", "table of Zeus (power_limit, time_per_epoch, average_power)",
+             "Zeus, the trace of its paper of 2023", FL_GIVES_SETTINGS | FL_GIVES_POWER);

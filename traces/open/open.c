@@ -7,6 +7,7 @@
 #include "traces/io/records.h"
 #include "traces/open/open.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -195,6 +196,53 @@ fl_status fl_reader_of(const char *path, const char *head, size_t size, const fl
             return FL_OK;
         }
     return unknown(path, head, size, d);
+}
+
+/* Read another tool's file that gives such data. *is: it is one; else nothing was read. */
+static fl_status read_other(const char *path, unsigned gives, bool *is, fl_imported *in, fl_left_out *left,
+                            fl_diag *d) {
+    const fl_reader *reader = NULL;
+    fl_diag ignored;
+    *in = (fl_imported){0};
+    *is = !fl_is_standard(path) && !fl_reader_find(path, NULL, &reader, &ignored) && (reader->gives & gives) &&
+          reader != &fl_reader_sweep && reader != &fl_reader_requests;
+    fl_status s = *is ? fl_reader_read(reader, path, NULL, in, d) : FL_OK;
+    if (s || !*is)
+        return s;
+    fl_left_out own = fl_left_begin(left);
+    for (size_t i = 0; i < in->doubt_count; i++) {
+        const size_t used = strlen(own.earlier);
+        snprintf(own.earlier + used, sizeof own.earlier - used, "%s%s", used ? "; " : "", in->note[i]);
+    }
+    if (left)
+        *left = own;
+    return FL_OK;
+}
+
+fl_status fl_sweep_open(const char *path, bool times, fl_sweep *s, fl_left_out *left, fl_diag *d) {
+    fl_imported in;
+    bool is;
+    fl_status status = read_other(path, FL_GIVES_SETTINGS, &is, &in, left, d);
+    *s = in.sweep;
+    in.sweep = (fl_sweep){0};
+    fl_imported_free(&in);
+    for (size_t i = 0; !status && is && !times && i < s->row_count; i++)
+        if (isnan(s->rows[i].power_w) && isnan(s->rows[i].energy_j))
+            status = fl_fail(d, FL_BAD_INPUT, path, s->rows[i].line, 0,
+                             "the setting has no power, expected power or energy of each");
+    if (status)
+        fl_sweep_free(s);
+    return status || is ? status : times ? fl_sweep_read_times(path, s, left, d) : fl_sweep_read(path, s, left, d);
+}
+
+fl_status fl_requests_open(const char *path, fl_requests *r, fl_left_out *left, fl_diag *d) {
+    fl_imported in;
+    bool is;
+    const fl_status status = read_other(path, FL_GIVES_REQUESTS, &is, &in, left, d);
+    *r = in.requests;
+    in.requests = (fl_requests){0};
+    fl_imported_free(&in);
+    return status || is ? status : fl_requests_read(path, r, left, d);
 }
 
 /* ---- opening ---- */

@@ -64,6 +64,7 @@ void fl_trace_marks_free(fl_trace_marks *m);
     X(nsys_csv)                                                                                                        \
     X(rocprofv3)                                                                                                       \
     X(nvidia_smi)                                                                                                      \
+    X(dmon)                                                                                                            \
     X(dcgmi)                                                                                                           \
     X(geopm)                                                                                                           \
     X(geepafs)                                                                                                         \
@@ -145,6 +146,11 @@ extern const size_t fl_readers_count;
 /* The reader of a file: by name where one is given (FL_BAD_INPUT with the nearest name for an unknown one), else the
  * first that detects the file. FL_BAD_INPUT with a list of the formats where none does. */
 fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d);
+
+/* Read the measured settings (requests) of any file: one of ours, or one of another tool that a reader knows. times:
+ * power may be unknown. left: as for fl_sweep_read; what a reader of another tool left out stands in its `earlier`. */
+fl_status fl_sweep_open(const char *path, bool times, fl_sweep *s, fl_left_out *left, fl_diag *d);
+fl_status fl_requests_open(const char *path, fl_requests *r, fl_left_out *left, fl_diag *d);
 
 /* ---- what a file is ---- */
 

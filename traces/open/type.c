@@ -34,9 +34,9 @@ static bool says(const char *head, size_t size, const char *format) {
 }
 
 static fl_file_type type_of(const fl_reader *reader) {
-    if (reader == &fl_reader_sweep)
+    if (reader->gives & FL_GIVES_SETTINGS)
         return FL_FILE_SWEEP;
-    return reader == &fl_reader_requests || reader == &fl_reader_azure_llm ? FL_FILE_REQUESTS : FL_FILE_RECORDING;
+    return reader->gives & FL_GIVES_REQUESTS ? FL_FILE_REQUESTS : FL_FILE_RECORDING;
 }
 
 fl_status fl_file_type_find(const char *path, fl_file_type *type, fl_diag *d) {

@@ -298,5 +298,7 @@ static bool detect_kineto(const char *path, const char *head, size_t size) {
 
 const fl_reader fl_reader_kineto = {.name = "kineto",
                                     .what = "PyTorch profiler (Kineto) JSON, also gzipped",
+                                    .tool = "PyTorch 1.8 to 2.12, CUDA and ROCm",
+                                    .gives = FL_GIVES_KERNELS | FL_GIVES_LAUNCHES,
                                     .detect = detect_kineto,
                                     .read = read_kineto};

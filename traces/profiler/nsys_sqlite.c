@@ -456,5 +456,7 @@ static bool detect_nsys(const char *path, const char *head, size_t size) {
 
 const fl_reader fl_reader_nsys_sqlite = {.name = "nsys-sqlite",
                                          .what = "Nsight Systems SQLite export (nsys export -t sqlite)",
+                                         .tool = "Nsight Systems 2020 to 2026",
+                                         .gives = FL_GIVES_KERNELS | FL_GIVES_LAUNCHES,
                                          .detect = detect_nsys,
                                          .read = read_nsys};

@@ -338,15 +338,54 @@ static fl_status read_table(const char *path, fl_show_table *t, fl_diag *d) {
     return s;
 }
 
+/* Write another tool's settings or requests as a canonical file, and name it in *as; NULL: path is no such file. */
+static fl_status make_canonical(const char *path, char **as, fl_diag *d) {
+    const fl_reader *reader = NULL;
+    fl_diag ignored = {0};
+    fl_imported in = {0};
+    *as = NULL;
+    if (fl_is_standard(path) || fl_reader_find(path, NULL, &reader, &ignored) ||
+        !(reader->gives & (FL_GIVES_SETTINGS | FL_GIVES_REQUESTS)) || reader == &fl_reader_sweep ||
+        reader == &fl_reader_requests)
+        return FL_OK;
+    fl_status s = fl_reader_read(reader, path, NULL, &in, d);
+    for (size_t i = 0; !s && i < in.note_count; i++)
+        fl_terminal_say(stderr, "note: %s: %s", basename(path), in.note[i]);
+    const char *folder = getenv("TMPDIR");
+    char *name = fl_must_print("%s/foldline-show-XXXXXX", folder && *folder ? folder : "/tmp");
+    const int fd = s ? -1 : mkstemp(name);
+    if (!s && fd < 0)
+        s = fl_fail(d, FL_IO, name, 0, 0, "cannot be created: %s", fl_reason(errno));
+    if (fd >= 0)
+        close(fd);
+    if (!s)
+        s = in.has_sweep ? fl_sweep_write(name, &in.sweep, d) : fl_requests_write(name, &in.requests, d);
+    fl_imported_free(&in);
+    if (s && fd >= 0)
+        unlink(name);
+    if (s)
+        free(name);
+    else
+        *as = name;
+    return s;
+}
+
 static fl_status show(const char *path, const show_options *o, cJSON *all, fl_diag *d) {
-    fl_show_table t;
+    fl_show_table t = {0};
+    char *as = NULL;
     fl_show_look look = {.rows = (size_t)(o->rows >= 0 ? o->rows
                                           : o->json    ? 0
                                                        : FL_SHOW_ROWS),
                          .digits = (int)o->digits,
                          .width = fl_terminal_width(stdout)};
     cJSON *record = NULL;
-    fl_status s = read_table(path, &t, d);
+    fl_status s = make_canonical(path, &as, d);
+    if (!s)
+        s = read_table(as ? as : path, &t, d);
+    t.path = path;
+    if (as)
+        unlink(as);
+    free(as);
     for (size_t i = 0; !s && i < o->where.count; i++)
         s = fl_show_where(&t, o->where.item[i], d);
     if (!s && o->sort)

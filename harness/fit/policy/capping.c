@@ -10,6 +10,7 @@
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -155,7 +156,7 @@ int fl_cmd_fit_policy_capping(int argc, char **argv) {
     else if (!s && !so.programs && measured)
         s = fl_refuse(&d, "--measured goes with programs, not with a sweep");
     if (!s)
-        s = c.path ? fl_sweep_read(c.path, &c.sweep, &left, &d) : take_sweep(&so, measured, &c.sweep, &d);
+        s = c.path ? fl_sweep_open(c.path, false, &c.sweep, &left, &d) : take_sweep(&so, measured, &c.sweep, &d);
     if (!s && c.path)
         fl_left_tell(c.path, &left);
     if (!s && c.path)

@@ -16,6 +16,7 @@
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -144,7 +145,7 @@ fl_status fl_spots_measured(const char *path, const fl_texts *only, double mem_m
     uint32_t *names = NULL;
     size_t count = 0;
     fl_left_out left;
-    fl_status s = fl_sweep_read(path, &sweep, &left, d);
+    fl_status s = fl_sweep_open(path, false, &sweep, &left, d);
     if (!s)
         fl_left_tell(path, &left);
     if (!s)

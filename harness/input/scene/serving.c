@@ -369,19 +369,11 @@ static fl_status make_servers(fl_serving_scene *s, uint32_t count, const fl_batc
     return FL_OK;
 }
 
-/* A file that import makes requests of is named as such. */
 static fl_status read_requests(const char *path, fl_requests *r, fl_diag *d) {
-    const fl_reader *reader = NULL;
-    fl_diag none = {0};
     fl_left_out left;
-    const fl_status s = fl_requests_read(path, r, &left, d);
+    const fl_status s = fl_requests_open(path, r, &left, d);
     if (!s)
         fl_left_tell(path, &left);
-    if (s == FL_BAD_INPUT && strcmp(path, "-") != 0 && !fl_reader_find(path, NULL, &reader, &none) &&
-        !strcmp(reader->name, "azure-llm"))
-        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
-                       "%s, expected a file of foldline-requests: foldline import %s -o requests.csv makes one",
-                       reader->what, path);
     return s;
 }
 

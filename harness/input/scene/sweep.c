@@ -10,6 +10,7 @@
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/open/open.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -322,7 +323,7 @@ fl_status fl_sweep_model_open(const char *path, const char *model, const char *p
     *m = (fl_sweep_model){.path = path, .fitted = !strcmp(model, "fitted")};
     if (!m->fitted && strcmp(model, "table") != 0)
         return fl_refuse(d, "--model '%s': expected table or fitted", model);
-    fl_status s = fl_sweep_read(path, &m->sweep, &m->left, d);
+    fl_status s = fl_sweep_open(path, false, &m->sweep, &m->left, d);
     if (!s)
         s = fl_sweep_check_units(path, &m->sweep, d);
     if (!s && (s = fl_sweep_check_twice(path, &m->sweep, &m->twice)) == FL_BAD_INPUT && !m->fitted)

@@ -183,7 +183,7 @@ static void add_measured(drawing *g, const fl_sweep *sweep, uint32_t name) {
 static fl_status add_sweep(drawing *g, const char *path, fl_diag *d) {
     fl_sweep sweep = {0};
     fl_left_out left = {0};
-    const fl_status s = fl_sweep_read(path, &sweep, &left, d);
+    const fl_status s = fl_sweep_open(path, false, &sweep, &left, d);
     if (!s)
         fl_left_tell(path, &left);
     for (uint32_t name = 0; !s && name < sweep.name_count; name++) {

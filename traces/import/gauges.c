@@ -1,0 +1,236 @@
+/* Readings by the names that a tool has for them: columns with units, cells with units, and what is no number. */
+#include "traces/import/inside.h"
+
+#include "traces/files/files.h"
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- units ---- */
+
+/* Of a quantity, which the end of a signal's name tells; the first is the signal's own. */
+static const struct {
+    const char *ending, *unit;
+    double factor;
+} UNIT[] = {{"_w", "W", 1},
+            {"_w", "mW", 1e-3},
+            {"_w", "kW", 1e3},
+            {"_w", "uW", 1e-6},
+            {"_w", "watts", 1},
+            {"_j", "J", 1},
+            {"_j", "mJ", 1e-3},
+            {"_j", "uJ", 1e-6},
+            {"_j", "kJ", 1e3},
+            {"_j", "Wh", 3600},
+            {"_j", "kWh", 3.6e6},
+            {"_mhz", "MHz", 1},
+            {"_mhz", "GHz", 1e3},
+            {"_mhz", "kHz", 1e-3},
+            {"_mhz", "Hz", 1e-6},
+            {"_pct", "%", 1},
+            {"_pct", "pct", 1},
+            {"_pct", "ratio", 100},
+            {"_c", "C", 1},
+            {"_c",
+             "\xc2\xb0"
+             "C",
+             1},
+            {"_c", "degC", 1},
+            {"_c", "celsius", 1},
+            {"_ns", "ns", 1},
+            {"_ns", "us", 1e3},
+            {"_ns", "ms", 1e6},
+            {"_ns", "s", 1e9},
+            {"_s", "s", 1},
+            {"_s", "ms", 1e-3},
+            {"_s", "us", 1e-6},
+            {"_s", "ns", 1e-9},
+            {"_s", "seconds", 1}};
+enum { UNITS = sizeof UNIT / sizeof *UNIT };
+
+static bool ends(const char *signal, const char *ending) {
+    const size_t size = strlen(signal), n = strlen(ending);
+    return size > n && !strcmp(signal + size - n, ending);
+}
+
+bool fl_unit_find(const char *signal, const char *text, size_t size, double *factor) {
+    for (size_t i = 0; i < UNITS; i++)
+        if (strlen(UNIT[i].unit) == size && !strncasecmp(text, UNIT[i].unit, size) && ends(signal, UNIT[i].ending) &&
+            (size != 2 || text[0] == UNIT[i].unit[0])) { /* mW is no MW */
+            *factor = UNIT[i].factor;
+            return true;
+        }
+    return false;
+}
+
+const char *fl_unit_own(const char *signal) {
+    for (size_t i = 0; i < UNITS; i++)
+        if (ends(signal, UNIT[i].ending))
+            return UNIT[i].unit;
+    return "no unit";
+}
+
+/* "clocks.current.sm [MHz]", "Current Socket Graphics Package Power (W)": the length without the unit, and the unit.
+ * The last bracket is that of the unit. */
+size_t fl_unit_split(const char *name, size_t size, const char **unit, size_t *unit_size) {
+    *unit = NULL;
+    *unit_size = 0;
+    while (size && name[size - 1] == ' ')
+        size--;
+    if (!size || !strchr("])", name[size - 1]))
+        return size;
+    const char open = name[size - 1] == ']' ? '[' : '(';
+    size_t at = size;
+    while (at && name[at - 1] != open)
+        at--;
+    if (!at)
+        return size;
+    *unit = name + at;
+    *unit_size = size - 1 - at;
+    for (at--; at && name[at - 1] == ' ';)
+        at--;
+    return at;
+}
+
+/* ---- columns ---- */
+
+static fl_status name_unit(const fl_csv_row *row, size_t i, const char *name, const char *unit, size_t size,
+                           const char *signal, fl_diag *d) {
+    return FL_FIELD_FAIL(d, row, i, "unit of %.60s is '%.*s', expected %s", name, (int)(size < 20 ? size : 20), unit,
+                         fl_unit_own(signal));
+}
+
+fl_status fl_gauges_add(fl_gauges *g, const fl_csv_row *row, size_t i, const char *name, size_t size, const char *unit,
+                        bool used, fl_diag *d) {
+    if (fl_grow(&g->column, &g->room, g->count + 1, sizeof *g->column))
+        return fl_no_memory(d, row->file);
+    fl_gauge_column *c = &g->column[g->count++];
+    size_t unit_size = unit ? strlen(unit) : 0;
+    *c = (fl_gauge_column){.factor = 1};
+    const char *inner = NULL;
+    size_t inner_size = 0, whole = size;
+    for (size_t k = 0; k < g->rows && !c->of; k++)
+        c->of = strlen(g->table[k].name) == size && !strncmp(name, g->table[k].name, size) ? &g->table[k] : NULL;
+    if (!c->of) { /* with its unit in brackets */
+        size = fl_unit_split(name, size, &inner, &inner_size);
+        for (size_t k = 0; k < g->rows && !c->of; k++)
+            c->of = strlen(g->table[k].name) == size && !strncmp(name, g->table[k].name, size) ? &g->table[k] : NULL;
+    }
+    const size_t length = strlen(g->left_out);
+    if (!c->of) {
+        if (!used && length < sizeof g->left_out - 40)
+            snprintf(g->left_out + length, sizeof g->left_out - length, "%s%.*s", length ? ", " : "",
+                     (int)(whole < 36 ? whole : 36), name);
+        return FL_OK;
+    }
+    const char *says = inner ? inner : unit_size ? unit : c->of->unit;
+    const size_t says_size = inner ? inner_size : says ? strlen(says) : 0;
+    c->range = fl_signal_range_of(c->of->signal);
+    if (!c->of->bits && says && !fl_unit_find(c->of->signal, says, says_size, &c->factor))
+        return name_unit(row, i, c->of->name, says, says_size, c->of->signal, d);
+    return FL_OK;
+}
+
+/* Of several columns for one signal, the first of the tool's table. */
+fl_status fl_gauges_begin(fl_gauges *g, const fl_csv_row *row, fl_diag *d) {
+    fl_status status = FL_OK;
+    for (size_t i = 0; i < g->count; i++)
+        for (size_t k = 0; g->column[i].of && k < g->count; k++) {
+            const fl_gauge *mine = g->column[i].of, *other = g->column[k].of;
+            if (i != k && other && !strcmp(mine->signal, other->signal) && !(mine->bits && other->bits) &&
+                (other < mine || (other == mine && k < i)))
+                g->column[i].of = NULL;
+        }
+    for (size_t i = 0; i < g->count && !status; i++)
+        if (g->column[i].of)
+            status = fl_readings_signal(&g->r, g->column[i].of->signal, &g->column[i].signal, d);
+    if (!status && *g->left_out)
+        status = fl_import_note(g->r.out, d, "left out, as telemetry has no place for them: %s", g->left_out);
+    if (!status && !g->r.out->telemetry.signal_count)
+        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
+                       "no column that telemetry has a place for, expected such as %s", g->table[0].name);
+    return status;
+}
+
+/* ---- cells ---- */
+
+/* "251 W", "(1700Mhz)", "1 (1700Mhz)", "47.0": the number, and its unit or "". */
+static void cut_number(const char *cell, char text[FL_CELL_ROOM], char unit[FL_CELL_ROOM]) {
+    const char *open = strchr(cell, '(');
+    char whole[FL_CELL_ROOM];
+    cell = open ? open + 1 : cell;
+    cell += strspn(cell, " ");
+    snprintf(whole, sizeof whole, "%.*s", (int)strcspn(cell, ")"), cell);
+    size_t size = strspn(whole, "+-0123456789.,");
+    if (size && (whole[size] == 'e' || whole[size] == 'E') && strspn(whole + size + 1, "+-0123456789"))
+        size += 1 + strspn(whole + size + 1, "+-0123456789");
+    const char *at = whole + size + strspn(whole + size, " ");
+    size_t last = strlen(at);
+    while (last && at[last - 1] == ' ')
+        last--;
+    snprintf(unit, FL_CELL_ROOM, "%.*s", size ? (int)last : 0, at);
+    snprintf(text, FL_CELL_ROOM, "%.*s", size && (*unit || open) ? (int)size : (int)strlen(whole), whole);
+}
+
+fl_status fl_cell_read(const fl_csv_row *row, size_t i, const char *cell, const char *what, const char *signal,
+                       double factor, double *value, fl_diag *d) {
+    char text[FL_CELL_ROOM], unit[FL_CELL_ROOM];
+    double x;
+    if (fl_no_value(cell) || !strncasecmp(cell, "N/A", 3))
+        return FL_OK;
+    cut_number(cell, text, unit);
+    if (*unit && !fl_unit_find(signal, unit, strlen(unit), &factor))
+        return fl_real_parse(text, &x) == FL_NUMBER_OK && !isdigit((unsigned char)*unit)
+                   ? name_unit(row, i, what, unit, strlen(unit), signal, d)
+                   : fl_foreign_real(row, i, cell, what, &x, d);
+    const fl_status status = fl_foreign_real(row, i, text, what, &x, d);
+    if (!status)
+        *value = x * factor;
+    return status;
+}
+
+fl_status fl_gauges_cell(fl_gauges *g, const fl_csv_row *row, size_t i, size_t column, const char *cell, double *value,
+                         fl_diag *d) {
+    const fl_gauge_column *c = &g->column[column];
+    if (!c->of || fl_no_value(cell) || !strncasecmp(cell, "N/A", 3))
+        return FL_OK;
+    double *to = &value[c->signal], x = NAN;
+    fl_status status = FL_OK;
+    if (c->of->bits && isalpha((unsigned char)*cell)) {
+        x = !strcasecmp(cell, "Active") || !strcasecmp(cell, "THROTTLED");
+    } else {
+        const char *signal = c->of->bits ? "_pct" : c->of->signal;
+        status = fl_cell_read(row, i, cell, c->of->name, signal, c->factor, &x, d);
+    }
+    if (!status && c->of->bits)
+        x = (double)((isnan(*to) ? 0 : (unsigned)*to) | (x > 0 ? c->of->bits : 0));
+    if (!status)
+        status = fl_signal_check(row, i, c->of->name, c->range, x, d);
+    if (!status && !isnan(x))
+        *to = x;
+    return status;
+}
+
+void fl_gauges_free(fl_gauges *g) {
+    fl_readings_free(&g->r);
+    free(g->column);
+}
+
+/* ---- rounds of rows without times ---- */
+
+int64_t fl_round_of(fl_rounds *r, size_t gpu) {
+    if (r->seen[gpu] || !r->begun) {
+        memset(r->seen, 0, sizeof r->seen);
+        r->round += r->begun;
+        r->begun = true;
+    }
+    r->seen[gpu] = true;
+    return r->round;
+}
