@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # How well are measured serving engines predicted? In FOLDLINE_DATA, or its folder serving:
-#   RUN.engine.md with RUN.requests.csv, RUN.prefix.csv and the layer tables RUN.dense.csv, RUN.per_sequence.csv, RUN.attention.csv:
+#   RUN.engine.md with RUN.requests.csv, RUN.prefix.csv and the layer tables RUN.dense.csv, RUN.per_sequence.csv,
+#   RUN.attention.csv, and RUN.moe.csv of a mixture of experts; also in folders below; tables without a run are passed over:
 #     each run's latencies from arrivals and layer tables alone, and after a calibration with the first half of its requests;
 #   NAME-steps.csv: step times and powers over clocks, each clock left out in turn.
 # Prints a table. Ends with 1 where a goal is missed, with 77 where there is no data.
@@ -49,6 +50,12 @@ def settings(path):
     block = number("KV block size (tokens)", "16")
     tokens = number("KV tokens", "")
     blocks = number("KV blocks", str(int(tokens) // int(block)) if tokens else "")
+    shape = re.match(r"[\d, ]+", next((v for k, v in table.items() if k.startswith("layers")), ""))[0].split(",")
+    chosen = re.findall(r"\d+", table.get("experts, active for a token", ""))
+    experts = ["--experts", chosen[0], "--top-k", chosen[1], "--hidden", shape[1].strip(), "--data-parallel",
+               number("data parallel", "1")] if len(chosen) == 2 else []
+    if experts and table.get("expert parallel", "no").split()[0] == "yes":
+        experts.append("--expert-parallel")
     off = lambda key: table.get(key, "on").split()[:1] in (["off"], ["no"])
     switch = {"asynchronous scheduling": "--no-async", "prefix caching": "--no-prefix-cache", "chunked prefill": "--no-chunked-prefill"}
     return [
@@ -56,7 +63,7 @@ def settings(path):
         "--token-budget", number("token budget (max_num_batched_tokens)", "2048"),
         "--tensor-parallel", number("tensor parallel", "1"), "--block-tokens", block,
         "--kv-blocks", str(int(blocks) - 1) if blocks else NEVER_SHORT,  # vLLM keeps one for itself
-    ] + [option for key, option in switch.items() if off(key)]
+    ] + experts + [option for key, option in switch.items() if off(key)]
 
 
 def request_file(run):
@@ -81,17 +88,25 @@ def judge(what, value, goal):
     print("%-7s %-58s %+8.2f %%%s" % ("ok" if met else "MISSED", what, value, "" if goal is None else " (goal %g)" % goal))
 
 
-for engine in sorted(glob.glob(os.path.join(data, "*.engine.md"))):
+for engine in sorted(glob.glob(os.path.join(data, "**", "*.engine.md"), recursive=True)):
     run = engine[: -len(".engine.md")]
+    if not os.path.exists(run + ".requests.csv"):
+        print("        %s: its tables are here and its requests are not" % os.path.basename(run))
+        continue
     name, requests = os.path.basename(run), request_file(run)
     common = ["--dense", run + ".dense.csv", "--per-sequence", run + ".per_sequence.csv", "--attention", run + ".attention.csv",
               "--run", requests] + settings(engine)
+    if os.path.exists(run + ".moe.csv"):
+        common += ["--moe", run + ".moe.csv"]
     alone, half = fit(*common), fit(*common, "--calibrate", "half")
     for key in alone["run"]:
         judge("%s, layer tables alone: %s" % (name, key), alone["run"][key]["error_pct"], ALONE.get(key))
     for key in ALONE:
         judge("%s, calibrated by half: %s" % (name, key), half["run"][key]["error_pct"], CALIBRATED)
         judge("%s, the other half alone: %s" % (name, key), half["unseen"][key]["error_pct"], CALIBRATED)
+    print("        " + alone["assumed"])
+    if "skewed_routing" in alone:
+        print("        with skewed routing: " + ", ".join("%s %.4g" % one for one in alone["skewed_routing"].items()))
     print("        factors %.3f, %.3f; %s" % (half["factor"], half["factor_decodes"], alone["clocks"]))
 
 for table in sorted(glob.glob(os.path.join(data, "*-steps.csv"))):

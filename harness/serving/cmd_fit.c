@@ -29,6 +29,13 @@
  * each that no layer table has. All else of the host's work runs beside the step before (asynchronous scheduling). */
 #define FL_SERVING_HOST_US 200
 
+/* One exchange of tokens among data-parallel replicas, where nobody measured it. An all-reduce is a reduce-scatter and
+ * an all-gather, so dispatch and combine take half of one each: half of the numbers above, which a model of hidden size
+ * 5120 gave; the part of a token goes as the hidden size. */
+#define FL_SERVING_EXCHANGE_US 50
+#define FL_SERVING_EXCHANGE_TOKEN_US 0.2
+#define FL_SERVING_REDUCE_HIDDEN 5120
+
 static const fl_command_help help = {
     "fit serving",
     "--dense FILE --per-sequence FILE --attention FILE --layers N --sm-mhz MHZ | --steps FILE | SERVER.csv, [--run "
@@ -49,11 +56,11 @@ static const fl_command_help help = {
     "draws it. The serving file itself holds no watts."};
 
 typedef struct options {
-    const char *dense, *per_sequence, *attention, *steps, *serving, *run, *calibrate, *out, *model, *gpu, *source;
+    const char *dense, *per_sequence, *attention, *moe, *steps, *serving, *run, *calibrate, *out, *model, *gpu, *source;
     const char *base, *platform_out;
-    int64_t layers, tensor, max_seqs, budget, block, kv_blocks, model_len;
-    double sm_mhz, host_us, reduce_us, reduce_token_us, leave_out;
-    bool no_chunks, no_prefix, no_async, eager, json;
+    int64_t layers, tensor, data, experts, top_k, hidden, max_seqs, budget, block, kv_blocks, model_len;
+    double sm_mhz, host_us, reduce_us, reduce_token_us, exchange_us, exchange_token_us, skew, leave_out;
+    bool no_chunks, no_prefix, no_async, eager, expert_parallel, json;
 } options;
 
 typedef struct comparison { /* of a run: all requests, and those that calibration did not see */
@@ -66,10 +73,11 @@ typedef struct result {
     fl_diag unwritten; /* why the platform could not be written; status FL_OK: it was */
     fl_serving file;
     fl_step_law law;
-    fl_serving_errors left_out;
-    fl_serving_spread layers_spread;
+    fl_serving_errors left_out, experts;
+    fl_serving_spread layers_spread, experts_spread;
     fl_serving_steps_fit steps;
     comparison all, unseen;
+    fl_serving_latency skewed; /* of all, with the other routing */
     fl_serving_factors factor;
 } result;
 
@@ -97,8 +105,16 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
                            .sm_mhz = o->sm_mhz,
                            .host_s = 1e-6 * o->host_us,
                            .reduce_s = 1e-6 * o->reduce_us,
-                           .reduce_token_s = 1e-6 * o->reduce_token_us};
-    fl_left_out left[3];
+                           .reduce_token_s = 1e-6 * o->reduce_token_us,
+                           .experts = (uint32_t)o->experts,
+                           .top_k = (uint32_t)o->top_k,
+                           .data_parallel = (uint32_t)o->data,
+                           .expert_parallel = o->expert_parallel,
+                           .exchange_s = 1e-6 * o->exchange_us,
+                           .exchange_token_s = 1e-6 * o->exchange_token_us};
+    if (!(o->exchange_token_us >= 0))
+        t.exchange_token_s = 1e-6 * FL_SERVING_EXCHANGE_TOKEN_US * (double)o->hidden / FL_SERVING_REDUCE_HIDDEN;
+    fl_left_out left[4];
     fl_status s = FL_OK;
     if (!o->dense || !o->per_sequence || !o->attention)
         s = fl_refuse(d, "layer tables come in threes, expected --dense, --per-sequence and --attention");
@@ -113,14 +129,18 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
         s = fl_layers_read(o->per_sequence, "sequences", &t.per_sequence, &left[1], d);
     if (!s)
         s = fl_attention_read(o->attention, &t.attention, &left[2], d);
-    const char *const file[] = {o->dense, o->per_sequence, o->attention};
-    for (size_t i = 0; !s && i < 3; i++)
+    if (!s && o->moe)
+        s = fl_expert_rows_read(o->moe, &t.moe, &left[3], d);
+    const char *const file[] = {o->dense, o->per_sequence, o->attention, o->moe};
+    for (size_t i = 0; !s && i < (o->moe ? 4 : 3); i++)
         fl_left_tell(file[i], &left[i]);
     if (!s)
-        s = fl_serving_layers_fit(&t, &r->file, &r->law, &r->left_out, d);
+        s = fl_serving_layers_fit(&t, &r->file, &r->law, &r->left_out, &r->experts, d);
     fl_layers_free(&t.dense);
     fl_layers_free(&t.per_sequence);
     fl_attention_free(&t.attention);
+    fl_expert_rows_free(&t.moe);
+    r->experts_spread = fl_serving_errors_spread(&r->experts);
     r->layers_spread = fl_serving_errors_spread(&r->left_out);
     if (!s && r->left_out.count)
         r->law.time_error = r->layers_spread.mean / 100;
@@ -157,7 +177,15 @@ static fl_status make_law(const options *o, result *r, fl_diag *d) {
     }
     fl_serving_init(&r->file);
     limits_of(o, &r->file);
-    return layers ? from_layers(o, r, d) : from_steps(o, r, d);
+    if (!layers || !o->moe) {
+        if (o->experts || o->top_k || o->data > 1 || o->expert_parallel || o->skew > 0)
+            return fl_refuse(d, "experts and data-parallel replicas without their table, expected --moe FILE");
+        return layers ? from_layers(o, r, d) : from_steps(o, r, d);
+    }
+    const fl_status s = from_layers(o, r, d);
+    r->law.expert_skew = o->skew;
+    fl_must_have(s || fl_step_law_skew(&r->law) == FL_MODEL_OK);
+    return s;
 }
 
 static void compare(const fl_requests *q, const fl_serving_times *simulated, const fl_serving_times *measured,
@@ -166,6 +194,21 @@ static void compare(const fl_requests *q, const fl_serving_times *simulated, con
     c->to = q->count;
     c->simulated = fl_serving_latency_of(q, simulated, from, q->count);
     c->measured = fl_serving_latency_of(q, measured, from, q->count);
+}
+
+/* The run again with skewed routing where the law's is even, and the other way round: the range of what is assumed. */
+static fl_status other_routing(result *r, const fl_requests *q, const fl_batching_rules *rules, double mhz,
+                               fl_serving_times *simulated, fl_diag *d) {
+    fl_step_law other = r->law;
+    fl_batching_counts counts;
+    other.popularity = NULL;
+    other.expert_skew = r->law.expert_skew > 0 ? 0 : FL_SKEW_ASSUMED;
+    fl_must_have(fl_step_law_skew(&other) == FL_MODEL_OK);
+    const fl_status s = fl_serving_simulate(q, rules, &other, mhz, r->file.async_scheduling, simulated, &counts, d);
+    if (!s)
+        r->skewed = fl_serving_latency_of(q, simulated, 0, q->count);
+    free(other.popularity);
+    return s;
 }
 
 static fl_status against_run(const options *o, result *r, fl_diag *d) {
@@ -197,6 +240,8 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
         s = fl_serving_simulate(&q, &rules, &r->law, mhz, r->file.async_scheduling, simulated, &r->all.counts, d);
     if (!s)
         compare(&q, simulated, measured, 0, &r->all);
+    if (!s && r->law.experts)
+        s = other_routing(r, &q, &rules, mhz, simulated, d);
     if (!s && how == 1)
         compare(&q, simulated, measured, learn, &r->unseen);
     if (how)
@@ -249,8 +294,10 @@ static void print_comparison(const char *what, const comparison *c) {
     print_latency("end to end p99", c->simulated.e2e_p99, c->measured.e2e_p99);
 }
 
-static void print_law(const fl_step_law *l, uint32_t token_budget) {
-    char clocks[FL_SERVING_CLOCKS_TEXT], beyond[FL_SERVING_CLOCKS_TEXT];
+static void print_law(const fl_step_law *l, uint32_t token_budget, uint32_t max_seqs) {
+    char clocks[FL_SERVING_CLOCKS_TEXT], assumed[FL_SERVING_CLOCKS_TEXT], beyond[FL_SERVING_CLOCKS_TEXT];
+    if (*fl_serving_assumed_text(l, token_budget, max_seqs, assumed, sizeof assumed))
+        printf("%s\n", assumed);
     printf("%s\n", fl_serving_clocks_text(l, clocks, sizeof clocks));
     if (l->by_tokens.count)
         printf("tokens: %zu measured points from %.3f ms at %g to %.3f ms at %g, sharpness %.2f\n", l->by_tokens.count,
@@ -269,10 +316,20 @@ static void print_law(const fl_step_law *l, uint32_t token_budget) {
     if (l->reduces)
         printf("all-reduces: %u a step, %.1f us + %.3f us a token each\n", l->reduces, 1e6 * l->reduce_s,
                1e6 * l->reduce_token_s);
+    if (l->experts)
+        printf("experts: %u, %u for a token, on %u ranks in %u slices; %.1f us + |%.3f us a token, %.2f us an expert| "
+               "at the tables' clock, sharpness %.2f, all blocks together\n",
+               l->experts, l->top_k, l->expert_ranks, l->expert_slices, 1e6 * l->expert_floor_s,
+               1e9 * l->expert_token / l->ref_sm_mhz, 1e6 * l->expert_s, l->expert_sharpness);
+    if (l->exchanges)
+        printf("exchanges of %u replicas: %u a step, %.1f us + %.3f us a token each\n", l->replicas, l->exchanges,
+               1e6 * l->exchange_s, 1e6 * l->exchange_token_s);
 }
 
 static void print_text(const options *o, const result *r) {
-    print_law(&r->law, r->file.token_budget);
+    print_law(&r->law, r->file.token_budget, r->file.max_seqs);
+    if (r->experts.count)
+        print_spread("experts, by the equation alone", &r->experts_spread);
     if (r->left_out.count)
         print_spread("decode batches left out: time", &r->layers_spread);
     if (o->steps)
@@ -283,6 +340,9 @@ static void print_text(const options *o, const result *r) {
         printf("\ncalibrated: the law's times were multiplied by %.4f, the attention of decodes by %.4f besides\n",
                r->factor.all, r->factor.decodes);
     print_comparison("the run", &r->all);
+    if (r->law.experts)
+        printf("with %s routing: TTFT mean %.4f, TPOT p50 %.4f, end to end p50 %.4f\n",
+               r->law.expert_skew > 0 ? "even" : "skewed", r->skewed.ttft_mean, r->skewed.tpot_p50, r->skewed.e2e_p50);
     if (r->unseen.to)
         print_comparison("not looked at by the calibration", &r->unseen);
     printf("\n%llu steps, %llu preemptions, %llu tokens found in the prefix cache\n",
@@ -320,8 +380,18 @@ static void print_json(const options *o, const result *r) {
         fl_json_add_real(json, "factor", r->factor.all);
         fl_json_add_real(json, "factor_decodes", r->factor.decodes);
     }
+    fl_serving_assumed_text(&r->law, r->file.token_budget, r->file.max_seqs, clocks, sizeof clocks);
+    cJSON_AddStringToObject(json, "assumed", clocks);
+    if (r->experts.count)
+        fl_serving_spread_json(json, "experts_time", &r->experts_spread);
     if (o->run)
         put_comparison(json, "run", &r->all);
+    if (o->run && r->law.experts) {
+        cJSON *other = cJSON_AddObjectToObject(json, r->law.expert_skew > 0 ? "even_routing" : "skewed_routing");
+        fl_json_add_real(other, "ttft_mean_s", r->skewed.ttft_mean);
+        fl_json_add_real(other, "tpot_p50_s", r->skewed.tpot_p50);
+        fl_json_add_real(other, "e2e_p50_s", r->skewed.e2e_p50);
+    }
     if (r->unseen.to)
         put_comparison(json, "unseen", &r->unseen);
     fl_json_tell(json);
@@ -330,6 +400,10 @@ static void print_json(const options *o, const result *r) {
 int fl_cmd_fit_serving(int argc, char **argv) {
     options o = {.calibrate = "none",
                  .tensor = 1,
+                 .data = 1,
+                 .hidden = FL_SERVING_REDUCE_HIDDEN,
+                 .exchange_us = FL_SERVING_EXCHANGE_US,
+                 .exchange_token_us = -1,
                  .max_seqs = 256,
                  .budget = 2048,
                  .block = 16,
@@ -345,6 +419,8 @@ int fl_cmd_fit_serving(int argc, char **argv) {
          FL_FOR_INPUT},
         {"attention", "FILE", FL_OPTION_TEXT, &o.attention, 0, 0,
          "layer table: prefill_chunk, kv_prefill, n_decode, kv_decode, time_us", FL_FOR_INPUT},
+        {"moe", "FILE", FL_OPTION_TEXT, &o.moe, 0, 0,
+         "layer table of a mixture of experts: tokens, activated_experts, time_us", FL_FOR_INPUT},
         {"layers", "N", FL_OPTION_INT, &o.layers, 1, 10000, "blocks of the model, for layer tables"},
         {"sm-mhz", "MHZ", FL_OPTION_REAL, &o.sm_mhz, 1, 1e5, "SM clock at which the layer tables were measured",
          FL_FOR_INPUT},
@@ -374,6 +450,21 @@ int fl_cmd_fit_serving(int argc, char **argv) {
          "of one all-reduce among them (" FL_AS_TEXT(FL_SERVING_REDUCE_US) ")"},
         {"all-reduce-token-us", "US", FL_OPTION_REAL, &o.reduce_token_us, 0, 1e6,
          "and for each token (" FL_AS_TEXT(FL_SERVING_REDUCE_TOKEN_US) ")"},
+        {"data-parallel", "N", FL_OPTION_INT, &o.data, 1, FL_SERVING_GPUS_MAX,
+         "with --moe: replicas that step together and share the experts (1)"},
+        {"expert-parallel", NULL, FL_OPTION_FLAG, &o.expert_parallel, 0, 0,
+         "each GPU holds whole experts, else a slice of each"},
+        {"experts", "N", FL_OPTION_INT, &o.experts, 1, FL_EXPERTS_MOST, "of a block (the most of the table)"},
+        {"top-k", "N", FL_OPTION_INT, &o.top_k, 1, FL_EXPERTS_MOST,
+         "experts that a token chooses (those of the table's row of one token)"},
+        {"expert-skew", "S", FL_OPTION_REAL, &o.skew, 0, 10,
+         "exponent of the experts' popularity by Zipf's law (0: even)"},
+        {"hidden", "N", FL_OPTION_INT, &o.hidden, 1, 1 << 20,
+         "hidden size of the model, for exchanges (" FL_AS_TEXT(FL_SERVING_REDUCE_HIDDEN) ")"},
+        {"exchange-us", "US", FL_OPTION_REAL, &o.exchange_us, 0, 1e6,
+         "of one exchange among replicas (" FL_AS_TEXT(FL_SERVING_EXCHANGE_US) ")"},
+        {"exchange-token-us", "US", FL_OPTION_REAL, &o.exchange_token_us, 0, 1e6,
+         "and for each token (" FL_AS_TEXT(FL_SERVING_EXCHANGE_TOKEN_US) " at the hidden size above)"},
         {"model", "TEXT", FL_OPTION_TEXT, &o.model, 0, 0, "what to call the model in the file"},
         {"gpu", "TEXT", FL_OPTION_TEXT, &o.gpu, 0, 0, "what to call the GPU"},
         {"source", "TEXT", FL_OPTION_TEXT, &o.source, 0, 0, "where the measurements come from", FL_FOR_INPUT},
@@ -405,6 +496,7 @@ int fl_cmd_fit_serving(int argc, char **argv) {
     fl_serving_free(&r.file);
     fl_step_law_free(&r.law);
     fl_serving_errors_free(&r.left_out);
+    fl_serving_errors_free(&r.experts);
     fl_serving_steps_free(&r.steps);
     fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;

@@ -34,19 +34,30 @@ void fl_serving_errors_free(fl_serving_errors *e);
 typedef struct fl_serving_layers {
     fl_layers dense, per_sequence;
     fl_attention attention;
-    uint32_t blocks; /* of the model: 32 for an 8B Llama */
-    bool graphs;     /* the engine runs captured CUDA graphs, whose sizes are padded */
-    double sm_mhz;   /* at which they were measured */
+    fl_expert_rows moe;                  /* none: the model has no experts, or they are rows 'moe' of dense */
+    uint32_t experts, top_k;             /* 0: the most experts of the table's rows; those of a row of one token */
+    uint32_t data_parallel;              /* replicas that step together */
+    bool expert_parallel;                /* each rank holds whole experts, else a slice of each */
+    double exchange_s, exchange_token_s; /* of one exchange of tokens among replicas; for data_parallel > 1 */
+    uint32_t blocks;                     /* of the model: 32 for an 8B Llama */
+    bool graphs;                         /* the engine runs captured CUDA graphs, whose sizes are padded */
+    double sm_mhz;                       /* at which they were measured */
     double host_s;
     double reduce_s, reduce_token_s; /* of one all-reduce; for tensor_parallel > 1 */
 } fl_serving_layers;
 
 /* Fits a law for the server *s, whose limits bound what is looked at: steps that it cannot run are left out. *law is to
  * be freed. `left_out`: how well a law predicts the steps of a number of decodes that it has not seen, each such number
- * left out in turn; steps as they are made of the tables by adding their layers. FL_BAD_INPUT where tables lack what
+ * left out in turn; steps as they are made of the tables by adding their layers. `experts`: of the
+ * experts' equation on its rows. FL_BAD_INPUT where tables lack what
  * the law needs. */
 fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *law,
-                                fl_serving_errors *left_out, fl_diag *d);
+                                fl_serving_errors *left_out, fl_serving_errors *experts, fl_diag *d);
+
+/* Fits the law's experts to the table t->moe, for the GPUs of a server and its replicas. seen: errors of the equation
+ * on the rows that it was fitted to; the law has the rows themselves too. */
+fl_status fl_serving_experts_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *law,
+                                 fl_serving_errors *seen, fl_diag *d);
 
 /* Writes the clocks of a point for people, with the memory clock if the board has several. Returns buf. */
 char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_point *p, char *buf, size_t size);
@@ -75,6 +86,8 @@ typedef struct fl_serving_times { /* of one request, in seconds from its arrival
  * end. async: the engine composes a step when the one before begins, so a request that arrives during a step waits for
  * the end of the next one (vLLM's asynchronous scheduling). sm_mhz: the clock of all steps. FL_BAD_INPUT where a
  * request can never be served. */
+/* The law's replicas each have a scheduler, and a request goes to the one with the fewest; they step together, and one
+ * without requests runs an empty step of one token, as vLLM's data-parallel ranks do. */
 fl_status fl_serving_simulate(const fl_requests *requests, const fl_batching_rules *rules, const fl_step_law *law,
                               double sm_mhz, bool async, fl_serving_times *times, fl_batching_counts *counts,
                               fl_diag *d);

@@ -13,42 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- errors of predictions ---- */
-
-void fl_serving_errors_add(fl_serving_errors *e, double predicted, double measured) {
-    fl_must_grow(&e->error, &e->room, e->count + 1, sizeof *e->error);
-    e->error[e->count++] = predicted / measured - 1;
-}
-
-static int by_size(const void *a, const void *b) {
-    const double x = fabs(*(const double *)a), y = fabs(*(const double *)b);
-    return x < y ? -1 : x > y;
-}
-
-fl_serving_spread fl_serving_errors_spread(fl_serving_errors *e) {
-    fl_serving_spread s = {NAN, NAN, NAN, NAN, NAN};
-    double sum = 0, sign = 0;
-    const size_t n = e->count;
-    if (!n)
-        return s;
-    qsort(e->error, n, sizeof *e->error, by_size);
-    for (size_t i = 0; i < n; i++) {
-        sum += fabs(e->error[i]);
-        sign += e->error[i];
-    }
-    s.mean = 100 * sum / (double)n;
-    s.bias = 100 * sign / (double)n;
-    s.median = 50 * (fabs(e->error[(n - 1) / 2]) + fabs(e->error[n / 2]));
-    s.p95 = 100 * fabs(e->error[(19 * n + 19) / 20 - 1]);
-    s.worst = 100 * fabs(e->error[n - 1]);
-    return s;
-}
-
-void fl_serving_errors_free(fl_serving_errors *e) {
-    free(e->error);
-    *e = (fl_serving_errors){0};
-}
-
 /* ---- the law from layer tables ---- */
 
 /* How often a layer runs in a step: these once, and the norm before attention and that before the MLP in each block.
@@ -395,7 +359,7 @@ static void make_grids(const fl_serving_layers *t, double floor_s, fl_step_law *
 }
 
 fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *out,
-                                fl_serving_errors *left_out, fl_diag *d) {
+                                fl_serving_errors *left_out, fl_serving_errors *experts, fl_diag *d) {
     fl_step_law law = fl_step_law_none();
     attention_fit f = {.left_out = -1};
     double x[NUMBERS];
@@ -404,8 +368,8 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
     law.graph_tokens = !t->graphs ? 0 : s->max_seqs < GRAPH_MOST / 2 ? 2 * s->max_seqs : GRAPH_MOST;
     fl_status status = need_layers(&t->dense, NEEDED, sizeof NEEDED / sizeof *NEEDED, "by tokens", d);
     size_t rows;
-    if (!status && !fl_layers_find(&t->dense, MIXTURE, &rows))
-        status = need_layers(&t->dense, MLP, sizeof MLP / sizeof *MLP, "by tokens (nor 'moe')", d);
+    if (!status && !t->moe.count && !fl_layers_find(&t->dense, MIXTURE, &rows))
+        status = need_layers(&t->dense, MLP, sizeof MLP / sizeof *MLP, "by tokens (nor 'moe', nor --moe)", d);
     if (!status)
         status = need_layers(&t->per_sequence, SEQUENCE, sizeof SEQUENCE / sizeof *SEQUENCE, "by sequences", d);
     if (!status) {
@@ -413,6 +377,8 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
         sum_layers(&t->per_sequence, 0, &law.by_sequence);
         status = fit_overlap(&law, s->token_budget, d);
     }
+    if (!status && t->moe.count) /* before attention, whose rows weigh as parts of whole steps */
+        status = fl_serving_experts_fit(t, s, &law, experts, d);
     if (!status)
         status = take_samples(t, s, &law, &f, d);
     if (!status)
@@ -439,7 +405,14 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
             law.reduce_token_s = t->reduce_token_s;
         }
         make_grids(t, a.host_s, &law);
+        law.replicas = t->data_parallel;
+        if (t->data_parallel > 1) { /* tokens go to their experts and come back */
+            law.exchanges = 2 * t->blocks;
+            law.exchange_s = t->exchange_s;
+            law.exchange_token_s = t->exchange_token_s;
+        }
     }
+
     free(f.sample);
     if (status)
         fl_step_law_free(&law);

@@ -15,6 +15,20 @@
 
 /* ---- the loop ---- */
 
+typedef struct replica {
+    fl_batching *b;
+    fl_step_shape shape;
+    size_t arrived;
+    bool steps; /* it has requests in the step in progress */
+} replica;
+
+typedef struct group { /* replicas that step together */
+    replica *of;
+    uint32_t count;
+    const fl_step_law *law;
+    double sm_mhz;
+} group;
+
 static void note(fl_batching *b, const fl_requests *r, double now_s, fl_serving_times *times) {
     size_t count;
     const fl_batch_part *part = fl_batching_parts(b, &count);
@@ -28,27 +42,76 @@ static void note(fl_batching *b, const fl_requests *r, double now_s, fl_serving_
     }
 }
 
+static fl_batching *least_loaded(const group *g) {
+    size_t best = 0;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < g->count; i++) {
+        const uint64_t has = g->of[i].arrived - fl_batching_count(g->of[i].b).finished;
+        if (has < least) {
+            least = has;
+            best = i;
+        }
+    }
+    g->of[best].arrived++;
+    return g->of[best].b;
+}
+
+/* Returns how long the step takes; 0: no replica has a request. */
+static double begin(const group *g) {
+    uint32_t tokens = 0, busy = 0;
+    double slowest = 0;
+    for (uint32_t i = 0; i < g->count; i++) {
+        replica *r = &g->of[i];
+        r->steps = fl_batching_begin(r->b, &r->shape);
+        busy += r->steps;
+        if (!r->steps)
+            r->shape = fl_step_empty();
+        tokens += r->shape.tokens;
+    }
+    for (uint32_t i = 0; busy && i < g->count; i++) {
+        g->of[i].shape.group_tokens = g->count > 1 ? tokens : 0;
+        slowest = fmax(slowest, fl_step_time_s(g->law, &g->of[i].shape, g->sm_mhz, 1));
+    }
+    return slowest;
+}
+
+static void end(const group *g, const fl_requests *r, double now_s, fl_serving_times *times) {
+    for (uint32_t i = 0; i < g->count; i++) {
+        if (!g->of[i].steps)
+            continue;
+        if (fl_batching_steady(g->of[i].b) <= 1) /* before the last of a row of equal steps no request begins or ends */
+            note(g->of[i].b, r, now_s, times);
+        fl_batching_end(g->of[i].b);
+    }
+}
+
+static void add_counts(fl_batching_counts *sum, const fl_batching_counts *c) {
+    sum->steps += c->steps;
+    sum->preemptions += c->preemptions;
+    sum->cached_tokens += c->cached_tokens;
+}
+
 fl_status fl_serving_simulate(const fl_requests *r, const fl_batching_rules *rules, const fl_step_law *law,
                               double sm_mhz, bool async, fl_serving_times *times, fl_batching_counts *counts,
                               fl_diag *d) {
-    fl_batching *b = NULL;
+    group g = {.count = law->replicas, .law = law, .sm_mhz = sm_mhz};
     double now_s = 0, composed_s = 0; /* composed_s: when the next step is composed */
     size_t next = 0;
+    g.of = fl_must(calloc(g.count, sizeof *g.of));
+    *counts = (fl_batching_counts){0};
     fl_status s = fl_batching_check(rules, r, d);
-    if (!s)
-        s = fl_batching_new(&b, rules, r, d);
+    for (uint32_t i = 0; !s && i < g.count; i++)
+        s = fl_batching_new(&g.of[i].b, rules, r, d);
     while (!s) {
-        fl_step_shape shape;
         while (!s && next < r->count && 1e-9 * (double)r->row[next].t_ns <= composed_s)
-            s = fl_batching_arrive(b, (uint32_t)next++, d);
+            s = fl_batching_arrive(least_loaded(&g), (uint32_t)next++, d);
         if (s)
             break;
-        if (fl_batching_begin(b, &shape)) {
+        const double step_s = begin(&g);
+        if (step_s > 0) {
             composed_s = now_s;
-            now_s += fl_step_time_s(law, &shape, sm_mhz, 1);
-            if (fl_batching_steady(b) <= 1) /* before the last of a row of equal steps no request begins or ends */
-                note(b, r, now_s, times);
-            fl_batching_end(b);
+            now_s += step_s;
+            end(&g, r, now_s, times);
             if (!async)
                 composed_s = now_s;
         } else if (next < r->count) {
@@ -57,9 +120,12 @@ fl_status fl_serving_simulate(const fl_requests *r, const fl_batching_rules *rul
             break;
         }
     }
-    if (!s)
-        *counts = fl_batching_count(b);
-    fl_batching_free(b);
+    for (uint32_t i = 0; i < g.count; i++) {
+        const fl_batching_counts c = s ? (fl_batching_counts){0} : fl_batching_count(g.of[i].b);
+        add_counts(counts, &c);
+        fl_batching_free(g.of[i].b);
+    }
+    free(g.of);
     return s;
 }
 
@@ -129,8 +195,9 @@ static void scale_points(double *time_s, size_t count, double factor) {
 }
 
 static void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
-    double *const time[] = {&law->host_s,    &law->host_sequence_s, &law->token, &law->sequence,
-                            &law->weights_s, &law->weights_clock,   &law->pair,  &law->chunk_key};
+    double *const time[] = {&law->host_s,         &law->host_sequence_s, &law->token,       &law->sequence,
+                            &law->weights_s,      &law->weights_clock,   &law->pair,        &law->chunk_key,
+                            &law->expert_floor_s, &law->expert_s,        &law->expert_token};
     double *const decodes[] = {&law->kv_s, &law->kv_clock, &law->decode, &law->kv_beside_s, &law->decode_beside};
     for (size_t i = 0; i < sizeof time / sizeof *time; i++)
         *time[i] *= by.all;
@@ -139,6 +206,7 @@ static void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
     scale_points(law->by_tokens.time_s, law->by_tokens.count, by.all);
     scale_points(law->by_sequence.time_s, law->by_sequence.count, by.all);
     scale_points(law->by_chunk.time_s, law->by_chunk.count, by.all);
+    scale_points(law->by_experts.time_s, law->by_experts.count, by.all);
     scale_points(law->by_decodes.time_s, law->by_decodes.count, by.all * by.decodes);
     scale_points(law->by_decodes_beside.time_s, law->by_decodes_beside.count, by.all * by.decodes);
 }

@@ -152,6 +152,11 @@ fl_model_status fl_cpu_row_make(const fl_cpu_spec *cpu, const fl_host_load *load
  *       + |(a q(n) + e s) / f, w / m + w' / f|                                           matrix products
  *       + |c pairs / f, KV of the chunks (k / m + (k' + c') / f)|                        attention of prompt chunks
  *       + |e' D / f, KV of the decodes (k / m + k' / f)|                                 attention of decodes
+ *       + max over ranks r of M(n_r, E_r) + exchanges(N)                                 mixture of experts
+ *
+ * A mixture of experts: M(n, E) = m0 + |a_e n / f, w_e E / m|. The weights of the E experts that a rank's tokens touch
+ * are read once, and n tokens of top_k expert rows each are computed. N counts the tokens of all data-parallel
+ * replicas, which step together and share the experts.
  *
  * q(n) rounds up to the tiles of a matrix product: powers of two to 128, then multiples of 128. c': a chunk walks all
  * keys before it one after another, which bounds a short chunk over a long context. Beside a prompt chunk decodes run
@@ -169,6 +174,7 @@ typedef struct fl_step_shape {
     uint64_t pairs;         /* of prompt chunks: query tokens times the keys that each looks at */
     uint64_t kv_read;       /* tokens of KV that attention reads, by chunks and decodes */
     uint64_t kv_decode;     /* of them, by decodes */
+    uint32_t group_tokens;  /* of all data-parallel replicas, this one's included; 0: this one has no others */
 } fl_step_shape;
 
 /* Add a request that computes `tokens` tokens of its prompt, after `context` tokens in the KV cache: query i of the
@@ -176,6 +182,9 @@ typedef struct fl_step_shape {
 void fl_step_add_prompt(fl_step_shape *s, uint32_t tokens, uint64_t context);
 /* Add a request that decodes one token after `context` tokens in the KV cache; with its own token it reads one more. */
 void fl_step_add_decode(fl_step_shape *s, uint64_t context);
+
+/* The step of a data-parallel replica that has no requests while others have: one token without context. */
+static inline fl_step_shape fl_step_empty(void) { return (fl_step_shape){.tokens = 1, .sequences = 1}; }
 
 /* Seconds measured at the reference clock against tokens or sequences: points ascending, joined by lines; beyond the
  * last point, proportional. */
@@ -221,6 +230,19 @@ typedef struct fl_step_law {
     uint32_t reduces;
     double reduce_s, reduce_token_s;
 
+    /* Mixture of experts: each token chooses top_k of `experts` in every block. Expert e lies on rank e expert_ranks /
+     * experts, cut into expert_slices parts on as many GPUs. m0 and w_e in s, a_e in GHz s, for all blocks together.
+     * The grid, at ref_sm_mhz, corrects M as others do: `at` tokens, kv experts. experts 0: the model has none. */
+    uint32_t experts, top_k, expert_ranks, expert_slices;
+    double expert_floor_s, expert_s, expert_token, expert_sharpness;
+    fl_step_grid by_experts;
+    double expert_skew; /* exponent of the experts' popularity by Zipf's law; 0: all alike */
+    uint32_t expert_seed;
+    double *popularity; /* probability that a token chooses an expert; owned; NULL: top_k / experts of each */
+    /* Data parallel: this many replicas step together. Their ranks exchange tokens `exchanges` times a step. */
+    uint32_t replicas, exchanges;
+    double exchange_s, exchange_token_s;
+
     /* Where it was measured. Clocks in MHz, ascending; one clock: all that the law says of others is assumed. */
     double sm_mhz[FL_STEP_CLOCKS];
     uint32_t sm_count;
@@ -237,6 +259,12 @@ typedef struct fl_step_law {
 fl_step_law fl_step_law_none(void);
 /* Frees the tables, zeroes the law. */
 void fl_step_law_free(fl_step_law *law);
+/* Make `popularity` for expert_skew and expert_seed: ranks of Zipf's law in a seeded order, cut where an expert would
+ * be chosen more than once by a token. FL_MODEL_NO_MEMORY. [assumed: no table of any router's choices is behind it] */
+fl_model_status fl_step_law_skew(fl_step_law *law);
+/* Experts that n tokens touch on expert rank `rank`, and its share of the tokens' rows times the number of ranks, 1
+ * with even routing. Even: E = X (1 - (1 - K/X)^n) / R. */
+double fl_step_touched(const fl_step_law *law, uint32_t rank, double tokens, double *load);
 /* FL_MODEL_INVALID where a member is negative, not finite, or a table is not ascending; a law that gives no time. */
 fl_model_status fl_step_law_check(const fl_step_law *law);
 

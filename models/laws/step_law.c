@@ -99,8 +99,17 @@ void fl_step_add_decode(fl_step_shape *s, uint64_t context) {
 }
 
 fl_step_law fl_step_law_none(void) {
-    return (fl_step_law){
-        .sharpness = 1, .attention_sharpness = 1, .time_error = -1, .power_error = -1, .sm_load = 1, .memory_load = 1};
+    return (fl_step_law){.sharpness = 1,
+                         .attention_sharpness = 1,
+                         .time_error = -1,
+                         .power_error = -1,
+                         .sm_load = 1,
+                         .memory_load = 1,
+                         .expert_sharpness = 1,
+                         .expert_ranks = 1,
+                         .expert_slices = 1,
+                         .expert_seed = 1,
+                         .replicas = 1};
 }
 
 static void table_free(fl_step_table *t) {
@@ -120,6 +129,8 @@ void fl_step_law_free(fl_step_law *law) {
     grid_free(&law->by_decodes);
     grid_free(&law->by_decodes_beside);
     grid_free(&law->by_chunk);
+    grid_free(&law->by_experts);
+    free(law->popularity);
     *law = (fl_step_law){0};
 }
 
@@ -143,24 +154,27 @@ static bool grid_is_sound(const fl_step_grid *g) {
 }
 
 fl_model_status fl_step_law_check(const fl_step_law *law) {
-    const double part[] = {law->host_s,       law->host_sequence_s, law->token,          law->sequence,
-                           law->weights_s,    law->weights_clock,   law->pair,           law->chunk_key,
-                           law->kv_s,         law->kv_clock,        law->decode,         law->kv_beside_s,
-                           law->beside_token, law->reduce_s,        law->reduce_token_s, law->decode_beside,
-                           law->ref_sm_mhz,   law->ref_mem_mhz,     law->sm_load,        law->memory_load};
+    const double part[] = {law->host_s,         law->host_sequence_s, law->token,          law->sequence,
+                           law->weights_s,      law->weights_clock,   law->pair,           law->chunk_key,
+                           law->kv_s,           law->kv_clock,        law->decode,         law->kv_beside_s,
+                           law->beside_token,   law->reduce_s,        law->reduce_token_s, law->decode_beside,
+                           law->ref_sm_mhz,     law->ref_mem_mhz,     law->sm_load,        law->memory_load,
+                           law->expert_floor_s, law->expert_s,        law->expert_token,   law->expert_skew,
+                           law->exchange_s,     law->exchange_token_s};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!(part[i] >= 0) || !isfinite(part[i]))
             return FL_MODEL_INVALID;
-    if (!(law->sharpness >= 1) || !(law->attention_sharpness >= 1) || law->sm_count > FL_STEP_CLOCKS)
+    if (!fl_step_experts_sound(law) || !(law->sharpness >= 1) || !(law->attention_sharpness >= 1) ||
+        law->sm_count > FL_STEP_CLOCKS)
         return FL_MODEL_INVALID;
     for (uint32_t i = 0; i < law->sm_count; i++)
         if (!(law->sm_mhz[i] > (i ? law->sm_mhz[i - 1] : 0)) || !isfinite(law->sm_mhz[i]))
             return FL_MODEL_INVALID;
     if (!table_is_sound(&law->by_tokens) || !table_is_sound(&law->by_sequence) || !grid_is_sound(&law->by_decodes) ||
-        !grid_is_sound(&law->by_decodes_beside) || !grid_is_sound(&law->by_chunk))
+        !grid_is_sound(&law->by_decodes_beside) || !grid_is_sound(&law->by_chunk) || !grid_is_sound(&law->by_experts))
         return FL_MODEL_INVALID;
     if ((law->by_tokens.count || law->by_sequence.count || law->by_decodes.count || law->by_decodes_beside.count ||
-         law->by_chunk.count) &&
+         law->by_chunk.count || law->by_experts.count) &&
         !(law->ref_sm_mhz > 0))
         return FL_MODEL_INVALID;
     return law->by_tokens.count || law->token > 0 || law->weights_s > 0 || law->host_s > 0 ? FL_MODEL_OK
@@ -228,10 +242,7 @@ static double grid_at(const fl_step_grid *g, double decodes, double kv) {
     return here + (along_kv(g, to, line_end(g, to), kv) - here) * ((decodes - n) / (g->at[to] - n));
 }
 
-/* A part of the step: seconds, and those in which compute and memory would be busy if they had not to wait. */
-typedef struct part {
-    double time_s, compute_s, memory_s;
-} part;
+typedef fl_step_part part;
 
 static void add(part *sum, double compute_s, double memory_s, double p) {
     sum->time_s += fl_time_norm(compute_s, memory_s, p);
@@ -313,8 +324,13 @@ static part step_parts(const fl_step_law *law, const fl_step_shape *s, double gh
         add_chunks(&sum, law, s, ghz, m);
     if (s->decodes)
         add_decodes(&sum, law, s, ghz, m);
+    if (law->experts) {
+        const part experts = fl_step_experts_at(law, s->group_tokens ? s->group_tokens : s->tokens, ghz, m);
+        add_scaled(&sum, &experts, 1);
+    }
     sum.time_s += law->host_s + law->host_sequence_s * s->sequences +
-                  law->reduces * (law->reduce_s + law->reduce_token_s * s->tokens);
+                  law->reduces * (law->reduce_s + law->reduce_token_s * s->tokens) +
+                  law->exchanges * (law->exchange_s + law->exchange_token_s * s->group_tokens);
     return sum;
 }
 

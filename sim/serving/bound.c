@@ -100,7 +100,7 @@ static double cost_of(const fl_step_law *law, const price *p, uint32_t tokens, u
 static fl_step_law products_of(const fl_step_law *law, bool heads) {
     fl_step_law one = *law;
     one.host_s = one.host_sequence_s = 0;
-    one.reduces = 0;
+    one.reduces = one.experts = one.exchanges = 0;
     if (!heads) {
         one.sequence = 0;
         one.by_sequence.count = 0;

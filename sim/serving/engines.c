@@ -133,21 +133,37 @@ static bool compose(fl_engines *v, fl_engine *e, int64_t t) {
     return !v->status && fl_batching_begin(e->batching, &e->shape);
 }
 
+/* e and its replicas, none of which is busy. */
 static void begin_step(fl_engines *v, fl_engine *e, int64_t t) {
-    if (!compose(v, e, t))
+    uint32_t count, tokens = 0, busy = 0;
+    fl_engine *group = fl_engine_group(v, e, &count);
+    for (uint32_t k = 0; k < count && !v->status; k++) {
+        group[k].empty = !compose(v, &group[k], t);
+        if (group[k].empty)
+            group[k].shape = fl_step_empty();
+        tokens += group[k].shape.tokens;
+        busy += !group[k].empty;
+    }
+    if (!busy || v->status)
         return;
-    e->busy = true;
-    e->begin_ps = e->charged_ps = t;
-    e->step_fj = 0;
-    fl_step_taken(v, e);
+    for (uint32_t k = 0; k < count; k++) {
+        group[k].shape.group_tokens = count > 1 ? tokens : 0;
+        group[k].busy = true;
+        group[k].begin_ps = group[k].charged_ps = t;
+        group[k].step_fj = 0;
+        if (!group[k].empty)
+            fl_step_taken(v, &group[k]);
+    }
     if (!fl_step_pace(v, e))
         return;
-    e->end_ps = t + e->length_ps;
-    for (uint32_t i = 0; i < e->s->gpu_count; i++) {
-        fl_gpu *g = e->rank[i].g;
-        g->active = g->resident = 1;
-        g->busy_since_ps = t;
-        fl_gpu_wake(g, t);
+    for (uint32_t k = 0; k < count; k++) {
+        group[k].end_ps = t + group[k].length_ps;
+        for (uint32_t i = 0; i < group[k].s->gpu_count; i++) {
+            fl_gpu *g = group[k].rank[i].g;
+            g->active = g->resident = 1;
+            g->busy_since_ps = t;
+            fl_gpu_wake(g, t);
+        }
     }
 }
 
@@ -188,10 +204,12 @@ static void end_step(fl_engines *v, fl_engine *e, int64_t t) {
         if (g->records.on)
             record_kernel(e, g, t);
     }
-    if (v->records)
+    if (v->records && !e->empty)
         record_batch(v, e, t);
-    fl_step_account(v, e);
-    fl_batching_end(e->batching);
+    if (!e->empty) {
+        fl_step_account(v, e);
+        fl_batching_end(e->batching);
+    }
     e->busy = false;
     e->ended_ps = t;
     e->end_ps = FL_TIME_NEVER;
@@ -303,8 +321,12 @@ void fl_engines_rescale(fl_engines *v, const fl_gpu *g, int64_t t) {
     if (!e || !e->busy)
         return;
     const int64_t was = e->length_ps;
-    if (fl_step_pace(v, e) && !e->lost)
-        e->end_ps = t + fl_rescale_ps(e->end_ps - t, was, e->length_ps);
+    uint32_t count;
+    fl_engine *group = fl_engine_group(v, e, &count);
+    if (!fl_step_pace(v, e) || e->lost)
+        return;
+    for (uint32_t k = 0; k < count; k++)
+        group[k].end_ps = t + fl_rescale_ps(group[k].end_ps - t, was, group[k].length_ps);
 }
 
 void fl_engines_lose(fl_engines *v, fl_gpu *g) {
@@ -312,8 +334,12 @@ void fl_engines_lose(fl_engines *v, fl_gpu *g) {
     fl_engine *e = engine_of(v, g, &rank);
     if (!e)
         return;
-    e->lost = true;
-    e->end_ps = FL_TIME_NEVER;
+    uint32_t count;
+    fl_engine *group = fl_engine_group(v, e, &count);
+    for (uint32_t k = 0; k < count; k++) {
+        group[k].lost = true;
+        group[k].end_ps = FL_TIME_NEVER;
+    }
     g->dyn_now_mw = 0;
     g->active = g->resident = 0;
 }
@@ -321,7 +347,7 @@ void fl_engines_lose(fl_engines *v, fl_gpu *g) {
 int64_t fl_engines_predict_mw(const fl_engines *v, const fl_gpu *g, uint32_t sm, const fl_clock_rates *rates) {
     const fl_step_rank *rank;
     const fl_engine *e = engine_of(v, g, &rank);
-    return e && e->busy ? fl_step_predict_mw(e, rank, sm, rates) : -1;
+    return e && e->busy ? fl_step_predict_mw(v, e, rank, sm, rates) : -1;
 }
 
 uint64_t fl_engines_hash(const fl_engines *v, uint64_t h) {

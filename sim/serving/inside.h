@@ -130,12 +130,20 @@ uint32_t fl_batch_find(const fl_batching *b, uint32_t r, const fl_kv_place **pla
 /* Free what no later request can take over from finished request r. */
 void fl_batch_part_with(fl_batching *b, uint32_t r);
 
-/* At the clocks in force. False where the law gives no length: v->status says why. */
+/* The first of the servers that step together with e, and how many they are. */
+static inline fl_engine *fl_engine_group(const fl_engines *v, const fl_engine *e, uint32_t *count) {
+    *count = v->u->replicas > 1 ? v->u->replicas : 1;
+    return &v->engine[e->index - e->index % *count];
+}
+
+/* The pace of e's step and of its replicas', at the clocks in force. False where the law gives no length: v->status
+ * says why. */
 bool fl_step_pace(fl_engines *v, fl_engine *e);
 /* How long a step of this shape would take, at the clocks of the first rank. */
 int64_t fl_step_alone_ps(const fl_engine *e, const fl_step_shape *shape);
 /* Power above the base of one rank if its SM clock, with these rates, were another; < 0 = not known. */
-int64_t fl_step_predict_mw(const fl_engine *e, const fl_step_rank *r, uint32_t sm, const fl_clock_rates *rates);
+int64_t fl_step_predict_mw(const fl_engines *v, const fl_engine *e, const fl_step_rank *r, uint32_t sm,
+                           const fl_clock_rates *rates);
 
 /* Note the requests that a composed step contains for the first time. */
 void fl_step_taken(fl_engines *v, fl_engine *e);

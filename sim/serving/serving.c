@@ -63,8 +63,9 @@ static bool same_clocks(const fl_gpu *a, const fl_gpu *b) {
     return a->rates == b->rates; /* one kind of device, one pair of clocks, records alike */
 }
 
-bool fl_step_pace(fl_engines *v, fl_engine *e) {
-    e->length_ps = 0;
+/* Returns how long the slowest rank of a server takes; -1: v->status says why it takes no time. */
+static int64_t slowest(fl_engines *v, fl_engine *e) {
+    int64_t length_ps = 0;
     for (uint32_t i = 0; i < e->s->gpu_count; i++) {
         fl_step_rank *r = &e->rank[i];
         const fl_gpu *g = r->g;
@@ -77,14 +78,30 @@ bool fl_step_pace(fl_engines *v, fl_engine *e) {
         v->model = alone(e, &e->shape, g->dev, g->sm, g->mem, &g->rates->row[e->index], r);
         if (v->model != FL_MODEL_OK) {
             v->status = FL_MODEL_FAULT;
-            return false;
+            return -1;
         }
-        e->length_ps = r->alone_ps > e->length_ps ? r->alone_ps : e->length_ps;
+        length_ps = r->alone_ps > length_ps ? r->alone_ps : length_ps;
     }
-    for (uint32_t i = 0; i < e->s->gpu_count; i++) {
-        fl_step_rank *r = &e->rank[i];
-        draw(r, &r->g->rates->parts[e->index], e->length_ps);
-        r->g->dyn_now_mw = r->g->lost ? 0 : r->sm_mw + r->memory_mw;
+    return length_ps;
+}
+
+bool fl_step_pace(fl_engines *v, fl_engine *e) {
+    uint32_t count;
+    fl_engine *group = fl_engine_group(v, e, &count);
+    int64_t length_ps = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        const int64_t own_ps = slowest(v, &group[k]);
+        if (own_ps < 0)
+            return false;
+        length_ps = own_ps > length_ps ? own_ps : length_ps;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        group[k].length_ps = length_ps;
+        for (uint32_t i = 0; i < group[k].s->gpu_count; i++) {
+            fl_step_rank *r = &group[k].rank[i];
+            draw(r, &r->g->rates->parts[group[k].index], length_ps);
+            r->g->dyn_now_mw = r->g->lost ? 0 : r->sm_mw + r->memory_mw;
+        }
     }
     return true;
 }
@@ -96,14 +113,18 @@ int64_t fl_step_alone_ps(const fl_engine *e, const fl_step_shape *shape) {
     return s == FL_MODEL_OK ? r.alone_ps : 1; /* no more than the whole step took, which the law knew */
 }
 
-int64_t fl_step_predict_mw(const fl_engine *e, const fl_step_rank *r, uint32_t sm, const fl_clock_rates *rates) {
+int64_t fl_step_predict_mw(const fl_engines *v, const fl_engine *e, const fl_step_rank *r, uint32_t sm,
+                           const fl_clock_rates *rates) {
+    uint32_t count;
+    const fl_engine *group = fl_engine_group(v, e, &count);
     fl_step_rank at = *r;
     if (alone(e, &e->shape, r->g->dev, sm, r->g->mem, &rates->row[e->index], &at) != FL_MODEL_OK)
         return -1;
     int64_t length = at.alone_ps;
-    for (uint32_t i = 0; i < e->s->gpu_count; i++)
-        if (&e->rank[i] != r && e->rank[i].alone_ps > length)
-            length = e->rank[i].alone_ps;
+    for (uint32_t k = 0; k < count; k++)
+        for (uint32_t i = 0; i < group[k].s->gpu_count; i++)
+            if (&group[k].rank[i] != r && group[k].rank[i].alone_ps > length)
+                length = group[k].rank[i].alone_ps;
     draw(&at, &rates->parts[e->index], length);
     return at.sm_mw + at.memory_mw;
 }
@@ -289,6 +310,8 @@ static fl_status check(const fl_serving_setup *u, const char *name, fl_diag *d) 
         return fl_refuse(d, "%s: no request, expected at least one", name);
     if (!u->server_count)
         return fl_refuse(d, "%s: no server, expected at least one", name);
+    if (u->replicas > 1 && u->server_count % u->replicas)
+        return fl_refuse(d, "%s: %u servers, expected whole groups of %u replicas", name, u->server_count, u->replicas);
     if (!(u->scale >= 0) || !isfinite(u->scale))
         return fl_refuse(d, "%s: scale %g, expected a number above 0", name, u->scale);
     if (u->ttft_target_ns < 0 || u->tbt_target_ns < 0 || u->signals_ns < 0)

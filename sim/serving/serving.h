@@ -147,7 +147,9 @@ typedef enum fl_route {
 
 /* One engine. With several GPUs they are the ranks of one tensor-parallel model: each takes part in every step, and a
  * step ends when the slowest rank has done its share. A rank that is done earlier waits spinning: it goes on drawing
- * the SM power of the step, and the memory's only for the bytes that it moved. */
+ * the SM power of the step, and the memory's only for the bytes that it moved. Data-parallel replicas share their
+ * experts, so their steps begin and end together; one without requests runs an empty step of one token, whose energy is
+ * no request's. */
 typedef struct fl_serving_server {
     fl_batching_rules rules;
     const fl_step_law *law;
@@ -159,6 +161,7 @@ typedef struct fl_serving_setup {
     const fl_requests *requests;
     const fl_serving_server *server; /* server_count */
     uint32_t server_count;
+    uint32_t replicas; /* so many servers one after another are data-parallel replicas of one model; 0 or 1: none are */
     fl_route route;
     double scale;                          /* factor on the rate of arrivals; 0 = as stated */
     int64_t ttft_target_ns, tbt_target_ns; /* 0 = no target: nothing misses it */
@@ -232,9 +235,9 @@ void fl_served_free(fl_served_result *r);
  * - Steps: what a step adds to that is, per GPU, the seconds in which its SMs are busy times their power, and likewise
  *   for the memory (serving.c). The former go as 1 / f, so at no clocks does a second of the reference clock cost
  *   less than X = min P_sm(f) f_ref / f; for the memory Y = min P_memory min(1 / m, f_ref / f). A step changes its
- * clock under way: each part of it is then done at one of these clocks. Attention, host time and all-reduces cost
- * nothing here. What is left depends on the tokens n of a step and on its sequences s: h(n) + k(s), at the reference
- * clock.
+ * clock under way: each part of it is then done at one of these clocks. Attention, experts, host time, all-reduces and
+ * exchanges cost nothing here. What is left depends on the tokens n of a step and on its sequences s: h(n) + k(s), at
+ * the reference clock.
  *
  * However the requests are batched, their steps compute at least N tokens (each prompt less what a prefix cache may
  * hold of it, and each later output token once), in at least S parts (one for each output token), and there are at
@@ -275,6 +278,7 @@ typedef struct fl_engine { /* one server */
     fl_batching *batching;
     fl_step_rank *rank; /* s->gpu_count */
     bool busy;          /* a step is in progress */
+    bool empty;         /* it has no requests: other replicas have some */
     bool lost;          /* a GPU of it fell off the bus: what it has will never be done */
 
     /* the step in progress */
@@ -375,7 +379,8 @@ bool fl_engines_stuck(const fl_engines *v);
 
 /* After fl_gpu_clock at t, up to which all is charged. */
 void fl_engines_rescale(fl_engines *v, const fl_gpu *g, int64_t t);
-/* g fell off the bus: its server's step never ends, and nothing is sent to that server any more. */
+/* g fell off the bus: its server's step, and that of its replicas, never ends, and nothing is sent to that server any
+ * more. */
 void fl_engines_lose(fl_engines *v, fl_gpu *g);
 /* Power above the base with what runs on g now, if its SM clock were `sm`, with these rates; < 0: nothing runs. */
 int64_t fl_engines_predict_mw(const fl_engines *v, const fl_gpu *g, uint32_t sm, const fl_clock_rates *rates);

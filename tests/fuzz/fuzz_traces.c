@@ -71,6 +71,7 @@ static void check(const char *reader, fl_status status, const void *result, size
 static void check_step_tables(const char *path) {
     fl_layers l;
     fl_attention a;
+    fl_expert_rows e;
     fl_step_rows r;
     fl_diag d;
     memset(&l, 0xaa, sizeof l);
@@ -81,6 +82,10 @@ static void check_step_tables(const char *path) {
     memset(&d, 0, sizeof d);
     check("fl_attention_read", fl_attention_read(path, &a, NULL, &d), &a, sizeof a, &d);
     fl_attention_free(&a);
+    memset(&e, 0xaa, sizeof e);
+    memset(&d, 0, sizeof d);
+    check("fl_expert_rows_read", fl_expert_rows_read(path, &e, NULL, &d), &e, sizeof e, &d);
+    fl_expert_rows_free(&e);
     memset(&r, 0xaa, sizeof r);
     memset(&d, 0, sizeof d);
     check("fl_step_rows_read", fl_step_rows_read(path, &r, NULL, &d), &r, sizeof r, &d);
@@ -218,9 +223,11 @@ static const char *const SAMPLE[] = {
     "# foldline-serving 1\n# max_seqs: 8\n# token_budget: 64\n# block_tokens: 16\n# prefix_cache: "
     "no\nwhat,at,kv,value\n"
     "host_s,,,0.0002\nref_sm_mhz,,,1500\nclock,,,1500\nby_tokens,1,,0.01\nby_tokens,8,,0.011\nby_sequence,1,,0.001\n"
-    "by_decodes,1,16,0.0001\nby_decodes,1,32,0.0002\nby_decodes,4,16,0.0003\nby_chunk,16,0,0.0004\n",
+    "by_decodes,1,16,0.0001\nby_decodes,1,32,0.0002\nby_decodes,4,16,0.0003\nby_chunk,16,0,0.0004\n"
+    "by_experts,2,8,0.001\n",
     "layer,tokens,time_us\nqkv_proj,1,54.5\nqkv_proj,2,56\no_proj,1,38\n",
     "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n16,0,0,0,9.5\n0,0,2,16,13.5\n16,64,2,16,15\n",
+    "tokens,activated_experts,time_us\n1,8,50\n2,8,56.5\n2,16,135\n",
     "phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w\nprefill,1000,1,100,0,0.1,100\ndecode,1000,2,2,300,0.03,"
     "\n",
     "# foldline-arrivals 1\n# source: x\nt_ns\n0\n1000\n1000\n2500000000\n",

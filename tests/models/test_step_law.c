@@ -350,10 +350,10 @@ static void check_every_member(void) {
 /* A table of any kind needs the clock at which it holds, positive times, and rows in order. */
 static void check_every_table(void) {
     double at[] = {1, 2, 3}, two[] = {2, 2, 3}, again[] = {0, 5, 0}, time[] = {1, 2, 3};
-    for (int kind = 0; kind < 5; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         fl_step_law l = law_of_hand();
         fl_step_table *const table[] = {&l.by_tokens, &l.by_sequence};
-        fl_step_grid *const grid[] = {&l.by_decodes, &l.by_decodes_beside, &l.by_chunk};
+        fl_step_grid *const grid[] = {&l.by_decodes, &l.by_decodes_beside, &l.by_chunk, &l.by_experts};
         if (kind < 2)
             *table[kind] = (fl_step_table){at, time, 3};
         else
@@ -407,7 +407,102 @@ static void test_check(void) {
     fl_step_law_free(&none);
 }
 
+/* ---- mixture of experts ---- */
+
+static fl_step_law law_of_experts(uint32_t ranks, uint32_t slices) {
+    fl_step_law l = law_of_hand();
+    l.experts = 128;
+    l.top_k = 8;
+    l.expert_ranks = ranks;
+    l.expert_slices = slices;
+    l.expert_floor_s = 1e-3;
+    l.expert_s = 1e-4;
+    l.expert_token = 1e-5;
+    l.expert_sharpness = 2;
+    return l;
+}
+
+/* E = X (1 - (1 - K/X)^n), and even routing over R ranks: each computes n / R tokens' rows with E / R experts, also
+ * where it holds a slice of each expert. */
+static void test_even_experts(void) {
+    static const double touched[][2] = {{1, 8}, {2, 15.5}, {4, 29.1}, {8, 51.6}, {16, 82.4}, {32, 111.8}, {64, 125.9}};
+    for (uint32_t ranks = 1; ranks <= 8; ranks *= 2) {
+        fl_step_law whole = law_of_experts(ranks, 1), sliced = law_of_experts(1, ranks), none = law_of_hand();
+        for (size_t i = 0; i < COUNT(touched); i++) {
+            double load;
+            const double n = touched[i][0], e = 128 * (1 - pow(1 - 8.0 / 128, n));
+            FL_CHECK(fabs(fl_step_touched(&whole, 0, n, &load) * ranks - touched[i][1]) < 0.06 && load == 1, "%g of %u",
+                     n, ranks);
+            const fl_step_shape s = {.tokens = (uint32_t)n, .sequences = 1};
+            const double m = 1e-3 + hypot(1e-5 * n / ranks / 2, 1e-4 * e / ranks);
+            const double own = fl_step_time_s(&none, &s, 2000, 1);
+            FL_CHECK(near(fl_step_time_s(&whole, &s, 2000, 1), own + m), "%g tokens on %u ranks", n, ranks);
+            FL_CHECK(near(fl_step_time_s(&sliced, &s, 2000, 1), own + m), "%g tokens in %u slices", n, ranks);
+        }
+    }
+}
+
+/* Replicas: the experts see the tokens of all of them, and exchange them. */
+static void test_replicas(void) {
+    fl_step_law l = law_of_experts(2, 1), own = law_of_hand();
+    const fl_step_shape s = {.tokens = 10, .sequences = 10, .group_tokens = 30},
+                        alone = {.tokens = 10, .sequences = 10};
+    l.exchanges = 96;
+    l.exchange_s = 5e-5;
+    l.exchange_token_s = 1e-7;
+    l.replicas = 2;
+    const double m = 1e-3 + hypot(1e-5 * 15, 1e-4 * 64 * (1 - pow(0.9375, 30)));
+    FL_CHECK(near(fl_step_time_s(&l, &s, 1000, 1), fl_step_time_s(&own, &alone, 1000, 1) + m + 96 * 5.3e-5), "%g",
+             fl_step_time_s(&l, &s, 1000, 1));
+}
+
+/* Whatever the seed: a token chooses top_k experts, none twice; the ranks' loads add up; skew touches fewer experts,
+ * and with many tokens the busiest rank is slower than an even one. */
+static void test_skewed_experts(void) {
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        fl_step_law even = law_of_experts(4, 1), l = even;
+        double load, rows = 0, touched = 0, chosen = 0;
+        l.expert_skew = 0.25 * seed;
+        l.expert_seed = seed;
+        CU_ASSERT_FATAL(fl_step_law_skew(&l) == FL_MODEL_OK);
+        for (uint32_t i = 0; i < 128; i++) {
+            FL_CHECK(l.popularity[i] >= 0 && l.popularity[i] <= 1, "seed %u: %g", seed, l.popularity[i]);
+            chosen += l.popularity[i];
+        }
+        for (uint32_t r = 0; r < 4; r++) {
+            touched += fl_step_touched(&l, r, 16, &load);
+            rows += load;
+        }
+        FL_CHECK(fabs(chosen - 8) < 1e-9 && fabs(rows - 4) < 1e-9, "seed %u: %g chosen, %g rows", seed, chosen, rows);
+        FL_CHECK(touched < 128 * (1 - pow(0.9375, 16)), "seed %u: %g touched", seed, touched);
+        const fl_step_shape many = {.tokens = 100000, .sequences = 1};
+        FL_CHECK(fl_step_time_s(&l, &many, 1000, 1) > fl_step_time_s(&even, &many, 1000, 1), "seed %u", seed);
+        free(l.popularity);
+    }
+}
+
+/* At its points the table holds: here every token touches all 4 experts. */
+static void test_experts_table(void) {
+    double at[] = {1, 1, 8, 8}, experts[] = {2, 4, 2, 4}, time[] = {1e-3, 3e-3, 5e-3, 9e-3};
+    fl_step_law l = law_of_experts(1, 1), own = law_of_hand();
+    l.experts = l.top_k = 4;
+    l.ref_sm_mhz = 1500;
+    l.by_experts = (fl_step_grid){.at = at, .kv = experts, .time_s = time, .count = 4};
+    CU_ASSERT(fl_step_law_check(&l) == FL_MODEL_OK);
+    for (uint32_t n = 1; n <= 8; n += 7) {
+        const fl_step_shape s = {.tokens = n, .sequences = 1};
+        const double experts_s = fl_step_time_s(&l, &s, 1500, 1) - fl_step_time_s(&own, &s, 1500, 1);
+        FL_CHECK(fabs(experts_s - (n == 1 ? 3e-3 : 9e-3)) < 1e-12, "%u tokens: %g", n, experts_s);
+    }
+    l.top_k = 5;
+    CU_ASSERT(fl_step_law_check(&l) == FL_MODEL_INVALID);
+    l.top_k = 4;
+    l.expert_ranks = 5;
+    CU_ASSERT(fl_step_law_check(&l) == FL_MODEL_INVALID);
+}
+
 FL_SUITE("step_law", {"rounding", test_rounding}, {"shape", test_shape}, {"by hand", test_by_hand},
          {"overlap", test_overlap}, {"over clocks", test_over_clocks}, {"outside", test_outside},
          {"tables", test_tables}, {"grids", test_grids}, {"nothing to correct", test_nothing_to_correct},
-         {"walk", test_walk}, {"chunks", test_chunk_grid}, {"check", test_check})
+         {"walk", test_walk}, {"chunks", test_chunk_grid}, {"check", test_check}, {"even experts", test_even_experts},
+         {"replicas", test_replicas}, {"skewed experts", test_skewed_experts}, {"table of experts", test_experts_table})

@@ -32,6 +32,30 @@ sed '5s/,[^,]*$/,soon/' $base.attention.csv >"$dir/attention.csv"
 refuse "a broken row" 2 'attention\.csv:5:[0-9]+: time_us' layers --layers 32 --sm-mhz 2520 --attention "$dir/attention.csv"
 refuse "nothing that the server runs" 2 'that this server can run' layers --layers 32 --sm-mhz 2520 --token-budget 8
 
+# A mixture of experts whose table is made of 20 us + |0.2 us a token, 6 us an expert| with sharpness 2; those of the fewest
+# experts, which a repeated block finds in its cache, take a third of it.
+python3 - "$dir/moe.csv" <<'END'
+import sys
+with open(sys.argv[1], "w") as out:
+    out.write("tokens,activated_experts,time_us\n")
+    for n in 1, 4, 16, 64, 256, 1024:
+        for e in 4, 16, 32, 64:
+            if e <= 4 * n:
+                out.write("%d,%d,%.6g\n" % (n, e, (20 + ((0.2 * n) ** 2 + (6 * e) ** 2) ** 0.5) / (3 if e == 4 else 1)))
+END
+moe() { layers --layers 10 --sm-mhz 2000 --dense "$dir/dense.csv" --moe "$dir/moe.csv" --max-model-len 32768 --kv-blocks 2587 "$@"; }
+succeed "experts" '^assumed: even routing to experts.* 1 to 2 is possible' moe
+succeed "are found again" '^experts: 64, 4 for a token, on 1 ranks in 1 slices; (199|200)\.[0-9] us \+ .2\.00[0-9] us a token, (59\.99|60\.0[0-9]) us an expert. .* sharpness (1\.99|2\.00)' moe
+succeed "on the GPUs of two replicas" 'on 4 ranks in 1 slices' moe --tensor-parallel 2 --data-parallel 2 --expert-parallel --hidden 2560 -o "$dir/moe.serving.csv"
+succeed "that exchange tokens" 'exchanges of 2 replicas: 20 a step, 50\.0 us \+ 0\.100 us a token' "$f" fit serving "$dir/moe.serving.csv"
+succeed "and step together" '^asked +4 GPUs, 1 request.*2 servers' "$f" run "$dir/moe.serving.csv" "$dir/few.csv" --platform a100 --policy nvboost
+succeed "which the first line says" 'on a100; assumed: even routing' "$f" run "$dir/moe.serving.csv" "$dir/few.csv" --platform a100 --policy nvboost
+succeed "in slices" 'on 1 ranks in 2 slices' moe --data-parallel 2
+refuse "more GPUs than experts" 2 '64 experts on 128 GPUs' moe --data-parallel 128
+refuse "replicas without a table" 2 'expected --moe FILE' layers --layers 32 --sm-mhz 2520 --data-parallel 2
+echo 4,16,1 >>"$dir/moe.csv"
+refuse "one row twice" 2 'two rows of 4 tokens and 16 experts' moe
+
 # A step table made of a law by hand: 1 ms + 0.3 ms a token at 1 GHz + 15 ms of weights; 50 W + 40 W/GHz + memory's share of 30 W.
 python3 - "$dir/steps.csv" <<'END'
 import sys

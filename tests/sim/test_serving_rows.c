@@ -17,6 +17,7 @@ typedef struct rig {
     fx_rig fx;
     fl_step_law law;
     fl_serving_server server;
+    fl_serving_setup setup;
     fl_row row;
     fl_row_parts parts;
     fl_clock_rates rates[RANKS];
@@ -37,6 +38,7 @@ static void rig_open(rig *r) {
         r->rank[i].g = &r->gpu[i];
     }
     r->e = (fl_engine){.s = &r->server, .rank = r->rank};
+    r->v = (fl_engines){.u = &r->setup, .engine = &r->e};
     fl_step_add_prompt(&r->e.shape, 1000, 0);
 }
 
@@ -102,7 +104,7 @@ static void test_foretold(void) {
             CU_ASSERT_FATAL(fl_step_pace(&r.v, &r.e));
             const fl_step_point p = law_at(&r, rows[i].would), q = law_at(&r, rows[i].other);
             const double share = p.time_s / fmax(p.time_s, q.time_s);
-            const int64_t mw = fl_step_predict_mw(&r.e, &r.rank[mine], rows[i].would, &r.rates[mine]),
+            const int64_t mw = fl_step_predict_mw(&r.v, &r.e, &r.rank[mine], rows[i].would, &r.rates[mine]),
                           want = lround(p.compute * r.parts.sm_mw) + lround(p.memory * share * r.parts.memory_mw);
             FL_CHECK(llabs(mw - want) <= 1, "row %zu, rank %d: %lld mW, by hand %lld", i, mine, (long long)mw,
                      (long long)want);

@@ -49,6 +49,15 @@ static void random_rig(sx_rig *x, fl_random *g) {
     }
     sx_random_requests(x, g, 1 + fl_random_below(g, 60), 30e6 * fl_random_unit(g), 200,
                        1 + (uint32_t)fl_random_below(g, 200));
+    if (servers > 1 && fl_random_below(g, 2)) { /* replicas that share experts */
+        x->setup.replicas = x->law.replicas = x->law.expert_ranks = 2;
+        x->law.experts = 16;
+        x->law.top_k = 2;
+        x->law.expert_s = 1e-4;
+        x->law.expert_token = 1e-5;
+        x->law.exchanges = 4;
+        x->law.exchange_s = 1e-5;
+    }
     sx_finish(x);
 }
 

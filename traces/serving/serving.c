@@ -19,6 +19,7 @@ const char *const fl_serving_what_name[FL_SERVING_WHATS] = {FL_SERVING_NUMBERS_A
                                                             "by_decodes",
                                                             "by_decodes_beside",
                                                             "by_chunk",
+                                                            "by_experts",
                                                             "clock"};
 
 #define ROW_RANGE(name, standard, least, most) {standard, least, most},
@@ -99,7 +100,7 @@ static fl_status read_head(fl_serving *s, const char *path, fl_diag *d) {
 
 /* ---- rows ---- */
 
-static bool is_grid(size_t what) { return what >= FL_SERVING_BY_DECODES && what <= FL_SERVING_BY_CHUNK; }
+static bool is_grid(size_t what) { return what >= FL_SERVING_BY_DECODES && what <= FL_SERVING_BY_EXPERTS; }
 
 fl_status fl_serving_add_point(fl_serving_points *p, double at, double kv, double value, fl_diag *d) {
     if (fl_grow(&p->at, &p->at_room, p->count + 1, sizeof *p->at) ||
@@ -157,6 +158,12 @@ static fl_status on_clock(loader *l, const fl_csv_row *row, fl_diag *d) {
     return FL_OK;
 }
 
+static bool is_whole(size_t what) {
+    return what == FL_SERVING_reduces || what == FL_SERVING_graph_tokens || what == FL_SERVING_exchanges ||
+           what == FL_SERVING_replicas || what == FL_SERVING_expert_seed ||
+           (what >= FL_SERVING_experts && what <= FL_SERVING_expert_slices);
+}
+
 static fl_status on_number(loader *l, const fl_csv_row *row, size_t what, fl_diag *d) {
     if (l->line[what])
         return FL_FIELD_FAIL(d, row, l->where[WHAT], "%s stands in line %" PRId64 " already, expected it once",
@@ -164,8 +171,7 @@ static fl_status on_number(loader *l, const fl_csv_row *row, size_t what, fl_dia
     l->line[what] = row->line;
     fl_status s = fl_field_real(row, l->where[VALUE], fl_serving_what_name[what], RANGE[what].least, RANGE[what].most,
                                 &l->s.number[what], d);
-    if (!s && (what == FL_SERVING_reduces || what == FL_SERVING_graph_tokens) &&
-        l->s.number[what] != (double)(uint32_t)l->s.number[what])
+    if (!s && is_whole(what) && l->s.number[what] != (double)(uint32_t)l->s.number[what])
         s = FL_FIELD_FAIL(d, row, l->where[VALUE], "%s is '%.60s', expected a whole number", fl_serving_what_name[what],
                           row->field[l->where[VALUE]].text);
     return s;

@@ -23,7 +23,9 @@
  *   by_tokens, by_sequence           a point of a table: at = tokens or sequences; kv empty; value in seconds
  *   by_decodes, by_decodes_beside    a point of a grid: at = decodes; kv = tokens of KV of each; value in seconds
  *   by_chunk                         a point of a grid: at = tokens of a prompt chunk; kv = those before it
+ *   by_experts                       a point of a grid: at = tokens; kv = experts that they touch
  *   clock                            a clock at which steps were measured: at and kv empty; value in MHz
+ * A server with replicas above 1 is so many engines of tensor_parallel GPUs each, which step together (data parallel).
  * Points and clocks ascend; those of a grid by `at`, then by `kv`. Numbers without a row have their default. */
 #pragma once
 
@@ -116,6 +118,8 @@ int64_t fl_requests_scaled_ns(int64_t t_ns, double scale);
 
 /* ---- serving files ---- */
 
+#define FL_EXPERTS_MOST 4096 /* of a block of a model */
+
 /* name, default, least value, largest; each is the member of fl_step_law of that name. NAN: not known. */
 #define FL_SERVING_NUMBERS_ALL(X)                                                                                      \
     X(host_s, 0, 0, 1e3)                                                                                               \
@@ -143,7 +147,21 @@ int64_t fl_requests_scaled_ns(int64_t t_ns, double scale);
     X(power_error, -1, -1, 1e3)                                                                                        \
     X(sm_load, 1, 0, 1e3)                                                                                              \
     X(memory_load, 1, 0, 1e3)                                                                                          \
-    X(graph_tokens, 0, 0, 1e6)
+    X(graph_tokens, 0, 0, 1e6)                                                                                         \
+    X(experts, 0, 0, FL_EXPERTS_MOST)                                                                                  \
+    X(top_k, 0, 0, FL_EXPERTS_MOST)                                                                                    \
+    X(expert_ranks, 1, 1, FL_EXPERTS_MOST)                                                                             \
+    X(expert_slices, 1, 1, FL_EXPERTS_MOST)                                                                            \
+    X(expert_floor_s, 0, 0, 1e3)                                                                                       \
+    X(expert_s, 0, 0, 1e3)                                                                                             \
+    X(expert_token, 0, 0, 1e3)                                                                                         \
+    X(expert_sharpness, 1, 1, 100)                                                                                     \
+    X(expert_skew, 0, 0, 10)                                                                                           \
+    X(expert_seed, 1, 1, 1e9)                                                                                          \
+    X(replicas, 1, 1, FL_SERVING_GPUS_MAX)                                                                             \
+    X(exchanges, 0, 0, 1e6)                                                                                            \
+    X(exchange_s, 0, 0, 1e3)                                                                                           \
+    X(exchange_token_s, 0, 0, 1e3)
 
 #define FL_ROW_SERVING_NUMBER(name, standard, least, most) FL_SERVING_##name,
 typedef enum fl_serving_what {
@@ -153,6 +171,7 @@ typedef enum fl_serving_what {
     FL_SERVING_BY_DECODES,
     FL_SERVING_BY_DECODES_BESIDE,
     FL_SERVING_BY_CHUNK,
+    FL_SERVING_BY_EXPERTS,
     FL_SERVING_CLOCK,
     FL_SERVING_WHATS
 } fl_serving_what;
@@ -203,6 +222,8 @@ fl_status fl_serving_add_point(fl_serving_points *p, double at, double kv, doubl
  *   prefill_chunk,kv_prefill,n_decode,kv_decode,time_us
  *                                attention of a prompt chunk of so many tokens over so much earlier KV of its request,
  *                                together with n_decode sequences of kv_decode tokens each (0,0: no such part)
+ * A model with a mixture of experts has a fourth:
+ *   tokens,activated_experts,time_us   the experts of a block, for so many tokens that touch so many of them
  * Step tables: times and board powers of whole steps over clocks:
  *   phase,sm_mhz,batch,tokens,context_tokens,time_s,power_w
  *                                phase prefill: one prompt of `tokens` tokens; decode: one step for `batch` sequences
@@ -240,6 +261,18 @@ typedef struct fl_attention {
 
 fl_status fl_attention_read(const char *path, fl_attention *a, fl_left_out *left, fl_diag *d);
 void fl_attention_free(fl_attention *a);
+
+typedef struct fl_expert_row {
+    double tokens, experts, time_s;
+} fl_expert_row;
+
+typedef struct fl_expert_rows { /* ascending by tokens, then by experts */
+    fl_expert_row *row;
+    size_t count, room;
+} fl_expert_rows;
+
+fl_status fl_expert_rows_read(const char *path, fl_expert_rows *r, fl_left_out *left, fl_diag *d);
+void fl_expert_rows_free(fl_expert_rows *r);
 
 typedef struct fl_step_row_measured {
     bool prefill;

@@ -198,6 +198,57 @@ void fl_attention_free(fl_attention *a) {
     *a = (fl_attention){0};
 }
 
+/* ---- experts ---- */
+
+static fl_status take_experts(loader *l, const fl_csv_row *row, fl_diag *d) {
+    fl_expert_rows *e = l->into;
+    fl_expert_row r = {0};
+    fl_status s = get_whole(l, row, 0, 1, &r.tokens, d);
+    if (!s)
+        s = get_whole(l, row, 1, 1, &r.experts, d);
+    if (!s)
+        s = get(l, row, 2, 1e-6, US_MOST, &r.time_s, d);
+    if (s)
+        return s;
+    r.time_s *= 1e-6;
+    if (r.experts > FL_EXPERTS_MOST)
+        return FL_FIELD_FAIL(d, row, l->where[1], "%g experts, expected at most %d", r.experts, FL_EXPERTS_MOST);
+    if (fl_grow(&e->row, &e->room, e->count + 1, sizeof *e->row))
+        return fl_no_memory(d, row->file);
+    e->row[e->count++] = r;
+    return FL_OK;
+}
+
+static int by_tokens(const void *a, const void *b) {
+    const fl_expert_row *x = a, *y = b;
+    if (x->tokens != y->tokens)
+        return x->tokens < y->tokens ? -1 : 1;
+    return x->experts < y->experts ? -1 : x->experts > y->experts;
+}
+
+fl_status fl_expert_rows_read(const char *path, fl_expert_rows *out, fl_left_out *left, fl_diag *d) {
+    static const char *const COLUMN[] = {"tokens", "activated_experts", "time_us"};
+    fl_expert_rows e = {0};
+    loader load = {
+        .into = &e, .column = COLUMN, .count = 3, .required = 3, .time = 2, .take = take_experts, .to = left};
+    fl_status s = read_table(path, &load, &e.count, d);
+    if (!s)
+        qsort(e.row, e.count, sizeof *e.row, by_tokens);
+    for (size_t i = 1; !s && i < e.count; i++)
+        if (!by_tokens(&e.row[i - 1], &e.row[i]))
+            s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "two rows of %g tokens and %g experts, expected one",
+                        e.row[i].tokens, e.row[i].experts);
+    if (s)
+        fl_expert_rows_free(&e);
+    *out = e;
+    return s;
+}
+
+void fl_expert_rows_free(fl_expert_rows *r) {
+    free(r->row);
+    *r = (fl_expert_rows){0};
+}
+
 /* ---- whole steps ---- */
 
 enum { PHASE, SM_MHZ, BATCH, TOKENS, CONTEXT, TIME_S, POWER_W };

@@ -495,7 +495,10 @@ fl_status fl_scenes_open(const fl_scene_options *o, const fl_texts *traces, fl_s
 
 /* Conversion of a serving file to what the simulator takes, and back. */
 
-enum { FL_SERVING_CLOCKS_TEXT = 1024 };
+enum { FL_SERVING_CLOCKS_TEXT = 2048 };
+
+/* The exponent of Zipf's law that a range over skewed routing of tokens to experts assumes. */
+#define FL_SKEW_ASSUMED 1.0
 
 /* Make the step law of a file that was read; free it with fl_step_law_free. FL_BAD_INPUT: the numbers make no law. */
 fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d);
@@ -507,6 +510,9 @@ fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d
 /* Write the statement that every result prints: "clocks were measured on: 900, 1500 and 2100 MHz", or that they were
  * not measured and what is assumed. Return buf. */
 char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size);
+/* What a law assumes, with its range: over even and skewed routing to experts, and over what follows the SM clock where
+ * only one was measured. Empty where nothing is assumed. It begins the first line of a result. */
+char *fl_serving_assumed_text(const fl_step_law *law, uint32_t token_budget, uint32_t max_seqs, char *buf, size_t size);
 /* Write "steps of more than N tokens were not measured: ..." if steps within the budget lie beyond the law's table;
  * else "". Return buf. */
 char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char *buf, size_t size);

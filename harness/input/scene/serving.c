@@ -224,6 +224,8 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
 
 /* ---- serving files ---- */
 
+enum { DECODES = 64, CONTEXT = 1024 }; /* of the step that shows the range over an assumption */
+
 static bool copy(double **to, const double *from, size_t count) {
     *to = malloc(count * sizeof **to);
     if (*to)
@@ -250,7 +252,7 @@ static fl_status copy_grid(fl_step_grid *to, const fl_serving_points *from, fl_d
     return FL_OK;
 }
 
-enum { BY_TOKENS, BY_SEQUENCE, BY_DECODES, BY_DECODES_BESIDE, BY_CHUNK }; /* tables of a serving file */
+enum { BY_TOKENS, BY_SEQUENCE, BY_DECODES, BY_DECODES_BESIDE, BY_CHUNK, BY_EXPERTS }; /* tables of a serving file */
 
 fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d) {
     fl_step_law l = fl_step_law_none();
@@ -269,6 +271,10 @@ fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d)
         status = copy_grid(&l.by_decodes_beside, &s->table[BY_DECODES_BESIDE], d);
     if (!status)
         status = copy_grid(&l.by_chunk, &s->table[BY_CHUNK], d);
+    if (!status)
+        status = copy_grid(&l.by_experts, &s->table[BY_EXPERTS], d);
+    if (!status && fl_step_law_skew(&l) != FL_MODEL_OK)
+        status = fl_no_memory(d, "the experts of a step law");
     if (!status && fl_step_law_check(&l) != FL_MODEL_OK)
         status = fl_fail(d, FL_BAD_INPUT, s->file, 0, 0,
                          "its numbers are no law of a step, expected times that are positive for every batch");
@@ -312,11 +318,11 @@ fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d
     s->sm_count = law->sm_count;
     memcpy(s->sm_mhz, law->sm_mhz, law->sm_count * sizeof *s->sm_mhz);
     const fl_step_table *table[] = {&law->by_tokens, &law->by_sequence};
-    const fl_step_grid *grid[] = {&law->by_decodes, &law->by_decodes_beside, &law->by_chunk};
+    const fl_step_grid *grid[] = {&law->by_decodes, &law->by_decodes_beside, &law->by_chunk, &law->by_experts};
     fl_status status = FL_OK;
     for (size_t i = 0; !status && i < 2; i++)
         status = take_points(&s->table[BY_TOKENS + i], table[i]->at, NULL, table[i]->time_s, table[i]->count, d);
-    for (size_t i = 0; !status && i < 3; i++)
+    for (size_t i = 0; !status && i < 4; i++)
         status = take_points(&s->table[BY_DECODES + i], grid[i]->at, grid[i]->kv, grid[i]->time_s, grid[i]->count, d);
     return status;
 }
@@ -333,6 +339,46 @@ char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size) {
         n += snprintf(buf + n, size - (size_t)n, "%s %g", i ? "," : "", law->sm_mhz[i]);
     if (n >= 0 && (size_t)n < size)
         snprintf(buf + n, size - (size_t)n, " MHz");
+    return buf;
+}
+
+/* Times of a step with skewed routing over those with even routing, without attention. */
+static double skewed_over_even(const fl_step_law *law, uint32_t tokens) {
+    fl_step_law even = *law, skewed = *law;
+    const fl_step_shape shape = {.tokens = tokens, .sequences = 1, .group_tokens = tokens * law->replicas};
+    const double mhz = law->ref_sm_mhz > 0 ? law->ref_sm_mhz : 1000;
+    even.popularity = skewed.popularity = NULL;
+    skewed.expert_skew = law->expert_skew > 0 ? law->expert_skew : FL_SKEW_ASSUMED;
+    if (fl_step_law_skew(&skewed) != FL_MODEL_OK)
+        return NAN;
+    const double ratio = fl_step_time_s(&skewed, &shape, mhz, 1) / fl_step_time_s(&even, &shape, mhz, 1);
+    free(skewed.popularity);
+    return ratio;
+}
+
+char *fl_serving_assumed_text(const fl_step_law *law, uint32_t token_budget, uint32_t max_seqs, char *buf,
+                              size_t size) {
+    fl_step_shape shape = {0};
+    const double mhz = law->ref_sm_mhz > 0 ? law->ref_sm_mhz : 1000;
+    size_t used = 0;
+    *buf = '\0';
+    if (law->experts)
+        used = (size_t)snprintf(buf, size,
+                                "assumed: %s routing to experts, which load a GPU as dense products do (with Zipf "
+                                "popularity of exponent %g "
+                                "steps of %u tokens take %.3g times as long as evenly routed ones, of %u %.3g times)",
+                                law->expert_skew > 0 ? "skewed" : "even",
+                                law->expert_skew > 0 ? law->expert_skew : FL_SKEW_ASSUMED, token_budget,
+                                skewed_over_even(law, token_budget), max_seqs, skewed_over_even(law, max_seqs));
+    for (int i = 0; i < DECODES; i++)
+        fl_step_add_decode(&shape, CONTEXT);
+    shape.group_tokens = shape.tokens * law->replicas;
+    if (law->sm_count < 2 && used < size)
+        snprintf(
+            buf + used, size - used,
+            "%s times at other clocks (at half the SM clock %d decodes take %.3g times as long; 1 to 2 is possible)",
+            used ? ";" : "assumed:", DECODES,
+            fl_step_time_s(law, &shape, mhz / 2, 1) / fl_step_time_s(law, &shape, mhz, 1));
     return buf;
 }
 
@@ -385,9 +431,10 @@ fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **o
     s->law = fl_step_law_none();
     const uint32_t count = (uint32_t)(c->servers ? c->servers : 1);
     fl_status status = fl_serving_read(c->server, &s->stated, d);
-    if (!status && (uint64_t)count * s->stated.tensor_parallel > FL_SERVING_GPUS_MAX)
-        status = fl_refuse(d, "%u servers of %u GPUs each, expected at most %d GPUs", count, s->stated.tensor_parallel,
-                           FL_SERVING_GPUS_MAX);
+    const uint32_t replicas = (uint32_t)s->stated.number[FL_SERVING_replicas];
+    if (!status && (uint64_t)count * s->stated.tensor_parallel * replicas > FL_SERVING_GPUS_MAX)
+        status = fl_refuse(d, "%u servers of %u GPUs each, expected at most %d GPUs", count,
+                           s->stated.tensor_parallel * replicas, FL_SERVING_GPUS_MAX);
     if (!status)
         status = fl_serving_file_rules(&s->stated, (uint64_t)c->kv_blocks, &rules, d);
     if (!status && c->token_budget)
@@ -398,7 +445,8 @@ fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **o
         status = read_requests(c->requests, &s->requests, d);
     if (!status)
         status = fl_serving_choice_resolve(c, &s->setup, d);
-    return status ? status : make_servers(s, count, &rules, d);
+    s->setup.replicas = replicas;
+    return status ? status : make_servers(s, count * replicas, &rules, d);
 }
 
 void fl_serving_scene_free(fl_serving_scene *s) {
@@ -420,6 +468,9 @@ char *fl_serving_scene_clocks(const fl_serving_scene *s, char *buf, size_t size)
     const char *gpu = fl_head_get(&s->stated.head, "gpu"), *fitted = fl_head_get(&s->stated.head, "fitted");
     fl_serving_clocks_text(&s->law, buf, size);
     size_t used = strlen(buf);
+    if (s->law.experts && used < size)
+        used += (size_t)snprintf(buf + used, size - used, "; routing to experts is assumed to be %s",
+                                 s->law.expert_skew > 0 ? "skewed" : "even");
     if (gpu && used < size)
         used += (size_t)snprintf(buf + used, size - used, "; steps of %.80s", gpu);
     if (fitted && used < size)
