@@ -123,20 +123,32 @@ static fl_status read_mapped(const ask *a, done *all, fl_diag *d) {
     fl_imported one = {0};
     char text[400];
     if (a->files.count != 1 || a->formats.count)
-        return fl_refuse(d, "--map reads one table as a sweep, expected one file and no --format");
+        return fl_refuse(d, "--map reads one table, expected one file and no --format");
+    const char *path = a->files.item[0];
+    const fl_import_options o = {.interval_s = a->interval_s, .device = (int32_t)a->device};
     fl_status s = fl_sweep_map_open(a->map, &map, d);
-    if (!s)
-        s = fl_sweep_read_mapped(a->files.item[0], &map, &all->run.sweep, &left, d);
-    if (!s)
+    const bool telemetry = !s && fl_map_is_telemetry(&map);
+    if (telemetry)
+        s = fl_telemetry_read_mapped(path, &map, &o, &one, d);
+    else if (!s)
+        s = fl_sweep_read_mapped(path, &map, &one.sweep, &left, d);
+    if (!s && !telemetry)
         s = fl_import_left(&one, &left, d);
     if (!s)
-        s = fl_import_take_notes(&all->run, &one, basename(a->files.item[0]), d);
+        s = fl_import_take_notes(&all->run, &one, basename(path), d);
+    all->run.sweep = one.sweep;
+    all->run.telemetry = one.telemetry;
+    one.sweep = (fl_sweep){0};
+    one.telemetry = (fl_telemetry){0};
     fl_imported_free(&one);
-    all->run.has_sweep = !s;
-    snprintf(text, sizeof text, "%.140s, imported with --map %.140s", basename(a->files.item[0]),
+    all->run.has_sweep = !s && !telemetry;
+    all->run.has_telemetry = !s && telemetry;
+    all->format[1] = "--map";
+    snprintf(text, sizeof text, "%.140s, imported with --map %.140s", basename(path),
              strchr(a->map, '=') ? a->map : basename(a->map));
+    fl_head *head = telemetry ? &all->run.telemetry.head : &all->run.sweep.head;
     if (!s)
-        fl_must_have(fl_head_set(&all->run.sweep.head, "source", text));
+        fl_must_have(fl_head_set(head, "source", text));
     fl_sweep_map_free(&map);
     return s;
 }
@@ -394,7 +406,9 @@ int fl_cmd_import(int argc, char **argv) {
         {"offset", "S", FL_OPTION_REAL, &a.offset_s, -4e9, 4e9,
          "telemetry time less kernel time, instead of finding it", FL_FOR_INPUT},
         {"map", "MAP|FILE.json", FL_OPTION_TEXT, &a.map, 0, 0,
-         "a table of any shape as a sweep: 'sm_mhz=COLUMN,time_s=COLUMN/1000,...', or an object of such pairs",
+         "a table of any shape: 'sm_mhz=COLUMN,time_s=COLUMN/1000,...' makes a sweep, "
+         "'t=COLUMN,gpu=COLUMN,power_w=...' "
+         "telemetry; or an object of such pairs",
          FL_FOR_INPUT},
         {"device", "N", FL_OPTION_INT, &a.device, 0, 1023, "only this device", FL_FOR_INPUT},
         {"list", NULL, FL_OPTION_FLAG, &a.list, 0, 0, "print the formats: tool and versions, what each gives and lacks",

@@ -122,6 +122,12 @@ echo 'name,900,1200
 x,90,150' >wide.csv
 echo '{"workload": "name", "sm_mhz": "header", "power_w": "cells", "time_s": 1}' >map.json
 seed sweep-map wide.csv map.json
+printf 'ts;gpu;W\n2025-03-01T10:00:00,5Z;GPU 1;250,5\n1740823201;0;251 mW\n' >log.csv
+echo '{"t": "ts", "gpu": "gpu", "power_w": "W", "sm_mhz": "1410"}' >map.json
+seed telemetry-map log.csv map.json
+printf '# ts W\n0 2025-03-01 10:00:00 250\n1 2025-03-01 10:00:01 251\n' >log.csv
+echo '{"t": "ts", "power_w": "W/1000"}' >map.json
+seed telemetry-map log.csv map.json
 for mhz in 1500 1000; do
   foldline run long.csv --platform generic --policy fixed:sm_mhz=$mhz --telemetry "w@$mhz.log" --every-ms 500
 done

@@ -32,6 +32,9 @@ static const pair PAIR[] = {
     {"rocprofv3", "v3.csv", NULL, BOARD, BOARD " --assume balanced"},
     {"nvidia-smi", "good.csv", NULL, BOARD, NULL},
     {"nvidia-smi-dmon", "good.txt", NULL, BOARD " --device 0", NULL},
+    {"dcgm-exporter", "good.txt", NULL, BOARD " --device 0", NULL},
+    {"prometheus", "good.json", NULL, BOARD " --device 0", NULL},
+    {"zeus-power", "good.csv", "zeus@1410.csv", BOARD " --device 0", NULL},
     {"dcgmi", "good.txt", NULL, BOARD, NULL},
     {"geopm", "trace.txt", NULL, NULL, NULL}, /* two rows are no run */
     {"geepafs", "log.txt", NULL, NULL, NULL},

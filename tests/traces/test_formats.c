@@ -47,6 +47,34 @@ static const good GOOD[] = {
     {"nvidia-smi-dmon", "old.txt", 5, {{"t_ns", 4, 2e9}, {"device", 4, 1}, {"temp_c", 1, 41}, {"power_w", 2, 42}}},
     {"nvidia-smi-dmon", "time.txt", 2, {{"t_ns", 1, 86400e9}, {"power_w", 1, 94}}},
     {"nvidia-smi-dmon", "torn.txt", 5, {{"power_w", 4, 249}}},
+    {"dcgm-exporter",
+     "good.txt",
+     4,
+     {{"t_ns", 2, 30e9},
+      {"power_w", 0, 251.25},
+      {"power_w", 1, 61.5},
+      {"device", 1, 1},
+      {"energy_j", 2, 8500},
+      {"sm_active_pct", 0, 87.5},
+      {"util_gpu_pct", 3, 98}}},
+    {"dcgm-exporter", "mig.txt", 2, {{"power_w", 0, 151.5}, {"sm_mhz", 0, 1410}, {"power_w", 1, 152.5}}},
+    {"dcgm-exporter", "old.txt", 2, {{"t_ns", 1, 1787000015e9}, {"power_w", 1, 101}}},
+    {"dcgm-exporter", "torn.txt", 4, {{"power_w", 3, 250}}},
+    {"prometheus",
+     "good.json",
+     4,
+     {{"t_ns", 2, 1787000015e9},
+      {"power_w", 0, 251.25},
+      {"device", 1, 1},
+      {"power_w", 1, 61.5},
+      {"sm_mhz", 2, 1395},
+      {"util_gpu_pct", 3, 98}}},
+    {"prometheus", "instant.json", 1, {{"device", 0, 3}, {"t_ns", 0, 1787000000781e6}}},
+    {"prometheus", "fewer.json", 1, {{"dram_active_pct", 0, 25}}},
+    {"zeus-power", "good.csv", 16, {{"t_ns", 2, 1787000001250e6}, {"power_w", 2, 251.5}, {"device", 3, 1}}},
+    {"zeus-power", "old.csv", 2, {{"t_ns", 1, 1664618401500e6}, {"power_w", 1, 251.5}}},
+    {"zeus-power", "torn.csv", 2, {{"power_w", 1, 251.5}}},
+    {"zeus-power", "fewer.csv", 2, {{"power_w", 1, 252.5}}},
 };
 
 static double value_of(const fl_imported *in, const char *name, size_t row) {
@@ -149,7 +177,7 @@ static void test_detection(void) {
 
 /* Text files cut at every byte: refused, or whole rows. */
 static void test_cut(void) {
-    static const char *const TEXT[][2] = {{"nvidia-smi-dmon", "good.txt"}};
+    static const char *const TEXT[][2] = {{"nvidia-smi-dmon", "good.txt"}, {"zeus-power", "good.csv"}};
     for (size_t i = 0; i < sizeof TEXT / sizeof *TEXT; i++) {
         char path[600];
         size_t size = 0;
@@ -186,4 +214,99 @@ static void test_around(void) {
     fl_refused("nvidia-smi-dmon", "# gpu    enc\n# Idx      %\n    0   1\n", 2, 1, "no column that telemetry has");
 }
 
-FL_SUITE("formats", {"values", test_values}, {"detection", test_detection}, {"cut", test_cut}, {"around", test_around})
+/* Files that end within a value, or hold nothing to read. */
+static void test_refused(void) {
+    static const struct {
+        const char *format, *file, *part;
+    } CASE[] = {
+        {"prometheus", "torn.json", "no JSON, or it ends within a value"},
+    };
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        fl_taken t = open_seed(CASE[i].format, CASE[i].file);
+        FL_CHECK(t.status == FL_BAD_INPUT && strstr(t.d.message, CASE[i].part), "%s/%s: %d %s", CASE[i].format,
+                 CASE[i].file, t.status, t.d.message);
+        fl_imported_free(&t.in);
+    }
+}
+
+/* Any table as telemetry: separators, heads, forms of time, units, constants. Each has a reading of 250 W at 10:00:00
+ * UTC on 1 March 2025 and one of 251 W a second later. */
+static void test_map(void) {
+    static const struct {
+        const char *map, *table;
+        int32_t device;
+    } CASE[] = {
+        {"t=timestamp,gpu=index,power_w=power/1000",
+         "timestamp,index,power\n1740823200,3,250000\n1740823201,3,251000\n", 3},
+        {"t=ts,power_w=W", "ts;W\n2025-03-01T10:00:00Z;250,0\n2025-03-01T10:00:01Z;251,0\n", 0},
+        {"t=ts,power_w=W", "ts\tW\n2025-03-01 11:00:00+01:00\t250\n2025-03-01 11:00:01+01:00\t251\n", 0},
+        {"t=ts,power_w=W", "# my log\n# ts W\n1.7408232e9 250\n1.740823201e9 251\n", 0},
+        {"t=ts,power_w=W", "   ts   W\n0  1740823200000   250\n1  1740823201000   251\n", 0},
+        {"t=ts,power_w=W", "   ts   W\n0  2025-03-01 10:00:00   250\n1  2025-03-01 10:00:01   251\n", 0},
+        {"t=ts,power_w=W", ",ts,W\r\n0,1740823200000000,250\r\n1,1740823201000000,251\r\n", 0},
+        {"t=ts,power_w=W", "\xef\xbb\xbfts,W\n1740823200000000000,250\nts,W\n1740823201000000000,251\n", 0},
+        {"t=time_ms,power_w=W", "time_ms,W\n1740823200000,250\n# a word\n1740823201000,251\n", 0},
+        {"t=ms/1000,power_w=W", "ms,W\n1740823200000,250\n1740823201000,251\n", 0},
+        {"t=ts,power_w=power.draw",
+         "ts,power.draw [mW]\n2025/03/01 10:00:00.000,250000\n2025/03/01 10:00:01.000,251000\n", 0},
+        {"t=ts,power_w=P",
+         "ts,P\n2025-03-01T10:00:00,000000000+00:00,250 W\n2025-03-01T10:00:01,000000000+00:00,0.251 kW\n", 0},
+        {"t=d+c,gpu=g,power_w=P,sm_mhz=1410,workload='gemm'",
+         "d,c,g,P\n20250301,10:00:00,GPU 2,250\n20250301,10:00:01,GPU 2,251\n20250301,10:00:02,GPU 2,N/A\n", 2},
+    };
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        fl_sweep_map map;
+        fl_imported in = {0};
+        fl_diag d = {0};
+        const fl_import_options o = {.device = -1};
+        fl_status s = fl_sweep_map_parse(CASE[i].map, &map, &d);
+        FL_CHECK(!s && fl_map_is_telemetry(&map), "case %zu", i);
+        s = s ? s : fl_telemetry_read_mapped(fl_temp_text("map.csv", CASE[i].table), &map, &o, &in, &d);
+        const fl_telemetry *t = &in.telemetry;
+        const bool right = !s && t->row_count >= 2 && t->t_ns[0] == INT64_C(1740823200000000000) &&
+                           t->t_ns[1] == INT64_C(1740823201000000000) && t->device[0] == CASE[i].device &&
+                           fl_same_real(fl_signal(t, 0, "power_w"), 250) &&
+                           fl_same_real(fl_signal(t, 1, "power_w"), 251);
+        FL_CHECK(right, "case %zu, %s: %lld:%lld: %s; %zu rows", i, CASE[i].map, (long long)d.line, (long long)d.column,
+                 d.message, t->row_count);
+        FL_CHECK(!strstr(CASE[i].map, "1410") ||
+                     (fl_same_real(fl_signal(t, 1, "sm_mhz"), 1410) && fl_head_get(&t->head, "workload")),
+                 "constants");
+        fl_imported_free(&in);
+        fl_sweep_map_free(&map);
+    }
+}
+
+/* What a map or its table has wrong. */
+static void test_map_refused(void) {
+    static const struct {
+        const char *map, *table;
+        int64_t line, column;
+        const char *part;
+    } CASE[] = {
+        {"t=ts,power_w=x", "ts,W\n1,2\n", 1, 1, "no column 'x' for power_w"},
+        {"t=ts,powr_w=W", "ts,W\n1,2\n", 0, 0, "did you mean 'power_w'?"},
+        {"power_w=W", "ts,W\n1,2\n", 0, 0, "the map names no time"},
+        {"t=ts,gpu=W", "ts,W\n1,2\n", 0, 0, "the map names no signal"},
+        {"t=ts,power_w=W", "ts,W\nx,2\n", 2, 1, "the time is 'x', expected a date"},
+        {"t=ts,power_w=W", "ts,W\n1,2,3\n", 2, 5, "row has 3 fields, expected 2"},
+        {"t=ts,power_w=W", "ts,W\n1,2 MHz\n", 2, 3, "unit of power_w is 'MHz', expected W"},
+        {"t=ts,sm_mhz=W", "ts,W\n1,99999\n", 2, 3, "sm_mhz is 99999"},
+    };
+    for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
+        fl_sweep_map map;
+        fl_imported in = {0};
+        fl_diag d = {0};
+        const fl_import_options o = {.device = -1};
+        fl_status s = fl_sweep_map_parse(CASE[i].map, &map, &d);
+        s = s ? s : fl_telemetry_read_mapped(fl_temp_text("map.csv", CASE[i].table), &map, &o, &in, &d);
+        FL_CHECK(s == FL_BAD_INPUT && d.line == CASE[i].line && d.column == CASE[i].column &&
+                     strstr(d.message, CASE[i].part),
+                 "case %zu: %lld:%lld: %s", i, (long long)d.line, (long long)d.column, d.message);
+        fl_imported_free(&in);
+        fl_sweep_map_free(&map);
+    }
+}
+
+FL_SUITE("formats", {"values", test_values}, {"detection", test_detection}, {"cut", test_cut}, {"around", test_around},
+         {"refused", test_refused}, {"map", test_map}, {"map refused", test_map_refused})

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 64, GPUS_MAX = 1024, HEADER_MAX = 1024 };
+enum { COLUMNS_MAX = 64, GPUS_MAX = FL_BOARDS_MAX, HEADER_MAX = 1024 };
 
 #define DEFAULT_DELAY_S 1.0 /* of dcgmi dmon where no -d is given */
 
@@ -52,8 +52,8 @@ typedef struct loader {
     int field[COLUMNS_MAX];        /* -1: not carried */
     size_t signal[COLUMNS_MAX];
     fl_signal_range range[COLUMNS_MAX];
-    bool seen[GPUS_MAX], begun; /* GPUs in this round */
-    int64_t round, step_ns;
+    fl_rounds rounds;
+    int64_t step_ns;
     int32_t only;
     size_t others, headers;
     int64_t first_other, torn;
@@ -160,12 +160,6 @@ static fl_status read_units(const loader *l, const fl_csv_row *row, fl_diag *d) 
     return FL_OK;
 }
 
-/* Numbers by which DCGM says that a field has no value (dcgm_structs.h), should a tool pass them on. */
-static bool is_blank(double x) {
-    return (x >= 2147483632.0 && x <= 2147483647.0) || (x >= 140737488355328.0 && x < 140737488355344.0) ||
-           x >= 9.2233720368547e18;
-}
-
 static fl_status read_value(const loader *l, const fl_csv_row *row, token t, size_t column, double *value, fl_diag *d) {
     const int field = l->field[column];
     char text[64];
@@ -176,7 +170,7 @@ static fl_status read_value(const loader *l, const fl_csv_row *row, token t, siz
     const fl_csv_row one = {row->file, row->line, &place, 1, row->torn};
     double x = NAN;
     fl_status status = fl_foreign_real(&one, 0, text, FIELD[field].tag, &x, d);
-    if (status || is_blank(x))
+    if (status || fl_dcgm_blank(x))
         return status;
     *value = x * FIELD[field].factor;
     if (!strcmp(FIELD[field].signal, "throttle"))
@@ -209,12 +203,7 @@ static fl_status read_row(loader *l, const fl_csv_row *row, const token *t, size
                  count - first, l->count);
         return fail_at(row, t[count - 1].text, d, what);
     }
-    if (l->seen[gpu] || !l->begun) {
-        memset(l->seen, 0, sizeof l->seen);
-        l->round += l->begun;
-        l->begun = true;
-    }
-    l->seen[gpu] = true;
+    const int64_t round = fl_round_of(&l->rounds, (size_t)gpu);
     if (l->only >= 0 && l->only != gpu)
         return FL_OK;
     double *value = fl_telemetry_row(&l->r.rows);
@@ -222,7 +211,7 @@ static fl_status read_row(loader *l, const fl_csv_row *row, const token *t, size
     for (size_t i = 0; i < l->count && !status; i++)
         if (l->field[i] >= 0)
             status = read_value(l, row, t[first + i], i, &value[l->signal[i]], d);
-    return status ? status : fl_readings_take(&l->r, row, l->round * l->step_ns, (int32_t)gpu, d);
+    return status ? status : fl_readings_take(&l->r, row, round * l->step_ns, (int32_t)gpu, d);
 }
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {

@@ -8,6 +8,7 @@
 #include "traces/serving/serving.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- results and notes ---- */
 
@@ -364,6 +366,39 @@ int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int seco
     int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
     int64_t days = era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
     return (((days * 24 + hour) * 60 + minute) * 60 + second) * INT64_C(1000000000) + ns;
+}
+
+/* ---- lines ---- */
+
+fl_status fl_lines_read(const char *path, fl_row_function take, void *user, fl_diag *d) {
+    const int fd = fl_gunzip_whole(path, d);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (!file && fd >= 0)
+        close(fd);
+    if (!file)
+        return fd >= 0 ? fl_no_memory(d, path) : d ? d->status : FL_IO;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t got;
+    fl_status s = FL_OK;
+    for (int64_t n = 1; !s && (got = getline(&line, &room, file)) >= 0; n++) {
+        size_t size = (size_t)got;
+        const bool torn = size && line[size - 1] != '\n';
+        while (size && strchr("\r\n", line[size - 1]))
+            line[--size] = '\0';
+        if (memchr(line, '\0', size))
+            s = fl_fail(d, FL_BAD_INPUT, path, n, 1, "a NUL byte, expected text");
+        char *text = n == 1 && size >= 3 && !memcmp(line, "\xef\xbb\xbf", 3) ? line + 3 : line;
+        const fl_field field = {text, size - (size_t)(text - line), 1};
+        const fl_csv_row row = {path, n, &field, 1, torn};
+        if (!s && text[strspn(text, " \t")])
+            s = take(user, &row, d);
+    }
+    if (!s && (ferror(file) || !feof(file)))
+        s = errno == ENOMEM ? fl_no_memory(d, path) : fl_fail(d, FL_IO, path, 0, 0, "cannot read on");
+    free(line);
+    fclose(file);
+    return s;
 }
 
 /* ---- progress ---- */

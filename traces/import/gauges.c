@@ -196,32 +196,157 @@ fl_status fl_cell_read(const fl_csv_row *row, size_t i, const char *cell, const 
     return status;
 }
 
+/* Numbers by which DCGM says that a field has no value (dcgm_structs.h), should a tool pass them on. */
+bool fl_dcgm_blank(double x) {
+    return (x >= 2147483632.0 && x <= 2147483647.0) || (x >= 140737488355328.0 && x < 140737488355344.0) ||
+           x >= 9.2233720368547e18;
+}
+
+fl_status fl_gauges_value(const fl_gauge_column *c, const fl_csv_row *row, size_t i, const char *cell, double *value,
+                          fl_diag *d) {
+    if (fl_no_value(cell) || !strncasecmp(cell, "N/A", 3))
+        return FL_OK;
+    if (!c->of->bits)
+        return fl_cell_read(row, i, cell, c->of->name, c->of->signal, c->factor, value, d);
+    double x = NAN;
+    fl_status s = FL_OK;
+    if (isalpha((unsigned char)*cell))
+        x = !strcasecmp(cell, "Active") || !strcasecmp(cell, "THROTTLED");
+    else
+        s = fl_cell_read(row, i, cell, c->of->name, "_pct", 1, &x, d);
+    if (!s && !isnan(x) && c->of->bits == FL_GAUGE_MASK)
+        *value = x >= 0 && x < 0x1p63 ? fl_held_by((unsigned long long)x) : 0;
+    else if (!s && !isnan(x))
+        *value = x > 0 ? (double)c->of->bits : 0;
+    return s;
+}
+
 fl_status fl_gauges_cell(fl_gauges *g, const fl_csv_row *row, size_t i, size_t column, const char *cell, double *value,
                          fl_diag *d) {
     const fl_gauge_column *c = &g->column[column];
-    if (!c->of || fl_no_value(cell) || !strncasecmp(cell, "N/A", 3))
+    double x = NAN;
+    if (!c->of)
         return FL_OK;
-    double *to = &value[c->signal], x = NAN;
-    fl_status status = FL_OK;
-    if (c->of->bits && isalpha((unsigned char)*cell)) {
-        x = !strcasecmp(cell, "Active") || !strcasecmp(cell, "THROTTLED");
-    } else {
-        const char *signal = c->of->bits ? "_pct" : c->of->signal;
-        status = fl_cell_read(row, i, cell, c->of->name, signal, c->factor, &x, d);
-    }
-    if (!status && c->of->bits)
-        x = (double)((isnan(*to) ? 0 : (unsigned)*to) | (x > 0 ? c->of->bits : 0));
+    fl_status status = fl_gauges_value(c, row, i, cell, &x, d);
     if (!status)
         status = fl_signal_check(row, i, c->of->name, c->range, x, d);
-    if (!status && !isnan(x))
-        *to = x;
-    return status;
+    if (status || isnan(x))
+        return status;
+    double *to = &value[c->signal];
+    *to = c->of->bits && !isnan(*to) ? (double)((unsigned)*to | (unsigned)x) : x;
+    return FL_OK;
 }
 
 void fl_gauges_free(fl_gauges *g) {
     fl_readings_free(&g->r);
     free(g->column);
 }
+
+/* ---- boards ---- */
+
+fl_status fl_board_of(fl_boards *b, const fl_csv_row *row, size_t i, int64_t index, const char *name, size_t *board,
+                      fl_diag *d) {
+    size_t at = index < 0 ? FL_BOARDS_MAX : (size_t)index;
+    *board = at;
+    if (!name || (at < FL_BOARDS_MAX && b->name[at] && !strcmp(b->name[at], name)))
+        return FL_OK;
+    if (at == FL_BOARDS_MAX || b->name[at])
+        for (at = 0; at < FL_BOARDS_MAX && (!b->name[at] || strcmp(b->name[at], name) != 0);)
+            at++;
+    for (size_t k = 0; at == FL_BOARDS_MAX && k < FL_BOARDS_MAX; k++)
+        at = b->name[k] ? at : k;
+    if (at == FL_BOARDS_MAX)
+        return FL_FIELD_FAIL(d, row, i, "more than %d boards", FL_BOARDS_MAX);
+    *board = at;
+    if (b->name[at])
+        return FL_OK;
+    b->moved += index >= 0 && at != (size_t)index;
+    b->name[at] = strdup(name);
+    return b->name[at] ? FL_OK : fl_no_memory(d, row->file);
+}
+
+void fl_boards_say(const fl_boards *b, fl_imported *out) {
+    if (b->moved)
+        fl_import_doubt(out, "boards of several nodes have the same index: told apart by uuid, bus or serial number");
+}
+
+void fl_boards_free(fl_boards *b) {
+    for (size_t i = 0; i < FL_BOARDS_MAX; i++)
+        free(b->name[i]);
+}
+
+/* ---- readings that come one by one ---- */
+
+fl_status fl_points_add(fl_points *p, int64_t line, int64_t t_ns, size_t device, const char *name, const char *text,
+                        const char *unit, fl_diag *d) {
+    fl_gauges *g = p->g;
+    const fl_field field = {text, strlen(text), 1};
+    const fl_csv_row row = {p->file, line, &field, 1, false};
+    size_t c = 0;
+    while (c < g->count && !(g->column[c].of && !strcmp(g->column[c].of->name, name)))
+        c++;
+    for (size_t k = 0; c == g->count && k < g->rows; k++)
+        if (!strcmp(g->table[k].name, name)) {
+            const fl_status s = fl_gauges_add(g, &row, 0, name, strlen(name), unit, true, d);
+            if (s)
+                return s;
+            break;
+        }
+    if (c == g->count) /* not carried */
+        return FL_OK;
+    const fl_gauge *of = g->column[c].of;
+    double value = NAN;
+    fl_status s = fl_gauges_value(&g->column[c], &row, 0, text, &value, d);
+    if (!s)
+        s = fl_signal_check(&row, 0, of->name, g->column[c].range, value, d);
+    if (s || isnan(value))
+        return s;
+    if (fl_grow(&p->point, &p->room, p->count + 1, sizeof *p->point))
+        return fl_no_memory(d, p->file);
+    p->point[p->count] = (fl_point){t_ns, line, p->count, value, (uint32_t)c, (int32_t)device};
+    p->count++;
+    return FL_OK;
+}
+
+static int by_time(const void *a, const void *b) {
+    const fl_point *x = a, *y = b;
+    return x->t_ns != y->t_ns       ? (x->t_ns < y->t_ns ? -1 : 1)
+           : x->device != y->device ? (x->device < y->device ? -1 : 1)
+                                    : (x->order > y->order) - (x->order < y->order);
+}
+
+fl_status fl_points_end(fl_points *p, fl_diag *d) {
+    fl_gauges *g = p->g;
+    const fl_field none = {"", 0, 1};
+    const fl_csv_row head = {p->file, 0, &none, 1, false};
+    fl_status s = fl_gauges_begin(g, &head, d);
+    if (p->count)
+        qsort(p->point, p->count, sizeof *p->point, by_time);
+    for (size_t i = 0, next; !s && i < p->count; i = next) {
+        const fl_csv_row row = {p->file, p->point[i].line, &none, 1, false};
+        double *value = fl_telemetry_row(&g->r.rows);
+        if (!value)
+            return fl_no_memory(d, p->file);
+        bool any = false;
+        for (next = i;
+             next < p->count && p->point[next].t_ns == p->point[i].t_ns && p->point[next].device == p->point[i].device;
+             next++) {
+            const fl_gauge_column *c = &g->column[p->point[next].column];
+            double *to = c->of ? &value[c->signal] : NULL;
+            if (to && c->of->bits)
+                *to = (double)((isnan(*to) ? 0 : (unsigned)*to) | (unsigned)p->point[next].value);
+            else if (to && isnan(*to)) /* the first: what follows is of a part of the board */
+                *to = p->point[next].value;
+            any |= to != NULL;
+        }
+        if (any)
+            s = fl_left_row(&g->r.left,
+                            fl_readings_take(&g->r, &row, p->point[i].t_ns, p->point[i].device, &g->r.left.own), d);
+    }
+    return s;
+}
+
+void fl_points_free(fl_points *p) { free(p->point); }
 
 /* ---- rounds of rows without times ---- */
 

@@ -102,13 +102,14 @@ void fl_import_torn(fl_imported *out, int64_t line);
 fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void fl_imported_free(fl_imported *out);
 
-/* ---- a sweep from a table of any origin: a map from the table's columns to a sweep's ----
+/* ---- a table of any origin: a map from its columns to those of a sweep, or to signals of telemetry ----
  *
  * As text: "sm_mhz=coreF,time_s=time/1000,workload=app+input". The left side is a column of a sweep
- * (traces/files/files.h). The right side is its source: the name of a column in the table's header; that name divided
- * or multiplied by a number; a number alone, for a value that is the same in every row; or, for workload and kernel,
- * several names joined by '+', whose texts are joined by '.'. A name that contains a comma stands in single quotes.
- * 1/NAME is for speeds, where a time is wanted.
+ * (traces/files/files.h) or a signal. The right side is its source: the name of a column in the table's header, with or
+ * without its unit; that name divided or multiplied by a number; a number alone, or a text in single quotes, for a
+ * value that is the same in every row; or, for workload and kernel, several names joined by '+', whose texts are joined
+ * by '.'. A name that contains a comma stands in single quotes. 1/NAME is for speeds, where a time is wanted. A unit in
+ * brackets in a column's name, or behind a cell's number, counts where the map does not scale.
  *
  * A wide table has a column per clock: `header` is the number that heads such a column, and `cells` are the values
  * below it ("workload=name,sm_mhz=header,power_w=cells", "time_s=1/cells"). Each row gives one setting per such column;
@@ -133,9 +134,18 @@ fl_status fl_sweep_map_parse(const char *text, fl_sweep_map *m, fl_diag *d);
 void fl_sweep_map_free(fl_sweep_map *m);
 
 /* Reads the table as fl_sweep_read() reads a sweep, with the same checks, which name the table's own lines and columns.
- * Columns that no term names are ignored. Fields may be separated by commas, or by semicolons or tabs, where a comma
- * between digits is a decimal point. _times: power may be unknown, as with fl_sweep_read_times. */
+ * Columns that no term names are ignored. The header is the first line that has the columns, perhaps behind '#'. Fields
+ * are separated by commas, blanks, or semicolons or tabs, where a comma between digits is a decimal point. _times:
+ * power may be unknown, as with fl_sweep_read_times. */
 fl_status fl_sweep_read_mapped(const char *path, const fl_sweep_map *map, fl_sweep *s, fl_left_out *left, fl_diag *d);
+
+/* Return whether a map makes telemetry: it names t or gpu, or no column of a sweep. */
+bool fl_map_is_telemetry(const fl_sweep_map *map);
+/* Read a table as telemetry. Targets: t (a date with or without a zone, or a number whose unit its size or its column's
+ * name tells; t_s, t_ms, t_us, t_ns state it; divided or multiplied by a number it is in s), gpu (an index, or names),
+ * workload (a text for the head), and signals (power_w, ...). Without t the rows are o->interval_s apart. */
+fl_status fl_telemetry_read_mapped(const char *path, const fl_sweep_map *map, const fl_import_options *o,
+                                   fl_imported *out, fl_diag *d);
 
 /* ---- sweeps and logs ---- */
 

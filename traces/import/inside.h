@@ -18,6 +18,9 @@ bool fl_cells_have(const fl_cells *c, const char *text);
 /* ns since 1970 of a civil date and time, read as UTC. */
 int64_t fl_civil_ns(int year, int month, int day, int hour, int minute, int second, int64_t ns);
 
+/* Read a text line by line, each as a row of one field; empty lines are skipped. */
+fl_status fl_lines_read(const char *path, fl_row_function take, void *user, fl_diag *d);
+
 /* ---- times ---- */
 
 enum { FL_BOARDS_MAX = 1024 };
@@ -122,6 +125,11 @@ typedef struct fl_gauge {
     unsigned bits;      /* not 0: a value above 0, or "Active", sets these bits of the signal */
 } fl_gauge;
 
+#define FL_GAUGE_MASK 0x80000000u /* bits: the cell is NVML's mask of reasons */
+
+/* Return true for a number by which DCGM says that a field has no value. */
+bool fl_dcgm_blank(double x);
+
 typedef struct fl_gauge_column {
     const fl_gauge *of; /* NULL: not carried */
     size_t signal;
@@ -144,6 +152,9 @@ fl_status fl_gauges_add(fl_gauges *g, const fl_csv_row *row, size_t i, const cha
                         bool used, fl_diag *d);
 /* End the columns: decide between those of one signal, and add the signals. */
 fl_status fl_gauges_begin(fl_gauges *g, const fl_csv_row *row, fl_diag *d);
+/* Read a cell of a column that is carried; *value stays where it has none. */
+fl_status fl_gauges_value(const fl_gauge_column *c, const fl_csv_row *row, size_t i, const char *cell, double *value,
+                          fl_diag *d);
 /* Read a cell into value, the row that fl_telemetry_row gave. A cell may name its unit. */
 fl_status fl_gauges_cell(fl_gauges *g, const fl_csv_row *row, size_t i, size_t column, const char *cell, double *value,
                          fl_diag *d);
@@ -159,6 +170,57 @@ bool fl_unit_find(const char *signal, const char *text, size_t size, double *fac
 const char *fl_unit_own(const char *signal);
 /* Return the length of a column's name without the unit in brackets at its end, and that unit (NULL: none). */
 size_t fl_unit_split(const char *name, size_t size, const char **unit, size_t *unit_size);
+
+typedef struct fl_boards { /* by number: the index, else the order in which they come */
+    char *name[FL_BOARDS_MAX];
+    size_t moved; /* boards whose index another board has */
+} fl_boards;
+
+/* Find the number of a board: its index, unless another board has that index, as on another node; index -1: that of its
+ * name, in order of appearance. name: tells boards of one index apart; NULL: nothing does. */
+fl_status fl_board_of(fl_boards *b, const fl_csv_row *row, size_t i, int64_t index, const char *name, size_t *board,
+                      fl_diag *d);
+void fl_boards_say(const fl_boards *b, fl_imported *out);
+void fl_boards_free(fl_boards *b);
+
+/* ---- readings that come one by one, as series or as members of JSON objects ---- */
+
+typedef struct fl_point {
+    int64_t t_ns, line;
+    size_t order;
+    double value;
+    uint32_t column; /* of fl_gauges */
+    int32_t device;
+} fl_point;
+
+typedef struct fl_points { /* made zeroed; set g and file */
+    fl_gauges *g;
+    const char *file;
+    fl_point *point;
+    size_t count, room;
+} fl_points;
+
+/* Add a reading by its name in the tool: a text, perhaps with its unit. unit: NULL, or what stands beside it. used: the
+ * reader takes it itself. */
+fl_status fl_points_add(fl_points *p, int64_t line, int64_t t_ns, size_t device, const char *name, const char *text,
+                        const char *unit, fl_diag *d);
+/* Make rows of the points of one time and device. */
+fl_status fl_points_end(fl_points *p, fl_diag *d);
+void fl_points_free(fl_points *p);
+
+/* ---- JSON: values one after the other, each as a tree ---- */
+
+struct cJSON;
+typedef fl_status (*fl_json_function)(void *user, const struct cJSON *value, int64_t line, fl_diag *d);
+
+/* Read the values of a file: one, one a line, or several behind each other. text: what closes a file that its writer
+ * did not end ("}}"); NULL: none. A last value that is cut off is a torn line (*torn) where others came before it;
+ * torn NULL: it is refused. */
+fl_status fl_json_each(const char *path, const char *closing, fl_json_function take, void *user, int64_t *torn,
+                       fl_diag *d);
+/* The member of an object, a number or a text; NULL and NAN where there is none. */
+const char *fl_json_member_text(const struct cJSON *object, const char *key);
+double fl_json_member_real(const struct cJSON *object, const char *key);
 
 typedef struct fl_rounds { /* of rows without times */
     bool seen[FL_BOARDS_MAX], begun;

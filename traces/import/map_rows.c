@@ -243,11 +243,15 @@ static fl_status cut_blanks(mapper *m, const fl_csv_row *row, fl_csv_row *out, f
 /* Mends a row that has a field too many: a time that the separator cuts, or the index that pandas prints without a
  * name above it. */
 static const fl_csv_row *mend(mapper *m, const fl_csv_row *row, fl_csv_row *own) {
+    if (m->blanks && row->count == m->width + 2) { /* both */
+        *own = (fl_csv_row){row->file, row->line, row->field + 1, row->count - 1, row->torn};
+        row = own;
+    }
     for (size_t i = 0; i < m->map->count; i++)
         if (!strcmp(m->map->term[i].target, "t") && m->place[i].parts == 1 &&
             fl_time_join(row, m->place[i].part[0], m->blanks ? ' ' : m->delimiter, &m->joined))
             return &m->joined.row;
-    if (!m->blanks)
+    if (!m->blanks || row == own)
         return row;
     *own = (fl_csv_row){row->file, row->line, row->field + 1, row->count - 1, row->torn};
     return own;
@@ -286,7 +290,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         m->seen->headers++;
         return FL_OK;
     }
-    if (m->width + 1 == row->count)
+    if (row->count > m->width && row->count <= m->width + 2)
         row = mend(m, row, &own);
     if (row->torn && m->seen->drop_torn) {
         m->seen->torn = row->line;

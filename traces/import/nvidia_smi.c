@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 256, BOARDS_MAX = FL_BOARDS_MAX };
+enum { COLUMNS_MAX = 256 };
 
 typedef struct unit {
     const char *name;
@@ -88,8 +88,7 @@ typedef struct loader {
     column column[COLUMNS_MAX];
     size_t width, time, board, name; /* SIZE_MAX: no such column */
     size_t second;                   /* beside the index: a column that tells boards of one index apart */
-    char *boards[BOARDS_MAX];        /* by number: the index, else the order in which they come */
-    size_t board_count, moved;       /* moved: boards whose index another board has */
+    fl_boards boards;
     fl_stamps stamps;
     fl_joined joined;
     size_t same_time, headers;
@@ -230,45 +229,17 @@ static fl_status read_time(loader *l, const fl_csv_row *row, size_t board, int64
     return s;
 }
 
-/* The board's number: its index, unless another board has that index, as on another node. */
-static fl_status tell_apart(loader *l, const fl_csv_row *row, size_t index, size_t *board, fl_diag *d) {
-    const char *text = row->field[l->second].text;
-    size_t at = index;
-    if (l->boards[at] && strcmp(l->boards[at], text) != 0)
-        for (at = 0; at < BOARDS_MAX && (!l->boards[at] || strcmp(l->boards[at], text) != 0);)
-            at++;
-    for (size_t i = 0; at == BOARDS_MAX && i < BOARDS_MAX; i++)
-        at = l->boards[i] ? at : i;
-    if (at == BOARDS_MAX)
-        return FL_FIELD_FAIL(d, row, l->second, "more than %d boards", BOARDS_MAX);
-    *board = at;
-    if (l->boards[at])
-        return FL_OK;
-    l->moved += at != index;
-    l->boards[at] = strdup(text);
-    return l->boards[at] ? FL_OK : fl_no_memory(d, row->file);
-}
-
 static fl_status read_board(loader *l, const fl_csv_row *row, size_t *board, fl_diag *d) {
     *board = 0;
     if (l->board == SIZE_MAX)
         return FL_OK;
-    if (!l->named) {
-        int64_t index = 0;
-        fl_status status = fl_foreign_int(row, l->board, "index", 0, BOARDS_MAX - 1, &index, d);
-        *board = (size_t)index;
-        const bool second = !status && l->second != SIZE_MAX && !fl_no_value(row->field[l->second].text);
-        return second ? tell_apart(l, row, (size_t)index, board, d) : status;
-    }
-    const char *text = row->field[l->board].text;
-    while (*board < l->board_count && strcmp(l->boards[*board], text) != 0)
-        ++*board;
-    if (*board < l->board_count)
-        return FL_OK;
-    if (l->board_count == BOARDS_MAX)
-        return FL_FIELD_FAIL(d, row, l->board, "more than %d boards", BOARDS_MAX);
-    l->boards[l->board_count] = strdup(text);
-    return l->boards[l->board_count++] ? FL_OK : fl_no_memory(d, row->file);
+    if (l->named)
+        return fl_board_of(&l->boards, row, l->board, -1, row->field[l->board].text, board, d);
+    int64_t index = 0;
+    const fl_status status = fl_foreign_int(row, l->board, "index", 0, FL_BOARDS_MAX - 1, &index, d);
+    const bool second = l->second != SIZE_MAX && !fl_no_value(row->field[l->second].text);
+    return status ? status
+                  : fl_board_of(&l->boards, row, l->board, index, second ? row->field[l->second].text : NULL, board, d);
 }
 
 /* "Active", "Not Active", or the mask of all reasons, such as 0x0000000000000004. */
@@ -364,8 +335,7 @@ static fl_status add_notes(loader *l, fl_diag *d) {
         fl_stamps_say(&l->stamps, out);
     if (l->named)
         fl_import_say(out, "no column index: boards are numbered as they come, by %s", "their name or bus");
-    if (l->moved)
-        fl_import_doubt(out, "boards of several nodes have the same index: told apart by uuid, bus or serial number");
+    fl_boards_say(&l->boards, out);
     if (l->headers)
         fl_import_say(out, "the header is repeated %zu times: left out", l->headers);
     fl_import_torn(out, l->torn);
@@ -408,8 +378,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
         status = fl_import_note(out, d, "%d lines above the header: left out", options.head_lines);
     if (!status)
         status = add_notes(l, d);
-    for (size_t i = 0; i < BOARDS_MAX; i++)
-        free(l->boards[i]);
+    fl_boards_free(&l->boards);
     fl_readings_free(&l->r);
     free(l);
     return status;

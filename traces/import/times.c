@@ -126,8 +126,7 @@ int fl_stamps_power(const char *name, size_t size) {
     while (from && isalpha((unsigned char)name[from - 1]))
         from--;
     for (size_t i = 0; i < sizeof UNIT / sizeof *UNIT; i++)
-        if (strlen(UNIT[i].name) == size - from && !strncasecmp(name + from, UNIT[i].name, size - from) &&
-            (from || size > 2))
+        if (strlen(UNIT[i].name) == size - from && !strncasecmp(name + from, UNIT[i].name, size - from))
             return UNIT[i].power;
     return -1;
 }

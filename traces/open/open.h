@@ -65,11 +65,14 @@ void fl_trace_marks_free(fl_trace_marks *m);
     X(rocprofv3)                                                                                                       \
     X(nvidia_smi)                                                                                                      \
     X(dmon)                                                                                                            \
+    X(dcgm_exporter)                                                                                                   \
+    X(prometheus)                                                                                                      \
     X(dcgmi)                                                                                                           \
     X(geopm)                                                                                                           \
     X(geepafs)                                                                                                         \
     X(dvfs)                                                                                                            \
     X(profile)                                                                                                         \
+    X(zeus_power)                                                                                                      \
     X(zeus)                                                                                                            \
     X(azure_llm)                                                                                                       \
     X(wide)

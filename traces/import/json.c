@@ -1,0 +1,93 @@
+/* JSON of other tools, one value after the other, each as a tree (cJSON). */
+#include "traces/import/inside.h"
+
+#include "traces/import/import.h"
+#include "traces/io/io.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MOST ((size_t)2 << 30)
+
+typedef struct source {
+    char *text;
+    size_t size, at, counted;
+    int64_t line, column; /* of byte `counted` */
+} source;
+
+static void count_to(source *x, size_t to) {
+    for (; x->counted < to; x->counted++) {
+        x->line += x->text[x->counted] == '\n';
+        x->column = x->text[x->counted] == '\n' ? 1 : x->column + 1;
+    }
+}
+
+static cJSON *parse(source *x, size_t *end) {
+    const char *at = NULL;
+    cJSON *value = cJSON_ParseWithLengthOpts(x->text + x->at, x->size - x->at + 1, &at, false);
+    *end = at ? (size_t)(at - x->text) : x->at;
+    return value;
+}
+
+/* Appends what the writer of a file leaves out until it ends it. */
+static bool close_text(source *x, const char *closing) {
+    while (x->size && strchr(" \t\r\n,", x->text[x->size - 1]))
+        x->size--;
+    char *whole = realloc(x->text, x->size + strlen(closing) + 1);
+    if (!whole)
+        return false;
+    memcpy(whole + x->size, closing, strlen(closing) + 1);
+    x->text = whole;
+    x->size += strlen(closing);
+    return true;
+}
+
+fl_status fl_json_each(const char *path, const char *closing, fl_json_function take, void *user, int64_t *torn,
+                       fl_diag *d) {
+    source x = {.line = 1, .column = 1};
+    size_t end, values = 0;
+    fl_status s = fl_gunzip_text(path, FILE_MOST, &x.text, &x.size, d);
+    if (!s && x.size >= 3 && !memcmp(x.text, "\xef\xbb\xbf", 3))
+        x.at = 3;
+    for (; !s; x.at = end, values++) {
+        x.at += strspn(x.text + x.at, " \t\r\n,");
+        if (x.at >= x.size)
+            break;
+        cJSON *value = parse(&x, &end);
+        if (!value && closing && !fl_memory_failed() && close_text(&x, closing)) {
+            value = parse(&x, &end);
+            closing = NULL;
+            if (value && torn)
+                *torn = -1;
+        }
+        count_to(&x, value ? x.at : end);
+        if (value) {
+            s = take(user, value, x.line, d);
+        } else if (fl_memory_failed()) {
+            s = fl_no_memory(d, path);
+        } else if (torn && values && !memchr(x.text + x.at, '\n', x.size - x.at)) { /* the last line */
+            *torn = x.line;
+            break;
+        } else {
+            s = fl_fail(d, FL_BAD_INPUT, path, x.line, x.column, "this is no JSON, or it ends within a value");
+        }
+        cJSON_Delete(value);
+    }
+    if (!s && !values)
+        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "the file is empty");
+    free(x.text);
+    return s;
+}
+
+const char *fl_json_member_text(const cJSON *object, const char *key) {
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+double fl_json_member_real(const cJSON *object, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+}
