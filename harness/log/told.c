@@ -153,6 +153,27 @@ static void print_latency(const char *what, const fl_times *t, FILE *out) {
             t->p99_s, t->mean_s, t->max_s);
 }
 
+static void print_energy(const char *what, const fl_times *j, FILE *out) {
+    fprintf(out, "%-11s %.4g p50, %.4g p95, %.4g p99, %.4g mean", what, j->p50_s, j->p95_s, j->p99_s, j->mean_s);
+}
+
+static void print_energies(const fl_served_summary *s, FILE *out) {
+    print_energy("J/request", &s->energy.request_j, out);
+    fprintf(out, ", of steps alone; idle power is %.3g %% of the node's energy besides\n", 100 * s->idle_share);
+    print_energy("J/token", &s->energy.token_j, out);
+    fputc('\n', out);
+    for (int i = 0; i < FL_SERVED_CLASSES; i++) {
+        char what[32];
+        if (!s->class[i].requests || s->class[i].requests == s->energy.requests)
+            continue;
+        snprintf(what, sizeof what, "  %s", fl_served_class_name[i]);
+        print_energy(what, &s->class[i].request_j, out);
+        fprintf(out, " J/request, %.4g J/token, %" PRIu64 " requests\n",
+                s->class[i].request_j.mean_s * (double)s->class[i].requests / (double)s->class[i].output_tokens,
+                s->class[i].requests);
+    }
+}
+
 /* A server of a language model. Its energy is what its steps drew; the rest is drawn whether it serves or not. */
 static void print_batched(const fl_served_result *r, FILE *out) {
     const fl_served_summary *s = &r->sum;
@@ -183,6 +204,7 @@ static void print_batched(const fl_served_result *r, FILE *out) {
             "energy each %.4g J per token put out, %.4g J per request; GPUs drew %.6g J in steps, all else of the node "
             "is %.6g J\n",
             s->j_per_token, s->j_per_request, fl_joules(s->serving_fj), fl_joules(s->idle_fj));
+    print_energies(s, out);
 }
 
 void fl_served_print(const fl_run_result *r, FILE *out) {
@@ -227,6 +249,20 @@ static void add_times(cJSON *into, const fl_times *t) {
     fl_json_add_real(into, "max_s", t->max_s);
 }
 
+static void add_energy(cJSON *into, const fl_served_energy *e) {
+    cJSON_AddNumberToObject(into, "requests", (double)e->requests);
+    cJSON_AddNumberToObject(into, "output_tokens", (double)e->output_tokens);
+    const fl_times *of[] = {&e->request_j, &e->token_j};
+    static const char *const name[] = {"request", "token"};
+    for (int i = 0; i < 2; i++) {
+        cJSON *o = cJSON_AddObjectToObject(into, name[i]);
+        fl_json_add_real(o, "mean_j", of[i]->mean_s);
+        fl_json_add_real(o, "p50_j", of[i]->p50_s);
+        fl_json_add_real(o, "p95_j", of[i]->p95_s);
+        fl_json_add_real(o, "p99_j", of[i]->p99_s);
+    }
+}
+
 static void add_batched(cJSON *o, const fl_served_result *r) {
     const fl_served_summary *s = &r->sum;
     cJSON_AddNumberToObject(o, "requests", (double)r->request_count);
@@ -256,6 +292,12 @@ static void add_batched(cJSON *o, const fl_served_result *r) {
     fl_json_add_real(o, "energy_per_request_j", s->j_per_request);
     fl_json_add_real(o, "serving_j", fl_joules(s->serving_fj));
     fl_json_add_real(o, "idle_j", fl_joules(s->idle_fj));
+    fl_json_add_real(o, "idle_pct", 100 * s->idle_share);
+    add_energy(cJSON_AddObjectToObject(o, "energy_each"), &s->energy);
+    cJSON *classes = cJSON_AddObjectToObject(o, "energy_by_length");
+    for (int i = 0; i < FL_SERVED_CLASSES; i++)
+        if (s->class[i].requests)
+            add_energy(cJSON_AddObjectToObject(classes, fl_served_class_name[i]), &s->class[i]);
 }
 
 void fl_served_json(cJSON *into, const fl_run_result *r) {
@@ -302,7 +344,8 @@ fl_status fl_served_write_batched(const char *path, const fl_served_result *r, c
         return d->status;
     FILE *f = fl_output_file(o);
     fputs("request,server,arrival_ns,taken_ns,first_token_ns,done_ns,prompt_tokens,output_tokens,ttft_ns,tpot_ns,"
-          "tbt_max_ns,e2e_ns,ttft_missed,tbt_missed,preemptions,prefill_j,decode_j\n",
+          "tbt_max_ns,e2e_ns,ttft_missed,tbt_missed,preemptions,prefill_j,decode_j,"
+          "length_class,energy_j,energy_per_token_j\n",
           f);
     for (size_t i = 0; i < r->request_count; i++) {
         const fl_served *x = &r->request[i];
@@ -314,9 +357,12 @@ fl_status fl_served_write_batched(const char *path, const fl_served_result *r, c
                 (x->first_ps - x->arrival_ps) / FL_PS_PER_NS);
         if (asked->output_tokens > 1)
             fprintf(f, "%" PRId64, (x->done_ps - x->first_ps) / (asked->output_tokens - 1) / FL_PS_PER_NS);
-        fprintf(f, ",%" PRId64 ",%" PRId64 ",%d,%" PRIu32 ",%" PRIu32 ",%.9g,%.9g\n", x->worst_tbt_ps / FL_PS_PER_NS,
-                (x->done_ps - x->arrival_ps) / FL_PS_PER_NS, x->ttft_missed, x->tbt_missed, x->preemptions,
-                fl_joules(x->prefill_fj), fl_joules(x->decode_fj));
+        fprintf(f, ",%" PRId64 ",%" PRId64 ",%d,%" PRIu32 ",%" PRIu32 ",%.9g,%.9g,%s,%.9g,%.9g\n",
+                x->worst_tbt_ps / FL_PS_PER_NS, (x->done_ps - x->arrival_ps) / FL_PS_PER_NS, x->ttft_missed,
+                x->tbt_missed, x->preemptions, fl_joules(x->prefill_fj), fl_joules(x->decode_fj),
+                fl_served_class_name[fl_served_class_of(asked->prompt_tokens, asked->output_tokens)],
+                fl_joules(x->prefill_fj + x->decode_fj),
+                fl_joules(x->prefill_fj + x->decode_fj) / asked->output_tokens);
     }
     return fl_output_commit(o, d);
 }

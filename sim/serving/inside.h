@@ -152,6 +152,9 @@ void fl_step_account(fl_engines *v, fl_engine *e);
 /* Add the totals of the row of equal steps in progress to its members. */
 void fl_step_settle(fl_engines *v, fl_engine *e);
 
+/* Fill sum->energy and sum->class from requests that are done and whose energies add up. */
+fl_status fl_served_spread_energy(const fl_engines *v, fl_served_summary *sum, fl_diag *d);
+
 /* Open the servers' signals. needs: FL_BIT(FL_SERVER_...); 0 = none. */
 fl_status fl_engines_signals_open(fl_engines *v, uint64_t needs, fl_diag *d);
 /* Refresh the servers' signals at t, when their period is over. */

@@ -196,6 +196,19 @@ typedef struct fl_served {
     bool ttft_missed;
 } fl_served;
 
+/* How the energy of steps spreads over requests: joules of a request, and per output token of each. In fl_times joules
+ * stand for seconds. */
+typedef struct fl_served_energy {
+    uint64_t requests, output_tokens;
+    fl_times request_j, token_j;
+} fl_served_energy;
+
+enum { FL_SERVED_CLASSES = 9 };
+/* Classes of lengths: two letters, of the prompt (short below 256 tokens, medium below 1024, long) and of the output
+ * (below 100, below 350, long). DynamoLLM (Stojkovic et al., HPCA 2025, Table 2). */
+extern const char *const fl_served_class_name[FL_SERVED_CLASSES];
+uint32_t fl_served_class_of(uint32_t prompt_tokens, uint32_t output_tokens);
+
 typedef struct fl_served_summary {
     uint64_t requests, prompt_tokens, cached_tokens, output_tokens;
     uint64_t steps, preemptions;
@@ -210,6 +223,8 @@ typedef struct fl_served_summary {
     double goodput;              /* requests/s whose TTFT, and whose mean time between tokens (TPOT), met the targets */
     fl_wide serving_fj, idle_fj; /* of the steps, and the rest: together the node's energy */
     double j_per_request, j_per_token; /* of what scores use (fl_run_result.energy_j), per request and output token */
+    fl_served_energy energy, class[FL_SERVED_CLASSES]; /* of steps alone: of all requests, and by class of lengths */
+    double idle_share;                                 /* of the node's energy: what no step drew */
     /* The minute, by arrival, in which the largest share of requests missed a target; of equals the one with the longer
      * mean TTFT. */
     double worst_minute_s;      /* when it begins */

@@ -152,6 +152,8 @@ fl_status fl_served_collect(fl_engines *v, int64_t makespan_ps, fl_wide node_fj,
         s = times_between(v, &sum->tbt, d);
     if (!s)
         s = times_of_requests(v, sum, d);
+    if (!s)
+        s = fl_served_spread_energy(v, sum, d);
     if (s)
         return s;
     for (size_t i = 0; i < v->u->requests->count; i++)
@@ -160,6 +162,7 @@ fl_status fl_served_collect(fl_engines *v, int64_t makespan_ps, fl_wide node_fj,
     find_worst_minute(v, sum);
     const double makespan_s = fl_seconds(makespan_ps);
     sum->idle_fj = node_fj - sum->serving_fj;
+    sum->idle_share = node_fj > 0 ? fl_real(sum->idle_fj) / fl_real(node_fj) : 0;
     const int64_t arriving_ps = v->served[sum->requests - 1].arrival_ps - v->served[0].arrival_ps;
     sum->offered_per_s = arriving_ps > 0 ? (double)(sum->requests - 1) / fl_seconds(arriving_ps) : (double)NAN;
     sum->requests_per_s = (double)sum->requests / makespan_s;

@@ -59,7 +59,8 @@ static void make_folder(void) {
     "a,baseline:default,0,0,1,0.1,2,0.5,-10,2.01\na,eco,0,9,1.5,0.12,2,0.4,1,2.01\n"                                   \
     "a [v],eco,1,12,30,0.2,3,0.3,5,4\nmean,eco,1,10,15,0.15,2.5,0.35,1,3\n"
 #define SERVED                                                                                                         \
-    "request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns\n0,100000000,20000000,90000000,900000000\n1,300000000,,0,300000000\n"
+    "request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns,energy_j,energy_per_token_j\n0,100000000,20000000,90000000,900000000,"  \
+    "40,2\n1,300000000,,0,300000000,8,8\n"
 #define TIMELINE                                                                                                       \
     "# foldline-telemetry 1\nt_ns,device,sm_mhz,mem_mhz,power_w,util_gpu_pct\n0,0,1500,1000,,\n0,1,1500,1000,,\n"      \
     "100000000,0,900,1000,80,99\n100000000,1,1500,1000,120,50\n"

@@ -115,7 +115,7 @@ check "has no such part" test "$(grep -c 'id="load"' "$dir/page.html")" = 0
 check "plot latencies" "$f" plot latencies "$dir/served.csv" -o "$dir/l.svg"
 check "plot timeline" "$f" plot timeline "$dir/time.csv" -o "$dir/t.svg"
 check "which shows the queue" grep -q 'waiting' "$dir/t.svg"
-refuse "a plot of servers from something else" 2 "no column 'energy_per_token_j'|no run of a server" "$f" plot serving "$dir/served.csv" -o "$dir/x.svg"
+refuse "a plot of servers from something else" 2 "no column 'policy', expected the file of foldline compare" "$f" plot serving "$dir/served.csv" -o "$dir/x.svg"
 
 # ---- golden: the small case, every number of servers' columns ----
 golden=tests/golden/serving.csv

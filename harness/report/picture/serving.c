@@ -19,14 +19,14 @@ enum { NAMES_MOST = 200, CURVE_POINTS = 400 };
 
 typedef struct number_row { /* a row of a result: some columns as numbers */
     size_t policy;
-    double value[4];
+    double value[6];
     bool violated;
 } number_row;
 
 typedef struct numbers {
-    const char *const *column; /* wanted */
-    size_t columns;
-    size_t at[4], policy_at, workload_at, violated_at; /* their places; SIZE_MAX: there is none */
+    const char *const *column;                         /* wanted */
+    size_t columns, required;                          /* the last ones may be missing, as older files lack them */
+    size_t at[6], policy_at, workload_at, violated_at; /* their places; SIZE_MAX: there is none */
     bool named;                                        /* rows have policies, and means among them are left out */
     fl_names policy;
     number_row *row;
@@ -38,7 +38,8 @@ static fl_status take_head(numbers *n, const fl_csv_row *row, fl_diag *d) {
     n->workload_at = fl_report_find(row, "workload");
     n->violated_at = fl_report_find(row, "violated");
     for (size_t k = 0; k < n->columns; k++)
-        if ((n->at[k] = fl_report_find(row, n->column[k])) == SIZE_MAX || (n->named && n->policy_at == SIZE_MAX))
+        if (((n->at[k] = fl_report_find(row, n->column[k])) == SIZE_MAX && k < n->required) ||
+            (n->named && n->policy_at == SIZE_MAX))
             return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "no column '%s', expected the file of foldline %s",
                            n->at[k] == SIZE_MAX ? n->column[k] : "policy",
                            n->named ? "compare SERVER REQUESTS" : "run SERVER REQUESTS --served");
@@ -71,10 +72,11 @@ static fl_status take_row(void *user, const fl_csv_row *row, fl_diag *d) {
     return FL_OK;
 }
 
-static fl_status read_numbers(const char *input, const char *const *column, size_t columns, bool named, numbers *n,
-                              fl_diag *d) {
+static fl_status read_numbers(const char *input, const char *const *column, size_t columns, size_t required, bool named,
+                              numbers *n, fl_diag *d) {
     const fl_csv_options options = {.trim = true};
-    *n = (numbers){.column = column, .columns = columns, .policy_at = SIZE_MAX - 1, .named = named};
+    *n = (numbers){
+        .column = column, .columns = columns, .required = required, .policy_at = SIZE_MAX - 1, .named = named};
     return fl_csv_read(input, &options, NULL, take_row, n, d);
 }
 
@@ -149,7 +151,7 @@ fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl
     static const char *const column[] = {"energy_per_token_j", "ttft_p99_s", "tbt_p99_s"};
     numbers n;
     fl_lines l;
-    fl_status s = read_numbers(input, column, 3, true, &n, d);
+    fl_status s = read_numbers(input, column, 3, 3, true, &n, d);
     *drawn = s ? 0 : n.count;
     if (*drawn) {
         fl_panel panel = {
@@ -220,12 +222,13 @@ static void put_savings(fl_lines *l, const numbers *n, size_t y) {
 }
 
 fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_diag *d) {
-    static const char *const column[] = {"offered_rps", "energy_saving_pct", "saving_static_pct", "served_rps"};
+    static const char *const column[] = {"offered_rps", "energy_saving_pct", "saving_static_pct", "served_rps",
+                                         "energy_per_token_j"};
     static const char *const title[] = {"against the driver's default",
                                         "against the best static clock that meets the targets"};
     numbers n;
     fl_lines l;
-    fl_status s = read_numbers(input, column, 4, true, &n, d);
+    fl_status s = read_numbers(input, column, 5, 4, true, &n, d);
     size_t kept = 0;
     for (size_t i = 0; !s && i < n.count; i++) /* where no requests arrive there is no load */
         if (isfinite(n.row[i].value[0]))
@@ -233,7 +236,7 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
     n.count = kept;
     *drawn = kept;
     if (*drawn) {
-        double low, high, low2, high2;
+        double low, high, low2, high2, least_j, most_j;
         fl_panel panel = {.x_label = "requests per second that arrive", .y_label = "energy saved, %"};
         qsort(n.row, n.count, sizeof *n.row, by_load);
         extent(&n, 0, &panel.x0, &panel.x1);
@@ -244,9 +247,10 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
         panel.y0 = fmin(low, low2); /* one scale: they are to be held against each other */
         panel.y1 = fmax(high, high2);
         fl_loosen(&panel.y0, &panel.y1);
+        extent(&n, 4, &least_j, &most_j);
         fl_lines_begin(
-            &l, p, 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width), false,
-            "What a policy saves, against the load",
+            &l, p, least_j <= most_j ? 3 : 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width), false,
+            "What a policy saves and a token costs, against the load",
             "lines are means of runs at one load; hollow ones break a bound; crossed ones serve less than 95 % of "
             "what arrives");
         for (size_t k = 0; k < 2; k++) {
@@ -257,6 +261,16 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
             fl_lines_lift(&l);
             put_savings(&l, &n, k + 1);
         }
+        if (least_j <= most_j) {
+            panel.title = "J per token; the best static clock at each load is grey";
+            panel.y_label = "J per token";
+            panel.y0 = least_j;
+            panel.y1 = most_j;
+            fl_loosen(&panel.y0, &panel.y1);
+            panel.y0 = fmax(panel.y0, 0);
+            fl_lines_panel(&l, &panel);
+            put_savings(&l, &n, 4);
+        }
         fl_lines_end(&l);
     }
     free_numbers(&n);
@@ -265,12 +279,14 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
 
 /* ---- distributions of one run ---- */
 
-/* The share of requests at most so long, in at most CURVE_POINTS steps; the ends always. */
-static void put_share(fl_lines *l, const numbers *n, size_t k, int colour, const char *name, double *room) {
+/* The share of requests whose value, in units of `unit`, is at most so large, in at most CURVE_POINTS steps; the ends
+ * always. */
+static void put_share(fl_lines *l, const numbers *n, size_t k, double unit, int colour, const char *name,
+                      double *room) {
     size_t count = 0;
     for (size_t i = 0; i < n->count; i++)
         if (isfinite(n->row[i].value[k]))
-            room[count++] = n->row[i].value[k] * 1e-9;
+            room[count++] = n->row[i].value[k] * unit;
     gsl_sort(room, 1, count);
     const size_t every = count / CURVE_POINTS + 1;
     if (count)
@@ -283,14 +299,14 @@ static void put_share(fl_lines *l, const numbers *n, size_t k, int colour, const
 }
 
 /* From the least to the largest of two columns, and a little to either side, so that equal times too make an axis. */
-static void span(const numbers *n, size_t k, size_t also, fl_panel *panel) {
+static void span(const numbers *n, size_t k, size_t also, double unit, fl_panel *panel) {
     panel->x0 = HUGE_VAL;
     panel->x1 = -HUGE_VAL;
     for (size_t i = 0; i < n->count; i++) {
         if (n->row[i].value[k] > 0)
-            fl_hold(&panel->x0, &panel->x1, n->row[i].value[k] * 1e-9);
+            fl_hold(&panel->x0, &panel->x1, n->row[i].value[k] * unit);
         if (n->row[i].value[also] > 0)
-            fl_hold(&panel->x0, &panel->x1, n->row[i].value[also] * 1e-9);
+            fl_hold(&panel->x0, &panel->x1, n->row[i].value[also] * unit);
     }
     const bool any = panel->x0 <= panel->x1; /* single tokens alone have no time between them */
     panel->x0 = any ? panel->x0 / 1.3 : 1e-3;
@@ -298,26 +314,37 @@ static void span(const numbers *n, size_t k, size_t also, fl_panel *panel) {
 }
 
 fl_status fl_picture_latencies(fl_picture *p, const char *input, size_t *drawn, fl_diag *d) {
-    static const char *const column[] = {"ttft_ns", "tpot_ns", "tbt_max_ns", "e2e_ns"};
+    static const char *const column[] = {"ttft_ns", "tpot_ns",  "tbt_max_ns",
+                                         "e2e_ns",  "energy_j", "energy_per_token_j"};
     numbers n;
     fl_lines l;
-    const fl_status s = read_numbers(input, column, 4, false, &n, d);
+    const fl_status s = read_numbers(input, column, 6, 4, false, &n, d);
     double *room = fl_must(malloc((n.count + 1) * sizeof *room));
     *drawn = s ? 0 : n.count;
     if (*drawn) {
         fl_panel panel = {
             .title = "of a request", .x_label = "seconds", .y_label = "share of requests, %", .y1 = 100, .log_x = true};
-        fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fl_text_width("longest (TBT) "), false,
-                       "How long requests took", "the share of requests whose time is at most so long");
-        span(&n, 0, 3, &panel);
+        const bool energies = n.at[4] != SIZE_MAX && n.at[5] != SIZE_MAX;
+        fl_lines_begin(&l, p, energies ? 3 : 2, p->width < 600 ? 1 : 2, 320, fl_text_width("longest (TBT) "), false,
+                       energies ? "How long requests took, and what they cost" : "How long requests took",
+                       "the share of requests whose time, or energy, is at most so much");
+        span(&n, 0, 3, 1e-9, &panel);
         fl_lines_panel(&l, &panel);
-        put_share(&l, &n, 0, 1, "to first token", room);
-        put_share(&l, &n, 3, 2, "end to end", room);
+        put_share(&l, &n, 0, 1e-9, 1, "to first token", room);
+        put_share(&l, &n, 3, 1e-9, 2, "end to end", room);
         panel.title = "between its tokens";
-        span(&n, 1, 2, &panel);
+        span(&n, 1, 2, 1e-9, &panel);
         fl_lines_panel(&l, &panel);
-        put_share(&l, &n, 1, 1, "mean (TPOT)", room);
-        put_share(&l, &n, 2, 2, "longest (TBT)", room);
+        put_share(&l, &n, 1, 1e-9, 1, "mean (TPOT)", room);
+        put_share(&l, &n, 2, 1e-9, 2, "longest (TBT)", room);
+        if (energies) {
+            panel.title = "energy of the steps";
+            panel.x_label = "joules";
+            span(&n, 4, 5, 1, &panel);
+            fl_lines_panel(&l, &panel);
+            put_share(&l, &n, 4, 1, 1, "of a request", room);
+            put_share(&l, &n, 5, 1, 2, "of a token", room);
+        }
         fl_lines_end(&l);
     }
     free(room);

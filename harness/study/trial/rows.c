@@ -96,6 +96,9 @@ void fl_row_fill_served(fl_row_result *row, const fl_run_result *run) {
     row->served_rps = any ? s->requests_per_s : (double)NAN;
     row->goodput_rps = any ? s->goodput : (double)NAN;
     row->energy_per_token_j = any ? s->j_per_token : (double)NAN;
+    row->request_j = any ? s->energy.request_j : none;
+    row->token_j = any ? s->energy.token_j : none;
+    row->idle_pct = any ? 100 * s->idle_share : (double)NAN;
     row->preemptions = any ? (double)s->preemptions : (double)NAN;
     row->worst_minute_missed_pct = any ? 100 * s->worst_minute_missed : (double)NAN;
     row->worst_minute_ttft_s = any ? s->worst_minute_ttft_s : (double)NAN;
@@ -118,6 +121,9 @@ void fl_row_take_served(fl_row_result *row, const fl_row_result *from) {
     row->goodput_rps = from->goodput_rps;
     row->energy_per_token_j = from->energy_per_token_j;
     row->energy_per_request_j = from->energy_per_request_j;
+    row->request_j = from->request_j;
+    row->token_j = from->token_j;
+    row->idle_pct = from->idle_pct;
     row->preemptions = from->preemptions;
     row->worst_minute_missed_pct = from->worst_minute_missed_pct;
     row->worst_minute_ttft_s = from->worst_minute_ttft_s;
@@ -186,6 +192,7 @@ typedef struct fl_column {
 #define SCORE(field) #field, offsetof(fl_row_result, score.field)
 #define ROW(field) #field, offsetof(fl_row_result, field)
 #define TIMES(of, field) #of "_" #field, offsetof(fl_row_result, of.field)
+#define JOULES(of, q) "energy_per_" #of "_" #q "_j", offsetof(fl_row_result, of##_j.q##_s)
 #define LATENCY(field) "latency_" #field, offsetof(fl_row_result, latency.field)
 
 /* clang-format off */
@@ -208,7 +215,8 @@ static const fl_column columns[] = {
     {ROW(energy_per_token_j), REAL}, {ROW(preemptions), REAL}, {ROW(worst_minute_missed_pct), REAL},
     {ROW(worst_minute_ttft_s), REAL}, {ROW(worst_minute_at_s), REAL}, {ROW(saving_static_pct), REAL}, {ROW(sets), REAL},
     {ROW(offered_rps), REAL}, {ROW(saving_most_pct), REAL}, {ROW(target_error_w), REAL}, {ROW(target_above_pct), REAL},
-    {ROW(work_lost_pct), REAL}};
+    {ROW(work_lost_pct), REAL}, {JOULES(request, p50), REAL}, {JOULES(request, p95), REAL}, {JOULES(request, p99), REAL},
+    {JOULES(token, p50), REAL}, {JOULES(token, p95), REAL}, {JOULES(token, p99), REAL}, {ROW(idle_pct), REAL}};
 /* clang-format on */
 enum { COLUMNS = sizeof columns / sizeof *columns };
 _Static_assert(COLUMNS <= 128, "fl_row_result.partial has a bit for each");
@@ -225,7 +233,8 @@ bool fl_row_is_served(const char *name) {
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (!strncmp(name, begins[i], strlen(begins[i])))
             return true;
-    return !strcmp(name, "energy_per_token_j") || !strcmp(name, "preemptions");
+    return !strncmp(name, "energy_per_token_", 17) || !strncmp(name, "energy_per_request_p", 20) ||
+           !strcmp(name, "idle_pct") || !strcmp(name, "preemptions");
 }
 
 bool fl_row_partial(const fl_row_result *mean, const char *name) {

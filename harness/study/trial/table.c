@@ -65,6 +65,11 @@ static const shown columns[] = {
     {"goodput_rps", "goodput/s", "requests per second that met the targets", NULL, -3, 0},
     {"energy_per_token_j", "J/token", "energy of an output token", NULL, -4, 0},
     {"energy_per_request_j", "J/request", "energy of a request", NULL, -4, 0},
+    {"energy_per_request_p50_j", "J/request p50", "half of the requests drew at most this in steps", NULL, -4, 0},
+    {"energy_per_request_p95_j", "J/request p95", "95 % of the requests drew at most this in steps", NULL, -4, 0},
+    {"energy_per_request_p99_j", "J/request p99", "99 % of the requests drew at most this in steps", NULL, -4, 0},
+    {"energy_per_token_p99_j", "J/token p99", "the same of a request's energy over its output tokens", NULL, -4, 0},
+    {"idle_pct", "idle %", "share of the node's energy that no step drew", NULL, 1, 0},
     {"preemptions", "preemptions", "times that a request lost its KV blocks", NULL, -4, 0}};
 /* clang-format on */
 _Static_assert(FL_COUNT(columns) <= 64, "fl_row_table.shown has a bit for each");

@@ -126,7 +126,9 @@ typedef struct fl_row_result { /* one line of a result */
     double energy_per_request_j, offered_load; /* load: service time x arrival rate; from 1 on the node is overloaded */
     bool overloaded;
     /* Only for servers of a language model; NAN for all others. `latency` is then a request's whole time. */
-    fl_times ttft, tbt, tpot;               /* time to first token, time between tokens, its mean by request */
+    fl_times request_j, token_j; /* energy of steps by request, and per token of each; joules stand for seconds */
+    double idle_pct;             /* of the node's energy: what no step drew */
+    fl_times ttft, tbt, tpot;    /* time to first token, time between tokens, its mean by request */
     double ttft_missed_pct, tbt_missed_pct; /* share of first tokens, and of later tokens, over the targets */
     double offered_rps;                     /* requests per second that arrive */
     double served_rps, goodput_rps;         /* requests per second that are done, and those that met both targets */
