@@ -79,8 +79,8 @@ make_build() { # NAME FOLDER TARGET FLAGS OPTION...: configures and builds; the 
 # run_tests OPTION...: ctest; then the time of each part, and ctest's summary once more
 run_tests() {
   local start=$SECONDS status=0 log=$build/tests.log
-  # one test more than there are processors, as those of the live side mostly wait
-  ctest --test-dir "$build" --output-on-failure -j "$(($(nproc) + 1))" "$@" 2>&1 | tee "$log" || status=1
+  # three tests for each processor, as those of the live side mostly wait
+  ctest --test-dir "$build" --output-on-failure -j "$(($(nproc) * 3))" "$@" 2>&1 | tee "$log" || status=1
   times+="tests $((SECONDS - start)) s"
   sed -nE 's/^(suites|scripts|nightly) += +([0-9.]+) sec.proc .([0-9]+) tests?.$/\2 s in \3 \1/p' "$log" | paste -sd, | sed "s/^/$times: /; s/,/, /g"
   grep 'tests passed,' "$log"

@@ -29,7 +29,7 @@ check "as it should be" test "$(grep -c 'another vendor' "$dir/out")" = 0
 for command in run "compare --no-oracle"; do
   # shellcheck disable=SC2086 # words
   succeed "$command says that a recording is of another chip" . "$f" $command $mix --platform generic --policy nvboost
-  check "with both clocks and what to do" grep -qE 'mix8\.csv: recorded at 2475 MHz, but the clocks of .* are [0-9]+ to [0-9]+ MHz: .*--platform NAME' "$dir/err"
+  check "with both clocks and what to do" grep -qE 'mix8\.csv: recorded at 2475 MHz, but the clocks of .* are [0-9]+ to [0-9]+ MHz, .*platforms with the recorded clocks: rtx4070-laptop' "$dir/err"
 done
 
 # A distribution replay knows no memory clock: 0 MHz would hold any bound from above.

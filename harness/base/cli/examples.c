@@ -9,12 +9,12 @@ static const struct {
 } table[] = {
     {"", {"foldline help compare", "foldline list policies"}},
     {"run",
-     {"foldline run traces/samples/mix8.csv --platform generic --policy assure",
-      "foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=1200 --timeline "
+     {"foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy assure",
+      "foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy fixed --set sm_mhz=1200 --timeline "
       "timeline.csv"}},
     {"compare",
-     {"foldline compare traces/samples/mix8.csv --platform generic --policy assure --policy utilizscale",
-      "foldline compare traces/samples/mix8.csv --platform generic --bound 10%"}},
+     {"foldline compare traces/samples/mix8.csv --platform rtx4070-laptop --policy assure --policy utilizscale",
+      "foldline compare traces/samples/mix8.csv --platform rtx4070-laptop --bound 10%"}},
     {"list", {"foldline list policies", "foldline list platforms h100"}},
     {"fit policy",
      {"foldline help fit policy odpp", "foldline fit policy sweetspot traces/samples/energyucb-528.pot3d.csv"}},
@@ -40,12 +40,14 @@ static const struct {
       "foldline tune --help"}},
     {"advise",
      {"foldline advise traces/samples/energyucb-528.pot3d.csv --bound 5%",
-      "foldline advise traces/samples/mix8.csv --platform generic --bound 10%"}},
+      "foldline advise traces/samples/mix8.csv --platform rtx4070-laptop --bound 10%"}},
     {"fit", {"foldline help fit device", "foldline fit policy sweetspot traces/samples/energyucb-528.pot3d.csv"}},
     {"verify",
-     {"foldline run traces/samples/mix8.csv --platform generic --policy assure --log decisions.csv && foldline verify "
+     {"foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy assure --log decisions.csv && foldline "
+      "verify "
       "decisions.csv",
-      "foldline run traces/samples/mix8.csv --platform generic --policy utilizscale --log scaled.csv && foldline "
+      "foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy utilizscale --log scaled.csv && "
+      "foldline "
       "verify scaled.csv --json"}},
     {"synth",
      {"foldline synth -o demo.csv --kernels 20000 --streams 2 --seed 7",
@@ -58,34 +60,41 @@ static const struct {
     {"list platforms", {"foldline list platforms", "foldline list platforms h100"}},
     {"show",
      {"foldline show traces/samples/mix8.csv",
-      "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle -o shown.csv && "
+      "foldline compare traces/samples/mix8.csv --platform rtx4070-laptop --policy assure --no-oracle -o shown.csv && "
       "foldline show shown.csv --where 'slowdown<0.05'"}},
     {"plot",
-     {"foldline compare traces/samples/mix8.csv --platform generic --policy assure --policy utilizscale --no-oracle "
+     {"foldline compare traces/samples/mix8.csv --platform rtx4070-laptop --policy assure --policy utilizscale "
+      "--no-oracle "
       "-o drawn.csv && foldline plot pareto drawn.csv -o pareto.svg",
-      "foldline run traces/samples/mix8.csv --platform generic --policy assure --timeline course.csv && foldline plot "
+      "foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy assure --timeline course.csv && "
+      "foldline plot "
       "timeline course.csv -o course.svg"}},
     {"live",
-     {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline live --policy assure "
+     {"foldline emulate traces/samples/mix8.csv --platform rtx4070-laptop --time virtual -- foldline live --policy "
+      "assure "
       "--for 2s",
-      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline live --policy nvboost "
+      "foldline emulate traces/samples/mix8.csv --platform rtx4070-laptop --time virtual -- foldline live --policy "
+      "nvboost "
       "--for 1s -o live.csv"}},
     {"record",
-     {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline record -o "
+     {"foldline emulate traces/samples/mix8.csv --platform rtx4070-laptop --time virtual -- foldline record -o "
       "telemetry.csv --for 2s",
-      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline record -o program.csv "
+      "foldline emulate traces/samples/mix8.csv --platform rtx4070-laptop --time virtual -- foldline record -o "
+      "program.csv "
       "--every-ms 50 -- sleep 1"}},
     {"doctor",
-     {"foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline doctor",
-      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline doctor --policy assure"}},
+     {"foldline emulate traces/samples/mix8.csv --platform rtx4070-laptop --time virtual -- foldline doctor",
+      "foldline emulate traces/samples/mix8.csv --platform rtx4070-laptop --time virtual -- foldline doctor --policy "
+      "assure"}},
     {"restore", {"foldline restore", "foldline restore --json"}},
     {"emulate",
      {"foldline emulate traces/samples/mix8.csv --platform h100 --time virtual -- foldline doctor",
-      "foldline emulate traces/samples/mix8.csv --platform generic --time virtual -- foldline live --policy assure "
+      "foldline emulate traces/samples/mix8.csv --platform rtx4070-laptop --time virtual -- foldline live --policy "
+      "assure "
       "--control --for 2s"}},
     {"report",
      {"foldline compare harness/experiments/first-light.json -o page.csv && foldline report page.csv -o page.html",
-      "foldline compare traces/samples/mix8.csv --platform generic --policy assure --no-oracle -o own.csv && "
+      "foldline compare traces/samples/mix8.csv --platform rtx4070-laptop --policy assure --no-oracle -o own.csv && "
       "foldline report own.csv -o own.html --about 'What does Assure save?'"}},
     {"help", {"foldline help compare", "foldline help experiments --schema"}},
     {"fit device",
@@ -102,9 +111,11 @@ static const struct {
      {"foldline fit pipeline traces/samples/perseus/A100-bert --learn half",
       "foldline fit pipeline traces/samples/perseus/A100-bert -o bert.pipeline.csv"}},
     {"fit logs",
-     {"for f in 1000 1500; do foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=$f "
-      "--telemetry mix8@$f.csv; done && foldline fit logs mix8@1000.csv mix8@1500.csv -o measured.csv",
-      "foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry default.csv && foldline "
+     {"for f in 1005 1500; do foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy fixed --set "
+      "sm_mhz=$f "
+      "--telemetry mix8@$f.csv; done && foldline fit logs mix8@1005.csv mix8@1500.csv -o measured.csv",
+      "foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy nvboost --telemetry default.csv && "
+      "foldline "
       "fit logs default.csv -o default.sweep.csv --workload mix8"}},
     {"fit power-limit",
      {"foldline fit power-limit traces/samples/gridpilot/step.telemetry.csv.gz -o wall.json",
@@ -112,15 +123,19 @@ static const struct {
       "run hot.csv --platform v100-300w --policy gridpilot --target traces/samples/gridpilot/demand.csv --timeline "
       "limits.csv --every-ms 5 && foldline fit power-limit limits.csv --json"}},
     {"fit sensor",
-     {"foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry sensor.csv && foldline fit "
+     {"foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy nvboost --telemetry sensor.csv && "
+      "foldline fit "
       "sensor sensor.csv",
-      "foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry readings.csv && foldline "
+      "foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy nvboost --telemetry readings.csv && "
+      "foldline "
       "fit sensor readings.csv -o sensors.json"}},
     {"fit trace",
-     {"foldline run traces/samples/mix8.csv --platform generic --policy fixed --set sm_mhz=1200 --telemetry steady.csv "
-      "&& foldline fit trace steady.csv --platform generic -o steady.programs.csv",
-      "foldline run traces/samples/mix8.csv --platform generic --policy nvboost --telemetry phases.csv && foldline fit "
-      "trace phases.csv --platform generic -o phases.programs.csv"}},
+     {"foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy fixed --set sm_mhz=1200 --telemetry "
+      "steady.csv "
+      "&& foldline fit trace steady.csv --platform rtx4070-laptop -o steady.programs.csv",
+      "foldline run traces/samples/mix8.csv --platform rtx4070-laptop --policy nvboost --telemetry phases.csv && "
+      "foldline fit "
+      "trace phases.csv --platform rtx4070-laptop -o phases.programs.csv"}},
     {"fit policy capping",
      {"foldline fit policy capping traces/samples/powercap.sweep.csv",
       "foldline fit policy capping traces/samples/powercap.sweep.csv -o powercap"}},
@@ -137,7 +152,7 @@ static const struct {
       "--table states.csv"}},
     {"fit policy sweetspot",
      {"foldline fit policy sweetspot traces/samples/energyucb-table1.csv --each",
-      "foldline fit policy sweetspot traces/samples/mix8.csv --platform generic --step 100"}},
+      "foldline fit policy sweetspot traces/samples/mix8.csv --platform rtx4070-laptop --step 100"}},
     {"fit policy draws",
      {"foldline fit policy draws traces/samples/energyucb-published.json",
       "foldline fit policy draws traces/samples/energyucb-published.json -o published.sweep.csv --draws "

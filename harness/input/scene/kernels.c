@@ -202,19 +202,46 @@ static fl_status take_notes(fl_scene *s, char **note, size_t count, fl_diag *d) 
 
 #define FAR 1.1 /* beyond the ladder, as a ratio of clocks */
 
+/* Write the names of the platforms with both clocks into text: "a, b"; empty where there are none. */
+static void name_fitting(double sm_mhz, double mem_mhz, char *text, size_t size) {
+    char **name = NULL;
+    size_t count = 0;
+    fl_diag ignored = {0};
+    *text = '\0';
+    if (fl_platform_list(&name, &count, &ignored))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        fl_platform p = {0};
+        fl_diag none = {0};
+        if (!fl_platform_open(name[i], 0, &p, &none) && p.node.gpu_count) {
+            const fl_device *dev = &p.node.device[p.node.gpu[0]];
+            if (fl_ladder_index(dev->sm_mhz, dev->sm_count, (int)sm_mhz) >= 0 &&
+                fl_ladder_index(dev->mem_mhz, dev->mem_count, mem_mhz) >= 0) {
+                const size_t at = strlen(text);
+                (void)snprintf(text + at, size - at, "%s%s", at ? ", " : "", name[i]);
+            }
+        }
+        fl_platform_free(&p);
+    }
+    fl_place_list_free(name, count);
+}
+
 /* A recording at a clock far beyond the platform's ladder is of another chip. */
 static fl_status tell_clocks(fl_scene *s, const fl_head *head, fl_diag *d) {
     const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
-    const char *text = fl_head_get(head, "sm_mhz");
+    const char *text = fl_head_get(head, "sm_mhz"), *memory = fl_head_get(head, "mem_mhz");
+    char fitting[128], aside[96] = "";
     const int32_t low = dev->sm_mhz[0], high = dev->sm_mhz[dev->sm_count - 1];
-    double mhz;
+    double mhz, mem_mhz = 0;
     if (!text || fl_real_parse(text, &mhz) != FL_NUMBER_OK || (mhz <= high * FAR && mhz * FAR >= low))
         return FL_OK;
+    if (memory && fl_real_parse(memory, &mem_mhz) == FL_NUMBER_OK && mem_mhz != dev->default_mem_mhz)
+        (void)snprintf(aside, sizeof aside, ", and of its memory %g instead of %g MHz", dev->default_mem_mhz, mem_mhz);
+    name_fitting(mhz, mem_mhz, fitting, sizeof fitting);
     return fl_sweep_note(&s->note, &s->note_count, d,
-                         "recorded at %g MHz, but the clocks of %s are %d to %d MHz: times and energies are those of "
-                         "the same work on another chip; --platform NAME takes the recorded one "
-                         "(foldline list platforms)",
-                         mhz, s->platform.name, low, high);
+                         "recorded at %g MHz, but the clocks of %s are %d to %d MHz%s: times are scaled by these "
+                         "clocks, as of the same work on another chip; platforms with the recorded clocks: %s",
+                         mhz, s->platform.name, low, high, aside, *fitting ? fitting : "none is shipped");
 }
 
 /* Any format that has kernels; what it does not carry is the platform's. */
