@@ -76,11 +76,12 @@ typedef struct fl_advise_subject {
     fl_advise_case of[FL_ADVISE_CASES];
     size_t cases; /* 0: nothing is known of other clocks, and why says the reason */
     char *why;
-    fl_setting_clocks ref; /* the reference for savings: the driver's default, else the highest clocks measured */
-    fl_chip_next next;     /* known false: fl_advice.measure says what to measure instead */
-    bool *measured;        /* of each setting of the first case: it was measured; NULL: no law was fitted to a sweep */
-    int64_t gpu;           /* the GPU of several in its logs; -1 = none */
-    fl_advise_lock *lock;  /* locks of them, of the settings whose clock moved */
+    fl_setting_clocks ref;  /* the reference for savings: the driver's default, else the highest clocks measured */
+    bool next_known;        /* false: fl_advice.measure says what to measure */
+    fl_setting_clocks next; /* the next measurement; NAN: the answer was measured */
+    bool *measured;         /* of each setting of the first case: it was measured; NULL: no law was fitted to a sweep */
+    int64_t gpu;            /* the GPU of several in its logs; -1 = none */
+    fl_advise_lock *lock;   /* locks of them, of the settings whose clock moved */
     size_t locks;
     char **file, **rests; /* of one program among several: its logs, and notes on them */
     size_t files, rest_count;

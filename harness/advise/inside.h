@@ -69,15 +69,18 @@ fl_advise_subject *fl_advise_add(fl_advise_subjects *s, const char *name);
 /* For a platform whose constants alone say how times and powers depend on the clocks; p NULL = none. */
 void fl_advise_note_platform(fl_advise_subjects *s, const fl_platform *p);
 
-/* In these, the platform may be NULL. Each workload of the rows that c was made of; diagnostics name path. */
-fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
-                         fl_advise_subjects *s, fl_diag *d);
-/* FL_BAD_INPUT where sound rows contradict each other: the lower clock is much faster. */
-fl_status fl_advise_check_rows(const fl_fit_rows *rows, const char *path, fl_diag *d);
-/* Each workload of sound rows, where no platform describes the GPU and no power limit binds: by laws of its own. gpu:
- * its name, whose ladder is looked up; NULL = not known. */
-fl_status fl_advise_own_laws(const char *path, const char *gpu, const fl_fit_rows *rows, const fl_advise_options *o,
-                             fl_advise_subjects *s, fl_diag *d);
+/* In these, the platform may be NULL. Each workload of the rows that c was made of; diagnostics name path. gpu: the
+ * name of the GPU that was measured; NULL = not known. */
+fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const char *gpu, fl_sweep *sweep,
+                         const fl_platform *platform, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d);
+/* Make a device of the clocks that a user may set on the GPU that was measured: those of the board where it is given or
+ * the GPU's name tells it, else steps of 15 MHz, from half of the lowest measured clock to the highest, and the
+ * measured ones. gpu: the name, "" = not known. *from: "board a30", NULL: steps. The caller frees *from and dev's
+ * ladders. */
+fl_status fl_advise_ladder(const fl_sweep_chip *c, const char *board, const char *gpu, fl_device *dev, char **from,
+                           fl_diag *d);
+/* Find the next clock to measure (fl_two_laws_next), by the measured settings of the subject. */
+void fl_advise_next(const fl_device *dev, double bound, fl_advise_subject *to);
 fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d);
 /* Return the clock that tells most of a program that ran at one: about 70 % of the top clock, or the top clock. dev
  * NULL: the ladder is not known, and top_mhz is the highest clock that any log shows. */

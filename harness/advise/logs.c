@@ -53,8 +53,8 @@ static void rows_of(fl_advise_ran *const *ran, size_t count, fl_sweep *sweep, fl
 }
 
 /* The runs of one program as one workload; diagnostics name the last log. */
-static fl_status from_runs(fl_advise_ran *const *ran, size_t count, const fl_platform *p, fl_sweep_chip *c,
-                           fl_advise_subjects *s, fl_diag *d) {
+static fl_status from_runs(fl_advise_ran *const *ran, size_t count, const fl_platform *p, const fl_advise_options *o,
+                           fl_sweep_chip *c, fl_advise_subjects *s, fl_diag *d) {
     char none[] = "";
     char *names[] = {ran[0]->program, none};
     const char *path = ran[count - 1]->path;
@@ -63,7 +63,7 @@ static fl_status from_runs(fl_advise_ran *const *ran, size_t count, const fl_pla
     rows_of(ran, count, &sweep, &rows);
     fl_status status = fl_sweep_chip_of_rows(c, &rows, path, p ? p->path : NULL, d);
     if (!status)
-        status = fl_advise_rows(c, path, &sweep, p, s, d);
+        status = fl_advise_rows(c, path, ran[count - 1]->board, &sweep, p, o, s, d);
     fl_fit_rows_free(&rows);
     free(sweep.rows);
     return status;
@@ -90,35 +90,11 @@ static void note_runs(fl_advise_ran *const *ran, size_t count, fl_advise_subject
                        100 * worst);
 }
 
-/* The runs of one program on a GPU that no platform describes. *done is false where a power limit held one of them. */
-static fl_status from_own_laws(const fl_advise_source *f, fl_advise_ran *const *ran, size_t count,
-                               fl_advise_subjects *s, bool *done, fl_diag *d) {
-    char none[] = "";
-    char *names[] = {ran[0]->program, none};
-    fl_sweep sweep = {.names = names, .name_count = 2};
-    fl_fit_rows rows = {0};
-    fl_status status = FL_OK;
-    rows_of(ran, count, &sweep, &rows);
-    *done = true;
-    for (size_t i = 0; i < sweep.row_count; i++)
-        *done &= isnan(sweep.rows[i].power_cap_w);
-    if (*done)
-        status = fl_fit_drop_unsound(&rows, d);
-    if (*done && !status)
-        status = fl_advise_own_laws(ran[count - 1]->path, ran[count - 1]->board, &rows, f->o, s, d);
-    fl_fit_rows_free(&rows);
-    free(sweep.rows);
-    return status;
-}
-
 /* Logs of one program at several clocks. */
 static fl_status from_clocks(const fl_advise_source *f, fl_advise_ran *const *ran, size_t count, const fl_platform *p,
                              fl_advise_subjects *s, fl_diag *d) {
     fl_sweep_chip c = {0};
-    bool done = false;
-    fl_status status = p ? FL_OK : from_own_laws(f, ran, count, s, &done, d);
-    if (!status && !done)
-        status = from_runs(ran, count, p, &c, s, d);
+    fl_status status = from_runs(ran, count, p, f->o, &c, s, d);
     fl_sweep_chip_free(&c);
     if (status)
         return status;
@@ -155,8 +131,8 @@ static void take(fl_advise_subjects *to, fl_advise_subjects *from) {
 
 /* A run at one clock on a calibrated platform counts as one setting of a sweep. *done is false where the calibration
  * cannot describe this run; *s is then unchanged. */
-static fl_status from_calibration(fl_advise_ran *ran, const fl_platform *p, fl_advise_subjects *s, bool *done,
-                                  fl_diag *d) {
+static fl_status from_calibration(fl_advise_ran *ran, const fl_platform *p, const fl_advise_options *o,
+                                  fl_advise_subjects *s, bool *done, fl_diag *d) {
     fl_sweep_chip c = {0};
     fl_one_probe probe = {0};
     fl_diag why = {0};
@@ -172,7 +148,7 @@ static fl_status from_calibration(fl_advise_ran *ran, const fl_platform *p, fl_a
         return FL_OK;
     fl_advise_ran busy = *ran, *one = &busy;
     busy.run = probe.busy;
-    status = from_runs(&one, 1, p, &c, &own, &why);
+    status = from_runs(&one, 1, p, o, &c, &own, &why);
     *done = !status;
     if (!status) {
         fl_stated *of = &own.item[0].of[0].stated;
@@ -283,7 +259,7 @@ static fl_status one_program(const fl_advise_source *f, const program *g, const 
         return status;
     }
     if (!status && p && g->sound)
-        status = from_calibration(g->ran[0], p, s, &done, d);
+        status = from_calibration(g->ran[0], p, f->o, s, &done, d);
     if (status || done)
         return status;
     return g->sound < g->count ? refuse_aside(g->ran[g->sound], d) : from_assumptions(f, g->ran[0], p, s, d);
@@ -309,7 +285,7 @@ static fl_status add_program(const fl_advise_source *f, const program *g, const 
         status = from_clocks(f, g->ran, g->sound, p, &own, &why);
         done = !status;
     } else if (!status && p && g->sound) {
-        status = from_calibration(g->ran[0], p, &own, &done, &why);
+        status = from_calibration(g->ran[0], p, f->o, &own, &done, &why);
     }
     if (status && status != FL_BAD_INPUT) {
         *d = why;

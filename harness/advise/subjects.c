@@ -42,7 +42,8 @@ fl_advise_subject *fl_advise_add_unknown(fl_advise_subjects *s, const char *name
                                          fl_setting_clocks next) {
     fl_advise_subject *to = fl_advise_add(s, name);
     to->why = fl_must(strdup(why));
-    to->next = (fl_chip_next){.known = true, .sm_mhz = next.sm_mhz, .mem_mhz = next.mem_mhz};
+    to->next_known = true;
+    to->next = next;
     return to;
 }
 

@@ -126,31 +126,23 @@ static void fl_advise_add_limited(const fl_sweep_chip *c, const fl_sweep *measur
 
 /* ---- sweeps ---- */
 
-static int ascending(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
-
-/* The clocks that the laws know, where no platform lists the clocks. The highest that was measured is the default, even
- * where a limit held it down. */
-static void ladder_of(const fl_sweep_chip *c, const fl_sweep *sweep, fl_device *dev) {
-    dev->sm_mhz = fl_must(calloc(c->rows.count + 1, sizeof *dev->sm_mhz));
-    dev->mem_mhz = fl_must(calloc(c->rows.count + 1, sizeof *dev->mem_mhz));
-    int32_t *const list[] = {dev->sm_mhz, dev->mem_mhz};
-    uint32_t *const count[] = {&dev->sm_count, &dev->mem_count};
-    for (size_t k = 0; k < 2; k++) {
-        size_t rows = 0;
-        for (size_t i = 0; i < c->rows.count; i++) /* leave out a clock that a user reaches only under another name */
-            if (k || fl_fit_asked_mhz(&c->rows, c->rows.row[i].sm_mhz) == c->rows.row[i].sm_mhz)
-                list[k][rows++] = (int32_t)lround(k ? c->rows.row[i].mem_mhz : c->rows.row[i].sm_mhz);
-        qsort(list[k], rows, sizeof **list, ascending);
-        for (size_t i = 0; i < rows; i++)
-            if (!*count[k] || list[k][*count[k] - 1] < list[k][i])
-                list[k][(*count[k])++] = list[k][i];
+/* FL_BAD_INPUT where sound rows contradict each other: the lower clock is much faster. */
+static fl_status check_rows(const fl_fit_rows *rows, const char *path, fl_diag *d) {
+    for (size_t e = 0; e < rows->entities; e++) {
+        const fl_fit_entity *of = &rows->entity[e];
+        for (size_t i = of->first; i < of->first + of->count; i++)
+            for (size_t k = of->first; k < of->first + of->count; k++) {
+                const fl_chip_row *low = &rows->row[i], *high = &rows->row[k];
+                if (low->sm_mhz < high->sm_mhz && fabs(low->mem_mhz - high->mem_mhz) < 0.5 &&
+                    low->time_s < FL_SWEEP_FASTER * high->time_s)
+                    return fl_fail(
+                        d, FL_BAD_INPUT, path, 0, 0,
+                        "%s took %g s at %g MHz, but %g s at %g MHz: no clock explains that the lower one is "
+                        "so much faster, expected one program, one input and the clocks at which it ran",
+                        of->workload, low->time_s, low->sm_mhz, high->time_s, high->sm_mhz);
+            }
     }
-    dev->default_sm_mhz = dev->sm_mhz[dev->sm_count - 1];
-    for (size_t i = 0; i < sweep->row_count; i++)
-        if (isnan(sweep->rows[i].power_cap_w) && fl_advise_as_measured(c, &sweep->rows[i]) &&
-            sweep->rows[i].sm_mhz > dev->default_sm_mhz)
-            dev->default_sm_mhz = (int32_t)lround(sweep->rows[i].sm_mhz);
-    dev->default_mem_mhz = dev->mem_mhz[dev->mem_count - 1];
+    return FL_OK;
 }
 
 /* Savings are relative to the driver's default or, where that is not known, to the highest known clocks, under the
@@ -186,8 +178,31 @@ static bool *find_measured(const fl_sweep *sweep, uint32_t name, const fl_stated
     return measured;
 }
 
+/* Whether rows differ in a clock or a limit. */
+static bool several_settings(const fl_sweep *s) {
+    for (size_t i = 1; i < s->row_count; i++)
+        if (fabs(s->rows[i].sm_mhz - s->rows[0].sm_mhz) >= 0.5 ||
+            fabs(s->rows[i].mem_mhz - s->rows[0].mem_mhz) >= 0.5 ||
+            isnan(s->rows[i].power_cap_w) != isnan(s->rows[0].power_cap_w) ||
+            fabs(s->rows[i].power_cap_w - s->rows[0].power_cap_w) >= SAME_W)
+            return true;
+    return false;
+}
+
+/* The only SM clock of a workload's rows; NAN: it has several, or none. */
+static double only_clock(const fl_sweep_chip *c, const char *workload) {
+    double mhz = NAN;
+    for (size_t i = 0; i < c->rows.count; i++)
+        if (!strcmp(c->rows.entity[c->rows.row[i].workload].workload, workload)) {
+            if (!isnan(mhz) && fabs(c->rows.row[i].sm_mhz - mhz) >= 0.5)
+                return NAN;
+            mhz = c->rows.row[i].sm_mhz;
+        }
+    return mhz;
+}
+
 static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl_sweep *sweep, uint32_t name,
-                              const fl_device *dev, fl_advise_subjects *s, fl_diag *d) {
+                              const fl_device *dev, double bound, fl_advise_subjects *s, fl_diag *d) {
     fl_predicted p = {0};
     char low[48], high[48];
     fl_status status =
@@ -203,6 +218,13 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
                         c->rows.predicted ? "predicted, or " : "");
         return FL_OK;
     }
+    const double only = c->calibrated ? NAN : only_clock(c, sweep->names[name]);
+    if (!isnan(only) && !several_settings(&p.sweep)) {
+        const fl_log_run run = {.sm_mhz = only, .mem_mhz = dev->default_mem_mhz};
+        (void)fl_advise_add_unknown(s, sweep->names[name], "measured at one clock", fl_advise_to_measure(&run, 0, dev));
+        fl_predicted_free(&p);
+        return FL_OK;
+    }
     fl_advise_subject *to = fl_advise_add(s, sweep->names[name]);
     to->cases = 1;
     status = fl_stated_make(&p.sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
@@ -213,38 +235,11 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
                          fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high));
     if (!status)
         to->ref = reference_of(&to->of[0].stated, dev);
+    to->of[0].stated.basis = p.basis;
     to->measured = find_measured(sweep, name, &to->of[0].stated);
+    if (!status)
+        fl_advise_next(dev, bound, to);
     fl_predicted_free(&p);
-    return status;
-}
-
-/* True if the setting was measured under the board's own limit, although no law uses the row. */
-static bool was_measured(const fl_sweep_chip *c, const fl_sweep *sweep, const char *workload, const fl_chip_next *at) {
-    for (size_t i = 0; i < sweep->row_count; i++) {
-        const fl_sweep_row *r = &sweep->rows[i];
-        if (!strcmp(sweep->names[r->workload], workload) && isnan(r->power_cap_w) && fl_advise_as_measured(c, r) &&
-            fabs(r->sm_mhz - at->sm_mhz) < 0.5 && !(fabs(r->mem_mhz - at->mem_mhz) >= 0.5))
-            return true;
-    }
-    return false;
-}
-
-/* The next measurement of each workload. */
-static fl_status find_next(const fl_sweep_chip *c, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
-    fl_status status = FL_OK;
-    for (size_t i = 0; !status && i < s->count; i++) {
-        size_t k = 0;
-        while (k < i && !fl_sweep_chip_alike(c, s->item[k].name, s->item[i].name))
-            k++;
-        if (k < i)
-            s->item[i].next = s->item[k].next;
-        else
-            status = fl_sweep_chip_next(c, s->item[i].name, &s->item[i].next, d);
-        if (!has_rows(c, s->item[i].name))
-            s->item[i].next.known = true; /* by its own rows alone, all of which were measured */
-        if (was_measured(c, sweep, s->item[i].name, &s->item[i].next))
-            s->item[i].next.sm_mhz = NAN;
-    }
     return status;
 }
 
@@ -264,11 +259,11 @@ static void note_limits(const fl_sweep *sweep, const fl_device *dev, fl_advise_s
                        dev->power_default_w > 0 ? "which the platform says" : "the highest that was measured");
 }
 
-fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *sweep, const fl_platform *platform,
-                         fl_advise_subjects *s, fl_diag *d) {
+fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const char *gpu, fl_sweep *sweep,
+                         const fl_platform *platform, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d) {
     uint32_t *names = NULL;
     size_t count = 0;
-    char low[48], high[48];
+    char low[48], high[48], *from = NULL;
     fl_device own = {.name = ""};
     const fl_device *dev = platform ? &platform->node.device[platform->node.gpu[0]] : &own;
     double least = INFINITY, most = 0; /* clocks of the rows, not of a calibration */
@@ -277,22 +272,30 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *swe
         most = fmax(most, c->rows.row[i].sm_mhz);
     }
     s->own_limit_w = fl_advise_settle_limits(sweep, dev);
-    fl_status status = fl_advise_check_rows(&c->rows, path, d);
+    fl_status status = check_rows(&c->rows, path, d);
     if (!status && !platform)
-        ladder_of(c, sweep, &own);
+        status = fl_advise_ladder(c, o->board, gpu ? gpu : "", &own, &from, d);
+    for (size_t i = 0; !status && !platform && i < sweep->row_count; i++) /* even where a limit held it down */
+        if (isnan(sweep->rows[i].power_cap_w) && fl_advise_as_measured(c, &sweep->rows[i]) &&
+            sweep->rows[i].sm_mhz > own.default_sm_mhz)
+            own.default_sm_mhz = (int32_t)lround(sweep->rows[i].sm_mhz);
     if (!status)
         status = fl_sweep_workloads(sweep, &names, &count, d);
     for (size_t i = 0; !status && i < count; i++)
-        status = one_workload(c, path, sweep, names[i], dev, s, d);
+        status = one_workload(c, path, sweep, names[i], dev, o->bound, s, d);
     if (!status && !s->count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit can use");
     if (!status) {
-        FL_ADVISE_REST(s, "%s: %zu measured setting%s of %zu workload%s at %s%s%s MHz; %s", basename(path),
+        FL_ADVISE_REST(s, "%s: %zu measured setting%s of %zu workload%s at %s%s%s MHz; %s%s%s", basename(path),
                        c->rows.count, c->rows.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
                        least < most ? fl_fit_clock_text(&c->rows, least, low, sizeof low) : "",
                        least < most ? " to " : "", fl_fit_clock_text(&c->rows, most, high, sizeof high),
-                       platform ? "clocks in between are predicted"
-                                : "the clocks that somebody measured are the choice: --platform has all of a GPU's");
+                       c->calibrated ? "clocks in between are predicted"
+                                     : "two laws through each workload's own rows predict the clocks in between",
+                       platform ? ""
+                       : from   ? ", on the ladder of "
+                                : ", in steps of 15 MHz: no platform describes the GPU",
+                       from ? from : "");
         if (c->rows.clockless && !c->rows.latent)
             fl_advise_doubt(s, "%s: rows left out, as they name no SM clock: %zu", basename(path), c->rows.clockless);
         if (c->rows.predicted)
@@ -311,10 +314,10 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, fl_sweep *swe
                            s->item[0].ref.sm_mhz, dev->default_sm_mhz);
         if (c->calibrated)
             FL_ADVISE_REST(s, "the platform's calibration, from %u workloads", c->chip->workloads);
-        status = find_next(c, sweep, s, d);
     }
     s->several_memories = dev->mem_count > 1 && c->mem_known;
     free(names);
+    free(from);
     free(own.sm_mhz);
     free(own.mem_mhz);
     return status;
@@ -337,7 +340,8 @@ static fl_status one_stated(const char *path, const fl_sweep *sweep, uint32_t na
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "%s: no row names an SM clock", sweep->names[name]);
     if (!status)
         to->ref = reference_of(&to->of[0].stated, dev);
-    to->next = (fl_chip_next){.known = !predicted, .sm_mhz = NAN}; /* all was measured */
+    to->next_known = !predicted;
+    to->next = (fl_setting_clocks){NAN, NAN, 0}; /* all was measured */
     return status;
 }
 
@@ -431,29 +435,6 @@ static bool single_rows(const fl_sweep *s) {
     return true;
 }
 
-/* By laws of the workloads' own: no platform, and nothing in the file that they have no place for. */
-static fl_status from_own_laws(const fl_advise_source *f, const fl_sweep *sweep, fl_advise_subjects *s, fl_diag *d) {
-    const char *path[] = {f->sweep_path};
-    const fl_texts file = {.item = path, .count = 1}, all = {0};
-    fl_fit_rows rows = {0};
-    fl_status status = fl_fit_rows_read_powers(&file, &all, &rows, d);
-    if (!status)
-        status = fl_fit_drop_unsound(&rows, d);
-    if (!status && rows.clockless)
-        fl_advise_doubt(s, "%s: rows left out, as they name no SM clock: %zu", basename(f->sweep_path), rows.clockless);
-    if (!status)
-        status = fl_advise_own_laws(f->sweep_path, fl_head_get(&sweep->head, "device"), &rows, f->o, s, d);
-    fl_fit_rows_free(&rows);
-    return status;
-}
-
-static bool names_limits(const fl_sweep *s) {
-    for (size_t i = 0; i < s->row_count; i++)
-        if (!isnan(s->rows[i].power_cap_w))
-            return true;
-    return false;
-}
-
 fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_advise_subjects *s, fl_diag *d) {
     fl_sweep sweep = {0};
     fl_sweep_chip c = {0};
@@ -466,17 +447,12 @@ fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_ad
     if (!status)
         status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
     const bool sound = !status;
-    if (sound && !p && !names_limits(&sweep) && !count_predicted(&sweep) && !single_rows(&sweep)) {
-        status = from_own_laws(f, &sweep, s, d);
-        fl_sweep_free(&sweep);
-        return status;
-    }
     if (sound)
         status = fl_sweep_chip_open(&c, f->sweep_path, p ? p->path : NULL, &why);
     if (sound && status != FL_NO_MEMORY && !c.calibrated && count_predicted(&sweep))
         status = from_stated(f->sweep_path, &sweep, p, s, d);
     else if (!status)
-        status = fl_advise_rows(&c, f->sweep_path, &sweep, p, s, d);
+        status = fl_advise_rows(&c, f->sweep_path, fl_head_get(&sweep.head, "device"), &sweep, p, f->o, s, d);
     else if (sound && status == FL_BAD_INPUT && has_limits(&sweep))
         status = from_stated(f->sweep_path, &sweep, p, s, d);
     else if (sound && status == FL_BAD_INPUT && p && single_rows(&sweep))

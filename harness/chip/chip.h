@@ -116,15 +116,16 @@ bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entit
 /* Predicts the workloads of a sweep at every setting of a ladder. Runs, comparisons and advice all use this one rule to
  * model a sweep by laws.
  *
- * The chip is the platform's calibration where its file has one (fit device writes it), else a fit to the whole sweep.
- * Each workload, and each of its kernels by itself, is then predicted from its own rows. A measured setting keeps the
+ * The chip is the platform's calibration where its file has one (fit device writes it). Else there is none, and each
+ * workload has two laws of its own (FL_CHIP_OWN). Each workload, and each of its kernels by itself, is then predicted
+ * from its own rows. A measured setting keeps the
  * measured values, with the scatter of the fit's rows as its deviation. Rows outside the calibrated clocks are not
  * used. Settings outside them are predicted and marked, and nothing chooses them. */
 
 typedef struct fl_sweep_chip {
     fl_chip *chip;
     bool mem_known;  /* the chip distinguishes memory clocks */
-    bool calibrated; /* the chip is the platform's calibration; else it was fitted to the sweep */
+    bool calibrated; /* the chip is the platform's calibration; else each workload has laws of its own */
     fl_fit_rows rows;
 } fl_sweep_chip;
 
@@ -158,6 +159,7 @@ typedef struct fl_predicted {
     fl_sweep_law law;        /* without the shares (load), which _shares fills */
     size_t settings, beyond; /* SM clocks of the ladder; how many lie outside the calibration */
     size_t unused;           /* known rows outside the calibration, which were not used */
+    fl_chip_basis basis;     /* of the predictions */
 } fl_predicted;
 
 /* Predict one workload at the settings of the device's ladder. name: the workload, an index into s->names.
@@ -168,20 +170,6 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
 /* Fills law->load, for a chip that fl_sweep_chip_plain made. */
 fl_status fl_sweep_chip_shares(const fl_sweep_chip *c, const fl_sweep *s, uint32_t name, fl_sweep_law *law, fl_diag *d);
 void fl_predicted_free(fl_predicted *p);
-
-/* The next measurement that would narrow the prediction of a workload most (models/chip/chip.h): clocks as a user sets
- * them, NAN = all settings of the chip were measured. *known is false, and no other output is set, where the chip has
- * too few workloads or more settings are known than the search can weigh. FL_NO_MEMORY. */
-typedef struct fl_chip_next {
-    bool known;
-    double sm_mhz, mem_mhz;
-    double now_pct, then_pct; /* mean expected error of energy now, and with that measurement */
-} fl_chip_next;
-
-fl_status fl_sweep_chip_next(const fl_sweep_chip *c, const char *workload, fl_chip_next *out, fl_diag *d);
-/* Return true if two workloads were measured at the same settings. The next measurement is then the same for both, and
- * finding it takes a second. */
-bool fl_sweep_chip_alike(const fl_sweep_chip *c, const char *one, const char *other);
 
 /* One run of a program in a log of telemetry: its time span, its clocks, its length and its power. */
 

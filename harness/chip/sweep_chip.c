@@ -63,17 +63,12 @@ fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char 
     if (!s && c->calibrated) {
         match_memory(c);
     } else if (!s) {
-        const fl_model_status f = c->rows.count ? fl_chip_fit(c->rows.row, c->rows.count, FL_CHIP_BEST, c->chip)
-                                                : FL_MODEL_NO_FIT; /* of limits alone */
         c->mem_known = c->rows.mem_known;
-        if (f == FL_MODEL_NO_FIT)
+        if (fl_chip_of_rows(c->rows.row, c->rows.count, c->chip) != FL_MODEL_OK)
             s = fl_fail(d, FL_BAD_INPUT, sweep, 0, 0,
                         "no workload has two %ssettings, and the platform has no calibration: expected a second clock, "
                         "or a platform that foldline fit device wrote",
                         c->rows.predicted ? "measured " : "");
-        else if (f != FL_MODEL_OK)
-            s = fl_fail(d, f == FL_MODEL_NO_MEMORY ? FL_NO_MEMORY : FL_BAD_INPUT, sweep, 0, 0,
-                        "no model fits its settings: %s", fl_model_text(f));
     }
     if (s)
         fl_sweep_chip_free(c);
@@ -160,6 +155,17 @@ static fl_status find_known(prediction *p, size_t *unused, fl_diag *d) {
     return FL_OK;
 }
 
+/* Laws of a workload's own hold between its own rows. */
+static void narrow(const prediction *p, fl_sweep_law *law) {
+    double low = INFINITY, high = 0;
+    for (size_t i = 0; i < p->known_count; i++) {
+        low = fmin(low, p->known[i].sm_mhz);
+        high = fmax(high, p->known[i].sm_mhz);
+    }
+    law->sm_min_mhz = fmax(law->sm_min_mhz, low - 0.5);
+    law->sm_max_mhz = fmin(law->sm_max_mhz, high + 0.5);
+}
+
 /* Index of the entity's kernel among the names of the sweep; UINT32_MAX where the entity belongs to another workload.
  */
 static uint32_t kernel_of(const fl_sweep *s, uint32_t name, const fl_fit_entity *e) {
@@ -244,6 +250,9 @@ static fl_status add_rows(const prediction *p, const fl_device *dev, const doubl
         return fl_no_memory(d, "the settings");
     for (size_t i = 0; i < p->asked_count; i++) {
         fl_chip_guess g = p->guess[i];
+        out->basis = i ? out->basis : g.basis;
+        if (isnan(g.time_s) && p->c->chip->law == FL_CHIP_OWN)
+            continue; /* a memory clock at which the workload was measured once or never */
         if (!measured_at(p, &p->asked[i], dev, &g) && !fl_fit_is_beyond(p->c->chip, &p->asked[i])) {
             e->time += g.time_sd_pct;
             e->power += g.power_sd_pct;
@@ -285,6 +294,8 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
                       "MHz), expected one",
                       e->workload, fl_fit_clock_text(&c->rows, c->chip->sm_min, low, sizeof low),
                       fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high));
+    if (!s && c->chip->law == FL_CHIP_OWN)
+        narrow(&p, &out->law);
     if (!s)
         s = ask_ladder(&p, dev, mem, mems, d);
     if (!s)
@@ -379,62 +390,4 @@ void fl_predicted_free(fl_predicted *p) {
     free(p->sweep.rows);
     free(p->law.load);
     *p = (fl_predicted){0};
-}
-
-/* Finds the most useful next measurement of a workload of a sweep. */
-
-static bool among(const fl_chip_row *list, size_t count, double sm_mhz, double mem_mhz) {
-    for (size_t i = 0; i < count; i++)
-        if (fabs(list[i].sm_mhz - sm_mhz) < 0.5 && fabs(list[i].mem_mhz - mem_mhz) < 0.5)
-            return true;
-    return false;
-}
-
-static const fl_fit_entity *entity_of(const fl_sweep_chip *c, const char *workload) {
-    for (size_t i = 0; i < c->rows.entities; i++)
-        if (c->rows.entity[i].count && !strcmp(c->rows.entity[i].workload, workload))
-            return &c->rows.entity[i];
-    return NULL;
-}
-
-bool fl_sweep_chip_alike(const fl_sweep_chip *c, const char *one, const char *other) {
-    const fl_fit_entity *a = entity_of(c, one), *b = entity_of(c, other);
-    if (!a || !b || a->count != b->count)
-        return false;
-    for (size_t i = 0; i < a->count; i++) /* both are sorted */
-        if (!among(&c->rows.row[b->first + i], 1, c->rows.row[a->first + i].sm_mhz, c->rows.row[a->first + i].mem_mhz))
-            return false;
-    return true;
-}
-
-fl_status fl_sweep_chip_next(const fl_sweep_chip *c, const char *workload, fl_chip_next *out, fl_diag *d) {
-    const fl_fit_entity *e =
-        entity_of(c, workload); /* its kernels have the same settings, so the first represents all */
-    fl_chip_row known[FL_PROBES_KNOWN];
-    size_t count = 0, left = 0;
-    *out = (fl_chip_next){.sm_mhz = NAN, .mem_mhz = NAN};
-    if (!e)
-        return FL_OK;
-    const fl_chip_row *row = &c->rows.row[e->first];
-    for (uint32_t i = 0; i < c->chip->settings; i++)
-        left += among(row, e->count, c->chip->setting_sm[i], c->chip->setting_mem[i]) ? 0 : 1;
-    out->known = c->chip->settings > 0 && left == 0;
-    for (size_t i = 0; i < e->count && count <= FL_PROBES_KNOWN; i++)
-        if (!fl_fit_is_beyond(c->chip, &row[i]) && !among(row, i, row[i].sm_mhz, row[i].mem_mhz)) {
-            if (count < FL_PROBES_KNOWN)
-                known[count] = row[i];
-            count++;
-        }
-    if (out->known || count > FL_PROBES_KNOWN)
-        return FL_OK;
-    fl_probes now, next;
-    size_t added = 0;
-    const fl_model_status m = fl_probes_next(c->chip, known, count, &now, &next, &added);
-    if (m == FL_MODEL_NO_MEMORY)
-        return fl_no_memory(d, "the probes");
-    if (m != FL_MODEL_OK)
-        return FL_OK;
-    fl_fit_name_probes(&c->rows, &next);
-    *out = (fl_chip_next){true, next.at[added].sm_mhz, next.at[added].mem_mhz, now.energy_pct, next.energy_pct};
-    return FL_OK;
 }

@@ -182,20 +182,40 @@ static double spread(const fl_chip_guess *at, const fl_chip_guess *top) {
     return at == top ? 0 : hypot(share(at->time_sd_pct), share(top->time_sd_pct));
 }
 
-/* How many deviations of a normal k stated deviations of fl_two_laws_at are worth, at a bound. By choices for 196
- * programs of nine boards under bounds of 5 and 10 %, a run at 60 to 75 % of the top clock and one at the top: the
- * share of them that broke the bound was 1, 2 and 5 % at k = 1.2, 0.7, 0.2 and at k = 1.9, 0.8, 0. */
-static double worth(double k, double bound) {
-    const double x = fmin(1, fmax(0, log(bound / 0.05) / log(2)));
-    return (1.51 + (1.66 - 1.51) * x) + (0.69 + (0.36 - 0.69) * x) * k;
+/* How many stated deviations below the bound a prediction must lie, so that of choices among the clocks of a board at
+ * most 1, 2, 5 and 10 % break the bound: means over boards, under bounds of 5 and 10 %. Sources: OWN_LAWS, 196 programs
+ * of nine boards, rows at 60 to 75 % of the top clock and at the top. The others: seven boards of these, the device
+ * fitted to half of a board's programs; rows at 70 % and the top, and four rows. tests/accuracy.sh --risk prints such a
+ * table. */
+enum { RISKS = 4, BOUNDS = 2 };
+static const double normal[RISKS] = {2.326, 2.054, 1.645, 1.282}; /* quantiles of the same risks */
+static const double needed[FL_CHIP_BASES][BOUNDS][RISKS] = {
+    [FL_CHIP_OWN_LAWS] = {{1.2, 0.7, 0.2, 0}, {1.9, 0.8, 0, 0}},
+    [FL_CHIP_TWO_ROWS] = {{1.9, 1.65, 0.35, 0.1}, {2.4, 1.7, 0.5, 0}},
+    [FL_CHIP_FOUR_ROWS] = {{1.1, 0.4, 0.2, 0}, {1.9, 0.75, 0, 0}},
+};
+
+/* How many deviations of a normal k stated ones are worth at a row of the table: linear between its entries. Of entries
+ * that are alike the one of the least risk counts. */
+static double worth(double k, const double need[RISKS]) {
+    size_t i = RISKS - 1;
+    while (i > 0 && need[i - 1] <= fmax(k, need[RISKS - 1]))
+        i--;
+    if (k < need[i])
+        return normal[i] + k - need[i];            /* nearer to the bound than any choice of the table */
+    const size_t a = i > 0 ? i - 1 : 0, b = a + 1; /* beyond the first entry the line goes on */
+    const double slope = need[a] > need[b] ? (normal[a] - normal[b]) / (need[a] - need[b]) : 1;
+    return normal[i] + slope * (k - need[i]);
 }
 
 double fl_decide_chance(const fl_chip_guess *at, const fl_chip_guess *top, double bound) {
     const double room = log1p(bound) - log(at->time_s / top->time_s), sd = spread(at, top);
     if (!(sd > 0))
         return room < -FL_DECIDE_TOLERANCE;
-    const double k = room / sd;
-    return 0.5 * erfc((at->own_law || top->own_law ? worth(k, bound) : k) / sqrt(2));
+    const double x = fmin(1, fmax(0, log2(bound / 0.05))), k = room / sd;
+    const fl_chip_basis basis = at->basis ? at->basis : top->basis;
+    const double z = basis ? (1 - x) * worth(k, needed[basis][0]) + x * worth(k, needed[basis][1]) : k;
+    return 0.5 * erfc(z / sqrt(2));
 }
 
 int fl_decide_allows(const fl_chip_guess *at, const fl_chip_guess *top, double bound, double risk) {

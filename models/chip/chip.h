@@ -88,7 +88,8 @@ typedef struct fl_chip_share {
 typedef enum fl_chip_law {
     FL_CHIP_FULL,  /* with link and stall */
     FL_CHIP_PLAIN, /* exactly models/laws/laws.h's, as the simulator has it */
-    FL_CHIP_BEST   /* whichever of the two better predicts workloads that were left out of the fit */
+    FL_CHIP_BEST,  /* whichever of the two better predicts workloads that were left out of the fit */
+    FL_CHIP_OWN    /* none of the chip's: each workload has two laws of its own, at one memory clock (fl_two_laws) */
 } fl_chip_law;
 
 typedef struct fl_chip {
@@ -160,10 +161,19 @@ double fl_chip_time(const fl_chip *chip, const fl_chip_load *load, double sm_mhz
 /* time_s: the time at these clocks, measured or by the law. */
 double fl_chip_power(const fl_chip *chip, const fl_chip_load *load, double sm_mhz, double mem_mhz, double time_s);
 
+/* What a prediction rests on: choices by it broke their bounds as often as a table says (fl_decide_chance). */
+typedef enum fl_chip_basis {
+    FL_CHIP_STATED,    /* anything else: its deviation is that of a normal */
+    FL_CHIP_OWN_LAWS,  /* two laws of the workload's own rows */
+    FL_CHIP_TWO_ROWS,  /* a calibrated chip, and two or three SM clocks of the workload */
+    FL_CHIP_FOUR_ROWS, /* a calibrated chip, and four SM clocks or more */
+    FL_CHIP_BASES
+} fl_chip_basis;
+
 typedef struct fl_chip_guess {
     double time_s, power_w; /* power_w is NaN where the chip has no power law */
     double time_sd_pct, power_sd_pct;
-    bool own_law; /* fl_two_laws_at predicted it, of the program's own rows */
+    fl_chip_basis basis;
 } fl_chip_guess;
 
 /* ---- one program without a chip: two laws through its own rows ----
@@ -210,7 +220,8 @@ double fl_two_laws_next(const fl_chip_row *row, size_t count, const double *ladd
 
 #define FL_DECIDE_TOLERANCE 1e-12 /* a bound that is met to the last digit holds */
 
-/* The chance of breaking the bound. It is 0 for at == top and for a bound of INFINITY. */
+/* The chance of breaking the bound, by what the predictions rest on: how often choices on measured boards broke theirs,
+ * where fl_chip_basis names such, else the tail of a normal. It is 0 for at == top and for a bound of INFINITY. */
 double fl_decide_chance(const fl_chip_guess *at, const fl_chip_guess *top, double bound);
 /* Return whether a setting may be chosen: the prediction holds the bound, and the chance of breaking it is at most risk
  * (with risk 1 the prediction alone decides). Settings without a prediction (NAN) may not be chosen. */
@@ -232,6 +243,10 @@ fl_model_status fl_chip_fit(const fl_chip_row *row, size_t count, fl_chip_law la
 
 /* A chip of which only the platform's constants are known: the law without the two additions, and wide priors. */
 fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip);
+
+/* A chip of which nothing is known but the clocks of measured rows: its law is FL_CHIP_OWN, so fl_chip_predict takes
+ * laws of each workload's own. NO_FIT: no workload has rows at two SM clocks and one memory clock. */
+fl_model_status fl_chip_of_rows(const fl_chip_row *row, size_t count, fl_chip *chip);
 
 /* ---- probes: the settings of a chip whose measurement says most about a new workload ----
  *
@@ -395,7 +410,8 @@ int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t 
 /* Predicts a workload at `asked` settings from its `known` measured rows (workload ids are ignored; at least one row).
  * The prediction is the mean over everything that the known rows and the chip's other workloads leave possible, and it
  * carries over the smooth part of the known rows' errors. load: the most likely single values of its parts; may be
- * NULL. */
+ * NULL. By laws of the workload's own, the parts are NaN, and so are predictions at a memory clock with fewer than two
+ * known SM clocks, of other settings than the known ones. */
 fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                 const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess, fl_chip_load *load);
 

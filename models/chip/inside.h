@@ -180,6 +180,10 @@ fl_model_status fl_chip_predict_slopes(const fl_chip *chip, const fl_chip_row *k
                                        const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                        fl_chip_load *load, double *slope);
 
+/* fl_chip_predict by laws of the workload's own (FL_CHIP_OWN). */
+fl_model_status fl_two_laws_predict(const fl_chip_row *known, size_t known_count, const fl_chip_row *asked,
+                                    size_t asked_count, fl_chip_guess *guess);
+
 /* Sets chip->share: where each workload of the calibration lies in the unit square of memory and rest, by its own rows
  * alone. */
 fl_model_status fl_chip_fill_prior(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SAME_MHZ 0.5
+
 /* ---- powers ---- */
 
 void fl_chip_columns(const fl_chip *c, double sm_mhz, double mem_mhz, double rate, double *core, double *memory,
@@ -258,15 +260,31 @@ fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, s
     return fl_chip_predict_slopes(chip, known, known_count, asked, asked_count, guess, load, NULL);
 }
 
+/* What choices by the chip's predictions rest on. */
+static fl_chip_basis basis_of(const fl_chip *chip, const fl_chip_row *known, size_t known_count) {
+    size_t clocks = 0;
+    for (size_t i = 0; i < known_count; i++) {
+        size_t k = 0;
+        while (k < i && fabs(known[k].sm_mhz - known[i].sm_mhz) >= SAME_MHZ)
+            k++;
+        clocks += k == i;
+    }
+    return !chip->workloads || clocks < 2 ? FL_CHIP_STATED : clocks < 4 ? FL_CHIP_TWO_ROWS : FL_CHIP_FOUR_ROWS;
+}
+
 fl_model_status fl_chip_predict_slopes(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                        const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                        fl_chip_load *load, double *slope) {
-    fl_chip_load own = {0};
+    fl_chip_load own = {NAN, NAN, NAN, NAN, NAN};
     if (known_count == 0)
         return FL_MODEL_INVALID;
     for (size_t i = 0; i < known_count; i++)
         if (!fl_chip_row_is_sound(&known[i]))
             return FL_MODEL_INVALID;
+    if (load)
+        *load = own;
+    if (chip->law == FL_CHIP_OWN)
+        return fl_two_laws_predict(known, known_count, asked, asked_count, guess);
     fl_model_status s = fl_chip_predict_time(chip, known, known_count, asked, asked_count, guess, &own);
     for (size_t j = 0; j < asked_count; j++)
         guess[j].power_w = guess[j].power_sd_pct = NAN;
@@ -274,6 +292,8 @@ fl_model_status fl_chip_predict_slopes(const fl_chip *chip, const fl_chip_row *k
         slope[j] = NAN;
     if (s == FL_MODEL_OK && chip->has_power)
         s = fl_chip_predict_power(chip, known, known_count, asked, asked_count, guess, &own, slope);
+    for (size_t j = 0; s == FL_MODEL_OK && j < asked_count; j++)
+        guess[j].basis = basis_of(chip, known, known_count);
     if (s == FL_MODEL_OK && load)
         *load = own;
     return s;

@@ -1,5 +1,6 @@
 /* One program without a chip: a law of time and a law of power through its own rows, and the next clock to measure. */
 #include "models/chip/chip.h"
+#include "models/chip/inside.h"
 
 #include <float.h>
 #include <math.h>
@@ -155,7 +156,7 @@ static double between(const fl_two_laws *l, const double *value, double ln_x) {
 fl_chip_guess fl_two_laws_at(const fl_two_laws *l, double sm_mhz) {
     const double x = sm_mhz / l->top_mhz, ln_x = log(x), p = l->sharpness;
     if (fabs(sm_mhz - l->top_mhz) < SAME_MHZ)
-        return (fl_chip_guess){l->time_s, l->power_w, 0, 0, false};
+        return (fl_chip_guess){l->time_s, l->power_w, 0, 0, FL_CHIP_OWN_LAWS};
     double near = INFINITY;
     for (size_t i = 0; i < l->count; i++)
         near = fmin(near, fabs(ln_x - l->ln_x[i]));
@@ -167,7 +168,68 @@ fl_chip_guess fl_two_laws_at(const fl_two_laws *l, double sm_mhz) {
                            .power_w = l->power_w * fmax(1 - draw * (1 - height(x, l->rise)), POWER_LEAST),
                            .time_sd_pct = 100 * sd,
                            .power_sd_pct = POWER_SD_PCT * fmin(1, near / NEAR_LN),
-                           .own_law = near * sm_mhz >= SAME_MHZ};
+                           .basis = FL_CHIP_OWN_LAWS};
+}
+
+/* ---- the same as a chip ---- */
+
+static bool same_memory(const fl_chip_row *a, const fl_chip_row *b) { return fabs(a->mem_mhz - b->mem_mhz) < SAME_MHZ; }
+
+fl_model_status fl_two_laws_predict(const fl_chip_row *known, size_t known_count, const fl_chip_row *asked,
+                                    size_t asked_count, fl_chip_guess *guess) {
+    fl_chip_row *row = malloc((known_count + 1) * sizeof *row);
+    fl_two_laws *l = malloc(sizeof *l);
+    fl_model_status s = row && l ? FL_MODEL_OK : FL_MODEL_NO_MEMORY, fit = FL_MODEL_NO_FIT;
+    bool powers = true; /* are known of all rows */
+    size_t n = 0;
+    for (size_t i = 0; i < known_count; i++)
+        powers &= !isnan(known[i].power_w);
+    for (size_t i = 0; s == FL_MODEL_OK && i < asked_count; i++) {
+        if (!i || !same_memory(&asked[i], &asked[i - 1])) {
+            n = 0;
+            for (size_t k = 0; k < known_count; k++)
+                if (same_memory(&known[k], &asked[i])) {
+                    row[n] = known[k];
+                    row[n].power_w = powers ? row[n].power_w : 1;
+                    n++;
+                }
+            fit = n ? fl_two_laws_fit(l, row, n) : FL_MODEL_NO_FIT;
+            s = fit == FL_MODEL_INVALID ? fit : s;
+            n = merge(row, n);
+        }
+        guess[i] = (fl_chip_guess){NAN, NAN, NAN, NAN, FL_CHIP_OWN_LAWS};
+        if (fit == FL_MODEL_OK)
+            guess[i] = fl_two_laws_at(l, asked[i].sm_mhz);
+        else if (n && fabs(row->sm_mhz - asked[i].sm_mhz) < SAME_MHZ)
+            guess[i] = (fl_chip_guess){row->time_s, row->power_w, 0, 0, FL_CHIP_OWN_LAWS};
+        if (!powers)
+            guess[i].power_w = guess[i].power_sd_pct = NAN;
+    }
+    free(row);
+    free(l);
+    return s;
+}
+
+fl_model_status fl_chip_of_rows(const fl_chip_row *row, size_t count, fl_chip *chip) {
+    bool two = false;
+    fl_chip c = {.sm_min = INFINITY,
+                 .mem_min = INFINITY,
+                 .sharpness = SHARPNESS,
+                 .has_power = 1,
+                 .law = FL_CHIP_OWN,
+                 .time_error = {.scatter = FL_ROW_NOISE_TIME},
+                 .power_error = {.scatter = FL_ROW_NOISE_POWER}};
+    for (size_t i = 0; i < count; i++) {
+        c.sm_min = fmin(c.sm_min, row[i].sm_mhz);
+        c.sm_ref = fmax(c.sm_ref, row[i].sm_mhz);
+        c.mem_min = fmin(c.mem_min, row[i].mem_mhz);
+        c.mem_ref = fmax(c.mem_ref, row[i].mem_mhz);
+        for (size_t k = 0; k < i && !two; k++)
+            two = row[k].workload == row[i].workload && same_memory(&row[k], &row[i]) &&
+                  fabs(row[k].sm_mhz - row[i].sm_mhz) >= SAME_MHZ;
+    }
+    *chip = c;
+    return two ? FL_MODEL_OK : FL_MODEL_NO_FIT;
 }
 
 /* ---- measuring in turn ---- */

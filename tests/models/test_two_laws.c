@@ -31,10 +31,11 @@ static void test_by_hand(void) {
         fl_two_laws l;
         CU_ASSERT_EQUAL_FATAL(fl_two_laws_fit(&l, two, 2), FL_MODEL_OK);
         const fl_chip_guess g = fl_two_laws_at(&l, 800), low = fl_two_laws_at(&l, 500), top = fl_two_laws_at(&l, 1000);
-        FL_CHECK(near(g.time_s, rows[i].at_800_s, 1e-6) && near(g.power_w, rows[i].at_800_w, 1e-5) && g.own_law,
+        FL_CHECK(near(g.time_s, rows[i].at_800_s, 1e-6) && near(g.power_w, rows[i].at_800_w, 1e-5) &&
+                     g.basis == FL_CHIP_OWN_LAWS,
                  "%s: %.9g s, %.9g W", rows[i].what, g.time_s, g.power_w);
         FL_CHECK(near(low.time_s, rows[i].time_s, 1e-12) && near(low.power_w, rows[i].power_w, 1e-12) &&
-                     near(top.time_s, 10, 1e-12) && near(top.power_w, 200, 1e-12) && !top.own_law && !low.own_law,
+                     near(top.time_s, 10, 1e-12) && near(top.power_w, 200, 1e-12),
                  "%s: rows are met", rows[i].what);
     }
 }
@@ -116,21 +117,32 @@ static void test_in_turn(void) {
     }
 }
 
-/* A chance is worth what choices on nine boards showed: 5 % at 0.2 deviations below a bound of 5 %. */
+/* A chance is worth what choices on measured boards showed, and without such that of a normal. */
 static void test_chance(void) {
-    const fl_chip_guess top = {1, 100, 0, 0, false};
+    const fl_chip_guess top = {1, 100, 0, 0, FL_CHIP_STATED};
     static const struct {
+        fl_chip_basis basis;
         double k, bound, chance;
-    } rows[] = {{1.2, 0.05, 0.01}, {0.7, 0.05, 0.02}, {0.2, 0.05, 0.05},
-                {1.9, 0.1, 0.01},  {0.8, 0.1, 0.02},  {0, 0.1, 0.05}};
+    } rows[] = {{FL_CHIP_OWN_LAWS, 1.2, 0.05, 0.01},   {FL_CHIP_OWN_LAWS, 0.7, 0.05, 0.02},
+                {FL_CHIP_OWN_LAWS, 0.2, 0.05, 0.05},   {FL_CHIP_OWN_LAWS, 1.9, 0.1, 0.01},
+                {FL_CHIP_OWN_LAWS, 0.8, 0.1, 0.02},    {FL_CHIP_OWN_LAWS, 0, 0.1, 0.05},
+                {FL_CHIP_OWN_LAWS, 0.45, 0.05, 0.032}, /* half the way between the quantiles of 2 and 5 % */
+                {FL_CHIP_TWO_ROWS, 1.9, 0.05, 0.01},   {FL_CHIP_TWO_ROWS, 0.35, 0.05, 0.05},
+                {FL_CHIP_TWO_ROWS, 0.5, 0.1, 0.05},    {FL_CHIP_FOUR_ROWS, 0.4, 0.05, 0.02},
+                {FL_CHIP_FOUR_ROWS, 0, 0.1, 0.05},     {FL_CHIP_STATED, 1.645, 0.1, 0.05}};
     for (size_t i = 0; i < COUNT(rows); i++) {
-        fl_chip_guess at = {(1 + rows[i].bound) * exp(-0.01 * rows[i].k), 80, 1, 3, true};
-        FL_CHECK(near(fl_decide_chance(&at, &top, rows[i].bound), rows[i].chance, 0.3),
-                 "k %g, bound %g: %g, expected %g", rows[i].k, rows[i].bound,
+        const fl_chip_guess at = {(1 + rows[i].bound) * exp(-0.01 * rows[i].k), 80, 1, 3, rows[i].basis};
+        FL_CHECK(near(fl_decide_chance(&at, &top, rows[i].bound), rows[i].chance, 0.01),
+                 "row %zu: basis %d, k %g, bound %g: %g, expected %g", i, (int)rows[i].basis, rows[i].k, rows[i].bound,
                  fl_decide_chance(&at, &top, rows[i].bound), rows[i].chance);
-        at.own_law = false;
-        CU_ASSERT_DOUBLE_EQUAL(fl_decide_chance(&at, &top, rows[i].bound), 0.5 * erfc(rows[i].k / sqrt(2)), 1e-9);
     }
+    for (int basis = 0; basis < FL_CHIP_BASES; basis++) /* further from the bound the chance is never greater */
+        for (int i = -40; i < 60; i++) {
+            const fl_chip_guess near_bound = {1.07 * exp(-0.001 * i), 80, 1, 3, (fl_chip_basis)basis};
+            const fl_chip_guess further = {1.07 * exp(-0.001 * (i + 1)), 80, 1, 3, (fl_chip_basis)basis};
+            FL_CHECK(fl_decide_chance(&further, &top, 0.07) <= fl_decide_chance(&near_bound, &top, 0.07) + 1e-12,
+                     "basis %d, k %g", basis, 0.1 * i);
+        }
 }
 
 FL_SUITE("two_laws", {"by hand", test_by_hand}, {"deviation", test_deviation}, {"three rows", test_three_rows},

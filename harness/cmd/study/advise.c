@@ -39,10 +39,10 @@ static const fl_command_help help = {
     "Savings are relative to the driver's default clock or, where no platform states that clock, to the highest clock "
     "measured. An interval reaches two standard deviations to either side; the fit states its own deviation. A clock "
     "is chosen only if the chance that it breaks the bound is at most --risk, or if that chance is unknown. The last "
-    "lines are the commands that set the clock and undo it. \"measure next\" is the setting whose measurement would "
-    "narrow the interval most. foldline fit workload --which-clocks finds it where the workloads of the calibration or "
-    "of the sweep "
-    "suffice; elsewhere it is the least known setting.\n\n"
+    "lines are the commands that set the clock and undo it. \"measure next\" is the clock to measure next, until the "
+    "best "
+    "one was measured: the top clock, about 70 % of it, then what two laws through the measured rows choose. Of one "
+    "run under assumptions it is the least known clock.\n\n"
     "Of a server and its requests, the command tries every number of servers up to --servers and every "
     "clock, and names the choice with the least energy that meets --ttft and --tbt. --bound and --risk have no effect "
     "there."};
@@ -160,14 +160,10 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
     if (of->cases > 1)
         printf("  range                over three assumptions: all kernels bound by compute, by memory, or by both%s\n",
                a->stated ? "" : "; the error of the platform's models is unknown");
-    if (!isnan(a->measure.sm_mhz) && of->next.known && isnan(of->next.now_pct))
+    if (!isnan(a->measure.sm_mhz) && of->next_known)
         printf(
             "  measure next         a run at %s: it tells most of the clocks in between, or makes a prediction sure\n",
             clocks_text(s, a->measure, at, sizeof at));
-    else if (!isnan(a->measure.sm_mhz) && of->next.known)
-        printf("  measure next         a run at %s: it would narrow the range most (expected error of the energy: "
-               "%.2f %% now, %.2f %% then)\n",
-               clocks_text(s, a->measure, at, sizeof at), of->next.now_pct, of->next.then_pct);
     else if (!isnan(a->measure.sm_mhz))
         printf("  measure next         a run at %s%s: it would narrow the range most\n",
                clocks_text(s, a->measure, at, sizeof at), of->cases > 1 ? ", and one at the highest clock" : "");
@@ -370,9 +366,6 @@ static cJSON *to_json(const fl_advise_subjects *s, const fl_advice *a, const adv
                 cJSON_AddItemToArray(assumed, cJSON_CreateString(s->item[i].of[k].assume));
         fl_json_add_real(w, "measure_sm_mhz", a[i].measure.sm_mhz);
         fl_json_add_real(w, "measure_mem_mhz", s->several_memories ? a[i].measure.mem_mhz : (double)NAN);
-        const bool next = s->item[i].next.known && !isnan(s->item[i].next.sm_mhz); /* else all was measured */
-        fl_json_add_real(w, "energy_error_now_pct", next ? s->item[i].next.now_pct : (double)NAN);
-        fl_json_add_real(w, "energy_error_then_pct", next ? s->item[i].next.then_pct : (double)NAN);
         const bool stay = stays(&s->item[i], &a[i]);
         add_command(w, "set", stay ? "" : c.set);
         add_command(w, "undo", stay ? "" : c.undo);
@@ -484,8 +477,8 @@ static fl_status advise(const fl_texts *files, advise_options *o, fl_diag *d) {
             s = fl_advise(of->of, of->cases, of->ref, o->bound, o->risk, &a[i], d);
         if (!s && of->cases && a[i].at.sm_mhz < of->ref.sm_mhz && a[i].slowdown.value < -FASTER_PCT)
             doubt(&subjects, of, &a[i]);
-        if (!s && of->next.known)
-            a[i].measure = (fl_setting_clocks){of->next.sm_mhz, of->next.mem_mhz, 0};
+        if (!s && of->next_known)
+            a[i].measure = of->next;
     }
     if (s || o->json)
         tell_doubts(&subjects, stderr);

@@ -48,6 +48,7 @@ typedef struct fl_stated {
     fl_chip_guess *guess;  /* the estimate at each setting, all kernels of the workload added up */
     size_t count;          /* 0: the model states nothing */
     bool fitted;           /* by a fit, not by columns of the sweep */
+    fl_chip_basis basis;   /* what the estimates rest on, which fl_stated_at states of each */
 } fl_stated;
 
 /* Make the statement from the rows of a workload. The function adds up the kernels and takes their errors as fully

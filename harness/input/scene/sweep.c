@@ -96,7 +96,7 @@ static bool kernel_at(const fl_sweep *s, uint32_t workload, uint32_t kernel, fl_
     }
     if (!(n > 0))
         return false;
-    *g = (fl_chip_guess){g->time_s / n, g->power_w / n, g->time_sd_pct / n, g->power_sd_pct / n, g->own_law};
+    *g = (fl_chip_guess){g->time_s / n, g->power_w / n, g->time_sd_pct / n, g->power_sd_pct / n, g->basis};
     return true;
 }
 
@@ -187,8 +187,7 @@ bool fl_stated_at(const fl_stated *s, fl_setting_clocks at, fl_chip_guess *out) 
     const double span = s->at[above].sm_mhz - s->at[below].sm_mhz;
     const double x = span > 0 ? (at.sm_mhz - s->at[below].sm_mhz) / span : 0;
     *out = (fl_chip_guess){a->time_s + x * (b->time_s - a->time_s), a->power_w + x * (b->power_w - a->power_w),
-                           fmax(a->time_sd_pct, b->time_sd_pct), fmax(a->power_sd_pct, b->power_sd_pct),
-                           a->own_law || b->own_law};
+                           fmax(a->time_sd_pct, b->time_sd_pct), fmax(a->power_sd_pct, b->power_sd_pct), s->basis};
     return true;
 }
 
@@ -444,6 +443,7 @@ fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_
         s = note_unused(rows, name, *w, note, notes, d);
     if (!s)
         s = fl_stated_make(rows, name, m->fitted, (*w)->sm_min_mhz, (*w)->sm_max_mhz, dev->default_mem_mhz, stated, d);
+    stated->basis = p.basis;
     fl_predicted_free(&p);
     return s;
 }
