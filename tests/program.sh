@@ -281,20 +281,15 @@ check "its rows" grep -q '"rise_mhz":[[:space:]]*135' "$dir/wall.json"
 refuse "a log without limits" 2 "no power_limit_w, expected power_w, sm_mhz and power_limit_w" "$f" fit power-limit "$dir/steps.log"
 refuse "a limit that does not move" 2 "no step of the limit that the clock follows" "$f" fit power-limit "$dir/steps.meter.csv"
 
-# ---- which clocks to measure ----
-succeed "which clocks" '^1000 [+] 1400 MHz' "$f" fit workload --which-clocks 2 traces/samples/energyucb-table1.csv
-if [ -n "${FL_NIGHTLY:-}" ]; then # 5 s; test_fit_probes shows the same on a ladder with fewer clocks
+# ---- a GPU without measurements ----
+if [ -n "${FL_NIGHTLY:-}" ]; then
   echo '{"name": "My GPU", "sm_mhz": {"from": 210, "to": 1410, "steps": [15]}, "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
-  succeed "which clocks, of facts" 'known chips, a TDP of 400 W' "$f" fit workload --which-clocks 1 --facts "$dir/facts.json"
   succeed "fit device of facts" 'written: ' "$f" fit device --facts "$dir/facts.json" -o "$dir/mine.json"
   succeed "a device of facts is a platform" 'My GPU, never measured' "$f" list platforms "$dir/mine.json"
 fi
-[ -z "${FL_NIGHTLY:-}" ] || # clocks.sh chooses in CI
-  succeed "cross-validation at chosen clocks" 'chosen: ' "$f" fit device --cross-validate traces/samples/energyucb-table1.csv --at chosen:2 --splits 2
-refuse "five probes" 2 'chosen:1 to chosen:4' "$f" fit device --cross-validate traces/samples/energyucb-table1.csv --at chosen:5
-refuse "clocks of nothing" 2 'expected --device with a device or platform' "$f" fit workload --which-clocks 1
 echo '{"sm_mhz": [1410, 210], "mem_mhz": [1593], "tdp_w": 400}' >"$dir/facts.json"
-refuse "a ladder that falls" 2 'facts.json:1:19: .*ascending' "$f" fit workload --which-clocks 1 --facts "$dir/facts.json"
+refuse "a ladder that falls" 2 'facts.json:1:19: .*ascending' "$f" fit device --facts "$dir/facts.json" -o "$dir/mine.json"
+succeed "fit workload without a device" 'two laws of each workload.s own rows' "$f" fit workload traces/samples/energyucb-table1.csv --at sm=1100,1600
 
 # ---- measured settings come out again ----
 {

@@ -99,15 +99,12 @@ char *fl_fit_entity_name(const fl_fit_entity *e, char *buf, size_t size);
 /* The settings of an entity that a list names. "sm=952,1140" is at the highest memory clock; "sm=952,1140/mem=877,405"
  * at those given. "ends" is the lowest and the highest SM clock at the highest memory clock; "corners" is the same at
  * the lowest and the highest memory clock; "all" is everything. "caps=150,250" names power limits, for a sweep that has
- * no SM clocks; its ends are those of the limits. "chosen:2" names 1 to 4 settings that tell most by a chip's
- * calibration (`fit workload` finds them); of each workload it takes the nearest measured settings. A list never names
- * a row that was not measured (time NaN). */
+ * no SM clocks; its ends are those of the limits. A list never names a row
+ * that was not measured (time NaN). */
 typedef struct fl_fit_at {
-    enum { FL_FIT_LIST, FL_FIT_ENDS, FL_FIT_CORNERS, FL_FIT_ALL, FL_FIT_CHOSEN } kind;
+    enum { FL_FIT_LIST, FL_FIT_ENDS, FL_FIT_CORNERS, FL_FIT_ALL } kind;
     double sm[64], mem[16], cap[64];
     size_t sms, mems, caps; /* caps: "caps=150,250", of a sweep of power limits alone */
-    size_t choose;          /* number of a chip's settings to choose */
-    fl_probes chosen;       /* count 0: not chosen yet */
 } fl_fit_at;
 
 fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d);
@@ -267,8 +264,6 @@ double fl_fit_ran_mhz(const fl_fit_rows *r, double asked_mhz);
 bool fl_fit_clock_shows(const fl_fit_rows *r, size_t i);
 /* Write "1530", or "405 (which runs at 214)", into buf. Return buf. */
 char *fl_fit_clock_text(const fl_fit_rows *r, double sm_mhz, char *buf, size_t size);
-/* Replace the clocks of a set of settings by those that a user sets. */
-void fl_fit_name_probes(const fl_fit_rows *r, fl_probes *p);
 
 /* Keep with the calibration which set clocks ran at another clock (405 set, 217 ran), as the device's own sweeps show.
  * Small sweeps cannot show it. _apply runs before the rows are judged: rows at such a clock get the clock that ran. */

@@ -443,11 +443,6 @@ fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d) {
         at->kind = FL_FIT_ALL;
         return FL_OK;
     }
-    if (!strncmp(text, "chosen:", 7) && text[7] >= '1' && text[7] <= '0' + FL_PROBES_MAX && !text[8]) {
-        at->kind = FL_FIT_CHOSEN;
-        at->choose = (size_t)(text[7] - '0');
-        return FL_OK;
-    }
     if (!strncmp(text, "caps=", 5)) {
         const char *end = numbers(text + 5, at->cap, 64, &at->caps);
         return end && !*end ? FL_OK : fl_refuse(d, "--at %s, expected power limits in W, as caps=150,250", text);
@@ -456,10 +451,8 @@ fl_status fl_fit_at_parse(const char *text, fl_fit_at *at, fl_diag *d) {
     if (rest && !strncmp(rest, "/mem=", 5))
         rest = numbers(rest + 5, at->mem, 16, &at->mems);
     if (!rest || *rest)
-        return fl_refuse(d,
-                         "--at %s, expected ends, corners, all, chosen:1 to chosen:%d, or clocks as sm=952,1530 or "
-                         "sm=952,1530/mem=405,877",
-                         text, FL_PROBES_MAX);
+        return fl_refuse(d, "--at %s, expected ends, corners, all, or clocks as sm=952,1530 or sm=952,1530/mem=405,877",
+                         text);
     return FL_OK;
 }
 
@@ -467,25 +460,6 @@ static bool listed(const double *list, size_t count, double x) {
     for (size_t i = 0; i < count; i++)
         if (fabs(list[i] - x) < 0.5)
             return true;
-    return false;
-}
-
-/* Whether the row is the entity's measured row nearest to a chosen setting; of two equally near rows, the first. */
-static bool is_nearest(const fl_probes *chosen, const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_row *row) {
-    for (size_t k = 0; k < chosen->count; k++) {
-        const fl_chip_row *nearest = NULL;
-        double least = INFINITY;
-        for (size_t i = e->first; i < e->first + e->count; i++) {
-            const double far =
-                hypot(log(r->row[i].sm_mhz / chosen->at[k].sm_mhz), log(r->row[i].mem_mhz / chosen->at[k].mem_mhz));
-            if (!isnan(r->row[i].time_s) && far < least) {
-                least = far;
-                nearest = &r->row[i];
-            }
-        }
-        if (nearest == row)
-            return true;
-    }
     return false;
 }
 
@@ -502,8 +476,6 @@ bool fl_fit_at_has(const fl_fit_at *at, const fl_fit_rows *r, const fl_fit_entit
     const bool high = row->mem_mhz >= high_mem - 0.5, low = row->mem_mhz <= low_mem + 0.5;
     if (at->kind == FL_FIT_ALL)
         return true;
-    if (at->kind == FL_FIT_CHOSEN)
-        return is_nearest(&at->chosen, r, e, row);
     if (at->kind == FL_FIT_LIST)
         return listed(at->sm, at->sms, fl_fit_asked_mhz(r, row->sm_mhz)) &&
                (at->mems ? listed(at->mem, at->mems, row->mem_mhz) : high);

@@ -55,11 +55,6 @@ char *fl_fit_clock_text(const fl_fit_rows *r, double sm_mhz, char *buf, size_t s
     return buf;
 }
 
-void fl_fit_name_probes(const fl_fit_rows *r, fl_probes *p) {
-    for (size_t i = 0; i < p->count; i++)
-        p->at[i].sm_mhz = fl_fit_asked_mhz(r, p->at[i].sm_mhz);
-}
-
 cJSON *fl_fit_clocks_to_json(const fl_fit_rows *r) {
     cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; list && i < r->clocks; i++)

@@ -242,7 +242,7 @@ def fit(what, *inputs, **options):
 
     what: "device", "workload", "logs", "sensor", "pipeline", "serving", "trace", "policy sweetspot" and the like
     (foldline fit --help). o=PATH is the file that it writes, which read and the other functions take where it is a CSV.
-    workload: device, at, which_clocks. logs: workload, sm_mhz. trace: platform, sm_mhz. pipeline: learn, like.
+    workload: device, at. logs: workload, sm_mhz. trace: platform, sm_mhz. pipeline: learn, like.
     serving: steps, dense, per_sequence, attention, run. sensor: meter.
     """
     return json.loads(call("fit " + what, *inputs, json=True, **options))

@@ -3,7 +3,7 @@
  *
  * fl_chip_fit fits a chip to measured rows; fl_chip_of_device derives one from a platform, fl_kin_chip one from similar
  * chips. fl_chip_predict then predicts a workload from a few of its settings, with error bars; fl_decide_... says how
- * far a choice may be trusted; fl_probes_... which settings to measure. fl_cap_... models power limits. fl_chip is
+ * far a choice may be trusted; fl_two_laws_next which setting to measure. fl_cap_... models power limits. fl_chip is
  * plain data; the caller owns all arrays. FL_MODEL_NO_FIT where the data do not determine a result.
  *
  *   T(f, m) = ((Tc f_ref/f)^p + (Tm h(f, m))^p)^(1/p) + Tl
@@ -248,47 +248,6 @@ fl_model_status fl_chip_of_device(const fl_device *dev, fl_chip *chip);
  * laws of each workload's own. NO_FIT: no workload has rows at two SM clocks and one memory clock. */
 fl_model_status fl_chip_of_rows(const fl_chip_row *row, size_t count, fl_chip *chip);
 
-/* ---- probes: the settings of a chip whose measurement says most about a new workload ----
- *
- * The chip's own workloads stand for future ones. Each in turn counts as measured at only the settings of a candidate
- * set, and the other workloads predict it elsewhere. The best set has the least error. Errors are mean absolute errors
- * in percent, over the workloads and the settings outside the set. The score of a set is the mean of its errors in
- * time, power and energy.
- *
- * The search compares many sets by a fast linear predictor. The few best sets are then judged by the predictor that a
- * user gets (fl_chip_predict). Nothing is random: the same chip gives the same answer. */
-
-#define FL_PROBES_MAX 4       /* settings in a set, at most */
-#define FL_PROBES_KNOWN 7     /* known settings, at most, to which fl_probes_next adds one */
-#define FL_PROBES_WORKLOADS 3 /* workloads of the chip, at least: fewer cannot stand for new ones */
-
-typedef struct fl_probes {
-    fl_chip_row at[FL_PROBES_KNOWN +
-                   1]; /* only the clocks are set; sorted by memory clock, then SM clock; `count` entries are in use */
-    size_t count;
-    double time_pct, power_pct, energy_pct; /* expected errors at the chip's other settings; power and energy are NaN
-                                               where the chip knows no power */
-    size_t tested;                          /* number of workloads behind the errors */
-} fl_probes;
-
-/* The best `count` settings among those at which the chip was calibrated, never worse than the usual choice
- * (fl_probes_usual). 1 <= count <= FL_PROBES_MAX. NO_FIT: the chip was not calibrated with enough workloads, or has no
- * more settings than `count`. Takes about 0.1 to 1 s. */
-fl_model_status fl_probes_choose(const fl_chip *chip, size_t count, fl_probes *out);
-
-/* Computes the expected errors of the settings in set->at and writes the rest of *set. NO_FIT as above. */
-fl_model_status fl_probes_expect(const fl_chip *chip, fl_probes *set);
-
-/* The usual choice. One setting: the top. Two or more: evenly spaced SM clocks at the highest memory clock, both ends
- * included. Four where there are several memory clocks: the corners. Only the settings are written. */
-fl_model_status fl_probes_usual(const fl_chip *chip, size_t count, fl_probes *out);
-
-/* The next measurement that would narrow the prediction of a workload most, when `known` settings of it were measured
- * (at most FL_PROBES_KNOWN; their times and powers do not matter). *now: the expected errors with the known settings
- * alone. *next: the errors with one more, which is next->at[*added]. */
-fl_model_status fl_probes_next(const fl_chip *chip, const fl_chip_row *known, size_t known_count, fl_probes *now,
-                               fl_probes *next, size_t *added);
-
 /* ---- a board's power limit: whether it binds, and what a program does under it ----
  *
  *   Under a limit L that binds, the board lowers the SM clock to g, where P(g) = crest L. The time is then T = T(g).
@@ -356,8 +315,8 @@ fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w,
  *
  * The method draws chips from that spread (log-normal, widened because the known chips are few), weighs them by how
  * well they match the log and the run, and gives each a workload of its own. The centre of the chips is the law of the
- * fl_chip. The distance of each from the centre is stored as residuals are, so that predictions, their deviations and
- * the choice of probes (models/chip/chip.h) account for it. The sequence of chips is fixed (Roberts' additive
+ * fl_chip. The distance of each from the centre is stored as residuals are, so that predictions and their deviations
+ * account for it. The sequence of chips is fixed (Roberts' additive
  * recurrence): nothing is random. */
 
 /* X(NAME, WHAT): all above 0. */

@@ -1,6 +1,6 @@
 /* What the files of models/chip share: error bars, the fits of time and power, folds of cross-validation, and small
  * linear algebra. Each file uses only files below it: parts.c, then posterior.c, power_guess.c, power.c, time.c,
- * cross.c, fit.c; probes.c and kin.c use all. */
+ * cross.c, fit.c; kin.c uses all. */
 #pragma once
 
 #include "models/chip/chip.h"

@@ -234,15 +234,16 @@ static fl_model_status predictions(double *result) {
     return s;
 }
 
-static fl_model_status probes(double *result) {
-    const fl_chip_row one = {.sm_mhz = 1300, .mem_mhz = 800};
-    fl_probes set, now, next;
-    size_t added = 0;
+static fl_model_status own_laws(double *result) {
+    static fl_chip_row row[ROWS];
+    make_rows(row);
+    static fl_chip own;
+    fl_chip_guess guess[ROWS];
     fl_model_status s = FL_MODEL_OK;
-    TRY(s, fl_probes_choose(known_chip(), 2, &set));
-    TRY(s, fl_probes_next(known_chip(), &one, 1, &now, &next, &added));
+    TRY(s, fl_chip_of_rows(row, ROWS, &own));
+    TRY(s, fl_chip_predict(&own, row, 2, row + 2, 6, guess, NULL));
     if (s == FL_MODEL_OK)
-        *result = set.time_pct + now.time_pct + next.time_pct + (double)added;
+        *result = isnan(guess[3].time_s) ? 1 : guess[3].time_s;
     return s;
 }
 
@@ -250,7 +251,7 @@ static void test_curves(void) { each_fails(curves, 60); }
 static void test_sensors(void) { each_fails(sensors, 30); }
 static void test_unsound(void) { each_fails(unsound, 60); }
 static void test_predictions(void) { each_fails(predictions, 40); }
-static void test_probes(void) { each_fails(probes, 24); }
+static void test_own_laws(void) { each_fails(own_laws, 24); }
 
 static void test_solvers(void) {
     leaky = 1;
@@ -268,5 +269,5 @@ static void test_fits(void) {
 }
 
 FL_SUITE("model_allocations", {"curves", test_curves}, {"sensors", test_sensors}, {"unsound", test_unsound},
-         {"predictions", test_predictions}, {"probes", test_probes}, {"solvers", test_solvers},
+         {"predictions", test_predictions}, {"own laws", test_own_laws}, {"solvers", test_solvers},
          {"capping", test_capping}, {"fits", test_fits})

@@ -242,7 +242,6 @@ static void base(const uint8_t *data, size_t size) {
     static fl_fit_facts f;
     static fl_sweep_chip c;
     static bool ready;
-    fl_fit_advice advice = {0};
     fl_diag d = {0};
     cJSON *root = NULL;
     if (!ready) {
@@ -251,7 +250,7 @@ static void base(const uint8_t *data, size_t size) {
         ready = true;
     }
     if (fuzz_write("in.json", data, size))
-        refused(fl_fit_facts_device(&f, c.chip, &advice, "./in.json", &root, &d), &d);
+        refused(fl_fit_facts_device(&f, c.chip, "./in.json", &root, &d), &d);
     cJSON_Delete(root);
 }
 

@@ -93,18 +93,17 @@ static void test_left_out(void) {
         CU_ASSERT_FATAL(fl_kin_prior(kin, known_chips(cases[i].without, kin), &prior) == FL_MODEL_OK);
         CU_ASSERT_FATAL(fl_kin_chip(&facts, &prior, NULL, 0, NULL, 0, &chip, NULL) == FL_MODEL_OK);
         printf("\n    %s", cases[i].sweep);
-        for (size_t n = 1; n <= 4; n++) {
-            char what[64];
-            fl_fit_at at = {.kind = FL_FIT_CHOSEN, .choose = n};
-            CU_ASSERT_FATAL(fl_probes_choose(&chip, n, &at.chosen) == FL_MODEL_OK);
-            snprintf(what, sizeof what, "%zu chosen:", n);
-            for (size_t k = 0; k < n; k++)
-                snprintf(what + strlen(what), sizeof what - strlen(what), " %g", at.chosen.at[k].sm_mhz);
-            predict(&chip, &rows, &at, what, within);
-        }
-        const fl_fit_at ends = {.kind = FL_FIT_ENDS};
-        predict(&chip, &rows, &ends, "ends", within);
-        lines += FL_PROBES_MAX + 1;
+        const double top = sm[facts.sm_count - 1];
+        double near = sm[0]; /* to 70 % of it */
+        for (uint32_t k = 0; k < facts.sm_count; k++)
+            near = fabs(sm[k] - 0.7 * top) < fabs(near - 0.7 * top) ? sm[k] : near;
+        const fl_fit_at at[] = {{.kind = FL_FIT_LIST, .sm = {top}, .sms = 1},
+                                {.kind = FL_FIT_LIST, .sm = {near, top}, .sms = 2},
+                                {.kind = FL_FIT_ENDS}};
+        static const char *const what[] = {"the top", "70 % and the top", "ends"};
+        for (size_t k = 0; k < COUNT(at); k++)
+            predict(&chip, &rows, &at[k], what[k], within);
+        lines += COUNT(at);
         fl_fit_rows_free(&rows);
     }
     FL_CHECK(within[0] >= WITHIN * lines && within[1] >= WITHIN * lines,

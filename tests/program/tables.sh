@@ -183,7 +183,7 @@ advise sweep.csv --platform generic
 fit device sweep.csv -o out.json
 fit workload --device chip.json sweep.csv --at corners
 fit device --cross-validate sweep.csv --splits 2
-fit workload --which-clocks 0 sweep.csv
+fit workload sweep.csv --at ends
 fit policy sweetspot --platform generic sweep.csv
 END
 for part in power energy; do

@@ -102,7 +102,7 @@ static const struct {
       "foldline fit device --cross-validate traces/samples/energyucb-table1.csv --splits 1"}},
     {"fit workload",
      {"foldline fit workload --device pvc-max1550x6 traces/samples/energyucb-528.pot3d.csv",
-      "foldline fit workload --which-clocks 1 traces/samples/energyucb-table1.csv --only '5[23]*'"}},
+      "foldline fit workload traces/samples/energyucb-table1.csv --at sm=1100,1600"}},
     {"fit serving",
      {"cd traces/samples/serving && foldline fit serving --dense rtx4090-llama3.1-8b.dense.csv --per-sequence "
       "rtx4090-llama3.1-8b.per_sequence.csv --attention rtx4090-llama3.1-8b.attention.csv --layers 32 --sm-mhz 2520",

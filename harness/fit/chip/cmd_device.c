@@ -51,9 +51,8 @@ static const fl_command_help help = {
     "comes from that sweep instead, and all workloads of the sweeps are predicted; with --beside from the half and "
     "from "
     "that sweep; with --spec from a platform's constants alone. Where the sweeps have columns of activity, workloads "
-    "are placed by them, and the errors without them stand beside. --at chosen:2 looks at the two settings that tell "
-    "most (1 to 4), chosen in each split by the workloads that the device is fitted to; of a workload without them, at "
-    "the nearest it has. Settings under a power limit that binds are predicted too, and scored apart (capped): see fit "
+    "are placed by them, and the errors without them stand beside. Settings under a power limit that binds are "
+    "predicted too, and scored apart (capped): see fit "
     "workload --help. --decide scores what one would do with the predictions: of each workload, the clock of least "
     "energy within --bound of the time at the top, by the prediction and by the measurements. --risk R chooses among "
     "the clocks where the chance that the real time breaks the bound is at most R, as the fit states its own "
@@ -75,8 +74,7 @@ typedef struct maker {
     const fl_device *board; /* device of the platform that was named as the GPU's; NULL = none was */
     fl_chip full, plain;
     fl_idle_log idle; /* clocks 0 = none was given */
-    fl_fit_advice advice;
-    char files[256]; /* names of the sweeps, without folders */
+    char files[256];  /* names of the sweeps, without folders */
     cJSON *root, *gpu, *power, *notes;
 } maker;
 
@@ -416,7 +414,6 @@ static fl_status make(maker *m, fl_diag *d) {
         if (m->rows->clocks)
             cJSON_AddItemToObject(calibration, FL_FIT_CLOCKS_KEY, fl_fit_clocks_to_json(m->rows));
         fl_fit_marks_free(&marks);
-        cJSON_AddItemToObject(calibration, "probes", fl_fit_advice_json(&m->advice));
         set_item(m->root, "calibration", calibration);
         char time[32], power[32];
         note(m, "calibration",
@@ -467,8 +464,6 @@ static fl_status fit_both(maker *m, fl_diag *d) {
 /* Describes a GPU that no one has measured. */
 static fl_status run_facts(const device_options *o, fl_diag *d) {
     fl_fit_facts facts = {0};
-    const fl_fit_rows none = {0};
-    fl_fit_advice advice;
     cJSON *root = NULL;
     fl_chip *chip = fl_must(calloc(1, sizeof *chip));
     fl_status s = fl_fit_facts_read(o->facts, &facts, d);
@@ -477,14 +472,11 @@ static fl_status run_facts(const device_options *o, fl_diag *d) {
     if (!s)
         s = fl_fit_facts_chip(&facts, o->idle, o->run, chip, d);
     if (!s)
-        fl_fit_advise(chip, &none, 1, FL_PROBES_MAX, &advice);
-    if (!s)
-        s = fl_fit_facts_device(&facts, chip, &advice, o->base, &root, d);
+        s = fl_fit_facts_device(&facts, chip, o->base, &root, d);
     if (!s && o->json) {
         fl_json_print(root, stdout);
     } else if (!s) {
         fl_fit_facts_print(&facts);
-        fl_fit_advice_print(&advice);
     }
     if (!s && !(s = fl_json_write(o->out, root, d)) && !o->json)
         printf("\nwritten: %s\n", o->out);
@@ -509,10 +501,8 @@ static fl_status run_sweeps(const device_options *o, fl_diag *d) {
                     "with power");
     if (!s && o->idle)
         s = fl_idle_log_fit(o->idle, &m.plain, &m.idle, d);
-    if (!s) {
-        fl_fit_advise(&m.full, &rows, 1, FL_PROBES_MAX, &m.advice);
+    if (!s)
         s = make(&m, d);
-    }
     if (!s && o->json) {
         cJSON *calibration = cJSON_GetObjectItem(m.root, "calibration");
         cJSON_AddItemToObject(calibration, "unsound", fl_fit_sound_json(&rows));
@@ -522,7 +512,6 @@ static fl_status run_sweeps(const device_options *o, fl_diag *d) {
         if (m.off_mhz > 0)
             printf("note: " OFF_LADDER ": the ladder has the measured clocks alone\n", m.off_mhz, o->base);
         fl_fit_device_print(&m.full, &m.plain, &rows, m.files, &m.idle);
-        fl_fit_advice_print(&m.advice);
     }
     if (!s && !(s = fl_json_write(o->out, m.root, d)) && !o->json)
         printf("written: %s\n", o->out);

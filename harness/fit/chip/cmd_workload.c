@@ -1,5 +1,5 @@
 /* `foldline fit workload`: predicts a workload's other settings from a few measured ones, on a device that `fit device`
- * described. */
+ * described, or by laws of the workload's own. */
 #include "harness/fit/chip/inside.h"
 
 #include "harness/base/cli/cli.h"
@@ -19,11 +19,13 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit workload", "SWEEP ... --device DEV.json [--at LIST] [--clocks LIST] | --which-clocks N",
+    "fit workload", "SWEEP ... [--device DEV.json] [--at LIST] [--clocks LIST]",
     "Fits a workload to the named settings only, predicts every other row of the sweep and compares.",
     "LIST names the settings that the fit may use: ends (lowest and highest SM clock at the highest memory clock), "
-    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, all, or "
-    "chosen:2 (the two settings, or 1 to 4, that tell most by the device's calibration, or the nearest to them).\n\n"
+    "corners (the same at the lowest and the highest memory clock), sm=952,1530, sm=952,1530/mem=405,877, or all. Of "
+    "two runs, those at the top clock and at about 70 % of it tell most of the clocks in between; foldline advise and "
+    "tune say which clock to measure next.\n\n"
+    "Without --device two laws of the workload's own, at one memory clock, predict its other SM clocks.\n\n"
     "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share: "
     "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads "
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at. "
@@ -44,16 +46,7 @@ static const fl_command_help help = {
     "row's clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself, told with file and line, and left out; a clock that is wrong throughout is taken as what it was, and told "
-    "by the name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for.\n\n"
-    "--which-clocks N says at which N clocks to measure a new workload, so that the others can be predicted from them. "
-    "Each workload that is known is predicted from the candidates by what the rest are like; the clocks with the least "
-    "errors are named, with these errors, beside the usual ones (the top, the ends, the corners). A sweep fits a "
-    "device first, a device file holds one. Of a platform, or of --facts, the workloads and how far its V(f) and its "
-    "power may differ are made up from what the bundled chips are like; an idle log at several clocks with a context "
-    "open (--idle) or a run of one workload (--run) narrows that. A file of facts is\n"
-    "{\"sm_mhz\": {\"from\": 210, \"to\": 1410, \"steps\": [15]}, \"mem_mhz\": [1593], \"tdp_w\": 400}; it may have "
-    "name,\n"
-    "default_mem_mhz and peak_gb_s."};
+    "by the name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for."};
 
 typedef struct workload_options {
     const char *device, *at, *clocks, *crest, *rows, *out;
@@ -65,6 +58,13 @@ typedef struct workload_options {
 static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_fit_marks *marks, fl_fit_rows *rows,
                            fl_diag *d) {
     cJSON *tree = NULL;
+    if (!path) {
+        *mem_known = rows->mem_known;
+        return fl_chip_of_rows(rows->row, rows->count, chip) == FL_MODEL_OK
+                   ? FL_OK
+                   : fl_fail(d, FL_BAD_INPUT, rows->file[0], 0, 0,
+                             "no workload has two SM clocks at one memory clock, expected such, or --device");
+    }
     const bool file = fl_is_standard(path) || strchr(path, '/') || fl_name_ends(path, ".json");
     *mem_known = true;
     fl_status s = file ? fl_json_read(path, &tree, d) : FL_OK;
@@ -133,10 +133,12 @@ static void print_text(const fl_fit_rows *r, const fl_fit_result_of *result, con
         const fl_fit_means m = fl_fit_score_means(&o->score, FL_FIT_BOTH);
         if (!o->guess)
             continue;
-        fl_grid_add(&g, "%s\t%zu\t%zu\t%.0f\t%.0f\t%.0f\t%.3f\t%.3f",
-                    fl_fit_entity_name(&r->entity[i], name, sizeof name), o->score.fitted, m.rows,
-                    100 * o->load.tc / sum, 100 * o->load.tm / sum, 100 * o->load.tl / sum, o->load.alpha,
-                    o->load.beta);
+        fl_grid_add(&g, "%s\t%zu\t%zu", fl_fit_entity_name(&r->entity[i], name, sizeof name), o->score.fitted, m.rows);
+        if (isnan(sum)) /* laws of the workload's own have no such parts */
+            fl_grid_add(&g, "-\t-\t-\t-\t-");
+        else
+            fl_grid_add(&g, "%.0f\t%.0f\t%.0f\t%.3f\t%.3f", 100 * o->load.tc / sum, 100 * o->load.tm / sum,
+                        100 * o->load.tl / sum, o->load.alpha, o->load.beta);
         add_means(&g, &m);
     }
     static const char *const class[] = {"interpolated", "extrapolated", "all predicted rows", "capped"};
@@ -242,7 +244,11 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
         printf("note: %zu rows lie outside the clocks that the device was calibrated at (%s)%s\n", beyond,
                fl_fit_range_text(chip, r, range, sizeof range),
                extrapolate ? "" : ": not predicted, --extrapolate does");
-    if (!chip->workloads)
+    if (chip->law == FL_CHIP_OWN)
+        printf(
+            "note: no device: two laws of each workload's own rows predict its other SM clocks, at a memory clock at "
+            "which the fit may use two\n");
+    else if (!chip->workloads)
         printf("note: %s\n", chip->settings ? "no sweep of this device was measured: its model comes from similar chips"
                                             : "the device has no calibration: the fit takes its constants as they are");
     if (!chip->has_power)
@@ -390,8 +396,6 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
         s = read_chip(o->device, &chip, &chip_knows, &marks, &rows, d);
     if (!s)
         s = fl_fit_drop_unsound(&rows, d);
-    if (!s)
-        s = fl_fit_choose(&chip, &at, d);
     fl_fit_result_of *result = fl_must(calloc(rows.entities + 1, sizeof *result));
     fl_fit_capped_result *capped = fl_must(calloc(rows.entities + 1, sizeof *capped));
     if (!s)
@@ -450,20 +454,11 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     return s;
 }
 
-static fl_status run_which(const workload_options *o, fl_fit_probes_options *p, fl_diag *d) {
-    p->platform = o->device;
-    p->sweeps = o->sweeps;
-    p->only = o->only;
-    p->json = o->json;
-    return fl_fit_probes_tell(p, d);
-}
-
 int fl_cmd_fit_workload(int argc, char **argv) {
     workload_options o = {.at = "ends", .crest = "run"};
-    fl_fit_probes_options which = {.count = -1};
     fl_texts rest = {0};
     const fl_option option[] = {
-        {"device", "FILE", FL_OPTION_TEXT, &o.device, 0, 0, "device file of `fit device`, or a platform",
+        {"device", "FILE", FL_OPTION_TEXT, &o.device, 0, 0, "device file of `fit device`, or a platform (none)",
          FL_FOR_INPUT | FL_MOST_USED},
         {"at", "LIST", FL_OPTION_TEXT, &o.at, 0, 0, "settings to fit (ends)", FL_FOR_INPUT | FL_MOST_USED},
         {"clocks", "LIST", FL_OPTION_TEXT, &o.clocks, 0, 0,
@@ -477,15 +472,6 @@ int fl_cmd_fit_workload(int argc, char **argv) {
         {"rows", "FILE", FL_OPTION_OUTPUT, &o.rows, 0, 0, "writes every row, measured and predicted", FL_FOR_OUTPUT},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0,
          "writes a sweep: measured values at the settings of --at, else predictions", FL_FOR_OUTPUT | FL_MOST_USED},
-        {"which-clocks", "N", FL_OPTION_INT, &which.count, 0, FL_PROBES_MAX,
-         "names the N clocks to measure of a new workload, instead (0: the best one, two, three and four)",
-         FL_MOST_USED},
-        {"facts", "FILE", FL_OPTION_TEXT, &which.facts, 0, 0,
-         "with --which-clocks: facts of a GPU without measurements, or a bundled board's name", FL_FOR_INPUT},
-        {"idle", "LOG", FL_OPTION_TEXT, &which.idle, 0, 0,
-         "with --which-clocks: log of that GPU idling at several clocks", FL_FOR_INPUT},
-        {"run", "FILE", FL_OPTION_TEXT, &which.run, 0, 0,
-         "with --which-clocks: a sweep of one workload on that GPU, one setting or more", FL_FOR_INPUT},
         FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
@@ -493,17 +479,7 @@ int fl_cmd_fit_workload(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
     fl_diag d = {0};
-    const bool asks = which.count >= 0;
-    fl_status s =
-        asks ? fl_command_allow(option, FL_COUNT(option), true, "which-clocks device only facts idle run strict json",
-                                "with --which-clocks", &d)
-             : fl_command_allow(option, FL_COUNT(option), false, "facts idle run", "without --which-clocks", &d);
     o.sweeps = rest;
-    if (!s && !asks && !o.device)
-        s = fl_refuse(&d, "no device, expected --device FILE");
-    else if (!s && !asks && !o.sweeps.count)
-        s = fl_refuse(&d, "no sweep, expected SWEEP ...");
-    if (!s)
-        s = asks ? run_which(&o, &which, &d) : run_all(&o, &d);
+    const fl_status s = o.sweeps.count ? run_all(&o, &d) : fl_refuse(&d, "no sweep, expected SWEEP ...");
     return fl_command_close(help.name, s, &d, option, FL_COUNT(option), &rest);
 }

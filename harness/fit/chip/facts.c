@@ -107,31 +107,6 @@ fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d) {
     return s;
 }
 
-fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d) {
-    fl_platform p = {0};
-    *f = (fl_fit_facts){0};
-    fl_status s = fl_platform_open(name, 1, &p, d);
-    if (!s) {
-        const fl_device *dev = &p.node.device[0];
-        f->sm = fl_must(calloc(dev->sm_count, sizeof *f->sm));
-        f->mem = fl_must(calloc(dev->mem_count, sizeof *f->mem));
-        if (dev->sm_count < 2 || !(dev->tdp_w > 0))
-            s = fl_fail(d, FL_BAD_INPUT, p.path, 0, 0, "no ladder or no TDP, expected both");
-        snprintf(f->name, sizeof f->name, "%s", dev->name);
-        for (uint32_t i = 0; !s && i < dev->sm_count; i++)
-            f->sm[i] = dev->sm_mhz[i];
-        for (uint32_t i = 0; !s && i < dev->mem_count; i++)
-            f->mem[i] = dev->mem_mhz[i];
-        f->known = (fl_kin_facts){NULL, NULL, dev->sm_count, dev->mem_count, dev->default_mem_mhz, dev->tdp_w};
-        f->peak_gb_s = dev->peak_bytes_per_s / 1e9;
-        borrow_ladders(f);
-    }
-    fl_platform_free(&p);
-    if (s)
-        fl_fit_facts_free(f);
-    return s;
-}
-
 /* The constants of the bundled chips and their spread; *kin is their number (generic does not count). The error of
  * a platform that cannot be opened. */
 static fl_status kin_prior(fl_kin_spread *prior, size_t *kin, fl_diag *d) {

@@ -155,8 +155,7 @@ static void write_power(const fl_fit_facts *f, const fl_chip *c, cJSON *power, c
     (void)of_board(f, FL_BOARD_idle_min_w, power, "no_context_w", notes, "gpu.power.no_context_w");
 }
 
-fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const fl_fit_advice *advice, const char *base,
-                              cJSON **root, fl_diag *d) {
+fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const char *base, cJSON **root, fl_diag *d) {
     fl_platform p = {0};
     char title[160];
     *root = NULL;
@@ -179,7 +178,6 @@ fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const 
         note(notes, "gpu.sharpness", "assumed: as V100 and PVC prefer, give or take half");
         note(notes, "calibration",
              "made-up workloads on made-up chips, as far as chips alike differ; none was measured on this one");
-        cJSON_AddItemToObject(calibration, "probes", fl_fit_advice_json(advice));
         set_item(*root, "notes", notes);
         set_item(*root, "calibration", calibration);
     }
@@ -191,17 +189,13 @@ fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const 
 
 fl_status fl_fit_board_platform(const char *board, const char *base, const char *path, fl_diag *d) {
     fl_fit_facts facts = {0};
-    const fl_fit_rows none = {0};
-    fl_fit_advice advice;
     cJSON *root = NULL;
     fl_chip *chip = fl_must(calloc(1, sizeof *chip));
     fl_status s = fl_fit_facts_read(board, &facts, d);
     if (!s)
         s = fl_fit_facts_chip(&facts, NULL, NULL, chip, d);
     if (!s)
-        fl_fit_advise(chip, &none, 1, FL_PROBES_MAX, &advice);
-    if (!s)
-        s = fl_fit_facts_device(&facts, chip, &advice, base, &root, d);
+        s = fl_fit_facts_device(&facts, chip, base, &root, d);
     if (!s)
         s = fl_json_write(path, root, d);
     cJSON_Delete(root);

@@ -14,24 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which one, two, three or four clocks to measure for a new workload, with the expected errors, compared with the usual
- * choice. */
-
-typedef struct fl_fit_advice {
-    fl_probes chosen[FL_PROBES_MAX],
-        usual[FL_PROBES_MAX]; /* of one setting, of two and so on; usual: count 0 = no usual choice */
-    size_t first, end;        /* range of set sizes, less 1; equal: the chip cannot choose */
-    bool memory;              /* the settings differ in their memory clock */
-    bool made_up;             /* the workloads are made up: none was measured on that chip */
-} fl_fit_advice;
-
-/* Chooses sets of `least` to `most` settings, with their clocks as a user sets them: rows knows their names
- * (harness/chip/chip.h). Sizes that the chip cannot choose are left out; that is not an error. */
-void fl_fit_advise(const fl_chip *chip, const fl_fit_rows *rows, size_t least, size_t most, fl_fit_advice *a);
-void fl_fit_advice_print(const fl_fit_advice *a);
-/* A list with one object for each set size; the caller owns it. */
-cJSON *fl_fit_advice_json(const fl_fit_advice *a);
-
 /* Settings without measurements that a user asks a fit to predict. */
 
 /* Adds to each entity a row, with time and power NaN, for each requested setting that the entity has no row of. list:
@@ -135,15 +117,6 @@ void fl_fit_capped_free(fl_fit_capped_result *result);
 
 /* Median and spread of the workloads' own crests. Returns how many workloads have one. 0: it sets neither. */
 size_t fl_fit_crest_of_rows(const fl_fit_rows *r, double *share, double *sd);
-
-/* The settings that a chip's calibration chooses (models/chip/chip.h), for `--at chosen:2`, and their names. */
-
-/* Where `at` asks for chosen settings, finds them from the workloads of the chip's calibration; else does nothing.
- * FL_BAD_INPUT where the chip cannot choose. */
-fl_status fl_fit_choose(const fl_chip *chip, fl_fit_at *at, fl_diag *d);
-
-/* Writes "885 + 1402 MHz", or with the memory clocks "861/810 + 861/3505 MHz", into buf. Returns buf. */
-char *fl_fit_probes_text(const fl_probes *p, bool memory, char *buf, size_t size);
 
 /* Print which law of time suits each workload that was measured at four or more SM clocks: max-scaling with this
  * sharpness, or a fold line of bandwidth. Errors are those on clocks left out in turn; nothing else of the fit enters.
@@ -251,10 +224,8 @@ typedef struct fl_fit_facts {
     bool mem_known;    /* the run and the facts both have memory clocks */
 } fl_fit_facts;
 
-/* Reads the facts of a file, or of a bundled board by its name; the other function, of a platform by its name.
- * FL_BAD_INPUT where a board lacks a required fact. */
+/* Reads the facts of a file, or of a bundled board by its name. FL_BAD_INPUT where a board lacks a required fact. */
 fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d);
-fl_status fl_fit_facts_of_platform(const char *name, fl_fit_facts *f, fl_diag *d);
 void fl_fit_facts_free(fl_fit_facts *f);
 
 /* Makes the chip. idle: a log, NULL = none. run: a sweep of one workload, NULL = none. */
@@ -267,8 +238,7 @@ void fl_fit_facts_print(const fl_fit_facts *f);
 
 /* The file as JSON, with a note on each value: its origin, and two deviations to either side. base: the platform for
  * sensors, actuators and the host. The caller frees *root, also after a failure. */
-fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const fl_fit_advice *advice, const char *base,
-                              cJSON **root, fl_diag *d);
+fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const char *base, cJSON **root, fl_diag *d);
 
 /* Sweeps that have only power limits: no one recorded the SM clock under a limit. The clock is latent. fl_cap_latent
  * (models/chip/chip.h) derives it from a power law of the chip, which a platform or an earlier fit must supply. Clocks
@@ -350,14 +320,3 @@ typedef struct fl_fit_split_options {
 /* Fit a device to a seeded half of the workloads, predict the other half and print the mean errors over several such
  * splits. */
 fl_status fl_fit_split(fl_fit_split_options *o, fl_diag *d);
-
-/* `fit workload --which-clocks N`: which settings of a new workload to measure. */
-
-typedef struct fl_fit_probes_options { /* one of platform, sweeps and facts */
-    const char *facts, *idle, *run, *platform;
-    fl_texts sweeps, only;
-    int64_t count; /* of clocks; 0 = one, two, three and four */
-    bool json;
-} fl_fit_probes_options;
-
-fl_status fl_fit_probes_tell(const fl_fit_probes_options *o, fl_diag *d);

@@ -281,6 +281,10 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
             continue;
         }
         const fl_chip_guess g = o.guess[i] = guess[j++];
+        if (isnan(g.time_s)) { /* laws of its own know nothing at this memory clock */
+            o.beyond++;
+            continue;
+        }
         if (isnan(row->time_s)) { /* not measured, so there is nothing to score */
             o.asked++;
             continue;

@@ -34,7 +34,7 @@ static void fl_fit_draw_half(const fl_fit_rows *r, uint64_t seed, uint64_t split
 /* Measures how good `fit device` and `fit workload` are. A device is fitted to a seeded half of the workloads; the
  * result is its errors on the other half, as the mean over several splits. */
 
-enum { CLASSES = 4, PARTS = 8, SETS = 64 };
+enum { CLASSES = 4, PARTS = 8 };
 
 typedef struct totals {
     double sum[CLASSES][PARTS], count[CLASSES];
@@ -42,11 +42,6 @@ typedef struct totals {
 
 typedef struct asked { /* one question: the settings that a prediction may use */
     fl_fit_at at;
-    struct {
-        char text[160];
-        size_t splits;
-    } chosen[SETS]; /* settings, and in how many splits they were chosen; the report shows at most SETS sets */
-    size_t sets;
     totals sum, blind;              /* blind: the same without activities */
     fl_fit_decisions decided, rash; /* rash: the decisions without the risk */
     size_t predicted, active;       /* number of workloads, and of those placed by their activities */
@@ -73,23 +68,6 @@ static void decide(const fl_fit_split_options *o, const fl_chip *chip, const fl_
         fl_fit_decisions_add(&t->decided, &c);
     if (fl_fit_decide(r, e, result->guess, &rash, &c))
         fl_fit_decisions_add(&t->rash, &c);
-}
-
-static void count_chosen(const splitter *q, const fl_probes *p, asked *t) {
-    char text[sizeof t->chosen[0].text];
-    size_t i = 0;
-    fl_probes named = *p;
-    fl_fit_name_probes(&q->device, &named);
-    fl_fit_name_probes(&q->rows, &named);
-    fl_fit_name_probes(&q->beside, &named);
-    fl_fit_probes_text(&named, q->chip.mem_min < q->chip.mem_ref, text, sizeof text);
-    while (i < t->sets && strcmp(t->chosen[i].text, text) != 0)
-        i++;
-    if (i == SETS)
-        return;
-    memcpy(t->chosen[i].text, text, sizeof text);
-    t->chosen[i].splits++;
-    t->sets += i == t->sets;
 }
 
 /* The device of this split: from its own sweep, or from the half and the additional sweep. */
@@ -149,7 +127,7 @@ static fl_status take_spec(splitter *q, fl_diag *d) {
     return s;
 }
 
-/* One workload of a question. at: its settings, including those that had to be chosen. */
+/* One workload of a question. */
 static fl_status ask_one(splitter *q, const fl_fit_rows *r, size_t i, const fl_fit_at *at, asked *t, fl_fit_score *all,
                          fl_diag *d) {
     const bool blind = r != &q->rows;
@@ -179,13 +157,10 @@ static fl_status ask_one(splitter *q, const fl_fit_rows *r, size_t i, const fl_f
 static fl_status ask(splitter *q, const fl_fit_rows *r, asked *t, fl_diag *d) {
     const bool blind = r != &q->rows;
     fl_fit_score all = {0};
-    fl_fit_at at = t->at;
-    fl_status s = fl_fit_choose(&q->chip, &at, d);
-    if (!s && !blind && at.kind == FL_FIT_CHOSEN)
-        count_chosen(q, &at.chosen, t);
+    fl_status s = FL_OK;
     for (size_t i = 0; !s && i < r->entities; i++)
         if (!q->half[i] && (r->latent || r->entity[i].count))
-            s = ask_one(q, r, i, &at, t, &all, d);
+            s = ask_one(q, r, i, &t->at, t, &all, d);
     if (!s)
         add_means(&all, blind ? &t->blind : &t->sum);
     fl_fit_score_free(&all);
@@ -237,9 +212,6 @@ static void print_question(const splitter *q, const char *at, const asked *t) {
         printf("\nfitted at %s, device from another sweep\n", at);
     else
         printf("\nfitted at %s, mean of %lld splits, seed %lld\n", at, (long long)o->splits, (long long)o->seed);
-    for (size_t i = 0; i < t->sets; i++)
-        printf("%s %s in %zu of %lld splits\n", i ? "       " : "chosen:", t->chosen[i].text, t->chosen[i].splits,
-               (long long)o->splits);
     if (t->active) {
         printf("%zu of %zu workloads are placed by their activities; errors without the activities:\n", t->active,
                t->predicted);
@@ -286,9 +258,6 @@ static void question_json(const splitter *q, const char *at, const asked *t, cJS
     cJSON_AddNumberToObject(to, "workloads_placed_by_activity", (double)t->active);
     if (t->active)
         totals_json(&t->blind, cJSON_AddObjectToObject(to, "without_activity"));
-    cJSON *sets = t->sets ? cJSON_AddObjectToObject(to, "chosen") : NULL;
-    for (size_t i = 0; i < t->sets; i++)
-        cJSON_AddNumberToObject(sets, t->chosen[i].text, (double)t->chosen[i].splits);
     if (q->o->decide) {
         cJSON *decisions = cJSON_AddObjectToObject(to, "decisions");
         fl_fit_decisions_json(&t->decided, &q->o->question, decisions);
