@@ -2,7 +2,7 @@
 # Many nodes under one budget that is dealt out once: the sum, the rules of dealing, threads, and what is refused.
 #   tests/program/nodes.sh build/foldline
 . "$(dirname "$0")/shell.sh"
-plain=("$root/traces/samples/gridpilot/e1.sweep.csv" --model fitted --platform v100-300w)
+plain=("$root/traces/samples/gridpilot/e1.sweep.csv" --model table --platform v100-300w)
 three=("${plain[@]}" --nodes 3 --policy nvboost --json)
 of() { # KEY FILE: every value of the key, one a line
   grep -o "\"$1\":[^,}]*" "$2" | sed 's/.*: *//'
