@@ -117,7 +117,8 @@ static fl_status parse_real(const place *at, const char *text, double *value) {
     case FL_NUMBER_RANGE:
         return wrong(at, "'%s' is too large", text);
     default:
-        return wrong(at, "'%s' is not a number", text);
+        return wrong(at, "'%s' is not a number%s", text,
+                     strpbrk(text, "/|,;") || strstr(text, "..") ? ", expected a single one" : "");
     }
 }
 
@@ -447,6 +448,10 @@ char *fl_params_refusal(const fl_policy *policy, const void *params, const fl_fa
         snprintf(buf, FL_REFUSAL_TEXT, "%s: %s", row->name, text);
         return buf;
     }
-    snprintf(buf, FL_REFUSAL_TEXT, "%s", refusal);
+    const fl_gpu_facts *gpu = facts->gpu_count ? &facts->gpu[0] : NULL;
+    if (strstr(refusal, "in its range") && gpu && gpu->power_max_w > 0)
+        snprintf(buf, FL_REFUSAL_TEXT, "%s: %g to %g W", refusal, gpu->power_min_w, gpu->power_max_w);
+    else
+        snprintf(buf, FL_REFUSAL_TEXT, "%s", refusal);
     return buf;
 }

@@ -15,6 +15,14 @@ done
 # A limit that no board takes was set to the nearest in silence.
 refuse "a power limit below the board's" 2 'policy fixed: power_limit_w is not a limit that every GPU.s board takes' \
   "$f" run $mix --platform v100-300w --policy fixed:power_limit_w=40
+refuse "the range of the limit" 2 'in its range: 35 to 80 W' "$f" run $mix --platform rtx4070-laptop --policy fixed:power_limit_w=200
+refuse "several values of a parameter" 2 "'0.8/0.9' is not a number, expected a single one" "$f" compare $mix --platform generic --policy assure:theta=0.8/0.9
+refuse "--set, where parameters follow the policy" 2 'here parameters follow the policy' "$f" compare $mix --platform generic --policy assure --set theta=0.9
+refuse "a platform as a board" 2 "there is a platform of that name: --platform v100-300w" "$f" advise traces/samples/energyucb-528.pot3d.csv --board v100-300w
+sed 's/energyucb-528/nosuch/' harness/experiments/first-light.json >"$dir/no.json"
+refuse "an experiment's file that is not there" 2 'no.json:[0-9]*:[0-9]*: .*there is no file .*nosuch.pot3d.csv, expected one beside the experiment' "$f" compare "$dir/no.json"
+succeed "a policy's own bound" . "$f" compare traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --policy tightrope --bound 10% --no-oracle
+check "is told beside another one" grep -q 'note: tightrope aims at a loss of 5 %, its parameter bound; runs are judged by 10 %' "$dir/out"
 refuse "and above" 2 'policy fixed: power_limit_w is not a limit' "$f" run $mix --platform v100-300w --policy fixed:power_limit_w=900
 succeed "one that it takes" 'under fixed:power_limit_w=200' "$f" run $mix --platform v100-300w --policy fixed:power_limit_w=200
 

@@ -81,8 +81,9 @@ static fl_status unknown(const char *dash, const char *argument, size_t size, co
     owners o;
     const char *other = find_owners(name, &o);
     if (other)
-        return fl_refuse(d, "unknown option '%s%s', which is one of: %s%s; see --help", dash, name, other,
-                         o.count > 4 ? " and others" : "");
+        return fl_refuse(
+            d, "unknown option '%s%s', which is one of: %s%s; %s", dash, name, other, o.count > 4 ? " and others" : "",
+            strcmp(name, "set") ? "see --help" : "here parameters follow the policy: --policy NAME:P=V,Q=W");
     if (near)
         return fl_refuse(d, "unknown option '%s%s', did you mean '%s%s'?", dash, name, dashes(near), near);
     return fl_refuse(d, "unknown option '%s%s', see --help", dash, name);

@@ -81,10 +81,32 @@ static void put_unstepped(const fl_comparison *c, FILE *out) {
     }
 }
 
-static void put_notes(const fl_comparison *c, const fl_scenes *scenes, const fl_lock_caps *locks, FILE *out) {
+/* A policy that aims at a loss of its own does not read --bound, by which its runs are judged. */
+static void put_own_bounds(const fl_setup *u, FILE *out) {
+    for (size_t i = 0; i < u->o.spec_count && isfinite(u->o.bound); i++) {
+        const fl_spec *spec = &u->spec[i];
+        for (uint32_t k = 0; k < spec->policy->param_count && !spec->twin_of; k++) {
+            const fl_param *row = &spec->policy->param[k];
+            const char *text = row->standard;
+            double own;
+            if (strcmp(row->name, "bound") != 0 && strcmp(row->name, "con_perf") != 0)
+                continue;
+            for (size_t j = 0; j < spec->layer.count; j++)
+                if (!strcmp(spec->layer.setting[j].name, row->name))
+                    text = spec->layer.setting[j].text;
+            if (fl_real_parse(text, &own) == FL_NUMBER_OK && fabs(own - u->o.bound) > 1e-9)
+                fprintf(out, "note: %s aims at a loss of %g %%, its parameter %s; runs are judged by %g %%\n",
+                        spec->label, 100 * own, row->name, 100 * u->o.bound);
+        }
+    }
+}
+
+static void put_notes(const compared *r, FILE *out) {
+    const fl_comparison *c = &r->c;
+    put_own_bounds(&r->u, out);
     fl_best_known_print(c->row, c->mean_first, out);
-    fl_lock_caps_put(locks, out);
-    fl_scene_notes(scenes, out);
+    fl_lock_caps_put(&r->locks, out);
+    fl_scene_notes(&r->u.scenes, out);
     fl_put_lost_commands(c->ignored_sets, c->faults, out);
     if (c->unstepped) {
         fprintf(out,
@@ -100,7 +122,7 @@ static void put_notes(const fl_comparison *c, const fl_scenes *scenes, const fl_
 static void add_notes(cJSON *root, const compared *r) {
     cJSON *list = cJSON_AddArrayToObject(root, "notes");
     fl_text memory;
-    put_notes(&r->c, &r->u.scenes, &r->locks, fl_must(fl_text_open(&memory)));
+    put_notes(r, fl_must(fl_text_open(&memory)));
     char *text = fl_must(fl_text_close(&memory, NULL));
     fl_json_add_notes(list, text);
     free(text);
@@ -132,14 +154,14 @@ static void print_text(const compared *r, const compare_options *o) {
     if (claims)
         fl_published_print(r->published, all, stdout);
     if (claims && !all) {
-        put_notes(&r->c, &r->u.scenes, &r->locks, stdout);
+        put_notes(r, stdout);
         return;
     }
     if (claims)
         putchar('\n');
     fl_comparison_print(&r->c, &r->u.o, o->each || (r->u.variants && r->u.o.draws == 1 && !r->draws), o->wide, stdout);
     putchar('\n');
-    put_notes(&r->c, &r->u.scenes, &r->locks, stdout);
+    put_notes(r, stdout);
     if (r->ranking) {
         putchar('\n');
         fl_model_error_print(&r->u.o, &o->error, r->ranking, stdout);

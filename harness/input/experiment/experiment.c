@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WHOLE_MAX INT64_C(9000000000000000) /* largest whole number of any key */
 
@@ -100,10 +101,15 @@ fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **ou
 
 static fl_status get_path(fl_experiment *e, const fl_json *root, const char *key, const char **into, fl_diag *d) {
     const char *text;
+    fl_json value;
     if (*into || !fl_json_has(root, key))
         return FL_OK;
     fl_status s = fl_json_get_text(root, key, &text, d);
-    return s ? s : fl_experiment_path(e, text, into, d);
+    if (!s)
+        s = fl_experiment_path(e, text, into, d);
+    if (!s && access(*into, F_OK) && !(s = fl_json_get(root, key, &value, d)))
+        s = fl_json_fail(&value, d, "there is no file %s, expected one beside the experiment", *into);
+    return s;
 }
 
 static fl_status get_text(const fl_json *root, const char *key, const char **into, fl_diag *d) {

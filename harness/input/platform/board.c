@@ -201,6 +201,20 @@ static fl_status of_smi(const fl_smi *smi, fl_board *b, fl_diag *d) {
     return s;
 }
 
+/* Return true if a platform of that name is shipped. */
+static bool is_platform(const char *name) {
+    char **names = NULL;
+    size_t count = 0;
+    fl_diag ignored = {0};
+    bool found = false;
+    if (fl_place_list(FL_PLACE_PLATFORMS, &names, &count, &ignored))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        found |= !strcmp(names[i], name);
+    fl_place_list_free(names, count);
+    return found;
+}
+
 fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d) {
     cJSON *tree = NULL;
     *b = (fl_board){.name = strdup(name)};
@@ -210,7 +224,9 @@ fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d) {
         char **names = NULL;
         size_t count = 0;
         if (!(s = fl_board_list(&names, &count, d)))
-            s = fl_fail_unknown(d, NULL, "board", name, (const char *const *)names, count);
+            s = is_platform(name)
+                    ? fl_refuse(d, "no board '%s'; there is a platform of that name: --platform %s", name, name)
+                    : fl_fail_unknown(d, NULL, "board", name, (const char *const *)names, count);
         fl_place_list_free(names, count);
     }
     if (!s && fl_is_smi(name)) {

@@ -23,6 +23,8 @@ enum {
     TARGETS = 32    /* only where a power target is given */
 };
 
+#define SPREAD_LEAST 1e-9 /* of the energy: what is less is rounding, as all seeds give the same */
+
 typedef struct shown {
     const char *name, *head, *means; /* name: of the CSV; @ in the others is the title of the objective */
     const char *mean;                /* over several workloads; NULL: the same */
@@ -136,7 +138,7 @@ void fl_row_table_cells(fl_row_table *t, fl_grid *g, const fl_row_result *r) {
         }
         const bool partial = fl_row_partial(r, c->name);
         snprintf(mark, sizeof mark, "%s", partial ? "*" : "");
-        if (is(c, "energy_j") && t->one && r->energy_half_j > 0)
+        if (is(c, "energy_j") && t->one && r->energy_half_j > SPREAD_LEAST * value_of(r, c))
             snprintf(mark, sizeof mark, " +-%.3g", r->energy_half_j);
         fl_grid_number(g, value_of(r, c), c->digits, mark);
         t->partial |= partial;
