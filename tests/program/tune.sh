@@ -33,6 +33,7 @@ succeed "advise goes on from the rows" 'MHz' "$f" advise "$dir/rows.csv"
 
 emulated p2 --privileged --kill-patterns -- "$f" tune --runs 1 -- sleep 1 >"$dir/out" 2>&1
 check "killed at its sets and in the middle it leaves the GPU as it was" [ $? = 0 ]
+refuse "a command that takes no time" 3 "the command took no time" emulated p2 --privileged -- "$f" tune -- true
 refuse "a command that fails" 3 'ended with status 1, expected 0' emulated p2 --privileged -o "$dir/session.json" -- "$f" tune -- false
 check "and the clock is put back" grep -q 'nvmlDeviceResetGpuLockedClocks' "$dir/session.json"
 succeed "another program sets the clock" '^set +nvidia-smi -i 0 -lgc' emulated p2 --privileged -o "$dir/session.json" -- "$f" tune --runs 1 \

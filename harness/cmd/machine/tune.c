@@ -224,6 +224,10 @@ static fl_status run_once(tuner *t, double *time_s, double *energy_j, double *ra
         return fl_error(d, FL_HARDWARE, "the command ended with status %d, expected 0: its time tells nothing",
                         t->m.program.exit_status);
     *time_s = (double)(t->m.end_ns - t->m.start_ns) * 1e-9;
+    if (!(*time_s > 0))
+        return fl_error(d, FL_HARDWARE,
+                        "the command took no time, expected one that uses a GPU (in emulated time only such a command "
+                        "takes any)");
     *energy_j = energy_of(t, *time_s);
     *ran_mhz = median(t->m.mhz, t->m.mhzs);
     return isnan(*energy_j) ? fl_error(d, FL_HARDWARE, "a GPU tells neither its energy nor its power") : FL_OK;
@@ -539,10 +543,12 @@ static void tell(tuner *t) {
         printf("\n%g MHz instead of %g: saves %.1f", best->mhz, top->mhz, 100 * (1 - energy));
         if (freedom)
             printf(" ± %.1f", 100 * energy * q * energy_sd * few);
-        printf(" %% of the energy, takes %.1f", 100 * (time - 1));
+        printf(" %% of the energy, takes %.1f", fabs(100 * (time - 1)));
         if (freedom)
             printf(" ± %.1f", 100 * time * q * time_sd * few);
-        printf(" %% longer (95 %%%s)\n", freedom ? "" : ": unknown, one run each");
+        printf(" %% %s (95 %%%s)\n", time < 1 ? "less time" : "longer", freedom ? "" : ": unknown, one run each");
+        if (freedom && 1 - energy < energy * q * energy_sd * few)
+            fl_terminal_say(stderr, "note: the saving is within the noise of the runs, and may be none");
         tell_clock(t);
     }
 }

@@ -73,11 +73,12 @@ static fl_status merge_all(const fl_texts *shards, const char *out, bool json, f
 
 static const fl_command_help help = {
     "grid", "EXPERIMENT.json -o RESULTS.csv [--shard I/N] | --merge SHARD ... -o RESULTS.csv",
-    "Runs a grid: policies x values of their parameters x workloads x platforms x variants x seeds, one row per run.",
+    "Runs a grid: policies x values of their parameters x workloads x platforms x variants x seeds, one row per run. "
+    "--shard 2/5 writes RESULTS.csv.shard-2-of-5, and --merge joins such files.",
     "Each row goes durably into RESULTS.csv.journal as soon as it is computed. If the command is killed at any instant "
     "and started again, it continues from there. The finished file is the same, byte for byte, for any number of "
     "threads, any order of the jobs and any number of restarts.\n\n"
-    "--shard 2/5 runs every fifth job from the second on and writes RESULTS.csv.shard-2-of-5. --merge joins all "
+    "--shard 2/5 runs every fifth job from the second on. --merge joins all "
     "shards into one file, byte for byte what a single run would have written. It refuses shards whose inputs, "
     "options or versions differ, missing jobs, and jobs that occur twice.\n\n"
     "In an experiment a parameter may be {\"each\": [..]}, {\"from\": .., \"to\": .., \"step\": ..} or {\"from\": "

@@ -123,7 +123,7 @@ static void print_device(const fl_device_stats *v, bool kernels) {
 }
 
 static void print_top(const fl_stats *s) {
-    static const char *const head[] = {"kernel", "count", "kinds", "total s", "share %", "mean us"};
+    static const char *const head[] = {"kernel", "count", "kinds", "total s", "% of kernel time", "mean us"};
     fl_grid g = FL_GRID_HEADED(head);
     double total = 0;
     for (size_t i = 0; i < s->name_count; i++)
