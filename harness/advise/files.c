@@ -170,7 +170,7 @@ static fl_status add_file(fl_advise_source *f, const char *path, double sm_mhz, 
     const size_t first = f->ran_count;
     fl_imported in = {0};
     fl_status s = fl_reader_find(path, NULL, &reader, d);
-    f->amd |= !s && !strcmp(reader->name, "rocprofv3");
+    f->amd |= !s && strstr(" rocprofv3 rocpd amd-smi rocm-smi ", reader->name);
     if (!s)
         s = fl_log_open(path, NULL, &how, &in, d);
     if (!s && in.has_sweep && f->sweep_path)

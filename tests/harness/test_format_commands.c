@@ -35,6 +35,9 @@ static const pair PAIR[] = {
     {"dcgm-exporter", "good.txt", NULL, BOARD " --device 0", NULL},
     {"prometheus", "good.json", NULL, BOARD " --device 0", NULL},
     {"zeus-power", "good.csv", "zeus@1410.csv", BOARD " --device 0", NULL},
+    {"amd-smi", "run@1700.csv", NULL, SEEDS "amd-smi/run@1200.csv --bound 30%", NULL},
+    {"rocm-smi", "run@1700.csv", NULL, SEEDS "rocm-smi/run@1200.csv --bound 30%", NULL},
+    {"rocpd", "good.db", NULL, BOARD, BOARD " --assume balanced"},
     {"dcgmi", "good.txt", NULL, BOARD, NULL},
     {"geopm", "trace.txt", NULL, NULL, NULL}, /* two rows are no run */
     {"geepafs", "log.txt", NULL, NULL, NULL},

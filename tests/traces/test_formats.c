@@ -75,6 +75,68 @@ static const good GOOD[] = {
     {"zeus-power", "old.csv", 2, {{"t_ns", 1, 1664618401500e6}, {"power_w", 1, 251.5}}},
     {"zeus-power", "torn.csv", 2, {{"power_w", 1, 251.5}}},
     {"zeus-power", "fewer.csv", 2, {{"power_w", 1, 252.5}}},
+    {"amd-smi",
+     "good.csv",
+     5,
+     {{"t_ns", 4, 1787000002e9},
+      {"power_w", 2, 255},
+      {"device", 3, 1},
+      {"sm_mhz", 2, 1695},
+      {"mem_mhz", 1, 900},
+      {"util_mem_pct", 0, 33},
+      {"throttle", 2, 1},
+      {"temp_c", 4, 48}}},
+    {"amd-smi", "torn.csv", 4, {{"power_w", 3, 140}}},
+    {"amd-smi", "fewer.csv", 2, {{"t_ns", 1, 1e9}, {"sm_mhz", 1, 1700}}},
+    {"amd-smi",
+     "metric.csv",
+     1,
+     {{"power_w", 0, 251}, {"sm_mhz", 0, 1700}, {"energy_j", 0, 123456.789}, {"throttle", 0, 8}}},
+    {"amd-smi",
+     "metric.json",
+     2,
+     {{"power_w", 0, 251},
+      {"sm_mhz", 1, 132},
+      {"energy_j", 0, 123456.789},
+      {"throttle", 0, 0},
+      {"temp_c", 0, 47},
+      {"util_mem_pct", 0, 33}}},
+    {"amd-smi", "monitor.json", 2, {{"t_ns", 1, 1787000001e9}, {"power_w", 1, 255}, {"util_gpu_pct", 1, 99}}},
+    {"rocm-smi",
+     "good.csv",
+     3,
+     {{"t_ns", 2, 1e9},
+      {"power_w", 2, 255},
+      {"device", 1, 1},
+      {"sm_mhz", 2, 1695},
+      {"mem_mhz", 1, 900},
+      {"energy_j", 0, 123.45678912},
+      {"power_limit_w", 0, 750}}},
+    {"rocm-smi",
+     "good.json",
+     4,
+     {{"t_ns", 2, 1e9}, {"power_w", 2, 255}, {"sm_mhz", 3, 132}, {"energy_j", 2, 378.45678912}}},
+    {"rocm-smi", "old.csv", 2, {{"power_w", 1, 39}, {"sm_mhz", 1, 1695}}},
+    {"rocm-smi", "fewer.csv", 2, {{"util_gpu_pct", 1, 99}}},
+    {"rocm-smi", "torn.csv", 2, {{"power_w", 1, 141}}},
+    {"rocm-smi", "torn.json", 2, {{"power_w", 0, 251}}},
+    {"rocpd",
+     "good.db",
+     5,
+     {{"start_ns", 1, 1e15 + 1000},
+      {"end_ns", 1, 1e15 + 2500},
+      {"device", 3, 1},
+      {"stream", 1, 2},
+      {"grid_x", 1, 4},
+      {"block_x", 1, 256},
+      {"grid_x", 2, 2},
+      {"bytes", 0, 4096}}},
+    {"rocpd", "merged.db", 10, {{"device", 9, 1}, {"bytes", 9, 512}}},
+    {"rocpd", "fewer.db", 1, {{"end_ns", 0, 200}}},
+    {"rocpd",
+     "v4.db",
+     2,
+     {{"start_ns", 1, 3000}, {"end_ns", 1, 4000}, {"device", 0, 2}, {"stream", 0, 6}, {"grid_x", 0, 2}}},
 };
 
 static double value_of(const fl_imported *in, const char *name, size_t row) {
@@ -177,7 +239,8 @@ static void test_detection(void) {
 
 /* Text files cut at every byte: refused, or whole rows. */
 static void test_cut(void) {
-    static const char *const TEXT[][2] = {{"nvidia-smi-dmon", "good.txt"}, {"zeus-power", "good.csv"}};
+    static const char *const TEXT[][2] = {
+        {"nvidia-smi-dmon", "good.txt"}, {"zeus-power", "good.csv"}, {"amd-smi", "good.csv"}, {"rocm-smi", "good.csv"}};
     for (size_t i = 0; i < sizeof TEXT / sizeof *TEXT; i++) {
         char path[600];
         size_t size = 0;
@@ -220,6 +283,7 @@ static void test_refused(void) {
         const char *format, *file, *part;
     } CASE[] = {
         {"prometheus", "torn.json", "no JSON, or it ends within a value"},
+        {"rocpd", "torn.db", "malformed"},
     };
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         fl_taken t = open_seed(CASE[i].format, CASE[i].file);

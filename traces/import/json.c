@@ -53,6 +53,13 @@ fl_status fl_json_each(const char *path, const char *closing, fl_json_function t
     fl_status s = fl_gunzip_text(path, FILE_MOST, &x.text, &x.size, d);
     if (!s && x.size >= 3 && !memcmp(x.text, "\xef\xbb\xbf", 3))
         x.at = 3;
+    while (!s && x.at < x.size && x.text[x.at] != '{' && x.text[x.at] != '[') { /* what a tool says above it */
+        const char *line = memchr(x.text + x.at, '\n', x.size - x.at);
+        x.at = line ? (size_t)(line - x.text) + 1 : x.size;
+        x.at += strspn(x.text + x.at, " \t");
+    }
+    if (!s && x.size && x.at == x.size)
+        s = fl_fail(d, FL_BAD_INPUT, path, 1, 1, "no JSON, expected '{' or '['");
     for (; !s; x.at = end, values++) {
         x.at += strspn(x.text + x.at, " \t\r\n,");
         if (x.at >= x.size)

@@ -59,6 +59,7 @@ void fl_trace_marks_free(fl_trace_marks *m);
     X(telemetry)                                                                                                       \
     X(sweep)                                                                                                           \
     X(requests)                                                                                                        \
+    X(rocpd)                                                                                                           \
     X(nsys_sqlite)                                                                                                     \
     X(kineto)                                                                                                          \
     X(nsys_csv)                                                                                                        \
@@ -68,6 +69,8 @@ void fl_trace_marks_free(fl_trace_marks *m);
     X(dcgm_exporter)                                                                                                   \
     X(prometheus)                                                                                                      \
     X(dcgmi)                                                                                                           \
+    X(amd_smi)                                                                                                         \
+    X(rocm_smi)                                                                                                        \
     X(geopm)                                                                                                           \
     X(geepafs)                                                                                                         \
     X(dvfs)                                                                                                            \

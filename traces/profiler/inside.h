@@ -244,6 +244,9 @@ fl_status fl_sqlite_each(fl_sqlite *q, const char *table, const char *sql, fl_st
 /* Reads a column of the current row, which must be a whole number within min and max. */
 fl_status fl_sqlite_int(fl_sqlite *q, int column, int64_t min, int64_t max, int64_t *value);
 
+/* Read rocprofv3's database, which has the same first bytes as that of Nsight Systems. */
+fl_status fl_rocpd_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d);
+
 /* Memory for YAJL, which checks no allocation of its own: the first that fails leaves the parser by a longjmp. */
 
 typedef struct fl_yajl_memory {

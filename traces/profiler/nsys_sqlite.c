@@ -392,11 +392,8 @@ static fl_status read_all(loader *l) {
     if (!s && !t->op_count && l->other_device)
         return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0, "all %zu kernels and copies are of other devices than %d",
                        l->other_device, l->o->device);
-    if (!s && !t->op_count && l->rocpd)
-        return fl_fail(l->q.d, FL_BAD_INPUT, l->q.path, 0, 0,
-                       "this is the database of rocprofv3 (rocpd), expected its CSV: rocpd convert -i %s "
-                       "--output-format csv",
-                       basename(l->q.path));
+    if (!s && !t->op_count && l->rocpd) /* its schema lies beyond what detection saw */
+        return FL_OK;
     if (!s && !t->op_count && !kernels && *l->tables)
         return fl_fail(
             l->q.d, FL_BAD_INPUT, l->q.path, 0, 0,
@@ -441,17 +438,18 @@ static fl_status read_nsys(const char *path, const fl_import_options *o, fl_impo
     fl_status s = fl_sqlite_open(path, &l.q, d);
     if (!s)
         s = read_all(&l);
-    if (!s)
+    const bool rocpd = !s && l.rocpd && !out->kernels.op_count;
+    if (!s && !rocpd)
         s = finish_ops(&l);
     fl_sqlite_close(&l.q);
     fl_gather_free(&l.gather);
     fl_host_log_free(&l.log);
-    return s;
+    return rocpd ? fl_rocpd_read(path, o, out, d) : s;
 }
 
 static bool detect_nsys(const char *path, const char *head, size_t size) {
     (void)path;
-    return size >= 16 && memcmp(head, "SQLite format 3", 16) == 0;
+    return size >= 16 && memcmp(head, "SQLite format 3", 16) == 0 && !memmem(head, size, "rocpd_", 6);
 }
 
 const fl_reader fl_reader_nsys_sqlite = {.name = "nsys-sqlite",

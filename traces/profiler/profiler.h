@@ -37,7 +37,7 @@ fl_status fl_join_devices(fl_imported *run, fl_diag *d);
  * have a clock. */
 fl_status fl_join(fl_imported *run, int64_t offset_ns, fl_diag *d);
 
-/* Appends the ops of another trace of the same run and clock; streams keep their numbers. Devices that share a number are
- * two GPUs where their heads say so (FL_GPU_KEY), and one where the heads say that or nothing (a doubt). FL_BAD_INPUT
- * where nothing is said and kernels of both files overlap in one stream. */
+/* Appends the ops of another trace of the same run and clock; streams keep their numbers. Devices that share a number
+ * are two GPUs where their heads say so (FL_GPU_KEY), and one where the heads say that or nothing (a doubt).
+ * FL_BAD_INPUT where nothing is said and kernels of both files overlap in one stream. */
 fl_status fl_join_append(fl_imported *run, const fl_imported *more, fl_diag *d);
