@@ -187,6 +187,12 @@ static void print_batched(const fl_served_result *r, FILE *out) {
     if (s->targets)
         fprintf(out, "; %.4g requests/s met both targets (goodput)", s->goodput);
     fputc('\n', out);
+    if (s->moved)
+        fprintf(out,
+                "moved       %" PRIu64
+                " times from a prefill to a decode server; TTFT is counted on the prefill side; the "
+                "first TBT, on the decode side, holds the wait for room and the transfer\n",
+                s->moved);
     print_latency("TTFT", &s->ttft, out);
     print_latency("TBT", &s->tbt, out);
     print_latency("TPOT", &s->tpot, out);
@@ -272,6 +278,11 @@ static void add_batched(cJSON *o, const fl_served_result *r) {
     cJSON_AddNumberToObject(o, "computed_tokens", (double)s->computed_tokens);
     cJSON_AddNumberToObject(o, "steps", (double)s->steps);
     cJSON_AddNumberToObject(o, "preemptions", (double)s->preemptions);
+    cJSON_AddNumberToObject(o, "moved", (double)s->moved);
+    if (s->moved)
+        cJSON_AddStringToObject(o, "counted",
+                                "ttft on the prefill side, the first tbt with wait and transfer on the decode "
+                                "side");
     fl_json_add_real(o, "requests_per_s", s->requests_per_s);
     fl_json_add_real(o, "tokens_per_s", s->tokens_per_s);
     fl_json_add_real(o, "goodput_rps", s->goodput);
@@ -345,7 +356,7 @@ fl_status fl_served_write_batched(const char *path, const fl_served_result *r, c
     FILE *f = fl_output_file(o);
     fputs("request,server,arrival_ns,taken_ns,first_token_ns,done_ns,prompt_tokens,output_tokens,ttft_ns,tpot_ns,"
           "tbt_max_ns,e2e_ns,ttft_missed,tbt_missed,preemptions,prefill_j,decode_j,"
-          "length_class,energy_j,energy_per_token_j\n",
+          "length_class,energy_j,energy_per_token_j,prefill_server,moved_ns\n",
           f);
     for (size_t i = 0; i < r->request_count; i++) {
         const fl_served *x = &r->request[i];
@@ -357,12 +368,17 @@ fl_status fl_served_write_batched(const char *path, const fl_served_result *r, c
                 (x->first_ps - x->arrival_ps) / FL_PS_PER_NS);
         if (asked->output_tokens > 1)
             fprintf(f, "%" PRId64, (x->done_ps - x->first_ps) / (asked->output_tokens - 1) / FL_PS_PER_NS);
-        fprintf(f, ",%" PRId64 ",%" PRId64 ",%d,%" PRIu32 ",%" PRIu32 ",%.9g,%.9g,%s,%.9g,%.9g\n",
+        fprintf(f, ",%" PRId64 ",%" PRId64 ",%d,%" PRIu32 ",%" PRIu32 ",%.9g,%.9g,%s,%.9g,%.9g,",
                 x->worst_tbt_ps / FL_PS_PER_NS, (x->done_ps - x->arrival_ps) / FL_PS_PER_NS, x->ttft_missed,
                 x->tbt_missed, x->preemptions, fl_joules(x->prefill_fj), fl_joules(x->decode_fj),
                 fl_served_class_name[fl_served_class_of(asked->prompt_tokens, asked->output_tokens)],
                 fl_joules(x->prefill_fj + x->decode_fj),
                 fl_joules(x->prefill_fj + x->decode_fj) / asked->output_tokens);
+        if (x->moved_ps < FL_TIME_NEVER)
+            fprintf(f, "%" PRIu32 ",%" PRId64, x->prefilled_by, x->moved_ps / FL_PS_PER_NS);
+        else
+            fputc(',', f);
+        fputc('\n', f);
     }
     return fl_output_commit(o, d);
 }

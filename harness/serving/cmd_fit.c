@@ -59,7 +59,7 @@ typedef struct options {
     const char *dense, *per_sequence, *attention, *moe, *steps, *serving, *run, *calibrate, *out, *model, *gpu, *source;
     const char *base, *platform_out;
     int64_t layers, tensor, data, experts, top_k, hidden, max_seqs, budget, block, kv_blocks, model_len;
-    double sm_mhz, host_us, reduce_us, reduce_token_us, exchange_us, exchange_token_us, skew, leave_out;
+    double sm_mhz, kv_bytes, host_us, reduce_us, reduce_token_us, exchange_us, exchange_token_us, skew, leave_out;
     bool no_chunks, no_prefix, no_async, eager, expert_parallel, json;
 } options;
 
@@ -254,6 +254,8 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
 
 static fl_status make(const options *o, result *r, fl_diag *d) {
     fl_status s = make_law(o, r, d);
+    if (o->kv_bytes > 0)
+        r->law.kv_bytes = o->kv_bytes;
     if (!s && o->run)
         s = against_run(o, r, d);
     if (s || !o->platform_out)
@@ -436,6 +438,8 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"token-budget", "N", FL_OPTION_INT, &o.budget, 1, 1 << 24, "tokens of one step (2048)"},
         {"block-tokens", "N", FL_OPTION_INT, &o.block, 1, 1 << 20, "tokens of one KV block (16)"},
         {"kv-blocks", "N", FL_OPTION_INT, &o.kv_blocks, 1, 1e12, "KV blocks that requests can use (not known)"},
+        {"kv-bytes", "N", FL_OPTION_REAL, &o.kv_bytes, 1, 1e9,
+         "KV cache of a token, of all GPUs of a server: 2 x layers x KV heads x head size x bytes (not known)"},
         {"max-model-len", "N", FL_OPTION_INT, &o.model_len, 1, 1e12, "tokens of prompt and output together (any)"},
         {"no-chunked-prefill", NULL, FL_OPTION_FLAG, &o.no_chunks, 0, 0, "a prompt is computed in one step"},
         {"no-prefix-cache", NULL, FL_OPTION_FLAG, &o.no_prefix, 0, 0, "prefixes that prompts share are computed anew"},

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct work {
     const fl_serving_oracle_options *o;
@@ -34,7 +35,7 @@ static fl_status open_scenes(const fl_scene_options *asked, fl_scenes *scenes, f
     for (int64_t n = 1; !s && n <= most; n++) {
         fl_scene_options one = *asked;
         fl_scenes more = {0};
-        one.serving.servers = n;
+        one.serving.servers = asked->serving.pools ? 0 : n;
         s = fl_scenes_open(&one, &none, &more, d);
         if (!s)
             s = fl_scenes_append(scenes, &more, d);
@@ -160,7 +161,11 @@ void fl_serving_oracle_free(fl_serving_oracle *o) {
 
 char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_point *p, char *buf, size_t size) {
     const fl_node_spec *node = &o->scenes.item[p->servers - 1]->platform.node;
-    return fl_clocks_text(&node->device[node->gpu[0]], p->at.sm_mhz, p->at.mem_mhz, buf, size);
+    fl_clocks_text(&node->device[node->gpu[0]], p->at.sm_mhz, p->at.mem_mhz, buf, size);
+    const size_t used = strlen(buf);
+    if (p->at.decode_mhz > 0 && used < size)
+        snprintf(buf + used, size - used, " for prefill, %g MHz for decode", p->at.decode_mhz);
+    return buf;
 }
 
 static bool is_shown(const fl_serving_oracle *o, size_t i) {
@@ -188,10 +193,12 @@ void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle
         fl_row_table_cells(&t, &g, &p->row);
     }
     fl_row_table_marks(&t, &g);
-    fprintf(out, "%s: the default and the best static clock of each number of servers", o->scenes.item[0]->w->name);
+    const bool pools = o->scenes.item[0]->w->pools;
+    fprintf(out, "%s: the default and the best %s", o->scenes.item[0]->w->name,
+            pools ? "pair of static clocks for the pools" : "static clock of each number of servers");
     fl_promises_put(asked->promises, asked->bound, asked->objective, out);
-    fprintf(out, "\nsavings are against %zu server%s at the default\n\n", o->scenes.count,
-            o->scenes.count == 1 ? "" : "s");
+    fprintf(out, "\nsavings are against %zu server%s at the default%s\n\n", o->scenes.count,
+            o->scenes.count == 1 ? "" : "s", pools ? "; here that is all pools together" : "");
     fl_grid_print(&g, 2, out);
     for (size_t i = 0; i < o->count; i++)
         if (is_shown(o, i) && o->point[i].row.violated > 0)
@@ -215,6 +222,8 @@ cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracl
         cJSON_AddNumberToObject(root, "best_servers", o->point[o->best].servers);
         fl_json_add_real(root, "best_sm_mhz", o->point[o->best].at.sm_mhz);
         fl_json_add_real(root, "best_mem_mhz", o->point[o->best].at.mem_mhz);
+        if (o->point[o->best].at.decode_mhz > 0)
+            fl_json_add_real(root, "best_decode_sm_mhz", o->point[o->best].at.decode_mhz);
     } else {
         cJSON_AddNullToObject(root, "best_servers");
     }
@@ -225,6 +234,8 @@ cJSON *fl_serving_oracle_json(const fl_serving_oracle *o, const fl_serving_oracl
         cJSON_AddBoolToObject(at, "default", o->point[i].standard);
         fl_json_add_real(at, "sm_mhz", o->point[i].at.sm_mhz);
         fl_json_add_real(at, "mem_mhz", o->point[i].at.mem_mhz);
+        if (o->point[i].at.decode_mhz > 0)
+            fl_json_add_real(at, "decode_sm_mhz", o->point[i].at.decode_mhz);
         fl_row_json(at, &o->point[i].row);
     }
     return root;

@@ -243,6 +243,8 @@ typedef struct fl_step_law {
     uint32_t replicas, exchanges;
     double exchange_s, exchange_token_s;
 
+    double kv_bytes; /* of a token, of all GPUs of a server; 0 = not known. No time depends on it */
+
     /* Where it was measured. Clocks in MHz, ascending; one clock: all that the law says of others is assumed. */
     double sm_mhz[FL_STEP_CLOCKS];
     uint32_t sm_count;

@@ -154,13 +154,15 @@ static bool grid_is_sound(const fl_step_grid *g) {
 }
 
 fl_model_status fl_step_law_check(const fl_step_law *law) {
-    const double part[] = {law->host_s,         law->host_sequence_s, law->token,          law->sequence,
-                           law->weights_s,      law->weights_clock,   law->pair,           law->chunk_key,
-                           law->kv_s,           law->kv_clock,        law->decode,         law->kv_beside_s,
-                           law->beside_token,   law->reduce_s,        law->reduce_token_s, law->decode_beside,
-                           law->ref_sm_mhz,     law->ref_mem_mhz,     law->sm_load,        law->memory_load,
-                           law->expert_floor_s, law->expert_s,        law->expert_token,   law->expert_skew,
-                           law->exchange_s,     law->exchange_token_s};
+    const double part[] = {law->host_s,        law->host_sequence_s, law->token,
+                           law->sequence,      law->weights_s,       law->weights_clock,
+                           law->pair,          law->chunk_key,       law->kv_s,
+                           law->kv_clock,      law->decode,          law->kv_beside_s,
+                           law->beside_token,  law->reduce_s,        law->reduce_token_s,
+                           law->decode_beside, law->ref_sm_mhz,      law->ref_mem_mhz,
+                           law->sm_load,       law->memory_load,     law->expert_floor_s,
+                           law->expert_s,      law->expert_token,    law->expert_skew,
+                           law->kv_bytes,      law->exchange_s,      law->exchange_token_s};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!(part[i] >= 0) || !isfinite(part[i]))
             return FL_MODEL_INVALID;

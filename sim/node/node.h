@@ -76,6 +76,7 @@ typedef struct fl_node_options {
     const int64_t *lost_at_ns;          /* per GPU: when it falls off the bus, INT64_MAX = never; NULL = none does */
     fl_path path;                       /* for tests; FL_PATH_AUTO: as fl_path_force says */
     double first_sm_mhz, first_mem_mhz; /* clocks at time 0; 0 = the driver's default */
+    double first_decode_mhz;            /* instead on the GPUs of decode servers; 0 = as the others */
 } fl_node_options;
 
 fl_status fl_node_open(fl_node **out, const fl_node_options *o, fl_diag *d);
@@ -267,6 +268,7 @@ typedef struct fl_run_options {
     size_t layer_count;
     int64_t min_set_interval_ns;
     double first_sm_mhz, first_mem_mhz; /* without a policy: static clocks from time 0; 0 = the default */
+    double first_decode_mhz;            /* instead on the GPUs of decode servers; 0 = as the others */
     fl_path path;                       /* see fl_node_options */
     bool hashed;                        /* compute the hash of the result, which takes a part of each step */
     bool classes;                       /* compute class_energy_j and class_time_s of the result */

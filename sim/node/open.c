@@ -176,6 +176,14 @@ static fl_status first_clock(double mhz, const int32_t *ladder, uint32_t count, 
     return FL_OK;
 }
 
+static bool decodes(const fl_workload *w, uint32_t gpu) {
+    for (uint32_t i = 0; w->serving && i < w->serving->server_count; i++)
+        for (uint32_t k = 0; k < w->serving->server[i].gpu_count; k++)
+            if (w->serving->server[i].gpu[k] == gpu)
+                return w->serving->server[i].role == FL_ROLE_DECODE;
+    return false;
+}
+
 /* One GPU with its actuator and its wall, at its first clocks. */
 static fl_status open_gpu(fl_node *n, const fl_node_options *o, uint32_t i, fl_diag *d) {
     const fl_device *dev = &o->spec->device[o->spec->gpu[i]];
@@ -184,13 +192,17 @@ static fl_status open_gpu(fl_node *n, const fl_node_options *o, uint32_t i, fl_d
     n->lost_ps[i] = o->lost_at_ns && o->lost_at_ns[i] < FL_TIME_END / FL_PS_PER_NS ? o->lost_at_ns[i] * FL_PS_PER_NS
                                                                                    : FL_TIME_NEVER;
     uint32_t sm = n->actuator[i].sm_default, mem = n->actuator[i].mem_default;
-    fl_status s = first_clock(o->first_sm_mhz, dev->sm_mhz, dev->sm_count, dev->name, &sm, d);
+    const bool apart = o->first_decode_mhz > 0 && decodes(n->w, i);
+    fl_status s =
+        first_clock(apart ? o->first_decode_mhz : o->first_sm_mhz, dev->sm_mhz, dev->sm_count, dev->name, &sm, d);
     if (!s)
         s = first_clock(o->first_mem_mhz, dev->mem_mhz, dev->mem_count, dev->name, &mem, d);
     if (!s)
         s = fl_gpu_open(&n->gpu[i], n->w, o->rates, o->spec, i, sm, mem, d);
     if (s)
         return s;
+    if (apart)
+        n->actuator[i].sm_default = sm;
     n->gpu[i].path = n->path;
     n->gpu[i].open = has_work(n->w, i);
     n->gpu[i].counted = o->counted;

@@ -377,7 +377,8 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                             .lost_at_ns = h.lost_ns,
                             .path = o->path,
                             .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz,
-                            .first_mem_mhz = o->policy ? 0 : o->first_mem_mhz};
+                            .first_mem_mhz = o->policy ? 0 : o->first_mem_mhz,
+                            .first_decode_mhz = o->policy ? 0 : o->first_decode_mhz};
     if (!s)
         s = fl_run_servers_open(&h.servers, o->w, o->policy, d);
     if (!s)

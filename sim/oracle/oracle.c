@@ -71,6 +71,32 @@ static bool is_known(const fl_workload *w, double sm_mhz, double mem_mhz) {
     return true;
 }
 
+/* Replaces single clocks by pairs. */
+static fl_status pair_choices(const fl_device *dev, fl_choice **choice, size_t *count, fl_diag *d) {
+    fl_choice kept[FL_POOL_CLOCKS], *single = *choice;
+    size_t n = 0, clocks = 0;
+    for (size_t i = 0; i < *count; i++)
+        if (fabs(single[i].mem_mhz - dev->default_mem_mhz) < 0.5)
+            single[n++] = single[i];
+    for (size_t i = 0; i < FL_POOL_CLOCKS && n; i++) {
+        const size_t at = n <= FL_POOL_CLOCKS ? i : (i + 1) * n / FL_POOL_CLOCKS - 1;
+        if (at < n)
+            kept[clocks++] = single[at];
+    }
+    fl_choice *pair = malloc((clocks * clocks + 1) * sizeof *pair);
+    free(single);
+    *choice = pair;
+    *count = 0;
+    if (!pair)
+        return fl_no_memory(d, "the oracle");
+    for (size_t i = 0; i < clocks; i++)
+        for (size_t k = 0; k < clocks; k++) {
+            pair[*count] = kept[i];
+            pair[(*count)++].decode_mhz = kept[k].sm_mhz;
+        }
+    return FL_OK;
+}
+
 fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_choice **choice, size_t *count,
                             fl_diag *d) {
     const fl_device *dev = &spec->device[spec->gpu[0]];
@@ -80,7 +106,7 @@ fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_c
     size_t n = 0;
     for (uint32_t sm = 0; sm < dev->sm_count; sm++)
         for (uint32_t mem = 0; mem < dev->mem_count; mem++) {
-            fl_choice at = {sm, mem, dev->sm_mhz[sm], dev->mem_mhz[mem]};
+            fl_choice at = {sm, mem, dev->sm_mhz[sm], dev->mem_mhz[mem], 0};
             if (is_known(w, at.sm_mhz, at.mem_mhz) && on_every_ladder(spec, at.sm_mhz, at.mem_mhz))
                 c[n++] = at;
         }
@@ -92,7 +118,7 @@ fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_c
     }
     *choice = c;
     *count = n;
-    return FL_OK;
+    return w->pools ? pair_choices(dev, choice, count, d) : FL_OK;
 }
 
 /* ---- static clocks ---- */
@@ -111,6 +137,7 @@ fl_status fl_static_result(const fl_run_options *run, const fl_choice *at, fl_ru
     o.spec = &local;
     o.first_sm_mhz = at->sm_mhz;
     o.first_mem_mhz = at->mem_mhz;
+    o.first_decode_mhz = at->decode_mhz;
     fl_status s = fl_run(&o, r, d);
     free(local.device);
     return s;

@@ -46,7 +46,10 @@ int64_t fl_limit_ps(int64_t default_ps, double bound);
 typedef struct fl_choice { /* a pair of clocks at which every row of the workload is known */
     uint32_t sm, mem;      /* ladder indices */
     double sm_mhz, mem_mhz;
+    double decode_mhz; /* SM clock of decode servers; 0: there are no pools */
 } fl_choice;
+
+enum { FL_POOL_CLOCKS = 16 }; /* of a ladder, evenly and the top one, that pairs of clocks for pools are made of */
 
 /* ---- static clocks: one whole run each ---- */
 typedef struct fl_static_point {
@@ -59,8 +62,8 @@ typedef struct fl_static_point {
 
 /* The choices of GPU 0's device at which the workload is known. All GPUs of the node take the same clocks, so a choice
  * must exist on every kind of device. Choices ascend by SM clock, then memory clock; where the device has several
- * memory clocks, they are all pairs at which every kernel is known. The caller frees *choice. FL_BAD_INPUT where there
- * is none. */
+ * memory clocks, they are all pairs at which every kernel is known. Of pools: pairs of a prefill and a decode clock,
+ * out of FL_POOL_CLOCKS, at the default memory clock. The caller frees *choice. FL_BAD_INPUT where there is none. */
 fl_status fl_oracle_choices(const fl_workload *w, const fl_node_spec *spec, fl_choice **choice, size_t *count,
                             fl_diag *d);
 

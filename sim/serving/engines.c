@@ -27,7 +27,9 @@ static fl_status open_engine(fl_engines *v, uint32_t index, fl_gpu *gpu, fl_diag
         return fl_no_memory(d, "the servers");
     for (uint32_t i = 0; i < s->gpu_count; i++)
         e->rank[i].g = &gpu[s->gpu[i]];
-    return fl_batching_new(&e->batching, &s->rules, v->u->requests, d);
+    fl_batching_rules rules = s->rules;
+    rules.hands_over = s->role == FL_ROLE_PREFILL;
+    return fl_batching_new(&e->batching, &rules, v->u->requests, d);
 }
 
 fl_status fl_engines_open(fl_engines **out, const fl_workload *w, fl_gpu *gpu, const fl_engines_needs *needs,
@@ -44,9 +46,20 @@ fl_status fl_engines_open(fl_engines **out, const fl_workload *w, fl_gpu *gpu, c
     v->engine = calloc(u->server_count, sizeof *v->engine);
     v->served = calloc(count, sizeof *v->served);
     v->last_ps = calloc(count, sizeof *v->last_ps);
-    fl_status s = v->engine && v->served && v->last_ps ? FL_OK : fl_no_memory(d, "the servers");
-    for (uint32_t i = 0; !s && i < u->server_count; i++)
+    v->ready_ps = calloc(count, sizeof *v->ready_ps);
+    v->output = calloc(count, sizeof *v->output);
+    v->view = calloc(u->server_count, sizeof *v->view);
+    v->link_ps = calloc((size_t)u->server_count * u->server_count, sizeof *v->link_ps);
+    v->moved_ps = v->wake_ps = FL_TIME_NEVER;
+    v->route = needs->route;
+    v->route_user = needs->route_user;
+    fl_status s = v->engine && v->served && v->last_ps && v->ready_ps && v->output && v->view && v->link_ps
+                      ? FL_OK
+                      : fl_no_memory(d, "the servers");
+    for (uint32_t i = 0; !s && i < u->server_count; i++) {
+        v->pools |= u->server[i].role != FL_ROLE_MIXED;
         s = open_engine(v, i, gpu, d);
+    }
     if (!s)
         s = fl_engines_signals_open(v, needs->signals, d);
     if (s) {
@@ -57,7 +70,8 @@ fl_status fl_engines_open(fl_engines **out, const fl_workload *w, fl_gpu *gpu, c
         fl_served *r = &v->served[i];
         r->arrival_ps = fl_serving_arrival_ps(u, i);
         r->taken_ps = r->first_ps = r->done_ps = FL_TIME_NEVER;
-        r->server = FL_NONE;
+        r->moved_ps = FL_TIME_NEVER;
+        r->server = r->prefilled_by = FL_NONE;
     }
     v->next_ps = v->served[0].arrival_ps;
     *out = v;
@@ -75,11 +89,17 @@ void fl_engines_close(fl_engines *v) {
         free(e->tbt);
         free(e->first);
         free(e->mine);
+        free(e->incoming);
         free(e->signals);
     }
     free(v->engine);
     free(v->served);
     free(v->last_ps);
+    free(v->ready_ps);
+    free(v->output);
+    free(v->transfer);
+    free(v->link_ps);
+    free(v->view);
     free(v->batch);
     free(v);
 }
@@ -114,11 +134,16 @@ static void charge(fl_engine *e, int64_t to) {
 
 /* The scheduler hears of requests that came up to t. */
 static void hand_over(fl_engines *v, fl_engine *e, int64_t t) {
-    for (; e->handed < e->arrived && v->served[e->mine[e->handed]].arrival_ps <= t; e->handed++)
-        if (fl_batching_arrive(e->batching, e->mine[e->handed], NULL)) {
+    for (; e->handed < e->arrived && v->ready_ps[e->mine[e->handed]] <= t; e->handed++) {
+        const uint32_t r = e->mine[e->handed];
+        const fl_status s = e->s->role == FL_ROLE_DECODE ? fl_batching_land(e->batching, r, NULL)
+                            : v->output[r]               ? fl_batching_arrive_again(e->batching, r, v->output[r], NULL)
+                                                         : fl_batching_arrive(e->batching, r, NULL);
+        if (s) {
             v->status = FL_NO_MEMORY;
             return;
         }
+    }
 }
 
 /* Where a step follows another at once, an engine that schedules asynchronously has composed it as that one began. */
@@ -209,6 +234,8 @@ static void end_step(fl_engines *v, fl_engine *e, int64_t t) {
     if (!e->empty) {
         fl_step_account(v, e);
         fl_batching_end(e->batching);
+        if (e->s->role == FL_ROLE_PREFILL)
+            fl_pools_send(v, e);
     }
     e->busy = false;
     e->ended_ps = t;
@@ -239,22 +266,22 @@ static fl_engine *next_in_turn(fl_engines *v) {
 
 static void arrive(fl_engines *v) {
     const uint32_t request = (uint32_t)v->next;
-    fl_engine *e = v->u->route == FL_ROUTE_LEAST_LOADED ? least_loaded(v) : next_in_turn(v);
+    fl_engine *e = v->pools ? fl_pools_route(v, false, request, v->u->requests->row[request].prompt_tokens)
+                   : v->u->route == FL_ROUTE_LEAST_LOADED ? least_loaded(v)
+                                                          : next_in_turn(v);
+    const int64_t t = v->next_ps;
     v->next++;
     v->next_ps = v->next < v->u->requests->count ? v->served[v->next].arrival_ps : FL_TIME_NEVER;
-    if (!e)
-        return;
-    v->served[request].server = e->index;
-    if (fl_grow(&e->mine, &e->mine_room, e->arrived + 1, sizeof *e->mine))
-        v->status = FL_NO_MEMORY;
-    else
-        e->mine[e->arrived++] = request;
+    if (e)
+        fl_pools_take(v, e, request, t);
 }
 
 /* ---- the loop ---- */
 
 static int64_t earliest(const fl_engines *v) {
     int64_t t = v->next_ps < v->tell_ps ? v->next_ps : v->tell_ps;
+    t = v->moved_ps < t ? v->moved_ps : t;
+    t = v->wake_ps < t ? v->wake_ps : t;
     for (uint32_t i = 0; i < v->u->server_count; i++)
         t = v->engine[i].end_ps < t ? v->engine[i].end_ps : t;
     return t;
@@ -268,14 +295,18 @@ int64_t fl_engines_advance(fl_engines *v, int64_t now, int64_t until) {
         if (next > until)
             break;
         t = next;
+        v->wake_ps = v->wake_ps > t ? v->wake_ps : FL_TIME_NEVER;
         for (uint32_t i = 0; i < servers; i++)
             if (v->engine[i].end_ps == t)
                 end_step(v, &v->engine[i], t);
+        fl_pools_land(v, t);
         while (v->next_ps == t && !v->status)
             arrive(v);
+        if (v->pools)
+            fl_pools_reserve(v, t);
         for (uint32_t i = 0; i < servers && !v->status; i++) {
             fl_engine *e = &v->engine[i];
-            if (!e->busy && !e->lost && e->arrived > e->finished)
+            if (!e->busy && !e->lost && e->arrived > e->finished + e->gone)
                 begin_step(v, e, t);
         }
         if (v->tell_ps == t)
@@ -285,6 +316,7 @@ int64_t fl_engines_advance(fl_engines *v, int64_t now, int64_t until) {
     for (uint32_t i = 0; i < servers; i++)
         if (v->engine[i].busy)
             charge(&v->engine[i], reached);
+    v->now_ps = reached;
     return reached;
 }
 
@@ -295,7 +327,8 @@ fl_status fl_engines_refused(const fl_engines *v, const char *name, fl_diag *d) 
 }
 
 bool fl_engines_stuck(const fl_engines *v) {
-    if (fl_engines_done(v) || v->next_ps != FL_TIME_NEVER)
+    if (fl_engines_done(v) || v->next_ps != FL_TIME_NEVER || v->moved_ps != FL_TIME_NEVER ||
+        v->wake_ps != FL_TIME_NEVER)
         return false;
     for (uint32_t i = 0; i < v->u->server_count; i++)
         if (v->engine[i].end_ps != FL_TIME_NEVER)
@@ -342,6 +375,8 @@ void fl_engines_lose(fl_engines *v, fl_gpu *g) {
     }
     g->dyn_now_mw = 0;
     g->active = g->resident = 0;
+    for (uint32_t k = 0; k < count; k++)
+        fl_pools_lose(v, &group[k], v->now_ps);
 }
 
 int64_t fl_engines_predict_mw(const fl_engines *v, const fl_gpu *g, uint32_t sm, const fl_clock_rates *rates) {

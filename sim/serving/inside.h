@@ -20,6 +20,10 @@ const uint32_t *fl_batching_preempted(const fl_batching *b, size_t *count);
 /* Return true if this step has the same parts as the one before, each with one token of context and output more. */
 bool fl_batching_same(const fl_batching *b);
 
+/* Return true while the request is held for another server, and how many tokens of it are in the cache. */
+bool fl_batching_is_held(const fl_batching *b, uint32_t request);
+uint32_t fl_batching_context(const fl_batching *b, uint32_t request);
+
 /* Return how often a request was preempted, and how many tokens it has put out. */
 uint32_t fl_batching_preemptions(const fl_batching *b, uint32_t request);
 uint32_t fl_batching_output(fl_batching *b, uint32_t request);
@@ -68,7 +72,7 @@ void fl_kv_give(fl_kv_blocks *k, fl_kv_place p);
 
 /* ---- the scheduler's state ---- */
 
-enum { FL_BATCH_ABSENT, FL_BATCH_WAITING, FL_BATCH_RUNNING, FL_BATCH_DONE };
+enum { FL_BATCH_ABSENT, FL_BATCH_WAITING, FL_BATCH_RUNNING, FL_BATCH_HELD, FL_BATCH_DONE };
 
 #define FL_BATCH_NONE UINT32_MAX
 
@@ -91,12 +95,17 @@ struct fl_batching {
     fl_batch_request *of; /* one per row of the trace */
 
     /* Waiting: first those preempted, the last of them first, then those that arrived. */
-    uint32_t *preempted; /* at most `most` */
+    uint32_t *preempted; /* at most `most`, and as many more as landed: those are admitted before them */
     uint32_t preempted_count;
+    size_t preempted_room;
     uint32_t *queue; /* those that arrived, in order; the first `queue_from` of them were admitted once */
     size_t queue_count, queue_from, queue_room;
 
-    uint32_t most;     /* requests that can run at once */
+    uint32_t most;    /* requests that can run at once */
+    uint32_t *landed; /* whose KV came from elsewhere; the first landed_from of them were admitted */
+    size_t landed_count, landed_from, landed_room;
+    uint32_t *held; /* at the end of the last step: held_count, at most `most` */
+    uint32_t held_count;
     uint32_t *running; /* in the order of admission; at most `most` */
     uint32_t running_count;
 
@@ -154,6 +163,19 @@ void fl_step_settle(fl_engines *v, fl_engine *e);
 
 /* Fill sum->energy and sum->class from requests that are done and whose energies add up. */
 fl_status fl_served_spread_energy(const fl_engines *v, fl_served_summary *sum, fl_diag *d);
+
+/* The server of a pool, or a mixed one, that a request goes to; NULL: all are lost. context: as in fl_route_query. */
+fl_engine *fl_pools_route(fl_engines *v, bool decode, uint32_t request, uint32_t context);
+/* Put a request into the list of a server, which may take it from t on. */
+void fl_pools_take(fl_engines *v, fl_engine *e, uint32_t request, int64_t t);
+/* Line up the requests that the last step of a prefill server has begun to hold. */
+void fl_pools_send(fl_engines *v, fl_engine *e);
+/* Start the transfers that find room at t. */
+void fl_pools_reserve(fl_engines *v, int64_t t);
+/* End those that end at t. */
+void fl_pools_land(fl_engines *v, int64_t t);
+/* Send the requests of a server that is lost at t elsewhere. */
+void fl_pools_lose(fl_engines *v, fl_engine *lost, int64_t t);
 
 /* Open the servers' signals. needs: FL_BIT(FL_SERVER_...); 0 = none. */
 fl_status fl_engines_signals_open(fl_engines *v, uint64_t needs, fl_diag *d);

@@ -72,7 +72,8 @@ uint32_t fl_batch_find(const fl_batching *b, uint32_t r, const fl_kv_place **pla
     *place = q->place;
     if (q->lender != FL_BATCH_NONE) {
         const fl_batch_request *l = &b->of[q->lender];
-        const uint32_t full = l->state == FL_BATCH_RUNNING ? l->computed / block : l->blocks;
+        const bool keeps = l->state == FL_BATCH_RUNNING || l->state == FL_BATCH_HELD;
+        const uint32_t full = keeps ? l->computed / block : l->blocks;
         const uint32_t shared = held(b, l->place, least(least(row->cached_tokens / block, most), full));
         if (shared > found) {
             found = shared;

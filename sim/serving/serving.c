@@ -194,6 +194,8 @@ static void put_out(fl_engines *v, fl_engine *e, const fl_batch_part *part, int6
     else
         later_token(v, e, part->request, t);
     v->last_ps[part->request] = t;
+    if (e->s->role == FL_ROLE_PREFILL || (e->s->role == FL_ROLE_MIXED && part->first))
+        e->waiting_tokens -= v->u->requests->row[part->request].prompt_tokens;
     if (!part->last)
         return;
     v->served[part->request].done_ps = t;
@@ -305,6 +307,16 @@ void fl_served_free(fl_served_result *r) {
 
 /* ---- the workload ---- */
 
+static bool pools_are_whole(const fl_serving_setup *u) {
+    uint32_t count[3] = {0};
+    for (uint32_t i = 0; i < u->server_count; i++)
+        count[u->server[i].role]++;
+    if (!count[FL_ROLE_PREFILL] && !count[FL_ROLE_DECODE])
+        return true;
+    return count[FL_ROLE_PREFILL] && count[FL_ROLE_DECODE] && u->link.latency_ns >= 0 && u->link.bytes_per_s > 0 &&
+           u->link.bytes_per_token > 0 && isfinite(u->link.bytes_per_s) && isfinite(u->link.bytes_per_token);
+}
+
 static fl_status check(const fl_serving_setup *u, const char *name, fl_diag *d) {
     if (!u->requests || !u->requests->count)
         return fl_refuse(d, "%s: no request, expected at least one", name);
@@ -320,6 +332,12 @@ static fl_status check(const fl_serving_setup *u, const char *name, fl_diag *d) 
         return fl_refuse(d, "%s: %g of all tokens are to meet the targets, expected 0 to 1", name, u->target_share);
     if (fl_serving_arrival_ps(u, u->requests->count - 1) >= FL_TIME_END)
         return fl_refuse(d, "%s: requests arrive beyond 26 days of simulated time", name);
+    if (!pools_are_whole(u))
+        return fl_refuse(
+            d,
+            "%s: pools without a prefill and a decode server, or without a link's bandwidth and the KV bytes "
+            "of a token, expected all of them",
+            name);
     for (uint32_t i = 0; i < u->server_count; i++) {
         const fl_serving_server *s = &u->server[i];
         if (!s->gpu_count || !s->law)
@@ -392,6 +410,7 @@ fl_status fl_serving_workload(fl_workload **out, const char *name, const fl_serv
     w->serving = setup;
     w->gaps_are_host = false;
     for (uint32_t i = 0; i < setup->server_count; i++) {
+        w->pools |= setup->server[i].role != FL_ROLE_MIXED;
         const fl_step_law *law = setup->server[i].law;
         w->assumed |= law->sm_count < 2;
         if (law->sm_count < 2)

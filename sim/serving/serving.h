@@ -74,6 +74,7 @@ typedef struct fl_batching_rules {
      * during a step waits for the end of the next one; else when the one before has ended. The caller applies this
      * rule when it reports arrivals, since the scheduler knows no time. */
     bool async_scheduling;
+    bool hands_over; /* a prefill server: a request that has put out a token, and not its last, is held for another */
 } fl_batching_rules;
 
 /* 256 requests, 2048 tokens, blocks of 16, chunked prefill and prefix cache: vLLM's defaults. kv_blocks is 0: that of a
@@ -95,9 +96,10 @@ typedef struct fl_batch_part {
 
 typedef struct fl_batching_counts {
     uint32_t waiting, running;        /* now; during a step its requests are running */
+    uint32_t held;                    /* now: prefilled here, and kept until their KV has moved */
     uint32_t oldest_waiting;          /* row of the trace, first of the queue; UINT32_MAX = the queue is empty */
     uint64_t blocks_used;             /* now, shared ones once; blocks_used + free ones = kv_blocks */
-    uint64_t arrived, finished;       /* requests, since the beginning; arrived = waiting + running + finished */
+    uint64_t arrived, finished;       /* requests, since the beginning; arrived = waiting + running + held + finished */
     uint64_t preemptions, admissions; /* admissions: those after preemptions too */
     uint64_t steps;                   /* composed so far */
     uint64_t prompt_tokens;           /* computed in chunks, those computed again included */
@@ -122,6 +124,20 @@ void fl_batching_free(fl_batching *b);
  * request that comes during a step counts for the next one. FL_NO_MEMORY: nothing has changed. */
 fl_status fl_batching_arrive(fl_batching *b, uint32_t request, fl_diag *d);
 
+/* Put a request that has put out `output` tokens elsewhere, and lost its KV, into this server's queue. */
+fl_status fl_batching_arrive_again(fl_batching *b, uint32_t request, uint32_t output, fl_diag *d);
+
+/* The decode side of a transfer. Reserve blocks for `context` tokens that will come, and for one more; *fits is false,
+ * and nothing has changed, while there is no room or a preempted request waits. Then either cancel, or let it land: it
+ * needs no block for its next token, and is admitted before those that wait. */
+fl_status fl_batching_reserve(fl_batching *b, uint32_t request, uint32_t context, uint32_t output, bool *fits);
+void fl_batching_cancel(fl_batching *b, uint32_t request);
+fl_status fl_batching_land(fl_batching *b, uint32_t request, fl_diag *d);
+
+/* The prefill side. Return the requests that the last step has begun to hold; give the blocks of one back. */
+const uint32_t *fl_batching_held(const fl_batching *b, size_t *count);
+void fl_batching_release(fl_batching *b, uint32_t request);
+
 /* Compose the next step and fill *shape. Returns false if no request is here. End each step before the next begins. */
 bool fl_batching_begin(fl_batching *b, fl_step_shape *shape);
 /* End the step: put out its tokens, and remove finished requests. */
@@ -140,6 +156,41 @@ fl_batching_counts fl_batching_count(fl_batching *b);
 
 /* ---- the workload ---- */
 
+/* Split prefill and decode: a request goes to a prefill server, whose last chunk of the prompt puts out the first
+ * token. Then its KV blocks move to a decode server over the link between the two, which carries one transfer after
+ * another. The prefill server keeps the blocks until the transfer ends. The decode server reserves blocks before it
+ * begins, first come, first served, and computes no prompt token for it, unless it preempts the request later. So TTFT
+ * is counted on the prefill side, and the first time between tokens, on the decode side, holds the wait for room and
+ * the transfer. A mixed server does both. When a server of a pool is lost, its requests go back to a prefill server,
+ * with the tokens that they have put out; a transfer to it goes to another one. */
+typedef enum fl_role { FL_ROLE_MIXED, FL_ROLE_PREFILL, FL_ROLE_DECODE } fl_role;
+
+typedef struct fl_serving_link { /* between any prefill and any decode server */
+    int64_t latency_ns;
+    double bytes_per_s, bytes_per_token; /* KV bytes of a token, of all GPUs of a server */
+} fl_serving_link;
+
+/* What a router sees of a server. */
+typedef struct fl_route_view {
+    uint32_t server;
+    uint32_t running;        /* requests that are routed to it, and neither finished nor gone elsewhere */
+    uint64_t waiting_tokens; /* prompt tokens of its requests that are not prefilled yet; 0 on a decode server */
+    double sm_mhz;           /* clock in force on its first GPU */
+} fl_route_view;
+
+/* Where shall a request go? On arrival `view` holds the servers that take prompts, after its prefill the decode
+ * servers. */
+typedef struct fl_route_query {
+    bool decode;
+    uint32_t request, context_tokens; /* row of the trace; tokens to compute, or whose KV moves */
+    const fl_route_view *view;        /* count, at least 1 */
+    uint32_t count;
+} fl_route_query;
+
+/* Return the default choice, an index of q->view: the first of those with the fewest waiting tokens on arrival, with
+ * the fewest running requests after the prefill. */
+uint32_t fl_route_fewest(const fl_route_query *q);
+
 typedef enum fl_route {
     FL_ROUTE_ROUND_ROBIN, /* request by request, one server after the other */
     FL_ROUTE_LEAST_LOADED /* the server with the fewest requests waiting and running; of equals the first */
@@ -155,6 +206,7 @@ typedef struct fl_serving_server {
     const fl_step_law *law;
     const uint32_t *gpu; /* gpu_count, each of one server only */
     uint32_t gpu_count;
+    fl_role role;
 } fl_serving_server;
 
 typedef struct fl_serving_setup {
@@ -162,7 +214,8 @@ typedef struct fl_serving_setup {
     const fl_serving_server *server; /* server_count */
     uint32_t server_count;
     uint32_t replicas; /* so many servers one after another are data-parallel replicas of one model; 0 or 1: none are */
-    fl_route route;
+    fl_route route;    /* without pools */
+    fl_serving_link link;                  /* of pools */
     double scale;                          /* factor on the rate of arrivals; 0 = as stated */
     int64_t ttft_target_ns, tbt_target_ns; /* 0 = no target: nothing misses it */
     double target_share; /* share of first tokens, and of later ones, that must meet the targets: 0.99 */
@@ -189,8 +242,10 @@ typedef struct fl_served {
     int64_t arrival_ps, taken_ps, first_ps, done_ps; /* taken_ps: its first step begins; first_ps: its first token */
     int64_t worst_tbt_ps;                            /* longest time between two of its tokens; 0 with one token */
     fl_wide prefill_fj, decode_fj;                   /* what is computed again after a preemption is prefill */
-    uint32_t server;
-    uint32_t cached_tokens; /* of its prompt, found in the prefix cache when it was taken */
+    uint32_t server;                                 /* that put out its last token */
+    uint32_t prefilled_by;                           /* server whose KV it took over; UINT32_MAX: none */
+    int64_t moved_ps;                                /* when its KV had moved; FL_TIME_NEVER: it did not */
+    uint32_t cached_tokens;                          /* of its prompt, found in the prefix cache when it was taken */
     uint32_t preemptions;
     uint32_t tbt_missed; /* tokens later after the one before than the target */
     bool ttft_missed;
@@ -212,6 +267,7 @@ uint32_t fl_served_class_of(uint32_t prompt_tokens, uint32_t output_tokens);
 typedef struct fl_served_summary {
     uint64_t requests, prompt_tokens, cached_tokens, output_tokens;
     uint64_t steps, preemptions;
+    uint64_t moved;                 /* transfers from a prefill to a decode server; 0 without pools */
     uint64_t computed_tokens;       /* in all steps: prompts, and what preempted requests lost, and one per decode */
     fl_times ttft, tbt, tpot, e2e;  /* to first token; between tokens of a request; mean of the latter, by request; from
                                        arrival to the last token */
@@ -312,6 +368,13 @@ typedef struct fl_engine { /* one server */
     fl_wide carry_fj; /* less than one femtojoule per sequence of the last decodes: for the next ones */
     uint32_t last;    /* request that finished last; FL_NONE = none yet */
 
+    /* of pools */
+    uint64_t gone;           /* of `mine`, those that went elsewhere, or were lost with the server */
+    uint64_t waiting_tokens; /* of prompts that are not prefilled yet */
+    struct fl_transfer *incoming;
+    size_t incoming_from, incoming_count, incoming_room; /* wait for room here */
+    uint32_t moving;                                     /* on their way here */
+
     /* since the start */
     uint64_t arrived, finished, steps, tokens, computed;
     uint64_t prompt_tokens, cached_tokens; /* of requests that have put out a token */
@@ -329,13 +392,30 @@ typedef struct fl_engine { /* one server */
     struct fl_engine_signals *signals; /* NULL: nobody reads them */
 } fl_engine;
 
+typedef struct fl_transfer { /* of a request's KV */
+    uint32_t request, from, to, tokens;
+    int64_t end_ps; /* FL_TIME_NEVER: it waits for room */
+} fl_transfer;
+
 typedef struct fl_engines {
     const fl_serving_setup *u;
-    fl_engine *engine; /* u->server_count */
-    fl_served *served; /* by request */
-    int64_t *last_ps;  /* by request: its last token, as of the row that it is in */
-    size_t next;       /* request that arrives next */
-    int64_t next_ps;
+    fl_engine *engine;       /* u->server_count */
+    fl_served *served;       /* by request */
+    int64_t *last_ps;        /* by request: its last token, as of the row that it is in */
+    size_t next;             /* request that arrives next */
+    int64_t next_ps, now_ps; /* now_ps: up to which it was advanced */
+    int64_t *ready_ps;       /* by request: since when its server may take it */
+    uint32_t *output;        /* by request: tokens that it had put out when it came to its server again */
+    bool pools;              /* a server has a role */
+    fl_transfer *transfer;   /* `transfers` on their way */
+    size_t transfers, transfer_room;
+    int64_t *link_ps; /* server_count squared, from and to: when the link is free */
+    int64_t moved_ps; /* when the next transfer ends */
+    int64_t wake_ps;  /* when servers may begin something though nothing happens: after a loss */
+    uint64_t moved;
+    fl_route_view *view;                                    /* server_count */
+    uint32_t (*route)(void *user, const fl_route_query *q); /* an index of q->view; NULL: fl_route_fewest */
+    void *route_user;
     uint64_t finished;       /* requests, of all servers */
     int64_t ttft_ps, tbt_ps; /* targets; FL_TIME_NEVER = none */
     bool records;            /* of batches: somebody asks for them */
@@ -374,9 +454,11 @@ void fl_engines_read(fl_engines *v, uint32_t server, int64_t t, bool remember, f
  *
  * A step counts as one kernel on each GPU of its server, and as one iteration. A GPU is busy while it lasts. */
 
-typedef struct fl_engines_needs { /* what will be read */
-    uint64_t signals;             /* FL_BIT(FL_SERVER_...) */
-    bool batches;                 /* records of steps are kept */
+typedef struct fl_engines_needs {                           /* what will be read */
+    uint64_t signals;                                       /* FL_BIT(FL_SERVER_...) */
+    bool batches;                                           /* records of steps are kept */
+    uint32_t (*route)(void *user, const fl_route_query *q); /* of pools; NULL: the default */
+    void *route_user;
 } fl_engines_needs;
 
 /* gpu: the node's, by index. */

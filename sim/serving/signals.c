@@ -24,12 +24,12 @@ static fl_status close_books(fl_engines *v, fl_wide *steps_fj, fl_diag *d) {
     for (uint32_t i = 0; i < v->u->server_count; i++) {
         fl_engine *e = &v->engine[i];
         fl_step_settle(v, e);
-        if (e->last != FL_NONE)
-            v->served[e->last].decode_fj += e->carry_fj;
+        if (e->arrived) /* a prefill server, or a lost one, may have finished none */
+            v->served[e->last != FL_NONE ? e->last : e->mine[0]].decode_fj += e->carry_fj;
         e->carry_fj = 0;
         *steps_fj += e->steps_fj;
         const fl_batching_counts c = fl_batching_count(e->batching);
-        if (c.blocks_used || c.output_tokens != e->tokens)
+        if ((c.blocks_used && !e->lost) || c.output_tokens != e->tokens)
             return fl_error(d, FL_MODEL_FAULT, "server %u keeps %llu KV blocks, and %llu of its %llu tokens were told",
                             i, (unsigned long long)c.blocks_used, (unsigned long long)e->tokens,
                             (unsigned long long)c.output_tokens);
@@ -157,7 +157,9 @@ fl_status fl_served_collect(fl_engines *v, int64_t makespan_ps, fl_wide node_fj,
     if (s)
         return s;
     for (size_t i = 0; i < v->u->requests->count; i++)
-        v->served[i].preemptions = fl_batching_preemptions(v->engine[v->served[i].server].batching, (uint32_t)i);
+        for (uint32_t k = 0; k < v->u->server_count; k++)
+            v->served[i].preemptions += fl_batching_preemptions(v->engine[k].batching, (uint32_t)i);
+    sum->moved = v->moved;
     add_counts(v, sum);
     find_worst_minute(v, sum);
     const double makespan_s = fl_seconds(makespan_ps);

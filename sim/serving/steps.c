@@ -107,10 +107,13 @@ fl_status fl_batching_new(fl_batching **out, const fl_batching_rules *rules, con
         b->shares = requests->row[i].cached_tokens >= rules->block_tokens;
     b->of = some(requests->count, sizeof *b->of);
     b->preempted = some(b->most, sizeof *b->preempted);
+    b->preempted_room = b->most;
     b->running = some(b->most, sizeof *b->running);
+    b->held = some(b->most, sizeof *b->held);
     b->part = some(b->most, sizeof *b->part);
-    s = b->of && b->preempted && b->running && b->part ? fl_kv_open(&b->kv, blocks_at_most(rules, requests), d)
-                                                       : fl_no_memory(d, "the requests of a server");
+    s = b->of && b->preempted && b->running && b->held && b->part
+            ? fl_kv_open(&b->kv, blocks_at_most(rules, requests), d)
+            : fl_no_memory(d, "the requests of a server");
     if (s)
         fl_batching_free(b);
     else
@@ -128,6 +131,8 @@ void fl_batching_free(fl_batching *b) {
     free(b->preempted);
     free(b->queue);
     free(b->running);
+    free(b->landed);
+    free(b->held);
     free(b->part);
     free(b->lenders);
     free(b);
@@ -141,15 +146,21 @@ static uint32_t first_waiting(const fl_batching *b) {
     return b->preempted_count ? b->preempted[b->preempted_count - 1] : b->queue[b->queue_from];
 }
 
+static bool make_place(const fl_batching *b, uint32_t request) {
+    const fl_request_row *row = row_of(b, request);
+    fl_batch_request *q = &b->of[request];
+    if (!q->place)
+        q->place = malloc(blocks_for(b, row->prompt_tokens + row->output_tokens - 1) * sizeof *q->place);
+    return q->place != NULL;
+}
+
 fl_status fl_batching_arrive(fl_batching *b, uint32_t request, fl_diag *d) {
     fl_batch_request *q = &b->of[request];
-    const fl_request_row *row = row_of(b, request);
-    const uint32_t blocks = blocks_for(b, row->prompt_tokens + row->output_tokens - 1);
-    if (fl_grow(&b->queue, &b->queue_room, b->queue_count + 1, sizeof *b->queue) ||
-        !(q->place = malloc(blocks * sizeof *q->place)))
+    const bool again = q->state == FL_BATCH_DONE; /* who lends and borrows is settled then */
+    if (fl_grow(&b->queue, &b->queue_room, b->queue_count + 1, sizeof *b->queue) || !make_place(b, request))
         return fl_no_memory(d, "a request that arrives");
     q->lender = FL_BATCH_NONE;
-    const fl_status s = b->shares ? fl_batch_lend(b, request, d) : FL_OK;
+    const fl_status s = b->shares && !again ? fl_batch_lend(b, request, d) : FL_OK;
     if (s) {
         free(q->place);
         q->place = NULL;
@@ -163,13 +174,70 @@ fl_status fl_batching_arrive(fl_batching *b, uint32_t request, fl_diag *d) {
     return FL_OK;
 }
 
-/* ---- one step ---- */
+fl_status fl_batching_arrive_again(fl_batching *b, uint32_t request, uint32_t output, fl_diag *d) {
+    b->of[request].output = output;
+    b->of[request].computed = 0;
+    return fl_batching_arrive(b, request, d);
+}
+
+/* ---- transfers ---- */
 
 static void give_back(fl_batching *b, fl_batch_request *q) {
     for (uint32_t i = q->blocks; i-- > 0;)
         fl_kv_give(&b->kv, q->place[i]);
     q->blocks = b->rules.prefix_cache ? q->computed / b->rules.block_tokens : 0;
 }
+
+fl_status fl_batching_reserve(fl_batching *b, uint32_t request, uint32_t context, uint32_t output, bool *fits) {
+    fl_batch_request *q = &b->of[request];
+    const uint32_t need = blocks_for(b, context + 1);
+    *fits = !b->preempted_count && need <= fl_kv_free(&b->kv);
+    if (*fits) { /* a row of steps may have taken blocks that are not accounted yet */
+        fl_batch_settle(b);
+        *fits = need <= fl_kv_free(&b->kv);
+    }
+    if (!*fits)
+        return FL_OK;
+    if (!make_place(b, request))
+        return FL_NO_MEMORY;
+    for (q->blocks = 0; q->blocks < need; q->blocks++)
+        q->place[q->blocks] = fl_kv_take(&b->kv);
+    q->computed = context;
+    q->output = output;
+    q->lender = FL_BATCH_NONE;
+    b->steady = 0;
+    return FL_OK;
+}
+
+void fl_batching_cancel(fl_batching *b, uint32_t request) {
+    fl_batch_request *q = &b->of[request];
+    give_back(b, q);
+    free(q->place);
+    q->place = NULL;
+    q->blocks = q->computed = 0;
+}
+
+fl_status fl_batching_land(fl_batching *b, uint32_t request, fl_diag *d) {
+    if (fl_grow(&b->landed, &b->landed_room, b->landed_count + 1, sizeof *b->landed) ||
+        fl_grow(&b->preempted, &b->preempted_room, b->most + b->landed_count + 1, sizeof *b->preempted))
+        return fl_no_memory(d, "a request whose KV has moved");
+    b->of[request].state = FL_BATCH_WAITING;
+    b->landed[b->landed_count++] = request;
+    b->count.arrived++;
+    b->steady = 0;
+    return FL_OK;
+}
+
+const uint32_t *fl_batching_held(const fl_batching *b, size_t *count) {
+    *count = b->held_count;
+    return b->held;
+}
+
+bool fl_batching_is_held(const fl_batching *b, uint32_t request) { return b->of[request].state == FL_BATCH_HELD; }
+
+uint32_t fl_batching_context(const fl_batching *b, uint32_t request) { return b->of[request].computed; }
+
+/* ---- one step ---- */
 
 static void preempt_last(fl_batching *b) {
     const uint32_t r = b->running[--b->running_count];
@@ -248,6 +316,19 @@ static void admit(fl_batching *b, uint32_t r, const fl_kv_place *place, uint32_t
     add_part(b, r, tokens, true);
 }
 
+/* Whose KV came from elsewhere: the block for its next token is reserved. Returns what is left of the budget. */
+static uint32_t compose_landed(fl_batching *b, uint32_t budget) {
+    while (b->landed_from < b->landed_count && budget && b->running_count < b->most) {
+        const uint32_t r = b->landed[b->landed_from++];
+        b->of[r].state = FL_BATCH_RUNNING;
+        b->running[b->running_count++] = r;
+        b->count.admissions++;
+        add_part(b, r, 1, true);
+        budget--;
+    }
+    return budget;
+}
+
 /* Rule 3. */
 static void compose_waiting(fl_batching *b, uint32_t budget) {
     while (anybody_waits(b) && budget && b->running_count < b->most) {
@@ -268,7 +349,7 @@ static void compose_waiting(fl_batching *b, uint32_t budget) {
  * waits finds even less room in them; each part decodes, and none is finished before the last of these steps; and there
  * are blocks for all of them. */
 static uint32_t steps_that_follow(const fl_batching *b) {
-    if (b->lost || b->shape.decodes != b->running_count)
+    if (b->lost || b->shape.decodes != b->running_count || b->rules.hands_over)
         return 0;
     uint32_t steps = UINT32_MAX;
     for (uint32_t i = 0; i < b->part_count; i++) {
@@ -296,7 +377,7 @@ bool fl_batching_begin(fl_batching *b, fl_step_shape *shape) {
         b->part_count = b->lost = 0;
         const uint32_t budget = compose_running(b);
         if (!b->lost)
-            compose_waiting(b, budget);
+            compose_waiting(b, compose_landed(b, budget));
         b->same = false;
         b->settled = false;
         if (b->part_count) {
@@ -317,7 +398,19 @@ static void finish(fl_batching *b, uint32_t r) {
     fl_batch_part_with(b, r);
 }
 
+static void hold(fl_batching *b, uint32_t r) {
+    b->of[r].state = FL_BATCH_HELD;
+    b->held[b->held_count++] = r;
+    b->count.held++;
+}
+
+void fl_batching_release(fl_batching *b, uint32_t request) {
+    b->count.held--;
+    finish(b, request);
+}
+
 void fl_batching_end(fl_batching *b) {
+    b->held_count = 0;
     if (b->steady) {
         b->unseen++;
         b->count.output_tokens += b->part_count;
@@ -333,7 +426,9 @@ void fl_batching_end(fl_batching *b) {
         b->count.output_tokens++;
         if (p->last)
             finish(b, p->request);
-        finished |= p->last;
+        else if (b->rules.hands_over)
+            hold(b, p->request);
+        finished |= p->last || b->rules.hands_over;
     }
     if (!finished)
         return;
@@ -387,9 +482,11 @@ bool fl_batching_same(const fl_batching *b) { return b->same; }
 fl_batching_counts fl_batching_count(fl_batching *b) {
     fl_batch_settle(b);
     fl_batching_counts c = b->count;
-    c.waiting = (uint32_t)(b->queue_count - b->queue_from) + b->preempted_count;
+    c.waiting = (uint32_t)(b->queue_count - b->queue_from + b->landed_count - b->landed_from) + b->preempted_count;
     c.running = b->running_count;
-    c.oldest_waiting = anybody_waits(b) ? first_waiting(b) : UINT32_MAX;
+    c.oldest_waiting = anybody_waits(b)                   ? first_waiting(b)
+                       : b->landed_from < b->landed_count ? b->landed[b->landed_from]
+                                                          : UINT32_MAX;
     c.blocks_used = b->kv.used;
     return c;
 }

@@ -143,6 +143,7 @@ typedef struct fl_workload {
     char *name;
     const struct fl_serving_setup
         *serving; /* requests and their servers, instead of ops (sim/serving/serving.h); else NULL */
+    bool pools;   /* servers for prompts and others for outputs: static clocks come in pairs */
     fl_class *class;
     uint32_t class_count;
     size_t class_room;

@@ -57,6 +57,10 @@ static void random_rig(sx_rig *x, fl_random *g) {
         x->law.expert_token = 1e-5;
         x->law.exchanges = 4;
         x->law.exchange_s = 1e-5;
+    } else if (servers > 1 && fl_random_below(g, 2)) { /* pools */
+        x->server[0].role = FL_ROLE_PREFILL;
+        x->server[1].role = FL_ROLE_DECODE;
+        x->setup.link = (fl_serving_link){.latency_ns = 20000, .bytes_per_s = 1e9, .bytes_per_token = 1e5};
     }
     sx_finish(x);
 }
@@ -140,7 +144,7 @@ static fl_status watch_blocks(void *user, const fl_node *n, int64_t t_ps, fl_dia
     for (uint32_t i = 0; i < w->x->setup.server_count; i++) {
         const fl_batching_counts c = fl_node_batching(n, i);
         w->wrong += c.blocks_used > w->x->server[i].rules.kv_blocks || c.running > w->x->server[i].rules.max_seqs ||
-                    c.arrived != c.waiting + c.running + c.finished;
+                    c.arrived != c.waiting + c.running + c.held + c.finished;
         w->looks++;
     }
     return FL_OK;

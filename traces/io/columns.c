@@ -16,7 +16,7 @@ fl_status fl_duration_parse(const char *text, int64_t *ns, fl_diag *d) {
     static const struct {
         const char *unit;
         double ns;
-    } UNITS[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
+    } UNITS[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}};
     char *end;
     const double value = strtod(text, &end);
     for (size_t i = 0; end != text && i < sizeof UNITS / sizeof *UNITS; i++)

@@ -26,6 +26,7 @@
  *   by_experts                       a point of a grid: at = tokens; kv = experts that they touch
  *   clock                            a clock at which steps were measured: at and kv empty; value in MHz
  * A server with replicas above 1 is so many engines of tensor_parallel GPUs each, which step together (data parallel).
+ * kv_bytes is the KV cache of a token, of all GPUs of a server (0: not known).
  * Points and clocks ascend; those of a grid by `at`, then by `kv`. Numbers without a row have their default. */
 #pragma once
 
@@ -158,6 +159,7 @@ int64_t fl_requests_scaled_ns(int64_t t_ns, double scale);
     X(expert_sharpness, 1, 1, 100)                                                                                     \
     X(expert_skew, 0, 0, 10)                                                                                           \
     X(expert_seed, 1, 1, 1e9)                                                                                          \
+    X(kv_bytes, 0, 0, 1e9)                                                                                             \
     X(replicas, 1, 1, FL_SERVING_GPUS_MAX)                                                                             \
     X(exchanges, 0, 0, 1e6)                                                                                            \
     X(exchange_s, 0, 0, 1e3)                                                                                           \

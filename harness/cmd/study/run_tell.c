@@ -290,7 +290,14 @@ cJSON *fl_run_json(const fl_run_told *t) {
 
 static void put_serving(const fl_serving_scene *s) {
     const fl_serving_setup *x = &s->setup;
-    printf(", %u server%s", x->server_count, x->server_count == 1 ? "" : "s");
+    uint32_t prefill = 0;
+    for (uint32_t i = 0; i < x->server_count; i++)
+        prefill += x->server[i].role == FL_ROLE_PREFILL;
+    if (prefill)
+        printf(", %u prefill and %u decode servers, links of %g GB/s and %g us", prefill, x->server_count - prefill,
+               x->link.bytes_per_s * 1e-9, (double)x->link.latency_ns * 1e-3);
+    else
+        printf(", %u server%s", x->server_count, x->server_count == 1 ? "" : "s");
     if (x->scale < 1 || x->scale > 1)
         printf(", requests %g times as fast", x->scale);
     if (x->ttft_target_ns)

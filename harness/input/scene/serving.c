@@ -117,8 +117,8 @@ fl_status fl_arrivals_make(const fl_arrivals_spec *spec, uint64_t run_seed, uint
 static const char *const routes[] = {"round-robin", "least-loaded"};
 
 bool fl_serving_choice_any(const fl_serving_choice *c) {
-    return c->server || c->requests || c->scale > 0 || c->servers || c->kv_blocks || c->token_budget || c->route ||
-           c->ttft || c->tbt || c->target_share > 0;
+    return c->server || c->requests || c->scale > 0 || c->servers || c->pools || c->link || c->kv_bytes > 0 ||
+           c->kv_blocks || c->token_budget || c->route || c->ttft || c->tbt || c->target_share > 0;
 }
 
 static fl_status find_route(const char *text, fl_route *route, fl_diag *d) {
@@ -140,12 +140,43 @@ static fl_status find_target(const char *what, const char *text, int64_t *ns, fl
     return fl_refuse(d, "%s '%.40s', expected a time such as 2s or 100ms", what, text);
 }
 
+/* "4+4" */
+static fl_status find_pools(const char *text, uint32_t count[2], fl_diag *d) {
+    unsigned prefill = 0, decode = 0;
+    int end = 0;
+    if (sscanf(text, "%4u+%4u%n", &prefill, &decode, &end) != 2 || text[end] || !prefill || !decode ||
+        prefill + decode > 1024)
+        return fl_refuse(d, "pools '%.40s', expected numbers of prefill and decode servers, such as 4+4", text);
+    count[0] = prefill;
+    count[1] = decode;
+    return FL_OK;
+}
+
+/* "16,20us" */
+static fl_status find_link(const char *text, fl_serving_link *link, fl_diag *d) {
+    char number[32] = "";
+    const char *comma = strchr(text, ',');
+    double gb_s;
+    if (comma && (size_t)(comma - text) < sizeof number)
+        memcpy(number, text, (size_t)(comma - text));
+    if (fl_real_parse(number, &gb_s) != FL_NUMBER_OK || !(gb_s >= 1e-3 && gb_s <= 1e6) ||
+        fl_duration_parse(comma + 1, &link->latency_ns, NULL))
+        return fl_refuse(d, "link '%.40s', expected GB/s and a latency, such as 16,20us", text);
+    link->bytes_per_s = gb_s * 1e9;
+    return FL_OK;
+}
+
 /* Fills route, scale, targets and share of *setup. After fl_serving_choice_check. */
 static fl_status fl_serving_choice_resolve(const fl_serving_choice *c, fl_serving_setup *setup, fl_diag *d) {
     setup->scale = c->scale > 0 ? c->scale : 1;
     setup->target_share = c->target_share > 0 ? c->target_share : FL_TARGET_SHARE;
     setup->route = FL_ROUTE_ROUND_ROBIN;
+    uint32_t count[2];
     fl_status s = c->route ? find_route(c->route, &setup->route, d) : FL_OK;
+    if (!s && c->pools)
+        s = find_pools(c->pools, count, d);
+    if (!s)
+        s = find_link(c->link ? c->link : FL_LINK_ASSUMED, &setup->link, d);
     if (!s)
         s = find_target("ttft", c->ttft, &setup->ttft_target_ns, d);
     return s ? s : find_target("tbt", c->tbt, &setup->tbt_target_ns, d);
@@ -155,10 +186,17 @@ fl_status fl_serving_choice_check(const fl_serving_choice *c, fl_diag *d) {
     const struct {
         bool given;
         const char *name;
-    } part[] = {{c->scale > 0, "--scale"},         {c->servers > 0, "--servers"},
-                {c->kv_blocks > 0, "--kv-blocks"}, {c->token_budget > 0, "--token-budget"},
-                {c->route != NULL, "--route"},     {c->ttft != NULL, "--ttft"},
-                {c->tbt != NULL, "--tbt"},         {c->target_share > 0, "--target-share"}};
+    } part[] = {{c->scale > 0, "--scale"},
+                {c->servers > 0, "--servers"},
+                {c->pools != NULL, "--pools"},
+                {c->link != NULL, "--link"},
+                {c->kv_bytes > 0, "--kv-bytes"},
+                {c->kv_blocks > 0, "--kv-blocks"},
+                {c->token_budget > 0, "--token-budget"},
+                {c->route != NULL, "--route"},
+                {c->ttft != NULL, "--ttft"},
+                {c->tbt != NULL, "--tbt"},
+                {c->target_share > 0, "--target-share"}};
     fl_serving_setup ignored;
     if (c->requests && !c->server)
         return fl_fail(d, FL_BAD_INPUT, c->requests, 1, 0,
@@ -171,6 +209,11 @@ fl_status fl_serving_choice_check(const fl_serving_choice *c, fl_diag *d) {
         if (part[i].given)
             return fl_refuse(d, "%s is of a server and does nothing here, expected a server and requests with it",
                              part[i].name);
+    if (c->pools && (c->servers || c->route))
+        return fl_refuse(d, "--pools states the servers and has a routing of its own, expected no %s with it",
+                         c->servers ? "--servers" : "--route");
+    if (!c->pools && (c->link || c->kv_bytes > 0))
+        return fl_refuse(d, "%s is of pools, expected --pools P+D with it", c->link ? "--link" : "--kv-bytes");
     if (c->target_share > 0 && !c->ttft && !c->tbt)
         return fl_refuse(d, "--target-share is of latencies, expected --ttft TIME or --tbt TIME with it");
     return fl_serving_choice_resolve(c, &ignored, d);
@@ -181,6 +224,9 @@ void fl_serving_choice_merge(fl_serving_choice *c, const fl_serving_choice *rest
     c->requests = c->requests ? c->requests : rest->requests;
     c->scale = c->scale > 0 ? c->scale : rest->scale;
     c->servers = c->servers ? c->servers : rest->servers;
+    c->pools = c->pools ? c->pools : rest->pools;
+    c->link = c->link ? c->link : rest->link;
+    c->kv_bytes = c->kv_bytes > 0 ? c->kv_bytes : rest->kv_bytes;
     c->kv_blocks = c->kv_blocks ? c->kv_blocks : rest->kv_blocks;
     c->token_budget = c->token_budget ? c->token_budget : rest->token_budget;
     c->route = c->route ? c->route : rest->route;
@@ -209,6 +255,8 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
         c->scale > 0 || !fl_json_has(root, "scale") ? FL_OK : fl_json_get_real(root, "scale", 1e-6, 1e6, &c->scale, d);
     if (!s && !c->servers && fl_json_has(root, "servers"))
         s = fl_json_get_int(root, "servers", 1, 1024, &c->servers, d);
+    if (!s && !(c->kv_bytes > 0) && fl_json_has(root, "kv_bytes"))
+        s = fl_json_get_real(root, "kv_bytes", 1, 1e9, &c->kv_bytes, d);
     if (!s && !c->kv_blocks && fl_json_has(root, "kv_blocks"))
         s = fl_json_get_int(root, "kv_blocks", 1, INT64_C(1000000000000), &c->kv_blocks, d);
     if (!s && !c->token_budget && fl_json_has(root, "token_budget"))
@@ -216,6 +264,8 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
     if (!s && !(c->target_share > 0) && fl_json_has(root, "target_share"))
         s = fl_json_get_real(root, "target_share", 1e-6, 1, &c->target_share, d);
     if (s || (s = get_text(root, "route", &c->route, d)) || (s = check_key(root, "route", c, d)) ||
+        (s = get_text(root, "pools", &c->pools, d)) || (s = check_key(root, "pools", c, d)) ||
+        (s = get_text(root, "link", &c->link, d)) || (s = check_key(root, "link", c, d)) ||
         (s = get_text(root, "ttft", &c->ttft, d)) || (s = check_key(root, "ttft", c, d)) ||
         (s = get_text(root, "tbt", &c->tbt, d)))
         return s;
@@ -429,8 +479,11 @@ fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **o
     if (!s || !(s->path = strdup(c->server)))
         return fl_no_memory(d, "the servers");
     s->law = fl_step_law_none();
-    const uint32_t count = (uint32_t)(c->servers ? c->servers : 1);
-    fl_status status = fl_serving_read(c->server, &s->stated, d);
+    uint32_t pool[2] = {0, 0};
+    fl_status status = c->pools ? find_pools(c->pools, pool, d) : FL_OK;
+    const uint32_t count = c->pools ? pool[0] + pool[1] : (uint32_t)(c->servers ? c->servers : 1);
+    if (!status)
+        status = fl_serving_read(c->server, &s->stated, d);
     const uint32_t replicas = (uint32_t)s->stated.number[FL_SERVING_replicas];
     if (!status && (uint64_t)count * s->stated.tensor_parallel * replicas > FL_SERVING_GPUS_MAX)
         status = fl_refuse(d, "%u servers of %u GPUs each, expected at most %d GPUs", count,
@@ -446,7 +499,16 @@ fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **o
     if (!status)
         status = fl_serving_choice_resolve(c, &s->setup, d);
     s->setup.replicas = replicas;
-    return status ? status : make_servers(s, count * replicas, &rules, d);
+    s->setup.link.bytes_per_token = c->kv_bytes > 0 ? c->kv_bytes : s->law.kv_bytes;
+    if (!status && c->pools && !(s->setup.link.bytes_per_token > 0))
+        status = fl_fail(d, FL_BAD_INPUT, c->server, 0, 0,
+                         "how many bytes the KV cache of a token takes is not known, expected a row kv_bytes or "
+                         "--kv-bytes N");
+    if (!status)
+        status = make_servers(s, count * replicas, &rules, d);
+    for (uint32_t i = 0; !status && c->pools && i < count * replicas; i++)
+        s->server[i].role = i < pool[0] * replicas ? FL_ROLE_PREFILL : FL_ROLE_DECODE;
+    return status;
 }
 
 void fl_serving_scene_free(fl_serving_scene *s) {

@@ -197,11 +197,20 @@ static void add_serving(cJSON *into, cJSON *inputs, const fl_scene *s) {
     const fl_batching_rules *rules = &setup->server[0].rules;
     add_input(inputs, s->serving->path);
     cJSON *o = cJSON_AddObjectToObject(into, "serving");
+    uint32_t prefill = 0;
+    for (uint32_t i = 0; i < setup->server_count; i++)
+        prefill += setup->server[i].role == FL_ROLE_PREFILL;
     cJSON_AddNumberToObject(o, "servers", setup->server_count);
     cJSON_AddNumberToObject(o, "gpus_each", setup->server[0].gpu_count);
     cJSON_AddNumberToObject(o, "requests", (double)s->serving->requests.count);
     fl_json_add_real(o, "scale", setup->scale);
     cJSON_AddStringToObject(o, "route", routes[setup->route == FL_ROUTE_LEAST_LOADED]);
+    cJSON_AddNumberToObject(o, "prefill_servers", prefill);
+    if (prefill) {
+        fl_json_add_real(o, "link_gb_s", setup->link.bytes_per_s * 1e-9);
+        fl_json_add_real(o, "link_latency_s", (double)setup->link.latency_ns * 1e-9);
+        fl_json_add_real(o, "kv_bytes", setup->link.bytes_per_token);
+    }
     fl_json_add_real(o, "ttft_target_s", setup->ttft_target_ns ? (double)setup->ttft_target_ns * 1e-9 : NAN);
     fl_json_add_real(o, "tbt_target_s", setup->tbt_target_ns ? (double)setup->tbt_target_ns * 1e-9 : NAN);
     fl_json_add_real(o, "target_share", setup->target_share);

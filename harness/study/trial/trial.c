@@ -314,7 +314,7 @@ static fl_status judge_clairvoyant(const fl_trials *w, fl_bench_scene *b, fl_dia
 static void take_promised(const fl_bench_scene *b, fl_row_result *row) {
     const fl_static_point *p = &b->point[b->ref.best_static];
     size_t k = 0;
-    while (b->choice[k].sm != p->at.sm || b->choice[k].mem != p->at.mem)
+    while (b->choice[k].sm != p->at.sm || b->choice[k].mem != p->at.mem || b->choice[k].decode_mhz != p->at.decode_mhz)
         k++;
     fl_row_result *run = &b->promised[k];
     row->score.worst_window_slowdown = run->score.worst_window_slowdown;
@@ -342,6 +342,12 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
     fl_row_result *row = &rows[*count - 1];
     fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, row->note, sizeof row->note);
     fl_row_clock(row, p->at.sm_mhz, dev->mem_count > 1 ? p->at.mem_mhz : 0);
+    if (p->at.decode_mhz > 0) {
+        size_t used = strlen(row->clock);
+        snprintf(row->clock + used, sizeof row->clock - used, ",decode_sm_mhz=%g", p->at.decode_mhz);
+        used = strlen(row->note);
+        snprintf(row->note + used, sizeof row->note - used, ", decode %g MHz", p->at.decode_mhz);
+    }
     fl_row_fill_latency(row, p->latency, p->load);
     row->kept = fl_must(calloc(1, sizeof *row->kept));
     row->kept->run.last_sm_mhz = p->at.sm_mhz;
