@@ -38,10 +38,16 @@ static const pair PAIR[] = {
     {"amd-smi", "run@1700.csv", NULL, SEEDS "amd-smi/run@1200.csv --bound 30%", NULL},
     {"rocm-smi", "run@1700.csv", NULL, SEEDS "rocm-smi/run@1200.csv --bound 30%", NULL},
     {"rocpd", "good.db", NULL, BOARD, BOARD " --assume balanced"},
+    {"nsys-exec", "good.csv", NULL, BOARD, BOARD " --assume balanced"},
+    {"mooncake", "good.jsonl", NULL, TARGET, REQUESTS},
+    {"burstgpt", "good.csv", NULL, TARGET, REQUESTS},
+    {"vllm-bench", "good.json", NULL, TARGET, REQUESTS},
+    {"kernel-tuner", "good.json", NULL, "", BOARD},
+    {"zeus-windows", "good.csv", NULL, "", NULL}, /* settings without a clock */
     {"dcgmi", "good.txt", NULL, BOARD, NULL},
     {"geopm", "trace.txt", NULL, NULL, NULL}, /* two rows are no run */
     {"geepafs", "log.txt", NULL, NULL, NULL},
-    {"gpu-dvfs", "two.csv", NULL, "", NULL}, /* clocks of no platform that is shipped */
+    {"gpu-dvfs", "two.csv", NULL, NULL, NULL}, /* clocks of no platform that is shipped */
     {"nv-dvfs", "one.csv", NULL, NULL, NULL},
     {"zeus", "two.csv", NULL, "", NULL}, /* settings without a clock */
     {"azure-llm", "2024.csv", NULL, TARGET, REQUESTS},

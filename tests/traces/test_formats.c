@@ -137,6 +137,59 @@ static const good GOOD[] = {
      "v4.db",
      2,
      {{"start_ns", 1, 3000}, {"end_ns", 1, 4000}, {"device", 0, 2}, {"stream", 0, 6}, {"grid_x", 0, 2}}},
+    {"nsys-exec",
+     "good.csv",
+     3,
+     {{"launch_ns", 0, 1000000},
+      {"start_ns", 0, 1025000},
+      {"end_ns", 0, 1075000},
+      {"grid_x", 0, 148},
+      {"block_x", 1, 32},
+      {"launch_ns", 1, 1100000},
+      {"device", 2, 1}}},
+    {"nsys-exec", "fewer.csv", 1, {{"launch_ns", 0, 1e6}, {"start_ns", 0, 1025500}, {"end_ns", 0, 1075500}}},
+    {"nsys-exec", "ms.csv", 1, {{"launch_ns", 0, 1e6}, {"start_ns", 0, 1025000}, {"end_ns", 0, 1075000}}},
+    {"nsys-exec", "torn.csv", 2, {{"start_ns", 1, 1103000}}},
+    {"kineto",
+     "merged.json",
+     4,
+     {{"device", 0, 0}, {"device", 1, 1}, {"device", 3, 1}, {"start_ns", 3, 1700000000001001e3}}},
+    {"mooncake",
+     "good.jsonl",
+     4,
+     {{"t_ns", 2, 3e9},
+      {"prompt", 1, 1100},
+      {"output", 3, 11},
+      {"cached", 1, 1024},
+      {"cached", 2, 1024},
+      {"cached", 3, 0}}},
+    {"mooncake", "fewer.jsonl", 2, {{"t_ns", 1, 18e6}, {"cached", 1, 0}}},
+    {"mooncake", "arxiv.jsonl", 2, {{"t_ns", 1, 10500000}, {"cached", 1, 512}}},
+    {"mooncake", "torn.jsonl", 3, {{"output", 2, 9}}},
+    {"burstgpt", "good.csv", 3, {{"t_ns", 2, 113.5e9}, {"prompt", 1, 1087}, {"output", 1, 230}, {"last", 1, 43.25e9}}},
+    {"burstgpt", "old.csv", 2, {{"t_ns", 1, 40e9}, {"output", 0, 18}}},
+    {"burstgpt", "fewer.csv", 1, {{"prompt", 0, 472}}},
+    {"burstgpt", "torn.csv", 2, {{"prompt", 1, 1087}}},
+    {"vllm-bench",
+     "good.json",
+     3,
+     {{"t_ns", 1, 0.5e9}, {"prompt", 1, 50}, {"first", 1, 1e9}, {"last", 1, 1.05e9}, {"last", 2, 1.925e9}}},
+    {"vllm-bench", "old.json", 4, {{"t_ns", 3, 1.5e9}, {"first", 3, 1.6e9}}},
+    {"vllm-bench", "fewer.json", 4, {{"t_ns", 3, 0}, {"prompt", 1, 201}}},
+    {"vllm-bench", "appended.json", 3, {{"output", 2, 4}}},
+    {"azure-llm", "2024.csv", 2, {{"t_ns", 1, 7405000}, {"prompt", 0, 2162}}},
+    {"kernel-tuner",
+     "good.json",
+     2,
+     {{"sm_mhz", 0, 1005}, {"time_s", 0, 0.015}, {"power_w", 1, 220}, {"energy_j", 1, 2.64}, {"sm_mhz", 1, 1410}}},
+    {"kernel-tuner", "unfinished.json", 2, {{"time_s", 1, 0.012}}},
+    {"kernel-tuner", "fewer.json", 1, {{"sm_mhz", 0, 1410}, {"time_s", 0, 0.002}}},
+    {"zeus-windows",
+     "good.csv",
+     3,
+     {{"power_cap_w", 0, 150}, {"time_s", 0, 10}, {"energy_j", 0, 2700}, {"power_w", 2, 520}, {"power_cap_w", 2, 300}}},
+    {"zeus-windows", "fewer.csv", 3, {{"power_cap_w", 1, 200}, {"sm_mhz", 2, 1410}, {"energy_j", 0, 1400}}},
+    {"zeus-windows", "torn.csv", 2, {{"energy_j", 1, 3500}}},
 };
 
 static double value_of(const fl_imported *in, const char *name, size_t row) {
@@ -239,8 +292,11 @@ static void test_detection(void) {
 
 /* Text files cut at every byte: refused, or whole rows. */
 static void test_cut(void) {
-    static const char *const TEXT[][2] = {
-        {"nvidia-smi-dmon", "good.txt"}, {"zeus-power", "good.csv"}, {"amd-smi", "good.csv"}, {"rocm-smi", "good.csv"}};
+    static const char *const TEXT[][2] = {{"nvidia-smi-dmon", "good.txt"},
+                                          {"zeus-power", "good.csv"},
+                                          {"amd-smi", "good.csv"},
+                                          {"rocm-smi", "good.csv"},
+                                          {"nsys-exec", "good.csv"}};
     for (size_t i = 0; i < sizeof TEXT / sizeof *TEXT; i++) {
         char path[600];
         size_t size = 0;
@@ -284,6 +340,9 @@ static void test_refused(void) {
     } CASE[] = {
         {"prometheus", "torn.json", "no JSON, or it ends within a value"},
         {"rocpd", "torn.db", "malformed"},
+        {"vllm-bench", "torn.json", "no JSON, or it ends within a value"},
+        {"vllm-bench", "totals.json", "expected one of --save-result with --save-detailed"},
+        {"kernel-tuner", "torn.json", "no JSON, or it ends within a value"},
     };
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         fl_taken t = open_seed(CASE[i].format, CASE[i].file);

@@ -254,6 +254,26 @@ fl_status fl_sweep_rows_take(fl_sweep_rows *l, const fl_csv_row *row, fl_diag *d
  * zeroed, and the function returns status, or the error that there was no row. */
 fl_status fl_sweep_rows_close(fl_sweep_rows *l, const char *path, fl_status status, fl_sweep *s, fl_diag *d);
 
+/* ---- rows of requests, added one by one ---- */
+
+typedef struct fl_request_rows {
+    fl_imported *out;
+    const char *path;
+    fl_left_out left;
+    fl_intern names;
+    bool measured; /* some row has times */
+} fl_request_rows;
+
+fl_status fl_request_rows_begin(fl_request_rows *r, const char *path, fl_imported *out, fl_diag *d);
+/* Return the index of a model's or class's name. */
+fl_status fl_request_rows_name(fl_request_rows *r, const char *text, uint32_t *name, fl_diag *d);
+/* Add a request; times NULL: not measured. Leave out one without tokens. */
+fl_status fl_request_rows_add(fl_request_rows *r, const fl_request_row *row, const fl_request_times *times, fl_diag *d);
+/* Put the first request at 0, and leave out what comes more than 26 days later. sorted: rows should be in order of
+ * time; else they are sorted. Sets has_requests. */
+fl_status fl_request_rows_end(fl_request_rows *r, bool sorted, fl_diag *d);
+void fl_request_rows_free(fl_request_rows *r);
+
 /* Read the trace of Azure's LLM inference data set (2023: TIMESTAMP,ContextTokens,GeneratedTokens; the time is a UTC
  * date, and the first becomes 0). Rows without prompt or output tokens have no step to simulate, and so no value. left:
  * as for fl_requests_read. */

@@ -148,7 +148,7 @@ static fl_status by_name(const char *name, const fl_reader **reader, fl_diag *d)
     const char *near = fl_nearest(name, names, fl_readers_count);
     if (near)
         return fl_refuse(d, "unknown format '%.60s', did you mean '%s'?", name, near);
-    char list[512];
+    char list[700];
     list_names(list, sizeof list);
     return fl_refuse(d, "unknown format '%.60s', expected one of %s", name, list);
 }
@@ -171,11 +171,11 @@ static fl_status unknown(const char *path, const char *head, size_t size, fl_dia
                        "the file says that it is '%.*s', expected 'foldline-kernels 1' or 'foldline-telemetry 1'",
                        (int)(end - 2), head + 2);
     }
-    char list[512];
+    char list[700];
     list_names(list, sizeof list);
     return fl_fail(d, FL_BAD_INPUT, path, 1, 1,
                    "not recognised, expected one of %s (--format says which), or '# foldline-kernels 1' first; "
-                   "import --map names the columns of a table of measured settings",
+                   "import --map names the columns of any table",
                    list);
 }
 

@@ -63,6 +63,7 @@ void fl_trace_marks_free(fl_trace_marks *m);
     X(nsys_sqlite)                                                                                                     \
     X(kineto)                                                                                                          \
     X(nsys_csv)                                                                                                        \
+    X(nsys_exec)                                                                                                       \
     X(rocprofv3)                                                                                                       \
     X(nvidia_smi)                                                                                                      \
     X(dmon)                                                                                                            \
@@ -75,8 +76,13 @@ void fl_trace_marks_free(fl_trace_marks *m);
     X(geepafs)                                                                                                         \
     X(dvfs)                                                                                                            \
     X(profile)                                                                                                         \
+    X(kernel_tuner)                                                                                                    \
+    X(zeus_windows)                                                                                                    \
     X(zeus_power)                                                                                                      \
     X(zeus)                                                                                                            \
+    X(burstgpt)                                                                                                        \
+    X(mooncake)                                                                                                        \
+    X(vllm_bench)                                                                                                      \
     X(azure_llm)                                                                                                       \
     X(wide)
 

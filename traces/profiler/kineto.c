@@ -12,11 +12,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum category { OTHER, KERNEL, COPY, CALL, SYNC } category;
 
+enum {
+    BOARDS_MAX = 1024,
+    NUMBER_FROM = 1 << 20
+}; /* boards of further processes have numbers from there until the end */
+
+typedef struct board { /* of the rows of a GPU: its number, and pid, which is that number too unless files were merged
+                        */
+    int64_t pid;
+    int32_t device, number;
+} board;
+
 typedef struct loader {
+    board board[BOARDS_MAX];
+    size_t boards, further; /* further: boards whose number another process has */
     const char *path;
     const fl_import_options *o;
     fl_imported *out;
@@ -95,6 +109,26 @@ static fl_status get_times(const loader *l, const fl_kineto_event *e, int64_t *s
     return FL_OK;
 }
 
+/* Where files of several ranks were merged, each may call its GPU 0: their pid tells them apart. */
+static void tell_apart(loader *l, const fl_kineto_event *e, int32_t *device) {
+    const int64_t pid = e->number[FL_KINETO_PID];
+    bool taken = false;
+    if (!e->known[FL_KINETO_PID] || !e->known[FL_KINETO_DEVICE])
+        return;
+    for (size_t i = 0; i < l->boards; i++) {
+        if (l->board[i].device == *device && l->board[i].pid == pid) {
+            *device = l->board[i].number;
+            return;
+        }
+        taken |= l->board[i].device == *device;
+    }
+    if (l->boards == BOARDS_MAX)
+        return;
+    const int32_t number = taken ? NUMBER_FROM + (int32_t)l->further++ : *device;
+    l->board[l->boards++] = (board){pid, *device, number};
+    *device = number;
+}
+
 static fl_status add_op(loader *l, const fl_kineto_event *e, bool kernel, fl_diag *d) {
     fl_trace_op op = {.launch_ns = INT64_MIN, .bytes = -1, .host_thread = -1};
     if (e->wrong_size) {
@@ -119,6 +153,7 @@ static fl_status add_op(loader *l, const fl_kineto_event *e, bool kernel, fl_dia
         l->other_device++;
         return FL_OK;
     }
+    tell_apart(l, e, &op.device);
     op.waits_first = correlation_of(l, e); /* until fl_host_log_join */
     if (e->known[FL_KINETO_BYTES] && e->number[FL_KINETO_BYTES] >= 0)
         op.bytes = e->number[FL_KINETO_BYTES];
@@ -241,6 +276,30 @@ static fl_status note_what_is_missing(const loader *l, const fl_kineto_file *fil
     return fl_import_said(l->out, d);
 }
 
+/* Gives boards of further processes the next numbers. Their correlation ids may be those of other ranks. */
+static void number_boards(loader *l) {
+    fl_kernel_trace *t = &l->out->kernels;
+    int32_t next = 0;
+    for (size_t i = 0; i < l->boards; i++)
+        next = l->board[i].number < NUMBER_FROM && l->board[i].number >= next ? l->board[i].number + 1 : next;
+    for (size_t i = 0; l->further && i < l->boards; i++)
+        if (l->board[i].number >= NUMBER_FROM)
+            fl_import_say(l->out,
+                          "device %d of process %lld is another GPU than that of the process before: numbered %d",
+                          l->board[i].device, (long long)l->board[i].pid, next + l->board[i].number - NUMBER_FROM);
+    for (size_t i = 0; l->further && i < t->op_count; i++) {
+        t->ops[i].waits_first = 0;
+        if (t->ops[i].device >= NUMBER_FROM)
+            t->ops[i].device += next - NUMBER_FROM;
+    }
+    if (!l->further)
+        return;
+    fl_host_log_free(&l->log);
+    l->log = (fl_host_log){0};
+    fl_import_say(l->out,
+                  "several processes in one file: launches are not joined, since their ids are of each process");
+}
+
 static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {
     fl_kernel_trace *t = &l->out->kernels;
     const fl_status left = fl_left_end(&l->left, NULL, l->path, d);
@@ -252,6 +311,7 @@ static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {
     if (!t->op_count)
         return fl_fail(d, FL_BAD_INPUT, l->path, 0, 0,
                        "no kernels and no copies among the events, expected a recording of the GPU");
+    number_boards(l);
     fl_status s = l->gather.disorder ? fl_ops_sort(t, d) : FL_OK;
     l->gather.disorder = false; /* no order to be noted: nobody expects one of this format */
     if (!s)
@@ -263,21 +323,28 @@ static fl_status finish_ops(loader *l, const fl_kineto_file *file, fl_diag *d) {
     for (size_t i = 0; !s && i < file->device_count; i++)
         if (file->device[i].id == t->ops[0].device && file->device[i].name[0])
             s = fl_foreign_head(&t->head, "device", file->device[i].name, d);
-    if (!s && file->has_rank)
+    if (!s && file->has_rank && !l->further)
         s = fl_import_rank(l->out, file->rank, d);
     return s ? s : note_what_is_missing(l, file, d);
 }
 
 static fl_status read_kineto(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
-    loader l = {.path = path, .o = o, .out = out, .left = fl_left_begin(&l.left)};
+    loader *l = calloc(1, sizeof *l);
     fl_kineto_file file;
-    l.gather.out = out;
-    const fl_kineto_reader r = {.event = on_event, .user = &l, .progress = o->progress, .progress_user = o->user};
+    if (!l)
+        return fl_no_memory(d, path);
+    l->path = path;
+    l->o = o;
+    l->out = out;
+    l->left = fl_left_begin(&l->left);
+    l->gather.out = out;
+    const fl_kineto_reader r = {.event = on_event, .user = l, .progress = o->progress, .progress_user = o->user};
     fl_status status = fl_kineto_events(path, &r, &file, d);
     if (!status)
-        status = finish_ops(&l, &file, d);
-    fl_gather_free(&l.gather);
-    fl_host_log_free(&l.log);
+        status = finish_ops(l, &file, d);
+    fl_gather_free(&l->gather);
+    fl_host_log_free(&l->log);
+    free(l);
     return status;
 }
 

@@ -24,6 +24,7 @@ typedef struct loader {
     fl_progress progress;
     enum { OURS, BETWEEN, OTHER } at; /* in the report that is read, after a line that is no row, in another report */
     char source[256];                 /* what the report was made of, in the line above it */
+    char others[256];                 /* names of the reports that are not read */
     int64_t header, rest;             /* line of its header; lines of other reports */
     size_t where[COLUMNS], width;
     int power[2]; /* of the units of Start and Duration: 10^power ns */
@@ -71,25 +72,52 @@ static bool is_ours(const fl_csv_row *row) {
     return seen[START] && seen[DURATION] && seen[NAME] && seen[DEVICE];
 }
 
-static bool detect(const char *path, const char *head, size_t size) {
-    (void)path;
-    return fl_header_find(head, size, is_header) >= 0;
+static bool is_gpu_header(const fl_cells *line) {
+    bool seen[REQUIRED] = {false};
+    for (size_t i = 0; i < line->count; i++)
+        see(line->cell[i].text, line->cell[i].size, seen);
+    return seen[START] && seen[DURATION] && seen[NAME] && seen[DEVICE];
 }
 
-static fl_status read_unit(const fl_csv_row *row, size_t i, int *power, fl_diag *d) {
+static bool is_exec_header(const fl_cells *line) {
+    bool api = false, kernel = false;
+    for (size_t i = 0; i < line->count; i++) {
+        const fl_cell c = line->cell[i];
+        api |= c.size >= 9 && !memcmp(c.text, "API Start", 9);
+        kernel |= c.size >= 12 && !memcmp(c.text, "Kernel Start", 12);
+    }
+    return api && kernel;
+}
+
+bool fl_nsys_exec_alone(const char *head, size_t size) {
+    return fl_header_find(head, size, is_exec_header) >= 0 && fl_header_find(head, size, is_gpu_header) < 0;
+}
+
+static bool detect(const char *path, const char *head, size_t size) {
+    (void)path;
+    return fl_header_find(head, size, is_header) >= 0 && !fl_nsys_exec_alone(head, size);
+}
+
+int fl_nsys_unit(const char *text) {
     static const struct {
         const char *name;
         int power;
     } UNIT[] = {{"ns", 0},    {"nsec", 0}, {"us", 3},   {"usec", 3}, {"\xc2\xb5s", 3}, {"\xce\xbcs", 3},
                 {"\xb5s", 3}, {"ms", 6},   {"msec", 6}, {"s", 9},    {"sec", 9}};
-    const char *text = row->field[i].text, *open = strchr(text, '(');
-    size_t size = open ? strcspn(open + 1, ")") : 0;
+    const char *open = strchr(text, '(');
+    const size_t size = open ? strcspn(open + 1, ")") : 0;
     for (size_t u = 0; open && u < sizeof UNIT / sizeof *UNIT; u++)
-        if (named(open + 1, size, UNIT[u].name)) {
-            *power = UNIT[u].power;
-            return FL_OK;
-        }
-    return FL_FIELD_FAIL(d, row, i, "column '%.40s' has no known unit, expected (ns), (us), (ms) or (s)", text);
+        if (named(open + 1, size, UNIT[u].name))
+            return UNIT[u].power;
+    return -1;
+}
+
+static fl_status read_unit(const fl_csv_row *row, size_t i, int *power, fl_diag *d) {
+    const char *text = row->field[i].text;
+    *power = fl_nsys_unit(text);
+    return *power >= 0
+               ? FL_OK
+               : FL_FIELD_FAIL(d, row, i, "column '%.40s' has no known unit, expected (ns), (us), (ms) or (s)", text);
 }
 
 static fl_status read_bytes_unit(const fl_csv_row *row, size_t i, double *bytes, fl_diag *d) {
@@ -237,10 +265,34 @@ static fl_status read_op(loader *l, const fl_csv_row *row, fl_diag *d) {
     return fl_gather_op(&l->g, name->text, name->size, size, size + 3, &op, d);
 }
 
+/* "Processing [r.sqlite] with [.../reports/cuda_api_trace.py]...", " ** CUDA API Summary (cuda_api_sum):": the name of
+ * the report below such a line. */
+bool fl_nsys_report_name(const char *text, char name[64]) {
+    const char *with = strstr(text, "] with ["), *open = strrchr(text, '(');
+    const char *from = with ? with + 8 : strstr(text, "**") && open ? open + 1 : NULL;
+    if (!from)
+        return false;
+    size_t size = strcspn(from, with ? "]" : ")");
+    for (size_t i = size; with && i-- > 0;)
+        if (from[i] == '/' || from[i] == '\\') {
+            size -= i + 1;
+            from += i + 1;
+            break;
+        }
+    size -= size > 3 && !strncmp(from + size - 3, ".py", 3) ? 3 : 0;
+    snprintf(name, 64, "%.*s", (int)(size < 63 ? size : 63), from);
+    return size > 0;
+}
+
 /* A line between reports, which says of what the next one is made. */
 static void take_source(loader *l, const char *text) {
+    char name[64];
+    const size_t used = strlen(l->others);
     if (strncmp(text, "Processing [", 12) == 0)
         snprintf(l->source, sizeof l->source, "%.*s", (int)strcspn(text + 12, "]"), text + 12);
+    if (fl_nsys_report_name(text, name) && !strstr(name, "gpu_trace") && !strstr(name, "gputrace") &&
+        used + strlen(name) + 3 < sizeof l->others)
+        snprintf(l->others + used, sizeof l->others - used, "%s%s", used ? ", " : "", name);
 }
 
 /* Begins a table of kernels, or finds its header again. */
@@ -284,8 +336,9 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
 static fl_status add_notes(const loader *l, fl_diag *d) {
     fl_imported *out = l->g.out;
     if (l->rest)
-        fl_import_say(out, "the table in line %lld is read; %lld lines are of other reports, or no rows: left out",
-                      (long long)l->header, (long long)l->rest);
+        fl_import_say(
+            out, "the table in line %lld is read; %lld lines are of other reports%s%s%s, or no rows: left out",
+            (long long)l->header, (long long)l->rest, *l->others ? " (" : "", l->others, *l->others ? ")" : "");
     if (l->devices > 1 && l->only < 0)
         fl_import_say(out, "several devices: the head names the first");
     if (l->coarse)
