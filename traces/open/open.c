@@ -257,7 +257,7 @@ static bool stands_alone(const char *path) {
     return alone;
 }
 
-static bool keeps = true;
+static _Atomic bool keeps = true;
 
 void fl_trace_keep(bool keep) { keeps = keep; }
 

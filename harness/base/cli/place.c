@@ -5,6 +5,7 @@
 #include "traces/io/io.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -38,11 +39,17 @@ const char *fl_place(fl_place_id id, char *buf, size_t size) {
         return buf;
     }
     const ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
-    char *slash = n > 0 ? strrchr(folder, '/') : NULL;
-    const char *const near[] = {places[id].installed, places[id].near};
-    for (size_t i = 0; slash && i < sizeof near / sizeof *near; i++) {
+    Dl_info own; /* the shared library in another program: PREFIX/lib, or PREFIX/lib/x86_64-linux-gnu */
+    char deeper[128];
+    (void)snprintf(deeper, sizeof deeper, "../%s", places[id].installed);
+    const char *const file[] = {n > 0 ? folder : "", dladdr(places, &own) && own.dli_fname ? own.dli_fname : ""};
+    const char *const near[] = {places[id].installed, places[id].near, deeper};
+    for (size_t i = 0; i < 2 * FL_COUNT(near); i++) {
+        const char *from = file[i / FL_COUNT(near)], *slash = strrchr(from, '/');
         char path[2560], real[PATH_MAX];
-        snprintf(path, sizeof path, "%.*s/%s", (int)(slash - folder), folder, near[i]);
+        if (!slash)
+            continue;
+        snprintf(path, sizeof path, "%.*s/%s", (int)(slash - from), from, near[i % FL_COUNT(near)]);
         if (realpath(path, real) && !access(real, R_OK | X_OK)) {
             snprintf(buf, size, "%s", real);
             return buf;
