@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r CMakeLists.txt LICENSE README.md policies models traces sim harness plots tests "$copy"
+cp -r CMakeLists.txt LICENSE *.md policies models traces sim harness plots tests "$copy"
 cd "$copy"
 
 row() { # file, text of a row that is there, the row to put above it
