@@ -238,7 +238,7 @@ typedef struct fl_gpu_facts {
     fl_power_law law;
     int64_t power_lag_ns;                   /* from a change of power until the sensor shows it whole; 0 = not known */
     int64_t settle_ns;                      /* from a clock set until the clock is in force; 0 = not known */
-    int64_t records_ns;                     /* by which a kernel takes longer while records are on; 0 = not known */
+    int64_t records_ns;                     /* by which a kernel takes longer while records are on; 0 = not known, < 0 = records are free */
     double default_sm_mhz, default_mem_mhz; /* what the driver aims at when nothing is locked */
     double power_min_w, power_max_w, power_default_w; /* range of the power limit; 0 = not known */
     double tdp_w;

@@ -56,7 +56,7 @@ applications)
     seeds=${SEEDS:-301 302 303 304 305} platform=rtx3080ti
     if [ -n "${RECORDS_US:-}" ]; then
         platform=$work/timed.json
-        sed "s/\"slowdown_pct\": 2/\"kernel_us\": $RECORDS_US/" models/platforms/rtx3080ti.json >"$platform"
+        sed "s/\"kernel_us\": 0.8/\"kernel_us\": $RECORDS_US/" models/platforms/rtx3080ti.json >"$platform"
         grep -q kernel_us "$platform" || fail "no records to change in rtx3080ti.json"
     fi
     cat >"$work/applications.json" <<END

@@ -21,6 +21,7 @@
 
 #define WINDOW_S 0.15 /* least time at a clock: the arrival of a clock takes a fifth of it on a V100 */
 #define WINDOW_MAX_S 20
+#define THIN_S 1        /* where records are on for a part of the time: each change of the clock costs some */
 #define COUNTER_S 0.5   /* of a counter that drivers refresh each 0.1 s, at first; 1 s tells more, later */
 #define HORIZON_S 5     /* over which slack is spent: far more than a window, far less than a run */
 #define REMEMBERED_S 30 /* of windows at one clock, which their mean stands on */
@@ -54,6 +55,8 @@ double fl_tightrope_length(const fl_tightrope_gpu *g) {
         s = fmax(s, fmax(COUNTER_S, fmin(1, w->elapsed_s / 16)));
     else
         s = fmax(fmax(s, 8 * w->unit_s), fmin(1, g->phase_s / 64)); /* long lines tell more, few changes cost less */
+    if (w->thin.share > 0 && w->thin.share < 1)
+        s = fmax(s, THIN_S);
     return fmin(s, WINDOW_MAX_S);
 }
 
@@ -69,7 +72,9 @@ static double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrop
 
 double fl_tightrope_cost(const fl_tightrope_gpu *g) {
     const int64_t signal = g->work.signal;
-    return signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS ? fl_tightrope_records_cost(&g->work) : 0;
+    const double share = g->work.thin.share > 0 ? g->work.thin.share : 1;
+    return signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS ? share * fl_tightrope_records_cost(&g->work)
+                                                                         : 0;
 }
 
 /* A look at the top clock makes the reference better. It pays where the error that is held back costs more, over as

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "policies/policy.h"
+#include "policies/random.h"
 #include "policies/server/server.h"
 
 #include <stdint.h>
@@ -286,6 +287,30 @@ typedef struct fl_tightrope_kind {        /* of kernel */
     int64_t spell, usual;                 /* the spell of spell_s; 1: the phase has this kind */
 } fl_tightrope_kind;
 
+/* Records that are on for a part of the time only, where kernels are so short that records cost much.
+ *
+ * Records are off for a stretch of random length, and then on for a burst. The burst tells what the stretch before it
+ * was worth: a random instant of a program tells its mean, whatever the program does, if it is asked often. The
+ * error that is held back is the empirical Bernstein bound of Maurer and Pontil ("Empirical Bernstein bounds and sample
+ * variance penalization", 2009, Theorem 4), for the values that the second fact leaves possible. */
+enum { FL_TIGHTROPE_ON, FL_TIGHTROPE_OFF, FL_TIGHTROPE_AWAITED }; /* records were asked for, and none came yet */
+
+typedef struct fl_tightrope_thin {
+    fl_random random;
+    double share;               /* of the time in which records are on; 1: always; 0: not decided yet */
+    int64_t from_ns;            /* the burst or the stretch began then */
+    int64_t turn_ns;            /* the stretch ends then; while records are awaited: they were asked for then */
+    int32_t off, told;          /* FL_TIGHTROPE_ON, OFF or AWAITED; 1: a burst ended at this reading */
+    double cost;                /* by the last burst, share by which records lengthen kernels */
+    double off_s;               /* stretches whose worth is decided: their time, */
+    double sure_s, worth_s;     /* what of it is certain, and what bursts say of it, in seconds at the top clock */
+    double wait_s, wait_sure_s; /* the last stretch, which the present burst will tell: its time, what is certain */
+    double most_s;              /* longest time of a stretch that bursts may be wrong about */
+    double square, pairs, stretches; /* sum of squared errors by neighbouring bursts, in s^2; their number; of all */
+    double before;                   /* worth of a second by the burst before, at the same clock; NAN: none */
+    double took_s, ref_s, kernels, records; /* kernels of the burst: time, time at the top clock, number, records */
+} fl_tightrope_thin;
+
 typedef struct fl_tightrope_work {
     int64_t signal;
     int64_t begin_ns, last_ns, origin_ns; /* first and last reading; where the counter's line begins */
@@ -324,6 +349,7 @@ typedef struct fl_tightrope_work {
     double power_sum, power_count, power_square;
     double energy_j[2], energy_ns[2]; /* first and last reading of the energy counter */
 
+    fl_tightrope_thin thin;
     double overlap_s;          /* credited to kernels that another one ran beside */
     double busy_s, top_busy_s; /* records: durations off the top clock and at it, all kinds */
     int64_t last_end_ns;       /* of a record */
@@ -366,7 +392,23 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
 /* Return the relative standard error of a credit by the reference; 1: there is no reference. */
 double fl_tightrope_reference_error(const fl_tightrope_work *w);
 
-/* Return the share by which records lengthen kernels: by their number, if the time of one record is known. */
+/* End the burst or the stretch where it is time to, and return 1 if records must be switched: off if `off` is OFF then.
+ * bound: as the parameter. */
+int fl_tightrope_thin_turn(fl_tightrope_work *w, double bound);
+
+/* Note the first record after a stretch, which began at start_ns: the stretch ends there. */
+void fl_tightrope_thin_first(fl_tightrope_work *w, int64_t start_ns);
+
+/* Return 1 if a window may end: no stretch waits for its burst. */
+static inline int fl_tightrope_thin_told(const fl_tightrope_work *w) {
+    return !(w->thin.share > 0) || w->thin.share >= 1 || w->thin.told;
+}
+
+/* Return how long the burst or stretch still lasts, in ns; INT64_MAX if nothing is planned. */
+int64_t fl_tightrope_thin_left(const fl_tightrope_work *w);
+
+/* Return the share by which records lengthen kernels while they are on: by their number, if the time of one is known.
+ */
 double fl_tightrope_records_cost(const fl_tightrope_work *w);
 
 /* Slack that is kept for kernels that become so short that their records take more than they may: that much is lost
@@ -637,6 +679,12 @@ typedef struct fl_tightrope_step {
     uint32_t count;
     int64_t now;
 } fl_tightrope_step;
+
+/* Return the share by which records lengthen kernels, to be used where no time per kernel is known. 0: records are
+ * free, as the parameter or the host says. */
+static inline double fl_tightrope_record_share(const fl_tightrope_step *n) {
+    return n->facts->gpu[0].records_ns < 0 ? 0 : n->p->records_cost;
+}
 
 static inline double fl_tightrope_mhz(const fl_tightrope_step *n, uint32_t i, int64_t clock) {
     return n->facts->gpu[i].sm.mhz[fl_tightrope_first(&n->facts->gpu[i]) + (uint32_t)clock];

@@ -33,10 +33,18 @@ static void shows(fl_tightrope_work *w, int64_t then) {
 #define RECORD_S 1e-6 /* a record's end is known to that */
 
 /* It ran already as the ledger began: it tells no whole length, and only what is certain of its rest counts. */
-static void read_rest(fl_tightrope_work *w, int64_t end_ns) {
-    const double certain = fl_tightrope_certain_between(&w->sure, w->begin_ns, end_ns);
+static void read_rest(fl_tightrope_work *w, int64_t begin_ns, int64_t end_ns) {
+    const double certain = fl_tightrope_certain_between(&w->sure, begin_ns, end_ns);
     w->top_busy_s += certain;
-    w->busy_s += (double)(end_ns - w->begin_ns) * 1e-9 - certain;
+    w->busy_s += (double)(end_ns - begin_ns) * 1e-9 - certain;
+    w->thin.took_s += (double)(end_ns - begin_ns) * 1e-9, w->thin.ref_s += certain;
+}
+
+/* What a kernel says of the stretch without records before it. There no record lengthens it. */
+static void read_burst(fl_tightrope_work *w, double d, double top_s) {
+    fl_tightrope_thin *t = &w->thin;
+    t->kernels++, t->records++;
+    t->took_s += fmax(0, d - w->record_s), t->ref_s += fmax(0, fmin(d, top_s) - w->record_s);
 }
 
 /* Time of each kind, and of kinds that the phase does not have (inside.h). */
@@ -44,7 +52,8 @@ static void count_kind(fl_tightrope_work *w, fl_tightrope_kind *k, double d) {
     k->window_s += d;
     if (!w->phased)
         return;
-    w->strange_s = fmax(0, w->strange_s + (k->usual ? -d : d));
+    const double of_all = w->thin.share > 0 ? d / w->thin.share : d; /* records show a part of the kernels */
+    w->strange_s = fmax(0, w->strange_s + (k->usual ? -of_all : of_all));
     w->spell += !(w->strange_s > 0);
     if (k->spell != w->spell)
         k->spell = w->spell, k->spell_s = 0;
@@ -59,20 +68,26 @@ static fl_tightrope_kind *place(fl_tightrope_work *w, uint32_t kind) {
 /* Kernels that run beside others take the longer for it, here and at the top clock: their lengths tell nothing that is
  * certain. So they count nothing, and what ran beside them is taken back. */
 static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
-    for (uint64_t i = 0; i < s->record_count; i++) {
+    int64_t begin_ns =
+        w->thin.from_ns > w->begin_ns && w->thin.share > 0 && w->thin.share < 1 ? w->thin.from_ns : w->begin_ns;
+    const double unseen_s = begin_ns > w->begin_ns ? w->record_s : 0; /* no record lengthens most kernels */
+    for (uint64_t i = 0; i < s->record_count && w->thin.off != FL_TIGHTROPE_OFF; i++) {
         const fl_kernel_record *r = &s->record[i];
-        if (r->gpu != gpu || r->end_ns < r->start_ns || r->end_ns <= w->begin_ns)
+        if (r->gpu != gpu || r->end_ns < r->start_ns || r->end_ns <= begin_ns)
             continue;
+        if (w->thin.off == FL_TIGHTROPE_AWAITED)
+            fl_tightrope_thin_first(w, r->start_ns), begin_ns = w->thin.from_ns;
         /* The last place is for all kinds that have none of their own: they are unlike, so no mean of theirs counts. */
         const int rest = r->kind >= FL_TIGHTROPE_KINDS - 1;
         fl_tightrope_kind *k = place(w, rest ? FL_TIGHTROPE_KINDS - 1 : r->kind);
-        const int64_t start_ns = r->start_ns > w->begin_ns ? r->start_ns : w->begin_ns;
+        const int64_t start_ns = r->start_ns > begin_ns ? r->start_ns : begin_ns;
         const double d = (double)(r->end_ns - start_ns) * 1e-9;
         const int settled = start_ns >= w->settled_ns;
         const double beside_s = (double)(w->last_end_ns - start_ns) * 1e-9;
         if (w->alike != FL_TIGHTROPE_ALIKE_ALL && beside_s > RECORD_S) {
             w->overlap_s += beside_s;
             w->busy_s += fmax(0, d - beside_s);
+            w->thin.took_s += fmax(0, d - beside_s), w->thin.ref_s -= beside_s;
             shows(w, r->end_ns);
             w->last_end_ns = r->end_ns > w->last_end_ns ? r->end_ns : w->last_end_ns;
             continue;
@@ -81,26 +96,28 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
             w->last_end_ns = r->end_ns;
         shows(w, r->end_ns);
         if (start_ns > r->start_ns) {
-            read_rest(w, r->end_ns);
+            read_rest(w, start_ns, r->end_ns);
             continue;
         }
         count_kind(w, k, d);
         w->recorded++;
         if (settled && w->at_top) {
             w->top_busy_s += d;
+            read_burst(w, d, d);
             if (!rest)
                 k->count++, k->sum_s += d, k->square_s += d * d, k->now++, k->now_s += d;
         } else {
             const double certain_s = fl_tightrope_certain_between(&w->sure, start_ns, r->end_ns);
             k->done++, k->done_s += d, k->floor_s += certain_s;
             w->busy_s += d;
+            read_burst(w, d, settled && k->count >= 3 && !rest ? fmax(certain_s, k->sum_s / k->count) : certain_s);
             if (settled)
                 k->low++, k->low_s += d, k->low_floor_s += certain_s;
         }
         if (!settled)
             continue;
         if (k->count >= 3)
-            w->known_s += d, w->ref_s += k->sum_s / k->count;
+            w->known_s += d - unseen_s, w->ref_s += k->sum_s / k->count - unseen_s;
         else
             w->unknown_s += d;
     }
@@ -182,7 +199,8 @@ int fl_tightrope_overlap(const fl_tightrope_work *w) {
 }
 
 int fl_tightrope_crowded(const fl_tightrope_work *w) {
-    return w->signal == FL_TIGHTROPE_RECORDS && w->overlap_s > 0.01 * (double)(w->last_ns - w->begin_ns) * 1e-9;
+    const double on_s = (double)(w->last_ns - w->begin_ns) * 1e-9 - w->thin.off_s - w->thin.wait_s;
+    return w->signal == FL_TIGHTROPE_RECORDS && w->overlap_s > 0.01 * on_s;
 }
 
 void fl_tightrope_weigh(fl_tightrope_work *w) {

@@ -78,7 +78,7 @@ static int64_t best_signal(const fl_gpu_sample *u) {
  * they would cost half of the bound, and of several GPUs, which may wait for each other unseen, only what is certain
  * counts. */
 static int64_t safe_signal(const node *n) {
-    const int dear = !n->facts->gpu[0].records_ns && n->p->bound < 2 * n->p->records_cost;
+    const int dear = !n->facts->gpu[0].records_ns && n->p->bound < 2 * fl_tightrope_record_share(n);
     return n->count > 1 || dear ? FL_TIGHTROPE_NONE : FL_TIGHTROPE_RECORDS;
 }
 
@@ -92,7 +92,7 @@ static int64_t first_signal(const node *n, const fl_gpu_sample *u) {
         return safe_signal(n);
     if (asked == FL_TIGHTROPE_KERNELS && !fl_gpu_known(u, FL_GPU_KERNELS))
         return FL_TIGHTROPE_ENDS;
-    if (asked == FL_TIGHTROPE_AUTO && (n->count > 1 || n->p->records_cost > 0))
+    if (asked == FL_TIGHTROPE_AUTO && (n->count > 1 || fl_tightrope_record_share(n) > 0))
         return best <= FL_TIGHTROPE_BYTES ? best : FL_TIGHTROPE_BYTES;
     if (n->count == 1)
         return asked == FL_TIGHTROPE_AUTO ? FL_TIGHTROPE_RECORDS : asked;
@@ -111,9 +111,10 @@ static void start(node *n) {
         g->react_s = g->settle_s = (double)f->settle_ns * 1e-9;
         if (signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS)
             fl_set_gpu(n->c, i, FL_SET_RECORDS, 1);
-        g->work.record_s = n->p->records_cost > 0 ? (double)f->records_ns * 1e-9 : 0;
-        g->work.afford = n->p->bound / 2;
-        fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas, n->p->records_cost);
+        g->work.record_s = n->p->records_cost > 0 ? fmax(0, (double)f->records_ns) * 1e-9 : 0;
+        g->work.afford = 0.8 * n->p->bound;
+        g->work.thin.random = fl_random_seed(n->facts->seed, i);
+        fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas, fl_tightrope_record_share(n));
         g->lag_s = n->p->lag_ms > 0 ? n->p->lag_ms * 1e-3 : f->power_lag_ns > 0 ? (double)f->power_lag_ns * 1e-9 : NAN;
         fl_tightrope_lag_begin(&g->lag, fl_gpu_known(u, FL_GPU_POWER_W) ? u->value[FL_GPU_POWER_W] : 0);
     }
@@ -141,7 +142,7 @@ static int no_records_at_all(const node *n, const gpu_state *g) {
 static void turn_to(node *n, uint32_t i, int64_t signal) {
     fl_tightrope_work *w = &n->gpu[i].work;
     n->gpu[i].signal_ns = n->now;
-    fl_tightrope_work_begin(w, signal, w->begin_ns, n->p->tolerance, n->p->sigmas, n->p->records_cost);
+    fl_tightrope_work_begin(w, signal, w->begin_ns, n->p->tolerance, n->p->sigmas, fl_tightrope_record_share(n));
     w->last_ns = n->now;
     fl_tightrope_window(w, w->begin_ns, 1, 0);
 }
@@ -194,7 +195,7 @@ static void arrive(node *n) {
 /* The reference is good enough to go on: its error costs a small part of the bound, and less than records would, which
  * a short look at the program would else turn on for all its run. */
 static int learned(const node *n) {
-    const double part = n->p->bound / (n->count > 1 ? 10 : 4), cost = n->p->records_cost;
+    const double part = n->p->bound / (n->count > 1 ? 10 : 4), cost = fl_tightrope_record_share(n);
     if (n->count == 1 && n->state->phases.turns > 0 && n->gpu->work.signal == FL_TIGHTROPE_RECORDS)
         return n->gpu->work.known_s > 0; /* of a further phase: its kinds are learned on all visits */
     for (uint32_t i = 0; i < n->count; i++)
@@ -239,11 +240,14 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         late_s = fmax(late_s, fl_tightrope_late_s(&n.gpu[i]));
         learning |= n.gpu[i].work.at_top && !fl_tightrope_tried(&n, i) && !fl_tightrope_idle(&n, i);
     }
+    fl_tightrope_work *w = &n.gpu->work;
+    if (n.count == 1 && fl_tightrope_thin_turn(w, n.p->bound))
+        fl_set_gpu(c, 0, FL_SET_RECORDS, w->thin.off != FL_TIGHTROPE_OFF);
     const double length_s = (double)(n.now - n.gpu->work.window_ns) * 1e-9;
     const double end_s = (learning ? REFERENCE_S : n.state->window_s) + late_s;
     for (uint32_t i = 0; i < n.count; i++) {
         other |= learning && other_signal(&n, i);
-        over &= fl_tightrope_over(&n.gpu[i], n.now, length_s, end_s);
+        over &= fl_tightrope_over(&n.gpu[i], n.now, length_s, end_s) && fl_tightrope_thin_told(&n.gpu[i].work);
     }
     n.state->alarm =
         fl_tightrope_guard(&n) || (n.count == 1 && fl_tightrope_crowded(&n.gpu->work)) || fl_tightrope_dear(&n);
@@ -253,6 +257,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
         fl_tightrope_end_window(&n);
     const int64_t fine = (int64_t)(n.p->poll_ms * 1e6), safe = n.state->safe_ns - n.now - fine / 2;
     c->delay_ns = safe > FL_TIGHTROPE_COARSE_NS ? FL_TIGHTROPE_COARSE_NS : safe > fine ? safe : fine;
+    c->delay_ns = fl_tightrope_thin_left(w) < c->delay_ns ? fl_tightrope_thin_left(w) : c->delay_ns;
     for (uint32_t i = 0; i < n.count; i++) {
         const int64_t next = fl_tightrope_wait_ns(n.p, &n.gpu[i], n.now, end_s);
         c->delay_ns = next < c->delay_ns ? next : c->delay_ns;
@@ -273,7 +278,8 @@ static const fl_param param_rows[] = {
         "what signal=auto may count by: records; or markers, kernels and bytes first, where their units are alike"),
     FL_PARAM(params, tolerance, REAL(0, 1), "", "0.03", "by how much a slowdown may pass top / f"),
     FL_PARAM(params, sigmas, REAL(0, 10), "", "4.5", "of the reference's error held back"),
-    FL_PARAM(params, records_cost, REAL(0, 1), "", "0.02", "by how much kernel records stretch kernels; 0: free"),
+    FL_PARAM(params, records_cost, REAL(0, 1), "", "0.02",
+             "by how much kernel records stretch kernels, where the host states no time per kernel; 0: they are free"),
     FL_PARAM(params, poll_ms, REAL(0.1, 1000), "ms", "2", "time between readings where a counter's line is drawn"),
     FL_PARAM(params, lag_ms, REAL(0, 10000), "ms", "0",
              "age of a power reading; 0: as the platform says, else learned at the start"),

@@ -38,6 +38,8 @@ static void begin_window(node *n) {
         if (changed)
             g->arrived_ns = -1, g->power_ns = INT64_MAX;
         fl_tightrope_window(&g->work, n->now, share, changed);
+        if (changed && g->work.thin.share > 0)
+            fl_set_gpu(n->c, i, FL_SET_RECORDS, g->work.thin.off != FL_TIGHTROPE_OFF);
     }
     n->state->safe_ns = n->now;
 }
@@ -155,7 +157,7 @@ static void learn(node *n, fl_tightrope_seen_window *m, const fl_tightrope_membe
  */
 static int records_pay(const node *n) {
     if (n->p->signal != FL_TIGHTROPE_AUTO || fl_tightrope_strict(n->p) || n->state->references != 1 ||
-        (n->count == 1 && !(n->p->records_cost > 0)))
+        (n->count == 1 && !(fl_tightrope_record_share(n) > 0)))
         return 0;
     for (uint32_t i = 0; i < n->count; i++) {
         const fl_tightrope_work *w = &n->gpu[i].work;
@@ -163,7 +165,8 @@ static int records_pay(const node *n) {
                                          : w->signal >= FL_TIGHTROPE_ITERATIONS && w->signal <= FL_TIGHTROPE_BYTES;
         if (!fl_tightrope_at_top(n, i) || fl_tightrope_tried(n, i))
             return 0;
-        if (counter && !fl_tightrope_idle(n, i) && n->p->sigmas * fl_tightrope_reference_error(w) > n->p->records_cost)
+        if (counter && !fl_tightrope_idle(n, i) &&
+            n->p->sigmas * fl_tightrope_reference_error(w) > fl_tightrope_record_share(n))
             return 1;
     }
     return 0;

@@ -12,6 +12,7 @@
 static void begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas, double cost) {
     const int64_t kinds = w->kinds;
     const double record_s = w->record_s, afford = w->afford;
+    const fl_random random = w->thin.random;
     memset(w, 0, offsetof(fl_tightrope_work, kind));
     w->kinds = kinds, w->record_s = record_s, w->afford = afford;
     w->signal = signal;
@@ -21,6 +22,9 @@ static void begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double t
     w->sigmas = sigmas;
     w->cost = cost;
     w->counter = NAN;
+    w->thin.before = NAN;
+    w->thin.from_ns = now_ns;
+    w->thin.random = random;
     w->share = 1;
     w->busy_share = 1;
 }
@@ -58,6 +62,172 @@ void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns) {
     w->clock = clock, w->share = share, w->settled_ns = settled_ns, w->at_top = at_top; /* until the next window */
 }
 
+/* ---- records for a part of the time ---- */
+
+#define BURST_S 0.004 /* least length of a burst: two readings */
+#define DEAR_COST 0.1 /* records cost more than they tell while a clock is on its way */
+#define SOON_NS 1000000
+#define BURST_KERNELS 16
+#define BURST_MAX_S 0.2
+#define AFFORD 0.0025 /* share of the time that records take where they are on for a part of it, but at most */
+#define PART 20       /* such a part of the bound, */
+#define HELD 0.15     /* and what is held back for the rest of the time this share of what may be spent */
+#define THIN 0.5      /* records that may be on for a larger share of the time stay on */
+
+static double seconds(int64_t from_ns, int64_t to_ns) { return (double)(to_ns - from_ns) * 1e-9; }
+
+/* Worth of a stretch is decided: by a burst, or as what is certain. */
+static void thin_count(fl_tightrope_thin *t, double worth_s) {
+    t->off_s += t->wait_s, t->sure_s += t->wait_sure_s, t->worth_s += worth_s;
+    t->wait_s = t->wait_sure_s = 0;
+}
+
+static void thin_begin(fl_tightrope_thin *t, int64_t now_ns, int off) {
+    t->from_ns = now_ns, t->off = off;
+    t->took_s = t->ref_s = t->kernels = t->records = 0;
+}
+
+/* What the burst says a second is worth, and with it the stretch before. */
+static void thin_tell(fl_tightrope_work *w) {
+    fl_tightrope_thin *t = &w->thin;
+    const int64_t open_ns = w->last_end_ns > t->from_ns ? w->last_end_ns : t->from_ns;
+    /* The kernel that runs now would else be left out, and so would be most long ones. Of it only what is certain
+     * counts. */
+    t->took_s += seconds(open_ns, w->last_ns), t->ref_s += fl_tightrope_certain_between(&w->sure, open_ns, w->last_ns);
+    const double idle_s = fmax(0, seconds(t->from_ns, w->last_ns) - t->took_s - t->records * w->record_s);
+    const double all_s = t->took_s + idle_s, worth = all_s > 0 ? fmin(1, (t->ref_s + idle_s) / all_s) : 0;
+    const double wide_s = t->wait_s - t->wait_sure_s; /* how wrong it can be */
+    if (!(t->wait_s > 0))
+        return;
+    if (!(worth * t->wait_s > t->wait_sure_s)) {
+        thin_count(t, t->wait_sure_s);
+        t->before = NAN;
+        return;
+    }
+    if (wide_s > 1e-3 * t->wait_s) {
+        const double off_s = t->wait_s * (worth - t->before);
+        t->stretches++;
+        t->most_s = fmax(t->most_s, wide_s);
+        if (!isnan(t->before))
+            t->pairs++, t->square += off_s * off_s / 2;
+    }
+    t->before = worth;
+    thin_count(t, worth * t->wait_s);
+}
+
+/* Of a bound that fails as rarely as so many standard errors: ln(2 / chance), at least. */
+static double thin_likely(const fl_tightrope_work *w) { return w->sigmas * w->sigmas / 2 + log(2); }
+
+/* What stretches are worth at least, in seconds at the top clock. */
+static double thin_credit(const fl_tightrope_work *w) {
+    const fl_tightrope_thin *t = &w->thin;
+    const double likely = thin_likely(w), on_s = w->elapsed_s - w->before_elapsed_s - t->off_s;
+    const double wide = t->pairs > 0 ? t->square * t->stretches / t->pairs : t->stretches * t->most_s * t->most_s / 4;
+    const double held_s =
+        7.0 / 3 * likely * t->most_s + sqrt(2 * likely * wide) + w->error_s * t->off_s / fmax(on_s, 1e-9);
+    const double open_s = t->off ? fl_tightrope_certain_between(&w->sure, t->from_ns, w->last_ns) : 0;
+    return fmax(t->sure_s, t->worth_s - held_s) + t->wait_sure_s + open_s;
+}
+
+/* Time in which records were off. */
+static double thin_off(const fl_tightrope_work *w) {
+    return w->thin.off_s + w->thin.wait_s + (w->thin.off ? seconds(w->thin.from_ns, w->last_ns) : 0);
+}
+
+static void thin_sleep(fl_tightrope_work *w, double off_s) {
+    fl_tightrope_thin *t = &w->thin;
+    thin_begin(t, w->last_end_ns > t->from_ns ? w->last_end_ns : t->from_ns, FL_TIGHTROPE_OFF);
+    w->quiet_s = fmax(w->quiet_s, 1.5 * off_s + 3 * BURST_S); /* until the next burst has told */
+    t->turn_ns = w->last_ns + (int64_t)(off_s * (0.5 + fl_random_unit(&t->random)) * 1e9);
+}
+
+/* Records are asked for. While the clock was on its way only what is certain counts. */
+static void thin_wake(fl_tightrope_work *w) {
+    fl_tightrope_thin *t = &w->thin;
+    const int64_t from = w->settled_ns > t->from_ns ? w->settled_ns : t->from_ns;
+    t->wait_s = seconds(t->from_ns, from);
+    t->wait_sure_s = fl_tightrope_certain_between(&w->sure, t->from_ns, from);
+    thin_count(t, t->wait_sure_s);
+    t->from_ns = from, t->off = FL_TIGHTROPE_AWAITED, t->turn_ns = w->last_ns;
+}
+
+/* Records take effect late, on and off alike: so long they lengthened kernels that no record shows. */
+void fl_tightrope_thin_first(fl_tightrope_work *w, int64_t start_ns) {
+    fl_tightrope_thin *t = &w->thin;
+    const int64_t from = t->from_ns > t->turn_ns ? t->from_ns : t->turn_ns, to = start_ns > from ? start_ns : from;
+    t->wait_s = seconds(t->from_ns, to);
+    t->wait_sure_s = fl_tightrope_certain_between(&w->sure, t->from_ns, to);
+    t->worth_s -= t->cost * seconds(t->turn_ns, to);
+    w->last_end_ns = to;
+    thin_begin(t, to, FL_TIGHTROPE_ON);
+}
+
+/* Another clock was set: what was not told yet stays certain. Records go on until the clock is there, as each of them
+ * then tells what its kernel was worth, unless they cost more than that. */
+static void thin_change(fl_tightrope_work *w, int64_t now_ns) {
+    fl_tightrope_thin *t = &w->thin;
+    thin_count(t, t->wait_sure_s);
+    t->before = NAN;
+    if (!(t->share > 0) || t->share >= 1)
+        return;
+    if (t->off == FL_TIGHTROPE_ON && t->cost > DEAR_COST)
+        thin_sleep(w, 0);
+    if (t->off == FL_TIGHTROPE_ON)
+        return;
+    t->wait_s = seconds(t->from_ns, now_ns);
+    t->wait_sure_s = fl_tightrope_certain_between(&w->sure, t->from_ns, now_ns);
+    thin_count(t, t->wait_sure_s);
+    t->from_ns = t->turn_ns = now_ns;
+    t->off = t->cost > DEAR_COST ? FL_TIGHTROPE_OFF : t->told ? FL_TIGHTROPE_ON : FL_TIGHTROPE_AWAITED;
+}
+
+int fl_tightrope_thin_turn(fl_tightrope_work *w, double bound) {
+    const double afford = fmin(AFFORD, bound / PART);
+    fl_tightrope_thin *t = &w->thin;
+    t->told = 0;
+    if (w->signal != FL_TIGHTROPE_RECORDS || !(w->record_s > 0))
+        return 0;
+    if (t->off == FL_TIGHTROPE_OFF) {
+        if (w->last_ns < t->turn_ns || w->last_ns < w->settled_ns)
+            return 0;
+        thin_wake(w);
+        return 1;
+    }
+    if (t->off == FL_TIGHTROPE_AWAITED && seconds(t->turn_ns, w->last_ns) < BURST_MAX_S)
+        return 0;
+    if (t->off == FL_TIGHTROPE_AWAITED) /* nothing runs */
+        fl_tightrope_thin_first(w, w->last_ns);
+    const double burst_s = seconds(t->from_ns, w->last_ns);
+    if (burst_s < BURST_S || (t->kernels < BURST_KERNELS && burst_s < BURST_MAX_S) ||
+        (t->share > 0 && w->last_ns < w->settled_ns))
+        return 0;
+    const double needed_s = fmin(burst_s, fmax(BURST_S, BURST_KERNELS * burst_s / fmax(1, t->kernels)));
+    t->told = 1;
+    t->cost = t->records * w->record_s / fmax(t->took_s, 1e-9);
+    thin_tell(w);
+    t->share = t->cost > afford / THIN ? afford / t->cost : 1;
+    /* Stretches are so short that what is held back for them stays a small part of what may be spent. */
+    const double wide_s = HELD * bound * w->elapsed_s / (1.5 * 7 / 3 * thin_likely(w));
+    const double range = fmax(1e-3, 1 - (w->at_top ? 1 : w->share * (1 - w->tolerance)));
+    const double off_s = fmax(BURST_S, fmin(needed_s * (1 / t->share - 1), wide_s / range));
+    if (t->share < 1) {
+        thin_sleep(w, off_s);
+        return 1;
+    }
+    thin_begin(t, w->last_end_ns > t->from_ns ? w->last_end_ns : t->from_ns, 0);
+    return 0;
+}
+
+int64_t fl_tightrope_thin_left(const fl_tightrope_work *w) {
+    const fl_tightrope_thin *t = &w->thin;
+    if (!(t->share > 0) || t->share >= 1)
+        return INT64_MAX;
+    int64_t end_ns = t->off == FL_TIGHTROPE_ON ? t->from_ns + (int64_t)(BURST_S * 1e9) : w->last_ns;
+    if (t->off == FL_TIGHTROPE_OFF)
+        end_ns = t->turn_ns > w->settled_ns ? t->turn_ns : w->settled_ns;
+    return end_ns > w->last_ns + SOON_NS ? end_ns - w->last_ns : SOON_NS;
+}
+
 /* A counter's line is drawn on over windows at one clock, for so long: a line that never ends sees no change. */
 #define STRETCH_S 2
 
@@ -67,6 +237,8 @@ void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int
             fl_tightrope_rate_keep(&w->rate);
         fl_tightrope_rate_stretch(&w->rate);
     }
+    if (changed)
+        thin_change(w, now_ns);
     const double before = now_ns < w->settled_ns ? w->share : w->at_top ? 1 : w->clock; /* or not there yet */
     w->share = changed ? fmin(before, clock) : clock;
     w->window_ns = now_ns;
@@ -243,15 +415,16 @@ static double records_credit(fl_tightrope_work *w) {
         held += held_s * held_s;
     }
     w->error_s = sqrt(held);
-    const double elapsed_s = w->elapsed_s - w->before_elapsed_s;
+    const double elapsed_s = fmax(1e-9, w->elapsed_s - w->before_elapsed_s - thin_off(w));
     const double all_s = w->busy_s + w->top_busy_s, over = fmax(1, all_s / elapsed_s);
-    const double open_s = fmax(0, fmin(elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
+    const double open_s =
+        w->thin.off ? 0 : fmax(0, fmin(elapsed_s - all_s, (double)(w->last_ns - w->last_end_ns) * 1e-9));
     const double idle_s = fmax(0, elapsed_s - all_s - open_s);
     w->busy_share = elapsed_s > idle_s ? 1 - idle_s / elapsed_s : 1;
     const double kernels_s = (w->top_busy_s + low - w->error_s - w->overlap_s) / over +
                              fl_tightrope_certain_between(&w->sure, w->last_ns - (int64_t)(open_s * 1e9), w->last_ns);
     const double paid_s = w->record_s > 0 ? fmax(0, kernels_s - w->recorded * w->record_s) : kernels_s / (1 + w->cost);
-    return w->before_s + paid_s + idle_s;
+    return w->before_s + paid_s + idle_s + thin_credit(w);
 }
 
 double fl_tightrope_records_cost(const fl_tightrope_work *w) {
@@ -381,6 +554,7 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
 void fl_tightrope_to_certain(fl_tightrope_work *w) {
     const double credit = fl_tightrope_credit(w);
     w->signal = FL_TIGHTROPE_NONE;
+    w->thin = (fl_tightrope_thin){.random = w->thin.random, .before = NAN};
     w->top_s = credit, w->floor_s = 0;
 }
 

@@ -1,4 +1,5 @@
-/* Workloads of a sweep: kernels one after the other, cut into ops of about 10 ms. */
+/* Workloads of a sweep: kernels one after the other, cut into ops of about 10 ms, or of the length that the user
+ * states. */
 #include "sim/workload/inside.h"
 
 #include "models/laws/device.h"
@@ -20,7 +21,8 @@
 
 /* ---- cutting into ops ---- */
 
-#define OP_NS INT64_C(10000000)
+#define OP_NS INT64_C(10000000)    /* length of an op where none is stated */
+#define OPS_MAX INT64_C(100000000) /* of a kernel */
 
 fl_sweep_ops fl_sweep_ops_of(fl_workload *w, const fl_sweep_replay *replay, uint32_t stream, const char *name) {
     return (fl_sweep_ops){.w = w,
@@ -41,10 +43,11 @@ fl_status fl_sweep_ops_marker(fl_sweep_ops *o, const fl_load *like, uint32_t *id
 
 static int64_t at_least_one(int64_t n) { return n < 1 ? 1 : n; }
 
-/* How many ops one iteration has, and the kernel in all. */
-static int64_t cut(int64_t total, int64_t iteration_ns, int64_t *each) {
-    int64_t n = total / OP_NS;
-    n = n < 100 ? 100 : n > 1000000 ? 1000000 : n;
+/* How many ops one iteration has, and the kernel in all. op_ns: length of an op, 0 if none is stated. */
+static int64_t cut(int64_t total, int64_t op_ns, int64_t iteration_ns, int64_t *each) {
+    const int64_t most = op_ns ? OPS_MAX : 1000000, least = op_ns ? 1 : 100;
+    int64_t n = (total + op_ns / 2) / (op_ns ? op_ns : OP_NS);
+    n = n < least ? least : n > most ? most : n;
     *each = n + 1; /* none ends */
     if (!iteration_ns)
         return n;
@@ -56,7 +59,7 @@ static int64_t cut(int64_t total, int64_t iteration_ns, int64_t *each) {
 
 fl_status fl_sweep_ops_add(fl_sweep_ops *o, uint32_t class_id, uint32_t marker, int64_t total, fl_diag *d) {
     int64_t each;
-    const int64_t n = cut(total, o->replay->iteration_ns, &each);
+    const int64_t n = cut(total, o->replay->op_ns, o->replay->iteration_ns, &each);
     fl_status s = FL_OK;
     for (int64_t i = 0; !s && i < n; i++) {
         const int64_t from = (int64_t)((fl_uwide)(uint64_t)total * (uint64_t)i / (uint64_t)n);

@@ -224,8 +224,8 @@ static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_n
 /* ---- from a sweep ----
  *
  * A sweep gives one time for each clock. A policy changes clocks within that time and measures parts of it, so a kernel
- * of a sweep becomes ops of about 10 ms. The table says neither how much the parts vary nor where iterations end; the
- * user may state both. */
+ * of a sweep becomes ops of about 10 ms. The table says neither how long kernels are, how much they vary, nor where
+ * iterations end; the user may state all three. */
 
 typedef struct fl_sweep_replay { /* how the workloads of a sweep are replayed */
     uint32_t repeat;             /* number of times that the workload runs, one after the other */
@@ -233,6 +233,7 @@ typedef struct fl_sweep_replay { /* how the workloads of a sweep are replayed */
     double jitter;               /* coefficient of variation of an op's work, 0 to 1; 0: all alike */
     uint64_t seed;               /* of the jitter. The same seed is the same work at every clock, under every policy */
     int64_t iteration_ns;        /* work between iteration markers, about, at the highest clock; 0: no markers */
+    int64_t op_ns;               /* length of an op at the highest clock, about; 0: 10 ms, and 100 ops at least */
 } fl_sweep_replay;
 
 /* ---- from a kernel trace ---- */

@@ -49,6 +49,19 @@ run() { "$f" run "$dir/s.csv" --workload a --platform generic "$@"; }
 succeed "markers each second" 'iterations  9 between markers' run --policy nvboost --iteration 1
 succeed "jitter is told" 'jitter 5 %' run --policy nvboost --jitter 0.05
 succeed "a row is called as asked for" '^tight ' "$f" compare "$dir/s.csv" --platform generic --no-oracle --policy tight=tightrope:bound=0.05
+succeed "kernels of a stated length" 'kernels of 50 us' run --policy nvboost --op-us 50
+check "are as many" eval "run --policy nvboost --op-us 50 | grep -q ' 200000 kernels'"
+refuse "their length without a sweep" 2 'op-us has no effect without a sweep' "$f" run traces/samples/mix8.csv --platform generic --policy nvboost --op-us 5
+
+# ---- what kernel records cost ----
+printf 'kernel,cpu_mhz,sm_mhz\nnone,1500,1500\n' >"$dir/none.csv"
+takes() { run --policy "ideal-static:states=$dir/none.csv" --op-us 100 "$@" | sed -n 's/^makespan *\([0-9.]*\) s/\1/p'; }
+check "a platform's records cost a time per kernel" test "$(takes)" = 10.08
+check "or a share, where one is stated" test "$(takes --record-cost 2%)" = 10.2
+check "or another time" test "$(takes --record-cost 2us)" = 10.2
+check "or nothing" test "$(takes --records free --record-cost 2%)" = 10
+refuse "a cost that is none" 2 "record cost '5000', expected a share" run --policy nvboost --record-cost 5000
+refuse "a share of more than all" 2 "record cost '5000%'" run --policy nvboost --record-cost 5000%
 refuse "jitter of more than all" 2 "jitter '1.5', expected how much" run --policy nvboost --jitter 1.5
 refuse "negative jitter" 2 "jitter '-0.1'" run --policy nvboost --jitter=-0.1
 refuse "no number" 2 "jitter 'nan'" run --policy nvboost --jitter nan

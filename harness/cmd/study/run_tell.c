@@ -326,6 +326,8 @@ static void put_asked(const fl_run_told *t) {
     printf("%s%s%s", c->heat ? ", heat" : "", c->no_cpu ? ", no CPU" : "", c->no_contention ? ", no interference" : "");
     if (s->jitter > 0)
         printf(", jitter %g %%", 100 * s->jitter);
+    if (s->op_ns)
+        printf(", kernels of %g us", (double)s->op_ns * 1e-3);
     if (s->arrivals)
         printf(", arrivals %s", s->arrivals);
     if (s->target_path)

@@ -209,9 +209,11 @@ static fl_status get_replay(fl_experiment *e, const fl_json *root, fl_replay_cho
         if (fl_replay_choose(into, &ignored, &why))
             s = fl_json_fail(&at, d, "%s", why.message);
     }
-    return s || into->iteration_s > 0 || !fl_json_has(root, "iteration_s")
-               ? s
-               : fl_json_get_real(root, "iteration_s", 0, HUGE_VAL, &into->iteration_s, d);
+    if (!s && !(into->iteration_s > 0) && fl_json_has(root, "iteration_s"))
+        s = fl_json_get_real(root, "iteration_s", 0, HUGE_VAL, &into->iteration_s, d);
+    if (!s && !(into->op_us > 0) && fl_json_has(root, "op_us"))
+        s = fl_json_get_real(root, "op_us", 1, 1e6, &into->op_us, d);
+    return s;
 }
 
 static bool draws_arrivals(const char *text) {
@@ -312,9 +314,9 @@ static fl_status open_variants(fl_experiment *e, const fl_scene_options *so, con
         changed.replay = (fl_replay_choice){0};
         if (!s)
             s = get_replay(e, &at, &changed.replay, d);
-        if (!s && !so->sweep && (changed.replay.jitter || changed.replay.iteration_s > 0))
+        if (!s && !so->sweep && fl_replay_chosen(&changed.replay, true))
             s = fl_json_fail(&at, d, "%s applies only to the workloads of a sweep, expected a sweep",
-                             changed.replay.jitter ? "jitter" : "iteration_s");
+                             fl_replay_chosen(&changed.replay, true));
         fl_replay_merge(&changed.replay, &so->replay);
         changed.arrivals = NULL;
         if (!s)

@@ -80,11 +80,13 @@ const fl_keys fl_draws_keys = {
     ROW("setting_hosts", TEXT, "", "one; for a pipeline per-gpu", "one process for all GPUs in turn, or one each",     \
         .words = FL_HOSTS_ONE "|" FL_HOSTS_PER_GPU),                                                                   \
     ROW("records", TEXT, "", "cost", "cost of kernel records: the platform's time, none, or a row for each",           \
-        .words = "cost|free|" FL_RECORDS_BOTH)
+        .words = "cost|free|" FL_RECORDS_BOTH),                                                                        \
+    ROW("record_cost", TEXT, "", "the platform's", "what records cost: \"2%\" of kernel time, or \"0.8us\" a kernel")
 #define REPLAY_ROWS                                                                                                    \
     ROW("jitter", TEXT | REAL, "", "0", "for a sweep: ops vary by this share, drawn by the seed", SHARE),              \
     ROW("iteration_s", REAL, "s", "none", "for a sweep: a marker after about this much work at the top clock",         \
-        BETWEEN(1e-3, 1e6))
+        BETWEEN(1e-3, 1e6)),                                                                                           \
+    ROW("op_us", REAL, "us", "10000", "for a sweep: about how long a kernel lasts at the top clock", BETWEEN(1, 1e6))
 #define ARRIVALS_ROW                                                                                                   \
     ROW("arrivals", TEXT | OBJECT, "", NULL, "every workload serves requests that arrive by this: " FL_ARRIVALS_FORM,  \
         .of = &arrivals)

@@ -382,6 +382,7 @@ static fl_status read_records(const fl_json *gpu, fl_device *dev, fl_diag *d) {
     fl_status s = fl_platform_part(gpu, "records", known, COUNT_OF(known), &at, d);
     if (!s && at.node)
         s = fl_platform_reals(&at, field, COUNT_OF(field), d);
+    dev->records_known = at.node != NULL;
     dev->records_slowdown = pct / 100;
     dev->records_kernel_s = us * 1e-6;
     return s;

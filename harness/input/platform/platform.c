@@ -38,7 +38,9 @@ static int64_t settle_of(const fl_actuator_spec *a) {
 
 /* Beside a share a time for each kernel is not the whole cost, and a policy would count too little. */
 static int64_t records_of(const fl_device *dev) {
-    return dev->records_slowdown > 0 ? 0 : (int64_t)(dev->records_kernel_s * 1e9 + 0.5);
+    if (!dev->records_known || dev->records_slowdown > 0)
+        return 0;
+    return dev->records_kernel_s > 0 ? (int64_t)(dev->records_kernel_s * 1e9 + 0.5) : -1;
 }
 
 static fl_status law_of(const fl_device *dev, fl_power_law *law, fl_diag *d) {

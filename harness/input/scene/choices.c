@@ -45,15 +45,25 @@ static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
 }
 
 /* With both, the node is that of cost; a comparison repeats what needs records (harness/study/trial/setup.c). */
-static fl_status choose_records(fl_node_spec *node, const char *how, fl_diag *d) {
+static fl_status choose_records(fl_node_spec *node, const char *how, const char *cost, fl_diag *d) {
     static const char *const words[] = {"cost", "free", FL_RECORDS_BOTH};
     size_t i = 0;
     while (how && i < 3 && strcmp(how, words[i]) != 0)
         i++;
     if (i == 3)
         return fl_refuse(d, "records '%s', expected cost, free or both", how);
-    for (uint32_t k = 0; i == 1 && k < node->device_count; k++)
-        node->device[k].records_slowdown = node->device[k].records_kernel_s = 0;
+    double share = 0;
+    int64_t ns = 0;
+    bool percent = false;
+    if (cost && !(fl_share_parse(cost, &share, &percent) && percent && share > 0 && share <= 10) &&
+        (fl_duration_parse(cost, &ns, NULL) || ns > 1000000))
+        return fl_refuse(d, "record cost '%.40s', expected a share such as 2%% or a time per kernel such as 0.8us",
+                         cost);
+    for (uint32_t k = 0; (i == 1 || cost) && k < node->device_count; k++) {
+        node->device[k].records_known = true;
+        node->device[k].records_slowdown = i == 1 || !percent ? 0 : share;
+        node->device[k].records_kernel_s = i == 1 ? 0 : (double)ns * 1e-9;
+    }
     return FL_OK;
 }
 
@@ -120,7 +130,7 @@ fl_status fl_node_choose(fl_node_spec *node, const fl_node_choice *c, fl_diag *d
     if (!s)
         s = choose_heat(node, c->heat, d);
     if (!s)
-        s = choose_records(node, c->records, d);
+        s = choose_records(node, c->records, c->record_cost, d);
     if (!s && c->actuator)
         s = choose_actuator(node, c->actuator, d);
     if (!s && c->hosts)
@@ -165,6 +175,8 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
         s = fl_json_get_text(root, "actuator", &c->actuator, d);
     if (!s && !c->hosts && fl_json_has(root, "setting_hosts"))
         s = fl_json_get_text(root, "setting_hosts", &c->hosts, d);
+    if (!s && !c->record_cost && fl_json_has(root, "record_cost"))
+        s = fl_json_get_text(root, "record_cost", &c->record_cost, d);
     if (!s && !c->records && fl_json_has(root, "records"))
         s = fl_json_get_text(root, "records", &c->records, d);
     if (s || (s = get_flag(root, "heat", &c->heat, d)) ||
@@ -183,6 +195,7 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
 void fl_node_choice_merge(fl_node_choice *c, const fl_node_choice *rest) {
     c->wall = c->wall ? c->wall : rest->wall;
     c->records = c->records ? c->records : rest->records;
+    c->record_cost = c->record_cost ? c->record_cost : rest->record_cost;
     c->actuator = c->actuator ? c->actuator : rest->actuator;
     c->hosts = c->hosts ? c->hosts : rest->hosts;
     c->heat |= rest->heat;
@@ -328,6 +341,7 @@ fl_status fl_replay_choose(const fl_replay_choice *c, fl_sweep_replay *out, fl_d
     bool percent = false;
     out->jitter = 0;
     out->iteration_ns = (int64_t)(c->iteration_s * 1e9 + 0.5);
+    out->op_ns = (int64_t)(c->op_us * 1e3 + 0.5);
     if (c->jitter && !(fl_share_parse(c->jitter, &out->jitter, &percent) && out->jitter >= 0 && out->jitter <= 1))
         return fl_refuse(d, "jitter '%s', expected how much an op varies as a share from 0 to 1, such as 0.05 or 5%%",
                          c->jitter);
@@ -340,7 +354,15 @@ bool fl_replay_drawn(const fl_replay_choice *c) {
     return !fl_replay_choose(c, &r, &ignored) && r.jitter > 0;
 }
 
+const char *fl_replay_chosen(const fl_replay_choice *c, bool key) {
+    return c->jitter            ? (key ? "jitter" : "--jitter")
+           : c->iteration_s > 0 ? (key ? "iteration_s" : "--iteration")
+           : c->op_us > 0       ? (key ? "op_us" : "--op-us")
+                                : NULL;
+}
+
 void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest) {
     c->jitter = c->jitter ? c->jitter : rest->jitter;
     c->iteration_s = c->iteration_s > 0 ? c->iteration_s : rest->iteration_s;
+    c->op_us = c->op_us > 0 ? c->op_us : rest->op_us;
 }

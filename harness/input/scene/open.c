@@ -137,7 +137,8 @@ static fl_status from_sweep(const fl_scene_options *o, const char *path, const f
             status =
                 fl_sweep_model_build(&m, i, &s->platform.node, &replay, &s->w, &s->stated, &s->note, &s->note_count, d);
         if (s)
-            s->jitter = replay.jitter, s->iteration_ns = replay.iteration_ns, s->repeat = replay.repeat;
+            s->jitter = replay.jitter, s->iteration_ns = replay.iteration_ns, s->op_ns = replay.op_ns,
+            s->repeat = replay.repeat;
         if (!status)
             status = fl_scene_complete(s, o, d);
         all->clipped += s && s->clipped;

@@ -246,9 +246,9 @@ fl_status fl_scene_check(const fl_scene_options *o, const fl_texts *traces, fl_d
         return fl_refuse(d, "--model has no effect without a sweep, expected one as well");
     if (any && !o->sweep && !o->pipeline && o->repeat)
         return fl_refuse(d, "--repeat has no effect without a sweep or a pipeline, expected one as well");
-    if (any && !o->sweep && (o->replay.jitter || o->replay.iteration_s > 0))
+    if (any && !o->sweep && fl_replay_chosen(&o->replay, false))
         return fl_refuse(d, "%s has no effect without a sweep, expected one as well",
-                         o->replay.jitter ? "--jitter" : "--iteration");
+                         fl_replay_chosen(&o->replay, false));
     if (any && !o->pipeline && o->slow.count)
         return fl_refuse(d, "--slow has no effect without a pipeline, expected one as well");
     if (o->pipeline && o->gpus)

@@ -104,19 +104,20 @@ fl_status fl_arrivals_spec_parse(const char *text, fl_arrivals_spec *spec, fl_di
 /* Which parts of a node are simulated, and how. A user may switch a part on, off or make it ideal, to see its share. */
 
 typedef struct fl_node_choice {
-    const char *wall;     /* "real", "ideal" or "off"; NULL = real */
-    bool heat;            /* heat is off unless asked for: it makes time matter */
-    bool no_contention;   /* leaves out the interference between kernels that share the bandwidth */
-    bool no_cpu;          /* host time as recorded, no CPU power */
-    bool no_gating;       /* an idle GPU keeps its power */
-    int64_t units;        /* seed of the variation between boards; 0 = all alike */
-    const char *hosts;    /* FL_HOSTS_ONE or FL_HOSTS_PER_GPU; NULL = one */
-    const char *records;  /* "cost", "free" or "both"; NULL = cost */
-    const char *actuator; /* clock-change latency, "20ms" or "0"; NULL = the platform's */
-    double gpu_budget_w;  /* of all GPUs together; 0 = the platform's */
-    double cpu_power;     /* factor on the CPU's power; 0 = 1 */
-    double bus_share;     /* share of its peak that an APU's bus reaches; 0 = the platform's */
-    double bus_spread;    /* that share varies each period by up to this share of the peak; 0 = it does not */
+    const char *wall;        /* "real", "ideal" or "off"; NULL = real */
+    bool heat;               /* heat is off unless asked for: it makes time matter */
+    bool no_contention;      /* leaves out the interference between kernels that share the bandwidth */
+    bool no_cpu;             /* host time as recorded, no CPU power */
+    bool no_gating;          /* an idle GPU keeps its power */
+    int64_t units;           /* seed of the variation between boards; 0 = all alike */
+    const char *hosts;       /* FL_HOSTS_ONE or FL_HOSTS_PER_GPU; NULL = one */
+    const char *records;     /* "cost", "free" or "both"; NULL = cost */
+    const char *record_cost; /* what kernel records cost, "2%" or "0.8us"; NULL = as the platform states */
+    const char *actuator;    /* clock-change latency, "20ms" or "0"; NULL = the platform's */
+    double gpu_budget_w;     /* of all GPUs together; 0 = the platform's */
+    double cpu_power;        /* factor on the CPU's power; 0 = 1 */
+    double bus_share;        /* share of its peak that an APU's bus reaches; 0 = the platform's */
+    double bus_spread;       /* that share varies each period by up to this share of the peak; 0 = it does not */
 } fl_node_choice;
 
 #define FL_RECORDS_BOTH "both"
@@ -145,6 +146,8 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
      "makes the GPUs differ, as units of one model do", FL_FOR_MACHINE},                                               \
     {"records", "cost|free|both", FL_OPTION_CHOICE, &(c).records, 0, 0,                                                \
      "kernel records: they take time as the platform states, none, or both to compare (cost)", FL_FOR_MACHINE},        \
+    {"record-cost", "2%|0.8us", FL_OPTION_TEXT, &(c).record_cost, 0, 0,                                                \
+     "share of kernel time, or time per kernel, that records take (the platform's)", FL_FOR_MACHINE},                  \
     {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100,                                                \
      "multiplies the CPU's power", FL_FOR_MACHINE},                                                                    \
     {"bus-share", "X", FL_OPTION_REAL, &(c).bus_share, 0.01, 1,                                                        \
@@ -176,10 +179,13 @@ fl_status fl_pipeline_slow_down(fl_pipeline *p, const fl_texts *slow, fl_diag *d
 typedef struct fl_replay_choice { /* NULL and 0: not chosen */
     const char *jitter;           /* a share such as 0.05 or 5% (fl_share_parse); NULL = 0 */
     double iteration_s;           /* work between iteration markers, in s; 0 = no markers */
+    double op_us;                 /* length of an op at the highest clock; 0 = about 10 ms */
 } fl_replay_choice;
 
-/* Fill jitter and iteration_ns of *out. FL_BAD_INPUT: the jitter is not a share from 0 to 1. */
+/* Fill jitter, iteration_ns and op_ns of *out. FL_BAD_INPUT: the jitter is not a share from 0 to 1. */
 fl_status fl_replay_choose(const fl_replay_choice *c, fl_sweep_replay *out, fl_diag *d);
+/* Return the first choice that is made, as an option (or with `key` as a key of an experiment); NULL if none is. */
+const char *fl_replay_chosen(const fl_replay_choice *c, bool key);
 /* Return true if the work is drawn. Each seed then has a scene of its own. */
 bool fl_replay_drawn(const fl_replay_choice *c);
 /* Fill what *c leaves open from *rest. */
@@ -190,7 +196,9 @@ void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest);
     {"jitter", "SHARE", FL_OPTION_TEXT, &(c).jitter, 0, 0,                                                             \
      "of a sweep: how much its ops vary, 0.05 or 5%, drawn from the seed (0)", FL_FOR_INPUT},                          \
     {"iteration", "S", FL_OPTION_REAL, &(c).iteration_s, 1e-3, 1e6,                                                    \
-     "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)", FL_FOR_INPUT}
+     "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)", FL_FOR_INPUT}, \
+    {"op-us", "US", FL_OPTION_REAL, &(c).op_us, 1, 1e6,                                                                \
+     "of a sweep: kernels last about US microseconds at the highest clock (10000)", FL_FOR_INPUT}
 /* clang-format on */
 
 /* Servers of a language model as a user asks for them: server file, request trace, numbers, and latency targets. The
@@ -360,6 +368,7 @@ typedef struct fl_scene {
     fl_serving_scene *serving; /* servers and their requests; NULL = none */
     double jitter;             /* by how much the ops of a sweep's workload vary, a share */
     int64_t iteration_ns;      /* work between the markers of a sweep's workload; 0 = no markers */
+    int64_t op_ns;             /* stated length of a sweep's kernels; 0 = not stated */
     int64_t repeat;            /* runs of a sweep's workload, or iterations of a pipeline; 0 for other workloads */
     char *slow;                /* --slow of a pipeline, joined by blanks; NULL = none */
     char *variant;             /* name of the variant of the node; NULL = plain */

@@ -174,6 +174,8 @@ static void add_replay(cJSON *into, const fl_scene *s) {
     }
     if (s->iteration_ns)
         cJSON_AddNumberToObject(into, "iteration_s", (double)s->iteration_ns * 1e-9);
+    if (s->op_ns)
+        cJSON_AddNumberToObject(into, "op_us", (double)s->op_ns * 1e-3);
 }
 
 static void add_arrivals(cJSON *into, cJSON *inputs, const fl_scene *s) {

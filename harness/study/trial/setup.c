@@ -180,9 +180,9 @@ fl_status fl_setup_open(fl_setup *u, fl_setup_options *o, fl_diag *d) {
                     "arrivals have no effect in a distribution replay, expected an experiment with kernels");
         goto out;
     }
-    if ((o->scene.replay.jitter || o->scene.replay.iteration_s > 0) && fl_experiment_draws(e)) {
-        s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0,
-                    "jitter and iterations have no effect in a distribution replay, expected it without them");
+    if (fl_replay_chosen(&o->scene.replay, true) && fl_experiment_draws(e)) {
+        s = fl_fail(d, FL_BAD_INPUT, e->path, 0, 0, "%s has no effect in a distribution replay, expected none",
+                    fl_replay_chosen(&o->scene.replay, true));
         goto out;
     }
     if (o->seeds > 1 && fl_experiment_redraws(e, &o->scene)) {
