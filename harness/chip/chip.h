@@ -57,6 +57,7 @@ typedef struct fl_fit_rows {
     bool mem_known;    /* the files name memory clocks; else all rows have 1 MHz */
     size_t predicted;  /* rows left out because they state a deviation: a model predicted them */
     size_t limited;    /* rows left out because a power limit bound */
+    size_t unheld;     /* rows left out because the board did not hold their power limit (fl_cap_held) */
     size_t repeated;   /* rows left out because the same setting exists under a higher limit that does not bind */
     size_t clockless;  /* rows left out because they have no SM clock */
     size_t memless;    /* rows without a memory clock where others have one: assumed to be at the highest */

@@ -83,6 +83,8 @@ static fl_status fl_fit_judge_limits(const fl_sweep *s, fl_cap_verdict **verdict
         end = group_end(row, n, i);
         fill(row + i, end - i, cell);
         fl_cap_test(cell, end - i, &scatter);
+        for (size_t k = fl_cap_held(cell, end - i); k < end - i; k++)
+            cell[k].verdict = FL_CAP_UNHELD;
         for (size_t k = i; k < end; k++) {
             const size_t at = (size_t)(row[k] - s->rows);
             (*verdict)[at] = cell[k - i].verdict;
@@ -173,6 +175,7 @@ static fl_status add_capped(const fl_sweep *s, const fl_cap_verdict *verdict, co
     for (size_t i = 0; i < s->row_count; i++) {
         const fl_sweep_row *row = &s->rows[i];
         size_t e = r->entities;
+        r->unheld += verdict[i] == FL_CAP_UNHELD && wanted(s->names[row->workload], only) ? 1 : 0;
         if (verdict[i] != FL_CAP_BINDS || !wanted(s->names[row->workload], only))
             continue;
         r->limited++;
@@ -191,12 +194,17 @@ static fl_status add_capped(const fl_sweep *s, const fl_cap_verdict *verdict, co
 }
 
 /* Stores the rows and workloads of a sweep that has only limits. */
-static fl_status add_latent(const fl_sweep *s, size_t file, const fl_texts *only, fl_fit_rows *r, fl_diag *d) {
+static fl_status add_latent(const fl_sweep *s, const fl_cap_verdict *verdict, size_t file, const fl_texts *only,
+                            fl_fit_rows *r, fl_diag *d) {
     const size_t since = r->entities;
     for (size_t i = 0; i < s->row_count; i++) {
         const fl_sweep_row *row = &s->rows[i];
         if (!wanted(s->names[row->workload], only) || isnan(row->power_cap_w) || isnan(row->power_w))
             continue;
+        if (verdict[i] == FL_CAP_UNHELD) {
+            r->unheld++;
+            continue;
+        }
         const size_t e = entity_of(r, s, row, file, since);
         if (e == SIZE_MAX || fl_grow(&r->capped, &r->capped_room, r->cappeds + 1, sizeof *r->capped))
             return fl_no_memory(d, "the sweep");
@@ -272,7 +280,7 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, a
             continue;
         }
         r->repeated += repeats[i] ? 1 : 0;
-        if (verdict[i] == FL_CAP_BINDS || repeats[i])
+        if (verdict[i] == FL_CAP_BINDS || verdict[i] == FL_CAP_UNHELD || repeats[i])
             continue;
         const size_t e = entity_of(r, &s, row, file, since);
         if (e == SIZE_MAX || fl_grow(&r->row, &r->room, r->count + 1, sizeof *r->row)) {
@@ -288,7 +296,7 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, a
     for (size_t i = 0; i < s.row_count; i++)
         clocks |= !isnan(s.rows[i].sm_mhz);
     if (!status && !clocks)
-        status = add_latent(&s, file, only, r, d);
+        status = add_latent(&s, verdict, file, only, r, d);
     else if (!status)
         status = add_capped(&s, verdict, only, since, r, d);
     free(verdict);
@@ -392,6 +400,11 @@ void fl_fit_rows_notes(const fl_fit_rows *r) {
         printf("note: %zu rows left out, since they are predictions\n", r->predicted);
     if (r->limited)
         printf("note: %zu rows left out, since a power limit binds there\n", r->limited);
+    if (r->unheld)
+        printf(
+            "note: %zu rows left out, since the board did not hold their power limit: it drew more, or ran as under a "
+            "higher one\n",
+            r->unheld);
     if (r->repeated)
         printf("note: %zu rows left out, since they repeat a setting under a lower limit that does not bind\n",
                r->repeated);

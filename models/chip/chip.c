@@ -11,9 +11,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define FL_CAP_LATENT_LOW 0.1
-#define FL_CAP_LATENT_HIGH 1.2
-
 /* ---- the law at a setting ---- */
 
 static double line_at(const double *x, const double *y, uint32_t n, double at) {
@@ -135,41 +132,6 @@ fl_model_status fl_cap_clock(const double *mhz, const double *power_w, size_t co
         if (power_w[i - 1] <= watts)
             *at = mhz[i - 1] * pow(mhz[i] / mhz[i - 1], log(watts / power_w[i - 1]) / log(power_w[i] / power_w[i - 1]));
     }
-    return FL_MODEL_OK;
-}
-
-#define HALVINGS 60
-
-/* The alpha with which the chip draws `watts` at its highest clock. */
-static double alpha_of(const fl_chip *chip, double beta, double mem_mhz, double watts) {
-    const fl_chip_load none = {.beta = beta}, full = {.alpha = 1, .beta = beta};
-    const double rest = fl_chip_power(chip, &none, chip->sm_ref, mem_mhz, 1);
-    return (watts - rest) / (fl_chip_power(chip, &full, chip->sm_ref, mem_mhz, 1) - rest);
-}
-
-fl_model_status fl_cap_latent(const fl_chip *chip, double mem_mhz, double top_w, double watts, double *mhz) {
-    fl_chip c = *chip;
-    fl_chip_load load = {.beta = fmax(0, chip->load_mean[1])};
-    if (!chip->has_power || !(top_w > 0 && watts > 0 && isfinite(top_w + watts)))
-        return FL_MODEL_INVALID;
-    c.stall = c.stall_memory = 1; /* the times do not matter then */
-    load.alpha = alpha_of(&c, load.beta, mem_mhz, top_w);
-    if (!(load.alpha > 0)) /* the program draws less than the mean memory load alone would */
-        load.alpha = alpha_of(&c, load.beta = 0, mem_mhz, top_w);
-    *mhz = NAN;
-    if (!(load.alpha > 0))
-        return FL_MODEL_RANGE;
-    double low = FL_CAP_LATENT_LOW * c.sm_ref, high = FL_CAP_LATENT_HIGH * c.sm_ref;
-    if (!(fl_chip_power(&c, &load, low, mem_mhz, 1) <= watts && fl_chip_power(&c, &load, high, mem_mhz, 1) >= watts))
-        return FL_MODEL_RANGE;
-    for (int i = 0; i < HALVINGS; i++) {
-        const double middle = 0.5 * (low + high);
-        if (fl_chip_power(&c, &load, middle, mem_mhz, 1) < watts)
-            low = middle;
-        else
-            high = middle;
-    }
-    *mhz = high;
     return FL_MODEL_OK;
 }
 

@@ -180,6 +180,7 @@ fl_model_status fl_chip_predict_slopes(const fl_chip *chip, const fl_chip_row *k
                                        const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                        fl_chip_load *load, double *slope);
 
+double fl_two_laws_height(double x); /* h(x): the power left at x of the top clock, of a program that follows V^2 f */
 /* fl_chip_predict by laws of the workload's own (FL_CHIP_OWN). */
 fl_model_status fl_two_laws_predict(const fl_chip_row *known, size_t known_count, const fl_chip_row *asked,
                                     size_t asked_count, fl_chip_guess *guess);

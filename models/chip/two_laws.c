@@ -35,6 +35,8 @@ static double height(double x, double rise) {
     return x * v * v;
 }
 
+double fl_two_laws_height(double x) { return height(x, RISE); }
+
 static int by_clock(const void *a, const void *b) {
     const double x = ((const fl_chip_row *)a)->sm_mhz, y = ((const fl_chip_row *)b)->sm_mhz;
     return (x > y) - (x < y);

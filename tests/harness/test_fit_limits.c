@@ -237,37 +237,37 @@ static void test_wrong_clock(void) {
              json_number("j.json", "time_mape_pct"));
 }
 
-/* Power limits without SM clocks: along the limits, by the law of a platform; a plain error where none is given. */
+/* Power limits without SM clocks: along the limits, by laws of each workload's own, and a device from them. From two
+ * rows the crest falls with the depth of the limit, as on measured boards; in this made-up world it is constant. */
 static void test_latent(void) {
     write_limits("latent.csv", 1, 4, false);
-    FL_CHECK(shell("'%s' fit device latent.csv -o l.json >out 2>err", FL_PROGRAM) == 2 &&
-                 says("err", "latent.csv: power limits but no SM clocks") && says("err", "expected --base"),
-             "no platform");
-    fit_device();
-    FL_CHECK(shell("'%s' fit device latent.csv --base ./a.json -o l.json >out", FL_PROGRAM) == 0 &&
-                 says("l.json", "latent: latent.csv names power limits and no clocks"),
-             "by the law of another fit");
+    FL_CHECK(shell("'%s' fit device latent.csv -o l.json >out 2>err", FL_PROGRAM) == 0 &&
+                 says("l.json", "inferred: latent.csv names power limits and no clocks"),
+             "a device");
     write_limits("asked.csv", 7, 2, false);
-    static const char *const device[] = {"a.json", "l.json"}, *const at[] = {"ends", "caps=120,180,600"};
+    static const char *const device[] = {"", "--device l.json"}, *const at[] = {"ends", "caps=120,180,600"};
     for (size_t i = 0; i < COUNT(device); i++)
         for (size_t k = 0; k < COUNT(at); k++) {
-            FL_CHECK(shell("'%s' fit workload --device %s asked.csv --at %s --json >j.json", FL_PROGRAM, device[i],
-                           at[k]) == 0 &&
+            FL_CHECK(shell("'%s' fit workload %s asked.csv --at %s --json >j.json", FL_PROGRAM, device[i], at[k]) ==
+                             0 &&
                          json_number("j.json", "capped/rows_predicted") > 3,
                      "%s at %s", device[i], at[k]);
             FL_CHECK(json_number("j.json", "capped/time_mape_pct") < (k ? 3 : 6) &&
-                         json_number("j.json", "capped/power_mape_pct") < 3,
+                         json_number("j.json", "capped/power_mape_pct") < (k ? 3 : 6),
                      "%s at %s: time %g, power %g %%", device[i], at[k], json_number("j.json", "capped/time_mape_pct"),
                      json_number("j.json", "capped/power_mape_pct"));
         }
-    FL_CHECK(shell("'%s' fit workload --device a.json asked.csv --at caps=150 >out 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit workload asked.csv --at caps=600,120 >out", FL_PROGRAM) == 0 &&
+                 says("out", "a run under a power limit of"),
+             "watts to measure");
+    FL_CHECK(shell("'%s' fit workload asked.csv --at caps=150 >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "fewer than two of its power limits"),
              "one limit");
-    FL_CHECK(shell("'%s' fit workload --device a.json asked.csv --at caps=x >out 2>err", FL_PROGRAM) == 2 &&
+    FL_CHECK(shell("'%s' fit workload asked.csv --at caps=x >out 2>err", FL_PROGRAM) == 2 &&
                  says("err", "expected power limits in W"),
              "no number");
     FL_CHECK(shell("'%s' fit device --cross-validate asked.csv >out 2>err", FL_PROGRAM) == 2 &&
-                 says("err", "--device-sweep"),
+                 says("err", "expected fit workload"),
              "cross-validation");
 }
 

@@ -129,49 +129,53 @@ static void test_clock(void) {
     FL_CHECK(fl_cap_clock(mhz, watts, 4, 0, &at) == FL_MODEL_INVALID, "no power");
 }
 
-/* Nobody recorded the clock: a chip's power law tells it, relative to the highest limit. */
-static void test_latent_clock(void) {
-    fl_chip c = {.sm_ref = 1500,
-                 .sm_min = 500,
-                 .mem_ref = 877,
-                 .mem_min = 877,
-                 .sharpness = 6,
-                 .stall = 0.4,
-                 .stall_memory = 1,
-                 .a_w = 100,
-                 .a0_w = 5,
-                 .b_w = 40,
-                 .c_w = 15,
-                 .has_power = 1,
-                 .load_mean = {0.5, 0.4}};
-    c.knots = 3;
-    const double mhz[] = {500, 900, 1500}, volt[] = {1, 1, 1.3};
-    memcpy(c.knot_mhz, mhz, sizeof mhz);
-    memcpy(c.volt, volt, sizeof volt);
-    c.mems = 1;
-    c.mem_mhz[0] = 877;
-    c.b0_w[0] = 30;
-    fl_chip plain = c;
-    plain.stall = 1;
-    static const double alphas[] = {0.3, 0.7, 1.2};
-    for (size_t i = 0; i < COUNT(alphas); i++) {
-        const fl_chip_load load = {.tc = 1, .alpha = alphas[i], .beta = 0.4};
-        const double top = fl_chip_power(&plain, &load, 1500, 877, 1);
-        for (double f = 600; f <= 1500; f += 300) {
-            double at = 0;
-            const fl_model_status s = fl_cap_latent(&c, 877, top, fl_chip_power(&plain, &load, f, 877, 1), &at);
-            FL_CHECK(s == FL_MODEL_OK && fabs(at - f) < 0.01, "alpha %g at %g MHz: %s, %g", alphas[i], f,
-                     fl_model_text(s), at);
+/* A program of d = 0.8 and b = 0.6 whose board holds its limits exactly: P = L below 200 W, T by the clock that has
+ * this power. Two runs and three give the others; rows that the board does not hold are told. */
+static void test_law(void) {
+    fl_cap_cell all[9], three[3];
+    for (size_t i = 0; i < 9; i++) {
+        const double limit = 250 - 12.5 * (double)i, power = fmin(200, limit);
+        double low = 0.1, high = 1;
+        for (int k = 0; k < 60; k++) { /* h(x) = x ((1 + 0.5 up) / 1.5)^2 */
+            const double x = 0.5 * (low + high), v = (1 + 0.5 * pow(fmax(0, (x - 0.4) / 0.6), 1.5)) / 1.5;
+            *(1 - 0.8 * (1 - x * v * v) < power / 200 ? &low : &high) = x;
         }
+        all[i] = (fl_cap_cell){limit, 10 * pow(1 + 0.6 * (pow(high, -4) - 1), 0.25), power, FL_CAP_FREE};
     }
-    double at = 0;
-    FL_CHECK(fl_cap_latent(&c, 877, 200, 20, &at) == FL_MODEL_RANGE && isnan(at),
-             "less than the chip draws at any clock");
-    FL_CHECK(fl_cap_latent(&c, 877, 70, 70, &at) == FL_MODEL_OK && fabs(at - 1500) < 0.01, "a load of little: %g", at);
-    FL_CHECK(fl_cap_latent(&c, 877, 0, 60, &at) == FL_MODEL_INVALID, "no power");
-    c.has_power = 0;
-    FL_CHECK(fl_cap_latent(&c, 877, 200, 100, &at) == FL_MODEL_INVALID, "no law");
+    CU_ASSERT(fl_cap_held(all, 9) == 9);
+    for (size_t rows = 2; rows <= 3; rows++) {
+        three[0] = all[0];
+        three[1] = rows == 3 ? all[6] : all[8];
+        three[2] = all[8];
+        fl_cap_law l;
+        CU_ASSERT_FATAL(fl_cap_law_fit(&l, three, rows) == FL_MODEL_OK);
+        for (size_t i = 0; i < 9; i++) {
+            const fl_chip_guess g = fl_cap_law_at(&l, all[i].limit_w);
+            FL_CHECK(fabs(g.power_w / all[i].power_w - 1) < 1e-6 && fabs(g.time_s / all[i].time_s - 1) < 0.012,
+                     "%zu rows, %g W: %g s, expected %g, %g W, expected %g", rows, all[i].limit_w, g.time_s,
+                     all[i].time_s, g.power_w, all[i].power_w);
+        }
+        CU_ASSERT(fabs(fl_cap_law_clock(&l, 200) - 1) < 1e-9 && fl_cap_law_clock(&l, 150) < fl_cap_law_clock(&l, 175));
+    }
 }
 
-FL_SUITE("cap", {"binds", test_binds}, {"scatter", test_scatter}, {"clock", test_clock},
-         {"latent clock", test_latent_clock})
+/* The crest falls with depth: 1 - (1 - 0.95) (L / L_run)^1.5. */
+static void test_crest(void) {
+    const fl_cap_cell two[] = {{300, 10, 200, FL_CAP_FREE}, {160, 12, 152, FL_CAP_FREE}};
+    fl_cap_law l;
+    CU_ASSERT_FATAL(fl_cap_law_fit(&l, two, 2) == FL_MODEL_OK);
+    CU_ASSERT_DOUBLE_EQUAL(fl_cap_law_at(&l, 160).power_w, 152, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(fl_cap_law_at(&l, 160).time_s, 12, 1e-3);
+    CU_ASSERT_DOUBLE_EQUAL(fl_cap_law_at(&l, 120).power_w, 120 * (1 - 0.05 * pow(0.75, 1.5)), 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(fl_cap_law_at(&l, 300).power_w, 200, 1e-9);
+    CU_ASSERT(fl_cap_law_fit(&l, two, 1) == FL_MODEL_NO_FIT && fl_cap_law_fit(&l, two, 0) == FL_MODEL_NO_FIT);
+    const fl_cap_cell wrong[] = {{160, 12, 152, FL_CAP_FREE}, {300, 10, 200, FL_CAP_FREE}};
+    CU_ASSERT(fl_cap_law_fit(&l, wrong, 2) == FL_MODEL_INVALID);
+    const fl_cap_cell over[] = {{300, 10, 200, 0}, {160, 12, 158, 0}, {120, 13, 130, 0}, {100, 15, 99, 0}};
+    const fl_cap_cell frozen[] = {{300, 10, 200, 0}, {160, 12, 158, 0}, {150, 12.1, 157, 0}};
+    const fl_cap_cell again[] = {{300, 10, 200, 0}, {160, 12, 158, 0}, {158, 12.1, 157, 0}};
+    CU_ASSERT(fl_cap_held(over, 4) == 2 && fl_cap_held(frozen, 3) == 2 && fl_cap_held(again, 3) == 3);
+}
+
+FL_SUITE("cap", {"binds", test_binds}, {"scatter", test_scatter}, {"clock", test_clock}, {"law", test_law},
+         {"crest", test_crest})

@@ -16,8 +16,11 @@
 
 /* ---- sweeps with clocks and limits ---- */
 
-#define STEPS 48  /* clocks at which power is predicted, below the requested one */
-#define DEEP 0.25 /* of the lowest calibrated clock: the deepest clock to which a prediction may take a board */
+#define CAP_BINDS 0.99 /* a limit below this share of the free power holds a program down */
+#define CAP_MIDDLE 0.8 /* of the free power: a limit to measure first */
+#define CAP_LOW 0.6    /* and one beside it */
+#define STEPS 48       /* clocks at which power is predicted, below the requested one */
+#define DEEP 0.25      /* of the lowest calibrated clock: the deepest clock to which a prediction may take a board */
 
 fl_status fl_fit_crest_parse(const char *text, fl_fit_crest *crest, fl_diag *d) {
     char *end = NULL;
@@ -202,10 +205,6 @@ void fl_fit_capped_free(fl_fit_capped_result *result) {
 
 /* ---- sweeps that have only limits ---- */
 
-static double memory_of(const fl_fit_rows *r, const fl_fit_capped *row, const fl_chip *law) {
-    return r->mem_known ? row->mem_mhz : law->mem_ref;
-}
-
 static void find_entity(const fl_fit_rows *r, size_t e, size_t *first, size_t *count) {
     *first = *count = 0;
     while (*first < r->cappeds && r->capped[*first].entity != e)
@@ -214,25 +213,38 @@ static void find_entity(const fl_fit_rows *r, size_t e, size_t *first, size_t *c
         ++*count;
 }
 
-fl_status fl_fit_latent_fill(fl_fit_rows *r, const fl_chip *law, fl_diag *d) {
+static int by_limit(const void *a, const void *b) {
+    const fl_cap_cell *x = a, *y = b;
+    return (x->limit_w < y->limit_w) - (x->limit_w > y->limit_w); /* highest first */
+}
+
+/* The law of a workload by those of its rows that at names; NULL: by all. NO_FIT: none of their limits binds. */
+static fl_model_status law_of(const fl_fit_rows *r, size_t first, size_t count, const bool *looked, fl_cap_law *law) {
+    fl_cap_cell *cell = fl_must(calloc(count + 1, sizeof *cell));
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!looked || looked[i])
+            cell[n++] = (fl_cap_cell){r->capped[first + i].limit_w, r->capped[first + i].time_s,
+                                      r->capped[first + i].power_w, FL_CAP_FREE};
+    qsort(cell, n, sizeof *cell, by_limit);
+    const fl_model_status s = fl_cap_law_fit(law, cell, n);
+    free(cell);
+    return s;
+}
+
+fl_status fl_fit_latent_fill(fl_fit_rows *r, double top_mhz, double mem_mhz, fl_diag *d) {
     for (size_t e = 0; e < r->entities; e++) {
         size_t first = 0, count = 0;
-        double top_w = 0, highest = 0;
+        fl_cap_law law;
         find_entity(r, e, &first, &count);
-        for (size_t i = first; i < first + count; i++)
-            if (r->capped[i].limit_w > highest) {
-                highest = r->capped[i].limit_w;
-                top_w = r->capped[i].power_w;
-            }
+        if (law_of(r, first, count, NULL, &law) != FL_MODEL_OK)
+            continue;
         for (size_t i = first; i < first + count; i++) {
             const fl_fit_capped *row = &r->capped[i];
-            double mhz = NAN;
-            if (fl_cap_latent(law, memory_of(r, row, law), top_w, row->power_w, &mhz) != FL_MODEL_OK)
-                continue;
             fl_must_grow(&r->row, &r->room, r->count + 1, sizeof *r->row);
             r->row[r->count++] = (fl_chip_row){.workload = (uint32_t)e,
-                                               .sm_mhz = mhz,
-                                               .mem_mhz = row->mem_mhz,
+                                               .sm_mhz = top_mhz * fl_cap_law_clock(&law, row->power_w),
+                                               .mem_mhz = r->mem_known ? row->mem_mhz : mem_mhz,
                                                .time_s = row->time_s,
                                                .power_w = row->power_w};
         }
@@ -240,8 +252,7 @@ fl_status fl_fit_latent_fill(fl_fit_rows *r, const fl_chip *law, fl_diag *d) {
     fl_fit_rows_sort(r);
     return r->count ? FL_OK
                     : fl_fail(d, FL_BAD_INPUT, r->file[0], 0, 0,
-                              "the platform's power model reaches no row's power at any clock, expected the platform "
-                              "of the GPU that was measured");
+                              "no power limit holds any workload down, expected limits below the power that it draws");
 }
 
 static bool is_named(const fl_fit_at *at, const fl_fit_rows *r, size_t first, size_t count, double limit) {
@@ -258,100 +269,62 @@ static bool is_named(const fl_fit_at *at, const fl_fit_rows *r, size_t first, si
     return false;
 }
 
-/* Mean power under a limit. Its share of the limit is linear between the known limits, and constant beyond them. */
-static double power_under(const fl_fit_rows *r, const fl_fit_capped_result *o, double limit) {
-    const fl_fit_capped *below = NULL, *above = NULL;
-    for (size_t i = 0; i < o->count; i++) {
-        const fl_fit_capped *row = &r->capped[o->first + i];
-        if (!o->row[i].looked)
-            continue;
-        if (row->limit_w <= limit && (!below || row->limit_w > below->limit_w))
-            below = row;
-        if (row->limit_w >= limit && (!above || row->limit_w < above->limit_w))
-            above = row;
-    }
-    if (!below || !above) { /* beyond the known limits; above a limit that did not bind, none binds */
-        const fl_fit_capped *end = below ? below : above;
-        const double watts = limit * end->power_w / end->limit_w;
-        return below && end->power_w < FL_CAP_CREST_LEAST * end->limit_w ? end->power_w : watts;
-    }
-    const double span = above->limit_w - below->limit_w, w = span > 0 ? (limit - below->limit_w) / span : 0;
-    const double share = (1 - w) * below->power_w / below->limit_w + w * above->power_w / above->limit_w;
-    if (above->power_w >= FL_CAP_CREST_LEAST * above->limit_w)
-        return share * limit;
-    return fmin(limit * below->power_w / below->limit_w,
-                above->power_w); /* some limit between the two is the highest that binds */
-}
-
-static fl_status predict(const fl_chip *chip, const fl_fit_rows *r, fl_fit_capped_result *o, double top_w,
-                         fl_chip_row *known, fl_fit_score *score, fl_chip_load *load, fl_diag *d) {
-    fl_chip_row *const asked = known + o->count;
-    fl_chip_guess *guess = fl_must(calloc(o->count + 1, sizeof *guess));
-    size_t n = 0, m = 0;
-    fl_status s = FL_OK;
-    for (size_t i = 0; i < o->count; i++) {
-        const fl_fit_capped *row = &r->capped[o->first + i];
-        const double mem = memory_of(r, row, chip),
-                     watts = o->row[i].looked ? row->power_w : power_under(r, o, row->limit_w);
-        double mhz = NAN;
-        const bool told = fl_cap_latent(chip, mem, top_w, watts, &mhz) == FL_MODEL_OK;
-        o->row[i].ran_mhz = mhz;
-        o->row[i].guess = (fl_chip_guess){NAN, told && !o->row[i].looked ? watts : NAN, NAN, NAN};
-        if (!told)
-            continue;
-        const fl_chip_row at = {.sm_mhz = mhz, .mem_mhz = mem, .time_s = row->time_s, .power_w = row->power_w};
-        if (o->row[i].looked)
-            known[n++] = at;
-        else
-            asked[m++] = at;
-    }
-    const fl_model_status f = n == 0 ? FL_MODEL_NO_FIT : fl_chip_predict(chip, known, n, asked, m, guess, load);
-    fl_must_have(f != FL_MODEL_NO_MEMORY);
-    if (f != FL_MODEL_OK)
-        s = fl_refuse(d, "the rows under limits cannot be fitted: %s", fl_model_text(f));
-    for (size_t i = 0, k = 0; !s && i < o->count; i++) {
-        const fl_fit_capped *row = &r->capped[o->first + i];
-        fl_chip_guess *g = &o->row[i].guess;
-        if (o->row[i].looked)
-            *g = (fl_chip_guess){row->time_s, row->power_w, NAN, NAN};
-        else if (!isnan(g->power_w)) {
-            *g = (fl_chip_guess){guess[k].time_s, g->power_w, guess[k].time_sd_pct, 100 * FL_ROW_NOISE_POWER};
-            k++;
-            fl_fit_score_add_row(&score->capped, g, row->time_s, row->power_w);
+double fl_fit_latent_next(const fl_fit_rows *r, const fl_fit_capped_result *of) {
+    double high = 0, free_w = 0, low = INFINITY;
+    size_t bind = 0;
+    for (size_t i = 0; i < of->count; i++)
+        if (of->row[i].looked && r->capped[of->first + i].limit_w > high) {
+            high = r->capped[of->first + i].limit_w;
+            free_w = r->capped[of->first + i].power_w;
+        }
+    for (size_t i = 0; i < of->count; i++) {
+        const double limit = r->capped[of->first + i].limit_w;
+        if (of->row[i].looked && limit < CAP_BINDS * free_w) {
+            low = fmin(low, limit);
+            bind++;
         }
     }
-    score->fitted += s ? 0 : n;
-    free(guess);
-    return s;
+    if (bind >= 2 || !(free_w > 0))
+        return NAN;
+    return round(bind && low < CAP_MIDDLE * free_w ? sqrt(low * free_w)
+                 : bind                            ? CAP_LOW * free_w
+                                                   : CAP_MIDDLE * free_w);
 }
 
-fl_status fl_fit_latent_run(const fl_chip *chip, const fl_fit_rows *r, size_t e, const fl_fit_at *at,
-                            fl_fit_score *score, fl_fit_capped_result *out, fl_chip_load *load, fl_diag *d) {
+fl_status fl_fit_latent_run(const fl_fit_rows *r, size_t e, const fl_fit_at *at, fl_fit_score *score,
+                            fl_fit_capped_result *out, fl_diag *d) {
     fl_fit_capped_result o = {.crest = NAN};
     char name[256];
-    double lowest = INFINITY, highest = 0, top_w = 0;
+    fl_cap_law law;
+    size_t named = 0;
     find_entity(r, e, &o.first, &o.count);
     o.row = fl_must(calloc(o.count + 1, sizeof *o.row));
-    fl_chip_row *known = fl_must(calloc(2 * o.count + 1, sizeof *known));
-    fl_status s = FL_OK;
+    bool *looked = fl_must(calloc(o.count + 1, sizeof *looked));
     for (size_t i = 0; i < o.count; i++) {
-        const fl_fit_capped *row = &r->capped[o.first + i];
-        o.row[i].looked = is_named(at, r, o.first, o.count, row->limit_w);
-        if (!o.row[i].looked)
-            continue;
-        lowest = fmin(lowest, row->limit_w);
-        if (row->limit_w > highest) {
-            highest = row->limit_w;
-            top_w = row->power_w;
-        }
+        looked[i] = is_named(at, r, o.first, o.count, r->capped[o.first + i].limit_w);
+        named += looked[i];
     }
-    if (!(highest > lowest))
-        s = fl_fail(d, FL_BAD_INPUT, r->file[r->entity[e].file], 0, 0,
-                    "%s: the fit may use fewer than two of its power limits, expected two or more",
-                    fl_fit_entity_name(&r->entity[e], name, sizeof name));
-    if (!s)
-        s = predict(chip, r, &o, top_w, known, score, load, d);
-    free(known);
+    const fl_model_status f = law_of(r, o.first, o.count, looked, &law);
+    fl_status s = f == FL_MODEL_OK ? FL_OK
+                  : named < 2      ? fl_fail(d, FL_BAD_INPUT, r->file[r->entity[e].file], 0, 0,
+                                             "%s: the fit may use fewer than two of its power limits, expected two or more",
+                                             fl_fit_entity_name(&r->entity[e], name, sizeof name))
+                                   : fl_fail(d, FL_BAD_INPUT, r->file[r->entity[e].file], 0, 0,
+                                             "%s: none of the power limits that the fit may use holds it down, expected "
+                                                  "one below the power that it draws",
+                                             fl_fit_entity_name(&r->entity[e], name, sizeof name));
+    for (size_t i = 0; !s && i < o.count; i++) {
+        const fl_fit_capped *row = &r->capped[o.first + i];
+        o.row[i] = (fl_fit_capped_row){.looked = looked[i], .ran_mhz = NAN};
+        if (looked[i]) {
+            o.row[i].guess = (fl_chip_guess){row->time_s, row->power_w, NAN, NAN, FL_CHIP_STATED};
+            score->fitted++;
+            continue;
+        }
+        o.row[i].guess = fl_cap_law_at(&law, row->limit_w);
+        fl_fit_score_add_row(&score->capped, &o.row[i].guess, row->time_s, row->power_w);
+    }
+    free(looked);
     if (s)
         fl_fit_capped_free(&o);
     *out = o;

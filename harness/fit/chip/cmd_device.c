@@ -195,8 +195,8 @@ static void make_clocks(maker *m) {
     set_item(m->gpu, "default_sm_mhz", cJSON_CreateNumber(top));
     if (m->rows->latent)
         note(m, "gpu.sm_mhz",
-             "latent: %s names power limits and no clocks; where the power law of %s has the measured powers, relative "
-             "to the highest limit",
+             "inferred: %s names power limits and no clocks; laws of each workload's own give them from its powers, "
+             "relative to %s's highest clock",
              m->files, m->o->base);
     else
         note(m, "gpu.sm_mhz", "the clocks measured in %s%s; the chip may have others", m->files,
@@ -428,22 +428,16 @@ static fl_status make(maker *m, fl_diag *d) {
     return s;
 }
 
-/* A sweep that has only power limits: the clocks under them are latent, and only a law of the chip's power gives them.
- */
+/* A sweep that has only power limits: laws of each workload's own infer the clocks, relative to the base's highest. */
 static fl_status find_latent(const device_options *o, fl_fit_rows *rows, fl_diag *d) {
     fl_platform base = {0};
-    fl_chip law;
     if (!rows->latent)
         return FL_OK;
-    if (!o->base_given)
-        return fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0,
-                       "power limits but no SM clocks: the clock under a limit follows only from a power model, "
-                       "expected --base with the platform of this GPU");
     fl_status s = fl_platform_open(o->base, 1, &base, d);
-    if (!s && fl_chip_of_device(&base.node.device[0], &law) != FL_MODEL_OK)
-        s = fl_fail(d, FL_BAD_INPUT, o->base, 0, 0, "the platform has no power model, expected one with V(f)");
-    if (!s)
-        s = fl_fit_latent_fill(rows, &law, d);
+    if (!s) {
+        const fl_device *dev = &base.node.device[0];
+        s = fl_fit_latent_fill(rows, dev->sm_mhz[dev->sm_count - 1], dev->default_mem_mhz, d);
+    }
     fl_platform_free(&base);
     return s;
 }

@@ -42,8 +42,9 @@ static const fl_command_help help = {
     "they are predicted as the board does it, with the clock lowered until the mean power is crest times the limit. "
     "--crest run: from one capped run of the workload, the one in the middle of the limits at its highest clock; "
     "device: the device's own; or a number. They stand in --rows, with their limit, and are scored apart.\n\n"
-    "A sweep of power limits alone (no SM clocks) is predicted along its limits: --at ends, all, or caps=150,250. A "
-    "row's clock is where the device's power law has its power, relative to the highest limit that was looked at.\n\n"
+    "A sweep of power limits alone (no SM clocks) is predicted along its limits, by laws of each workload's own: --at "
+    "ends, all, or caps=150,250. The highest limit, a middle one and the lowest tell most; a note says which is worth "
+    "measuring. Rows whose limit the board did not hold are left out.\n\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself, told with file and line, and left out; a clock that is wrong throughout is taken as what it was, and told "
     "by the name under which one sets it (405 MHz, which runs at 214): so are clocks that --clocks asks for."};
@@ -60,6 +61,9 @@ static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_
     cJSON *tree = NULL;
     if (!path) {
         *mem_known = rows->mem_known;
+        *chip = (fl_chip){.law = FL_CHIP_OWN, .has_power = 1};
+        if (rows->latent)
+            return FL_OK;
         return fl_chip_of_rows(rows->row, rows->count, chip) == FL_MODEL_OK
                    ? FL_OK
                    : fl_fail(d, FL_BAD_INPUT, rows->file[0], 0, 0,
@@ -208,6 +212,21 @@ static void print_capped(const fl_fit_rows *r, const fl_fit_capped_result *cappe
     fl_grid_print(&g, 1, stdout);
 }
 
+#define FEW 4 /* workloads for which a limit to measure is named */
+
+static void print_limits(const fl_fit_rows *r, const fl_fit_capped_result *capped) {
+    char name[128];
+    size_t told = 0;
+    for (size_t i = 0; r->latent && i < r->entities && told < FEW; i++) {
+        const double watts = fl_fit_latent_next(r, &capped[i]);
+        if (isnan(watts))
+            continue;
+        printf("note: measure next: %s: a run under a power limit of %g W tells most of the others\n",
+               fl_fit_entity_name(&r->entity[i], name, sizeof name), watts);
+        told++;
+    }
+}
+
 static size_t count_active(const fl_fit_rows *r, const fl_fit_result_of *result) {
     size_t active = 0;
     for (size_t i = 0; i < r->entities; i++)
@@ -219,8 +238,9 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
                         bool extrapolate, const fl_chip *chip) {
     char range[128];
     if (r->latent)
-        printf("note: the sweep has power limits and no SM clocks: the clocks are inferred from the device's power "
-               "model\n");
+        printf(
+            "note: the sweep has power limits and no SM clocks: laws of each workload's own predict its limits, and a "
+            "device tells nothing more\n");
     if (!r->mem_known)
         printf("note: the sweep names no memory clocks, so one memory clock is assumed for all rows\n");
     size_t untaught = 0;
@@ -248,7 +268,7 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
         printf(
             "note: no device: two laws of each workload's own rows predict its other SM clocks, at a memory clock at "
             "which the fit may use two\n");
-    else if (!chip->workloads)
+    else if (!chip->workloads && !r->latent)
         printf("note: %s\n", chip->settings ? "no sweep of this device was measured: its model comes from similar chips"
                                             : "the device has no calibration: the fit takes its constants as they are");
     if (!chip->has_power)
@@ -358,7 +378,7 @@ static fl_status predict_one(const workload_options *o, const fl_chip *chip, con
     const fl_fit_entity *e = &rows->entity[i];
     size_t named = 0;
     if (rows->latent)
-        return fl_fit_latent_run(chip, rows, i, at, &result->score, capped, &result->load, d);
+        return fl_fit_latent_run(rows, i, at, &result->score, capped, d);
     for (size_t k = 0; k < e->count; k++)
         named += fl_fit_at_has(at, rows, e, &rows->row[e->first + k]) ? 1 : 0;
     if (named == 0)
@@ -437,6 +457,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     } else if (!s) {
         print_text(&rows, result, &all, o->at);
         print_capped(&rows, capped);
+        print_limits(&rows, capped);
         fl_fit_laws_print(&rows, chip.sharpness);
         if (asked)
             print_asked(&rows, result);

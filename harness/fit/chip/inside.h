@@ -240,21 +240,23 @@ void fl_fit_facts_print(const fl_fit_facts *f);
  * sensors, actuators and the host. The caller frees *root, also after a failure. */
 fl_status fl_fit_facts_device(const fl_fit_facts *f, const fl_chip *chip, const char *base, cJSON **root, fl_diag *d);
 
-/* Sweeps that have only power limits: no one recorded the SM clock under a limit. The clock is latent. fl_cap_latent
- * (models/chip/chip.h) derives it from a power law of the chip, which a platform or an earlier fit must supply. Clocks
- * are then relative, and questions and answers name limits. */
+/* Sweeps that have only power limits: no one recorded the SM clock under a limit. Two laws of each workload's own give
+ * its mean power by limit, its time by power, and its clock relative to the top (fl_cap_law, models/chip/chip.h).
+ * Questions and answers name limits. */
 
-/* Gives all rows of a latent sweep their clocks by the law; a fit of the device can then use them like any other rows.
- * Rows beyond the range of fl_cap_latent are left out. FL_BAD_INPUT where none is left. */
-fl_status fl_fit_latent_fill(fl_fit_rows *r, const fl_chip *law, fl_diag *d);
+/* Gives all rows of a latent sweep the clocks that the laws infer, of which top_mhz is the highest; a fit of the device
+ * can then use them like any other rows. mem_mhz: for sweeps without memory clocks. FL_BAD_INPUT where no limit binds.
+ */
+fl_status fl_fit_latent_fill(fl_fit_rows *r, double top_mhz, double mem_mhz, fl_diag *d);
 
 /* Predicts entity e's rows under the limits that `at` does not name ("ends", "all", "caps=150,250") from those that it
- * names. Mean power is crest times the limit, with the crest linear between the known limits, and at most the power
- * under the highest known limit where that does not bind. Time follows from the device's law at the latent clock of
- * that power. Errors go to score->capped; a row that the prediction used is marked, and crest is NAN. FL_BAD_INPUT
- * where `at` names fewer than two limits of the entity. */
-fl_status fl_fit_latent_run(const fl_chip *chip, const fl_fit_rows *r, size_t e, const fl_fit_at *at,
-                            fl_fit_score *score, fl_fit_capped_result *out, fl_chip_load *load, fl_diag *d);
+ * names. Errors go to score->capped; a row that the prediction used is marked, and crest is NAN. FL_BAD_INPUT where
+ * `at` names fewer than two limits of the entity, or none that binds. */
+fl_status fl_fit_latent_run(const fl_fit_rows *r, size_t e, const fl_fit_at *at, fl_fit_score *score,
+                            fl_fit_capped_result *out, fl_diag *d);
+/* Return the power limit to measure next, in W, so that time becomes known within a few percent: with the highest limit
+ * it takes two that bind. NAN: they were used. */
+double fl_fit_latent_next(const fl_fit_rows *r, const fl_fit_capped_result *of);
 
 /* Which measurements a device was fitted to: its file keeps a mark (a hash) of each row's values. If a workload is
  * among them, the device knows the answers already, whatever the workload's name, file or order of rows. */

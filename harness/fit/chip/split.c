@@ -133,12 +133,6 @@ static fl_status ask_one(splitter *q, const fl_fit_rows *r, size_t i, const fl_f
     const bool blind = r != &q->rows;
     fl_fit_result_of result = {0};
     fl_fit_capped_result capped = {0};
-    fl_chip_load load;
-    if (r->latent) {
-        const fl_status s = fl_fit_latent_run(&q->chip, r, i, at, all, &capped, &load, d);
-        fl_fit_capped_free(&capped);
-        return s;
-    }
     fl_status s = fl_fit_capped_run(&q->chip, r, i, at, &q->crest, true, all, &capped, d);
     fl_fit_capped_free(&capped);
     if (!s)
@@ -159,7 +153,7 @@ static fl_status ask(splitter *q, const fl_fit_rows *r, asked *t, fl_diag *d) {
     fl_fit_score all = {0};
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < r->entities; i++)
-        if (!q->half[i] && (r->latent || r->entity[i].count))
+        if (!q->half[i] && r->entity[i].count)
             s = ask_one(q, r, i, &t->at, t, &all, d);
     if (!s)
         add_means(&all, blind ? &t->blind : &t->sum);
@@ -302,16 +296,14 @@ static fl_status read_all(splitter *q, fl_diag *d) {
         s = fl_fit_rows_sound(&o->device, &none, &q->device, d);
     if (!s && o->beside.count)
         s = fl_fit_rows_sound(&o->beside, &none, &q->beside, d);
-    const bool told = o->device.count || o->spec;
-    if (!s && (q->device.latent || q->beside.latent || (q->rows.latent && !told)))
+    if (!s && (q->device.latent || q->beside.latent || q->rows.latent))
         s = fl_fail(d, FL_BAD_INPUT,
                     (q->device.latent   ? &o->device
                      : q->beside.latent ? &o->beside
                                         : &o->sweeps)
                         ->item[0],
                     0, 0,
-                    "power limits but no SM clocks: the clock under a limit follows only from a power model, "
-                    "expected --device-sweep with clocks, or fit device --base and then fit workload");
+                    "power limits but no SM clocks: no device is needed to predict such rows, expected fit workload");
     if (!s && q->rows.entities < 2 && !o->device.count && !o->spec)
         s = fl_fail(d, FL_BAD_INPUT, o->sweeps.item[0], 0, 0, "one workload, expected two or more to split");
     if (s)
