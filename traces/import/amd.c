@@ -412,15 +412,8 @@ static fl_status rocm_read(const char *path, const fl_import_options *o, fl_impo
 
 #define GIVES FL_GIVES_READINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY | FL_GIVES_USE
 
-const fl_reader fl_reader_amd_smi = {.name = "amd-smi",
-                                     .what = "amd-smi monitor or metric, --csv or --json",
-                                     .tool = "ROCm 6.0 to 7",
-                                     .gives = GIVES | FL_GIVES_TIMES,
-                                     .detect = amd_detect,
-                                     .read = amd_read};
-const fl_reader fl_reader_rocm_smi = {.name = "rocm-smi",
-                                      .what = "rocm-smi --csv or --json",
-                                      .tool = "ROCm 4 to 7",
-                                      .gives = GIVES,
-                                      .detect = rocm_detect,
-                                      .read = rocm_read};
+const fl_reader fl_reader_amd_smi = {"amd-smi",       "amd-smi monitor or metric, --csv or --json",
+                                     "ROCm 6.0 to 7", GIVES | FL_GIVES_TIMES,
+                                     amd_detect,      amd_read};
+const fl_reader fl_reader_rocm_smi = {"rocm-smi", "rocm-smi --csv or --json", "ROCm 4 to 7", GIVES, rocm_detect,
+                                      rocm_read};

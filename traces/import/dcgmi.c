@@ -281,10 +281,7 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return status;
 }
 
-const fl_reader fl_reader_dcgmi = {.name = "dcgmi",
-                                   .what = "dcgmi dmon",
-                                   .tool = "DCGM 1.7 to 4",
-                                   .gives = FL_GIVES_READINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY |
-                                            FL_GIVES_USE,
-                                   .detect = detect,
-                                   .read = read};
+const fl_reader fl_reader_dcgmi = {
+    "dcgmi",         "dcgmi dmon",
+    "DCGM 1.7 to 4", FL_GIVES_READINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY | FL_GIVES_USE,
+    detect,          read};

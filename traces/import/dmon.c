@@ -238,10 +238,9 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return s;
 }
 
-const fl_reader fl_reader_dmon = {.name = "nvidia-smi-dmon",
-                                  .what = "nvidia-smi dmon, any -s and -o",
-                                  .tool = "drivers 361 to 610",
-                                  .gives = FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
-                                           FL_GIVES_USE,
-                                  .detect = detect,
-                                  .read = read};
+const fl_reader fl_reader_dmon = {"nvidia-smi-dmon",
+                                  "nvidia-smi dmon, any -s and -o",
+                                  "drivers 361 to 610",
+                                  FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_USE,
+                                  detect,
+                                  read};

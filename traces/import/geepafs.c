@@ -287,10 +287,10 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return status;
 }
 
-const fl_reader fl_reader_geepafs = {.name = "geepafs",
-                                     .what = "log of the GEEPAFS daemon",
-                                     .tool = "GEEPAFS of 2024",
-                                     .gives = FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
-                                              FL_GIVES_USE,
-                                     .detect = detect,
-                                     .read = read};
+const fl_reader fl_reader_geepafs = {"geepafs",
+                                     "log of the GEEPAFS daemon",
+                                     "GEEPAFS of 2024",
+                                     FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
+                                         FL_GIVES_USE,
+                                     detect,
+                                     read};

@@ -267,10 +267,10 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return status;
 }
 
-const fl_reader fl_reader_geopm = {.name = "geopm",
-                                   .what = "GEOPM controller trace",
-                                   .tool = "GEOPM 1 to 3",
-                                   .gives = FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
-                                            FL_GIVES_USE | FL_GIVES_ENERGY,
-                                   .detect = detect,
-                                   .read = read};
+const fl_reader fl_reader_geopm = {
+    "geopm",
+    "GEOPM controller trace",
+    "GEOPM 1 to 3",
+    FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_USE | FL_GIVES_ENERGY,
+    detect,
+    read};

@@ -269,12 +269,7 @@ fl_status fl_request_rows_begin(fl_request_rows *r, const char *path, fl_importe
 fl_status fl_request_rows_name(fl_request_rows *r, const char *text, uint32_t *name, fl_diag *d);
 /* Add a request; times NULL: not measured. Leave out one without tokens. */
 fl_status fl_request_rows_add(fl_request_rows *r, const fl_request_row *row, const fl_request_times *times, fl_diag *d);
-/* Put the first request at 0, and leave out what comes more than 26 days later. sorted: rows should be in order of
- * time; else they are sorted. Sets has_requests. */
-fl_status fl_request_rows_end(fl_request_rows *r, bool sorted, fl_diag *d);
+/* Put the first request at 0, and leave out what comes more than 26 days later; unless traces of the format may be so
+ * long, as contradictions. sorted: rows should be in order of time; else they are sorted. Sets has_requests. */
+fl_status fl_request_rows_end(fl_request_rows *r, bool sorted, bool may_be_long, fl_diag *d);
 void fl_request_rows_free(fl_request_rows *r);
-
-/* Read the trace of Azure's LLM inference data set (2023: TIMESTAMP,ContextTokens,GeneratedTokens; the time is a UTC
- * date, and the first becomes 0). Rows without prompt or output tokens have no step to simulate, and so no value. left:
- * as for fl_requests_read. */
-fl_status fl_requests_read_azure(const char *path, fl_requests *r, fl_left_out *left, fl_diag *d);

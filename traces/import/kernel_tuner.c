@@ -239,10 +239,9 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return s;
 }
 
-const fl_reader fl_reader_kernel_tuner = {.name = "kernel-tuner",
-                                          .what = "Kernel Tuner's cache (JSON)",
-                                          .tool = "Kernel Tuner 0.4 to 1.4",
-                                          .gives =
-                                              FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY,
-                                          .detect = detect,
-                                          .read = read};
+const fl_reader fl_reader_kernel_tuner = {"kernel-tuner",
+                                          "Kernel Tuner's cache (JSON)",
+                                          "Kernel Tuner 0.4 to 1.4",
+                                          FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY,
+                                          detect,
+                                          read};

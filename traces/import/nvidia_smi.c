@@ -384,10 +384,10 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return status;
 }
 
-const fl_reader fl_reader_nvidia_smi = {.name = "nvidia-smi",
-                                        .what = "nvidia-smi --query-gpu --format=csv",
-                                        .tool = "drivers 400 to 610",
-                                        .gives = FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
-                                                 FL_GIVES_USE,
-                                        .detect = detect,
-                                        .read = read};
+const fl_reader fl_reader_nvidia_smi = {"nvidia-smi",
+                                        "nvidia-smi --query-gpu --format=csv",
+                                        "drivers 400 to 610",
+                                        FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
+                                            FL_GIVES_USE,
+                                        detect,
+                                        read};

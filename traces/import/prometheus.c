@@ -361,15 +361,15 @@ static fl_status json_read(const char *path, const fl_import_options *o, fl_impo
 
 #define GIVES FL_GIVES_READINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY | FL_GIVES_USE
 
-const fl_reader fl_reader_dcgm_exporter = {.name = "dcgm-exporter",
-                                           .what = "what DCGM's exporter serves (/metrics), one scrape or several",
-                                           .tool = "dcgm-exporter 2 to 4.8",
-                                           .gives = GIVES,
-                                           .detect = text_detect,
-                                           .read = text_read};
-const fl_reader fl_reader_prometheus = {.name = "prometheus",
-                                        .what = "a Prometheus server's answer (query_range) to metrics of DCGM",
-                                        .tool = "Prometheus API 1, dcgm-exporter 2 to 4.8",
-                                        .gives = GIVES | FL_GIVES_TIMES,
-                                        .detect = json_detect,
-                                        .read = json_read};
+const fl_reader fl_reader_dcgm_exporter = {"dcgm-exporter",
+                                           "what DCGM's exporter serves (/metrics), one scrape or several",
+                                           "dcgm-exporter 2 to 4.8",
+                                           GIVES,
+                                           text_detect,
+                                           text_read};
+const fl_reader fl_reader_prometheus = {"prometheus",
+                                        "a Prometheus server's answer (query_range) to metrics of DCGM",
+                                        "Prometheus API 1, dcgm-exporter 2 to 4.8",
+                                        GIVES | FL_GIVES_TIMES,
+                                        json_detect,
+                                        json_read};

@@ -17,135 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Azure's LLM inference traces (github.com/Azure/AzurePublicDataset, AzureLLMInferenceTrace_conv.csv and _code.csv;
- * CC-BY 4.0; Patel et al., "Splitwise: Efficient generative LLM inference using phase splitting", ISCA 2024). */
-
-#define LAST_NS (INT64_C(26) * 86400 * 1000000000)
-
-enum { TIMESTAMP, CONTEXT, GENERATED, COLUMNS };
-
-static const char *const COLUMN[COLUMNS] = {"TIMESTAMP", "ContextTokens", "GeneratedTokens"};
-
-typedef struct loader {
-    fl_requests r;
-    fl_left_out left;
-    size_t where[COLUMNS], width;
-} loader;
-
-static fl_status read_request(loader *l, const fl_csv_row *row, fl_diag *d) {
-    const char *time = row->field[l->where[TIMESTAMP]].text;
-    int64_t prompt = 0, output = 0;
-    fl_time at = {0};
-    if (fl_no_value(time) || fl_no_value(row->field[l->where[CONTEXT]].text) ||
-        fl_no_value(row->field[l->where[GENERATED]].text))
-        return fl_left_empty(&l->left, row->file, row->line, 1, d, "a cell of the request has no value");
-    if (!fl_time_parse(time, &at) || at.of_day)
-        return FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
-                             "TIMESTAMP is '%.40s', expected a time such as 2023-11-16 18:15:46.6805900", time);
-    fl_status s = fl_field_int(row, l->where[CONTEXT], COLUMN[CONTEXT], 0, FL_REQUEST_TOKENS_MOST, &prompt, d);
-    if (!s)
-        s = fl_field_int(row, l->where[GENERATED], COLUMN[GENERATED], 0, FL_REQUEST_TOKENS_MOST, &output, d);
-    if (!s && (!prompt || !output))
-        return fl_left_empty(&l->left, row->file, row->line, row->field[l->where[CONTEXT]].column, d,
-                             "the request has no prompt or output tokens, so no step to simulate");
-    if (!s && l->left.strict && l->r.count && at.ns < l->r.row[l->r.count - 1].t_ns)
-        s = FL_FIELD_FAIL(d, row, l->where[TIMESTAMP],
-                          "TIMESTAMP is '%.40s', before that of the row above, expected ascending times", time);
-    const fl_request_row q = {.t_ns = at.ns,
-                              .prompt_tokens = (uint32_t)prompt,
-                              .output_tokens = (uint32_t)output,
-                              .line = row->line < UINT32_MAX ? (uint32_t)row->line : 0,
-                              .column = (uint32_t)row->field[l->where[CONTEXT]].column};
-    return s ? s : fl_requests_add(&l->r, &q, d);
-}
-
-static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
-    loader *l = user;
-    if (l->width) {
-        const fl_status s = fl_foreign_width(row, l->width, d);
-        return s ? s : fl_left_row(&l->left, read_request(l, row, &l->left.own), d);
-    }
-    l->width = row->count;
-    return fl_columns_find(row, COLUMN, COLUMNS, COLUMNS, l->where, d);
-}
-
-/* The first request comes at 0; those too long after it are of another trace, or have a wrong date. */
-static fl_status count_from_first(loader *l, fl_diag *d) {
-    fl_requests *r = &l->r;
-    const int64_t first = r->count ? r->row[0].t_ns : 0;
-    size_t kept = 0;
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < r->count; i++) {
-        r->row[i].t_ns -= first;
-        if (r->row[i].t_ns <= LAST_NS) {
-            r->row[kept++] = r->row[i];
-            continue;
-        }
-        fl_fail(&l->left.own, FL_BAD_INPUT, r->file, r->row[i].line, 1,
-                "TIMESTAMP is %.4g days after the first, expected at most 26 days after the first",
-                (double)r->row[i].t_ns / 86400e9);
-        l->left.rows--; /* it was counted as it came */
-        s = fl_left_row(&l->left, fl_of_values(&l->left.own), d);
-    }
-    r->count = s ? r->count : kept;
-    return s;
-}
-
-fl_status fl_requests_read_azure(const char *path, fl_requests *r, fl_left_out *left, fl_diag *d) {
-    static const fl_csv_options OPTIONS = {.trim = true};
-    loader l = {.left = fl_left_begin(left)};
-    fl_status s = (l.r.file = strdup(fl_input_name(path))) && (l.r.names = calloc(1, sizeof *l.r.names)) &&
-                          (l.r.names[0] = strdup(""))
-                      ? FL_OK
-                      : fl_no_memory(d, path);
-    l.r.name_count = l.r.name_room = l.r.names && l.r.names[0];
-    if (!s)
-        s = fl_csv_read(path, &OPTIONS, NULL, on_row, &l, d);
-    if (!s)
-        s = fl_requests_order(&l.r, &l.left, d);
-    if (!s)
-        s = count_from_first(&l, d);
-    if (!s)
-        s = fl_left_end(&l.left, left, path, d);
-    if (!s && !l.r.count)
-        s = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no requests with tokens, expected at least one row after the header");
-    if (s)
-        fl_requests_free(&l.r);
-    *r = l.r;
-    return s;
-}
-
-static bool is_header(const fl_cells *line) {
-    return line->count == COLUMNS && fl_cells_have(line, COLUMN[TIMESTAMP]) && fl_cells_have(line, COLUMN[CONTEXT]) &&
-           fl_cells_have(line, COLUMN[GENERATED]);
-}
-
-static bool azure_detect(const char *path, const char *head, size_t size) {
-    (void)path;
-    return fl_header_find(head, size, is_header) == 0;
-}
-
-static fl_status azure_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
-    (void)o;
-    fl_left_out left;
-    fl_status s = fl_requests_read_azure(path, &out->requests, &left, d);
-    if (!s)
-        s = fl_import_left(out, &left, d);
-    out->has_requests = !s;
-    if (!s)
-        fl_import_say(out, "no latencies, and the rate is that of the whole service, not of one server (--scale)");
-    if (!s)
-        s = fl_import_said(out, d);
-    return s;
-}
-
-const fl_reader fl_reader_azure_llm = {.name = "azure-llm",
-                                       .what = "requests of Azure's LLM inference traces",
-                                       .tool = "Azure LLM inference traces, 2023 and 2024",
-                                       .gives = FL_GIVES_REQUESTS,
-                                       .detect = azure_detect,
-                                       .read = azure_read};
-
 /* Our own files among the others, so that a command takes any of them by one way. */
 
 static bool begins(const char *head, size_t size, const char *text) {
@@ -251,31 +122,25 @@ static bool detect_requests(const char *path, const char *head, size_t size) {
     return begins(head, size, "# foldline-requests ") || fl_header_find(head, size, requests_header) == 0;
 }
 
-const fl_reader fl_reader_kernels = {.name = "foldline-kernels",
-                                     .what = "canonical kernel trace",
-                                     .tool = "foldline, format 1",
-                                     .gives = FL_GIVES_KERNELS | FL_GIVES_LAUNCHES | FL_GIVES_CLOCKS,
-                                     .detect = detect_kernels,
-                                     .read = read_kernels};
-const fl_reader fl_reader_telemetry = {.name = "foldline-telemetry",
-                                       .what = "canonical telemetry",
-                                       .tool = "foldline, format 1",
-                                       .gives = FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
-                                                FL_GIVES_USE | FL_GIVES_ENERGY,
-                                       .detect = detect_telemetry,
-                                       .read = read_telemetry};
-const fl_reader fl_reader_sweep = {.name = "sweep",
-                                   .what = "table of measured settings",
-                                   .tool = "foldline, format 1",
-                                   .gives = FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY,
-                                   .detect = detect_sweep,
-                                   .read = read_sweep};
-const fl_reader fl_reader_requests = {.name = "foldline-requests",
-                                      .what = "requests to a server of language models",
-                                      .tool = "foldline, format 1",
-                                      .gives = FL_GIVES_REQUESTS | FL_GIVES_PREFIXES | FL_GIVES_LATENCIES,
-                                      .detect = detect_requests,
-                                      .read = read_requests};
+const fl_reader fl_reader_kernels = {"foldline-kernels",   "canonical kernel trace",
+                                     "foldline, format 1", FL_GIVES_KERNELS | FL_GIVES_LAUNCHES | FL_GIVES_CLOCKS,
+                                     detect_kernels,       read_kernels};
+const fl_reader fl_reader_telemetry = {"foldline-telemetry",
+                                       "canonical telemetry",
+                                       "foldline, format 1",
+                                       FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_CLOCKS | FL_GIVES_POWER |
+                                           FL_GIVES_USE | FL_GIVES_ENERGY,
+                                       detect_telemetry,
+                                       read_telemetry};
+const fl_reader fl_reader_sweep = {"sweep",
+                                   "table of measured settings",
+                                   "foldline, format 1",
+                                   FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER | FL_GIVES_ENERGY,
+                                   detect_sweep,
+                                   read_sweep};
+const fl_reader fl_reader_requests = {"foldline-requests",  "requests to a server of language models",
+                                      "foldline, format 1", FL_GIVES_REQUESTS | FL_GIVES_PREFIXES | FL_GIVES_LATENCIES,
+                                      detect_requests,      read_requests};
 
 /* GPU-DVFS-Dataset: dataset_performance.csv and dataset_power.csv, a row per program and a column per clock.
  * Performance is relative to the program's own at one clock, so its times are too; power lies in a file of its own
@@ -370,12 +235,9 @@ static fl_status wide_read(const char *path, const fl_import_options *o, fl_impo
 }
 
 const fl_reader fl_reader_wide = {
-    .name = "gpu-dvfs-wide",
-    .what = "table of GPU-DVFS-Dataset (a column per clock; performance, and power beside it)",
-    .tool = "GPU-DVFS-Dataset",
-    .gives = FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER,
-    .detect = wide_detect,
-    .read = wide_read};
+    "gpu-dvfs-wide",    "table of GPU-DVFS-Dataset (a column per clock; performance, and power beside it)",
+    "GPU-DVFS-Dataset", FL_GIVES_SETTINGS | FL_GIVES_CLOCKS | FL_GIVES_POWER,
+    wide_detect,        wide_read};
 
 /* ---- the tables that are known ---- */
 

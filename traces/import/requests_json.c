@@ -196,7 +196,7 @@ static fl_status read(const char *path, bool vllm, fl_imported *out, fl_diag *d)
     if (!s)
         s = fl_json_each(path, NULL, vllm ? take_run : take_line, l, &l->torn, d);
     if (!s)
-        s = fl_request_rows_end(&l->r, !vllm, d);
+        s = fl_request_rows_end(&l->r, !vllm, true, d);
     if (!s && l->runs > 1)
         fl_import_lost(out, "%zu further runs in the file: left out (each needs a file of its own)", l->runs - 1);
     if (!s && vllm && l->spaced && l->rate > 0)
@@ -231,15 +231,12 @@ static fl_status vllm_read(const char *path, const fl_import_options *o, fl_impo
     return read(path, true, out, d);
 }
 
-const fl_reader fl_reader_mooncake = {.name = "mooncake",
-                                      .what = "requests of Mooncake's traces (JSON lines)",
-                                      .tool = "Mooncake, arXiv and FAST25 traces",
-                                      .gives = FL_GIVES_REQUESTS | FL_GIVES_PREFIXES,
-                                      .detect = mooncake_detect,
-                                      .read = mooncake_read};
-const fl_reader fl_reader_vllm_bench = {.name = "vllm-bench",
-                                        .what = "result of vllm bench serve --save-result --save-detailed",
-                                        .tool = "vLLM 0.8 to 0.25",
-                                        .gives = FL_GIVES_REQUESTS | FL_GIVES_LATENCIES,
-                                        .detect = vllm_detect,
-                                        .read = vllm_read};
+const fl_reader fl_reader_mooncake = {"mooncake",
+                                      "requests of Mooncake's traces (JSON lines)",
+                                      "Mooncake, arXiv and FAST25 traces",
+                                      FL_GIVES_REQUESTS | FL_GIVES_PREFIXES,
+                                      mooncake_detect,
+                                      mooncake_read};
+const fl_reader fl_reader_vllm_bench = {"vllm-bench",       "result of vllm bench serve --save-result --save-detailed",
+                                        "vLLM 0.8 to 0.25", FL_GIVES_REQUESTS | FL_GIVES_LATENCIES,
+                                        vllm_detect,        vllm_read};

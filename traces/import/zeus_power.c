@@ -114,9 +114,9 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return s;
 }
 
-const fl_reader fl_reader_zeus_power = {.name = "zeus-power",
-                                        .what = "log of Zeus' PowerMonitor (time, power of each GPU)",
-                                        .tool = "Zeus 0.3 to 0.12",
-                                        .gives = FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_POWER,
-                                        .detect = detect,
-                                        .read = read};
+const fl_reader fl_reader_zeus_power = {"zeus-power",
+                                        "log of Zeus' PowerMonitor (time, power of each GPU)",
+                                        "Zeus 0.3 to 0.12",
+                                        FL_GIVES_READINGS | FL_GIVES_TIMES | FL_GIVES_POWER,
+                                        detect,
+                                        read};

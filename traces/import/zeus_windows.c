@@ -182,9 +182,9 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return fl_import_said(out, d);
 }
 
-const fl_reader fl_reader_zeus_windows = {.name = "zeus-windows",
-                                          .what = "windows that ZeusMonitor logged, with limits in their names",
-                                          .tool = "Zeus 0.3 to 0.16",
-                                          .gives = FL_GIVES_SETTINGS | FL_GIVES_POWER | FL_GIVES_ENERGY,
-                                          .detect = detect,
-                                          .read = read};
+const fl_reader fl_reader_zeus_windows = {"zeus-windows",
+                                          "windows that ZeusMonitor logged, with limits in their names",
+                                          "Zeus 0.3 to 0.16",
+                                          FL_GIVES_SETTINGS | FL_GIVES_POWER | FL_GIVES_ENERGY,
+                                          detect,
+                                          read};

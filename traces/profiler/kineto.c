@@ -363,9 +363,9 @@ static bool detect_kineto(const char *path, const char *head, size_t size) {
            (memmem(text, size, "\"ph\"", 4) && memmem(text, size, "\"ts\"", 4));
 }
 
-const fl_reader fl_reader_kineto = {.name = "kineto",
-                                    .what = "PyTorch profiler (Kineto) JSON, also gzipped",
-                                    .tool = "PyTorch 1.8 to 2.12, CUDA and ROCm",
-                                    .gives = FL_GIVES_KERNELS | FL_GIVES_LAUNCHES,
-                                    .detect = detect_kineto,
-                                    .read = read_kineto};
+const fl_reader fl_reader_kineto = {"kineto",
+                                    "PyTorch profiler (Kineto) JSON, also gzipped",
+                                    "PyTorch 1.8 to 2.12, CUDA and ROCm",
+                                    FL_GIVES_KERNELS | FL_GIVES_LAUNCHES,
+                                    detect_kineto,
+                                    read_kineto};

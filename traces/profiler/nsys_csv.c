@@ -386,9 +386,5 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return status;
 }
 
-const fl_reader fl_reader_nsys_csv = {.name = "nsys-csv",
-                                      .what = "nsys stats -r cuda_gpu_trace -f csv",
-                                      .tool = "Nsight Systems 2020 to 2026",
-                                      .gives = FL_GIVES_KERNELS,
-                                      .detect = detect,
-                                      .read = read};
+const fl_reader fl_reader_nsys_csv = {
+    "nsys-csv", "nsys stats -r cuda_gpu_trace -f csv", "Nsight Systems 2020 to 2026", FL_GIVES_KERNELS, detect, read};

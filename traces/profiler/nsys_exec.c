@@ -203,9 +203,9 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return s;
 }
 
-const fl_reader fl_reader_nsys_exec = {.name = "nsys-exec",
-                                       .what = "nsys stats -r cuda_kern_exec_trace -f csv",
-                                       .tool = "Nsight Systems 2023 to 2026",
-                                       .gives = FL_GIVES_KERNELS | FL_GIVES_LAUNCHES,
-                                       .detect = detect,
-                                       .read = read};
+const fl_reader fl_reader_nsys_exec = {"nsys-exec",
+                                       "nsys stats -r cuda_kern_exec_trace -f csv",
+                                       "Nsight Systems 2023 to 2026",
+                                       FL_GIVES_KERNELS | FL_GIVES_LAUNCHES,
+                                       detect,
+                                       read};

@@ -452,9 +452,9 @@ static bool detect_nsys(const char *path, const char *head, size_t size) {
     return size >= 16 && memcmp(head, "SQLite format 3", 16) == 0 && !memmem(head, size, "rocpd_", 6);
 }
 
-const fl_reader fl_reader_nsys_sqlite = {.name = "nsys-sqlite",
-                                         .what = "Nsight Systems SQLite export (nsys export -t sqlite)",
-                                         .tool = "Nsight Systems 2020 to 2026",
-                                         .gives = FL_GIVES_KERNELS | FL_GIVES_LAUNCHES,
-                                         .detect = detect_nsys,
-                                         .read = read_nsys};
+const fl_reader fl_reader_nsys_sqlite = {"nsys-sqlite",
+                                         "Nsight Systems SQLite export (nsys export -t sqlite)",
+                                         "Nsight Systems 2020 to 2026",
+                                         FL_GIVES_KERNELS | FL_GIVES_LAUNCHES,
+                                         detect_nsys,
+                                         read_nsys};

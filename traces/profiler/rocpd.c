@@ -335,9 +335,5 @@ static bool detect(const char *path, const char *head, size_t size) {
     return size >= 16 && memcmp(head, "SQLite format 3", 16) == 0 && memmem(head, size, "rocpd_", 6);
 }
 
-const fl_reader fl_reader_rocpd = {.name = "rocpd",
-                                   .what = "rocprofv3's database (rocpd, SQLite)",
-                                   .tool = "ROCm 7, schema 3 and 4",
-                                   .gives = FL_GIVES_KERNELS,
-                                   .detect = detect,
-                                   .read = fl_rocpd_read};
+const fl_reader fl_reader_rocpd = {
+    "rocpd", "rocprofv3's database (rocpd, SQLite)", "ROCm 7, schema 3 and 4", FL_GIVES_KERNELS, detect, fl_rocpd_read};

@@ -332,9 +332,5 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     return status;
 }
 
-const fl_reader fl_reader_rocprofv3 = {.name = "rocprofv3",
-                                       .what = "rocprofv3 --kernel-trace CSV, rocprof v1 and v2",
-                                       .tool = "ROCm 4 to 7",
-                                       .gives = FL_GIVES_KERNELS,
-                                       .detect = detect,
-                                       .read = read};
+const fl_reader fl_reader_rocprofv3 = {
+    "rocprofv3", "rocprofv3 --kernel-trace CSV, rocprof v1 and v2", "ROCm 4 to 7", FL_GIVES_KERNELS, detect, read};
