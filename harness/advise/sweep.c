@@ -235,7 +235,7 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
                          fl_fit_clock_text(&c->rows, c->chip->sm_ref, high, sizeof high));
     if (!status)
         to->ref = reference_of(&to->of[0].stated, dev);
-    to->of[0].stated.basis = p.basis;
+    fl_stated_rest(&to->of[0].stated, p.basis, p.time_noise_pct, p.power_noise_pct);
     to->measured = find_measured(sweep, name, &to->of[0].stated);
     if (!status)
         fl_advise_next(dev, bound, to);

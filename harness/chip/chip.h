@@ -153,11 +153,12 @@ fl_chip_guess fl_chip_repeats(double time_s, double power_w);
 
 /* One workload of a sweep at a ladder's settings: rows for fl_build_sweep, with their deviations. */
 typedef struct fl_predicted {
-    fl_sweep sweep;          /* names and head are borrowed */
-    fl_sweep_law law;        /* without the shares (load), which _shares fills */
-    size_t settings, beyond; /* SM clocks of the ladder; how many lie outside the calibration */
-    size_t unused;           /* known rows outside the calibration, which were not used */
-    fl_chip_basis basis;     /* of the predictions */
+    fl_sweep sweep;                         /* names and head are borrowed */
+    fl_sweep_law law;                       /* without the shares (load), which _shares fills */
+    size_t settings, beyond;                /* SM clocks of the ladder; how many lie outside the calibration */
+    size_t unused;                          /* known rows outside the calibration, which were not used */
+    fl_chip_basis basis;                    /* of the predictions */
+    double time_noise_pct, power_noise_pct; /* of the mean at a setting, by repeated runs; 0 = none were repeated */
 } fl_predicted;
 
 /* Predict one workload at the settings of the device's ladder. name: the workload, an index into s->names.

@@ -306,6 +306,38 @@ static fl_status predict_kernel(const fl_sweep_chip *c, const fl_fit_entity *e, 
     return s;
 }
 
+#define FREEDOM 2 /* repeated runs, at least, beyond one of each setting: fewer tell no noise */
+
+/* How far repeated runs at a setting differ, all workloads together, of the mean of as many runs as a setting has. */
+static void find_noise(const fl_sweep_chip *c, const char *workload, fl_predicted *out) {
+    double time = 0, power = 0, freedom = 0, runs = 0, settings = 0;
+    for (size_t i = 0, end; i < c->rows.count; i = end) { /* equal settings lie side by side */
+        const fl_chip_row *r = &c->rows.row[i];
+        double t = 0, p = 0;
+        for (end = i;
+             end < c->rows.count && c->rows.row[end].workload == r->workload &&
+             fabs(c->rows.row[end].sm_mhz - r->sm_mhz) < 0.5 && fabs(c->rows.row[end].mem_mhz - r->mem_mhz) < 0.5;
+             end++) {
+            t += log(c->rows.row[end].time_s);
+            p += log(c->rows.row[end].power_w);
+        }
+        const double n = (double)(end - i);
+        for (size_t k = i; k < end; k++) {
+            time += pow(log(c->rows.row[k].time_s) - t / n, 2);
+            power += pow(log(c->rows.row[k].power_w) - p / n, 2);
+        }
+        freedom += n - 1;
+        if (!strcmp(c->rows.entity[r->workload].workload, workload)) {
+            runs += n;
+            settings++;
+        }
+    }
+    if (freedom < FREEDOM || !(runs > 0))
+        return;
+    out->time_noise_pct = 100 * sqrt(time / freedom * settings / runs);
+    out->power_noise_pct = isnan(power) ? 0 : 100 * sqrt(power / freedom * settings / runs);
+}
+
 fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const fl_sweep *s, uint32_t name,
                                 const fl_device *dev, fl_predicted *out, fl_diag *d) {
     expected sum = {0};
@@ -333,6 +365,7 @@ fl_status fl_sweep_chip_predict(const fl_sweep_chip *c, const char *file, const 
     }
     if (!status && !any)
         status = fl_fail(d, FL_BAD_INPUT, file, 0, 0, "%s: a fit can use none of its settings", s->names[name]);
+    find_noise(c, s->names[name], &p);
     for (uint32_t i = 0; i < dev->sm_count; i++)
         p.beyond += dev->sm_mhz[i] < p.law.sm_min_mhz || dev->sm_mhz[i] > p.law.sm_max_mhz;
     /* the mean absolute value of a normal deviate is sqrt(2/pi) of its deviation */

@@ -175,9 +175,14 @@ double fl_decide_chance(const fl_chip_guess *at, const fl_chip_guess *top, doubl
     const double room = log1p(bound) - log(at->time_s / top->time_s), sd = spread(at, top);
     if (!(sd > 0))
         return room < -FL_DECIDE_TOLERANCE;
-    const double x = fmin(1, fmax(0, log2(bound / 0.05))), k = room / sd;
+    const double x = fmin(1, fmax(0, log2(bound / 0.05))), noise = hypot(at->noise_pct, top->noise_pct) / 100;
     const fl_chip_basis basis = at->basis ? at->basis : top->basis;
-    const double z = basis ? (1 - x) * worth(k, needed[basis][0]) + x * worth(k, needed[basis][1]) : k;
+    double z = room / sd;
+    if (basis) { /* the table is of predictions; noise is a normal beside it */
+        const double k = room / sqrt(fmax(sd * sd - noise * noise, LEAST * LEAST));
+        z = (1 - x) * worth(k, needed[basis][0]) + x * worth(k, needed[basis][1]);
+        z = room > 0 && z > 0 ? room / hypot(room / z, noise) : z;
+    }
     return 0.5 * erfc(z / sqrt(2));
 }
 

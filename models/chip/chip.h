@@ -174,6 +174,7 @@ typedef struct fl_chip_guess {
     double time_s, power_w; /* power_w is NaN where the chip has no power law */
     double time_sd_pct, power_sd_pct;
     fl_chip_basis basis;
+    double noise_pct; /* the part of time_sd_pct by which repeated runs differed; 0 = none were repeated */
 } fl_chip_guess;
 
 /* ---- one program without a chip: two laws through its own rows ----

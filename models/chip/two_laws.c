@@ -158,7 +158,7 @@ static double between(const fl_two_laws *l, const double *value, double ln_x) {
 fl_chip_guess fl_two_laws_at(const fl_two_laws *l, double sm_mhz) {
     const double x = sm_mhz / l->top_mhz, ln_x = log(x), p = l->sharpness;
     if (fabs(sm_mhz - l->top_mhz) < SAME_MHZ)
-        return (fl_chip_guess){l->time_s, l->power_w, 0, 0, FL_CHIP_OWN_LAWS};
+        return (fl_chip_guess){l->time_s, l->power_w, 0, 0, FL_CHIP_OWN_LAWS, 0};
     double near = INFINITY;
     for (size_t i = 0; i < l->count; i++)
         near = fmin(near, fabs(ln_x - l->ln_x[i]));
@@ -199,11 +199,11 @@ fl_model_status fl_two_laws_predict(const fl_chip_row *known, size_t known_count
             s = fit == FL_MODEL_INVALID ? fit : s;
             n = merge(row, n);
         }
-        guess[i] = (fl_chip_guess){NAN, NAN, NAN, NAN, FL_CHIP_OWN_LAWS};
+        guess[i] = (fl_chip_guess){NAN, NAN, NAN, NAN, FL_CHIP_OWN_LAWS, 0};
         if (fit == FL_MODEL_OK)
             guess[i] = fl_two_laws_at(l, asked[i].sm_mhz);
         else if (n && fabs(row->sm_mhz - asked[i].sm_mhz) < SAME_MHZ)
-            guess[i] = (fl_chip_guess){row->time_s, row->power_w, 0, 0, FL_CHIP_OWN_LAWS};
+            guess[i] = (fl_chip_guess){row->time_s, row->power_w, 0, 0, FL_CHIP_OWN_LAWS, 0};
         if (!powers)
             guess[i].power_w = guess[i].power_sd_pct = NAN;
     }

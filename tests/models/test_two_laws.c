@@ -119,7 +119,7 @@ static void test_in_turn(void) {
 
 /* A chance is worth what choices on measured boards showed, and without such that of a normal. */
 static void test_chance(void) {
-    const fl_chip_guess top = {1, 100, 0, 0, FL_CHIP_STATED};
+    const fl_chip_guess top = {1, 100, 0, 0, FL_CHIP_STATED, 0};
     static const struct {
         fl_chip_basis basis;
         double k, bound, chance;
@@ -131,15 +131,22 @@ static void test_chance(void) {
                 {FL_CHIP_TWO_ROWS, 0.5, 0.1, 0.05},    {FL_CHIP_FOUR_ROWS, 0.4, 0.05, 0.02},
                 {FL_CHIP_FOUR_ROWS, 0, 0.1, 0.02},     {FL_CHIP_STATED, 1.645, 0.1, 0.05}};
     for (size_t i = 0; i < COUNT(rows); i++) {
-        const fl_chip_guess at = {(1 + rows[i].bound) * exp(-0.01 * rows[i].k), 80, 1, 3, rows[i].basis};
+        const fl_chip_guess at = {(1 + rows[i].bound) * exp(-0.01 * rows[i].k), 80, 1, 3, rows[i].basis, 0};
         FL_CHECK(near(fl_decide_chance(&at, &top, rows[i].bound), rows[i].chance, 0.01),
                  "row %zu: basis %d, k %g, bound %g: %g, expected %g", i, (int)rows[i].basis, rows[i].k, rows[i].bound,
                  fl_decide_chance(&at, &top, rows[i].bound), rows[i].chance);
     }
+    /* The noise of repeated runs counts as a normal: alone, and beside the 0.01 that a law at k = 0.7 is worth 2.054
+     * of. */
+    const fl_chip_guess noisy = {1.05 * exp(-0.0329), 80, 2, 3, FL_CHIP_OWN_LAWS, 2};
+    CU_ASSERT_DOUBLE_EQUAL(fl_decide_chance(&noisy, &top, 0.05), 0.05, 0.002);
+    const fl_chip_guess both = {1.05 * exp(-0.007), 80, hypot(1, 0.5), 3, FL_CHIP_OWN_LAWS, 0.5};
+    const double z = 0.007 / hypot(0.007 / 2.054, 0.005);
+    CU_ASSERT_DOUBLE_EQUAL(fl_decide_chance(&both, &top, 0.05), 0.5 * erfc(z / sqrt(2)), 1e-4);
     for (int basis = 0; basis < FL_CHIP_BASES; basis++) /* further from the bound the chance is never greater */
         for (int i = -40; i < 60; i++) {
-            const fl_chip_guess near_bound = {1.07 * exp(-0.001 * i), 80, 1, 3, (fl_chip_basis)basis};
-            const fl_chip_guess further = {1.07 * exp(-0.001 * (i + 1)), 80, 1, 3, (fl_chip_basis)basis};
+            const fl_chip_guess near_bound = {1.07 * exp(-0.001 * i), 80, 1, 3, (fl_chip_basis)basis, 0};
+            const fl_chip_guess further = {1.07 * exp(-0.001 * (i + 1)), 80, 1, 3, (fl_chip_basis)basis, 0};
             FL_CHECK(fl_decide_chance(&further, &top, 0.07) <= fl_decide_chance(&near_bound, &top, 0.07) + 1e-12,
                      "basis %d, k %g", basis, 0.1 * i);
         }

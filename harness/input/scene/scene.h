@@ -49,6 +49,7 @@ typedef struct fl_stated {
     size_t count;          /* 0: the model states nothing */
     bool fitted;           /* by a fit, not by columns of the sweep */
     fl_chip_basis basis;   /* what the estimates rest on, which fl_stated_at states of each */
+    double time_noise_pct, power_noise_pct; /* of repeated runs, which fl_stated_at adds to the deviations */
 } fl_stated;
 
 /* Make the statement from the rows of a workload. The function adds up the kernels and takes their errors as fully
@@ -59,6 +60,8 @@ typedef struct fl_stated {
 fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, double sm_min, double sm_max,
                          double mem_mhz, fl_stated *out, fl_diag *d);
 void fl_stated_free(fl_stated *s);
+/* Take over what predictions rest on, and how far their repeated runs differ. */
+void fl_stated_rest(fl_stated *s, fl_chip_basis basis, double time_noise_pct, double power_noise_pct);
 
 /* Return the clocks of all settings, s->count of them, which the caller frees. NULL: memory ran out. */
 fl_chip_row *fl_stated_rows(const fl_stated *s);

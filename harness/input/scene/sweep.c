@@ -158,6 +158,12 @@ fl_status fl_stated_make(const fl_sweep *s, uint32_t workload, bool predicted, d
     return status;
 }
 
+void fl_stated_rest(fl_stated *s, fl_chip_basis basis, double time_noise_pct, double power_noise_pct) {
+    s->basis = basis;
+    s->time_noise_pct = time_noise_pct;
+    s->power_noise_pct = power_noise_pct;
+}
+
 void fl_stated_free(fl_stated *s) {
     free(s->at);
     free(s->guess);
@@ -186,8 +192,12 @@ bool fl_stated_at(const fl_stated *s, fl_setting_clocks at, fl_chip_guess *out) 
     const fl_chip_guess *a = &s->guess[below], *b = &s->guess[above];
     const double span = s->at[above].sm_mhz - s->at[below].sm_mhz;
     const double x = span > 0 ? (at.sm_mhz - s->at[below].sm_mhz) / span : 0;
-    *out = (fl_chip_guess){a->time_s + x * (b->time_s - a->time_s), a->power_w + x * (b->power_w - a->power_w),
-                           fmax(a->time_sd_pct, b->time_sd_pct), fmax(a->power_sd_pct, b->power_sd_pct), s->basis};
+    *out = (fl_chip_guess){a->time_s + x * (b->time_s - a->time_s),
+                           a->power_w + x * (b->power_w - a->power_w),
+                           hypot(fmax(a->time_sd_pct, b->time_sd_pct), s->time_noise_pct),
+                           hypot(fmax(a->power_sd_pct, b->power_sd_pct), s->power_noise_pct),
+                           s->basis,
+                           s->time_noise_pct};
     return true;
 }
 
@@ -443,7 +453,7 @@ fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_
         s = note_unused(rows, name, *w, note, notes, d);
     if (!s)
         s = fl_stated_make(rows, name, m->fitted, (*w)->sm_min_mhz, (*w)->sm_max_mhz, dev->default_mem_mhz, stated, d);
-    stated->basis = p.basis;
+    fl_stated_rest(stated, p.basis, p.time_noise_pct, p.power_noise_pct);
     fl_predicted_free(&p);
     return s;
 }
