@@ -216,7 +216,7 @@ PERL
 bad=$?
 
 # Of a checkout the files that are kept count, so that what a user writes beside them does no harm.
-top='.ci .clang-format .gitignore CITATION.cff CMakeLists.txt CONTRIBUTING.md LICENSE NEWS.md README.md SECURITY.md harness models plots policies sim tests traces'
+top='.ci .clang-format .gitignore CITATION.cff CMakeLists.txt CONTRIBUTING.md LICENSE NEWS.md README.md SECURITY.md debian harness models plots policies sim tests traces'
 kept=$(git ls-files 2>/dev/null | sed 's|/.*||' | sort -u)
 for entry in ${kept:-$(ls)}; do
   case " $top " in *" $entry "*) continue ;; esac
