@@ -1,5 +1,5 @@
 # Debian packages that Foldline needs, and how to install those that are missing. Sourced, not run.
-FL_BUILD_PACKAGES="gcc cmake make pkg-config libc6-dev libcsv-dev libgsl-dev libcjson-dev libmd-dev"
+FL_BUILD_PACKAGES="gcc cmake make pkg-config libc6-dev libcsv-dev libgsl-dev libcjson-dev"
 FL_BUILD_PACKAGES="$FL_BUILD_PACKAGES libyajl-dev libsqlite3-dev libexpat1-dev zlib1g-dev gnuplot-nox"
 FL_TEST_PACKAGES="libcunit1-dev binutils slurmctld slurmd slurm-client munge chromium python3-jsonschema python3-pandas"
 FL_FUZZ_PACKAGES="clang libclang-rt-dev" # tests/run.sh --fuzz

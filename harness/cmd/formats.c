@@ -18,7 +18,9 @@ void fl_formats_print(const fl_page *page) {
         fl_gives_text(r->gives, false, gives, sizeof gives);
         fl_gives_text(r->gives, true, lacks, sizeof lacks);
         fl_page_row(page, COLUMN, r->name, r->what);
-        snprintf(text, sizeof text, "%s; gives %s%s%s", r->tool, gives, *lacks ? "; lacks " : "", lacks);
+        const char *missing = fl_reader_missing(r);
+        snprintf(text, sizeof text, "%s; gives %s%s%s%s%s", r->tool, gives, *lacks ? "; lacks " : "", lacks,
+                 missing ? "; not read: this build is without " : "", missing ? missing : "");
         fl_page_below(page, COLUMN, text);
     }
 }
@@ -36,6 +38,7 @@ void fl_formats_tell(void) {
         cJSON_AddStringToObject(row, "gives", words);
         fl_gives_text(r->gives, true, words, sizeof words);
         cJSON_AddStringToObject(row, "lacks", words);
+        cJSON_AddBoolToObject(row, "read", !fl_reader_missing(r));
     }
     fl_json_tell(root);
 }

@@ -236,10 +236,23 @@ static double value_of(const fl_imported *in, const char *name, size_t row) {
     return NAN;
 }
 
+/* A build may be without the library of a format (FL_HAS_SQLITE, FL_HAS_YAJL), which it then names. */
+static bool is_without(const fl_taken *t, const char *format) {
+    for (size_t i = 0; i < fl_readers_count; i++)
+        if (!strcmp(fl_readers[i]->name, format) && fl_reader_missing(fl_readers[i])) {
+            FL_CHECK(t->status == FL_IO && strstr(t->d.message, fl_reader_missing(fl_readers[i])), "%s: %s", format,
+                     t->d.message);
+            return true;
+        }
+    return false;
+}
+
 static void test_values(void) {
     for (size_t i = 0; i < sizeof GOOD / sizeof *GOOD; i++) {
         const good *g = &GOOD[i];
         fl_taken t = open_seed(g->format, g->file);
+        if (is_without(&t, g->format))
+            continue;
         const fl_imported *in = &t.in;
         const size_t rows = in->has_telemetry  ? in->telemetry.row_count
                             : in->has_kernels  ? in->kernels.op_count
@@ -274,6 +287,8 @@ static void test_detection(void) {
                 continue;
             snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
             fl_gunzip *g = fl_gunzip_open(path, &d);
+            if (!g && !FL_HAS_ZLIB && fl_gzip_named(path))
+                continue;
             FL_CHECK(g && fl_gunzip_read(g, head, sizeof head - 1, &size, &d) == FL_OK, "%s: %s", path, d.message);
             fl_gunzip_close(g);
             head[size] = '\0';
@@ -346,6 +361,8 @@ static void test_refused(void) {
     };
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         fl_taken t = open_seed(CASE[i].format, CASE[i].file);
+        if (is_without(&t, CASE[i].format))
+            continue;
         FL_CHECK(t.status == FL_BAD_INPUT && strstr(t.d.message, CASE[i].part), "%s/%s: %d %s", CASE[i].format,
                  CASE[i].file, t.status, t.d.message);
         fl_imported_free(&t.in);

@@ -91,6 +91,10 @@ fl_status fl_error(fl_diag *d, fl_status status, const char *format, ...) {
     return status;
 }
 
+fl_status fl_no_library(fl_diag *d, const char *path, const char *what, const char *library) {
+    return fl_fail(d, FL_IO, path, 0, 0, "%s, and this build is without %s (see FL_WITH_... of CMake)", what, library);
+}
+
 fl_status fl_no_memory(fl_diag *d, const char *what) {
     return fl_error(d, FL_NO_MEMORY, what ? "out of memory for %s" : "out of memory%s", what ? what : "");
 }

@@ -42,6 +42,9 @@ fl_status fl_fail(fl_diag *d, fl_status status, const char *file, int64_t line, 
 fl_status fl_refuse(fl_diag *d, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 fl_status fl_error(fl_diag *d, fl_status status, const char *format, ...) __attribute__((format(printf, 3, 4), cold));
 
+/* FL_IO: the file (may be NULL) needs a library that this build does not have. what: "is gzipped". */
+fl_status fl_no_library(fl_diag *d, const char *path, const char *what, const char *library) __attribute__((cold));
+
 /* FL_NO_MEMORY: "out of memory for WHAT"; what may be NULL. */
 fl_status fl_no_memory(fl_diag *d, const char *what) __attribute__((cold));
 

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #define FL_GUNZIP_FREE (256 << 20)
 #define FL_GUNZIP_TIMES 200
@@ -264,6 +263,8 @@ fl_gunzip *fl_gunzip_open(const char *path, fl_diag *d) {
     g->size = !status && !fstat(g->fd, &s) && S_ISREG(s.st_mode) ? s.st_size : 0;
     while (!status && !g->at_end && g->end < 2)
         status = read_more(g, d);
+    if (!status && is_gzip(g) && !FL_HAS_ZLIB)
+        status = fl_no_library(d, path, "the file is gzipped", "zlib");
     if (!status && is_gzip(g)) {
         g->packed = g->between = true;
         if (inflateInit2(&g->z, 15 + 16) != Z_OK) { /* 16: a gzip head and end around the data */

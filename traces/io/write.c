@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
-#include <zlib.h>
 
 typedef struct fl_gzip fl_gzip;
 /* Receives packed bytes. Returns 0 or an errno value. */
@@ -198,6 +197,10 @@ static fl_status open_named(fl_output *o, const char *path, bool stream, fl_diag
 
 static fl_output *open_output(const char *path, bool stream, fl_diag *d) {
     const bool standard = fl_is_standard(path);
+    if (fl_gzip_named(path) && !FL_HAS_ZLIB) {
+        fl_no_library(d, path, "the file is to be gzipped", "zlib");
+        return NULL;
+    }
     fl_output *o = calloc(1, sizeof *o);
     if (!o || (o->beside.fd = -1, o->path = standard ? strdup("<stdout>") : realpath(path, NULL),
                !o->path && !(o->path = strdup(path)))) {

@@ -198,6 +198,11 @@ fl_status fl_reader_of(const char *path, const char *head, size_t size, const fl
     return unknown(path, head, size, d);
 }
 
+const char *fl_reader_missing(const fl_reader *reader) {
+    const bool sqlite = reader == &fl_reader_nsys_sqlite || reader == &fl_reader_rocpd;
+    return sqlite && !FL_HAS_SQLITE ? "SQLite" : reader == &fl_reader_kineto && !FL_HAS_YAJL ? "YAJL" : NULL;
+}
+
 /* Read another tool's file that gives such data. *is: it is one; else nothing was read. */
 static fl_status read_other(const char *path, unsigned gives, bool *is, fl_imported *in, fl_left_out *left,
                             fl_diag *d) {

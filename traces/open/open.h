@@ -155,6 +155,9 @@ void fl_trace_keep(bool keep);
 extern const fl_reader *const fl_readers[]; /* fl_readers_count */
 extern const size_t fl_readers_count;
 
+/* Return the library that a reader needs and this build is without; NULL: it has all. */
+const char *fl_reader_missing(const fl_reader *reader);
+
 /* The reader of a file: by name where one is given (FL_BAD_INPUT with the nearest name for an unknown one), else the
  * first that detects the file. FL_BAD_INPUT with a list of the formats where none does. */
 fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d);

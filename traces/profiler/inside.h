@@ -7,11 +7,16 @@
 #include "traces/io/records.h"
 
 #include <setjmp.h>
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#if FL_HAS_SQLITE
+#include <sqlite3.h>
+#endif
+#if FL_HAS_YAJL
 #include <yajl/yajl_common.h>
+#endif
 
 /* ---- gathering ops: interning names and kinds, sorting by time, separating ops that overlap in one lane ---- */
 
@@ -199,6 +204,7 @@ bool fl_us_to_ns(const char *text, size_t size, int64_t *ns);
 /* Parses a whole number, also in the form that a writer of floating-point numbers gives it ("7.0"). */
 bool fl_json_whole(const char *text, size_t size, int64_t *value);
 
+#if FL_HAS_SQLITE
 /* The functions of SQLite that the readers call. The library is loaded with the first SQLite file; loading it at the
  * start would take a fifth of the start-up time of every command. */
 
@@ -243,6 +249,7 @@ fl_status fl_sqlite_each(fl_sqlite *q, const char *table, const char *sql, fl_st
 
 /* Reads a column of the current row, which must be a whole number within min and max. */
 fl_status fl_sqlite_int(fl_sqlite *q, int column, int64_t min, int64_t max, int64_t *value);
+#endif
 
 /* Return whether nsys' text has a cuda_kern_exec_trace and no cuda_gpu_trace. */
 bool fl_nsys_exec_alone(const char *head, size_t size);
@@ -254,6 +261,7 @@ bool fl_nsys_report_name(const char *text, char name[64]);
 /* Read rocprofv3's database, which has the same first bytes as that of Nsight Systems. */
 fl_status fl_rocpd_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d);
 
+#if FL_HAS_YAJL
 /* Memory for YAJL, which checks no allocation of its own: the first that fails leaves the parser by a longjmp. */
 
 typedef struct fl_yajl_memory {
@@ -265,3 +273,4 @@ typedef struct fl_yajl_memory {
 yajl_alloc_funcs fl_yajl_functions(fl_yajl_memory *m);
 /* Frees everything that YAJL allocated, including its handle. */
 void fl_yajl_memory_free(fl_yajl_memory *m);
+#endif

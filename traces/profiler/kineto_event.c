@@ -7,6 +7,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if !FL_HAS_YAJL
+
+fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kineto_file *file, fl_diag *d) {
+    (void)r;
+    *file = (fl_kineto_file){0};
+    return fl_no_library(d, path, "the file is JSON of a profiler", "YAJL");
+}
+
+#else
+
 #include <yajl/yajl_parse.h>
 
 #define FL_KINETO_NAME_MAX (256u << 10) /* bytes; longer names are refused */
@@ -393,3 +404,5 @@ fl_status fl_kineto_events(const char *path, const fl_kineto_reader *r, fl_kinet
     fl_gunzip_close(g);
     return status;
 }
+
+#endif

@@ -148,6 +148,8 @@ size_t fl_json_mend_bytes(fl_json_mend *m, char *bytes, size_t size, bool last) 
 
 /* ---- memory for YAJL ---- */
 
+#if FL_HAS_YAJL
+
 typedef struct fl_yajl_block {
     struct fl_yajl_block *before, *after;
     max_align_t bytes[];
@@ -195,3 +197,5 @@ void fl_yajl_memory_free(fl_yajl_memory *m) {
     while (m->first)
         give(m, m->first->bytes);
 }
+
+#endif

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if FL_HAS_SQLITE
+
 #define KERNELS "CUPTI_ACTIVITY_KIND_KERNEL"
 #define MEMCPY "CUPTI_ACTIVITY_KIND_MEMCPY"
 #define MEMSET "CUPTI_ACTIVITY_KIND_MEMSET"
@@ -446,6 +448,15 @@ static fl_status read_nsys(const char *path, const fl_import_options *o, fl_impo
     fl_host_log_free(&l.log);
     return rocpd ? fl_rocpd_read(path, o, out, d) : s;
 }
+
+#else
+
+static fl_status read_nsys(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o, (void)out;
+    return fl_no_library(d, path, "the file is an SQLite database", "SQLite");
+}
+
+#endif
 
 static bool detect_nsys(const char *path, const char *head, size_t size) {
     (void)path;

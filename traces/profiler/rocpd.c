@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if FL_HAS_SQLITE
+
 #define DISPATCH "rocpd_kernel_dispatch"
 
 enum { SETS_MAX = 256, SUFFIX_ROOM = 80, SQL_ROOM = 4096 };
@@ -329,6 +331,15 @@ fl_status fl_rocpd_read(const char *path, const fl_import_options *o, fl_importe
     free(l);
     return s;
 }
+
+#else
+
+fl_status fl_rocpd_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d) {
+    (void)o, (void)out;
+    return fl_no_library(d, path, "the file is an SQLite database", "SQLite");
+}
+
+#endif
 
 static bool detect(const char *path, const char *head, size_t size) {
     (void)path;

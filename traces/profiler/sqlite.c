@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if FL_HAS_SQLITE
+
 /* ---- loading the library ---- */
 
 fl_sqlite_calls fl_sql;
@@ -194,3 +196,5 @@ fl_status fl_sqlite_int(fl_sqlite *q, int column, int64_t min, int64_t max, int6
             q->row, fl_sql.column_name(q->query, column), text ? (const char *)text : "NULL", min, max);
     return whole ? fl_of_values(q->d) : FL_BAD_INPUT;
 }
+
+#endif

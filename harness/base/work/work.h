@@ -145,3 +145,19 @@ typedef struct fl_turns {
 /* threads: 0 = as many as the machine has. Of several failures, the diagnostic is that of the first item's first
  * stage's first job; work after it may not have run. */
 fl_status fl_turns_run(const fl_turns *t, unsigned threads, fl_diag *d);
+
+/* ---- hashes ---- */
+
+enum { FL_SHA256_TEXT = 65 }; /* 64 hexadecimal digits, and a NUL */
+
+typedef struct fl_sha256 {
+    uint32_t h[8];
+    uint64_t bytes;
+    unsigned char block[64];
+} fl_sha256;
+
+void fl_sha256_begin(fl_sha256 *s);
+void fl_sha256_add(fl_sha256 *s, const void *bytes, size_t size);
+/* Write the hash of all that was added, in hexadecimal. Return text. */
+char *fl_sha256_end(fl_sha256 *s, char text[FL_SHA256_TEXT]);
+char *fl_sha256_of(const void *bytes, size_t size, char text[FL_SHA256_TEXT]);

@@ -4,13 +4,37 @@
 
 #include "traces/io/io.h"
 
-#include <expat.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void fl_smi_free(fl_smi *smi) {
+    for (size_t i = 0; i < smi->count; i++) {
+        free(smi->gpu[i].sm_mhz);
+        free(smi->gpu[i].mem_mhz);
+    }
+    free(smi->gpu);
+    *smi = (fl_smi){0};
+}
+
+bool fl_is_smi(const char *path) {
+    const size_t n = strlen(path);
+    return n > 4 && !strcmp(path + n - 4, ".xml");
+}
+
+#if !FL_HAS_EXPAT
+
+fl_status fl_smi_read(const char *path, fl_smi *smi, fl_diag *d) {
+    *smi = (fl_smi){0};
+    return fl_no_library(d, path, "the file is XML", "expat");
+}
+
+#else
+
+#include <expat.h>
 
 #define SIZE_MAX_BYTES (INT64_C(64) << 20)
 #define ROOT "nvidia_smi_log"
@@ -31,20 +55,6 @@ typedef struct reader {
     fl_status status;
     fl_diag *d;
 } reader;
-
-void fl_smi_free(fl_smi *smi) {
-    for (size_t i = 0; i < smi->count; i++) {
-        free(smi->gpu[i].sm_mhz);
-        free(smi->gpu[i].mem_mhz);
-    }
-    free(smi->gpu);
-    *smi = (fl_smi){0};
-}
-
-bool fl_is_smi(const char *path) {
-    const size_t n = strlen(path);
-    return n > 4 && !strcmp(path + n - 4, ".xml");
-}
 
 static void stop(reader *r, fl_status status) {
     r->status = status;
@@ -286,3 +296,5 @@ fl_status fl_smi_read(const char *path, fl_smi *smi, fl_diag *d) {
     free(text);
     return s;
 }
+
+#endif

@@ -10,7 +10,6 @@
 #include "traces/io/records.h"
 
 #include <math.h>
-#include <sha2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -15,10 +15,10 @@
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 
+#include <errno.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <math.h>
-#include <sha2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,15 +28,18 @@
 #include <unistd.h>
 
 /* SHA-256 of a file as it lies, in hexadecimal: hash. NULL where it cannot be read. "-" too. */
-static char *fl_file_sha256(const char *path, char hash[65]) {
-    char again[40];
+static char *fl_file_sha256(const char *path, char hash[FL_SHA256_TEXT]) {
+    unsigned char bytes[8 << 10];
+    ssize_t got = 0;
     fl_diag ignored;
     const int fd = fl_open_read(path, &ignored);
-    snprintf(again, sizeof again, "/proc/self/fd/%d", fd);
-    char *made = fd < 0 ? NULL : SHA256File(again, hash);
+    fl_sha256 sum;
+    fl_sha256_begin(&sum);
+    while (fd >= 0 && ((got = read(fd, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR)))
+        fl_sha256_add(&sum, bytes, got > 0 ? (size_t)got : 0);
     if (fd >= 0)
         close(fd);
-    return made;
+    return fd >= 0 && !got ? fl_sha256_end(&sum, hash) : NULL;
 }
 
 char *fl_result_sha256(const char *path, char hash[65]) {
@@ -45,12 +48,12 @@ char *fl_result_sha256(const char *path, char hash[65]) {
     fl_diag ignored = {0};
     fl_gunzip *g = fl_gunzip_open(path, &ignored);
     bool read = g != NULL;
-    SHA2_CTX sum;
-    SHA256Init(&sum);
+    fl_sha256 sum;
+    fl_sha256_begin(&sum);
     while (read && (read = !fl_gunzip_read(g, bytes, sizeof bytes, &got, &ignored)) && got)
-        SHA256Update(&sum, bytes, got);
+        fl_sha256_add(&sum, bytes, got);
     fl_gunzip_close(g);
-    return read ? SHA256End(&sum, hash) : NULL;
+    return read ? fl_sha256_end(&sum, hash) : NULL;
 }
 
 /* A file of the project itself is called as the project calls it, wherever it was built. */
@@ -73,7 +76,7 @@ static cJSON *add_input(cJSON *inputs, const char *path) {
         if (file && !strcmp(file, name))
             return NULL;
     }
-    char hash[SHA256_DIGEST_STRING_LENGTH];
+    char hash[FL_SHA256_TEXT];
     cJSON *in = fl_json_add_row(inputs);
     cJSON_AddStringToObject(in, "file", name);
     if (fl_file_sha256(path, hash))
@@ -296,7 +299,7 @@ static void drop_result(const char *csv) {
 fl_status fl_provenance_write(const char *csv, cJSON *record, fl_diag *d) {
     if (fl_is_standard(csv))
         return FL_OK;
-    char hash[SHA256_DIGEST_STRING_LENGTH];
+    char hash[FL_SHA256_TEXT];
     if (!fl_result_sha256(csv, hash)) {
         drop_result(csv);
         return fl_fail(d, FL_IO, csv, 0, 0, "cannot be read again");

@@ -11,7 +11,6 @@
 #include "sim/oracle/oracle.h"
 #include "traces/io/io.h"
 
-#include <sha2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,14 +43,14 @@ static bool in_key(const fl_option *option) {
 /* The whole experiment as a hash: keys that no option stands for (variants, oracles, labels) count too. What it is
  * about does not. */
 static void add_experiment(const fl_setup *u, cJSON *record) {
-    char hash[SHA256_DIGEST_STRING_LENGTH];
+    char hash[FL_SHA256_TEXT];
     if (!u->experiment.tree)
         return;
     cJSON *tree = cJSON_Duplicate(u->experiment.tree, true);
     cJSON_DeleteItemFromObject(tree, "about");
     char *text = fl_must(fl_json_text(tree, false));
     cJSON_Delete(tree);
-    cJSON_AddStringToObject(record, "experiment_sha256", SHA256Data((const uint8_t *)text, strlen(text), hash));
+    cJSON_AddStringToObject(record, "experiment_sha256", fl_sha256_of(text, strlen(text), hash));
     free(text);
 }
 
@@ -72,7 +71,7 @@ static void make_key(const sweep *w, cJSON *record, char *key) {
             fl_json_add_options(settings, &w->option[i], 1);
     add_experiment(u, record);
     char *text = fl_must(fl_json_text(record, false));
-    SHA256Data((const uint8_t *)text, strlen(text), key);
+    fl_sha256_of(text, strlen(text), key);
     free(text);
 }
 
@@ -211,7 +210,7 @@ static fl_status finish(sweep *w, const char *out, bool shard, const char *journ
 fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *r, fl_diag *d) {
     sweep w = {
         .u = u, .option = o->option, .option_count = o->option_count, .jobs = u->scenes.count * (1 + runs_of_scene(u))};
-    char key[SHA256_DIGEST_STRING_LENGTH], *journal = NULL;
+    char key[FL_SHA256_TEXT], *journal = NULL;
     size_t shard, shards;
     *r = (fl_sweep_result){0};
     if (fl_experiment_draws(&u->experiment))
