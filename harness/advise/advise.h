@@ -74,6 +74,7 @@ typedef struct fl_advise_lock {
 typedef struct fl_advise_subject {
     char *name;
     fl_advise_case of[FL_ADVISE_CASES];
+    bool single;  /* it was measured at one clock: the advice is no recommendation */
     size_t cases; /* 0: nothing is known of other clocks, and why says the reason */
     char *why;
     fl_setting_clocks ref;  /* the reference for savings: the driver's default, else the highest clocks measured */

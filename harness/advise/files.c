@@ -284,6 +284,28 @@ static void source_free(fl_advise_source *f, fl_texts *files) {
     free(files->item);
 }
 
+/* Of one clock, assumptions or other programs say what the next one does: that is a range to know, not to act on. */
+static void tell_single(fl_advise_subjects *s) {
+    const char *name = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->item[i].single && s->item[i].cases) {
+            name = s->item[i].name;
+            count++;
+        }
+    if (count == 1)
+        fl_advise_doubt(
+            s,
+            "not a recommendation: %s was measured at one clock, so the ranges are what assumptions or other "
+            "programs allow; measure the next clock first",
+            name);
+    else if (count)
+        fl_advise_doubt(s,
+                        "not recommendations: %zu workloads were measured at one clock, so their ranges are what "
+                        "other programs allow; measure their next clocks first",
+                        count);
+}
+
 fl_status fl_advise_open(const fl_texts *given, const fl_advise_options *o, fl_advise_subjects *s, fl_diag *d) {
     fl_texts files = {0};
     fl_advise_source f = {.files = &files, .o = o};
@@ -309,6 +331,8 @@ fl_status fl_advise_open(const fl_texts *given, const fl_advise_options *o, fl_a
         status = f.sweep_path     ? fl_advise_sweep(&f, platform, s, d)
                  : f.kernels_path ? from_kernels(&f, platform, s, d)
                                   : fl_advise_logs(&f, platform, s, d);
+    if (!status)
+        tell_single(s);
     const fl_device *dev = platform && !status ? &p.node.device[p.node.gpu[0]] : NULL;
     const char *measured = board_name(&f);
     const bool other = dev && fl_advise_other_vendor(measured, dev->name);

@@ -175,7 +175,9 @@ static fl_status from_assumptions(const fl_advise_source *f, fl_advise_ran *ran,
     fl_one_probe probe;
     const fl_log_run *run = &ran->run;
     const char *file = basename(ran->path);
-    fl_status status = fl_advise_log(ran->path, run, f->o, fl_advise_add(s, file), &probe, d);
+    fl_advise_subject *to = fl_advise_add(s, file);
+    to->single = true;
+    fl_status status = fl_advise_log(ran->path, run, f->o, to, &probe, d);
     if (status)
         return status;
     if (probe.tells)

@@ -218,8 +218,8 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
                         c->rows.predicted ? "predicted, or " : "");
         return FL_OK;
     }
-    const double only = c->calibrated ? NAN : only_clock(c, sweep->names[name]);
-    if (!isnan(only) && !several_settings(&p.sweep)) {
+    const double only = only_clock(c, sweep->names[name]);
+    if (!isnan(only) && !c->calibrated && !several_settings(&p.sweep)) {
         const fl_log_run run = {.sm_mhz = only, .mem_mhz = dev->default_mem_mhz};
         (void)fl_advise_add_unknown(s, sweep->names[name], "measured at one clock", fl_advise_to_measure(&run, 0, dev));
         fl_predicted_free(&p);
@@ -227,6 +227,7 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     }
     fl_advise_subject *to = fl_advise_add(s, sweep->names[name]);
     to->cases = 1;
+    to->single = !isnan(only);
     status = fl_stated_make(&p.sweep, name, true, 0, INFINITY, dev->default_mem_mhz, &to->of[0].stated, d);
     if (!status && !to->of[0].stated.count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0,
@@ -410,6 +411,7 @@ static fl_status from_single_rows(const fl_advise_source *f, const fl_sweep *swe
             continue;
         }
         fl_advise_subject *to = fl_advise_add(s, sweep->names[r->workload]);
+        to->single = true;
         status = fl_advise_log(f->sweep_path, &run, f->o, to, &told, d);
         if (!status && !told.tells)
             FL_ADVISE_REST(s, "%s: its power tells nothing", to->name);

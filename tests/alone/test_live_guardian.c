@@ -642,6 +642,24 @@ static bool program_with_closed_streams(void) {
     return ok && settled() && as_found();
 }
 
+/* `foldline tune` at any moment: before its first set, in a run of the command, between two clocks. */
+static bool tune_ended(void) {
+    const bool early = !draw(4);
+    pid_t pid = fork();
+    if (!pid) {
+        hush();
+        dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+        execl(FL_PROGRAM, "foldline", "tune", "--runs", "2", "--clocks", "3", "--gpus", "0,1", "--", "sleep", "0.02",
+              NULL);
+        _exit(126);
+    }
+    const bool ok = early || started(pid);
+    wait_us(draw(early ? 60000 : 400000));
+    kill(pid, draw(4) ? SIGKILL : draw(2) ? SIGTERM : SIGSEGV);
+    exit_of(pid);
+    return ok && settled() && as_found();
+}
+
 static bool has_run_out(pid_t pid) { return shared->lacking || ended(pid); }
 
 /* From the start, or while it controls; then its guardian is killed, so that it needs another. It may end of itself. */
@@ -876,6 +894,21 @@ static void test_patterns(void) {
     CU_ASSERT(total == 0);
 }
 
+/* The controller is foldline tune. */
+static void test_tune(void) {
+    const unsigned long trials = asked("FL_TUNE_TRIALS", getenv("FL_NIGHTLY") ? 200 : 6);
+    unsigned failed = 0;
+    seed = asked("FL_SEED", 1);
+    for (unsigned long i = 0; i < trials; i++)
+        if (!trial(tune_ended)) {
+            failed++;
+            printf("\n    trial %lu: %s", i, what_failed);
+            fflush(stdout);
+        }
+    printf("\n    %lu trials of tune, %u failed ", trials, failed);
+    CU_ASSERT(failed == 0);
+}
+
 /* ---- broken on purpose ------------------------------------------------------------------------------------------- */
 
 static void test_mutations(void) {
@@ -913,7 +946,7 @@ static void test_mutations(void) {
     }
 }
 
-static const fl_case CASES[] = {{"patterns", test_patterns}, {"mutations", test_mutations}};
+static const fl_case CASES[] = {{"patterns", test_patterns}, {"tune", test_tune}, {"mutations", test_mutations}};
 
 static int guardian_main(int argc, char **argv) {
     if (argc > 2 && !strcmp(argv[1], "live") && !strcmp(argv[2], "--guardian"))

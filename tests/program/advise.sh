@@ -48,6 +48,7 @@ awk 'BEGIN {
 check "a device" "$f" fit device "$dir/known.csv" -o "$dir/known.json"
 make_log 1400 200 100 >"$dir/run.csv"
 succeed "advise by a calibration" 'what programs of such a power do, the calibration.s tell' "$f" advise "$dir/run.csv" --platform "$dir/known.json" --bound 10%
+check "of one clock it is no recommendation" grep -q '^note: not a recommendation: program was measured at one clock' "$dir/out"
 check "states a chance" grep -q 'with a chance of\|with a chance of at most' "$dir/out"
 make_log 1900 200 100 >"$dir/beyond.csv"
 refuse "a clock that the platform does not have" 2 'beyond.csv: .program. was recorded at 1900 MHz .* outside the calibrated or measured range' "$f" advise "$dir/beyond.csv" --platform "$dir/known.json" --bound 10%

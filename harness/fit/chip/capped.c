@@ -305,14 +305,13 @@ fl_status fl_fit_latent_run(const fl_fit_rows *r, size_t e, const fl_fit_at *at,
         named += looked[i];
     }
     const fl_model_status f = law_of(r, o.first, o.count, looked, &law);
-    fl_status s = f == FL_MODEL_OK ? FL_OK
-                  : named < 2      ? fl_fail(d, FL_BAD_INPUT, r->file[r->entity[e].file], 0, 0,
-                                             "%s: the fit may use fewer than two of its power limits, expected two or more",
-                                             fl_fit_entity_name(&r->entity[e], name, sizeof name))
-                                   : fl_fail(d, FL_BAD_INPUT, r->file[r->entity[e].file], 0, 0,
-                                             "%s: none of the power limits that the fit may use holds it down, expected "
-                                                  "one below the power that it draws",
-                                             fl_fit_entity_name(&r->entity[e], name, sizeof name));
+    fl_status s = FL_OK;
+    if (f != FL_MODEL_OK)
+        s = fl_fail(d, FL_BAD_INPUT, r->file[r->entity[e].file], 0, 0, "%s: %s",
+                    fl_fit_entity_name(&r->entity[e], name, sizeof name),
+                    named < 2 ? "the fit may use fewer than two of its power limits, expected two or more"
+                              : "none of the power limits that the fit may use holds it down, expected one below the "
+                                "power that it draws");
     for (size_t i = 0; !s && i < o.count; i++) {
         const fl_fit_capped *row = &r->capped[o.first + i];
         o.row[i] = (fl_fit_capped_row){.looked = looked[i], .ran_mhz = NAN};
