@@ -11,6 +11,13 @@
  * instead: the ratio of their means over the pull, from the second refresh on, whose window lies in the pull.
  * After `patience_ms` without a judgement the driver's default holds until readings return.
  *
+ * energyucb-v2 is the paper's second version (v2, February 2026) by an independent, tested re-implementation that cites
+ * its equations: no round robin, an optimistic mean at the start, a cost for leaving the arm in force (Eq. 5), and a
+ * form that keeps a bound on progress. An arm competes where it was never pulled, or where its progress is at least
+ * 1 - delta of that of the top clock. A slowdown of b is a loss of rate of delta = b / (1 + b). Progress is the rate of
+ * iteration markers, else of kernels, else of bytes; without such a counter it is UU/UC, the inverse of what the reward
+ * takes for time. The paper's alpha, lambda and initial mean are not known.
+ *
  * random and round-robin choose without rewards, so they take another arm at each step, judged or not. Their rewards
  * are for those who watch them. */
 #include "policies/papers/inside.h"
@@ -25,7 +32,7 @@
 enum { ARMS_MAX = 256, NO_ARM = -1 };
 enum { PULLS, NEXT };
 
-typedef enum kind { UCB, RANDOM, ROUND_ROBIN, EPSILON_GREEDY } kind;
+typedef enum kind { UCB, UCB_V2, RANDOM, ROUND_ROBIN, EPSILON_GREEDY } kind;
 
 typedef struct params { /* those of one policy are a prefix or subset of these; unused ones stay zero */
     fl_table arms_mhz;
@@ -35,6 +42,7 @@ typedef struct params { /* those of one policy are a prefix or subset of these; 
     double epsilon;
     int64_t explore;
     int64_t other;
+    double lambda, initial, bound;
 } params;
 
 typedef struct best_arms { /* arm with the largest of each; of equals the lowest, an arm never pulled before all */
@@ -65,6 +73,11 @@ typedef struct node_state {
     uint64_t wide_of; /* as of so many pulls */
     best_arms best;   /* as of the last pull judged */
     rest rest;
+    /* of v2: a counter of progress as of the pull's beginning, and the mean progress of each arm */
+    int32_t counter;
+    double counted, ratio; /* UC/UU of the last pull */
+    int64_t counted_ns;
+    double progress[ARMS_MAX];
     /* of each arm; what every choice reads of all arms lies together */
     double mean[ARMS_MAX]; /* reward so far */
     double root[ARMS_MAX]; /* 1 / sqrt(pulls); 0 before the first */
@@ -108,6 +121,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     }
     n->random = fl_random_seed(facts->seed, UINT64_C(0x62616e646974));
     n->now = n->rest.arm = NO_ARM;
+    n->counter = -1;
     n->reward = NAN;
     return NULL;
 }
@@ -183,12 +197,62 @@ static int32_t least_pulled(const node_state *n) {
     return found;
 }
 
+/* ---- v2 ---- */
+
+static const int counters[] = {FL_GPU_ITERATIONS, FL_GPU_KERNELS, FL_GPU_DRAM_BYTES};
+
+/* The first counter of progress that all GPUs tell, and its sum over them; -1: none. */
+static int32_t count_progress(const fl_sample *s, double *sum) {
+    for (size_t k = 0; k < FL_COUNT(counters); k++) {
+        uint32_t known = 0;
+        *sum = 0;
+        for (uint32_t i = 0; i < s->gpu_count && fl_gpu_known(&s->gpu[i], counters[k]); i++)
+            *sum += s->gpu[i].value[counters[k]], known++;
+        if (known && known == s->gpu_count)
+            return (int32_t)k;
+    }
+    return -1;
+}
+
+/* Learn the progress of a pull that was judged. */
+static void learn_progress(node_state *n, const fl_sample *s) {
+    const int32_t arm = n->now;
+    double sum;
+    const int32_t counter = count_progress(s, &sum);
+    const double time_s = (double)(s->time_ns - n->counted_ns) * 1e-9;
+    double rate = 1 / n->ratio;
+    if (counter >= 0 && counter == n->counter && time_s > 0)
+        rate = (sum - n->counted) / time_s;
+    n->progress[arm] += (rate - n->progress[arm]) / (double)(int64_t)n->arm_pulls[arm];
+}
+
+/* The arm of the largest index (v2, Eq. 5) among those that keep the bound; of equals the lowest clock. */
+static int32_t choose_v2(const node_state *n, const params *p, double bound) {
+    const uint32_t top = n->arms - 1;
+    const double t = (double)(int64_t)n->pulls + 1, delta = bound / (1 + bound);
+    int32_t found = (int32_t)top;
+    double most = -INFINITY;
+    if (bound > 0 && !n->arm_pulls[top])
+        return (int32_t)top;
+    for (uint32_t i = 0; i < n->arms; i++) {
+        const double pulls = fmax(1, (double)(int64_t)n->arm_pulls[i]);
+        const double mean = n->arm_pulls[i] ? n->mean[i] : p->initial;
+        const double index = mean + p->alpha * sqrt(log(t) / pulls) - ((int32_t)i == n->now ? 0 : p->lambda);
+        const int kept = !(bound > 0) || !n->arm_pulls[i] || 1 - n->progress[i] / n->progress[top] <= delta;
+        if (kept && index > most)
+            most = index, found = (int32_t)i;
+    }
+    return found;
+}
+
 /* Whether rewards decide what comes next. Where they do not, a pull need not be judged, and nobody but a watcher asks
  * for its reward. */
-static int learns(kind k) { return k == UCB || k == EPSILON_GREEDY; }
+static int learns(kind k) { return k == UCB || k == UCB_V2 || k == EPSILON_GREEDY; }
 
-static int32_t choose(node_state *n, const params *p, kind k) {
+static int32_t choose(node_state *n, const params *p, kind k, double stated) {
     switch (k) {
+    case UCB_V2:
+        return choose_v2(n, p, p->bound > 0 ? p->bound : stated);
     case UCB: /* Algorithm 1: C cycles through all arms, then the largest bound */
         if (n->pulls < (uint64_t)p->cycles * n->arms)
             return (int32_t)(n->pulls % n->arms);
@@ -262,6 +326,7 @@ static int judge(node_state *n, const params *p, const fl_facts *facts, const fl
     n->mean[arm] += (n->reward - n->mean[arm]) / pulls;
     n->root[arm] = 1 / sqrt(pulls);
     n->pulls++;
+    n->ratio = draw.ratio;
     return 1;
 }
 
@@ -315,11 +380,15 @@ static void step(void *state, const params *p, kind k, const fl_facts *facts, co
     } else {
         const int asks = learns(k) || !c->unwatched;
         const int judged = asks && n->now != NO_ARM && judge(n, p, facts, sample);
+        if (judged && k == UCB_V2)
+            learn_progress(n, sample);
         if (judged)
             rank(n, p, (uint32_t)n->now);
         if (judged || n->now == NO_ARM || !learns(k)) {
-            const int32_t next = choose(n, p, k);
+            const int32_t next = choose(n, p, k, facts->bound);
             pull(n, next, next != n->now, facts, sample, c);
+            if (k == UCB_V2)
+                n->counter = count_progress(sample, &n->counted), n->counted_ns = sample->time_ns;
             if (asks)
                 fl_bandit_latch(bases(n), sample);
         } else {
@@ -335,6 +404,7 @@ static void step(void *state, const params *p, kind k, const fl_facts *facts, co
         step(state, p, which, f, s, c);                                                                                \
     }
 STEP(ucb_step, UCB)
+STEP(ucb_v2_step, UCB_V2)
 STEP(random_step, RANDOM)
 STEP(round_robin_step, ROUND_ROBIN)
 STEP(epsilon_step, EPSILON_GREEDY)
@@ -357,6 +427,15 @@ static const fl_param ucb_rows[] = {
     FL_PARAM(params, cycles, INT(0, 1000000), "", "4", "cycles C of pure exploration (Algorithm 1, lines 3-11)"),
     FL_PARAM(params, ln_t, CHOICE("pulls|next"), "", "pulls",
              "t of ln t in Eq. 5: pulls so far (the released program), or one more (Algorithm 1)")};
+static const fl_param ucb_v2_rows[] = {
+    COMMON_ROWS,
+    PATIENCE_ROW,
+    FL_PARAM(params, alpha, REAL(0, 1e9), "", "0.1",
+             "exploration weight alpha (v2, Eq. 5; found by search, as it is not published)"),
+    FL_PARAM(params, lambda, REAL(0, 1e9), "", "1",
+             "what an arm must be better by to replace the one in force (v2, Eq. 5)"),
+    FL_PARAM(params, initial, REAL(-1e12, 1e12), "", "0", "mean reward of an arm before its first pull"),
+    FL_PARAM(params, bound, REAL(0, 10), "", "0", "slowdown that is allowed; 0: what --bound states, or none")};
 static const fl_param random_rows[] = {
     COMMON_ROWS,
     FL_PARAM(params, other, BOOL, "", "0",
@@ -369,6 +448,7 @@ static const fl_param epsilon_rows[] = {
              "any clock alike, or the one chosen least: two readings of 'less frequently chosen options'")};
 
 #define SIGNALS (FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ))
+#define COMMA ,
 #define LEARNER .gpu_needs = SIGNALS, .gpu_instead = FL_BANDIT_INSTEAD
 #define BASELINE .gpu_uses = SIGNALS /* for the rewards that it shows */
 #define BANDIT(title, text, where, signals, rows, function)                                                            \
@@ -380,6 +460,11 @@ static const fl_param epsilon_rows[] = {
 
 FL_POLICY(energyucb) = BANDIT("energyucb", "a bandit over SM clocks: upper confidence bounds of energy x core/uncore",
                               "EnergyUCB, Algorithm 1, reward Eq. 4, bound Eq. 5", LEARNER, ucb_rows, ucb_step);
+FL_POLICY(energyucb_v2) =
+    BANDIT("energyucb-v2", "energyucb with an optimistic start, a cost of switching and a bound on progress",
+           "EnergyUCB v2 (arXiv 2410.11855v2), index Eq. 5 and QoS form, by a re-implementation that cites them",
+           LEARNER COMMA.gpu_uses = FL_BIT(FL_GPU_ITERATIONS) | FL_BIT(FL_GPU_KERNELS) | FL_BIT(FL_GPU_DRAM_BYTES),
+           ucb_v2_rows, ucb_v2_step);
 FL_POLICY(random) = BANDIT("random", "another SM clock at random at each step", "EnergyUCB, baseline RDFreq", BASELINE,
                            random_rows, random_step);
 FL_POLICY(round_robin) = BANDIT("round-robin", "each SM clock in turn, one a step", "EnergyUCB, baseline RRFreq",

@@ -26,6 +26,7 @@
     X(cap_static_max)                                                                                                  \
     X(cap_static_min)                                                                                                  \
     X(energyucb)                                                                                                       \
+    X(energyucb_v2)                                                                                                    \
     X(random)                                                                                                          \
     X(round_robin)                                                                                                     \
     X(epsilon_greedy)                                                                                                  \
@@ -39,6 +40,8 @@
     X(throttllem)                                                                                                      \
     X(agft)                                                                                                            \
     X(polca)                                                                                                           \
+    X(slo_pid)                                                                                                         \
+    X(biscale_decode)                                                                                                  \
     X(skeleton)
 
 #define DECLARE(ident) extern const fl_policy fl_policy_##ident;

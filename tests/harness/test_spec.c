@@ -41,7 +41,7 @@ static void test_text_form(void) {
         {"dynaco", NULL, NULL, "'1levelth', 'multilevelth', 'bapm', 'ideal-static'?"},
         {"power_capping", NULL, NULL, "did you mean 'cap-dynamic-min', "},
         {"gpoeo", NULL, NULL, "did you mean 'mf-gpoeo'?"},
-        {"energy-ucb", NULL, NULL, "did you mean 'energyucb'?"},
+        {"energy-ucb", NULL, NULL, "did you mean 'energyucb', 'energyucb-v2'?"},
         {"VoltanaLLM", NULL, NULL, "did you mean 'ecofreq'?"},
         {"linucb", NULL, NULL, "did you mean 'agft'?"}, /* an algorithm in the source, behind the system */
         {"ucb", NULL, NULL, "expected a built-in"},     /* a part of a word names none */

@@ -34,6 +34,16 @@ refuse "nobody there" 3 "server http://127.0.0.1:1/: it cannot be reached: Conne
 check "a policy without its targets is refused" test $? = 2
 check "with what it needs" grep -q "policy ecofreq: needs a TTFT and a TBT target" "$dir/err"
 
+for policy in slo-pid biscale-decode; do
+  refuse "$policy without a server" 2 "policy $policy reads the signals of a server .*--server URL" "$f" live --policy $policy
+  "${emulated[@]}" --policy $policy --server "$url" --for 1s >"$dir/out" 2>"$dir/err"
+  check "$policy without a target is refused" test $? = 2
+  check "$policy says what it needs" grep -q "policy $policy: needs a TBT target of every server" "$dir/err"
+  succeed "$policy runs live" '' "${emulated[@]}" --policy $policy --server "$url" "${targets[@]}" --for 2s -o "$dir/$policy.csv"
+  check "$policy sets clocks there" eval "awk -F, '!/^#/ && !head { for (i = 1; i <= NF; i++) if (\$i == \"set_sm_mhz\") c = i; head = 1; next }
+    \$c != \"\" { n++ } END { exit !n }' '$dir/$policy.csv'"
+done
+
 # ---- pages that are none ----
 none() { # MODE PATTERN
   mode "$1"

@@ -269,6 +269,22 @@ static void open_rig_for(rig *r, const char *name, uint32_t gpus) {
     r->sample = (fl_sample){.gpu_count = gpus, .gpu = r->gpu};
 }
 
+/* energyucb-v2 with a bound that the host states. */
+static void open_v2(rig *r, double bound, const char *alpha, const char *lambda) {
+    const fl_setting setting[] = {{"alpha", alpha, NULL}, {"lambda", lambda, NULL}};
+    const fl_layer layer = {"test", setting, FL_COUNT(setting)};
+    *r = (rig){.gpu_facts = {{.name = "one", .sm = {ladder, K}}}};
+    r->gpu->valid = r->gpu->fresh = FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_KERNELS);
+    r->gpu->value[FL_GPU_SM_MHZ] = 1600;
+    r->facts = facts_of(1, r->gpu_facts, 1);
+    r->facts.bound = bound;
+    const fl_instance_options o = {
+        .policy = policy("energyucb-v2"), .facts = &r->facts, .layer = &layer, .layer_count = 1};
+    fl_diag d = {0};
+    FL_CHECK(fl_instance_open(&r->in, &o, &d) == FL_OK, "%s", d.message);
+    r->sample = (fl_sample){.gpu_count = 1, .gpu = r->gpu};
+}
+
 static void open_rig(rig *r, uint32_t gpus) { open_rig_for(r, "energyucb", gpus); }
 
 /* 10 ms go by: joules, ms of core and ms of uncore activity on each GPU; then a step. */
@@ -324,6 +340,46 @@ static void test_ties(void) {
     go(&r, 4, 8, 2); /* 800 MHz has five pulls now, so its bound is lower than the others' */
     FL_CHECK(probe(&r, ARM) == 900, "of eight equals %g MHz", probe(&r, ARM));
     fl_instance_close(r.in);
+}
+
+/* v2. A mean of 0 is optimistic where rewards are -16: each clock is pulled once, from the lowest on. Then 1200 MHz,
+ * with -15.6, is better by 0.4 than 1600 MHz, where the bandit stands: a cost of 0.5 keeps it there, one of 0.3 does
+ * not. */
+static void test_v2_switching(void) {
+    static const char *const lambda[] = {"0.5", "0.3"};
+    for (int i = 0; i < 2; i++) {
+        rig r;
+        open_v2(&r, 0, "1", lambda[i]);
+        go(&r, 0, 0, 0);
+        for (int k = 0; k < K; k++) {
+            FL_CHECK(probe(&r, ARM) == ladder[k], "pull %d is of %g MHz", k, probe(&r, ARM));
+            go(&r, probe(&r, ARM) == 1200 ? 3.9 : 4, 8, 2);
+        }
+        FL_CHECK(probe(&r, ARM) == (i ? 1200 : 1600), "lambda %s: %g MHz", lambda[i], probe(&r, ARM));
+        fl_instance_close(r.in);
+    }
+}
+
+/* A slowdown of 25 % is a loss of rate of 20 %. Kernels finish in proportion to the clock, so 1280 MHz and more keep
+ * it. The top is pulled first, then each other clock once. Energy falls with the clock: 1300 MHz is the best of those
+ * that keep the bound, and without a bound 800 MHz is. */
+static void test_v2_bound(void) {
+    for (int bound = 0; bound < 2; bound++) {
+        rig r;
+        open_v2(&r, 0.25 * bound, "0", "0");
+        go(&r, 0, 0, 0);
+        FL_CHECK(probe(&r, ARM) == (bound ? 1600 : 800), "first %g MHz", probe(&r, ARM));
+        for (int k = 0; k < K; k++) {
+            r.gpu->value[FL_GPU_KERNELS] += probe(&r, ARM) / 8;
+            go(&r, probe(&r, ARM) / 400, 8, 2);
+        }
+        for (int k = 0; k < 3; k++) {
+            FL_CHECK(probe(&r, ARM) == (bound ? 1300 : 800), "bound %d: %g MHz", bound, probe(&r, ARM));
+            r.gpu->value[FL_GPU_KERNELS] += probe(&r, ARM) / 8;
+            go(&r, probe(&r, ARM) / 400, 8, 2);
+        }
+        fl_instance_close(r.in);
+    }
 }
 
 static void test_waits(void) {
@@ -503,6 +559,7 @@ static void test_arms(void) {
 FL_SUITE("bandit", {"utilisation stands in", test_stand_in}, {"arms equal Algorithm 1, written again", test_same_arms},
          {"not followed", test_unfollowed}, {"random clocks", test_random}, {"golden", test_golden},
          {"reward", test_reward}, {"36 pulls in turn, then the lowest of equals", test_ties},
+         {"v2: a cost of switching", test_v2_switching}, {"v2: a bound on progress", test_v2_bound},
          {"what does not count", test_waits}, {"no reward asked for", test_rewards_unasked},
          {"clocks settle first", test_settles}, {"a slow energy counter", test_slow_counter},
          {"patience", test_patience}, {"ladders", test_arms})
