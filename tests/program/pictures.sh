@@ -81,6 +81,23 @@ check "a picture to the standard output is an SVG" cmp "$dir/plain.svg" "$dir/ou
 "$f" plot ranks "$dir/one.csv" -o "$dir/plain.svg.gz" >/dev/null
 check "a packed one is the same" test "$(gzip -dc "$dir/plain.svg.gz" | cksum)" = "$(cksum <"$dir/plain.svg")"
 
+# ---- a paper's numbers beside ours ----
+"$f" compare harness/experiments/first-light.json -o "$dir/none.csv" >"$dir/out"
+refuse "no paper's numbers" 2 'no published number beside it' "$f" plot published "$dir/none.csv" -o "$dir/x.svg"
+cp "$dir/none.csv" "$dir/paper.csv"
+cat >"$dir/paper.published.json" <<'END'
+{"published": [
+ {"quantity": "saved", "unit": "%", "block": "claim", "kind": "predicted", "published_low": 20, "published_high": 20, "simulated": 25, "verdict": "reproduced"},
+ {"quantity": "slower", "unit": "%", "block": "claim", "kind": "calibrated", "published_low": 4, "published_high": 4, "simulated": 2, "verdict": "not reproduced"},
+ {"quantity": "around zero", "unit": "%", "block": "claim", "kind": "predicted", "published_low": 0, "published_high": 3, "simulated": 2, "verdict": "reproduced"},
+ {"quantity": "an input", "unit": "W", "block": "detail", "kind": "input", "published_low": 3, "published_high": 3, "simulated": 3, "verdict": ""}]}
+END
+check "a paper's numbers" "$f" plot published "$dir/paper.csv" -o "$dir/paper.svg"
+for text in '20 / 25 %' '4 / 2 %' 'saved' 'slower'; do
+  check "has '$text'" grep -qF "$text" "$dir/paper.svg"
+done
+check "inputs and ranges around zero are left out" test "$(grep -cE 'around zero|an input' "$dir/paper.svg")" = 0
+
 # ---- the same bytes, and the README's ----
 for kind in pareto regret intervals ranks; do
   for n in 1 2; do "$f" plot $kind "$dir/one.csv" -o "$dir/$kind$n.svg" || bad "plot $kind"; done

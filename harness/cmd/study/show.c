@@ -29,7 +29,8 @@ static const fl_command_help help = {
     "plot", "KIND INPUT.csv... -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
     "KIND, from the CSV of compare or grid: pareto (energy against slowdown, or against latency where requests "
     "arrive: bound, Pareto front, hollow who breaks the bound), workloads (energy against slowdown of every run), "
-    "regret (bars), intervals (saving of each policy), ranks (mean ranks over workloads), with 95 % intervals where "
+    "regret (bars), intervals (saving of each policy), ranks (mean ranks over workloads), published (each number of a "
+    "paper beside ours, of an experiment), with 95 % intervals where "
     "there are several runs, sensitivity (saving and slowdown over each parameter whose values differ: policies such "
     "as assure:theta=0.9). From FILE.regret.csv: regret-curves. From the --timeline of run: timeline (clock, and power "
     "under its limit; several files stand over each other, trajectories too), residency (time at each clock). From a "

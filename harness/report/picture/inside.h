@@ -61,6 +61,9 @@ enum { FL_BARS_MAX = 60 };
 /* pareto too: every run of every policy, workload by workload. */
 size_t fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *looks);
 
+/* published: a row for each number of a paper, from the record beside the result. Returns the number of rows. */
+size_t fl_picture_published(fl_picture *p, const fl_summary *s);
+
 /* serving, serving-load: of the CSV of a comparison of servers; latencies: of the requests that a run served. */
 fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 

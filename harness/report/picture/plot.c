@@ -41,6 +41,11 @@ static size_t sensitivity(fl_picture *p, const fl_summary *s, const fl_looks *l)
     return fl_picture_studies(p, s, 0, PANELS_MOST);
 }
 
+static size_t published(fl_picture *p, const fl_summary *s, const fl_looks *l) {
+    (void)l;
+    return fl_picture_published(p, s);
+}
+
 typedef fl_status (*of_file)(fl_picture *p, const char *input, size_t *drawn, fl_diag *d);
 typedef fl_status (*of_telemetry)(fl_picture *p, const fl_telemetry *t, const char *path, size_t *drawn, fl_diag *d);
 
@@ -61,6 +66,8 @@ static const struct kind {
      "no policy with a parameter of several values, expected labels such as assure:theta=0.9"},
     {"intervals", "rows", intervals, NULL, NULL, "no policy with an energy saving"},
     {"ranks", "rows", ranks, NULL, NULL, "no two policies ran the same workloads"},
+    {"published", "rows", published, NULL, NULL,
+     "no published number beside it, expected the file of foldline compare EXPERIMENT -o FILE"},
     {"residency", "residency", NULL, fl_picture_residency, NULL, "no clock over any time"},
     {"trace", "trace", NULL, NULL, NULL, "no kernels and no telemetry"},
     {"frontier", "frontier", NULL, NULL, fl_picture_frontier, "no row below it"},
@@ -77,10 +84,10 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-const char *const fl_plot_kinds[] = {"pareto",       "workloads", "timeline", "regret",    "regret-curves",
-                                     "sensitivity",  "intervals", "ranks",    "residency", "trace",
-                                     "frontier",     "locks",     "models",   "gantt",     "serving",
-                                     "serving-load", "latencies", NULL};
+const char *const fl_plot_kinds[] = {"pareto",      "workloads",    "timeline",  "regret",    "regret-curves",
+                                     "sensitivity", "intervals",    "ranks",     "published", "residency",
+                                     "trace",       "frontier",     "locks",     "models",    "gantt",
+                                     "serving",     "serving-load", "latencies", NULL};
 
 /* ---- inputs ---- */
 
