@@ -14,28 +14,23 @@
 
 enum { COLUMNS_MAX = 64, GPUS_MAX = FL_BOARDS_MAX, HEADER_MAX = 1024 };
 
+#define RATIO "ratio"
 #define DEFAULT_DELAY_S 1.0 /* of dcgmi dmon where no -d is given */
 
-/* Field tags of DCGM (dcgm_fields.c, shortName). Ratios of the profiling fields run from 0 to 1. */
-static const struct {
-    const char *tag, *signal, *unit; /* unit: as its row says; NULL = none or the usual */
-    double factor;
-} FIELD[] = {
-    {"POWER", "power_w", "W", 1},
-    {"TOTEC", "energy_j", "mJ", 1e-3},
-    {"SMCLK", "sm_mhz", NULL, 1},
-    {"MMCLK", "mem_mhz", NULL, 1},
-    {"GPUTL", "util_gpu_pct", NULL, 1},
-    {"MCUTL", "util_mem_pct", NULL, 1},
-    {"TMPTR", "temp_c", "C", 1},
-    {"SMACT", "sm_active_pct", NULL, 100},
-    {"DRAMA", "dram_active_pct", NULL, 100},
-    {"GRACT", "gpu_clock_busy_pct", NULL, 100},
-    {"PMLMT", "power_limit_w", "W", 1},
-    {"EPLMT", "power_limit_w", "W", 1},
-    {"DVCCTR", "throttle", NULL, 1}, /* NVML's mask of reasons */
-};
-enum { FIELDS = sizeof FIELD / sizeof *FIELD };
+/* Field tags of DCGM (dcgm_fields.c, shortName), with the unit that their row says. Ratios run from 0 to 1. */
+static const fl_gauge GAUGE[] = {{"POWER", "power_w", "W", 0},
+                                 {"TOTEC", "energy_j", "mJ", 0},
+                                 {"SMCLK", "sm_mhz", NULL, 0},
+                                 {"MMCLK", "mem_mhz", NULL, 0},
+                                 {"GPUTL", "util_gpu_pct", NULL, 0},
+                                 {"MCUTL", "util_mem_pct", NULL, 0},
+                                 {"TMPTR", "temp_c", "C", 0},
+                                 {"SMACT", "sm_active_pct", RATIO, 0},
+                                 {"DRAMA", "dram_active_pct", RATIO, 0},
+                                 {"GRACT", "gpu_clock_busy_pct", RATIO, 0},
+                                 {"PMLMT", "power_limit_w", "W", 0},
+                                 {"EPLMT", "power_limit_w", "W", 0},
+                                 {"DVCCTR", "throttle", NULL, FL_GAUGE_MASK}};
 
 typedef struct token {
     const char *text;
@@ -43,15 +38,10 @@ typedef struct token {
 } token;
 
 typedef struct loader {
-    fl_readings r;
+    fl_gauges g;
     fl_progress progress;
     char header[HEADER_MAX];       /* as it stands, to know it when it comes again */
-    const char *name[COLUMNS_MAX]; /* into names */
-    char names[HEADER_MAX];
     size_t count, at[COLUMNS_MAX]; /* at: byte at which the column's name begins */
-    int field[COLUMNS_MAX];        /* -1: not carried */
-    size_t signal[COLUMNS_MAX];
-    fl_signal_range range[COLUMNS_MAX];
     fl_rounds rounds;
     int64_t step_ns;
     int32_t only;
@@ -103,40 +93,20 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
         return fail_at(row, text + strlen(text), d, "no columns after '#Entity', expected such as POWER and SMCLK");
     if (count - first > COLUMNS_MAX)
         return fail_at(row, t[COLUMNS_MAX].text, d, "more than 64 columns");
-    char left_out[256] = "", *name = l->names;
     fl_status status = FL_OK;
     l->count = count - first;
     for (size_t i = 0; i < l->count && !status; i++) {
-        token c = t[first + i];
+        char name[32];
+        const token c = t[first + i];
         l->at[i] = (size_t)(c.text - text);
-        l->name[i] = name;
-        memcpy(name, c.text, c.size);
-        name[c.size] = '\0';
-        name += c.size + 1;
-        l->field[i] = -1;
-        for (int k = 0; k < FIELDS; k++)
-            if (token_is(c, FIELD[k].tag))
-                l->field[i] = k;
-        size_t length = strlen(left_out);
-        if (l->field[i] < 0)
-            snprintf(left_out + length, sizeof left_out - length, "%s%s", length ? ", " : "", l->name[i]);
+        snprintf(name, sizeof name, "%.*s", (int)(c.size < 31 ? c.size : 31), c.text);
+        for (char *at = name; *at; at++)
+            *at = (char)toupper((unsigned char)*at);
+        status = fl_gauges_add(&l->g, row, 0, name, strlen(name), NULL, false, d);
     }
-    for (size_t i = 0; i < l->count && !status; i++) { /* of several for one signal, the first of the table */
-        for (size_t k = 0; k < l->count && l->field[i] >= 0; k++)
-            if (l->field[k] >= 0 && l->field[k] < l->field[i] &&
-                !strcmp(FIELD[l->field[k]].signal, FIELD[l->field[i]].signal))
-                l->field[i] = -1;
-        if (l->field[i] < 0)
-            continue;
-        status = fl_readings_signal(&l->r, FIELD[l->field[i]].signal, &l->signal[i], d);
-        l->range[i] = fl_signal_range_of(FIELD[l->field[i]].signal);
-    }
-    if (!status && left_out[0])
-        status = fl_import_note(l->r.out, d, "left out, as telemetry has no place for them: %s", left_out);
-    if (!status && !l->r.out->telemetry.signal_count)
-        return fail_at(row, t[first].text, d,
-                       "no column that telemetry has a place for, expected such as POWER or SMCLK");
-    return status;
+    const fl_field place = {t[first].text, t[first].size, row->field[0].column + (t[first].text - text)};
+    const fl_csv_row one = {row->file, row->line, &place, 1, false};
+    return status ? status : fl_gauges_begin(&l->g, &one, d);
 }
 
 /* Below the header: a unit stands about where its column's name begins. */
@@ -149,10 +119,11 @@ static fl_status read_units(const loader *l, const fl_csv_row *row, fl_diag *d) 
         for (size_t i = 1; i < l->count; i++)
             if (llabs((long long)l->at[i] - (long long)at) < llabs((long long)l->at[near] - (long long)at))
                 near = i;
-        const char *expected = l->field[near] < 0 ? NULL : FIELD[l->field[near]].unit;
+        const fl_gauge *of = l->g.column[near].of;
+        const char *expected = of && of->unit && strcmp(of->unit, RATIO) != 0 ? of->unit : NULL;
         if (expected && !token_is(t[k], expected)) {
             char what[160];
-            snprintf(what, sizeof what, "unit of %s is '%.*s', expected %s", FIELD[l->field[near]].tag,
+            snprintf(what, sizeof what, "unit of %s is '%.*s', expected %s", of->name,
                      (int)(t[k].size < 20 ? t[k].size : 20), t[k].text, expected);
             return fail_at(row, t[k].text, d, what);
         }
@@ -160,22 +131,15 @@ static fl_status read_units(const loader *l, const fl_csv_row *row, fl_diag *d) 
     return FL_OK;
 }
 
-static fl_status read_value(const loader *l, const fl_csv_row *row, token t, size_t column, double *value, fl_diag *d) {
-    const int field = l->field[column];
+static fl_status read_value(loader *l, const fl_csv_row *row, token t, size_t column, double *value, fl_diag *d) {
     char text[64];
+    double x;
     snprintf(text, sizeof text, "%.*s", (int)(t.size < 63 ? t.size : 63), t.text);
-    if (fl_no_value(text))
+    if (fl_real_parse(text, &x) == FL_NUMBER_OK && fl_dcgm_blank(x))
         return FL_OK;
     fl_field place = {text, t.size, row->field[0].column + (t.text - row->field[0].text)};
     const fl_csv_row one = {row->file, row->line, &place, 1, row->torn};
-    double x = NAN;
-    fl_status status = fl_foreign_real(&one, 0, text, FIELD[field].tag, &x, d);
-    if (status || fl_dcgm_blank(x))
-        return status;
-    *value = x * FIELD[field].factor;
-    if (!strcmp(FIELD[field].signal, "throttle"))
-        *value = x >= 0 && x < 0x1p63 ? fl_held_by((unsigned long long)x) : 0;
-    return fl_signal_check(&one, 0, FIELD[field].tag, l->range[column], *value, d);
+    return fl_gauges_cell(&l->g, &one, 0, column, text, value, d);
 }
 
 /* "GPU 0  85  20.9 ...": a GPU that comes again begins the next round. */
@@ -206,12 +170,11 @@ static fl_status read_row(loader *l, const fl_csv_row *row, const token *t, size
     const int64_t round = fl_round_of(&l->rounds, (size_t)gpu);
     if (l->only >= 0 && l->only != gpu)
         return FL_OK;
-    double *value = fl_telemetry_row(&l->r.rows);
+    double *value = fl_telemetry_row(&l->g.r.rows);
     fl_status status = value ? FL_OK : fl_no_memory(d, row->file);
     for (size_t i = 0; i < l->count && !status; i++)
-        if (l->field[i] >= 0)
-            status = read_value(l, row, t[first + i], i, &value[l->signal[i]], d);
-    return status ? status : fl_readings_take(&l->r, row, round * l->step_ns, (int32_t)gpu, d);
+        status = read_value(l, row, t[first + i], i, value, d);
+    return status ? status : fl_readings_take(&l->g.r, row, round * l->step_ns, (int32_t)gpu, d);
 }
 
 static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
@@ -236,7 +199,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         (t[0].size == 3 || isdigit((unsigned char)t[0].text[3]) ||
          ((t[0].text[3] == '-' || t[0].text[3] == ':') && t[0].size > 4 && isdigit((unsigned char)t[0].text[4])));
     if (gpu)
-        return fl_left_row(&l->r.left, read_row(l, row, t, count, &l->r.left.own), d);
+        return fl_left_row(&l->g.r.left, read_row(l, row, t, count, &l->g.r.left.own), d);
     if (count && *t[0].text == '#' && (token_is(t[0], "#Entity") || (count > 1 && token_is(t[1], "Entity"))))
         return fail_at(row, t[0].text, d, "the header changes within the file, expected the same columns throughout");
     /* MIG instances (GPU-I, GPU-CI), switches and links, and what else dcgmi says. */
@@ -245,7 +208,7 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
 }
 
 static fl_status add_notes(const loader *l, bool given, fl_diag *d) {
-    fl_imported *out = l->r.out;
+    fl_imported *out = l->g.r.out;
     double seconds = (double)l->step_ns * 1e-9;
     fl_import_say(out, "no time stamps: rounds are taken %g s apart, %s", seconds,
                   given ? "as given" : "dcgmi's default (--interval S says what -d was, in s)");
@@ -265,7 +228,9 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     if (!l)
         return fl_no_memory(d, path);
     const bool given = o->interval_s > 0;
-    fl_readings_begin(&l->r, out);
+    l->g.table = GAUGE;
+    l->g.rows = sizeof GAUGE / sizeof *GAUGE;
+    fl_readings_begin(&l->g.r, out);
     l->only = o->device;
     l->step_ns = (int64_t)llround((given ? o->interval_s : DEFAULT_DELAY_S) * 1e9);
     fl_progress_start(&l->progress, path, o);
@@ -273,10 +238,10 @@ static fl_status read(const char *path, const fl_import_options *o, fl_imported 
     if (!status)
         status = fl_csv_read(path, &options, NULL, on_row, l, d);
     if (!status)
-        status = fl_readings_end(&l->r, path, d);
+        status = fl_readings_end(&l->g.r, path, d);
     if (!status)
         status = add_notes(l, given, d);
-    fl_readings_free(&l->r);
+    fl_gauges_free(&l->g);
     free(l);
     return status;
 }

@@ -154,7 +154,7 @@ fl_status fl_gauges_begin(fl_gauges *g, const fl_csv_row *row, fl_diag *d) {
     if (!status && *g->left_out)
         status = fl_import_note(g->r.out, d, "left out, as telemetry has no place for them: %s", g->left_out);
     if (!status && !g->r.out->telemetry.signal_count)
-        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
+        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, row->field[0].column,
                        "no column that telemetry has a place for, expected such as %s", g->table[0].name);
     return status;
 }
@@ -169,6 +169,7 @@ static void cut_number(const char *cell, char text[FL_CELL_ROOM], char unit[FL_C
     cell += strspn(cell, " ");
     snprintf(whole, sizeof whole, "%.*s", (int)strcspn(cell, ")"), cell);
     size_t size = strspn(whole, "+-0123456789.,");
+    size += !strncasecmp(whole + size, "inf", 3) ? 3 : 0;
     if (size && (whole[size] == 'e' || whole[size] == 'E') && strspn(whole + size + 1, "+-0123456789"))
         size += 1 + strspn(whole + size + 1, "+-0123456789");
     const char *at = whole + size + strspn(whole + size, " ");
@@ -208,15 +209,29 @@ fl_status fl_gauges_value(const fl_gauge_column *c, const fl_csv_row *row, size_
         return FL_OK;
     if (!c->of->bits)
         return fl_cell_read(row, i, cell, c->of->name, c->of->signal, c->factor, value, d);
+    const bool is_mask = c->of->bits == FL_GAUGE_MASK;
+    char *end;
+    const unsigned long long mask = strtoull(cell, &end, 0);
     double x = NAN;
-    fl_status s = FL_OK;
+    if (is_mask && isdigit((unsigned char)*cell) && !*end) {
+        *value = fl_held_by(mask);
+        return FL_OK;
+    }
+    if (is_mask && fl_real_parse(cell, &x) == FL_NUMBER_OK && x >= 0 && x < 0x1p63) {
+        *value = fl_held_by((unsigned long long)x);
+        return FL_OK;
+    }
+    if (is_mask)
+        return FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected a mask such as 0x0000000000000004", c->of->name, cell);
+    const bool on = !strcmp(cell, "Active") || !strcmp(cell, "THROTTLED");
+    if (on || !strcmp(cell, "Not Active") || !strcmp(cell, "UNTHROTTLED")) {
+        *value = on ? c->of->bits : 0;
+        return FL_OK;
+    }
     if (isalpha((unsigned char)*cell))
-        x = !strcasecmp(cell, "Active") || !strcasecmp(cell, "THROTTLED");
-    else
-        s = fl_cell_read(row, i, cell, c->of->name, "_pct", 1, &x, d);
-    if (!s && !isnan(x) && c->of->bits == FL_GAUGE_MASK)
-        *value = x >= 0 && x < 0x1p63 ? fl_held_by((unsigned long long)x) : 0;
-    else if (!s && !isnan(x))
+        return FL_FIELD_FAIL(d, row, i, "%s is '%.40s', expected Active or Not Active", c->of->name, cell);
+    const fl_status s = fl_cell_read(row, i, cell, c->of->name, "_pct", 1, &x, d);
+    if (!s && !isnan(x))
         *value = x > 0 ? (double)c->of->bits : 0;
     return s;
 }
