@@ -4,13 +4,13 @@
 # each held against the clairvoyant schedule. A run is a violation where its makespan is beyond (1 + bound) times that of
 # the top clock with the same seed and jitter, the cost of records included. The other policies have the parameters that
 # `foldline search` found best for the same bound on one half of the workloads (--tune;
-# harness/experiments/tightrope.ladder.csv); the other half is scored. tightrope has its defaults. The halves are drawn with
+# harness/experiments/ladder.csv); the other half is scored. tightrope has its defaults. The halves are drawn with
 # seed 20, fixed before any result was seen.
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM          each goal with what was measured: 3 minutes of processor time
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --all    everything: all policies, 2 % too, 300 and 1,500 s, 5 seeds of jitter
 #   tests/policies.sh PROGRAM --tiny                        the shipped sweep alone, some seconds
-#   tests/policies.sh PROGRAM --page                        writes figure and table of harness/experiments/tightrope.md
-#   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --savings    writes the table of savings of policies/tightrope.md
+#   tests/policies.sh PROGRAM --page                        writes figure and table of harness/experiments/ladder.md
+#   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --ladder    writes the table of all sweeps of harness/experiments/ladder.md
 #   FOLDLINE_DATA=FOLDER tests/policies.sh PROGRAM --tune   finds the parameters of the others, writes that file and tightrope.json
 #   FAMILIES="random round-robin" ...                       tunes these alone and keeps the rows of the other policies
 # Prints each goal as held or missed, --all and --tiny also what each policy did; exit status 1 where a goal is missed, and
@@ -18,13 +18,13 @@
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
-program=$(realpath "${1:?usage: tests/policies.sh PROGRAM [--all | --tiny | --page | --savings | --tune]}")
+program=$(realpath "${1:?usage: tests/policies.sh PROGRAM [--all | --tiny | --page | --ladder | --tune]}")
 form=${2:---goals} which=${HALF:-score}
 case $form in
---goals | --all | --tiny | --page | --savings | --tune) ;;
-*) echo "policies: '$form', expected --all, --tiny, --page, --savings or --tune" >&2; exit 2 ;;
+--goals | --all | --tiny | --page | --ladder | --tune) ;;
+*) echo "policies: '$form', expected --all, --tiny, --page, --ladder or --tune" >&2; exit 2 ;;
 esac
-ladder=harness/experiments/tightrope.ladder.csv
+ladder=harness/experiments/ladder.csv
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 long=${RESULTS:-$work/long.csv}
@@ -33,12 +33,12 @@ tables() { python3 tests/support/policies.py "$@"; }
 fail() { echo "policies: $*" >&2; exit 1; }
 
 if [ "$form" = --page ]; then
-    experiment=harness/experiments/tightrope
+    experiment=harness/experiments/ladder
     "$program" compare $experiment.json -o "$work/page.csv" >/dev/null || exit 1
     tables page "$work/page.csv" $experiment.md 0.05 || exit 1
     tables figure "$work/page.csv" "$work/figure.csv" || exit 1
-    "$program" plot workloads "$work/figure.csv" -o plots/readme-tightrope.svg || exit 1
-    echo "written: $experiment.md, plots/readme-tightrope.svg"
+    "$program" plot workloads "$work/figure.csv" -o plots/ladder.svg || exit 1
+    echo "written: $experiment.md, plots/ladder.svg"
     exit 0
 fi
 
@@ -111,8 +111,8 @@ EOF
     done <"$sweeps"
     cp "$work/ladder" "$ladder"
     tables experiment "$ladder" traces/samples/energyucb-table1.csv pvc-max1550x6 0.05 >"$work/experiment" || exit 1
-    cp "$work/experiment" harness/experiments/tightrope.json
-    echo "written: $ladder, harness/experiments/tightrope.json"
+    cp "$work/experiment" harness/experiments/ladder.json
+    echo "written: $ladder, harness/experiments/ladder.json"
     exit 0
 fi
 
@@ -161,13 +161,13 @@ cell() {
     [ ${#told[@]} = 0 ] || compare streams=1 "$@" --streams 1 "${told[@]}"
 }
 
-if [ "$form" = --savings ]; then
+if [ "$form" = --ladder ]; then
     while read -r sweep of; do
         prepare "$sweep" "$of"
-        for seconds in 10 30 100; do cell "$seconds" 0.05 platform 0 1 default stream counters none; done
+        for bound in 0.05 0.1; do cell 100 "$bound" platform 0 1 default others; done
     done <"$sweeps"
-    tables savings "$long" policies/tightrope.md || exit 1
-    echo "written: policies/tightrope.md"
+    tables ladder "$long" harness/experiments/ladder.md || exit 1
+    echo "written: harness/experiments/ladder.md"
     exit 0
 fi
 

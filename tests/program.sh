@@ -456,7 +456,7 @@ for e in harness/experiments/*.json; do
   case $e in
   */energyucb.json) continue ;; # tests/energyucb.sh runs it
   */geepafs-v100.json | */mf-gpoeo-3080ti.json) continue ;; # tests/program/measured.sh
-  */mf-gpoeo.json | */tightrope.json | */energyucb-grid.json | */dynaco-states.json) [ -n "${FL_NIGHTLY:-}" ] || continue ;;& # 5 to 10 s each
+  */mf-gpoeo.json | */ladder.json | */energyucb-grid.json | */dynaco-states.json) [ -n "${FL_NIGHTLY:-}" ] || continue ;;& # 5 to 10 s each
   */power-wall.json) input=("$dir/a100.csv") ;;
   */mf-gpoeo-short.json) # 5 s in full
     input=()

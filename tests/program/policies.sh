@@ -82,9 +82,9 @@ check "its table is made anew" [ "$(tail -n +5 "$dir/page.md" | tr '\n' ';')" = 
 
 # ---- the experiment ----
 refuse "a picture of nothing" 2 "nothing to draw|expected" "$f" plot workloads traces/samples/mix8.csv -o "$dir/no.svg"
-check "the experiment is what the search found" cmp harness/experiments/tightrope.json \
-  <(tables experiment harness/experiments/tightrope.ladder.csv $sample pvc-max1550x6 0.05)
-succeed "it runs" 'tightrope' "$f" compare harness/experiments/tightrope.json -o "$dir/e.csv"
+check "the experiment is what the search found" cmp harness/experiments/ladder.json \
+  <(tables experiment harness/experiments/ladder.csv $sample pvc-max1550x6 0.05)
+succeed "it runs" 'tightrope' "$f" compare harness/experiments/ladder.json -o "$dir/e.csv"
 check "every run is drawn" "$f" plot workloads "$dir/e.csv" -o "$dir/e.svg"
 check "under its title" grep -q 'workload by workload' "$dir/e.svg"
 refuse "nothing to draw" 2 'expected the CSV of compare' "$f" plot workloads "$sample" -o "$dir/no.svg"

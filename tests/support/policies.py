@@ -7,7 +7,7 @@ policies.py take RESULT.csv KEY=VALUE...        rows of a comparison, in the lon
 policies.py table LONG.csv                      one line for each setting and policy
 policies.py page RESULT.csv PAGE BOUND          the table of the page, from a comparison
 policies.py figure RESULT.csv OUT               the comparison with a name for each way of tightrope that the figure shows
-policies.py savings LONG.csv PAGE               the table of what is saved, sweep by sweep and length by length
+policies.py ladder LONG.csv PAGE                the table of all sweeps, policy by policy
 policies.py gates LONG.csv                      what is claimed; exit status 1 where something is missed
 policies.py grid FAMILY PLATFORM.json BOUND SWEEP   the experiment in which a policy's parameters are searched
 policies.py experiment LADDER.csv SWEEP PLATFORM BOUND   the committed experiment, of what was found
@@ -21,7 +21,7 @@ import sys
 SEED = "20"  # of the halves, fixed before any result was seen
 ONE_STREAM = " (one stream)"  # a policy that is told of it
 LONG = ["sweep", "seconds", "bound", "sensor", "jitter", "half", "policy", "records", "workload", "seed", "saving_pct",
-        "regret_pct", "slowdown", "violated"]
+        "regret_pct", "slowdown", "violated", "static_pct", "switches"]
 
 
 def read_sweep(path):
@@ -110,7 +110,8 @@ def take(path, keys):
         regret = r["regret_clairvoyant_pct"]
         w.writerow([keys[k] for k in LONG[:6]] +
                    [policy + (ONE_STREAM if keys.get("streams") else ""), "free" if r["policy"] != policy else "cost", r["workload"], r["seed"], r["energy_saving_pct"],
-                    "" if regret == "n/a" else regret, repr(slowdown), int(slowdown > bound + 1e-9)])
+                    "" if regret == "n/a" else regret, repr(slowdown), int(slowdown > bound + 1e-9),
+                    r.get("regret_static_pct", "n/a"), r.get("switches", "0")])
 
 
 def read_long(path):
@@ -165,17 +166,22 @@ def write_rows(out, rule, lines):
         f.write("\n".join(text[:head + 1] + [indent + line for line in lines] + text[end:]))
 
 
-def savings(path, out):
-    """Means over workloads, of the clairvoyant schedule and of tightrope by what it is told."""
+def mean_of(rows, key):
+    known = [float(r[key]) for r in rows if r[key] not in (None, "", "n/a")]
+    return f"{statistics.fmean(known):.2f}" if known else "n/a"
+
+
+def ladder(path, out):
+    """Means over the workloads of all sweeps, those that save most first, bound by bound."""
     lines = []
-    for (sweep, seconds), rows in group(read_long(path), ["sweep", "seconds"]).items():
-        row = []
-        for way in ("clairvoyant", "default", "one stream", "counters", "none"):
-            those = [r for r in rows if r["records"] == "cost" and (way_of(r) or r["policy"].removeprefix("baseline:")) == way]
-            row.append(f"{statistics.fmean(r['saving_pct'] for r in those):.2f}" if those else "n/a")
-        row.append(f"{sum(r['violated'] for r in rows if way_of(r))}/{sum(1 for r in rows if way_of(r))}")
-        lines.append(f"| {sweep} | {seconds:g} | " + " | ".join(row) + " |")
-    write_rows(out, "|---|---|---|---|---|---|---|---|", lines)
+    rows = [{**r, "policy": r["policy"].split(":")[0] if not r["policy"].startswith("baseline:") else r["policy"].removeprefix("baseline:")}
+            for r in read_long(path) if r["records"] == "cost" and "records_cost" not in r["policy"]]
+    for (bound,), those in sorted(group(rows, ["bound"]).items()):
+        of = group(those, ["policy"])
+        for (policy,), its in sorted(of.items(), key=lambda x: (-statistics.fmean(r["saving_pct"] for r in x[1]), x[0])):
+            lines.append(f"| {100 * bound:g} % | {policy} | {mean_of(its, 'saving_pct')} | {100 * statistics.fmean(r['slowdown'] for r in its):.2f} | "
+                         f"{sum(r['violated'] for r in its)}/{len(its)} | {mean_of(its, 'static_pct')} | {mean_of(its, 'regret_pct')} | {mean_of(its, 'switches')} |")
+    write_rows(out, "|--|--|--|--|--|--|--|--|", lines)
 
 
 def figure(path, out):
@@ -365,7 +371,7 @@ def experiment(ladder, sweep, platform, bound):
                  for s in ("records", "kernels")]
     policies += [r["spec"] for r in rows] + ["maxfreq"]
     about = ("tightrope beside every built-in policy that applies, at the parameters that foldline search found best for the "
-             "same bound on the other half of these workloads (harness/experiments/tightrope.ladder.csv, by tests/policies.sh "
+             "same bound on the other half of these workloads (harness/experiments/ladder.csv, by tests/policies.sh "
              "PROGRAM --tune). tests/policies.sh runs the whole: bounds, lengths, signals, sensors, jitter, measured sweeps")
     head = {"foldline_experiment": 1, "about": about, "platform": platform, "sweep": "../../" + sweep,
             "workloads": [n for n in names if n not in tuned], "bound": float(bound), "records": "both"}
@@ -393,8 +399,8 @@ def main(argv):
         page(*rest)
     elif what == "figure":
         figure(*rest)
-    elif what == "savings":
-        savings(*rest)
+    elif what == "ladder":
+        ladder(*rest)
     elif what == "gates":
         return gates(rest[0])
     elif what == "grid":
