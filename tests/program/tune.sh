@@ -33,6 +33,14 @@ succeed "advise goes on from the rows" 'MHz' "$f" advise "$dir/rows.csv"
 
 emulated p2 --privileged --kill-patterns -- "$f" tune --runs 1 -- sleep 1 >"$dir/out" 2>&1
 check "killed at its sets and in the middle it leaves the GPU as it was" [ $? = 0 ]
+held() { "$f" emulate "$sweep" --workload p2 --platform v100-300w --repeat 1000 --no-cpu --time virtual --quiet --privileged "$@"; }
+succeed "a power limit" '^[0-9]+ W instead of 300: saves [0-9.]+ ' held -o "$dir/session.json" -- "$f" tune --caps --bound 10% -o "$dir/caps.csv" -- \
+  python3 "$work" run "$sweep" p2 0.002
+check "is put back" grep -q 'nvmlDeviceSetPowerManagementLimit' "$dir/session.json"
+check "and stands in the rows" grep -qE '^python3,,,,[0-9]+,' "$dir/caps.csv"
+held --kill-patterns -- "$f" tune --caps --runs 1 -- sleep 1 >"$dir/out" 2>&1
+check "killed it leaves the limit as it was" [ $? = 0 ]
+refuse "a command that sets no limit" 2 'has no \{watts\}' "$f" tune --caps --set-command 'nvidia-smi -lgc {mhz}' -- true
 refuse "a command that takes no time" 3 "the command took no time" emulated p2 --privileged -- "$f" tune -- true
 refuse "a command that fails" 3 'ended with status 1, expected 0' emulated p2 --privileged -o "$dir/session.json" -- "$f" tune -- false
 check "and the clock is put back" grep -q 'nvmlDeviceResetGpuLockedClocks' "$dir/session.json"

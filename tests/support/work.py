@@ -1,7 +1,7 @@
 """Programs whose time and power at each clock are known, for tests/program/tune.sh.
 
     work.py make N SEED FILE       writes a sweep of N programs at clocks of v100-300w
-    work.py run FILE NAME NOISE    sleeps as long as NAME would run at the clock that NVML shows, NOISE its relative
+    work.py run FILE NAME NOISE    sleeps as long as NAME would run at the clocks that NVML shows, NOISE its relative
                                    deviation, drawn from the instant
     work.py lock MHZ            locks the SM clock; 0 unlocks it
     work.py judge FILE NAME MHZ BOUND   prints by how many points the clock breaks the bound, and the share of the best
@@ -15,6 +15,7 @@ import time
 
 CLOCKS = [135] + [750 + 15 * i for i in range(53)]
 TOP = 1530
+STEP_S = 0.5
 
 
 def make(count, seed, path):
@@ -48,10 +49,13 @@ def run(path, name, noise):
     nvml, device, mhz = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), ctypes.c_uint()
     nvml.nvmlInit_v2()
     nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))
+    rows, left = rows_of(path, name), 1 + noise * random.Random(time.monotonic_ns()).gauss(0, 1)
     time.sleep(0.05)  # until a clock that was just set is in force
-    nvml.nvmlDeviceGetClockInfo(device, 1, ctypes.byref(mhz))
-    lasts = at(rows_of(path, name), mhz.value, 1)
-    time.sleep(lasts * (1 + noise * random.Random(time.monotonic_ns()).gauss(0, 1)) - 0.05)
+    while left > 0:  # in steps, as a power limit moves the clock in the run
+        nvml.nvmlDeviceGetClockInfo(device, 1, ctypes.byref(mhz))
+        lasts = at(rows, min(TOP, mhz.value), 1)
+        time.sleep(min(STEP_S, left * lasts))
+        left -= STEP_S / lasts
 
 
 def lock(mhz):
