@@ -342,6 +342,10 @@ static void test_around(void) {
                  "case %zu: %s", i, t.d.message);
         fl_imported_free(&t.in);
     }
+    fl_taken nan = fl_take("mooncake", "{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 2, \"x\": NaN, "
+                                       "\"y\": -Infinity, \"z\": \"a \\\"NaN\"}\n");
+    FL_CHECK(nan.status == FL_OK && nan.in.requests.count == 1, "%s", nan.d.message);
+    fl_imported_free(&nan.in);
     fl_refused("nvidia-smi-dmon", "# gpu    pwr\n# Idx     kN\n    0    1\n", 2, 1, "unit of pwr is 'kN', expected W");
     fl_refused("nvidia-smi-dmon", "# gpu    pwr\n# Idx      W\n    0    1  2\n", 3, 1, "row has 3 values, expected 2");
     fl_refused("nvidia-smi-dmon", "# gpu    pwr\n# Idx      W\n    0   x1\n", 3, 9, "pwr is 'x1', expected a number");

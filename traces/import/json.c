@@ -26,6 +26,28 @@ static void count_to(source *x, size_t to) {
     }
 }
 
+/* Python writes NaN and Infinity, which are no JSON: they become empty texts, and so values that are not known. */
+static void mend(char *text) {
+    static const char *const word[] = {"-Infinity", "Infinity", "NaN"};
+    bool quoted = false;
+    for (char *at = text; *at; at++) {
+        if (quoted && *at == '\\' && at[1]) {
+            at++;
+            continue;
+        }
+        quoted ^= *at == '"';
+        for (size_t i = 0; !quoted && i < sizeof word / sizeof *word; i++) {
+            const size_t size = strlen(word[i]);
+            if (strncmp(at, word[i], size) != 0)
+                continue;
+            memset(at, ' ', size);
+            at[0] = at[1] = '"';
+            at += size - 1;
+            break;
+        }
+    }
+}
+
 static cJSON *parse(source *x, size_t *end) {
     const char *at = NULL;
     cJSON *value = cJSON_ParseWithLengthOpts(x->text + x->at, x->size - x->at + 1, &at, false);
@@ -53,6 +75,8 @@ fl_status fl_json_each(const char *path, const char *closing, fl_json_function t
     fl_status s = fl_gunzip_text(path, FILE_MOST, &x.text, &x.size, d);
     if (!s && x.size >= 3 && !memcmp(x.text, "\xef\xbb\xbf", 3))
         x.at = 3;
+    if (!s)
+        mend(x.text);
     while (!s && x.at < x.size && x.text[x.at] != '{' && x.text[x.at] != '[') { /* what a tool says above it */
         const char *line = memchr(x.text + x.at, '\n', x.size - x.at);
         x.at = line ? (size_t)(line - x.text) + 1 : x.size;

@@ -251,13 +251,6 @@ fl_status fl_sqlite_each(fl_sqlite *q, const char *table, const char *sql, fl_st
 fl_status fl_sqlite_int(fl_sqlite *q, int column, int64_t min, int64_t max, int64_t *value);
 #endif
 
-/* Return whether nsys' text has a cuda_kern_exec_trace and no cuda_gpu_trace. */
-bool fl_nsys_exec_alone(const char *head, size_t size);
-/* Return the power of ten of the unit in a column's name, such as "Start (ns)", in ns; -1: none is known. */
-int fl_nsys_unit(const char *text);
-/* Write the name of the report that a line announces. False for another line. */
-bool fl_nsys_report_name(const char *text, char name[64]);
-
 /* Read rocprofv3's database, which has the same first bytes as that of Nsight Systems. */
 fl_status fl_rocpd_read(const char *path, const fl_import_options *o, fl_imported *out, fl_diag *d);
 
