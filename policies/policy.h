@@ -256,6 +256,9 @@ typedef struct fl_host_facts {
     uint32_t apu; /* 1: CPU and GPU share memory and a power budget */
 } fl_host_facts;
 
+/* What a server is for: prompts and outputs, or one of them, where a node splits prefill and decode. */
+enum { FL_ROLE_MIXED, FL_ROLE_PREFILL, FL_ROLE_DECODE };
+
 typedef struct fl_server_facts { /* 0 = not known, not stated */
     const uint32_t *gpu;         /* gpu_count indices: the GPUs that this server runs on */
     uint32_t gpu_count;
@@ -264,7 +267,25 @@ typedef struct fl_server_facts { /* 0 = not known, not stated */
     uint64_t kv_tokens;    /* that the KV cache holds */
     int64_t ttft_target_ns, tbt_target_ns;
     double target_share; /* of tokens that must meet them: 0.99 */
+    uint32_t role;       /* FL_ROLE_... */
+    uint32_t spare;
 } fl_server_facts;
+
+typedef struct fl_route_view { /* of a server that a request may go to */
+    uint32_t server;
+    uint32_t running;        /* requests that were routed to it, and neither finished nor gone elsewhere */
+    uint64_t waiting_tokens; /* prompt tokens of its requests that are not prefilled yet; 0 on a decode server */
+    uint64_t kv_tokens;      /* that its KV cache holds, reserved ones included */
+    double sm_mhz;           /* clock in force on its first GPU */
+} fl_route_view;
+
+typedef struct fl_route_query {
+    uint32_t decode;         /* 0: on arrival, servers that take prompts; 1: after the prefill, decode servers */
+    uint32_t request;        /* its number, by arrival */
+    uint32_t context_tokens; /* that it has to compute, or whose KV moves */
+    uint32_t count;
+    const fl_route_view *view; /* count, at least 1 */
+} fl_route_query;
 
 typedef struct fl_facts {
     uint64_t seed; /* for fl_random_seed; explicit, never from the clock */
@@ -362,8 +383,8 @@ typedef struct fl_probe {
     X(fl_server_sample)                                                                                                \
     X(fl_kernel_kind)                                                                                                  \
     X(fl_kernel_record) X(fl_batch_record) X(fl_sample) X(fl_gpu_command) X(fl_host_command) X(fl_command)             \
-        X(fl_ladder) X(fl_power_law) X(fl_gpu_facts) X(fl_host_facts) X(fl_server_facts) X(fl_facts) X(fl_table)       \
-            X(fl_param) X(fl_probe) X(fl_policy)
+        X(fl_ladder) X(fl_power_law) X(fl_gpu_facts) X(fl_host_facts) X(fl_server_facts) X(fl_route_view)              \
+            X(fl_route_query) X(fl_facts) X(fl_table) X(fl_param) X(fl_probe) X(fl_policy)
 
 /* The identity is derived from the tables: one line per row, in order, then one size per struct. A row renamed, moved
  * or added without a thought for old plug-ins changes it, and the host can print the first line that differs. */
@@ -424,6 +445,10 @@ typedef struct fl_policy {
      * that begins with a parameter in MHz and says that it is not on a ladder, the host adds the clock and the next ones. */
     const char *(*init)(void *state, const void *params, const fl_facts *facts);
     void (*step)(void *state, const void *params, const fl_facts *facts, const fl_sample *sample, fl_command *command);
+    /* Optional, where the node splits prefill and decode: the index in query->view of the server that a request goes
+     * to. Another number leaves the choice to the host, which takes the first of those with the fewest waiting tokens,
+     * or with the fewest running requests. NULL: the host chooses always. */
+    uint32_t (*route)(const void *state, const void *params, const fl_facts *facts, const fl_route_query *query);
 } fl_policy;
 
 /* The same file is a built-in, or with -DPOLICY_PLUGIN -fPIC -shared -fvisibility=hidden a plug-in. */

@@ -462,7 +462,7 @@ for e in harness/experiments/*.json; do
     input=()
     [ -n "${FL_NIGHTLY:-}" ] || input=(--policy mf-gpoeo --workload AI_FE --seconds 40 --no-oracle)
     ;;
-  */serving.json) input=(--policy ecofreq --no-oracle) ;; # whole, it takes a minute: every clock at every load
+  */serving.json | */pools.json) input=(--policy ecofreq --no-oracle) ;; # whole, they take minutes: every clock at every load
   */energyucb-grid.json) input=(--seeds 1) ;; # whole, these take minutes with sanitizers, and run each night
   */dynaco.json | */dynaco-bus.json) input=(--workload miniFE --seeds 1) ;;
   */mf-gpoeo*) input=(--workload AI_TS --seconds 60 --no-oracle) ;;

@@ -68,10 +68,10 @@ def settings(path):
 
 def request_file(run):
     """The run's requests with the tokens that each shares with an earlier one."""
-    shared = {int(r["request"]): r["shared_tokens"] for r in rows(run + ".prefix.csv")} if os.path.exists(run + ".prefix.csv") else {}
+    shared = {int(r["request"]): r["shared_tokens"] for r in rows(found[run + ".prefix.csv"])} if run + ".prefix.csv" in found else {}
     path = os.path.join(out, "requests.csv")
     with open(path, "w") as file:
-        table = rows(run + ".requests.csv")
+        table = rows(found[run + ".requests.csv"])
         file.write("# foldline-requests 1\n" + ",".join(table[0]) + ",cached_tokens\n")
         for i, row in enumerate(table):
             file.write(",".join(row.values()) + ",%s\n" % shared.get(i, 0))
@@ -88,16 +88,19 @@ def judge(what, value, goal):
     print("%-7s %-58s %+8.2f %%%s" % ("ok" if met else "MISSED", what, value, "" if goal is None else " (goal %g)" % goal))
 
 
-for engine in sorted(glob.glob(os.path.join(data, "**", "*.engine.md"), recursive=True)):
-    run = engine[: -len(".engine.md")]
-    if not os.path.exists(run + ".requests.csv"):
-        print("        %s: its tables are here and its requests are not" % os.path.basename(run))
+found = {}  # of each file of a run its path, wherever below the folder it lies
+for path in sorted(glob.glob(os.path.join(data, "**", "*.*"), recursive=True), reverse=True):
+    found[os.path.basename(path)] = path
+
+for name in sorted(file[: -len(".engine.md")] for file in found if file.endswith(".engine.md")):
+    if name + ".requests.csv" not in found:
+        print("        %s: its tables are here and its requests are not" % name)
         continue
-    name, requests = os.path.basename(run), request_file(run)
-    common = ["--dense", run + ".dense.csv", "--per-sequence", run + ".per_sequence.csv", "--attention", run + ".attention.csv",
-              "--run", requests] + settings(engine)
-    if os.path.exists(run + ".moe.csv"):
-        common += ["--moe", run + ".moe.csv"]
+    requests = request_file(name)
+    common = ["--dense", found[name + ".dense.csv"], "--per-sequence", found[name + ".per_sequence.csv"],
+              "--attention", found[name + ".attention.csv"], "--run", requests] + settings(found[name + ".engine.md"])
+    if name + ".moe.csv" in found:
+        common += ["--moe", found[name + ".moe.csv"]]
     alone, half = fit(*common), fit(*common, "--calibrate", "half")
     for key in alone["run"]:
         judge("%s, layer tables alone: %s" % (name, key), alone["run"][key]["error_pct"], ALONE.get(key))

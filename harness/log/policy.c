@@ -57,6 +57,9 @@ fl_status fl_server_head_put(const fl_facts *facts, fl_head *h, fl_diag *d) {
                  f->target_share);
         if (!s)
             s = set(h, i, "targets", text, d);
+        snprintf(text, sizeof text, "%" PRIu32, f->role);
+        if (!s && f->role)
+            s = set(h, i, "role", text, d);
     }
     return s;
 }
@@ -123,6 +126,12 @@ static fl_status get(source *from, uint32_t server, uint32_t gpus, fl_server_fac
     f->ttft_target_ns = (int64_t)aim[0];
     f->tbt_target_ns = (int64_t)aim[1];
     f->target_share = aim[2];
+    snprintf(from->key, sizeof from->key, "server%" PRIu32 ".role", server);
+    if (!fl_head_get(from->head, from->key))
+        return FL_OK;
+    if ((s = numbers(from, server, "role", limit, 1, &n, d)) || !whole(limit[0], FL_ROLE_DECODE))
+        return s ? s : wrong(from, d);
+    f->role = (uint32_t)limit[0];
     return FL_OK;
 }
 

@@ -194,6 +194,7 @@ void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle
     }
     fl_row_table_marks(&t, &g);
     const bool pools = o->scenes.item[0]->w->pools;
+    fl_scene_assumed(&o->scenes, out);
     fprintf(out, "%s: the default and the best %s", o->scenes.item[0]->w->name,
             pools ? "pair of static clocks for the pools" : "static clock of each number of servers");
     fl_promises_put(asked->promises, asked->bound, asked->objective, out);

@@ -37,6 +37,8 @@
     X(plan)                                                                                                            \
     X(tightrope)                                                                                                       \
     X(ecofreq)                                                                                                         \
+    X(ecoroute)                                                                                                        \
+    X(fixed_pools)                                                                                                     \
     X(throttllem)                                                                                                      \
     X(agft)                                                                                                            \
     X(polca)                                                                                                           \

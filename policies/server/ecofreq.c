@@ -1,4 +1,6 @@
-/* EcoFreq, the clock controller of VoltanaLLM: for each server the lowest clock at which the next step of the engine
+/* EcoFreq and EcoRoute of VoltanaLLM.
+ *
+ * EcoFreq, the clock controller: for each server the lowest clock at which the next step of the engine
  * is predicted to meet the latency targets; the top clock while a request waits.
  *
  * From the public text: anything waiting -> the top clock; else the lowest listed clock whose predicted latency, linear
@@ -13,10 +15,20 @@
  * ones are entered by the bound that a step takes top / f as long at most.
  * - The controller inside the engine sees the batch that comes next; this one sees the last, and takes it for the next.
  * - Listed clocks (published for other GPUs), margin and interval are parameters; with nothing in the batch the clock
- *   stays, as the engine then decides nothing. */
+ *   stays, as the engine then decides nothing.
+ *
+ * EcoRoute, the router of split servers (its state-space form, echo_lb.py), with EcoFreq's clocks. Prefill servers are
+ * drawn at random. Decode servers: while the largest number n of requests is below a tile of 128, the lowest clock in
+ * force, then the fewest requests. Else per server f_now, the lowest clock that meets the target at (n, KV + 2 n), and
+ * f_new, the same at (n + 1, KV + prompt + 50 n); none does: the top. It is raised where f_new > f_now or f_new is the
+ * top; its key is f_new if raised, else -f_now. Where the clocks of the servers differ by two listed steps or more: the
+ * lowest clock. Else the smallest key, then the fewest tiles, then the most requests.
+ * Assumed: times are EcoFreq's lines as learned here; the random draw is a hash of the seed and the request's number.
+ */
 #include "policies/server/inside.h"
 
 #include "policies/policy.h"
+#include "policies/random.h"
 #include "policies/server/server.h"
 
 #include <math.h>
@@ -25,6 +37,7 @@
 typedef struct params {
     fl_table clocks_mhz;
     double interval_ms, margin, settle_ms, tolerance;
+    int64_t tile; /* of ecoroute alone */
 } params;
 
 enum { PROBE_CLOCK, PROBE_PREDICTED, PROBE_LIMIT, PROBE_BLIND, PROBES };
@@ -93,22 +106,115 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     c->delay_ns = (int64_t)(p->interval_ms * 1e6 + 0.5);
 }
 
-static const fl_param param_rows[] = {
-    FL_DRIVE_ROW_CLOCKS,
-    FL_PARAM(params, interval_ms, REAL(0.1, 60000), "ms", "20",
-             "time between decisions (assumed: published is a step)"),
-    FL_DRIVE_ROW_MARGIN,
-    FL_DRIVE_ROWS_LEARN,
-};
+/* ---- EcoRoute ---- */
+
+/* Index of the lowest clock whose step of this load meets the TBT target; the top where none is known to. */
+static int64_t lowest(const params *p, const fl_server_facts *f, const fl_drive *s, double sequences,
+                      double kv_tokens) {
+    const fl_step_load load = {.sequences = sequences, .kv_tokens = kv_tokens};
+    double time_s[FL_STEP_CLOCKS];
+    fl_step_times_all(&s->times, &load, p->tolerance, time_s);
+    uint32_t i = 0;
+    while (i < fl_drive_top(s) && !(time_s[i] <= (double)f->tbt_target_ns * 1e-9 * (1 + p->margin)))
+        i++;
+    return i;
+}
+
+static uint32_t cheapest(const fl_route_query *q) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < q->count; i++) {
+        const fl_route_view *a = &q->view[i], *b = &q->view[best];
+        if (a->sm_mhz < b->sm_mhz || (a->sm_mhz <= b->sm_mhz && a->running < b->running))
+            best = i;
+    }
+    return best;
+}
+
+typedef struct key {
+    int64_t clock; /* counted from 1; negative: not raised */
+    uint64_t tiles;
+    uint32_t running;
+} key;
+
+static key key_of(const params *p, const fl_facts *facts, const fl_drive *s, const fl_route_query *q, uint32_t i) {
+    const fl_route_view *v = &q->view[i];
+    const fl_server_facts *f = &facts->server[v->server];
+    const double n = v->running, kv = (double)v->kv_tokens;
+    const int64_t now = lowest(p, f, s, n, kv + 2 * n), then = lowest(p, f, s, n + 1, kv + q->context_tokens + 50 * n);
+    const int raised = then > now || then == fl_drive_top(s);
+    const uint64_t tile = (uint64_t)p->tile;
+    return (key){raised ? then + 1 : -(now + 1), (v->running + tile - 1) / tile, v->running};
+}
+
+static int is_better(const key *a, const key *b) {
+    if (a->clock != b->clock)
+        return a->clock < b->clock;
+    return a->tiles != b->tiles ? a->tiles < b->tiles : a->running > b->running;
+}
+
+static int64_t size_of(int64_t clock) { return clock < 0 ? -clock : clock; }
+
+static uint32_t route(const void *state, const void *param_bytes, const fl_facts *facts, const fl_route_query *q) {
+    const params *p = param_bytes;
+    const fl_drive *drive = (const fl_drive *)((const char *)state + fl_state_rounded(0));
+    if (!q->decode) {
+        fl_random g = fl_random_seed(facts->seed, q->request);
+        return (uint32_t)fl_random_below(&g, q->count);
+    }
+    uint32_t most = 0, best = 0, slowest = 0;
+    for (uint32_t i = 0; i < q->count; i++)
+        most = q->view[i].running > most ? q->view[i].running : most;
+    if (most < (uint64_t)p->tile)
+        return cheapest(q);
+    key least = {0}, low = {0};
+    int64_t fastest = 0;
+    for (uint32_t i = 0; i < q->count; i++) {
+        const key k = key_of(p, facts, &drive[facts->server[q->view[i].server].gpu[0]], q, i);
+        if (!i || is_better(&k, &least)) {
+            least = k;
+            best = i;
+        }
+        if (!i || size_of(k.clock) < size_of(low.clock)) {
+            low = k;
+            slowest = i;
+        }
+        fastest = size_of(k.clock) > fastest ? size_of(k.clock) : fastest;
+    }
+    return fastest - size_of(low.clock) >= 2 ? slowest : best;
+}
+
+#define ECO_ROWS                                                                                                       \
+    FL_DRIVE_ROW_CLOCKS,                                                                                               \
+        FL_PARAM(params, interval_ms, REAL(0.1, 60000), "ms", "20",                                                    \
+                 "time between decisions (assumed: published is a step)"),                                             \
+        FL_DRIVE_ROW_MARGIN, FL_DRIVE_ROWS_LEARN
+#define ECO_PARTS                                                                                                      \
+    .gpu_uses = FL_BIT(FL_GPU_SM_MHZ), .server_needs = FL_BIT(FL_SERVER_WAITING) | FL_BIT(FL_SERVER_RUNNING),          \
+    .server_uses = FL_BIT(FL_SERVER_KV_USED_PCT) | FL_BIT(FL_SERVER_OLDEST_WAIT_NS) |                                  \
+                   FL_BIT(FL_SERVER_PROMPT_TOKENS) | FL_BIT(FL_SERVER_BATCHES) | FL_BIT(FL_SERVER_TBT_SUM_NS) |        \
+                   FL_BIT(FL_SERVER_TBT_COUNT),                                                                        \
+    .uses_batches = 1
+
+static const fl_param param_rows[] = {ECO_ROWS};
+static const fl_param route_rows[] = {ECO_ROWS, FL_PARAM(params, tile, INT(1, 1000000), "", "128",
+                                                         "requests of a decode server that fill a tile (published)")};
 
 FL_POLICY(ecofreq) = {FL_POLICY_ABI,
                       .name = "ecofreq",
                       .summary = "lowest clock whose predicted step meets TTFT and TBT; the top while requests wait",
                       .source = "VoltanaLLM, EcoFreq",
-                      .gpu_uses = FL_BIT(FL_GPU_SM_MHZ),
-                      .server_needs = FL_BIT(FL_SERVER_WAITING) | FL_BIT(FL_SERVER_RUNNING),
-                      .server_uses = FL_BIT(FL_SERVER_KV_USED_PCT) | FL_BIT(FL_SERVER_OLDEST_WAIT_NS) |
-                                     FL_BIT(FL_SERVER_PROMPT_TOKENS) | FL_BIT(FL_SERVER_BATCHES) |
-                                     FL_BIT(FL_SERVER_TBT_SUM_NS) | FL_BIT(FL_SERVER_TBT_COUNT),
-                      .uses_batches = 1,
+                      ECO_PARTS,
                       FL_DRIVE_POLICY(fl_drive)};
+
+FL_POLICY(ecoroute) = {FL_POLICY_ABI,
+                       .name = "ecoroute",
+                       .summary = "ecofreq, and decode servers chosen so that few clocks rise",
+                       .source = "VoltanaLLM, EcoFreq and EcoRoute",
+                       ECO_PARTS,
+                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
+                       .gpu_size = sizeof(fl_drive),
+                       FL_PARAM_ROWS(route_rows, params),
+                       FL_PROBE_ROWS(probe_rows),
+                       .init = init,
+                       .step = step,
+                       .route = route};

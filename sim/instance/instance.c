@@ -492,6 +492,10 @@ fl_status fl_instance_copy(fl_instance **out, const fl_instance *in, fl_diag *d)
 /* ---- looking at it ------------------------------------------------------------------------------------------------
  */
 
+uint32_t fl_instance_route(const fl_instance *in, const fl_route_query *query) {
+    return in->policy->route(in->state, in->params, in->facts, query);
+}
+
 const fl_policy *fl_instance_policy(const fl_instance *in) { return in->policy; }
 
 fl_instance_counts fl_instance_counts_of(const fl_instance *in) { return in->counts; }

@@ -115,6 +115,9 @@ void fl_instance_close(fl_instance *in); /* NULL is allowed */
  * must equal those of the facts. */
 fl_status fl_instance_step(fl_instance *in, const fl_sample *sample, const fl_decision **decision, fl_diag *d);
 
+/* Ask the policy's route, which it must have, by the state as of its last step. */
+uint32_t fl_instance_route(const fl_instance *in, const fl_route_query *query);
+
 const fl_policy *fl_instance_policy(const fl_instance *in);
 fl_instance_counts fl_instance_counts_of(const fl_instance *in);
 /* Write the resolved value of parameter `index` as text into buf; a table becomes "ROWSxCOLUMNS table". Returns buf. */

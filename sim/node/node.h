@@ -69,9 +69,11 @@ typedef struct fl_node_options {
     fl_rates *rates;
     const fl_node_spec *spec;
     uint64_t seed;
-    uint64_t gpu_needs, host_needs;     /* signals that will be read */
-    uint64_t server_needs;              /* likewise, where the workload serves */
-    bool batches;                       /* the caller will take records of engines' steps */
+    uint64_t gpu_needs, host_needs;                             /* signals that will be read */
+    uint64_t server_needs;                                      /* likewise, where the workload serves */
+    bool batches;                                               /* the caller will take records of engines' steps */
+    uint32_t (*route)(void *user, const fl_route_query *query); /* of split servers; NULL: the default */
+    void *route_user;
     bool counted;                       /* a collector counts kernels all along, else only while records are on */
     const int64_t *lost_at_ns;          /* per GPU: when it falls off the bus, INT64_MAX = never; NULL = none does */
     fl_path path;                       /* for tests; FL_PATH_AUTO: as fl_path_force says */

@@ -57,7 +57,8 @@ static const fl_source servers = {.advance = advance,
 
 /* An engine's host thread launches step after step and waits for each: it never sleeps. */
 static fl_status fl_node_engines_open(fl_node *n, const fl_node_options *o, fl_diag *d) {
-    const fl_engines_needs needs = {.signals = o->server_needs, .batches = o->batches};
+    const fl_engines_needs needs = {
+        .signals = o->server_needs, .batches = o->batches, .route = o->route, .route_user = o->route_user};
     for (uint32_t k = 0; k < n->w->island_count; k++) {
         fl_course *c = &n->course[k];
         if (!c->is->serves)

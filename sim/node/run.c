@@ -359,6 +359,11 @@ static fl_status open_faults(fl_host *h, fl_diag *d) {
     return s;
 }
 
+static uint32_t ask_policy(void *user, const fl_route_query *query) {
+    const fl_host *h = user;
+    return h->instance ? fl_instance_route(h->instance, query) : query->count;
+}
+
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     *r = (fl_run_result){0};
     fl_host h = {.o = o, .r = r};
@@ -374,6 +379,8 @@ fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
                             .host_needs = o->policy ? o->policy->host_needs : 0,
                             .server_needs = o->policy ? o->policy->server_needs | o->policy->server_uses : 0,
                             .batches = o->policy && o->policy->uses_batches,
+                            .route = o->policy && o->policy->route ? ask_policy : NULL,
+                            .route_user = &h,
                             .lost_at_ns = h.lost_ns,
                             .path = o->path,
                             .first_sm_mhz = o->policy ? 0 : o->first_sm_mhz,

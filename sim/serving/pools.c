@@ -12,12 +12,13 @@
 
 /* ---- routing ---- */
 
-static fl_route_view view_of(const fl_engine *e) {
+static fl_route_view view_of(const fl_engine *e, bool all) {
     const fl_gpu *g = e->rank[0].g;
     const uint64_t here = e->arrived - e->finished - e->gone;
     return (fl_route_view){.server = e->index,
                            .running = (uint32_t)(here + e->incoming_count - e->incoming_from + e->moving),
                            .waiting_tokens = e->waiting_tokens,
+                           .kv_tokens = all ? fl_batching_count(e->batching).blocks_used * e->s->rules.block_tokens : 0,
                            .sm_mhz = g->dev->sm_mhz[g->sm]};
 }
 
@@ -35,7 +36,7 @@ fl_engine *fl_pools_route(fl_engines *v, bool decode, uint32_t request, uint32_t
     for (uint32_t i = 0; i < v->u->server_count; i++) {
         const fl_engine *e = &v->engine[i];
         if (!e->lost && (e->s->role == FL_ROLE_DECODE) == decode)
-            v->view[count++] = view_of(e);
+            v->view[count++] = view_of(e, v->route != NULL);
     }
     if (!count)
         return NULL;

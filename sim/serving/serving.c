@@ -432,7 +432,8 @@ void fl_serving_facts(const fl_serving_setup *setup, fl_server_facts *out) {
                                    .kv_tokens = s->rules.kv_blocks * s->rules.block_tokens,
                                    .ttft_target_ns = setup->ttft_target_ns,
                                    .tbt_target_ns = setup->tbt_target_ns,
-                                   .target_share = setup->target_share};
+                                   .target_share = setup->target_share,
+                                   .role = s->role};
     }
 }
 

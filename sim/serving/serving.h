@@ -163,29 +163,10 @@ fl_batching_counts fl_batching_count(fl_batching *b);
  * is counted on the prefill side, and the first time between tokens, on the decode side, holds the wait for room and
  * the transfer. A mixed server does both. When a server of a pool is lost, its requests go back to a prefill server,
  * with the tokens that they have put out; a transfer to it goes to another one. */
-typedef enum fl_role { FL_ROLE_MIXED, FL_ROLE_PREFILL, FL_ROLE_DECODE } fl_role;
-
 typedef struct fl_serving_link { /* between any prefill and any decode server */
     int64_t latency_ns;
     double bytes_per_s, bytes_per_token; /* KV bytes of a token, of all GPUs of a server */
 } fl_serving_link;
-
-/* What a router sees of a server. */
-typedef struct fl_route_view {
-    uint32_t server;
-    uint32_t running;        /* requests that are routed to it, and neither finished nor gone elsewhere */
-    uint64_t waiting_tokens; /* prompt tokens of its requests that are not prefilled yet; 0 on a decode server */
-    double sm_mhz;           /* clock in force on its first GPU */
-} fl_route_view;
-
-/* Where shall a request go? On arrival `view` holds the servers that take prompts, after its prefill the decode
- * servers. */
-typedef struct fl_route_query {
-    bool decode;
-    uint32_t request, context_tokens; /* row of the trace; tokens to compute, or whose KV moves */
-    const fl_route_view *view;        /* count, at least 1 */
-    uint32_t count;
-} fl_route_query;
 
 /* Return the default choice, an index of q->view: the first of those with the fewest waiting tokens on arrival, with
  * the fewest running requests after the prefill. */
@@ -206,7 +187,7 @@ typedef struct fl_serving_server {
     const fl_step_law *law;
     const uint32_t *gpu; /* gpu_count, each of one server only */
     uint32_t gpu_count;
-    fl_role role;
+    uint32_t role; /* FL_ROLE_... (policies/policy.h) */
 } fl_serving_server;
 
 typedef struct fl_serving_setup {

@@ -45,6 +45,7 @@ const fl_bench_row fl_bench_rows[] = {
     {"load.json_mb", "and its peak beyond the records", "MB", FL_BENCH_MEMORY, 64},
     {"draws.energyucb", "EnergyUCB's distribution replay", "M steps/s", FL_BENCH_RATE, 20},
     {"serving.requests", "requests to a server, utilizscale each 100 ms", "requests/s", FL_BENCH_RATE, 20000},
+    {"serving.pools", "an hour of the conversation trace, 4 + 4 servers", "s", FL_BENCH_TIME, 10},
     RATIO("plan.iteration", "an iteration of 8,272 instructions", 0.0069),
     {"plan.iteration_ms", "the same", "ms", FL_BENCH_TIME, 2},
     {"plan.execute", "one such plan, built and run", "ms", FL_BENCH_TIME, 4},

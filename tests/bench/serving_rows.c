@@ -55,9 +55,72 @@ static fl_status rounds(fl_bench *b, const fl_workload *w, fl_rates *rates, cons
     return s;
 }
 
-fl_status fl_bench_serving(fl_bench *b, fl_diag *d) {
-    if (!fl_bench_wants(b, "serving.requests"))
+/* The shipped ten minutes, one after the other, so many times. */
+static fl_status repeat(fl_requests *r, size_t times, fl_diag *d) {
+    const size_t count = r->count;
+    fl_status s = FL_OK;
+    for (size_t k = 1; k < times; k++)
+        for (size_t i = 0; !s && i < count; i++) {
+            fl_request_row row = r->row[i];
+            row.t_ns += (int64_t)k * 600 * 1000000000;
+            s = fl_requests_add(r, &row, d);
+        }
+    return s;
+}
+
+enum { POOLS = 8 };
+
+/* Without a policy: the pools, their router and the KV that moves. */
+static fl_status pools(fl_bench *b, fl_diag *d) {
+    if (!fl_bench_wants(b, "serving.pools"))
         return FL_OK;
+    fl_requests requests = {0};
+    const fl_step_law steps = law();
+    uint32_t gpu[POOLS];
+    fl_serving_server server[POOLS];
+    fl_node_spec node = b->platform.node;
+    uint32_t kind[POOLS] = {0};
+    fl_serving_setup setup = {.requests = &requests,
+                              .server = server,
+                              .server_count = POOLS,
+                              .link = {.latency_ns = 37000, .bytes_per_s = 177e9, .bytes_per_token = 131072}};
+    for (uint32_t i = 0; i < POOLS; i++) {
+        gpu[i] = i;
+        kind[i] = node.gpu[0];
+        server[i] = (fl_serving_server){.rules = fl_batching_defaults(), .law = &steps, .gpu = &gpu[i], .gpu_count = 1};
+        server[i].rules.kv_blocks = 20000;
+        server[i].role = i < POOLS / 2 ? FL_ROLE_PREFILL : FL_ROLE_DECODE;
+    }
+    node.gpu = kind;
+    node.gpu_count = POOLS;
+    fl_workload *w = NULL;
+    fl_rates *rates = NULL;
+    fl_status s = fl_requests_read(FL_ROOT "/traces/samples/azure/conversation.requests.csv", &requests, NULL, d);
+    if (!s)
+        s = repeat(&requests, 6, d);
+    if (!s)
+        s = fl_serving_workload(&w, "bench", &setup, d);
+    if (!s)
+        s = fl_rates_new(&rates, w, &node, d);
+    for (int64_t r = 0; !s && r < b->repeat; r++) {
+        const fl_run_options o = {.w = w, .rates = rates, .spec = &node, .facts = &b->facts};
+        fl_run_result run;
+        const double start = fl_bench_cpu_seconds();
+        s = fl_run(&o, &run, d);
+        if (!s)
+            fl_bench_take(b, "serving.pools", fl_bench_cpu_seconds() - start);
+        fl_run_result_free(&run);
+    }
+    fl_rates_free(rates);
+    fl_workload_free(w);
+    fl_requests_free(&requests);
+    return s;
+}
+
+fl_status fl_bench_serving(fl_bench *b, fl_diag *d) {
+    fl_status pooled = pools(b, d);
+    if (pooled || !fl_bench_wants(b, "serving.requests"))
+        return pooled;
     fl_synth_requests_options traffic = fl_synth_requests_standard;
     traffic.seed = 1;
     traffic.rate = 5;

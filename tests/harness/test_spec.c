@@ -42,7 +42,7 @@ static void test_text_form(void) {
         {"power_capping", NULL, NULL, "did you mean 'cap-dynamic-min', "},
         {"gpoeo", NULL, NULL, "did you mean 'mf-gpoeo'?"},
         {"energy-ucb", NULL, NULL, "did you mean 'energyucb', 'energyucb-v2'?"},
-        {"VoltanaLLM", NULL, NULL, "did you mean 'ecofreq'?"},
+        {"VoltanaLLM", NULL, NULL, "did you mean 'ecofreq', 'ecoroute'?"},
         {"linucb", NULL, NULL, "did you mean 'agft'?"}, /* an algorithm in the source, behind the system */
         {"ucb", NULL, NULL, "expected a built-in"},     /* a part of a word names none */
         {"", NULL, NULL, "expected a built-in"},

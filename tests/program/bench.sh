@@ -10,7 +10,7 @@ succeed "the rows of one stream, beside their goals" 'one\.energyucb .*of the ba
 check "none of another group" bash -c "! grep -q '^free' '$dir/out'"
 succeed "and as JSON" '"key":' "$bench" "${small[@]}" --only '^(one|step|features|free|scarce|draws|serving)' --json
 cp "$dir/out" "$dir/before.json"
-for key in bare one.launches one.gaps step.prefix features.step features.eight free.2 free.32 scarce.none draws.energyucb serving.requests; do
+for key in bare one.launches one.gaps step.prefix features.step features.eight free.2 free.32 scarce.none draws.energyucb serving.requests serving.pools; do
   check "$key has a value, a goal or none, and what it is compared by" python3 - "$dir/before.json" "$key" <<'PY'
 import json, sys
 row = [r for r in json.load(open(sys.argv[1])) if r["key"] == sys.argv[2]]

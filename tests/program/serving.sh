@@ -52,6 +52,27 @@ check "requests and the rest are the node's energy" awk -v a="$(value "$dir/run.
 check "the requests' energies are the steps'" awk -F, -v all="$(value "$dir/run.json" serving_j)" 'NR > 1 { sum += $16 + $17 }
   END { exit !((sum / all - 1) ^ 2 < 1e-12) }' "$dir/served.csv"
 
+check "the energy of a request is that of its prompt and its output, and of a token its share" awk -F, 'NR > 1 && (($16 + $17 - $19) ^ 2 > 1e-12 * $19 ^ 2 ||
+  ($19 / $8 - $20) ^ 2 > 1e-12 * $20 ^ 2 || $18 !~ /^[SML][SML]$/) { exit 1 }' "$dir/served.csv"
+
+# ---- pools ----
+split=("$dir/s.csv" "$dir/r.csv" --platform a100 --pools 2+1 --kv-bytes 131072)
+succeed "prompts on two servers, outputs on a third" '2 prefill and 1 decode servers, links of 177 GB/s and 37 us' "$f" run "${split[@]}" "${targets[@]}" \
+  --policy nvboost --served "$dir/split.csv"
+check "it says on which side latencies are counted" grep -q '^moved .*TTFT is counted on the prefill side' "$dir/out"
+check "all but requests of one token moved" awk -F, 'NR > 1 && (($8 == 1) != ($22 == "") || ($22 != "" && ($22 <= $5 || $2 != 2 || $21 > 1))) { exit 1 }' "$dir/split.csv"
+succeed "a clock for each role" '1410 MHz [56][0-9].*, 705 MHz [34]' "$f" run "${split[@]}" --policy fixed-pools --set decode_mhz=705
+succeed "a slow link" '^moved ' "$f" run "${split[@]}" --link 1,20us --policy ecoroute "${targets[@]}"
+"$f" run "${split[@]}" --policy fixed-pools --set decode_mhz=705 --log "$dir/log.csv" >/dev/null
+succeed "the decisions of a policy for roles are made again" ', 0 differ' "$f" verify "$dir/log.csv"
+succeed "the best pair of clocks" '^best: .* for prefill, [0-9]+ MHz for decode' "$f" compare "${split[@]}" "${targets[@]}"
+refuse "half a split" 2 "pools '4', expected numbers of prefill and decode servers" "$f" run "${serve[@]}" --pools 4 --kv-bytes 9 --policy nvboost
+refuse "no link" 2 "link 'fast', expected GB/s and a latency" "$f" run "${split[@]}" --link fast --policy nvboost
+refuse "a link of nothing" 2 'link is of pools, expected --pools P.D' "$f" run "${serve[@]}" --link 1,20us --policy nvboost
+refuse "KV of unknown size" 2 'expected a row kv_bytes or --kv-bytes N' "$f" run "${serve[@]}" --pools 1+1 --policy nvboost
+refuse "servers twice" 2 'expected no --servers with it' "$f" run "${split[@]}" --servers 2 --policy nvboost
+refuse "roles without pools" 2 'no server with a role' "$f" run "${serve[@]}" --policy fixed-pools
+
 printf '# foldline-requests 1\nt_ns,prompt_tokens,output_tokens\n0,100,1\n' >"$dir/one.csv"
 succeed "a request of one token has no time between tokens" '^TBT +none' "$f" run "$dir/s.csv" "$dir/one.csv" --platform a100 --policy nvboost
 check "and no number that is none" bash -c "! grep -q nan '$dir/out'"

@@ -4,6 +4,7 @@
 #include "policies/random.h"
 #include "policies/registry/registry.h"
 #include "sim/base/base.h"
+#include "sim/instance/instance.h"
 #include "sim/node/node.h"
 #include "sim/serving/serving.h"
 #include "traces/io/io.h"
@@ -197,6 +198,84 @@ static void test_router(void) {
     }
 }
 
+/* ---- policies that route ---- */
+
+static uint32_t to_the_last(const void *state, const void *params, const fl_facts *facts, const fl_route_query *q) {
+    (void)state;
+    (void)params;
+    return facts->server[q->view[0].server].role == (q->decode ? FL_ROLE_DECODE : FL_ROLE_PREFILL) ? q->count - 1 : 0;
+}
+
+static uint32_t nowhere(const void *state, const void *params, const fl_facts *facts, const fl_route_query *q) {
+    (void)state;
+    (void)params;
+    (void)facts;
+    return q->count;
+}
+
+static const fl_policy *built_in(const char *name) {
+    for (size_t i = 0; i < fl_policies_count; i++)
+        if (!strcmp(fl_policies[i]->name, name))
+            return fl_policies[i];
+    return NULL;
+}
+
+/* The hook decides; a number that is no server's leaves it to the default. */
+static void test_hook(void) {
+    for (int k = 0; k < 2; k++) {
+        sx_rig x;
+        fl_run_result run;
+        open_pools(&x, 2, 2);
+        for (int i = 0; i < 20; i++)
+            sx_request(&x, i * INT64_C(10000000), 100, 10);
+        sx_finish(&x);
+        fl_policy policy = *built_in("nvboost");
+        policy.route = k ? nowhere : to_the_last;
+        const fl_run_options o = {
+            .w = x.r.w, .rates = x.r.rates, .spec = &x.r.spec, .facts = &x.r.facts, .policy = &policy};
+        FX_MUST(fl_run(&o, &run, d));
+        for (size_t i = 0; i < 20 && !k; i++)
+            FL_CHECK(run.served.request[i].server == 3 && run.served.request[i].prefilled_by == 1, "request %zu", i);
+        if (k)
+            check_router(&x, &run, 2, 0);
+        fl_run_result_free(&run);
+        sx_close(&x);
+    }
+}
+
+/* EcoRoute by hand. Below a tile: the lowest clock, then the fewest requests. From a tile on, where no step was seen,
+ * all servers are taken for raised to the top: the fewest tiles, then the most requests. */
+static void test_ecoroute(void) {
+    static const struct {
+        uint32_t running[3];
+        double mhz[3];
+        uint32_t want;
+    } rows[] = {{{5, 4, 3}, {900, 800, 900}, 1},       {{5, 4, 3}, {900, 900, 900}, 2},
+                {{3, 3, 3}, {700, 700, 700}, 0},       {{128, 64, 120}, {900, 900, 900}, 0},
+                {{129, 256, 250}, {900, 800, 700}, 1}, {{128, 127, 300}, {900, 800, 700}, 0},
+                {{200, 0, 200}, {900, 800, 700}, 1}};
+    const fl_policy *p = built_in("ecoroute");
+    CU_ASSERT_FATAL(p && p->route && p->init);
+    for (size_t i = 0; i < FL_COUNT(rows); i++) {
+        sx_rig x;
+        open_pools(&x, 1, 3);
+        sx_request(&x, 0, 10, 2);
+        sx_finish(&x);
+        void *params, *state = calloc(1, fl_state_rounded(p->state_size) + 4 * p->gpu_size);
+        FX_MUST(fl_params_resolve(&params, p, NULL, 0, d));
+        CU_ASSERT_PTR_NULL_FATAL(p->init(state, params, &x.r.facts));
+        fl_route_view view[3];
+        for (uint32_t k = 0; k < 3; k++)
+            view[k] = (fl_route_view){.server = 1 + k, .running = rows[i].running[k], .sm_mhz = rows[i].mhz[k]};
+        const fl_route_query q = {.decode = 1, .context_tokens = 100, .count = 3, .view = view};
+        const uint32_t got = p->route(state, params, &x.r.facts, &q);
+        FL_CHECK(got == rows[i].want, "row %zu: server %u", i, got);
+        fl_params_free(p, params);
+        free(state);
+        sx_close(&x);
+    }
+}
+
 /* ---- what is conserved ---- */
 
 typedef struct watch {
@@ -369,5 +448,6 @@ static void test_refused(void) {
 }
 
 FL_SUITE("pools", {"one request", test_one_request}, {"nothing to decode", test_nothing_to_decode}, {"link", test_link},
-         {"room", test_room}, {"tile", test_tile}, {"router", test_router}, {"conservation", test_conservation},
-         {"lost", test_lost}, {"refused", test_refused})
+         {"room", test_room}, {"tile", test_tile}, {"router", test_router}, {"hook", test_hook},
+         {"ecoroute", test_ecoroute}, {"conservation", test_conservation}, {"lost", test_lost},
+         {"refused", test_refused})

@@ -29,7 +29,8 @@ static void fl_feed_servers_open(fl_feed_servers *s, fl_facts *facts) {
                                          .kv_tokens = 100000,
                                          .ttft_target_ns = 1000000000,
                                          .tbt_target_ns = 100000000,
-                                         .target_share = 0.99};
+                                         .target_share = 0.99,
+                                         .role = i ? FL_ROLE_DECODE : FL_ROLE_PREFILL};
     facts->server = s->server;
 }
 

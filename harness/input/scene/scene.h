@@ -557,6 +557,8 @@ bool fl_scene_power_assumed(const fl_scene *s);
 /* Return true if these clocks were not measured, but other clocks of the same table were: time and power are then
  * interpolated. */
 bool fl_scene_interpolated(const fl_scene *s, double sm_mhz, double mem_mhz);
+/* Print, as the first line of a result, what the law of servers with a mixture of experts assumes, with its range. */
+void fl_scene_assumed(const fl_scenes *scenes, FILE *out);
 /* Print notes on what a result rests on (assumed loads, gaps as host time, ignored controls), one line each. */
 void fl_scene_notes(const fl_scenes *scenes, FILE *out);
 /* Print on stderr, each once, what the formats of the traces lack. */

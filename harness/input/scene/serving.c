@@ -461,7 +461,6 @@ static fl_status make_servers(fl_serving_scene *s, uint32_t count, const fl_batc
     s->setup.server = s->server;
     s->setup.server_count = count;
     s->setup.requests = &s->requests;
-    fl_serving_facts(&s->setup, s->facts);
     return FL_OK;
 }
 
@@ -508,6 +507,8 @@ fl_status fl_serving_scene_open(const fl_serving_choice *c, fl_serving_scene **o
         status = make_servers(s, count * replicas, &rules, d);
     for (uint32_t i = 0; !status && c->pools && i < count * replicas; i++)
         s->server[i].role = i < pool[0] * replicas ? FL_ROLE_PREFILL : FL_ROLE_DECODE;
+    if (!status)
+        fl_serving_facts(&s->setup, s->facts);
     return status;
 }
 

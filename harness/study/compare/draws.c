@@ -200,7 +200,7 @@ static void add_static(const work *w, size_t scene, const char *name, size_t clo
     fl_row_result row = static_row(w, scene, name, clock);
     snprintf(row.note, sizeof row.note, "%g MHz", at->mhz);
     if (name != default_name)
-        fl_row_clock(&row, at->mhz, 0);
+        fl_row_clock(&row, at->mhz, 0, 0);
     row.kept = fl_must(malloc(sizeof *row.kept));
     *row.kept = kept_at(at, fl_must(malloc(sizeof *row.kept->run.residence)));
     fl_comparison_add(c, &row);

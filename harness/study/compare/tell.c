@@ -173,16 +173,19 @@ static void note_partial(const fl_comparison *c, FILE *out) {
         fputc('\n', out);
 }
 
-/* "baseline:static 1300 MHz", with the memory clock "1300/5001 MHz" */
+/* "baseline:static 1300 MHz", with the memory clock "1300/5001 MHz", of pools "1300 MHz, decode 900 MHz" */
 static void add_policy(fl_grid *g, const fl_row_result *r) {
-    static const char sm[] = "sm_mhz=", mem[] = ",mem_mhz=";
-    const char *second = strstr(r->clock, mem);
-    const size_t first = strlen(r->clock) - (second ? strlen(second) : 0);
+    static const char sm[] = "sm_mhz=", mem[] = ",mem_mhz=", decode[] = ",decode_sm_mhz=";
+    const char *third = strstr(r->clock, decode), *second = strstr(r->clock, mem);
+    const char *end = third ? third : r->clock + strlen(r->clock);
+    const size_t first = (size_t)((second ? second : end) - r->clock);
     if (first < sizeof sm)
         fl_grid_add(g, "%s", r->policy);
     else
-        fl_grid_add(g, "%s %.*s%s%s MHz", r->policy, (int)(first - strlen(sm)), r->clock + strlen(sm),
-                    second ? "/" : "", second ? second + strlen(mem) : "");
+        fl_grid_add(g, "%s %.*s%s%.*s MHz%s%s%s", r->policy, (int)(first - strlen(sm)), r->clock + strlen(sm),
+                    second ? "/" : "", second ? (int)(end - second) - (int)strlen(mem) : 0,
+                    second ? second + strlen(mem) : "", third ? ", decode " : "", third ? third + strlen(decode) : "",
+                    third ? " MHz" : "");
 }
 
 static void print_title(const fl_comparison *c, const fl_comparison_options *o, size_t workloads, size_t seeds,
@@ -231,6 +234,7 @@ void fl_comparison_print(const fl_comparison *c, const fl_comparison_options *o,
         fl_row_table_cells(&t, &g, &t.row[i]);
     }
     fl_row_table_marks(&t, &g);
+    fl_scene_assumed(o->scenes, out);
     print_title(c, o, workloads, o->seeds * draws, each, out);
     fl_grid_print(&g, 1u + each + platforms, out);
     print_broken(c, o, out);

@@ -171,12 +171,21 @@ void fl_row_count_regrets(fl_row_result *row) {
     row->regret_clairvoyant_rows = isfinite(row->score.regret_clairvoyant_pct);
 }
 
-void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz) {
-    row->clock_sm_mhz = sm_mhz;
-    row->clock_mem_mhz = mem_mhz;
-    const int used = snprintf(row->clock, sizeof row->clock, "sm_mhz=%g", sm_mhz);
-    if (mem_mhz > 0)
-        snprintf(row->clock + used, sizeof row->clock - (size_t)used, ",mem_mhz=%g", mem_mhz);
+static void put_range(char *text, size_t size, const char *name, double low, double high) {
+    const size_t used = strlen(text);
+    if (low < high)
+        snprintf(text + used, size - used, "%s%s=%g..%g", used ? "," : "", name, low, high);
+    else if (high > 0)
+        snprintf(text + used, size - used, "%s%s=%g", used ? "," : "", name, high);
+}
+
+static const char *const clock_names[] = {"sm_mhz", "mem_mhz", "decode_sm_mhz"};
+
+void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz, double decode_mhz) {
+    const double at[] = {row->clock_sm_mhz = sm_mhz, row->clock_mem_mhz = mem_mhz, row->clock_decode_mhz = decode_mhz};
+    *row->clock = '\0';
+    for (size_t k = 0; k < 3; k++)
+        put_range(row->clock, sizeof row->clock, clock_names[k], at[k], at[k]);
 }
 
 /* ---- the columns of a result ---- */
@@ -349,26 +358,18 @@ void fl_row_json(cJSON *into, const fl_row_result *row) {
             cJSON_AddItemToArray(partial, cJSON_CreateString(columns[k].name));
 }
 
-static void put_range(char *text, size_t size, const char *name, double low, double high) {
-    const size_t used = strlen(text);
-    if (low < high)
-        snprintf(text + used, size - used, "%s%s=%g..%g", used ? "," : "", name, low, high);
-    else if (high > 0)
-        snprintf(text + used, size - used, "%s%s=%g", used ? "," : "", name, high);
-}
-
 /* The clocks of a static choice over several workloads, from the lowest to the highest. */
 static void clock_range(const fl_row_result *const *row, size_t count, fl_row_result *mean) {
-    double low[2] = {INFINITY, INFINITY}, high[2] = {0, 0};
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {0};
     for (size_t i = 0; i < count; i++) {
-        const double at[2] = {row[i]->clock_sm_mhz, row[i]->clock_mem_mhz};
-        for (size_t k = 0; k < 2 && at[0] > 0; k++) {
+        const double at[3] = {row[i]->clock_sm_mhz, row[i]->clock_mem_mhz, row[i]->clock_decode_mhz};
+        for (size_t k = 0; k < 3 && at[0] > 0; k++) {
             low[k] = fmin(low[k], at[k]);
             high[k] = fmax(high[k], at[k]);
         }
     }
-    put_range(mean->clock, sizeof mean->clock, "sm_mhz", low[0], high[0]);
-    put_range(mean->clock, sizeof mean->clock, "mem_mhz", low[1], high[1]);
+    for (size_t k = 0; k < 3; k++)
+        put_range(mean->clock, sizeof mean->clock, clock_names[k], low[k], high[k]);
 }
 
 void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl_row_result *mean) {

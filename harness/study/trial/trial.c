@@ -341,11 +341,9 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
         return s;
     fl_row_result *row = &rows[*count - 1];
     fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, row->note, sizeof row->note);
-    fl_row_clock(row, p->at.sm_mhz, dev->mem_count > 1 ? p->at.mem_mhz : 0);
+    fl_row_clock(row, p->at.sm_mhz, dev->mem_count > 1 ? p->at.mem_mhz : 0, p->at.decode_mhz);
     if (p->at.decode_mhz > 0) {
-        size_t used = strlen(row->clock);
-        snprintf(row->clock + used, sizeof row->clock - used, ",decode_sm_mhz=%g", p->at.decode_mhz);
-        used = strlen(row->note);
+        const size_t used = strlen(row->note);
         snprintf(row->note + used, sizeof row->note - used, ", decode %g MHz", p->at.decode_mhz);
     }
     fl_row_fill_latency(row, p->latency, p->load);

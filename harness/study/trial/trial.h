@@ -155,7 +155,8 @@ typedef struct fl_row_result { /* one line of a result */
     double energy_half_j;               /* in a mean: half of the 95 % interval of its energy; 0: of one row */
     uint64_t partial[2];                /* in a mean: columns that some of its rows lack, as bits (fl_row_partial) */
     double clock_sm_mhz, clock_mem_mhz; /* clocks of a static choice; 0: none, or the device has one memory clock */
-    char clock[64];                     /* these clocks as parameters of the policy fixed; in a mean a range */
+    double clock_decode_mhz;            /* of decode servers; 0: no pools */
+    char clock[96];                     /* these clocks as parameters of the policy fixed; in a mean a range */
     fl_kept *kept;                      /* NULL: not watched; freed by fl_row_free */
     char note[160];
 } fl_row_result;
@@ -168,7 +169,7 @@ void fl_row_finish(fl_row_result *row, fl_objective objective, double standard);
 void fl_row_fill_served(fl_row_result *row, const fl_run_result *run);
 
 /* Name the clocks of a static choice; mem_mhz 0: the device has a single memory clock. */
-void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz);
+void fl_row_clock(fl_row_result *row, double sm_mhz, double mem_mhz, double decode_mhz);
 
 void fl_row_free(fl_row_result *row); /* frees what a watched row kept */
 
