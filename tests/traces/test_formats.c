@@ -332,6 +332,8 @@ static void test_around(void) {
         {"nvidia-smi-dmon", "\xef\xbb\xbf# gpu    pwr\r\n# Idx      W\r\n    0    100\r\n    0    101\r\n", NULL},
         {"nvidia-smi-dmon", "nohup: ignoring input\n# gpu    pwr\n# Idx      W\n    0    100\n\n    0    101\n", NULL},
         {"nvidia-smi-dmon", "#gpu, pwr\n#Idx, W\n0, 100\n0, 101\n", NULL},
+        {"nvidia-smi-dmon", "#Time gpu pwr\n#HH:MM:SS Idx W\n 10:00:02 0 100\n 10:00:02 0 101\n",
+         "1 rows have the whole second of their GPU's row before"},
         {"nvidia-smi-dmon", "# gpu    pwr\n# Idx      W\n    0    100\nGPU is lost\n    0    101\n",
          "line 4: no reading, but 'GPU is lost'"},
     };

@@ -44,8 +44,8 @@ typedef struct loader {
     bool units;                    /* the row of units was read, or is not there */
     int64_t step_ns, torn;
     int32_t only;
-    size_t headers, others;
-    int64_t first_other;
+    int64_t given_ns[FL_BOARDS_MAX]; /* the time of a board's last row */
+    size_t headers, halved;
 } loader;
 
 /* Cuts at blanks and commas; a leading '#' is no part of the first token. */
@@ -142,6 +142,14 @@ static fl_status read_time(loader *l, const fl_csv_row *row, const fl_cell *t, s
     const fl_status s = fl_stamp_read(&l->stamps, &one, 0, "the time", gpu, ns, d);
     if (!s && l->time == SIZE_MAX) /* a date alone: rounds within the day */
         *ns += fl_round_of(&l->rounds, gpu) * l->step_ns;
+    /* Whole seconds: a round that took a little less than one has the stamp of the round before. */
+    int64_t *last = &l->given_ns[gpu];
+    const int64_t second = INT64_C(1000000000);
+    if (!s && l->time != SIZE_MAX && *last && *ns == *last - *last % second) {
+        *ns = *last + (*ns + second - *last) / 2;
+        l->halved++;
+    }
+    *last = s ? *last : *ns;
     return s;
 }
 
@@ -206,6 +214,9 @@ static fl_status add_notes(loader *l, bool given, fl_diag *d) {
         fl_import_say(out, "no time stamps: rounds are taken %g s apart, %s", (double)l->step_ns * 1e-9,
                       given ? "as given" : "dmon's default (--interval S says what -d was, in s; -o DT writes times)");
     fl_stamps_say(&l->stamps, out);
+    if (l->halved)
+        fl_import_say(out, "%zu rows have the whole second of their GPU's row before: taken halfway to the next",
+                      l->halved);
     if (l->headers)
         fl_import_say(out, "the header is repeated %zu times: left out", l->headers);
     fl_import_torn(out, l->torn);
