@@ -10,7 +10,7 @@ set -u
 f=$(realpath "${1:?usage: FOLDLINE_DATA=DIR tests/serving.sh PROGRAM}")
 data=${FOLDLINE_DATA:-/nowhere}
 [ ! -d "$data/serving" ] || data=$data/serving
-[ -n "$(find "$data" -maxdepth 1 '(' -name '*.engine.md' -o -name '*-steps.csv' ')' 2>/dev/null)" ] || { echo "FOLDLINE_DATA holds no serving: skipped"; exit 77; }
+[ -n "$(find "$data" '(' -name '*.engine.md' -o -name '*-steps.csv' ')' 2>/dev/null)" ] || { echo "FOLDLINE_DATA holds no serving: skipped"; exit 77; }
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
 F=$f DATA=$data OUT=$dir python3 - <<'END'
@@ -78,11 +78,12 @@ def request_file(run):
     return path
 
 
-missed = 0
+missed = judged = 0
 
 
 def judge(what, value, goal):
-    global missed
+    global missed, judged
+    judged += 1
     met = goal is None or abs(value) <= goal
     missed += not met
     print("%-7s %-58s %+8.2f %%%s" % ("ok" if met else "MISSED", what, value, "" if goal is None else " (goal %g)" % goal))
@@ -120,6 +121,9 @@ for table in sorted(glob.glob(os.path.join(data, "*-steps.csv"))):
                 judge("%s, %g MHz left out%s: %s" % (os.path.basename(table), clock["sm_mhz"], ", an end" if clock["end"] else "", what),
                       clock[what]["mean_pct"], None if clock["end"] else CLOCK)
     print("        " + result["clocks"])
+if not judged:
+    print("serving: no run to judge")
+    sys.exit(77)
 print("serving: every goal is met" if not missed else "serving: %d goals missed" % missed)
 sys.exit(missed > 0)
 END
