@@ -59,6 +59,11 @@ static void add_examples(drawing *g) {
     add_class(g, "core-bound", (fl_load){.tc = 1, .tm = 0.2, .alpha = 1, .beta = 0.2, .bandwidth = b});
     add_class(g, "memory-bound", (fl_load){.tc = 0.5, .tm = 1, .alpha = 0.5, .beta = 1, .bandwidth = b});
     add_class(g, "half of both", (fl_load){.tc = 0.9, .tm = 0.9, .alpha = 0.8, .beta = 0.8, .bandwidth = b});
+    if (b.fold_mhz > 0)
+        return;
+    /* The device has no fold line, so one kernel shows what such a line is. */
+    const fl_fold_line shown = {0.6 * g->dev->default_sm_mhz, 1, 0.2};
+    add_class(g, "with a fold", (fl_load){.tc = 0.3, .tm = 1, .alpha = 0.4, .beta = 1, .bandwidth = shown});
 }
 
 static fl_status add_kinds(drawing *g, const char *path, fl_diag *d) {
