@@ -6,7 +6,7 @@ command -v gnuplot >/dev/null || { echo "skipped: no gnuplot"; exit 0; }
 mkdir -p "$dir/tree/build" "$dir/tree/results" "$dir/tree/harness"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$f" >"$dir/tree/build/foldline"
 chmod +x "$dir/tree/build/foldline"
-for shipped in models plots policies traces harness/experiments; do ln -s "$root/$shipped" "$dir/tree/$shipped"; done
+for shipped in models plots policies traces tests harness/experiments; do ln -s "$root/$shipped" "$dir/tree/$shipped"; done
 export FOLDLINE_SHARE=$root/models FOLDLINE_STATE=$dir/state FOLDLINE_RUN=$dir/run
 
 # Commands of the page's sh blocks, a line each: those that go on behind a backslash are joined.
