@@ -72,6 +72,7 @@ void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns) {
 #define AFFORD 0.0025 /* share of the time that records take where they are on for a part of it, but at most */
 #define PART 20       /* such a part of the bound, */
 #define HELD 0.15     /* and what is held back for the rest of the time this share of what may be spent */
+#define TOP_RARER 4   /* at the top clock stretches are worth their time: bursts only learn kernels there */
 #define THIN 0.5      /* records that may be on for a larger share of the time stay on */
 
 static double seconds(int64_t from_ns, int64_t to_ns) { return (double)(to_ns - from_ns) * 1e-9; }
@@ -209,7 +210,8 @@ int fl_tightrope_thin_turn(fl_tightrope_work *w, double bound) {
     /* Stretches are so short that what is held back for them stays a small part of what may be spent. */
     const double wide_s = HELD * bound * w->elapsed_s / (1.5 * 7 / 3 * thin_likely(w));
     const double range = fmax(1e-3, 1 - (w->at_top ? 1 : w->share * (1 - w->tolerance)));
-    const double off_s = fmax(BURST_S, fmin(needed_s * (1 / t->share - 1), wide_s / range));
+    const double share = w->at_top ? t->share / TOP_RARER : t->share;
+    const double off_s = fmax(BURST_S, fmin(needed_s * (1 / share - 1), wide_s / range));
     if (t->share < 1) {
         thin_sleep(w, off_s);
         return 1;
